@@ -58,8 +58,8 @@ func TestUsageBesideCCUsage(t *testing.T) {
 		client := strings.Split(path, "/")[2]
 		name := client + "/" + filepath.Base(path)
 		home := t.TempDir()
-		testenv.Must(t, os.MkdirAll(filepath.Join(home, filepath.Dir(ccusageStores[client])), 0o700))
-		testenv.Must(t, os.CopyFS(filepath.Join(home, ccusageStores[client]), os.DirFS(path)))
+		testenv.NoError(t, os.MkdirAll(filepath.Join(home, filepath.Dir(ccusageStores[client])), 0o700))
+		testenv.NoError(t, os.CopyFS(filepath.Join(home, ccusageStores[client]), os.DirFS(path)))
 		ours, theirs := spentIn(t, client, filepath.Join(home, ccusageStores[client])), ccusageOf(t, program, client, home)
 		why, known := ccusageDiffers[name]
 		fmt.Fprintf(&table, "%-30s %-28s %-28s %s\n", name, ours, theirs, why)
@@ -76,7 +76,7 @@ func TestUsageBesideCCUsage(t *testing.T) {
 // stores are the recorded stores of the clients that ccusage knows.
 func stores(t *testing.T) (found []string) {
 	all, err := filepath.Glob("lib/client/*/conversation/testdata/[0-9]*")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, path := range all {
 		if ccusageStores[strings.Split(path, "/")[2]] != "" {
 			found = append(found, path)
@@ -87,12 +87,12 @@ func stores(t *testing.T) (found []string) {
 
 // spentIn counts the tokens in a store.
 func spentIn(t *testing.T, client, store string) string {
-	r := readers.Of(client)
+	r := readers.FindReader(client)
 	var all []model.Conversation
 	by := map[session.ID]model.Metadata{}
-	testenv.Must(t, r.Find(store, func(f model.File) {
+	testenv.NoError(t, r.Find(store, func(f model.File) {
 		m, err := r.Metadata(f)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if m.ID != "" {
 			all, by[m.ID] = append(all, model.Conversation{File: f, Metadata: m}), m
 		}
@@ -114,7 +114,7 @@ func spentIn(t *testing.T, client, store string) string {
 			first[m.First] = m.ID
 		}
 		used, err := tally.Add(r, c.File, of)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		for _, u := range used {
 			sum.Add(u.Usage)
 		}
@@ -156,13 +156,13 @@ func TestPricesBesideCCUsage(t *testing.T) {
 		t.Skip("ccusage is not installed: npm install -g ccusage")
 	}
 	prices, err := price.Load(func(string) string { return "" })
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	const n = 10_000 // below the size from which a prompt costs more
 	kinds := map[string]model.Usage{"input": {Input: n}, "output": {Output: n}, "read": {CacheRead: n}, "write": {CacheWrite: n}, "write 1h": {CacheWrite: n, CacheWrite1h: n}}
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	home := t.TempDir()
 	dir := filepath.Join(home, ".claude/projects/-w")
-	testenv.Must(t, os.MkdirAll(dir, 0o700))
+	testenv.NoError(t, os.MkdirAll(dir, 0o700))
 	var lines strings.Builder
 	names := slices.Sorted(maps.Keys(prices.Models))
 	// Only Claude Code says what was written into a cache; ccusage has a price for it for all.
@@ -176,11 +176,11 @@ func TestPricesBesideCCUsage(t *testing.T) {
 				name, kind, at.Format(time.RFC3339), u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CacheWrite-u.CacheWrite1h, u.CacheWrite1h)
 		}
 	}
-	testenv.Must(t, os.WriteFile(filepath.Join(dir, "aaaaaaaa-0000-4000-8000-000000000001.jsonl"), []byte(lines.String()), 0o600))
+	testenv.NoError(t, os.WriteFile(filepath.Join(dir, "aaaaaaaa-0000-4000-8000-000000000001.jsonl"), []byte(lines.String()), 0o600))
 	cmd := exec.Command(program, "claude", "daily", "--json", "--offline")
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TZ=UTC", "NO_COLOR=1"}
 	out, err := cmd.Output()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var report struct {
 		Daily []struct {
 			ModelBreakdowns []struct {
@@ -189,7 +189,7 @@ func TestPricesBesideCCUsage(t *testing.T) {
 			}
 		}
 	}
-	testenv.Must(t, json.Unmarshal(out, &report))
+	testenv.NoError(t, json.Unmarshal(out, &report))
 	theirs := map[string]float64{}
 	for _, day := range report.Daily {
 		for _, m := range day.ModelBreakdowns {
@@ -203,7 +203,7 @@ func TestPricesBesideCCUsage(t *testing.T) {
 			if !counts(name, u) {
 				continue
 			}
-			dollars, ok := prices.Of(name, at, u)
+			dollars, ok := prices.RequestPrice(name, at, u)
 			if ours += dollars; !ok {
 				t.Errorf("%s has no price", name)
 			}

@@ -19,8 +19,8 @@ import (
 	"gt/lib/command/seancecmd"
 )
 
-// under runs a program in this process, under a clock of its own.
-func (w *world) under(now time.Time, program cli.Program, dir, stdin string, args ...string) answer {
+// runAtTime runs a program in this process, under a clock of its own.
+func (w *world) runAtTime(now time.Time, program cli.Program, dir, stdin string, args ...string) answer {
 	w.Helper()
 	var out, errs strings.Builder
 	env := &cli.Env{
@@ -51,7 +51,7 @@ func TestHostileClock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return w.under(now, program, work, string(data), args...)
+		return w.runAtTime(now, program, work, string(data), args...)
 	}
 	for name, now := range map[string]time.Time{
 		"an hour on": start.Add(time.Hour), "a year back": start.AddDate(-1, 0, 0), "2106": time.Date(2106, 2, 7, 6, 28, 16, 0, time.UTC),
@@ -60,20 +60,20 @@ func TestHostileClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) { // in any order
 			w.TB = t
 			hook(now, keepalivecmd.Program(), map[string]string{"tool_name": "Bash"}, "touch", "--hook")
-			if a := w.under(now, keepalivecmd.Program(), work, "", "check"); a.Code != 0 || strings.Contains(a.Out, "-") {
+			if a := w.runAtTime(now, keepalivecmd.Program(), work, "", "check"); a.Code != 0 || strings.Contains(a.Out, "-") {
 				t.Errorf("%s: %d, %s %s", a.Line, a.Code, a.Out, a.Errs)
 			}
 			for _, later := range []time.Duration{-48 * time.Hour, 48 * time.Hour, -200 * 365 * 24 * time.Hour} {
-				if a := w.under(now.Add(later), keepalivecmd.Program(), work, "", "check"); a.Code != 1 || strings.Contains(a.Out, "-") {
+				if a := w.runAtTime(now.Add(later), keepalivecmd.Program(), work, "", "check"); a.Code != 1 || strings.Contains(a.Out, "-") {
 					t.Errorf("%v later: %s: %d, %s %s", later, a.Line, a.Code, a.Out, a.Errs)
 				}
 			}
 			hook(now, checkpointcmd.Program(), map[string]string{"last_assistant_message": "said in " + name}, "write", "--hook")
-			a := w.under(now, checkpointcmd.Program(), work, "", "read")
+			a := w.runAtTime(now, checkpointcmd.Program(), work, "", "read")
 			if !strings.Contains(a.Out, "said in "+name) || !strings.Contains(a.Out, "from 0s ago") || strings.Contains(a.Out, "stale") {
 				t.Errorf("%s: %s %s", a.Line, a.Out, a.Errs)
 			}
-			if a := w.under(now.Add(-time.Hour), checkpointcmd.Program(), work, "", "read"); strings.Contains(a.Out, "ago: -") || strings.Contains(a.Out, "from -") {
+			if a := w.runAtTime(now.Add(-time.Hour), checkpointcmd.Program(), work, "", "read"); strings.Contains(a.Out, "ago: -") || strings.Contains(a.Out, "from -") {
 				t.Errorf("%s: %s", a.Line, a.Out)
 			}
 			hook(now, handoffcmd.Program(), map[string]string{"hook_event_name": "PreCompact", "transcript_path": w.Path(conversation)}, "--auto", "--hook")
@@ -81,16 +81,16 @@ func TestHostileClock(t *testing.T) {
 			if !strings.HasPrefix(told.Out, "Context compacted.") || !strings.Contains(told.Out, "kept word for word") {
 				t.Errorf("after a compaction the agent is told %s %s", told.Out, told.Errs)
 			}
-			state := w.under(now, primecmd.Program(), work, "", "--state", "--json")
+			state := w.runAtTime(now, primecmd.Program(), work, "", "--state", "--json")
 			if state.Code != 0 || strings.Contains(state.Out, `"checkpoint_age":"-`) {
 				t.Errorf("%s: %s", state.Line, state.Out)
 			}
 			for _, program := range []cli.Program{seancecmd.Program(), mailcmd.Program(), krccmd.Program()} {
-				if a := w.under(now, program, work, ""); a.Code != 0 || strings.Contains(a.Out, " -") && !strings.Contains(a.Line, "krc") {
+				if a := w.runAtTime(now, program, work, ""); a.Code != 0 || strings.Contains(a.Out, " -") && !strings.Contains(a.Line, "krc") {
 					t.Errorf("%s: %d, %s %s", a.Line, a.Code, a.Out, a.Errs)
 				}
 			}
-			if s := w.ok(w.under(now, seancecmd.Program(), work, "", "show", "s1", "--json")); !strings.Contains(s.Out, `"outcome":"active"`) {
+			if s := w.ok(w.runAtTime(now, seancecmd.Program(), work, "", "show", "s1", "--json")); !strings.Contains(s.Out, `"outcome":"active"`) {
 				t.Errorf("%s: %s", s.Line, s.Out)
 			}
 			if c := w.Read(w.kept(work, "checkpoint-s2.json")); c == "" && now.Before(start.AddDate(0, 0, 7)) {

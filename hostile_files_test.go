@@ -139,7 +139,7 @@ func (w *world) livesWith(place, kind string, n int) {
 	// Where things go now: without its trust a town is none.
 	h := w.home(dir)
 	gone := h.Problem != nil
-	keeps, events, box := w.rel(h.Runtime()), w.rel(h.Town.Events()), w.rel(boxes.Of(h, h.Identity.Address()).Dir())
+	keeps, events, box := w.rel(h.Runtime()), w.rel(h.Town.Events()), w.rel(boxes.NewBox(h, h.Identity.Address()).Dir())
 	log, pids := filepath.Dir(events), w.rel(h.Town.Pids())
 	in := func(names ...string) bool { return slices.Contains(names, place) }
 	var all []answer

@@ -15,8 +15,8 @@ import (
 
 // The users of these tests: who works in a world, and somebody else.
 const (
-	me       = 65533
-	stranger = 65532
+	workerUID = 65533
+	stranger  = 65532
 )
 
 // asMe lets the commands of the world run as a user without rights, who owns it
@@ -49,9 +49,9 @@ func (w *world) asMe() {
 			w.Fatal(err)
 		}
 	}
-	w.give(me, w.Root)
+	w.give(workerUID, w.Root)
 	w.Programs = bin
-	w.As = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(me), Gid: uint32(me)}}
+	w.As = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(workerUID), Gid: uint32(workerUID)}}
 }
 
 // give makes a user the owner of all that is below a path.
@@ -149,7 +149,7 @@ func TestHostileOwners(t *testing.T) {
 			if after := w.list(state); after != before {
 				t.Errorf("what was\n%s\nis\n%s", before, after)
 			}
-			if err := errors.Join(os.Lchown(w.Path(state), me, me), os.Chmod(w.Path(state), 0o700)); err != nil {
+			if err := errors.Join(os.Lchown(w.Path(state), workerUID, workerUID), os.Chmod(w.Path(state), 0o700)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -184,7 +184,7 @@ func TestHostileOwners(t *testing.T) {
 					t.Errorf("%s: %s: %d, %s", name, command, a.Code, a.Errs)
 				}
 			}
-			if err := errors.Join(os.Lchown(w.Path(homeDir), me, me), os.Chmod(w.Path(homeDir), 0o700), os.Lchown(w.Path(state), me, me)); err != nil {
+			if err := errors.Join(os.Lchown(w.Path(homeDir), workerUID, workerUID), os.Chmod(w.Path(homeDir), 0o700), os.Lchown(w.Path(state), workerUID, workerUID)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -193,7 +193,7 @@ func TestHostileOwners(t *testing.T) {
 		w.TB = t
 		pids := state + "/.runtime/pids"
 		process := exec.Command("sleep", "600")
-		process.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: me, Gid: me}}
+		process.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: workerUID, Gid: workerUID}}
 		theirs := exec.Command("sleep", "600")
 		theirs.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
 		for _, cmd := range []*exec.Cmd{process, theirs} {
@@ -248,7 +248,7 @@ func TestHostileOwners(t *testing.T) {
 		for _, dir := range locked {
 			w.Write(dir+"/x", "")
 		}
-		w.give(me, w.Path("locked"))
+		w.give(workerUID, w.Path("locked"))
 		for _, dir := range append(locked, "tmp") {
 			if err := os.Chmod(w.Path(dir), 0o555); err != nil {
 				t.Fatal(err)

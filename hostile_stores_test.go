@@ -44,7 +44,7 @@ func (w *world) forge(path, sql string) {
 	w.Helper()
 	f, err := os.OpenFile(w.Path(path), os.O_RDWR, 0)
 	if err == nil {
-		err = errors.Join(sqlite.Make(f, func(o *sqlite.Cache) error { return o.Do(sql) }), f.Close())
+		err = errors.Join(sqlite.Make(f, func(o *sqlite.Cache) error { return o.Exec(sql) }), f.Close())
 	}
 	if err != nil {
 		w.Fatal(err)
@@ -305,7 +305,7 @@ func TestHostileStores(t *testing.T) {
 				n++
 				path := fmt.Sprintf(places[place], id(n))
 				w.Write(path, ask(id(n), "unseen"))
-				w.give(me, w.Path(path))
+				w.give(workerUID, w.Path(path))
 				if err := os.Chmod(w.Path(path), 0); err != nil {
 					t.Fatal(err)
 				}
@@ -313,7 +313,7 @@ func TestHostileStores(t *testing.T) {
 		}
 		w.Write(homeDir+"/.claude/projects/q/x.jsonl", ask("x", "unseen"))
 		w.Write(homeDir+"/.claude-2/projects/p/x.jsonl", ask("x", "unseen"))
-		w.give(me, w.Path(homeDir))
+		w.give(workerUID, w.Path(homeDir))
 		// A folder, an account, and another user's.
 		if err := errors.Join(os.Chmod(w.Path(homeDir, ".claude/projects/q"), 0), os.Chmod(w.Path(homeDir, ".claude-2"), 0)); err != nil {
 			t.Fatal(err)

@@ -80,7 +80,7 @@ func (w *world) run(dir string, stdin io.Reader, args ...string) answer {
 
 func (w *world) runWith(env []string, dir string, stdin io.Reader, args ...string) answer {
 	w.Helper()
-	a := w.With(env...).Run(dir, stdin, args...)
+	a := w.WithEnv(env...).Run(dir, stdin, args...)
 	w.sane(a)
 	return a
 }

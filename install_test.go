@@ -75,9 +75,9 @@ for program in $wanted; do CP "$kept/$program" "$out" || exit; done
 	return file
 }
 
-// with makes PATH hold nothing but these programs and what install.sh itself is
+// setPath makes PATH hold nothing but these programs and what install.sh itself is
 // written with.
-func (m *machine) with(programs ...string) {
+func (m *machine) setPath(programs ...string) {
 	m.t.Helper()
 	m.path = m.t.TempDir()
 	for _, p := range append(programs, "sh", "awk", "basename", "cat", "chmod", "cp", "cut", "dirname", "env", "find", "fold",
@@ -277,7 +277,7 @@ func TestVersion(t *testing.T) {
 // Whose settings are wired is the person's to say.
 func TestInstallHooks(t *testing.T) {
 	m := newMachine(t)
-	m.with("go", "git") // and no claude
+	m.setPath("go", "git") // and no claude
 	said := m.install(0, "--no-demo")
 	m.expect(said, `^gt found no agent that it knows \(claude, .*run gt-hooks install --all$`)
 	if strings.Contains(said, "error") {
@@ -331,24 +331,24 @@ func TestInstallNamesTowns(t *testing.T) {
 // What is missing is named, with the command that brings it.
 func TestInstallMissing(t *testing.T) {
 	m := newMachine(t)
-	m.with()
+	m.setPath()
 	m.expect(m.install(1), `error: Go 1\.[0-9.]+ or newer is missing; install it from https://go\.dev/dl/$`)
 	// A hint has to help: Debian 12 has a Go that is too old, and a later one fetches what it lacks.
 	for version, want := range map[string]string{
 		"2:1.19~1": `is missing, and the packages here have 1\.19; install it from https://go\.dev/dl/$`,
 		"2:1.22~2": `is missing; install it with: (sudo )?apt-get install golang-go, or from https://go\.dev/dl/$`,
 	} {
-		testenv.Must(t, testenv.WriteProgram(filepath.Join(m.path, "apt-cache"), []byte("#!/bin/sh\necho 'Version: "+version+"'\n")))
-		testenv.Must(t, testenv.WriteProgram(filepath.Join(m.path, "apt-get"), []byte("#!/bin/sh\n")))
+		testenv.NoError(t, testenv.WriteProgram(filepath.Join(m.path, "apt-cache"), []byte("#!/bin/sh\necho 'Version: "+version+"'\n")))
+		testenv.NoError(t, testenv.WriteProgram(filepath.Join(m.path, "apt-get"), []byte("#!/bin/sh\n")))
 		m.expect(m.install(1), want)
 	}
 
-	m.with("go")
+	m.setPath("go")
 	said := m.install(0)
 	m.expect(said, `warning: git is missing, .*; install it with: `, `warning: tmux is missing, .*; install it with: `,
 		`^installed gt `+regexp.QuoteMeta(cli.Number)+` into `, `^A hand-over would be shown here, but it needs tmux\.$`)
 
-	m.with("git")
+	m.setPath("git")
 	if err := testenv.WriteProgram(filepath.Join(m.path, "go"), []byte("#!/bin/sh\necho go1.9.7\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +420,7 @@ func (m *machine) read(name string) string {
 // Without a network Go tells of each library; a person is told once, and of the network.
 func TestInstallWithoutNetwork(t *testing.T) {
 	m := newMachine(t)
-	m.with("git")
+	m.setPath("git")
 	if err := testenv.WriteProgram(filepath.Join(m.path, "go"), []byte(`#!/bin/sh
 [ "$1" = build ] || { echo go99.0; exit; }
 for lib in kong huh x/sys; do echo "go: example.org/$lib@v1: Get \"https://proxy/\": dial tcp: lookup proxy: no such host" >&2; done
@@ -489,9 +489,9 @@ read -r line
 // A release has each program of cmd.
 func TestReleasePrograms(t *testing.T) {
 	text, err := os.ReadFile(".goreleaser.yaml")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	folders, err := os.ReadDir("cmd")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, folder := range folders {
 		for _, want := range []string{"main: ./cmd/" + folder.Name(), "binary: bin/" + folder.Name()} {
 			if !regexp.MustCompile(`(?m)` + regexp.QuoteMeta(want) + `(,|}|$)`).Match(text) {

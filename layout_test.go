@@ -3,11 +3,7 @@ package gt_test
 import (
 	"encoding/json"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -44,9 +40,9 @@ var groups = []string{
 	"cmd",
 }
 
-// only says who may import what brings a power or a dependency with it; where
+// importRules says who may import what brings a power or a dependency with it; where
 // nobody is named, nobody may. Tests may import what they like.
-var only = []struct {
+var importRules = []struct {
 	imported  string
 	importers []string
 	why       string
@@ -202,7 +198,7 @@ func TestLayout(t *testing.T) {
 				t.Errorf("%s imports %s, and should only call its command", p.ImportPath, ours)
 			}
 		}
-		for _, rule := range only {
+		for _, rule := range importRules {
 			if slices.Contains(p.Imports, rule.imported) && !slices.Contains(rule.importers, p.ImportPath) {
 				t.Errorf("%s imports %s: %s", p.ImportPath, rule.imported, rule.why)
 			}
@@ -243,7 +239,7 @@ func TestLayoutHasNoIdleRule(t *testing.T) {
 			t.Errorf("groups names %s, which is not there", name)
 		}
 	}
-	for _, rule := range only {
+	for _, rule := range importRules {
 		for _, name := range rule.importers {
 			if !has(name, func(p pkg) bool { return slices.Contains(p.Imports, rule.imported) }) {
 				t.Errorf("%s may import %s and does not", name, rule.imported)
@@ -271,7 +267,7 @@ var lifecycleWriters = []string{"lib/reconcile/perform", "lib/state/instance", "
 // One part of the house changes the lifecycle of a session, and gives and takes its marker,
 // whoever asks for it: a tick or a person. [S4-11]
 func TestLayoutLifecycle(t *testing.T) {
-	writes := regexp.MustCompile(`\.Managed(\.\w+)* *(=|\+=|-=|\+\+)[^=]|instance\.Managed\{|\.Markers\.(Set|Remove)\(|route\.Of\(.*\)\.(Set|Remove)\(`)
+	writes := regexp.MustCompile(`\.Managed(\.\w+)* *(=|\+=|-=|\+\+)[^=]|instance\.Managed\{|\.Markers\.(Set|Remove)\(|route\.NewMarkers\(.*\)\.(Set|Remove)\(`)
 	found := 0
 	for _, root := range []string{"lib", "cmd", "internal"} {
 		err := filepath.WalkDir(root, func(file string, d os.DirEntry, err error) error {
@@ -296,60 +292,4 @@ func TestLayoutLifecycle(t *testing.T) {
 	if found < 3 {
 		t.Errorf("%d places change a lifecycle: this test looks for something else", found)
 	}
-}
-
-// private are names that a reader of Go, tmux or agents cannot know: each stood for several
-// things, and the field has a word for each of these.
-var private = regexp.MustCompile(`^(?i:told|toldOf|said|spoken|deeds?|deedOf|births?|born|goesOn|sibling|outgrows|heard|sight|apart|distant|creation|livesin|crowd|surroundings|apologize|garbage|reconciled)$|^(look|Look|Settle)$`)
-
-// TestNames: no declaration has a private name. Locals may: they are read where they stand.
-func TestNames(t *testing.T) {
-	fset := token.NewFileSet()
-	for _, root := range []string{"lib", "cmd", "internal"} {
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			for _, name := range append(declared(file), file.Name) {
-				if private.MatchString(name.Name) {
-					t.Errorf("%s: '%s' is a private name", fset.Position(name.Pos()), name.Name)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// declared returns the names of a file's functions, methods, types, fields, variables and
-// constants.
-func declared(file *ast.File) (names []*ast.Ident) {
-	for _, decl := range file.Decls {
-		switch decl := decl.(type) {
-		case *ast.FuncDecl:
-			names = append(names, decl.Name)
-		case *ast.GenDecl:
-			for _, spec := range decl.Specs {
-				switch spec := spec.(type) {
-				case *ast.ValueSpec:
-					names = append(names, spec.Names...)
-				case *ast.TypeSpec:
-					names = append(names, spec.Name)
-					ast.Inspect(spec.Type, func(n ast.Node) bool {
-						if field, ok := n.(*ast.Field); ok {
-							names = append(names, field.Names...)
-						}
-						return true
-					})
-				}
-			}
-		}
-	}
-	return names
 }

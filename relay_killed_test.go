@@ -42,7 +42,7 @@ func newRelayWorld(t *testing.T) *relayWorld {
 		}
 	})
 	for _, name := range []string{"hub", "a", "b"} {
-		if err := os.Mkdir(w.at(name), 0o700); err != nil {
+		if err := os.Mkdir(w.pathOf(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,32 +50,32 @@ func newRelayWorld(t *testing.T) *relayWorld {
 	for _, name := range []string{"a", "b"} {
 		c := w.command(name, "gt-relay", "join", "--name", name, "-")
 		c.Stdin = strings.NewReader(w.invitation())
-		w.must(c.CombinedOutput())
+		w.requireOutput(c.CombinedOutput())
 	}
-	w.must(w.command("a", "gt-relay", "sync", "--wait", "10m").CombinedOutput()) // it joined before b
-	w.must(w.command("a", "gt-relay", "allow", "b", "records").CombinedOutput())
+	w.requireOutput(w.command("a", "gt-relay", "sync", "--wait", "10m").CombinedOutput()) // it joined before b
+	w.requireOutput(w.command("a", "gt-relay", "allow", "b", "records").CombinedOutput())
 	for _, name := range []string{"a", "b"} {
-		w.must(w.command(name, "git", "init", "-q", "work").CombinedOutput())
+		w.requireOutput(w.command(name, "git", "init", "-q", "work").CombinedOutput())
 	}
-	w.must(w.command("b", "sh", "-c", "cd work && gt-mail send self -s 'note 000' -m x").CombinedOutput())
+	w.requireOutput(w.command("b", "sh", "-c", "cd work && gt-mail send self -s 'note 000' -m x").CombinedOutput())
 	return w
 }
 
-func (w *relayWorld) at(elem ...string) string {
+func (w *relayWorld) pathOf(elem ...string) string {
 	return filepath.Join(append([]string{w.dir}, elem...)...)
 }
 
 func (w *relayWorld) state(name string) place.State {
-	return place.State(w.at(name, ".local/state/gt"))
+	return place.State(w.pathOf(name, ".local/state/gt"))
 }
 
 func (w *relayWorld) command(name string, args ...string) *exec.Cmd {
-	c := exec.Command("env", append([]string{"-i", "HOME=" + w.at(name), "PATH=" + w.path}, args...)...)
-	c.Dir = w.at(name)
+	c := exec.Command("env", append([]string{"-i", "HOME=" + w.pathOf(name), "PATH=" + w.path}, args...)...)
+	c.Dir = w.pathOf(name)
 	return c
 }
 
-func (w *relayWorld) must(out []byte, err error) string {
+func (w *relayWorld) requireOutput(out []byte, err error) string {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatalf("%v: %s", err, out)
@@ -116,7 +116,7 @@ func (w *relayWorld) start(name string) {
 
 // address returns where the hosts look for the hub, "" before its first start.
 func (w *relayWorld) address() string {
-	address, _ := os.ReadFile(w.at("hub/.local/state/gt/relay/hub/address"))
+	address, _ := os.ReadFile(w.pathOf("hub/.local/state/gt/relay/hub/address"))
 	return strings.TrimSpace(string(address))
 }
 
@@ -130,7 +130,7 @@ func (w *relayWorld) kill(name string) {
 
 // notes returns the subjects of the notes in b's box, sorted.
 func (w *relayWorld) notes() (all []string) {
-	boxes, _ := filepath.Glob(w.at("b/.local/state/gt/homes/work-*/mail/*/*"))
+	boxes, _ := filepath.Glob(w.pathOf("b/.local/state/gt/homes/work-*/mail/*/*"))
 	for _, path := range boxes {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -158,14 +158,14 @@ func (w *relayWorld) check(want []string) {
 	}
 	out := peer.OutboxOf(w.state("a"))
 	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		waiting, err := out.All()
+		waiting, err := out.ReadLetters()
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		a, _ := os.ReadFile(w.at("a/.local/state/gt/.events.jsonl"))
-		b, _ := os.ReadFile(w.at("b/.local/state/gt/peers/a/.events.jsonl"))
+		a, _ := os.ReadFile(w.pathOf("a/.local/state/gt/.events.jsonl"))
+		b, _ := os.ReadFile(w.pathOf("b/.local/state/gt/peers/a/.events.jsonl"))
 		r, _ := os.ReadFile(w.record())
-		c, _ := os.ReadFile(w.at("b/.local/state/gt/peers/a/records", filepath.Base(w.record())))
+		c, _ := os.ReadFile(w.pathOf("b/.local/state/gt/peers/a/records", filepath.Base(w.record())))
 		if len(waiting) == 0 && slices.Equal(w.notes(), want) && bytes.Equal(a, b) && bytes.Equal(r, c) {
 			return
 		}
@@ -176,15 +176,17 @@ func (w *relayWorld) check(want []string) {
 }
 
 // record returns the path of a's record of a conversation.
-func (w *relayWorld) record() string { return w.at("a/.agent/sessions/session-m0000001-abcdef.jsonl") }
+func (w *relayWorld) record() string {
+	return w.pathOf("a/.agent/sessions/session-m0000001-abcdef.jsonl")
+}
 
 // send leaves a note at a for b, an event in a's log, and a line in a's record, which is now
 // and then another one.
 func (w *relayWorld) send(subject string) {
 	w.t.Helper()
-	c := w.command("a", "gt-mail", "send", w.at("b/work")+"@b", "-s", subject, "-m", "text of "+subject)
-	c.Dir = w.at("a/work")
-	w.must(c.CombinedOutput())
+	c := w.command("a", "gt-mail", "send", w.pathOf("b/work")+"@b", "-s", subject, "-m", "text of "+subject)
+	c.Dir = w.pathOf("a/work")
+	w.requireOutput(c.CombinedOutput())
 	line := func(path string, flag int) {
 		f, err := os.OpenFile(path, flag|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -195,7 +197,7 @@ func (w *relayWorld) send(subject string) {
 			w.t.Fatal(err)
 		}
 	}
-	line(w.at("a/.local/state/gt/.events.jsonl"), os.O_APPEND)
+	line(w.pathOf("a/.local/state/gt/.events.jsonl"), os.O_APPEND)
 	flag := os.O_APPEND
 	if strings.HasSuffix(subject, "5") {
 		flag = os.O_TRUNC
@@ -251,7 +253,7 @@ func (w *relayWorld) killedAt(name string, n int, args ...string) (killed func()
 	}
 	to.Close()
 	w.runs[name] = c
-	home := w.at(name)
+	home := w.pathOf(name)
 	done := make(chan struct{})
 	came := false
 	go func() {
@@ -292,7 +294,7 @@ func TestRelayKilledAtEachCall(t *testing.T) {
 		t.Skip("needs strace")
 	}
 	w := newRelayWorld(t)
-	if out, err := exec.Command("strace", "-o", w.at("log"), "true").CombinedOutput(); err != nil {
+	if out, err := exec.Command("strace", "-o", w.pathOf("log"), "true").CombinedOutput(); err != nil {
 		t.Skipf("may not trace: %s", out)
 	}
 	want := []string{"note 000"}

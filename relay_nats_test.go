@@ -27,10 +27,10 @@ func TestPrintedConfig(t *testing.T) {
 			w.kill(name)
 		}
 	})
-	if err := os.Mkdir(w.at("hub"), 0o700); err != nil {
+	if err := os.Mkdir(w.pathOf("hub"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	printed := w.must(w.command("hub", "gt-hub", "--print-config").Output())
+	printed := w.requireOutput(w.command("hub", "gt-hub", "--print-config").Output())
 	rights := func(what, key string) string {
 		found := regexp.MustCompile(`(?m)^# +` + what + ` +(.*)$`).FindStringSubmatch(printed)
 		if found == nil {
@@ -42,23 +42,23 @@ func TestPrintedConfig(t *testing.T) {
 	// A host has a key once it has tried to join.
 	users := ""
 	for _, name := range []string{"a", "b"} {
-		if err := os.Mkdir(w.at(name), 0o700); err != nil {
+		if err := os.Mkdir(w.pathOf(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if out, err := w.command(name, "gt-relay", "join", "--name", name, "nats://127.0.0.1:1").CombinedOutput(); err == nil {
 			t.Fatalf("it joined nothing: %s", out)
 		}
 		var own struct{ Key string }
-		if err := json.Unmarshal([]byte(w.must(w.command(name, "gt-relay", "status", "--json").Output())), &own); err != nil {
+		if err := json.Unmarshal([]byte(w.requireOutput(w.command(name, "gt-relay", "status", "--json").Output())), &own); err != nil {
 			t.Fatal(err)
 		}
 		users += fmt.Sprintf("{nkey: %s, permissions: {publish: %s, subscribe: %s}}\n", own.Key, rights("publish", own.Key), rights("subscribe", own.Key))
 	}
-	config := strings.Replace(printed, "/var/lib/nats", w.at("store"), 1) + "authorization { users = [\n" + users + "] }\n"
-	if err := os.WriteFile(w.at("nats.conf"), []byte(config), 0o600); err != nil {
+	config := strings.Replace(printed, "/var/lib/nats", w.pathOf("store"), 1) + "authorization { users = [\n" + users + "] }\n"
+	if err := os.WriteFile(w.pathOf("nats.conf"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o, err := server.ProcessConfigFile(w.at("nats.conf"))
+	o, err := server.ProcessConfigFile(w.pathOf("nats.conf"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,17 +72,17 @@ func TestPrintedConfig(t *testing.T) {
 	if !s.ReadyForConnections(20 * time.Second) {
 		t.Fatal("the server does not start")
 	}
-	if !o.SyncAlways || o.JetStreamLimits.DefaultMaxConsumers != -1 || o.StoreDir != w.at("store") {
+	if !o.SyncAlways || o.JetStreamLimits.DefaultMaxConsumers != -1 || o.StoreDir != w.pathOf("store") {
 		t.Errorf("the server understands something else: %v, %d, %s", o.SyncAlways, o.JetStreamLimits.DefaultMaxConsumers, o.StoreDir)
 	}
 
 	for _, name := range []string{"a", "b"} {
-		w.must(w.command(name, "gt-relay", "join", "--name", name, s.ClientURL()).CombinedOutput())
-		w.must(w.command(name, "git", "init", "-q", "work").CombinedOutput())
+		w.requireOutput(w.command(name, "gt-relay", "join", "--name", name, s.ClientURL()).CombinedOutput())
+		w.requireOutput(w.command(name, "git", "init", "-q", "work").CombinedOutput())
 	}
-	w.must(w.command("a", "gt-relay", "sync", "--wait", "10m").CombinedOutput()) // it joined before b
-	w.must(w.command("a", "gt-relay", "allow", "b", "records").CombinedOutput())
-	w.must(w.command("b", "sh", "-c", "cd work && gt-mail send self -s 'note 000' -m x").CombinedOutput())
+	w.requireOutput(w.command("a", "gt-relay", "sync", "--wait", "10m").CombinedOutput()) // it joined before b
+	w.requireOutput(w.command("a", "gt-relay", "allow", "b", "records").CombinedOutput())
+	w.requireOutput(w.command("b", "sh", "-c", "cd work && gt-mail send self -s 'note 000' -m x").CombinedOutput())
 	w.send("note 001")
 	w.start("a")
 	w.start("b")

@@ -156,7 +156,7 @@ func (s *screen) choose(n int) {
 	appendTo(s.path+".answers", questions[n])
 	if os.Getenv("SAVES") == "" {
 		s.asking = false
-		go s.over()
+		go s.endTurn()
 		return
 	}
 	if s.saving {
@@ -167,7 +167,7 @@ func (s *screen) choose(n int) {
 		s.mu.Lock()
 		s.asking, s.saving = false, false
 		s.mu.Unlock()
-		s.over()
+		s.endTurn()
 	})
 }
 
@@ -241,11 +241,11 @@ func (s *screen) turn(prompt string) {
 		s.draw()
 		return
 	}
-	s.over()
+	s.endTurn()
 }
 
-// over ends a turn and begins the next.
-func (s *screen) over() {
+// endTurn ends a turn and begins the next.
+func (s *screen) endTurn() {
 	if s.quiet {
 		return
 	}

@@ -112,7 +112,7 @@ func TestScripts(t *testing.T) {
 // one of six others. A scenario that -run names is always run.
 func chooseScripts(t *testing.T) []string {
 	all, err := filepath.Glob(filepath.Join("testdata", "scripts", "*.txtar"))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	named := strings.Contains(flag.Lookup("test.run").Value.String(), "/")
 	return slices.DeleteFunc(all, func(path string) bool {
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
@@ -290,7 +290,7 @@ func makePeer(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	age, err := duration.Parse(args[1])
 	ts.Check(err)
-	hosts := peer.Of(place.StateOf(ts.Getenv))
+	hosts := peer.NewHosts(place.StateOf(ts.Getenv))
 	ts.Check(hosts.SetOwn(peer.Host{Name: "laptop"}))
 	ts.Check(hosts.Put(peer.Host{Name: args[0], LastSeen: time.Now().Add(-age)}))
 }

@@ -26,10 +26,10 @@ func TestWorktreeKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.must("git", "add", "-A")
-	c.must("git", "commit", "-q", "-m", "files")
+	c.mustRun("git", "add", "-A")
+	c.mustRun("git", "commit", "-q", "-m", "files")
 	begin := time.Now()
-	c.must("gt-session", "new", "-n", "whole", "--worktree", "whole", "--no-start")
+	c.mustRun("gt-session", "new", "-n", "whole", "--worktree", "whole", "--no-start")
 	takes := time.Since(begin)
 
 	killed := func(after time.Duration, args ...string) {
@@ -56,7 +56,7 @@ func TestWorktreeKilled(t *testing.T) {
 		path := c.Path("repo-" + name)
 		at := takes * time.Duration(i) / time.Duration(rounds)
 		killed(at, "gt-session", "new", "-n", name, "--worktree", name, "--no-start")
-		made := strings.Contains(c.must("gt-session", "list", "--json"), `"name":"`+name+`"`)
+		made := strings.Contains(c.mustRun("gt-session", "list", "--json"), `"name":"`+name+`"`)
 		if _, err := os.Stat(path); err == nil && !made {
 			t.Errorf("killed after %v: a worktree without a place is left", at)
 		}
@@ -67,10 +67,10 @@ func TestWorktreeKilled(t *testing.T) {
 			if r := again("gt-session", "start", name); r.Code != 0 {
 				t.Errorf("killed after %v, start: %+v", at, r)
 			}
-			if out := c.must("git", "-C", path, "status", "--porcelain"); out != "" {
+			if out := c.mustRun("git", "-C", path, "status", "--porcelain"); out != "" {
 				t.Errorf("killed after %v, the worktree is not whole: %s", at, out)
 			}
-			c.must("gt-session", "stop", "--now", name)
+			c.mustRun("gt-session", "stop", "--now", name)
 			killed(at, "gt-session", "rm", name)
 		}
 		if r := again("gt-session", "rm", name); r.Code != 0 && !strings.Contains(r.Errs, "there is no agent") {
@@ -80,7 +80,7 @@ func TestWorktreeKilled(t *testing.T) {
 			t.Errorf("killed after %v, left: %v", at, left)
 		}
 	}
-	if out := c.must("git", "worktree", "list"); strings.Count(out, "\n") != 2 {
+	if out := c.mustRun("git", "worktree", "list"); strings.Count(out, "\n") != 2 {
 		t.Errorf("git still knows of\n%s", out)
 	}
 }
@@ -97,7 +97,7 @@ func TestStartKilled(t *testing.T) {
 	}
 	c := newCrowd(t)
 	begin := time.Now()
-	c.must("gt-session", "new", "-n", "whole", "--respawn")
+	c.mustRun("gt-session", "new", "-n", "whole", "--respawn")
 	takes := time.Since(begin)
 	for i := range rounds {
 		name := fmt.Sprint("one-", i)
@@ -110,26 +110,26 @@ func TestStartKilled(t *testing.T) {
 		time.Sleep(at)
 		_ = cmd.Process.Kill() // it may be done
 		_ = cmd.Wait()
-		if !strings.Contains(c.must("gt-session", "list", "--json"), `"name":"`+name+`"`) {
+		if !strings.Contains(c.mustRun("gt-session", "list", "--json"), `"name":"`+name+`"`) {
 			continue // it was not made yet
 		}
 		r := job{Args: []string{"gt-session", "start", name}, Env: c.Env, Dir: c.Path("repo")}.Run()
 		if r.Code != 0 || r.Out != "started "+name+"\n" && r.Out != name+" is already running\n" {
 			t.Errorf("killed after %v, start: %+v", at, r)
 		}
-		if out := c.must("tmux", "list-panes", "-a", "-F", "of #{session_name}."); strings.Count(out, "of gt-"+name+".") != 1 {
+		if out := c.mustRun("tmux", "list-panes", "-a", "-F", "of #{session_name}."); strings.Count(out, "of gt-"+name+".") != 1 {
 			t.Errorf("killed after %v, these run:\n%s", at, out)
 		}
-		if out := c.must("tmux", "show-hooks", "-p", "-t", "=gt-"+name+":", "pane-died"); !strings.Contains(out, " revive ") {
+		if out := c.mustRun("tmux", "show-hooks", "-p", "-t", "=gt-"+name+":", "pane-died"); !strings.Contains(out, " revive ") {
 			t.Errorf("killed after %v, it is not started again when it crashes: %s", at, out)
 		}
 	}
-	for deadline := time.Now().Add(10 * time.Second); c.must("tmux", "list-buffers") != ""; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); c.mustRun("tmux", "list-buffers") != ""; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a buffer is left")
 		}
 	}
-	c.must("gt-session", "stop", "--now", "--all")
+	c.mustRun("gt-session", "stop", "--now", "--all")
 }
 
 // A gt-session that is killed at any of its calls of git, before git has done its work or
@@ -193,7 +193,7 @@ kill -9 $PPID
 		if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
 			t.Errorf("%s, left: %v", at, left)
 		}
-		if out := c.must("git", "worktree", "list"); strings.Count(out, "\n") != 1 {
+		if out := c.mustRun("git", "worktree", "list"); strings.Count(out, "\n") != 1 {
 			t.Errorf("%s, git still knows of\n%s", at, out)
 		}
 	}
@@ -205,13 +205,13 @@ kill -9 $PPID
 		for n := 1; ; n++ {
 			at := fmt.Sprintf("new, killed %s its call %d of git", when, n)
 			is := killed(n, when, "gt-session", "new", "-n", "wt", "--worktree", "wt", "--no-start")
-			if strings.Contains(c.must("gt-session", "list", "--json"), `"name":"wt"`) {
+			if strings.Contains(c.mustRun("gt-session", "list", "--json"), `"name":"wt"`) {
 				if n%4 == 0 {
-					c.must("gt-session", "start", "wt")
-					if out := c.must("git", "-C", path, "status", "--porcelain", "--branch"); out != "## wt\n" {
+					c.mustRun("gt-session", "start", "wt")
+					if out := c.mustRun("git", "-C", path, "status", "--porcelain", "--branch"); out != "## wt\n" {
 						t.Errorf("%s, the worktree is %s", at, out)
 					}
-					c.must("gt-session", "stop", "--now", "wt")
+					c.mustRun("gt-session", "stop", "--now", "wt")
 				}
 				remove()
 			}
@@ -223,7 +223,7 @@ kill -9 $PPID
 		}
 		for n := 1; ; n++ {
 			at := fmt.Sprintf("rm, killed %s its call %d of git", when, n)
-			c.must("gt-session", "new", "-n", "wt", "--worktree", "wt", "--no-start")
+			c.mustRun("gt-session", "new", "-n", "wt", "--worktree", "wt", "--no-start")
 			is := killed(n, when, "gt-session", "rm", "wt")
 			if is {
 				remove()

@@ -21,7 +21,7 @@ func TestTogetherOnOneInstance(t *testing.T) {
 		rounds = 6
 	}
 	c := newCrowd(t)
-	c.must("gt-session", "new", "-n", "one")
+	c.mustRun("gt-session", "new", "-n", "one")
 
 	// The agents of the instance that run now.
 	running := func() (pids []int) {
@@ -73,7 +73,7 @@ func TestTogetherOnOneInstance(t *testing.T) {
 			mu.Unlock()
 		})
 	}
-	all(each...)
+	runTogether(each...)
 	close(over)
 	if most := <-sampled; most != 1 {
 		t.Errorf("%d agents of one instance ran at once", most)
@@ -83,9 +83,9 @@ func TestTogetherOnOneInstance(t *testing.T) {
 	}
 
 	for _, last := range []string{"restart", "stop"} {
-		c.must("gt-session", last, "one")
+		c.mustRun("gt-session", last, "one")
 		var told struct{ Status, Pane, Desired string }
-		if err := json.Unmarshal([]byte(c.must("gt-session", "list", "--json")), &told); err != nil {
+		if err := json.Unmarshal([]byte(c.mustRun("gt-session", "list", "--json")), &told); err != nil {
 			t.Fatal(err)
 		}
 		switch n := len(running()); {
@@ -95,7 +95,7 @@ func TestTogetherOnOneInstance(t *testing.T) {
 			t.Errorf("after a stop %d run: %+v", n, told)
 		}
 	}
-	if left := c.must("sh", "-c", "tmux list-buffers 2>/dev/null | wc -l"); strings.TrimSpace(left) != "0" {
+	if left := c.mustRun("sh", "-c", "tmux list-buffers 2>/dev/null | wc -l"); strings.TrimSpace(left) != "0" {
 		t.Error(fmt.Sprint(left, " buffers are left"))
 	}
 }

@@ -132,7 +132,7 @@ func TestSoak(t *testing.T) {
 	run("", *soak/3)
 	run("ulimit -f 0; ", *soak/12) // it cannot write a byte
 	run("", *soak/6)
-	ahead(t, state, 3*365*24*time.Hour)
+	moveAhead(t, state, 3*365*24*time.Hour)
 	run("", *soak-*soak/3-*soak/12-*soak/6)
 
 	// What it came to
@@ -238,9 +238,9 @@ func left(sockets string) (n int) {
 
 var timeInFile = regexp.MustCompile(`"20\d\d-[^"]*Z"`)
 
-// ahead moves all times that are kept of sessions into the future, as a clock leaves them
+// moveAhead moves all times that are kept of sessions into the future, as a clock leaves them
 // that is set back by so much.
-func ahead(t *testing.T, state string, by time.Duration) {
+func moveAhead(t *testing.T, state string, by time.Duration) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(state, "instances", "*.json"))
 	archived, _ := filepath.Glob(filepath.Join(state, "instances", "archived", "*.json"))

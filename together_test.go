@@ -55,15 +55,15 @@ func newCrowd(t *testing.T) *crowd {
 	if err := os.Mkdir(c.Path("repo"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c.must("git", "init", "-q")
-	c.must("git", "commit", "-q", "--allow-empty", "-m", "first")
+	c.mustRun("git", "init", "-q")
+	c.mustRun("git", "commit", "-q", "--allow-empty", "-m", "first")
 	return c
 }
 
 // kept is the folder of the state that keeps what belongs to the home.
 func (c *crowd) kept() string {
 	c.Helper()
-	return home.In(place.State(c.Path("home/.local/state/gt")), c.Path("repo")).Runtime()
+	return home.HomeOutsideTown(place.State(c.Path("home/.local/state/gt")), c.Path("repo")).Runtime()
 }
 
 // ofTest reports whether the process is one of ours still, by its environment.
@@ -72,8 +72,8 @@ func ofTest(pid int, work string) bool {
 	return err == nil && strings.Contains("\x00"+string(data), "\x00WORK="+work+"\x00")
 }
 
-// must runs a command of nobody's in the home.
-func (c *crowd) must(args ...string) string {
+// mustRun runs a command of nobody's in the home.
+func (c *crowd) mustRun(args ...string) string {
 	c.Helper()
 	r := c.Run("repo", nil, args...)
 	if r.Code != 0 {
@@ -108,8 +108,8 @@ func (c *crowd) await(path string) {
 	}
 }
 
-// at has a client run a command, as its hook where there is an input.
-func (c *crowd) at(name string, input map[string]string, args ...string) result {
+// runClient has a client run a command, as its hook where there is an input.
+func (c *crowd) runClient(name string, input map[string]string, args ...string) result {
 	j := job{Args: args, Env: append(slices.Clone(c.Env), "CLAUDE_CODE_SESSION_ID="+name), Dir: c.Path("repo")}
 	if input != nil {
 		input["session_id"], input["cwd"] = name, c.Path("repo")
@@ -160,8 +160,8 @@ func (c *crowd) fine(what string, r result) {
 	}
 }
 
-// all runs the functions at once and waits for them.
-func all(each ...func()) {
+// runTogether runs the functions at once and waits for them.
+func runTogether(each ...func()) {
 	var wg sync.WaitGroup
 	for _, f := range each {
 		wg.Go(f)
@@ -196,7 +196,7 @@ func TestTogetherInOneHome(t *testing.T) {
 		names[i] = fmt.Sprintf("s%02d", i)
 		begin[i] = func() { c.client(names[i]) }
 	}
-	all(begin...)
+	runTogether(begin...)
 
 	// Readers find every file whole, whenever they look.
 	var stop atomic.Bool
@@ -245,8 +245,8 @@ func TestTogetherInOneHome(t *testing.T) {
 		var one, two result
 		switch {
 		case n == 0:
-			all(func() { one = c.at(name, hook("SessionStart", "startup"), "gt-prime", "--hook") },
-				func() { two = c.at(name, hook("SessionStart", "startup"), "gt-prime", "--hook") })
+			runTogether(func() { one = c.runClient(name, hook("SessionStart", "startup"), "gt-prime", "--hook") },
+				func() { two = c.runClient(name, hook("SessionStart", "startup"), "gt-prime", "--hook") })
 			c.fine(name+" starts", one)
 			c.fine(name+" starts again", two)
 			if (one.Out == "") == (two.Out == "") {
@@ -256,20 +256,20 @@ func TestTogetherInOneHome(t *testing.T) {
 				t.Errorf("%s got a hand-over of somebody else's: %q", name, text)
 			}
 		case n%4 == 1:
-			all(func() {
+			runTogether(func() {
 				one = c.patiently(func() result {
-					return c.at(name, hook("Stop", ""), "gt-checkpoint", "write", "--hook", "--notes", "words of "+name)
+					return c.runClient(name, hook("Stop", ""), "gt-checkpoint", "write", "--hook", "--notes", "words of "+name)
 				})
 			}, func() {
-				two = c.patiently(func() result { return c.at(name, hook("PostToolUse", ""), "gt-keepalive", "touch", "--hook") })
+				two = c.patiently(func() result { return c.runClient(name, hook("PostToolUse", ""), "gt-keepalive", "touch", "--hook") })
 			})
 			c.fine(name+" saves", one)
 			c.fine(name+" lives", two)
 		case n%4 == 2:
-			all(func() {
-				one = c.at(name, hook("PreCompact", ""), "gt-handoff", "--auto", "--hook", "--reason", "compaction")
+			runTogether(func() {
+				one = c.runClient(name, hook("PreCompact", ""), "gt-handoff", "--auto", "--hook", "--reason", "compaction")
 			}, func() {
-				two = c.at(name, hook("PreCompact", ""), "gt-handoff", "--auto", "--hook", "--reason", "compaction")
+				two = c.runClient(name, hook("PreCompact", ""), "gt-handoff", "--auto", "--hook", "--reason", "compaction")
 			})
 			c.fine(name+" is compacted", one)
 			c.fine(name+" is compacted again", two)
@@ -282,9 +282,11 @@ func TestTogetherInOneHome(t *testing.T) {
 			mu.Unlock()
 		case n%4 == 3:
 			subject := fmt.Sprintf("note %d of %s", n, name)
-			all(func() { one = c.at(name, hook("SessionStart", "compact"), "gt-prime", "--hook") },
-				func() { two = c.at(name, hook("SessionStart", "compact"), "gt-prime", "--hook") },
-				func() { c.fine(name+" writes", c.at(name, nil, "gt-mail", "send", "self", "-s", subject, "-m", "x")) })
+			runTogether(func() { one = c.runClient(name, hook("SessionStart", "compact"), "gt-prime", "--hook") },
+				func() { two = c.runClient(name, hook("SessionStart", "compact"), "gt-prime", "--hook") },
+				func() {
+					c.fine(name+" writes", c.runClient(name, nil, "gt-mail", "send", "self", "-s", subject, "-m", "x"))
+				})
 			c.fine(name+" goes on", one)
 			c.fine(name+" goes on again", two)
 			mu.Lock()
@@ -297,14 +299,14 @@ func TestTogetherInOneHome(t *testing.T) {
 		default:
 			// A command of the agent's may find the home busy, says so, and is run again.
 			for {
-				one = c.at(name, nil, "gt-checkpoint", "write", "--notes", "words of "+name, "--step", fmt.Sprint("p", n))
+				one = c.runClient(name, nil, "gt-checkpoint", "write", "--notes", "words of "+name, "--step", fmt.Sprint("p", n))
 				if one.Code != 75 {
 					break
 				}
 			}
 			c.fine(name+" notes", one)
 			c.fine(name+" prompts", c.patiently(func() result {
-				return c.at(name, hook("UserPromptSubmit", ""), "gt-keepalive", "touch", "--hook")
+				return c.runClient(name, hook("UserPromptSubmit", ""), "gt-keepalive", "touch", "--hook")
 			}))
 		}
 	}
@@ -312,9 +314,9 @@ func TestTogetherInOneHome(t *testing.T) {
 	// Meanwhile agents hand over in their panes, each to the next in its own.
 	var handovers sync.WaitGroup
 	var begun []string // files of the agents
-	c.must("tmux", "-f", "/dev/null", "new-session", "-d", "-s", "keep", "sleep", "600")
+	c.mustRun("tmux", "-f", "/dev/null", "new-session", "-d", "-s", "keep", "sleep", "600")
 	for p := range panes {
-		c.must("tmux", "new-session", "-d", "-s", fmt.Sprint("pane", p), "claude")
+		c.mustRun("tmux", "new-session", "-d", "-s", fmt.Sprint("pane", p), "claude")
 		begun = append(begun, fmt.Sprint("claude-", p+1))
 		c.await(c.Path(begun[p]))
 	}
@@ -323,7 +325,7 @@ func TestTogetherInOneHome(t *testing.T) {
 		handovers.Go(func() {
 			for n := range rounds {
 				for {
-					r := c.at(name, nil, "gt-handoff", "--no-git-check", "-s", fmt.Sprintf("pane %d, %d", p, n), "-m", word(p, n))
+					r := c.runClient(name, nil, "gt-handoff", "--no-git-check", "-s", fmt.Sprintf("pane %d, %d", p, n), "-m", word(p, n))
 					if r.Code == 0 { // or its pane is gone, and it with it
 						if r.Errs != "" {
 							t.Errorf("pane %d: %q", p, r.Errs)
@@ -373,7 +375,7 @@ func TestTogetherInOneHome(t *testing.T) {
 				}
 			})
 		}
-		all(at...)
+		runTogether(at...)
 	}
 	handovers.Wait()
 	stop.Store(true)
@@ -538,7 +540,7 @@ func (c *crowd) notes(sent map[string]bool, saved map[string][]string, chains ma
 	}
 	subjects := map[string]int{}
 	byID := map[string]note{}
-	for line := range strings.Lines(c.must("gt-mail", "--all", "--json")) {
+	for line := range strings.Lines(c.mustRun("gt-mail", "--all", "--json")) {
 		var n note
 		if err := json.Unmarshal([]byte(line), &n); err != nil {
 			c.Error(err)
@@ -590,7 +592,7 @@ func (c *crowd) leftovers() {
 	if lines := strings.Split(string(data), "\n"); err != nil || len(lines) != 3 || lines[2] != "" {
 		c.Errorf("session_id: %q, %v", data, err)
 	}
-	if out := c.must("git", "status", "--porcelain", "--ignored"); out != "" {
+	if out := c.mustRun("git", "status", "--porcelain", "--ignored"); out != "" {
 		c.Errorf("git shows %s", out)
 	}
 }

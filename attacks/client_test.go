@@ -174,8 +174,8 @@ type companion struct {
 	stop  func()
 }
 
-// beside starts a program and waits for the line "ready" where it says one.
-func (w *world) beside(dir string, waits bool, args ...string) *companion {
+// startCompanion starts a program and waits for the line "ready" where it says one.
+func (w *world) startCompanion(dir string, waits bool, args ...string) *companion {
 	w.Helper()
 	cmd := w.Command(dir, args...)
 	var errs bytes.Buffer
@@ -210,13 +210,13 @@ func (w *world) beside(dir string, waits bool, args ...string) *companion {
 	return c
 }
 
-// self is the program of these tests, where every user can run it.
-func self() string { return filepath.Join(filepath.Dir(bin), "stand-in") }
+// testProgram is the program of these tests, where every user can run it.
+func testProgram() string { return filepath.Join(filepath.Dir(bin), "stand-in") }
 
 // named is the same program by the name of another.
 func (w *world) named(name string) string {
 	w.Helper()
-	data, err := os.ReadFile(self())
+	data, err := os.ReadFile(testProgram())
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func (w *world) named(name string) string {
 // client starts a stand-in for an agent's client, in the world's environment.
 func (w *world) client(dir string) *companion {
 	w.Helper()
-	return w.beside(dir, false, self(), "client")
+	return w.startCompanion(dir, false, testProgram(), "client")
 }
 
 // run has the client run a program in an environment that may be another than

@@ -111,7 +111,7 @@ var attacks = []attack{
 	{name: "a repository that was added in the sandbox", bites: status, lay: func(w *world) {
 		w.repository("work/sub")
 		w.Write("work/sub/.gitattributes", attributes)
-		w.Must("work", "git", "-c", "advice.addEmbeddedRepo=false", "add", "sub")
+		w.MustRun("work", "git", "-c", "advice.addEmbeddedRepo=false", "add", "sub")
 		w.add("work/sub/.git/config", w.evil())
 	}},
 	{name: "a repository inside", lay: func(w *world) {
@@ -126,19 +126,19 @@ var attacks = []attack{
 	}},
 	{name: "a submodule", bites: status, lay: func(w *world) {
 		w.repository("origin")
-		w.Must("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Path("origin"), "sub")
+		w.MustRun("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Path("origin"), "sub")
 		w.dirty("work/sub")
 		w.Write("work/sub/.gitattributes", attributes)
 		w.add("work/.git/modules/sub/config", w.evil())
 	}},
 	{name: "a linked worktree", dir: "linked", bites: status, lay: func(w *world) {
-		w.Must("work", "git", "worktree", "add", "-q", w.Path("linked"))
+		w.MustRun("work", "git", "worktree", "add", "-q", w.Path("linked"))
 		w.dirty("linked")
 		w.Write("linked/.gitattributes", attributes)
 		w.add("work/.git/config", w.evil())
 	}},
 	{name: "a bare repository in the folder", dir: "work/bare", lay: func(w *world) {
-		w.Must("work", "git", "clone", "-q", "--bare", ".", "bare")
+		w.MustRun("work", "git", "clone", "-q", "--bare", ".", "bare")
 		index, err := os.ReadFile(w.Path("work/.git/index"))
 		if err != nil {
 			w.Fatal(err)
@@ -163,10 +163,10 @@ var attacks = []attack{
 	{name: "objects that are to be fetched", bites: []string{"cat-file", "-p", "HEAD:touched"}, lay: func(w *world) {
 		fetch := w.trap("fetch")
 		w.Write("traps/fetch", "#!/bin/sh\necho >>'"+w.Path("marks/fetch")+"'\n") // git waits for one that only listens
-		blob := w.Must("work", "git", "rev-parse", "HEAD:touched")
-		w.Must("work", "git", "mv", "touched", "moved") // to tell a rename, git looks into it
+		blob := w.MustRun("work", "git", "rev-parse", "HEAD:touched")
+		w.MustRun("work", "git", "mv", "touched", "moved") // to tell a rename, git looks into it
 		w.Write("work/moved", "touched\nand more\n")
-		w.Must("work", "git", "add", "moved")
+		w.MustRun("work", "git", "add", "moved")
 		if err := os.Remove(w.Path("work/.git/objects/" + blob[:2] + "/" + blob[2:])); err != nil {
 			w.Fatal(err)
 		}
@@ -194,7 +194,7 @@ var attacks = []attack{
 		return []string{"GIT_CONFIG_PARAMETERS='filter.evil.clean'='" + w.trap("clean") + "'"}
 	}},
 	{name: "another repository by a variable", bites: status, env: func(w *world) []string {
-		w.Must(".", "git", "clone", "-q", w.Path("work"), w.Path("other"))
+		w.MustRun(".", "git", "clone", "-q", w.Path("work"), w.Path("other"))
 		w.add("other/.git/config", w.evil())
 		return []string{"GIT_DIR=" + w.Path("other/.git"), "GIT_WORK_TREE=" + w.Path("work"), "GIT_COMMON_DIR=" + w.Path("other/.git")}
 	}},
@@ -246,7 +246,7 @@ func TestRepositoryNamesPrograms(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.repository("work")
-			head := w.Must("work", "git", "rev-parse", "HEAD")
+			head := w.MustRun("work", "git", "rev-parse", "HEAD")
 			w.Write("work/.gitattributes", attributes)
 			if a.lay != nil {
 				a.lay(w)
@@ -256,7 +256,7 @@ func TestRepositoryNamesPrograms(t *testing.T) {
 				dir = "work"
 			}
 			if a.env != nil {
-				w = w.with(a.env(w)...)
+				w = w.withEnv(a.env(w)...)
 			}
 			w.marks() // making it may have run some
 			if a.bites != nil {
@@ -295,7 +295,7 @@ func (w *world) saved(dir string) saved {
 		w.Errorf("%v", r)
 	}
 	var s saved
-	if err := json.Unmarshal([]byte(w.Must(dir, "gt-checkpoint", "read", "--json")), &s); err != nil {
+	if err := json.Unmarshal([]byte(w.MustRun(dir, "gt-checkpoint", "read", "--json")), &s); err != nil {
 		w.Fatal(err)
 	}
 	slices.Sort(s.Files)
@@ -313,8 +313,8 @@ func TestHonestRepositories(t *testing.T) {
 			w.add("home/.gitconfig", "[filter \"lfs\"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n\trequired = true\n")
 			w.repository("lfs")
 			w.Write("lfs/.gitattributes", "* filter=lfs\n")
-			w.Must("lfs", "git", "add", "--renormalize", ".")
-			w.Must("lfs", "git", "commit", "-q", "-m", "through the filter")
+			w.MustRun("lfs", "git", "add", "--renormalize", ".")
+			w.MustRun("lfs", "git", "commit", "-q", "-m", "through the filter")
 			w.Write("lfs/changed", "yet more\n")
 			w.Write("lfs/touched", "touched\n")
 			w.dirty("lfs")
@@ -322,27 +322,27 @@ func TestHonestRepositories(t *testing.T) {
 			return "lfs"
 		}, []string{".gitattributes", "changed", "new"}},
 		"a linked worktree": {func(w *world) string {
-			w.Must("work", "git", "worktree", "add", "-q", "-b", "side", w.Path("linked"))
+			w.MustRun("work", "git", "worktree", "add", "-q", "-b", "side", w.Path("linked"))
 			w.dirty("linked")
 			return "linked"
 		}, []string{"changed", "new"}},
 		"a linked worktree of a bare repository": {func(w *world) string {
-			w.Must(".", "git", "clone", "-q", "--bare", w.Path("work"), w.Path("bare"))
-			w.Must("bare", "git", "worktree", "add", "-q", w.Path("linked"))
+			w.MustRun(".", "git", "clone", "-q", "--bare", w.Path("work"), w.Path("bare"))
+			w.MustRun("bare", "git", "worktree", "add", "-q", w.Path("linked"))
 			w.dirty("linked")
 			return "linked"
 		}, []string{"changed", "new"}},
 		"a submodule as the home": {func(w *world) string {
 			w.repository("origin")
-			w.Must("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Path("origin"), "sub")
+			w.MustRun("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Path("origin"), "sub")
 			w.dirty("work/sub")
 			return "work/sub"
 		}, []string{"changed", "new"}},
 		"a submodule that moved on": {func(w *world) string {
 			w.repository("origin")
-			w.Must("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Path("origin"), "sub")
-			w.Must("work", "git", "commit", "-q", "-m", "a submodule")
-			w.Must("work/sub", "git", "commit", "-q", "--allow-empty", "-m", "on")
+			w.MustRun("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Path("origin"), "sub")
+			w.MustRun("work", "git", "commit", "-q", "-m", "a submodule")
+			w.MustRun("work/sub", "git", "commit", "-q", "--allow-empty", "-m", "on")
 			return "work"
 		}, []string{"changed", "new", "sub"}},
 		"a gitconfig that is a link": {func(w *world) string {
@@ -363,24 +363,24 @@ func TestHonestRepositories(t *testing.T) {
 			return "work"
 		}, []string{"changed"}},
 		"line ends": {func(w *world) string {
-			w.Must("work", "git", "config", "core.autocrlf", "true")
-			w.Must("work", "rm", "changed", "touched")
-			w.Must("work", "git", "checkout", "-q", "-f")
+			w.MustRun("work", "git", "config", "core.autocrlf", "true")
+			w.MustRun("work", "rm", "changed", "touched")
+			w.MustRun("work", "git", "checkout", "-q", "-f")
 			w.dirty("work")
 			return "work"
 		}, []string{"changed", "new"}},
 		"sparse": {func(w *world) string {
-			w.Must("work", "git", "checkout", "-q", "-f")
-			w.Must("work", "git", "sparse-checkout", "set", "elsewhere")
+			w.MustRun("work", "git", "checkout", "-q", "-f")
+			w.MustRun("work", "git", "sparse-checkout", "set", "elsewhere")
 			w.dirty("work")
 			return "work"
 		}, []string{"changed", "new"}},
 		"a split index": {func(w *world) string {
-			w.Must("work", "git", "update-index", "--split-index")
+			w.MustRun("work", "git", "update-index", "--split-index")
 			return "work"
 		}, []string{"changed", "new"}},
 		"objects of another's": {func(w *world) string {
-			w.Must(".", "git", "clone", "-q", "--shared", w.Path("work"), w.Path("shared"))
+			w.MustRun(".", "git", "clone", "-q", "--shared", w.Path("work"), w.Path("shared"))
 			w.dirty("shared")
 			return "shared"
 		}, []string{"changed", "new"}},
@@ -405,7 +405,7 @@ func TestHonestRepositories(t *testing.T) {
 			w := newWorld(t)
 			w.repository("work")
 			dir := twin.make(w)
-			branch, head := w.Must(dir, "git", "rev-parse", "--abbrev-ref", "HEAD"), w.Must(dir, "git", "rev-parse", "HEAD")
+			branch, head := w.MustRun(dir, "git", "rev-parse", "--abbrev-ref", "HEAD"), w.MustRun(dir, "git", "rev-parse", "HEAD")
 			got := w.saved(dir)
 			if got.Branch != branch || got.LastCommit != head || !slices.Equal(got.Files, twin.files) {
 				t.Errorf("saved is %+v, want %s %s %v", got, branch, head, twin.files)
@@ -422,8 +422,8 @@ func TestCheckoutIsNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Must(".", "chmod", "-R", "a-w", w.Path("work/.git"))
-	defer w.Must(".", "chmod", "-R", "u+w", w.Path("work"))
+	w.MustRun(".", "chmod", "-R", "a-w", w.Path("work/.git"))
+	defer w.MustRun(".", "chmod", "-R", "u+w", w.Path("work"))
 	if got := w.saved("work"); !slices.Equal(got.Files, []string{"changed", "new"}) {
 		t.Errorf("saved is %+v", got)
 	}
@@ -478,7 +478,7 @@ func TestPathIntoProject(t *testing.T) {
 					}
 				}
 				w.Write("work/.beads/config.yaml", "")
-				w = w.with("PATH="+path(w)+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.Path("tmp/none")+",1,0", "TMUX_PANE=%0")
+				w = w.withEnv("PATH="+path(w)+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.Path("tmp/none")+",1,0", "TMUX_PANE=%0")
 				for _, run := range append(commands(w, dir),
 					func() result { return w.Run(dir, nil, "gt-handoff", "--to", "codex", "-s", "x", "--dry-run") },
 					func() result { return w.Run(dir, nil, "gt-handoff", "x-1") },
@@ -505,8 +505,8 @@ func TestPathIntoProjectFromElsewhere(t *testing.T) {
 	for _, name := range names {
 		w.trapAt("work/bin/"+name, name)
 	}
-	w = w.with("TMUX="+w.tmux("work")+",1,0", "TMUX_PANE=%0", "CLAUDE_PROJECT_DIR="+w.Path("work"))
-	w = w.with("PATH=" + w.Path("work/bin") + ":" + bin + ":/usr/local/bin:/usr/bin:/bin")
+	w = w.withEnv("TMUX="+w.tmux("work")+",1,0", "TMUX_PANE=%0", "CLAUDE_PROJECT_DIR="+w.Path("work"))
+	w = w.withEnv("PATH=" + w.Path("work/bin") + ":" + bin + ":/usr/local/bin:/usr/bin:/bin")
 	for _, run := range commands(w, "elsewhere") {
 		r := run()
 		if marks := w.marks(); marks != "" {
@@ -520,7 +520,7 @@ func TestPathIntoProjectFromElsewhere(t *testing.T) {
 func TestPathIntoProjectAround(t *testing.T) {
 	for name, make := range map[string]func(w *world) string{
 		"a linked worktree": func(w *world) string {
-			w.Must("work", "git", "worktree", "add", "-q", ".claude/worktrees/x", "-b", "x")
+			w.MustRun("work", "git", "worktree", "add", "-q", ".claude/worktrees/x", "-b", "x")
 			return "work/.claude/worktrees/x"
 		},
 		"a repository inside": func(w *world) string { w.repository("work/vendor/x"); return "work/vendor/x" },
@@ -532,7 +532,7 @@ func TestPathIntoProjectAround(t *testing.T) {
 			for _, name := range names {
 				w.trapAt("work/bin/"+name, name)
 			}
-			w = w.with("PATH="+w.Path("work/bin")+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.Path("tmp/none")+",1,0", "TMUX_PANE=%0")
+			w = w.withEnv("PATH="+w.Path("work/bin")+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.Path("tmp/none")+",1,0", "TMUX_PANE=%0")
 			for _, run := range commands(w, dir) {
 				r := run()
 				if marks := w.marks(); marks != "" {
@@ -550,19 +550,19 @@ func TestClientOnPath(t *testing.T) {
 	w := newWorld(t)
 	w.repository("work")
 	w.trapAt("work/node_modules/.bin/codex", "codex")
-	inside := w.with("PATH=" + w.Path("work/node_modules/.bin") + ":" + bin + ":/usr/bin:/bin")
+	inside := w.withEnv("PATH=" + w.Path("work/node_modules/.bin") + ":" + bin + ":/usr/bin:/bin")
 	r := inside.Run("work", nil, "gt-handoff", "--to", "codex", "-s", "x")
 	if r.Code != 1 || !strings.Contains(r.Errs, "in the project") || !strings.Contains(r.Errs, "hint: what a project brings along") {
 		t.Errorf("%v", r)
 	}
 	w.trapAt("home/lib/codex", "codex")
 	w.link("../lib/codex", "home/bin/codex")
-	outside := w.with("PATH=" + w.Path("work/node_modules/.bin") + ":" + w.Path("home/bin") + ":" + bin + ":/usr/bin:/bin")
+	outside := w.withEnv("PATH=" + w.Path("work/node_modules/.bin") + ":" + w.Path("home/bin") + ":" + bin + ":/usr/bin:/bin")
 	if r := outside.Run("work", nil, "gt-handoff", "--to", "codex", "-s", "x"); r.Code != 0 {
 		t.Errorf("%v", r)
 	}
-	w.Must("home", "git", "init", "-q")
-	outside = outside.with("XDG_STATE_HOME=" + w.Path("state")) // for the home folder is the project then
+	w.MustRun("home", "git", "init", "-q")
+	outside = outside.withEnv("XDG_STATE_HOME=" + w.Path("state")) // for the home folder is the project then
 	if r := outside.Run("home", nil, "gt-handoff", "--to", "codex", "-s", "x"); r.Code != 0 {
 		t.Errorf("in the home folder: %v", r)
 	}
@@ -576,8 +576,8 @@ func TestInterpreterOnPath(t *testing.T) {
 	w.trapAt("work/bin/node", "node")
 	w.Write("home/bin/node", "#!/bin/sh\necho real >'"+w.Path("home/ran")+"'\n")
 	w.Write("home/bin/claude", "#!/usr/bin/env node\n")
-	w.Must(".", "chmod", "+x", w.Path("home/bin/node"), w.Path("home/bin/claude"))
-	w = w.with("PATH=" + w.Path("work/bin") + ":" + w.Path("home/bin") + ":" + bin + ":/usr/bin:/bin")
+	w.MustRun(".", "chmod", "+x", w.Path("home/bin/node"), w.Path("home/bin/claude"))
+	w = w.withEnv("PATH=" + w.Path("work/bin") + ":" + w.Path("home/bin") + ":" + bin + ":/usr/bin:/bin")
 	w.Run("work", nil, w.Path("home/bin/claude"))
 	if w.marks() == "" {
 		t.Error("a shell does not run the project's: this is no attack")
@@ -600,7 +600,7 @@ func TestBeadsOutsideTowns(t *testing.T) {
 	w.repository("work")
 	w.Write("work/.beads/config.yaml", "")
 	w.trapAt("home/bin/bd", "bd")
-	w = w.with("PATH=" + w.Path("home/bin") + ":" + bin + ":/usr/bin:/bin")
+	w = w.withEnv("PATH=" + w.Path("home/bin") + ":" + bin + ":/usr/bin:/bin")
 	for _, run := range append(commands(w, "work"), func() result { return w.Run("work", nil, "gt-handoff", "x-1", "-s", "x") }) {
 		r := run()
 		if marks := w.marks(); marks != "" {
@@ -610,8 +610,8 @@ func TestBeadsOutsideTowns(t *testing.T) {
 	w.Write("town/town.toml", "")
 	w.Write("town/.beads/config.yaml", "")
 	w.Write("home/bin/bd", "#!/bin/sh\nenv >'"+w.Path("marks/bd")+"'\n")
-	w.Must("town", "gt-hooks", "trust", "--yes")
-	w.with("GT_ROOT="+w.Path("town"), "BEADS_DIR=/evil", "GIT_CONFIG_COUNT=0", "LD_PRELOAD=", "BEADS_DOLT_SERVER_PORT=3307").Run("town", nil, "gt-mail")
+	w.MustRun("town", "gt-hooks", "trust", "--yes")
+	w.withEnv("GT_ROOT="+w.Path("town"), "BEADS_DIR=/evil", "GIT_CONFIG_COUNT=0", "LD_PRELOAD=", "BEADS_DOLT_SERVER_PORT=3307").Run("town", nil, "gt-mail")
 	switch env := w.marks(); {
 	case !strings.Contains(env, "BEADS_DOLT_SERVER_PORT=3307\n"):
 		t.Errorf("in a town bd is asked, and was not: %s", env)

@@ -29,23 +29,23 @@ func TestProjectNamesHome(t *testing.T) {
 			w := newWorld(t)
 			w.repository("work")
 			w.Write("elsewhere/x", "")
-			w.Write("work/cfg/gt/roles/default.md", theirs)
-			evil := []string{"XDG_STATE_HOME=" + w.Path("elsewhere/state"), "XDG_CONFIG_HOME=/proc/self/cwd/cfg", "GT_ROLE=rig/crew/" + theirs}
+			w.Write("work/cfg/gt/roles/default.md", evilWord)
+			evil := []string{"XDG_STATE_HOME=" + w.Path("elsewhere/state"), "XDG_CONFIG_HOME=/proc/self/cwd/cfg", "GT_ROLE=rig/crew/" + evilWord}
 			if c.hooks {
 				evil = append(evil, "HOME="+w.Path("elsewhere"))
 			} else {
 				w.Write("work/.env", strings.Join(evil, "\n"))
 			}
-			client := w.beside("work", false, w.named(c.client), c.as)
+			client := w.startCompanion("work", false, w.named(c.client), c.as)
 			program := "gt-prime"
 			if c.wrapped {
 				program = w.Path("home/bin/wrapped")
 				w.Write("home/bin/wrapped", "#!/bin/sh\ngt-prime \"$@\"\nexit 0\n")
-				w.Must(".", "chmod", "u+x", program)
+				w.MustRun(".", "chmod", "u+x", program)
 			}
-			r := client.hook("work", evil, own+"1", "SessionStart", `,"source":"startup"`, program, "--hook", "--agent", "claude")
+			r := client.hook("work", evil, ownSessionID+"1", "SessionStart", `,"source":"startup"`, program, "--hook", "--agent", "claude")
 			_, err := os.Stat(w.Path("elsewhere/state"))
-			told := strings.Contains(r.Out, theirs)
+			told := strings.Contains(r.Out, evilWord)
 			if r.Code != 0 || told != c.counts || (err == nil) != c.counts {
 				t.Errorf("told: %v, kept elsewhere: %v: %v", told, err == nil, r)
 			}
@@ -67,11 +67,11 @@ func TestProjectNamesHomeOfCommands(t *testing.T) {
 		env    []string
 		counts bool
 	}{
-		"claude":               {"claude", []string{"CLAUDE_CODE_SESSION_ID=" + own + "1"}, false},
-		"claude and another":   {"claude", []string{"CLAUDE_CODE_SESSION_ID=" + own + "1", "CODEX_SESSION_ID=" + own + "2"}, false},
-		"gemini":               {"node", []string{"GEMINI_SESSION_ID=" + own + "1"}, false},
-		"gemini and another":   {"node", []string{"GEMINI_SESSION_ID=" + own + "1", "CLAUDE_CODE_SESSION_ID=" + own + "2"}, false},
-		"one without variable": {"opencode", []string{"GT_SESSION_UUID=" + own + "1"}, false},
+		"claude":               {"claude", []string{"CLAUDE_CODE_SESSION_ID=" + ownSessionID + "1"}, false},
+		"claude and another":   {"claude", []string{"CLAUDE_CODE_SESSION_ID=" + ownSessionID + "1", "CODEX_SESSION_ID=" + ownSessionID + "2"}, false},
+		"gemini":               {"node", []string{"GEMINI_SESSION_ID=" + ownSessionID + "1"}, false},
+		"gemini and another":   {"node", []string{"GEMINI_SESSION_ID=" + ownSessionID + "1", "CLAUDE_CODE_SESSION_ID=" + ownSessionID + "2"}, false},
+		"one without variable": {"opencode", []string{"GT_SESSION_UUID=" + ownSessionID + "1"}, false},
 		"a person":             {"node", nil, true},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
@@ -80,14 +80,14 @@ func TestProjectNamesHomeOfCommands(t *testing.T) {
 			w.repository("work")
 			w.repository("neighbour")
 			w.Write("elsewhere/x", "")
-			w.start("neighbour", own+"8")
-			w.Run("neighbour", strings.NewReader(theirs), "gt-mail", "send", "self", "-s", theirs)
-			client := w.beside("work", false, w.named(c.client), "client")
-			client.hook("work", nil, own+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", "claude")
-			env := append(c.env, "GT_ROLE=rig/crew/"+theirs)
+			w.start("neighbour", ownSessionID+"8")
+			w.Run("neighbour", strings.NewReader(evilWord), "gt-mail", "send", "self", "-s", evilWord)
+			client := w.startCompanion("work", false, w.named(c.client), "client")
+			client.hook("work", nil, ownSessionID+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", "claude")
+			env := append(c.env, "GT_ROLE=rig/crew/"+evilWord)
 			if len(c.env) > 1 || c.client == "node" {
 				env = append(env, "GT_HOME="+w.Path("neighbour")) // which gt tells to Claude Code's
-				if r := client.run("work", env, "", "gt-mail"); !c.counts && strings.Contains(r.Out, theirs) {
+				if r := client.run("work", env, "", "gt-mail"); !c.counts && strings.Contains(r.Out, evilWord) {
 					t.Errorf("a neighbour's notes are read: %v", r)
 				}
 			}
@@ -127,7 +127,7 @@ func TestProjectNamesEnvFile(t *testing.T) {
 			w.repository("work")
 			w.Write("home/.profile", "umask 022\n")
 			c := w.client("work")
-			r := c.hook("work", []string{"CLAUDE_ENV_FILE=/proc/self/cwd/../home/.profile"}, own+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", agent)
+			r := c.hook("work", []string{"CLAUDE_ENV_FILE=/proc/self/cwd/../home/.profile"}, ownSessionID+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", agent)
 			data, err := os.ReadFile(w.Path("home/.profile"))
 			if err != nil || r.Code != 0 || strings.Contains(string(data), "GT_HOME") != (agent == "claude") {
 				t.Errorf("it has %q, %v: %v", data, err, r)
@@ -149,10 +149,10 @@ func TestRepositoryNamesEndlessFiles(t *testing.T) {
 			w.repository("work")
 			w.add("work/.gitattributes", "* text\n")
 			c := w.client("work")
-			c.start("work", own+"1")
-			w.Must(".", "rm", "-f", w.Path("work/.git/"+path))
+			c.start("work", ownSessionID+"1")
+			w.MustRun(".", "rm", "-f", w.Path("work/.git/"+path))
 			w.link("/dev/zero", "work/.git/"+path)
-			r := c.hook("work", nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
+			r := c.hook("work", nil, ownSessionID+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
 			if r.Code != 0 || !strings.Contains(r.Errs, "Out of memory") && !strings.Contains(r.Errs, "git took too long") {
 				t.Errorf("git was not bounded: %v", r)
 			}

@@ -15,15 +15,15 @@ func TestHonestPlaces(t *testing.T) {
 		"a folder of it": func(w *world) (*world, string) { return w, "work/folder" },
 		"no repository":  func(w *world) (*world, string) { w.Write("plain/file", ""); return w, "plain" },
 		"a linked worktree": func(w *world) (*world, string) {
-			w.Must("work", "git", "worktree", "add", "-q", w.Path("linked"))
+			w.MustRun("work", "git", "worktree", "add", "-q", w.Path("linked"))
 			return w, "linked"
 		},
 		"a worktree in the repository": func(w *world) (*world, string) {
-			w.Must("work", "git", "worktree", "add", "-q", w.Path("work/.worktrees/side"))
+			w.MustRun("work", "git", "worktree", "add", "-q", w.Path("work/.worktrees/side"))
 			return w, "work/.worktrees/side"
 		},
 		"a checkout that cannot be written": func(w *world) (*world, string) {
-			return w.within("--ro-bind", w.Path("work"), w.Path("work")), "work"
+			return w.inBubblewrap("--ro-bind", w.Path("work"), w.Path("work")), "work"
 		},
 		"settings and state that are links": func(w *world) (*world, string) {
 			w.Write("dotfiles/gt/roles/default.md", "TWIN-ROLE\n")
@@ -34,12 +34,12 @@ func TestHonestPlaces(t *testing.T) {
 		},
 		"a state folder that is a link": func(w *world) (*world, string) {
 			w.Write("disk/gt/x", "")
-			w.Must("disk", "chmod", "700", "gt")
+			w.MustRun("disk", "chmod", "700", "gt")
 			w.link("../../../disk/gt", "home/.local/state/gt")
 			return w, "work"
 		},
 		"a state folder elsewhere": func(w *world) (*world, string) {
-			return w.with("XDG_STATE_HOME=" + w.Path("disk/state")), "work"
+			return w.withEnv("XDG_STATE_HOME=" + w.Path("disk/state")), "work"
 		},
 		"a home folder on another volume": func(w *world) (*world, string) {
 			dir, err := os.MkdirTemp("/dev/shm", "gt-attacks-")
@@ -47,8 +47,8 @@ func TestHonestPlaces(t *testing.T) {
 				w.Skipf("there is no other volume here: %v", err)
 			}
 			w.Cleanup(func() { os.RemoveAll(dir) })
-			w.Must(".", "cp", w.Path("home/.gitconfig"), dir)
-			return w.with("HOME="+dir, "XDG_STATE_HOME="), "work"
+			w.MustRun(".", "cp", w.Path("home/.gitconfig"), dir)
+			return w.withEnv("HOME="+dir, "XDG_STATE_HOME="), "work"
 		},
 		"a project with a link to it": func(w *world) (*world, string) { w.link("work", "there"); return w, "there" },
 		"a project with an odd name": func(w *world) (*world, string) {
@@ -83,7 +83,7 @@ func TestHonestPlaces(t *testing.T) {
 func TestReadOnlyHome(t *testing.T) {
 	w := newWorld(t)
 	w.repository("work")
-	w = w.within("--ro-bind", w.Path("home"), w.Path("home"))
+	w = w.inBubblewrap("--ro-bind", w.Path("home"), w.Path("home"))
 	before := w.listing("home", "work")
 	c := w.client("work")
 	const id = "70000000-0000-4000-8000-000000000001"
@@ -130,15 +130,15 @@ func TestReadOnlyHome(t *testing.T) {
 func TestAnotherFolderAtThePath(t *testing.T) {
 	w := newWorld(t)
 	w.neighbour()
-	w.Must(".", "mv", "neighbour", "moved")
+	w.MustRun(".", "mv", "neighbour", "moved")
 	w.repository("neighbour")
 	for _, look := range looks(w, "neighbour") {
 		if r := look(); strings.Contains(r.Out+r.Errs, neighbour) {
 			t.Errorf("%v", r)
 		}
 	}
-	w.Must(".", "rm", "-rf", "neighbour")
-	w.Must(".", "mv", "moved", "neighbour")
+	w.MustRun(".", "rm", "-rf", "neighbour")
+	w.MustRun(".", "mv", "moved", "neighbour")
 	if r := w.start("neighbour", "70000000-0000-4000-8000-000000000003"); !strings.Contains(r.Out, neighbour+" message") {
 		t.Errorf("%v", r)
 	}
@@ -163,9 +163,9 @@ func TestTrustedTown(t *testing.T) {
 			w.Write("town/demo/crew/hides/.git/info/exclude", hidden)
 			w.Write("town/demo/crew/tracks/.git/info/exclude", hidden)
 			for _, name := range []string{".runtime/handoff", ".runtime/session_id", ".runtime/keepalive.json", ".polecat-checkpoint.json"} {
-				w.Write("town/demo/crew/tracks/"+name, `{"notes":"`+theirs+`"}`)
+				w.Write("town/demo/crew/tracks/"+name, `{"notes":"`+evilWord+`"}`)
 			}
-			w.Must("town/demo/crew/tracks", "git", "add", "-f", ".runtime", ".polecat-checkpoint.json")
+			w.MustRun("town/demo/crew/tracks", "git", "add", "-f", ".runtime", ".polecat-checkpoint.json")
 			w.Write("town/demo/crew/unignores/.git/info/exclude", hidden)
 			w.Write("town/demo/crew/unignores/.gitignore", "!.runtime\n!.polecat-checkpoint.json\n")
 			crew := func(name string) string { return "town/demo/crew/" + name }
@@ -181,7 +181,7 @@ func TestTrustedTown(t *testing.T) {
 			if r := w.Run("town", nil, "gt-hooks", "trust"); r.Code != 1 {
 				t.Errorf("it did not ask: %v", r)
 			}
-			w.Must("town", "gt-hooks", "trust", "--yes")
+			w.MustRun("town", "gt-hooks", "trust", "--yes")
 			if r := w.start(crew("hides"), "70000000-0000-4000-8000-000000000008"); !strings.Contains(r.Out, "TOWN-ROLE") || !strings.Contains(r.Out, "demo/crew/hides") {
 				t.Errorf("%v", r)
 			}
@@ -208,13 +208,13 @@ func TestTrustedTown(t *testing.T) {
 				t.Error(err)
 			}
 			// A note of the mayor's arrives.
-			w.with("GT_ROLE=mayor").Must("town", "gt-mail", "send", "demo/crew/hides", "-s", "TOWN-NOTE")
+			w.withEnv("GT_ROLE=mayor").MustRun("town", "gt-mail", "send", "demo/crew/hides", "-s", "TOWN-NOTE")
 			if r := w.Run(crew("hides"), nil, "gt-mail"); !strings.Contains(r.Out, "TOWN-NOTE") {
 				t.Errorf("%v", r)
 			}
 			// What has changed since is not what was trusted.
-			w.Write("town/roles/crew.md", theirs+"\n")
-			if r := w.start(crew("hides"), "70000000-0000-4000-8000-000000000007"); strings.Contains(r.Out, theirs) || !strings.Contains(r.Errs, "gt-hooks trust shows it again") {
+			w.Write("town/roles/crew.md", evilWord+"\n")
+			if r := w.start(crew("hides"), "70000000-0000-4000-8000-000000000007"); strings.Contains(r.Out, evilWord) || !strings.Contains(r.Errs, "gt-hooks trust shows it again") {
 				t.Errorf("%v", r)
 			}
 		})

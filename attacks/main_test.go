@@ -51,5 +51,5 @@ func standIn() error {
 	if err != nil {
 		return err
 	}
-	return testenv.WriteProgram(self(), data)
+	return testenv.WriteProgram(testProgram(), data)
 }

@@ -47,7 +47,7 @@ func TestPeersFiles(t *testing.T) {
 			name, w.Path("bait/repo"), w.Path("bait/claude"), w.Path("bait/claude"), victim.Process.Pid, w.Path("bait/repo"))
 	}
 	state := place.StateOf(w.Getenv)
-	hosts := peer.Of(state)
+	hosts := peer.NewHosts(state)
 	for _, h := range []peer.Host{{Name: "box", LastSeen: time.Now()}, {Name: "desk", SSH: w.Path("bait/claude")}} {
 		for _, err := range []error{hosts.SetOwn(peer.Host{Name: "laptop"}), hosts.Put(h)} {
 			if err != nil {
@@ -65,7 +65,7 @@ func TestPeersFiles(t *testing.T) {
 		}
 	}
 
-	traced := w.with()
+	traced := w.withEnv()
 	log := w.Path("strace")
 	traced.In = []string{"strace", "-f", "-qq", "-s", "4096", "-e", "trace=%file,%network,kill,tkill,tgkill,pidfd_open,pidfd_send_signal", "-o", log}
 	signals := regexp.MustCompile(fmt.Sprintf(`(?m)\b(kill|tkill|tgkill|pidfd_open)\((-?%d)\b`, victim.Process.Pid))

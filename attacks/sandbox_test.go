@@ -19,7 +19,7 @@ func (w *world) sandbox(dir string) *world {
 	if out, err := exec.Command(args[0], append(args[1:], "true")...).CombinedOutput(); err != nil {
 		w.Skipf("there is no sandbox here: bwrap: %v %s", err, out)
 	}
-	boxed := w.with()
+	boxed := w.withEnv()
 	boxed.In = args
 	if r := boxed.Run(dir, nil, "touch", w.Path("home/outside")); r.Code == 0 {
 		w.Fatal("the sandbox lets out")
@@ -51,7 +51,7 @@ var plots = []plot{
 git -c user.name=x -c user.email=x commit -qm x && git config filter.evil.clean $TRAP && git config core.fsmonitor $TRAP && cd .. && git add sub && echo y >sub/x &&
 git config filter.evil.clean $TRAP && git config core.fsmonitor $TRAP && git config core.hooksPath $PWD && echo '* filter=evil' >.gitattributes && touch -d 2001-01-01 changed touched`},
 	{name: "every lock that it can have", hold: func(w, box *world) {
-		held := box.beside("work", true, self(), "hold", w.Path("home"), w.Path("work"))
+		held := box.startCompanion("work", true, testProgram(), "hold", w.Path("home"), w.Path("work"))
 		var files []string
 		if err := json.Unmarshal([]byte(held.ready), &files); err != nil || len(files) == 0 {
 			w.Errorf("this is no attack: %v, %v", files, err)
@@ -68,11 +68,11 @@ git config filter.evil.clean $TRAP && git config core.fsmonitor $TRAP && git con
 		return []string{
 			"TZ=" + w.Path("work/none"), "LD_PRELOAD=" + w.Path("work/none.so"), "PI_CODING_AGENT_DIR=" + w.Path("work/cfg"),
 			"GT_ROOT=" + w.Path("work"), "GT_TOWN_ROOT=" + w.Path("work"), "GT_HOME=" + w.Path("neighbour"), "GT_SESSION_UUID=4e160000-0000-4000-8000-000000000001",
-			"GT_ROLE=work/crew/max", "GT_RIG=" + theirs, "GT_SESSION=" + theirs, "GT_AGENT=evil", "GT_HANDOFF_EXEC=" + w.Path("work/.runtime/restart-e711.json"),
+			"GT_ROLE=work/crew/max", "GT_RIG=" + evilWord, "GT_SESSION=" + evilWord, "GT_AGENT=evil", "GT_HANDOFF_EXEC=" + w.Path("work/.runtime/restart-e711.json"),
 			"TMUX=" + w.Path("work/socket") + ",1,0", "TMUX_PANE=%0", "TMUX_TMPDIR=" + w.Path("work"),
 			"PATH=" + w.Path("work/bin") + ":/usr/bin:/bin", "GIT_CONFIG_GLOBAL=" + w.Path("work/config"), "GIT_DIR=" + w.Path("work/.git"), "GIT_EXEC_PATH=" + w.Path("work/bin"),
 			"XDG_CONFIG_HOME=" + w.Path("work"), "XDG_DATA_HOME=" + w.Path("work"), "XDG_RUNTIME_DIR=" + w.Path("work"), "XDG_CACHE_HOME=" + w.Path("work"),
-			"CODEX_HOME=" + w.Path("work/cfg"), "CLAUDE_CONFIG_DIR=" + w.Path("work/cfg"), "GEMINI_CLI_HOME=" + w.Path("work/cfg"), "BEADS_DIR=" + w.Path("work"), "BD_ACTOR=" + theirs,
+			"CODEX_HOME=" + w.Path("work/cfg"), "CLAUDE_CONFIG_DIR=" + w.Path("work/cfg"), "GEMINI_CLI_HOME=" + w.Path("work/cfg"), "BEADS_DIR=" + w.Path("work"), "BD_ACTOR=" + evilWord,
 			"BASH_ENV=" + w.trap("BASH_ENV"), "ENV=" + w.trap("ENV"),
 		}
 	}},
@@ -90,7 +90,7 @@ git config filter.evil.clean $TRAP && git config core.fsmonitor $TRAP && git con
 
 // listens has the attacker's tmux server run in the sandbox.
 func listens(w, box *world) {
-	box.beside("work", true, self(), "listen", w.Path("work/socket"), w.Path("work/connected"))
+	box.startCompanion("work", true, testProgram(), "listen", w.Path("work/socket"), w.Path("work/connected"))
 }
 
 // Whatever an agent writes from its sandbox, its hooks, which run outside of it, do
@@ -103,23 +103,23 @@ func TestSandbox(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			box := func() *world { w.Write("work/x", ""); return w.sandbox("work") }()
-			w.Must(".", "rm", "-r", w.Path("work"))
+			w.MustRun(".", "rm", "-r", w.Path("work"))
 			w.neighbour()
 			w.repository("work")
 			near := w.state("neighbour")
 			c := w.client("work")
-			c.start("work", own+"1")
-			c.hook("work", nil, own+"1", "UserPromptSubmit", "", "gt-keepalive", "touch", "--hook")
-			c.typed("work", own+"1", "gt-checkpoint", "write", "--notes", "OWN-NOTES")
+			c.start("work", ownSessionID+"1")
+			c.hook("work", nil, ownSessionID+"1", "UserPromptSubmit", "", "gt-keepalive", "touch", "--hook")
+			c.typed("work", ownSessionID+"1", "gt-checkpoint", "write", "--notes", "OWN-NOTES")
 
 			w.Write("attacker/x", "")
 			if p.load != nil {
 				p.load(w, "attacker")
 			}
 			trap := w.trap("sandbox")
-			box.Must("work", "sh", "-c", "cp -a "+w.Path("attacker")+"/. . && rm x")
+			box.MustRun("work", "sh", "-c", "cp -a "+w.Path("attacker")+"/. . && rm x")
 			if p.do != "" {
-				box.with("NEIGHBOUR="+w.Path(near), "TRAP="+trap).Must("work", "sh", "-c", p.do)
+				box.withEnv("NEIGHBOUR="+w.Path(near), "TRAP="+trap).MustRun("work", "sh", "-c", p.do)
 			}
 			w.marks() // what ran inside
 			if p.hold != nil {
@@ -135,7 +135,7 @@ func TestSandbox(t *testing.T) {
 			}
 			before, kept := w.listing("work", "neighbour", "shared"), w.listing(near)
 			hook := func(id, event, more, name string, args ...string) result {
-				return c.hook(cwd, env, own+id, event, more, name, args...)
+				return c.hook(cwd, env, ownSessionID+id, event, more, name, args...)
 			}
 			for _, r := range []func() result{
 				func() result {
@@ -158,7 +158,7 @@ func TestSandbox(t *testing.T) {
 				if strings.Contains(r.Errs, "busy") || strings.Contains(r.Errs, "holds the lock") {
 					t.Errorf("it waited for somebody: %v", r)
 				}
-				for _, word := range []string{theirs, neighbour, "e711e711"} {
+				for _, word := range []string{evilWord, neighbour, "e711e711"} {
 					if strings.Contains(r.Out+r.Errs, word) {
 						t.Errorf("%s is told: %v", word, r)
 					}
@@ -185,12 +185,12 @@ func TestSandbox(t *testing.T) {
 			if err != nil || saved.Notes != "OWN-NOTES" || saved.Answer != "OWN-ANSWER" {
 				t.Errorf("saved is %+v, %v", saved, err)
 			}
-			if data, err := os.ReadFile(w.Path(state + "/sessions/" + own + "1.json")); err != nil || !strings.Contains(string(data), `"actor": "work"`) || !strings.Contains(string(data), `"source": "resume"`) {
+			if data, err := os.ReadFile(w.Path(state + "/sessions/" + ownSessionID + "1.json")); err != nil || !strings.Contains(string(data), `"actor": "work"`) || !strings.Contains(string(data), `"source": "resume"`) {
 				t.Errorf("its record is %s, %v", data, err)
 			}
 			c.stop()
-			r := w.client("work").start("work", own+"4")
-			if !strings.Contains(r.Out, "OWN-NOTES") || strings.Contains(r.Out+r.Errs, theirs) || strings.Contains(r.Out+r.Errs, neighbour) {
+			r := w.client("work").start("work", ownSessionID+"4")
+			if !strings.Contains(r.Out, "OWN-NOTES") || strings.Contains(r.Out+r.Errs, evilWord) || strings.Contains(r.Out+r.Errs, neighbour) {
 				t.Errorf("who follows is told: %v", r)
 			}
 			if marks := w.marks(); marks != "" {
@@ -204,7 +204,7 @@ func TestSandbox(t *testing.T) {
 // is given to no other; one that has died is.
 func TestAgentInContainer(t *testing.T) {
 	for name, in := range map[string]func(w *world) *world{
-		"inside":  func(w *world) *world { return w.within("--unshare-pid", "--proc", "/proc", "--die-with-parent") },
+		"inside":  func(w *world) *world { return w.inBubblewrap("--unshare-pid", "--proc", "/proc", "--die-with-parent") },
 		"outside": func(w *world) *world { return w },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,19 +213,19 @@ func TestAgentInContainer(t *testing.T) {
 			w.repository("work")
 			its, other := in(w), w
 			if name == "outside" {
-				other = w.within("--unshare-pid", "--proc", "/proc", "--die-with-parent")
+				other = w.inBubblewrap("--unshare-pid", "--proc", "/proc", "--die-with-parent")
 			}
 			c := its.client("work")
-			c.start("work", own+"1")
-			c.typed("work", own+"1", "gt-checkpoint", "write", "--notes", "ITS-NOTES")
-			if r := other.start("work", own+"2"); strings.Contains(r.Out, "ITS-NOTES") || strings.Contains(strings.ToLower(r.Out), "crash") {
+			c.start("work", ownSessionID+"1")
+			c.typed("work", ownSessionID+"1", "gt-checkpoint", "write", "--notes", "ITS-NOTES")
+			if r := other.start("work", ownSessionID+"2"); strings.Contains(r.Out, "ITS-NOTES") || strings.Contains(strings.ToLower(r.Out), "crash") {
 				t.Errorf("a live agent's task is given away: %v", r)
 			}
-			if r := other.Run("work", nil, "gt-seance", "list", "--json"); !strings.Contains(r.Out, own+"1") || strings.Contains(r.Out, `"outcome":"crash","session_id":"`+own+"1") {
+			if r := other.Run("work", nil, "gt-seance", "list", "--json"); !strings.Contains(r.Out, ownSessionID+"1") || strings.Contains(r.Out, `"outcome":"crash","session_id":"`+ownSessionID+"1") {
 				t.Errorf("%v", r)
 			}
 			c.stop()
-			if r := its.start("work", own+"3"); name == "outside" && !strings.Contains(r.Out, "ITS-NOTES") {
+			if r := its.start("work", ownSessionID+"3"); name == "outside" && !strings.Contains(r.Out, "ITS-NOTES") {
 				t.Errorf("its own next is not told: %v", r)
 			}
 		})
@@ -257,18 +257,18 @@ func TestSandboxInTown(t *testing.T) {
 			w.Write("out/file", "not yours\n")
 			w.repository(crew)
 			w.Write(crew+"/.git/info/exclude", ".runtime\n.polecat-checkpoint.json\n")
-			w.Must("town", "gt-hooks", "trust", "--yes")
+			w.MustRun("town", "gt-hooks", "trust", "--yes")
 			w.lay("home/", "goods")
 			box := w.sandbox("town")
 			c := w.client(crew)
-			if r := c.start(crew, own+"1"); !strings.Contains(r.Out, "TOWN-ROLE") {
+			if r := c.start(crew, ownSessionID+"1"); !strings.Contains(r.Out, "TOWN-ROLE") {
 				t.Errorf("%v", r)
 			}
-			c.typed(crew, own+"1", "gt-checkpoint", "write", "--notes", "OWN-NOTES")
-			box.with("OUT="+w.Path("out"), "TOWN="+w.Path("town"), "CREW="+w.Path(crew), "GOODS="+w.Path("goods"), "TRAP="+w.trap("town")).Must(crew, "sh", "-c", do)
+			c.typed(crew, ownSessionID+"1", "gt-checkpoint", "write", "--notes", "OWN-NOTES")
+			box.withEnv("OUT="+w.Path("out"), "TOWN="+w.Path("town"), "CREW="+w.Path(crew), "GOODS="+w.Path("goods"), "TRAP="+w.trap("town")).MustRun(crew, "sh", "-c", do)
 			before := w.listing("out", "goods", "town/role")
 			for i := range 2 { // the same process, and the next one
-				id := own + fmt.Sprint(1+i)
+				id := ownSessionID + fmt.Sprint(1+i)
 				for _, r := range []result{
 					c.hook(crew, nil, id, "PostToolUse", `,"tool_name":"Bash"`, "gt-keepalive", "touch", "--hook"),
 					c.hook(crew, nil, id, "UserPromptSubmit", "", "gt-keepalive", "touch", "--hook"),
@@ -281,7 +281,7 @@ func TestSandboxInTown(t *testing.T) {
 					if r.Code != 0 {
 						t.Errorf("a hook ends with %d: %v", r.Code, r)
 					}
-					if strings.Contains(r.Out, theirs+" role") || strings.Contains(r.Out, theirs+" body") || strings.Contains(r.Out, "start on it now") || strings.Contains(r.Out, "Work is hooked to you") {
+					if strings.Contains(r.Out, evilWord+" role") || strings.Contains(r.Out, evilWord+" body") || strings.Contains(r.Out, "start on it now") || strings.Contains(r.Out, "Work is hooked to you") {
 						t.Errorf("a claim is told as the town's word: %v", r)
 					}
 					if marks := w.marks(); marks != "" {
@@ -290,18 +290,18 @@ func TestSandboxInTown(t *testing.T) {
 				}
 				c.stop()
 				c = w.client(crew)
-				if r := c.start(crew, own+fmt.Sprint(2+i)); !strings.Contains(r.Out, "OWN-NOTES") && i == 0 {
+				if r := c.start(crew, ownSessionID+fmt.Sprint(2+i)); !strings.Contains(r.Out, "OWN-NOTES") && i == 0 {
 					t.Errorf("who follows is not told: %v", r)
 				}
 			}
 			if changed := changes(before, w.listing("out", "goods", "town/role")); changed != "" {
 				t.Errorf("they wrote through it: %s", changed)
 			}
-			if _, err := os.Stat(filepath.Join(w.Path(w.state(crew)), "sessions", own+"2.json")); err != nil {
+			if _, err := os.Stat(filepath.Join(w.Path(w.state(crew)), "sessions", ownSessionID+"2.json")); err != nil {
 				t.Error(err)
 			}
-			w.Must("town", "sh", "-c", "[ -f .events.jsonl ] && [ ! -L .events.jsonl ] || rm -f .events.jsonl")
-			if out := w.Must(crew, "gt-seance", "list", "--json"); !strings.Contains(out, own+"2") {
+			w.MustRun("town", "sh", "-c", "[ -f .events.jsonl ] && [ ! -L .events.jsonl ] || rm -f .events.jsonl")
+			if out := w.MustRun(crew, "gt-seance", "list", "--json"); !strings.Contains(out, ownSessionID+"2") {
 				t.Errorf("a session is in no log:\n%s", out)
 			}
 		})
@@ -324,14 +324,14 @@ func TestSandboxExchanges(t *testing.T) {
 			for _, path := range []string{"demo/crew/max/new/x", "demo/crew/max/cur/x", "demo/crew/max/tmp/x", "crew/max/new/x", "pids/x", "new/x", "cur/x", "tmp/x"} {
 				w.Write("out/"+path, "not yours\n") // whatever is meant, it would be there
 			}
-			w.Must(".", "chmod", "-R", "go=", "out")
+			w.MustRun(".", "chmod", "-R", "go=", "out")
 			w.repository(crew)
 			w.Write(crew+"/.git/info/exclude", ".runtime\n.polecat-checkpoint.json\n")
-			w.Must("town", "gt-hooks", "trust", "--yes")
+			w.MustRun("town", "gt-hooks", "trust", "--yes")
 			c := w.client(crew)
-			c.start(crew, own+"1")
-			c.typed(crew, own+"1", "gt-mail", "send", "self", "-s", "first", "-m", "x")
-			w.Must(crew, "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
+			c.start(crew, ownSessionID+"1")
+			c.typed(crew, ownSessionID+"1", "gt-mail", "send", "self", "-s", "first", "-m", "x")
+			w.MustRun(crew, "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
 			before := w.listing("out")
 			bait := w.Path("out")
 			if name == "pipes" {
@@ -343,11 +343,11 @@ func TestSandboxExchanges(t *testing.T) {
 				w.Run(crew, nil, "gt-mail")
 				w.Run(crew, nil, "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
 				for _, r := range []result{
-					c.hook(crew, nil, own+"1", "UserPromptSubmit", "", "gt-keepalive", "touch", "--hook"),
-					c.hook(crew, nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook"),
-					c.hook(crew, nil, own+"1", "Stop", "", "gt-keepalive", "touch", "--hook"),
-					c.hook(crew, nil, own+"1", "PreCompact", `,"trigger":"auto"`, "gt-handoff", "--auto", "--hook"),
-					c.hook(crew, nil, own+"1", "SessionStart", `,"source":"compact"`, "gt-prime", "--hook"),
+					c.hook(crew, nil, ownSessionID+"1", "UserPromptSubmit", "", "gt-keepalive", "touch", "--hook"),
+					c.hook(crew, nil, ownSessionID+"1", "Stop", "", "gt-checkpoint", "write", "--hook"),
+					c.hook(crew, nil, ownSessionID+"1", "Stop", "", "gt-keepalive", "touch", "--hook"),
+					c.hook(crew, nil, ownSessionID+"1", "PreCompact", `,"trigger":"auto"`, "gt-handoff", "--auto", "--hook"),
+					c.hook(crew, nil, ownSessionID+"1", "SessionStart", `,"source":"compact"`, "gt-prime", "--hook"),
 				} {
 					if r.Code != 0 || strings.Contains(r.Out, "not yours") {
 						t.Errorf("%v", r)
@@ -366,11 +366,11 @@ func TestSandboxExchanges(t *testing.T) {
 // pipes, until it is told to end. Less than a hundred times is no attack.
 func (w *world) exchanged(dir, bait string, paths ...string) (ended func()) {
 	w.Helper()
-	args := []string{self(), "exchange", bait}
+	args := []string{testProgram(), "exchange", bait}
 	for _, path := range paths {
 		args = append(args, w.Path(path))
 	}
-	c := w.sandbox(dir).beside(dir, true, args...)
+	c := w.sandbox(dir).startCompanion(dir, true, args...)
 	return func() {
 		w.Helper()
 		c.input.Close()
@@ -391,19 +391,19 @@ func TestSandboxExchangesArchive(t *testing.T) {
 	for _, name := range []string{"index.db", "sessions.jsonl", "archive/sessions.jsonl", "events-000001-20260101T000000Z.jsonl"} {
 		w.Write("out/"+name, "not yours\n")
 	}
-	w.Must(".", "chmod", "-R", "go=", "out")
-	w.Must("town", "gt-hooks", "trust", "--yes")
+	w.MustRun(".", "chmod", "-R", "go=", "out")
+	w.MustRun("town", "gt-hooks", "trust", "--yes")
 	var log strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&log, `{"ts":"2025-01-17T01:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"s%d","role":"demo/crew/max"},"visibility":"feed"}`+"\n", i)
 	}
 	w.Write("lines", log.String())
 	before := w.listing("out")
-	w.Must("town", "gt-seance", "list")
-	w.Must("town", "mkdir", "-p", ".sessions/archive")
+	w.MustRun("town", "gt-seance", "list")
+	w.MustRun("town", "mkdir", "-p", ".sessions/archive")
 	ended := w.exchanged("town", w.Path("out"), "town/.sessions/archive", "town/.sessions")
 	for i := range 10 {
-		w.Must("town", "sh", "-c", "cat ../lines >>.events.jsonl")
+		w.MustRun("town", "sh", "-c", "cat ../lines >>.events.jsonl")
 		w.Run("town", nil, "gt-seance", "list")
 		w.Run("town", nil, "gt-krc", []string{"prune", "rotate"}[i%2])
 	}

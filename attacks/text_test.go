@@ -60,9 +60,9 @@ func obeyed(text string) string {
 }
 
 var (
-	begins  = regexp.MustCompile(`^<note from="[^"<>]*">$`)
-	claims  = regexp.MustCompile(`(?i)^[ \t]*(human|assistant|system|user|developer)[ \t]*[:：]|^[ \t]*#{1,2}[ \t]+forged|^[ \t]*===`)
-	outside = regexp.MustCompile(`(?i)[<＜][\s/／]*(note|system|ide_|persisted|function|result)|<\||\[/?(SYSTEM|INST)`)
+	begins        = regexp.MustCompile(`^<note from="[^"<>]*">$`)
+	claims        = regexp.MustCompile(`(?i)^[ \t]*(human|assistant|system|user|developer)[ \t]*[:：]|^[ \t]*#{1,2}[ \t]+forged|^[ \t]*===`)
+	foreignMarkup = regexp.MustCompile(`(?i)[<＜][\s/／]*(note|system|ide_|persisted|function|result)|<\||\[/?(SYSTEM|INST)`)
 )
 
 // forged is the first line of what a model reads of gt that says what only gt, the
@@ -77,7 +77,7 @@ func forged(text string) string {
 			in = true
 		case in && line == "</note>":
 			in = false
-		case claims.MatchString(line), outside.MatchString(line):
+		case claims.MatchString(line), foreignMarkup.MatchString(line):
 			return line
 		}
 	}
@@ -104,9 +104,9 @@ func TestTextIsPrinted(t *testing.T) {
 			dir := "w" + strings.ReplaceAll(strings.ToValidUTF8(text, ""), "/", "") // which a client tells in JSON
 			w.repository(dir)
 			w.Write(dir+"/f"+strings.ReplaceAll(text, "/", ""), "x")
-			w.Must(dir, "git", "commit", "-q", "--allow-empty", "-m", "c"+text)
+			w.MustRun(dir, "git", "commit", "-q", "--allow-empty", "-m", "c"+text)
 			if strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
-				w.Must(dir, "git", "checkout", "-q", "-b", "b"+strings.NewReplacer("[", "", " ", "").Replace(text))
+				w.MustRun(dir, "git", "checkout", "-q", "-b", "b"+strings.NewReplacer("[", "", " ", "").Replace(text))
 			}
 			const id, old = "70000000-0000-4000-8000-000000000001", "70000000-0000-4000-8000-00000000000a"
 			w.Write("home/.claude/projects/x/"+old+".jsonl", fmt.Sprintf(`{"type":"user","sessionId":%q,"message":{"role":"user","content":%s},"uuid":"1","timestamp":"2026-03-01T10:00:00.000Z","cwd":%s,"gitBranch":%s}`+"\n"+
@@ -194,10 +194,10 @@ func TestTextIsPrinted(t *testing.T) {
 			}
 			must(typed("gt-checkpoint", "read"), h.honest)
 			for _, role := range []string{text, "demo/crew/" + text} { // or nobody of that name
-				check(w.with("GT_ROLE="+strings.ReplaceAll(role, "\x00", "")).Run(dir, nil, "gt-prime"))
+				check(w.withEnv("GT_ROLE="+strings.ReplaceAll(role, "\x00", "")).Run(dir, nil, "gt-prime"))
 			}
 			c.stop()
-			r := w.client(dir).run(dir, nil, fmt.Sprintf(`{"session_id":%q,"hook_event_name":"SessionStart","source":"startup","cwd":%s}`, own+"2", quoted(w.Path(dir))), "gt-prime", "--hook")
+			r := w.client(dir).run(dir, nil, fmt.Sprintf(`{"session_id":%q,"hook_event_name":"SessionStart","source":"startup","cwd":%s}`, ownSessionID+"2", quoted(w.Path(dir))), "gt-prime", "--hook")
 			check(r)
 			must(r, h.honest)
 			must(r, "hand")

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// nobody is the other user's number.
-const nobody = 65534
+// otherUID is the other user's number.
+const otherUID = 65534
 
-// other is the same world for another user of the machine. The test is skipped where
+// asOtherUser is the same world for another user of the machine. The test is skipped where
 // the tests are not root, who alone can be somebody else.
-func (w *world) other() *world {
+func (w *world) asOtherUser() *world {
 	w.Helper()
 	if os.Getuid() != 0 {
 		w.Skip("only root can be another user")
@@ -33,11 +33,11 @@ func (w *world) other() *world {
 	if err := os.MkdirAll(w.Path("theirs"), 0o755); err != nil {
 		w.Fatal(err)
 	}
-	if err := os.Lchown(w.Path("theirs"), nobody, nobody); err != nil {
+	if err := os.Lchown(w.Path("theirs"), otherUID, otherUID); err != nil {
 		w.Fatal(err)
 	}
-	u := w.with("HOME="+w.Path("theirs"), "XDG_STATE_HOME="+w.Path("theirs/.local/state"))
-	u.As = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody, NoSetGroups: false}}
+	u := w.withEnv("HOME="+w.Path("theirs"), "XDG_STATE_HOME="+w.Path("theirs/.local/state"))
+	u.As = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUID, Gid: otherUID, NoSetGroups: false}}
 	return u
 }
 
@@ -56,13 +56,13 @@ func (w *world) shared(dir string) {
 // moment.
 func TestUserPlantsTown(t *testing.T) {
 	w := newWorld(t)
-	u := w.other()
+	u := w.asOtherUser()
 	w.shared("shared")
 	w.Write("mine/mayor/town.json", `{"type":"town","version":2,"name":"mine"}`)
 	w.repository("shared/project")
-	u.Must("shared", "ln", "-s", w.Path("mine/mayor"), "mayor")
-	u.Must("shared", "sh", "-c", "echo '# "+theirs+"' >town.toml; mkdir roles mail; for r in default crew mayor work; do echo "+theirs+" >roles/$r.md; done; chmod -R 777 mail")
-	u.beside("shared", true, "sh", "-c", "echo ready; while :; do mv town.toml t; mv t town.toml; done & loop=$!; read x; kill $loop")
+	u.MustRun("shared", "ln", "-s", w.Path("mine/mayor"), "mayor")
+	u.MustRun("shared", "sh", "-c", "echo '# "+evilWord+"' >town.toml; mkdir roles mail; for r in default crew mayor work; do echo "+evilWord+" >roles/$r.md; done; chmod -R 777 mail")
+	u.startCompanion("shared", true, "sh", "-c", "echo ready; while :; do mv town.toml t; mv t town.toml; done & loop=$!; read x; kill $loop")
 	before := w.listing("mine")
 	for range 40 {
 		r := w.Run("shared/project", nil, "gt-prime", "--state", "--json")
@@ -71,7 +71,7 @@ func TestUserPlantsTown(t *testing.T) {
 		}
 	}
 	w.thread("shared/project")
-	if r := w.start("shared/project", own+"1"); strings.Contains(r.Out+r.Errs, theirs) {
+	if r := w.start("shared/project", ownSessionID+"1"); strings.Contains(r.Out+r.Errs, evilWord) {
 		t.Errorf("%v", r)
 	}
 	if changed := changes(before, w.listing("mine")); changed != "" {
@@ -82,7 +82,7 @@ func TestUserPlantsTown(t *testing.T) {
 	}
 	// The twin: in a folder of one's own it is a town as soon as one says so.
 	w.Write("town/town.toml", "")
-	w.Must("town", "gt-hooks", "trust", "--yes")
+	w.MustRun("town", "gt-hooks", "trust", "--yes")
 	if r := w.Run("town", nil, "gt-prime", "--state", "--json"); !strings.Contains(r.Out, `"town":"`+w.Path("town")+`"`) {
 		t.Errorf("%v", r)
 	}
@@ -93,30 +93,30 @@ func TestUserPlantsTown(t *testing.T) {
 func TestUserPlantsRepository(t *testing.T) {
 	for name, plant := range map[string]string{
 		"an empty file": "touch .git",
-		"a repository": "git config --global --add safe.directory '*' && git init -qb '" + theirs + "-branch' && git -c user.name=x -c user.email=x commit -q --allow-empty -m '" + theirs +
+		"a repository": "git config --global --add safe.directory '*' && git init -qb '" + evilWord + "-branch' && git -c user.name=x -c user.email=x commit -q --allow-empty -m '" + evilWord +
 			" subject' && git config filter.evil.clean touch",
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			w := newWorld(t)
-			u := w.other()
+			u := w.asOtherUser()
 			w.shared("shared")
 			w.Write("shared/one/x", "")
 			w.Write("shared/two/x", "")
-			u.Must("shared", "sh", "-c", plant)
+			u.MustRun("shared", "sh", "-c", plant)
 			c := w.client("shared/one")
-			c.start("shared/one", own+"1")
-			c.typed("shared/one", own+"1", "gt-checkpoint", "write", "--notes", "OWN-NOTES")
-			c.hook("shared/one", nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
+			c.start("shared/one", ownSessionID+"1")
+			c.typed("shared/one", ownSessionID+"1", "gt-checkpoint", "write", "--notes", "OWN-NOTES")
+			c.hook("shared/one", nil, ownSessionID+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
 			c.stop()
-			if r := w.start("shared/two", own+"2"); strings.Contains(r.Out+r.Errs, theirs) || strings.Contains(r.Out, "OWN-NOTES") {
+			if r := w.start("shared/two", ownSessionID+"2"); strings.Contains(r.Out+r.Errs, evilWord) || strings.Contains(r.Out, "OWN-NOTES") {
 				t.Errorf("another folder's session is told: %v", r)
 			}
-			if r := w.start("shared/one", own+"3"); strings.Contains(r.Out+r.Errs, theirs) || !strings.Contains(r.Out, "OWN-NOTES") {
+			if r := w.start("shared/one", ownSessionID+"3"); strings.Contains(r.Out+r.Errs, evilWord) || !strings.Contains(r.Out, "OWN-NOTES") {
 				t.Errorf("the folder's own next session is told: %v", r)
 			}
 			// Nor does it keep the person from trusting a town of their own there.
 			w.Write("shared/two/town.toml", "")
-			w.Must("shared/two", "gt-hooks", "trust", "--yes")
+			w.MustRun("shared/two", "gt-hooks", "trust", "--yes")
 		})
 	}
 }
@@ -125,29 +125,29 @@ func TestUserPlantsRepository(t *testing.T) {
 // one's own or not at all.
 func TestUserExchangesFiles(t *testing.T) {
 	w := newWorld(t)
-	u := w.other()
+	u := w.asOtherUser()
 	const crew = "town/demo/crew/max"
 	w.Write("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
 	w.Write(crew+"/file", "")
-	w.Must("town", "gt-hooks", "trust", "--yes")
+	w.MustRun("town", "gt-hooks", "trust", "--yes")
 	now := time.Now().UTC().Format(time.RFC3339)
 	w.Write(crew+"/.polecat-checkpoint.json", `{"notes":"OWN","timestamp":"`+now+`"}`)
 	if r := w.Run(crew, nil, "gt-checkpoint", "read"); !strings.Contains(r.Out, "OWN") {
 		t.Errorf("what another program of the town has left is not read: %v", r)
 	}
-	w.Must(".", "chmod", "755", "town", "town/demo", "town/demo/crew")
+	w.MustRun(".", "chmod", "755", "town", "town/demo", "town/demo/crew")
 	w.shared(crew)
 	if err := os.Chmod(w.Path(crew), 0o777); err != nil { // without the sticky bit: a group's folder
 		t.Fatal(err)
 	}
-	u.Must(crew, "sh", "-c", `echo '{"notes":"`+theirs+`","timestamp":"`+now+`"}' >.their`)
-	u.beside(crew, true, "sh", "-c", "mv .polecat-checkpoint.json .own; echo ready; while :; do ln .own .x; mv -f .x .polecat-checkpoint.json; cp .their .y; mv -f .y .polecat-checkpoint.json; done & loop=$!; read x; kill $loop")
+	u.MustRun(crew, "sh", "-c", `echo '{"notes":"`+evilWord+`","timestamp":"`+now+`"}' >.their`)
+	u.startCompanion(crew, true, "sh", "-c", "mv .polecat-checkpoint.json .own; echo ready; while :; do ln .own .x; mv -f .x .polecat-checkpoint.json; cp .their .y; mv -f .y .polecat-checkpoint.json; done & loop=$!; read x; kill $loop")
 	for range 60 {
-		if r := w.Run(crew, nil, "gt-checkpoint", "read"); strings.Contains(r.Out+r.Errs, theirs) {
+		if r := w.Run(crew, nil, "gt-checkpoint", "read"); strings.Contains(r.Out+r.Errs, evilWord) {
 			t.Fatalf("%v", r)
 		}
 	}
-	if r := w.start(crew, own+"1"); strings.Contains(r.Out+r.Errs, theirs) {
+	if r := w.start(crew, ownSessionID+"1"); strings.Contains(r.Out+r.Errs, evilWord) {
 		t.Errorf("%v", r)
 	}
 }
@@ -156,15 +156,15 @@ func TestUserExchangesFiles(t *testing.T) {
 // working.
 func TestUserAndState(t *testing.T) {
 	w := newWorld(t)
-	u := w.other()
+	u := w.asOtherUser()
 	w.neighbour()
 	w.repository("work")
 	c := w.client("work")
-	c.start("work", own+"1")
+	c.start("work", ownSessionID+"1")
 	if r := u.Run(".", nil, "sh", "-c", "find "+w.Path("home/.local/state/gt")+" -type f -exec head {} + ; echo x >"+w.Path("home/.local/state/gt/x")); strings.Contains(r.Out, neighbour) || r.Code == 0 {
 		t.Errorf("another user reads it: %v", r)
 	}
-	held := u.beside(".", true, self(), "hold", w.Path("home"), w.Path("work"))
+	held := u.startCompanion(".", true, testProgram(), "hold", w.Path("home"), w.Path("work"))
 	var files []string
 	if err := json.Unmarshal([]byte(held.ready), &files); err != nil {
 		t.Error(err)
@@ -183,8 +183,8 @@ func TestUserAndState(t *testing.T) {
 		"can write to it":            "chown 0 " + state + "; chmod 777 " + state,
 		"it belongs to another user": "chmod 700 " + state + "; chown 65534 " + state,
 	} {
-		w.Must(".", "sh", "-c", spoil)
-		r := w.start("neighbour", own+"2")
+		w.MustRun(".", "sh", "-c", spoil)
+		r := w.start("neighbour", ownSessionID+"2")
 		if r.Code != 0 || strings.Contains(r.Out, neighbour) || !strings.Contains(r.Errs, name) || strings.Count(r.Errs, "\n") > 1 {
 			t.Errorf("%s: %v", name, r)
 		}
@@ -192,8 +192,8 @@ func TestUserAndState(t *testing.T) {
 			t.Errorf("%s: %v", name, r)
 		}
 	}
-	w.Must(".", "sh", "-c", "chown 0 "+state+"; chmod 700 "+state)
-	if r := w.start("neighbour", own+"3"); !strings.Contains(r.Out, neighbour+" message") {
+	w.MustRun(".", "sh", "-c", "chown 0 "+state+"; chmod 700 "+state)
+	if r := w.start("neighbour", ownSessionID+"3"); !strings.Contains(r.Out, neighbour+" message") {
 		t.Errorf("mended, it is not told: %v", r)
 	}
 }
@@ -208,19 +208,19 @@ func TestSudo(t *testing.T) {
 		}
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			w := newWorld(t)
-			u := w.other()
-			w.Must(".", "cp", w.Path("home/.gitconfig"), w.Path("theirs/.gitconfig"))
+			u := w.asOtherUser()
+			w.MustRun(".", "cp", w.Path("home/.gitconfig"), w.Path("theirs/.gitconfig"))
 			w.repository("theirs/work")
-			w.Must(".", "chown", "-hR", "65534:65534", w.Path("theirs"))
+			w.MustRun(".", "chown", "-hR", "65534:65534", w.Path("theirs"))
 			if !fresh {
 				c := u.client("theirs/work")
-				c.start("theirs/work", own+"1")
-				c.typed("theirs/work", own+"1", "gt-handoff", "-s", "USER-SUBJECT", "-m", "USER-MESSAGE")
+				c.start("theirs/work", ownSessionID+"1")
+				c.typed("theirs/work", ownSessionID+"1", "gt-handoff", "-s", "USER-SUBJECT", "-m", "USER-MESSAGE")
 				c.stop()
 			}
 			before := w.listing("theirs")
-			root := w.with("HOME="+w.Path("theirs"), "XDG_STATE_HOME="+w.Path("theirs/.local/state"), "SUDO_UID=65534", "SUDO_USER=nobody")
-			r := root.start("theirs/work", own+"5")
+			root := w.withEnv("HOME="+w.Path("theirs"), "XDG_STATE_HOME="+w.Path("theirs/.local/state"), "SUDO_UID=65534", "SUDO_USER=nobody")
+			r := root.start("theirs/work", ownSessionID+"5")
 			if r.Code != 0 || !strings.Contains(r.Errs, "another user") || strings.Contains(r.Out, "USER-") {
 				t.Errorf("%v", r)
 			}
@@ -237,7 +237,7 @@ func TestSudo(t *testing.T) {
 			if changed := changes(before, w.listing("theirs")); changed != "" {
 				t.Errorf("root has left %s", changed)
 			}
-			if out := w.Must(".", "find", w.Path("theirs"), "!", "-user", "65534"); out != "" {
+			if out := w.MustRun(".", "find", w.Path("theirs"), "!", "-user", "65534"); out != "" {
 				t.Errorf("root's are now %s", out)
 			}
 			u.thread("theirs/work")
@@ -249,13 +249,13 @@ func TestSudo(t *testing.T) {
 // name is not signalled.
 func TestUserLeavesSocketsAndPids(t *testing.T) {
 	w := newWorld(t)
-	u := w.other()
+	u := w.asOtherUser()
 	w.shared("shared")
 	w.shared("marks")
 	w.repository("shared/project")
-	u.beside("shared", true, self(), "listen", w.Path("shared/default"), w.Path("marks/connected"))
-	u.Must("shared", "sh", "-c", "mkdir tmux-0 && chmod 700 tmux-0")
-	w = w.with("TMUX="+w.Path("shared/default")+",1,0", "TMUX_PANE=%0")
+	u.startCompanion("shared", true, testProgram(), "listen", w.Path("shared/default"), w.Path("marks/connected"))
+	u.MustRun("shared", "sh", "-c", "mkdir tmux-0 && chmod 700 tmux-0")
+	w = w.withEnv("TMUX="+w.Path("shared/default")+",1,0", "TMUX_PANE=%0")
 	victim := exec.Command("sleep", "1000")
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
@@ -263,13 +263,13 @@ func TestUserLeavesSocketsAndPids(t *testing.T) {
 	defer func() { victim.Process.Kill(); victim.Wait() }()
 	pid := victim.Process.Pid
 	w.Write("shared/project/.runtime/pids/gt-crew-max.pid", "")
-	w.Must("shared/project", "sh", "-c", "rm -r .runtime; mkdir -m 777 .runtime")
-	u.with("PID="+itoa(pid)).Must("shared/project/.runtime", "sh", "-c", `mkdir pids; echo $PID >pids/gt-crew-max.pid; echo "$PID|$(cut -d' ' -f22 /proc/$PID/stat)" >pids/gt-crew-joe.pid`)
+	w.MustRun("shared/project", "sh", "-c", "rm -r .runtime; mkdir -m 777 .runtime")
+	u.withEnv("PID="+itoa(pid)).MustRun("shared/project/.runtime", "sh", "-c", `mkdir pids; echo $PID >pids/gt-crew-max.pid; echo "$PID|$(cut -d' ' -f22 /proc/$PID/stat)" >pids/gt-crew-joe.pid`)
 	for _, run := range append(commands(w, "shared/project"),
 		func() result { return w.Run("shared/project", nil, "gt-keepalive", "pid", "list") },
 		func() result { return w.Run("shared/project", nil, "gt-keepalive", "pid", "reap", "--grace", "1ms") },
 		func() result {
-			return w.with("TMUX_TMPDIR="+w.Path("shared"), "TMUX=").Run("shared/project", nil, "gt-handoff", "gt-crew-max")
+			return w.withEnv("TMUX_TMPDIR="+w.Path("shared"), "TMUX=").Run("shared/project", nil, "gt-handoff", "gt-crew-max")
 		},
 	) {
 		r := run()

@@ -23,14 +23,14 @@ type world struct{ *testenv.World }
 
 type result = testenv.Result
 
-// within is the same world, in which programs run under a bubblewrap with these
+// inBubblewrap is the same world, in which programs run under a bubblewrap with these
 // arguments. The test is skipped where there is none.
-func (w *world) within(args ...string) *world {
+func (w *world) inBubblewrap(args ...string) *world {
 	w.Helper()
 	if out, err := exec.Command("bwrap", "--dev-bind", "/", "/", "true").CombinedOutput(); err != nil {
 		w.Skipf("there is no sandbox here: bwrap: %v %s", err, out)
 	}
-	other := w.with()
+	other := w.withEnv()
 	other.In = append([]string{"bwrap", "--dev-bind", "/", "/"}, args...)
 	return other
 }
@@ -77,8 +77,8 @@ func (w *world) link(to, path string) {
 	}
 }
 
-// with is the same world under other variables ("NAME=value").
-func (w *world) with(env ...string) *world { return &world{w.With(env...)} }
+// withEnv is the same world under other variables ("NAME=value").
+func (w *world) withEnv(env ...string) *world { return &world{w.WithEnv(env...)} }
 
 // trap makes a program that leaves a mark and passes its input on, and returns
 // its path. It lies where no project is.
@@ -122,9 +122,9 @@ func (w *world) marks() string {
 // returns the server's socket.
 func (w *world) tmux(dir string) string {
 	w.Helper()
-	in := w.with("TMUX_TMPDIR="+w.Tmux(), "TMUX=")
-	in.Must(dir, "tmux", "-f", "/dev/null", "new-session", "-d", "-s", "waits", "sleep", "1000")
-	return in.Must(dir, "tmux", "display-message", "-p", "#{socket_path}")
+	in := w.withEnv("TMUX_TMPDIR="+w.Tmux(), "TMUX=")
+	in.MustRun(dir, "tmux", "-f", "/dev/null", "new-session", "-d", "-s", "waits", "sleep", "1000")
+	return in.MustRun(dir, "tmux", "display-message", "-p", "#{socket_path}")
 }
 
 // repository makes a repository with two commits, and of its files one that was
@@ -132,13 +132,13 @@ func (w *world) tmux(dir string) string {
 // that git does not know.
 func (w *world) repository(dir string) {
 	w.Helper()
-	w.Must(".", "git", "init", "-q", "--template=", w.Path(dir))
+	w.MustRun(".", "git", "init", "-q", "--template=", w.Path(dir))
 	for _, name := range []string{"changed", "touched", "folder/kept"} {
 		w.Write(dir+"/"+name, name+"\n")
 	}
-	w.Must(dir, "git", "add", ".")
-	w.Must(dir, "git", "commit", "-q", "-m", "first")
-	w.Must(dir, "git", "commit", "-q", "--allow-empty", "-m", "second")
+	w.MustRun(dir, "git", "add", ".")
+	w.MustRun(dir, "git", "commit", "-q", "-m", "first")
+	w.MustRun(dir, "git", "commit", "-q", "--allow-empty", "-m", "second")
 	w.dirty(dir)
 }
 

@@ -64,8 +64,8 @@ func (a agents) session(args ...string) string {
 	return a.exits(0, args...)
 }
 
-// is returns what is listed of an agent.
-func (a agents) is(name string) (in instance) {
+// findListed returns what is listed of an agent.
+func (a agents) findListed(name string) (in instance) {
 	a.Helper()
 	if err := json.Unmarshal([]byte(a.session("show", name, "--json")), &in); err != nil {
 		a.Fatal(err)
@@ -81,8 +81,8 @@ func (a agents) becomes(name, status string) (is instance) {
 			a.Logf("the status of %s was %s", name, is.Status)
 		}
 	}()
-	a.until(name+" is "+status, func() bool {
-		is = a.is(name)
+	a.waitFor(name+" is "+status, func() bool {
+		is = a.findListed(name)
 		return is.Status == status
 	})
 	return is
@@ -95,4 +95,4 @@ func (a agents) awaits(name string) instance {
 }
 
 // pane is the pane of an agent.
-func (a agents) pane(name string) *pane { return &pane{a.world, "gt-" + name, a.is(name).Pane} }
+func (a agents) pane(name string) *pane { return &pane{a.world, "gt-" + name, a.findListed(name).Pane} }

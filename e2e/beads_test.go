@@ -46,7 +46,7 @@ func TestBeads(t *testing.T) {
 	w.Env = append(w.Env, "PATH="+strings.Join([]string{w.Path("bin"), bin, os.Getenv("PATH")}, ":"), "TMUX_TMPDIR="+w.Tmux())
 	run := func(ok bool, more []string, args ...string) string {
 		t.Helper()
-		r := w.With(more...).Run("town", nil, append([]string{"env"}, args...)...) // which finds it on this PATH
+		r := w.WithEnv(more...).Run("town", nil, append([]string{"env"}, args...)...) // which finds it on this PATH
 		if (r.Code == 0) != ok {
 			t.Fatal(r)
 		}

@@ -71,7 +71,7 @@ func TestSessionWorktree(t *testing.T) {
 	a.session("new", "-n", "fix", "--worktree", "fix/it", "-m", "please commit it")
 	first := w.asked("please commit it")
 	a.awaits("fix")
-	w.until("it has committed", func() bool {
+	w.waitFor("it has committed", func() bool {
 		return strings.TrimSpace(w.git("log", "--format=%s", "-1", "fix/it")) == "tree"
 	})
 	if _, err := os.Stat(filepath.Join(w.project, "tree")); err == nil {

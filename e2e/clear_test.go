@@ -14,14 +14,14 @@ func TestClear(t *testing.T) {
 	p := w.claude("max")
 	p.typ("good morning")
 	old := w.asked("good morning").Session
-	w.until("the session has its record, and its turn is over", func() bool { return w.records()[old].TmuxSession != "" })
+	w.waitFor("the session has its record, and its turn is over", func() bool { return w.records()[old].TmuxSession != "" })
 	pid := w.record(old).PID
 	if pid != p.pid() {
 		t.Errorf("the record says process %d, the client is %d", pid, p.pid())
 	}
 
 	p.typ("/clear")
-	w.until("another session starts", func() bool { return len(w.records()) == 2 })
+	w.waitFor("another session starts", func() bool { return len(w.records()) == 2 })
 	p.typ("good evening")
 	first := w.asked("good evening")
 	fresh := first.Session
@@ -46,6 +46,6 @@ func TestClear(t *testing.T) {
 	w.oneEvent("session_end", old)
 
 	p.typ("/exit")
-	w.until("the new session ends", func() bool { return w.record(fresh).Outcome == "done" })
+	w.waitFor("the new session ends", func() bool { return w.record(fresh).Outcome == "done" })
 	w.oneEvent("session_end", fresh)
 }

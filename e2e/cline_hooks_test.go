@@ -60,9 +60,9 @@ func TestClineCompaction(t *testing.T) {
 	tell("a second prompt")
 	first := w.latest()
 	p.cline("/compact", "Context compacted (manual)")
-	w.until("the model has summed up", func() bool { return len(w.model.All().Kind(model.Compaction)) == 1 })
+	w.waitFor("the model has summed up", func() bool { return len(w.model.Requests().Kind(model.Compaction)) == 1 })
 	w.toldOnce(tell("the next prompt"), "Context compacted. Continue your previous task.", "kept word for word")
-	w.until("there is a note", func() bool { return len(w.notes()) == 1 && strings.Contains(w.notes()[0], "FIRST-CANARY") })
+	w.waitFor("there is a note", func() bool { return len(w.notes()) == 1 && strings.Contains(w.notes()[0], "FIRST-CANARY") })
 	w.toldOnce(tell("the prompt after that"), "Context compacted.")
 	p.cline("delegate this", "It is done.")
 	if r := w.asked("You are the child."); r.Count("ROLE-CANARY") > 0 {
@@ -79,8 +79,8 @@ func TestClineCompaction(t *testing.T) {
 	}
 	w.open("keep", "sleep", "1000") // else tmux ends with the client
 	p.cline("/quit", "")
-	w.until("the session ends", func() bool { return w.record(second).Outcome == "done" })
-	w.until("the client is gone", func() bool { return !strings.Contains(w.tmux("list-panes", "-a", "-F", "#{pane_id} "), p.id+" ") })
+	w.waitFor("the session ends", func() bool { return w.record(second).Outcome == "done" })
+	w.waitFor("the client is gone", func() bool { return !strings.Contains(w.tmux("list-panes", "-a", "-F", "#{pane_id} "), p.id+" ") })
 	p = w.open("r", "gt-seance", "resume", second)
 	r := tell("on we go")
 	w.toldOnce(r, "Session resumed.", "ROLE-CANARY")
@@ -117,7 +117,7 @@ func TestClineAsks(t *testing.T) {
 	a := w.agents()
 	is := func(reason string) {
 		t.Helper()
-		w.until("it is waiting "+reason, func() bool { now := a.is("api"); return now.Status == "waiting" && now.Reason == reason })
+		w.waitFor("it is waiting "+reason, func() bool { now := a.findListed("api"); return now.Status == "waiting" && now.Reason == reason })
 	}
 	a.session("new", "-n", "api", "-a", "cline", "-m", "are you there?", "--", "--auto-approve", "false")
 	w.asked("are you there?")
@@ -130,7 +130,7 @@ func TestClineAsks(t *testing.T) {
 		t.Errorf("answer says %q", out)
 	}
 	is("done")
-	if got := w.model.Turns().Last().Result(); !strings.Contains(got, "Blue") {
+	if got := w.model.Turns().LastRequest().Result(); !strings.Contains(got, "Blue") {
 		t.Errorf("the model is told %q", got)
 	}
 	a.session("send", "api", "please run it")

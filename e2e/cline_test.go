@@ -34,7 +34,7 @@ func (p *pane) cline(line, then string) {
 	p.w.Helper()
 	p.awaitScreen("(Shift+Tab)")
 	var last time.Time
-	p.w.until("the client shows "+line, func() bool {
+	p.w.waitFor("the client shows "+line, func() bool {
 		if strings.Contains(p.input(), line) {
 			return true
 		}
@@ -45,7 +45,7 @@ func (p *pane) cline(line, then string) {
 		return false
 	})
 	last = time.Time{}
-	p.w.until("the client has taken "+line, func() bool {
+	p.w.waitFor("the client has taken "+line, func() bool {
 		screen := p.screen()
 		if last.IsZero() || strings.Contains(p.input(), line) {
 			// It is not taken yet.

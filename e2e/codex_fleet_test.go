@@ -49,7 +49,7 @@ func TestCodexFleet(t *testing.T) {
 			if is.SessionID != first[name].SessionID || is.Pane == "" {
 				t.Errorf("%s, %s is %+v, after %+v", when, name, is, first[name])
 			}
-			if n := len(w.model.Turns().Where(func(r *model.Request) bool {
+			if n := len(w.model.Turns().Filter(func(r *model.Request) bool {
 				return strings.Contains(r.Asked(), "MARK-"+name) && r.Session == is.SessionID
 			})); n == 0 {
 				t.Errorf("%s, %s is said to be in session %s, which was not asked for it", when, name, is.SessionID)
@@ -67,7 +67,7 @@ func TestCodexFleet(t *testing.T) {
 		}
 		told("asked " + question)
 		for _, name := range names { // Codex runs the hook of a start with the first prompt
-			is := a.is(name)
+			is := a.findListed(name)
 			if r := w.record(is.SessionID); r.TmuxPane != is.Pane {
 				t.Errorf("asked %s, %s is %+v; its record has pane %s", question, name, is, r.TmuxPane)
 			}
@@ -80,7 +80,7 @@ func TestCodexFleet(t *testing.T) {
 	told("restarted")
 	goesOn("TWO")
 
-	p := &pane{w, "gt-c2", a.is("c2").Pane}
+	p := &pane{w, "gt-c2", a.findListed("c2").Pane}
 	if err := syscall.Kill(p.pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

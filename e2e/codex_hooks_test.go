@@ -137,8 +137,8 @@ func (w *world) noHookFailed(said string) {
 	w.noHookErrors()
 }
 
-// only is the id of the only session there is a record of.
-func (w *world) only() string {
+// onlySessionID is the id of the only session there is a record of.
+func (w *world) onlySessionID() string {
 	w.Helper()
 	for id := range w.records() {
 		if len(w.records()) == 1 {
@@ -187,13 +187,13 @@ func TestCodexTrust(t *testing.T) {
 	if n := w.asked("hello").Count("ROLE-CANARY"); n != 1 {
 		t.Errorf("the model is told %d times who it is", n)
 	}
-	id := w.only()
+	id := w.onlySessionID()
 	if r := w.record(id); r.TmuxPane != p.id || r.PID == 0 {
 		t.Errorf("the record says %+v, the pane is %s", r, p.id)
 	}
 	w.noHookFailed(p.screen())
-	w.until("the turn's end was noted", func() bool { return exists(w.runtime("checkpoint.json")) })
-	w.until("the sign of life says that it waits", func() bool {
+	w.waitFor("the turn's end was noted", func() bool { return exists(w.runtime("checkpoint.json")) })
+	w.waitFor("the sign of life says that it waits", func() bool {
 		sign := w.read(w.runtime("keepalive.json"))
 		return strings.Contains(sign, id) && strings.Contains(sign, `"waiting"`)
 	})
@@ -212,7 +212,7 @@ func (p *pane) codexReplaced(line string, than int) {
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen("› " + line)
 	last := time.Time{}
-	p.w.until("a new process runs in the pane", func() bool {
+	p.w.waitFor("a new process runs in the pane", func() bool {
 		if p.pid() != than {
 			return true
 		}
@@ -239,7 +239,7 @@ func TestCodexStart(t *testing.T) {
 	}
 	w.role(role.String() + "LAST-RULE\n")
 	w.codexExec("RUN[env]")
-	id := w.only()
+	id := w.onlySessionID()
 	whole := func(when string, r *model.Request, documents int) {
 		t.Helper()
 		if r.Count("ROLE-CANARY") != documents || r.Count("Full hook output saved") > 0 || r.Count("tokens truncated") > 0 {
@@ -251,7 +251,7 @@ func TestCodexStart(t *testing.T) {
 	if n := first.Count("LAST-RULE") + first.Count("more lines are left out"); n != 1 || first.Count("規則 100:") != 1 {
 		t.Errorf("the role was not cut by gt:\n%s", first.Told())
 	}
-	last := w.model.Turns().Last()
+	last := w.model.Turns().LastRequest()
 	whole("the next request", last, 1)
 	if !strings.Contains(last.Result(), "CODEX_SESSION_ID="+id+"\n") {
 		t.Errorf("a command does not see its session's id:\n%s", last.Result())
@@ -266,7 +266,7 @@ func TestCodexStart(t *testing.T) {
 	for i := range 2 {
 		w.codexExec("resume", id, fmt.Sprintf("go on %d", i))
 	}
-	last = w.model.Turns().Last()
+	last = w.model.Turns().LastRequest()
 	whole("two resumes later", last, 1)
 	if n := last.Count("Session resumed. Continue your previous task."); n != 2 {
 		t.Errorf("two resumes told the model %d times that it goes on:\n%s", n, last.Told())
@@ -311,8 +311,8 @@ func TestCodexCompact(t *testing.T) {
 			t.Errorf("when the summariser is asked, the notes are %q and the markers %q", notes, markers)
 		}
 		ask()
-		after := w.model.Turns().Last()
-		id := w.only()
+		after := w.model.Turns().LastRequest()
+		id := w.onlySessionID()
 		if n := after.Count("Context compacted. Continue your previous task."); n != 1 || after.Count("SUMMARY-CANARY") == 0 {
 			t.Errorf("after the compaction the model is told %d times to go on:\n%s", n, after.Text())
 		}
@@ -320,14 +320,14 @@ func TestCodexCompact(t *testing.T) {
 		if !strings.Contains(told, "gt-mail read ") || !strings.Contains(told, "WORK-CANARY") || strings.Contains(told, "handoff is DONE") {
 			t.Errorf("after the compaction the model is told:\n%s", told)
 		}
-		w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+		w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 		w.oneEvent("session_start", id)
 		w.oneEvent("handoff", id)
 	}
 	t.Run("auto", func(t *testing.T) {
 		w := newHookedCodex(t, "model_auto_compact_token_limit = 1000")
 		story(t, w, func() { w.codexExec("the WIDGET-CANARY parser is too long RUN[echo x]") }, func() {})
-		if r := w.record(w.only()); r.Outcome != "done" {
+		if r := w.record(w.onlySessionID()); r.Outcome != "done" {
 			t.Errorf("the record says %+v", r)
 		}
 	})
@@ -361,7 +361,7 @@ func TestCodexHandover(t *testing.T) {
 			neighbour.codex("I am the neighbour", "ANSWER to I am the neighbour")
 			next := w.asked("I am the neighbour").Session
 			p := w.open("max", append(append([]string{"codex"}, flags...), "good morning")...)
-			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
+			w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
 			old := w.asked("good morning").Session
 			if a, b := w.record(next), w.record(old); a.TmuxPane != neighbour.id || b.TmuxPane != p.id || b.ParentID != "" {
 				t.Errorf("the neighbour is %+v, in %s; we are %+v, in %s", a, neighbour.id, b, p.id)
@@ -377,7 +377,7 @@ func TestCodexHandover(t *testing.T) {
 					t.Errorf("the successor is told %q %d times:\n%s", text, n, first.Told())
 				}
 			}
-			w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+			w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 			if r := w.record(first.Session); r.ParentID != old || r.ChainID != old || r.TmuxPane != p.id {
 				t.Errorf("the successor's record says %+v", r)
 			}
@@ -388,14 +388,14 @@ func TestCodexHandover(t *testing.T) {
 				t.Errorf("the neighbour's record says %+v", r)
 			}
 			if name == "server" { // which runs the old turn to its end
-				w.until("who handed over is told to stop", func() bool {
-					return len(w.model.Turns().Where(func(r *model.Request) bool {
+				w.waitFor("who handed over is told to stop", func() bool {
+					return len(w.model.Turns().Filter(func(r *model.Request) bool {
 						return r.Session == old && strings.Contains(r.Result(), "End your turn now, and do nothing more.")
 					})) == 1
 				})
 			}
 			w.noHookFailed(p.screen() + neighbour.screen())
-			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to Handoff") })
+			w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to Handoff") })
 
 			// All of it is listed, and what is shown goes on with it.
 			list := w.gt("gt-seance", "list", "--json", "--agent", "codex")
@@ -427,20 +427,20 @@ func TestCodexWithoutHooks(t *testing.T) {
 	w.wireCodex()
 	w.gt("gt-hooks", "uninstall", "codex")
 	p := w.open("max", "codex", "--model", "e2e-other", "good morning")
-	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
+	w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
 	pid := p.pid()
 	p.codexReplaced("RUN[gt-handoff -s SUBJECT-CANARY -m MESSAGE-CANARY]", pid)
 	first := w.asked("Go on from the note.")
 	if first.Model != "e2e-other" || !strings.Contains(first.Asked(), "`gt-prime`") {
 		t.Errorf("the successor is of %s, and asked %q", first.Model, first.Asked())
 	}
-	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to Handoff") })
+	w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to Handoff") })
 	p.codexReady()
 	p.codex("RUN[gt-prime]", "It is done.")
-	if told := w.model.Turns().Last().Result(); strings.Count(told, "\nMESSAGE-CANARY\n") != 1 || !strings.Contains(told, "you are the new session") {
+	if told := w.model.Turns().LastRequest().Result(); strings.Count(told, "\nMESSAGE-CANARY\n") != 1 || !strings.Contains(told, "you are the new session") {
 		t.Errorf("gt-prime says:\n%s", told)
 	}
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 	r := w.record(first.Session)
 	if r.ParentID == "" || r.Agent != "codex" || w.record(r.ParentID).Agent != "codex" {
 		t.Errorf("the successor's record says %+v", r)
@@ -470,16 +470,16 @@ func TestCodexSandbox(t *testing.T) {
 			config := filepath.Join(w.home, ".codex", "config.toml")
 			w.write(config, w.read(config)+"\n[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n")
 			p := w.open("max", append(append([]string{"codex"}, flags...), "good morning")...)
-			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
+			w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
 			if out, err := w.run(w.project, nil, "codex", "sandbox", "--", "true"); err != nil {
 				t.Skipf("there is no sandbox here: %v: %s", err, out)
 			}
-			old, pid := w.only(), p.pid()
+			old, pid := w.onlySessionID(), p.pid()
 			p.codexReplaced("RUN[touch ~/outside; gt-handoff -s SUBJECT-CANARY -m MESSAGE-CANARY]", pid)
 			if exists(filepath.Join(w.home, "outside")) {
 				t.Fatal("the command ran outside of a sandbox")
 			}
-			said := w.model.Turns().Where(func(r *model.Request) bool { return r.Session == old }).Last().Result()
+			said := w.model.Turns().Filter(func(r *model.Request) bool { return r.Session == old }).LastRequest().Result()
 			if !strings.Contains(said, "gt-request sha256:") || !strings.Contains(said, "codex takes over as soon as your turn ends. End it now, and do nothing more.") {
 				t.Errorf("the agent is told:\n%s", said)
 			}
@@ -489,17 +489,17 @@ func TestCodexSandbox(t *testing.T) {
 					t.Errorf("the successor is told %q %d times:\n%s", text, n, first.Told())
 				}
 			}
-			w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+			w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 			if r := w.record(first.Session); r.ParentID != old || r.ChainID != old || r.TmuxPane != p.id {
 				t.Errorf("the successor's record says %+v", r)
 			}
 			w.oneEvent("handoff", old)
 			w.noHookFailed(p.screen())
-			w.until("the old session has ended", func() bool { return w.record(old).EndedAt != "" })
+			w.waitFor("the old session has ended", func() bool { return w.record(old).EndedAt != "" })
 			if r := w.record(old); r.Outcome != "handoff" || r.ChildID != first.Session {
 				t.Errorf("the record of who handed over says %+v", r)
 			}
-			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to Handoff") })
+			w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to Handoff") })
 		})
 	}
 }
@@ -512,13 +512,13 @@ func TestCodexCycle(t *testing.T) {
 	w := newHookedCodex(t)
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	p := w.open("max", "codex", "--model", "e2e-other", "good morning")
-	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
-	id, pid := w.only(), p.pid()
+	w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
+	id, pid := w.onlySessionID(), p.pid()
 	p.codexReplaced("RUN[gt-handoff --cycle]", pid)
 	after := w.model.Await(patience, func(all model.Requests) *model.Request {
-		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+		return all.Kind(model.Turn).Filter(func(r *model.Request) bool {
 			return r.Count("gt-handoff --cycle") > 0 && r.Asked() != "" && !strings.Contains(r.Asked(), "RUN[")
-		}).Last()
+		}).LastRequest()
 	})
 	if after == nil {
 		t.Fatal("the conversation did not go on")
@@ -526,7 +526,7 @@ func TestCodexCycle(t *testing.T) {
 	if after.Session != id || after.Model != "e2e-other" || after.Count("ROLE-CANARY") != 1 || after.Count("Continue your previous task") == 0 {
 		t.Errorf("session %s of %s goes on, and was %s:\n%s", after.Session, after.Model, id, after.Told())
 	}
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 	w.oneEvent("session_start", id)
 	if r := w.record(id); r.EndedAt != "" || r.TmuxPane != p.id {
 		t.Errorf("the record says %+v", r)
@@ -544,9 +544,9 @@ func TestCodexCrash(t *testing.T) {
 	for _, flags := range [][]string{{"-c", "hide_agent_reasoning=true"}, nil} {
 		served := flags == nil
 		p := w.open("max", append(append([]string{"codex"}, flags...), "RUN[gt-checkpoint write --notes CHECKPOINT-CANARY]")...)
-		w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
-		old := w.model.Turns().Last().Session
-		w.until("the turn's end is noted", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
+		w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
+		old := w.model.Turns().LastRequest().Session
+		w.waitFor("the turn's end is noted", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
 		r := w.record(old)
 		kill := func(pid int) {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -554,7 +554,7 @@ func TestCodexCrash(t *testing.T) {
 			}
 		}
 		kill(r.PID)
-		w.until("the pane is gone", func() bool { return !strings.Contains(w.tmuxOutput("list-sessions"), "max") })
+		w.waitFor("the pane is gone", func() bool { return !strings.Contains(w.tmuxOutput("list-sessions"), "max") })
 		if served {
 			w.codexExec("with the window gone")
 			if told := w.asked("with the window gone").Told(); strings.Contains(told, "Crash recovery") || w.record(old).Outcome == "crash" {
@@ -583,9 +583,9 @@ func TestCodexCrash(t *testing.T) {
 			t.Errorf("the record of the session after it says %+v", r)
 		}
 		if !served {
-			w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to "+ask) })
+			w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to "+ask) })
 			p.codex("/quit", "")
-			w.until("it is over", func() bool { return w.record(next.Session).Outcome == "done" })
+			w.waitFor("it is over", func() bool { return w.record(next.Session).Outcome == "done" })
 		}
 	}
 }
@@ -600,8 +600,8 @@ func TestCodexSubagent(t *testing.T) {
 	delegate := answerDelegating()
 	w.model.Answer(delegate)
 	w.codexExec("delegate this")
-	id := w.only()
-	if w.model.All().Kind(model.Compaction).Last() == nil {
+	id := w.onlySessionID()
+	if w.model.Requests().Kind(model.Compaction).LastRequest() == nil {
 		t.Error("the subagent's conversation was not compacted")
 	}
 	child := w.asked("You are the child")
@@ -652,8 +652,8 @@ func answerDelegating() model.Answer {
 func TestCodexClear(t *testing.T) {
 	w := newHookedCodex(t)
 	p := w.open("max", "codex", "good morning")
-	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
-	old := w.only()
+	w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
+	old := w.onlySessionID()
 	p.codex("/clear", "Ask Codex to do anything")
 	p.codex("what now?", "ANSWER to what now")
 	fresh := w.asked("what now?")
@@ -677,11 +677,11 @@ func TestCodexResumeInPane(t *testing.T) {
 	w := newHookedCodex(t)
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.codexExec("good morning")
-	id := w.only()
+	id := w.onlySessionID()
 	for i, flags := range [][]string{{"-c", "hide_agent_reasoning=true"}, nil} {
 		prompt := fmt.Sprintf("resumed %d", i)
 		p := w.open("max", append(append([]string{"codex"}, flags...), "resume", id, prompt)...)
-		w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to "+prompt) })
+		w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to "+prompt) })
 		r := w.asked(prompt)
 		if n, told := r.Count("ROLE-CANARY"), r.Count("Session resumed. Continue"); r.Session != id || n != 1 || told != i+1 {
 			t.Errorf("session %s is told %d times who it is, and %d times that it goes on:\n%s", r.Session, n, told, r.Told())
@@ -692,7 +692,7 @@ func TestCodexResumeInPane(t *testing.T) {
 		w.noHookFailed(p.screen())
 		p.codex("/quit", "")
 		if flags != nil {
-			w.until("its end is noted", func() bool { return w.record(id).Outcome == "done" })
+			w.waitFor("its end is noted", func() bool { return w.record(id).Outcome == "done" })
 		}
 	}
 	w.oneEvent("session_start", id)
@@ -705,7 +705,7 @@ func TestCodexResumeInPane(t *testing.T) {
 func TestCodexInCodex(t *testing.T) {
 	w := newHookedCodex(t)
 	p := w.open("max", "codex", "RUN[codex exec 'the inner one RUN[gt-handoff --print -s x -m y]' </dev/null]")
-	w.until("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
+	w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
 	inner, outer := "", ""
 	for id, r := range w.records() {
 		switch {
@@ -723,7 +723,7 @@ func TestCodexInCodex(t *testing.T) {
 	if r := w.record(outer); r.EndedAt != "" || r.ChildID != "" {
 		t.Errorf("the outer session's record says %+v", r)
 	}
-	if printed := w.model.All().Where(func(r *model.Request) bool { return strings.Contains(r.Result(), "X-Gt-Session: "+inner) }); len(printed) == 0 {
+	if printed := w.model.Requests().Filter(func(r *model.Request) bool { return strings.Contains(r.Result(), "X-Gt-Session: "+inner) }); len(printed) == 0 {
 		t.Error("a command of the inner session takes itself for another's")
 	}
 }
@@ -739,13 +739,13 @@ func TestCodexWindowsAlike(t *testing.T) {
 	b.codexReady()
 	pids := []int{a.pid(), b.pid()}
 	a.codex("RUN[gt-handoff -s SUBJECT-CANARY -m MESSAGE-CANARY]", "It is done.")
-	if said := w.model.Turns().Last().Result(); !strings.Contains(said, "codex") {
+	if said := w.model.Turns().LastRequest().Result(); !strings.Contains(said, "codex") {
 		t.Errorf("gt-handoff does not say how to go on:\n%s", said)
 	}
 	if now := []int{a.pid(), b.pid()}; !slices.Equal(now, pids) {
 		t.Errorf("the panes ran %v, and now %v", pids, now)
 	}
-	if r := w.record(w.only()); r.TmuxPane != "" || r.PID != 0 || r.EndedAt != "" {
+	if r := w.record(w.onlySessionID()); r.TmuxPane != "" || r.PID != 0 || r.EndedAt != "" {
 		t.Errorf("the record says %+v", r)
 	}
 	if len(w.markers()) != 1 || !strings.Contains(strings.Join(w.notes(), ""), "MESSAGE-CANARY") {
@@ -771,14 +771,14 @@ func TestCodexWiredTwice(t *testing.T) {
 		return reply
 	})
 	w.codexExec("--dangerously-bypass-hook-trust", "too long RUN[echo x]")
-	id := w.only()
+	id := w.onlySessionID()
 	w.oneEvent("session_start", id)
 	w.oneEvent("session_end", id)
 	w.oneEvent("handoff", id)
 	if n := w.model.Turns()[0].Count("ROLE-CANARY"); n != 1 {
 		t.Errorf("the model is told %d times who it is", n)
 	}
-	if after := w.model.Turns().Last(); after.Count("Context compacted. Continue your previous task.") != 1 || len(w.notes()) != 1 || len(w.markers()) != 0 {
+	if after := w.model.Turns().LastRequest(); after.Count("Context compacted. Continue your previous task.") != 1 || len(w.notes()) != 1 || len(w.markers()) != 0 {
 		t.Errorf("after the compaction there are notes %q and markers %q, and the model is told:\n%s", w.notes(), w.markers(), after.Told())
 	}
 }

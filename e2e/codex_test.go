@@ -123,7 +123,7 @@ func TestCodexConversations(t *testing.T) {
 func TestCodexInPane(t *testing.T) {
 	w := newCodex(t)
 	p := w.open("cx", "codex", "please echo")
-	w.until("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
+	w.waitFor("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
 	p.codex("/rename A fine name", "A fine name")
 	p.codex("/compact", "Context compacted")
 	p.codex("after the compaction", "ANSWER to after")
@@ -137,7 +137,7 @@ func TestCodexInPane(t *testing.T) {
 	if slices.Contains(c.Texts(conversation.Answer), "SUMMARY-CANARY") {
 		t.Error("a summary counts as an answer")
 	}
-	n := len(w.model.Turns()) + len(w.model.All().Kind(model.Compaction))
+	n := len(w.model.Turns()) + len(w.model.Requests().Kind(model.Compaction))
 	w.cost([]readertest.Held{c}, requests(n))
 	w.keepFixture("codex", "pane", filepath.Join(w.home, ".codex"), filepath.Join(w.home, ".codex", "session_index.jsonl"), c.File.Path)
 }

@@ -34,11 +34,11 @@ func (w *world) commanded(shell func(r *model.Request, command string) model.Rep
 // handedOver waits until a fresh agent in the pane has been told the note.
 func (w *world) handedOver(p *pane, pid int) {
 	w.Helper()
-	w.until("a new process runs in the pane", func() bool { now := p.pid(); return now != pid && now != 0 })
-	w.until("the model is asked to go on", func() bool {
-		last := w.model.Turns().Where(func(r *model.Request) bool {
+	w.waitFor("a new process runs in the pane", func() bool { now := p.pid(); return now != pid && now != 0 })
+	w.waitFor("the model is asked to go on", func() bool {
+		last := w.model.Turns().Filter(func(r *model.Request) bool {
 			return strings.Contains(r.Text(), "Go on from the note") && strings.Contains(r.Text(), "MESSAGE-CANARY") && strings.Contains(r.Text(), "it's the")
-		}).Last()
+		}).LastRequest()
 		return last != nil
 	})
 }
@@ -59,7 +59,7 @@ func TestHandoffCommand(t *testing.T) {
 	pid := p.pid()
 	p.submit("/handoff mind the lamp")
 	w.handedOver(p, pid)
-	asked := w.model.Turns().Where(func(r *model.Request) bool { return handoffAsk.MatchString(r.Text()) }).Last()
+	asked := w.model.Turns().Filter(func(r *model.Request) bool { return handoffAsk.MatchString(r.Text()) }).LastRequest()
 	if asked == nil || !strings.Contains(asked.Text(), "mind the lamp") {
 		t.Error("what the person added does not reach the model")
 	}
@@ -150,7 +150,7 @@ func TestOpenCodeCommand(t *testing.T) {
 		w.tmux("send-keys", "-t", p.id, "-l", line)
 		// The first Enter may choose the command from the menu.
 		asked := func() bool {
-			return w.model.All().Where(func(r *model.Request) bool { return handoffAsk.MatchString(r.Text()) }).Last() != nil
+			return w.model.Requests().Filter(func(r *model.Request) bool { return handoffAsk.MatchString(r.Text()) }).LastRequest() != nil
 		}
 		p.pressWhile("Enter", func() bool { return !asked() })
 	})

@@ -41,7 +41,7 @@ func TestCompact(t *testing.T) {
 			}
 			// The client shows that before it has run the hooks that follow and
 			// is ready for the next prompt.
-			w.until("the start after the compaction is told", func() bool { return len(w.markers()) == 0 })
+			w.waitFor("the start after the compaction is told", func() bool { return len(w.markers()) == 0 })
 			p.awaitScreen("? for shortcuts")
 		}, func(_, prompt string) {
 			p.typ(prompt)
@@ -64,7 +64,7 @@ func compactStory(w *world, id string, compact func(id string), ask func(id, pro
 	})
 	compact(id)
 
-	summariser := w.model.All().Kind(model.Compaction).Last()
+	summariser := w.model.Requests().Kind(model.Compaction).LastRequest()
 	if summariser == nil {
 		t.Fatal("there was no compaction")
 	}
@@ -99,7 +99,7 @@ func compactStory(w *world, id string, compact func(id string), ask func(id, pro
 			t.Errorf("after the compaction the model is told %s again:\n%s", text, told)
 		}
 	}
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 	w.oneEvent("session_start", id)
 	if r := w.record(id); r.ParentID != "" || r.ChainID != id {
 		t.Errorf("after the compaction the record says %+v", r)

@@ -119,7 +119,7 @@ func TestConversions(t *testing.T) {
 	w := newBareWorld(t)
 	sources := []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "kimi", "cline"}
 	for _, client := range sources[1:] {
-		w.and(client)
+		w.addClient(client)
 	}
 	w.converts()
 	w.gt("gt-record", "list")

@@ -109,7 +109,7 @@ func TestCopilotStart(t *testing.T) {
 	for _, r := range w.model.Turns() {
 		w.oneDocument("startup", r)
 	}
-	if shown := w.model.Turns().Last().Result(); !strings.Contains(shown, "COPILOT_AGENT_SESSION_ID="+id+"\n") {
+	if shown := w.model.Turns().LastRequest().Result(); !strings.Contains(shown, "COPILOT_AGENT_SESSION_ID="+id+"\n") {
 		t.Errorf("a command of the model does not see its session:\n%s", shown)
 	}
 	if e := w.oneEvent("session_start", id); e.Payload.Source != "new" || e.Payload.ChainID != id || e.Payload.CWD != w.project {
@@ -120,7 +120,7 @@ func TestCopilotStart(t *testing.T) {
 	}
 	w.copilot("--resume="+id, "-p", "go on")
 	w.copilot("--resume="+id, "-p", "and on")
-	last := w.model.Turns().Last()
+	last := w.model.Turns().LastRequest()
 	w.oneDocument("two resumes later", last)
 	if n := last.Count("Session resumed. Continue your previous task."); n != 1 {
 		t.Errorf("two resumes later the model is told %d times that it goes on:\n%s", n, last.Text())
@@ -150,7 +150,7 @@ func TestCopilotLongStart(t *testing.T) {
 	}
 	w.role(role.String() + "LAST-RULE\n")
 	w.copilot("-p", "hello")
-	first := w.model.Turns().Last()
+	first := w.model.Turns().LastRequest()
 	w.oneDocument("startup", first)
 	if first.Count("LAST-RULE") > 0 || first.Count("Rule 300:") == 0 || first.Count("more lines are left out") != 1 {
 		t.Errorf("the role is %d rules long for the model", first.Count(": do it properly"))
@@ -165,7 +165,7 @@ func TestCopilotLongStart(t *testing.T) {
 func TestCopilotSubagent(t *testing.T) {
 	w := hookedCopilot(t)
 	w.copilot("-p", "delegate this")
-	if w.model.Turns().Where(func(r *model.Request) bool { return strings.Contains(r.Asked(), "You are the child.") }).Last() == nil {
+	if w.model.Turns().Filter(func(r *model.Request) bool { return strings.Contains(r.Asked(), "You are the child.") }).LastRequest() == nil {
 		t.Fatal("there was no subagent")
 	}
 	if n := len(w.records()); n != 1 {
@@ -200,14 +200,14 @@ func TestCopilotCompaction(t *testing.T) {
 	if after := w.asked("and now?"); after.Count(goOn) != 1 || after.Count("gt-mail read") != 1 || after.Count("SUMMARY-CANARY") == 0 {
 		t.Errorf("after the compaction the model is told %d times to go on:\n%s", after.Count(goOn), after.Text())
 	}
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 	p.copilot("and then?", "ANSWER to and then?")
 	if again := w.asked("and then?"); again.Count(goOn) != 1 {
 		t.Errorf("one prompt later the model is told %d times to go on", again.Count(goOn))
 	}
 	w.oneEvent("session_start", id)
 	p.copilot("/exit", "")
-	w.until("the session ends", func() bool { return w.record(id).Outcome == "done" })
+	w.waitFor("the session ends", func() bool { return w.record(id).Outcome == "done" })
 	w.hooksOfCopilot()
 }
 
@@ -243,7 +243,7 @@ func TestCopilotHandover(t *testing.T) {
 	old := w.latest()
 	before := p.get("#{session_id} #{pane_id} #{session_windows} #{window_panes}")
 	p.copilot("please hand over", "Go on from the note.")
-	w.until("somebody takes over", func() bool { return w.latest() != old })
+	w.waitFor("somebody takes over", func() bool { return w.latest() != old })
 	fresh := w.latest()
 	first := w.asked("Go on from the note.")
 	for _, text := range append(strings.Split(message, "\n"), "ROLE-CANARY", "handoff") {
@@ -257,8 +257,8 @@ func TestCopilotHandover(t *testing.T) {
 	if after := p.get("#{session_id} #{pane_id} #{session_windows} #{window_panes}"); after != before {
 		t.Errorf("the pane was %s, and is %s", before, after)
 	}
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
-	w.until("the old session is over", func() bool { return w.record(old).EndedAt != "" })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the old session is over", func() bool { return w.record(old).EndedAt != "" })
 	if r := w.record(old); r.Outcome != "handoff" || r.ChildID != fresh {
 		t.Errorf("the old record says %+v", r)
 	}
@@ -278,7 +278,7 @@ func TestCopilotHandover(t *testing.T) {
 		t.Errorf("gt-seance lists %+v", got)
 	}
 	p.copilot("/exit", "")
-	w.until("the session ends", func() bool { return w.record(fresh).Outcome == "done" })
+	w.waitFor("the session ends", func() bool { return w.record(fresh).Outcome == "done" })
 
 	// What it was handed is told again when it is gone on with.
 	var shown struct{ Resume string }
@@ -293,7 +293,7 @@ func TestCopilotHandover(t *testing.T) {
 
 	seen, _ := watch.Stop()
 	for _, process := range seen {
-		if process.Has(w.key) {
+		if process.ContainsText(w.key) {
 			t.Errorf("the key is on a command line: %v", process)
 		}
 	}
@@ -311,7 +311,7 @@ func TestCopilotCycle(t *testing.T) {
 	p.awaitScreen("\n❯")
 	w.tmux("send-keys", "-t", p.id, "-l", "run: gt-handoff --cycle --reason compaction")
 	p.awaitScreen("❯ run: gt-handoff")
-	w.until("a new process runs in the pane", func() bool {
+	w.waitFor("a new process runs in the pane", func() bool {
 		time.Sleep(300 * time.Millisecond) // an Enter that comes at once is taken for a part of a paste
 		if strings.Contains(p.screen(), "\n❯ run: gt-handoff --cycle --reason compaction\n") {
 			w.tmux("send-keys", "-t", p.id, "Enter")
@@ -319,9 +319,9 @@ func TestCopilotCycle(t *testing.T) {
 		return p.pid() != pid
 	})
 	after := w.model.Await(patience, func(all model.Requests) *model.Request {
-		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+		return all.Kind(model.Turn).Filter(func(r *model.Request) bool {
 			return r.Count("gt-handoff --cycle") > 0 && r.Asked() != "" && !strings.Contains(r.Asked(), "gt-handoff --cycle")
-		}).Last()
+		}).LastRequest()
 	})
 	if after == nil {
 		t.Fatal("the conversation did not go on")
@@ -330,7 +330,7 @@ func TestCopilotCycle(t *testing.T) {
 	if after.Count("good morning") == 0 || after.Count("Continue your previous task. You work in") != 1 {
 		t.Errorf("the model is not told to go on: %+v", after.Msgs)
 	}
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 	w.oneEvent("session_start", id)
 	if r := w.record(id); r.EndedAt != "" || r.Outcome != "" {
 		t.Errorf("the record says %+v", r)
@@ -348,11 +348,11 @@ func TestCopilotCrash(t *testing.T) {
 		"run: echo changed >> README.md && gt-checkpoint write --step step-7 --notes 'CHECKPOINT-CANARY half of the lamp is done'")
 	p.awaitScreen("It is done.")
 	old := w.latest()
-	w.until("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), "waiting") })
+	w.waitFor("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), "waiting") })
 	if err := syscall.Kill(w.record(old).PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the client is gone", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
+	w.waitFor("the client is gone", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
 
 	p = w.open("again", "copilot", "--allow-all-tools", "-i", "where are we?")
 	p.awaitScreen("ANSWER to where are we?")
@@ -381,22 +381,22 @@ func TestCopilotCrash(t *testing.T) {
 func TestCopilotClosed(t *testing.T) {
 	w := hookedCopilot(t)
 	p := w.open("max", "copilot", "--allow-all-tools", "-i", "run: echo E2E; sleep 40")
-	w.until("the agent works", func() bool {
+	w.waitFor("the agent works", func() bool {
 		return strings.Contains(p.screen(), "Shell Run it") && len(w.records()) == 1
 	})
 	w.tmux("kill-session", "-t", "=max")
-	w.until("its end is noted", func() bool { return w.record(w.latest()).EndedAt != "" })
+	w.waitFor("its end is noted", func() bool { return w.record(w.latest()).EndedAt != "" })
 	first := w.latest()
 	if r := w.record(first); r.Outcome != "killed" {
 		t.Errorf("the record says %+v", r)
 	}
 
 	p = w.open("again", "copilot", "--allow-all-tools", "-i", "run: echo E2E; sleep 41")
-	w.until("the agent works again", func() bool { return strings.Contains(p.screen(), "Shell Run it") && w.latest() != first })
+	w.waitFor("the agent works again", func() bool { return strings.Contains(p.screen(), "Shell Run it") && w.latest() != first })
 	w.tmux("send-keys", "-t", p.id, "C-c")
-	w.until("the turn is broken off", func() bool { return strings.Contains(p.screen(), "/ commands · ? help") })
+	w.waitFor("the turn is broken off", func() bool { return strings.Contains(p.screen(), "/ commands · ? help") })
 	p.copilot("/exit", "")
-	w.until("its end is noted", func() bool { return w.record(w.latest()).EndedAt != "" })
+	w.waitFor("its end is noted", func() bool { return w.record(w.latest()).EndedAt != "" })
 	if r := w.record(w.latest()); r.Outcome != "done" {
 		t.Errorf("the record says %+v", r)
 	}
@@ -423,7 +423,7 @@ func TestCopilotRunsClaudeHooks(t *testing.T) {
 			if e := w.oneEvent("session_start", id); e.Payload.Agent != "copilot" {
 				t.Errorf("session_start says %+v", e.Payload)
 			}
-			w.until("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), "waiting") })
+			w.waitFor("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), "waiting") })
 			p.copilot("more of it", "ANSWER to more of it")
 			p.copilot("/compact", "Compaction completed")
 			w.oneEvent("handoff", id)
@@ -438,7 +438,7 @@ func TestCopilotRunsClaudeHooks(t *testing.T) {
 				t.Errorf("after the compaction the model is told %d times to go on", n)
 			}
 			p.copilot("/exit", "")
-			w.until("the session ends", func() bool { return w.record(id).Outcome == "done" })
+			w.waitFor("the session ends", func() bool { return w.record(id).Outcome == "done" })
 			w.oneEvent("session_end", id)
 			if n := len(w.records()); n != 1 {
 				t.Errorf("one session left %d records", n)
@@ -454,7 +454,7 @@ func TestCopilotRunsClaudeHooks(t *testing.T) {
 // S0-17 S1-39
 func TestCopilotAndClaude(t *testing.T) {
 	w := hookedCopilot(t)
-	w.and("claude")
+	w.addClient("claude")
 	w.install("claude")
 	w.model.Answer(func(r *model.Request) model.Reply {
 		if strings.HasSuffix(r.Path, "/responses") {
@@ -491,11 +491,11 @@ func nested(t *testing.T, w *world, outer, inner, note string) {
 	if a.Agent != outer || b.Agent != inner || b.ParentID != "" {
 		t.Errorf("the outer session is %+v, the inner %+v", a, b)
 	}
-	told := w.model.Turns().Where(func(r *model.Request) bool {
+	told := w.model.Turns().Filter(func(r *model.Request) bool {
 		return strings.HasSuffix(r.Path, "/responses") == (inner == "copilot") && strings.Contains(r.Result(), note)
-	}).Last()
+	}).LastRequest()
 	if told == nil || told.Count("ROLE-CANARY") != 1 {
-		t.Fatalf("the inner session was not told who it is: %v\n%s", told, w.model.Turns().Last().Result())
+		t.Fatalf("the inner session was not told who it is: %v\n%s", told, w.model.Turns().LastRequest().Result())
 	}
 	if i := strings.Index(told.Result(), b.SessionID); i < 0 || strings.Contains(told.Result(), a.SessionID) && !strings.Contains(told.Result()[i:], note) {
 		t.Errorf("what the inner session %s noted is not its own:\n%s", b.SessionID, told.Result())

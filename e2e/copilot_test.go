@@ -92,7 +92,7 @@ func TestCopilotConversations(t *testing.T) {
 func TestCopilotInPane(t *testing.T) {
 	w := newCopilot(t)
 	p := w.open("cp", "copilot", "--allow-all-tools", "-i", "please echo")
-	w.until("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
+	w.waitFor("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
 	p.copilot("/rename A fine name", "renamed to: A fine name")
 	p.copilot("/compact", "Compaction completed")
 	p.copilot("after the compaction", "ANSWER to after")
@@ -120,7 +120,7 @@ func TestCopilotInPane(t *testing.T) {
 		t.Errorf("the compaction left %q", got)
 	}
 	n := len(w.model.Turns())
-	w.cost(all, requests(n+len(w.model.All().Kind(model.Compaction))))
+	w.cost(all, requests(n+len(w.model.Requests().Kind(model.Compaction))))
 	w.keepFixture("copilot", "pane", filepath.Join(w.home, ".copilot"), withWorkspaces(all)...)
 }
 
@@ -128,11 +128,11 @@ func TestCopilotInPane(t *testing.T) {
 // follows.
 func (p *pane) copilot(line, then string) {
 	p.w.Helper()
-	p.w.until("Copilot takes a prompt", func() bool {
+	p.w.waitFor("Copilot takes a prompt", func() bool {
 		return strings.Contains(p.screen(), "\n❯") && !strings.Contains(p.screen(), "esc interrupt")
 	})
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
-	p.w.until("Copilot shows what is typed", func() bool { // behind a line feed, where an Enter came late
+	p.w.waitFor("Copilot shows what is typed", func() bool { // behind a line feed, where an Enter came late
 		screen := p.screen()
 		return strings.Contains(screen[strings.LastIndex(screen, "❯")+1:], line)
 	})

@@ -24,10 +24,10 @@ func TestCrash(t *testing.T) {
 	p := w.claude("max")
 	p.typ("start the work")
 	old := w.asked("start the work").Session
-	w.until("the turn is over", func() bool { return strings.Contains(p.screen(), "● ok") })
+	w.waitFor("the turn is over", func() bool { return strings.Contains(p.screen(), "● ok") })
 	p.awaitPrompt()
 	checkpoint := w.runtime("checkpoint.json")
-	w.until("the checkpoint is written", func() bool { return exists(checkpoint) })
+	w.waitFor("the checkpoint is written", func() bool { return exists(checkpoint) })
 	p.crash()
 	if text := w.read(checkpoint); !strings.Contains(text, "CHECKPOINT-CANARY") || !strings.Contains(text, "README.md") {
 		t.Errorf("the checkpoint lost what the model noted, or what it changed:\n%s", text)
@@ -57,7 +57,7 @@ func TestCrash(t *testing.T) {
 	}
 
 	p.typ("/exit")
-	w.until("the session ends", func() bool { return w.record(fresh).Outcome == "done" })
+	w.waitFor("the session ends", func() bool { return w.record(fresh).Outcome == "done" })
 	w.ask("a new day")
 	if n := w.asked("a new day").Count("CHECKPOINT-CANARY"); n != 0 {
 		t.Errorf("the session after a clean end is told of the crash %d times", n)

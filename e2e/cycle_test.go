@@ -28,11 +28,11 @@ func TestCycle(t *testing.T) {
 	p.typ("please cycle")
 	w.asked("please cycle")
 
-	w.until("a new process runs in the pane", func() bool { return p.pid() != pid })
+	w.waitFor("a new process runs in the pane", func() bool { return p.pid() != pid })
 	after := w.model.Await(patience, func(all model.Requests) *model.Request {
-		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+		return all.Kind(model.Turn).Filter(func(r *model.Request) bool {
 			return r.Count("please cycle") > 0 && r.Asked() != "" && !strings.Contains(r.Asked(), "please cycle")
-		}).Last()
+		}).LastRequest()
 	})
 	if after == nil {
 		t.Fatal("the conversation did not go on")
@@ -44,7 +44,7 @@ func TestCycle(t *testing.T) {
 	if told := after.Told(); !strings.Contains(strings.ToLower(told), "continue your previous task") {
 		t.Errorf("the model is not told to go on:\n%s", told)
 	}
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 	w.oneEvent("session_start", id)
 	if r := w.record(id); r.EndedAt != "" || r.PID != p.pid() {
 		t.Errorf("the record says %+v, the client is process %d", r, p.pid())

@@ -34,7 +34,7 @@ func (p *pane) tell(line string) *model.Request {
 func (p *pane) enter(line string) {
 	p.w.Helper()
 	var typed, sent time.Time
-	p.w.until("the client takes "+line, func() bool {
+	p.w.waitFor("the client takes "+line, func() bool {
 		screen := p.screen()
 		switch empty := screen == "" || strings.Contains(screen, inputLine); {
 		case empty && !sent.IsZero():
@@ -163,7 +163,7 @@ func TestGeminiStart(t *testing.T) {
 	if len(ids) != 1 {
 		t.Fatalf("%q started", ids)
 	}
-	w.until("the session ended", func() bool { return w.record(ids[0]).Outcome == "done" })
+	w.waitFor("the session ended", func() bool { return w.record(ids[0]).Outcome == "done" })
 	if e := w.oneEvent("session_end", ids[0]); e.Payload.Outcome != "done" {
 		t.Errorf("its end is %+v", e.Payload)
 	}
@@ -176,19 +176,19 @@ func TestGeminiStart(t *testing.T) {
 	w.toldOnce(w.asked("the second prompt"), "You work in "+strconv.Quote(w.project), "ROLE-BEGIN", "ROLE-END")
 	p.enter("run: gt-keepalive show --json; gt-checkpoint read; echo $GEMINI_CLI; gt-seance list --active --json | wc -l")
 	p.awaitScreen("It is done.")
-	shown := w.model.Turns().Last().Result()
+	shown := w.model.Turns().LastRequest().Result()
 	for _, want := range []string{`"state":"running"`, `"last_command":"UserPromptSubmit"`, "- branch: main", "last words: ANSWER to the second prompt"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("in the middle of a turn there is no %q:\n%s", want, shown)
 		}
 	}
-	w.until("the turn's end is noted", func() bool {
+	w.waitFor("the turn's end is noted", func() bool {
 		return strings.Contains(w.read(w.runtime("keepalive.json")), `"state":"waiting"`)
 	})
 	w.toldOnce(p.tell("the third prompt"), "ROLE-BEGIN", "You work in "+strconv.Quote(w.project))
 	second := w.started()[1]
 	p.enter("/clear")
-	w.until("the session is cleared", func() bool { return w.record(second).Outcome == "done" })
+	w.waitFor("the session is cleared", func() bool { return w.record(second).Outcome == "done" })
 	w.toldOnce(p.tell("after the clearing"), "You work in "+strconv.Quote(w.project), "cleared on purpose", "ROLE-BEGIN", "ROLE-END")
 	w.toldOnce(p.tell("once more"), "You work in "+strconv.Quote(w.project), "ROLE-BEGIN")
 	third := w.started()[2]
@@ -198,7 +198,7 @@ func TestGeminiStart(t *testing.T) {
 	p.unharmed()
 	p.enter("/quit")
 	w.ended()
-	w.until("the session ended", func() bool { return w.record(third).Outcome == "done" })
+	w.waitFor("the session ended", func() bool { return w.record(third).Outcome == "done" })
 
 	p = w.open("r", "gemini", "-y", "-r", third)
 	again := p.tell("after the resume")
@@ -233,7 +233,7 @@ func TestGeminiCompaction(t *testing.T) {
 		t.Errorf("before the compaction there are %d notes", n)
 	}
 	compacted := p.tell("what compacts")
-	if w.model.All().Kind(model.Compaction).Last() == nil {
+	if w.model.Requests().Kind(model.Compaction).LastRequest() == nil {
 		t.Fatal("there was no compaction")
 	}
 	if n := compacted.Count("SUMMARY-CANARY"); n == 0 {
@@ -253,7 +253,7 @@ func TestGeminiCompaction(t *testing.T) {
 	p.tell("it is much again")
 	p.enter("/compress")
 	p.awaitScreen("compressed from")
-	w.until("there is a second note", func() bool { return len(w.notes()) == 2 })
+	w.waitFor("there is a second note", func() bool { return len(w.notes()) == 2 })
 	w.toldOnce(p.tell("after the person's own"), "Context compacted.")
 	if n := len(w.notes()); n != 2 {
 		t.Errorf("two compactions left %d notes", n)
@@ -292,19 +292,19 @@ func (w *world) handsOver(agent string, flags ...string) {
 	first := w.started()[0]
 	before := p.get("#{pane_pid}")
 	p.enter("run: gt-handoff -s 'half is done' -m - <" + note)
-	w.until("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
+	w.waitFor("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
 	r := w.asked("Go on from the note.")
 	w.toldOnce(r, "Handoff complete: you are the new session", "NOTE-CANARY the other half")
 	if n := len(r.Msgs); n > 3 {
 		t.Errorf("the successor has its predecessor's conversation:\n%.3000s", r.Text())
 	}
-	w.until("two sessions are known", func() bool { return len(w.started()) == 2 })
+	w.waitFor("two sessions are known", func() bool { return len(w.started()) == 2 })
 	second := w.started()[1]
-	w.until("the first handed over", func() bool { return w.record(first).Outcome == "handoff" })
+	w.waitFor("the first handed over", func() bool { return w.record(first).Outcome == "handoff" })
 	if r := w.record(second); r.ParentID != first || r.ChainID != first {
 		t.Errorf("the successor's record says %+v", r)
 	}
-	w.until("the marker is taken", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is taken", func() bool { return len(w.markers()) == 0 })
 	if e := w.oneEvent("session_end", first); e.Payload.Outcome != "handoff" {
 		t.Errorf("the first ended by %+v", e.Payload)
 	}
@@ -333,7 +333,7 @@ func (w *world) handsOver(agent string, flags ...string) {
 	// It is killed in the middle of its work.
 	syscall.Kill(pid, syscall.SIGKILL)
 	w.tmuxOutput("kill-session", "-t", "=h")
-	w.until("it is gone", func() bool { return !exists(fmt.Sprintf("/proc/%d", pid)) })
+	w.waitFor("it is gone", func() bool { return !exists(fmt.Sprintf("/proc/%d", pid)) })
 	p = start("c", "where are we")
 	p.awaitScreen("ANSWER to where are we")
 	w.toldOnce(w.asked("where are we"), "Crash recovery")
@@ -346,7 +346,7 @@ func (w *world) handsOver(agent string, flags ...string) {
 	}
 	p.unharmed()
 	p.enter("/quit")
-	w.until("the session ends", func() bool { return w.record(third).Outcome == "done" })
+	w.waitFor("the session ends", func() bool { return w.record(third).Outcome == "done" })
 
 	// Who was found can be gone on with.
 	shown := w.gt("gt-seance", "show", second)
@@ -393,7 +393,7 @@ func (w *world) cycles(agent string, flags ...string) {
 	id, before := w.latest(), p.get("#{pane_pid}")
 	p.tell("the second prompt")
 	p.enter("run: gt-handoff --cycle")
-	w.until("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
+	w.waitFor("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
 	r := w.asked("Context compacted. Continue your previous task.")
 	if r.Count("FIRST-CANARY") == 0 {
 		t.Errorf("the conversation does not go on:\n%.3000s", r.Text())
@@ -401,7 +401,7 @@ func (w *world) cycles(agent string, flags ...string) {
 	if n := r.Count("kept word for word"); n != 1 {
 		t.Errorf("it is told of its note %d times:\n%.3000s", n, r.Text())
 	}
-	w.until("the marker is taken", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is taken", func() bool { return len(w.markers()) == 0 })
 	if ids := w.started(); len(ids) != 1 || w.latest() != id {
 		t.Errorf("the sessions are %q, the latest %s, want %s", ids, w.latest(), id)
 	}

@@ -76,7 +76,7 @@ func (p *pane) line(mark, line, then string) {
 // ended waits until the client in the only pane has ended.
 func (w *world) ended() {
 	w.Helper()
-	w.until("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
+	w.waitFor("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
 }
 
 // spoken are the conversations in which something was said: of the others their
@@ -170,7 +170,7 @@ func TestGeminiInPane(t *testing.T) {
 	p.awaitScreen("Confirm Rewind")
 	p.w.tmux("send-keys", "-t", p.id, "Enter")
 	p.awaitScreen("* taken back") // it is put into the input line, to be changed
-	w.until("the input line is empty", func() bool {
+	w.waitFor("the input line is empty", func() bool {
 		p.w.tmux("send-keys", "-t", p.id, "C-u")
 		time.Sleep(100 * time.Millisecond)
 		return strings.Contains(p.screen(), mark)

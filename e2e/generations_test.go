@@ -77,7 +77,7 @@ func generations(t *testing.T, agent, other string) {
 
 	for i, r := range []*model.Request{third, fourth, fifth, last} {
 		if line, _, _ := strings.Cut(opening, "\n"); strings.Contains(hooksSaid(r), line) {
-			t.Errorf("generation %d is told what gt typed to start the second:\n%s", i+3, around(r, line))
+			t.Errorf("generation %d is told what gt typed to start the second:\n%s", i+3, excerptAround(r, line))
 		}
 	}
 	thread := l.thread(last)
@@ -100,7 +100,7 @@ type line struct {
 
 func newLine(t *testing.T, agent string) *line {
 	w := newWorld(t)
-	w.and("codex")
+	w.addClient("codex")
 	w.wireCodex()
 	w.trustHooks()
 	l := &line{w: w, agent: agent, starts: 1}
@@ -131,14 +131,14 @@ func (l *line) handOver(command string) *model.Request {
 	l.mu.Lock()
 	l.handover = command
 	l.mu.Unlock()
-	pid, n := l.p.pid(), len(l.w.model.All())
+	pid, n := l.p.pid(), len(l.w.model.Requests())
 	if l.agent == "codex" {
 		l.p.codexReplaced("please hand over", pid)
 	} else {
 		l.p.typ("please hand over")
 	}
-	old := l.w.next(n, func(r *model.Request) bool { return strings.Contains(r.Asked(), "please hand over") }).Session
-	r := l.w.next(n, func(r *model.Request) bool { return r.Session != old })
+	old := l.w.awaitTurn(n, func(r *model.Request) bool { return strings.Contains(r.Asked(), "please hand over") }).Session
+	r := l.w.awaitTurn(n, func(r *model.Request) bool { return r.Session != old })
 	l.agent = asks(r)
 	l.starts++
 	return r
@@ -146,16 +146,16 @@ func (l *line) handOver(command string) *model.Request {
 
 func (l *line) compact() {
 	l.w.Helper()
-	n := len(l.w.model.All())
+	n := len(l.w.model.Requests())
 	if l.agent == "codex" {
 		l.p.codex("/compact", "Context compacted")
 	} else {
 		l.p.typ("/compact")
 		l.p.awaitScreen("Compacted")
-		l.w.until("the start after the compaction is told", func() bool { return len(l.w.markers()) == 0 })
+		l.w.waitFor("the start after the compaction is told", func() bool { return len(l.w.markers()) == 0 })
 		l.p.awaitScreen("? for shortcuts")
 	}
-	if l.w.model.All()[n:].Kind(model.Compaction).Last() == nil {
+	if l.w.model.Requests()[n:].Kind(model.Compaction).LastRequest() == nil {
 		l.w.Fatal("there was no compaction")
 	}
 }
@@ -166,7 +166,7 @@ func (l *line) clear() {
 		l.p.codex("/clear", "Ask Codex to do anything")
 	} else {
 		l.p.typ("/clear")
-		l.w.until("another session starts", func() bool { return len(l.w.records()) == l.starts+1 })
+		l.w.waitFor("another session starts", func() bool { return len(l.w.records()) == l.starts+1 })
 	}
 	l.starts++
 }
@@ -175,7 +175,7 @@ func (l *line) clear() {
 // would be lost to its summary, so crash waits for what was said last in a request.
 func (l *line) crash(r *model.Request, said string) {
 	l.w.Helper()
-	l.w.until("the client has written down what it was asked", func() bool {
+	l.w.waitFor("the client has written down what it was asked", func() bool {
 		found := false
 		for _, store := range []string{".claude/projects", ".codex/sessions"} {
 			filepath.WalkDir(filepath.Join(l.w.home, store), func(path string, d fs.DirEntry, err error) error {
@@ -188,7 +188,7 @@ func (l *line) crash(r *model.Request, said string) {
 	if err := syscall.Kill(l.w.record(r.Session).PID, syscall.SIGKILL); err != nil {
 		l.w.Fatal(err)
 	}
-	l.w.until("the pane is gone", func() bool { return !strings.Contains(l.w.tmuxOutput("list-sessions"), "max") })
+	l.w.waitFor("the pane is gone", func() bool { return !strings.Contains(l.w.tmuxOutput("list-sessions"), "max") })
 	l.p = l.w.begin(l.agent)
 	l.starts++
 }
@@ -224,14 +224,14 @@ func (w *world) begin(agent string) *pane {
 // answered.
 func (w *world) says(p *pane, agent, line string) *model.Request {
 	w.Helper()
-	n := len(w.model.All())
+	n := len(w.model.Requests())
 	if agent == "codex" {
 		p.codex(line, "ANSWER it is.")
 	} else {
 		p.typ(line)
 	}
-	r := w.next(n, func(r *model.Request) bool { return strings.Contains(r.Asked(), line) })
-	w.until("the turn is over", func() bool {
+	r := w.awaitTurn(n, func(r *model.Request) bool { return strings.Contains(r.Asked(), line) })
+	w.waitFor("the turn is over", func() bool {
 		var k struct {
 			Timestamp time.Time
 			State     string
@@ -241,8 +241,8 @@ func (w *world) says(p *pane, agent, line string) *model.Request {
 	return r
 }
 
-// next waits for a turn that the model is asked for after its first n requests.
-func (w *world) next(n int, is func(*model.Request) bool) *model.Request {
+// awaitTurn waits for a turn that the model is asked for after its first n requests.
+func (w *world) awaitTurn(n int, is func(*model.Request) bool) *model.Request {
 	w.Helper()
 	r := w.model.Await(patience, func(all model.Requests) *model.Request {
 		if i := slices.IndexFunc(all[n:], func(r *model.Request) bool { return r.Kind == model.Turn && is(r) }); i >= 0 {
@@ -263,7 +263,7 @@ func (w *world) knows(generation int, r *model.Request, more ...string) {
 	w.Helper()
 	for _, text := range append([]string{request, "- " + rule + "\n"}, more...) {
 		if n := strings.Count(hooksSaid(r), text); n != 1 {
-			w.Errorf("generation %d is told %d times %q:\n%s", generation, n, text, around(r, text))
+			w.Errorf("generation %d is told %d times %q:\n%s", generation, n, text, excerptAround(r, text))
 		}
 	}
 }
@@ -279,8 +279,8 @@ func hooksSaid(r *model.Request) string {
 	return all.String()
 }
 
-// around is where a text stands in the messages.
-func around(r *model.Request, text string) string {
+// excerptAround is where a text stands in the messages.
+func excerptAround(r *model.Request, text string) string {
 	var all strings.Builder
 	for _, m := range r.Msgs {
 		for rest := m.Text; strings.Contains(rest, text); {

@@ -17,7 +17,7 @@ import (
 // S1-13 S1-60 S2-6 S2-31
 func TestHandoverChangesAgent(t *testing.T) {
 	w := newWorld(t)
-	w.and("codex")
+	w.addClient("codex")
 	w.wireAgent("codex")
 	w.model.Answer(func(r *model.Request) model.Reply {
 		if strings.Contains(r.Asked(), "please hand over to codex") {
@@ -33,8 +33,8 @@ func TestHandoverChangesAgent(t *testing.T) {
 	is := func(when, client, session string) instance {
 		t.Helper()
 		var now instance
-		a.until(when+", web is a waiting "+client, func() bool {
-			now = a.is("web")
+		a.waitFor(when+", web is a waiting "+client, func() bool {
+			now = a.findListed("web")
 			return now.Status == "waiting" && now.Agent == client && now.SessionID != "" && (session == "" || now.SessionID == session)
 		})
 		if now.Pane != before.Pane && session == "" {
@@ -73,7 +73,7 @@ func TestHandoverChangesAgent(t *testing.T) {
 	a.becomes("web", "error")
 	a.session("restore")
 	goesOn("restored", codex, "CLAUDE-CANARY")
-	before = a.is("web")
+	before = a.findListed("web")
 
 	// And back, by the person.
 	if out, err := w.run(w.project, a.around, "gt-handoff", "web", "--to", "claude", "-m", "CODEX-CANARY"); err != nil {

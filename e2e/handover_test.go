@@ -99,23 +99,23 @@ func TestHandoverFromSandbox(t *testing.T) {
 		return model.Reply{}
 	})
 	p := w.claude("max")
-	w.until("the session is noted", func() bool { return len(w.records()) == 1 })
-	old, pid := w.only(), p.pid()
+	w.waitFor("the session is noted", func() bool { return len(w.records()) == 1 })
+	old, pid := w.onlySessionID(), p.pid()
 	was := w.record(old)
 	p.typ("please look")
-	w.until("the command has run", func() bool {
-		last := w.model.Turns().Last()
+	w.waitFor("the command has run", func() bool {
+		last := w.model.Turns().LastRequest()
 		return last != nil && last.Result() != ""
 	})
-	if said := w.model.Turns().Last().Result(); !strings.Contains(said, "cannot touch") {
+	if said := w.model.Turns().LastRequest().Result(); !strings.Contains(said, "cannot touch") {
 		t.Skipf("there is no sandbox here: %s", said)
 	}
 	if r := w.record(old); r.PID != was.PID || r.TmuxPane != p.id || r.EndedAt != "" {
 		t.Errorf("after a look from the sandbox the record says %+v", r)
 	}
 	p.typ("please hand over")
-	w.until("a new process runs in the pane", func() bool { return p.pid() != pid })
-	said := w.model.Turns().Where(func(r *model.Request) bool { return r.Session == old }).Last().Result()
+	w.waitFor("a new process runs in the pane", func() bool { return p.pid() != pid })
+	said := w.model.Turns().Filter(func(r *model.Request) bool { return r.Session == old }).LastRequest().Result()
 	if !strings.Contains(said, "gt-request sha256:") {
 		t.Errorf("the agent is told:\n%s", said)
 	}
@@ -123,7 +123,7 @@ func TestHandoverFromSandbox(t *testing.T) {
 	if first.Session == old || first.Count("\nMESSAGE-CANARY\n") != 1 {
 		t.Errorf("the successor is told:\n%s", first.Told())
 	}
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 	if r := w.record(first.Session); r.ParentID != old || r.TmuxPane != p.id {
 		t.Errorf("the successor's record says %+v", r)
 	}
@@ -191,12 +191,12 @@ func handoverStory(w *world, start func() *pane) {
 	if env := w.tmux("show-environment", "-t", "=max:"); !strings.Contains(env, "KEPT=yes") {
 		t.Errorf("the tmux session lost its environment:\n%s", env)
 	}
-	w.until("remain-on-exit is as it was", func() bool {
+	w.waitFor("remain-on-exit is as it was", func() bool {
 		return w.tmux("show-options", "-p", "-A", "-v", "-t", p.id, "remain-on-exit") == kept
 	})
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 
-	w.until("the old session is over", func() bool { return w.record(old).EndedAt != "" })
+	w.waitFor("the old session is over", func() bool { return w.record(old).EndedAt != "" })
 	if r := w.record(old); r.Outcome != "handoff" || r.ChildID != fresh || r.ChainID != old {
 		t.Errorf("the old record says %+v", r)
 	}
@@ -235,13 +235,13 @@ func handoverStory(w *world, start func() *pane) {
 	}
 	typed := 0
 	for _, process := range seen {
-		if process.Has(w.key) {
+		if process.ContainsText(w.key) {
 			t.Errorf("the key is on a command line: %v", process)
 		}
-		if !process.Has("MESSAGE-CANARY") {
+		if !process.ContainsText("MESSAGE-CANARY") {
 			continue
 		}
-		if name := filepath.Base(process.Args[0]); name == "gt-handoff" || process.Has("gt-handoff -s ") {
+		if name := filepath.Base(process.Args[0]); name == "gt-handoff" || process.ContainsText("gt-handoff -s ") {
 			typed++
 			continue
 		}
@@ -269,7 +269,7 @@ func (w *world) traceServer() (programs func() []argv.Process) {
 		w.Fatal(err)
 	}
 	go server.Wait()
-	w.until("the tmux server is up", func() bool { return exists(w.Path("tmux", fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")) })
+	w.waitFor("the tmux server is up", func() bool { return exists(w.Path("tmux", fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")) })
 	return func() []argv.Process {
 		all, err := trace.Programs()
 		if err != nil {

@@ -28,7 +28,7 @@ import (
 func (w *world) conversations(client string) []readertest.Held {
 	w.Helper()
 	before := snapshot(w.TB, w.home)
-	all, errs := scan.All(w.getenv, redact.Cut(nil), "", nil)
+	all, errs := scan.FindConversations(w.getenv, redact.Cut(nil), "", nil)
 	if len(errs) > 0 {
 		w.Fatal(errs)
 	}
@@ -38,20 +38,20 @@ func (w *world) conversations(client string) []readertest.Held {
 			continue
 		}
 		t := readertest.Held{File: c.File, Metadata: c.Metadata}
-		next, err := readers.Of(client).Read(c.File, conversation.Options{}, func(e conversation.Entry) bool {
+		next, err := readers.FindReader(client).Read(c.File, conversation.Options{}, func(e conversation.Entry) bool {
 			t.Entries = append(t.Entries, e)
 			return true
 		})
 		if err != nil {
 			w.Fatal(err)
 		}
-		if again, err := readers.Of(client).Read(c.File, conversation.Options{From: next}, func(e conversation.Entry) bool {
+		if again, err := readers.FindReader(client).Read(c.File, conversation.Options{From: next}, func(e conversation.Entry) bool {
 			w.Errorf("behind the end of %s stands %+v", c.File.Path, e)
 			return true
 		}); err != nil || again != next {
 			w.Errorf("%s: from %d on reading went to %d (%v)", c.File.Path, next, again, err)
 		}
-		if u, err := conversation.CountUnknown(readers.Of(client), c.File); err != nil || u.Records > 0 {
+		if u, err := conversation.CountUnknown(readers.FindReader(client), c.File); err != nil || u.Records > 0 {
 			w.Errorf("%s has records that its reader does not know: %+v, %v", c.File.Path, u, err)
 		}
 		found = append(found, t)
@@ -158,7 +158,7 @@ func (w *world) spent(all []readertest.Held) conversation.Usage {
 				from.Ancestors = append(from.Ancestors, earlier.Metadata.ID)
 			}
 		}
-		added, err := tally.Add(readers.Of(c.File.Client), c.File, from)
+		added, err := tally.Add(readers.FindReader(c.File.Client), c.File, from)
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -38,16 +38,16 @@ func TestKimiStart(t *testing.T) {
 	w.headless("kimi", "-p", "the first prompt")
 	w.toldOnce(w.asked("the first prompt"), "You work in "+strconv.Quote(w.project)+" on branch \"main\".", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
 	first := w.started()[0]
-	w.until("the session ended", func() bool { return w.record(first).Outcome == "done" })
+	w.waitFor("the session ended", func() bool { return w.record(first).Outcome == "done" })
 	w.headless("kimi", "-p", "run: gt-checkpoint write --notes MIDDLE; gt-keepalive show --json")
 	second := w.started()[1]
-	if said := w.model.Turns().Last().Result(); !strings.Contains(said, second) {
+	if said := w.model.Turns().LastRequest().Result(); !strings.Contains(said, second) {
 		t.Errorf("a command of the model says\n%s", said)
 	}
 	if n := w.asked("run: gt-checkpoint").Count("Crash recovery"); n != 0 {
 		t.Error("a run that answered counts as a crash")
 	}
-	w.until("the session ended", func() bool { return w.record(second).Outcome == "done" })
+	w.waitFor("the session ended", func() bool { return w.record(second).Outcome == "done" })
 	w.headless("kimi", "-S", first, "-p", "the resumed prompt")
 	w.toldOnce(w.asked("the resumed prompt"), "Session resumed. Continue your previous task.", "ROLE-BEGIN")
 	w.headless("kimi", "-p", "delegate this")
@@ -59,7 +59,7 @@ func TestKimiStart(t *testing.T) {
 	w.toldOnce(p.kimiTell("in the pane"), "You work in "+strconv.Quote(w.project), "ROLE-BEGIN", "ROLE-END")
 	w.toldOnce(p.kimiTell("the next prompt"), "ROLE-BEGIN", "You work in "+strconv.Quote(w.project))
 	third := w.latest()
-	w.until("the turn's end is noted", func() bool {
+	w.waitFor("the turn's end is noted", func() bool {
 		return strings.Contains(w.read(w.runtime("keepalive.json")), `"state":"waiting"`)
 	})
 	if o := w.record(third).Outcome; o != "" {
@@ -77,7 +77,7 @@ func TestKimiStart(t *testing.T) {
 		t.Errorf("the record after /new says %+v", r)
 	}
 	p.kimi("/exit", "")
-	w.until("the session ends", func() bool { return w.record(fourth).Outcome == "done" })
+	w.waitFor("the session ends", func() bool { return w.record(fourth).Outcome == "done" })
 	w.noHookErrors()
 	if s := w.inSeance(fourth); s.Agent != "kimi" || s.Chain != third {
 		t.Errorf("gt-seance lists it as %+v", s)
@@ -98,17 +98,17 @@ func TestKimiCompaction(t *testing.T) {
 	p := w.kimi("k")
 	p.kimiTell("FIRST-CANARY prompt")
 	p.kimi("/compact", "Compaction complete")
-	w.until("there is a note", func() bool { return len(w.notes()) == 1 })
+	w.waitFor("there is a note", func() bool { return len(w.notes()) == 1 })
 	w.toldOnce(p.kimiTell("the next prompt"), "Context compacted. Continue your previous task.", "kept word for word")
 	w.toldOnce(p.kimiTell("the prompt after that"), "Context compacted.")
 	p.kimiTell("this is much")
 	p.kimi("what compacts", "ANSWER to the same after a compaction")
-	w.until("there is a second note", func() bool { return len(w.notes()) == 2 })
+	w.waitFor("there is a second note", func() bool { return len(w.notes()) == 2 })
 	w.toldOnce(p.kimiTell("after its own"), "Context compacted.")
-	w.until("the marker is taken", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is taken", func() bool { return len(w.markers()) == 0 })
 	id := w.latest()
 	p.kimi("/exit", "")
-	w.until("the session ends", func() bool { return w.record(id).Outcome == "done" })
+	w.waitFor("the session ends", func() bool { return w.record(id).Outcome == "done" })
 	w.noHookErrors()
 }
 
@@ -127,19 +127,19 @@ func TestKimiHandover(t *testing.T) {
 	first, before := w.started()[0], p.get("#{pane_pid}")
 	// The successor asks: a hand-over cannot know that its predecessor did not.
 	p.kimi("run: gt-handoff -s 'half is done' -m - <"+note, "Handoff complete")
-	w.until("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
+	w.waitFor("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
 	r := w.asked("Go on from the note.")
 	w.toldOnce(r, "Handoff complete: you are the new session", "NOTE-CANARY the other half")
 	if n := len(r.Msgs); n > 1 {
 		t.Errorf("the successor has its predecessor's conversation:\n%.3000s", r.Text())
 	}
-	w.until("two sessions are known", func() bool { return len(w.started()) == 2 })
+	w.waitFor("two sessions are known", func() bool { return len(w.started()) == 2 })
 	second := w.started()[1]
-	w.until("the first handed over", func() bool { return w.record(first).Outcome == "handoff" })
+	w.waitFor("the first handed over", func() bool { return w.record(first).Outcome == "handoff" })
 	if r := w.record(second); r.ParentID != first || r.ChainID != first {
 		t.Errorf("the successor's record says %+v", r)
 	}
-	w.until("the marker is taken", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is taken", func() bool { return len(w.markers()) == 0 })
 	w.toldOnce(p.kimiTell("what now"), "NOTE-CANARY the other half")
 	if s := w.inSeance(second); s.Agent != "kimi" || s.Chain != first || s.Parent != first || s.Outcome != "active" {
 		t.Errorf("gt-seance lists the successor as %+v", s)
@@ -148,7 +148,7 @@ func TestKimiHandover(t *testing.T) {
 	pid := w.record(second).PID
 	syscall.Kill(pid, syscall.SIGKILL)
 	w.tmuxOutput("kill-session", "-t", "=h")
-	w.until("it is gone", func() bool { return !exists(fmt.Sprintf("/proc/%d", pid)) })
+	w.waitFor("it is gone", func() bool { return !exists(fmt.Sprintf("/proc/%d", pid)) })
 	p = w.kimi("c")
 	w.toldOnce(p.kimiTell("where are we"), "Crash recovery")
 	third := w.started()[2]
@@ -156,7 +156,7 @@ func TestKimiHandover(t *testing.T) {
 		t.Errorf("gt-seance lists who recovered as %+v", s)
 	}
 	p.kimi("/exit", "")
-	w.until("the session ends", func() bool { return w.record(third).Outcome == "done" })
+	w.waitFor("the session ends", func() bool { return w.record(third).Outcome == "done" })
 
 	p = w.open("r", "gt-seance", "resume", second)
 	r = p.kimiTell("on we go")
@@ -179,16 +179,16 @@ func TestKimiCycle(t *testing.T) {
 	p.kimiTell("FIRST-CANARY prompt")
 	id, before := w.latest(), p.get("#{pane_pid}")
 	p.kimi("run: gt-handoff --cycle", "Context compacted.")
-	w.until("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
+	w.waitFor("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
 	var r *model.Request
-	w.until("it is told", func() bool {
-		r = w.model.Turns().Last()
+	w.waitFor("it is told", func() bool {
+		r = w.model.Turns().LastRequest()
 		return r.Count("What was saved before the compaction is kept word for word") == 1
 	})
 	if r.Count("FIRST-CANARY") == 0 {
 		t.Errorf("the conversation does not go on:\n%.3000s", r.Text())
 	}
-	w.until("the marker is taken", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is taken", func() bool { return len(w.markers()) == 0 })
 	if ids := w.started(); len(ids) != 1 || w.latest() != id {
 		t.Errorf("the sessions are %q, the latest %s, want %s", ids, w.latest(), id)
 	}

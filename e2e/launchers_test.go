@@ -30,29 +30,29 @@ type inWhat struct {
 }
 
 const (
-	same      = "same"
-	unreached = `type: cd [^\n]* bwrap [^\n]*--unshare-pid --proc /proc claude --model sonnet\n`
-	unseen    = `cannot look at process`
-	unknown   = `it runs below .perl., and gt does not know how that starts it`
-	tmpfs     = `bwrap --dev-bind / / --tmpfs $HOME/.ssh `
+	sameLauncher = "same"
+	unreached    = `type: cd [^\n]* bwrap [^\n]*--unshare-pid --proc /proc claude --model sonnet\n`
+	unseen       = `cannot look at process`
+	unknown      = `it runs below .perl., and gt does not know how that starts it`
+	tmpfs        = `bwrap --dev-bind / / --tmpfs $HOME/.ssh `
 )
 
 var inWhats = []inWhat{
-	{name: "login shell", line: `{}`, own: same},
-	{name: "function", line: `f() { claude "$@"; }; f --model sonnet {go}`, own: same},
-	{name: "script", line: `script -qec '{}' /dev/null`, own: same},
-	{name: "waits", line: `waits {}`, own: same},
-	{name: "becomes", line: `becomes {}`, own: same},
-	{name: "env -i", line: `bare {}`, own: same},
-	{name: "bwrap", line: tmpfs + `{}`, own: same},
-	{name: "bwrap cycle", line: tmpfs + `{}`, own: same, cycle: true},
-	{name: "bwrap ipc uts", line: tmpfs + `--unshare-ipc --unshare-uts {}`, own: same},
-	{name: "bwrap user", line: tmpfs + `--unshare-user {}`, own: unseen, person: same},
-	{name: "bwrap pid", line: tmpfs + `--unshare-pid --proc /proc {}`, own: unreached, person: same},
-	{name: "bwrap net", line: tmpfs + `--unshare-net {}`, person: same},
-	{name: "bwrap all", line: tmpfs + `--unshare-all --proc /proc {}`, person: same},
+	{name: "login shell", line: `{}`, own: sameLauncher},
+	{name: "function", line: `f() { claude "$@"; }; f --model sonnet {go}`, own: sameLauncher},
+	{name: "script", line: `script -qec '{}' /dev/null`, own: sameLauncher},
+	{name: "waits", line: `waits {}`, own: sameLauncher},
+	{name: "becomes", line: `becomes {}`, own: sameLauncher},
+	{name: "env -i", line: `bare {}`, own: sameLauncher},
+	{name: "bwrap", line: tmpfs + `{}`, own: sameLauncher},
+	{name: "bwrap cycle", line: tmpfs + `{}`, own: sameLauncher, cycle: true},
+	{name: "bwrap ipc uts", line: tmpfs + `--unshare-ipc --unshare-uts {}`, own: sameLauncher},
+	{name: "bwrap user", line: tmpfs + `--unshare-user {}`, own: unseen, person: sameLauncher},
+	{name: "bwrap pid", line: tmpfs + `--unshare-pid --proc /proc {}`, own: unreached, person: sameLauncher},
+	{name: "bwrap net", line: tmpfs + `--unshare-net {}`, person: sameLauncher},
+	{name: "bwrap all", line: tmpfs + `--unshare-all --proc /proc {}`, person: sameLauncher},
 	{name: "bwrap open file", line: `bwrap --args 9 {} 9< <(printf '%s\0' --dev-bind / / --tmpfs $HOME/.ssh)`, own: `.bwrap. reads an open file \(--args\)`},
-	{name: "waits script bwrap", line: `waits script -qec "` + tmpfs + `{}" /dev/null`, own: same},
+	{name: "waits script bwrap", line: `waits script -qec "` + tmpfs + `{}" /dev/null`, own: sameLauncher},
 	{name: "docker run", line: `docker run -it box {}`, own: unknown, person: unknown},
 	{name: "docker start", line: `docker start box {go}`, own: unknown},
 	{name: "unshare", line: `unshare --mount {}`, own: `it runs with another .*mount namespace`, root: true},
@@ -140,7 +140,7 @@ func launchers(w *world, client, command string, all []inWhat, shell func(comman
 		return shell("gt-handoff -m MESSAGE-"+m[1], r)
 	})
 	if client == "claude" && os.Getuid() == 0 {
-		w.another()
+		w.makeOtherHome()
 	}
 	w.open("keep", "sleep", "3600")
 	for i, in := range all {
@@ -166,16 +166,16 @@ func (w *world) launched(in inWhat, client, command string, i int, ready chan bo
 	w.tmux("send-keys", "-t", p.id, "-l", line)
 	w.tmux("send-keys", "-t", p.id, "Enter")
 	first := 0
-	w.until("the client runs", func() bool {
+	w.waitFor("the client runs", func() bool {
 		first = p.runs(client)
 		return first != 0 && (len(w.records()) == 1 || strings.Contains(line, "runuser"))
 	})
-	before, _ := p.around(first, client) // a root that may not do all cannot look at another user's
+	before, _ := p.describeSurroundings(first, client) // a root that may not do all cannot look at another user's
 	next := func() bool { pid := p.runs(client); return pid != 0 && pid != first }
 	becomes := func(what string, said func() string) {
 		t.Helper()
-		if what != same {
-			w.until("it is said what becomes of it", func() bool { return said() != "" })
+		if what != sameLauncher {
+			w.waitFor("it is said what becomes of it", func() bool { return said() != "" })
 			if !regexp.MustCompile(what).MatchString(said()) {
 				t.Errorf("it is said, not that %s:\n%s", what, said())
 			}
@@ -187,28 +187,28 @@ func (w *world) launched(in inWhat, client, command string, i int, ready chan bo
 			}
 			return
 		}
-		w.until("a successor runs", next)
+		w.waitFor("a successor runs", next)
 		switch {
 		case in.cycle:
 		case in.own != "":
-			w.until("it has its note", func() bool {
-				return w.model.Turns().Where(func(r *model.Request) bool {
+			w.waitFor("it has its note", func() bool {
+				return w.model.Turns().Filter(func(r *model.Request) bool {
 					return strings.Contains(r.Text(), mark) && strings.Contains(r.Asked(), "Go on from the note")
-				}).Last() != nil
+				}).LastRequest() != nil
 			})
 		default:
-			w.until("it has its note", func() bool { return len(w.markers()) == 0 && len(w.records()) == 2 })
+			w.waitFor("it has its note", func() bool { return len(w.markers()) == 0 && len(w.records()) == 2 })
 		}
-		if after, err := p.around(p.runs(client), client); err != nil || after != before {
+		if after, err := p.describeSurroundings(p.runs(client), client); err != nil || after != before {
 			t.Errorf("the first ran in\n%s\nits successor runs in\n%s%v", before, after, err)
 		}
 	}
 	if in.own != "" {
 		ready <- true
 		becomes(in.own, func() string {
-			said := w.model.Turns().Where(func(r *model.Request) bool {
+			said := w.model.Turns().Filter(func(r *model.Request) bool {
 				return strings.Contains(r.Result(), "gt-mail read") && strings.Contains(string(r.Body), going+`"`)
-			}).Last()
+			}).LastRequest()
 			if said == nil {
 				return ""
 			}
@@ -223,16 +223,16 @@ func (w *world) launched(in inWhat, client, command string, i int, ready chan bo
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
-		if in.person == same && !strings.HasPrefix(string(out), "handed over") {
+		if in.person == sameLauncher && !strings.HasPrefix(string(out), "handed over") {
 			t.Fatal("it is not handed over")
 		}
 		becomes(in.person, func() string { return string(out) })
 	}
 }
 
-// another makes a home folder of another user's, and a folder with the client that this
+// makeOtherHome makes a home folder of another user's, and a folder with the client that this
 // user can reach.
-func (w *world) another() {
+func (w *world) makeOtherHome() {
 	w.Helper()
 	for _, name := range []string{".claude.json", ".claude/settings.json"} {
 		w.write(w.Path("other", name), w.read(filepath.Join(w.home, name)))
@@ -276,9 +276,9 @@ func isClient(args []string, client string) bool {
 	})
 }
 
-// around is all that a process runs in: the programs above it, word for word, up to the
+// describeSurroundings is all that a process runs in: the programs above it, word for word, up to the
 // client's command, and what keeps it in, compared with the tmux server.
-func (p *pane) around(pid int, client string) (string, error) {
+func (p *pane) describeSurroundings(pid int, client string) (string, error) {
 	p.w.Helper()
 	var b strings.Builder
 	top, _ := strconv.Atoi(p.get("#{pane_pid}"))

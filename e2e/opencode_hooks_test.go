@@ -144,7 +144,7 @@ func TestOpenCodeHooksOfSubagent(t *testing.T) {
 	w := pluggedOpenCode(t)
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.ask("delegate this")
-	if r := w.model.Turns().Where(func(r *model.Request) bool { return r.Asked() == "You are the child." }).Last(); r == nil || r.Count("ROLE-CANARY") > 0 {
+	if r := w.model.Turns().Filter(func(r *model.Request) bool { return r.Asked() == "You are the child." }).LastRequest(); r == nil || r.Count("ROLE-CANARY") > 0 {
 		t.Errorf("the subagent was asked %v", r)
 	}
 	if n := len(w.records()); n != 1 {
@@ -216,7 +216,7 @@ func startPlugged(w *plugged) {
 	if text := first.Text(); strings.Index(text, "ROLE-CANARY") > strings.Index(text, "show me the environment") {
 		t.Errorf("the prompt stands before the document:\n%s", text)
 	}
-	for _, r := range w.model.All() {
+	for _, r := range w.model.Requests() {
 		if r.Kind != model.Turn && r.Count("ROLE-CANARY") > 0 {
 			t.Errorf("the document is in a request for something else:\n%s", r.Text())
 		}
@@ -225,7 +225,7 @@ func startPlugged(w *plugged) {
 		if w.name == "cline" { // which only tells gt's own commands
 			break
 		}
-		if shown := w.model.Turns().Last().Result(); !strings.Contains(shown, want+"\n") {
+		if shown := w.model.Turns().LastRequest().Result(); !strings.Contains(shown, want+"\n") {
 			t.Errorf("a command of the model does not see %s:\n%s", want, shown)
 		}
 	}
@@ -249,7 +249,7 @@ func startPlugged(w *plugged) {
 	for range 2 {
 		w.ask("go on", w.resume(id)...)
 	}
-	last := w.model.Turns().Last()
+	last := w.model.Turns().LastRequest()
 	w.oneDocument("two resumes later", last)
 	if n := last.Count("Session resumed. Continue your previous task."); n != 1 {
 		t.Errorf("after two resumes the model is told %d times to go on:\n%s", n, last.Text())
@@ -264,7 +264,7 @@ func startPlugged(w *plugged) {
 	if e := w.oneEvent("session_start", fork); fork == id || e.Payload.Source != "fork" {
 		t.Errorf("the fork's start says %+v", e.Payload)
 	}
-	w.oneDocument("in the fork", w.model.Turns().Last())
+	w.oneDocument("in the fork", w.model.Turns().LastRequest())
 
 	all := w.listed()
 	if r := all[id]; r.Outcome != "done" || r.ChainID != id {
@@ -293,7 +293,7 @@ func longPlugged(w *plugged) {
 	}
 	w.role(role.String() + "LAST-RULE\n")
 	w.ask("hello")
-	first := w.model.Turns().Last()
+	first := w.model.Turns().LastRequest()
 	w.oneDocument("startup", first)
 	if first.Count("LAST-RULE") > 0 || first.Count("Rule 300:") == 0 || first.Count("lines are left out") != 1 {
 		t.Errorf("the role is %d rules long for the model:\n%s", first.Count(": do it properly"), first.Text())
@@ -312,9 +312,9 @@ func compactPlugged(w *plugged) {
 	id := w.latest()
 	w.gt("gt-mail", "hook", "--new", "-s", "WORK-CANARY repair the lamp", "-m", "The lamp flickers.")
 	w.say(p, "good morning", "")
-	w.until("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
+	w.waitFor("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
 	w.say(p, "/compact", w.compacted)
-	keep := w.model.All().Kind(model.Compaction).Where(func(r *model.Request) bool {
+	keep := w.model.Requests().Kind(model.Compaction).Filter(func(r *model.Request) bool {
 		return r.Count("Keep in the summary, as exactly as they were said") == 1 && r.Count("WORK-CANARY") == 1
 	})
 	if len(keep) != 1 { // pi may ask for two parts of a summary
@@ -327,7 +327,7 @@ func compactPlugged(w *plugged) {
 	if n := len(w.events("handoff", id)); n != 1 {
 		t.Errorf("the compaction left %d handoff events", n)
 	}
-	w.until("the start after the compaction is told", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the start after the compaction is told", func() bool { return len(w.markers()) == 0 })
 
 	w.say(p, "and now?", "")
 	after := w.asked("and now?")
@@ -357,21 +357,21 @@ func cyclePlugged(w *plugged) {
 	w.say(p, "FIRST-CANARY prompt", "")
 	id, before := w.latest(), p.get("#{pane_pid}")
 	w.typ(p, "please cycle", "please cycle") // the pane is taken over at once
-	w.until("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
+	w.waitFor("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
 	if w.name == "opencode" { // which takes no prompt together with a session
 		p.awaitScreen("please cycle")
 		p.awaitScreen("ctrl+p commands")
 		w.typ(p, "well then", veryWell("well then"))
 	}
 	r := w.model.Await(patience, func(all model.Requests) *model.Request {
-		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+		return all.Kind(model.Turn).Filter(func(r *model.Request) bool {
 			return r.Count("Context compacted. Continue your previous task.") > 0
-		}).Last()
+		}).LastRequest()
 	})
 	if r == nil || r.Count("FIRST-CANARY") == 0 {
 		t.Fatalf("the conversation does not go on: %v", r)
 	}
-	w.until("the marker is taken", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is taken", func() bool { return len(w.markers()) == 0 })
 	if all := w.records(); len(all) != 1 || w.latest() != id || all[id].EndedAt != "" {
 		t.Errorf("the sessions are %+v, and should be %s, which goes on", all, id)
 	}
@@ -394,14 +394,14 @@ func handOverPlugged(w *plugged) {
 	w.typ(p, "please hand over", "please hand over") // the pane is taken over at once
 	old := ""
 	first := w.model.Await(patience, func(all model.Requests) *model.Request {
-		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+		return all.Kind(model.Turn).Filter(func(r *model.Request) bool {
 			return strings.Contains(r.Asked(), "Go on from the note.")
-		}).Last()
+		}).LastRequest()
 	})
 	if first == nil {
 		t.Fatal("nobody took over")
 	}
-	w.until("the old session is over", func() bool {
+	w.waitFor("the old session is over", func() bool {
 		for id, r := range w.records() {
 			if r.EndedAt != "" && r.ChildID != "" {
 				old = id
@@ -424,11 +424,11 @@ func handOverPlugged(w *plugged) {
 	if args := w.startedWith(p); !strings.Contains(strings.ReplaceAll(args, `","`, " "), "--model e2e/e2e-model") || strings.Contains(args, `"--api-key`) {
 		t.Errorf("the successor runs as %s", args)
 	}
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 	if r := w.record(old); r.Outcome != "handoff" || r.ChainID != old {
 		t.Errorf("the old record says %+v", r)
 	}
-	w.until("the first turn is over", func() bool { return w.record(fresh).TmuxSession != "" })
+	w.waitFor("the first turn is over", func() bool { return w.record(fresh).TmuxSession != "" })
 	if r := w.record(fresh); r.ParentID != old || r.ChainID != old || r.EndedAt != "" || r.TmuxSession != "max" || r.TmuxPane != p.id {
 		t.Errorf("the new record says %+v", r)
 	}
@@ -447,7 +447,7 @@ func (w *plugged) startedWith(p *pane) string {
 	w.Helper()
 	if w.name == "pi" { // which overwrites them
 		w.say(p, "show me the environment", "It is done.")
-		return w.model.Turns().Last().Result()
+		return w.model.Turns().LastRequest().Result()
 	}
 	return w.commandLine(p.pid())
 }
@@ -462,15 +462,15 @@ func crashPlugged(w *plugged) {
 	w.say(p, "start the work", "It is done.")
 	old := w.latest()
 	checkpoint := w.runtime("checkpoint.json")
-	w.until("the checkpoint of the turn is written", func() bool {
+	w.waitFor("the checkpoint of the turn is written", func() bool {
 		return exists(checkpoint) && strings.Contains(w.read(checkpoint), "README.md")
 	})
-	w.until("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
+	w.waitFor("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
 	pid := w.record(old).PID
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the client is dead", func() bool {
+	w.waitFor("the client is dead", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(stat), ") Z ")
 	})
@@ -512,10 +512,10 @@ func killPlugged(w *plugged) {
 	p := w.openPane("max")
 	w.say(p, "start the work", "It is done.")
 	old := w.latest()
-	w.until("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
+	w.waitFor("the turn is over", func() bool { return strings.Contains(w.read(w.runtime("keepalive.json")), `"waiting"`) })
 	pid := w.record(old).PID
 	w.tmux("kill-session", "-t", "=max")
-	w.until("the client is gone", func() bool { return syscall.Kill(pid, 0) != nil })
+	w.waitFor("the client is gone", func() bool { return syscall.Kill(pid, 0) != nil })
 	w.say(w.openPane("again"), "where are we?", "")
 	if n := w.asked("where are we?").Count("CHECKPOINT-CANARY"); n != 1 {
 		t.Errorf("the next session is told %d times what was noted", n)
@@ -536,7 +536,7 @@ func twicePlugged(w *plugged) {
 	}
 	w.ask("show me the environment")
 	id := w.newest()
-	w.oneDocument("startup", w.model.Turns().Last())
+	w.oneDocument("startup", w.model.Turns().LastRequest())
 	w.oneEvent("session_start", id)
 	w.oneEvent("session_end", id)
 	w.noHookErrors()

@@ -106,13 +106,13 @@ func TestOpenCodeConversations(t *testing.T) {
 func TestOpenCodeInPane(t *testing.T) {
 	w := newOpenCode(t)
 	p := w.open("oc", "opencode", "--prompt", "please echo")
-	w.until("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
+	w.waitFor("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
 	p.typed("/compact", "SUMMARY-CANARY")
 	p.typed("after the compaction", "ANSWER to after the compaction")
 	p.typed("to be taken back", "ANSWER to to be taken back")
 	p.typed("/undo", "reverted")
 	w.tmux("kill-server")
-	w.until("the client has ended", func() bool { return len(w.processes()) == 0 })
+	w.waitFor("the client has ended", func() bool { return len(w.processes()) == 0 })
 
 	c := w.heldInPane("opencode", "", "please echo", "after the compaction")
 	if c.Metadata.Title == "" {

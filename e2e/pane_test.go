@@ -80,14 +80,14 @@ func (p *pane) shows(texts []string) bool {
 
 func (p *pane) awaitScreen(text string) {
 	p.w.Helper()
-	p.w.until("the screen shows "+strconv.Quote(text), func() bool { return strings.Contains(p.screen(), text) })
+	p.w.waitFor("the screen shows "+strconv.Quote(text), func() bool { return strings.Contains(p.screen(), text) })
 }
 
 // awaitPrompt waits until the client shows its empty input line. What newer
 // clients offer at a start is declined.
 func (p *pane) awaitPrompt() {
 	p.w.Helper()
-	p.w.until("the client takes a prompt", func() bool {
+	p.w.waitFor("the client takes a prompt", func() bool {
 		if strings.Contains(p.screen(), "❯ Yes, set auto mode as my default") {
 			p.w.tmux("send-keys", "-t", p.id, "Down")
 			p.awaitScreen("❯ No, keep")
@@ -147,7 +147,7 @@ func (p *pane) press(key string, at ...string) {
 func (p *pane) pressWhile(key string, holds func() bool) {
 	p.w.Helper()
 	last := time.Time{}
-	p.w.until(key+" is taken", func() bool {
+	p.w.waitFor(key+" is taken", func() bool {
 		if !holds() {
 			return true
 		}
@@ -188,7 +188,7 @@ func (p *pane) crash() {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		p.w.Fatal(err)
 	}
-	p.w.until("the client is dead", func() bool {
+	p.w.waitFor("the client is dead", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(stat), ") Z ") // nobody may have asked for its exit code
 	})

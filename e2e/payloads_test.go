@@ -130,7 +130,7 @@ func TestClient(t *testing.T) {
 		t.Helper()
 		var calls []call
 		var got []string
-		w.until(fmt.Sprintf("%s: the hooks are called: %v", step, want), func() bool {
+		w.waitFor(fmt.Sprintf("%s: the hooks are called: %v", step, want), func() bool {
 			calls, got = w.recorded()[taken:], nil
 			for _, c := range calls {
 				got = append(got, strings.TrimSpace(c.Event+" "+c.field("source")+c.field("reason")+c.field("trigger")))
@@ -162,7 +162,7 @@ func TestClient(t *testing.T) {
 	first := w.ask("show me the environment")
 	calls := expect(step1, "SessionStart startup", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd other")
 	same(step1, calls, first.SessionID)
-	shown := w.model.Turns().Last().Result()
+	shown := w.model.Turns().LastRequest().Result()
 	for _, want := range []string{
 		"claude\n", "CLAUDE_CODE_SESSION_ID=" + first.SessionID, "RECORDED_ID=" + first.SessionID, "ANTHROPIC_API_KEY=" + w.key,
 	} {
@@ -170,7 +170,7 @@ func TestClient(t *testing.T) {
 			t.Errorf("%s: a command of the model does not see %q:\n%s", step1, want, shown)
 		}
 	}
-	if n := w.model.Turns().Last().Count("the recorder was here"); n != 1 {
+	if n := w.model.Turns().LastRequest().Count("the recorder was here"); n != 1 {
 		t.Errorf("%s: what the SessionStart hook says reached the model %d times", step1, n)
 	}
 
@@ -182,7 +182,7 @@ func TestClient(t *testing.T) {
 	w.ask("/compact", "--resume", first.SessionID)
 	same("headless-compact", expect("headless-compact", "SessionStart resume", "PreCompact manual", "SubagentStop",
 		"SessionStart compact", "PostCompact manual", "SessionEnd other"), first.SessionID)
-	if n := w.model.All().Kind(model.Compaction).Last().Count("keep what the recorder said"); n != 1 {
+	if n := w.model.Requests().Kind(model.Compaction).LastRequest().Count("keep what the recorder said"); n != 1 {
 		t.Errorf("what the PreCompact hook says reached the summariser %d times", n)
 	}
 
@@ -199,7 +199,7 @@ func TestClient(t *testing.T) {
 	same("headless-fork", calls[1:], fork.SessionID)
 	t.Logf("a fork starts with source %s and %s id", start.field("source"),
 		map[bool]string{true: "its own", false: "its parent's"}[start.field("session_id") == fork.SessionID])
-	if shown := w.model.Turns().Last().Result(); !strings.Contains(shown, "CLAUDE_CODE_SESSION_ID="+fork.SessionID) {
+	if shown := w.model.Turns().LastRequest().Result(); !strings.Contains(shown, "CLAUDE_CODE_SESSION_ID="+fork.SessionID) {
 		t.Errorf("a command in a fork is not told the fork's id:\n%s", shown)
 	}
 

@@ -105,7 +105,7 @@ func TestPiInPane(t *testing.T) {
 		t.Errorf("the compactions left %q", got)
 	}
 	// A compaction's own requests are told by newer versions only.
-	turns, n := chats(len(w.model.Turns())), len(w.model.All())
+	turns, n := chats(len(w.model.Turns())), len(w.model.Requests())
 	if got := w.spent([]readertest.Held{c}); got != turns && got != chats(n) {
 		t.Errorf("%d requests cost %+v, want %+v", n, got, chats(n))
 	}

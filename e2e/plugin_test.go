@@ -58,8 +58,8 @@ func TestClaudePlugin(t *testing.T) {
 	p := w.claude("max")
 	pid := p.pid()
 	p.typ("please hand over")
-	w.until("the successor is told the note", func() bool {
-		last := w.model.All().Where(func(r *model.Request) bool { return strings.Contains(r.Told(), "MESSAGE-CANARY") }).Last()
+	w.waitFor("the successor is told the note", func() bool {
+		last := w.model.Requests().Filter(func(r *model.Request) bool { return strings.Contains(r.Told(), "MESSAGE-CANARY") }).LastRequest()
 		return p.pid() != pid && last != nil
 	})
 	if strings.Contains(p.screen(), "hook error") {
@@ -67,7 +67,7 @@ func TestClaudePlugin(t *testing.T) {
 	}
 	w.noHookErrors()
 
-	w.until("gt-hooks prove has seen each hook", func() bool {
+	w.waitFor("gt-hooks prove has seen each hook", func() bool {
 		said, err := w.run(w.project, nil, "gt-hooks", "prove", "claude")
 		return err == nil && strings.HasPrefix(string(said), "claude: proved")
 	})
@@ -110,22 +110,22 @@ func TestCodexPlugin(t *testing.T) {
 	}
 
 	w.codexExec("--dangerously-bypass-hook-trust", "too long RUN[echo x]")
-	id := w.only()
+	id := w.onlySessionID()
 	w.oneEvent("session_start", id)
 	w.oneEvent("session_end", id)
 	w.oneEvent("handoff", id)
 	if n := w.model.Turns()[0].Count("ROLE-CANARY"); n != 1 {
 		t.Errorf("the model is told %d times who it is", n)
 	}
-	if after := w.model.Turns().Last(); after.Count("Context compacted. Continue your previous task.") != 1 || len(w.notes()) != 1 {
+	if after := w.model.Turns().LastRequest(); after.Count("Context compacted. Continue your previous task.") != 1 || len(w.notes()) != 1 {
 		t.Errorf("after the compaction there are notes %q, and the model is told:\n%s", w.notes(), after.Told())
 	}
 
 	p := w.open("cx", "codex", "--dangerously-bypass-hook-trust")
 	p.codexReady()
 	p.codexReplaced("RUN[gt-handoff -s SUBJECT-CANARY -m MESSAGE-CANARY]", p.pid())
-	w.until("the successor is told the note", func() bool {
-		return w.model.All().Where(func(r *model.Request) bool { return strings.Contains(r.Told(), "MESSAGE-CANARY") }).Last() != nil
+	w.waitFor("the successor is told the note", func() bool {
+		return w.model.Requests().Filter(func(r *model.Request) bool { return strings.Contains(r.Told(), "MESSAGE-CANARY") }).LastRequest() != nil
 	})
 	w.noHookFailed(p.screen())
 
@@ -167,7 +167,7 @@ func TestClaudeVersions(t *testing.T) {
 				if exists(filepath.Join(w.project, "denied")) {
 					t.Errorf("%s: what is denied was done", prompt)
 				}
-				last := w.model.Turns().Last()
+				last := w.model.Turns().LastRequest()
 				if !regexp.MustCompile(`(?i)denied`).MatchString(last.Result()) {
 					t.Errorf("%s: the client says %q", prompt, last.Result())
 				}
@@ -210,7 +210,7 @@ func pluginStory(w *world, name string, install [][]string, remove []string, run
 	if n := w.asked("hello there").Count("ROLE-CANARY"); n != 1 {
 		w.Errorf("the model is told %d times who it is", n)
 	}
-	w.oneEvent("session_start", w.only())
+	w.oneEvent("session_start", w.onlySessionID())
 	w.noHookErrors()
 	w.gt(name, remove...)
 	run("alone now")

@@ -58,8 +58,8 @@ func (p pools) ticks(n int, change string) {
 	}
 }
 
-// of are the sessions of a template that are in a state, the oldest first.
-func (p pools) of(template, state string) (all []member) {
+// membersInState are the sessions of a template that are in a state, the oldest first.
+func (p pools) membersInState(template, state string) (all []member) {
 	p.Helper()
 	for line := range strings.Lines(p.session("list", "--json", "--all", "--template", template, "--state", state)) {
 		var m member
@@ -92,8 +92,8 @@ func (p pools) asks(m member, prompt string) *model.Request {
 	p.session("send", m.Name, prompt)
 	r := p.asked(prompt)
 	if strings.HasPrefix(prompt, "please run ") {
-		p.until("the model is told what came of "+prompt, func() bool {
-			last := p.model.Turns().Session(r.Session).Last()
+		p.waitFor("the model is told what came of "+prompt, func() bool {
+			last := p.model.Turns().Session(r.Session).LastRequest()
 			return last.N > r.N && last.Result() != ""
 		})
 	}
@@ -174,16 +174,16 @@ check = 'cat "$HOME/wanted-scribe"'
 	p.wants("worker", 3)
 	p.ticks(3, "create ")
 	p.ticks(3, "complete ")
-	all := p.of("worker", "active")
+	all := p.membersInState("worker", "active")
 	for i, m := range all {
 		if m.Slot != i+1 || m.Generation != 1 || !m.Routable {
 			t.Errorf("%+v", m)
 		}
 	}
 	hello := func() model.Requests {
-		return w.model.Turns().Where(func(r *model.Request) bool { return strings.Contains(r.Asked(), "You are a worker: say hello.") })
+		return w.model.Turns().Filter(func(r *model.Request) bool { return strings.Contains(r.Asked(), "You are a worker: say hello.") })
 	}
-	w.until("three agents are told their prompt", func() bool { return len(hello()) >= 3 })
+	w.waitFor("three agents are told their prompt", func() bool { return len(hello()) >= 3 })
 	p.rest(all)
 	for _, m := range all {
 		p.asks(m, "please remember: I am "+m.Name)
@@ -200,7 +200,7 @@ check = 'cat "$HOME/wanted-scribe"'
 	if !holds(all[0]) || !holds(all[1]) || holds(all[2]) {
 		t.Fatalf("the work is with others:\n%s", w.gt("gt-mail", "work"))
 	}
-	claimed := w.model.Turns().Where(func(r *model.Request) bool {
+	claimed := w.model.Turns().Filter(func(r *model.Request) bool {
 		return r.Session == all[0].SessionID && strings.Contains(r.Result(), "Port the parser") && strings.Contains(r.Result(), "all of it")
 	})
 	if len(claimed) == 0 {
@@ -212,12 +212,12 @@ check = 'cat "$HOME/wanted-scribe"'
 	p.ticks(0, "")
 	p.ticks(2, "drain ")
 	p.ticks(1, "archive ")
-	if m := p.of("worker", "archived"); len(m) != 1 || m[0].Name != all[2].Name {
+	if m := p.membersInState("worker", "archived"); len(m) != 1 || m[0].Name != all[2].Name {
 		t.Fatalf("retired first: %+v", m)
 	}
 	p.asks(all[1], "please run gt-mail work done $(gt-mail work | grep \"$GT_SESSION_NAME has it\" | cut -c1-8)")
 	p.ticks(1, "archive ")
-	if m := p.of("worker", "active"); len(m) != 1 || m[0].Name != all[0].Name {
+	if m := p.membersInState("worker", "active"); len(m) != 1 || m[0].Name != all[0].Name {
 		t.Fatalf("left: %+v", m)
 	}
 	if names := w.tmux("list-sessions", "-F", "#{session_name}"); strings.Count(names, "gt-worker-") != 1 {
@@ -227,7 +227,7 @@ check = 'cat "$HOME/wanted-scribe"'
 	// One to three, with their conversations.
 	p.wants("worker", 3)
 	p.ticks(2, "reactivate ")
-	back := p.of("worker", "active")
+	back := p.membersInState("worker", "active")
 	if len(back) != 3 {
 		t.Fatalf("%+v", back)
 	}
@@ -262,7 +262,7 @@ check = 'cat "$HOME/wanted-scribe"'
 		t.Errorf("its work:\n%s", list)
 	}
 	p.ticks(0, "")
-	if m := p.of("worker", "quarantined"); len(m) != 1 || m[0].Routable {
+	if m := p.membersInState("worker", "quarantined"); len(m) != 1 || m[0].Routable {
 		t.Errorf("%+v", m)
 	}
 	p.session("resume", all[0].Name)
@@ -275,16 +275,16 @@ check = 'cat "$HOME/wanted-scribe"'
 		p.ticks(1, "drain ")
 		p.ticks(1, "archive ")
 		p.ticks(1, "create ")
-		if n := len(p.of("worker", "active")); n != 2 {
+		if n := len(p.membersInState("worker", "active")); n != 2 {
 			t.Errorf("%d are there while one is replaced", n)
 		}
 		p.ticks(1, "complete ")
-		if n := len(p.of("worker", "archived")); n != replaced+1 {
+		if n := len(p.membersInState("worker", "archived")); n != replaced+1 {
 			t.Errorf("%d are replaced", n)
 		}
 	}
 	p.ticks(0, "")
-	w.until("three more are told their prompt", func() bool { return len(hello()) >= 6 })
+	w.waitFor("three more are told their prompt", func() bool { return len(hello()) >= 6 })
 	for _, r := range hello()[3:] {
 		if !strings.Contains(r.Model, "opus") {
 			t.Errorf("a new one asks %s", r.Model)
@@ -295,11 +295,11 @@ check = 'cat "$HOME/wanted-scribe"'
 	p.wants("scribe", 1)
 	p.ticks(1, "create ")
 	p.ticks(1, "complete ")
-	scribe := p.of("scribe", "active")[0]
+	scribe := p.membersInState("scribe", "active")[0]
 	p.becomes(scribe.Name, "waiting")
 	p.session("send", scribe.Name, "please limit it")
-	w.until(scribe.Name+" is at its limit", func() bool {
-		is := p.is(scribe.Name)
+	w.waitFor(scribe.Name+" is at its limit", func() bool {
+		is := p.findListed(scribe.Name)
 		return is.Status == "waiting" && is.Reason == "limited"
 	})
 	p.wants("scribe", 2)
@@ -313,7 +313,7 @@ check = 'cat "$HOME/wanted-scribe"'
 	if out, err := w.run(w.project, p.around, "gt-session", "new", "--template", "scribe"); err == nil || !errors.As(err, new(*exec.ExitError)) {
 		t.Errorf("a person gets one more of an account at its limit: %s", out)
 	}
-	p.session("close", p.of("worker", "active")[0].Name)
+	p.session("close", p.membersInState("worker", "active")[0].Name)
 	p.ticks(1, "create ")
 }
 

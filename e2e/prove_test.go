@@ -37,7 +37,7 @@ func TestProveRun(t *testing.T) {
 			if strings.Contains(string(out), w.key) {
 				t.Errorf("a key is printed:\n%s", out)
 			}
-			for _, r := range w.model.All() {
+			for _, r := range w.model.Requests() {
 				t.Errorf("the model was asked %.300s", r.Asked())
 			}
 			if all := w.events("", ""); len(all) > 0 {

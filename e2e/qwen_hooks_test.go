@@ -25,17 +25,17 @@ func TestQwenStart(t *testing.T) {
 	w.headless("qwen", "-y", "-p", "the first prompt")
 	w.toldOnce(w.asked("the first prompt"), "You work in "+strconv.Quote(w.project)+" on branch \"main\".", "ROLE-BEGIN", "ROLE-END", "gt-handoff -s SUBJECT")
 	first := w.started()[0]
-	w.until("the session ended", func() bool { return w.record(first).Outcome == "done" })
+	w.waitFor("the session ended", func() bool { return w.record(first).Outcome == "done" })
 	w.headless("qwen", "-y", "-p", "run: gt-checkpoint write --notes MIDDLE; gt-keepalive status --json; echo ID $QWEN_CODE_SESSION_ID.")
 	second := w.started()[1]
-	shown := w.model.Turns().Where(func(r *model.Request) bool { return r.Result() != "" }).Last().Result()
+	shown := w.model.Turns().Filter(func(r *model.Request) bool { return r.Result() != "" }).LastRequest().Result()
 	if !strings.Contains(shown, "ID "+second+".") || !strings.Contains(shown, "MIDDLE") && !strings.Contains(shown, "checkpoint") {
 		t.Errorf("a command of the model says\n%s", shown)
 	}
 	if n := w.asked("run: gt-checkpoint").Count("Crash recovery"); n != 0 {
 		t.Error("a run that answered counts as a crash")
 	}
-	w.until("the session ended", func() bool { return w.record(second).Outcome == "done" })
+	w.waitFor("the session ended", func() bool { return w.record(second).Outcome == "done" })
 	for _, id := range []string{first, second} {
 		w.oneEvent("session_end", id)
 	}
@@ -53,14 +53,14 @@ func TestQwenStart(t *testing.T) {
 	w.toldOnce(w.asked("in the pane"), "You work in "+strconv.Quote(w.project), "ROLE-BEGIN", "ROLE-END")
 	w.toldOnce(p.tell("the next prompt"), "ROLE-BEGIN", "You work in "+strconv.Quote(w.project))
 	third := w.latest()
-	w.until("the turn's end is noted", func() bool {
+	w.waitFor("the turn's end is noted", func() bool {
 		return strings.Contains(w.read(w.runtime("keepalive.json")), `"state":"waiting"`)
 	})
 	if o := w.record(third).Outcome; o != "" {
 		t.Errorf("in front of a person the session is over after a turn: %s", o)
 	}
 	p.enter("/clear")
-	w.until("the session is cleared", func() bool { return w.record(third).Outcome == "done" && w.latest() != third })
+	w.waitFor("the session is cleared", func() bool { return w.record(third).Outcome == "done" && w.latest() != third })
 	w.toldOnce(p.tell("after the clearing"), "You work in "+strconv.Quote(w.project), "cleared on purpose", "ROLE-BEGIN", "ROLE-END")
 	fourth := w.latest()
 	if r := w.record(fourth); r.ParentID != third || r.Source != "clear" {
@@ -68,7 +68,7 @@ func TestQwenStart(t *testing.T) {
 	}
 	p.unharmed()
 	p.enter("/quit")
-	w.until("the session ends", func() bool { return w.record(fourth).Outcome == "done" })
+	w.waitFor("the session ends", func() bool { return w.record(fourth).Outcome == "done" })
 
 	before := len(w.started())
 	w.model.Answer(func(r *model.Request) model.Reply {
@@ -86,7 +86,7 @@ func TestQwenStart(t *testing.T) {
 	if n := len(w.started()); n != before+1 {
 		t.Errorf("a session and its subagent are %d sessions", n-before)
 	}
-	w.until("all have ended", func() bool {
+	w.waitFor("all have ended", func() bool {
 		for _, r := range w.records() {
 			if r.Outcome != "done" {
 				return false
@@ -120,7 +120,7 @@ func TestQwenCompaction(t *testing.T) {
 	}
 	check := func(notes int) {
 		t.Helper()
-		r := w.model.All().Kind(model.Compaction).Last()
+		r := w.model.Requests().Kind(model.Compaction).LastRequest()
 		if r == nil {
 			t.Fatal("there was no compaction")
 		}
@@ -141,14 +141,14 @@ func TestQwenCompaction(t *testing.T) {
 	p.tell("it is much again")
 	p.enter("/compress")
 	p.awaitScreen("compressed from")
-	w.until("there is a second note", func() bool { return len(w.notes()) == 2 })
+	w.waitFor("there is a second note", func() bool { return len(w.notes()) == 2 })
 	check(2)
 	w.toldOnce(p.tell("after the person's own"), "Context compacted.")
-	w.until("the marker is taken", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is taken", func() bool { return len(w.markers()) == 0 })
 	p.unharmed()
 	id := w.latest()
 	p.enter("/quit")
-	w.until("the session ends", func() bool { return w.record(id).Outcome == "done" })
+	w.waitFor("the session ends", func() bool { return w.record(id).Outcome == "done" })
 
 	w.headless("qwen", "-y", "-r", id, "-p", "/compress")
 	check(3)

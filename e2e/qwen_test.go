@@ -80,7 +80,7 @@ func TestQwenConversations(t *testing.T) {
 	if forks {
 		w.areFamily(c, all[1], all[2], all[3])
 		// What it asks to keep its own notes is in no transcript.
-		n := int64(len(w.model.Turns().Where(func(r *model.Request) bool { return !strings.Contains(r.Asked(), "Managed memory") })))
+		n := int64(len(w.model.Turns().Filter(func(r *model.Request) bool { return !strings.Contains(r.Asked(), "Managed memory") })))
 		w.cost(all, qwenSpent(n*model.ChatTokens, n))
 	}
 	w.keepFixture("qwen", "headless", filepath.Join(w.home, ".qwen"), qwenFiles(w, all)...)

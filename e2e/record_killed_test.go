@@ -99,10 +99,10 @@ func (w *world) killInTurn(client string, args ...string) {
 		w.Fatal(err)
 	}
 	asked := w.model.Await(patience, func(all model.Requests) *model.Request {
-		return all.Where(func(r *model.Request) bool { return r.Result() != "" && r.Count("SECOND-CANARY") > 0 }).Last()
+		return all.Filter(func(r *model.Request) bool { return r.Result() != "" && r.Count("SECOND-CANARY") > 0 }).LastRequest()
 	})
 	if client == "kimi" && asked != nil { // which asks its model before its disk has the prompt
-		w.until("it has written its prompt", func() bool {
+		w.waitFor("it has written its prompt", func() bool {
 			all, _ := filepath.Glob(filepath.Join(w.home, ".kimi-code", "sessions", "*", "*", "agents", "main", "wire.jsonl"))
 			return slices.ContainsFunc(all, func(path string) bool {
 				return slices.ContainsFunc(strings.Split(w.read(path), "\n"), func(line string) bool {

@@ -24,7 +24,7 @@ import (
 // S0-41 S3-3 S3-18
 func TestRecordGoesOnElsewhere(t *testing.T) {
 	w := newBareWorld(t)
-	w.and("codex")
+	w.addClient("codex")
 	w.converts()
 	id := w.ask("please echo FIRST-CANARY").SessionID
 	w.ask("then SECOND-CANARY", "--resume", id)
@@ -84,15 +84,15 @@ func TestRecordAsItGrows(t *testing.T) {
 			return slices.ContainsFunc(lines(), func(l record.Line) bool { return strings.Contains(l.Text, word) })
 		}
 	}
-	w.until("the first turn is recorded", has("WIDGET-CANARY"))
+	w.waitFor("the first turn is recorded", has("WIDGET-CANARY"))
 	p.typ("log in with " + secret + " for SECOND-CANARY")
 	w.asked("SECOND-CANARY")
-	w.until("the second turn is recorded", has("SECOND-CANARY"))
+	w.waitFor("the second turn is recorded", has("SECOND-CANARY"))
 	p.typ("/compact")
 	p.awaitScreen("Compacted")
 	p.awaitScreen("? for shortcuts")
 	p.typ("and THIRD-CANARY")
-	w.until("the client has written it down", func() bool { // which it does a moment after
+	w.waitFor("the client has written it down", func() bool { // which it does a moment after
 		all, _ := filepath.Glob(filepath.Join(w.home, ".claude", "projects", "*", id+".jsonl"))
 		for _, path := range all {
 			if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), `"and THIRD-CANARY"`) {
@@ -147,7 +147,7 @@ func TestRecordAsItGrows(t *testing.T) {
 // S0-41 S3-18
 func TestForgottenIsAsked(t *testing.T) {
 	w := newBareWorld(t)
-	w.and("codex")
+	w.addClient("codex")
 	w.converts()
 	w.codex("exec", "please echo FIRST-CANARY")
 	w.gt("gt-record", "sync", "--all")
@@ -188,7 +188,7 @@ func TestHandoverToOpenCodeWithConversation(t *testing.T) { handsOverTo(t, "open
 
 func handsOverTo(t *testing.T, to string) {
 	w := newWorld(t)
-	w.and(to)
+	w.addClient(to)
 	w.wireAgent(to)
 	if to == "opencode" { // which a person has started before
 		if err := os.MkdirAll(filepath.Join(w.home, ".local", "share", "opencode"), 0o700); err != nil {
@@ -214,14 +214,14 @@ func handsOverTo(t *testing.T, to string) {
 	p := w.claude("max")
 	pane := p.get("#{pane_id}")
 	p.typ("please echo FIRST-CANARY")
-	w.until("the first turn is over", func() bool {
-		return w.model.All().Kind(model.Turn).Where(func(r *model.Request) bool { return r.Result() != "" }).Last() != nil
+	w.waitFor("the first turn is over", func() bool {
+		return w.model.Requests().Kind(model.Turn).Filter(func(r *model.Request) bool { return r.Result() != "" }).LastRequest() != nil
 	})
 	p.awaitScreen("DONE-CANARY")
 	p.typ("please hand over")
 
 	first := w.model.Await(patience, func(all model.Requests) *model.Request {
-		return all.Kind(model.Turn).Where(func(r *model.Request) bool { return asks(r) == to && r.Count("FIRST-CANARY") > 0 }).Last()
+		return all.Kind(model.Turn).Filter(func(r *model.Request) bool { return asks(r) == to && r.Count("FIRST-CANARY") > 0 }).LastRequest()
 	})
 	if first == nil {
 		t.Fatalf("%s does not go on\n%s", to, p.screen())

@@ -44,7 +44,7 @@ func TestRelayMove(t *testing.T) {
 	if out, err := here.run(w.project, append([]string{path}, here.around...), "gt-relay", "join", "--name", "here", "ssh://there"); err != nil {
 		t.Fatal(err, string(out))
 	}
-	relay := w.With(append([]string{path}, here.around...)...).Command(w.home, w.look("gt-relay"), "run")
+	relay := w.WithEnv(append([]string{path}, here.around...)...).Command(w.home, w.look("gt-relay"), "run")
 	if err := relay.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestRelayMove(t *testing.T) {
 		there.shell("kill $(cat " + filepath.Join(there.home, ".local/state/gt/relay/hub/pid") + ")")
 	})
 	for at, host := range map[*agents]string{&here: "there", &there: "here"} {
-		at.until("it knows the other host", func() bool {
+		at.waitFor("it knows the other host", func() bool {
 			out, err := at.run(at.project, nil, "gt-relay")
 			return err == nil && strings.Contains(string(out), "connected to") && strings.Contains(string(out), host)
 		})

@@ -34,7 +34,7 @@ func TestScreens(t *testing.T) {
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
-			c := agent.Builtin().Of(of.client)
+			c := agent.Builtin().FindClient(of.client)
 			seen := w.gallery(of.client)
 			answer := make(chan struct{})
 			say := sync.OnceFunc(func() { close(answer) })
@@ -48,7 +48,7 @@ func TestScreens(t *testing.T) {
 				}
 				return model.Say("It is done.")
 			})
-			next := agent.Next{Prompt: "please think"}
+			next := agent.NextRun{Prompt: "please think"}
 			if c.TypesPrompt {
 				next.Prompt = ""
 			}
@@ -77,7 +77,7 @@ func TestScreensOfClaudeModes(t *testing.T) {
 	for _, mode := range []string{"default", "plan", "acceptEdits", "auto", "bypassPermissions"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newBareWorld(t)
-			c := agent.Builtin().Of("claude")
+			c := agent.Builtin().FindClient("claude")
 			seen := w.gallery("claude")
 			w.Env = append(w.Env, "IS_SANDBOX=1") // without it root may not bypass permissions
 			w.writeJSON(w.userSettings(), map[string]any{})
@@ -140,7 +140,7 @@ func TestScreensOfClaudeModes(t *testing.T) {
 			}
 			for _, prompt := range prompts {
 				p.typ("please " + prompt)
-				w.until("it asks", func() bool { return p.asks(c) })
+				w.waitFor("it asks", func() bool { return p.asks(c) })
 				seen.shows(p, agent.Waiting, mode+" "+prompt)
 				p.pressWhile("Escape", func() bool { return p.asks(c) })
 				p.awaitPrompt()
@@ -170,7 +170,7 @@ func (w *world) gallery(client string) gallery { return gallery{w, client} }
 func (g gallery) shows(p *pane, want agent.State, what string, widths ...string) {
 	g.w.Helper()
 	table := agent.Builtin()
-	c := table.Of(g.client)
+	c := table.FindClient(g.client)
 	if widths == nil {
 		widths = []string{"80", "120"}
 	}
@@ -178,7 +178,7 @@ func (g gallery) shows(p *pane, want agent.State, what string, widths ...string)
 		g.w.tmux("resize-window", "-t", p.id, "-x", width, "-y", "50")
 		time.Sleep(500 * time.Millisecond) // the client draws it anew
 		screen := ""
-		g.w.until(fmt.Sprintf("it is known and %v at %s columns (%s)", want, width, what), func() bool {
+		g.w.waitFor(fmt.Sprintf("it is known and %v at %s columns (%s)", want, width, what), func() bool {
 			screen = p.screen()
 			return c.ScreenState(screen) == want && table.Detect(screen).Name == g.client
 		})

@@ -60,7 +60,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("it said last %q", out)
 	}
 	// The client's tags around a long text are not the person's words.
-	id := a.is("api").SessionID
+	id := a.findListed("api").SessionID
 	for _, args := range [][]string{{"gt-seance", "read", id}, {"gt-seance", "thread", id}} {
 		if out := w.gt(args[0], args[1:]...); !strings.Contains(out, "of 100 KB") || strings.Contains(out, "pasted_content") {
 			t.Errorf("%q prints %.300q", args, out)
@@ -89,7 +89,7 @@ func TestSend(t *testing.T) {
 	if out := session(0, "answer", "api", "1"); out != "answered api: 1. Yes\n" {
 		t.Errorf("answer says %q", out)
 	}
-	w.until("it is written", func() bool { return exists(filepath.Join(w.project, "made")) })
+	w.waitFor("it is written", func() bool { return exists(filepath.Join(w.project, "made")) })
 	session(0, "wait", "api")
 	session(1, "answer", "api", "1")
 	session(0, "stop", "api")
@@ -119,7 +119,7 @@ func TestSends(t *testing.T) {
 			w.asked("are you there?")
 			a.awaits("api")
 			sends := session
-			if agent.Builtin().Of(of.client).BusyDrops {
+			if agent.Builtin().FindClient(of.client).BusyDrops {
 				sends = func(code int, args ...string) string {
 					session(0, "wait", "api")
 					return session(code, args...)
@@ -168,13 +168,13 @@ func TestCopilotDropsPrompts(t *testing.T) {
 	}
 	before := dropped()
 	go func() {
-		w.until("it drops the prompt", func() bool { return dropped() > before })
+		w.waitFor("it drops the prompt", func() bool { return dropped() > before })
 		goOn()
 	}()
 	a.exits(0, "send", "api", "see @README.md, LAST")
 	w.told("see @README.md, LAST")
 	w.told("WAITS first")
-	if r := w.model.Turns().Last(); strings.Contains(string(r.Body), "NEVER") {
+	if r := w.model.Turns().LastRequest(); strings.Contains(string(r.Body), "NEVER") {
 		t.Error("what was refused was told")
 	}
 }
@@ -209,22 +209,22 @@ func TestSendsAtALimit(t *testing.T) {
 			w.asked("are you there?")
 			a.awaits("api")
 			a.exits(0, "send", "api", "please limit it")
-			w.until("the model refuses", func() bool { return refused.Load() > 0 })
+			w.waitFor("the model refuses", func() bool { return refused.Load() > 0 })
 			refuses := func(why string) {
 				if said := a.fails(75, "send", "api", "and then NEVER"); !strings.Contains(said, why) {
 					t.Errorf("it says %q", said)
 				}
 			}
 			limited := func() { // as one that gives up
-				w.until("it is known to be at a limit", func() bool {
-					now := a.is("api")
+				w.waitFor("it is known to be at a limit", func() bool {
+					now := a.findListed("api")
 					return now.Status == "waiting" && now.Reason == "limited"
 				})
 			}
 			early := true
 			switch of.client {
 			case "pi": // which drops what it is told then
-				w.until("it waits to ask again", func() bool { return strings.Contains(a.pane("api").screen(), "Retrying (2/3)") })
+				w.waitFor("it waits to ask again", func() bool { return strings.Contains(a.pane("api").screen(), "Retrying (2/3)") })
 				refuses("waits to ask its model again")
 				early = false
 			case "cline":
@@ -306,7 +306,7 @@ func (w *world) sends(session func(code int, args ...string) string, long string
 func (w *world) told(text string) (said string) {
 	w.Helper()
 	r := w.model.Await(patience, func(all model.Requests) *model.Request {
-		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+		return all.Kind(model.Turn).Filter(func(r *model.Request) bool {
 			return slices.ContainsFunc(r.Msgs, func(m model.Message) bool {
 				if m.Role != "user" || !strings.Contains(m.Text, text) {
 					return false
@@ -314,7 +314,7 @@ func (w *world) told(text string) (said string) {
 				said = m.Text
 				return true
 			})
-		}).Last()
+		}).LastRequest()
 	})
 	if r == nil {
 		w.Fatalf("the model was never told %q", text)

@@ -81,8 +81,8 @@ func TestSessionAsks(t *testing.T) {
 			is := func(status, reason string) {
 				t.Helper()
 				var now instance
-				w.until("it is "+status+" "+reason, func() bool {
-					now = a.is("api")
+				w.waitFor("it is "+status+" "+reason, func() bool {
+					now = a.findListed("api")
 					return now.Status == status && now.Reason == reason
 				})
 			}
@@ -90,18 +90,18 @@ func TestSessionAsks(t *testing.T) {
 			if of.asks != "" {
 				a.session("send", "api", "please allow it")
 				is("waiting", "permission")
-				w.until("it asks", asks)
+				w.waitFor("it asks", asks)
 				a.exits(75, "send", "api", "and more")
 				a.session("answer", "api", "1")
 				is("running", "") // the command waits at the gate
-				w.until("the command runs", func() bool { return made("begun") })
+				w.waitFor("the command runs", func() bool { return made("begun") })
 				is("running", "")
 				w.write(open, "open\n")
 				is("waiting", "done")
 
 				a.session("send", "api", "please dismiss it")
 				is("waiting", "permission")
-				w.until("it asks", asks)
+				w.waitFor("it asks", asks)
 				if of.client == "opencode" { // whose options stand beside each other
 					if out := a.session("answer", "api", "3"); out != "answered api: 3. Reject\n" {
 						t.Errorf("answer says %q", out)
@@ -125,20 +125,20 @@ func TestSessionAsks(t *testing.T) {
 				a.session("send", "api", "please stop it")
 				if of.asks != "" {
 					is("waiting", "permission")
-					w.until("it asks", asks)
+					w.waitFor("it asks", asks)
 					p.pressWhile("Enter", asks)
 				}
-				w.until("the command runs", func() bool { return made("stopped") })
+				w.waitFor("the command runs", func() bool { return made("stopped") })
 				is("running", "")
 				p.pressWhile("Escape", func() bool {
 					if of.client == "copilot" { // it wants it twice
 						p.w.tmuxOutput("send-keys", "-t", p.id, "Escape")
 						time.Sleep(200 * time.Millisecond)
 					}
-					return a.is("api").Status == "running"
+					return a.findListed("api").Status == "running"
 				})
 				is("waiting", "done")
-				told := w.doing(a.is("api").SessionID)
+				told := w.lastActivity(a.findListed("api").SessionID)
 				if hooks := strings.Fields(of.stopped); len(hooks) > 0 && !slices.ContainsFunc(hooks, func(hook string) bool { return strings.Contains(told, `"source":"`+hook+`"`) }) {
 					t.Errorf("no hook told of it, but %s", told)
 				}
@@ -149,8 +149,8 @@ func TestSessionAsks(t *testing.T) {
 	}
 }
 
-// doing is what the hooks of a session told last.
-func (w *world) doing(id string) string {
+// lastActivity is what the hooks of a session told last.
+func (w *world) lastActivity(id string) string {
 	w.Helper()
 	files, _ := filepath.Glob(filepath.Join(w.home, ".local", "state", "gt", "homes", "*", "sessions", id+".state"))
 	if len(files) != 1 {

@@ -54,7 +54,7 @@ func TestSessions(t *testing.T) {
 			}
 			goesOn("please say TWO")
 			a.session("restart", "api")
-			if is := a.is("api"); is.Pane != first.Pane {
+			if is := a.findListed("api"); is.Pane != first.Pane {
 				t.Errorf("restarted in pane %s, it was in %s", is.Pane, first.Pane)
 			}
 			a.becomes("api", "waiting")

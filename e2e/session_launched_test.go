@@ -31,8 +31,8 @@ func TestSessionLaunched(t *testing.T) {
 		is := a.becomes(name, "waiting")
 		p := &pane{w, "gt-" + name, is.Pane}
 		pid := 0
-		w.until(name+" runs", func() bool { pid = p.runs("claude"); return pid != 0 && pid != before })
-		in, err := p.around(pid, "claude")
+		w.waitFor(name+" runs", func() bool { pid = p.runs("claude"); return pid != 0 && pid != before })
+		in, err := p.describeSurroundings(pid, "claude")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func TestCodexLeft(t *testing.T) {
 			w.asked("please remember MARK-ONE")
 			id := a.awaits("api").SessionID
 			of.ends(w, a.pane("api"))
-			w.until("its pane is gone", func() bool { return w.tmuxOutput("list-panes", "-t", "=gt-api:") == "" })
+			w.waitFor("its pane is gone", func() bool { return w.tmuxOutput("list-panes", "-t", "=gt-api:") == "" })
 			a.becomes("api", of.status)
 			if ended := w.record(id).EndedAt != ""; ended != (of.how == "quit") {
 				t.Errorf("an end is told: %v", ended)

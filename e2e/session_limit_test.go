@@ -29,12 +29,12 @@ func TestSessionLimit(t *testing.T) {
 	w.asked("are you there?")
 	a.awaits("api")
 	a.session("send", "api", "please limit it")
-	w.until("it is limited, until then", func() bool {
-		is := a.is("api")
+	w.waitFor("it is limited, until then", func() bool {
+		is := a.findListed("api")
 		return is.Status == "waiting" && is.Reason == "limited" && is.Until.Equal(resets)
 	})
 	// It asks whether to go on with another model, which is its person's to say.
-	w.until("it asks", func() bool { return strings.Contains(a.pane("api").screen(), "Approaching rate limits") })
+	w.waitFor("it asks", func() bool { return strings.Contains(a.pane("api").screen(), "Approaching rate limits") })
 	a.exits(75, "start", "--when-reset", "api")
 	if out := a.session("answer", "api", "2"); !strings.Contains(out, "Keep current model") {
 		t.Errorf("it says %q", out)

@@ -65,7 +65,7 @@ func (a *watched) listed() (l listed) {
 func (a *watched) becomes(want string) (is listed) {
 	a.Helper()
 	seen := ""
-	a.until("its status is "+want, func() bool {
+	a.waitFor("its status is "+want, func() bool {
 		is = a.listed()
 		now := is.Status
 		if is.Reason != "" {
@@ -185,11 +185,11 @@ func TestSessionStatus(t *testing.T) {
 	asks := func() bool { return p.shows([]string{"Do you want to proceed?", "Enter to select"}) }
 	asked := func() {
 		t.Helper()
-		w.until("it asks", asks)
+		w.waitFor("it asks", asks)
 	}
 	said := func(text string) func() bool {
 		return func() bool {
-			return w.model.Turns().Where(func(r *model.Request) bool { return strings.Contains(r.Said()+r.Msgs[len(r.Msgs)-1].Result, text) }).Last() != nil
+			return w.model.Turns().Filter(func(r *model.Request) bool { return strings.Contains(r.Said()+r.Msgs[len(r.Msgs)-1].Result, text) }).LastRequest() != nil
 		}
 	}
 	p.awaitPrompt()
@@ -240,7 +240,7 @@ func TestSessionStatus(t *testing.T) {
 	a.stays("waiting (done)")
 	tell("please think")
 	a.becomes("running")
-	a.until("the model thinks", said("please think"))
+	a.waitFor("the model thinks", said("please think"))
 	p.pressWhile("Escape", func() bool { return a.listed().Status == "running" })
 	a.stays("waiting (done)")
 
@@ -251,9 +251,9 @@ func TestSessionStatus(t *testing.T) {
 
 	// A newer client has each of its subagents work in the background.
 	tell("please delegate it")
-	a.until("the subagent works", said("You are the child."))
+	a.waitFor("the subagent works", said("You are the child."))
 	inBackground := func() bool { return p.shows([]string{"Backgrounded agent"}) }
-	a.until("it waits for its subagent or does not", func() bool { return inBackground() || p.shows([]string{"to run in background"}) })
+	a.waitFor("it waits for its subagent or does not", func() bool { return inBackground() || p.shows([]string{"to run in background"}) })
 	if inBackground() {
 		a.stays("waiting (done) +")
 	} else {
@@ -264,11 +264,11 @@ func TestSessionStatus(t *testing.T) {
 
 	before := a.listed().SessionID
 	tell("/clear")
-	a.until("another session is its own", func() bool { return a.listed().SessionID != before })
+	a.waitFor("another session is its own", func() bool { return a.listed().SessionID != before })
 	a.stays("waiting (done)")
 
 	tell("please background it")
-	w.until("the command is in the background, or it asks", func() bool { return asks() || p.shows([]string{"1 shell"}) })
+	w.waitFor("the command is in the background, or it asks", func() bool { return asks() || p.shows([]string{"1 shell"}) })
 	if asks() {
 		p.pressWhile("Enter", asks)
 	}

@@ -39,7 +39,7 @@ func TestSession(t *testing.T) {
 	}
 	pid := p.pid()
 	session("restart", "api")
-	if now := a.is("api"); now.Pane != is.Pane || p.pid() == pid {
+	if now := a.findListed("api"); now.Pane != is.Pane || p.pid() == pid {
 		t.Errorf("restarted from pane %s to %s, process %d to %d", is.Pane, now.Pane, pid, p.pid())
 	}
 	resumed("please say TWO")

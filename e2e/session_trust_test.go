@@ -59,8 +59,8 @@ func TestSessionTrust(t *testing.T) {
 			if (of.client == "claude" || of.client == "kimi") && !strings.Contains(out, "its client asks something: gt-session answer api") {
 				t.Errorf("it says %q", out)
 			} // the others show an input box first
-			w.until("it is waiting (permission)", func() bool {
-				is := a.is("api")
+			w.waitFor("it is waiting (permission)", func() bool {
+				is := a.findListed("api")
 				return is.Status == "waiting" && is.Reason == "permission"
 			})
 			if out := a.session("answer", "api"); !strings.Contains(out, of.option) {
@@ -75,19 +75,19 @@ func TestSessionTrust(t *testing.T) {
 
 			// A person takes their time. It is told nothing meanwhile.
 			a.session(append([]string{"new", other, "-n", "web", "-a", of.client, "-m", "please say LATER", "--"}, of.flags...)...)
-			w.until("it asks", func() bool {
-				is := a.is("web")
+			w.waitFor("it asks", func() bool {
+				is := a.findListed("web")
 				return is.Status == "waiting" && is.Reason == "permission"
 			})
-			for _, r := range w.model.All() {
+			for _, r := range w.model.Requests() {
 				if strings.Contains(string(r.Body), "please say LATER") {
 					t.Error("it was told before the answer")
 				}
 			}
 			yes := regexp.MustCompile(`(?m)^(\d+)\. (Yes|Trust (and|folder|this folder))`)
 			answered := map[string]bool{} // Gemini CLI stays untrusted if it is answered twice
-			w.until("its turn is over", func() bool {
-				is := a.is("web")
+			w.waitFor("its turn is over", func() bool {
+				is := a.findListed("web")
 				if is.Reason == "permission" { // of the folder; of bypassed permissions
 					// It may have been answered since, and may not be drawn yet.
 					options, _ := a.run(a.project, a.around, "gt-session", "answer", "web")

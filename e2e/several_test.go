@@ -34,7 +34,7 @@ func TestTwoAtOnce(t *testing.T) {
 		p  *pane
 	}{{a, anne}, {b, ben}} {
 		// The tmux session's name is noted at the end of the first turn.
-		w.until("the record knows its tmux session", func() bool { return w.record(s.id).TmuxSession != "" })
+		w.waitFor("the record knows its tmux session", func() bool { return w.record(s.id).TmuxSession != "" })
 		r := w.record(s.id)
 		if r.PID != s.p.pid() || r.TmuxPane != s.p.id || r.TmuxSession != s.p.session || r.ParentID != "" || r.ChainID != s.id || r.EndedAt != "" {
 			t.Errorf("the record of %s in process %d says %+v", s.p.session, s.p.pid(), r)
@@ -64,14 +64,14 @@ func TestTwoAtOnce(t *testing.T) {
 		if rec := w.record(r.Session); rec.ParentID != old || rec.ChainID != old || rec.TmuxSession != name {
 			t.Errorf("the record of %s's successor says %+v", name, rec)
 		}
-		w.until(name+" is over", func() bool { return w.record(old).EndedAt != "" })
+		w.waitFor(name+" is over", func() bool { return w.record(old).EndedAt != "" })
 		if rec := w.record(old); rec.Outcome != "handoff" || rec.ChildID != r.Session {
 			t.Errorf("the record of %s says %+v", name, rec)
 		}
 	}
 	successor("anne", "ANNE-CANARY", "BEN-CANARY", a)
 	successor("ben", "BEN-CANARY", "ANNE-CANARY", b)
-	w.until("the markers are consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the markers are consumed", func() bool { return len(w.markers()) == 0 })
 
 	// A crash of the one is nobody else's.
 	ben.awaitPrompt()
@@ -155,7 +155,7 @@ func TestContinueForkChild(t *testing.T) {
 		p.typ("ask two children")
 		parent := w.asked("ask two children").Session
 		child, far := w.asked("I am a child").Session, w.asked("I am a far child").Session
-		w.until("the far child is over", func() bool { return len(w.events("session_end", far)) > 0 })
+		w.waitFor("the far child is over", func() bool { return len(w.events("session_end", far)) > 0 })
 
 		if r := w.record(child); r.ParentID != "" || r.ChainID != child || r.Outcome != "done" {
 			t.Errorf("the record of a child of a live session says %+v", r)
@@ -172,12 +172,12 @@ func TestContinueForkChild(t *testing.T) {
 
 		// The parent is still itself. What is typed before its turn is over
 		// would be part of that turn.
-		w.until("the parent's turn is over", func() bool { return strings.Contains(p.screen(), "● ok") })
+		w.waitFor("the parent's turn is over", func() bool { return strings.Contains(p.screen(), "● ok") })
 		p.typ("please hand over")
 		first := w.model.Await(patience, func(all model.Requests) *model.Request {
-			return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+			return all.Kind(model.Turn).Filter(func(r *model.Request) bool {
 				return r.Session != parent && r.Count("PARENT-CANARY") > 0
-			}).Last()
+			}).LastRequest()
 		})
 		if first == nil {
 			t.Fatal("nobody took over from the parent")

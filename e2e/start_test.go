@@ -35,7 +35,7 @@ func TestStart(t *testing.T) {
 		return
 	}
 	for _, want := range []string{"GT_SESSION_UUID=" + first.SessionID, "GT_HOME=" + w.project} {
-		if shown := w.model.Turns().Last().Result(); !strings.Contains(shown, want+"\n") {
+		if shown := w.model.Turns().LastRequest().Result(); !strings.Contains(shown, want+"\n") {
 			t.Errorf("a command of the model does not see %s:\n%s", want, shown)
 		}
 	}
@@ -72,7 +72,7 @@ func TestStart(t *testing.T) {
 	for range 2 {
 		w.ask("go on", "--resume", first.SessionID)
 	}
-	last := w.model.Turns().Last()
+	last := w.model.Turns().LastRequest()
 	w.oneDocument("two resumes later", last)
 	if n := last.Count("SessionStart:resume hook success"); n > 1 {
 		t.Errorf("the two resumes left %d copies of what they were told:\n%s", n, last.Text())
@@ -94,7 +94,7 @@ func TestStartWithLongRole(t *testing.T) {
 	}
 	w.role(role.String() + "LAST-RULE\n")
 	w.ask("hello")
-	first := w.model.Turns().Last()
+	first := w.model.Turns().LastRequest()
 	w.oneDocument("startup", first)
 	if first.Count("LAST-RULE") > 0 || first.Count("Rule 100:") == 0 {
 		t.Errorf("the role is %d rules long for the model", first.Count(": do it properly"))

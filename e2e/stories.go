@@ -26,18 +26,18 @@ var Clients = []Stories{
 	{"claude", "TestHandover", regexp.MustCompile(``)},
 }
 
-// several are the stories in which each client has a part.
-var several = []string{"TestConversions", "TestRecordOfKilled", "TestScreens", "TestProveRun", "TestSends", "TestSendsAtALimit", "TestSessionAsks", "TestSessions"}
+// sharedStories are the stories in which each client has a part.
+var sharedStories = []string{"TestConversions", "TestRecordOfKilled", "TestScreens", "TestProveRun", "TestSends", "TestSendsAtALimit", "TestSessionAsks", "TestSessions"}
 
 // long are those that take minutes, of several for each client. They are not selected: they
 // are told where all are.
 var long = []string{"TestBeads", "TestClaudeVersions", "TestConversions", "TestHandoverToOpenCodeWithConversation", "TestLaunchers", "TestMove", "TestPool", "TestRecordOfKilled", "TestSends", "TestSendsAtALimit", "TestSessionAsks", "TestSessions"}
 
-// Of returns the client whose story a test is, and "" for one that is every
+// ClientOfStory returns the client whose story a test is, and "" for one that is every
 // client's.
-func Of(test string) string {
+func ClientOfStory(test string) string {
 	test, _, _ = strings.Cut(test, "/")
-	if slices.Contains(several, test) {
+	if slices.Contains(sharedStories, test) {
 		return ""
 	}
 	for _, c := range Clients {
@@ -48,8 +48,8 @@ func Of(test string) string {
 	return ""
 }
 
-// few is how many clients a change may touch for all of their stories to be told.
-const few = 3
+// maxTouchedClients is how many clients a change may touch for all of their stories to be told.
+const maxTouchedClients = 3
 
 // turns is how many turns it takes until the stories of a large change have all been told.
 const turns = 3
@@ -64,7 +64,7 @@ const turns = 3
 func Select(tests, touched []string, turn int) (chosen []string) {
 	nth := map[string]int{}
 	for _, test := range tests {
-		switch client := Of(test); {
+		switch client := ClientOfStory(test); {
 		case slices.Contains(long, test):
 		case client == "":
 			for _, c := range touched {
@@ -72,7 +72,7 @@ func Select(tests, touched []string, turn int) (chosen []string) {
 			}
 		case slices.Contains(touched, client):
 			nth[client]++
-			if len(touched) <= few || client == "claude" || main(test) || nth[client]%turns == turn%turns {
+			if len(touched) <= maxTouchedClients || client == "claude" || main(test) || nth[client]%turns == turn%turns {
 				chosen = append(chosen, test)
 			}
 		}

@@ -28,7 +28,7 @@ func TestSelect(t *testing.T) {
 			}
 		}
 		for _, client := range Clients {
-			if name := client.Main; !slices.ContainsFunc(chosen, func(s string) bool { return s == name || Of(s) == client.Client }) {
+			if name := client.Main; !slices.ContainsFunc(chosen, func(s string) bool { return s == name || ClientOfStory(s) == client.Client }) {
 				t.Errorf("%q: no story of %s is told", c.files, client.Client)
 			}
 		}

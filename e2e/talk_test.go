@@ -37,10 +37,10 @@ func TestTalkToClaude(t *testing.T) {
 	w.part("by another account", func(t *testing.T) {
 		account := w.Path("account")
 		env := []string{"CLAUDE_CONFIG_DIR=" + account}
-		w.askIn(w.elsewhere(), env, "my first question")
+		w.askIn(w.unusedFolder(), env, "my first question")
 		w.write(filepath.Join(account, ".last-cleanup"), "")
 		w.traceless(func() {
-			out := w.talk(w.elsewhere(), env, id, "asked by the other account")
+			out := w.talk(w.unusedFolder(), env, id, "asked by the other account")
 			if !strings.Contains(out, "ANSWER to asked by the other account") {
 				t.Errorf("the answer is %q", out)
 			}
@@ -52,7 +52,7 @@ func TestTalkToClaude(t *testing.T) {
 			"CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=11111111-2222-4333-8444-555555555555", "CLAUDE_CODE_CHILD_SESSION=1",
 			"CLAUDE_CODE_FORCE_SESSION_PERSISTENCE=1", "GT_SESSION_UUID=11111111-2222-4333-8444-555555555555", "GT_HOME=" + w.project,
 		}
-		w.traceless(func() { w.talk(w.elsewhere(), env, id, "asked by an agent") })
+		w.traceless(func() { w.talk(w.unusedFolder(), env, id, "asked by an agent") })
 		w.heard("asked by an agent", "HISTORY-CANARY")
 	})
 	w.part("of a folder that is gone", func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestTalkToClaude(t *testing.T) {
 		if err := os.Rename(w.project, aside); err != nil {
 			t.Fatal(err)
 		}
-		w.traceless(func() { w.talk(w.elsewhere(), nil, id, "asked of nowhere") })
+		w.traceless(func() { w.talk(w.unusedFolder(), nil, id, "asked of nowhere") })
 		w.heard("asked of nowhere", "HISTORY-CANARY")
 		if err := os.Rename(aside, w.project); err != nil {
 			t.Fatal(err)
@@ -199,16 +199,16 @@ func TestResume(t *testing.T) {
 	w := newWorld(t)
 	w.model.Answer(talkative(w))
 	id := w.ask("the HISTORY-CANARY").SessionID
-	p := w.open("resumed", "bash", "-c", "cd '"+w.elsewhere()+"' && GT_SESSION_UUID=another CLAUDECODE=1 gt-seance resume "+id[:13])
+	p := w.open("resumed", "bash", "-c", "cd '"+w.unusedFolder()+"' && GT_SESSION_UUID=another CLAUDECODE=1 gt-seance resume "+id[:13])
 	p.typ("what comes now?")
 	if r := w.asked("what comes now?"); r.Session != id || r.Count("HISTORY-CANARY") == 0 {
 		t.Errorf("the model was asked by %s", r)
 	}
-	out, err := w.run(w.elsewhere(), nil, "gt-seance", "resume", id)
+	out, err := w.run(w.unusedFolder(), nil, "gt-seance", "resume", id)
 	if err == nil || !strings.Contains(err.Error(), "is already running, as process ") || !strings.Contains(err.Error(), " in tmux pane "+p.id) {
 		t.Errorf("it was resumed a second time: %v\n%s", err, out)
 	}
-	copied := w.open("copied", "bash", "-c", "cd '"+w.elsewhere()+"' && gt-seance resume --fork "+id)
+	copied := w.open("copied", "bash", "-c", "cd '"+w.unusedFolder()+"' && gt-seance resume --fork "+id)
 	copied.typ("and in the copy?")
 	if r := w.asked("and in the copy?"); r.Session == id || r.Count("HISTORY-CANARY") == 0 || r.Count("what comes now?") == 0 {
 		t.Errorf("the model was asked by %s", r)
@@ -226,7 +226,7 @@ func talkative(w *world, tools ...model.ToolUse) model.Answer {
 		case strings.Contains(asked, "try"):
 			return model.Reply{Text: "I try.", Tools: tools}
 		case strings.Contains(asked, "slow"):
-			w.until("the answer is called off", func() bool { return exists(w.Path("go on")) })
+			w.waitFor("the answer is called off", func() bool { return exists(w.Path("go on")) })
 		}
 		lines := strings.Split(strings.TrimSpace(asked), "\n")
 		return model.Say("ANSWER to " + lines[len(lines)-1])
@@ -242,8 +242,8 @@ func (w *world) part(name string, f func(t *testing.T)) {
 	})
 }
 
-// elsewhere is a folder that no session worked in.
-func (w *world) elsewhere() string {
+// unusedFolder is a folder that no session worked in.
+func (w *world) unusedFolder() string {
 	w.Helper()
 	dir := w.Path("elsewhere")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -266,15 +266,15 @@ func (w *world) talk(dir string, env []string, args ...string) string {
 func (w *world) testTalk(id, store string) {
 	w.part("a question", func(t *testing.T) {
 		w.traceless(func() {
-			if out := w.talk(w.elsewhere(), nil, id[:13], "what was it?"); out != "ANSWER to what was it?\n" {
+			if out := w.talk(w.unusedFolder(), nil, id[:13], "what was it?"); out != "ANSWER to what was it?\n" {
 				t.Errorf("the answer is %q", out)
 			}
 		})
 		w.heard("what was it?", "HISTORY-CANARY")
 	})
 	w.part("what the model tries", func(t *testing.T) {
-		w.traceless(func() { w.talk(w.elsewhere(), nil, id, "try it") })
-		for _, dir := range []string{w.project, w.elsewhere()} {
+		w.traceless(func() { w.talk(w.unusedFolder(), nil, id, "try it") })
+		for _, dir := range []string{w.project, w.unusedFolder()} {
 			if exists(filepath.Join(dir, "EVIL")) {
 				t.Errorf("in %s was done what the model wanted", dir)
 			}
@@ -306,7 +306,7 @@ func (w *world) testTalk(id, store string) {
 		w.part(sig.String(), func(t *testing.T) {
 			w.traceless(func() {
 				cmd := exec.Command(w.look("gt-seance"), "talk", id, "slow until "+sig.String())
-				cmd.Dir, cmd.Env = w.elsewhere(), w.Env
+				cmd.Dir, cmd.Env = w.unusedFolder(), w.Env
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
@@ -326,7 +326,7 @@ func (p *pane) say(line, then string) {
 	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.w.tmux("send-keys", "-t", p.id, "Enter")
-	p.w.until("the answer to "+line, func() bool {
+	p.w.waitFor("the answer to "+line, func() bool {
 		_, after, found := strings.Cut(p.screen(), "> "+line)
 		return found && strings.Contains(after, strings.TrimSpace(then)) && strings.Contains(after, "\n>")
 	})
@@ -336,7 +336,7 @@ func (p *pane) say(line, then string) {
 // all that it should know, each once.
 func (w *world) heard(question string, known ...string) {
 	w.Helper()
-	asked := w.model.Turns().Where(func(r *model.Request) bool { return strings.HasSuffix(strings.TrimSpace(r.Asked()), question) })
+	asked := w.model.Turns().Filter(func(r *model.Request) bool { return strings.HasSuffix(strings.TrimSpace(r.Asked()), question) })
 	if len(asked) != 1 {
 		w.Errorf("the model was asked %q %d times", question, len(asked))
 		return
@@ -355,12 +355,12 @@ func (w *world) heard(question string, known ...string) {
 // nothing that it started runs on.
 func (w *world) traceless(act func()) {
 	w.Helper()
-	if _, err := w.run(w.elsewhere(), nil, "gt-seance", "list"); err != nil { // nothing of ours is left to be made
+	if _, err := w.run(w.unusedFolder(), nil, "gt-seance", "list"); err != nil { // nothing of ours is left to be made
 		w.Fatal(err)
 	}
 	before, events, running := w.bytes(), w.read0(filepath.Join(w.town(), ".events.jsonl")), w.processes()
 	act()
-	w.until("nothing more runs", func() bool {
+	w.waitFor("nothing more runs", func() bool {
 		return !slices.ContainsFunc(w.processes(), func(pid int) bool { return !slices.Contains(running, pid) && !w.isTmux(pid) })
 	})
 	after := w.bytes()

@@ -72,7 +72,7 @@ func handsOver(r *model.Request) model.Reply {
 func TestThreadAcrossAgents(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range relay[1 : len(relay)-1] {
-		w.and(name)
+		w.addClient(name)
 		w.install(name)
 	}
 	w.wireCodex()
@@ -113,23 +113,23 @@ dangerous_mode = true
 	p.typ("please hand over")
 
 	last := w.model.Await(2*patience, func(all model.Requests) *model.Request {
-		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+		return all.Kind(model.Turn).Filter(func(r *model.Request) bool {
 			return asks(r) == "claude" && strings.Contains(r.Asked(), "Go on from the note.")
-		}).Last()
+		}).LastRequest()
 	})
 	if last == nil {
 		t.Fatal("the thread did not come back to Claude Code")
 	}
 	for i, from := range relay[:len(relay)-1] {
 		said := "CANARY of " + from + " for the next"
-		told := w.model.Turns().Where(func(r *model.Request) bool {
+		told := w.model.Turns().Filter(func(r *model.Request) bool {
 			return asks(r) == relay[i+1] && strings.Contains(r.Asked(), "Go on from the note.")
 		})
 		if len(told) == 0 || told[0].Count(said) != 1 {
 			t.Errorf("%s was not told what %s wrote: %v", relay[i+1], from, told)
 		}
 	}
-	if n := w.model.Turns().Where(func(r *model.Request) bool { return r.Count("from gemini, lit") > 0 }); len(n) == 0 {
+	if n := w.model.Turns().Filter(func(r *model.Request) bool { return r.Count("from gemini, lit") > 0 }); len(n) == 0 {
 		t.Error("Gemini did not have what its block in agents.toml gives it")
 	}
 	if after := p.get("#{session_id} #{session_created} #{pane_id} #{session_windows} #{window_panes}"); after != before {

@@ -72,5 +72,5 @@ func TestWatch(t *testing.T) {
 	press("y")
 	screen.awaitScreen("gt-session stop api: stopped api")
 	press("q")
-	w.until("gt-watch has ended", func() bool { return !strings.Contains(w.tmuxOutput("list-sessions"), "watch:") })
+	w.waitFor("gt-watch has ended", func() bool { return !strings.Contains(w.tmuxOutput("list-sessions"), "watch:") })
 }

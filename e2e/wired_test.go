@@ -29,7 +29,7 @@ func TestWiredTwice(t *testing.T) {
 	if n := len(w.notes()); n != 1 {
 		t.Errorf("one compaction left %d notes", n)
 	}
-	if w.model.All().Kind(model.Compaction).Last() == nil {
+	if w.model.Requests().Kind(model.Compaction).LastRequest() == nil {
 		t.Error("there was no compaction")
 	}
 	w.ask("and now?", "--resume", first.SessionID, "--plugin-dir", plugin)
@@ -39,7 +39,7 @@ func TestWiredTwice(t *testing.T) {
 			t.Errorf("the text of a start by %s stands there %d times:\n%s", how, n, after.Told())
 		}
 	}
-	w.until("the marker is consumed", func() bool { return len(w.markers()) == 0 })
+	w.waitFor("the marker is consumed", func() bool { return len(w.markers()) == 0 })
 }
 
 // As a plugin alone gt works as it does from the settings.

@@ -157,8 +157,8 @@ func (w *world) link(name string, c client.Client) {
 	}
 }
 
-// and puts one more client into the world, set up as its user would.
-func (w *world) and(name string) {
+// addClient puts one more client into the world, set up as its user would.
+func (w *world) addClient(name string) {
 	w.Helper()
 	w.link(name, client.Demand(w.TB, name))
 	w.setUp(name)
@@ -229,7 +229,7 @@ func (w *world) git(args ...string) string {
 // run runs a program in the world's environment, and no longer than patience.
 // The error holds what it wrote to standard error.
 func (w *world) run(dir string, env []string, name string, args ...string) ([]byte, error) {
-	cmd := w.With(env...).Command(dir, append([]string{w.look(name)}, args...)...)
+	cmd := w.WithEnv(env...).Command(dir, append([]string{w.look(name)}, args...)...)
 	late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer late.Stop()
 	var stdout, stderr bytes.Buffer
@@ -258,8 +258,8 @@ func (w *world) look(name string) string {
 // starts tmux; with shorter pauses the stories keep a processor from the clients.
 const glance = 50 * time.Millisecond
 
-// until waits for a condition, and fails the test when it does not come.
-func (w *world) until(what string, cond func() bool) {
+// waitFor waits for a condition, and fails the test when it does not come.
+func (w *world) waitFor(what string, cond func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); !cond(); time.Sleep(glance) {
 		if time.Now().After(deadline) {
@@ -273,9 +273,9 @@ func (w *world) until(what string, cond func() bool) {
 func (w *world) asked(text string) *model.Request {
 	w.Helper()
 	r := w.model.Await(patience, func(all model.Requests) *model.Request {
-		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
+		return all.Kind(model.Turn).Filter(func(r *model.Request) bool {
 			return strings.Contains(r.Asked(), text)
-		}).Last()
+		}).LastRequest()
 	})
 	if r == nil {
 		w.Fatalf("the model was never asked %q", text)
@@ -375,7 +375,7 @@ func (w *world) report() {
 	for _, name := range strings.Fields(w.tmuxOutput("list-sessions", "-F", "#{session_name}")) {
 		w.Logf("screen of %s:\n%s", name, trimLines(w.tmuxOutput("capture-pane", "-p", "-t", "="+name+":")))
 	}
-	for _, r := range w.model.All() {
+	for _, r := range w.model.Requests() {
 		w.Log(r)
 	}
 	w.reportLog()

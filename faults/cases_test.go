@@ -64,9 +64,9 @@ func (s scenario) folder() string {
 // hook reports whether a client runs it, and asks for the exit code 0.
 func (s scenario) hook() bool { return slices.Contains(s.args, "--hook") }
 
-// later is the input of the same command when it is run another time: hooks
+// laterInput is the input of the same command when it is run another time: hooks
 // that bring the same input twice are taken for one that is wired twice.
-func later(input string) string {
+func laterInput(input string) string {
 	if strings.HasPrefix(input, "{") {
 		return `{"again":true,` + input[1:]
 	}
@@ -112,29 +112,29 @@ const transcript = `{"type":"user","uuid":"1","sessionId":"s-old","cwd":"/w","ti
 
 func empty(t *testing.T, w *world) {
 	w.repository(t, "work")
-	must(t, os.MkdirAll(w.Path("home/.claude/projects/work"), 0o700))
-	must(t, os.WriteFile(w.Path("home/.claude/projects/work/s-old.jsonl"), []byte(transcript), 0o600))
+	noError(t, os.MkdirAll(w.Path("home/.claude/projects/work"), 0o700))
+	noError(t, os.WriteFile(w.Path("home/.claude/projects/work/s-old.jsonl"), []byte(transcript), 0o600))
 }
 
 // lives has s-old alive, for its client is the test itself.
 func lives(t *testing.T, w *world) {
 	empty(t, w)
-	w.must(t, start("s-old", "startup"), "work", prime...)
+	w.mustRun(t, start("s-old", "startup"), "work", prime...)
 }
 
 // asks has s-old waiting for a permission.
 func asks(t *testing.T, w *world) {
 	lives(t, w)
-	w.must(t, event("s-old", "PermissionRequest", "tool_name", "Bash"), "work", touch...)
+	w.mustRun(t, event("s-old", "PermissionRequest", "tool_name", "Bash"), "work", touch...)
 }
 
 // saved has s-old alive with a checkpoint, a note that is hooked and a hand-over
 // from before a compaction.
 func saved(t *testing.T, w *world) {
 	lives(t, w)
-	w.must(t, stop, "work", write...)
-	w.must(t, "", "work", "gt-mail", "hook", "--new", "-s", "fix the lamp", "-m", "It flickers.")
-	w.must(t, compact, "work", auto...)
+	w.mustRun(t, stop, "work", write...)
+	w.mustRun(t, "", "work", "gt-mail", "hook", "--new", "-s", "fix the lamp", "-m", "It flickers.")
+	w.mustRun(t, compact, "work", auto...)
 }
 
 // typed has s-old alive with a thread, and a message in its conversation that the thread
@@ -142,31 +142,31 @@ func saved(t *testing.T, w *world) {
 func typed(t *testing.T, w *world) {
 	saved(t, w)
 	f, err := os.OpenFile(w.Path("home/.claude/projects/work/s-old.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-	must(t, err)
+	noError(t, err)
 	_, err = f.WriteString(`{"type":"user","uuid":"3","parentUuid":"2","sessionId":"s-old","timestamp":"2026-01-17T01:02:00.000Z","message":{"role":"user","content":"the staging box listens on 7443"}}` + "\n")
-	must(t, errors.Join(err, f.Close()))
+	noError(t, errors.Join(err, f.Close()))
 }
 
 // compactedSilently has a session s-old of Copilot after a compaction, of which
 // only its hand-over tells.
 func compactedSilently(t *testing.T, w *world) {
 	empty(t, w)
-	w.must(t, start("s-old", "startup"), "work", primeCopilot...)
-	w.must(t, compact, "work", "gt-handoff", "--auto", "--hook", "--reason", "compaction", "--agent", "copilot")
+	w.mustRun(t, start("s-old", "startup"), "work", primeCopilot...)
+	w.mustRun(t, compact, "work", "gt-handoff", "--auto", "--hook", "--reason", "compaction", "--agent", "copilot")
 }
 
 // unborn has s-old gone, and a message to s-new whose start is not recorded yet.
 func unborn(t *testing.T, w *world) {
 	crashed(t, w)
-	w.must(t, event("s-new", "UserPromptSubmit", "prompt", "the staging box listens on 7443"), "work", touchCopilot...)
+	w.mustRun(t, event("s-new", "UserPromptSubmit", "prompt", "the staging box listens on 7443"), "work", touchCopilot...)
 }
 
 // table has two agents of the person's own, one with hooks and one without, and
 // s-old of Claude Code gone.
 func table(t *testing.T, w *world) {
 	crashed(t, w)
-	must(t, os.MkdirAll(w.Path("home/.config/gt"), 0o700))
-	must(t, os.WriteFile(w.Path("home/.config/gt/agents.toml"), []byte(`
+	noError(t, os.MkdirAll(w.Path("home/.config/gt"), 0o700))
+	noError(t, os.WriteFile(w.Path("home/.config/gt/agents.toml"), []byte(`
 [agents.next]
 command = "true"
 dialect = "claude"
@@ -179,27 +179,27 @@ command = "true"
 func crashed(t *testing.T, w *world) {
 	empty(t, w)
 	w.gone(t, start("s-old", "startup"), "work", prime...)
-	w.must(t, stop, "work", write...)
+	w.mustRun(t, stop, "work", write...)
 }
 
 // handed has s-old gone after a hand-over.
 func handed(t *testing.T, w *world) {
 	crashed(t, w)
-	w.with(asOld...).gone(t, "", "work", handoff...)
+	w.withEnv(asOld...).gone(t, "", "work", handoff...)
 }
 
 // byPerson has s-old gone, and a hand-over of the person's, which no session's record has.
 func byPerson(t *testing.T, w *world) {
 	crashed(t, w)
-	w.must(t, "", "work", handoff...)
+	w.mustRun(t, "", "work", handoff...)
 }
 
 // longAgo has s-old gone, and a hand-over note that was told long ago.
 func longAgo(t *testing.T, w *world) {
 	crashed(t, w)
-	w.must(t, "", "work", "gt-mail", "hook", "--new", "-s", "fix the lamp", "-m", "It flickers.")
+	w.mustRun(t, "", "work", "gt-mail", "hook", "--new", "-s", "fix the lamp", "-m", "It flickers.")
 	text := "Subject: long ago\nX-Gt-Type: handoff\n\nAll of it.\n"
-	must(t, os.WriteFile(w.home("work").Path("mail", "cur", "1737075600.M000001R0000000a.vm:2,S"), []byte(text), 0o600))
+	noError(t, os.WriteFile(w.home("work").Path("mail", "cur", "1737075600.M000001R0000000a.vm:2,S"), []byte(text), 0o600))
 }
 
 // loaded is a buffer of tmux that describes the successor: true(1).
@@ -208,9 +208,9 @@ const loaded = "gt-AAAAAAAAAAAAAAAAAAAAAAAAAA"
 // restarted has a tmux server that holds that.
 func restarted(t *testing.T, w *world) func() {
 	tmux := func(stdin string, args ...string) {
-		w.must(t, stdin, ".", append([]string{"tmux", "-S", w.Path("tmp/s"), "-f", os.DevNull}, args...)...)
+		w.mustRun(t, stdin, ".", append([]string{"tmux", "-S", w.Path("tmp/s"), "-f", os.DevNull}, args...)...)
 	}
-	must(t, os.MkdirAll(w.Path("tmp"), 0o700))
+	noError(t, os.MkdirAll(w.Path("tmp"), 0o700))
 	tmux("", "new-session", "-d", "sleep", "600")
 	tmux(fmt.Sprintf(`{"dir":%q,"args":["true","x"],"env":["PATH=%s"],"pane":"%%0","remain_on_exit":{"set":false}}`,
 		w.Path("work"), os.Getenv("PATH")), "load-buffer", "-b", loaded, "-")
@@ -224,31 +224,31 @@ func asked(t *testing.T, w *world) {
 	text := []byte(`{"kind":"note","at":"2026-01-17T01:00:00Z","subject":"asked"}
 {"kind":"checkpoint","at":"2026-01-17T01:00:00Z","notes":"the lamp is lit"}
 `)
-	must(t, place.RequestOf(w.Path("work"), "s-old").Write(text))
+	noError(t, place.RequestOf(w.Path("work"), "s-old").Write(text))
 	w.vars["LINE"] = request.Line(text)
 }
 
 // noted has a note for the agent, NOTE.
 func noted(t *testing.T, w *world) {
 	empty(t, w)
-	r := w.must(t, "", "work", "gt-mail", "send", "self", "-s", "fix the lamp", "-m", "It flickers.")
+	r := w.mustRun(t, "", "work", "gt-mail", "send", "self", "-s", "fix the lamp", "-m", "It flickers.")
 	w.vars["NOTE"] = strings.Fields(r.stdout)[0]
 }
 
 // joined knows another host, and has a letter for it, NOTE.
 func joined(t *testing.T, w *world) {
 	noted(t, w)
-	hosts := peer.Of(place.State(w.Path("home/.local/state/gt")))
+	hosts := peer.NewHosts(place.State(w.Path("home/.local/state/gt")))
 	// The host was last seen long ago, so that every run prints the same.
-	must(t, errors.Join(hosts.SetOwn(peer.Host{Name: "laptop"}), hosts.Put(peer.Host{Name: "box", LastSeen: time.Now().Add(-240 * time.Hour)})))
-	r := w.must(t, "", "work", "gt-mail", "send", "api@box", "-s", "fix the lamp", "-m", "It flickers.")
+	noError(t, errors.Join(hosts.SetOwn(peer.Host{Name: "laptop"}), hosts.Put(peer.Host{Name: "box", LastSeen: time.Now().Add(-240 * time.Hour)})))
+	r := w.mustRun(t, "", "work", "gt-mail", "send", "api@box", "-s", "fix the lamp", "-m", "It flickers.")
 	w.vars["NOTE"] = strings.Fields(r.stdout)[0]
 }
 
 // placed has a place for an agent, in a group.
 func placed(t *testing.T, w *world) {
 	empty(t, w)
-	w.must(t, "", "work", "gt-session", "new", "-n", "one", "-g", "work/back", "--no-start")
+	w.mustRun(t, "", "work", "gt-session", "new", "-n", "one", "-g", "work/back", "--no-start")
 }
 
 // exported has that, and a file with more.
@@ -258,29 +258,29 @@ func exported(t *testing.T, w *world) {
 		{"id": "a1", "title": "two", "tool": "claude", "project_path": "/src", "group_path": "work/back", "created_at": "2026-01-15T10:00:00Z", "mine": 1},
 		{"id": "a2", "title": "two", "tool": "codex", "project_path": "/src", "parent_session_id": "a1", "created_at": "2026-01-15T10:00:00Z"}
 	], "groups": [{"name": "Play", "path": "play", "order": 3}]}`
-	must(t, os.WriteFile(w.Path("work/sessions.json"), []byte(file), 0o600))
+	noError(t, os.WriteFile(w.Path("work/sessions.json"), []byte(file), 0o600))
 }
 
 // talked has a place for an agent with a conversation.
 func talked(t *testing.T, w *world) {
 	empty(t, w)
-	w.must(t, "", "work", "gt-session", "new", "-n", "talks", "--resume", "s-old", "--no-start")
+	w.mustRun(t, "", "work", "gt-session", "new", "-n", "talks", "--resume", "s-old", "--no-start")
 }
 
 // hooked has that note hooked.
 func hooked(t *testing.T, w *world) {
 	noted(t, w)
-	w.must(t, "", "work", "gt-mail", "hook", w.vars["NOTE"])
+	w.mustRun(t, "", "work", "gt-mail", "hook", w.vars["NOTE"])
 }
 
 // town has a town with two agents, max and joe of the rig gastown.
 func town(t *testing.T, w *world) {
 	for _, dir := range []string{"max", "joe"} {
-		must(t, os.MkdirAll(w.Path("town/gastown/crew", dir), 0o700))
+		noError(t, os.MkdirAll(w.Path("town/gastown/crew", dir), 0o700))
 	}
-	must(t, os.WriteFile(w.Path("town/town.toml"), []byte("[rigs.gastown]\nprefix = \"gt\"\n"), 0o600))
-	w.must(t, "", "town", "gt-hooks", "trust", "--yes")
-	w.must(t, "", "town/gastown/crew/joe", "gt-mail", "hook", "--new", "-s", "the tests", "-m", "Make them pass.")
+	noError(t, os.WriteFile(w.Path("town/town.toml"), []byte("[rigs.gastown]\nprefix = \"gt\"\n"), 0o600))
+	w.mustRun(t, "", "town", "gt-hooks", "trust", "--yes")
+	w.mustRun(t, "", "town/gastown/crew/joe", "gt-mail", "hook", "--new", "-s", "the tests", "-m", "Make them pass.")
 }
 
 // worn has what others left there: a torn log, a record that cannot be parsed,
@@ -295,20 +295,20 @@ func worn(t *testing.T, w *world) {
 		h.Path(".session_id.gt-tmp-0000000000000000"):    "s-",
 		h.Path("sessions", ".x.gt-tmp-0000000000000000"): "{",
 	} {
-		must(t, os.WriteFile(path, []byte(text), 0o600))
-		must(t, os.Chtimes(path, old, old))
+		noError(t, os.WriteFile(path, []byte(text), 0o600))
+		noError(t, os.Chtimes(path, old, old))
 	}
 	log := h.Town.Events()
 	data, err := os.ReadFile(log)
-	must(t, err)
-	must(t, os.WriteFile(log, append(data, `{"ts":"2026-01-17T01:0`...), 0o600))
+	noError(t, err)
+	noError(t, os.WriteFile(log, append(data, `{"ts":"2026-01-17T01:0`...), 0o600))
 }
 
 // settings has a person's own settings file, with hooks of another's.
 func settings(t *testing.T, w *world) {
 	w.repository(t, "work")
-	must(t, os.MkdirAll(w.Path("home/.claude"), 0o700))
-	must(t, os.WriteFile(w.Path("home/.claude/settings.json"), []byte(`{
+	noError(t, os.MkdirAll(w.Path("home/.claude"), 0o700))
+	noError(t, os.WriteFile(w.Path("home/.claude/settings.json"), []byte(`{
   "model": "opus",
   "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}
 }
@@ -317,29 +317,29 @@ func settings(t *testing.T, w *world) {
 
 func installed(t *testing.T, w *world) {
 	settings(t, w)
-	w.must(t, "", "work", "gt-hooks", "install", "claude")
+	w.mustRun(t, "", "work", "gt-hooks", "install", "claude")
 }
 
 // linked has the settings in a dotfile manager's folder, behind a link.
 func linked(t *testing.T, w *world) {
 	settings(t, w)
-	must(t, os.Rename(w.Path("home/.claude/settings.json"), w.Path("home/dotfiles.json")))
-	must(t, os.Symlink("../dotfiles.json", w.Path("home/.claude/settings.json")))
+	noError(t, os.Rename(w.Path("home/.claude/settings.json"), w.Path("home/dotfiles.json")))
+	noError(t, os.Symlink("../dotfiles.json", w.Path("home/.claude/settings.json")))
 }
 
 // tracked tracks a process that is gone.
 func tracked(t *testing.T, w *world) {
 	w.repository(t, "work")
-	w.must(t, "", "work", "client", "gt-keepalive", "pid", "track", "gone")
+	w.mustRun(t, "", "work", "client", "gt-keepalive", "pid", "track", "gone")
 }
 
 // sleeper starts a process and tracks it.
 func sleeper(t *testing.T, w *world) func() {
 	cmd := exec.Command("sleep", "600")
-	must(t, cmd.Start())
+	noError(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
-	w.must(t, "", "work", "gt-keepalive", "pid", "track", "sleeper", strconv.Itoa(cmd.Process.Pid))
+	w.mustRun(t, "", "work", "gt-keepalive", "pid", "track", "sleeper", strconv.Itoa(cmd.Process.Pid))
 	return func() {
 		_ = cmd.Process.Kill() // unless it was reaped
 		<-ended
@@ -356,7 +356,7 @@ var scenarios = []scenario{
 	{name: "prime-compact", args: prime, input: start("s-old", "compact"), prepare: saved},
 	{name: "prime-resume", args: prime, input: start("s-old", "resume"), prepare: func(t *testing.T, w *world) {
 		saved(t, w)
-		w.must(t, event("s-old", "SessionEnd", "reason", "logout"), "work", ends...)
+		w.mustRun(t, event("s-old", "SessionEnd", "reason", "logout"), "work", ends...)
 	}},
 	{name: "prime-worn", args: prime, input: start("s-new", "startup"), prepare: worn,
 		env: []string{"CLAUDE_ENV_FILE=WORLD/env.sh"}},
@@ -365,7 +365,7 @@ var scenarios = []scenario{
 	{name: "prime-overlap", args: primeCopilot, input: start("s-new", "startup"), prepare: unborn},
 	{name: "prime-new-chain", args: []string{"gt-prime", "--new-chain"}, env: []string{"CLAUDE_CODE_SESSION_ID=s-new"}, prepare: func(t *testing.T, w *world) {
 		handed(t, w)
-		w.must(t, start("s-new", "startup"), "work", prime...)
+		w.mustRun(t, start("s-new", "startup"), "work", prime...)
 	}, again: 1},
 	{name: "hooks-trust", args: []string{"gt-hooks", "trust", "--yes"}, dir: "town", prepare: town},
 	{name: "hooks-untrust", args: []string{"gt-hooks", "untrust", "."}, dir: "town", prepare: town, again: 1},
@@ -390,7 +390,7 @@ var scenarios = []scenario{
 	{name: "handoff-cancel-claim", args: []string{"gt-handoff", "--cancel"}, prepare: byPerson, next: message, again: 1},
 	{name: "mail-done-handoff", args: []string{"gt-mail", "done", "NOTE"}, prepare: func(t *testing.T, w *world) {
 		handed(t, w)
-		_, id, _ := strings.Cut(w.must(t, "", "work", "gt-mail", "inbox", "--json").stdout, `"id":"`)
+		_, id, _ := strings.Cut(w.mustRun(t, "", "work", "gt-mail", "inbox", "--json").stdout, `"id":"`)
 		w.vars["NOTE"], _, _ = strings.Cut(id, `"`)
 	}, next: message},
 
@@ -406,7 +406,7 @@ var scenarios = []scenario{
 	{name: "keepalive-first", args: touch, input: event("s-old", "UserPromptSubmit"), prepare: empty},
 	{name: "keepalive-touch", args: touch, input: event("s-old", "UserPromptSubmit"), prepare: func(t *testing.T, w *world) {
 		lives(t, w)
-		w.must(t, event("s-old", "Stop"), "work", touch...)
+		w.mustRun(t, event("s-old", "Stop"), "work", touch...)
 	}},
 	{name: "keepalive-asked", args: touch, input: event("s-old", "UserPromptSubmit", "prompt", "Add the export command"), prepare: lives},
 	{name: "keepalive-said", args: touch, input: event("s-old", "UserPromptSubmit", "prompt", "the staging box listens on 7443"), prepare: saved},
@@ -419,9 +419,9 @@ var scenarios = []scenario{
 	{name: "keepalive-by-hand", args: []string{"gt-keepalive", "touch", "make"}, env: asOld, prepare: lives},
 	{name: "keepalive-end", short: true, args: ends, input: event("s-old", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {
 		handed(t, w)
-		w.must(t, start("s-old", "resume"), "work", prime...)
-		w.must(t, stop, "work", touch...)
-		w.must(t, stop, "work", write...)
+		w.mustRun(t, start("s-old", "resume"), "work", prime...)
+		w.mustRun(t, stop, "work", touch...)
+		w.mustRun(t, stop, "work", write...)
 	}},
 	{name: "keepalive-killed", args: []string{"gt-keepalive", "end", "s-old", "--outcome", "killed"}, prepare: lives, again: 1},
 	{name: "pid-track", args: []string{"gt-keepalive", "pid", "track", "gone", "PID"}, prepare: func(t *testing.T, w *world) {
@@ -459,7 +459,7 @@ var scenarios = []scenario{
 	{name: "hooks-install-own-file", args: []string{"gt-hooks", "install", "copilot"}, prepare: repository},
 	{name: "hooks-uninstall-script", args: []string{"gt-hooks", "uninstall", "opencode"}, prepare: func(t *testing.T, w *world) {
 		repository(t, w)
-		w.must(t, "", "work", "gt-hooks", "install", "opencode")
+		w.mustRun(t, "", "work", "gt-hooks", "install", "opencode")
 	}},
 	{name: "hooks-uninstall", args: []string{"gt-hooks", "uninstall"}, prepare: installed},
 }

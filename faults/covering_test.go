@@ -41,8 +41,8 @@ func oneScenarioEach(all []scenario) (chosen []scenario) {
 // nth reports whether the i-th point is tried, if the sample has one of so many.
 func nth(i, of int) bool { return full || (i+turn)%of == 0 }
 
-// one takes one of the errors with which the i-th call can fail.
-func one(errs []string, i int) []string {
+// pickErr takes one of the errors with which the i-th call can fail.
+func pickErr(errs []string, i int) []string {
 	i += turn
 	return errs[(i+i/12)%len(errs):][:1] // a call that is met each twelfth turn fails in all ways, too
 }

@@ -36,7 +36,7 @@ func TestShortWrites(t *testing.T) {
 func (p *plan) short(t *testing.T, limit int) (problems []string) {
 	t.Helper()
 	defer p.set(t)()
-	r := p.w.with(append(p.env, "LIMIT="+strconv.Itoa(limit))...).run(t, p.input, p.folder(), append([]string{"limit"}, p.args...)...)
+	r := p.w.withEnv(append(p.env, "LIMIT="+strconv.Itoa(limit))...).run(t, p.input, p.folder(), append([]string{"limit"}, p.args...)...)
 	now, problems := p.sound()
 	problems = append(problems, p.lost(now)...)
 	problems = append(problems, p.delivered(now, r.stdout)...)
@@ -123,21 +123,21 @@ func TestFullDisk(t *testing.T) {
 	}
 	runs := 0
 	for _, leave := range []int{0, 4, 8, 12, 16, 20, 28, 40, 60, 100} {
-		must(t, w.refill(w.Root+".kept"))
+		noError(t, w.refill(w.Root+".kept"))
 		out := t.TempDir()
 		for i, h := range hooks {
-			must(t, os.WriteFile(filepath.Join(out, fmt.Sprint(i+1)+".in"), []byte(w.fill(h.input)), 0o600))
-			must(t, os.WriteFile(filepath.Join(out, fmt.Sprint(i+1)+".args"), []byte(strings.Join(h.args, " ")), 0o600))
+			noError(t, os.WriteFile(filepath.Join(out, fmt.Sprint(i+1)+".in"), []byte(w.fill(h.input)), 0o600))
+			noError(t, os.WriteFile(filepath.Join(out, fmt.Sprint(i+1)+".args"), []byte(strings.Join(h.args, " ")), 0o600))
 		}
-		r := w.with("OUT="+out, fmt.Sprint("LEAVE=", leave)).run(t, "", ".", "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", fillAndRun)
+		r := w.withEnv("OUT="+out, fmt.Sprint("LEAVE=", leave)).run(t, "", ".", "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", fillAndRun)
 		if r.code != 0 {
 			t.Fatal(r)
 		}
-		must(t, w.refill(filepath.Join(out, "after")))
+		noError(t, w.refill(filepath.Join(out, "after")))
 		for i, h := range hooks {
 			file := func(kind string) string {
 				data, err := os.ReadFile(filepath.Join(out, fmt.Sprint(i+1)+"."+kind))
-				must(t, err)
+				noError(t, err)
 				return string(data)
 			}
 			runs++
@@ -159,7 +159,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("%d KiB left: temporary files are left: %v", leave, now.litter)
 		}
 		// With room again all works, and no line of the log is lost to a torn one.
-		w.must(t, start("s-later", "startup"), "work", prime...)
+		w.mustRun(t, start("s-later", "startup"), "work", prime...)
 		if _, problems := w.sound("work", now); len(problems) > 0 {
 			t.Errorf("%d KiB left, and room again: %s", leave, strings.Join(problems, "\n"))
 		}

@@ -17,7 +17,7 @@ import (
 func (c call) failures() []string {
 	switch c.name {
 	case "openat", "open", "creat":
-		if c.has("O_CREAT") || c.has("O_RDWR") || c.has("O_WRONLY") {
+		if c.hasFlag("O_CREAT") || c.hasFlag("O_RDWR") || c.hasFlag("O_WRONLY") {
 			return []string{"EIO", "ENOSPC", "EDQUOT", "EACCES", "EROFS", "EMFILE", "EINTR"}
 		}
 		return []string{"EIO", "EACCES", "EMFILE", "EINTR"}
@@ -71,7 +71,7 @@ func (p *plan) errorPoints() (points []fault) {
 			if n++; !p.tries("error "+p.shape(c)) || !c.changes() && !nth(n, 12) {
 				continue
 			}
-			all = one(all, n)
+			all = pickErr(all, n)
 		}
 		for _, e := range all {
 			points = append(points, fault{c, e})
@@ -202,7 +202,7 @@ func (f fault) told(root, stderr string) bool {
 				return true
 			}
 			named, _ := generation(path)
-			for _, p := range []string{path, named, target(path), plain(f.to())} {
+			for _, p := range []string{path, named, target(path), plain(f.destination())} {
 				if q == p || strings.HasPrefix(p, q+"/") || strings.HasPrefix(q, p+"/") && p != "" {
 					return true
 				}

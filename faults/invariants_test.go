@@ -141,7 +141,7 @@ func (w *world) look() (snapshot, error) {
 			_, flags, _ := strings.Cut(e.Name(), ":")
 			key := box + "/notes"
 			fmt.Fprintln(&rest, normal(string(data)))
-			all := append(strings.SplitAfter(s.state[key], "\n"), fmt.Sprintf("%s %s: %s\n", folder, flags, about(data)))
+			all := append(strings.SplitAfter(s.state[key], "\n"), fmt.Sprintf("%s %s: %s\n", folder, flags, noteSubject(data)))
 			slices.Sort(all)
 			s.state[key] = strings.Join(all, "")
 		case strings.Contains(rel, "/handover/"):
@@ -173,9 +173,9 @@ func (s *snapshot) keep(path, data string) {
 	}
 }
 
-// about is what a note is about. What it says depends on what the box held when
+// noteSubject is what a note is about. What it says depends on what the box held when
 // it was written; that it is whole is for its reader to say.
-func about(note []byte) string {
+func noteSubject(note []byte) string {
 	for line := range strings.Lines(string(note)) {
 		if subject, ok := strings.CutPrefix(line, "Subject: "); ok {
 			return strings.TrimSpace(normal(subject))
@@ -326,9 +326,9 @@ func (w *world) sound(dir string, before snapshot) (now snapshot, problems []str
 	}
 
 	h := w.home(dir)
-	box := mail.Of(h, h.Identity.Address())
+	box := mail.NewBox(h, h.Identity.Address())
 	store := session.Store{Home: h}
-	records, err := store.All()
+	records, err := store.ReadRecords()
 	if err != nil {
 		wrong("records: %v", err)
 	}
@@ -369,7 +369,7 @@ func (w *world) sound(dir string, before snapshot) (now snapshot, problems []str
 			wrong("the note %s cannot be read: %s", n.Path, n.Problem)
 		}
 	}
-	pids, err := pidfile.Of(h.Town).List()
+	pids, err := pidfile.NewDir(h.Town).List()
 	if err != nil {
 		wrong("PID files: %v", err)
 	}

@@ -22,19 +22,19 @@ type plan struct {
 	scenario
 	w      *world
 	before snapshot
-	calls  []call            // of the program, in their order
-	count  map[string]int    // of each call since the process began
-	once   snapshot          // after the command
-	twice  snapshot          // after the command was run again
-	clean  result            // what it printed
-	wrote  map[string][]text // what stood in each file at some time
-	known  []string          // what was wrong in the world from the first
-	nexts  map[string]next   // what the next run came to, by the world that it found
-	did    string            // the sessions and their work after it, see tick_test.go
+	calls  []call             // of the program, in their order
+	count  map[string]int     // of each call since the process began
+	once   snapshot           // after the command
+	twice  snapshot           // after the command was run again
+	clean  result             // what it printed
+	wrote  map[string][]text  // what stood in each file at some time
+	known  []string           // what was wrong in the world from the first
+	nexts  map[string]nextRun // what the next run came to, by the world that it found
+	did    string             // the sessions and their work after it, see tick_test.go
 }
 
-// next is what came of a run after a disturbed one.
-type next struct {
+// nextRun is what came of a run after a disturbed one.
+type nextRun struct {
 	after    snapshot
 	problems []string
 }
@@ -59,7 +59,7 @@ func newPlan(t *testing.T, s scenario) *plan {
 	if p, ok := plans.Load(s.name); ok {
 		return p.(*plan)
 	}
-	p := &plan{scenario: s, w: newWorld(t, s.name), count: map[string]int{}, nexts: map[string]next{}}
+	p := &plan{scenario: s, w: newWorld(t, s.name), count: map[string]int{}, nexts: map[string]nextRun{}}
 	made := false
 	defer func() {
 		if !made {
@@ -142,7 +142,7 @@ func (p *plan) trace(t *testing.T, expressions ...string) result {
 	for _, e := range expressions {
 		args = append(args, "-e", e)
 	}
-	r := p.w.with(p.env...).run(t, p.input, p.folder(), append(args, p.args...)...)
+	r := p.w.withEnv(p.env...).run(t, p.input, p.folder(), append(args, p.args...)...)
 	r.calls, r.hit = readLog(t, log)
 	return r
 }
@@ -150,7 +150,7 @@ func (p *plan) trace(t *testing.T, expressions ...string) result {
 // runAgain runs the command undisturbed, as if later.
 func (p *plan) runAgain(t *testing.T) result {
 	t.Helper()
-	return p.w.with(p.env...).run(t, later(p.input), p.folder(), p.args...)
+	return p.w.withEnv(p.env...).run(t, laterInput(p.input), p.folder(), p.args...)
 }
 
 // noteWrites remembers what was written to each state file on the way to its
@@ -162,7 +162,7 @@ func (p *plan) noteWrites() {
 	for _, c := range p.calls {
 		switch {
 		case c.failed():
-		case c.name == "openat" && c.has("O_CREAT") && !c.has("O_EXCL"):
+		case c.name == "openat" && c.hasFlag("O_CREAT") && !c.hasFlag("O_EXCL"):
 			path := rel(c.path())
 			if _, was := p.before.state[path]; !was {
 				p.wrote[path] = append(p.wrote[path], "")
@@ -173,7 +173,7 @@ func (p *plan) noteWrites() {
 			p.wrote[path] = append(p.wrote[path], p.before.state[path]+comparable(path, temp[c.path()]))
 		case strings.HasPrefix(c.name, "rename"), strings.HasPrefix(c.name, "link"):
 			if text, ok := temp[c.path()]; ok {
-				path := rel(c.to())
+				path := rel(c.destination())
 				p.wrote[path] = append(p.wrote[path], comparable(path, text))
 			}
 		}
@@ -360,7 +360,7 @@ func (p *plan) killPoints() (points []call) {
 func (c call) changes() bool {
 	switch c.name {
 	case "openat":
-		return c.has("O_CREAT")
+		return c.hasFlag("O_CREAT")
 	case "close":
 		return isLock(lastElem(c.path()))
 	case "read", "pread64", "fstat", "newfstatat", "readlinkat", "getdents64", "faccessat", "faccessat2", "chdir", "pidfd_open":
@@ -499,13 +499,13 @@ func (p *plan) follows(t *testing.T) (problems []string) {
 	if p.next == "" || len(markers) == 0 {
 		return nil
 	}
-	must(t, copyTree(p.w.Root, p.w.Root+".killed"))
+	noError(t, copyTree(p.w.Root, p.w.Root+".killed"))
 	r := p.w.run(t, start("s-next", "startup"), p.folder(), prime...)
 	if !strings.Contains(r.stdout, p.next) {
 		problems = append(problems, fmt.Sprintf("there is a marker, and the next session is not told: %v", r))
 	}
-	must(t, p.w.refill(p.w.Root+".killed"))
-	must(t, removeAll(p.w.Root+".killed"))
+	noError(t, p.w.refill(p.w.Root+".killed"))
+	noError(t, removeAll(p.w.Root+".killed"))
 	return problems
 }
 

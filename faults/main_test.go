@@ -37,7 +37,7 @@ var unusable string
 func init() {
 	if programs.Mains[filepath.Base(os.Args[0])] != nil {
 		runtime.LockOSThread()
-		cli.Few = 1
+		cli.MaxWaitingTasks = 1
 		_ = syscall.Access("/gt/program/begins", 0)
 	}
 }

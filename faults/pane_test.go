@@ -79,7 +79,7 @@ func TestPane(t *testing.T) {
 				}
 				n.kill(c, p.kill(t, c))
 			}
-			n.done()
+			n.logTotals()
 		})
 	}
 }
@@ -127,9 +127,9 @@ func (p *panes) run(t *testing.T, expressions ...string) []byte {
 func (p *panes) agent(t *testing.T, command []string) {
 	t.Helper()
 	conn, err := net.Dial("unix", p.w.Path("tmp/claude-1"))
-	must(t, err)
+	noError(t, err)
 	defer conn.Close()
-	must(t, json.NewEncoder(conn).Encode(command))
+	noError(t, json.NewEncoder(conn).Encode(command))
 	_, _ = io.Copy(io.Discard, conn)
 }
 

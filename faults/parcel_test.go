@@ -32,43 +32,43 @@ var moving = []scenario{
 // is nowhere else.
 func departing(t *testing.T, w *world) {
 	talked(t, w)
-	w.must(t, "", ".", "git", "clone", "-q", "work", "there/clone")
-	w.must(t, "", "work", "git", "checkout", "-q", "-b", "fix")
-	w.must(t, "", "work", "git", "commit", "-q", "--allow-empty", "-m", "fixed")
+	w.mustRun(t, "", ".", "git", "clone", "-q", "work", "there/clone")
+	w.mustRun(t, "", "work", "git", "checkout", "-q", "-b", "fix")
+	w.mustRun(t, "", "work", "git", "commit", "-q", "--allow-empty", "-m", "fixed")
 	put(t, w.Path("work/new"), "new\n")
-	w.must(t, "", "work", "gt-mail", "send", "work", "-s", "fix the lamp", "-m", "It flickers.")
-	must(t, os.MkdirAll(w.Path("home/.local/state/gt/threads"), 0o700))
+	w.mustRun(t, "", "work", "gt-mail", "send", "work", "-s", "fix the lamp", "-m", "It flickers.")
+	noError(t, os.MkdirAll(w.Path("home/.local/state/gt/threads"), 0o700))
 	put(t, w.Path("home/.local/state/gt/threads/s-old.json"), `{"chain_id":"s-old","instructions":[{"text":"never push","kind":"never"}]}`)
-	must(t, os.MkdirAll(w.Path("bin"), 0o700))
-	must(t, os.WriteFile(w.Path("bin/claude"), []byte("#!/bin/sh\n"), 0o700))
+	noError(t, os.MkdirAll(w.Path("bin"), 0o700))
+	noError(t, os.WriteFile(w.Path("bin/claude"), []byte("#!/bin/sh\n"), 0o700))
 	w.Env = append(w.Env, "PATH="+w.Path("bin")+":"+w.Getenv("PATH"))
 }
 
 // arriving has its parcel.
 func arriving(t *testing.T, w *world) {
 	departing(t, w)
-	w.vars["PARCEL"] = w.must(t, "", "work", "gt-session", "pack", "talks").stdout
+	w.vars["PARCEL"] = w.mustRun(t, "", "work", "gt-session", "pack", "talks").stdout
 }
 
 // returning has it back from there, with more.
 func returning(t *testing.T, w *world) {
 	arriving(t, w)
-	must(t, os.MkdirAll(w.Path("work/.git/info"), 0o700))
+	noError(t, os.MkdirAll(w.Path("work/.git/info"), 0o700))
 	put(t, w.Path("work/.git/info/exclude"), "built\n")
 	put(t, w.Path("work/built"), "mine\n")
-	there := w.with("HOME=WORLD/there")
-	there.must(t, w.vars["PARCEL"], "there", "gt-session", "unpack", "--folder", "clone")
+	there := w.withEnv("HOME=WORLD/there")
+	there.mustRun(t, w.vars["PARCEL"], "there", "gt-session", "unpack", "--folder", "clone")
 	put(t, w.Path("there/clone-fix/parser.go"), "package parser // there\n")
-	there.must(t, "", "there/clone-fix", "git", "commit", "-q", "-a", "-m", "there")
-	must(t, os.Remove(w.Path("there/clone-fix/new")))
+	there.mustRun(t, "", "there/clone-fix", "git", "commit", "-q", "-a", "-m", "there")
+	noError(t, os.Remove(w.Path("there/clone-fix/new")))
 	put(t, w.Path("there/clone-fix/newer"), "newer\n")
-	w.vars["PARCEL"] = there.must(t, "", "there/clone-fix", "gt-session", "pack", "talks").stdout
+	w.vars["PARCEL"] = there.mustRun(t, "", "there/clone-fix", "gt-session", "pack", "talks").stdout
 }
 
 // soundReturn is soundArrival for one that comes back to its folder.
 func (p *plan) soundReturn(t *testing.T, healed bool) (problems []string) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	all, err := p.w.instances("home").All()
+	all, err := p.w.instances("home").ReadInstances()
 	if err != nil || len(all) != 1 {
 		return []string{fmt.Sprintf("there are %d agents, %v", len(all), err)}
 	}
@@ -125,7 +125,7 @@ func complete(parcel string) bool {
 func (p *plan) soundDeparture(t *testing.T, printed string) (problems []string) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	agent := func() *instance.Instance {
-		all, err := p.w.instances("home").All()
+		all, err := p.w.instances("home").ReadInstances()
 		if err != nil || len(all) != 1 {
 			wrong("there are %d agents, %v", len(all), err)
 			return &instance.Instance{}
@@ -164,14 +164,14 @@ func (w *world) instances(home string) instance.Store {
 func (p *plan) soundArrival(t *testing.T, healed bool) (problems []string) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	store := p.w.instances("there")
-	all, err := store.All()
+	all, err := store.ReadInstances()
 	if err != nil || len(all) > 1 || healed && len(all) == 0 {
 		wrong("there are %d agents, %v", len(all), err)
 	}
 	if len(all) == 0 {
 		return problems
 	}
-	in, w := all[0], p.w.with("HOME=WORLD/there")
+	in, w := all[0], p.w.withEnv("HOME=WORLD/there")
 	if in.Path != p.w.Path("there/clone-fix") || in.SessionID != "s-old" || in.Moved != nil || in.Generation != 1 {
 		wrong("it is %+v", in)
 		return problems

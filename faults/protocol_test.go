@@ -56,9 +56,9 @@ func TestProtocol(t *testing.T) {
 			log := w.Root + ".log"
 			defer os.Remove(log)
 			args := append(strace(log, "-f", "-s", "64", "-e", "trace="+watched), s.args...)
-			r := w.with(s.env...).run(t, s.input, s.folder(), args...)
+			r := w.withEnv(s.env...).run(t, s.input, s.folder(), args...)
 			data, err := os.ReadFile(log)
-			must(t, err)
+			noError(t, err)
 			if r.code != 0 {
 				t.Fatal(r)
 			}
@@ -131,26 +131,26 @@ func lint(root string, s scenario, calls []call) (problems []string) {
 		}
 		switch c.name {
 		case "openat":
-			writes := c.has("O_WRONLY") || c.has("O_RDWR")
+			writes := c.hasFlag("O_WRONLY") || c.hasFlag("O_RDWR")
 			switch {
 			case !inside(path):
 				if writes && path != os.DevNull && !strings.HasPrefix(path, "/proc/") {
 					wrong(c, "it is opened for writing, outside the world")
 				}
 				continue
-			case !c.has("O_CLOEXEC"):
+			case !c.hasFlag("O_CLOEXEC"):
 				wrong(c, "without O_CLOEXEC")
 			}
 			if !writes {
 				continue
 			}
 			switch temp := isTemp(path); {
-			case temp && !(c.has("O_CREAT") && c.has("O_EXCL")):
+			case temp && !(c.hasFlag("O_CREAT") && c.hasFlag("O_EXCL")):
 				wrong(c, "a temporary file that may be somebody else's")
 			case temp && filepath.Base(target(path)) != "settings.json" && filepath.Base(target(path)) != "dotfiles.json" && perm(c) != 0o600:
 				wrong(c, "mode %o", perm(c))
 			case isLock(filepath.Base(path)): // nobody but who may write holds one
-			case !temp && !c.has("O_APPEND"):
+			case !temp && !c.hasFlag("O_APPEND"):
 				wrong(c, "state is written in place")
 			}
 			appended[path] = 0
@@ -185,7 +185,7 @@ func lint(root string, s scenario, calls []call) (problems []string) {
 				delete(held, path)
 			}
 		case "rename", "renameat", "renameat2", "link", "linkat":
-			to := c.to()
+			to := c.destination()
 			if !inside(to) {
 				wrong(c, "%s is outside the world", to)
 			}

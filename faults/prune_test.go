@@ -35,7 +35,7 @@ var pruning = []scenario{
 		name: "krc-prune-again", args: []string{"gt-krc", "prune"}, dir: "town",
 		prepare: func(t *testing.T, w *world) {
 			pruneable(t, w, "")
-			w.must(t, "", "town", "gt-krc", "prune")
+			w.mustRun(t, "", "town", "gt-krc", "prune")
 			put(t, w.Path("town/.events.jsonl"), events(2))
 		},
 	},
@@ -47,7 +47,7 @@ var pruning = []scenario{
 		name: "krc-config", args: []string{"gt-krc", "config", "set", "sling", "2d"}, dir: "town",
 		prepare: func(t *testing.T, w *world) {
 			pruneable(t, w, "")
-			w.must(t, "", "town", "gt-krc", "config", "set", "sling", "1d")
+			w.mustRun(t, "", "town", "gt-krc", "config", "set", "sling", "1d")
 		},
 	},
 }
@@ -55,11 +55,11 @@ var pruning = []scenario{
 // pruneable makes a town whose log has events of every age.
 func pruneable(t *testing.T, w *world, torn string) {
 	t.Helper()
-	must(t, os.MkdirAll(w.Path("town"), 0o700))
+	noError(t, os.MkdirAll(w.Path("town"), 0o700))
 	put(t, w.Path("town/town.toml"), "")
 	put(t, w.Path("town/.events.jsonl"), events(1)+torn)
 	put(t, w.Path("town/.krc.yaml"), `{"min_retain_count":3}`)
-	w.must(t, "", "town", "gt-hooks", "trust", "--yes")
+	w.mustRun(t, "", "town", "gt-hooks", "trust", "--yes")
 }
 
 // events are those of 40 sessions, and others.
@@ -77,7 +77,7 @@ func events(generation int) string {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(text), 0o600))
+	noError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // chronicle is all that is told of a town: its events, wherever they are.
@@ -107,7 +107,7 @@ func (w *world) chronicle() (c chronicle, problems []string) {
 		return c, []string{err.Error()}
 	}
 	var b strings.Builder
-	for s := range all.All() {
+	for s := range all.Sessions() {
 		line, err := term.JSON(s)
 		if err != nil {
 			return c, []string{err.Error()}
@@ -248,7 +248,7 @@ func TestKillPrune(t *testing.T) {
 				t.Errorf("it was not killed before %v: %v", c, r)
 			}
 			now, err := p.w.look()
-			must(t.T, err)
+			noError(t.T, err)
 			t.kill(c, p.soundPrune(t.T, was, now))
 		}
 	})

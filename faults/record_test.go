@@ -31,7 +31,7 @@ var recording = append([]scenario{
 		name: "record-sync-more", short: true, args: []string{"gt-record", "sync", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) {
 			held(t, w, 2)
-			w.must(t, "", "work", "gt-record", "sync", "one")
+			w.mustRun(t, "", "work", "gt-record", "sync", "one")
 			held(t, w, 4)
 		},
 	},
@@ -43,9 +43,9 @@ var recording = append([]scenario{
 		name: "record-unpack", short: true, args: []string{"gt-record", "sync", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) {
 			held(t, w, 2)
-			w.must(t, "", "work", "gt-record", "sync", "one")
+			w.mustRun(t, "", "work", "gt-record", "sync", "one")
 			grownOld(t, w)
-			w.must(t, "", "work", "gt-record", "sync", "--all")
+			w.mustRun(t, "", "work", "gt-record", "sync", "--all")
 			held(t, w, 4)
 		},
 	},
@@ -54,14 +54,14 @@ var recording = append([]scenario{
 		prepare: func(t *testing.T, w *world) {
 			recorded(t, w)
 			grownOld(t, w)
-			w.must(t, "", "work", "gt-record", "sync", "--all")
+			w.mustRun(t, "", "work", "gt-record", "sync", "--all")
 		},
 	},
 	{
 		name: "record-end", args: []string{"gt-record", "sync", "--hook", "--agent", "claude", "--why", "end", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) {
 			recorded(t, w)
-			must(t, os.MkdirAll(w.Path("home/.config/gt"), 0o700))
+			noError(t, os.MkdirAll(w.Path("home/.config/gt"), 0o700))
 			put(t, w.Path("home/.config/gt/config.toml"), "[record]\non = true\n")
 		},
 	},
@@ -81,7 +81,7 @@ var recording = append([]scenario{
 
 // conversions are a conversion for each client that gt writes for.
 func conversions() (all []scenario) {
-	for _, w := range writers.All {
+	for _, w := range writers.Writers {
 		all = append(all, scenario{
 			name: "record-convert-" + w.Client(), args: []string{"gt-record", "convert", "one", "--to", w.Client()}, dir: "work",
 			prepare: convertible,
@@ -105,11 +105,11 @@ esac
 func convertible(t *testing.T, w *world) {
 	recorded(t, w)
 	for _, dir := range []string{".codex", ".gemini", ".qwen", ".pi/agent", ".local/share/opencode", ".kimi-code"} {
-		must(t, os.MkdirAll(w.Path("home", dir), 0o700))
+		noError(t, os.MkdirAll(w.Path("home", dir), 0o700))
 	}
-	must(t, os.MkdirAll(w.Path("bin"), 0o700))
+	noError(t, os.MkdirAll(w.Path("bin"), 0o700))
 	w.Env = append(w.Env, "PATH="+w.Path("bin")+":"+w.Getenv("PATH"))
-	must(t, os.WriteFile(w.Path("bin/opencode"), []byte(opencode), 0o700))
+	noError(t, os.WriteFile(w.Path("bin/opencode"), []byte(opencode), 0o700))
 }
 
 // soundCopies says what is wrong with the conversations that were written: each is whole.
@@ -129,7 +129,7 @@ func (p *plan) soundCopies(healed bool) (problems []string) {
 			wrong("%s was left behind", left[0].Name())
 		}
 	}
-	r := readers.Of(to)
+	r := readers.FindReader(to)
 	for _, store := range r.Stores(p.w.Getenv) {
 		_ = r.Find(store, func(f conversation.File) { // a store may be missing
 			if f.Path == p.w.Path("home/.claude/projects/-work/one.jsonl") {
@@ -162,8 +162,8 @@ func (p *plan) soundCopies(healed bool) (problems []string) {
 func held(t *testing.T, w *world, turns int) {
 	t.Helper()
 	dir := w.Path("home/.claude/projects/-work")
-	must(t, os.MkdirAll(dir, 0o700))
-	must(t, os.MkdirAll(w.Path("work"), 0o700))
+	noError(t, os.MkdirAll(dir, 0o700))
+	noError(t, os.MkdirAll(w.Path("work"), 0o700))
 	var b strings.Builder
 	for i := range turns {
 		at := fmt.Sprintf("2020-01-17T01:%02d:00Z", i)
@@ -177,16 +177,16 @@ func held(t *testing.T, w *world, turns int) {
 func recorded(t *testing.T, w *world) {
 	t.Helper()
 	held(t, w, 4)
-	w.must(t, "", "work", "gt-record", "sync", "one")
+	w.mustRun(t, "", "work", "gt-record", "sync", "one")
 }
 
 // grownOld makes the record one to which nothing was written for long.
 func grownOld(t *testing.T, w *world) {
 	t.Helper()
 	all, err := filepath.Glob(w.Path("home/.agent/sessions/*.jsonl"))
-	must(t, err)
+	noError(t, err)
 	for _, path := range all {
-		must(t, os.Chtimes(path, time.Time{}, time.Date(2020, 1, 17, 1, 0, 0, 0, time.UTC)))
+		noError(t, os.Chtimes(path, time.Time{}, time.Date(2020, 1, 17, 1, 0, 0, 0, time.UTC)))
 	}
 }
 
@@ -288,9 +288,9 @@ func (p *plan) disturbed(t *testing.T) []string {
 	return append(problems, p.soundRecord(true)...)
 }
 
-// few leaves out most points of the end of a session: it takes a second each time, for it
+// samplePoints leaves out most points of the end of a session: it takes a second each time, for it
 // waits for what the client still writes.
-func few[P any](p *plan, points []P) []P {
+func samplePoints[P any](p *plan, points []P) []P {
 	i := -1
 	return slices.DeleteFunc(points, func(P) bool {
 		i++
@@ -300,12 +300,12 @@ func few[P any](p *plan, points []P) []P {
 
 // TestKillRecord kills gt-record before each of its system calls.
 func TestKillRecord(t *testing.T) {
-	sweepKills(t, recording, few[call], func(p *plan, t *testing.T, _ result) []string { return p.disturbed(t) })
+	sweepKills(t, recording, samplePoints[call], func(p *plan, t *testing.T, _ result) []string { return p.disturbed(t) })
 }
 
 // TestErrorsRecord lets each of gt-record's calls fail.
 func TestErrorsRecord(t *testing.T) {
-	sweepFaults(t, recording, few[fault], func(p *plan, t *testing.T, r result, met bool) (problems []string) {
+	sweepFaults(t, recording, samplePoints[fault], func(p *plan, t *testing.T, r result, met bool) (problems []string) {
 		if met && !slices.Contains([]int{0, 1, 74, 75}, r.code) {
 			problems = append(problems, r.String())
 		}

@@ -27,22 +27,22 @@ var reading = []scenario{
 		name: "seance-known", args: seanceList, dir: "town",
 		prepare: func(t *testing.T, w *world) {
 			conversations(t, w, true)
-			w.must(t, "", "town", seanceList...)
+			w.mustRun(t, "", "town", seanceList...)
 		},
 	},
 	{
 		name: "seance-grown", args: seanceList, dir: "town",
 		prepare: func(t *testing.T, w *world) {
 			conversations(t, w, false)
-			w.must(t, "", "town", seanceList...)
+			w.mustRun(t, "", "town", seanceList...)
 			// Over 256 KiB of events, and more transcripts than are read again each
 			// time.
 			f, err := os.OpenFile(w.Path("town/.events.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-			must(t, err)
+			noError(t, err)
 			_, err = f.WriteString(strings.Repeat(filler, 9) +
 				`{"ts":"2026-02-01T00:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"late","cwd":"/nowhere"}}` + "\n")
-			must(t, err)
-			must(t, f.Close())
+			noError(t, err)
+			noError(t, f.Close())
 			for i := range 10 {
 				converse(t, w, fmt.Sprint("new-", i))
 			}
@@ -52,10 +52,10 @@ var reading = []scenario{
 		name: "seance-damaged", args: seanceList, dir: "town",
 		prepare: func(t *testing.T, w *world) {
 			conversations(t, w, false)
-			w.must(t, "", "town", seanceList...)
+			w.mustRun(t, "", "town", seanceList...)
 			for _, path := range caches {
 				data, err := os.ReadFile(w.Path(path))
-				must(t, err)
+				noError(t, err)
 				put(t, w.Path(path), strings.Replace(string(data), "demo", "DEMO", 1)+"{")
 			}
 		},
@@ -64,8 +64,8 @@ var reading = []scenario{
 		name: "seance-page", args: []string{"gt-seance", "timeline", "--all", "--html", "WORLD/out/page.html"}, dir: "town",
 		prepare: func(t *testing.T, w *world) {
 			conversations(t, w, false)
-			w.must(t, "", "town", seanceList...)
-			must(t, os.Mkdir(w.Path("out"), 0o700))
+			w.mustRun(t, "", "town", seanceList...)
+			noError(t, os.Mkdir(w.Path("out"), 0o700))
 			put(t, w.Path(page), "<p>an old page</p>\n")
 		},
 	},
@@ -86,9 +86,9 @@ var filler = `{"ts":"2026-02-01T00:00:00Z","type":"nudge","payload":{"text":"` +
 // which runs, and a dozen of Claude Code's.
 func conversations(t *testing.T, w *world, all bool) {
 	t.Helper()
-	must(t, os.MkdirAll(w.Path("town/.sessions/archive"), 0o700))
+	noError(t, os.MkdirAll(w.Path("town/.sessions/archive"), 0o700))
 	put(t, w.Path("town/town.toml"), "")
-	w.must(t, "", "town", "gt-hooks", "trust", "--yes")
+	w.mustRun(t, "", "town", "gt-hooks", "trust", "--yes")
 	var log [2]strings.Builder
 	for i := range 20 {
 		fmt.Fprintf(&log[i%2], `{"ts":"2026-01-%02dT01:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"log-%d","cwd":"WORLD/town/crew","branch":"main"}}`+"\n", i/2+1+10*(1-i%2), i)
@@ -96,11 +96,11 @@ func conversations(t *testing.T, w *world, all bool) {
 	log[0].WriteString(strings.Repeat(filler, 9)) // a short log has no index
 	put(t, w.Path("town/.events.jsonl"), w.fill(log[0].String()))
 	put(t, w.Path("town/.sessions/archive/events.jsonl"), w.fill(log[1].String()))
-	must(t, os.MkdirAll(w.Path("town/crew"), 0o700))
+	noError(t, os.MkdirAll(w.Path("town/crew"), 0o700))
 	crew := w.home("town/crew")
-	must(t, crew.Prepare())
-	must(t, crew.Town.State.Fix("log-0", crew.Runtime()))
-	must(t, os.MkdirAll(crew.Path("sessions"), 0o700))
+	noError(t, crew.Prepare())
+	noError(t, crew.Town.State.Fix("log-0", crew.Runtime()))
+	noError(t, os.MkdirAll(crew.Path("sessions"), 0o700))
 	put(t, crew.Path("sessions", "log-0.json"), `{"id":"log-0","outcome":"done","started_at":"2026-01-11T01:00:00Z","ended_at":"2026-01-11T02:00:00Z"}`)
 	for i := range 10 {
 		converse(t, w, fmt.Sprint("old-", i))
@@ -114,11 +114,11 @@ func conversations(t *testing.T, w *world, all bool) {
 		"kimi/2.1.0-pane": ".kimi-code", "cline/3.0.65": ".cline/data/sessions",
 	} {
 		to = w.Path("home", to)
-		must(t, os.MkdirAll(filepath.Dir(to), 0o700))
+		noError(t, os.MkdirAll(filepath.Dir(to), 0o700))
 		client, version, _ := strings.Cut(from, "/")
-		must(t, os.CopyFS(to, os.DirFS(filepath.Join("../lib/client", client, "conversation/testdata", version))))
+		noError(t, os.CopyFS(to, os.DirFS(filepath.Join("../lib/client", client, "conversation/testdata", version))))
 	}
-	must(t, os.MkdirAll(w.Path("home/.claude/sessions"), 0o700))
+	noError(t, os.MkdirAll(w.Path("home/.claude/sessions"), 0o700))
 	put(t, w.Path("home/.claude/sessions/1.json"), fmt.Sprintf(`{"pid":%d,"sessionId":"old-1","status":"busy"}`, os.Getpid()))
 }
 
@@ -127,7 +127,7 @@ func converse(t *testing.T, w *world, id string) {
 	t.Helper()
 	dir := w.Path("home/.claude/projects/-demo")
 	text := fmt.Sprintf(`{"type":"user","uuid":"1-%[1]s","sessionId":"%[1]s","cwd":"/nowhere","timestamp":"2026-01-17T01:00:00.000Z","message":{"role":"user","content":"the demo of %[1]s"}}`+"\n", id)
-	must(t, os.MkdirAll(filepath.Join(dir, id, "subagents"), 0o700))
+	noError(t, os.MkdirAll(filepath.Join(dir, id, "subagents"), 0o700))
 	put(t, filepath.Join(dir, id+".jsonl"), text)
 	if strings.HasSuffix(id, "-1") {
 		put(t, filepath.Join(dir, id, "subagents", "agent-"+id+".jsonl"), text)
@@ -166,7 +166,7 @@ func (r *reader) written(t *testing.T) (files map[string]string, litter []string
 func (r *reader) untouched(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	must(t, filepath.WalkDir(r.w.Root, func(path string, e fs.DirEntry, err error) error {
+	noError(t, filepath.WalkDir(r.w.Root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -205,17 +205,17 @@ func (r *reader) reset(t *testing.T) {
 	t.Helper()
 	_, litter := r.written(t)
 	for _, path := range litter {
-		must(t, os.Remove(path))
+		noError(t, os.Remove(path))
 	}
 	for _, path := range append([]string{page}, caches...) {
 		if text, ok := r.was[path]; ok {
 			put(t, r.w.Path(path), text)
 		} else {
-			must(t, os.RemoveAll(r.w.Path(path)))
+			noError(t, os.RemoveAll(r.w.Path(path)))
 		}
 	}
 	if _, ok := r.was[caches[1]]; !ok {
-		must(t, os.RemoveAll(r.w.Path("home/.local/state/gt/.sessions")))
+		noError(t, os.RemoveAll(r.w.Path("home/.local/state/gt/.sessions")))
 	}
 }
 
@@ -288,7 +288,7 @@ func (r *reader) sound(t *testing.T) (problems []string) {
 		return problems
 	}
 	age(litter)
-	next := r.w.with(r.env...).run(t, "", r.folder(), r.args...)
+	next := r.w.withEnv(r.env...).run(t, "", r.folder(), r.args...)
 	said := ""
 	if next.code != 0 || next.stderr != "" || next.stdout != r.clean.stdout {
 		said = fmt.Sprintf("the next call ends with %d and answers otherwise:\n%s\n%s", next.code, difference(r.clean.stdout, next.stdout), next.stderr)

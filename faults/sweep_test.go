@@ -27,7 +27,7 @@ func sweep(t *testing.T, all []scenario, test func(t *tried, s scenario)) {
 			t.Parallel()
 			n := &tried{T: t, i: i}
 			test(n, s)
-			n.done()
+			n.logTotals()
 		})
 	}
 }
@@ -54,7 +54,7 @@ func (t *tried) violated(what string, problems []string) {
 	}
 }
 
-func (t *tried) done() {
+func (t *tried) logTotals() {
 	totals.add(t.kills, t.faults, t.violations)
 	t.Logf("%d kill points, %d faults, %d violations", t.kills, t.faults, t.violations)
 }
@@ -98,7 +98,7 @@ func faultsOf(calls []call, pick func(i int, c call) bool) (points []fault) {
 			continue
 		}
 		if !full {
-			errs = one(errs, i)
+			errs = pickErr(errs, i)
 		}
 		for _, err := range errs {
 			points = append(points, fault{c, err})

@@ -29,30 +29,30 @@ var ticking = []scenario{
 	{name: "tick-create", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) { templates(t, w, 1, 2, "") }},
 	{name: "tick-complete", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
 		templates(t, w, 1, 2, "")
-		w.must(t, "", "work", "gt-reconcile", "tick")
+		w.mustRun(t, "", "work", "gt-reconcile", "tick")
 	}},
 	{name: "tick-drain", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
 		templates(t, w, 2, 2, "")
 		w.settle(t)
 		templates(t, w, 1, 1, "")
-		w.must(t, "", "work", "gt-reconcile", "tick") // which has to agree
+		w.mustRun(t, "", "work", "gt-reconcile", "tick") // which has to agree
 	}},
 	{name: "tick-archive", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
 		templates(t, w, 0, 2, "")
-		w.must(t, "", "work", "gt-session", "new", "--template", "worker", "--set", "env.KEY=hunter2")
-		w.must(t, "", "work", "gt-session", "drain-all", "--template", "worker")
+		w.mustRun(t, "", "work", "gt-session", "new", "--template", "worker", "--set", "env.KEY=hunter2")
+		w.mustRun(t, "", "work", "gt-session", "drain-all", "--template", "worker")
 	}},
 	{name: "tick-prune", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
 		templates(t, w, 0, 2, "")
-		w.must(t, "", "work", "gt-session", "new", "--template", "worker", "--set", "env.KEY=hunter2")
-		w.must(t, "", "work", "gt-session", "drain-all", "--template", "worker")
-		w.must(t, "", "work", "gt-reconcile", "tick")
+		w.mustRun(t, "", "work", "gt-session", "new", "--template", "worker", "--set", "env.KEY=hunter2")
+		w.mustRun(t, "", "work", "gt-session", "drain-all", "--template", "worker")
+		w.mustRun(t, "", "work", "gt-reconcile", "tick")
 		templates(t, w, 0, 2, "max_archived = 0")
 	}},
 	{name: "tick-reactivate", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
 		templates(t, w, 0, 2, "wake = resume")
-		w.must(t, "", "work", "gt-session", "new", "--template", "worker")
-		w.must(t, "", "work", "gt-session", "drain-all", "--template", "worker")
+		w.mustRun(t, "", "work", "gt-session", "new", "--template", "worker")
+		w.mustRun(t, "", "work", "gt-session", "drain-all", "--template", "worker")
 		w.settle(t)
 		templates(t, w, 1, 2, "wake = resume")
 	}},
@@ -70,7 +70,7 @@ var ticking = []scenario{
 	{name: "tick-suspend", args: []string{"gt-session", "suspend", "worker"}, again: 1, prepare: employed},
 	{name: "tick-resume", args: []string{"gt-session", "resume", "worker~1"}, again: 1, prepare: func(t *testing.T, w *world) {
 		employed(t, w)
-		w.must(t, "", "work", "gt-session", "suspend", "worker")
+		w.mustRun(t, "", "work", "gt-session", "suspend", "worker")
 	}},
 	{name: "tick-close", args: []string{"gt-session", "close", "worker~1"}, again: 1, prepare: employed},
 	{name: "tick-ask-drain", args: []string{"gt-session", "drain", "worker"}, again: 1, prepare: claimed},
@@ -84,7 +84,7 @@ var ticking = []scenario{
 	{name: "tick-free-archive", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
 		claimed(t, w)
 		templates(t, w, 0, 2, `drain_timeout = "1ms"`)
-		w.must(t, "", "work", "gt-session", "drain", "worker")
+		w.mustRun(t, "", "work", "gt-session", "drain", "worker")
 	}},
 	{name: "tick-free-quarantine", args: []string{"gt-reconcile", "tick"}, prepare: func(t *testing.T, w *world) {
 		claimed(t, w)
@@ -95,7 +95,7 @@ var ticking = []scenario{
 		templates(t, w, 1, 1, "restarts = 0, backoff = 1ms")
 		w.settle(t)
 		w.crash(t)
-		w.must(t, "", "work", "gt-reconcile", "tick")
+		w.mustRun(t, "", "work", "gt-reconcile", "tick")
 	}},
 	{name: "tick-admin-close", args: []string{"gt-session", "admin-close", "--offline", "--yes", "worker~1"}, again: 1, prepare: claimed},
 	{name: "work-give", args: []string{"gt-mail", "work", "give", "worker", "-s", "Port the parser", "-m", "all of it"}, prepare: employed},
@@ -110,16 +110,16 @@ var asMember = []string{"GT_INSTANCE=MEMBER"}
 // given has one session, and work that nobody has.
 func given(t *testing.T, w *world) {
 	employed(t, w)
-	all, err := w.sessions().All()
-	must(t, err)
+	all, err := w.sessions().ReadInstances()
+	noError(t, err)
 	w.vars["MEMBER"] = w.sessions().Name(all[0].ID) + ":1"
-	w.vars["NOTE"] = strings.Fields(w.must(t, "", "work", "gt-mail", "work", "give", "worker", "-s", "Port the parser", "-m", "all of it").stdout)[0]
+	w.vars["NOTE"] = strings.Fields(w.mustRun(t, "", "work", "gt-mail", "work", "give", "worker", "-s", "Port the parser", "-m", "all of it").stdout)[0]
 }
 
 // claimed has one session, which has the work.
 func claimed(t *testing.T, w *world) {
 	given(t, w)
-	w.with(asMember...).must(t, "", "work", "gt-mail", "work", "claim")
+	w.withEnv(asMember...).mustRun(t, "", "work", "gt-mail", "work", "claim")
 }
 
 func (w *world) sessions() instance.Store { return instance.Personal(place.StateOf(w.Getenv), "") }
@@ -127,17 +127,17 @@ func (w *world) sessions() instance.Store { return instance.Personal(place.State
 // employed has one session, with a secret.
 func employed(t *testing.T, w *world) {
 	templates(t, w, 0, 2, "")
-	w.must(t, "", "work", "gt-session", "new", "--template", "worker", "--set", "env.KEY=hunter2")
+	w.mustRun(t, "", "work", "gt-session", "new", "--template", "worker", "--set", "env.KEY=hunter2")
 }
 
 // templates makes a world with a pool. more is a key of the pool, or a word for one of
 // another table.
 func templates(t *testing.T, w *world, least, most int, more string) {
 	t.Helper()
-	must(t, os.MkdirAll(w.Path("work"), 0o700))
-	must(t, os.MkdirAll(w.Path("runs"), 0o700))
-	must(t, os.MkdirAll(w.Path("home/.config/gt"), 0o700))
-	must(t, os.MkdirAll(w.Path("programs"), 0o700))
+	noError(t, os.MkdirAll(w.Path("work"), 0o700))
+	noError(t, os.MkdirAll(w.Path("runs"), 0o700))
+	noError(t, os.MkdirAll(w.Path("home/.config/gt"), 0o700))
+	noError(t, os.MkdirAll(w.Path("programs"), 0o700))
 	agent, defaults := "", `allow_env_override = ["KEY"]`
 	switch more {
 	case "wake = resume":
@@ -162,7 +162,7 @@ max = %d
 [agent.defaults]
 %s
 `, w.Path("programs/agents"), w.Path("work"), agent, least, most, more, defaults))
-	must(t, os.WriteFile(w.Path("programs/agents"), []byte(`#!/bin/sh
+	noError(t, os.WriteFile(w.Path("programs/agents"), []byte(`#!/bin/sh
 for id in $(grep -o '"id":"[^"]*"' | cut -d'"' -f4); do
 	at=$SCENE/runs/${id##*/}
 	case $1 in
@@ -178,15 +178,15 @@ done
 func (w *world) crash(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir(w.Path("runs"))
-	must(t, err)
+	noError(t, err)
 	for _, e := range entries {
-		must(t, os.Remove(w.Path("runs", e.Name())))
+		noError(t, os.Remove(w.Path("runs", e.Name())))
 	}
 }
 
-// alone waits until nothing runs any more that a killed command has left: it would end an
+// awaitQuiet waits until nothing runs any more that a killed command has left: it would end an
 // agent in the world that is put back for the next point.
-func (w *world) alone(t *testing.T) {
+func (w *world) awaitQuiet(t *testing.T) {
 	t.Helper()
 	here := []byte("SCENE=" + w.Root + "\x00")
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
@@ -239,12 +239,12 @@ func (w *world) settle(t *testing.T) (problems []string) {
 func (w *world) crew() (told string, problems []string) {
 	s := w.sessions()
 	s.Warn = func(err error) { problems = append(problems, err.Error()) }
-	all, err := s.All()
+	all, err := s.ReadInstances()
 	for _, folder := range []string{instance.Archived, instance.Closed} {
-		more, merr := s.In(folder)
+		more, merr := s.ReadFolder(folder)
 		all, err = append(all, more...), errors.Join(err, merr)
 	}
-	markers, merr := route.Of(s).All()
+	markers, merr := route.NewMarkers(s).ReadMarkers()
 	if err = errors.Join(err, merr); err != nil {
 		return "", append(problems, err.Error())
 	}
@@ -264,7 +264,7 @@ func (w *world) crew() (told string, problems []string) {
 		}
 		lines = append(lines, fmt.Sprintf("%s %s runs=%v marked=%v", in.Managed.State, in.Managed.Reason, gone == nil, marked))
 	}
-	notes, err := work.Of(s).List()
+	notes, err := work.NewWork(s).List()
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
@@ -404,7 +404,7 @@ func TestKillTick(t *testing.T) {
 				t.Logf("%s: %v was not made again in %d runs: %v", p.name, c, tries, r.code)
 				continue
 			}
-			p.w.alone(t.T)
+			p.w.awaitQuiet(t.T)
 			t.kill(c, p.soundTick(t.T, may, began))
 		}
 		if t.kills == 0 && len(points) > 0 && full {

@@ -43,26 +43,26 @@ func (c call) path() string {
 		if len(a) > 0 && a[0] == '"' {
 			p := unquote(a)
 			if !filepath.IsAbs(p) && i > 0 {
-				p = filepath.Join(behind(c.args[i-1]), p)
+				p = filepath.Join(descriptorPath(c.args[i-1]), p)
 			}
 			return strings.TrimSuffix(p, "/.") // by which a folder is opened, and nothing else
 		}
 		if i == 0 && c.name != "openat" && !strings.HasPrefix(a, "AT_FDCWD") && !hasPathArgument(c.name) {
-			return behind(a)
+			return descriptorPath(a)
 		}
 	}
 	return ""
 }
 
-// to is where a rename or link leads.
-func (c call) to() string {
+// destination is where a rename or link leads.
+func (c call) destination() string {
 	if !strings.HasPrefix(c.name, "rename") && !strings.HasPrefix(c.name, "link") {
 		return ""
 	}
 	for i := len(c.args) - 1; i > 0; i-- {
 		if a := c.args[i]; len(a) > 0 && a[0] == '"' {
 			to := unquote(a)
-			if dir := behind(c.args[i-1]); !filepath.IsAbs(to) && dir != "" {
+			if dir := descriptorPath(c.args[i-1]); !filepath.IsAbs(to) && dir != "" {
 				to = filepath.Join(dir, to)
 			}
 			return to
@@ -75,8 +75,8 @@ func hasPathArgument(name string) bool {
 	return strings.HasSuffix(name, "at") && name != "fstat" || strings.HasSuffix(name, "at2")
 }
 
-// behind is the path that strace -y writes behind a descriptor: 7</tmp/x>.
-func behind(arg string) string {
+// descriptorPath is the path that strace -y writes behind a descriptor: 7</tmp/x>.
+func descriptorPath(arg string) string {
 	_, p, ok := strings.Cut(arg, "<")
 	if !ok {
 		return ""
@@ -103,8 +103,8 @@ func number(s string) int {
 
 func (c call) failed() bool { return strings.HasPrefix(c.ret, "-1") }
 
-// has reports whether one of the arguments names that flag.
-func (c call) has(flag string) bool {
+// hasFlag reports whether one of the arguments names that flag.
+func (c call) hasFlag(flag string) bool {
 	for _, a := range c.args {
 		if a[0] != '"' && slices.Contains(strings.Split(a, "|"), flag) {
 			return true
@@ -116,11 +116,11 @@ func (c call) has(flag string) bool {
 // runtimes reports whether the call is the Go runtime's own, which makes it when it
 // likes: to wake somebody up, to start a thread.
 func (c call) runtimes() bool {
-	return strings.HasPrefix(behind(first(c.args)), "anon_inode") || c.name == "tgkill" || c.has("CLONE_THREAD") ||
-		strings.Contains(first(c.args), "CLONE_THREAD")
+	return strings.HasPrefix(descriptorPath(firstArg(c.args)), "anon_inode") || c.name == "tgkill" || c.hasFlag("CLONE_THREAD") ||
+		strings.Contains(firstArg(c.args), "CLONE_THREAD")
 }
 
-func first(args []string) string {
+func firstArg(args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
@@ -171,7 +171,7 @@ func parseTrace(log []byte, all bool) []call {
 		if c.runtimes() && !all {
 			continue
 		}
-		c.at = moment{name: pid + c.name, path: plain(c.path()), to: plain(c.to())}
+		c.at = moment{name: pid + c.name, path: plain(c.path()), to: plain(c.destination())}
 		places[c.at]++
 		c.at.nth = places[c.at]
 		calls = append(calls, c)
@@ -297,7 +297,7 @@ func runs(t *testing.T, cmd *exec.Cmd, stdin string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
-	must(t, cmd.Start())
+	noError(t, cmd.Start())
 	hung := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGABRT) })
 	err := cmd.Wait()
 	hung.Stop()

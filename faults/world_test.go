@@ -36,7 +36,7 @@ func newWorld(t *testing.T, name string) *world {
 	w := &world{World: testenv.NewWorld(t, filepath.Join(scratch, name), bin)}
 	w.Programs, w.vars = bin, map[string]string{"WORLD": w.Root}
 	w.Env = append(w.Env, "TMPDIR="+w.Path("tmp"), "GIT_CONFIG_GLOBAL="+w.Path("home", ".gitconfig"), "TZ=UTC", "SCENE="+w.Root)
-	must(t, os.MkdirAll(w.Path("tmp"), 0o700))
+	noError(t, os.MkdirAll(w.Path("tmp"), 0o700))
 	return w
 }
 
@@ -48,21 +48,21 @@ func (w *world) repository(t *testing.T, dir string) {
 	committing.Lock()
 	defer committing.Unlock()
 	if _, err := os.Lstat(kept); err == nil {
-		must(t, copyTree(kept, w.Path(dir)))
+		noError(t, copyTree(kept, w.Path(dir)))
 		return
 	}
-	w.must(t, "", ".", "git", "init", "-q", "--template=", dir)
-	must(t, os.WriteFile(w.Path(dir, "parser.go"), []byte("package parser\n"), 0o600))
-	w.must(t, "", dir, "git", "add", ".")
-	w.must(t, "", dir, "git", "commit", "-q", "-m", "the parser")
-	must(t, os.WriteFile(w.Path(dir, "parser.go"), []byte("package parser // changed\n"), 0o600))
-	must(t, copyTree(w.Path(dir), kept))
+	w.mustRun(t, "", ".", "git", "init", "-q", "--template=", dir)
+	noError(t, os.WriteFile(w.Path(dir, "parser.go"), []byte("package parser\n"), 0o600))
+	w.mustRun(t, "", dir, "git", "add", ".")
+	w.mustRun(t, "", dir, "git", "commit", "-q", "-m", "the parser")
+	noError(t, os.WriteFile(w.Path(dir, "parser.go"), []byte("package parser // changed\n"), 0o600))
+	noError(t, copyTree(w.Path(dir), kept))
 }
 
 var committing sync.Mutex
 
-// with is the same world under other variables.
-func (w *world) with(env ...string) *world { return &world{w.With(env...), w.vars} }
+// withEnv is the same world under other variables.
+func (w *world) withEnv(env ...string) *world { return &world{w.WithEnv(env...), w.vars} }
 
 // fill puts what is of this world into a text.
 func (w *world) fill(text string) string {
@@ -97,8 +97,8 @@ func (w *world) run(t *testing.T, stdin, dir string, args ...string) result {
 	return runs(t, w.command(dir, args...), w.fill(stdin))
 }
 
-// must is run, for what has to work.
-func (w *world) must(t *testing.T, stdin, dir string, args ...string) result {
+// mustRun is run, for what has to work.
+func (w *world) mustRun(t *testing.T, stdin, dir string, args ...string) result {
 	t.Helper()
 	r := w.run(t, stdin, dir, args...)
 	if r.code != 0 {
@@ -110,7 +110,7 @@ func (w *world) must(t *testing.T, stdin, dir string, args ...string) result {
 // gone runs a hook of a client that is gone afterwards, as after a crash.
 func (w *world) gone(t *testing.T, stdin, dir string, args ...string) {
 	t.Helper()
-	w.must(t, stdin, dir, append([]string{"client"}, args...)...)
+	w.mustRun(t, stdin, dir, append([]string{"client"}, args...)...)
 }
 
 // client runs a command as its child, and ends with it.
@@ -127,13 +127,13 @@ func client() {
 // keep remembers the world as it is, and restore brings it back.
 func (w *world) keep(t *testing.T) {
 	t.Helper()
-	must(t, os.RemoveAll(w.Root+".kept"))
-	must(t, copyTree(w.Root, w.Root+".kept"))
+	noError(t, os.RemoveAll(w.Root+".kept"))
+	noError(t, copyTree(w.Root, w.Root+".kept"))
 }
 
 func (w *world) restore(t *testing.T) {
 	t.Helper()
-	must(t, w.refill(w.Root+".kept"))
+	noError(t, w.refill(w.Root+".kept"))
 }
 
 // refill makes the world what a copy of it is. The folders that are in both stay the
@@ -158,16 +158,16 @@ func removeOthers(from, to string) error {
 		a, b := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
 		if info, serr := os.Lstat(a); serr == nil && info.IsDir() && e.IsDir() {
 			err = errors.Join(err, removeOthers(a, b))
-		} else if serr != nil || !same(info, b) {
+		} else if serr != nil || !isCopy(info, b) {
 			err = errors.Join(err, removeAll(b))
 		}
 	}
 	return err
 }
 
-// same reports whether a file is still the copy that was made of another: who writes to
+// isCopy reports whether a file is still the copy that was made of another: who writes to
 // it gives it a time of its own.
-func same(info fs.FileInfo, copied string) bool {
+func isCopy(info fs.FileInfo, copied string) bool {
 	is, err := os.Lstat(copied)
 	return err == nil && info.Mode().IsRegular() && is.Mode() == info.Mode() && is.Size() == info.Size() && is.ModTime().Equal(info.ModTime())
 }
@@ -226,7 +226,7 @@ func copyTree(from, to string) error {
 			return err
 		}
 		return os.Symlink(target, to)
-	case same(info, to):
+	case isCopy(info, to):
 		return nil
 	case info.Mode().IsRegular():
 		data, err := os.ReadFile(from)
@@ -258,7 +258,7 @@ func copyTree(from, to string) error {
 	return errors.Join(os.Chmod(to, info.Mode().Perm()), os.Chtimes(to, info.ModTime(), info.ModTime()))
 }
 
-func must(t *testing.T, err error) {
+func noError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

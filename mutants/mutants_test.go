@@ -41,8 +41,8 @@ type mutant struct {
 	test    string // for -run
 }
 
-// all returns the mutants of all marked lines.
-func all(t *testing.T) (found []mutant) {
+// findMutants returns the mutants of all marked lines.
+func findMutants(t *testing.T) (found []mutant) {
 	for _, dir := range []string{"lib", "cmd"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
@@ -123,7 +123,7 @@ func (m marked) change(how string) ([]byte, error) {
 		}
 		return m.replace(found[0], found[0], "true || ("+m.text(found[0])+")"), nil
 	case "without":
-		return m.without(what)
+		return m.withoutCall(what)
 	}
 	found, next := m.statement()
 	switch {
@@ -211,7 +211,7 @@ func (m marked) replace(first, last ast.Node, text string) []byte {
 	return slices.Concat(m.source[:from], []byte(text), m.source[to:])
 }
 
-func (m marked) without(what string) ([]byte, error) {
+func (m marked) withoutCall(what string) ([]byte, error) {
 	var changed []byte
 	ast.Inspect(m.file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -237,7 +237,7 @@ func (m marked) without(what string) ([]byte, error) {
 
 // TestMarkers checks that each marked line can be changed, and that the test exists.
 func TestMarkers(t *testing.T) {
-	for _, m := range all(t) {
+	for _, m := range findMutants(t) {
 		name, rest, _ := strings.Cut(m.test, "/")
 		function := []byte("func " + strings.TrimSuffix(name, "$") + "(")
 		tests, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(m.pkg), "*_test.go"))
@@ -260,7 +260,7 @@ func TestMarkers(t *testing.T) {
 
 // TestMutants makes each mistake and runs the test that is to notice it.
 func TestMutants(t *testing.T) {
-	mutants := all(t)
+	mutants := findMutants(t)
 	if !*wanted {
 		t.Skipf("%d mistakes, made only with -mutants: it takes minutes", len(mutants))
 	}

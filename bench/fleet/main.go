@@ -105,7 +105,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 	}
 	starts := slices.DeleteFunc(w.starts(), func(r *row) bool { return !match.MatchString(r.name) })
 	if len(starts) > 0 {
-		fleet, err := w.newFleet(beside, beside)
+		fleet, err := w.newFleet(otherAgents, otherAgents)
 		if err == nil {
 			err = w.prepareStarts(fleet)
 		}
@@ -137,7 +137,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 	}
 	for _, r := range rows {
 		if !r.peer && !r.starts {
-			if err := w.alone(r); err != nil {
+			if err := w.checkSubprocesses(r); err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
 		}

@@ -28,13 +28,13 @@ printf '{"session_id":"%s","hook_event_name":"SessionStart","source":"%s","cwd":
 exec sleep 1000000
 `
 
-// beside is how many agents there are besides the one that is started.
-const beside = 11
+// otherAgents is how many agents there are besides the one that is started.
+const otherAgents = 11
 
 // starts are the rows that start an agent.
 func (w *world) starts() []*row {
 	ours := filepath.Join(w.bin, "gt-session")
-	of := fmt.Sprintf(", beside %d agents", beside)
+	of := fmt.Sprintf(", beside %d agents", otherAgents)
 	says := func(what string) func(string) error {
 		return func(stdout string) error {
 			if !strings.HasPrefix(stdout, what) {

@@ -144,10 +144,10 @@ func (w *world) newFleet(size, live int) (*fleet, error) {
 		if err := write(state.Path(store.Dir, string(in.ID)+".json"), in); err != nil {
 			return nil, err
 		}
-		if err := write(state.Path(store.Dir, string(in.ID)+".session"), instance.Now{SessionID: id, Agent: "claude", At: began.Add(time.Second)}); err != nil {
+		if err := write(state.Path(store.Dir, string(in.ID)+".session"), instance.CurrentSession{SessionID: id, Agent: "claude", At: began.Add(time.Second)}); err != nil {
 			return nil, err
 		}
-		h := home.In(state, dir)
+		h := home.HomeOutsideTown(state, dir)
 		if err := h.Prepare(); err != nil {
 			return nil, err
 		}
@@ -233,9 +233,9 @@ func write(path string, v any) error {
 	return os.WriteFile(path, append(data, '\n'), 0o600)
 }
 
-// alone finds out whether a row starts tmux once and nothing else, by a tmux of its own
+// checkSubprocesses finds out whether a row starts tmux once and nothing else, by a tmux of its own
 // on PATH that counts. It is a script, so it is not what is measured.
-func (w *world) alone(r *row) error {
+func (w *world) checkSubprocesses(r *row) error {
 	dir, count := filepath.Join(r.fleet.home, "counting"), filepath.Join(r.fleet.home, "count")
 	real, err := exec.LookPath("tmux")
 	if err != nil {

@@ -228,7 +228,7 @@ type pass struct {
 func passes() []pass {
 	g := &relay{}
 	return []pass{
-		{"gt", g.next, g.end},
+		{"gt", g.nextGeneration, g.end},
 		{"Gas Town", gasTown, nil},
 		{"end pasted", pasteEnd, nil},
 	}
@@ -277,7 +277,7 @@ func (r *relay) end(*line) {
 	}
 }
 
-func (r *relay) next(l *line, n int) (told, opening string, err error) {
+func (r *relay) nextGeneration(l *line, n int) (told, opening string, err error) {
 	if n == 1 {
 		if r.a, err = l.begin(1); err != nil {
 			return "", "", err

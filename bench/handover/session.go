@@ -422,7 +422,7 @@ func (w *world) write(size int, f form) error {
 		if i == 1 {
 			// A refusal with a reason, and an answer to the agent's question.
 			t.use("Write", object{"file_path": filepath.Join(w.repo, "x.go"), "content": "package x"},
-				refusal+"not here: use "+p(choices)+" for that", true, "Error: "+refusal+"not here: use "+w.last()+" for that")
+				refusal+"not here: use "+p(choices)+" for that", true, "Error: "+refusal+"not here: use "+w.lastMarker()+" for that")
 			chosen := p(choices)
 			t.use("AskUserQuestion", object{"questions": []object{{"question": "Which store?"}}},
 				`Your questions have been answered: "Which store?"="`+chosen+`". You can now continue with these answers in mind.`, false,
@@ -461,8 +461,8 @@ func (w *world) write(size int, f form) error {
 const refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, " +
 	"the new_string was NOT written to the file). To tell you how to proceed, the user said:\n"
 
-// last is the marker that was planted last.
-func (w *world) last() string { return w.facts[len(w.facts)-1].marker }
+// lastMarker is the marker that was planted last.
+func (w *world) lastMarker() string { return w.facts[len(w.facts)-1].marker }
 
 func (w *world) planted(kind string) bool {
 	for _, f := range w.facts {

@@ -15,7 +15,7 @@ import (
 // processes is how many programs append at once.
 const processes = 64
 
-const together = "append"
+const appendCase = "append"
 
 // appends lets many sessions start at once, and then end at once, in one town,
 // and counts what the event log has of each.
@@ -34,7 +34,7 @@ func (w *world) appends(rounds int) error {
 	for range rounds {
 		starts, ends := make([]command, processes), make([]command, processes)
 		for i, p := range places {
-			s := w.next()
+			s := w.newSessionID()
 			starts[i], ends[i] = p.start(s, "startup"), p.end(s)
 			want[s+" session_start"]++
 			want[s+" session_end"]++

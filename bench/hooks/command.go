@@ -86,8 +86,8 @@ func (w *world) floor(c command, reads bool) command {
 	return c
 }
 
-// below runs the command once below a program that looks at what it does.
-func (c command) below(program []string) error {
+// runTraced runs the command once below a program that looks at what it does.
+func (c command) runTraced(program []string) error {
 	p := exec.Command(program[0], append(append(program[1:], c.path), c.args...)...)
 	p.Dir, p.Env, p.Stdin, p.Stdout, p.Stderr = c.dir, c.env, strings.NewReader(c.stdin), io.Discard, os.Stdout
 	return p.Run()

@@ -116,9 +116,9 @@ func run(dir string, rounds int, match *regexp.Regexp, under []string) error {
 	for _, s := range w.skipped {
 		fmt.Println("Skipped:", s)
 	}
-	if match.MatchString(together) {
+	if match.MatchString(appendCase) {
 		if err := w.appends(max(rounds/10, 2)); err != nil {
-			return fmt.Errorf("%s: %w", together, err)
+			return fmt.Errorf("%s: %w", appendCase, err)
 		}
 	}
 	return w.printBinaries(done)
@@ -132,7 +132,7 @@ func lookInto(rows []*measured, under []string) error {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		fmt.Printf("== %s\n", m.name)
-		if err := c.below(under); err != nil {
+		if err := c.runTraced(under); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}

@@ -28,7 +28,7 @@ type place struct {
 func (p place) hook(session, event string, more object, program string, args ...string) command {
 	// What every hook is told comes first.
 	input := fmt.Sprintf(`{"session_id":%q,"transcript_path":%q,"cwd":%q,"prompt_id":%q,"hook_event_name":%q`,
-		session, p.transcript, p.dir, p.next(), event)
+		session, p.transcript, p.dir, p.newSessionID(), event)
 	rest, err := json.Marshal(more)
 	if err != nil {
 		panic(err) // they are texts
@@ -71,7 +71,7 @@ func (p place) handoff(session string) command {
 // for a new file's inode past all that were freed in the last seconds, which nobody frees
 // by the hundred in practice.
 func (p place) reset() error {
-	gone := filepath.Join(p.world.dir, "gone", p.next())
+	gone := filepath.Join(p.world.dir, "gone", p.newSessionID())
 	err := os.MkdirAll(gone, 0o700)
 	for _, path := range []string{
 		filepath.Join(p.state, "gt", "homes"), filepath.Join(p.state, "gt", "sessions"), filepath.Join(p.state, "gt", "threads"),
@@ -184,7 +184,7 @@ func (w *world) touchRow(name string, p place, bytes int) row {
 	return row{
 		name: name, budget: touchBudget, reads: bytes > 64<<10,
 		prepare: func() (command, error) {
-			session = w.next()
+			session = w.newSessionID()
 			return p.touch(session, bytes), p.play(p.start(session, "startup"), p.touch(session, 100))
 		},
 		check: func(stdout string) error {
@@ -201,7 +201,7 @@ func (w *world) toldRow(name string, p place, bytes int) row {
 	return row{
 		name: name, budget: primeBudget, reads: true,
 		prepare: func() (command, error) {
-			session = w.next()
+			session = w.newSessionID()
 			c := p.hook(session, "postToolUse", object{
 				"conversation_id": session, "workspace_roots": []string{p.dir}, "tool_name": "Shell",
 				"tool_input": object{"command": "go test ./..."}, "tool_output": strings.Repeat(line, bytes/len(line)),
@@ -234,7 +234,7 @@ func (w *world) startRow(name string, p place, events int) row {
 			if p.state, err = w.writeLog(events); err != nil {
 				return command{}, err
 			}
-			before := w.next()
+			before := w.newSessionID()
 			if err := p.play(p.start(before, "startup"), p.end(before)); err != nil {
 				return command{}, err
 			}
@@ -243,7 +243,7 @@ func (w *world) startRow(name string, p place, events int) row {
 					return command{}, err
 				}
 			}
-			session = w.next()
+			session = w.newSessionID()
 			return p.start(session, "startup"), nil
 		},
 		check: func(stdout string) error {
@@ -268,7 +268,7 @@ func (w *world) manyRow(p place) row {
 			if session == "" {
 				err = os.Mkdir(p.dir, 0o700)
 				for range 60 {
-					s := w.next()
+					s := w.newSessionID()
 					_, err1 := p.start(s, "startup").run()
 					_, err2 := p.end(s).run()
 					err = errors.Join(err, err1, err2)
@@ -276,7 +276,7 @@ func (w *world) manyRow(p place) row {
 			} else {
 				_, err = p.end(session).run()
 			}
-			session = w.next()
+			session = w.newSessionID()
 			return p.start(session, "startup"), err
 		},
 		check: func(stdout string) error {
@@ -290,7 +290,7 @@ func (w *world) resumeRow(p place) row {
 	return row{
 		name: "gt-prime, resume", budget: primeBudget,
 		prepare: func() (command, error) {
-			session = w.next()
+			session = w.newSessionID()
 			return p.start(session, "resume"), p.play(p.start(session, "startup"), p.end(session))
 		},
 		check: func(stdout string) error {
@@ -304,7 +304,7 @@ func (w *world) compactRow(p place) row {
 	return row{
 		name: "gt-prime, compact", budget: primeBudget,
 		prepare: func() (command, error) {
-			session := w.next()
+			session := w.newSessionID()
 			return p.start(session, "compact"), p.play(p.start(session, "startup"), p.handoff(session))
 		},
 		check: says("ledger"),
@@ -318,10 +318,10 @@ func (w *world) handedOverRow(p place) row {
 	return row{
 		name: "gt-prime, startup after a hand-over", budget: primeBudget,
 		prepare: func() (command, error) {
-			before := w.next()
+			before := w.newSessionID()
 			over := p.hook(before, "", nil, "gt-handoff", "-s", "settlement", "-m", message, "--no-git-check")
 			over.stdin, over.env = "", append(over.env, "CLAUDE_CODE_SESSION_ID="+before, "GT_HOME="+p.dir, "GT_SESSION_UUID="+before)
-			session = w.next()
+			session = w.newSessionID()
 			return p.start(session, "startup"), p.play(p.start(before, "startup"), over, p.end(before))
 		},
 		check: func(stdout string) error {
@@ -342,8 +342,8 @@ func (w *world) crashRow(p place) row {
 	return row{
 		name: "gt-prime, startup after a crash", budget: readBudget,
 		prepare: func() (command, error) {
-			before := w.next()
-			session = w.next()
+			before := w.newSessionID()
+			session = w.newSessionID()
 			return p.start(session, "startup"), p.play(dying(p.start(before, "startup")), dying(p.checkpoint(before)))
 		},
 		check: func(stdout string) error {
@@ -357,7 +357,7 @@ func (w *world) endRow(p place) row {
 	return row{
 		name: "gt-keepalive end",
 		prepare: func() (command, error) {
-			session = w.next()
+			session = w.newSessionID()
 			return p.end(session), p.play(p.start(session, "startup"), p.touch(session, 100))
 		},
 		check: func(string) error {
@@ -370,7 +370,7 @@ func (w *world) checkpointRow(p place) row {
 	return row{
 		name: "gt-checkpoint write", budget: savesBudget, git: true,
 		prepare: func() (command, error) {
-			session := w.next()
+			session := w.newSessionID()
 			return p.checkpoint(session), p.play(p.start(session, "startup"), p.checkpoint(session))
 		},
 		check: func(string) error { return p.holds("checkpoint.json", "changed.go") },
@@ -384,7 +384,7 @@ func (w *world) namingRow(p place) row {
 	return row{
 		name: "the same, the first in a tmux pane", budget: savesBudget, git: true, tmux: true,
 		prepare: func() (command, error) {
-			session = w.next()
+			session = w.newSessionID()
 			return p.checkpoint(session), p.play(p.start(session, "startup"))
 		},
 		check: func(string) error {
@@ -398,8 +398,8 @@ func (w *world) handoffRow(p place) row {
 	return row{
 		name: "gt-handoff --auto", budget: savesBudget, git: true,
 		prepare: func() (command, error) {
-			before := w.next() // whose note made the box
-			session = w.next()
+			before := w.newSessionID() // whose note made the box
+			session = w.newSessionID()
 			return p.handoff(session), p.play(p.start(before, "startup"), p.handoff(before), p.end(before),
 				p.start(session, "startup"), p.checkpoint(session))
 		},

@@ -28,7 +28,7 @@ type (
 		} `json:"message"`
 		Compact bool `json:"isCompactSummary,omitempty"`
 		Result  any  `json:"toolUseResult,omitempty"`
-		about
+		recordFields
 	}
 	answer struct {
 		Parent  string `json:"parentUuid"`
@@ -39,9 +39,9 @@ type (
 			Content []object `json:"content"`
 		} `json:"message"`
 		Type string `json:"type"`
-		about
+		recordFields
 	}
-	about struct {
+	recordFields struct {
 		UUID      string `json:"uuid"`
 		Timestamp string `json:"timestamp"`
 		CWD       string `json:"cwd"`
@@ -64,9 +64,9 @@ type writer struct {
 	records int
 }
 
-func (w *writer) about() about {
+func (w *writer) newRecordFields() recordFields {
 	w.records++
-	return about{id(w.records), "2026-03-02T08:00:00.000Z", w.cwd, id(0), "2.1.197", "main"}
+	return recordFields{id(w.records), "2026-03-02T08:00:00.000Z", w.cwd, id(0), "2.1.197", "main"}
 }
 
 func (w *writer) put(record any) {
@@ -79,21 +79,21 @@ func (w *writer) put(record any) {
 }
 
 func (w *writer) user(content, result any) {
-	r := request{Parent: id(w.records), Type: "user", Result: result, about: w.about()}
+	r := request{Parent: id(w.records), Type: "user", Result: result, recordFields: w.newRecordFields()}
 	r.Message.Role, r.Message.Content = "user", content
 	w.put(r)
 }
 
 // compact writes what a compaction leaves behind.
 func (w *writer) compact() {
-	r := request{Parent: id(w.records), Type: "user", Compact: true, about: w.about()}
+	r := request{Parent: id(w.records), Type: "user", Compact: true, recordFields: w.newRecordFields()}
 	r.Message.Role, r.Message.Content = "user", "This session is being continued from a previous conversation.\n\nSummary:\n"+
 		"1. Primary Request and Intent:\n   Settle each transfer exactly once.\n\n2. Files and Code Sections:\n"+code(100)
 	w.put(r)
 }
 
 func (w *writer) assistant(block object) {
-	a := answer{Parent: id(w.records), Type: "assistant", about: w.about()}
+	a := answer{Parent: id(w.records), Type: "assistant", recordFields: w.newRecordFields()}
 	a.Message.Model, a.Message.Role, a.Message.Content = "claude", "assistant", []object{block}
 	w.put(a)
 }

@@ -163,8 +163,8 @@ func (w *world) startTmux() error {
 // id is the n-th session id.
 func id(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-000000000000", n) }
 
-// next is a session id that was not used yet.
-func (w *world) next() string {
+// newSessionID is a session id that was not used yet.
+func (w *world) newSessionID() string {
 	w.sessions++
 	return id(w.sessions)
 }

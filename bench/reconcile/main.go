@@ -177,12 +177,12 @@ func newCrew(home string, templates, each int) (*crew, error) {
 		return nil, err
 	}
 	at := town.Personal(getenv)
-	read, err := config.Of(at, "", getenv).Read()
+	read, err := config.NewSource(at, "", getenv).Read()
 	if err != nil {
 		return nil, err
 	}
 	store := instance.Personal(place.StateOf(getenv), "")
-	markers := route.Of(store).Dir()
+	markers := route.NewMarkers(store).Dir()
 	folder := store.State.Path(store.Dir)
 	if err := store.State.Prepare(folder); err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func run(mb, most int) error {
 			return err
 		}
 	}
-	clean := redact.Of(environ)
+	clean := redact.NewRedactor(environ)
 	begun := time.Now()
 	cli.Parallel(texts, func(all []string) {
 		for _, t := range all {

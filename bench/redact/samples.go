@@ -175,7 +175,7 @@ func (g generator) write(b *strings.Builder, re *syntax.Regexp) {
 		}
 		b.WriteString(text)
 	case syntax.OpCharClass:
-		b.WriteRune(g.of(re.Rune))
+		b.WriteRune(g.pickChar(re.Rune))
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		b.WriteByte('.') // which is what is meant most often
 	case syntax.OpStar:
@@ -195,8 +195,8 @@ func (g generator) write(b *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// of picks a character of a class, one that is printed where there is any.
-func (g generator) of(class []rune) rune {
+// pickChar picks a character of a class, one that is printed where there is any.
+func (g generator) pickChar(class []rune) rune {
 	var all []rune
 	for i := 0; i < len(class); i += 2 {
 		for r := max(class[i], '!'); r <= min(class[i+1], '~'); r++ {

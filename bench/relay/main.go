@@ -61,7 +61,7 @@ func run(dir string, hosts, real, events, notes int) error {
 			return err
 		}
 	}
-	return many(filepath.Join(dir, "many"), hosts, real, events)
+	return measureManyHosts(filepath.Join(dir, "many"), hosts, real, events)
 }
 
 func start(store string) (*hub.Hub, error) {
@@ -84,7 +84,7 @@ func newHost(dir, name string, connect func(context.Context, *seal.Keys) (*nats.
 	if _, err := seal.Load(t.state, true); err != nil {
 		return nil, err
 	}
-	if err := peer.Of(t.state).SetOwn(peer.Host{Name: name}); err != nil {
+	if err := peer.NewHosts(t.state).SetOwn(peer.Host{Name: name}); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -166,8 +166,8 @@ func (t *host) events(n int) error {
 
 // How often wait looks. To look at all files of many hosts takes as long as what it waits for.
 const (
-	often  = 2 * time.Millisecond
-	seldom = 200 * time.Millisecond
+	shortPoll = 2 * time.Millisecond
+	longPoll  = 200 * time.Millisecond
 )
 
 func wait(what string, every, within time.Duration, ok func() bool) (time.Duration, error) {
@@ -182,7 +182,7 @@ func wait(what string, every, within time.Duration, ok func() bool) (time.Durati
 }
 
 func knows(t *host, n int) bool {
-	all, _ := peer.Of(t.state).All()
+	all, _ := peer.NewHosts(t.state).ReadHosts()
 	met := 0
 	for _, h := range all {
 		if h.Box != "" {
@@ -209,7 +209,7 @@ func pair(dir string, notes int) error {
 		return err
 	}
 	defer b.stop()
-	if _, err := wait("they know each other", often, time.Minute, func() bool { return knows(a, 1) && knows(b, 1) }); err != nil {
+	if _, err := wait("they know each other", shortPoll, time.Minute, func() bool { return knows(a, 1) && knows(b, 1) }); err != nil {
 		return err
 	}
 	nc, err := h.Connect(context.Background(), nil)
@@ -241,14 +241,14 @@ func pair(dir string, notes int) error {
 		}
 		ours = append(ours, (<-b.came).Sub(began))
 	}
-	fmt.Printf("| a note of 500 bytes, from file to file, synced at the sender, the hub and the receiver | p50 %s, p99 %s |\n", ms(at(ours, 50)), ms(at(ours, 99)))
-	fmt.Printf("| the same text, asked and answered by NATS alone | p50 %s, p99 %s |\n", ms(at(floor, 50)), ms(at(floor, 99)))
+	fmt.Printf("| a note of 500 bytes, from file to file, synced at the sender, the hub and the receiver | p50 %s, p99 %s |\n", ms(percentile(ours, 50)), ms(percentile(ours, 99)))
+	fmt.Printf("| the same text, asked and answered by NATS alone | p50 %s, p99 %s |\n", ms(percentile(floor, 50)), ms(percentile(floor, 99)))
 	for range notes {
 		if err := a.send("b"); err != nil {
 			return err
 		}
 	}
-	took, err := wait("all notes are there", often, 5*time.Minute, func() bool { return len(b.came) >= notes })
+	took, err := wait("all notes are there", shortPoll, 5*time.Minute, func() bool { return len(b.came) >= notes })
 	if err != nil {
 		return err
 	}
@@ -261,8 +261,8 @@ func pair(dir string, notes int) error {
 	if err != nil {
 		return err
 	}
-	took, err = wait("the log is copied", often, 5*time.Minute, func() bool {
-		c, err := os.Stat(peer.Of(b.state).Path("a", ".events.jsonl"))
+	took, err = wait("the log is copied", shortPoll, 5*time.Minute, func() bool {
+		c, err := os.Stat(peer.NewHosts(b.state).Path("a", ".events.jsonl"))
 		return err == nil && c.Size() == info.Size()
 	})
 	if err != nil {
@@ -296,8 +296,8 @@ func day(a, b *host, store string) error {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if _, err := wait("the day is there", seldom, time.Minute, func() bool {
-		left, err := peer.OutboxOf(a.state).All()
+	if _, err := wait("the day is there", longPoll, time.Minute, func() bool {
+		left, err := peer.OutboxOf(a.state).ReadLetters()
 		return err == nil && len(left) == 0 && len(b.came) == came+notes
 	}); err != nil {
 		return err
@@ -322,7 +322,7 @@ func size(dir string) (n int64) {
 	return n
 }
 
-func at(all []time.Duration, percent int) time.Duration {
+func percentile(all []time.Duration, percent int) time.Duration {
 	s := slices.Sorted(slices.Values(all))
 	return s[min(len(s)*percent/100, len(s)-1)]
 }

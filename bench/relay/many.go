@@ -149,8 +149,8 @@ type crowd struct {
 	keys []string // of all hosts
 }
 
-// every is how often a host of this crowd beats.
-func (c *crowd) every() time.Duration {
+// beatInterval is how often a host of this crowd beats.
+func (c *crowd) beatInterval() time.Duration {
 	return min(max(40*time.Second, time.Duration(len(c.keys))*2*time.Second), time.Hour)
 }
 
@@ -187,7 +187,7 @@ func (a *actor) header(kind, to, id string) seal.Header {
 // beat publishes a beat, for a host that has asked or for all.
 func (a *actor) beat(to, nonce string) error {
 	a.mu.Lock()
-	b := beat{"0123456789abcdef", a.source.Heads(), int(a.every().Seconds())}
+	b := beat{"0123456789abcdef", a.source.Heads(), int(a.beatInterval().Seconds())}
 	a.mu.Unlock()
 	body, err := json.Marshal(b)
 	if err != nil {
@@ -268,7 +268,7 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 	if err := a.follow(feeds, streams.Feeds); err != nil {
 		return nil, err
 	}
-	if err := a.follow(ctx, streams.In(key)); err != nil {
+	if err := a.follow(ctx, streams.InboxStream(key)); err != nil {
 		return nil, err
 	}
 	go a.live()
@@ -285,7 +285,7 @@ func (a *actor) follow(ctx context.Context, stream string, filter ...string) err
 
 // live beats as a relay does.
 func (a *actor) live() {
-	beat := time.NewTimer(rand.N(a.every())) // not all at once
+	beat := time.NewTimer(rand.N(a.beatInterval())) // not all at once
 	defer beat.Stop()
 	for {
 		select {
@@ -294,7 +294,7 @@ func (a *actor) live() {
 			return
 		case <-beat.C:
 			_ = a.beat("", "")
-			beat.Reset(a.every())
+			beat.Reset(a.beatInterval())
 		}
 	}
 }
@@ -307,7 +307,7 @@ func (a *actor) event() error {
 	path := a.state.Path(".events.jsonl")
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c, ok, err := a.source.Next("events", path, time.Now())
+	c, ok, err := a.source.NextChunk("events", path, time.Now())
 	if err != nil || !ok {
 		return errors.Join(err, errors.New("no event"))
 	}
@@ -325,8 +325,8 @@ func (a *actor) event() error {
 	return a.source.Sent(c, path)
 }
 
-// each calls do for all, so many at once.
-func each[T any](all []T, atOnce int, do func(int, T) error) error {
+// forEachParallel calls do for all, so many at once.
+func forEachParallel[T any](all []T, atOnce int, do func(int, T) error) error {
 	var wait sync.WaitGroup
 	var failed atomic.Pointer[error]
 	next := make(chan int)
@@ -350,8 +350,8 @@ func each[T any](all []T, atOnce int, do func(int, T) error) error {
 	return nil
 }
 
-// many measures what many hosts cost one hub, each with the logs of all others.
-func many(dir string, n, real, events int) error {
+// measureManyHosts measures what many hosts cost one hub, each with the logs of all others.
+func measureManyHosts(dir string, n, real, events int) error {
 	store := filepath.Join(dir, "hub")
 	server, line, err := begin("hub", store)
 	if err != nil {
@@ -368,7 +368,7 @@ func many(dir string, n, real, events int) error {
 		if keys[i], err = seal.Load(state, true); err != nil {
 			return err
 		}
-		if err := peer.Of(state).SetOwn(peer.Host{Name: names[i]}); err != nil {
+		if err := peer.NewHosts(state).SetOwn(peer.Host{Name: names[i]}); err != nil {
 			return err
 		}
 		c.keys = append(c.keys, keys[i].Public())
@@ -393,7 +393,7 @@ func many(dir string, n, real, events int) error {
 		defer func() { relays[i].end() }()
 	}
 	actors := make([]*actor, n-real)
-	if err := each(actors, 16, func(i int, _ *actor) (err error) {
+	if err := forEachParallel(actors, 16, func(i int, _ *actor) (err error) {
 		actors[i], err = c.simulate(ctx, dir, names[real+i], keys[real+i])
 		return err
 	}); err != nil {
@@ -446,7 +446,7 @@ func many(dir string, n, real, events int) error {
 	disk, relayCPU := size(store), relays[min(1, real-1)].cpu()
 	hubCPU = server.cpu()
 	began = time.Now()
-	if err := each(actors, 64, func(_ int, a *actor) error {
+	if err := forEachParallel(actors, 64, func(_ int, a *actor) error {
 		for range events {
 			if err := a.event(); err != nil {
 				return err
@@ -461,7 +461,7 @@ func many(dir string, n, real, events int) error {
 	has := func(i int) bool {
 		for j := real; j < n; j++ {
 			want, err := os.Stat(state(j).Path(".events.jsonl"))
-			got, gerr := os.Stat(peer.Of(state(i)).Path(names[j], ".events.jsonl"))
+			got, gerr := os.Stat(peer.NewHosts(state(i)).Path(names[j], ".events.jsonl"))
 			if err != nil || gerr != nil || got.Size() != want.Size() {
 				return false
 			}

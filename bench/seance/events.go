@@ -36,7 +36,7 @@ func eventRows(w *world) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	over := func(args ...string) command { return w.seance(w.dir, args...).below("XDG_STATE_HOME=" + alone) }
+	over := func(args ...string) command { return w.seance(w.dir, args...).withEnv("XDG_STATE_HOME=" + alone) }
 
 	events := filepath.Join(town, ".events.jsonl")
 	ids, err := loggedIn(events)
@@ -59,7 +59,7 @@ func eventRows(w *world) ([]row, error) {
 	size := fmt.Sprintf("%d events, %d sessions", w.events, w.sessions)
 	all := []row{
 		{name: "list, " + size + ", nothing new", run: w.seance(town), against: w.floor(town), minus: stores, budget: 4, prepare: fresh, check: newest},
-		{name: "the same, outside of a town", run: over(), against: w.floor(town).below("A=1"), minus: stores, budget: 4, check: newest},
+		{name: "the same, outside of a town", run: over(), against: w.floor(town).withEnv("A=1"), minus: stores, budget: 4, check: newest},
 		{name: "the same, a log of 2000", run: w.seance(small), against: w.floor(small), minus: stores, budget: 4},
 		{name: "list, " + size + ", no cache", run: w.seance(town), against: wc, budget: 3, prepare: none, check: newest, rare: true},
 		{name: "the session events, by a bare program", run: w.bare("events", events), against: wc, check: says(fmt.Sprint(3 * w.sessions)), rare: true},

@@ -106,7 +106,7 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 		return err
 	}
 	for _, peer := range []string{"wc", "find", "rg", "jq", "script"} {
-		if !there(peer) {
+		if !haveProgram(peer) {
 			fmt.Printf("%s is not here: rows that need it are left out.\n", peer)
 		}
 	}
@@ -117,7 +117,7 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 			return err
 		}
 		for _, r := range some {
-			if match.MatchString(r.name) && there(r.run.args[0]) && there(r.against.args[0]) {
+			if match.MatchString(r.name) && haveProgram(r.run.args[0]) && haveProgram(r.against.args[0]) {
 				all = append(all, &measured{row: r})
 			}
 		}
@@ -136,8 +136,8 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 	return table(all)
 }
 
-// there reports whether a program is on this machine.
-func there(program string) bool {
+// haveProgram reports whether a program is on this machine.
+func haveProgram(program string) bool {
 	_, err := exec.LookPath(program)
 	return err == nil
 }
@@ -279,8 +279,8 @@ func (w *world) seance(dir string, args ...string) command {
 	return command{"gt-seance", append([]string{filepath.Join(w.bin, "gt-seance")}, args...), dir}
 }
 
-// below is a command with another environment.
-func (c command) below(vars ...string) command {
+// withEnv is a command with another environment.
+func (c command) withEnv(vars ...string) command {
 	c.args = append(append([]string{"env"}, vars...), c.args...)
 	return c
 }

@@ -14,10 +14,10 @@ import (
 // What is looked for: rare is said in a few conversations, common in most, and
 // own is a word that stands in every file, and that nobody said.
 const (
-	rare      = "quiescence"
-	rareFiles = 7
-	common    = "settlement"
-	own       = "dataviz"
+	rare         = "quiescence"
+	rareFiles    = 7
+	common       = "settlement"
+	fileOnlyWord = "dataviz"
 )
 
 // chunks is how many different pieces conversations are made of, chunkSize how
@@ -257,7 +257,7 @@ func (s *speaker) chunk(size int) (all []byte) {
 // front is what the client notes at every start: its own words.
 func (s *speaker) front() (all []byte) {
 	all = append(all, s.attachment("environment", object{"snapshot": object{"workingDirectory": "/home/me/src/project", "isGitRepo": true}})...)
-	all = append(all, s.attachment("skill_listing", object{"content": "- " + own + ": Use this skill whenever " + s.text(2000)})...)
+	all = append(all, s.attachment("skill_listing", object{"content": "- " + fileOnlyWord + ": Use this skill whenever " + s.text(2000)})...)
 	all = append(all, s.attachment("prompt_snapshot", object{"systemPrompt": []string{s.text(1200), s.text(6000)}})...)
 	shape, _ := json.Marshal(s.text(6000)) // a text
 	all = append(all, fmt.Sprintf(`{"type":"api-request-shape","sessionId":%q,"tools":%s}`+"\n", s.id(), shape)...)

@@ -21,13 +21,13 @@ func transcriptRows(w *world) ([]row, error) {
 		if !written {
 			written = true
 			if err = newStore(home, w.transcripts, w.size); err == nil {
-				answers, err = spoken(projects, rare, expression, common, own)
+				answers, err = spoken(projects, rare, expression, common, fileOnlyWord)
 			}
 		}
 		return err
 	}
 	ours := func(args ...string) command {
-		return w.seance(w.dir, args...).below("HOME="+home, "XDG_STATE_HOME="+filepath.Join(home, "state"))
+		return w.seance(w.dir, args...).withEnv("HOME="+home, "XDG_STATE_HOME="+filepath.Join(home, "state"))
 	}
 	peer := func(name string, args ...string) command {
 		return command{name, append(append([]string{name}, args...), projects), w.dir}
@@ -52,7 +52,7 @@ func transcriptRows(w *world) ([]row, error) {
 		return os.RemoveAll(filepath.Join(home, "state"))
 	}
 	size := fmt.Sprintf("%d transcripts of %.1f GB", w.transcripts, float64(w.size)/1e9)
-	nobody := ours("grep", "-l", own)
+	nobody := ours("grep", "-l", fileOnlyWord)
 	nobody.args = append([]string{"sh", "-c", `"$@" || test $? = 1`, "sh"}, nobody.args...)
 	return []row{
 		{name: "list, " + size, run: ours("list"), against: find, budget: 4, check: lines(21), prepare: write},
@@ -65,7 +65,7 @@ func transcriptRows(w *world) ([]row, error) {
 		{name: "grep, an expression", run: ours("grep", expression), against: peer("rg", expression), budget: 2, check: answer(1, all), prepare: write},
 		// Here ripgrep has less to do: it sees a word in what nobody said.
 		{name: "grep -l, what most have said", run: ours("grep", "-l", common), against: peer("rg", "-l", common), rare: true, check: answer(2, 1), prepare: write},
-		{name: "grep -l, what nobody has said", run: nobody, against: peer("rg", "-l", own), rare: true, check: answer(3, 1), prepare: write},
+		{name: "grep -l, what nobody has said", run: nobody, against: peer("rg", "-l", fileOnlyWord), rare: true, check: answer(3, 1), prepare: write},
 	}, nil
 }
 

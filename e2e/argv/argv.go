@@ -24,8 +24,8 @@ func (p Process) String() string {
 	return fmt.Sprintf("%d (of %d) %.300q", p.PID, p.PPID, p.Args)
 }
 
-// Has reports whether text stands in one of the arguments.
-func (p Process) Has(text string) bool {
+// ContainsText reports whether text stands in one of the arguments.
+func (p Process) ContainsText(text string) bool {
 	return slices.ContainsFunc(p.Args, func(a string) bool { return strings.Contains(a, text) })
 }
 
@@ -101,7 +101,7 @@ func (w *Watcher) look() {
 		if ppid == 0 {
 			continue // gone, or the kernel's own
 		}
-		if !w.ours[pid] && !w.ours[ppid] && !w.has(dir) {
+		if !w.ours[pid] && !w.ours[ppid] && !w.hasProcess(dir) {
 			// A process shows its parent's environment until it has become
 			// the program that it is to be: the young ones are looked at
 			// again.
@@ -125,8 +125,8 @@ func (w *Watcher) look() {
 	w.foreign, w.ours = foreign, ours
 }
 
-// has reports whether a process has this world's HOME.
-func (w *Watcher) has(dir string) bool {
+// hasProcess reports whether a process has this world's HOME.
+func (w *Watcher) hasProcess(dir string) bool {
 	env, err := os.ReadFile(dir + "/environ")
 	return err == nil && bytes.Contains(append([]byte{0}, env...), w.mark)
 }

@@ -24,7 +24,7 @@ func TestWatch(t *testing.T) {
 	seen := 0
 	for i := range runs {
 		for _, p := range found {
-			if p.Has(fmt.Sprint("run-", i)) {
+			if p.ContainsText(fmt.Sprint("run-", i)) {
 				seen++
 				break
 			}

@@ -68,7 +68,7 @@ func Find(name string) (Client, error) {
 		return Client{}, fmt.Errorf("no package is known for %s", name)
 	}
 	if path := os.Getenv("GT_E2E_" + strings.ToUpper(name)); path != "" {
-		return at(path)
+		return probeClient(path)
 	}
 	dir, err := cache()
 	if err != nil {
@@ -86,7 +86,7 @@ func inFolder(dir, command string, pkgs ...string) (Client, error) {
 			return Client{}, err
 		}
 	}
-	return at(path)
+	return probeClient(path)
 }
 
 // DemandVersion returns a version of a client, or a tag's such as latest, from npm.
@@ -114,7 +114,7 @@ func DemandVersion(t testing.TB, name, version string) Client {
 // Installed is Find for who installs nothing.
 func Installed(name string) (Client, error) {
 	if path := os.Getenv("GT_E2E_" + strings.ToUpper(name)); path != "" {
-		return at(path)
+		return probeClient(path)
 	}
 	dir, err := cache()
 	if err != nil {
@@ -124,7 +124,7 @@ func Installed(name string) (Client, error) {
 	if _, err := os.Stat(path); err != nil {
 		return Client{}, fmt.Errorf("%s is not here; ./test.sh --all installs it with npm", name)
 	}
-	return at(path)
+	return probeClient(path)
 }
 
 func cache() (string, error) {
@@ -168,9 +168,9 @@ func install(dir string, pkgs ...string) error {
 	return nil
 }
 
-// at asks the client for its version, and so whether it runs here at all. It
+// probeClient asks the client for its version, and so whether it runs here at all. It
 // gets an empty HOME, for even that question makes it write there.
-func at(path string) (Client, error) {
+func probeClient(path string) (Client, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return Client{}, err

@@ -119,8 +119,8 @@ func (s *Server) Strict() {
 	s.strict = true
 }
 
-// All returns every request so far, in the order they came.
-func (s *Server) All() Requests {
+// Requests returns every request so far, in the order they came.
+func (s *Server) Requests() Requests {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append(Requests(nil), s.seen...)
@@ -128,7 +128,7 @@ func (s *Server) All() Requests {
 
 // Turns returns the turns of conversations so far: what a person or a tool
 // said and the model was to answer.
-func (s *Server) Turns() Requests { return s.All().Kind(Turn) }
+func (s *Server) Turns() Requests { return s.Requests().Kind(Turn) }
 
 // Await waits until find, given all requests so far, returns one, and returns
 // it; nil when none came in time.

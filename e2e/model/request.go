@@ -52,16 +52,16 @@ type Requests []*Request
 
 // Kind returns the requests of one kind.
 func (rs Requests) Kind(kind Kind) Requests {
-	return rs.Where(func(r *Request) bool { return r.Kind == kind })
+	return rs.Filter(func(r *Request) bool { return r.Kind == kind })
 }
 
 // Session returns the requests of one session.
 func (rs Requests) Session(id string) Requests {
-	return rs.Where(func(r *Request) bool { return r.Session == id })
+	return rs.Filter(func(r *Request) bool { return r.Session == id })
 }
 
-// Where returns the requests that keep says yes to.
-func (rs Requests) Where(keep func(*Request) bool) Requests {
+// Filter returns the requests that keep says yes to.
+func (rs Requests) Filter(keep func(*Request) bool) Requests {
 	var kept Requests
 	for _, r := range rs {
 		if keep(r) {
@@ -71,8 +71,8 @@ func (rs Requests) Where(keep func(*Request) bool) Requests {
 	return kept
 }
 
-// Last returns the last request, nil when there is none.
-func (rs Requests) Last() *Request {
+// LastRequest returns the last request, nil when there is none.
+func (rs Requests) LastRequest() *Request {
 	if len(rs) == 0 {
 		return nil
 	}

@@ -29,8 +29,8 @@ var Update = flag.Bool("update", false, "write golden files anew")
 // Session is the session of the conversation.
 const Session = "4f2c81d0-1111-1111-8111-111111111111"
 
-// now is the commands' time; what is in the world is a few hours older.
-var now = time.Date(2026, 1, 17, 6, 0, 0, 0, time.UTC)
+// commandTime is the commands' time; what is in the world is a few hours older.
+var commandTime = time.Date(2026, 1, 17, 6, 0, 0, 0, time.UTC)
 
 //go:embed testdata/conversation.jsonl
 var conversation string
@@ -72,9 +72,9 @@ func New(t *testing.T, program func() cli.Program) *World {
 	w.Write("work/parser.go", "package parser\n")
 	w.Write("home/.claude/projects/-work/"+Session+".jsonl", conversation)
 	w.Write("home/.local/state/gt/.events.jsonl", events)
-	w.Must("work", "git", "init", "-q", "--template=")
-	w.Must("work", "git", "add", ".")
-	w.Must("work", "git", "commit", "-q", "-m", "the parser")
+	w.MustRun("work", "git", "init", "-q", "--template=")
+	w.MustRun("work", "git", "add", ".")
+	w.MustRun("work", "git", "commit", "-q", "-m", "the parser")
 	return w
 }
 
@@ -83,7 +83,7 @@ func New(t *testing.T, program func() cli.Program) *World {
 func (w *World) Write(path, text string) {
 	w.Helper()
 	w.World.Write(path, strings.ReplaceAll(text, "ROOT", w.Root))
-	if err := os.Chtimes(w.Path(path), now, now.Add(-time.Hour)); err != nil {
+	if err := os.Chtimes(w.Path(path), commandTime, commandTime.Add(-time.Hour)); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -92,7 +92,7 @@ func (w *World) Write(path, text string) {
 func (w *World) Command(args ...string) testenv.Result {
 	w.Helper()
 	var out, errs bytes.Buffer
-	env := &cli.Env{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Environ: w.Env, Dir: w.Path("work"), Now: func() time.Time { return now }}
+	env := &cli.Env{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Environ: w.Env, Dir: w.Path("work"), Now: func() time.Time { return commandTime }}
 	code := cli.Run(env, w.program())
 	return testenv.Result{Line: strings.Join(args, " "), Code: code, Out: out.String(), Errs: errs.String()}
 }

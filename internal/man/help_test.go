@@ -20,7 +20,7 @@ var ofTown = regexp.MustCompile(`(?i)\b(towns?|rigs?|polecats?|mayor|deacon|witn
 // each argument and flag. Outside a town it has no word of one, but in the group of what
 // only towns have, and in the names of files.
 func TestHelp(t *testing.T) {
-	for _, p := range programs.All() {
+	for _, p := range programs.List() {
 		app, err := p.Model()
 		if err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ func main() {
 
 // write puts a page for each program into the folder.
 func write(dir string) error {
-	for _, p := range programs.All() {
+	for _, p := range programs.List() {
 		text, err := page(p)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)

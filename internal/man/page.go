@@ -48,7 +48,7 @@ func page(p cli.Program) (string, error) {
 	}
 	w.macro("SH", "SEE ALSO")
 	var others []string
-	for _, other := range programs.All() {
+	for _, other := range programs.List() {
 		if other.Name != p.Name {
 			others = append(others, "\\fB"+escape(other.Name)+"\\fR(1)")
 		}

@@ -26,14 +26,14 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(commands) != len(programs.All()) {
-		t.Errorf("%d programs have a page, and there are %d", len(programs.All()), len(commands))
+	if len(commands) != len(programs.List()) {
+		t.Errorf("%d programs have a page, and there are %d", len(programs.List()), len(commands))
 	}
 	man := ""
 	if runtime.GOOS == "linux" {
 		man, _ = exec.LookPath("man")
 	}
-	for _, p := range programs.All() {
+	for _, p := range programs.List() {
 		path := filepath.Join(dir, p.Name+".1")
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -45,7 +45,7 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		has(t, p.Name, plain, app.Node)
+		checkPage(t, p.Name, plain, app.Node)
 		if !strings.HasPrefix(plain, `.TH "`+strings.ToUpper(p.Name)+`" "1" "" "gt `+cli.Number+`" "gt"`) {
 			t.Errorf("%s: the page begins with %.60q", p.Name, plain)
 		}
@@ -62,8 +62,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// has fails the test where a page lacks a command or a flag.
-func has(t *testing.T, name, page string, n *kong.Node) {
+// checkPage fails the test where a page lacks a command or a flag.
+func checkPage(t *testing.T, name, page string, n *kong.Node) {
 	for _, f := range n.Flags {
 		if !f.Hidden && !strings.Contains(page, "--"+f.Name) {
 			t.Errorf("%s: the page has no --%s", name, f.Name)
@@ -76,6 +76,6 @@ func has(t *testing.T, name, page string, n *kong.Node) {
 		if !strings.Contains(page, child.Name) || !strings.Contains(page, child.Help) {
 			t.Errorf("%s: the page has no command %s", name, child.Name)
 		}
-		has(t, name, page, child)
+		checkPage(t, name, page, child)
 	}
 }

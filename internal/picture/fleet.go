@@ -83,10 +83,10 @@ func (s *stage) begin(a member) error {
 	if a.group != "" {
 		args = append(args, "-g", a.group)
 	}
-	if _, err := s.do("src/"+a.folder, "gt-session", args...); err != nil {
+	if _, err := s.runProgram("src/"+a.folder, "gt-session", args...); err != nil {
 		return err
 	}
-	pane, err := s.do(".", "sh", "-c", fmt.Sprintf(`gt-session list --json | sed -n 's/.*"name":"%s".*"pane":"\([^"]*\)".*/\1/p'`, a.folder))
+	pane, err := s.runProgram(".", "sh", "-c", fmt.Sprintf(`gt-session list --json | sed -n 's/.*"name":"%s".*"pane":"\([^"]*\)".*/\1/p'`, a.folder))
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s *stage) begin(a member) error {
 	if a.then == "" {
 		return nil
 	}
-	_, err = s.do(".", "gt-session", a.then, a.folder)
+	_, err = s.runProgram(".", "gt-session", a.then, a.folder)
 	return err
 }
 

@@ -46,10 +46,10 @@ func handover(s *stage) ([]Frame, error) {
 	if err := os.Symlink(claude.Path, filepath.Join(s.home, "bin", "claude")); err != nil {
 		return nil, err
 	}
-	if _, err := s.do("parser", "git", "init", "-q"); err != nil {
+	if _, err := s.runProgram("parser", "git", "init", "-q"); err != nil {
 		return nil, err
 	}
-	if _, err := s.do(".", "gt-hooks", "install", "claude"); err != nil {
+	if _, err := s.runProgram(".", "gt-hooks", "install", "claude"); err != nil {
 		return nil, err
 	}
 	pane := "=parser:"

@@ -106,8 +106,8 @@ func (s *stage) write(name, text string) error {
 	return testenv.WriteProgram(path, []byte(text))
 }
 
-// do runs a program in the home folder, or in one below it.
-func (s *stage) do(dir, name string, args ...string) (string, error) {
+// runProgram runs a program in the home folder, or in one below it.
+func (s *stage) runProgram(dir, name string, args ...string) (string, error) {
 	cmd := exec.Command("env", append([]string{"-i"}, append(append([]string{}, s.env...), append([]string{name}, args...)...)...)...)
 	cmd.Dir = filepath.Join(s.home, dir)
 	out, err := cmd.CombinedOutput()
@@ -119,7 +119,7 @@ func (s *stage) do(dir, name string, args ...string) (string, error) {
 
 // tmux runs a command of the server that the programs use, too.
 func (s *stage) tmux(args ...string) (string, error) {
-	return s.do(".", "tmux", append([]string{"-f", filepath.Join(s.home, "tmux.conf")}, args...)...)
+	return s.runProgram(".", "tmux", append([]string{"-f", filepath.Join(s.home, "tmux.conf")}, args...)...)
 }
 
 // capture is what a pane shows, with its colours, once it shows the same for two seconds.

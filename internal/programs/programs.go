@@ -36,8 +36,8 @@ func init() {
 	}
 }
 
-// All returns the programs, in the order of their names.
-func All() (all []cli.Program) {
+// List returns the programs, in the order of their names.
+func List() (all []cli.Program) {
 	for _, program := range constructors {
 		all = append(all, program())
 	}

@@ -58,8 +58,8 @@ func Stores(t testing.TB, least int) []string {
 	return all
 }
 
-// Alone returns a copy of a conversation without the files beside it.
-func Alone(t *testing.T, r conversation.Reader, h Held, name string) Held {
+// CopyFileOnly returns a copy of a conversation without the files beside it.
+func CopyFileOnly(t *testing.T, r conversation.Reader, h Held, name string) Held {
 	t.Helper()
 	data, err := os.ReadFile(h.File.Path)
 	if err != nil {

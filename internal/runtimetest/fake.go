@@ -109,11 +109,11 @@ func (f *Fake) Status(ctx context.Context, refs []runtime.Ref) []runtime.Status 
 		case err != nil:
 			all[i].Err = err
 		case run == nil, run.ID != r.ID, run.Since.After(f.Now()):
-			all[i].Alive = tick.No
+			all[i].Alive = tick.Dead
 		case run.Hidden:
 			all[i].Err = runtime.ErrUnknown
 		default:
-			all[i] = runtime.Status{Alive: tick.Yes, Attached: run.Attached}
+			all[i] = runtime.Status{Alive: tick.Alive, Attached: run.Attached}
 		}
 	}
 	return all

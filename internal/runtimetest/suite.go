@@ -91,7 +91,7 @@ func Agent(environ []string, asked <-chan os.Signal, child int) {
 // is busy may not answer.
 type patient struct{ Observed }
 
-func again(call func() error) error {
+func retryUnknown(call func() error) error {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		err := call()
 		if !errors.Is(err, runtime.ErrUnknown) || time.Now().After(end) {
@@ -101,15 +101,15 @@ func again(call func() error) error {
 }
 
 func (p patient) Start(ctx context.Context, a runtime.Agent) error {
-	return again(func() error { return p.Observed.Start(ctx, a) })
+	return retryUnknown(func() error { return p.Observed.Start(ctx, a) })
 }
 
 func (p patient) Stop(ctx context.Context, r runtime.Ref) error {
-	return again(func() error { return p.Observed.Stop(ctx, r) })
+	return retryUnknown(func() error { return p.Observed.Stop(ctx, r) })
 }
 
 func (p patient) Status(ctx context.Context, refs []runtime.Ref) (all []runtime.Status) {
-	_ = again(func() error {
+	_ = retryUnknown(func() error {
 		all = p.Observed.Status(ctx, refs)
 		var err error
 		for _, s := range all {
@@ -135,10 +135,10 @@ var rows = []struct {
 	check   func(suite, *testing.T)
 	applies func(suite) bool // nil for always
 }{
-	{"nothing runs", suite.nothing, nil},
+	{"nothing runs", suite.testMissing, nil},
 	{"started, again, stopped, again", suite.life, nil},
-	{"many at once", suite.many, nil},
-	{"one session started by two", suite.twice, nil},
+	{"many at once", suite.testMany, nil},
+	{"one session started by two", suite.testStartTwice, nil},
 	{"a name that another session has", suite.taken, nil},
 	{"a name that is none", suite.names, nil},
 	{"crashed", suite.crashed, nil},
@@ -236,16 +236,16 @@ func (s suite) liveness(t *testing.T, refs ...runtime.Ref) (all []tick.Liveness)
 	return all
 }
 
-func (s suite) is(t *testing.T, r runtime.Ref, want tick.Liveness) {
+func (s suite) expectLiveness(t *testing.T, r runtime.Ref, want tick.Liveness) {
 	t.Helper()
 	if status := s.Status(t.Context(), []runtime.Ref{r})[0]; status.Alive != want {
 		t.Errorf("%s runs: %s, not %s (%v)", r.Name, status.Alive, want, status.Err)
 	}
 }
 
-func (s suite) nothing(t *testing.T) {
+func (s suite) testMissing(t *testing.T) {
 	r := s.ref("nothing")
-	s.is(t, r, tick.No)
+	s.expectLiveness(t, r, tick.Dead)
 	if err := s.Stop(t.Context(), r); err != nil {
 		t.Error(err)
 	}
@@ -257,29 +257,29 @@ func (s suite) nothing(t *testing.T) {
 func (s suite) life(t *testing.T) {
 	a := s.agent(t, "life")
 	s.start(t, a)
-	s.is(t, a.Ref, tick.Yes)
+	s.expectLiveness(t, a.Ref, tick.Alive)
 	s.start(t, a)
-	s.is(t, a.Ref, tick.Yes)
+	s.expectLiveness(t, a.Ref, tick.Alive)
 	for range 2 {
 		if err := s.Stop(t.Context(), a.Ref); err != nil {
 			t.Error(err)
 		}
-		s.is(t, a.Ref, tick.No)
+		s.expectLiveness(t, a.Ref, tick.Dead)
 	}
 	s.start(t, a)
-	s.is(t, a.Ref, tick.Yes)
+	s.expectLiveness(t, a.Ref, tick.Alive)
 }
 
-func (s suite) many(t *testing.T) {
+func (s suite) testMany(t *testing.T) {
 	var refs []runtime.Ref
 	var want []tick.Liveness
 	for i := range 4 {
 		a := s.agent(t, fmt.Sprintf("many-%d", i))
 		refs = append(refs, a.Ref)
-		want = append(want, tick.No)
+		want = append(want, tick.Dead)
 		if i%2 == 0 {
 			s.start(t, a)
-			want[i] = tick.Yes
+			want[i] = tick.Alive
 		}
 	}
 	if got := s.liveness(t, refs...); !slices.Equal(got, want) {
@@ -287,7 +287,7 @@ func (s suite) many(t *testing.T) {
 	}
 }
 
-func (s suite) twice(t *testing.T) {
+func (s suite) testStartTwice(t *testing.T) {
 	a := s.agent(t, "twice")
 	var both sync.WaitGroup
 	for range 2 {
@@ -298,11 +298,11 @@ func (s suite) twice(t *testing.T) {
 		})
 	}
 	both.Wait()
-	s.is(t, a.Ref, tick.Yes)
+	s.expectLiveness(t, a.Ref, tick.Alive)
 	if err := s.Stop(t.Context(), a.Ref); err != nil {
 		t.Error(err)
 	}
-	s.is(t, a.Ref, tick.No)
+	s.expectLiveness(t, a.Ref, tick.Dead)
 }
 
 func (s suite) taken(t *testing.T) {
@@ -313,11 +313,11 @@ func (s suite) taken(t *testing.T) {
 	if err := s.Start(t.Context(), other); !errors.Is(err, runtime.ErrTaken) {
 		t.Errorf("start: %v", err)
 	}
-	s.is(t, other.Ref, tick.No)
+	s.expectLiveness(t, other.Ref, tick.Dead)
 	if err := s.Stop(t.Context(), other.Ref); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	s.is(t, a.Ref, tick.Yes)
+	s.expectLiveness(t, a.Ref, tick.Alive)
 }
 
 // unreached: what does not run, and what another session runs under the name, shows nothing
@@ -328,11 +328,11 @@ func (s suite) unreached(t *testing.T) {
 	other := a.Ref
 	other.ID = "instances/other"
 	for _, r := range []runtime.Ref{s.ref("nothing"), other} {
-		err := again(func() error { _, err := s.remote.Peek(t.Context(), r); return err })
+		err := retryUnknown(func() error { _, err := s.remote.Peek(t.Context(), r); return err })
 		if !errors.Is(err, runtime.ErrNone) {
 			t.Errorf("peek: %v", err)
 		}
-		if err := again(func() error { return s.remote.Send(t.Context(), r, "hello") }); !errors.Is(err, runtime.ErrNone) {
+		if err := retryUnknown(func() error { return s.remote.Send(t.Context(), r, "hello") }); !errors.Is(err, runtime.ErrNone) {
 			t.Errorf("send: %v", err)
 		}
 	}
@@ -355,9 +355,9 @@ func (s suite) crashed(t *testing.T) {
 	} else if err := syscall.Kill(s.report(t, a).PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the end to be seen", func() bool { return s.liveness(t, a.Ref)[0] == tick.No })
+	await(t, "the end to be seen", func() bool { return s.liveness(t, a.Ref)[0] == tick.Dead })
 	s.start(t, a)
-	s.is(t, a.Ref, tick.Yes)
+	s.expectLiveness(t, a.Ref, tick.Alive)
 }
 
 func (s suite) sent(t *testing.T) {
@@ -366,12 +366,12 @@ func (s suite) sent(t *testing.T) {
 	if s.Program != "" {
 		s.report(t, a)
 	}
-	if err := again(func() error { return s.remote.Send(t.Context(), a.Ref, "what is this") }); err != nil {
+	if err := retryUnknown(func() error { return s.remote.Send(t.Context(), a.Ref, "what is this") }); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the prompt on the screen", func() bool {
 		var text string
-		if err := again(func() (err error) { text, err = s.remote.Peek(t.Context(), a.Ref); return err }); err != nil {
+		if err := retryUnknown(func() (err error) { text, err = s.remote.Peek(t.Context(), a.Ref); return err }); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Contains(text, "what is this")
@@ -380,19 +380,19 @@ func (s suite) sent(t *testing.T) {
 
 func (s suite) talks(t *testing.T) {
 	a := s.agent(t, "talk")
-	if _, err := s.remote.Last(t.Context(), a.Ref); !errors.Is(err, runtime.ErrNone) && !errors.Is(err, runtime.ErrUnknown) {
+	if _, err := s.remote.LastAnswer(t.Context(), a.Ref); !errors.Is(err, runtime.ErrNone) && !errors.Is(err, runtime.ErrUnknown) {
 		t.Errorf("of one that does not run: %v", err)
 	}
 	s.start(t, a)
 	if s.Program != "" {
 		s.report(t, a)
 	}
-	if err := again(func() error { return s.remote.Command(t.Context(), a.Ref, "/compact now") }); err != nil {
+	if err := retryUnknown(func() error { return s.remote.Command(t.Context(), a.Ref, "/compact now") }); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the command to be heard", func() bool {
 		var said string
-		if err := again(func() (err error) { said, err = s.remote.Last(t.Context(), a.Ref); return err }); err != nil {
+		if err := retryUnknown(func() (err error) { said, err = s.remote.LastAnswer(t.Context(), a.Ref); return err }); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Contains(said, "/compact now")
@@ -451,7 +451,7 @@ func (s suite) stubborn(t *testing.T) {
 	if took := time.Since(begin); took < runtime.Grace {
 		t.Errorf("it had %v", took)
 	}
-	s.is(t, a.Ref, tick.No)
+	s.expectLiveness(t, a.Ref, tick.Dead)
 }
 
 func (s suite) brief(t *testing.T) {
@@ -459,7 +459,7 @@ func (s suite) brief(t *testing.T) {
 	if err := s.Start(t.Context(), a); err == nil || !strings.Contains(err.Error(), "I am not logged in") {
 		t.Errorf("start: %v", err)
 	}
-	s.is(t, a.Ref, tick.No)
+	s.expectLiveness(t, a.Ref, tick.Dead)
 }
 
 func (s suite) absent(t *testing.T) {
@@ -468,7 +468,7 @@ func (s suite) absent(t *testing.T) {
 	if err := s.Start(t.Context(), a); err == nil {
 		t.Error("it was started")
 	}
-	s.is(t, a.Ref, tick.No)
+	s.expectLiveness(t, a.Ref, tick.Dead)
 }
 
 func (s suite) silent(t *testing.T) {
@@ -492,7 +492,7 @@ func (s suite) silent(t *testing.T) {
 		calls["send"] = func() error { return remote.Send(t.Context(), a.Ref, "hello") }
 		calls["peek"] = func() error { _, err := remote.Peek(t.Context(), a.Ref); return err }
 		calls["command"] = func() error { return remote.Command(t.Context(), a.Ref, "/compact") }
-		calls["last"] = func() error { _, err := remote.Last(t.Context(), a.Ref); return err }
+		calls["last"] = func() error { _, err := remote.LastAnswer(t.Context(), a.Ref); return err }
 	}
 	for word, err := range calls {
 		all.Go(func() {
@@ -503,8 +503,8 @@ func (s suite) silent(t *testing.T) {
 	}
 	all.Wait()
 	restore()
-	s.is(t, a.Ref, tick.Yes)
-	s.is(t, never.Ref, tick.No)
+	s.expectLiveness(t, a.Ref, tick.Alive)
+	s.expectLiveness(t, never.Ref, tick.Dead)
 }
 
 // await waits until something is so.

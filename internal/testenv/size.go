@@ -45,6 +45,6 @@ func Sample(t testing.TB, oneOf int) {
 func SeedRapid(t testing.TB) {
 	t.Helper()
 	if f := flag.Lookup("rapid.seed"); f.Value.String() == "0" {
-		Must(t, f.Value.Set(strconv.Itoa(Turn()+1)))
+		NoError(t, f.Value.Set(strconv.Itoa(Turn()+1)))
 	}
 }

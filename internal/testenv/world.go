@@ -86,8 +86,8 @@ func (w *World) Read(path string) string {
 // Getenv returns the value of a variable of the world. The last of two settings counts.
 func (w *World) Getenv(key string) string { return Getenv(w.Env...)(key) }
 
-// With returns the same world with more variables ("NAME=value").
-func (w *World) With(env ...string) *World {
+// WithEnv returns the same world with more variables ("NAME=value").
+func (w *World) WithEnv(env ...string) *World {
 	other := *w
 	other.Env = append(slices.Clone(w.Env), env...)
 	return &other
@@ -139,8 +139,8 @@ func (w *World) Run(dir string, stdin io.Reader, args ...string) Result {
 	return r
 }
 
-// Must is Run for what has to work. It returns what was printed.
-func (w *World) Must(dir string, args ...string) string {
+// MustRun is Run for what has to work. It returns what was printed.
+func (w *World) MustRun(dir string, args ...string) string {
 	w.Helper()
 	r := w.Run(dir, nil, args...)
 	if r.Code != 0 {
@@ -173,8 +173,8 @@ func Getenv(vars ...string) func(key string) string {
 	}
 }
 
-// Must ends the test on an error.
-func Must(t testing.TB, err error) {
+// NoError ends the test on an error.
+func NoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -191,9 +191,9 @@ func Tree(t testing.TB, paths ...string) string {
 		if strings.HasSuffix(p, "/") {
 			dir = path
 		}
-		Must(t, os.MkdirAll(dir, 0o700))
+		NoError(t, os.MkdirAll(dir, 0o700))
 		if dir != path {
-			Must(t, os.WriteFile(path, nil, 0o600))
+			NoError(t, os.WriteFile(path, nil, 0o600))
 		}
 	}
 	return root

@@ -118,7 +118,7 @@ func (s *Session) ResolveOutcome(state place.State) {
 			s.EndedAt, s.Outcome, s.Reason = r.EndedAt, r.Outcome, r.Reason
 			return
 		case r.Live():
-			if r.Elsewhere() {
+			if r.IsElsewhere() {
 				s.Run(0) // a process of another machine or container has this number
 			} else {
 				s.Run(r.PID)
@@ -152,19 +152,19 @@ func (s *Session) Clean(clean func(string) string) {
 	}
 }
 
-// About returns a line about a session: its subject, work, received hand-over, title or
+// Headline returns a line about a session: its subject, work, received hand-over, title or
 // first request, and the branch. Why it was started counts only if there is nothing else,
 // and only in a town, whose words these are. The id of a note tells nobody anything.
-func (s *Session) About() string {
+func (s *Session) Headline() string {
 	unit := s.WorkUnit
 	if len(unit) == 8 && strings.Trim(unit, "0123456789abcdef") == "" {
 		unit = ""
 	}
 	title := cmp.Or(s.Subject, unit, s.Received, s.Title, s.Prompt)
 	switch why, _, _ := strings.Cut(s.Topic, ":"); {
-	case title == "" && (s.Role != "" || why == beacon.Handoff || !beacon.Why(why)):
+	case title == "" && (s.Role != "" || why == beacon.Handoff || !beacon.IsTopic(why)):
 		title = s.Topic
-	case s.Topic != "" && !beacon.Why(why):
+	case s.Topic != "" && !beacon.IsTopic(why):
 		title = s.Topic + ": " + title
 	}
 	if s.Branch != "" {
@@ -177,8 +177,8 @@ func (s *Session) About() string {
 // to the outcome.
 var clientWords = map[string]string{"prompt_input_exit": "the person left it", "logout": "the person logged out", "other": ""}
 
-// Why returns the reason of an end as text for a person.
-func Why(reason string) string {
+// FormatReason returns the reason of an end as text for a person.
+func FormatReason(reason string) string {
 	if said, own := clientWords[reason]; own {
 		return said
 	}

@@ -19,8 +19,8 @@ import (
 
 var base = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 
-// at returns a time some minutes after base.
-func at(minutes int) time.Time { return base.Add(time.Duration(minutes) * time.Minute) }
+// minutesAfter returns a time some minutes after base.
+func minutesAfter(minutes int) time.Time { return base.Add(time.Duration(minutes) * time.Minute) }
 
 // story is a log of events, by minute.
 func story(t *testing.T, events ...[3]string) eventlog.Log {
@@ -28,16 +28,16 @@ func story(t *testing.T, events ...[3]string) eventlog.Log {
 	log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
 	var b strings.Builder
 	for i, e := range events {
-		fmt.Fprintf(&b, `{"ts":%q,"type":%q,"actor":%q,"payload":{%s}}`+"\n", at(i).Format(time.RFC3339), e[0], e[1], e[2])
+		fmt.Fprintf(&b, `{"ts":%q,"type":%q,"actor":%q,"payload":{%s}}`+"\n", minutesAfter(i).Format(time.RFC3339), e[0], e[1], e[2])
 	}
-	testenv.Must(t, os.WriteFile(string(log), []byte(b.String()), 0o600))
+	testenv.NoError(t, os.WriteFile(string(log), []byte(b.String()), 0o600))
 	return log
 }
 
 func read(t testing.TB, log eventlog.Log) Catalog {
 	t.Helper()
 	r, err := Read(log, nil)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return r
 }
 
@@ -71,7 +71,7 @@ func TestOutcome(t *testing.T) {
 		{"handed over, then ended", [][3]string{start, over, end}, session.Killed, 2},
 		{"end without a start", [][3]string{end}, session.Killed, 0},
 	} {
-		r := slices.Collect(read(t, story(t, c.events...)).All())
+		r := slices.Collect(read(t, story(t, c.events...)).Sessions())
 		if len(r) != 1 {
 			t.Fatalf("%s: %d sessions", c.name, len(r))
 		}
@@ -79,7 +79,7 @@ func TestOutcome(t *testing.T) {
 		s.ResolveOutcome(place.State(t.TempDir()))
 		var want time.Time
 		if c.ended >= 0 {
-			want = at(c.ended)
+			want = minutesAfter(c.ended)
 		}
 		if s.Outcome != c.want || !s.EndedAt.Equal(want) {
 			t.Errorf("%s: %s at %v", c.name, s.Outcome, s.EndedAt)
@@ -94,7 +94,7 @@ func TestOutcome(t *testing.T) {
 // end in the record counts.
 func TestSettle(t *testing.T) {
 	self, err := process.Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	dead := self
 	dead.Start = "1"
 	for _, c := range []struct {
@@ -105,7 +105,7 @@ func TestSettle(t *testing.T) {
 		{"no record", nil, Gone},
 		{"live", &session.Record{ID: "s"}, Active},
 		{"dead", &session.Record{ID: "s", PID: 1}, session.Crash},
-		{"ended", &session.Record{ID: "s", EndedAt: at(9), Outcome: session.Done}, session.Done},
+		{"ended", &session.Record{ID: "s", EndedAt: minutesAfter(9), Outcome: session.Done}, session.Done},
 	} {
 		dir, state := t.TempDir(), place.State(t.TempDir())
 		if c.rec != nil {
@@ -114,18 +114,18 @@ func TestSettle(t *testing.T) {
 			} else {
 				c.rec.SetProcess(self)
 			}
-			store := session.Store{Home: home.In(state, dir)}
-			testenv.Must(t, store.Home.Prepare())
-			testenv.Must(t, state.Fix("s", store.Home.Runtime()))
-			testenv.Must(t, store.Put(c.rec, false))
+			store := session.Store{Home: home.HomeOutsideTown(state, dir)}
+			testenv.NoError(t, store.Home.Prepare())
+			testenv.NoError(t, state.Fix("s", store.Home.Runtime()))
+			testenv.NoError(t, store.Put(c.rec, false))
 		}
-		r := slices.Collect(read(t, story(t, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":"s","cwd":%q`, dir)})).All())
+		r := slices.Collect(read(t, story(t, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":"s","cwd":%q`, dir)})).Sessions())
 		r[0].ResolveOutcome(state)
 		if r[0].Outcome != c.want {
 			t.Errorf("%s: %s", c.name, r[0].Outcome)
 		}
 		// An active session matches any Since.
-		fits := Filter{Since: at(1000)}.Matches(r[0])
+		fits := Filter{Since: minutesAfter(1000)}.Matches(r[0])
 		if want := c.want == Active; fits != want {
 			t.Errorf("%s: since: %v", c.name, fits)
 		}
@@ -139,7 +139,7 @@ func TestChild(t *testing.T) {
 		[3]string{"session_start", "a", `"session_id":"two","parent_id":"one"`},
 		[3]string{"session_start", "a", `"session_id":"three","parent_id":"one"`},
 		[3]string{"session_start", "a", `"session_id":"four","parent_id":"pruned"`},
-	)).All())
+	)).Sessions())
 	got := ""
 	for _, s := range r {
 		got += fmt.Sprintf("%s<%s>%s ", s.ParentID, s.ID, s.ChildID)
@@ -166,7 +166,7 @@ func TestAbout(t *testing.T) {
 		{Session{Topic: "handoff:mol-1", Prompt: "go on"}, "go on"},
 		{Session{Topic: "review", Received: "Port it", Subject: "Port the rest"}, "review: Port the rest"},
 	} {
-		if got := c.s.About(); got != c.want {
+		if got := c.s.Headline(); got != c.want {
 			t.Errorf("%+v: %q, not %q", c.s, got, c.want)
 		}
 	}
@@ -202,7 +202,7 @@ func BenchmarkRead(b *testing.B) {
 	log := eventlog.Log(filepath.Join(b.TempDir(), ".events.jsonl"))
 	var text strings.Builder
 	for i := range 100_000 {
-		id, ts := i%10_000, at(i).Format(time.RFC3339)
+		id, ts := i%10_000, minutesAfter(i).Format(time.RFC3339)
 		switch i / 10_000 {
 		case 0:
 			fmt.Fprintf(&text, `{"ts":%q,"source":"gt","type":"session_start","actor":"demo/crew/a%d","payload":{"session_id":"%08x-0000-4000-8000-000000000000","role":"crew","cwd":"/home/u/src/demo","agent":"claude","source":"startup","branch":"main"},"visibility":"feed"}`+"\n", ts, id%50, id)
@@ -212,7 +212,7 @@ func BenchmarkRead(b *testing.B) {
 			fmt.Fprintf(&text, `{"ts":%q,"source":"gt","type":"patrol_started","actor":"demo/witness","payload":{"rig":"demo","polecat":"p%d"},"visibility":"feed"}`+"\n", ts, id)
 		}
 	}
-	testenv.Must(b, os.WriteFile(string(log), []byte(text.String()), 0o600))
+	testenv.NoError(b, os.WriteFile(string(log), []byte(text.String()), 0o600))
 	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()
 	for b.Loop() {

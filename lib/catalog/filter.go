@@ -67,22 +67,22 @@ func (f Filter) excludes(s *Session) bool {
 		f.Role != "" && s.Role != f.Role ||
 		f.Rig != "" && s.Rig != f.Rig ||
 		f.Host != "" && s.Host != f.Host && (f.Host != f.OwnHost || s.peer != nil) ||
-		f.CWD != "" && !below(s.CWD, f.CWD) && !below(s.Moved, f.CWD) && !f.also(s) ||
+		f.CWD != "" && !isBelow(s.CWD, f.CWD) && !isBelow(s.Moved, f.CWD) && !f.matchesAlsoFolder(s) ||
 		f.Outcome != "" && s.Outcome != "" && s.Outcome != f.Outcome && s.peer == nil
 }
 
-// also reports whether the session worked in one of f.Also.
-func (f Filter) also(s *Session) bool {
+// matchesAlsoFolder reports whether the session worked in one of f.Also.
+func (f Filter) matchesAlsoFolder(s *Session) bool {
 	for dir := range strings.SplitSeq(f.Also, "\x00") {
-		if dir != "" && (below(s.CWD, dir) || below(s.Moved, dir)) {
+		if dir != "" && (isBelow(s.CWD, dir) || isBelow(s.Moved, dir)) {
 			return true
 		}
 	}
 	return false
 }
 
-// below reports whether a folder is top or below it, also if links lead to top.
-func below(dir, top string) bool {
+// isBelow reports whether a folder is top or below it, also if links lead to top.
+func isBelow(dir, top string) bool {
 	inside := func(dir, top string) bool {
 		return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/")
 	}
@@ -110,11 +110,13 @@ func (c Catalog) Select(f Filter, limit int) []*Session {
 	return found
 }
 
-// Each iterates over the matching sessions, newest first, with their outcomes resolved. It
+// MatchingSessions iterates over the matching sessions, newest first, with their outcomes resolved. It
 // does not keep them, so that there may be any number.
-func (c Catalog) Each(f Filter) iter.Seq[*Session] { return c.matching(f, byStart, c.completed) }
+func (c Catalog) MatchingSessions(f Filter) iter.Seq[*Session] {
+	return c.matching(f, byStart, c.completed)
+}
 
-// Latest is Each by the last activity, but keeps them.
+// Latest is MatchingSessions by the last activity, but keeps them.
 func (c Catalog) Latest(f Filter) iter.Seq[*Session] { return c.matching(f, byLast, c.keep) }
 
 // SelectLatest returns matching sessions, at most limit (0 is all), as ByActivity sorts them.
@@ -151,7 +153,7 @@ func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 
 func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		all := c.each(o)
+		all := c.iterSessions(o)
 		if f.Chain != "" || f.Work != "" || f.Outcome == Active {
 			all = slices.Values(slices.SortedFunc(slices.Values(c.named(f)), o.compare))
 		}
@@ -218,11 +220,11 @@ func (c Catalog) named(f Filter) []*Session {
 			ids[id] = true
 		}
 	}
-	return c.these(ids)
+	return c.findSessions(ids)
 }
 
-// these returns the sessions with those ids, newest first.
-func (c Catalog) these(ids map[session.ID]bool) (found []*Session) {
+// findSessions returns the sessions with those ids, newest first.
+func (c Catalog) findSessions(ids map[session.ID]bool) (found []*Session) {
 	for id, wanted := range ids {
 		if s := c.session(id); wanted && s != nil {
 			found = append(found, s)
@@ -301,7 +303,7 @@ func (c Catalog) Linked(name string) []*Session {
 			add(s.ID)
 		}
 	}
-	return c.these(ids)
+	return c.findSessions(ids)
 }
 
 // Chain returns the id of the session's chain. A session without a predecessor begins its

@@ -26,9 +26,9 @@ func FuzzRead(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), ".events.jsonl")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		testenv.Must(t, os.WriteFile(path, data, 0o600))
+		testenv.NoError(t, os.WriteFile(path, data, 0o600))
 		r, err := Read(eventlog.Log(path), nil)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		short := r.Short()
 		for _, s := range r.Select(Filter{}, 0) {
 			if _, err := session.ParseID(string(s.ID)); err != nil {

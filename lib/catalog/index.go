@@ -70,7 +70,7 @@ func load(path string) *index {
 	}
 	x := &index{logView: &logView{db: newDatabase(db)}}
 	var err error
-	if readErr := db.Query(func(v sqlite.Values) { err = json.Unmarshal([]byte(v.Text(0)), &x.header) }, "SELECT header FROM header"); readErr != nil || err != nil || x.Actors == nil || db.Do(knownSQL) != nil {
+	if readErr := db.Query(func(v sqlite.Values) { err = json.Unmarshal([]byte(v.Text(0)), &x.header) }, "SELECT header FROM header"); readErr != nil || err != nil || x.Actors == nil || db.Exec(knownSQL) != nil {
 		return nil
 	}
 	return x
@@ -107,7 +107,7 @@ func (all sources) viewAnew(path string, progress Progress) (*logView, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &logView{db: newDatabase(db), size: r.size}, cmp.Or(create(db, r.rows), db.Do(knownSQL))
+	return &logView{db: newDatabase(db), size: r.size}, cmp.Or(create(db, r.rows), db.Exec(knownSQL))
 }
 
 func (all sources) size() (size int64) {
@@ -150,7 +150,7 @@ func (x *index) readOn(path string, all sources, progress Progress) (*logView, e
 	}
 	x.size = r.size
 	if len(r.rows) > 0 {
-		err = cmp.Or(x.db.Do(changedSQL), insert(x.db.Cache, "changed", maps.Values(r.rows)))
+		err = cmp.Or(x.db.Exec(changedSQL), insert(x.db.Cache, "changed", maps.Values(r.rows)))
 	}
 	return x.logView, err
 }
@@ -181,11 +181,11 @@ func (all sources) save(path string, r *reading) bool {
 	}
 	return sqlite.Replace(dir, indexName, indexVersion, from, func(db *sqlite.Cache) (err error) {
 		if from == nil {
-			err = cmp.Or(db.Do("CREATE TABLE header(header TEXT)"), create(db, r.rows))
+			err = cmp.Or(db.Exec("CREATE TABLE header(header TEXT)"), create(db, r.rows))
 		} else {
-			err = cmp.Or(db.Do("DELETE FROM header"), insert(db, "session", maps.Values(r.rows)))
+			err = cmp.Or(db.Exec("DELETE FROM header"), insert(db, "session", maps.Values(r.rows)))
 		}
-		return cmp.Or(err, db.Do("INSERT INTO header VALUES (?)", string(text)))
+		return cmp.Or(err, db.Exec("INSERT INTO header VALUES (?)", string(text)))
 	}) == nil
 }
 

@@ -91,7 +91,7 @@ func tell(t testing.TB, all []*Session, short func(session.ID) string) string {
 	var b strings.Builder
 	for _, s := range all {
 		line, err := term.JSON(s)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		fmt.Fprintf(&b, "%s %v %s", short(s.ID), s.handedOver, line)
 	}
 	return b.String()
@@ -101,8 +101,8 @@ func tell(t testing.TB, all []*Session, short func(session.ID) string) string {
 func toldOf(t testing.TB, log eventlog.Log) string {
 	t.Helper()
 	r := read(t, log)
-	all := slices.Collect(r.All())
-	if latest := slices.Collect(r.each(byLast)); len(latest) != len(all) || !slices.IsSortedFunc(latest, byLast.compare) {
+	all := slices.Collect(r.Sessions())
+	if latest := slices.Collect(r.iterSessions(byLast)); len(latest) != len(all) || !slices.IsSortedFunc(latest, byLast.compare) {
 		t.Errorf("by activity, %d sessions are in another order or number: %v", len(all), latest)
 	}
 	return tell(t, all, r.Short())
@@ -111,7 +111,7 @@ func toldOf(t testing.TB, log eventlog.Log) string {
 // filtered checks that filters find what matches.
 func filtered(t *testing.T, log eventlog.Log) {
 	t.Helper()
-	all, anew := slices.Collect(read(t, log).All()), read(t, log)
+	all, anew := slices.Collect(read(t, log).Sessions()), read(t, log)
 	filters := []Filter{{Agent: "crew/1"}, {Agent: "claude"}, {Outcome: session.Done}, {Outcome: Gone}, {Outcome: Active}}
 	for _, s := range all[:min(4, len(all))] {
 		filters = append(filters, Filter{CWD: s.CWD}, Filter{Role: s.Role, Outcome: Gone})
@@ -204,17 +204,17 @@ func (r *chance) lines(n int) string {
 func appendTo(t testing.TB, log eventlog.Log, text string) {
 	t.Helper()
 	f, err := os.OpenFile(string(log), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if _, err := f.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Must(t, f.Close())
+	testenv.NoError(t, f.Close())
 }
 
 func write(t testing.TB, path string, data []byte, mode os.FileMode) {
 	t.Helper()
-	testenv.Must(t, os.WriteFile(path, data, mode))
-	testenv.Must(t, os.Chmod(path, mode))
+	testenv.NoError(t, os.WriteFile(path, data, mode))
+	testenv.NoError(t, os.Chmod(path, mode))
 }
 
 // oftenWritten makes Read write the index after so many bytes, and read the log in chunks of
@@ -249,7 +249,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 				_, err := log.Prune(eventlog.Pruning{Archive: true, Keep: r.IntN(5), Expired: func(h eventlog.Head) bool {
 					return len(h.Type)%3 != step%3 && h.Time.Second()%2 == 0
 				}})
-				testenv.Must(t, err)
+				testenv.NoError(t, err)
 			case n == 1:
 				what = "rotate"
 				if _, err := log.Rotate(base, nil); err != nil {
@@ -258,7 +258,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 			case n == 2:
 				what = "another log"
 				write(t, string(log)+".new", []byte(r.lines(r.IntN(30))), 0o600)
-				testenv.Must(t, os.Rename(string(log)+".new", string(log)))
+				testenv.NoError(t, os.Rename(string(log)+".new", string(log)))
 			case n == 3:
 				what = "the log emptied in its place"
 				write(t, string(log), []byte(r.lines(r.IntN(3))), 0o600)
@@ -314,7 +314,7 @@ func TestIndexIsWhole(t *testing.T) {
 	want := toldOf(t, log)
 	path := indexPath(log)
 	index, err := os.ReadFile(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	check := func(what string, at int, data []byte) {
 		write(t, path, data, 0o600)
 		if toldOf(t, log) != want {
@@ -346,7 +346,7 @@ func TestIndexIsWhole(t *testing.T) {
 	}
 	if os.Geteuid() == 0 {
 		write(t, path, index, 0o600)
-		testenv.Must(t, os.Chown(path, 1, 1))
+		testenv.NoError(t, os.Chown(path, 1, 1))
 		if load(path) != nil {
 			t.Error("another's is believed")
 		}
@@ -378,7 +378,7 @@ func TestIndexIsWrittenWhenItPays(t *testing.T) {
 	written := func() os.FileInfo {
 		toldOf(t, log)
 		info, err := os.Stat(indexPath(log))
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		return info
 	}
 	first := written()
@@ -410,7 +410,7 @@ func TestIndexIsWrittenWhenItPays(t *testing.T) {
 func TestNoIndex(t *testing.T) {
 	log := story(t, [3]string{"session_start", "a", `"session_id":"one"`})
 	elsewhere := t.TempDir()
-	testenv.Must(t, os.Symlink(elsewhere, filepath.Join(filepath.Dir(string(log)), ".sessions")))
+	testenv.NoError(t, os.Symlink(elsewhere, filepath.Join(filepath.Dir(string(log)), ".sessions")))
 	if got, want := toldOf(t, log), naively(t, log); got != want || got == "" {
 		t.Errorf("%s\nnot\n%s", got, want)
 	}
@@ -472,8 +472,8 @@ func TestReadMore(t *testing.T) {
 	there := story(t, [3]string{"session_end", "a", `"session_id":"one","outcome":"done"`},
 		[3]string{"session_start", "a", `"session_id":"two","parent_id":"one","host":"h2"`})
 	r, err := Read(here, nil, there)
-	testenv.Must(t, err)
-	all := slices.Collect(r.All())
+	testenv.NoError(t, err)
+	all := slices.Collect(r.Sessions())
 	if len(all) != 2 || all[0].ID != "two" || all[1].ID != "one" || all[1].ChildID != "two" || all[1].Host != "h1" {
 		t.Errorf("%+v", all)
 	}

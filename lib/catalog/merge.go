@@ -225,8 +225,8 @@ func (c Catalog) Join(other Catalog) Catalog {
 	return c
 }
 
-// Who returns the agent's address, or without one the last part of its folder.
-func (s *Session) Who() string {
+// AgentLabel returns the agent's address, or without one the last part of its folder.
+func (s *Session) AgentLabel() string {
 	if s.Actor != "" || s.CWD == "" {
 		return s.Actor
 	}
@@ -236,7 +236,7 @@ func (s *Session) Who() string {
 // Conversation returns the session's conversation. If no client's store has it, that is
 // the transcript that the log names, if it is the person's own. Path is empty if there is
 // none. The error is an account.ForeignError.
-func (s *Session) Conversation(own account.Own) (conversation.File, error) {
+func (s *Session) Conversation(own account.StoreGuard) (conversation.File, error) {
 	if s.File.Path != "" || s.foreign || !filepath.IsAbs(s.Transcript) {
 		return s.File, nil
 	}
@@ -303,5 +303,5 @@ func (c Catalog) Orphans() []*Session {
 			}
 		}
 	}
-	return slices.DeleteFunc(c.these(ids), func(s *Session) bool { return !c.Orphaned(s) })
+	return slices.DeleteFunc(c.findSessions(ids), func(s *Session) bool { return !c.Orphaned(s) })
 }

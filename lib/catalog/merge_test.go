@@ -37,7 +37,7 @@ func TestJoin(t *testing.T) {
 				`"type":"session_end","actor":"%s","payload":{"session_id":"%s","outcome":"crash","x":"%s","reason":"r%d"}`,
 				`"type":"handoff","actor":"%s","payload":{"session_id":"%s","to_session":"next","kind":"k","x":"%s","subject":"about %d"}`,
 			}[rnd.IntN(4)]
-			line := fmt.Sprintf(`{"ts":%q,`+what+"}\n", at(m).Format(time.RFC3339), "a/crew/"+id, id, "s"+string('0'+(id[1]-'0')*5%6), m)
+			line := fmt.Sprintf(`{"ts":%q,`+what+"}\n", minutesAfter(m).Format(time.RFC3339), "a/crew/"+id, id, "s"+string('0'+(id[1]-'0')*5%6), m)
 			town := 0
 			if m >= since[id] {
 				town = 1
@@ -46,15 +46,15 @@ func TestJoin(t *testing.T) {
 			appendTo(t, logs[2], line)
 		}
 		a, b, both := read(t, logs[0]), read(t, logs[1]), read(t, logs[2])
-		want := tell(t, slices.Collect(both.All()), both.Short())
-		for _, c := range []Catalog{both, a.Join(b).Merge([]conversation.Conversation{said("s1", "/x", 1, conversation.Metadata{Started: at(3), Last: at(50)})}, nil)} {
-			n := len(slices.Collect(c.All()))
-			if latest := slices.Collect(c.each(byLast)); len(latest) != n || !slices.IsSortedFunc(latest, byLast.compare) {
+		want := tell(t, slices.Collect(both.Sessions()), both.Short())
+		for _, c := range []Catalog{both, a.Join(b).Merge([]conversation.Conversation{said("s1", "/x", 1, conversation.Metadata{Started: minutesAfter(3), Last: minutesAfter(50)})}, nil)} {
+			n := len(slices.Collect(c.Sessions()))
+			if latest := slices.Collect(c.iterSessions(byLast)); len(latest) != n || !slices.IsSortedFunc(latest, byLast.compare) {
 				t.Errorf("seed %d: by activity, %d sessions are in another order or number: %v", seed, n, latest)
 			}
 		}
 		for _, joined := range []Catalog{read(t, logs[0]).Join(b), read(t, logs[1]).Join(a)} {
-			if got := tell(t, slices.Collect(joined.All()), joined.Short()); got != want {
+			if got := tell(t, slices.Collect(joined.Sessions()), joined.Short()); got != want {
 				t.Fatalf("seed %d:\n%s\nwant\n%s", seed, got, want)
 			}
 		}
@@ -67,7 +67,7 @@ func TestFilterOfWhatOthersTell(t *testing.T) {
 	late := [3]string{"nudge", "a", ""}
 	there := story(t, late, late, late, [3]string{"session_resume", "a/crew/x", `"session_id":"there","cwd":"/w"`})
 	for _, c := range []Catalog{read(t, here).Join(read(t, there)), read(t, there).Join(read(t, here))} {
-		c = c.Merge([]conversation.Conversation{said("talks", "/x", 1, conversation.Metadata{Started: at(5), CWD: "/w"})}, nil)
+		c = c.Merge([]conversation.Conversation{said("talks", "/x", 1, conversation.Metadata{Started: minutesAfter(5), CWD: "/w"})}, nil)
 		var ids []string
 		for _, s := range c.Select(Filter{CWD: "/w"}, 0) {
 			ids = append(ids, string(s.ID))
@@ -88,8 +88,8 @@ func said(id, path string, changed int64, f conversation.Metadata) conversation.
 // order they are found.
 func TestMergeCopies(t *testing.T) {
 	copies := []conversation.Conversation{
-		said("a", "/old", 1, conversation.Metadata{Started: at(1), Last: at(2), CWD: "/was", Title: "old"}),
-		said("a", "/new", 2, conversation.Metadata{Started: at(1), Last: at(3), CWD: "/is", Title: "new"}),
+		said("a", "/old", 1, conversation.Metadata{Started: minutesAfter(1), Last: minutesAfter(2), CWD: "/was", Title: "old"}),
+		said("a", "/new", 2, conversation.Metadata{Started: minutesAfter(1), Last: minutesAfter(3), CWD: "/is", Title: "new"}),
 		said("a", "/mute", 3, conversation.Metadata{Title: "mute"}),
 	}
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
@@ -97,8 +97,8 @@ func TestMergeCopies(t *testing.T) {
 		for _, i := range order {
 			found = append(found, copies[i])
 		}
-		all := slices.Collect(Catalog{}.Merge(found, nil).All())
-		if len(all) != 1 || all[0].File.Path != "/new" || all[0].Title != "new" || all[0].CWD != "/is" || !all[0].StartedAt.Equal(at(1)) || !all[0].LastAt.Equal(at(3)) {
+		all := slices.Collect(Catalog{}.Merge(found, nil).Sessions())
+		if len(all) != 1 || all[0].File.Path != "/new" || all[0].Title != "new" || all[0].CWD != "/is" || !all[0].StartedAt.Equal(minutesAfter(1)) || !all[0].LastAt.Equal(minutesAfter(3)) {
 			t.Errorf("%v: %d sessions, %+v", order, len(all), all[0])
 		}
 	}
@@ -110,16 +110,16 @@ func TestMergeStart(t *testing.T) {
 		kind, payload string
 		want          time.Time
 	}{
-		"started":          {"session_start", `"source":"startup","cwd":"/w"`, at(5)},
-		"Gas Town's start": {"session_start", `"cwd":"/w"`, at(5)},
-		"resumed":          {"session_start", `"source":"resume","cwd":"/w"`, at(1)},
-		"compacted":        {"session_start", `"source":"compact","cwd":"/w"`, at(1)},
-		"its end":          {"session_end", `"outcome":"done"`, at(1)},
-		"its hand-over":    {"handoff", `"subject":"s","kind":"k"`, at(1)},
+		"started":          {"session_start", `"source":"startup","cwd":"/w"`, minutesAfter(5)},
+		"Gas Town's start": {"session_start", `"cwd":"/w"`, minutesAfter(5)},
+		"resumed":          {"session_start", `"source":"resume","cwd":"/w"`, minutesAfter(1)},
+		"compacted":        {"session_start", `"source":"compact","cwd":"/w"`, minutesAfter(1)},
+		"its end":          {"session_end", `"outcome":"done"`, minutesAfter(1)},
+		"its hand-over":    {"handoff", `"subject":"s","kind":"k"`, minutesAfter(1)},
 	} {
 		log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
-		appendTo(t, log, fmt.Sprintf(`{"ts":%q,"type":%q,"actor":"a","payload":{"session_id":"one",%s}}`+"\n", at(5).Format(time.RFC3339), c.kind, c.payload))
-		s := read(t, log).Merge([]conversation.Conversation{said("one", "/x", 1, conversation.Metadata{Started: at(1), Last: at(9)})}, nil).Find("one")
+		appendTo(t, log, fmt.Sprintf(`{"ts":%q,"type":%q,"actor":"a","payload":{"session_id":"one",%s}}`+"\n", minutesAfter(5).Format(time.RFC3339), c.kind, c.payload))
+		s := read(t, log).Merge([]conversation.Conversation{said("one", "/x", 1, conversation.Metadata{Started: minutesAfter(1), Last: minutesAfter(9)})}, nil).Find("one")
 		if len(s) != 1 || !s[0].StartedAt.Equal(c.want) {
 			t.Errorf("%s: %+v, want %s", name, s, c.want)
 		}
@@ -130,11 +130,11 @@ func TestMergeStart(t *testing.T) {
 // another one.
 func TestMergeNamesakes(t *testing.T) {
 	of := func(path, parent string) conversation.Conversation {
-		return said("agent-call_1", path, 1, conversation.Metadata{Started: at(1), Parent: session.ID(parent)})
+		return said("agent-call_1", path, 1, conversation.Metadata{Started: minutesAfter(1), Parent: session.ID(parent)})
 	}
 	all := Catalog{}.Merge([]conversation.Conversation{of("/one", "p1"), of("/two", "p2"), of("/two again", "p2"), of("/one again", "p1")}, nil)
 	below, n := all.Subagents, 0
-	for range all.All() {
+	for range all.Sessions() {
 		n++
 	}
 	if one, two := below("p1"), below("p2"); n != 2 || len(one) != 1 || one[0].File.Path != "/one" || len(two) != 1 || two[0].File.Path != "/two" || one[0].ID == two[0].ID {
@@ -146,7 +146,7 @@ func TestMergeNamesakes(t *testing.T) {
 // its parent does not loop. One whose session is gone is an orphan.
 func TestSubagents(t *testing.T) {
 	of := func(id, parent string, m int) conversation.Conversation {
-		return said(id, "/"+id, 1, conversation.Metadata{Started: at(m), Parent: session.ID(parent)})
+		return said(id, "/"+id, 1, conversation.Metadata{Started: minutesAfter(m), Parent: session.ID(parent)})
 	}
 	all := Catalog{}.Merge([]conversation.Conversation{
 		of("top", "", 1), of("one", "top", 2), of("below", "one", 3), of("two", "top", 4),
@@ -164,7 +164,7 @@ func TestSubagents(t *testing.T) {
 			t.Errorf("%s: %q, want %q", id, got, want)
 		}
 	}
-	for s := range all.All() {
+	for s := range all.Sessions() {
 		if orphan(s) != (s.ID == "lost") {
 			t.Errorf("an orphan: %s %v", s.ID, orphan(s))
 		}

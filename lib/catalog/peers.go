@@ -45,8 +45,8 @@ func (c Catalog) JoinPeer(p Peer, logs Catalog, records ...conversation.Conversa
 // HasPeers reports whether there are logs of other hosts.
 func (c Catalog) HasPeers() bool { return len(c.peers) > 0 }
 
-// Elsewhere returns the name of the other host that the session is on, or "".
-func (s *Session) Elsewhere() string {
+// OtherHost returns the name of the other host that the session is on, or "".
+func (s *Session) OtherHost() string {
 	if s.peer == nil {
 		return ""
 	}
@@ -69,16 +69,16 @@ func (s *Session) Foreign() bool { return s.foreign }
 // Address returns the agent's address, or its folder without one, and the other host that
 // the session is on.
 func (s *Session) Address() string {
-	name := s.Who()
+	name := s.AgentLabel()
 	if s.peer != nil {
 		name += "@" + s.peer.Name
 	}
 	return name
 }
 
-// of returns what a host says of a session, or nil. recorded includes what only its records
+// claimedSession returns what a host says of a session, or nil. recorded includes what only its records
 // say.
-func (p *copied) of(id session.ID, recorded bool) *Session {
+func (p *copied) claimedSession(id session.ID, recorded bool) *Session {
 	var s Session
 	found := p.logs.logged(candidate{id: id})
 	record := p.records.byID[id]
@@ -103,7 +103,7 @@ func (p *copied) of(id session.ID, recorded bool) *Session {
 // session that runs here did not continue on another host.
 func (c Catalog) claim(id session.ID, s *Session, runs bool) *Session {
 	for _, p := range c.peers {
-		said := p.of(id, s == nil || s.foreign) // mutant always: TestPeersRecords
+		said := p.claimedSession(id, s == nil || s.foreign) // mutant always: TestPeersRecords
 		switch {
 		case said == nil:
 		case s == nil:

@@ -27,43 +27,43 @@ func logOf(t *testing.T, name string, lines ...string) Catalog {
 		fmt.Sscan(minute, &m)
 		what, id, _ := strings.Cut(rest, " ")
 		id, payload, _ := strings.Cut(id, " ")
-		appendTo(t, l, fmt.Sprintf(`{"ts":%q,"type":%q,"actor":"api","payload":{"session_id":%q%s}}`+"\n", at(m).Format(time.RFC3339), what, id, payload))
+		appendTo(t, l, fmt.Sprintf(`{"ts":%q,"type":%q,"actor":"api","payload":{"session_id":%q%s}}`+"\n", minutesAfter(m).Format(time.RFC3339), what, id, payload))
 	}
 	return read(t, l)
 }
 
-const there = `,"cwd":"/there","transcript_path":"/there/t.jsonl","tmux_session":"gt-api","host":"lies","agent":"claude"`
-const here = `,"cwd":"/here","transcript_path":"/here/t.jsonl","tmux_session":"gt-api","agent":"claude"`
+const otherHostFields = `,"cwd":"/there","transcript_path":"/there/t.jsonl","tmux_session":"gt-api","host":"lies","agent":"claude"`
+const thisHostFields = `,"cwd":"/here","transcript_path":"/here/t.jsonl","tmux_session":"gt-api","agent":"claude"`
 
 // What another host says is its claim: it makes sessions of that host, continues one that
 // ended here, and begins one that was resumed here. Nothing else of this host changes.
 func TestPeers(t *testing.T) {
 	nobody := place.State(t.TempDir())
 	own := logOf(t, "own",
-		"1 session_start runs "+here,
-		"2 session_start ended "+here, "3 session_end ended ,\"outcome\":\"done\"",
-		"4 session_start left "+here+`,"chain_id":"left"`, "5 session_end left ,\"outcome\":\"killed\"",
-		`20 session_resume came ,"source":"resume"`+here,
-		"21 session_start first "+here, "22 session_end first ,\"outcome\":\"handoff\"",
-		"24 session_start again "+here, "25 session_end again ,\"outcome\":\"done\"",
+		"1 session_start runs "+thisHostFields,
+		"2 session_start ended "+thisHostFields, "3 session_end ended ,\"outcome\":\"done\"",
+		"4 session_start left "+thisHostFields+`,"chain_id":"left"`, "5 session_end left ,\"outcome\":\"killed\"",
+		`20 session_resume came ,"source":"resume"`+thisHostFields,
+		"21 session_start first "+thisHostFields, "22 session_end first ,\"outcome\":\"handoff\"",
+		"24 session_start again "+thisHostFields, "25 session_end again ,\"outcome\":\"done\"",
 	)
 	box := logOf(t, "box",
-		"1 session_start theirs "+there,
-		"2 session_start closed "+there, "3 session_end closed ,\"outcome\":\"crash\"",
-		"4 session_start forged "+there, "5 session_end forged ,\"outcome\":\"active\"",
-		"6 session_start busy "+there, "7 session_end busy ,\"outcome\":\"done\"",
+		"1 session_start theirs "+otherHostFields,
+		"2 session_start closed "+otherHostFields, "3 session_end closed ,\"outcome\":\"crash\"",
+		"4 session_start forged "+otherHostFields, "5 session_end forged ,\"outcome\":\"active\"",
+		"6 session_start busy "+otherHostFields, "7 session_end busy ,\"outcome\":\"done\"",
 		"9 session_end runs ,\"outcome\":\"crash\",\"reason\":\"a lie\"",
-		"2 session_start ended "+there+`,"topic":"a lie"`,
-		"10 session_resume left "+there+`,"source":"resume"`,
-		`11 session_start came `+there+`,"chain_id":"chain"`, `12 session_end came ,"outcome":"killed"`,
-		`23 session_start second ,"parent_id":"first","chain_id":"first"`+there,
-		"30 session_start talked "+there, "31 session_end talked ,\"outcome\":\"done\"",
-		"32 session_start alive "+there, "33 session_end alive ,\"outcome\":\"done\"",
-		`60 session_resume again ,"source":"resume"`+there,
+		"2 session_start ended "+otherHostFields+`,"topic":"a lie"`,
+		"10 session_resume left "+otherHostFields+`,"source":"resume"`,
+		`11 session_start came `+otherHostFields+`,"chain_id":"chain"`, `12 session_end came ,"outcome":"killed"`,
+		`23 session_start second ,"parent_id":"first","chain_id":"first"`+otherHostFields,
+		"30 session_start talked "+otherHostFields, "31 session_end talked ,\"outcome\":\"done\"",
+		"32 session_start alive "+otherHostFields, "33 session_end alive ,\"outcome\":\"done\"",
+		`60 session_resume again ,"source":"resume"`+otherHostFields,
 	)
 	talks := []conversation.Conversation{
-		said("talked", "/here/talked.jsonl", 1, conversation.Metadata{Started: at(30), Last: at(40), CWD: "/mine"}),
-		said("alive", "/here/alive.jsonl", 1, conversation.Metadata{Started: at(32), Last: at(40), CWD: "/mine"}),
+		said("talked", "/here/talked.jsonl", 1, conversation.Metadata{Started: minutesAfter(30), Last: minutesAfter(40), CWD: "/mine"}),
+		said("alive", "/here/alive.jsonl", 1, conversation.Metadata{Started: minutesAfter(32), Last: minutesAfter(40), CWD: "/mine"}),
 	}
 	for _, away := range []bool{false, true} {
 		p := Peer{Name: "box"}
@@ -87,7 +87,7 @@ func TestPeers(t *testing.T) {
 			}
 			s := found[0]
 			s.ResolveOutcome(nobody)
-			where := s.Elsewhere()
+			where := s.OtherHost()
 			if where == "" {
 				where = "-"
 			}
@@ -101,7 +101,7 @@ func TestPeers(t *testing.T) {
 				t.Errorf("%s is foreign: %v", id, s.Foreign())
 			}
 		}
-		if came := c.Find("came")[0]; !came.StartedAt.Equal(at(11)) || came.ChainID != "chain" {
+		if came := c.Find("came")[0]; !came.StartedAt.Equal(minutesAfter(11)) || came.ChainID != "chain" {
 			t.Errorf("came began at %v, in the chain %s", came.StartedAt, came.ChainID)
 		}
 		if child := c.Find("first")[0].ChildID; child != "second" {
@@ -113,7 +113,7 @@ func TestPeers(t *testing.T) {
 		if chain, err := c.Chain("second"); chain != "first" || err != nil {
 			t.Errorf("the chain %s, %v", chain, err)
 		}
-		if n := len(slices.Collect(c.All())); c.Len() != n || n != 13 {
+		if n := len(slices.Collect(c.Sessions())); c.Len() != n || n != 13 {
 			t.Errorf("%d sessions, counted as %d", n, c.Len())
 		}
 		for f, want := range map[Filter]int{
@@ -129,9 +129,9 @@ func TestPeers(t *testing.T) {
 		}
 	}
 	// Two other hosts know a session that moved between them.
-	desk := logOf(t, "desk", "50 session_resume theirs "+there+`,"source":"resume"`)
+	desk := logOf(t, "desk", "50 session_resume theirs "+otherHostFields+`,"source":"resume"`)
 	for _, c := range []Catalog{own.JoinPeer(Peer{Name: "box"}, box).JoinPeer(Peer{Name: "desk"}, desk), own.JoinPeer(Peer{Name: "desk"}, desk).JoinPeer(Peer{Name: "box"}, box)} {
-		if s := c.Find("theirs")[0]; s.Host != "desk" || s.Elsewhere() != "desk" || !s.StartedAt.Equal(at(1)) || !s.LastAt.Equal(at(50)) {
+		if s := c.Find("theirs")[0]; s.Host != "desk" || s.OtherHost() != "desk" || !s.StartedAt.Equal(minutesAfter(1)) || !s.LastAt.Equal(minutesAfter(50)) {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -151,14 +151,14 @@ func TestPeersSayAnything(t *testing.T) {
 				"session_end " + id + ` ,"outcome":"done"`, "handoff " + id + ` ,"to_session":"x","kind":"k"`,
 			}[rnd.IntN(4)]
 			host := rnd.IntN(3)
-			dir := there
+			dir := otherHostFields
 			if host == 0 {
-				dir = here
+				dir = thisHostFields
 			}
 			lines[host] = append(lines[host], fmt.Sprintf("%d %s%s", m, what, dir))
 		}
 		own := logOf(t, "own", lines[0]...)
-		talks := []conversation.Conversation{said("s7", "/here/7", 1, conversation.Metadata{Started: at(3), Last: at(50), CWD: "/here"})}
+		talks := []conversation.Conversation{said("s7", "/here/7", 1, conversation.Metadata{Started: minutesAfter(3), Last: minutesAfter(50), CWD: "/here"})}
 		alone := own.Merge(talks, nil)
 		var records []conversation.Conversation
 		for i := range 12 {
@@ -169,7 +169,7 @@ func TestPeersSayAnything(t *testing.T) {
 		}
 		all := own.JoinPeer(Peer{Name: "box"}, logOf(t, "box", lines[1]...), records...).JoinPeer(Peer{Name: "desk"}, logOf(t, "desk", lines[2]...)).Merge(talks, nil)
 		for _, o := range []order{byStart, byLast} {
-			listed := slices.Collect(all.each(o))
+			listed := slices.Collect(all.iterSessions(o))
 			ids := map[session.ID]bool{}
 			for _, s := range listed {
 				ids[s.ID] = true
@@ -178,7 +178,7 @@ func TestPeersSayAnything(t *testing.T) {
 				t.Fatalf("seed %d: %d sessions of %d, counted as %d", seed, len(ids), len(listed), all.Len())
 			}
 		}
-		for s := range all.All() {
+		for s := range all.Sessions() {
 			before := alone.Find(string(s.ID))
 			if len(before) != 1 || before[0].ID != s.ID {
 				if !s.Foreign() || s.Transcript != s.File.Path || s.TmuxSession != "" {
@@ -190,7 +190,7 @@ func TestPeersSayAnything(t *testing.T) {
 			if s.Foreign() || s.CWD != was.CWD || s.File != was.File || s.Transcript != was.Transcript || s.Agent != was.Agent {
 				t.Fatalf("seed %d: %+v\nwas %+v", seed, s, was)
 			}
-			if was.Outcome == "" && was.Logged() && (s.Outcome != "" || s.Elsewhere() != "" || !s.LastAt.Equal(was.LastAt) || s.TmuxSession != was.TmuxSession) {
+			if was.Outcome == "" && was.Logged() && (s.Outcome != "" || s.OtherHost() != "" || !s.LastAt.Equal(was.LastAt) || s.TmuxSession != was.TmuxSession) {
 				t.Fatalf("seed %d: %+v\nwas %+v", seed, s, was)
 			}
 		}
@@ -199,7 +199,7 @@ func TestPeersSayAnything(t *testing.T) {
 
 // recordOf returns a conversation as the copy of a record has it.
 func recordOf(id session.ID, path string, started, last int, parent session.ID) conversation.Conversation {
-	c := said(string(id), path, 1, conversation.Metadata{Started: at(started), Last: at(last), CWD: "/there", Agent: "claude", Parent: parent, Title: "theirs"})
+	c := said(string(id), path, 1, conversation.Metadata{Started: minutesAfter(started), Last: minutesAfter(last), CWD: "/there", Agent: "claude", Parent: parent, Title: "theirs"})
 	c.File.Client = "gt-record"
 	return c
 }
@@ -207,9 +207,9 @@ func recordOf(id session.ID, path string, started, last int, parent session.ID) 
 // The records of another host give conversations to its sessions, and to none of this host:
 // not by an id of one, nor as its subagents.
 func TestPeersRecords(t *testing.T) {
-	own := logOf(t, "own", "1 session_start logged "+here, "2 session_end logged ,\"outcome\":\"done\"")
-	box := logOf(t, "box", "3 session_start theirs "+there, "4 session_end theirs ,\"outcome\":\"done\"", "6 session_start logged "+there)
-	talks := []conversation.Conversation{said("talked", "/here/talked", 1, conversation.Metadata{Started: at(5), Last: at(6), CWD: "/here"})}
+	own := logOf(t, "own", "1 session_start logged "+thisHostFields, "2 session_end logged ,\"outcome\":\"done\"")
+	box := logOf(t, "box", "3 session_start theirs "+otherHostFields, "4 session_end theirs ,\"outcome\":\"done\"", "6 session_start logged "+otherHostFields)
+	talks := []conversation.Conversation{said("talked", "/here/talked", 1, conversation.Metadata{Started: minutesAfter(5), Last: minutesAfter(6), CWD: "/here"})}
 	c := own.JoinPeer(Peer{Name: "box"}, box,
 		recordOf("theirs", "/copies/theirs", 3, 9, ""), recordOf("below", "/copies/below", 3, 4, "theirs"),
 		recordOf("logged", "/copies/logged", 1, 90, ""), recordOf("talked", "/copies/talked", 1, 90, ""),
@@ -234,10 +234,10 @@ func TestPeersRecords(t *testing.T) {
 			t.Errorf("%s: %s, not %s", id, got, want)
 		}
 	}
-	if s := c.Find("theirs")[0]; !s.LastAt.Equal(at(9)) || s.Title != "theirs" || s.CWD != "/there" || s.Outcome != session.Done {
+	if s := c.Find("theirs")[0]; !s.LastAt.Equal(minutesAfter(9)) || s.Title != "theirs" || s.CWD != "/there" || s.Outcome != session.Done {
 		t.Errorf("%+v", s)
 	}
-	if s := c.Find("talked")[0]; s.Elsewhere() != "" || !s.LastAt.Equal(at(6)) {
+	if s := c.Find("talked")[0]; s.OtherHost() != "" || !s.LastAt.Equal(minutesAfter(6)) {
 		t.Errorf("%+v", s)
 	}
 	older := c.Find("older")[0]
@@ -250,11 +250,11 @@ func TestPeersRecords(t *testing.T) {
 	if below := c.Subagents("logged"); len(below) != 0 {
 		t.Errorf("%v", below)
 	}
-	if n := len(slices.Collect(c.All())); n != 7 || c.Len() != 5 { // two subagents
+	if n := len(slices.Collect(c.Sessions())); n != 7 || c.Len() != 5 { // two subagents
 		t.Errorf("%d sessions, counted as %d", n, c.Len())
 	}
 	// Of two hosts, the one where it went on has its conversation.
-	desk := logOf(t, "desk", "50 session_resume theirs "+there+`,"source":"resume"`)
+	desk := logOf(t, "desk", "50 session_resume theirs "+otherHostFields+`,"source":"resume"`)
 	c = c.JoinPeer(Peer{Name: "desk"}, desk, recordOf("theirs", "/copies/desk", 3, 60, ""))
 	if host, _ := c.Find("theirs")[0].Copied(); host != "desk" {
 		t.Errorf("it is read from %s", host)

@@ -21,14 +21,14 @@ func TestReadAfterAPruneOfOneSecond(t *testing.T) {
 	start := `{"ts":"2026-01-17T01:00:%02dZ","type":"session_start","actor":"a","payload":{"session_id":"s%d"}}` + "\n"
 	handoff := `{"ts":"2026-01-17T01:00:07Z","type":"handoff","actor":"a","payload":{"subject":"from s1","to_session":true}}` + "\n"
 	log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
-	testenv.Must(t, os.WriteFile(string(log), []byte(fmt.Sprintf(start, 5, 1)+handoff+fmt.Sprintf(start, 7, 2)), 0o600))
+	testenv.NoError(t, os.WriteFile(string(log), []byte(fmt.Sprintf(start, 5, 1)+handoff+fmt.Sprintf(start, 7, 2)), 0o600))
 	for range 2 {
-		all := slices.Collect(read(t, log).All())
+		all := slices.Collect(read(t, log).Sessions())
 		if len(all) != 2 || all[0].Subject != "" || all[1].Subject != "from s1" {
 			t.Errorf("%+v\n%+v", all[0], all[1])
 		}
 		_, err := log.Prune(eventlog.Pruning{Archive: true, Expired: func(h eventlog.Head) bool { return h.Type == "session_start" }})
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 	}
 }
 
@@ -49,15 +49,15 @@ func TestReadAfterPrunesAndRotations(t *testing.T) {
 			case r.IntN(2) == 0:
 				payload += fmt.Sprintf(`,"parent_id":"s%d"`, r.IntN(12))
 			}
-			fmt.Fprintf(&text, `{"ts":%q,"type":%q,"actor":%q,"payload":{%s}}`+"\n", at(minute).Format(time.RFC3339), kind, actor, payload)
+			fmt.Fprintf(&text, `{"ts":%q,"type":%q,"actor":%q,"payload":{%s}}`+"\n", minutesAfter(minute).Format(time.RFC3339), kind, actor, payload)
 		}
 		log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
-		testenv.Must(t, os.WriteFile(string(log), []byte(text.String()), 0o600))
+		testenv.NoError(t, os.WriteFile(string(log), []byte(text.String()), 0o600))
 		tell := func() string {
 			var b strings.Builder
 			for _, s := range read(t, log).Select(Filter{}, 0) {
 				line, err := term.JSON(s)
-				testenv.Must(t, err)
+				testenv.NoError(t, err)
 				b.Write(line)
 			}
 			return b.String()
@@ -65,16 +65,16 @@ func TestReadAfterPrunesAndRotations(t *testing.T) {
 		want := tell()
 		for hour := 10; hour < 60; hour += 1 + r.IntN(20) {
 			if r.IntN(5) == 0 {
-				if _, err := log.Rotate(at(hour), nil); err != nil {
+				if _, err := log.Rotate(minutesAfter(hour), nil); err != nil {
 					t.Fatal(err)
 				}
 				continue
 			}
 			ttl := map[string]int{"session_start": r.IntN(20), "session_end": r.IntN(20), "session_resume": r.IntN(20), "handoff": r.IntN(40)}
 			_, err := log.Prune(eventlog.Pruning{Archive: true, Keep: r.IntN(10), Expired: func(h eventlog.Head) bool {
-				return at(hour).Sub(h.Time) > time.Duration(ttl[h.Type])*time.Minute
+				return minutesAfter(hour).Sub(h.Time) > time.Duration(ttl[h.Type])*time.Minute
 			}})
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			if got := tell(); got != want {
 				t.Fatalf("seed %d, in minute %d the catalog is\n%swhere it was\n%s", seed, hour, got, want)
 			}

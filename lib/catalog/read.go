@@ -143,7 +143,7 @@ type actor struct {
 	Unnamed int64      `json:"unnamed"`        // the time of the last hand-over that named no session
 }
 
-const never = math.MinInt64
+const noTime = math.MinInt64
 
 func newReading() *reading {
 	return &reading{rows: map[session.ID]*row{}, actors: map[string]*actor{}}
@@ -200,7 +200,7 @@ func (r *reading) row(id session.ID) *row {
 func (r *reading) actor(name string) *actor {
 	a := r.actors[name]
 	if a == nil {
-		a = &actor{Named: never, Unnamed: never}
+		a = &actor{Named: noTime, Unnamed: noTime}
 		r.actors[strings.Clone(name)] = a
 	}
 	return a

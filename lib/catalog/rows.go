@@ -59,12 +59,12 @@ func create(db *sqlite.Cache, rows map[session.ID]*row) error {
 	sorted := slices.SortedFunc(maps.Values(rows), func(a, b *row) int { // the table's order
 		return cmp.Or(cmp.Compare(b.started, a.started), cmp.Compare(a.id, b.id))
 	})
-	err := db.Do(tableSQL)
+	err := db.Exec(tableSQL)
 	if err == nil {
 		err = insert(db, "session", slices.Values(sorted))
 	}
 	if err == nil {
-		err = db.Do(indexesSQL)
+		err = db.Exec(indexesSQL)
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func insert(db *sqlite.Cache, table string, rows iter.Seq[*row]) error {
 	values := make([]any, 0, count*once)
 	write := func() error {
 		sql := "REPLACE INTO " + table + " VALUES " + place + strings.Repeat(", "+place, len(values)/count-1)
-		err := db.Do(sql, values...)
+		err := db.Exec(sql, values...)
 		values = values[:0]
 		return err
 	}

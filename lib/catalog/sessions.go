@@ -31,7 +31,7 @@ type candidate struct {
 	row *row     // the log's
 }
 
-func (a candidate) before(b candidate) bool {
+func (a candidate) sortsBefore(b candidate) bool {
 	return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.id, b.id)) < 0
 }
 
@@ -64,7 +64,7 @@ func (c Catalog) candidates(o order) iter.Seq[candidate] {
 		for len(heads) > 0 {
 			i := 0
 			for j := range heads {
-				if heads[j].before(heads[i]) {
+				if heads[j].sortsBefore(heads[i]) {
 					i = j
 				}
 			}
@@ -79,9 +79,9 @@ func (c Catalog) candidates(o order) iter.Seq[candidate] {
 	}
 }
 
-// each iterates over the sessions in an order. It does not keep those that nobody asked for
+// iterSessions iterates over the sessions in an order. It does not keep those that nobody asked for
 // before.
-func (c Catalog) each(o order) iter.Seq[*Session] {
+func (c Catalog) iterSessions(o order) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		var given session.ID
 		for at := range c.candidates(o) {
@@ -99,10 +99,10 @@ func (c Catalog) each(o order) iter.Seq[*Session] {
 	}
 }
 
-// All iterates over the sessions, newest first.
-func (c Catalog) All() iter.Seq[*Session] {
+// Sessions iterates over the sessions, newest first.
+func (c Catalog) Sessions() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		for s := range c.each(byStart) {
+		for s := range c.iterSessions(byStart) {
 			if !yield(c.keep(s)) {
 				return
 			}

@@ -36,7 +36,7 @@ func (g *grammar) Run(env *Env) error {
 	case "io":
 		return atomicfile.Error("read", "/x\x1b[31m\ny", fs.ErrPermission)
 	case "wrapped":
-		return WithHint(fmt.Errorf("further: %w", Failf(No, "nothing %s", "found")), "look %s", "elsewhere")
+		return WithHint(fmt.Errorf("further: %w", Failf(AnswerNo, "nothing %s", "found")), "look %s", "elsewhere")
 	}
 	if g.JSON {
 		return env.JSON(map[string]string{"rest": g.Rest})
@@ -194,7 +194,7 @@ func TestIdle(t *testing.T) {
 
 // No code of ours is 2, which an agent takes for "block".
 func TestNoCodeBlocks(t *testing.T) {
-	for _, code := range []int{Done, No, Bug, IO, Busy, Usage} {
+	for _, code := range []int{Done, AnswerNo, Bug, IO, Busy, Usage} {
 		if code == 2 {
 			t.Error(code)
 		}
@@ -208,12 +208,12 @@ func TestExitCode(t *testing.T) {
 	}{
 		{nil, Done},
 		{errors.New("x"), IO},
-		{Silent, No},
+		{Silent, AnswerNo},
 		{Fail(Busy, errors.New("x")), Busy},
 		{fmt.Errorf("a: %w", Fail(Busy, errors.New("x"))), Busy},
 		{Fail(Usage, Fail(Busy, errors.New("x"))), Usage},
 		{WithHint(errors.New("x"), "y"), IO},
-		{errors.Join(errors.New("x"), Failf(No, "y")), No},
+		{errors.Join(errors.New("x"), Failf(AnswerNo, "y")), AnswerNo},
 		{Fail(Busy, nil), Done},
 		{WithHint(nil, "x"), Done},
 	} {

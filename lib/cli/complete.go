@@ -63,7 +63,7 @@ func completing(env *Env, p Program) (code int, asked bool) {
 			b.WriteString(c.Word + "\t" + term.Cut(term.OneLine(term.Clean(env.Redact(c.About))), maxAbout) + "\n")
 		}
 		if _, err := io.WriteString(env.Stdout, b.String()); err != nil || files {
-			return No, true
+			return AnswerNo, true
 		}
 		return Done, true
 	}
@@ -197,9 +197,9 @@ func (l *line) takeFlag(f *kong.Flag, bare bool) {
 	}
 }
 
-// all returns the flags that can be given here: those of the command, its parents and its
+// availableFlags returns the flags that can be given here: those of the command, its parents and its
 // default command.
-func (l *line) all() []*kong.Flag {
+func (l *line) availableFlags() []*kong.Flag {
 	var all []*kong.Flag
 	for n := l.node.DefaultCmd; n != nil && l.args == 0; n = n.DefaultCmd {
 		all = append(all, n.Flags...)
@@ -211,7 +211,7 @@ func (l *line) all() []*kong.Flag {
 }
 
 func (l *line) find(name string) *kong.Flag {
-	for _, f := range l.all() {
+	for _, f := range l.availableFlags() {
 		if f.Name == name || slices.Contains(f.Aliases, name) || f.Negated && "no-"+f.Name == name {
 			return f
 		}
@@ -220,7 +220,7 @@ func (l *line) find(name string) *kong.Flag {
 }
 
 func (l *line) short(letter rune) *kong.Flag {
-	for _, f := range l.all() {
+	for _, f := range l.availableFlags() {
 		if f.Short == letter {
 			return f
 		}
@@ -230,7 +230,7 @@ func (l *line) short(letter rune) *kong.Flag {
 
 func (l *line) flags() []Candidate {
 	var found []Candidate
-	for _, f := range l.all() {
+	for _, f := range l.availableFlags() {
 		if !f.Hidden && !l.given[f] {
 			found = append(found, Candidate{"--" + f.Name, f.Help})
 		}

@@ -102,7 +102,7 @@ func TestComplete(t *testing.T) {
 				word, _, _ := strings.Cut(line, "\t")
 				got += word + " "
 			}
-			if code == No {
+			if code == AnswerNo {
 				got += "files"
 			} else if code != Done {
 				t.Error(code)

@@ -13,12 +13,12 @@ import (
 // and so is a missing terminal, for which flag answers.
 func (e *Env) Confirm(question, not, flag string) error {
 	if !term.IsTerminal(e.Stdin) {
-		return Fail(No, errors.New(not+": there is no terminal to ask on"), flag+" answers for you")
+		return Fail(AnswerNo, errors.New(not+": there is no terminal to ask on"), flag+" answers for you")
 	}
 	fmt.Fprint(e.Stdout, question)
 	answer, _ := bufio.NewReader(e.Stdin).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return Failf(No, "%s", not)
+		return Failf(AnswerNo, "%s", not)
 	}
 	return nil
 }

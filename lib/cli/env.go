@@ -98,7 +98,7 @@ func (e *Env) ChildEnviron() []string {
 // outside before writing it to a file, and before cutting it, because half a secret is not
 // recognized. For printing, use Text, Line or Quoted.
 func (e *Env) Redact(s string) string {
-	e.cleaning.Do(func() { e.clean = redact.Of(e.Environ) })
+	e.cleaning.Do(func() { e.clean = redact.NewRedactor(e.Environ) })
 	return e.clean(s)
 }
 
@@ -158,7 +158,7 @@ func (e *Env) printMessage(kind, format string, args ...any) {
 	if len(args) == 1 && format == "%v" {
 		if err, ok := args[0].(error); ok {
 			if all := split(err); len(all) > 1 {
-				e.each(kind, all)
+				e.printMessages(kind, all)
 				return
 			}
 		}
@@ -167,7 +167,7 @@ func (e *Env) printMessage(kind, format string, args ...any) {
 	io.WriteString(e.Stderr, e.Name+": "+kind+": "+text+"\n")
 }
 
-func (e *Env) each(kind string, all []error) {
+func (e *Env) printMessages(kind string, all []error) {
 	said := map[string]bool{}
 	for _, err := range all {
 		if !said[err.Error()] {

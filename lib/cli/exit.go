@@ -10,12 +10,12 @@ import (
 // The exit codes of every gt program. 2 is never used, because an agent that runs a hook
 // takes it for "block".
 const (
-	Done  = 0  // done, or the answer is yes
-	No    = 1  // the answer is no: nothing found, a predicate is false
-	Bug   = 70 // a recovered panic
-	IO    = 74 // something could not be read or written
-	Busy  = 75 // another process holds a lock; try again
-	Usage = 80 // wrong usage
+	Done     = 0  // done, or the answer is yes
+	AnswerNo = 1  // the answer is no: nothing found, a predicate is false
+	Bug      = 70 // a recovered panic
+	IO       = 74 // something could not be read or written
+	Busy     = 75 // another process holds a lock; try again
+	Usage    = 80 // wrong usage
 )
 
 type failure struct {
@@ -49,7 +49,7 @@ func WithHint(err error, format string, args ...any) error {
 }
 
 // Silent is "no" without a message.
-var Silent = &failure{code: No, err: errors.New("no")}
+var Silent = &failure{code: AnswerNo, err: errors.New("no")}
 
 // ExitCode returns the code of err: Done for nil, Busy for a lock that is held, and IO for
 // other errors without a code.

@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// Few is how many tasks run at once that mostly wait, such as starts of agents. It is a
+// MaxWaitingTasks is how many tasks run at once that mostly wait, such as starts of agents. It is a
 // variable for tests that need them one after the other.
-var Few = 4
+var MaxWaitingTasks = 4
 
 // Parallel calls do for each value, on all processors, and waits. It panics if do did.
-func Parallel[T any](all []T, do func(T)) { Several(runtime.GOMAXPROCS(0), all, do) }
+func Parallel[T any](all []T, do func(T)) { ParallelAtMost(runtime.GOMAXPROCS(0), all, do) }
 
-// Several is Parallel with at most so many calls at once. Below two it is sequential.
-func Several[T any](most int, all []T, do func(T)) {
+// ParallelAtMost is Parallel with at most so many calls at once. Below two it is sequential.
+func ParallelAtMost[T any](most int, all []T, do func(T)) {
 	workers := min(most, len(all))
 	if workers < 2 {
 		for _, v := range all {

@@ -57,7 +57,7 @@ func TestPartReadsAsTheWhole(t *testing.T) {
 		got, code := ask(&branches{})
 		want, wanted := ask(&struct {
 			branches
-			whole
+			unsplitGrammar
 		}{})
 		if got != want || code != wanted {
 			t.Errorf("%q: %d\n%s\nnot %d\n%s", typed, code, got, wanted, want)
@@ -68,15 +68,15 @@ func TestPartReadsAsTheWhole(t *testing.T) {
 	}
 }
 
-// whole keeps a grammar from being taken in parts, for it has a method.
-type whole struct{}
+// unsplitGrammar keeps a grammar from being taken in parts, for it has a method.
+type unsplitGrammar struct{}
 
-func (whole) Whole() {}
+func (unsplitGrammar) Unsplit() {}
 
 // A grammar that has methods, or no commands, is never taken apart.
 func TestNoPart(t *testing.T) {
 	for _, g := range []any{&struct{ Flags }{}, &struct{ branches }{}, &struct {
-		whole
+		unsplitGrammar
 		List listing `cmd:""`
 		Show showing `cmd:""`
 	}{}} {
@@ -86,9 +86,9 @@ func TestNoPart(t *testing.T) {
 	}
 }
 
-// many is a grammar with as many commands as gt-hooks has, which is in the middle
+// manyCommands is a grammar with as many commands as gt-hooks has, which is in the middle
 // between the programs.
-type many struct {
+type manyCommands struct {
 	Flags
 	A, B, C, D, E, F, G, H, I, J struct {
 		listing
@@ -103,11 +103,11 @@ func BenchmarkParse(b *testing.B) {
 	}
 	for name, p := range map[string]Program{
 		"whole": {Name: "gt-x", Grammar: &struct {
-			many
-			whole
+			manyCommands
+			unsplitGrammar
 		}{}},
-		"part":  {Name: "gt-x", Grammar: &many{}},
-		"wired": {Name: "gt-x", Grammar: &many{}, FastPath: func([]string) Command { return listing{} }},
+		"part":  {Name: "gt-x", Grammar: &manyCommands{}},
+		"wired": {Name: "gt-x", Grammar: &manyCommands{}, FastPath: func([]string) Command { return listing{} }},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -180,7 +180,7 @@ func explainUsage(err error, app *kong.Node, args []string) (said, hint string) 
 		if word == completionCommand {
 			return "completion wants a shell: bash, zsh or fish", ""
 		}
-		if near := spelling.Near(word, there); len(near) > 0 {
+		if near := spelling.FindNear(word, there); len(near) > 0 {
 			hint = "did you mean " + strings.Join(near, " or ") + "?"
 		}
 		return fmt.Sprintf("no command '%s'", word), hint

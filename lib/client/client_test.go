@@ -13,7 +13,7 @@ import (
 // that its folder is named after.
 func TestNames(t *testing.T) {
 	files, err := fs.Glob(blocks, "*/agent.toml")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var folders []string
 	for _, file := range files {
 		folders = append(folders, path.Dir(file))

@@ -22,12 +22,12 @@ func TestChangingFile(t *testing.T) {
 		return copy(p, content[off:]), nil
 	})
 	n := 0
-	err := backward(shrunk, int64(len(content)), func(int64) bool { n++; return true })
+	err := linesBackward(shrunk, int64(len(content)), func(int64) bool { n++; return true })
 	if err != nil || n == 0 {
 		t.Errorf("%d lines, %v", n, err)
 	}
 	broken := readerAt(func([]byte, int64) (int, error) { return 0, syscall.EIO })
-	if err := backward(broken, 10, nil); !errors.Is(err, syscall.EIO) {
+	if err := linesBackward(broken, 10, nil); !errors.Is(err, syscall.EIO) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -59,11 +59,11 @@ func TestBackward(t *testing.T) {
 		}
 		size := content.Len()
 		var got []int64
-		err := backward(bytes.NewReader(content.Bytes()), int64(size), func(at int64) bool {
+		err := linesBackward(bytes.NewReader(content.Bytes()), int64(size), func(at int64) bool {
 			got = append(got, at)
 			return true
 		})
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if size > maxScan { // it stops at maxScan
 			want = want[len(want)-len(got):]
 		}

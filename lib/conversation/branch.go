@@ -11,9 +11,9 @@ import (
 // A person can take back a part of a conversation and go on from before it. Its records
 // stay in most clients' files.
 
-// Without returns each without the entries of records that the person took back, but for
+// SkipTakenBack returns each without the entries of records that the person took back, but for
 // their tokens, which were spent.
-func (o Options) Without(gone func(at int64) bool, each func(Entry) bool) func(Entry) bool {
+func (o Options) SkipTakenBack(gone func(at int64) bool, each func(Entry) bool) func(Entry) bool {
 	return func(e Entry) bool {
 		if e.Kind == TokenUsage || !gone(e.Offset) {
 			return each(e)
@@ -42,7 +42,7 @@ func (o Options) TooLong(path string) bool {
 // that says so.
 type Spans [][2]int64
 
-func (s Spans) Has(at int64) bool {
+func (s Spans) Contains(at int64) bool {
 	return slices.ContainsFunc(s, func(span [2]int64) bool { return at >= span[0] && at < span[1] })
 }
 

@@ -68,9 +68,9 @@ type Registry interface {
 
 // Watcher is a Reader whose client records what each of its sessions does and since when.
 type Watcher interface {
-	// Doing returns the client's record of the session that a process runs, or the zero
+	// ReadActivity returns the client's record of the session that a process runs, or the zero
 	// State if there is none.
-	Doing(store string, id session.ID, p process.Proc) activity.State
+	ReadActivity(store string, id session.ID, p process.Proc) activity.State
 }
 
 // Stopper is a Reader whose client writes into a conversation that a turn failed or was

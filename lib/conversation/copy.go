@@ -43,8 +43,8 @@ type Writer interface {
 
 // Companion is a Writer whose client needs a second file for a conversation.
 type Companion interface {
-	// Beside returns that file's path and content. path is the conversation's.
-	Beside(path string, c *Copy) (file string, content []byte, err error)
+	// CompanionFile returns that file's path and content. path is the conversation's.
+	CompanionFile(path string, c *Copy) (file string, content []byte, err error)
 }
 
 // Importer is a Writer whose client keeps conversations where no other program may write,

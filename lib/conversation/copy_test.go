@@ -17,12 +17,12 @@ import (
 func TestSettle(t *testing.T) {
 	say := func(all []Entry) (lines []string) {
 		settled, err := PairResults(readertest.SourceOf(all))
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if settled.Len == 0 {
 			return nil
 		}
 		for e, err := range settled.Entries {
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			lines = append(lines, fmt.Sprint(e.Kind, " ", e.CallID, " ", strings.ReplaceAll(e.Text, "\n", "/")))
 		}
 		return lines
@@ -60,7 +60,7 @@ func TestSettle(t *testing.T) {
 func TestSettleWhileItGrows(t *testing.T) {
 	all := []Entry{{Kind: Prompt, Text: "p"}, {Kind: Call, Tool: "T", CallID: "a"}}
 	settled, err := PairResults(func(from int64, each func(Entry) bool) error { return readertest.SourceOf(all)(from, each) })
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	all = append(all, Entry{Kind: Result, CallID: "a", Text: "later"}, Entry{Kind: Prompt, Text: "later"})
 	for e, err := range settled.Entries {
 		if err != nil || strings.Contains(e.Text, "later") {
@@ -87,7 +87,7 @@ func TestSettleWhileItGrows(t *testing.T) {
 		}
 		return readertest.SourceOf(all)(from, each)
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	failed := false
 	for _, err := range settled.Entries {
 		failed = failed || err != nil
@@ -103,10 +103,10 @@ func TestSteps(t *testing.T) {
 		{Kind: Prompt, Text: "p"}, {Kind: Answer, Text: "a"}, {Kind: Thought, Text: "b"}, {Kind: Call, Tool: "T", CallID: "x"}, {Kind: Result, CallID: "x", Text: "r"},
 		{Kind: Answer, Text: "c"}, {Kind: Prompt, Text: "q"}, {Kind: Answer, Text: "d"},
 	}))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var got []string
 	for step, err := range settled.Steps() {
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		line := ""
 		if step.Asked != nil {
 			line = "asked " + step.Asked.Text

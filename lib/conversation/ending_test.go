@@ -35,7 +35,7 @@ func TestStoppedAt(t *testing.T) {
 		"a history beyond all bounds": {stop("4") + `{"$set":"` + strings.Repeat("x", 5<<20) + "\"}\n", 0},
 	} {
 		path := filepath.Join(t.TempDir(), "c.jsonl")
-		testenv.Must(t, os.WriteFile(path, []byte(c.text), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
 		got := StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
 			return v.Get("type").Str == "stop", v.Get("type").Str == "over"
 		})

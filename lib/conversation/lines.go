@@ -373,18 +373,18 @@ func NearEnd(f io.ReaderAt, from, size int64) (int64, error) {
 	if size-from <= maxSkip {
 		start = from // there may be no whole line yet
 	}
-	err := backward(f, size, func(at int64) bool {
+	err := linesBackward(f, size, func(at int64) bool {
 		start = at
 		return at > from
 	})
 	return max(start, from), err
 }
 
-// backward calls each with the offset of every line in the file's first size bytes, the
+// linesBackward calls each with the offset of every line in the file's first size bytes, the
 // last line first, until each returns false or maxScan is reached. It ignores bytes after
 // the last line feed. If the file gets shorter meanwhile, backward stops without an
 // error.
-func backward(f io.ReaderAt, size int64, each func(at int64) bool) error {
+func linesBackward(f io.ReaderAt, size int64, each func(at int64) bool) error {
 	var (
 		rest             int  // length of the part read so far of a line whose beginning is not read yet
 		ended            bool // the line ends in a line feed

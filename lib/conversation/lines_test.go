@@ -26,7 +26,7 @@ func TestEnds(t *testing.T) {
 		"one that has no feed": {long(EndSize), nil, nil},
 	} {
 		path := filepath.Join(t.TempDir(), "lines")
-		testenv.Must(t, os.WriteFile(path, []byte(c.lines), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(c.lines), 0o600))
 		for most := range len(c.first) + 1 {
 			var first, last []int
 			err := Ends(path, func(line []byte, whole bool) bool {

@@ -54,13 +54,13 @@ func Join(all []Conversation) Conversation {
 			last = last.Before
 		}
 		last.Before = &c.File
-		one.Metadata = one.Metadata.after(c.Metadata)
+		one.Metadata = one.Metadata.mergeEarlier(c.Metadata)
 	}
 	return one
 }
 
-// after returns the metadata of a conversation that began with those of an earlier file.
-func (m Metadata) after(earlier Metadata) Metadata {
+// mergeEarlier returns the metadata of a conversation that began with those of an earlier file.
+func (m Metadata) mergeEarlier(earlier Metadata) Metadata {
 	m.Title, m.Headless = cmp.Or(m.Title, earlier.Title), m.Headless && earlier.Headless
 	if earlier.Last.After(m.Last) {
 		m.Last = earlier.Last

@@ -87,8 +87,8 @@ func TestReadAll(t *testing.T) {
 func TestJoinLinks(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	testenv.Must(t, os.WriteFile(path, nil, 0o600))
-	testenv.Must(t, os.Symlink("a", link))
+	testenv.NoError(t, os.WriteFile(path, nil, 0o600))
+	testenv.NoError(t, os.Symlink("a", link))
 	one := Join([]Conversation{{File: File{Path: path}}, {File: File{Path: link}}})
 	if n := len(one.File.Files()); n != 1 {
 		t.Errorf("%d files", n)

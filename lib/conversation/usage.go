@@ -36,7 +36,7 @@ func (t *UsageTally) mark(name ...string) bool {
 	return again
 }
 
-func (t *UsageTally) has(name ...string) bool {
+func (t *UsageTally) hasSeen(name ...string) bool {
 	_, has := t.seen[maphash.String(t.seed, strings.Join(name, "\x00"))]
 	return has
 }
@@ -119,7 +119,7 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 			order = append(order, id)
 		}
 		last[id] = now
-		if !e.Usage.onlyCost() || t.has("id", now.client, e.ID) {
+		if !e.Usage.onlyCost() || t.hasSeen("id", now.client, e.ID) {
 			continue
 		}
 		t.stated[of.ID] = append(t.stated[of.ID], now)
@@ -134,7 +134,7 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	}
 	copied := t.copies(of)
 	for _, id := range order {
-		if c := last[id]; !t.again(c, of, copied) && !c.entry.Usage.onlyCost() {
+		if c := last[id]; !t.countedBefore(c, of, copied) && !c.entry.Usage.onlyCost() {
 			count(c)
 		}
 	}
@@ -156,12 +156,12 @@ func hourOf(at time.Time) time.Time {
 	return at.Add(-time.Duration(at.Minute())*time.Minute - time.Duration(at.Second())*time.Second - time.Duration(at.Nanosecond()))
 }
 
-// again reports whether an earlier conversation had what c counts.
-func (t *UsageTally) again(c counted, of Lineage, copied func(counted) bool) bool {
+// countedBefore reports whether an earlier conversation had what c counts.
+func (t *UsageTally) countedBefore(c counted, of Lineage, copied func(counted) bool) bool {
 	e := c.entry
 	copy := e.Sum != "" && copied(c)
 	// A record of an older version names neither the request nor the sum.
-	unsure := t.has("unsure", c.client, e.ID)
+	unsure := t.hasSeen("unsure", c.client, e.ID)
 	known := t.mark("id", c.client, e.ID)
 	switch {
 	case e.Request != "":
@@ -297,7 +297,7 @@ func WindowOf(model string) int64 {
 			version = append(version, n)
 		}
 	}
-	switch major, minor := at(version, 0), at(version, 1); {
+	switch major, minor := valueAt(version, 0), valueAt(version, 1); {
 	case major == 0:
 		return 0
 	case major > 4, major == 4 && minor > 6:
@@ -306,7 +306,7 @@ func WindowOf(model string) int64 {
 	return window200k
 }
 
-func at(all []int, i int) int {
+func valueAt(all []int, i int) int {
 	if i < len(all) {
 		return all[i]
 	}

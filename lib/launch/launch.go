@@ -226,13 +226,13 @@ func NoFolder(in *instance.Instance, err error) error {
 	var exchanged *place.ExchangedError
 	switch {
 	case errors.As(err, &exchanged) && in.Managed != nil:
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", in.Name, err),
 			fmt.Sprintf("if that is meant: name the folder without links as work_dir, and close the session: gt-session rm %s", in.Name))
 	case errors.As(err, &exchanged):
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", in.Name, err),
 			fmt.Sprintf("if %s is to work there: gt-session new --replace -n %s %s", in.Name, in.Name, term.Typed(in.Path)))
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return cli.Fail(cli.No, fmt.Errorf("the folder '%s' of %s is gone", in.Path, in.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("the folder '%s' of %s is gone", in.Path, in.Name))
 	}
 	return fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err))
 }
@@ -247,12 +247,12 @@ func (l *Launch) makeWorktree() error {
 // findAgent plans the client, launcher and specification. The instance's maker chose the
 // client.
 func (l *Launch) findAgent() error {
-	l.client = l.Table.Of(l.Agent)
+	l.client = l.Table.FindClient(l.Agent)
 	environ := process.Inherited(l.Env.ChildEnviron())
 	if l.Adopted != nil && l.alive { // the running agent shows its launcher
-		around := launcher.Of(l.Table, l.client, l.m.Process, l.m.Pane)
+		around := launcher.FindLauncher(l.Table, l.client, l.m.Process, l.m.Pane)
 		if around.Why != "" {
-			return cli.Fail(cli.No, fmt.Errorf("cannot start %s: it would not run in what it was started in: %s", l.Name, around.Why),
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: it would not run in what it was started in: %s", l.Name, around.Why),
 				"end it in its pane, and start it there again")
 		}
 		l.Launcher, l.Limits = around.Words, around.Limits
@@ -271,7 +271,7 @@ func (l *Launch) findAgent() error {
 	}
 	l.spec = Spec{
 		Instance: l.Instance, Store: l.Store, Client: l.client, Table: l.Table,
-		Home: home.Elsewhere(l.Env.Getenv, l.Path), Environ: environ, Remain: l.stays(),
+		Home: home.FindOtherHome(l.Env.Getenv, l.Path), Environ: environ, Remain: l.stays(),
 		Remote: l.remote(),
 	}
 	if l.remote() {
@@ -279,7 +279,7 @@ func (l *Launch) findAgent() error {
 	}
 	var err error
 	if l.program, err = l.spec.Program(); err != nil {
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err))
 	}
 	return nil
 }
@@ -313,14 +313,14 @@ func (l *Launch) describeSettings() (does, found string, err error) {
 // Wired reports whether the person's settings of the client have hooks of gt's.
 func (l *Launch) Wired() bool {
 	how, path, err := l.wiring()
-	return err == nil && path != "" && len(how.Read(wiring.User, path).Ours()) > 0
+	return err == nil && path != "" && len(how.Read(wiring.User, path).OwnHandlers()) > 0
 }
 
 // wiring returns the client's wiring and settings file for gt's hooks, "" if it supports
 // none.
 func (l *Launch) wiring() (how wiring.Client, file string, err error) {
 	hooks := l.client.Hooks
-	how, known := wirings.Of(cmp.Or(hooks.Format, l.client.Dialect))
+	how, known := wirings.FindClient(cmp.Or(hooks.Format, l.client.Dialect))
 	if !known || hooks.User == "" {
 		return how, "", nil
 	}
@@ -361,7 +361,7 @@ func (l *Launch) findPrompt() error {
 	to := spec.Home.Identity
 	if topic == "" && to.Role != "" && l.Prompt == "" && (spec.Resume == "" || spec.Fork || l.Gives) {
 		topic = beacon.ColdStart
-		if work, _ := mail.Of(spec.Home, to.Address()).Hooked(); l.Gives || len(work) > 0 { // gt-prime reports errors
+		if work, _ := mail.NewBox(spec.Home, to.Address()).Hooked(); l.Gives || len(work) > 0 { // gt-prime reports errors
 			topic = beacon.Assigned
 		}
 	}
@@ -467,10 +467,10 @@ func (l *Launch) checkLauncher() error {
 		return nil
 	}
 	if _, err := process.LookPath(l.run.In[0], l.run.Dir, l.run.Env); err != nil {
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err))
 	}
 	if l.spec.successor().BringsLauncher(l.run) { // mutant never: . TestScripts/session_box$
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: a program or file of what it is started in lies in the project, where an agent can change it", l.Name),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: a program or file of what it is started in lies in the project, where an agent can change it", l.Name),
 			"put it outside of "+l.Env.DisplayPath(l.Path))
 	}
 	return nil
@@ -500,7 +500,7 @@ func (l *Launch) describeSession() (does, found string, err error) {
 	switch {
 	case l.m.Pane.ID != "":
 		found = "the one that it had is ended first"
-	case l.at.Has(name):
+	case l.at.HasSession(name):
 		if err := l.foreign(name, false); err != nil {
 			return "", "", err
 		}
@@ -515,7 +515,7 @@ func (l *Launch) markStarted(at time.Time) {
 	l.now = at
 	l.MarkStarted(at, l.session, l.spec.Resume != "" && !l.spec.Fork)
 	if l.StartedIn = nil; !l.remote() {
-		l.StartedIn = instance.Here()
+		l.StartedIn = instance.CurrentLocation()
 	}
 }
 
@@ -557,19 +557,19 @@ func (l *Launch) makeSession() error {
 		// one's.
 		stopped := func() error {
 			l.markStarted(l.Env.Now())
-			return errors.Join(l.put(), l.between())
+			return errors.Join(l.put(), l.runBetween())
 		}
-		err = l.spec.Again(l.at, l.pane, l.m.Process, l.self, l.now, stopped, func(err error) { l.Env.Warn("%v", err) }, l.run)
+		err = l.spec.Respawn(l.at, l.pane, l.m.Process, l.self, l.now, stopped, func(err error) { l.Env.Warn("%v", err) }, l.run)
 		if err == nil {
 			session := l.pane.Session // of several that show it, the one where it was found
 			l.pane, err = l.at.Pane(l.pane.ID, 5*time.Second)
 			l.pane.Session = session
 		}
-	} else if err = l.between(); err != nil {
+	} else if err = l.runBetween(); err != nil {
 		return err
 	} else if err = l.foreign(l.TmuxSession, true); err == nil {
 		l.buffer = tmux.NewBuffer()
-		l.pane, err = l.spec.In(l.at, l.TmuxSession, l.self, l.Theme, l.buffer, l.run)
+		l.pane, err = l.spec.StartInSession(l.at, l.TmuxSession, l.self, l.Theme, l.buffer, l.run)
 		if errors.Is(err, tmux.ErrDuplicate) { // it was made meanwhile
 			err = cmp.Or(l.foreign(l.TmuxSession, false), err)
 		}
@@ -578,7 +578,7 @@ func (l *Launch) makeSession() error {
 	case errors.Is(err, errRuns), errors.Is(err, tmux.ErrDuplicate):
 		return err
 	case errors.Is(err, tmux.ErrNoTmux):
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err), noTmux)
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err), noTmux)
 	case err != nil:
 		return fmt.Errorf("cannot start %s: %w", l.Name, err)
 	}
@@ -587,7 +587,7 @@ func (l *Launch) makeSession() error {
 	return l.put()
 }
 
-func (l *Launch) between() error {
+func (l *Launch) runBetween() error {
 	if l.Between == nil {
 		return nil
 	}
@@ -601,7 +601,7 @@ var errRuns = errors.New("is already running")
 // program of the town left of the role is ended: a session without a program, or with
 // Replaces any, if end is set. Everything else is somebody else's, and is never ended.
 func (l *Launch) foreign(name string, end bool) error {
-	if l.m.Pane.ID != "" || !l.at.Has(name) || l.at.LeftOf(name, l.Store.Name(l.ID)) {
+	if l.m.Pane.ID != "" || !l.at.HasSession(name) || l.at.LeftOf(name, l.Store.Name(l.ID)) {
 		return nil
 	}
 	all, err := l.at.Panes()
@@ -617,7 +617,7 @@ func (l *Launch) foreign(name string, end bool) error {
 	}
 	for _, pane := range all {
 		if !l.Replaces && !live.OnlyShell(pane) {
-			return cli.Fail(cli.No, fmt.Errorf("%s %w: process %d, which another program started", l.Name, errRuns, pane.PID), "--replace ends it first")
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("%s %w: process %d, which another program started", l.Name, errRuns, pane.PID), "--replace ends it first")
 		}
 	}
 	for _, pane := range all {
@@ -652,7 +652,7 @@ func (l *Launch) taken(name string, pane tmux.Pane) error {
 		who = fmt.Sprintf("the agent %s%s, %s", other.Name, of, who)
 		hint = fmt.Sprintf("a tmux server of its own has the name free: export TMUX_TMPDIR=DIR; unset TMUX; gt-session start %s", l.Name)
 	}
-	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w: %s is %s", l.Name, tmux.ErrDuplicate, name, who), hint)
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w: %s is %s", l.Name, tmux.ErrDuplicate, name, who), hint)
 }
 
 // holder returns the instance of any list whose agent has the tmux session, and where that
@@ -663,9 +663,9 @@ func (l *Launch) holder(name string) (in *instance.Instance, of string) {
 		l.Env.Warn("%v", err)
 	}
 	for _, s := range stores {
-		all, _ := s.All() // what is unreadable is reported elsewhere
+		all, _ := s.ReadInstances() // what is unreadable is reported elsewhere
 		for _, in := range all {
-			if in.TmuxSession == name && tmux.Server(in.TmuxServer).Is(l.at) && (s.Dir != l.Store.Dir || in.ID != l.ID) {
+			if in.TmuxSession == name && tmux.Server(in.TmuxServer).SameServer(l.at) && (s.Dir != l.Store.Dir || in.ID != l.ID) {
 				if in.Role != "" {
 					of = " of the town " + l.Env.DisplayPath(town.Find(l.Env.Getenv, in.Path).Root)
 				}
@@ -823,7 +823,7 @@ func (l *Launch) failed(err error) error {
 		}
 	}
 	resumed := errors.As(err, &ended) && l.spec.Resume != "" && !l.spec.Fork
-	err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err))
+	err = cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err))
 	if resumed && !l.Resumes { // otherwise its folder is removed
 		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", l.Agent, l.spec.Resume, l.Name)
 	}

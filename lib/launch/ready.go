@@ -61,7 +61,7 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 			}
 		case gone.IsZero():
 			gone = time.Now()
-		case there(pane.PID) && time.Since(gone) < zombie:
+		case pidExists(pane.PID) && time.Since(gone) < zombie:
 		case time.Since(gone) > blink:
 			return process.Proc{}, &EndedError{LastWords: lastLine(screen(server, pane))}
 		}
@@ -79,9 +79,9 @@ const (
 	zombie = 3 * time.Second
 )
 
-// there reports whether the kernel knows the process, zombies included. process.Find leaves
+// pidExists reports whether the kernel knows the process, zombies included. process.Find leaves
 // zombies out.
-func there(pid int) bool { return syscall.Kill(pid, 0) == nil }
+func pidExists(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 // Ready waits until the agent in a pane is ready: one of its hooks ran, its screen shows
 // that it works, takes a prompt or asks something, or it has run for its Patience. It fails
@@ -121,7 +121,7 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 		case gone.IsZero():
 			gone = time.Now()
 			continue
-		case there(p.PID) && time.Since(gone) < zombie:
+		case pidExists(p.PID) && time.Since(gone) < zombie:
 			continue
 		case time.Since(gone) > blink:
 			if now := screen(server, pane); now != "" {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 // What never becomes the agent did not begin, and an agent that ends does not become ready.
 func TestBegan(t *testing.T) {
 	dir, err := os.MkdirTemp("", "gt-start-") // a socket's path is short
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	server := tmux.Server(filepath.Join(dir, "s"))
 	t.Cleanup(func() {
 		panes, _ := server.Panes()
@@ -34,7 +34,7 @@ func TestBegan(t *testing.T) {
 		os.RemoveAll(dir)
 	})
 	self, err := os.Executable()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	in := func(name string, command ...string) tmux.Pane {
 		t.Helper()
 		pane, err := server.New(tmux.NewSession{Name: name, Dir: dir, Environ: os.Environ(), Buffer: tmux.NewBuffer(), Data: []byte("{}"), Command: command})
@@ -48,7 +48,7 @@ func TestBegan(t *testing.T) {
 	}
 	pane := in("agent", "sh", "-c", "sleep 1")
 	p, err := Began(server, pane, time.Minute)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if _, err := Ready(server, pane, agent.Client{}, p, func() bool { return false }); err == nil || !strings.Contains(err.Error(), "ended at once") {
 		t.Error(err)
 	}

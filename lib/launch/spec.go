@@ -42,7 +42,7 @@ type Spec struct {
 
 // Program returns the agent's program.
 func (s Spec) Program() (string, error) {
-	command := s.Client.Restart(nil, agent.Next{})
+	command := s.Client.Restart(nil, agent.NextRun{})
 	if len(command) == 0 {
 		return "", errors.New("its client has no command")
 	}
@@ -57,7 +57,7 @@ func (s Spec) successor() respawn.Successor {
 func (s *Spec) Run() (respawn.Run, session.ID) {
 	c, in := s.Client, s.Instance
 	successor := respawn.NewSuccessor(c, s.Home, s.resumed())
-	next := agent.Next{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt, Alone: !s.Shared}
+	next := agent.NextRun{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt, Alone: !s.Shared}
 	if s.Types() {
 		next.Prompt = ""
 	}
@@ -80,8 +80,8 @@ func (s *Spec) Run() (respawn.Run, session.ID) {
 		Client: c.Name, Args: append(slices.Clone(c.Command), in.Args...), Environ: environ, Dir: in.Path,
 		In: launcher.Launcher{Words: in.Launcher, Limits: in.Limits},
 	}, next, s.Table)
-	if text := send.First(s.Prompt); s.Types() && text != "" {
-		r.First = &respawn.First{Text: text, Client: c}
+	if text := send.FormatFirstPrompt(s.Prompt); s.Types() && text != "" {
+		r.First = &respawn.FirstPrompt{Text: text, Client: c}
 	}
 	if in.Folder != nil {
 		r.Folder = *in.Folder
@@ -136,18 +136,18 @@ func (p Place) Begin(buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
 	})
 }
 
-// In starts the agent in a tmux session of its own, like Begin.
-func (s Spec) In(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
+// StartInSession starts the agent in a tmux session of its own, like Begin.
+func (s Spec) StartInSession(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
 	p := Place{Server: server, Name: name, Self: self, Theme: theme, Mark: s.Store.Name(s.Instance.ID), Environ: s.Table.StripRunVars(s.Environ), Shared: s.successor().Shared()}
 	return p.Begin(buffer, r)
 }
 
-// Again replaces the agent in its pane. The old one is ended first, so that the two never
+// Respawn replaces the agent in its pane. The old one is ended first, so that the two never
 // run at once; stopped is called in between. As with Begin, the pane remains until
 // ReleasePane.
-func (s Spec) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
+func (s Spec) Respawn(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
 	r.Pane = pane.ID
-	before = launcher.Inside(s.Table, s.Client, before)
+	before = launcher.FindClientProcess(s.Table, s.Client, before)
 	at := respawn.Place{Server: server, Pane: pane, Remain: stays, Stop: before, Whole: true, Stopped: stopped, Self: self, Now: now, Warn: warn}
 	return s.successor().Replace(at, r)
 }

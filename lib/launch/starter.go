@@ -91,7 +91,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 		return l, err
 	}
 	l.put = func() error { return held.Put(l.now) }
-	if err := s.here(held.Instance); err != nil {
+	if err := s.checkNotMoved(held.Instance); err != nil {
 		return l, err
 	}
 	if l.alive && !again {
@@ -116,15 +116,15 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 	return l, err
 }
 
-// here returns an error if the instance has moved to another machine, or is about to, and
+// checkNotMoved returns an error if the instance has moved to another machine, or is about to, and
 // nobody insists. A session runs in one place.
-func (s Starter) here(in *instance.Instance) error {
-	hosts := peer.Of(s.Store.State)
+func (s Starter) checkNotMoved(in *instance.Instance) error {
+	hosts := peer.NewHosts(s.Store.State)
 	claims, err := hosts.Claims()
 	if err != nil {
 		s.Env.Warn("%v", err)
 	}
-	peer.Elsewhere(in, claims)
+	peer.MarkMoved(in, claims)
 	if s.TakesBack {
 		in.Moved, in.Generation = nil, max(in.Generation, claims[in.ID].Moves)
 	}
@@ -132,10 +132,10 @@ func (s Starter) here(in *instance.Instance) error {
 		return nil
 	}
 	if !in.Moved.Complete {
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: it is moving", in.Name),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: it is moving", in.Name),
 			cmp.Or(hosts.WayOn(in), fmt.Sprintf("gt-session pack %s packs it, gt-session pack --cancel %[1]s takes it back", in.Name)))
 	}
-	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: it has %s", in.Name, in.Moved),
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: it has %s", in.Name, in.Moved),
 		cmp.Or(hosts.WayOn(in), "packed there, gt-session unpack brings it back")+"; --force starts it here as it was")
 }
 
@@ -154,7 +154,7 @@ func (s Starter) ownAfterAll(in *instance.Instance) bool {
 func (s Starter) launch(in *instance.Instance) (*Launch, error) {
 	self, err := os.Executable()
 	if in.StartedAt.IsZero() && in.Managed == nil && in.Adopted == nil { // it is bound to no tmux server yet
-		in.TmuxServer = string(tmux.Around())
+		in.TmuxServer = string(tmux.CurrentServer())
 	}
 	l := &Launch{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer), self: self}
 	for end := time.Now().Add(blink); ; time.Sleep(blink / 4) {
@@ -187,7 +187,7 @@ func (s Starter) Explain(in *instance.Instance) error {
 		_, err := fmt.Fprintln(s.Env.Stdout, in.Name, "is already running")
 		return err
 	}
-	if err := s.here(in); err != nil {
+	if err := s.checkNotMoved(in); err != nil {
 		return err
 	}
 	if err := l.cannotTell(); err != nil {
@@ -206,7 +206,7 @@ func (l *Launch) cannotTell() error {
 		return err
 	}
 	if pid, err := l.at.PID(); err == nil && pid == 0 {
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: the tmux server at %s runs in another container, and would start it there", l.Name, l.Env.DisplayPath(l.TmuxServer)),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: the tmux server at %s runs in another container, and would start it there", l.Name, l.Env.DisplayPath(l.TmuxServer)),
 			"a server of its own: export TMUX_TMPDIR=DIR; unset TMUX; gt-session start "+l.Name)
 	}
 	return nil
@@ -225,13 +225,13 @@ func CannotTell(m fleet.Member) error {
 	case errors.As(err, &hidden):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, err), WhenGone(m.Name))
 	case errors.As(err, &lost) && lost.Socket == "":
-		return cli.Fail(cli.No, fmt.Errorf("cannot reach %s: %w", m.Name, err), fmt.Sprintf("gt-session stop %s ends it", m.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot reach %s: %w", m.Name, err), fmt.Sprintf("gt-session stop %s ends it", m.Name))
 	case errors.As(err, &lost):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot reach %s: %w", m.Name, err), lost.Remedy()+" makes it again")
 	case errors.Is(err, fleet.ErrUnseen):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, err), "ask where that server runs")
 	case !tmux.Installed():
-		return cli.Fail(cli.No, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoTmux), noTmux)
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoTmux), noTmux)
 	case errors.Is(err, tmux.ErrNoAnswer):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
 	default:
@@ -270,7 +270,7 @@ func runsBelow(m fleet.Member, pid int) bool {
 }
 
 func openElsewhere(name string, id session.ID, by *live.Holder) error {
-	err := cli.Fail(cli.No, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", name, id, by),
+	err := cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", name, id, by),
 		fmt.Sprintf("gt-session fork %s goes on with a copy of it", name))
 	if by.Elsewhere {
 		err = cli.WithHint(err, "%s", WhenGone(name))
@@ -321,7 +321,7 @@ func Wake(env *cli.Env, store instance.Store, table *agent.Table, in *instance.I
 	}
 	defer held.Release()
 	m := fleet.Members(env.Getenv, store, table, []*instance.Instance{held.Instance}, env.Now())[0]
-	client := table.Of(m.Agent)
+	client := table.FindClient(m.Agent)
 	if m.Pane.ID == "" || m.Quiet.IsZero() || m.Pane.Attached || !client.KnowsInput() {
 		return false, nil
 	}

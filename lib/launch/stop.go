@@ -145,7 +145,7 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 		// Otherwise outlive would keep the worktree in use for some seconds.
 		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.ID) // if this fails, revive finds the agent stopped
 	}
-	if client := s.Table.Of(m.Agent); held.Adopted != nil || m.Pane.ID == "" {
+	if client := s.Table.FindClient(m.Agent); held.Adopted != nil || m.Pane.ID == "" {
 		Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, limits)
 	} else if err := Stop(tmux.Server(held.TmuxServer), m.Pane, client, limits); err != nil {
 		return false, err
@@ -183,7 +183,7 @@ func (s Stopper) untrack(in *instance.Instance, session string) {
 	if in.Role == "" {
 		return
 	}
-	dir := pidfile.Of(town.Find(s.Env.Getenv, in.Path))
+	dir := pidfile.NewDir(town.Find(s.Env.Getenv, in.Path))
 	if f, err := dir.Get(session); err == nil {
 		if err := dir.Remove(f); err != nil {
 			s.warn(err)

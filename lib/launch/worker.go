@@ -30,7 +30,7 @@ func sender(env *cli.Env, to identity.Identity) string {
 	case from.Role == "":
 		return string(identity.Overseer)
 	case from == to:
-		return beacon.Self
+		return beacon.SelfSender
 	default:
 		return from.String()
 	}
@@ -47,7 +47,7 @@ func notParked(env *cli.Env, in *instance.Instance) error {
 	case err != nil:
 		return err
 	case status != "":
-		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: the rig %s is %s", in.Name, id.Rig, status))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: the rig %s is %s", in.Name, id.Rig, status))
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (l *Launch) admitted() error {
 	if err != nil || most == 0 {
 		return err
 	}
-	all, err := l.Store.All()
+	all, err := l.Store.ReadInstances()
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (l *Launch) admitted() error {
 
 // Full is the error for a rig that runs its maximum of polecats.
 func Full(rig string, n, most int) error {
-	return cli.Fail(cli.No, fmt.Errorf("the rig %s has %d of at most %d polecats", rig, n, most),
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("the rig %s has %d of at most %d polecats", rig, n, most),
 		"gt-session list shows them, gt-session stop ends one", fmt.Sprintf("max_polecats of [rigs.%s] in town.toml is the limit", rig))
 }
 
@@ -112,12 +112,12 @@ func (l *Launch) takeRoom() (release func(), err error) {
 	stores, err := instance.Stores(l.Store.State)
 	var places []fleet.Place
 	for _, s := range stores {
-		all, unread := s.All()
+		all, unread := s.ReadInstances()
 		err = errors.Join(err, unread)
 		places = append(places, fleet.Place{Store: s, Instances: all, Table: l.Table})
 	}
 	n := 0
-	for _, members := range fleet.NewSurvey(l.Env.Getenv, l.now).At(places) {
+	for _, members := range fleet.NewSurvey(l.Env.Getenv, l.now).ReadPlaces(places) {
 		for _, m := range members {
 			if m.Process.IsSet() && m.ID != l.ID {
 				n++
@@ -135,7 +135,7 @@ func (l *Launch) track() {
 	if l.Role == "" {
 		return
 	}
-	if err := pidfile.Of(l.spec.Home.Town).Track(l.pane.Session, l.process); err != nil {
+	if err := pidfile.NewDir(l.spec.Home.Town).Track(l.pane.Session, l.process); err != nil {
 		l.Env.Warn("%v", err)
 	}
 }
@@ -148,7 +148,7 @@ func (l *Launch) stays() bool { return l.Remain || l.Respawn || l.tellsLate() }
 // a minute later, and the same way for an agent that the person left and one that was
 // killed. The pane's exit status shows which it was.
 func (l *Launch) tellsLate() bool {
-	c := registry.Of(l.Table.Of(l.Agent).Dialect) // the dialect is needed before any step of a start
+	c := registry.FindClient(l.Table.FindClient(l.Agent).Dialect) // the dialect is needed before any step of a start
 	return l.Template == nil && c != nil && c.Dialect.SharedServer != nil
 }
 

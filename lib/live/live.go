@@ -16,12 +16,12 @@ import (
 // SessionIn returns the live session in a pane, by the records of its home, and nil without
 // one.
 func SessionIn(store session.Store, server tmux.Server, pane string) (*session.Record, error) {
-	all, err := store.All()
+	all, err := store.ReadRecords()
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range all {
-		if r.TmuxPane == pane && tmux.Server(r.TmuxServer).Is(server) && r.Live() {
+		if r.TmuxPane == pane && tmux.Server(r.TmuxServer).SameServer(server) && r.Live() {
 			return r, nil
 		}
 	}

@@ -16,16 +16,16 @@ import (
 // process starts.
 func TestArgsThatTheClientTells(t *testing.T) {
 	self, err := process.Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	told := []string{"node", "/bin/pi", "--model", "a/b"}
 	for pid, want := range map[int][]string{self.PID: told, self.PID + 1: os.Args} {
 		value, err := json.Marshal(map[string]any{"pid": pid, "args": told})
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		getenv := func(string) string { return string(value) }
-		if got, err := Args(self, agent.Builtin().Of("pi"), getenv); err != nil || !slices.Equal(got, want) {
+		if got, err := Args(self, agent.Builtin().FindClient("pi"), getenv); err != nil || !slices.Equal(got, want) {
 			t.Errorf("told by %d, the arguments are %q (%v)", pid, got, err)
 		}
-		if got, err := Args(self, agent.Builtin().Of("claude"), getenv); err != nil || !slices.Equal(got, os.Args) {
+		if got, err := Args(self, agent.Builtin().FindClient("claude"), getenv); err != nil || !slices.Equal(got, os.Args) {
 			t.Errorf("the arguments of a client that overwrites nothing are %q (%v)", got, err)
 		}
 	}

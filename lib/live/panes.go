@@ -44,9 +44,9 @@ func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent 
 	var all []Agent
 	for _, pane := range alive {
 		a := Agent{Pane: pane, table: table}
-		a.PID, a.Client = below(table, pane.PID, named(known, environs[pane.ID]))
+		a.PID, a.Client = topmostAgent(table, pane.PID, named(known, environs[pane.ID]))
 		if a.PID == 0 {
-			a.PID, a.Client = below(table, pane.PID, known.ByProcess)
+			a.PID, a.Client = topmostAgent(table, pane.PID, known.ByProcess)
 		}
 		if a.Client.Name != "" && !slices.Contains(ids, pane.ID) {
 			ids = append(ids, pane.ID)
@@ -67,12 +67,12 @@ func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent 
 	return agents
 }
 
-// Below returns the process of a client in a pane, unset if none is visible. It is for
+// FindClientBelow returns the process of a client in a pane, unset if none is visible. It is for
 // records whose PID belongs to another PID namespace.
-func Below(known *agent.Table, server tmux.Server, pane tmux.Pane, client string) process.Proc {
+func FindClientBelow(known *agent.Table, server tmux.Server, pane tmux.Pane, client string) process.Proc {
 	table := process.Snapshot()
 	for _, by := range []func(string) agent.Client{named(known, server.Environments([]string{pane.ID})[pane.ID]), known.ByProcess} {
-		if pid, c := below(table, pane.PID, by); c.Name == client && pid != 0 {
+		if pid, c := topmostAgent(table, pane.PID, by); c.Name == client && pid != 0 {
 			p, _ := process.Find(pid) // unset if it has ended
 			return p
 		}
@@ -138,18 +138,18 @@ func named(known *agent.Table, environ []string) func(name string) agent.Client 
 		case name == "" || process.IsInterpreter(name) || process.IsShell(name) || !slices.Contains(names, name):
 			return agent.Client{}
 		case called != "":
-			return known.Of(called)
+			return known.FindClient(called)
 		}
 		if c := known.ByProcess(name); c.Name != "" {
 			return c
 		}
-		return known.Of(name)
+		return known.FindClient(name)
 	}
 }
 
-// below returns the topmost agent that runs below a process, recognized by the name of its
+// topmostAgent returns the topmost agent that runs below a process, recognized by the name of its
 // program.
-func below(table process.Table, pid int, client func(name string) agent.Client) (int, agent.Client) {
+func topmostAgent(table process.Table, pid int, client func(name string) agent.Client) (int, agent.Client) {
 	for _, pid := range table.Descendants(pid) {
 		p, err := process.Find(pid)
 		if err != nil {

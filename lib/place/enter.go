@@ -38,7 +38,7 @@ func Open(path string) (*Opened, error) {
 // *ExchangedError.
 func Reopen(path string, was Folder) (*Opened, error) {
 	o, err := Open(path)
-	if err == nil && !was.is(o.Folder) {
+	if err == nil && !was.isUnchanged(o.Folder) {
 		o.Close()
 		return nil, &ExchangedError{Path: path, Was: was, Is: o.Folder}
 	}
@@ -81,7 +81,7 @@ func (f Folder) birthText() string {
 // new inode numbers with each mount. Otherwise Enter fails with an *ExchangedError.
 func (s State) Enter(path string, was Folder, remade bool) (*Opened, error) {
 	o, err := Open(path)
-	if err != nil || was.Inode != 0 && was.is(o.Folder) {
+	if err != nil || was.Inode != 0 && was.isUnchanged(o.Folder) {
 		return o, err
 	}
 	is := o.Folder
@@ -100,7 +100,7 @@ func (s State) Enter(path string, was Folder, remade bool) (*Opened, error) {
 	}
 	is, err = identifyOpened(f)
 	is.Path = real
-	if err == nil && was.Inode != 0 && !was.is(is) && !remade && was.BirthTime != 0 && is.BirthTime != 0 {
+	if err == nil && was.Inode != 0 && !was.isUnchanged(is) && !remade && was.BirthTime != 0 && is.BirthTime != 0 {
 		err = &ExchangedError{Path: path, Was: was, Is: is}
 	}
 	if err != nil {
@@ -135,7 +135,7 @@ func (s State) resolve(path string) (real, link string, err error) {
 		there, lerr := Identify(at)
 		uid := atomicfile.Owner(info)
 		switch {
-		case err == nil && lerr == nil && known.is(there): // it was moved
+		case err == nil && lerr == nil && known.isUnchanged(there): // it was moved
 		case project, err == nil, uid != 0 && uid != os.Geteuid():
 			return "", at, nil
 		}
@@ -155,7 +155,7 @@ func (s State) resolve(path string) (real, link string, err error) {
 // project reports whether agents write in a folder: a repository's top, a town or a
 // session's home. A folder that contains the state is no project.
 func (s State) project(dir string) bool {
-	if s.Within(dir) {
+	if s.IsInside(dir) {
 		return false
 	}
 	for _, path := range []string{filepath.Join(dir, ".git"), s.Path("homes", key(dir)), s.Path("towns", key(dir))} {

@@ -14,23 +14,23 @@ func TestEnter(t *testing.T) {
 	s := State(filepath.Join(top, "home/.local/state/gt"))
 	at := func(name string) string { return filepath.Join(top, "home", name) }
 	folder := func(name string) {
-		testenv.Must(t, os.MkdirAll(at(name), 0o700))
+		testenv.NoError(t, os.MkdirAll(at(name), 0o700))
 	}
 	link := func(to, name string) {
-		testenv.Must(t, os.Symlink(to, at(name)))
+		testenv.NoError(t, os.Symlink(to, at(name)))
 	}
 	for _, name := range []string{"repo/.git", "repo/api", "repo/deep/api", "plain/sub", "other/sub", "town/rig", "was"} {
 		folder(name)
 	}
 	was := func(name string) Folder {
 		f, err := Identify(at(name))
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		return f
 	}
 	for _, home := range []string{"plain", "was"} {
-		testenv.Must(t, s.MakeHome(s.Home(at(home), false), at(home), ""))
+		testenv.NoError(t, s.MakeHome(s.Home(at(home), false), at(home), ""))
 	}
-	testenv.Must(t, s.Prepare(s.Town(at("town"))))
+	testenv.NoError(t, s.Prepare(s.Town(at("town"))))
 	api, old := was("repo/api"), was("was")
 	link("../other", "repo/out")
 	link(at("other"), "plain/out")
@@ -39,7 +39,7 @@ func TestEnter(t *testing.T) {
 	link("../home/repo/..", "dots")
 	link("loop", "loop")
 	link("../../other", "repo/deep/out")
-	testenv.Must(t, os.Rename(at("was"), at("moved")))
+	testenv.NoError(t, os.Rename(at("was"), at("moved")))
 	link("moved", "was")
 	link("repo", "mine")
 	unborn := api
@@ -82,7 +82,7 @@ func TestEnter(t *testing.T) {
 			t.Errorf("Enter(%s): %v", c.path, err)
 		case c.ends != "" && err != nil:
 			t.Errorf("Enter(%s): %v", c.path, err)
-		case c.ends != "" && !o.Folder.is(was(c.ends)):
+		case c.ends != "" && !o.Folder.isUnchanged(was(c.ends)):
 			t.Errorf("Enter(%s) opened %v", c.path, o.Folder)
 		}
 	}
@@ -100,10 +100,10 @@ func TestEnterWhileExchanged(t *testing.T) {
 	s := State(filepath.Join(top, "home/.local/state/gt"))
 	repo, other := filepath.Join(top, "home/repo"), filepath.Join(top, "home/other")
 	for _, dir := range []string{filepath.Join(repo, ".git"), filepath.Join(repo, "api"), other} {
-		testenv.Must(t, os.MkdirAll(dir, 0o700))
+		testenv.NoError(t, os.MkdirAll(dir, 0o700))
 	}
 	theirs, err := Identify(other)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	done, stopped := make(chan bool), make(chan bool)
 	go func() {
 		defer close(stopped)
@@ -125,7 +125,7 @@ func TestEnterWhileExchanged(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if o.Same(theirs) {
+		if o.SameFolder(theirs) {
 			t.Fatalf("the other folder was opened, as %s", o.Path)
 		}
 		o.Close()

@@ -35,10 +35,10 @@ func identifyReal(real string) (Folder, error) {
 	return f, err
 }
 
-// Same reports whether f and g are the same folder. A device number can change with a
+// SameFolder reports whether f and g are the same folder. A device number can change with a
 // restart, and on some file systems with every mount, so it is compared only if there is no
 // birth time.
-func (f Folder) Same(g Folder) bool {
+func (f Folder) SameFolder(g Folder) bool {
 	if f.Inode != g.Inode || f.BirthTime != g.BirthTime {
 		return false
 	}
@@ -54,8 +54,10 @@ const (
 	numbered               // as it is mounted: in user space, of a network, FAT
 )
 
-// is reports whether the recorded folder f is the one that is there now.
-func (f Folder) is(here Folder) bool { return f.Same(here) || f.isOn(here, volumeOf(here.Path)) }
+// isUnchanged reports whether the recorded folder f is the one that is there now.
+func (f Folder) isUnchanged(here Folder) bool {
+	return f.SameFolder(here) || f.isOn(here, volumeOf(here.Path))
+}
 
 // isOn is is for a folder on such a volume. A numbered one gives a folder another inode
 // number at each mount; without birth times only the path is left.
@@ -171,7 +173,7 @@ func (s State) Home(dir string, anyone bool) Kept {
 	}
 	known, err := readFolder(at)
 	switch {
-	case err == nil && known.is(here):
+	case err == nil && known.isUnchanged(here):
 		return known.kept(at, here)
 	case err == nil:
 		at = fmt.Sprintf("%s.%x-%x", at, here.Inode, uint32(here.BirthTime))
@@ -212,13 +214,13 @@ func (s State) former(here Folder) (k Kept, ok bool) {
 	}
 	at := s.Path("homes", filepath.Base(to))
 	known, err := readFolder(at)
-	if err != nil || !known.Same(here) {
+	if err != nil || !known.SameFolder(here) {
 		return Kept{}, false
 	}
 	if strings.EqualFold(known.Path, here.Path) { // the file system does not tell them apart
 		return Kept{At: at, address: known.Address, known: true}, true
 	}
-	if there, err := identifyReal(known.Path); err == nil && there.Same(here) {
+	if there, err := identifyReal(known.Path); err == nil && there.SameFolder(here) {
 		return Kept{}, false
 	}
 	return Kept{At: at, moved: true}, true

@@ -48,13 +48,13 @@ func (m Mirror) folder(name string) Shared {
 // Path returns a file's path, for messages only.
 func (m Mirror) Path(name string) string { return m.folder(name).Path(name) }
 
-// has reports whether the mirror has a file. One that git tracks or shows belongs to the
+// hasFile reports whether the mirror has a file. One that git tracks or shows belongs to the
 // repository.
-func (m Mirror) has(name string) bool { return m.home != "" && (m.only == nil || m.only[name]) }
+func (m Mirror) hasFile(name string) bool { return m.home != "" && (m.only == nil || m.only[name]) }
 
 // Write replaces a file atomically. It ignores files that the mirror does not have.
 func (m Mirror) Write(name string, data []byte) error {
-	if m.read || !m.has(name) {
+	if m.read || !m.hasFile(name) {
 		return nil
 	}
 	return m.folder(name).Write(name, data)
@@ -69,7 +69,7 @@ func (m Mirror) Sweep(now time.Time) {
 
 // Remove removes a file if it exists.
 func (m Mirror) Remove(name string) error {
-	if !m.has(name) {
+	if !m.hasFile(name) {
 		return nil
 	}
 	return m.folder(name).Remove(name)
@@ -78,7 +78,7 @@ func (m Mirror) Remove(name string) error {
 // Read returns at most limit bytes of a file, or fs.ErrNotExist. It reads only regular
 // files of this user or root with a single hard link.
 func (m Mirror) Read(name string, limit int64) ([]byte, error) {
-	if !m.has(name) {
+	if !m.hasFile(name) {
 		return nil, fs.ErrNotExist
 	}
 	return m.folder(name).Read(name, limit)

@@ -16,15 +16,15 @@ import (
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestStateOf(t *testing.T) {
 	home := Real(t.TempDir())
 	real := filepath.Join(home, "dotfiles", "state")
-	testenv.Must(t, os.MkdirAll(real, 0o700))
-	testenv.Must(t, os.Symlink(real, filepath.Join(home, "link")))
+	testenv.NoError(t, os.MkdirAll(real, 0o700))
+	testenv.NoError(t, os.Symlink(real, filepath.Join(home, "link")))
 	for want, vars := range map[string][]string{
 		home + "/.local/state/gt": {"HOME=" + home},
 		home + "/x/gt":            {"HOME=/nowhere", "XDG_STATE_HOME=" + home + "/x"},
@@ -36,7 +36,7 @@ func TestStateOf(t *testing.T) {
 	}
 	// Without HOME the passwd entry's counts, and never a folder such as /tmp.
 	for _, vars := range [][]string{nil, {"HOME=relative"}, {"XDG_STATE_HOME=relative"}} {
-		if got := string(StateOf(testenv.Getenv(vars...))); Inside(got, "/tmp") || !filepath.IsAbs(got) {
+		if got := string(StateOf(testenv.Getenv(vars...))); IsBelow(got, "/tmp") || !filepath.IsAbs(got) {
 			t.Errorf("%q: %s", vars, got)
 		}
 	}
@@ -44,21 +44,21 @@ func TestStateOf(t *testing.T) {
 
 func TestInside(t *testing.T) {
 	for path, dir := range map[string]string{"/a": "/a", "/a/b": "/a", "/x": "/"} {
-		if !Inside(path, dir) {
+		if !IsBelow(path, dir) {
 			t.Errorf("%s is in %s", path, dir)
 		}
 	}
 	for path, dir := range map[string]string{"/ab": "/a", "/a": "/a/b", "/": "/a"} {
-		if Inside(path, dir) {
+		if IsBelow(path, dir) {
 			t.Errorf("%s is not in %s", path, dir)
 		}
 	}
 	// Links do not hide that the state lies in a project.
 	root := Real(t.TempDir())
-	testenv.Must(t, os.MkdirAll(filepath.Join(root, "project", "state"), 0o700))
-	testenv.Must(t, os.Symlink(filepath.Join(root, "project"), filepath.Join(root, "link")))
+	testenv.NoError(t, os.MkdirAll(filepath.Join(root, "project", "state"), 0o700))
+	testenv.NoError(t, os.Symlink(filepath.Join(root, "project"), filepath.Join(root, "link")))
 	s := StateOf(testenv.Getenv("XDG_STATE_HOME=" + filepath.Join(root, "link", "state")))
-	if !s.Within(filepath.Join(root, "project")) || s.Within(filepath.Join(root, "project", "other")) {
+	if !s.IsInside(filepath.Join(root, "project")) || s.IsInside(filepath.Join(root, "project", "other")) {
 		t.Error(s)
 	}
 }
@@ -69,19 +69,19 @@ func TestForeignLink(t *testing.T) {
 		t.Skip("only root can give a link away")
 	}
 	root := Real(t.TempDir())
-	testenv.Must(t, os.MkdirAll(filepath.Join(root, "clone", "gt"), 0o700))
-	testenv.Must(t, os.MkdirAll(filepath.Join(root, "home", ".local"), 0o700))
+	testenv.NoError(t, os.MkdirAll(filepath.Join(root, "clone", "gt"), 0o700))
+	testenv.NoError(t, os.MkdirAll(filepath.Join(root, "home", ".local"), 0o700))
 	link, over := filepath.Join(root, "home", ".local", "state"), filepath.Join(root, "over")
-	testenv.Must(t, os.Symlink("../../clone", link))
-	testenv.Must(t, os.Symlink(filepath.Join("home", ".local", "state"), over))
+	testenv.NoError(t, os.Symlink("../../clone", link))
+	testenv.NoError(t, os.Symlink(filepath.Join("home", ".local", "state"), over))
 	for _, e := range []string{"HOME=" + filepath.Join(root, "home"), "XDG_STATE_HOME=" + over} {
 		if s := StateOf(testenv.Getenv(e)); s != State(filepath.Join(root, "clone", "gt")) || s.Check() != nil {
 			t.Errorf("%s: %s, %v", e, s, s.Check())
 		}
 	}
-	testenv.Must(t, os.Lchown(link, 12345, 12345))
+	testenv.NoError(t, os.Lchown(link, 12345, 12345))
 	for _, e := range []string{"HOME=" + filepath.Join(root, "home"), "XDG_STATE_HOME=" + over} {
-		if s := StateOf(testenv.Getenv(e)); s != Foreign || s.Check() == nil || s.Within("/") {
+		if s := StateOf(testenv.Getenv(e)); s != Foreign || s.Check() == nil || s.IsInside("/") {
 			t.Errorf("another user's, %s: %s", e, s)
 		}
 	}
@@ -105,17 +105,17 @@ func FuzzKey(f *testing.F) {
 func TestAnotherFolderAtTheSamePath(t *testing.T) {
 	s, root := State(t.TempDir()), t.TempDir()
 	dir, old := filepath.Join(root, "api"), filepath.Join(root, "old")
-	testenv.Must(t, os.Mkdir(dir, 0o700))
+	testenv.NoError(t, os.Mkdir(dir, 0o700))
 	first := s.Home(dir, false).At
-	testenv.Must(t, s.MakeHome(s.Home(dir, false), dir, "api"))
+	testenv.NoError(t, s.MakeHome(s.Home(dir, false), dir, "api"))
 	if s.Home(dir, false).At != first {
 		t.Error("the same folder has two places")
 	}
-	testenv.Must(t, os.Rename(dir, old))
+	testenv.NoError(t, os.Rename(dir, old))
 	if s.Home(dir, false).At != first {
 		t.Error("what is kept of a folder that is gone cannot be read")
 	}
-	testenv.Must(t, os.Mkdir(dir, 0o700))
+	testenv.NoError(t, os.Mkdir(dir, 0o700))
 	second := s.Home(dir, false).At
 	if second == first {
 		t.Error("another folder has what the old one left")
@@ -123,12 +123,12 @@ func TestAnotherFolderAtTheSamePath(t *testing.T) {
 	if s.Home(dir, true).At != first {
 		t.Error("a role's directory that was made anew has lost what belongs to the role")
 	}
-	testenv.Must(t, s.MakeHome(s.Home(dir, false), dir, "api"))
+	testenv.NoError(t, s.MakeHome(s.Home(dir, false), dir, "api"))
 	if s.Home(dir, false).At != second {
 		t.Error("it has no place of its own")
 	}
-	testenv.Must(t, os.Remove(dir))
-	testenv.Must(t, os.Rename(old, dir))
+	testenv.NoError(t, os.Remove(dir))
+	testenv.NoError(t, os.Rename(old, dir))
 	if s.Home(dir, false).At != first {
 		t.Error("the folder that came back has lost what it had")
 	}
@@ -145,13 +145,13 @@ func TestAnotherFolderAtTheSamePath(t *testing.T) {
 func TestFixed(t *testing.T) {
 	s, a, b := State(t.TempDir()), t.TempDir(), t.TempDir()
 	for _, dir := range []string{a, b} {
-		testenv.Must(t, s.MakeHome(s.Home(dir, false), dir, ""))
+		testenv.NoError(t, s.MakeHome(s.Home(dir, false), dir, ""))
 	}
 	if at, _, _ := s.Fixed("s1"); at != "" {
 		t.Error(at)
 	}
-	testenv.Must(t, s.Fix("s1", s.Home(a, false).At))
-	testenv.Must(t, s.Fix("s1", s.Home(b, false).At)) // its first hook's counts
+	testenv.NoError(t, s.Fix("s1", s.Home(a, false).At))
+	testenv.NoError(t, s.Fix("s1", s.Home(b, false).At)) // its first hook's counts
 	if at, dir, _ := s.Fixed("s1"); at != s.Home(a, false).At || dir != Real(a) {
 		t.Error(at, dir)
 	}
@@ -160,7 +160,7 @@ func TestFixed(t *testing.T) {
 		t.Error(at)
 	}
 	// A link leads to a home of this state, whatever it says.
-	testenv.Must(t, os.Symlink("/etc", s.Path("sessions", "s2")))
+	testenv.NoError(t, os.Symlink("/etc", s.Path("sessions", "s2")))
 	if at, _, _ := s.Fixed("s2"); at != "" {
 		t.Error(at)
 	}
@@ -174,13 +174,13 @@ func TestTrust(t *testing.T) {
 		t.Error(err)
 	}
 	w, err := Survey(root)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if len(w.Files) != 2 {
 		t.Error(w.Files)
 	}
-	testenv.Must(t, s.Trust(w))
+	testenv.NoError(t, s.Trust(w))
 	got, err := s.Trusted(root)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	read := func(name string, want error) {
 		t.Helper()
 		data, err := got.Read(name)
@@ -197,17 +197,17 @@ func TestTrust(t *testing.T) {
 	read("town.toml", ErrChanged)
 	// A link is not what was shown, even to the same words.
 	write(t, filepath.Join(root, "copy"), "a = 1\n")
-	testenv.Must(t, os.Remove(filepath.Join(root, "town.toml")))
-	testenv.Must(t, os.Symlink("copy", filepath.Join(root, "town.toml")))
+	testenv.NoError(t, os.Remove(filepath.Join(root, "town.toml")))
+	testenv.NoError(t, os.Symlink("copy", filepath.Join(root, "town.toml")))
 	if _, err := got.Read("town.toml"); err == nil {
 		t.Error("a link was followed")
 	}
-	testenv.Must(t, os.Rename(filepath.Join(root, "roles"), filepath.Join(root, "r2")))
-	testenv.Must(t, os.Symlink("r2", filepath.Join(root, "roles")))
+	testenv.NoError(t, os.Rename(filepath.Join(root, "roles"), filepath.Join(root, "r2")))
+	testenv.NoError(t, os.Symlink("r2", filepath.Join(root, "roles")))
 	if _, err := got.Read("roles/witness.md"); err == nil {
 		t.Error("a linked folder was followed")
 	}
-	testenv.Must(t, s.Untrust(root))
+	testenv.NoError(t, s.Untrust(root))
 	if _, err := s.Trusted(root); !errors.Is(err, ErrUntrusted) {
 		t.Error(err)
 	}
@@ -223,7 +223,7 @@ func TestTrustedBytesAreTheOnesRead(t *testing.T) {
 	good, evil, path := filepath.Join(root, "good"), filepath.Join(root, "evil"), filepath.Join(root, "town.toml")
 	write(t, path, "good")
 	w, err := Survey(root)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var stop atomic.Bool
 	done := make(chan struct{})
 	go func() {
@@ -251,14 +251,14 @@ func TestMirror(t *testing.T) {
 	dir := t.TempDir()
 	m := MirrorOf(dir, map[string]bool{"handoff": true, Checkpoint: true})
 	for _, name := range []string{"handoff", Checkpoint, "session_id"} {
-		testenv.Must(t, m.Write(name, []byte("x\n")))
+		testenv.NoError(t, m.Write(name, []byte("x\n")))
 		data, err := m.Read(name, 10)
 		if shown := name == "session_id"; shown != errors.Is(err, fs.ErrNotExist) || !shown && string(data) != "x\n" {
 			t.Errorf("%s: %q, %v", name, data, err)
 		}
 	}
-	testenv.Must(t, m.Remove("handoff"))
-	testenv.Must(t, m.Remove("handoff"))
+	testenv.NoError(t, m.Remove("handoff"))
+	testenv.NoError(t, m.Remove("handoff"))
 	if err := (Mirror{}).Write("handoff", nil); err != nil {
 		t.Error(err)
 	}
@@ -287,7 +287,7 @@ func TestProjectLinks(t *testing.T) {
 		},
 	} {
 		dir := t.TempDir()
-		testenv.Must(t, plant(dir))
+		testenv.NoError(t, plant(dir))
 		if data, err := MirrorOf(dir, nil).Read("handoff", 100); err == nil {
 			t.Errorf("%s: the mirror reads %q", what, data)
 		}
@@ -310,25 +310,25 @@ func TestRequest(t *testing.T) {
 	if _, _, err := r.Read(); !errors.Is(err, fs.ErrNotExist) || r.Exists() {
 		t.Error(err)
 	}
-	testenv.Must(t, r.Write([]byte("hello")))
+	testenv.NoError(t, r.Write([]byte("hello")))
 	data, changed, err := r.Read()
 	if err != nil || string(data) != "hello" || time.Since(changed).Abs() > time.Minute || !r.Exists() {
 		t.Error(data, changed, err)
 	}
 	// Its writer can date it back, and forward; when it was changed stays.
-	testenv.Must(t, os.Chtimes(r.Path(), time.Time{}, time.Now().Add(time.Hour)))
+	testenv.NoError(t, os.Chtimes(r.Path(), time.Time{}, time.Now().Add(time.Hour)))
 	if _, changed, err := r.Read(); err != nil || time.Since(changed).Abs() > time.Minute {
 		t.Error(changed, err)
 	}
 	if err := r.Write(make([]byte, MaxRequest+1)); !errors.Is(err, atomicfile.ErrTooLarge) {
 		t.Error(err)
 	}
-	testenv.Must(t, os.WriteFile(r.Path(), make([]byte, MaxRequest+1), 0o600))
+	testenv.NoError(t, os.WriteFile(r.Path(), make([]byte, MaxRequest+1), 0o600))
 	if _, _, err := r.Read(); !errors.Is(err, atomicfile.ErrTooLarge) {
 		t.Error(err)
 	}
-	testenv.Must(t, r.Remove())
-	testenv.Must(t, r.Remove())
+	testenv.NoError(t, r.Remove())
+	testenv.NoError(t, r.Remove())
 }
 
 // Settings that a person keeps elsewhere and links to are theirs; what anybody may
@@ -337,11 +337,11 @@ func TestReadConfig(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "dotfiles", "agents.toml"), "x")
 	link := filepath.Join(dir, "agents.toml")
-	testenv.Must(t, os.Symlink(filepath.Join(dir, "dotfiles", "agents.toml"), link))
+	testenv.NoError(t, os.Symlink(filepath.Join(dir, "dotfiles", "agents.toml"), link))
 	if data, err := ReadConfig(link, 10); err != nil || string(data) != "x" {
 		t.Error(data, err)
 	}
-	testenv.Must(t, os.Chmod(filepath.Join(dir, "dotfiles", "agents.toml"), 0o666))
+	testenv.NoError(t, os.Chmod(filepath.Join(dir, "dotfiles", "agents.toml"), 0o666))
 	if _, err := ReadConfig(link, 10); err == nil {
 		t.Error("what anybody may write was read")
 	}
@@ -355,41 +355,41 @@ func TestReadConfig(t *testing.T) {
 func TestMovedFolder(t *testing.T) {
 	s, root := State(t.TempDir()), t.TempDir()
 	a, b, role := filepath.Join(root, "a"), filepath.Join(root, "b"), filepath.Join(root, "role")
-	testenv.Must(t, os.Mkdir(a, 0o700))
+	testenv.NoError(t, os.Mkdir(a, 0o700))
 	if f, err := Identify(a); err != nil || f.BirthTime == 0 {
 		t.Skip("the file system does not tell when a folder was made")
 	}
 	kept := s.Home(a, false)
-	testenv.Must(t, s.MakeHome(kept, a, "a"))
-	testenv.Must(t, os.Rename(a, b))
+	testenv.NoError(t, s.MakeHome(kept, a, "a"))
+	testenv.NoError(t, os.Rename(a, b))
 	moved := s.Home(b, false)
 	if moved.At != kept.At {
 		t.Fatalf("it has lost what it had: %v", moved)
 	}
-	testenv.Must(t, os.Mkdir(a, 0o700)) // another, which comes first
+	testenv.NoError(t, os.Mkdir(a, 0o700)) // another, which comes first
 	other := s.Home(a, false)
 	if other.At == kept.At {
 		t.Error("another folder has what the old one had")
 	}
-	testenv.Must(t, s.MakeHome(other, a, "a"))
-	testenv.Must(t, s.MakeHome(moved, b, "b"))
-	testenv.Must(t, s.MakeHome(s.Home(b, false), b, "b"))
+	testenv.NoError(t, s.MakeHome(other, a, "a"))
+	testenv.NoError(t, s.MakeHome(moved, b, "b"))
+	testenv.NoError(t, s.MakeHome(s.Home(b, false), b, "b"))
 	homes, err := s.Homes()
 	if err != nil || len(homes) != 2 || homes[kept.At].Path != Real(b) || homes[kept.At].Address != "b" || homes[other.At].Path != Real(a) {
 		t.Error(homes, err)
 	}
-	testenv.Must(t, os.Remove(a))
-	testenv.Must(t, os.Rename(b, a)) // and back
+	testenv.NoError(t, os.Remove(a))
+	testenv.NoError(t, os.Rename(b, a)) // and back
 	back := s.Home(a, false)
-	testenv.Must(t, s.MakeHome(back, a, "a"))
+	testenv.NoError(t, s.MakeHome(back, a, "a"))
 	if homes, _ := s.Homes(); back.At != kept.At || homes[kept.At].Path != Real(a) {
 		t.Error(back, homes)
 	}
 
-	testenv.Must(t, os.Mkdir(role, 0o700))
+	testenv.NoError(t, os.Mkdir(role, 0o700))
 	of := s.Home(role, true)
-	testenv.Must(t, s.MakeHome(of, role, "x/crew/y"))
-	testenv.Must(t, os.Rename(role, b))
+	testenv.NoError(t, s.MakeHome(of, role, "x/crew/y"))
+	testenv.NoError(t, os.Rename(role, b))
 	if s.Home(b, false).At == of.At {
 		t.Error("who moves a role's directory has what is the role's")
 	}

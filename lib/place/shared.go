@@ -115,7 +115,7 @@ func openDir(above *os.Root, name string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := atomicfile.Same(info, func() (os.FileInfo, error) { return next.Stat(".") }); err != nil {
+	if err := atomicfile.CheckSameFile(info, func() (os.FileInfo, error) { return next.Stat(".") }); err != nil {
 		next.Close()
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func openOwn(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
 	info, err := f.Stat()
 	if err == nil {
 		st, ok := info.Sys().(*syscall.Stat_t)
-		switch others := atomicfile.Ours(info); {
+		switch others := atomicfile.CheckFileOwner(info); {
 		case others != nil:
 			err = others
 		case !ok || st.Nlink != 1: // mutant never: ./lib/state/request TestTakeRefuses

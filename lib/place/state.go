@@ -31,8 +31,8 @@ import (
 // State is the path of the state folder.
 type State string
 
-// Nowhere stands for a missing state folder. Nothing can be read or written there.
-const Nowhere State = "/proc/self/nowhere/gt"
+// MissingState stands for a missing state folder. Nothing can be read or written there.
+const MissingState State = "/proc/self/nowhere/gt"
 
 // Foreign stands for a state folder behind another user's link. Nothing can be read or
 // written there.
@@ -48,7 +48,7 @@ func StateOf(getenv func(string) string) State {
 		home := getenv("HOME")
 		if !filepath.IsAbs(home) {
 			if home = passwdHome(); home == "" {
-				return Nowhere
+				return MissingState
 			}
 		}
 		state = filepath.Join(home, ".local", "state")
@@ -147,11 +147,11 @@ func Real(path string) string {
 	return path
 }
 
-// Path returns a path in the state folder. For the zero State it is in Nowhere, never in
+// Path returns a path in the state folder. For the zero State it is in MissingState, never in
 // the working directory.
 func (s State) Path(elem ...string) string {
 	if s == "" {
-		s = Nowhere
+		s = MissingState
 	}
 	return Join(string(s), elem...)
 }
@@ -197,9 +197,9 @@ func (e *OthersError) Hint() string {
 	return fmt.Sprintf("run it as %s, or have HOME be the home of %s (sudo -H does)", userName(e.Owner), userName(os.Geteuid()))
 }
 
-// others returns an OthersError if the state folder, or the nearest folder above that this
+// explainOwner returns an OthersError if the state folder, or the nearest folder above that this
 // user can look at, belongs to another user. Otherwise it returns err.
-func (s State) others(err error) error {
+func (s State) explainOwner(err error) error {
 	for at := string(s); ; at = filepath.Dir(at) {
 		info, serr := os.Stat(at)
 		switch {
@@ -215,7 +215,7 @@ func (s State) others(err error) error {
 // Check returns an error if the state folder cannot be used. It must belong to this user or
 // root and not be writable by others, or not exist.
 func (s State) Check() error {
-	if s == Nowhere || s == "" {
+	if s == MissingState || s == "" {
 		return fmt.Errorf("nothing is kept: %w", errNone)
 	}
 	if s == Foreign {
@@ -225,10 +225,10 @@ func (s State) Check() error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := atomicfile.MayMake(string(s)); err != nil {
-			return s.others(atomicfile.Error("use", string(s), err))
+			return s.explainOwner(atomicfile.Error("use", string(s), err))
 		}
 	case errors.Is(err, fs.ErrPermission):
-		return s.others(atomicfile.Error("use", string(s), err))
+		return s.explainOwner(atomicfile.Error("use", string(s), err))
 	case err != nil:
 		return atomicfile.Error("use", string(s), err)
 	case !info.IsDir():
@@ -268,14 +268,14 @@ func (s State) Prepare(dir string) error {
 	return atomicfile.EnsurePrivateDir(dir)
 }
 
-// Within reports whether the state folder is inside real, a path without links. Whoever can
+// IsInside reports whether the state folder is inside real, a path without links. Whoever can
 // write to such a project can also write what gt believes.
-func (s State) Within(real string) bool {
-	return s != Nowhere && s != Foreign && Inside(string(s), real)
+func (s State) IsInside(real string) bool {
+	return s != MissingState && s != Foreign && IsBelow(string(s), real)
 }
 
-// Inside reports whether path is dir or below it. Both must be clean.
-func Inside(path, dir string) bool {
+// IsBelow reports whether path is dir or below it. Both must be clean.
+func IsBelow(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 

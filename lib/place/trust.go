@@ -62,7 +62,7 @@ func (s State) Trusted(root string) (*Trust, error) {
 	if err != nil {
 		return nil, atomicfile.Error("look at", root, err)
 	}
-	if t.Path != here.Path || !t.is(here) || t.Owner != owner { // mutant never: . TestScripts/town_trust
+	if t.Path != here.Path || !t.isUnchanged(here) || t.Owner != owner { // mutant never: . TestScripts/town_trust
 		return nil, ErrUntrusted
 	}
 	return t, nil

@@ -15,7 +15,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-type aside struct {
+type storedResult struct {
 	Session ID     `json:"session"`
 	Tool    string `json:"tool,omitempty"`
 	CallID  string `json:"call,omitempty"`
@@ -42,7 +42,7 @@ func contextName(id ID, tool string, sum []byte) string {
 // keepAside writes a result to its file. The same result of the same tool has only one
 // file.
 func (p *pass) keepAside(l *Line, content string) error {
-	kept := aside{p.id, l.Tool, l.CallID, l.Context.Digest, content}
+	kept := storedResult{p.id, l.Tool, l.CallID, l.Context.Digest, content}
 	return atomicfile.WriteJSON(filepath.Join(p.y.Store.Contexts, l.Context.Ref), kept, atomicfile.Unsynced)
 }
 
@@ -64,7 +64,7 @@ func (s Store) Context(c Context) (string, error) {
 	} else if err != nil {
 		return "", err
 	}
-	var a aside
+	var a storedResult
 	if err := json.Unmarshal(data, &a); err != nil {
 		return "", atomicfile.Error("understand", path, err)
 	}

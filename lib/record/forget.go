@@ -37,7 +37,7 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 		return Gone{}, errors.Join(s.removeRest(id, &head), atomicfile.Remove(s.packedPath(id)))
 	}
 	gone := Gone{Bytes: o.length(), Digest: digest(end.last)}
-	if _, err := s.Each(id, 0, func([]byte, int64) bool { gone.Lines++; return true }); err != nil {
+	if _, err := s.ForEachLine(id, 0, func([]byte, int64) bool { gone.Lines++; return true }); err != nil {
 		return gone, err
 	}
 	var w writer

@@ -28,13 +28,13 @@ func TestPack(t *testing.T) {
 			id := d.sync().ID
 			whole, said := d.lines(id), d.said(id)
 			before, err := d.store.Info(id)
-			testenv.Must(t, err)
-			testenv.Must(t, d.store.Pack(id))
+			testenv.NoError(t, err)
+			testenv.NoError(t, d.store.Pack(id))
 			if _, err := os.Lstat(d.store.Path(id)); !errors.Is(err, os.ErrNotExist) {
 				t.Fatal("it stands there still")
 			}
 			after, err := d.store.Info(id)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			if after.Path != d.store.packedPath(id) {
 				t.Errorf("it is said to be in %s", after.Path)
 			}
@@ -80,7 +80,7 @@ func TestPack(t *testing.T) {
 			d.verify(id)
 
 			// A packed record is removed, too.
-			testenv.Must(t, d.store.Pack(id))
+			testenv.NoError(t, d.store.Pack(id))
 			if _, err := d.store.Remove(id, Forgotten, epoch); err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +95,7 @@ func TestPack(t *testing.T) {
 // lines returns the bytes of a record.
 func (d *desk) lines(id ID) (all []byte) {
 	d.t.Helper()
-	if _, err := d.store.Each(id, 0, func(line []byte, at int64) bool {
+	if _, err := d.store.ForEachLine(id, 0, func(line []byte, at int64) bool {
 		if at != int64(len(all)) {
 			d.t.Errorf("a line stands at %d, not %d", at, len(all))
 		}
@@ -112,10 +112,10 @@ func TestPackDamaged(t *testing.T) {
 	d := newDesk(t)
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
 	id := d.sync().ID
-	testenv.Must(t, d.store.Pack(id))
+	testenv.NoError(t, d.store.Pack(id))
 	path := d.store.packedPath(id)
 	good, err := os.ReadFile(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	damaged := [][]byte{nil, []byte("no gzip"), good[:30], good[:len(good)-20]}
 	for i := range 4 {
 		bad := bytes.Clone(good)
@@ -123,7 +123,7 @@ func TestPackDamaged(t *testing.T) {
 		damaged = append(damaged, bad)
 	}
 	for i, data := range damaged {
-		testenv.Must(t, os.WriteFile(path, data, 0o600))
+		testenv.NoError(t, os.WriteFile(path, data, 0o600))
 		_, ierr := d.store.Info(id)
 		_, _, _, verr := d.store.Verify(id, nil)
 		if ierr == nil && verr == nil {
@@ -143,11 +143,11 @@ func TestSeal(t *testing.T) {
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
 	id := d.sync().ID
 	early, err := d.store.Seal(id)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n" + `[{"Kind":"prompt","Text":"two"}]` + "\n")
 	d.sync()
 	late, err := d.store.Seal(id)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, at := range []Seal{early, late} {
 		if _, _, _, err := d.store.Verify(id, &at); err != nil {
 			t.Error(err)
@@ -159,7 +159,7 @@ func TestSeal(t *testing.T) {
 	if _, _, _, err := d.store.Verify(id, &other); !errors.As(err, &fault) {
 		t.Errorf("of another line: %v", err)
 	}
-	testenv.Must(t, os.Truncate(d.store.Path(id), early.Size))
+	testenv.NoError(t, os.Truncate(d.store.Path(id), early.Size))
 	d.verify(id)
 	if _, _, _, err := d.store.Verify(id, &late); !errors.As(err, &fault) || fault.Line != 4 {
 		t.Errorf("cut: %v", err)

@@ -94,7 +94,7 @@ func (d *desk) try(stop func() bool, environ ...string) (Synced, error) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	y := &Syncer{Store: d.store, Index: x, Redact: redact.Of(environ), Stop: stop, Bulk: true, Now: func() time.Time {
+	y := &Syncer{Store: d.store, Index: x, Redact: redact.NewRedactor(environ), Stop: stop, Bulk: true, Now: func() time.Time {
 		d.now = d.now.Add(time.Second)
 		return d.now
 	}}
@@ -158,9 +158,9 @@ func TestSyncAfterAKillAnywhere(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	whole, err := os.ReadFile(d.store.Path(id))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for size := 0; size < len(whole); size += 1 + size%13 {
-		testenv.Must(t, os.WriteFile(d.store.Path(id), whole[:size], 0o600))
+		testenv.NoError(t, os.WriteFile(d.store.Path(id), whole[:size], 0o600))
 		if got := d.sync(); got.ID != id {
 			t.Fatalf("%d: another record, %s", size, got.ID)
 		}
@@ -188,7 +188,7 @@ func TestSyncStopped(t *testing.T) {
 	for n := 1; ; n++ {
 		asked := 0
 		done, err := d.try(func() bool { asked++; return asked > n })
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if !done.Stopped {
 			d.verify(done.ID)
 			if got := d.said(done.ID); !slices.Equal(got, want) {
@@ -263,7 +263,7 @@ func TestSyncOfNothingNew(t *testing.T) {
 	id := d.sync().ID
 	before, _ := os.ReadFile(d.store.Path(id))
 	for _, at := range []time.Time{epoch, epoch.Add(time.Hour)} {
-		testenv.Must(t, os.Chtimes(d.file, at, at))
+		testenv.NoError(t, os.Chtimes(d.file, at, at))
 		d.sync()
 	}
 	if after, _ := os.ReadFile(d.store.Path(id)); !bytes.Equal(before, after) {
@@ -291,7 +291,7 @@ func TestSyncLeavesOutSecrets(t *testing.T) {
 		entries(call("7", "", "description: look\nprompt: see what .env says")) + entries(result("7", "kept-7")))
 	id := d.sync("API_TOKEN=hunter2-of-the-environment").ID
 	data, err := os.ReadFile(d.store.Path(id))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, secret := range []string{token, "hunter2", "PLANTED"} {
 		if i := bytes.Index(data, []byte(secret)); i >= 0 {
 			t.Errorf("%q is in the record: %.200s", secret, data[max(0, i-100):])
@@ -341,7 +341,7 @@ func TestLargeResults(t *testing.T) {
 		t.Errorf("%d bytes: %.20s", len(line), line)
 	}
 	d.verify(id)
-	testenv.Must(t, os.Remove(filepath.Join(d.store.Contexts, all[0].Ref)))
+	testenv.NoError(t, os.Remove(filepath.Join(d.store.Contexts, all[0].Ref)))
 	if _, err := d.store.Context(all[0]); !errors.Is(err, ErrCleared) {
 		t.Error(err)
 	}
@@ -354,7 +354,7 @@ func TestVerify(t *testing.T) {
 	d.write(entries(prompt("one")) + entries(prompt("two")) + entries(prompt("three")))
 	id := d.sync().ID
 	whole, err := os.ReadFile(d.store.Path(id))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	for name, c := range map[string]struct {
 		change func([][]byte) [][]byte
@@ -369,7 +369,7 @@ func TestVerify(t *testing.T) {
 		"bad head": {func(l [][]byte) [][]byte { l[0] = bytes.Replace(l[0], []byte("/work"), []byte("/other"), 1); return l }, 2},
 	} {
 		changed := c.change(slices.Clone(lines))
-		testenv.Must(t, os.WriteFile(d.store.Path(id), bytes.Join(changed, nil), 0o600))
+		testenv.NoError(t, os.WriteFile(d.store.Path(id), bytes.Join(changed, nil), 0o600))
 		var fault *Fault
 		if _, _, _, err := d.store.Verify(id, nil); !errors.As(err, &fault) || fault.Line != c.line {
 			t.Errorf("%s: %v", name, err)
@@ -384,7 +384,7 @@ func TestRemove(t *testing.T) {
 	d.write(entries(prompt("private words")) + entries(large))
 	id := d.sync().ID
 	other := filepath.Join(d.store.Contexts, "session-abc-zzzzzz-T-000000.json")
-	testenv.Must(t, os.WriteFile(other, nil, 0o600))
+	testenv.NoError(t, os.WriteFile(other, nil, 0o600))
 	gone, err := d.store.Remove(id, Forgotten, epoch)
 	if err != nil || gone.Lines != 4 {
 		t.Fatalf("%+v, %v", gone, err)
@@ -413,19 +413,19 @@ func TestStrangeFiles(t *testing.T) {
 	d.write(entries(prompt("one")))
 	id := d.sync().ID
 	d.write(entries(prompt("one")) + entries(prompt("two")))
-	testenv.Must(t, os.Chmod(d.store.Path(id), 0o666))
+	testenv.NoError(t, os.Chmod(d.store.Path(id), 0o666))
 	if _, err := d.store.Info(id); err == nil {
 		t.Error("a file that all can write to was believed")
 	}
 	// A file that all can read becomes private at the next write.
-	testenv.Must(t, os.Chmod(d.store.Path(id), 0o644))
+	testenv.NoError(t, os.Chmod(d.store.Path(id), 0o644))
 	d.sync()
 	if info, err := os.Stat(d.store.Path(id)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	real := d.store.Path(id) + ".real"
-	testenv.Must(t, os.Rename(d.store.Path(id), real))
-	testenv.Must(t, os.Symlink(real, d.store.Path(id)))
+	testenv.NoError(t, os.Rename(d.store.Path(id), real))
+	testenv.NoError(t, os.Symlink(real, d.store.Path(id)))
 	if _, err := d.try(nil); err == nil {
 		t.Error("a link was followed")
 	}
@@ -462,8 +462,8 @@ func TestSameSuffix(t *testing.T) {
 	id := d.sync().ID
 	// The record of another conversation under that name.
 	data, err := os.ReadFile(d.store.Path(id))
-	testenv.Must(t, err)
-	testenv.Must(t, os.WriteFile(d.store.Path(id), bytes.Replace(data, []byte(`"session_id":"4f2c"`), []byte(`"session_id":"other"`), 1), 0o600))
+	testenv.NoError(t, err)
+	testenv.NoError(t, os.WriteFile(d.store.Path(id), bytes.Replace(data, []byte(`"session_id":"4f2c"`), []byte(`"session_id":"other"`), 1), 0o600))
 	second := d.sync()
 	if second.ID == id || !second.New {
 		t.Errorf("%+v", second)

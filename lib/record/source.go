@@ -21,7 +21,7 @@ func SourceOf(f conversation.File) (conversation.Source, error) {
 // A result that was kept aside is complete if its file still exists.
 func (s Store) Conversation(id ID) conversation.Source {
 	return func(from int64, each func(conversation.Entry) bool) error {
-		_, err := s.Each(id, from, func(line []byte, at int64) bool {
+		_, err := s.ForEachLine(id, from, func(line []byte, at int64) bool {
 			l, err := Parse(line)
 			if err != nil || !l.Kind.InConversation() {
 				return true

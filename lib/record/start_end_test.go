@@ -24,15 +24,15 @@ func TestBegins(t *testing.T) {
 	d := newDesk(t)
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
 	// Without the folder for results kept aside, no record begins.
-	testenv.Must(t, os.MkdirAll(filepath.Dir(d.store.Contexts), 0o700))
-	testenv.Must(t, os.WriteFile(d.store.Contexts, nil, 0o600))
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(d.store.Contexts), 0o700))
+	testenv.NoError(t, os.WriteFile(d.store.Contexts, nil, 0o600))
 	if _, err := d.try(nil); err == nil {
 		t.Error("it was begun without a folder for what is kept aside")
 	}
 	if ids, err := d.store.IDs(); err != nil || len(ids) != 0 {
 		t.Errorf("%v, %v", ids, err)
 	}
-	testenv.Must(t, os.Remove(d.store.Contexts))
+	testenv.NoError(t, os.Remove(d.store.Contexts))
 	id := d.sync().ID
 	first := ""
 	if err := d.store.Lines(id, func(l Line) bool {
@@ -119,15 +119,15 @@ func TestEndOrder(t *testing.T) {
 	kept := func() int {
 		t.Helper()
 		all, err := os.ReadDir(d.store.Contexts)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		return len(all)
 	}
 	inTheWay := filepath.Join(d.store.wholePath(id), "x")
-	testenv.Must(t, os.MkdirAll(inTheWay, 0o700))
+	testenv.NoError(t, os.MkdirAll(inTheWay, 0o700))
 	if err := end(); err == nil || kept() != 1 {
 		t.Errorf("%v, and %d results are there", err, kept())
 	}
-	testenv.Must(t, os.RemoveAll(filepath.Dir(inTheWay)))
+	testenv.NoError(t, os.RemoveAll(filepath.Dir(inTheWay)))
 	if err := end(); err != nil || kept() != 0 {
 		t.Errorf("%v, and %d results are there", err, kept())
 	}

@@ -26,9 +26,9 @@ type Store struct {
 	since    time.Time
 }
 
-// Since returns a store that reads nothing before that time from any record, except the
+// StartingAt returns a store that reads nothing before that time from any record, except the
 // first line.
-func (s Store) Since(t time.Time) Store {
+func (s Store) StartingAt(t time.Time) Store {
 	s.since = t
 	return s
 }
@@ -61,9 +61,9 @@ func (s Store) File(id ID) string {
 	return s.Path(id)
 }
 
-// has reports whether there is a record. An error does not count as missing, because the
+// hasRecord reports whether there is a record. An error does not count as missing, because the
 // record would be begun anew.
-func (s Store) has(id ID) (bool, error) {
+func (s Store) hasRecord(id ID) (bool, error) {
 	if ok, err := atomicfile.Present(s.Path(id)); ok || err != nil {
 		return ok, err
 	}
@@ -295,10 +295,10 @@ func endIn(buf []byte, from int64) (e ending, ok bool) {
 	return e, from == 0
 }
 
-// Each calls each for the whole lines of a record from an offset on, with the offset of
+// ForEachLine calls each for the whole lines of a record from an offset on, with the offset of
 // each, until it returns false. The bytes are valid only during the call. It returns
 // where the next line begins.
-func (s Store) Each(id ID, from int64, each func(line []byte, at int64) bool) (int64, error) {
+func (s Store) ForEachLine(id ID, from int64, each func(line []byte, at int64) bool) (int64, error) {
 	o, err := s.open(id)
 	if err != nil {
 		return from, err
@@ -332,7 +332,7 @@ const maxLine = 6*conversation.MaxRecord + 1<<20
 // Lines calls each for the lines of a record that can be parsed, until it returns false.
 func (s Store) Lines(id ID, each func(Line) bool) error {
 	var last time.Time // a line without a time has that of the one before
-	_, err := s.Each(id, 0, func(line []byte, _ int64) bool {
+	_, err := s.ForEachLine(id, 0, func(line []byte, _ int64) bool {
 		l, err := Parse(line)
 		if err != nil {
 			return true

@@ -74,7 +74,7 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 			err = cmp.Or(err, p.w.close(!y.Bulk && done.Lines > 0))
 		}
 	}()
-	if ok, err := y.Store.has(id); err != nil {
+	if ok, err := y.Store.hasRecord(id); err != nil {
 		return done, err
 	} else if ok {
 		if err := p.open(); err != nil || done.Gone != "" {
@@ -177,7 +177,7 @@ func (p *pass) open() error {
 	if after > 0 {
 		p.at.Messages, p.at.Events = end.mark.Messages, end.mark.Events
 	}
-	_, err = p.y.Store.Each(p.id, after, func(line []byte, _ int64) bool {
+	_, err = p.y.Store.ForEachLine(p.id, after, func(line []byte, _ int64) bool {
 		body := bodyOf(line)
 		if body != nil && isSaid(line) {
 			p.seen[keyOfBody(body)]++
@@ -406,7 +406,7 @@ func (p *pass) call(l *Line, e conversation.Entry, clean func(string) string) {
 		}
 		p.tools[l.CallID] = l.Tool
 	}
-	file := secretfile.Of(e)
+	file := secretfile.FindInCall(e)
 	if file == "" {
 		l.Text, l.Target = clean(e.Text), clean(e.Target)
 		return

@@ -51,7 +51,7 @@ func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err
 	gone := false
 	var fault *Fault
 	prev := digest(nil)
-	next, err := s.Each(id, 0, func(line []byte, at int64) bool {
+	next, err := s.ForEachLine(id, 0, func(line []byte, at int64) bool {
 		lines++
 		no := func(why string) bool {
 			fault = &Fault{lines, why}
@@ -100,7 +100,7 @@ func (s Store) verifyContexts(id ID) error {
 	var fault *Fault
 	n := 0
 	seen := map[string]bool{}
-	_, err := s.Each(id, 0, func(line []byte, _ int64) bool {
+	_, err := s.ForEachLine(id, 0, func(line []byte, _ int64) bool {
 		n++
 		l, err := Parse(line)
 		if err != nil || l.Context == nil || seen[l.Context.Ref] {

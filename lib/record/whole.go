@@ -15,8 +15,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Whole is a record as one file in S3's format.
-type Whole struct {
+// S3File is a record as one file in S3's format.
+type S3File struct {
 	ID      ID        `json:"id"`
 	Start   time.Time `json:"startTime,omitzero"`
 	End     time.Time `json:"endTime,omitzero"`
@@ -121,20 +121,20 @@ func (h *happening) line(l *Line) error {
 	case End:
 		e := Happened{Type: SessionEnd, Time: l.Time, Reason: l.Cause}
 		if !h.begun.IsZero() {
-			e.DurationMs = between(h.begun, l.Time)
+			e.DurationMs = millisBetween(h.begun, l.Time)
 		}
-		return h.first(e)
+		return h.giveWaitingFirst(e)
 	case StepBegun, StepDone:
-		return h.first(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
+		return h.giveWaitingFirst(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
 	case Failure:
-		return h.first(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
+		return h.giveWaitingFirst(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
 	}
 	switch conversation.Kind(l.Kind) {
 	case conversation.Prompt, conversation.Reply, conversation.Summary:
 		h.asked = l.Time
 	case conversation.Answer:
 		if l.Failed { // text of the client about an error
-			return h.first(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
+			return h.giveWaitingFirst(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
 		}
 	case conversation.TokenUsage:
 		return h.spent(l)
@@ -150,8 +150,8 @@ func (h *happening) line(l *Line) error {
 	return nil
 }
 
-// first gives the waiting request, and then e.
-func (h *happening) first(e Happened) error {
+// giveWaitingFirst gives the waiting request, and then e.
+func (h *happening) giveWaitingFirst(e Happened) error {
 	if err := h.release(); err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (h *happening) spent(l *Line) error {
 	}
 	h.llm, h.llmID = &Happened{Type: LLMCall, Time: l.Time, Model: l.Model, Usage: tokens}, l.Message
 	if !h.asked.IsZero() && !l.Aside {
-		h.llm.LatencyMs = between(h.asked, l.Time)
+		h.llm.LatencyMs = millisBetween(h.asked, l.Time)
 	}
 	return nil
 }
@@ -209,9 +209,9 @@ func (h *happening) result(l *Line) error {
 	success := !l.Failed && !l.Rejected
 	e.Success, e.Result = &success, l.Context
 	if !e.Time.IsZero() && !l.Time.IsZero() {
-		e.DurationMs = between(e.Time, l.Time)
+		e.DurationMs = millisBetween(e.Time, l.Time)
 	}
-	if err := h.first(e); err != nil {
+	if err := h.giveWaitingFirst(e); err != nil {
 		return err
 	}
 	if success {
@@ -252,14 +252,14 @@ func commits(text string, each func(hash, subject string) error) error {
 
 func (h *happening) end() error {
 	for _, c := range h.calls {
-		if err := h.first(c); err != nil {
+		if err := h.giveWaitingFirst(c); err != nil {
 			return err
 		}
 	}
 	return h.release()
 }
 
-func between(from, to time.Time) *int64 {
+func millisBetween(from, to time.Time) *int64 {
 	ms := max(to.Sub(from).Milliseconds(), 0)
 	return &ms
 }
@@ -276,14 +276,14 @@ func shorten(s string) string {
 	return s + "…"
 }
 
-// Whole writes a record in S3's format. It holds one line at a time.
-func (s Store) Whole(id ID, to io.Writer) error {
+// WriteS3 writes a record in S3's format. It holds one line at a time.
+func (s Store) WriteS3(id ID, to io.Writer) error {
 	i, err := s.Info(id)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriter(to)
-	head, err := json.Marshal(Whole{id, i.Started, i.Ended, i.Agent, i.Session, i.CWD})
+	head, err := json.Marshal(S3File{id, i.Started, i.Ended, i.Agent, i.Session, i.CWD})
 	if err != nil {
 		return err
 	}
@@ -319,7 +319,7 @@ func (s Store) WriteWhole(id ID) error {
 		return err
 	}
 	defer lock.Remove()
-	return replace(s.wholePath(id), func(f *os.File) error { return s.Whole(id, f) })
+	return replace(s.wholePath(id), func(f *os.File) error { return s.WriteS3(id, f) })
 }
 
 // replace writes a file that may be too large for memory: to another name, synced, then

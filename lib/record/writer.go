@@ -43,7 +43,7 @@ func (s Store) openWriter(id ID) (*writer, ending, error) {
 func (w *writer) begin() (ending, error) {
 	info, err := w.f.Stat()
 	if err == nil {
-		err = atomicfile.Ours(info)
+		err = atomicfile.CheckFileOwner(info)
 	}
 	if err == nil {
 		err = atomicfile.OneName(info)

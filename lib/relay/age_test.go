@@ -18,14 +18,14 @@ func (h *host) commanded() chan time.Duration {
 	ages := make(chan time.Duration, 10)
 	o := h.options()
 	o.Kinds[peer.Command] = relay.Kind{Deliver: func(from relay.Sender, _ peer.Letter, _ io.Reader) error {
-		ages <- h.now().Sub(from.Sent)
+		ages <- h.skewedNow().Sub(from.Sent)
 		return nil
 	}}
 	h.upWith(o)
 	return ages
 }
 
-func near(t *testing.T, what string, ages <-chan time.Duration, want time.Duration) {
+func expectAge(t *testing.T, what string, ages <-chan time.Duration, want time.Duration) {
 	t.Helper()
 	select {
 	case got := <-ages:
@@ -44,52 +44,52 @@ func TestAge(t *testing.T) {
 		f := newFleet(t)
 		a, b := f.host("a"), f.host("b")
 		a.skew = time.Hour
-		a.up()
+		a.startRelay()
 		ages := b.commanded()
 		meet(t, a, b)
 		put := func(ago time.Duration) {
 			t.Helper()
-			if _, err := peer.OutboxOf(a.state).Put("b", peer.Command, []byte("{}"), a.now().Add(-ago)); err != nil {
+			if _, err := peer.OutboxOf(a.state).Put("b", peer.Command, []byte("{}"), a.skewedNow().Add(-ago)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		put(0)
-		near(t, "a new command", ages, 0)
-		b.down()
+		expectAge(t, "a new command", ages, 0)
+		b.stopRelay()
 		put(30 * time.Minute) // its sender was killed before it could take it back
 		time.Sleep(3 * time.Second)
 		ages = b.commanded()
-		near(t, "a command that waited", ages, 30*time.Minute)
+		expectAge(t, "a command that waited", ages, 30*time.Minute)
 
-		was := a.of("b").Clock
-		b.down()
+		was := a.knownHost("b").Clock
+		b.stopRelay()
 		b.skew -= time.Hour
 		ages = b.commanded()
-		eventually(t, "a knows its other clock", func() bool { return a.of("b").Clock.Before(was.Add(-time.Minute)) })
+		eventually(t, "a knows its other clock", func() bool { return a.knownHost("b").Clock.Before(was.Add(-time.Minute)) })
 		put(0)
-		near(t, "a command to a host whose clock was set back", ages, 0)
+		expectAge(t, "a command to a host whose clock was set back", ages, 0)
 
 		// A hub keeps a command back, and the beats of its sender with it.
 		nc, err := f.hub.Connect(context.Background(), nil)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		defer nc.Close()
 		beats, err := nc.SubscribeSync("gt.*.beat")
-		testenv.Must(t, err)
-		b.down()
-		a.down()
-		a.up()
+		testenv.NoError(t, err)
+		b.stopRelay()
+		a.stopRelay()
+		a.startRelay()
 		put(0)
 		beat, err := beats.NextMsg(10 * time.Second)
-		testenv.Must(t, err)
-		b.up() // so that a knows its clock, and sends the command
+		testenv.NoError(t, err)
+		b.startRelay() // so that a knows its clock, and sends the command
 		eventually(t, "the command has come", func() bool { return a.waiting() == 0 })
-		b.down()
+		b.stopRelay()
 		put(0)
 		time.Sleep(3 * time.Second)
-		a.down()
+		a.stopRelay()
 		b.skew += time.Hour
 		ages = b.commanded()
-		testenv.Must(t, nc.PublishMsg(&nats.Msg{Subject: beat.Subject, Data: beat.Data}))
-		near(t, "a command that was kept back", ages, time.Hour)
+		testenv.NoError(t, nc.PublishMsg(&nats.Msg{Subject: beat.Subject, Data: beat.Data}))
+		expectAge(t, "a command that was kept back", ages, time.Hour)
 	})
 }

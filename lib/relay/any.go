@@ -66,13 +66,13 @@ func (r *Relay) silences(now time.Time) {
 // offer offers the work that waits for any host, and asks where the work is that was offered.
 func (r *Relay) offer(now time.Time) error {
 	r.silences(now)
-	all, err := r.outbox.All()
+	all, err := r.outbox.ReadLetters()
 	if err != nil {
 		return err
 	}
 	waits := map[string]peer.Letter{}
 	for _, l := range all {
-		if l.Host == peer.Any {
+		if l.Host == peer.AnyHost {
 			waits[l.ID] = l
 			if r.leases.tries[l.ID] == nil {
 				r.leases.tries[l.ID] = &peer.Tries{}
@@ -87,7 +87,7 @@ func (r *Relay) offer(now time.Time) error {
 	for _, id := range slices.Sorted(maps.Keys(r.leases.tries)) { // the oldest first
 		w := r.leases.tries[id]
 		l, wanted := waits[id]
-		if wanted && r.done(w) {
+		if wanted && r.isWorkDone(w) {
 			if err := r.outbox.Remove(l); err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (r *Relay) offer(now time.Time) error {
 				return err
 			}
 		}
-		if !wanted && !slices.ContainsFunc(w.Tries, func(t peer.Try) bool { return !t.Over() && r.remote(t.Key) != nil }) { // all know
+		if !wanted && !slices.ContainsFunc(w.Tries, func(t peer.Try) bool { return !t.IsOver() && r.remote(t.Key) != nil }) { // all know
 			delete(r.leases.tries, id)
 			if err := r.outbox.RemoveTries(id); err != nil {
 				return err
@@ -107,7 +107,7 @@ func (r *Relay) offer(now time.Time) error {
 		}
 		for i, t := range w.Tries {
 			late := i < len(w.Tries)-1 || !wanted
-			if ask && !t.Over() {
+			if ask && !t.IsOver() {
 				questions[t.Key] = append(questions[t.Key], peer.Lease{Letter: t.Letter, Template: w.Template, Recall: late || w.Late != "", Late: late})
 			}
 		}
@@ -137,16 +137,16 @@ func (r *Relay) lost(t *peer.Try) bool {
 	return m == nil || m.silence > r.LostAfter
 }
 
-// done reports whether a work is done, and no other session has begun it again.
-func (r *Relay) done(w *peer.Tries) bool {
-	last := w.Last()
-	return last != nil && (last.State == peer.Finished || w.Late != "" && (last.Over() || r.lost(last)))
+// isWorkDone reports whether a work is done, and no other session has begun it again.
+func (r *Relay) isWorkDone(w *peer.Tries) bool {
+	last := w.LastTry()
+	return last != nil && (last.State == peer.Finished || w.Late != "" && (last.IsOver() || r.lost(last)))
 }
 
 // toOffer reports whether no host has a work.
 func (r *Relay) toOffer(w *peer.Tries) bool {
-	last := w.Last()
-	return last == nil || last.Over() || r.lost(last)
+	last := w.LastTry()
+	return last == nil || last.IsOver() || r.lost(last)
 }
 
 // offerTo offers a work to the host that has most free sessions for it, if there is one.
@@ -174,7 +174,7 @@ func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
 	}
 	again := 0
 	tries := slices.DeleteFunc(slices.Clone(w.Tries), func(t peer.Try) bool {
-		is := t.Over() && t.Key == to.host.Key
+		is := t.IsOver() && t.Key == to.host.Key
 		if is && t.State == peer.Declined {
 			again = t.Again + 1
 		}
@@ -202,7 +202,7 @@ func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
 func (r *Relay) free(w *peer.Tries, now time.Time) (to *remote) {
 	most := 0
 	for _, m := range r.remotes {
-		if m.trust.Revoked || m.host.Box == "" || m.host.Away(now) || m.host.Denies(peer.Work) {
+		if m.trust.Revoked || m.host.Box == "" || m.host.IsAway(now) || m.host.Denies(peer.Work) {
 			continue
 		}
 		agents, err := r.hosts.Agents(m.host, now)
@@ -234,7 +234,7 @@ func (r *Relay) room(w *peer.Tries, key string, agents []peer.Agent, now time.Ti
 			case t.Key != key:
 			case other == w && t.State == peer.Declined && now.Sub(t.At).Abs() < refusedFor(t.Again): // mutant never: TestAnyRefused
 				return 0
-			case other.Template == w.Template && !t.Over():
+			case other.Template == w.Template && !t.IsOver():
 				n--
 			}
 		}
@@ -356,7 +356,7 @@ func (r *Relay) settle(key string, says peer.Try) error {
 		if says.State == peer.Offered && t.State == peer.Offered && !atomicfile.Exists(r.outbox.Path(offer)) {
 			says.State = peer.Recalled // a kill came before it was sent
 		}
-		if t.Over() || says.State == peer.Offered || t.State == says.State && t.Session == says.Session {
+		if t.IsOver() || says.State == peer.Offered || t.State == says.State && t.Session == says.Session {
 			return nil
 		}
 		if !slices.Contains(peer.OfferStates, says.State) {

@@ -76,12 +76,12 @@ func (h *host) working(d *desk, sessions int, lostAfter time.Duration) *host {
 	return h.upWith(o)
 }
 
-// lets has this host allow another one something, before it knows that host.
-func (h *host) lets(o *host, what ...string) *host {
+// allowHost has this host allow another one something, before it knows that host.
+func (h *host) allowHost(o *host, what ...string) *host {
 	h.f.t.Helper()
 	keys, err := seal.Load(o.state, false)
 	if err == nil {
-		err = peer.Of(h.state).SetTrust(o.name, peer.Trust{Key: keys.Public(), Allowed: what})
+		err = peer.NewHosts(h.state).SetTrust(o.name, peer.Trust{Key: keys.Public(), Allowed: what})
 	}
 	if err != nil {
 		h.f.t.Fatal(err)
@@ -118,7 +118,7 @@ func (d *desk) step(from, to string) (subjects []string) {
 func (h *host) giveAny(subjects ...string) {
 	h.f.t.Helper()
 	for _, s := range subjects {
-		if _, err := peer.OutboxOf(h.state).Put(peer.Any, peer.Work, []byte("To: <worker@any>\nSubject: "+s+"\n\n"), time.Now()); err != nil {
+		if _, err := peer.OutboxOf(h.state).Put(peer.AnyHost, peer.Work, []byte("To: <worker@any>\nSubject: "+s+"\n\n"), time.Now()); err != nil {
 			h.f.t.Fatal(err)
 		}
 	}
@@ -150,7 +150,7 @@ func (h *host) knowsWorkers(t *testing.T, names ...string) {
 	t.Helper()
 	eventually(t, "the workers are known", func() bool {
 		for _, name := range names {
-			if data, err := os.ReadFile(peer.Of(h.state).Path(name, "instances.jsonl")); err != nil || len(data) == 0 {
+			if data, err := os.ReadFile(peer.NewHosts(h.state).Path(name, "instances.jsonl")); err != nil || len(data) == 0 {
 				return false
 			}
 		}
@@ -166,8 +166,8 @@ func TestAny(t *testing.T) {
 		a, b, c := f.host("a"), f.host("b"), f.host("c")
 		desks := []*desk{{}, {}, {}}
 		a.working(desks[0], 1, 20*time.Second)
-		b.lets(a, peer.Work).working(desks[1], 2, 0)
-		c.lets(a, peer.Work).working(desks[2], 1, 0)
+		b.allowHost(a, peer.Work).working(desks[1], 2, 0)
+		c.allowHost(a, peer.Work).working(desks[2], 1, 0)
 		meet(t, a, b, c)
 		a.knowsWorkers(t, "b", "c")
 		var want, got []string
@@ -207,7 +207,7 @@ func TestAnyLost(t *testing.T) {
 		first, second := new(desk), new(desk)
 		const lost = 6 * time.Second
 		a.working(new(desk), 0, lost)
-		b.lets(a, peer.Work).working(first, 2, 0)
+		b.allowHost(a, peer.Work).working(first, 2, 0)
 		meet(t, a, b)
 		a.knowsWorkers(t, "b")
 		a.giveAny("begun", "open")
@@ -220,13 +220,13 @@ func TestAnyLost(t *testing.T) {
 		}
 		first.mu.Unlock()
 		eventually(t, "a knows", func() bool {
-			return slices.ContainsFunc(a.tries(), func(t peer.Tries) bool { return t.Last().State == peer.Claimed })
+			return slices.ContainsFunc(a.tries(), func(t peer.Tries) bool { return t.LastTry().State == peer.Claimed })
 		})
-		b.down()
-		c.lets(a, peer.Work).working(second, 5, 0)
+		b.stopRelay()
+		c.allowHost(a, peer.Work).working(second, 5, 0)
 		eventually(t, "c has both", func() bool { return second.holds() == 2 })
 		second.step(peer.Open, peer.Claimed)
-		b.lets(a, peer.Work).working(first, 2, 0)
+		b.allowHost(a, peer.Work).working(first, 2, 0)
 		eventually(t, "b is told", func() bool { first.mu.Lock(); defer first.mu.Unlock(); return len(first.late) == 1 })
 		if got := first.step(peer.Open, peer.Claimed); len(got) > 0 {
 			t.Errorf("b has %q still", got)
@@ -250,16 +250,16 @@ func TestAnyLate(t *testing.T) {
 		a, b, c := f.host("a"), f.host("b"), f.host("c")
 		first, second := new(desk), new(desk)
 		a.working(new(desk), 0, 6*time.Second)
-		b.lets(a, peer.Work).working(first, 1, 0)
+		b.allowHost(a, peer.Work).working(first, 1, 0)
 		meet(t, a, b)
 		a.knowsWorkers(t, "b")
 		a.giveAny("x")
 		first.claims(t, "b")
-		b.down()
+		b.stopRelay()
 		first.step(peer.Claimed, peer.Finished) // it was cut off
-		c.lets(a, peer.Work).working(second, 1, 0)
+		c.allowHost(a, peer.Work).working(second, 1, 0)
 		eventually(t, "c has it", func() bool { return second.holds() == 1 })
-		b.lets(a, peer.Work).working(first, 1, 0)
+		b.allowHost(a, peer.Work).working(first, 1, 0)
 		a.rests(t)
 		if got := second.step(peer.Open, peer.Claimed); len(got) > 0 {
 			t.Errorf("c begins %q", got)
@@ -274,16 +274,16 @@ func TestAnyTakenBack(t *testing.T) {
 		a, b := f.host("a"), f.host("b")
 		d := new(desk)
 		a.working(new(desk), 0, 20*time.Second)
-		b.lets(a, peer.Work).working(d, 1, 0)
+		b.allowHost(a, peer.Work).working(d, 1, 0)
 		meet(t, a, b)
 		a.knowsWorkers(t, "b")
 		a.giveAny("x")
 		eventually(t, "b has it", func() bool { return d.holds() == 1 })
-		all, err := peer.OutboxOf(a.state).All()
-		testenv.Must(t, err)
+		all, err := peer.OutboxOf(a.state).ReadLetters()
+		testenv.NoError(t, err)
 		for _, l := range all {
-			if l.Host == peer.Any {
-				testenv.Must(t, peer.OutboxOf(a.state).Remove(l))
+			if l.Host == peer.AnyHost {
+				testenv.NoError(t, peer.OutboxOf(a.state).Remove(l))
 			}
 		}
 		a.rests(t)
@@ -300,8 +300,8 @@ func TestAnyGiverDies(t *testing.T) {
 		a, b, c := f.host("a"), f.host("b"), f.host("c")
 		none, desks := new(desk), []*desk{{}, {}}
 		a.working(none, 0, time.Minute)
-		b.lets(a, peer.Work).working(desks[0], 2, 0)
-		c.lets(a, peer.Work).working(desks[1], 2, 0)
+		b.allowHost(a, peer.Work).working(desks[0], 2, 0)
+		c.allowHost(a, peer.Work).working(desks[1], 2, 0)
 		meet(t, a, b, c)
 		a.knowsWorkers(t, "b", "c")
 		var want, got []string
@@ -312,7 +312,7 @@ func TestAnyGiverDies(t *testing.T) {
 		n := 0
 		eventually(t, "all is done", func() bool {
 			if n++; n < 60 && n%3 == 0 {
-				a.down()
+				a.stopRelay()
 				a.working(none, 0, 20*time.Second)
 			}
 			for _, d := range desks {
@@ -336,8 +336,8 @@ func TestAnyRefused(t *testing.T) {
 		a, b, c := f.host("a"), f.host("b"), f.host("c")
 		first, second := &desk{refuses: 1}, new(desk)
 		a.working(new(desk), 0, 20*time.Second)
-		b.lets(a, peer.Work).working(first, 1, 0)
-		c.lets(a, "peek").working(second, 5, 0)
+		b.allowHost(a, peer.Work).working(first, 1, 0)
+		c.allowHost(a, "peek").working(second, 5, 0)
 		meet(t, a, b, c)
 		a.knowsWorkers(t, "b", "c")
 		a.giveAny("x")
@@ -345,7 +345,7 @@ func TestAnyRefused(t *testing.T) {
 		if second.holds() > 0 {
 			t.Error("c was asked")
 		}
-		c.lets(a, peer.Work)
+		c.allowHost(a, peer.Work)
 		a.giveAny("y")
 		second.claims(t, "c")
 		first.step(peer.Claimed, peer.Finished)

@@ -44,11 +44,11 @@ type pulse struct {
 	asks   int       // since the host was last heard
 }
 
-// every returns how often this host beats.
-func (r *Relay) every(now time.Time) time.Duration {
+// beatInterval returns how often this host beats.
+func (r *Relay) beatInterval(now time.Time) time.Duration {
 	hosts := 1
 	for _, m := range r.remotes {
-		if !m.trust.Revoked && !m.host.Away(now) {
+		if !m.trust.Revoked && !m.host.IsAway(now) {
 			hosts++
 		}
 	}
@@ -57,7 +57,7 @@ func (r *Relay) every(now time.Time) time.Duration {
 
 // beat says that this host is there, if it is time to.
 func (r *Relay) beat(now time.Time) error {
-	every := r.every(now)
+	every := r.beatInterval(now)
 	if now.Sub(r.lastBeat).Abs() < min(every, r.promised) {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Durat
 
 // askForBeats asks the hosts for a beat of which one is wanted.
 func (r *Relay) askForBeats(now time.Time) error {
-	if r.pending[streams.Fleet]+r.pending[streams.Here] > 0 {
+	if r.pending[streams.Fleet]+r.pending[streams.PresenceStream] > 0 {
 		return nil
 	}
 	for _, m := range r.remotes {

@@ -62,9 +62,9 @@ func (h *host) quick() *host {
 	return h.upWith(o)
 }
 
-// of returns what this host knows of another one.
-func (h *host) of(name string) peer.Host {
-	o, err := peer.Of(h.state).Get(name)
+// knownHost returns what this host knows of another one.
+func (h *host) knownHost(name string) peer.Host {
+	o, err := peer.NewHosts(h.state).Get(name)
 	if err != nil {
 		h.f.t.Fatal(err)
 	}
@@ -88,14 +88,14 @@ func TestLargeFleet(t *testing.T) {
 		}
 		dies := f.host("dies")
 		line, err := f.hub.InProcessConn()
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		dead := hole{line, new(atomic.Bool)}
-		dies.upWith(large(dies.through(dead)))
+		dies.upWith(large(dies.optionsWithDialer(dead)))
 		meet(t, append(all, dies)...)
 		every := func(seconds int, of *host) func() bool {
 			return func() bool {
 				for _, h := range all {
-					if h != of && h.cancel != nil && h.of(of.name).Every != seconds {
+					if h != of && h.cancel != nil && h.knownHost(of.name).Every != seconds {
 						return false
 					}
 				}
@@ -114,12 +114,12 @@ func TestLargeFleet(t *testing.T) {
 		away := func(after time.Duration, of *host, want bool) {
 			t.Helper()
 			for _, h := range all {
-				if h.cancel != nil && h != of && h.of(of.name).Away(time.Now()) != want {
-					t.Errorf("after %v %s sees %s: %v", after, h.name, of.name, h.of(of.name))
+				if h.cancel != nil && h != of && h.knownHost(of.name).IsAway(time.Now()) != want {
+					t.Errorf("after %v %s sees %s: %v", after, h.name, of.name, h.knownHost(of.name))
 				}
 			}
 		}
-		all[3].down()
+		all[3].stopRelay()
 		time.Sleep(10 * time.Second)
 		away(10*time.Second, all[3], true)
 		all[3].upWith(large(all[3].options()))
@@ -140,19 +140,19 @@ func TestPresence(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		asks := f.overhear("gt.*.ask.*")
-		a, b := f.host("a").up(), f.host("b").up()
+		a, b := f.host("a").startRelay(), f.host("b").startRelay()
 		meet(t, a, b)
 		time.Sleep(time.Minute)
-		a.down()
+		a.stopRelay()
 		gone := time.Now()
 		time.Sleep(time.Hour)
 		asks.messages()
-		c := f.host("c").up()
+		c := f.host("c").startRelay()
 		time.Sleep(6 * time.Second) // when it was saved
-		if h := c.of("b"); h.Away(time.Now()) {
+		if h := c.knownHost("b"); h.IsAway(time.Now()) {
 			t.Errorf("b: %+v", h)
 		}
-		if h := c.of("a"); !h.Away(gone) || h.LastSeen.After(gone) || h.LastSeen.Before(gone.Add(-time.Minute)) {
+		if h := c.knownHost("a"); !h.IsAway(gone) || h.LastSeen.After(gone) || h.LastSeen.Before(gone.Add(-time.Minute)) {
 			t.Errorf("a ended at %v: %+v", gone, h)
 		}
 		// Who asks is heard, too, and an older beat of it that the hub has says nothing then.
@@ -170,7 +170,7 @@ func TestPresence(t *testing.T) {
 func TestUnheard(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		b, l := f.host("b").up(), f.liar()
+		b, l := f.host("b").startRelay(), f.liar()
 		asks := f.overhear("gt." + b.key() + ".ask." + l.keys.Public())
 		l.says("beat", map[string]any{"process": "x"})
 		time.Sleep(time.Second)
@@ -185,10 +185,10 @@ func TestReplayedBeats(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		beats := f.overhear("gt.*.beat")
-		a, b := f.host("a"), f.host("b").up()
+		a, b := f.host("a"), f.host("b").startRelay()
 		a.quick()
 		meet(t, a, b)
-		key := b.of("a").Key
+		key := b.knownHost("a").Key
 		var kept []*nats.Msg
 		eventually(t, "some beats have come", func() bool {
 			for _, m := range beats.messages() {
@@ -196,30 +196,30 @@ func TestReplayedBeats(t *testing.T) {
 					kept = append(kept, m)
 				}
 			}
-			return len(kept) > 2 && !b.of("a").LastSeen.IsZero()
+			return len(kept) > 2 && !b.knownHost("a").LastSeen.IsZero()
 		})
-		a.down()
+		a.stopRelay()
 		time.Sleep(time.Second)
-		b.down() // it keeps what it knows
-		b.up()
+		b.stopRelay() // it keeps what it knows
+		b.startRelay()
 		died := time.Now()
 		for range 3 {
 			time.Sleep(time.Second)
 			for _, m := range kept {
-				testenv.Must(t, beats.nc.PublishMsg(&nats.Msg{Subject: m.Subject, Data: m.Data}))
+				testenv.NoError(t, beats.nc.PublishMsg(&nats.Msg{Subject: m.Subject, Data: m.Data}))
 			}
 		}
 		time.Sleep(6 * time.Second) // when it would have been saved
-		if seen := b.of("a").LastSeen; seen.After(died) {
+		if seen := b.knownHost("a").LastSeen; seen.After(died) {
 			t.Errorf("a was seen at %v, and it ended before %v", seen, died)
 		}
 		a.quick()
-		eventually(t, "a is seen again", func() bool { return b.of("a").LastSeen.After(died) })
-		a.down()
+		eventually(t, "a is seen again", func() bool { return b.knownHost("a").LastSeen.After(died) })
+		a.stopRelay()
 		a.skew = -time.Hour
 		died = time.Now()
 		a.quick()
-		eventually(t, "a is seen with its other clock", func() bool { return b.of("a").LastSeen.After(died) })
+		eventually(t, "a is seen with its other clock", func() bool { return b.knownHost("a").LastSeen.After(died) })
 	})
 }
 
@@ -240,7 +240,7 @@ func TestIdle(t *testing.T) {
 		b.event("two")
 		began := time.Now()
 		a.upWith(o)
-		b.up()
+		b.startRelay()
 		meet(t, a, b)
 		eventually(t, "the logs are there", func() bool { return a.copyOf(b, "b") && b.copyOf(a, "a") })
 		if took := time.Since(began); took > 30*time.Second {

@@ -37,8 +37,8 @@ func (f *fleet) serve(o server.Options) *server.Server {
 	return s
 }
 
-// at has the host connect to one of some servers.
-func (h *host) at(all ...*server.Server) *host {
+// connectTo has the host connect to one of some servers.
+func (h *host) connectTo(all ...*server.Server) *host {
 	var urls []string
 	for _, s := range all {
 		urls = append(urls, s.ClientURL())
@@ -57,14 +57,14 @@ func TestCluster(t *testing.T) {
 	var routes []*url.URL
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
 		l.Close()
 	}
 	var all []*server.Server
 	for i := range 3 {
 		port, err := strconv.Atoi(routes[i].Port())
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		o := server.Options{
 			ServerName: "s" + strconv.Itoa(i), JetStream: true, StoreDir: filepath.Join(f.root, "s"+strconv.Itoa(i)),
 			Cluster: server.ClusterOpts{Name: "fleet", Host: "127.0.0.1", Port: port}, Routes: routes,
@@ -74,20 +74,20 @@ func TestCluster(t *testing.T) {
 	eventually(t, "the servers are a cluster", func() bool {
 		return slices.ContainsFunc(all, func(s *server.Server) bool { return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == 3 })
 	})
-	a, b := f.host("a").at(all...), f.host("b").at(all...)
+	a, b := f.host("a").connectTo(all...), f.host("b").connectTo(all...)
 	meet(t, a, b)
-	b.down()
+	b.stopRelay()
 	a.send("b", "kept")
 	nc, err := nats.Connect(all[0].ClientURL() + "," + all[1].ClientURL() + "," + all[2].ClientURL())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer nc.Close()
 	js, err := jetstream.New(nc)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	keys, err := seal.Load(b.state, false)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	leader := ""
 	eventually(t, "the servers have the note", func() bool {
-		stream, err := js.Stream(context.Background(), streams.In(keys.Public()))
+		stream, err := js.Stream(context.Background(), streams.InboxStream(keys.Public()))
 		if err != nil {
 			return false
 		}
@@ -95,13 +95,13 @@ func TestCluster(t *testing.T) {
 		leader = info.Cluster.Leader
 		return info.State.Msgs > 0
 	})
-	a.down()
+	a.stopRelay()
 	i := slices.IndexFunc(all, func(s *server.Server) bool { return s.Name() == leader })
 	all[i].Shutdown()
 	all[i].WaitForShutdown()
-	b.at(all...)
+	b.connectTo(all...)
 	eventually(t, "the note is there", func() bool { return slices.Equal(b.notes(), []string{"kept"}) })
-	a.at(all...)
+	a.connectTo(all...)
 	a.event("one")
 	a.send("b", "later")
 	eventually(t, "what follows is there", func() bool {
@@ -117,12 +117,12 @@ func TestLeaf(t *testing.T) {
 	o.LeafNode.Host, o.LeafNode.Port = "127.0.0.1", server.RANDOM_PORT
 	middle := f.serve(o)
 	varz, err := middle.Varz(nil)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	edge := server.Options{ServerName: "edge", JsAccDefaultDomain: map[string]string{"$G": "main"}}
 	edge.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats-leaf", Host: "127.0.0.1:" + strconv.Itoa(varz.LeafNode.Port)}}}}
 	leaf := f.serve(edge)
 	eventually(t, "the leaf is connected", func() bool { return leaf.NumLeafNodes() == 1 })
-	a, b := f.host("a").at(middle), f.host("b").at(leaf)
+	a, b := f.host("a").connectTo(middle), f.host("b").connectTo(leaf)
 	meet(t, a, b)
 	a.event("one")
 	a.send("b", "to b")

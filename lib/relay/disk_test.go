@@ -30,7 +30,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		out, err := c.CombinedOutput()
 		t.Logf("%s", out)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		return
 	}
 	for _, side := range []string{"sender", "receiver", "hub"} {
@@ -63,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 						warned.Add(1)
 					}
 				}
-				a.up()
+				a.startRelay()
 				b.upWith(o)
 				meet(t, a, b)
 				var want []string
@@ -77,7 +77,7 @@ func TestFullDisk(t *testing.T) {
 					return err
 				}
 				arrived := func() bool { return slices.Equal(b.notes(), want) && a.waiting() == 0 && b.copyOf(a, "a") }
-				testenv.Must(t, send())
+				testenv.NoError(t, send())
 				eventually(t, "the first note is there", arrived)
 				filler := filepath.Join(at, "filler")
 				if err := os.WriteFile(filler, make([]byte, 64<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
@@ -102,15 +102,15 @@ func TestFullDisk(t *testing.T) {
 					})
 					f.hub.Sweep() // changes nothing yet
 				}
-				testenv.Must(t, os.Remove(filler))
+				testenv.NoError(t, os.Remove(filler))
 				if side == "hub" {
 					f.hub.Sweep()
 				}
 				began := time.Now()
-				testenv.Must(t, send())
+				testenv.NoError(t, send())
 				if side == "receiver" { // a new connection sends at once what would come after a minute
-					a.down()
-					a.up()
+					a.stopRelay()
+					a.startRelay()
 				}
 				eventually(t, "all notes are there", arrived)
 				t.Logf("all is there %v after there was room", time.Since(began).Round(time.Millisecond))

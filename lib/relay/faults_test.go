@@ -21,7 +21,7 @@ import (
 // pair returns two hosts that know each other.
 func pair(t *testing.T, f *fleet) (a, b *host) {
 	t.Helper()
-	a, b = f.host("a").up(), f.host("b").up()
+	a, b = f.host("a").startRelay(), f.host("b").startRelay()
 	meet(t, a, b)
 	return a, b
 }
@@ -30,7 +30,7 @@ func meet(t *testing.T, all ...*host) {
 	t.Helper()
 	eventually(t, "they know each other", func() bool {
 		for _, x := range all {
-			known, _ := peer.Of(x.state).All()
+			known, _ := peer.NewHosts(x.state).ReadHosts()
 			n := 0
 			for _, h := range known {
 				if h.Box != "" {
@@ -70,18 +70,18 @@ func TestHubLost(t *testing.T) {
 		send(20)
 		f.stop()
 		earlier := filepath.Join(f.root, "earlier")
-		testenv.Must(t, exec.Command("cp", "-r", f.store, earlier).Run())
+		testenv.NoError(t, exec.Command("cp", "-r", f.store, earlier).Run())
 		f.start()
 		send(20)
 		eventually(t, "half of it is there", func() bool { return len(b.notes()) > 20 })
 		f.stop()
-		testenv.Must(t, os.RemoveAll(f.store))
+		testenv.NoError(t, os.RemoveAll(f.store))
 		send(20)
 		f.start()
 		send(20)
 		eventually(t, "more is there", func() bool { return len(b.notes()) > 60 })
 		f.stop()
-		testenv.Must(t, errors.Join(os.RemoveAll(f.store), os.Rename(earlier, f.store)))
+		testenv.NoError(t, errors.Join(os.RemoveAll(f.store), os.Rename(earlier, f.store)))
 		f.start()
 		send(20)
 		eventually(t, "all is there", func() bool { return slices.Equal(b.notes(), want) && a.waiting() == 0 && b.copyOf(a, "a") })
@@ -100,10 +100,10 @@ func TestTemporary(t *testing.T) {
 		a.send("b", "hello")
 		sent := time.Now()
 		mark := a.state.Path("relay", "sync")
-		testenv.Must(t, errors.Join(os.WriteFile(mark, nil, 0o600), os.Chtimes(mark, sent, sent)))
+		testenv.NoError(t, errors.Join(os.WriteFile(mark, nil, 0o600), os.Chtimes(mark, sent, sent)))
 		current := func() bool { // what gt-relay sync waits for
 			s, err := relay.ReadStatus(a.state)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			return s.CurrentAt.After(sent)
 		}
 		time.Sleep(8 * time.Second)
@@ -117,8 +117,8 @@ func TestTemporary(t *testing.T) {
 		b.mu.Lock()
 		b.fail = nil
 		b.mu.Unlock()
-		a.down() // a new connection sends it again at once
-		a.up()
+		a.stopRelay() // a new connection sends it again at once
+		a.startRelay()
 		eventually(t, "it is there", func() bool { return slices.Equal(b.notes(), []string{"hello"}) && a.waiting() == 0 })
 	})
 }
@@ -149,11 +149,11 @@ func TestBlocked(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		a, b := pair(t, f)
-		c := f.host("c").up()
+		c := f.host("c").startRelay()
 		meet(t, a, b, c)
-		h, err := peer.Of(b.state).Get("a")
-		testenv.Must(t, err)
-		testenv.Must(t, peer.Of(b.state).SetTrust("a", peer.Trust{Key: h.Key, Revoked: true}))
+		h, err := peer.NewHosts(b.state).Get("a")
+		testenv.NoError(t, err)
+		testenv.NoError(t, peer.NewHosts(b.state).SetTrust("a", peer.Trust{Key: h.Key, Revoked: true}))
 		a.send("b", "from a")
 		a.event("one")
 		c.send("b", "from c")
@@ -165,7 +165,7 @@ func TestBlocked(t *testing.T) {
 		if got := b.notes(); !slices.Equal(got, []string{"from c"}) || a.waiting() != 1 {
 			t.Errorf("%q, %d wait", got, a.waiting())
 		}
-		if data, _ := os.ReadFile(peer.Of(b.state).Path("a", ".events.jsonl")); strings.Contains(string(data), "one") {
+		if data, _ := os.ReadFile(peer.NewHosts(b.state).Path("a", ".events.jsonl")); strings.Contains(string(data), "one") {
 			t.Error("the log of a blocked host was copied")
 		}
 	})
@@ -178,9 +178,9 @@ func TestForgotten(t *testing.T) {
 		a, b := pair(t, f)
 		a.event("one")
 		eventually(t, "the log is copied", func() bool { return b.copyOf(a, "a") })
-		b.down()
-		testenv.Must(t, os.RemoveAll(b.state.Path("peers")))
-		b.up()
+		b.stopRelay()
+		testenv.NoError(t, os.RemoveAll(b.state.Path("peers")))
+		b.startRelay()
 		a.event("two")
 		eventually(t, "the log is copied again", func() bool { return b.copyOf(a, "a") })
 	})
@@ -192,11 +192,11 @@ func TestNewcomer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		a, b := f.host("a"), f.host("b")
-		a.have("{\"name\":\"x\"}\n")
-		a.up()
-		c := f.host("c").up()
+		a.setAgents("{\"name\":\"x\"}\n")
+		a.startRelay()
+		c := f.host("c").startRelay()
 		eventually(t, "the agents are known", func() bool { return c.statesOf(a, "a") })
-		b.up()
+		b.startRelay()
 		eventually(t, "the newcomer knows them", func() bool { return b.statesOf(a, "a") })
 	})
 }
@@ -205,9 +205,9 @@ func TestNewcomer(t *testing.T) {
 func TestTwoNames(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		a, x, y := f.host("a").up(), f.host("x").up(), f.host("x").up()
+		a, x, y := f.host("a").startRelay(), f.host("x").startRelay(), f.host("x").startRelay()
 		meet(t, a, x, y)
-		known, err := peer.Of(a.state).All()
+		known, err := peer.NewHosts(a.state).ReadHosts()
 		if err != nil || len(known) != 2 {
 			t.Fatal(known, err)
 		}
@@ -216,7 +216,7 @@ func TestTwoNames(t *testing.T) {
 		}
 		for _, h := range []*host{x, y} {
 			keys, err := seal.Load(h.state, false)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			eventually(t, "the letter is there", func() bool { return slices.Equal(h.notes(), []string{"to " + keys.Public()}) })
 		}
 	})
@@ -226,11 +226,11 @@ func TestTwoNames(t *testing.T) {
 func TestClashGoes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		a, x, y := f.host("a").up(), f.host("x").up(), f.host("x").up()
+		a, x, y := f.host("a").startRelay(), f.host("x").startRelay(), f.host("x").startRelay()
 		meet(t, a, x, y)
 		clashes := func() (n int) {
-			known, err := peer.Of(a.state).All()
-			testenv.Must(t, err)
+			known, err := peer.NewHosts(a.state).ReadHosts()
+			testenv.NoError(t, err)
 			for _, h := range known {
 				if h.Clash != "" {
 					n++
@@ -242,9 +242,9 @@ func TestClashGoes(t *testing.T) {
 			t.Fatalf("%d clashes", n)
 		}
 		for _, h := range []*host{x, y} {
-			h.down()
-			testenv.Must(t, peer.Of(h.state).SetOwn(peer.Host{Name: "new"}))
-			h.up()
+			h.stopRelay()
+			testenv.NoError(t, peer.NewHosts(h.state).SetOwn(peer.Host{Name: "new"}))
+			h.startRelay()
 		}
 		eventually(t, "it is over", func() bool { return clashes() == 0 })
 	})
@@ -257,12 +257,12 @@ func TestClone(t *testing.T) {
 		a := f.host("a")
 		b := f.host("a")
 		keys, err := os.ReadFile(a.state.Path("relay", "keys.json"))
-		testenv.Must(t, err)
-		testenv.Must(t, os.WriteFile(b.state.Path("relay", "keys.json"), keys, 0o600))
+		testenv.NoError(t, err)
+		testenv.NoError(t, os.WriteFile(b.state.Path("relay", "keys.json"), keys, 0o600))
 		a.skew, b.skew = 0, 0
-		a.up()
+		a.startRelay()
 		time.Sleep(6 * time.Second) // a is no relay that was started just now
-		b.up()
+		b.startRelay()
 		for _, one := range []*host{a, b} {
 			eventually(t, "both have stopped", func() bool {
 				s, err := relay.ReadStatus(one.state)
@@ -278,8 +278,8 @@ func TestClocks(t *testing.T) {
 		f := newFleet(t)
 		a, b := f.host("a"), f.host("b")
 		a.skew, b.skew = -72*time.Hour, 48*time.Hour
-		a.up()
-		b.up()
+		a.startRelay()
+		b.startRelay()
 		meet(t, a, b)
 		for _, text := range numbered(10) {
 			a.send("b", text)
@@ -298,7 +298,7 @@ func TestFlood(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		b, l := f.deceived()
-		c := f.host("c").up()
+		c := f.host("c").startRelay()
 		meet(t, b, c)
 		b.mu.Lock()
 		b.fail = errors.New("not now") // what came counts, and costs no disk
@@ -333,7 +333,7 @@ func history(t *testing.T, dice *rand.Rand) {
 	var all []*host
 	up := map[*host]bool{}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		h := f.host(name).up()
+		h := f.host(name).startRelay()
 		up[h] = true
 		all = append(all, h)
 	}
@@ -353,11 +353,11 @@ func history(t *testing.T, dice *rand.Rand) {
 		case "event":
 			h.event(fmt.Sprint(n))
 		case "die":
-			h.down()
+			h.stopRelay()
 			up[h] = false
 		case "come":
 			if !up[h] {
-				h.up()
+				h.startRelay()
 				up[h] = true
 			}
 		case "hub dies":
@@ -368,7 +368,7 @@ func history(t *testing.T, dice *rand.Rand) {
 			}
 		case "hub lost":
 			f.stop()
-			testenv.Must(t, os.RemoveAll(f.store))
+			testenv.NoError(t, os.RemoveAll(f.store))
 		case "hub backup":
 			if f.hub == nil {
 				os.RemoveAll(backup)
@@ -378,7 +378,7 @@ func history(t *testing.T, dice *rand.Rand) {
 			f.stop()
 			if _, err := os.Stat(backup); err == nil {
 				os.RemoveAll(f.store)
-				testenv.Must(t, exec.Command("cp", "-r", backup, f.store).Run())
+				testenv.NoError(t, exec.Command("cp", "-r", backup, f.store).Run())
 			}
 		case "wait":
 			time.Sleep(time.Duration(dice.IntN(3000)) * time.Millisecond)
@@ -390,7 +390,7 @@ func history(t *testing.T, dice *rand.Rand) {
 	for _, h := range all {
 		h.event("last")
 		if !up[h] {
-			h.up()
+			h.startRelay()
 		}
 	}
 	eventually(t, "everything is at rest", func() bool {

@@ -89,7 +89,7 @@ func (l *liar) meets(h *host, name string) {
 	eventually(l.t, h.name+" knows "+name, func() bool {
 		l.says("hello", greeting{Name: name, Box: l.keys.Recipient()})
 		time.Sleep(50 * time.Millisecond)
-		o, err := peer.Of(h.state).Get(name)
+		o, err := peer.NewHosts(h.state).Get(name)
 		return err == nil && o.Key != ""
 	})
 }
@@ -97,7 +97,7 @@ func (l *liar) meets(h *host, name string) {
 // deceived is a host b that has met a liar, which it calls a.
 func (f *fleet) deceived() (b *host, l *liar) {
 	f.t.Helper()
-	b, l = f.host("b").up(), f.liar()
+	b, l = f.host("b").startRelay(), f.liar()
 	l.meets(b, "a")
 	return b, l
 }
@@ -110,7 +110,7 @@ func (h *host) refused(reason string) int {
 
 // parcels returns how many long letters of a host are on their way here.
 func (h *host) parcels(of string) int {
-	entries, err := os.ReadDir(peer.Of(h.state).Path(of, "parcels"))
+	entries, err := os.ReadDir(peer.NewHosts(h.state).Path(of, "parcels"))
 	if err != nil {
 		return -1
 	}
@@ -131,7 +131,7 @@ func letterID(n int) string { return fmt.Sprintf("1795712515.M155504R%08x.x", n)
 func TestOddHello(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		b, c := f.host("b").up(), f.host("c").up()
+		b, c := f.host("b").startRelay(), f.host("c").startRelay()
 		meet(t, b, c)
 		l := f.liar()
 		l.meets(b, "a")
@@ -142,7 +142,7 @@ func TestOddHello(t *testing.T) {
 		b.send("a", "to a")
 		b.send("c", "to c")
 		eventually(t, "c has its note", func() bool { return len(c.notes()) == 1 })
-		if _, err := peer.Of(b.state).All(); err != nil {
+		if _, err := peer.NewHosts(b.state).ReadHosts(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -152,10 +152,10 @@ func TestOddHello(t *testing.T) {
 func TestBlockedHello(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b, l := newFleet(t).deceived()
-		testenv.Must(t, peer.Of(b.state).SetTrust("a", peer.Trust{Key: l.keys.Public(), Revoked: true}))
+		testenv.NoError(t, peer.NewHosts(b.state).SetTrust("a", peer.Trust{Key: l.keys.Public(), Revoked: true}))
 		l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9"})
 		eventually(t, "it was refused", func() bool { return b.refused("a message of a, which is revoked") > 0 })
-		if o, err := peer.Of(b.state).Get("a"); err != nil || o.Version != "" {
+		if o, err := peer.NewHosts(b.state).Get("a"); err != nil || o.Version != "" {
 			t.Errorf("%+v, %v", o, err)
 		}
 	})
@@ -165,11 +165,11 @@ func TestBlockedHello(t *testing.T) {
 func TestAbsent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		a, b, c := f.host("a").up(), f.host("b").up(), f.host("c").up()
+		a, b, c := f.host("a").startRelay(), f.host("b").startRelay(), f.host("c").startRelay()
 		meet(t, a, b, c)
-		b.down()
+		b.stopRelay()
 		f.stop()
-		testenv.Must(t, os.RemoveAll(f.store))
+		testenv.NoError(t, os.RemoveAll(f.store))
 		for range 3 {
 			a.send("b", "to b")
 		}
@@ -180,7 +180,7 @@ func TestAbsent(t *testing.T) {
 			s, err := relay.ReadStatus(a.state)
 			return err == nil && s.Error == "" && a.waiting() == 3
 		})
-		b.up()
+		b.startRelay()
 		eventually(t, "b has its notes", func() bool { return len(b.notes()) == 3 && a.waiting() == 0 })
 	})
 }
@@ -251,13 +251,13 @@ func TestTakenBack(t *testing.T) {
 		f := newFleet(t)
 		p := f.proxy(nil)
 		p.slow = time.Millisecond
-		a, b := f.host("a"), f.host("b").up()
-		a.upWith(a.through(p))
+		a, b := f.host("a"), f.host("b").startRelay()
+		a.upWith(a.optionsWithDialer(p))
 		meet(t, a, b)
 		l := a.send("b", strings.Repeat("long ", 400_000))
-		part := peer.Of(b.state).Path("a", "parcels", l.ID+".part")
+		part := peer.NewHosts(b.state).Path("a", "parcels", l.ID+".part")
 		eventually(t, "it is on its way", func() bool { _, err := os.Stat(part); return err == nil })
-		testenv.Must(t, peer.OutboxOf(a.state).Remove(l))
+		testenv.NoError(t, peer.OutboxOf(a.state).Remove(l))
 		eventually(t, "nothing is left", func() bool { return b.parcels("a") == 0 })
 	})
 }
@@ -266,20 +266,20 @@ func TestTakenBack(t *testing.T) {
 func TestManyLogs(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b, l := newFleet(t).deceived()
-		b.down()
+		b.stopRelay()
 		const epoch = "0000000000000001-00000000"
 		held := map[string]any{}
 		for i := range feed.MaxFeeds - 10 {
 			held[fmt.Sprintf("town.x%d", i)] = map[string]string{"epoch": epoch}
 		}
 		data, err := json.Marshal(held)
-		testenv.Must(t, errors.Join(err, os.WriteFile(peer.Of(b.state).Path("a", "feeds.json"), data, 0o600)))
-		b.up()
+		testenv.NoError(t, errors.Join(err, os.WriteFile(peer.NewHosts(b.state).Path("a", "feeds.json"), data, 0o600)))
+		b.startRelay()
 		l.meets(b, "a")
 		for i := range 60 {
 			c := feed.Chunk{Feed: fmt.Sprintf("town.y%d", i), Epoch: epoch, Size: 2, Before: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("x\n")}
 			data, err := c.Marshal()
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			l.tells(b, "chunk", seal.Header{Kind: "chunk"}, data)
 		}
 		eventually(t, "the last ones were refused", func() bool { return b.refused("a log of a that is too long, or one too many") == 50 })
@@ -292,7 +292,7 @@ func TestManyHeads(t *testing.T) {
 		b, l := newFleet(t).deceived()
 		var asks atomic.Int64
 		keys, err := seal.Load(b.state, false)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if _, err := l.nc.Subscribe("gt."+keys.Public()+".ask.>", func(*nats.Msg) { asks.Add(1) }); err != nil {
 			t.Fatal(err)
 		}
@@ -324,8 +324,8 @@ func TestLongReason(t *testing.T) {
 		b.mu.Unlock()
 		a.send("b", "hello")
 		eventually(t, "it was set aside", func() bool { return a.waiting() == 0 })
-		b.down()
-		b.up()
+		b.stopRelay()
+		b.startRelay()
 	})
 }
 
@@ -358,32 +358,32 @@ func TestAllows(t *testing.T) {
 		f := newFleet(t)
 		said := f.overhear("gt.*.allows.>")
 		a, b := f.host("a"), f.host("b")
-		b.lets(a, "peek").up()
-		a.up()
-		c := f.host("c").up()
+		b.allowHost(a, "peek").startRelay()
+		a.startRelay()
+		c := f.host("c").startRelay()
 		meet(t, a, b, c)
 		allows := func(want ...string) func() bool {
 			return func() bool {
-				h, err := peer.Of(a.state).Get("b")
+				h, err := peer.NewHosts(a.state).Get("b")
 				return err == nil && h.Allows != nil && slices.Equal(h.Allows, want)
 			}
 		}
 		eventually(t, "a knows what it may", allows("peek"))
-		b.lets(a, "peek", "send")
+		b.allowHost(a, "peek", "send")
 		eventually(t, "a knows that it may more", allows("peek", "send"))
-		b.down()
+		b.stopRelay()
 		b.skew = -time.Hour
-		b.lets(a, "send")
-		b.up()
+		b.allowHost(a, "send")
+		b.startRelay()
 		eventually(t, "a knows what a host with another clock allows", allows("send"))
-		a.down()
+		a.stopRelay()
 		f.stop()
-		testenv.Must(t, os.RemoveAll(f.store))
-		b.lets(a)
+		testenv.NoError(t, os.RemoveAll(f.store))
+		b.allowHost(a)
 		f.start()
-		a.up()
+		a.startRelay()
 		eventually(t, "a knows that it may nothing", allows())
-		if got := c.of("b").Allows; got == nil || len(got) > 0 {
+		if got := c.knownHost("b").Allows; got == nil || len(got) > 0 {
 			t.Errorf("c may %q", got)
 		}
 		for _, m := range said.messages() {
@@ -417,7 +417,7 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 	f := newFleet(t)
 	a, b := f.host("a"), f.host("b")
 	evil, err := f.hub.Connect(t.Context(), nil)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer evil.Close()
 	var mu sync.Mutex
 	var past []*nats.Msg
@@ -425,26 +425,26 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 		t.Fatal(err)
 	}
 	for _, agents := range []string{"{\"name\":\"older\"}\n", "{\"name\":\"newer\"}\n"} {
-		a.have(agents)
-		a.lets(b, agents[9:14])
+		a.setAgents(agents)
+		a.allowHost(b, agents[9:14])
 		a.upWith(in(a.options()))
 		if b.cancel == nil {
 			b.upWith(in(b.options()))
 		}
 		eventually(t, "b knows the agents", func() bool { return b.statesOf(a, "a") })
 		eventually(t, "b knows what it may", func() bool {
-			h, err := peer.Of(b.state).Get("a")
+			h, err := peer.NewHosts(b.state).Get("a")
 			return err == nil && slices.Equal(h.Allows, []string{agents[9:14]})
 		})
 		a.send("b", agents)
 		a.event(agents)
 		eventually(t, "the note is there", func() bool { return a.waiting() == 0 && b.copyOf(a, "a") })
-		a.down()
+		a.stopRelay()
 	}
 	time.Sleep(6 * time.Second) // until all of it is saved
 	notes := len(b.notes())
-	seen, err := peer.Of(b.state).Get("a")
-	testenv.Must(t, err)
+	seen, err := peer.NewHosts(b.state).Get("a")
+	testenv.NoError(t, err)
 	mu.Lock()
 	all := slices.Clone(past)
 	mu.Unlock()
@@ -454,7 +454,7 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 		under := func(m *nats.Msg, kind string) {
 			parts := strings.Split(m.Subject, ".")
 			parts[2] = kind
-			testenv.Must(t, evil.Publish(strings.Join(parts, "."), m.Data))
+			testenv.NoError(t, evil.Publish(strings.Join(parts, "."), m.Data))
 		}
 		var feed *nats.Msg
 		for _, m := range all {
@@ -467,11 +467,11 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 			}
 		}
 		under(feed, "states")
-		testenv.Must(t, evil.Flush())
+		testenv.NoError(t, evil.Flush())
 	}
 	replay()
 	time.Sleep(6 * time.Second) // when it would have been saved
-	if h, err := peer.Of(b.state).Get("a"); err != nil || h.LastSeen.After(seen.LastSeen) {
+	if h, err := peer.NewHosts(b.state).Get("a"); err != nil || h.LastSeen.After(seen.LastSeen) {
 		t.Errorf("a that is gone was seen at %v, not %v; %v", h.LastSeen, seen.LastSeen, err)
 	}
 	a.upWith(in(a.options()))
@@ -483,7 +483,7 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 	if n := len(b.notes()); n != notes+1 {
 		t.Errorf("%d notes more", n-notes)
 	}
-	h, err := peer.Of(b.state).Get("a")
+	h, err := peer.NewHosts(b.state).Get("a")
 	if err != nil || !b.statesOf(a, "a") || !slices.Equal(h.Allows, []string{"newer"}) {
 		t.Errorf("b has older news: %v, %v", h.Allows, err)
 	}

@@ -14,12 +14,12 @@ const (
 	MostOfAll  = 16
 )
 
-// Later is what a Deliver returns whose work takes long. The relay goes on meanwhile, and
+// SlowDelivery is what a Deliver returns whose work takes long. The relay goes on meanwhile, and
 // answers the letter when Do has ended, as after a Deliver. The text can be read until then.
 // Do ends soon after its context.
-type Later struct{ Do func(context.Context) error }
+type SlowDelivery struct{ Do func(context.Context) error }
 
-func (*Later) Error() string { return "it goes on" }
+func (*SlowDelivery) Error() string { return "it goes on" }
 
 // underway are the letters that are delivered beside the relay, by host and ID.
 type underway map[[2]string]bool
@@ -47,8 +47,8 @@ func (r *Relay) full(from *remote) bool {
 	return n >= MostOfHost || len(r.underway) >= MostOfAll
 }
 
-// later delivers a letter beside the relay.
-func (r *Relay) later(from *remote, id string, l *Later, done func() error) {
+// deliverSlowly delivers a letter beside the relay.
+func (r *Relay) deliverSlowly(from *remote, id string, l *SlowDelivery, done func() error) {
 	r.underway[[2]string{from.host.Key, id}] = true
 	cli.Go(func() { r.ended <- ended{from, id, l.Do(r.ctx), done} })
 }

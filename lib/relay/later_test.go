@@ -19,12 +19,12 @@ import (
 func TestLater(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		a, b := f.host("a").up(), f.host("b")
+		a, b := f.host("a").startRelay(), f.host("b")
 		var begun, finished, bad atomic.Int64
 		release := make(chan struct{})
 		o := b.options()
 		o.Kinds["slow"] = relay.Kind{Deliver: func(_ relay.Sender, _ peer.Letter, text io.Reader) error {
-			return &relay.Later{Do: func(ctx context.Context) error {
+			return &relay.SlowDelivery{Do: func(ctx context.Context) error {
 				begun.Add(1)
 				select {
 				case <-release:
@@ -51,7 +51,7 @@ func TestLater(t *testing.T) {
 		eventually(t, "both were begun", func() bool { return begun.Load() == 2 })
 		a.send("b", "hello")
 		eventually(t, "a note comes meanwhile", func() bool { return len(b.notes()) == 1 && a.waiting() == 2 })
-		b.down()
+		b.stopRelay()
 		if n := finished.Load(); n != 0 {
 			t.Errorf("%d were not interrupted", n)
 		}
@@ -66,8 +66,8 @@ func TestLater(t *testing.T) {
 			t.Errorf("%d were begun", n)
 		}
 		close(release)
-		a.down() // a new connection sends the others again at once
-		a.up()
+		a.stopRelay() // a new connection sends the others again at once
+		a.startRelay()
 		eventually(t, "all is done", func() bool { return a.waiting() == 0 })
 		if n := bad.Load(); n != 0 {
 			t.Errorf("%d texts were cut", n)
@@ -79,10 +79,10 @@ func TestLater(t *testing.T) {
 func TestLaterRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		a, b := f.host("a").up(), f.host("b")
+		a, b := f.host("a").startRelay(), f.host("b")
 		o := b.options()
 		o.Kinds["slow"] = relay.Kind{Deliver: func(relay.Sender, peer.Letter, io.Reader) error {
-			return &relay.Later{Do: func(context.Context) error { return errors.Join(&relay.Refused{Reason: "no room"}) }}
+			return &relay.SlowDelivery{Do: func(context.Context) error { return errors.Join(&relay.Refused{Reason: "no room"}) }}
 		}}
 		b.upWith(o)
 		meet(t, a, b)

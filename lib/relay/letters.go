@@ -110,7 +110,7 @@ func (l *letters) add(id, reason string) error {
 // take what has come. waiting reports whether one of them could have been sent and was not, or
 // whether a host that is there has yet to say that one has arrived.
 func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, err error) {
-	all, err := r.outbox.All()
+	all, err := r.outbox.ReadLetters()
 	if err != nil {
 		r.Warn(err)
 	}
@@ -132,14 +132,14 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			continue
 		}
 		if at, ok := r.sent[l]; ok && now.Sub(at).Abs() < resendAfter {
-			waiting = waiting || !m.host.Away(now) && now.Sub(at).Abs() < receiptWait
+			waiting = waiting || !m.host.IsAway(now) && now.Sub(at).Abs() < receiptWait
 			continue
 		}
 		if timed(l.Kind) && (len(m.clocks) == 0 || m.pulse.wanted) { // its next beat says what time it is there
 			if err := r.askForBeat(m, now); err != nil {
 				return true, err
 			}
-			waiting = waiting || !m.host.Away(now) && m.pulse.asks <= mostAsks
+			waiting = waiting || !m.host.IsAway(now) && m.pulse.asks <= mostAsks
 			continue
 		}
 		if time.Since(began) > scanEvery { // mutant never: TestManyLetters
@@ -153,7 +153,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			return true, err
 		}
 		r.sent[l] = now
-		waiting = waiting || !m.host.Away(now)
+		waiting = waiting || !m.host.IsAway(now)
 	}
 	for l := range r.sent {
 		if !there[l] {
@@ -186,7 +186,7 @@ func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error
 	}
 	e := envelope{Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}
 	if timed(l.Kind) {
-		e.Yours = l.Sent().Add(-to.ahead()).UnixMilli()
+		e.Yours = l.Sent().Add(-to.clockSkew()).UnixMilli()
 	}
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -266,14 +266,14 @@ func (r *Relay) deliver(from *remote, m seal.Message, e envelope, text io.Reader
 		sender.Sent = time.UnixMilli(e.Yours)
 	}
 	err := r.Kinds[m.Kind].Deliver(sender, peer.Letter{Host: from.host.Name, ID: m.ID, Kind: m.Kind}, text)
-	later := new(Later)
+	later := new(SlowDelivery)
 	switch {
 	case !errors.As(err, &later):
 		return r.delivered(from, m.ID, err, done)
 	case r.full(from): // it comes again
 		return fmt.Errorf("cannot deliver %s of %s: too much of it is under way", m.ID, from.host.Name)
 	}
-	r.later(from, m.ID, later, done)
+	r.deliverSlowly(from, m.ID, later, done)
 	return nil
 }
 

@@ -140,11 +140,11 @@ func (p *proxy) pump(to, from net.Conn) {
 	}
 }
 
-// twice has a hub send messages once more, now or later.
-func twice(t *testing.T, f *fleet, dice *rand.Rand) (stop func()) {
+// duplicateMessages has a hub send messages once more, now or later.
+func duplicateMessages(t *testing.T, f *fleet, dice *rand.Rand) (stop func()) {
 	t.Helper()
 	nc, err := f.hub.Connect(context.Background(), nil)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var mu sync.Mutex
 	var again sync.WaitGroup
 	stopped := false
@@ -172,8 +172,8 @@ func twice(t *testing.T, f *fleet, dice *rand.Rand) (stop func()) {
 	}
 }
 
-// through returns the options of a host that reaches the hub through a dialer.
-func (h *host) through(d nats.CustomDialer) relay.Options {
+// optionsWithDialer returns the options of a host that reaches the hub through a dialer.
+func (h *host) optionsWithDialer(d nats.CustomDialer) relay.Options {
 	o := h.options()
 	o.Connect = func(_ context.Context, keys *seal.Keys) (*nats.Conn, error) {
 		return nats.Connect("", nats.SetCustomDialer(d), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.Inbox(keys.Public())))
@@ -202,14 +202,14 @@ func TestStorm(t *testing.T) {
 		dice := rand.New(rand.NewPCG(seed, 0))
 		child := func() *rand.Rand { return rand.New(rand.NewPCG(dice.Uint64(), 0)) }
 		f := newFleet(t)
-		stop := twice(t, f, child())
+		stop := duplicateMessages(t, f, child())
 		var all []*host
 		var proxies []*proxy
 		var mu sync.Mutex
 		done := map[string]int{}
 		for n := range 2 + dice.IntN(4) {
 			h, p := f.host(string(rune('a'+n))), f.proxy(child())
-			o := h.through(p)
+			o := h.optionsWithDialer(p)
 			o.Kinds[peer.Command] = relay.Kind{Deliver: func(from relay.Sender, l peer.Letter, text io.Reader) error {
 				if from.Sent.IsZero() {
 					return fmt.Errorf("%s: the clock of %s is not known", h.name, from.Name)
@@ -240,7 +240,7 @@ func TestStorm(t *testing.T) {
 				}
 				commands++
 			case what < 70:
-				from.have(fmt.Sprintf("{\"name\":\"x\",\"title\":\"%d\"}\n", n))
+				from.setAgents(fmt.Sprintf("{\"name\":\"x\",\"title\":\"%d\"}\n", n))
 			case what < 98:
 				from.event(strings.Repeat(fmt.Sprint(n, " "), 1+dice.IntN(2000)))
 			case what == 98:
@@ -248,7 +248,7 @@ func TestStorm(t *testing.T) {
 				f.stop()
 				time.Sleep(time.Duration(dice.IntN(300)) * time.Millisecond)
 				f.start()
-				stop = twice(t, f, child())
+				stop = duplicateMessages(t, f, child())
 			}
 		}
 		cuts := 0
@@ -311,8 +311,8 @@ func TestNewConnection(t *testing.T) {
 		f := newFleet(t)
 		a, b := f.host("a"), f.host("b")
 		pa, pb := f.proxy(nil), f.proxy(nil)
-		a.upWith(a.through(pa))
-		b.upWith(b.through(pb))
+		a.upWith(a.optionsWithDialer(pa))
+		b.upWith(b.optionsWithDialer(pb))
 		meet(t, a, b)
 		subject := "gt." + a.key() + ".to." + b.key()
 		sent, taken := f.overhear(subject), f.overhear(streams.Inbox(b.key())+".>")
@@ -331,7 +331,7 @@ func TestNewConnection(t *testing.T) {
 						continue
 					}
 					message, err := seal.Parse(m.Data)
-					testenv.Must(t, err)
+					testenv.NoError(t, err)
 					times[message.ID]++
 				}
 				return !slices.ContainsFunc(letters, func(l peer.Letter) bool { return times[l.ID] == 0 })
@@ -353,7 +353,7 @@ func TestNewConnection(t *testing.T) {
 		pb.cut()
 		few("taken", passed(taken, times, a.send("b", "one more")))
 
-		b.down()
+		b.stopRelay()
 		times = map[string]int{}
 		passed(sent, times, many()...)
 		passed(sent, times, a.send("b", "the last one"))
@@ -394,7 +394,7 @@ func TestDeadConnection(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				f := newFleet(t)
-				a, b := f.host("a"), f.host("b").up()
+				a, b := f.host("a"), f.host("b").startRelay()
 				var mu sync.Mutex
 				var last hole
 				connections := 0
@@ -434,14 +434,14 @@ func TestManyLetters(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		a, b := pair(t, f)
-		a.down()
+		a.stopRelay()
 		const many = 100 // of a tenth of a second each
 		for _, text := range numbered(many) {
 			a.send("b", text)
 		}
 		p := f.proxy(nil)
 		p.slow = 50 * time.Millisecond
-		a.upWith(a.through(p))
+		a.upWith(a.optionsWithDialer(p))
 		eventually(t, "the first one is there", func() bool { return len(b.notes()) > 0 })
 		b.send("a", "hello")
 		eventually(t, "the answer is there", func() bool { return len(a.notes()) > 0 })

@@ -75,7 +75,7 @@ func (r *Relay) tellOfRecords(now time.Time) error {
 			continue
 		}
 		t, may := &m.records, m.mayRead()
-		if r.Records == nil || m.host.Away(now) || !may && !t.may {
+		if r.Records == nil || m.host.IsAway(now) || !may && !t.may {
 			continue
 		}
 		if may && !scanned {
@@ -85,7 +85,7 @@ func (r *Relay) tellOfRecords(now time.Time) error {
 		if r.recordSource == nil {
 			continue
 		}
-		switch last := r.recordSource.Last(); {
+		switch last := r.recordSource.LastChange(); {
 		case !may:
 			errs = append(errs, r.sendPage(m, mirror.Page{Off: true}))
 			r.recordSource.Left(m.host.Key)
@@ -133,7 +133,7 @@ func (r *Relay) answerRecords(to *remote, m seal.Message, body []byte) error {
 		}
 	}
 	if m.Kind == kindRecords {
-		var next mirror.Next
+		var next mirror.PageRequest
 		if json.Unmarshal(body, &next) != nil {
 			r.refuse("a question that cannot be read")
 			return nil
@@ -253,17 +253,17 @@ func (r *Relay) askForRecords(from *remote, now time.Time) error {
 			return nil
 		}
 		if t.tries++; t.tries%3 == 0 {
-			t.copies.Later()
+			t.copies.AskOthersFirst()
 		}
 		return r.askForRecord(from)
-	case (t.copies.Any() || slices.Contains(from.host.Allows, peer.Records)) && !t.listed && now.Sub(t.listedAt).Abs() >= toldEvery: // may this host still read them?
+	case (t.copies.HasCopies() || slices.Contains(from.host.Allows, peer.Records)) && !t.listed && now.Sub(t.listedAt).Abs() >= toldEvery: // may this host still read them?
 		t.listedAt = now
-		return r.askForPage(from, mirror.Next{})
+		return r.askForPage(from, mirror.PageRequest{})
 	}
 	return nil
 }
 
-func (r *Relay) askForPage(from *remote, next mirror.Next) error {
+func (r *Relay) askForPage(from *remote, next mirror.PageRequest) error {
 	body, err := json.Marshal(next)
 	if err != nil {
 		return err
@@ -281,7 +281,7 @@ func (t *shared) lacks() bool {
 func (r *Relay) copying(now time.Time) bool {
 	for _, m := range r.remotes {
 		t := &m.records
-		if m.host.Away(now) || m.trust.Revoked {
+		if m.host.IsAway(now) || m.trust.Revoked {
 			continue
 		}
 		if now.Sub(t.sentAt).Abs() < stillCopying || t.lacks() && t.tries < 3 || !t.listed && now.Sub(t.listedAt).Abs() < receiptWait {

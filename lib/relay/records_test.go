@@ -42,9 +42,9 @@ func (h *host) records(id record.ID, text string) {
 // allows allows another host something.
 func (h *host) allows(other string, what ...string) {
 	h.f.t.Helper()
-	o, err := peer.Of(h.state).Get(other)
+	o, err := peer.NewHosts(h.state).Get(other)
 	if err == nil {
-		err = peer.Of(h.state).SetTrust(other, peer.Trust{Key: o.Key, Allowed: what})
+		err = peer.NewHosts(h.state).SetTrust(other, peer.Trust{Key: o.Key, Allowed: what})
 	}
 	if err != nil {
 		h.f.t.Fatal(err)
@@ -53,7 +53,7 @@ func (h *host) allows(other string, what ...string) {
 
 // hasRecords reports whether this host has copies of all records of another one, and no other.
 func (h *host) hasRecords(o *host) bool {
-	dir := peer.Of(h.state).Path(o.name, "records")
+	dir := peer.NewHosts(h.state).Path(o.name, "records")
 	copies, _ := os.ReadDir(dir)
 	originals, _ := os.ReadDir(o.store().Sessions)
 	for _, e := range originals {
@@ -68,7 +68,7 @@ func (h *host) hasRecords(o *host) bool {
 
 // noRecords reports whether this host has no file of another one's records.
 func (h *host) noRecords(o string) bool {
-	_, err := os.Stat(peer.Of(h.state).Path(o, "records"))
+	_, err := os.Stat(peer.NewHosts(h.state).Path(o, "records"))
 	return errors.Is(err, os.ErrNotExist)
 }
 
@@ -79,47 +79,47 @@ func TestRecords(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		a, b := pair(t, f)
-		c := f.host("c").up()
+		c := f.host("c").startRelay()
 		meet(t, a, b, c)
 		a.records(firstRecord, "{\"n\":1}\n")
 		a.records(otherRecord, strings.Repeat("{\"n\":\"a long conversation\"}\n", 400_000))
 		a.allows("b", peer.Records)
 		a.allows("c", "peek", peer.Work)
-		a.down()
-		a.up()
-		grows := peer.Of(b.state).Path("a", "records", string(otherRecord)+".jsonl")
+		a.stopRelay()
+		a.startRelay()
+		grows := peer.NewHosts(b.state).Path("a", "records", string(otherRecord)+".jsonl")
 		eventually(t, "the copy grows", func() bool { info, err := os.Stat(grows); return err == nil && info.Size() > 1<<20 })
-		b.down()
-		b.up()
+		b.stopRelay()
+		b.startRelay()
 		eventually(t, "the records are copied", func() bool { return b.hasRecords(a) })
 		if !c.noRecords("a") {
 			t.Error("c has records of a")
 		}
 		f.stop()
-		testenv.Must(t, os.RemoveAll(f.store))
+		testenv.NoError(t, os.RemoveAll(f.store))
 		a.records(firstRecord, "{\"n\":2}\n")
-		testenv.Must(t, os.WriteFile(a.store().Path(otherRecord), []byte("{}\n{\"forgotten\":1}\n"), 0o600))
+		testenv.NoError(t, os.WriteFile(a.store().Path(otherRecord), []byte("{}\n{\"forgotten\":1}\n"), 0o600))
 		f.start()
 		eventually(t, "what changed is copied", func() bool { return b.hasRecords(a) })
 		// Records that cannot be read now are not removed.
-		a.down()
+		a.stopRelay()
 		aside := a.store().Sessions + ".aside"
-		testenv.Must(t, errors.Join(os.Rename(a.store().Sessions, aside), os.WriteFile(a.store().Sessions, nil, 0o600)))
-		a.up()
+		testenv.NoError(t, errors.Join(os.Rename(a.store().Sessions, aside), os.WriteFile(a.store().Sessions, nil, 0o600)))
+		a.startRelay()
 		a.event("a has said hello")
 		eventually(t, "it is copied", func() bool { return b.copyOf(a, "a") })
 		time.Sleep(time.Second)
-		testenv.Must(t, errors.Join(os.Remove(a.store().Sessions), os.Rename(aside, a.store().Sessions)))
+		testenv.NoError(t, errors.Join(os.Remove(a.store().Sessions), os.Rename(aside, a.store().Sessions)))
 		if !b.hasRecords(a) {
 			t.Error("the copies are gone")
 		}
-		testenv.Must(t, os.Remove(a.store().Path(firstRecord)))
+		testenv.NoError(t, os.Remove(a.store().Path(firstRecord)))
 		eventually(t, "what was removed is gone", func() bool { return b.hasRecords(a) })
-		b.down()
+		b.stopRelay()
 		a.allows("b", "peek") // while b is away
-		a.down()
-		a.up()
-		b.up()
+		a.stopRelay()
+		a.startRelay()
+		b.startRelay()
 		eventually(t, "all copies are gone", func() bool { return b.noRecords("a") })
 	})
 }
@@ -128,7 +128,7 @@ func TestRecords(t *testing.T) {
 func TestRecordsNotAllowed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		a := f.host("a").up()
+		a := f.host("a").startRelay()
 		a.records(firstRecord, "{\"secret\":1}\n")
 		l := f.liar()
 		l.meets(a, "liar")
@@ -147,7 +147,7 @@ func TestRecordsNotAllowed(t *testing.T) {
 		ask()
 		a.allows("liar", peer.Commands...)
 		ask()
-		testenv.Must(t, peer.Of(a.state).SetTrust("liar", peer.Trust{Key: "other", Allowed: []string{peer.Records}}))
+		testenv.NoError(t, peer.NewHosts(a.state).SetTrust("liar", peer.Trust{Key: "other", Allowed: []string{peer.Records}}))
 		ask()
 		a.allows("liar", peer.Records)
 		for _, id := range []record.ID{"../../relay/keys", firstRecord} {
@@ -169,17 +169,17 @@ func TestRecordsNotAllowed(t *testing.T) {
 func TestHostileRecords(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		b := f.host("b").up()
+		b := f.host("b").startRelay()
 		l := f.liar()
 		l.meets(b, "a")
 		part := func(id record.ID) []byte {
 			data, err := mirror.Chunk{ID: id, Size: 3, Check: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("{}\n")}.Marshal()
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			return data
 		}
 		page := func(p mirror.Page) {
 			data, err := json.Marshal(p)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			l.tells(b, "chunk", seal.Header{Kind: "records"}, data)
 		}
 		l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord)) // not asked for
@@ -190,7 +190,7 @@ func TestHostileRecords(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord))
 		eventually(t, "one record is there", func() bool {
-			data, err := os.ReadFile(peer.Of(b.state).Path("a", "records", string(firstRecord)+".jsonl"))
+			data, err := os.ReadFile(peer.NewHosts(b.state).Path("a", "records", string(firstRecord)+".jsonl"))
 			return err == nil && string(data) == "{}\n"
 		})
 		eventually(t, "the status says what is missing", func() bool {
@@ -204,7 +204,7 @@ func TestHostileRecords(t *testing.T) {
 			s, err := relay.ReadStatus(b.state)
 			return err == nil && s.Refused["too many lists of records of a"] > 0
 		})
-		if entries, err := os.ReadDir(peer.Of(b.state).Path("a", "records")); err != nil || len(entries) != 1 {
+		if entries, err := os.ReadDir(peer.NewHosts(b.state).Path("a", "records")); err != nil || len(entries) != 1 {
 			t.Errorf("%v, %v", entries, err)
 		}
 	})

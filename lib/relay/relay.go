@@ -199,14 +199,14 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrRunning, err)
 	}
-	o.Warn = seldom(o.Warn, o.Now)
+	o.Warn = limitWarnings(o.Warn, o.Now)
 	if o.LostAfter == 0 {
 		o.LostAfter = LostAfter
 	}
 	if o.Beat == 0 {
 		o.Beat, o.Small = beatEvery, smallFleet
 	}
-	r := &Relay{Options: o, hosts: peer.Of(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
+	r := &Relay{Options: o, hosts: peer.NewHosts(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
 	r.underway, r.ended = underway{}, make(chan ended)
 	var id [8]byte
 	rand.Read(id[:])
@@ -219,9 +219,9 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 	return r, lock, nil
 }
 
-// seldom returns warn for a program that tries again every few seconds: the same warning
+// limitWarnings returns warn for a program that tries again every few seconds: the same warning
 // comes once a minute at most.
-func seldom(warn func(error), now func() time.Time) func(error) {
+func limitWarnings(warn func(error), now func() time.Time) func(error) {
 	last := map[string]time.Time{}
 	return func(err error) {
 		text, at := err.Error(), now()
@@ -240,7 +240,7 @@ func (r *Relay) load() (err error) {
 	if err := r.reload(); err != nil {
 		return err
 	}
-	if r.own, err = r.hosts.Own(); err != nil {
+	if r.own, err = r.hosts.LocalHost(); err != nil {
 		return err
 	}
 	r.own.Key = r.keys.Public()
@@ -250,7 +250,7 @@ func (r *Relay) load() (err error) {
 	if r.source, err = feed.NewSource(r.State); err != nil {
 		return err
 	}
-	all, err := r.hosts.All()
+	all, err := r.hosts.ReadHosts()
 	if err != nil {
 		r.Warn(err)
 	}
@@ -473,9 +473,9 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		filter []string
 	}{
 		{stream: streams.Fleet, filter: []string{"gt.*.hello", "gt.*.states", "gt.*.allows." + key, "gt." + key + ".allows.*"}},
-		{stream: streams.Here},
+		{stream: streams.PresenceStream},
 		{stream: streams.Feeds, since: since},
-		{stream: streams.In(key), after: r.taken},
+		{stream: streams.InboxStream(key), after: r.taken},
 	} {
 		octx, done := context.WithTimeout(ctx, publishWait)
 		place, err := streams.Open(octx, r.js, at.stream, at.after, at.since, at.filter...)
@@ -485,7 +485,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		}
 		info := place.CachedInfo()
 		unread := info.NumPending > 0
-		past := at.stream == streams.Here // from then on it is listened to
+		past := at.stream == streams.PresenceStream // from then on it is listened to
 		switch {
 		case unread:
 			r.pending[at.stream]++
@@ -750,7 +750,7 @@ func (r *Relay) sendLogs(ctx context.Context) (sent bool, err error) {
 	logs := r.Logs()
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
 		for {
-			c, ok, err := r.source.Next(name, logs[name], r.Now())
+			c, ok, err := r.source.NextChunk(name, logs[name], r.Now())
 			if err != nil {
 				r.Warn(err)
 			}

@@ -124,19 +124,19 @@ func (f *fleet) host(name string) *host {
 	if _, err := seal.Load(h.state, true); err != nil {
 		f.t.Fatal(err)
 	}
-	if err := peer.Of(h.state).SetOwn(peer.Host{Name: name}); err != nil {
+	if err := peer.NewHosts(h.state).SetOwn(peer.Host{Name: name}); err != nil {
 		f.t.Fatal(err)
 	}
-	f.t.Cleanup(h.down)
+	f.t.Cleanup(h.stopRelay)
 	return h
 }
 
-func (h *host) now() time.Time { return time.Now().Add(h.skew) }
+func (h *host) skewedNow() time.Time { return time.Now().Add(h.skew) }
 
 func (h *host) options() relay.Options {
 	changed := make(chan struct{}, 1)
 	return relay.Options{
-		State: h.state, Now: h.now, Version: "test", Changed: changed,
+		State: h.state, Now: h.skewedNow, Version: "test", Changed: changed,
 		Warn: func(err error) { h.f.t.Log(h.name+":", err) },
 		Logs: func() map[string]string { return map[string]string{"events": h.log()} },
 		Instances: func(context.Context) ([]byte, error) {
@@ -178,7 +178,7 @@ func (h *host) store() record.Store {
 
 func (h *host) log() string { return h.state.Path(".events.jsonl") }
 
-func (h *host) up() *host { return h.upWith(h.options()) }
+func (h *host) startRelay() *host { return h.upWith(h.options()) }
 
 func (h *host) upWith(o relay.Options) *host {
 	h.f.t.Helper()
@@ -199,7 +199,7 @@ func (h *host) upWith(o relay.Options) *host {
 	return h
 }
 
-func (h *host) down() {
+func (h *host) stopRelay() {
 	if h.cancel == nil {
 		return
 	}
@@ -244,15 +244,15 @@ func (h *host) notes() []string {
 }
 
 func (h *host) waiting() int {
-	all, err := peer.OutboxOf(h.state).All()
+	all, err := peer.OutboxOf(h.state).ReadLetters()
 	if err != nil {
 		h.f.t.Error(err)
 	}
 	return len(all)
 }
 
-// have makes these the agents of the host.
-func (h *host) have(agents string) {
+// setAgents makes these the agents of the host.
+func (h *host) setAgents(agents string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.agents = agents
@@ -262,7 +262,7 @@ func (h *host) have(agents string) {
 func (h *host) statesOf(o *host, as string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	got, _ := os.ReadFile(peer.Of(h.state).Path(as, "instances.jsonl"))
+	got, _ := os.ReadFile(peer.NewHosts(h.state).Path(as, "instances.jsonl"))
 	return string(got) == o.agents
 }
 
@@ -272,7 +272,7 @@ func (h *host) copyOf(o *host, as string) bool {
 	if err != nil {
 		h.f.t.Fatal(err)
 	}
-	got, _ := os.ReadFile(peer.Of(h.state).Path(as, ".events.jsonl"))
+	got, _ := os.ReadFile(peer.NewHosts(h.state).Path(as, ".events.jsonl"))
 	return bytes.Equal(got, want)
 }
 
@@ -323,11 +323,11 @@ func TestTwoHosts(t *testing.T) {
 		f := newFleet(t)
 		a, b := f.host("a"), f.host("b")
 		a.event("one")
-		a.up()
-		b.up()
+		a.startRelay()
+		b.startRelay()
 		eventually(t, "they know each other", func() bool {
-			x, _ := peer.Of(a.state).Get("b")
-			y, _ := peer.Of(b.state).Get("a")
+			x, _ := peer.NewHosts(a.state).Get("b")
+			y, _ := peer.NewHosts(b.state).Get("a")
 			return x.Box != "" && y.Box != ""
 		})
 		a.send("b", "hello")

@@ -122,7 +122,7 @@ func (r *Relay) handle(msg message) {
 	if err := r.take(msg); err != nil {
 		r.Warn(err)
 	}
-	if msg.stream == streams.In(r.keys.Public()) {
+	if msg.stream == streams.InboxStream(r.keys.Public()) {
 		r.taken = msg.seq
 	}
 }
@@ -350,9 +350,9 @@ func (r *Relay) takeHello(m seal.Message) error {
 	return nil
 }
 
-// ahead returns how much this host's clock is ahead of the other's. A beat that was held up,
+// clockSkew returns how much this host's clock is ahead of the other's. A beat that was held up,
 // as while this machine slept, makes it seem more than it is.
-func (m *remote) ahead() time.Duration { return slices.Min(m.clocks) }
+func (m *remote) clockSkew() time.Duration { return slices.Min(m.clocks) }
 
 // judge records that the copies of a host's logs were complete at a time, if they are.
 func (r *Relay) judge(from *remote, at time.Time) {
@@ -429,7 +429,7 @@ func (r *Relay) send(to *remote, subject, kind, id string, body []byte) error {
 // askForMissing asks the hosts that are there for what the copies of their logs lack.
 func (r *Relay) askForMissing(now time.Time) {
 	for _, m := range r.remotes {
-		if m.trust.Revoked || m.host.Away(now) {
+		if m.trust.Revoked || m.host.IsAway(now) {
 			continue
 		}
 		asks := 0

@@ -85,7 +85,7 @@ func rows(text string) (int, error) {
 	defer os.Remove(f.Name())
 	defer f.Close()
 	return n, sqlite.Make(f, func(db *sqlite.Cache) error {
-		if err := db.Do("CREATE TABLE session(id TEXT, started INTEGER, last INTEGER, events BLOB, PRIMARY KEY(started, id)) WITHOUT ROWID"); err != nil {
+		if err := db.Exec("CREATE TABLE session(id TEXT, started INTEGER, last INTEGER, events BLOB, PRIMARY KEY(started, id)) WITHOUT ROWID"); err != nil {
 			return err
 		}
 		const atOnce = 10
@@ -95,13 +95,13 @@ func rows(text string) (int, error) {
 			for at := i; at < i+atOnce; at++ {
 				row = append(row, fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(at)*2654435761, at), int64(at), int64(at), make([]byte, 12))
 			}
-			if err := db.Do("INSERT INTO session VALUES "+values, row...); err != nil {
+			if err := db.Exec("INSERT INTO session VALUES "+values, row...); err != nil {
 				return err
 			}
 		}
-		if err := db.Do("CREATE UNIQUE INDEX id ON session(id)"); err != nil {
+		if err := db.Exec("CREATE UNIQUE INDEX id ON session(id)"); err != nil {
 			return err
 		}
-		return db.Do("CREATE INDEX latest ON session(last, id)")
+		return db.Exec("CREATE INDEX latest ON session(last, id)")
 	})
 }

@@ -33,8 +33,8 @@ func texts(m *conversation.Metadata) []any {
 	}
 }
 
-// between separates texts. It is in none, for they are valid UTF-8.
-const between = "\xff"
+// textSeparator separates texts. It is in none, for they are valid UTF-8.
+const textSeparator = "\xff"
 
 // load reads the cache. It is empty if it cannot be read or trusted.
 func load(path string) (x cached) {
@@ -55,7 +55,7 @@ func load(path string) (x cached) {
 		rest := v.Text(4)
 		for _, to := range texts(&c.Metadata) {
 			var text string
-			text, rest, _ = strings.Cut(rest, between)
+			text, rest, _ = strings.Cut(rest, textSeparator)
 			switch to := to.(type) {
 			case *string:
 				*to = text
@@ -109,10 +109,10 @@ func save(path string, all []conversation.Conversation, kept []bool) {
 	name := filepath.Base(path)
 	_ = dir.Remove(strings.TrimSuffix(name, ".db") + ".jsonl") // the cache of v0.1.0
 	_ = sqlite.Replace(dir, name, cacheVersion, nil, func(db *sqlite.Cache) error {
-		err := db.Do("CREATE TABLE transcript(path TEXT, id TEXT, size INTEGER, changed INTEGER, texts BLOB)")
+		err := db.Exec("CREATE TABLE transcript(path TEXT, id TEXT, size INTEGER, changed INTEGER, texts BLOB)")
 		for i := range all {
 			if f := all[i].File; err == nil && kept[i] {
-				err = db.Do("INSERT INTO transcript VALUES (?, ?, ?, ?, ?)", f.Path, string(f.ID), f.Size, f.Changed, joined(&all[i].Metadata))
+				err = db.Exec("INSERT INTO transcript VALUES (?, ?, ?, ?, ?)", f.Path, string(f.ID), f.Size, f.Changed, joined(&all[i].Metadata))
 			}
 		}
 		return err
@@ -134,7 +134,7 @@ func joined(m *conversation.Metadata) (all []byte) {
 				all = from.AppendFormat(all, time.RFC3339Nano)
 			}
 		}
-		all = append(all, between...)
+		all = append(all, textSeparator...)
 	}
 	return all
 }

@@ -15,9 +15,9 @@ func TestRunning(t *testing.T) {
 	s := newStore(t)
 	s.write("p/id-1.jsonl", said("id-1", 1, "hello"))
 	me, err := process.Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	dir := filepath.Join(s.home, ".claude", "sessions")
-	testenv.Must(t, os.MkdirAll(dir, 0o700))
+	testenv.NoError(t, os.MkdirAll(dir, 0o700))
 	for name, note := range map[string]string{
 		"1.json": `{"pid":` + strconv.Itoa(me.PID) + `,"procStart":"` + me.Start + `","sessionId":"runs","status":"busy"}`,
 		"2.json": `{"pid":` + strconv.Itoa(me.PID) + `,"procStart":"1","sessionId":"another","status":"busy"}`,
@@ -25,7 +25,7 @@ func TestRunning(t *testing.T) {
 		"4.json": `{"pid":-1,"sessionId":"minus"}`, "5.json": `{`, "6.json": `{"pid":` + strconv.Itoa(me.PID) + `,"sessionId":"../x"}`,
 		"7.key": `{"pid":` + strconv.Itoa(me.PID) + `,"sessionId":"key"}`,
 	} {
-		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(note), 0o600))
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(note), 0o600))
 	}
 	if got, errs := Running(s.getenv); errs != nil || len(got) != 1 || got["runs"] != me {
 		t.Errorf("%+v", got)

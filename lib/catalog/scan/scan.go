@@ -21,7 +21,7 @@ import (
 	"gt/lib/sys/process"
 )
 
-// All finds every client's conversations on this machine. The cache saves reading
+// FindConversations finds every client's conversations on this machine. The cache saves reading
 // unchanged files, and is rewritten if that is worthwhile. Without a cache ("") the
 // result is the same.
 //
@@ -31,14 +31,14 @@ import (
 // progress, if not nil, gets the number of conversations read so far, of those that must
 // be read. A conversation that cannot be read completely is left out or has what could be
 // read. errs has one error for each store.
-func All(getenv func(string) string, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
+func FindConversations(getenv func(string) string, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
 	var stores []*found
-	for _, r := range append(readers.All[:len(readers.All):len(readers.All)], record.Reader{}) {
+	for _, r := range append(readers.Readers[:len(readers.Readers):len(readers.Readers)], record.Reader{}) {
 		for _, store := range r.Stores(getenv) {
 			stores = append(stores, &found{reader: r, store: store})
 		}
 	}
-	all, errs = in(stores, clean, cache, progress)
+	all, errs = scanStores(stores, clean, cache, progress)
 	return joinFiles(withoutCopies(all)), errs
 }
 
@@ -84,9 +84,9 @@ func joinFiles(all []conversation.Conversation) []conversation.Conversation {
 }
 
 // Records finds the copies of another host's records in a folder, which need not exist.
-// Otherwise it is as All.
+// Otherwise it is as FindConversations.
 func Records(store string, clean func(string) string, cache string) ([]conversation.Conversation, error) {
-	all, errs := in([]*found{{reader: record.Reader{}, store: store}}, clean, cache, nil)
+	all, errs := scanStores([]*found{{reader: record.Reader{}, store: store}}, clean, cache, nil)
 	return all, errors.Join(errs...)
 }
 
@@ -99,8 +99,8 @@ type found struct {
 	lost   conversation.ReadErrors // of its conversations
 }
 
-// in returns the conversations in stores.
-func in(stores []*found, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
+// scanStores returns the conversations in stores.
+func scanStores(stores []*found, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
 	var known cached
 	begin := []func(){func() { known = load(cache) }}
 	for _, s := range stores {
@@ -205,7 +205,7 @@ func ReaderOf(client string) conversation.Reader {
 	if client == record.Client {
 		return record.Reader{}
 	}
-	return readers.Of(client)
+	return readers.FindReader(client)
 }
 
 // Skipped returns how many records of a conversation its reader does not give.
@@ -278,7 +278,7 @@ func Locate(state place.State, all []conversation.Conversation, dirs ...string) 
 	for _, c := range lost {
 		of, ok := placed[c.File.Client]
 		if !ok {
-			of = readers.Of(c.File.Client).(conversation.Placer).Placed(dirs)
+			of = readers.FindReader(c.File.Client).(conversation.Placer).Placed(dirs)
 			placed[c.File.Client] = of
 		}
 		c.Metadata.CWD = of(c.File)
@@ -290,7 +290,7 @@ func Locate(state place.State, all []conversation.Conversation, dirs ...string) 
 // each store that could not be read completely; its sessions may be missing.
 func Running(getenv func(string) string) (runs map[session.ID]process.Proc, errs []error) {
 	runs = map[session.ID]process.Proc{}
-	for _, r := range readers.All {
+	for _, r := range readers.Readers {
 		reg, ok := r.(conversation.Registry)
 		if !ok {
 			continue
@@ -318,7 +318,7 @@ func HolderOf(getenv func(string) string, state place.State, id session.ID) *liv
 	switch {
 	case !noted && (r == nil || !r.Live()):
 		return nil
-	case !noted && r.Elsewhere():
+	case !noted && r.IsElsewhere():
 		return &live.Holder{PID: r.PID, Elsewhere: true}
 	}
 	h := &live.Holder{PID: run.PID}

@@ -49,7 +49,7 @@ func (s store) write(name string, lines ...string) {
 
 func (s store) scan(cache string) []conversation.Conversation {
 	s.t.Helper()
-	all, errs := All(s.getenv, redact.Cut(nil), cache, nil)
+	all, errs := FindConversations(s.getenv, redact.Cut(nil), cache, nil)
 	if len(errs) > 0 {
 		s.t.Fatal(errs)
 	}
@@ -144,16 +144,16 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 	want := s.scan("")
 	s.scan(s.cache())
 	good, err := os.ReadFile(s.cache())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	forge := func(version int64, sql string) {
 		t.Helper()
 		dir, err := os.OpenRoot(filepath.Dir(s.cache()))
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		defer dir.Close()
 		write(t, s.cache(), good)
 		from := sqlite.OpenCache(s.cache(), cacheVersion)
 		defer from.Close()
-		testenv.Must(t, sqlite.Replace(dir, filepath.Base(s.cache()), version, from, func(db *sqlite.Cache) error { return db.Do(sql) }))
+		testenv.NoError(t, sqlite.Replace(dir, filepath.Base(s.cache()), version, from, func(db *sqlite.Cache) error { return db.Exec(sql) }))
 	}
 	const forged = "UPDATE transcript SET texts = replace(texts, 'hello', 'hallo')"
 	if forge(cacheVersion, forged); reflect.DeepEqual(s.scan(s.cache()), want) {
@@ -181,7 +181,7 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 		t.Errorf("the cache of v0.1.0 is there: %v", err)
 	}
 	os.Remove(s.cache())
-	testenv.Must(t, os.Symlink(filepath.Join(s.home, "elsewhere"), s.cache()))
+	testenv.NoError(t, os.Symlink(filepath.Join(s.home, "elsewhere"), s.cache()))
 	if got := s.scan(s.cache()); !reflect.DeepEqual(got, want) {
 		t.Errorf("link: %+v", got)
 	}
@@ -195,7 +195,7 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	testenv.Must(t, os.WriteFile(path, data, 0o600))
+	testenv.NoError(t, os.WriteFile(path, data, 0o600))
 }
 
 // A first look that a person ends goes on from there.
@@ -210,7 +210,7 @@ func TestScanGoesOn(t *testing.T) {
 	}
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = All(s.getenv, redact.Cut(nil), s.cache(), func(done, total int64) {
+		_, _ = FindConversations(s.getenv, redact.Cut(nil), s.cache(), func(done, total int64) {
 			if done == 25 {
 				panic("a person ends it")
 			}
@@ -220,7 +220,7 @@ func TestScanGoesOn(t *testing.T) {
 		t.Errorf("%d are known", len(known))
 	}
 	var left int64
-	if all, errs := All(s.getenv, redact.Cut(nil), s.cache(), func(_, total int64) { left = total }); len(all) != 45 || errs != nil || left != 25 {
+	if all, errs := FindConversations(s.getenv, redact.Cut(nil), s.cache(), func(_, total int64) { left = total }); len(all) != 45 || errs != nil || left != 25 {
 		t.Errorf("%d conversations, %v, %d were read", len(all), errs, left)
 	}
 	if known := load(s.cache()); len(known) != 45 {

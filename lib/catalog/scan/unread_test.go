@@ -20,14 +20,14 @@ func TestScanUnreadable(t *testing.T) {
 	home := t.TempDir()
 	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
 	projects := filepath.Join(home, ".claude", "projects", "p")
-	testenv.Must(t, os.MkdirAll(projects, 0o700))
+	testenv.NoError(t, os.MkdirAll(projects, 0o700))
 	for i := range 30 {
 		line := fmt.Sprintf(`{"type":"user","uuid":"%d","timestamp":"2026-01-17T01:00:00Z","message":{"role":"user","content":"ask"}}`+"\n", i)
-		testenv.Must(t, os.WriteFile(filepath.Join(projects, fmt.Sprintf("s-%d.jsonl", i)), []byte(line), 0o600))
+		testenv.NoError(t, os.WriteFile(filepath.Join(projects, fmt.Sprintf("s-%d.jsonl", i)), []byte(line), 0o600))
 	}
 	cache := filepath.Join(home, "state", "transcripts.db")
 	told := func() (sessions int, errs []error) {
-		all, errs := All(getenv, redact.Cut(nil), cache, nil)
+		all, errs := FindConversations(getenv, redact.Cut(nil), cache, nil)
 		for _, c := range all {
 			if c.Metadata.Prompt == "ask" {
 				sessions++
@@ -36,7 +36,7 @@ func TestScanUnreadable(t *testing.T) {
 		return sessions, errs
 	}
 	for i := range 20 {
-		testenv.Must(t, os.Chmod(filepath.Join(projects, fmt.Sprintf("s-%d.jsonl", i)), 0))
+		testenv.NoError(t, os.Chmod(filepath.Join(projects, fmt.Sprintf("s-%d.jsonl", i)), 0))
 	}
 	for range 2 {
 		if n, errs := told(); n != 10 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "permission denied (and 19 more)") {
@@ -44,15 +44,15 @@ func TestScanUnreadable(t *testing.T) {
 		}
 	}
 	for i := range 20 {
-		testenv.Must(t, os.Chmod(filepath.Join(projects, fmt.Sprintf("s-%d.jsonl", i)), 0o600))
+		testenv.NoError(t, os.Chmod(filepath.Join(projects, fmt.Sprintf("s-%d.jsonl", i)), 0o600))
 	}
 	if n, errs := told(); n != 30 || errs != nil {
 		t.Fatalf("%d sessions, %q", n, errs)
 	}
 	for _, dir := range []string{projects, filepath.Dir(projects), filepath.Join(home, ".claude")} {
-		testenv.Must(t, os.Chmod(dir, 0))
+		testenv.NoError(t, os.Chmod(dir, 0))
 		n, errs := told()
-		testenv.Must(t, os.Chmod(dir, 0o700))
+		testenv.NoError(t, os.Chmod(dir, 0o700))
 		if n != 0 || len(errs) != 1 || !strings.HasSuffix(errs[0].Error(), "permission denied") {
 			t.Errorf("without '%s': %d sessions, %q", dir, n, errs)
 		}

@@ -38,7 +38,7 @@ func Changes(all []conversation.Conversation, bases []string, idle func(done, to
 		return s.calls(i, needles, bases, count, each)
 	}
 	err = s.run(func(i int, h Hit) bool {
-		for _, e := range edits.Of(h.Entry) {
+		for _, e := range edits.FindEdits(h.Entry) {
 			if slices.Contains(bases, filepath.Base(e.Path)) {
 				found = append(found, Change{Edit: e, Hit: h, Index: i, Request: h.Lines[0].Text})
 			}
@@ -86,7 +86,7 @@ func (s *search) calls(i int, needles []needle, bases []string, count func(int64
 				calls = calls[:n-1]
 			}
 		case conversation.Call:
-			if !slices.ContainsFunc(edits.Of(e), func(e edits.Edit) bool { return slices.Contains(bases, filepath.Base(e.Path)) }) {
+			if !slices.ContainsFunc(edits.FindEdits(e), func(e edits.Edit) bool { return slices.Contains(bases, filepath.Base(e.Path)) }) {
 				break
 			}
 			h := Hit{Entry: e, Turn: turn, Lines: []Line{{Text: request}}, key: s.keyOf(e)}

@@ -159,7 +159,7 @@ func (n needle) index(b []byte) int {
 	at := n.rare           // of the rarest byte
 	small, large := -1, -1 // where the next lower-case and upper-case one is
 	for seen := 0; at+rest <= len(b); seen++ {
-		if seen*often > at+often*3 {
+		if seen*maxFrequentDistance > at+maxFrequentDistance*3 {
 			return n.pairs(b, at-n.rare)
 		}
 		if small < at {
@@ -173,7 +173,7 @@ func (n needle) index(b []byte) int {
 		if at = min(small, large); at == len(b) {
 			return -1
 		}
-		if j := at + n.second - n.rare; j < len(b) && b[j]|0x20 == n.word[n.second]|0x20 && n.at(b, at-n.rare) {
+		if j := at + n.second - n.rare; j < len(b) && b[j]|0x20 == n.word[n.second]|0x20 && n.matchesAt(b, at-n.rare) {
 			return at - n.rare
 		}
 		at++
@@ -181,17 +181,17 @@ func (n needle) index(b []byte) int {
 	return -1
 }
 
-// often is the distance of the rarest byte's occurrences, in bytes, below which a search
+// maxFrequentDistance is the distance of the rarest byte's occurrences, in bytes, below which a search
 // for two bytes is cheaper.
-const often = 96
+const maxFrequentDistance = 96
 
 // pairs is index from an offset on, by both rare bytes.
 func (n needle) pairs(b []byte, at int) int {
 	var small uint64
 	if n.fold {
-		small = ones * 0x20
+		small = onesMask * 0x20
 	}
-	one, two := ones*uint64(n.word[n.rare])|small, ones*uint64(n.word[n.second])|small
+	one, two := onesMask*uint64(n.word[n.rare])|small, onesMask*uint64(n.word[n.second])|small
 	for at+len(n.word)+stride <= len(b) {
 		x := b[at+n.rare : len(b)-len(n.word)+n.rare]
 		y := b[at+n.second : len(b)-len(n.word)+n.second]
@@ -199,15 +199,15 @@ func (n needle) pairs(b []byte, at int) int {
 		// A set bit may be wrong: a zero byte makes the byte above it look like zero.
 		for end := min(at+stride, len(b)-len(n.word)-7); at < end; at += 8 {
 			v := ((binary.LittleEndian.Uint64(b[at+n.rare:]) | small) ^ one) | ((binary.LittleEndian.Uint64(b[at+n.second:]) | small) ^ two)
-			for z := (v - ones) &^ v & highs; z != 0; z &= z - 1 {
-				if from := at + bits.TrailingZeros64(z)/8; n.at(b, from) {
+			for z := (v - onesMask) &^ v & highs; z != 0; z &= z - 1 {
+				if from := at + bits.TrailingZeros64(z)/8; n.matchesAt(b, from) {
 					return from
 				}
 			}
 		}
 	}
 	for ; at+len(n.word) <= len(b); at++ {
-		if n.at(b, at) {
+		if n.matchesAt(b, at) {
 			return at
 		}
 	}
@@ -215,9 +215,9 @@ func (n needle) pairs(b []byte, at int) int {
 }
 
 const (
-	ones   = 0x0101010101010101
-	highs  = 0x8080808080808080
-	stride = 32
+	onesMask = 0x0101010101010101
+	highs    = 0x8080808080808080
+	stride   = 32
 )
 
 // pair returns how many bytes of x and y can be skipped, in strides, until both bytes may
@@ -230,7 +230,7 @@ func pair(x, y []byte, one, two, small uint64) int {
 		v1 := ((binary.LittleEndian.Uint64(x[8:]) | small) ^ one) | ((binary.LittleEndian.Uint64(y[8:]) | small) ^ two)
 		v2 := ((binary.LittleEndian.Uint64(x[16:]) | small) ^ one) | ((binary.LittleEndian.Uint64(y[16:]) | small) ^ two)
 		v3 := ((binary.LittleEndian.Uint64(x[24:]) | small) ^ one) | ((binary.LittleEndian.Uint64(y[24:]) | small) ^ two)
-		if ((v0-ones)&^v0|(v1-ones)&^v1|(v2-ones)&^v2|(v3-ones)&^v3)&highs != 0 {
+		if ((v0-onesMask)&^v0|(v1-onesMask)&^v1|(v2-onesMask)&^v2|(v3-onesMask)&^v3)&highs != 0 {
 			break
 		}
 		x, y = x[stride:], y[stride:]
@@ -238,7 +238,7 @@ func pair(x, y []byte, one, two, small uint64) int {
 	return all - len(x)
 }
 
-func (n needle) at(b []byte, from int) bool {
+func (n needle) matchesAt(b []byte, from int) bool {
 	if from+len(n.word) > len(b) {
 		return false
 	}

@@ -29,7 +29,7 @@ func write(t *testing.T, dir, client, name string, all []said) conversation.Conv
 	at := func() string { n++; return time.Date(2026, 3, 2, 8, n, 0, 0, time.UTC).Format(time.RFC3339) }
 	line := func(v object) {
 		text, err := json.Marshal(v)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		b.Write(append(text, '\n'))
 	}
 	text := func(kind, s string) []object { return []object{{"type": kind, "text": s}} }
@@ -106,14 +106,14 @@ func write(t *testing.T, dir, client, name string, all []said) conversation.Conv
 			parent = fmt.Sprint(name, i)
 		}
 	}
-	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	testenv.Must(t, os.WriteFile(path, []byte(b.String()), 0o600))
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
 	var found *conversation.Conversation
-	r := readers.Of(client)
-	testenv.Must(t, r.Find(store, func(f conversation.File) {
+	r := readers.FindReader(client)
+	testenv.NoError(t, r.Find(store, func(f conversation.File) {
 		if f.Path == path {
 			m, err := r.Metadata(f)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			found = &conversation.Conversation{File: f, Metadata: m}
 		}
 	}))
@@ -146,7 +146,7 @@ func (s *store) rank(t *testing.T, words, name string) (rank, noise int, instead
 		return 0, 0, nil
 	}
 	found, instead, err := q.Search(s.all, s.titles, func(int64, int64) {})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	seen := map[int]bool{}
 	for _, f := range found {
 		if !seen[f.Index] {
@@ -239,10 +239,10 @@ func TestQuestions(t *testing.T) {
 			found++
 		}
 		g, err := New(q.typed, true, false)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		g.Tools = true
 		lines, err := gathered(g, s.all)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		t.Logf("%-42s rank %d, noise %2d %v; grep: %d lines", q.typed, rank, noise, instead, len(lines))
 		if rank != 1 || noise > 3 {
 			t.Errorf("%q: %s is at %d, with %d others", q.typed, q.want, rank, noise)

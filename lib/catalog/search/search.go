@@ -101,7 +101,9 @@ type Line struct {
 func (q *Query) Search(all []conversation.Conversation, each func(i int, h Hit) bool, idle func(done, total int64)) error {
 	s := newSearch(all)
 	s.first = q.First
-	s.read = func(i int, done *atomic.Int64, each func(Hit) bool) error { return s.in(q, i, done, each) }
+	s.read = func(i int, done *atomic.Int64, each func(Hit) bool) error {
+		return s.searchConversation(q, i, done, each)
+	}
 	return s.run(each, idle)
 }
 
@@ -344,8 +346,8 @@ func families(all []conversation.Conversation) [][]int {
 // maxForks limits how far a fork of a fork is followed to the original.
 const maxForks = 100
 
-// in is read for a Query.
-func (s *search) in(q *Query, i int, done *atomic.Int64, each func(Hit) bool) error {
+// searchConversation is read for a Query.
+func (s *search) searchConversation(q *Query, i int, done *atomic.Int64, each func(Hit) bool) error {
 	f := s.all[i].File
 	count, counted := s.counter(i, done)
 	defer counted()

@@ -67,7 +67,7 @@ func TestASearchFindsWhatReadingFinds(t *testing.T) {
 // The same for the conversations of all real clients.
 func TestASearchOfRealConversations(t *testing.T) {
 	var all []conversation.Conversation
-	for _, r := range readers.All {
+	for _, r := range readers.Readers {
 		places, _ := filepath.Glob(filepath.Join("../../client", r.Client(), "conversation/testdata/*"))
 		for _, store := range places {
 			// One by one, because some are in several stores.
@@ -96,7 +96,7 @@ func TestASearchOfRealConversations(t *testing.T) {
 			continue
 		}
 		q, err := New(w, true, n%3 == 0)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		q.Tools = n%2 == 0
 		got, err := gathered(q, all)
 		if want := naive(q, all, read); err != nil || !slices.Equal(got, want) {
@@ -143,7 +143,7 @@ func readAll(t *testing.T, all []conversation.Conversation) []entries {
 	read := make([]entries, len(all))
 	for i, c := range all {
 		turn := 0
-		if _, err := readers.Of(c.File.Client).Read(c.File, conversation.Options{}, func(e conversation.Entry) bool {
+		if _, err := readers.FindReader(c.File.Client).Read(c.File, conversation.Options{}, func(e conversation.Entry) bool {
 			if e.Kind == conversation.Prompt {
 				turn++
 			}
@@ -297,7 +297,7 @@ func (w *writing) store(t *testing.T) (all []conversation.Conversation) {
 		if w.IntN(3) == 0 {
 			b.WriteString(`{"type":"user","message":{"role":"user","content":"foo settle kick`) // torn
 		}
-		testenv.Must(t, os.WriteFile(c.File.Path, b.Bytes(), 0o600))
+		testenv.NoError(t, os.WriteFile(c.File.Path, b.Bytes(), 0o600))
 		c.File.Size = int64(b.Len())
 		all = append(all, c)
 		before, from = records, c
@@ -437,7 +437,7 @@ func TestNeedles(t *testing.T) {
 		`src/main`:                {"main"},
 	} {
 		tree, err := syntax.Parse(pattern, syntax.Perl)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		var got []string
 		for _, n := range needles(tree.Simplify()) {
 			got = append(got, n.word)
@@ -459,14 +459,14 @@ func TestASearchInWhatChanges(t *testing.T) {
 		for n := range 3 {
 			text += fmt.Sprintf(`{"type":"user","message":{"role":"user","content":"find me"},"uuid":"x%d-%d","timestamp":"2026-03-02T08:00:00Z"}`+"\n", i, n)
 		}
-		testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		all = append(all, conversation.Conversation{File: conversation.File{Client: "claude", Path: path, ID: session.ID(fmt.Sprint("s", i))}})
 	}
-	testenv.Must(t, os.Remove(all[7].File.Path))
+	testenv.NoError(t, os.Remove(all[7].File.Path))
 	all[9].File.Path = dir // not a file
 	all[11].File.Client = "nobody's"
 	q, err := New("find", false, false)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	counts := make([]int, len(all))
 	grown := false
 	err = q.Search(all, func(i int, h Hit) bool {
@@ -519,9 +519,9 @@ func TestForms(t *testing.T) {
 	for _, pattern := range []string{"résumé", "re\u0301sume\u0301", "r.sum[é]"} {
 		for _, text := range []string{"my résumé", "my re\u0301sume\u0301"} {
 			q, err := New(pattern, false, false)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			record, err := json.Marshal(text)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			if h, ok := q.match(conversation.Entry{Kind: conversation.Prompt, Text: text}); !ok || h.Lines[0].Text != "my résumé" {
 				t.Errorf("%q is not found in %q: %+v", pattern, text, h)
 			}
@@ -533,7 +533,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 	q, err := New("RÉSUME\u0301", true, true)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if _, ok := q.match(conversation.Entry{Kind: conversation.Prompt, Text: "re\u0301sumé"}); !ok {
 		t.Error("-i does not find it")
 	}

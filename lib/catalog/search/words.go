@@ -328,7 +328,7 @@ func (r *reading) take(e conversation.Entry) {
 	}
 	text := folded(e.Text)
 	for t := range r.terms {
-		if r.terms[t].in(e, text) > 0 {
+		if r.terms[t].countIn(e, text) > 0 {
 			e.Text, e.Tool, e.ID, e.Target = strings.Clone(e.Text), strings.Clone(e.Tool), strings.Clone(e.ID), strings.Clone(e.Target)
 			r.texts = append(r.texts, e)
 			r.size += len(e.Text)
@@ -337,9 +337,9 @@ func (r *reading) take(e conversation.Entry) {
 	}
 }
 
-// in returns how often a term is in an entry, whose folded text is given; parts of words
+// countIn returns how often a term is in an entry, whose folded text is given; parts of words
 // count less.
-func (t *term) in(e conversation.Entry, text string) (often float64) {
+func (t *term) countIn(e conversation.Entry, text string) (often float64) {
 	if t.of != nil {
 		if e.Kind != conversation.Call {
 			return 0
@@ -364,7 +364,7 @@ func (t *term) in(e conversation.Entry, text string) (often float64) {
 // with the title, have all.
 func (r *reading) hit(texts []conversation.Entry, inTitle []float64) (best Hit, ok bool) {
 	h := Hit{weights: make([]float64, len(r.terms))}
-	if !r.enough(texts, inTitle) {
+	if !r.hasEnoughTerms(texts, inTitle) {
 		return h, false
 	}
 	most := -1.0
@@ -376,7 +376,7 @@ func (r *reading) hit(texts []conversation.Entry, inTitle []float64) (best Hit, 
 		kind := kindWeights[e.Kind]
 		own, sum := 0, 0.0
 		for t := range r.terms {
-			often := r.terms[t].in(e, text)
+			often := r.terms[t].countIn(e, text)
 			if often == 0 {
 				continue
 			}
@@ -407,9 +407,9 @@ func (r *reading) hit(texts []conversation.Entry, inTitle []float64) (best Hit, 
 	return h, ok
 }
 
-// enough reports whether texts can have as many terms as are needed. It spares the cleaning
+// hasEnoughTerms reports whether texts can have as many terms as are needed. It spares the cleaning
 // of most.
-func (r *reading) enough(texts []conversation.Entry, inTitle []float64) bool {
+func (r *reading) hasEnoughTerms(texts []conversation.Entry, inTitle []float64) bool {
 	if r.most || inTitle == nil {
 		return true
 	}
@@ -418,7 +418,7 @@ func (r *reading) enough(texts []conversation.Entry, inTitle []float64) bool {
 		if r.terms[t].optional || inTitle[t] > 0 {
 			continue
 		}
-		if !slices.ContainsFunc(texts, func(e conversation.Entry) bool { return r.terms[t].in(e, folded(e.Text)) > 0 }) {
+		if !slices.ContainsFunc(texts, func(e conversation.Entry) bool { return r.terms[t].countIn(e, folded(e.Text)) > 0 }) {
 			missing++
 		}
 	}

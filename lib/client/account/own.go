@@ -16,18 +16,18 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Own checks accounts and conversations that an event log, a record or a project names.
+// StoreGuard checks accounts and conversations that an event log, a record or a project names.
 // gt reads only conversations in the person's own stores, and starts a client only with
 // the person's own account. Otherwise the author of the log could choose a client's
 // settings, and with them the programs that it runs.
 //
 // The person's own folders are: the client's default below HOME, folders that the person
 // listed, the folder in the client's variable, and folders beside the default with a
-// matching name. Because others could cause the last two, Own checks that they belong to
+// matching name. Because others could cause the last two, StoreGuard checks that they belong to
 // the person or root, that nobody else can write to them, and that they are not in a
 // project. It follows the person's links on the way to a store. A conversation must
 // really be in the store, whatever links lead to it.
-type Own struct {
+type StoreGuard struct {
 	// Getenv is the environment that names a client's folder. For a hook it is the one
 	// with which the client was started, because a project's settings can set variables
 	// of hooks.
@@ -73,7 +73,7 @@ func (e *ForeignError) Kernel() bool { return e.Err == errSystem }
 
 // Account returns nil if a folder is one of a client's accounts and the person's; else a
 // ForeignError.
-func (o Own) Account(client, dir string) error {
+func (o StoreGuard) Account(client, dir string) error {
 	why := errElsewhere
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || !filepath.IsAbs(dir) {
@@ -94,7 +94,7 @@ func (o Own) Account(client, dir string) error {
 // File returns the account that has a client's conversation, and the conversation's path
 // without links. It returns a ForeignError if the account is not the person's. A
 // conversation need not exist any more.
-func (o Own) File(client, path string) (store, real string, err error) {
+func (o StoreGuard) File(client, path string) (store, real string, err error) {
 	why := errElsewhere
 	if filepath.IsAbs(path) {
 		real = Resolve(path)
@@ -104,7 +104,7 @@ func (o Own) File(client, path string) (store, real string, err error) {
 				if at == "" && Unreadable(err) && why == errElsewhere {
 					why = err // it may be there
 				}
-				if at == "" || !place.Inside(real, at) {
+				if at == "" || !place.IsBelow(real, at) {
 					continue
 				}
 				if err == nil {
@@ -121,7 +121,7 @@ func (o Own) File(client, path string) (store, real string, err error) {
 }
 
 // Holds is File for a conversation of any client.
-func (o Own) Holds(path string) (real string, err error) {
+func (o StoreGuard) Holds(path string) (real string, err error) {
 	for _, c := range registry.Clients() {
 		if c.Accounts == nil {
 			continue
@@ -133,7 +133,7 @@ func (o Own) Holds(path string) (real string, err error) {
 	return "", err
 }
 
-func (o Own) places(client string) iter.Seq[Place] {
+func (o StoreGuard) places(client string) iter.Seq[Place] {
 	return func(yield func(Place) bool) {
 		var folders []string
 		for p := range Places(client, o.Getenv) {
@@ -163,7 +163,7 @@ func (o Own) places(client string) iter.Seq[Place] {
 
 // judge returns a folder's real path, or "" if it does not exist, and an error if it may
 // not be the person's.
-func (o Own) judge(p Place, dir string) (real string, err error) {
+func (o StoreGuard) judge(p Place, dir string) (real string, err error) {
 	real, err = filepath.EvalSymlinks(dir)
 	switch {
 	case Unreadable(err):
@@ -176,7 +176,7 @@ func (o Own) judge(p Place, dir string) (real string, err error) {
 	}
 	home, _ := filepath.EvalSymlinks(o.Getenv("HOME"))
 	for _, project := range o.Projects {
-		if top, err := filepath.EvalSymlinks(project); err == nil && place.Inside(real, top) && (home == "" || !place.Inside(home, top)) {
+		if top, err := filepath.EvalSymlinks(project); err == nil && place.IsBelow(real, top) && (home == "" || !place.IsBelow(home, top)) {
 			return real, errProject
 		}
 	}
@@ -249,7 +249,7 @@ func Persons(info fs.FileInfo, home string) bool {
 // It returns a ForeignError if the folder is not the person's, or if its name means
 // another folder for each process, such as /proc/self/cwd. If it does not exist, the
 // error is os.Stat's.
-func (o Own) Folder(dir string) (string, error) {
+func (o StoreGuard) Folder(dir string) (string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", err
@@ -271,7 +271,7 @@ func (o Own) Folder(dir string) (string, error) {
 // system reports whether a path is in a virtual file system of the kernel, which differs
 // for each process.
 func system(path string) bool {
-	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev/fd"}, func(top string) bool { return place.Inside(path, top) })
+	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev/fd"}, func(top string) bool { return place.IsBelow(path, top) })
 }
 
 // Resolve returns a path without links, as far as it exists.
@@ -294,7 +294,7 @@ type Place = contract.Place
 // Places returns the accounts that a client can have. It returns none if gt cannot read
 // the client's files.
 func Places(client string, getenv func(string) string) iter.Seq[Place] {
-	if c := registry.Of(client); c != nil && c.Accounts != nil {
+	if c := registry.FindClient(client); c != nil && c.Accounts != nil {
 		return c.Accounts(getenv)
 	}
 	return func(func(Place) bool) {}

@@ -14,11 +14,11 @@ import (
 func world(t *testing.T, paths ...string) (home, beside string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, path := range append(paths, "home/x", "beside/x") {
 		path = filepath.Join(root, path)
-		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		testenv.Must(t, os.WriteFile(path, []byte("{}\n"), 0o600))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testenv.NoError(t, os.WriteFile(path, []byte("{}\n"), 0o600))
 	}
 	return filepath.Join(root, "home"), filepath.Join(root, "beside")
 }
@@ -39,7 +39,7 @@ func getenv(home string, set ...string) func(string) string {
 
 func check(t *testing.T, err error) {
 	t.Helper()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 }
 
 // A conversation counts only in a store of the person's, whatever path leads to it.
@@ -54,7 +54,7 @@ func TestOwnFile(t *testing.T) {
 	)
 	check(t, os.Symlink(filepath.Join(home, ".claude", "projects"), filepath.Join(beside, "link")))
 	check(t, os.Symlink(filepath.Join(beside, "elsewhere", "a.jsonl"), filepath.Join(home, ".claude", "projects", "p", "out.jsonl")))
-	own := Own{Getenv: getenv(home), Known: func(client string) Known {
+	own := StoreGuard{Getenv: getenv(home), Known: func(client string) Known {
 		if client == "vibe" {
 			return Known{Variable: "VIBE_HOME", Store: ".vibe"}
 		}
@@ -121,8 +121,8 @@ func TestOwnAccount(t *testing.T) {
 		{name: "open to write", account: "beside/acct", change: mode(0o777), want: errWritable},
 		{name: "open to write with a sticky bit", account: "beside/acct", change: mode(0o777 | os.ModeSticky), want: errWritable},
 		{name: "a name's, open to write", account: "home/.claude-b", change: mode(0o777), want: errWritable},
-		{name: "below what is open to write", account: "beside/acct", change: above(0o777), want: errWritable},
-		{name: "below a sticky folder", account: "beside/acct", change: above(0o777 | os.ModeSticky)},
+		{name: "below what is open to write", account: "beside/acct", change: setParentMode(0o777), want: errWritable},
+		{name: "below a sticky folder", account: "beside/acct", change: setParentMode(0o777 | os.ModeSticky)},
 		{name: "another's", account: "beside/acct", change: owned(4711, -1), want: errOwner},
 		{name: "another group's to write", account: "beside/acct", change: func(t *testing.T, account, beside string) {
 			owned(0, 4711)(t, account, beside)
@@ -152,7 +152,7 @@ func TestOwnAccount(t *testing.T) {
 			home, beside := world(t, c.account+"/projects/p/a.jsonl")
 			root := filepath.Dir(home)
 			account := filepath.Join(root, c.account)
-			own := Own{Getenv: getenv(home)}
+			own := StoreGuard{Getenv: getenv(home)}
 			if filepath.Dir(account) == beside {
 				own.Getenv = getenv(home, "CLAUDE_CONFIG_DIR", account)
 			}
@@ -183,7 +183,7 @@ func mode(m os.FileMode) func(*testing.T, string, string) {
 	return func(t *testing.T, account, _ string) { t.Helper(); check(t, os.Chmod(account, m)) }
 }
 
-func above(m os.FileMode) func(*testing.T, string, string) {
+func setParentMode(m os.FileMode) func(*testing.T, string, string) {
 	return func(t *testing.T, _, beside string) { t.Helper(); check(t, os.Chmod(beside, m)) }
 }
 
@@ -201,7 +201,7 @@ func owned(uid, gid int) func(*testing.T, string, string) {
 func TestOwnFolder(t *testing.T) {
 	home, beside := world(t, "beside/mine/x", "beside/others/x")
 	check(t, os.Symlink(filepath.Join(beside, "mine"), filepath.Join(beside, "link")))
-	own := Own{Getenv: getenv(home)}
+	own := StoreGuard{Getenv: getenv(home)}
 	for _, dir := range []string{"mine", "link"} {
 		if real, err := own.Folder(filepath.Join(beside, dir)); err != nil || real != filepath.Join(beside, "mine") {
 			t.Errorf("%s is %s, %v", dir, real, err)

@@ -190,9 +190,9 @@ func Expand(getenv func(string) string, dir, path string) (string, error) {
 	return path, nil
 }
 
-// Next says how the next run of a client begins. The zero Next is a new session that
+// NextRun says how the next run of a client begins. The zero NextRun is a new session that
 // waits for the person.
-type Next struct {
+type NextRun struct {
 	ID       string // the id of the new session or copy, for an agent that takes one
 	Resume   string // the id of the session to resume
 	Continue bool   // resume the folder's last session
@@ -275,30 +275,30 @@ func contains(args, words []string) bool {
 // An unknown flag stays, because the person gave it. So does the next word if it can be a
 // value: it is not a flag and, unlike a prompt, has no blank. If none of the client's
 // flags are known, only the program stays.
-func (c Client) Restart(args []string, next Next) []string {
+func (c Client) Restart(args []string, next NextRun) []string {
 	program, rest := c.program(args)
 	out := slices.Clone(program)
 	c.walk(rest, func(f flag, words []string) {
-		if f.kind&once == 0 {
+		if f.kind&forOneRun == 0 {
 			out = append(out, words...)
 		}
 	})
 	if c.DangerousMode && !contains(out, c.DangerousFlag) {
 		out = append(out, c.DangerousFlag...)
 	}
-	out = without(out, c.AloneFlag)
+	out = removeWords(out, c.AloneFlag)
 	switch {
 	case next.Resume != "" && next.Fork:
-		out = append(out, c.ForkFlag.With(next.Resume)...)
+		out = append(out, c.ForkFlag.WithID(next.Resume)...)
 		if next.ID != "" && len(c.ForkIDFlag) > 0 {
-			out = append(out, c.ForkIDFlag.With(next.ID)...)
+			out = append(out, c.ForkIDFlag.WithID(next.ID)...)
 		}
 	case next.Resume != "":
-		out = append(out, c.ResumeFlag.With(next.Resume)...)
+		out = append(out, c.ResumeFlag.WithID(next.Resume)...)
 	case next.Continue:
 		out = append(out, c.ContinueFlag...)
 	case next.ID != "" && len(c.SessionIDFlag) > 0:
-		out = append(out, c.SessionIDFlag.With(next.ID)...)
+		out = append(out, c.SessionIDFlag.WithID(next.ID)...)
 	}
 	if next.Prompt != "" && c.PromptVar(next) == "" {
 		out = append(out, c.PromptFlag...)
@@ -312,7 +312,7 @@ func (c Client) Restart(args []string, next Next) []string {
 
 // PromptVar returns the variable ("NAME=value") that holds the next run's first prompt,
 // or "" if the prompt is an argument.
-func (c Client) PromptVar(next Next) string {
+func (c Client) PromptVar(next NextRun) string {
 	if c.ResumePromptEnv == "" || next.Prompt == "" || next.Resume == "" || next.Fork {
 		return ""
 	}
@@ -327,14 +327,14 @@ func (c Client) Kept(args []string) (kept []string) {
 	}
 	_, rest := c.program(args)
 	c.walk(rest, func(f flag, words []string) {
-		if f.kind&once == 0 {
+		if f.kind&forOneRun == 0 {
 			kept = append(kept, words...)
 		}
 	})
-	return without(kept, c.AloneFlag)
+	return removeWords(kept, c.AloneFlag)
 }
 
-func without(args, words []string) []string {
+func removeWords(args, words []string) []string {
 	for i := 0; len(words) > 0 && i+len(words) <= len(args); {
 		if slices.Equal(args[i:i+len(words)], words) {
 			args = slices.Delete(args, i, i+len(words))
@@ -358,7 +358,7 @@ func (c Client) Harmless(args []string) (safe, rest []string) {
 			value = words[1]
 		}
 		switch _, known := c.flags[name]; {
-		case f.kind&once != 0:
+		case f.kind&forOneRun != 0:
 		case known && slices.Contains(harmless, name) && isWord(value):
 			safe = append(safe, words...)
 		default:
@@ -409,19 +409,19 @@ type flag struct {
 type value int
 
 const (
-	none     value = iota
-	one            // a word, even if it looks like a flag
-	optional       // a word, unless it looks like a flag
-	many           // words, up to the next flag
-	unlisted       // for a flag in no table: a word that is neither a flag nor a sentence
+	noValue   value = iota
+	oneWord         // a word, even if it looks like a flag
+	optional        // a word, unless it looks like a flag
+	manyWords       // words, up to the next flag
+	unlisted        // for a flag in no table: a word that is neither a flag nor a sentence
 )
 
 type kind int
 
 const (
-	kept     kind = 0
-	once     kind = 1 << iota // for one run
-	headless                  // runs without a person
+	kept      kind = 0
+	forOneRun kind = 1 << iota // for one run
+	headless                   // runs without a person
 )
 
 // walk calls each for every flag with its values, as the client would read them, and for
@@ -466,7 +466,7 @@ func (c Client) flagOf(word string) (f flag, attached bool, more string) {
 	if !strings.HasPrefix(word, "--") && len(word) > 2 {
 		f, known := c.flags[word[:2]]
 		switch {
-		case known && f.value == none:
+		case known && f.value == noValue:
 			return f, false, "-" + word[2:]
 		case known: // -rID
 			return f, true, ""
@@ -477,16 +477,16 @@ func (c Client) flagOf(word string) (f flag, attached bool, more string) {
 
 // takes returns how many of the words after a flag are its values.
 func (f flag) takes(behind []string, attached bool) int {
-	if len(behind) == 0 || attached && f.value != many {
+	if len(behind) == 0 || attached && f.value != manyWords {
 		return 0
 	}
 	next := !isFlag(behind[0])
 	switch {
-	case f.value == one,
+	case f.value == oneWord,
 		f.value == optional && next,
 		f.value == unlisted && next && !strings.ContainsAny(behind[0], " \t\n"):
 		return 1
-	case f.value == many:
+	case f.value == manyWords:
 		n := 0
 		if !attached {
 			n = 1

@@ -7,17 +7,17 @@ import (
 )
 
 func TestRestart(t *testing.T) {
-	fresh := Next{}
+	fresh := NextRun{}
 	for name, test := range map[string]struct {
 		args []string
-		next Next
+		next NextRun
 		want []string
 	}{
 		"nothing known":   {nil, fresh, []string{"claude"}},
 		"as it was typed": {[]string{"claude"}, fresh, []string{"claude"}},
 		"its prompt goes": {[]string{"claude", "fix the bug"}, fresh, []string{"claude"}},
 		"a prompt for the next, behind --, where no flag can take it": {
-			[]string{"/usr/bin/claude", "--add-dir", "/a", "/b c"}, Next{Prompt: "-go on"},
+			[]string{"/usr/bin/claude", "--add-dir", "/a", "/b c"}, NextRun{Prompt: "-go on"},
 			[]string{"/usr/bin/claude", "--add-dir", "/a", "/b c", "--", "-go on"},
 		},
 		"choices stay": {
@@ -55,9 +55,9 @@ func TestRestart(t *testing.T) {
 		"with no prompt for its value":    {[]string{"claude", "--new", "do this now"}, fresh, []string{"claude", "--new"}},
 		"odd words":                       {[]string{"claude", "", "-", "--model"}, fresh, []string{"claude", "--model"}},
 
-		"go on":        {[]string{"claude", "--model", "opus", "x"}, Next{Continue: true}, []string{"claude", "--model", "opus", "--continue"}},
-		"go on with":   {[]string{"claude", "-r", "old"}, Next{Resume: "new", Prompt: "p"}, []string{"claude", "--resume", "new", "--", "p"}},
-		"go on a fork": {[]string{"claude"}, Next{Resume: "id", Fork: true}, []string{"claude", "--resume", "id", "--fork-session"}},
+		"go on":        {[]string{"claude", "--model", "opus", "x"}, NextRun{Continue: true}, []string{"claude", "--model", "opus", "--continue"}},
+		"go on with":   {[]string{"claude", "-r", "old"}, NextRun{Resume: "new", Prompt: "p"}, []string{"claude", "--resume", "new", "--", "p"}},
+		"go on a fork": {[]string{"claude"}, NextRun{Resume: "id", Fork: true}, []string{"claude", "--resume", "id", "--fork-session"}},
 
 		"a script": {
 			[]string{"node", "--max-old-space-size=8192", "-r", "/x.js", "/opt/claude/cli.js", "--model", "opus", "x"}, fresh,
@@ -69,7 +69,7 @@ func TestRestart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(test.args)
-			if got := Builtin().Of("claude").Restart(test.args, test.next); !slices.Equal(got, test.want) {
+			if got := Builtin().FindClient("claude").Restart(test.args, test.next); !slices.Equal(got, test.want) {
 				t.Errorf("%q\n got %q\nwant %q", test.args, got, test.want)
 			}
 			if !slices.Equal(before, test.args) {
@@ -81,9 +81,9 @@ func TestRestart(t *testing.T) {
 
 // Restarting a restart changes only the prompt.
 func TestRestartAgain(t *testing.T) {
-	c := Builtin().Of("claude")
-	once := c.Restart([]string{"claude", "-c", "--add-dir", "a", "b", "--model", "m"}, Next{Resume: "x", Prompt: "p q"})
-	if got, want := c.Restart(once, Next{}), []string{"claude", "--add-dir", "a", "b", "--model", "m"}; !slices.Equal(got, want) {
+	c := Builtin().FindClient("claude")
+	once := c.Restart([]string{"claude", "-c", "--add-dir", "a", "b", "--model", "m"}, NextRun{Resume: "x", Prompt: "p q"})
+	if got, want := c.Restart(once, NextRun{}), []string{"claude", "--add-dir", "a", "b", "--model", "m"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -92,31 +92,31 @@ func TestRestartOthers(t *testing.T) {
 	for _, test := range []struct {
 		client string
 		args   []string
-		next   Next
+		next   NextRun
 		want   string
 	}{
-		{"codex", []string{"node", "/x/codex.js", "--model", "m", "old"}, Next{Prompt: "go"}, "node /x/codex.js --model m go"},
+		{"codex", []string{"node", "/x/codex.js", "--model", "m", "old"}, NextRun{Prompt: "go"}, "node /x/codex.js --model m go"},
 		{"codex", []string{"codex", "-m", "m", "-c", "a=b c", "-s", "read-only", "-a", "never", "-C", "sub", "-i", "a.png", "b.png", "--no-daemon", "resume", "id", "old prompt"},
-			Next{Prompt: "go"}, "codex -m m -c a=b c -s read-only -a never --no-daemon go"},
-		{"codex", []string{"codex", "exec", "--json", "resume", "--last", "-o", "out", "old"}, Next{Resume: "id", Prompt: "go"}, "codex resume id go"},
-		{"codex", []string{"codex", "resume", "--model=m", "id"}, Next{Resume: "id", Fork: true}, "codex --model=m fork id"},
-		{"codex", []string{"codex", "fork", "a"}, Next{Resume: "id"}, "codex resume id"},
-		{"codex", []string{"codex", "-m", "m", "old", "-c", `shell_environment_policy.set.GT_AGENT="codex"`}, Next{Prompt: "go", Alone: true},
+			NextRun{Prompt: "go"}, "codex -m m -c a=b c -s read-only -a never --no-daemon go"},
+		{"codex", []string{"codex", "exec", "--json", "resume", "--last", "-o", "out", "old"}, NextRun{Resume: "id", Prompt: "go"}, "codex resume id go"},
+		{"codex", []string{"codex", "resume", "--model=m", "id"}, NextRun{Resume: "id", Fork: true}, "codex --model=m fork id"},
+		{"codex", []string{"codex", "fork", "a"}, NextRun{Resume: "id"}, "codex resume id"},
+		{"codex", []string{"codex", "-m", "m", "old", "-c", `shell_environment_policy.set.GT_AGENT="codex"`}, NextRun{Prompt: "go", Alone: true},
 			`codex -m m go -c shell_environment_policy.set.GT_AGENT="codex"`},
-		{"codex", []string{"codex", "old", "-c", `shell_environment_policy.set.GT_AGENT="codex"`}, Next{Resume: "id"}, "codex resume id"},
-		{"gemini", nil, Next{Prompt: "go", Alone: true}, "gemini --prompt-interactive go"},
-		{"pi", nil, Next{Resume: "id", Fork: true}, "pi --fork id"}, // as e2e/pi_test.go forks
-		{"copilot", nil, Next{Resume: "id", Prompt: "go"}, "copilot --resume=id --interactive go"},
-		{"unheard-of", nil, Next{Prompt: "go"}, "unheard-of go"},
+		{"codex", []string{"codex", "old", "-c", `shell_environment_policy.set.GT_AGENT="codex"`}, NextRun{Resume: "id"}, "codex resume id"},
+		{"gemini", nil, NextRun{Prompt: "go", Alone: true}, "gemini --prompt-interactive go"},
+		{"pi", nil, NextRun{Resume: "id", Fork: true}, "pi --fork id"}, // as e2e/pi_test.go forks
+		{"copilot", nil, NextRun{Resume: "id", Prompt: "go"}, "copilot --resume=id --interactive go"},
+		{"unheard-of", nil, NextRun{Prompt: "go"}, "unheard-of go"},
 	} {
-		if got := strings.Join(Builtin().Of(test.client).Restart(test.args, test.next), " "); got != test.want {
+		if got := strings.Join(Builtin().FindClient(test.client).Restart(test.args, test.next), " "); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.client, got, test.want)
 		}
 	}
 }
 
 func TestHeadless(t *testing.T) {
-	c := Builtin().Of("claude")
+	c := Builtin().FindClient("claude")
 	for line, want := range map[string]bool{
 		"claude": false, "claude -p x": true, "claude x --print": true, "claude -cp x": true,
 		"claude --model -p": false, "claude -- -p": false, "node cli.js -p": true, "claude -r -p": true,
@@ -128,7 +128,7 @@ func TestHeadless(t *testing.T) {
 }
 
 func TestInherit(t *testing.T) {
-	got := Builtin().Of("claude").Inherit([]string{
+	got := Builtin().FindClient("claude").Inherit([]string{
 		"PATH=/bin", "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=x", "CLAUDE_CONFIG_DIR=/c", "CLAUDE_PLUGIN_OPTION_A=1",
 		"ANTHROPIC_API_KEY=k", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_CHILD_SESSION=1", "ODD",
 	})
@@ -145,7 +145,7 @@ func FuzzRestart(f *testing.F) {
 	f.Add("\x00-cprX\x00--add-dir")
 	f.Fuzz(func(t *testing.T, line string) {
 		args := strings.Split(line, "\x00")
-		got := Builtin().Of("claude").Restart(args, Next{Prompt: "P"})
+		got := Builtin().FindClient("claude").Restart(args, NextRun{Prompt: "P"})
 		if got[0] == "" || !slices.Equal(got[len(got)-2:], []string{"--", "P"}) {
 			t.Fatalf("%q", got)
 		}
@@ -185,20 +185,20 @@ func TestPromptVar(t *testing.T) {
 		PromptFlag: Argv{"--prompt"}, ResumePromptEnv: "FIRST",
 	}
 	for _, of := range []struct {
-		next      Next
+		next      NextRun
 		args, env string
 	}{
-		{Next{Resume: "s1", Prompt: "go on\nnow"}, "oc --session s1", "FIRST=s1 go on\nnow"},
-		{Next{Resume: "s1"}, "oc --session s1", ""},
-		{Next{Prompt: "begin"}, "oc --prompt begin", ""},
-		{Next{Resume: "s1", Fork: true, Prompt: "go"}, "oc --fork s1 --prompt go", ""},
+		{NextRun{Resume: "s1", Prompt: "go on\nnow"}, "oc --session s1", "FIRST=s1 go on\nnow"},
+		{NextRun{Resume: "s1"}, "oc --session s1", ""},
+		{NextRun{Prompt: "begin"}, "oc --prompt begin", ""},
+		{NextRun{Resume: "s1", Fork: true, Prompt: "go"}, "oc --fork s1 --prompt go", ""},
 	} {
 		if args, env := strings.Join(c.Restart(nil, of.next), " "), c.PromptVar(of.next); args != of.args || env != of.env {
 			t.Errorf("%+v starts %q with %q", of.next, args, env)
 		}
 	}
 	c.ResumePromptEnv = ""
-	if args := strings.Join(c.Restart(nil, Next{Resume: "s1", Prompt: "go"}), " "); args != "oc --session s1 --prompt go" {
+	if args := strings.Join(c.Restart(nil, NextRun{Resume: "s1", Prompt: "go"}), " "); args != "oc --session s1 --prompt go" {
 		t.Errorf("it starts %q", args)
 	}
 }

@@ -131,15 +131,15 @@ func (c Client) Listed(getenv func(string) string) []string {
 func (c Client) Account(getenv func(string) string, store string) string {
 	now, usual := c.Folder(getenv)
 	switch {
-	case now == "" || store == "" || same(now, store):
+	case now == "" || store == "" || sameFolder(now, store):
 		return ""
-	case same(usual, store):
+	case sameFolder(usual, store):
 		return c.StoreEnv
 	}
 	return c.StoreEnv + "=" + store
 }
 
-func same(a, b string) bool {
+func sameFolder(a, b string) bool {
 	if real, err := filepath.EvalSymlinks(a); err == nil {
 		a = real
 	}

@@ -15,7 +15,7 @@ func TestAskLeavesNoTrace(t *testing.T) {
 		"claude": {"--no-session-persistence", "--fork-session", "--strict-mcp-config", "/t/x.jsonl"},
 		"codex":  {"--ephemeral", "fork", "the-id", "features.hooks=false"},
 	} {
-		words := Builtin().Of(name).Ask.Argv("/t/x.jsonl", "the-id", "/scratch", false)
+		words := Builtin().FindClient(name).Ask.Argv("/t/x.jsonl", "the-id", "/scratch", false)
 		for _, w := range want {
 			if !slices.Contains(words, w) {
 				t.Errorf("%s is asked by %q, without %s", name, words, w)
@@ -23,21 +23,21 @@ func TestAskLeavesNoTrace(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"gemini", "qwen", "copilot", "cursor", "opencode", "pi", "kimi", "cline", "antigravity", "unknown"} {
-		if Builtin().Of(name).Ask != nil {
+		if Builtin().FindClient(name).Ask != nil {
 			t.Errorf("nobody has seen that %s can be asked without a trace", name)
 		}
 	}
-	claude := Builtin().Of("claude").Ask
+	claude := Builtin().FindClient("claude").Ask
 	if got := claude.Argv("t", "i", "s", true); !slices.Contains(got, "stream-json") || slices.Contains(claude.Args, "stream-json") {
 		t.Errorf("for a conversation the words are %q", got)
 	}
-	if claude.Scratch() || !Builtin().Of("codex").Ask.Scratch() {
+	if claude.Scratch() || !Builtin().FindClient("codex").Ask.Scratch() {
 		t.Error("only Codex takes a folder of its own")
 	}
 }
 
 func TestAskEnviron(t *testing.T) {
-	got := Builtin().Of("codex").Ask.Environ([]string{"A=1", "RUST_LOG=trace", "B={scratch}"}, "/s")
+	got := Builtin().FindClient("codex").Ask.Environ([]string{"A=1", "RUST_LOG=trace", "B={scratch}"}, "/s")
 	if want := []string{"A=1", "B={scratch}", "CODEX_SQLITE_HOME=/s"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -53,10 +53,10 @@ func TestAccount(t *testing.T) {
 	home := t.TempDir()
 	usual, other := filepath.Join(home, ".claude"), filepath.Join(home, "other")
 	for _, dir := range []string{usual, other} {
-		testenv.Must(t, os.Mkdir(dir, 0o700))
+		testenv.NoError(t, os.Mkdir(dir, 0o700))
 	}
 	link := filepath.Join(home, "link")
-	testenv.Must(t, os.Symlink(other, link))
+	testenv.NoError(t, os.Symlink(other, link))
 	for _, c := range []struct{ now, store, want string }{
 		{"", usual, ""},
 		{"", usual + "/", ""},
@@ -71,11 +71,11 @@ func TestAccount(t *testing.T) {
 		getenv := func(key string) string {
 			return map[string]string{"HOME": home, "CLAUDE_CONFIG_DIR": c.now}[key]
 		}
-		if got := Builtin().Of("claude").Account(getenv, c.store); got != c.want {
+		if got := Builtin().FindClient("claude").Account(getenv, c.store); got != c.want {
 			t.Errorf("with %q, for %s: %q, want %q", c.now, c.store, got, c.want)
 		}
 	}
-	if got := Builtin().Of("gemini").Account(func(string) string { return home }, other); got != "" {
+	if got := Builtin().FindClient("gemini").Account(func(string) string { return home }, other); got != "" {
 		t.Errorf("%q", got)
 	}
 }

@@ -8,11 +8,11 @@ import (
 // How much an agent does without asking the person. Freedom reads it from a hook's input,
 // FreedomOf from the agent's flags. An unknown word counts as asks.
 const (
-	plans   = iota // it changes nothing
-	asks           // it asks
-	edits          // it edits files without asking
-	judges         // it decides itself what needs to be asked
-	anybody        // it asks for nothing
+	plans      = iota // it changes nothing
+	asks              // it asks
+	edits             // it edits files without asking
+	judges            // it decides itself what needs to be asked
+	asksNobody        // it asks for nothing
 )
 
 func Freedom(mode string) int {
@@ -24,7 +24,7 @@ func Freedom(mode string) int {
 	case "auto":
 		return judges
 	case "bypasspermissions", "yolo", "dangerfullaccess":
-		return anybody
+		return asksNobody
 	}
 	return asks
 }
@@ -42,7 +42,7 @@ func FreedomOf(args []string) int {
 		case "--dangerously-skip-permissions", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "-y",
 			"--allow-all-tools", "--allow-all", "--trust-all-tools", "--dangerously-allow-all", "--force", "-f":
 			if value != "false" || !attached {
-				most = anybody
+				most = asksNobody
 			}
 		case "--permission-mode", "--approval-mode":
 			if f := Freedom(value); f > most || f == plans && most == asks {

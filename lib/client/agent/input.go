@@ -19,8 +19,8 @@ const (
 func (c Client) Input(styled string) (shown Input, below string) {
 	all, plain := unstyled(styled)
 	all, plain = strings.ToLower(all), strings.ToLower(plain)
-	empty, asks := c.EmptyInput.last(plain), c.PromptPatterns.last(plain)
-	box := max(c.InputBox.last(plain), empty)
+	empty, asks := c.EmptyInput.lastMatch(plain), c.PromptPatterns.lastMatch(plain)
+	box := max(c.InputBox.lastMatch(plain), empty)
 	switch {
 	case empty >= box && empty > asks:
 		return EmptyInput, plain[empty:]
@@ -28,9 +28,9 @@ func (c Client) Input(styled string) (shown Input, below string) {
 		return Draft, plain[box:]
 	case c.isAnswered(all):
 		return NoInput, plain
-	case asks >= 0 || c.PromptPatterns.last(all) >= 0:
+	case asks >= 0 || c.PromptPatterns.lastMatch(all) >= 0:
 		return Asks, plain
-	case c.KnowsInput() && c.BusyPatterns.last(all) < 0 && isMenu(styled):
+	case c.KnowsInput() && c.BusyPatterns.lastMatch(all) < 0 && isMenu(styled):
 		return Asks, plain
 	}
 	return NoInput, plain
@@ -38,7 +38,7 @@ func (c Client) Input(styled string) (shown Input, below string) {
 
 // isAnswered reports whether the last question on a screen, in lower case, was answered.
 func (c Client) isAnswered(screen string) bool {
-	return c.AnsweredPatterns.last(screen) > c.PromptPatterns.last(screen)
+	return c.AnsweredPatterns.lastMatch(screen) > c.PromptPatterns.lastMatch(screen)
 }
 
 // KnowsInput reports whether the look of the agent's empty input box is known.
@@ -47,13 +47,13 @@ func (c Client) KnowsInput() bool { return len(c.EmptyInput) > 0 }
 // Deaf reports whether the screen, captured with its styles, shows that the agent would
 // drop a prompt now, although its input box accepts text.
 func (c Client) Deaf(styled string) bool {
-	return c.DeafPatterns.last(strings.ToLower(Plain(styled))) >= 0
+	return c.DeafPatterns.lastMatch(strings.ToLower(Plain(styled))) >= 0
 }
 
 // Opens reports whether the screen shows that the agent is about to open its folder: it
 // may still ask whether to trust it, although it shows the input box.
 func (c Client) Opens(screen string) bool {
-	return c.OpensPatterns.last(strings.ToLower(screen)) >= 0
+	return c.OpensPatterns.lastMatch(strings.ToLower(screen)) >= 0
 }
 
 // Plain returns the text of a screen that was captured with its styles.

@@ -20,9 +20,9 @@ func TestInputOfScreens(t *testing.T) {
 	table, seen := Builtin(), map[Input]int{}
 	paths, _ := filepath.Glob("../*/testdata/screens/*.txtar")
 	for _, path := range paths {
-		c := table.Of(filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(path)))))
+		c := table.FindClient(filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(path)))))
 		screens, err := txtar.ParseFile(path)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		for _, f := range screens.Files {
 			if !c.KnowsInput() {
 				continue
@@ -51,7 +51,7 @@ func TestInputOfScreens(t *testing.T) {
 // agent's text above the box does not count.
 func TestInputOfStyles(t *testing.T) {
 	const rule = "\x1b[38;5;244m────────\x1b[39m\n"
-	claude := Builtin().Of("claude")
+	claude := Builtin().FindClient("claude")
 	for box, want := range map[string]Input{
 		"❯ \x1b[7m \x1b[0m": EmptyInput,
 		"\x1b[38;5;246m❯ \x1b[7m\x1b[39mP\x1b[0;2mress\x1b[0m \x1b[2mup\x1b[0m": EmptyInput,
@@ -74,7 +74,7 @@ func TestInputOfStyles(t *testing.T) {
 		}
 	}
 	// Codex's box is as high as the screen, and shows the last lines of what is typed.
-	codex := Builtin().Of("codex")
+	codex := Builtin().FindClient("codex")
 	for box, want := range map[string]Input{
 		"\x1b[1m›\x1b[0m \x1b[2mAsk Codex to do anything\n\x1b[0m\n  e2e-model default": EmptyInput,
 		"\x1b[1m›\x1b[0m          \x1b[2m↑\n\x1b[0m   and another\n  a line\n":          Draft,
@@ -102,7 +102,7 @@ func TestDeaf(t *testing.T) {
 		" ⠹ Working...\n──────\n\x1b[7m \x1b[0m\n──────\n":                                                                 false,
 		" It said \"Retrying (1/3) in 2s\".\n──────\n\x1b[7m \x1b[0m\n──────\n":                                            false,
 	} {
-		if got := Builtin().Of("pi").Deaf(screen); got != want {
+		if got := Builtin().FindClient("pi").Deaf(screen); got != want {
 			t.Errorf("%v\n%s", got, screen)
 		}
 	}
@@ -111,7 +111,7 @@ func TestDeaf(t *testing.T) {
 // An answered question that is still on the screen is none: Gemini CLI shows it while it
 // starts itself again, and takes another Enter for another answer.
 func TestAnsweredQuestion(t *testing.T) {
-	c := Builtin().Of("gemini")
+	c := Builtin().FindClient("gemini")
 	const question = " │ Do you trust the files in this folder?\n │ ● 1. Trust folder (x)\n │   2. Trust parent folder (y)\n │   3. Don't trust\n"
 	const restarts = " Gemini CLI is restarting to apply the trust changes...\n"
 	for screen, asks := range map[string]bool{
@@ -145,7 +145,7 @@ func TestOpens(t *testing.T) {
 		{"gemini", " > please say HELLO\n\n✦ It is done.\n\n" + gemini, false},
 		{"gemini", "⚠  of the last turn\n\n✦ It is done.\n\n" + gemini, false},
 	} {
-		if got := Builtin().Of(c.client).Opens(c.screen); got != c.want {
+		if got := Builtin().FindClient(c.client).Opens(c.screen); got != c.want {
 			t.Errorf("%s: %v\n%s", c.client, got, c.screen)
 		}
 	}
@@ -184,7 +184,7 @@ func TestInputOfClients(t *testing.T) {
 		{"opencode", "  ┃" + wide + "LSP\n  ┃  two\n  ┃  lines\n  ┃" + wide + "/home/max\n  ┃  Build · GPT\n  ╹▀▀▀▀\n", Draft},
 		{"opencode", "  ┃\n  ┃  two\n  ┃  lines\n  ┃\n  ┃  Build · GPT\n  ╹▀▀▀▀\n", Draft},
 	} {
-		if got, _ := table.Of(c.client).Input(c.screen); got != c.want {
+		if got, _ := table.FindClient(c.client).Input(c.screen); got != c.want {
 			t.Errorf("%s: %v, not %v\n%s", c.client, got, c.want, c.screen)
 		}
 	}
@@ -209,7 +209,7 @@ func TestQuestionOfColours(t *testing.T) {
 		asks + line + " Allow once   Allow always   Reject " + keys:                    nil,
 		numbered: {{"Red", false}, {"Blue", true}},
 	} {
-		q, ok := Builtin().Of("opencode").Question(screen)
+		q, ok := Builtin().FindClient("opencode").Question(screen)
 		if beside := q.Next == "Right" && q.Previous == "Left"; !ok || !slices.Equal(q.Options, want) || beside != (want != nil && screen != numbered) {
 			t.Errorf("%q: %v %+v", screen, ok, q)
 		}
@@ -220,7 +220,7 @@ func TestQuestionOfColours(t *testing.T) {
 // above has none.
 func TestQuestion(t *testing.T) {
 	const list = "● Which of these?\n  1. first\n  2. second\n"
-	claude, gemini := Builtin().Of("claude"), Builtin().Of("gemini")
+	claude, gemini := Builtin().FindClient("claude"), Builtin().FindClient("gemini")
 	q, ok := claude.Question(list + "─────\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and allow a. b\n   3. No\n Esc to cancel\n")
 	if !ok || len(q.Options) != 3 || q.Options[0] != (Option{"Yes", true}) || q.Options[1] != (Option{"Yes, and allow a. b", false}) {
 		t.Errorf("%v %+v", ok, q.Options)

@@ -27,7 +27,7 @@ func TestMenuIsQuestion(t *testing.T) {
 		"Codex's box":                     {"codex", "› Ask Codex to do anything\n\n  ? for shortcuts\n", 0},
 		"an agent with an unknown box":    {"amp", theme, 0},
 	} {
-		if q, ok := Builtin().Of(c.client).Question(c.screen); ok != (c.options > 0) || len(q.Options) != c.options {
+		if q, ok := Builtin().FindClient(c.client).Question(c.screen); ok != (c.options > 0) || len(q.Options) != c.options {
 			t.Errorf("%s: %v, %+v", name, ok, q)
 		}
 	}
@@ -36,7 +36,7 @@ func TestMenuIsQuestion(t *testing.T) {
 // A question is known by its text and options, whichever is selected, however long the
 // client has worked, and whatever stands above its dialog.
 func TestQuestionDigest(t *testing.T) {
-	claude := Builtin().Of("claude")
+	claude := Builtin().FindClient("claude")
 	digest := func(above, command, options string) string {
 		q, ok := claude.Question(above + rule + " Bash command\n\n   " + command + "\n\n Do you want to proceed?\n" + options + "\n Esc to cancel\n")
 		if !ok {
@@ -69,7 +69,7 @@ func TestQuestionDigest(t *testing.T) {
 // drawn.
 func TestQuestionDigestBesideBorder(t *testing.T) {
 	digest := func(above, command string) string {
-		q, ok := Builtin().Of("opencode").Question(above + "\n  ┃\n  ┃  △ Permission required\n  ┃\n  ┃  $ " + command +
+		q, ok := Builtin().FindClient("opencode").Question(above + "\n  ┃\n  ┃  △ Permission required\n  ┃\n  ┃  $ " + command +
 			"\n  ┃\n  ┃  \x1b[44m Allow once \x1b[49m  Allow always   Reject \n")
 		if !ok || len(q.Options) != 3 {
 			t.Fatalf("the question is %+v", q)

@@ -70,7 +70,7 @@ func (c Client) asked(screen string, q Question) string {
 		if strings.Trim(line, "─━═▔╌╭╮┌┐┏┓") == "" && utf8.RuneCountInString(line) > 5 {
 			break
 		}
-		if line != "" && c.BusyPatterns.last(strings.ToLower(line)) < 0 {
+		if line != "" && c.BusyPatterns.lastMatch(strings.ToLower(line)) < 0 {
 			text = append(text, line)
 		}
 	}
@@ -91,7 +91,7 @@ func leftBorder(line string) string {
 // selected: a question in words that the table of agents does not have.
 func isMenu(styled string) bool {
 	q := options(styled)
-	if len(q.Options) < 2 || q.Previous == "Left" || !only(q.Options) {
+	if len(q.Options) < 2 || q.Previous == "Left" || !oneSelected(q.Options) {
 		return false
 	}
 	lines, below := strings.Split(strings.TrimRight(Plain(styled), " \n"), "\n"), 0
@@ -145,8 +145,8 @@ func (q Question) Selected() int {
 	return slices.IndexFunc(q.Options, func(o Option) bool { return o.Selected })
 }
 
-// Same reports whether both are the same question, whichever option is selected.
-func (q Question) Same(other Question) bool { return q.Digest() == other.Digest() }
+// IsSameQuestion reports whether both are the same question, whichever option is selected.
+func (q Question) IsSameQuestion(other Question) bool { return q.Digest() == other.Digest() }
 
 // column reads the screen's last options below each other without numbers: " ❯ No", and
 // at the same column "   Yes". A mark at the beginning of a line is not a selection but
@@ -222,7 +222,7 @@ func option(line string) (n int, o Option, ok bool) {
 // or 0 if this is another question.
 func (c Client) Accepts(q Question) int {
 	for i, o := range q.Options {
-		if c.AcceptDialogs.whole(o.Text) {
+		if c.AcceptDialogs.matchesWhole(o.Text) {
 			return i + 1
 		}
 	}
@@ -239,7 +239,7 @@ func coloured(options []Option, styled string) bool {
 		}
 		options[n-1].Selected = line.stands(slices.IndexFunc(line, func(c cell) bool { return c.rune >= '1' && c.rune <= '9' }))
 	}
-	return only(options)
+	return oneSelected(options)
 }
 
 // row reads the last row of options beside each other in which the selected one has a
@@ -266,14 +266,14 @@ func row(styled string) []Option {
 			all[len(all)-1].Text += string(c.rune)
 			blanks = 0
 		}
-		if len(all) > 1 && only(all) {
+		if len(all) > 1 && oneSelected(all) {
 			return all
 		}
 	}
 	return nil
 }
 
-func only(options []Option) bool {
+func oneSelected(options []Option) bool {
 	n := 0
 	for _, o := range options {
 		if o.Selected {

@@ -15,9 +15,9 @@ func TestRecordPreferences(t *testing.T) {
 	load := func(text string) (Record, string) {
 		t.Helper()
 		dir := t.TempDir()
-		testenv.Must(t, os.WriteFile(filepath.Join(dir, "config.toml"), []byte(text), 0o600))
-		testenv.Must(t, os.Mkdir(filepath.Join(dir, "gt"), 0o700))
-		testenv.Must(t, os.Rename(filepath.Join(dir, "config.toml"), filepath.Join(dir, "gt", "config.toml")))
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, "config.toml"), []byte(text), 0o600))
+		testenv.NoError(t, os.Mkdir(filepath.Join(dir, "gt"), 0o700))
+		testenv.NoError(t, os.Rename(filepath.Join(dir, "config.toml"), filepath.Join(dir, "gt", "config.toml")))
 		said := ""
 		r := LoadRecord(func(key string) string {
 			if key == "XDG_CONFIG_HOME" {

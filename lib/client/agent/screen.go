@@ -25,14 +25,14 @@ func (s State) String() string { return [...]string{"", "running", "waiting"}[s]
 // text stays on the screen, so the lowest pattern counts.
 func (c Client) ScreenState(screen string) State {
 	screen = strings.ToLower(screen)
-	busy, waiting := c.BusyPatterns.last(screen), c.PromptPatterns.last(screen)
+	busy, waiting := c.BusyPatterns.lastMatch(screen), c.PromptPatterns.lastMatch(screen)
 	if c.isAnswered(screen) {
 		waiting = -1
 	}
 	switch {
 	case busy > waiting:
 		return Busy
-	case waiting >= 0 || busy < 0 && c.ReadyPrompt.last(screen) >= 0:
+	case waiting >= 0 || busy < 0 && c.ReadyPrompt.lastMatch(screen) >= 0:
 		return Waiting
 	case busy >= 0:
 		return Busy
@@ -43,8 +43,8 @@ func (c Client) ScreenState(screen string) State {
 // Detect returns the agent whose patterns are on a screen, or a Client without a name.
 func (t *Table) Detect(screen string) Client {
 	screen = strings.ToLower(screen)
-	for c := range t.each() {
-		if c.DetectPatterns.last(screen) >= 0 {
+	for c := range t.iterClients() {
+		if c.DetectPatterns.lastMatch(screen) >= 0 {
 			return c
 		}
 	}
@@ -83,8 +83,8 @@ func expression(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile("(?im)" + expr)
 }
 
-// last returns where the last match of any pattern begins in a lower-case screen, or -1.
-func (p Patterns) last(screen string) int {
+// lastMatch returns where the last match of any pattern begins in a lower-case screen, or -1.
+func (p Patterns) lastMatch(screen string) int {
 	at := -1
 	for _, pattern := range p {
 		if pattern == "" {
@@ -101,8 +101,8 @@ func (p Patterns) last(screen string) int {
 	return at
 }
 
-// whole reports whether one of the patterns matches the whole text.
-func (p Patterns) whole(text string) bool {
+// matchesWhole reports whether one of the patterns matches the whole text.
+func (p Patterns) matchesWhole(text string) bool {
 	for _, pattern := range p {
 		re, _ := expression(pattern)
 		if re != nil && re.FindString(text) == text || re == nil && strings.EqualFold(pattern, text) {
@@ -130,20 +130,20 @@ func (c Client) SessionIDProbe() []string {
 // output, else in the last line that has it. It is "" if there is none, or if it is
 // "null".
 func (c Client) SessionIDIn(output []byte) string {
-	if id := at(output, c.SessionIDJSONPath); id != "" {
+	if id := textAtPath(output, c.SessionIDJSONPath); id != "" {
 		return id
 	}
 	lines := bytes.Split(output, []byte("\n"))
 	for _, line := range slices.Backward(lines) {
-		if id := at(line, c.SessionIDJSONPath); id != "" {
+		if id := textAtPath(line, c.SessionIDJSONPath); id != "" {
 			return id
 		}
 	}
 	return ""
 }
 
-// at returns the text at a path (".a.b") of a JSON document.
-func at(doc []byte, path string) string {
+// textAtPath returns the text at a path (".a.b") of a JSON document.
+func textAtPath(doc []byte, path string) string {
 	var v any
 	if json.Unmarshal(doc, &v) != nil {
 		return ""

@@ -21,11 +21,11 @@ func TestScreens(t *testing.T) {
 	table := Builtin()
 	for _, path := range paths {
 		screens, err := txtar.ParseFile(path)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		name := filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(path))))
 		for _, f := range screens.Files {
 			want, _, _ := strings.Cut(f.Name, ":")
-			if got := table.Of(name).ScreenState(string(f.Data)).String(); got != want {
+			if got := table.FindClient(name).ScreenState(string(f.Data)).String(); got != want {
 				t.Errorf("%s: %s: it is %q\n%s", path, f.Name, got, f.Data)
 			}
 			if got := table.Detect(string(f.Data)).Name; got != name {

@@ -46,7 +46,7 @@ func Builtin() *Table {
 			if err != nil {
 				panic(err) // a test reads it
 			}
-			return own.Of(name)
+			return own.FindClient(name)
 		}))
 	}
 	return t
@@ -69,7 +69,7 @@ func (t *Table) set(name string, read func() Client) {
 //	<town>/town.toml
 //
 // in this order. A block changes the keys that it has, or adds an agent that gt does not
-// know. The town's file also assigns agents to roles; see For.
+// know. The town's file also assigns agents to roles; see ClientForRole.
 //
 // A town's files count as they were when the person trusted the town, because they name
 // programs and variables (place.Trust).
@@ -151,7 +151,7 @@ func (t *Table) add(f file) error {
 		if err := checkName(name); err != nil {
 			return err
 		}
-		c := t.Of(name)
+		c := t.FindClient(name)
 		if !t.Known(name) {
 			c.Processes = nil // follow from its command
 		}
@@ -202,7 +202,7 @@ func (c *Client) complete() {
 	for _, list := range []struct {
 		usages []string
 		kind   kind
-	}{{c.Flags.Kept, kept}, {c.Flags.Once, once}, {c.Flags.Headless, once | headless}} {
+	}{{c.Flags.Kept, kept}, {c.Flags.Once, forOneRun}, {c.Flags.Headless, forOneRun | headless}} {
 		for _, usage := range list.usages {
 			names, v := parseUsage(usage)
 			for _, name := range names {
@@ -216,22 +216,22 @@ func (c *Client) complete() {
 func parseUsage(usage string) (names []string, v value) {
 	for _, word := range strings.Fields(usage) {
 		switch {
-		case v == none && (len(names) == 0 || isFlag(word)):
+		case v == noValue && (len(names) == 0 || isFlag(word)):
 			names = append(names, strings.TrimSuffix(word, ","))
 		case strings.HasPrefix(word, "["):
 			v = optional
 		case strings.HasSuffix(word, "..."):
-			v = many
+			v = manyWords
 		default:
-			v = one
+			v = oneWord
 		}
 	}
 	return names, v
 }
 
-func (t *Table) All() []Client { return slices.Collect(t.each()) }
+func (t *Table) Clients() []Client { return slices.Collect(t.iterClients()) }
 
-func (t *Table) each() iter.Seq[Client] {
+func (t *Table) iterClients() iter.Seq[Client] {
 	return func(yield func(Client) bool) {
 		for _, name := range t.names {
 			if !yield(t.clients[name]()) {
@@ -249,8 +249,8 @@ func (t *Table) Unknown(name string) error {
 	return cli.Fail(cli.Usage, unknown(name), "there are "+strings.Join(t.names, ", ")+"; a block [agents."+name+"] in agents.toml makes one")
 }
 
-// Of returns an agent. For one that is not in the table, the command is the name.
-func (t *Table) Of(name string) Client {
+// FindClient returns an agent. For one that is not in the table, the command is the name.
+func (t *Table) FindClient(name string) Client {
 	if t.Known(name) {
 		return t.clients[name]()
 	}
@@ -262,7 +262,7 @@ func (t *Table) IsClient(name string) bool { return t.ByProcess(name).Name != ""
 
 // ByProcess returns the agent whose process has that name, or a Client without a name.
 func (t *Table) ByProcess(name string) Client {
-	for c := range t.each() {
+	for c := range t.iterClients() {
 		if c.Processes[0] == name {
 			return c
 		}
@@ -273,7 +273,7 @@ func (t *Table) ByProcess(name string) Client {
 // StripRunVars removes the variables of every agent's run from an environment, for an
 // agent that starts within another.
 func (t *Table) StripRunVars(environ []string) []string {
-	for c := range t.each() {
+	for c := range t.iterClients() {
 		environ = c.Inherit(environ)
 	}
 	return environ
@@ -302,8 +302,8 @@ func (w *Argv) UnmarshalTOML(v any) error {
 	return fmt.Errorf("%v is neither a string nor a list of strings", v)
 }
 
-// With replaces {id} with an id, or appends the id.
-func (w Argv) With(id string) []string {
+// WithID replaces {id} with an id, or appends the id.
+func (w Argv) WithID(id string) []string {
 	if slices.ContainsFunc(w, func(word string) bool { return strings.Contains(word, "{id}") }) {
 		return fill(w, "{id}", id)
 	}
@@ -373,11 +373,11 @@ func readSettings(t town.Town, dir string, v any) error {
 	return atomicfile.Error("read", filepath.Join(t.Root, name), json.Unmarshal(data, v))
 }
 
-// For returns the agent of a role in a rig. The first of these that is set counts: the
+// ClientForRole returns the agent of a role in a rig. The first of these that is set counts: the
 // rig's for that role, the town's for that role, the rig's, the town's, Claude Code. Role
 // and rig may be empty. own reports that the agent is set for the role itself. For skips
 // a name that is not in the table, and returns an error about it with the agent.
-func (t *Table) For(role, rig string) (c Client, own bool, err error) {
+func (t *Table) ClientForRole(role, rig string) (c Client, own bool, err error) {
 	var theirs struct {
 		Agent string            `json:"agent"`
 		Roles map[string]string `json:"role_agents"`
@@ -394,12 +394,12 @@ func (t *Table) For(role, rig string) (c Client, own bool, err error) {
 		switch {
 		case name == "":
 		case t.Known(name):
-			return t.Of(name), i < 3, errors.Join(errs...)
+			return t.FindClient(name), i < 3, errors.Join(errs...)
 		default:
 			errs = append(errs, unknown(name))
 		}
 	}
-	return t.Of(contract.Default), false, errors.Join(errs...)
+	return t.FindClient(contract.Default), false, errors.Join(errs...)
 }
 
 type unknown string

@@ -55,7 +55,7 @@ func (p world) load() (*Table, error) {
 
 // gt's own table is valid.
 func TestBuiltin(t *testing.T) {
-	all := Builtin().All()
+	all := Builtin().Clients()
 	var names []string
 	for _, c := range all {
 		names = append(names, c.Name)
@@ -73,7 +73,7 @@ func TestBuiltin(t *testing.T) {
 	}
 	// A caller's change of a returned Client does not change the table.
 	all[0].Processes[0] = "changed"
-	if Builtin().Of("claude").Processes[0] != "claude" {
+	if Builtin().FindClient("claude").Processes[0] != "claude" {
 		t.Error("the table can be changed from outside")
 	}
 }
@@ -103,13 +103,13 @@ dangerous_flag = "--yolo"
 env = { PLAIN = "1" }
 `)
 	all, err := p.load()
-	testenv.Must(t, err)
-	vibe := all.Of("vibe")
+	testenv.NoError(t, err)
+	vibe := all.FindClient("vibe")
 	if vibe.Icon != "🎵" || vibe.SessionIDEnv != "VIBE_SESSION_ID" || vibe.SessionIDJSONPath != ".session_id" ||
 		!slices.Equal(vibe.OutputFormatFlag, Argv{"--output-format", "json"}) || !slices.Equal(vibe.Processes, []string{"vibe"}) {
 		t.Errorf("%+v", vibe)
 	}
-	for want, next := range map[string]Next{
+	for want, next := range map[string]NextRun{
 		"vibe --auto-approve":                 {},
 		"vibe --auto-approve --resume an-id":  {Resume: "an-id"},
 		"vibe --auto-approve what comes next": {Prompt: "what comes next"},
@@ -118,8 +118,8 @@ env = { PLAIN = "1" }
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	plain := all.Of("plain")
-	if got := plain.Restart(nil, Next{}); !slices.Equal(got, []string{"/opt/my tools/plainly", "run"}) {
+	plain := all.FindClient("plain")
+	if got := plain.Restart(nil, NextRun{}); !slices.Equal(got, []string{"/opt/my tools/plainly", "run"}) {
 		t.Errorf("without dangerous_mode it starts as %q", got)
 	}
 	if plain.CanResume() || plain.Env["PLAIN"] != "1" || plain.Processes[0] != "plainly" {
@@ -136,18 +136,18 @@ func TestOverride(t *testing.T) {
 	p.agents("[agents.codex]\ncommand = \"my-codex\"\ncontext_cap = 5000\n[agents.claude.flags]\nonce = [\"--secret NAME\"]\n")
 	p.townFile("name = \"a town\"\n[agents.codex]\ncontext_cap = 6000\n[rigs.one]\nprefix = \"on\"\n")
 	all, err := p.load()
-	testenv.Must(t, err)
-	codex, was := all.Of("codex"), Builtin().Of("codex")
+	testenv.NoError(t, err)
+	codex, was := all.FindClient("codex"), Builtin().FindClient("codex")
 	if codex.Command[0] != "my-codex" || codex.ContextCap != 6000 || !reflect.DeepEqual(codex.ResumeFlag, was.ResumeFlag) || codex.Dialect != was.Dialect {
 		t.Errorf("%+v", codex)
 	}
-	if got := all.Of("claude").Restart([]string{"claude", "--secret", "x", "--model", "m"}, Next{}); !slices.Equal(got, []string{"claude", "--model", "m"}) {
+	if got := all.FindClient("claude").Restart([]string{"claude", "--secret", "x", "--model", "m"}, NextRun{}); !slices.Equal(got, []string{"claude", "--model", "m"}) {
 		t.Errorf("with a flag more %q", got)
 	}
-	if !reflect.DeepEqual(all.Of("gemini"), Builtin().Of("gemini")) {
+	if !reflect.DeepEqual(all.FindClient("gemini"), Builtin().FindClient("gemini")) {
 		t.Error("another agent was changed")
 	}
-	if !reflect.DeepEqual(Builtin().Of("codex"), was) {
+	if !reflect.DeepEqual(Builtin().FindClient("codex"), was) {
 		t.Error("gt's own table was changed")
 	}
 }
@@ -169,7 +169,7 @@ func TestBadFiles(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "agents.toml") {
 			t.Errorf("%s\ngives %v", text, err)
 		}
-		if !reflect.DeepEqual(all.Of("codex"), Builtin().Of("codex")) {
+		if !reflect.DeepEqual(all.FindClient("codex"), Builtin().FindClient("codex")) {
 			t.Errorf("%s\nchanged the table", text)
 		}
 	}
@@ -186,7 +186,7 @@ func TestBadFiles(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "agents.toml") {
 			t.Errorf("%s\ngives %v", text, err)
 		}
-		if got := all.Of("codex").Command; !slices.Equal(got, []string{"x"}) {
+		if got := all.FindClient("codex").Command; !slices.Equal(got, []string{"x"}) {
 			t.Errorf("%s\ngives the command %q", text, got)
 		}
 	}
@@ -207,23 +207,23 @@ func TestUntrustedTown(t *testing.T) {
 	refused := func(what string, want error) {
 		t.Helper()
 		all, err := Load(getenv, town.Find(getenv, p.town))
-		c, own, _ := all.For("witness", "")
-		if !errors.Is(err, want) || !reflect.DeepEqual(all.Of("claude"), Builtin().Of("claude")) || own || c.Name != "claude" {
-			t.Errorf("%s: %v, %q", what, err, all.Of("claude").Command)
+		c, own, _ := all.ClientForRole("witness", "")
+		if !errors.Is(err, want) || !reflect.DeepEqual(all.FindClient("claude"), Builtin().FindClient("claude")) || own || c.Name != "claude" {
+			t.Errorf("%s: %v, %q", what, err, all.FindClient("claude").Command)
 		}
 	}
 	p.townFile(evil)
 	refused("nobody trusted it", place.ErrUntrusted)
 	p.townFile("")
-	p.must()
+	p.mustLoad()
 	p.townFile(evil)
 	refused("it was empty when it was trusted", place.ErrChanged)
-	testenv.Must(t, os.Remove(filepath.Join(p.town, "town.toml")))
+	testenv.NoError(t, os.Remove(filepath.Join(p.town, "town.toml")))
 	refused("it is gone", place.ErrChanged)
-	p.must()
+	p.mustLoad()
 	p.townFile(evil)
 	refused("there was none", place.ErrChanged)
-	p.must()
+	p.mustLoad()
 	p.write(filepath.Join(p.town, "settings/config.json"), `{"role_agents":{"witness":"codex"}}`)
 	if _, err := Load(getenv, town.Find(getenv, p.town)); !errors.Is(err, place.ErrChanged) {
 		t.Errorf("Gas Town's settings came later: %v", err)
@@ -235,7 +235,7 @@ func TestUntrustedTown(t *testing.T) {
 // S1-9
 func TestFor(t *testing.T) {
 	p := newWorld(t)
-	if c, own, err := p.must().For("witness", "gastown"); c.Name != "claude" || own || err != nil {
+	if c, own, err := p.mustLoad().ClientForRole("witness", "gastown"); c.Name != "claude" || own || err != nil {
 		t.Errorf("with nothing said: %s, %v, %v", c.Name, own, err)
 	}
 	p.write(filepath.Join(p.town, "settings/config.json"), `{"type":"town-settings","default_agent":"gemini","role_agents":{"witness":"qwen","deacon":"pi"}}`)
@@ -253,18 +253,18 @@ func TestFor(t *testing.T) {
 		{"witness", "other", "pi", true},
 		{"mayor", "", "gemini", false},
 	} {
-		c, own, err := p.must().For(test.role, test.rig)
+		c, own, err := p.mustLoad().ClientForRole(test.role, test.rig)
 		if c.Name != test.want || own != test.own || err != nil {
 			t.Errorf("%s of %s: %s, %v, %v", test.role, test.rig, c.Name, own, err)
 		}
 	}
-	c, _, err := p.must().For("crew", "gastown")
+	c, _, err := p.mustLoad().ClientForRole("crew", "gastown")
 	if c.Name != "copilot" || err == nil || !strings.Contains(err.Error(), "no agent is called 'nobody'") {
 		t.Errorf("an agent that is not there: %s, %v", c.Name, err)
 	}
 }
 
-func (p world) must() *Table {
+func (p world) mustLoad() *Table {
 	p.t.Helper()
 	all, err := p.load()
 	if err != nil {
@@ -284,7 +284,7 @@ func TestLook(t *testing.T) {
 	} {
 		all.set(c.Name, func() Client { return c })
 	}
-	a := all.Of("a")
+	a := all.FindClient("a")
 	for screen, want := range map[string]State{
 		"":                               Unknown,
 		"nothing to see":                 Unknown,
@@ -320,7 +320,7 @@ func TestHeadlessCommand(t *testing.T) {
 			t.Errorf("%s: %v", line, got)
 		}
 	}
-	if got := strings.Join(c.Restart(strings.Fields("x -m big exec it --model=small"), Next{}), " "); got != "x -m big --model=small" {
+	if got := strings.Join(c.Restart(strings.Fields("x -m big exec it --model=small"), NextRun{}), " "); got != "x -m big --model=small" {
 		t.Error(got)
 	}
 }
@@ -349,8 +349,8 @@ func TestUntested(t *testing.T) {
 // docs/agents.md names the versions with which each agent was tested.
 func TestProvedVersions(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/agents.md")
-	testenv.Must(t, err)
-	for _, c := range Builtin().All() {
+	testenv.NoError(t, err)
+	for _, c := range Builtin().Clients() {
 		if tested := c.Hooks.ProvedVersions; len(tested) > 0 && !strings.Contains(string(page), " | "+strings.Join(tested, ", ")+" ") {
 			t.Errorf("the page does not say that %s was tested with %q", c.Name, tested)
 		}

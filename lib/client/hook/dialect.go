@@ -6,7 +6,7 @@ import (
 )
 
 func HasDialect(name string) bool {
-	c := registry.Of(name)
+	c := registry.FindClient(name)
 	return c != nil && c.Dialect.MaxContext > 0
 }
 
@@ -15,7 +15,7 @@ var unknown = contract.Dialect{MaxContext: 10_000, Shape: contract.Plain}
 // DialectOf returns the dialect of a client, which for an unknown one is plain text.
 func DialectOf(agent string) contract.Dialect {
 	if HasDialect(agent) {
-		return registry.Of(agent).Dialect
+		return registry.FindClient(agent).Dialect
 	}
 	return unknown
 }

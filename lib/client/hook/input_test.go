@@ -119,7 +119,7 @@ func TestReadEveryClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, input, _ := strings.Cut(name, "/")
 			data, err := os.ReadFile("../" + client + "/hook/testdata/" + input + ".json")
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			got := Read(bytes.NewReader(data), time.Minute)
 			if got.Key == "" {
 				t.Error("there is no key")
@@ -215,7 +215,7 @@ func TestReadAnswersAtOnceWhenThePipeStaysOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, w, err := os.Pipe()
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			defer w.Close()
 			io.WriteString(w, text)
 			begin := time.Now()
@@ -281,7 +281,7 @@ func (breaking) Read([]byte) (int, error) { panic("oh") }
 
 func TestReadOfADeviceIsNothing(t *testing.T) {
 	null, err := os.Open(os.DevNull)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer null.Close()
 	if got := Read(null, time.Minute); got != (Input{}) {
 		t.Errorf("%+v", got)
@@ -402,12 +402,12 @@ func TestBegin(t *testing.T) {
 // A tool's result comes through a pipe, in parts.
 func BenchmarkRead(b *testing.B) {
 	result, err := json.Marshal(strings.Repeat("a line of output, some \"quoted\" words\n", 256<<10/38))
-	testenv.Must(b, err)
+	testenv.NoError(b, err)
 	said := `{"session_id":"abc","cwd":"/w","hook_event_name":"PostToolUse","tool_response":{"stdout":` + string(result) + `}}`
 	b.SetBytes(int64(len(said)))
 	for b.Loop() {
 		r, w, err := os.Pipe()
-		testenv.Must(b, err)
+		testenv.NoError(b, err)
 		go func() {
 			w.WriteString(said)
 			w.Close()

@@ -71,7 +71,7 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	c := &Invocation{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
 	c.Dialect = f.dialect(c.Agent)
 	c.behind = serverOf(env, &c.Dialect)
-	c.server = behind(env, c.behind, c.client)
+	c.server = findServer(env, c.behind, c.client)
 	if !f.Hook && f.Agent == "" && c.Agent == contract.Default { // a hook's parent may be another agent, so this is only for a command
 		named, told := env.Getenv("GT_AGENT"), names.Teller(env.Getenv)
 		if told != "" && names.SetsSessionVar(named) {
@@ -98,8 +98,8 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	}
 	c.Dir = env.Dir
 	state := place.StateOf(env.Getenv)
-	if client := registry.Of(c.Agent); f.Hook && client != nil {
-		c.besides(client, state)
+	if client := registry.FindClient(c.Agent); f.Hook && client != nil {
+		c.fillFromClient(client, state)
 	}
 	if filepath.IsAbs(c.Input.CWD) {
 		// If the folder was removed under the session, stay in it: files that a hook
@@ -109,8 +109,8 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 			c.Dir = c.Input.CWD
 		}
 	}
-	if c.server.IsSet() && len(town.Above(state, slices.Values([]string{c.Dir}))) > 0 {
-		without(env, ofTown) // the folder's own town counts
+	if c.server.IsSet() && len(town.FindContaining(state, slices.Values([]string{c.Dir}))) > 0 {
+		removeVars(env, ofTown) // the folder's own town counts
 	}
 	var unread error
 	c.Home, unread = c.find(state)
@@ -130,9 +130,9 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	return c
 }
 
-// besides finds what a client does not tell its hooks: whether it is this client, whose
+// fillFromClient finds what a client does not tell its hooks: whether it is this client, whose
 // subagent the session is, and where the client is.
-func (c *Invocation) besides(client *contract.Client, state place.State) {
+func (c *Invocation) fillFromClient(client *contract.Client, state place.State) {
 	c.foreign = client.Owns != nil && !client.Owns(c.Input.Transcript)
 	if client.Parent != nil && c.ID != "" {
 		if at, err := state.FixedAt(string(c.ID)); at == "" && err == nil {
@@ -236,7 +236,7 @@ func (c *Invocation) BindInstance() error {
 	if variable == "" {
 		return nil
 	}
-	return instance.Bind(c.Home.Town.State, variable, pid, parent, instance.Now{SessionID: c.ID, Agent: c.Agent, At: c.env.Now()})
+	return instance.Bind(c.Home.Town.State, variable, pid, parent, instance.CurrentSession{SessionID: c.ID, Agent: c.Agent, At: c.env.Now()})
 }
 
 // Topic returns the topic with which the instance was started, if the client is an
@@ -269,7 +269,7 @@ func (c *Invocation) instance() (variable string, pid, parent int) {
 // isOther reports whether a process of that name is another client, which has started this
 // one for itself: Claude Code starts Codex as an MCP server, as its child.
 func (c *Invocation) isOther(name string) bool {
-	own := registry.Of(c.Agent)
+	own := registry.FindClient(c.Agent)
 	return own != nil && names.HasProcess(name) && !process.IsInterpreter(name) && !slices.Contains(own.Processes, name)
 }
 

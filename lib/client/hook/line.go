@@ -34,9 +34,9 @@ func requestsIn(line string) (none runs) {
 	return l
 }
 
-// most returns how many request lines the output can have: any number if only gt's
+// maxLines returns how many request lines the output can have: any number if only gt's
 // commands print.
-func (l runs) most() int {
+func (l runs) maxLines() int {
 	if l.requests > 0 && !l.others {
 		return maxShown
 	}
@@ -99,14 +99,14 @@ func (l *runs) add(next runs) {
 	l.others = l.others || next.others
 }
 
-// before are programs that run their arguments as a command.
-var before = []string{"env", "exec", "command", "builtin", "time", "nohup", "nice"}
+// wrapperPrograms are programs that run their arguments as a command.
+var wrapperPrograms = []string{"env", "exec", "command", "builtin", "time", "nohup", "nice"}
 
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh"}
 
 // ofCall describes a command of gt's that leaves requests, or a shell that runs a line.
 func ofCall(words []string) (l runs, ok bool) {
-	for len(words) > 0 && (slices.Contains(before, words[0]) || strings.Contains(words[0], "=")) {
+	for len(words) > 0 && (slices.Contains(wrapperPrograms, words[0]) || strings.Contains(words[0], "=")) {
 		words = words[1:]
 	}
 	switch {

@@ -11,7 +11,7 @@ import (
 // A request line counts only if no other command of the line can print after gt's.
 func TestLine(t *testing.T) {
 	self, err := os.Executable()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	bin := filepath.Dir(self)
 	for line, want := range map[string]int{
 		"gt-handoff -s x":                1,

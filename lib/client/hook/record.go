@@ -84,12 +84,12 @@ func (c *Invocation) Tell(f Flags) error {
 	case c.Input.LastAnswer != "":
 		l.Kind, l.Text = conversation.Answer, c.Input.LastAnswer
 	case kind == "PostToolUse", kind == "PostToolUseFailure":
-		called := conversation.Entry{Kind: conversation.Call, Text: conversation.CallText(within(c.Input.asked))}
+		called := conversation.Entry{Kind: conversation.Call, Text: conversation.CallText(parseNested(c.Input.asked))}
 		l.Kind, l.Tool, l.Text, l.Failed = called.Kind, c.Input.ToolName, called.Text, kind == "PostToolUseFailure"
-		if secretfile.Of(called) != "" { // mutant never: . TestScripts/record_told
+		if secretfile.FindInCall(called) != "" { // mutant never: . TestScripts/record_told
 			break // the record says why there is no result
 		}
-		l.Result = cmp.Or(conversation.Arguments(within(c.Input.answered)), c.Input.Failure)
+		l.Result = cmp.Or(conversation.Arguments(parseNested(c.Input.answered)), c.Input.Failure)
 	}
 	if l.Kind == "" || l.Text == "" && l.Tool == "" {
 		return nil
@@ -111,8 +111,8 @@ func (c *Invocation) Tell(f Flags) error {
 	return hookfile.Append(root, c.Agent, c.ID, l)
 }
 
-// within parses a JSON value, which may be JSON in a string.
-func within(data string) gjson.Result {
+// parseNested parses a JSON value, which may be JSON in a string.
+func parseNested(data string) gjson.Result {
 	v := gjson.Parse(data)
 	if v.Type == gjson.String && strings.HasPrefix(v.Str, "{") && gjson.Valid(v.Str) {
 		return gjson.Parse(v.Str)

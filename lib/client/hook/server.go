@@ -36,34 +36,34 @@ func serverOf(env *cli.Env, d *contract.Dialect) *contract.SharedServer {
 	return nil
 }
 
-// behind returns the server that runs this program, unset if a client runs it itself. It
+// findServer returns the server that runs this program, unset if a client runs it itself. It
 // removes the variables of another window from the environment. A client that a server's
 // agent has started is not behind the server, but also has another window's variables.
 // client returns the process that runs this program.
 // Without a server there is nothing to search.
-func behind(env *cli.Env, server *contract.SharedServer, client func() (process.Proc, error)) process.Proc {
+func findServer(env *cli.Env, server *contract.SharedServer, client func() (process.Proc, error)) process.Proc {
 	if server == nil {
 		return process.Proc{}
 	}
 	if p, err := client(); err == nil && serves(server, p) {
-		without(env, ofWindow)
-		without(env, ofSession)
+		removeVars(env, ofWindow)
+		removeVars(env, ofSession)
 		for _, c := range registry.Clients() {
 			if c.Dialect.SharedServer != server {
-				without(env, c.SessionVars)
+				removeVars(env, c.SessionVars)
 			}
 		}
 		return p
 	}
 	if process.InSandbox() { // a sandbox hides the servers, and this may be in one
-		without(env, ofWindow)
+		removeVars(env, ofWindow)
 	}
 	for _, pid := range process.Ancestors(os.Getpid()) {
 		if process.Name(pid) != server.Program {
 			continue // reading a name is cheaper than Find
 		}
 		if p, err := process.Find(pid); err == nil && serves(server, p) {
-			without(env, ofWindow)
+			removeVars(env, ofWindow)
 			break
 		}
 	}
@@ -78,7 +78,7 @@ func serves(server *contract.SharedServer, p process.Proc) bool {
 	return err == nil && server.Serves(args)
 }
 
-func without(env *cli.Env, names []string) {
+func removeVars(env *cli.Env, names []string) {
 	env.Environ = slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(names, name)
@@ -108,7 +108,7 @@ func (c *Invocation) window() process.Proc {
 	if len(here) == 1 {
 		return here[0]
 	}
-	records, err := c.Store.All()
+	records, err := c.Store.ReadRecords()
 	if err != nil {
 		return process.Proc{}
 	}

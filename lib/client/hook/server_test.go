@@ -16,9 +16,9 @@ import (
 // A client works where it was started, or where its flag says.
 func TestWorksIn(t *testing.T) {
 	self, err := process.Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	here, err := os.Getwd()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, c := range []struct {
 		args, dir string
 		want      bool
@@ -27,7 +27,7 @@ func TestWorksIn(t *testing.T) {
 		{"codex -C ..", filepath.Dir(here), true}, {"codex --cd=.. x", filepath.Dir(here), true},
 		{"codex --cd " + t.TempDir(), here, false}, {"codex -C", here, true},
 	} {
-		if got := worksIn(registry.Of("codex").Dialect.SharedServer, self, strings.Fields(c.args), c.dir); got != c.want {
+		if got := worksIn(registry.FindClient("codex").Dialect.SharedServer, self, strings.Fields(c.args), c.dir); got != c.want {
 			t.Errorf("'%s' in %s: %v", c.args, c.dir, got)
 		}
 	}
@@ -37,7 +37,7 @@ func TestWorksIn(t *testing.T) {
 func TestWithout(t *testing.T) {
 	env := &cli.Env{Environ: []string{"TMUX=/x,1,0", "HOME=/h", "TMUX_PANE=%1", "TMUXX=y", "CODEX_THREAD_ID=t"}}
 	given := env.Environ
-	without(env, ofWindow)
+	removeVars(env, ofWindow)
 	if want := []string{"HOME=/h", "TMUXX=y", "CODEX_THREAD_ID=t"}; !slices.Equal(env.Environ, want) {
 		t.Errorf("%q", env.Environ)
 	}

@@ -20,7 +20,7 @@ func runsOurs(input string) int {
 	v := gjson.Parse(input)
 	if v.Type == gjson.String {
 		if !gjson.Valid(v.Str) {
-			return requestsIn(v.Str).most()
+			return requestsIn(v.Str).maxLines()
 		}
 		v = gjson.Parse(v.Str) // JSON in JSON, as in Codex
 	}
@@ -37,7 +37,7 @@ func runsOurs(input string) int {
 			c = all[len(all)-1]
 		}
 		if l := requestsIn(c.Str); l.requests > 0 {
-			return l.most()
+			return l.maxLines()
 		}
 	}
 	return 0

@@ -81,7 +81,7 @@ func TestConversation(t *testing.T) {
 		"":                                                                             false,
 	} {
 		path := filepath.Join(t.TempDir(), "t.jsonl")
-		testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		if got, err := Conversation(path, "gt-request sha256:"); slices.Contains(got, line) != want || err != nil {
 			t.Errorf("%.200s: %v, %v", text, got, err)
 		}

@@ -19,7 +19,7 @@ func TestWired(t *testing.T) {
 			}
 		}
 	}
-	testenv.Must(t, json.Unmarshal(hooks.Claude, &wiring))
+	testenv.NoError(t, json.Unmarshal(hooks.Claude, &wiring))
 	seen := map[string]bool{}
 	for event, groups := range wiring.Hooks {
 		for _, g := range groups {

@@ -90,14 +90,14 @@ var (
 
 // The order matters: if variables of several clients are set and nothing else decides,
 // the first client counts.
-var all = [...]*Client{&Claude, &Gemini, &Copilot, &Qwen, &Codex, &Amp, &Cursor, &OpenCode, &Pi, &Kimi, &Cline, &Antigravity}
+var allClients = [...]*Client{&Claude, &Gemini, &Copilot, &Qwen, &Codex, &Amp, &Cursor, &OpenCode, &Pi, &Kimi, &Cline, &Antigravity}
 
-// All returns the names of all clients. Callers must not change them.
-func All() []*Client { return all[:] }
+// AllClients returns the names of all clients. Callers must not change them.
+func AllClients() []*Client { return allClients[:] }
 
-// Of returns a client's names, or nil.
-func Of(name string) *Client {
-	for _, c := range all {
+// FindClient returns a client's names, or nil.
+func FindClient(name string) *Client {
+	for _, c := range allClients {
 		if c.Name == name {
 			return c
 		}
@@ -105,7 +105,7 @@ func Of(name string) *Client {
 	return nil
 }
 
-func anyClient(matches func(*Client) bool) bool { return slices.ContainsFunc(all[:], matches) }
+func anyClient(matches func(*Client) bool) bool { return slices.ContainsFunc(allClients[:], matches) }
 
 func HasProcess(name string) bool {
 	return anyClient(func(c *Client) bool { return slices.Contains(c.Processes, name) })
@@ -114,8 +114,8 @@ func HasProcess(name string) bool {
 // SessionVars returns the variables in which clients give their commands the session's
 // id.
 func SessionVars() []string {
-	vars := make([]string, 0, 2*len(all))
-	for _, c := range all {
+	vars := make([]string, 0, 2*len(allClients))
+	for _, c := range allClients {
 		vars = append(vars, c.SessionVars...)
 	}
 	return vars
@@ -123,7 +123,7 @@ func SessionVars() []string {
 
 // SharedVar returns the client's SharedVar with its default, or "".
 func SharedVar(name string) string {
-	c := Of(name)
+	c := FindClient(name)
 	switch {
 	case c == nil:
 		return ""
@@ -135,14 +135,14 @@ func SharedVar(name string) string {
 
 // SetsSessionVar reports whether the client has a session variable.
 func SetsSessionVar(name string) bool {
-	c := Of(name)
+	c := FindClient(name)
 	return c != nil && len(c.SessionVars) > 0
 }
 
 // Tellers returns the clients that have a session variable set. A project's settings can
 // set another client's.
 func Tellers(getenv func(string) string) (tellers []string) {
-	for _, c := range all {
+	for _, c := range allClients {
 		if slices.ContainsFunc(c.SessionVars, func(v string) bool { return getenv(v) != "" }) {
 			tellers = append(tellers, c.Name)
 		}

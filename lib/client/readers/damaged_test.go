@@ -17,16 +17,16 @@ import (
 // disk or another program did to the lines. A search that passes over all records finds
 // the same prompts.
 func TestDamagedFiles(t *testing.T) {
-	for _, r := range readers.All {
+	for _, r := range readers.Readers {
 		stores, err := filepath.Glob(filepath.Join("..", r.Client(), "conversation", "testdata", "[0-9]*"))
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		for _, store := range stores {
 			err := r.Find(store, func(f conversation.File) {
 				if strings.HasSuffix(f.Path, ".jsonl") {
 					damage(t, r, store, f)
 				}
 			})
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 		}
 	}
 }
@@ -34,7 +34,7 @@ func TestDamagedFiles(t *testing.T) {
 func damage(t *testing.T, r conversation.Reader, store string, f conversation.File) {
 	t.Helper()
 	data, err := os.ReadFile(f.Path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	whole := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
 	want, asked := entriesIn(t, r, f, nil), entriesIn(t, r, f, isPrompt)
 
@@ -62,10 +62,10 @@ func damage(t *testing.T, r conversation.Reader, store string, f conversation.Fi
 		"blanks": joined(func(_ int, line []byte) []byte { return append(spread(line), '\n') }),
 	} {
 		dir := t.TempDir()
-		testenv.Must(t, os.CopyFS(dir, os.DirFS(store)))
+		testenv.NoError(t, os.CopyFS(dir, os.DirFS(store)))
 		g := f
 		g.Store, g.Path, g.Size = dir, filepath.Join(dir, strings.TrimPrefix(f.Path, store)), int64(len(data))
-		testenv.Must(t, os.WriteFile(g.Path, data, 0o600))
+		testenv.NoError(t, os.WriteFile(g.Path, data, 0o600))
 		if got := entriesIn(t, r, g, nil); !slices.EqualFunc(got, want, isSame) {
 			t.Errorf("%s, %s: %d entries, want %d", f.Path, name, len(got), len(want))
 		}
@@ -73,7 +73,7 @@ func damage(t *testing.T, r conversation.Reader, store string, f conversation.Fi
 			t.Errorf("%s, %s: a search gives %d prompts, want %d", f.Path, name, len(got), len(asked))
 		}
 		was, err := r.Metadata(f)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		is, err := r.Metadata(g)
 		if was.CWD, is.CWD = "", ""; err != nil || is != was {
 			t.Errorf("%s, %s: %v\n%+v, want\n%+v", f.Path, name, err, is, was)
@@ -103,7 +103,7 @@ func entriesIn(t *testing.T, r conversation.Reader, f conversation.File, only fu
 		}
 		return true
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return all
 }
 

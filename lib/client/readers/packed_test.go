@@ -16,21 +16,21 @@ import (
 
 // A rollout that Codex compressed is found and read as before, also from an offset on.
 func TestPacked(t *testing.T) {
-	r := readers.Of("codex")
+	r := readers.FindReader("codex")
 	store := filepath.Join("..", "codex", "conversation", "testdata", "0.169.0-pane")
 	n := 0
-	testenv.Must(t, r.Find(store, func(f conversation.File) {
+	testenv.NoError(t, r.Find(store, func(f conversation.File) {
 		n++
 		data, err := os.ReadFile(f.Path)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		dir := t.TempDir()
 		path := filepath.Join(dir, strings.TrimPrefix(f.Path, store)+".zst")
-		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		e, err := zstd.NewWriter(nil)
-		testenv.Must(t, err)
-		testenv.Must(t, os.WriteFile(path, e.EncodeAll(data, nil), 0o600))
+		testenv.NoError(t, err)
+		testenv.NoError(t, os.WriteFile(path, e.EncodeAll(data, nil), 0o600))
 		var found []conversation.File
-		testenv.Must(t, r.Find(dir, func(f conversation.File) { found = append(found, f) }))
+		testenv.NoError(t, r.Find(dir, func(f conversation.File) { found = append(found, f) }))
 		if len(found) != 1 || found[0].ID != f.ID {
 			t.Fatalf("%+v", found)
 		}
@@ -49,7 +49,7 @@ func TestPacked(t *testing.T) {
 		if _, err := r.Read(found[0], conversation.Options{From: next}, func(e conversation.Entry) bool { t.Errorf("%+v", e); return true }); err != nil {
 			t.Error(err)
 		}
-		testenv.Must(t, os.WriteFile(path, e.EncodeAll(data, nil)[:9], 0o600))
+		testenv.NoError(t, os.WriteFile(path, e.EncodeAll(data, nil)[:9], 0o600))
 		if _, err := r.Read(found[0], conversation.Options{}, func(conversation.Entry) bool { return true }); err == nil {
 			t.Error("half a file is read without an error")
 		}

@@ -14,8 +14,8 @@ import (
 	"gt/lib/conversation"
 )
 
-// All has one reader for each client.
-var All = append(slices.Clip(files.All), &opencode.Reader{})
+// Readers has one reader for each client.
+var Readers = append(slices.Clip(files.Readers), &opencode.Reader{})
 
 func init() { conversation.Unpack = unpack }
 
@@ -28,7 +28,7 @@ func unpack(r io.Reader, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(d, limit))
 }
 
-// Of returns a client's reader, or nil.
-func Of(client string) conversation.Reader {
-	return conversation.ByClient(All, client)
+// FindReader returns a client's reader, or nil.
+func FindReader(client string) conversation.Reader {
+	return conversation.ByClient(Readers, client)
 }

@@ -71,7 +71,7 @@ func TestTakenBack(t *testing.T) {
 		{"kimi", []string{kimi(0, "one"), kimi(1, "two")},
 			[]string{`{"type":"context.undone","fromTurnId":1,"time":1795709434992}`, kimi(1, "three")}, "one|three"},
 	} {
-		r := readers.Of(c.client)
+		r := readers.FindReader(c.client)
 		f := conversation.File{Client: c.client, Path: filepath.Join(t.TempDir(), "s.jsonl"), ID: "s"}
 		write := func(lines ...string) { readertest.Put(t, f.Path, strings.Join(lines, "\n")+"\n") }
 		var taken []conversation.Entry

@@ -16,7 +16,7 @@ import (
 // Each reader knows the kinds of all records that real clients wrote, and names those of a
 // client of the future.
 func TestUnknown(t *testing.T) {
-	for _, r := range readers.All {
+	for _, r := range readers.Readers {
 		if _, ok := r.(conversation.Classifier); !ok {
 			continue
 		}
@@ -45,12 +45,12 @@ func TestUnknown(t *testing.T) {
 func ofFuture(t *testing.T, r conversation.Reader, f conversation.File) {
 	t.Helper()
 	data, err := os.ReadFile(f.Path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	f.Store = t.TempDir()
 	f.Path = filepath.Join(f.Store, filepath.Base(f.Path))
 	data = bytes.Join(bytes.SplitAfter(data, []byte("\n"))[:1], nil)
 	data = append(data, "{\"type\":\"tomorrow\",\"payload\":{\"type\":\"message\"}}\nnot JSON\n[1]\n{\"type\":\"tomorrow\",\"payload\":1}\n{\"sort\":\"later\"}\n{\"type\":\"torn\""...)
-	testenv.Must(t, os.WriteFile(f.Path, data, 0o600))
+	testenv.NoError(t, os.WriteFile(f.Path, data, 0o600))
 	u, err := conversation.CountUnknown(r, f)
 	want := conversation.Unknown{Records: 4, Kinds: 3, First: []string{"tomorrow", "torn", "without a type"}}
 	if r.Client() == "gemini" {

@@ -20,7 +20,7 @@ func TestUnmarked(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "s", c.name)
 		readertest.Put(t, path, c.text+"\n")
-		got := entriesIn(t, readers.Of(client), conversation.File{Client: client, Path: path, ID: "s"}, isPrompt)
+		got := entriesIn(t, readers.FindReader(client), conversation.File{Client: client, Path: path, ID: "s"}, isPrompt)
 		if len(got) != 1 || got[0].Text != "port it" {
 			t.Errorf("%s: %+v", client, got)
 		}

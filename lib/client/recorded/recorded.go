@@ -22,15 +22,15 @@ type Conversation struct {
 	CWD  string    // where the session began
 }
 
-// Of returns the conversation that a session's record names. A record can name any path,
-// so Of returns own's error if the conversation is not the person's.
-func Of(own account.Own, h home.Home, r *session.Record) (Conversation, error) {
+// FindConversation returns the conversation that a session's record names. A record can name any path,
+// so FindConversation returns own's error if the conversation is not the person's.
+func FindConversation(own account.StoreGuard, h home.Home, r *session.Record) (Conversation, error) {
 	client := cmp.Or(r.Agent, contract.Default)
 	_, path, err := own.File(client, r.Transcript)
 	if err != nil {
 		return Conversation{}, err
 	}
-	return Conversation{conversation.File{Client: client, Path: path, ID: r.ID}, tail.Of(h, r), r.CWD}, nil
+	return Conversation{conversation.File{Client: client, Path: path, ID: r.ID}, tail.NewFile(h, r), r.CWD}, nil
 }
 
 // Read returns the summary of the whole conversation, and saves nothing.

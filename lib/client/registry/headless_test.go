@@ -58,7 +58,7 @@ func TestHeadless(t *testing.T) {
 				return ""
 			},
 		}
-		headless := Of(c.client).Dialect.Headless
+		headless := FindClient(c.client).Dialect.Headless
 		if got := headless != nil && headless(r); got != c.want {
 			t.Errorf("%s: %s %s: %v", c.client, c.args, c.environ, got)
 		}

@@ -21,7 +21,7 @@ import (
 	qwen "gt/lib/client/qwen/hook"
 )
 
-// clients has the order of names.All.
+// clients has the order of names.AllClients.
 var clients = [...]*contract.Client{
 	&claude.Client, &gemini.Client, &copilot.Client, &qwen.Client, &codex.Client,
 	&amp.Client, &cursor.Client, &opencode.Client, &pi.Client, &kimi.Client, &cline.Client,
@@ -30,8 +30,8 @@ var clients = [...]*contract.Client{
 
 func Clients() []*contract.Client { return clients[:] }
 
-// Of returns a client, or nil.
-func Of(name string) *contract.Client {
+// FindClient returns a client, or nil.
+func FindClient(name string) *contract.Client {
 	for _, c := range clients {
 		if c.Name == name {
 			return c
@@ -57,14 +57,14 @@ func anyClient(matches func(*contract.Client) bool) bool {
 // HasReader reports whether gt reads the client's conversations. The readers are in
 // lib/client/readers, which a hook need not link.
 func HasReader(name string) bool {
-	c := Of(name)
+	c := FindClient(name)
 	return c != nil && c.Accounts != nil
 }
 
 // RecordsHooks reports whether a record of the client's conversations is made of what its hooks
 // are told.
 func RecordsHooks(name string) bool {
-	c := Of(name)
+	c := FindClient(name)
 	return c == nil || c.Accounts == nil || c.TellsMore
 }
 

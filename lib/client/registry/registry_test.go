@@ -13,9 +13,9 @@ import (
 
 // The hooks know the agents of the table, with what the table says of each.
 func TestTable(t *testing.T) {
-	all := agent.Builtin().All()
+	all := agent.Builtin().Clients()
 	for _, a := range all {
-		c := registry.Of(a.Name)
+		c := registry.FindClient(a.Name)
 		if c == nil {
 			t.Errorf("the hooks do not know %s", a.Name)
 			continue
@@ -37,11 +37,11 @@ func TestTable(t *testing.T) {
 		t.Errorf("the hooks know %d clients, the table %d", n, len(all))
 	}
 	for i, c := range registry.Clients() {
-		if i >= len(names.All()) || c.Client != names.All()[i] {
+		if i >= len(names.AllClients()) || c.Client != names.AllClients()[i] {
 			t.Errorf("the names of %s have another place among the clients", c.Name)
 		}
 	}
-	if registry.Of(contract.Default) == nil || registry.Of("") != nil || names.HasProcess("sh") || process.IsInterpreter("sh") {
+	if registry.FindClient(contract.Default) == nil || registry.FindClient("") != nil || names.HasProcess("sh") || process.IsInterpreter("sh") {
 		t.Error("what is known is not what there is")
 	}
 }

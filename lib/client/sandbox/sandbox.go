@@ -15,9 +15,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// nobody is an address without a server: only root may listen on port 1, whose service is
+// unusedAddress is an address without a server: only root may listen on port 1, whose service is
 // long obsolete.
-const nobody = "http://127.0.0.1:1"
+const unusedAddress = "http://127.0.0.1:1"
 
 const (
 	poll  = 20 * time.Millisecond
@@ -65,7 +65,7 @@ func (w World) Environ(environ, more []string) []string {
 		}
 	}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
-		env = append(env, name+"="+nobody, strings.ToLower(name)+"="+nobody)
+		env = append(env, name+"="+unusedAddress, strings.ToLower(name)+"="+unusedAddress)
 	}
 	env = append(env, "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost", "XDG_STATE_HOME="+w.State)
 	for _, kv := range more {
@@ -81,7 +81,7 @@ func (w World) Environ(environ, more []string) []string {
 func Run(ctx context.Context, dir string, environ, command []string, enough func() bool) (said string, err error) {
 	path, err := process.LookPath(command[0], dir, environ)
 	if err != nil {
-		return "", cli.Fail(cli.No, err)
+		return "", cli.Fail(cli.AnswerNo, err)
 	}
 	var out tail
 	cmd := exec.Command(path, command[1:]...)

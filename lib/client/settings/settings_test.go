@@ -15,18 +15,18 @@ import (
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return string(data)
 }
 
 func write(t *testing.T, path, text string, perm fs.FileMode) {
 	t.Helper()
-	testenv.Must(t, os.WriteFile(path, []byte(text), perm))
-	testenv.Must(t, os.Chmod(path, perm))
+	testenv.NoError(t, os.WriteFile(path, []byte(text), perm))
+	testenv.NoError(t, os.Chmod(path, perm))
 }
 
-// to edits to a fixed text and asks for a backup.
-func to(text string) func([]byte) (Edit, error) {
+// replaceWith edits to a fixed text and asks for a backup.
+func replaceWith(text string) func([]byte) (Edit, error) {
 	return func([]byte) (Edit, error) { return Edit{Text: []byte(text), Backup: true}, nil }
 }
 
@@ -35,7 +35,7 @@ func TestNewFileIsPrivate(t *testing.T) {
 	if data, err := Read(path); data != nil || err != nil {
 		t.Fatalf("Read gives %q, %v", data, err)
 	}
-	backup, err := Update(path, to("{}"))
+	backup, err := Update(path, replaceWith("{}"))
 	if err != nil || backup != "" || HasBackup(path) {
 		t.Fatalf("Update gives %q, %v", backup, err)
 	}
@@ -47,7 +47,7 @@ func TestNewFileIsPrivate(t *testing.T) {
 func TestModeIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	write(t, path, "a", 0o640)
-	backup, err := Update(path, to("b"))
+	backup, err := Update(path, replaceWith("b"))
 	if err != nil || read(t, path) != "b" || read(t, backup) != "a" {
 		t.Fatal(backup, err)
 	}
@@ -65,7 +65,7 @@ func TestBackups(t *testing.T) {
 		{"one", ".gt-backup"}, {"two", ".gt-backup.1"}, {"one", ".gt-backup"}, {"two", ".gt-backup.1"}, {"three", ".gt-backup.2"},
 	} {
 		write(t, path, step.old, 0o600)
-		backup, err := Update(path, to("changed"))
+		backup, err := Update(path, replaceWith("changed"))
 		if err != nil || backup != path+step.backup || read(t, backup) != step.old {
 			t.Errorf("step %d: backup %s, %v", i, backup, err)
 		}
@@ -119,10 +119,10 @@ func TestLinks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			for _, dir := range []string{"dot/deep/claude", "home"} {
-				testenv.Must(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
+				testenv.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 			}
 			link := func(to, at string) {
-				testenv.Must(t, os.Symlink(strings.Replace(to, "$", root, 1), filepath.Join(root, at)))
+				testenv.NoError(t, os.Symlink(strings.Replace(to, "$", root, 1), filepath.Join(root, at)))
 			}
 			link("s.json", "dot/again")
 			if c.folder == "" {
@@ -136,7 +136,7 @@ func TestLinks(t *testing.T) {
 			}
 
 			path := filepath.Join(root, "claude/settings.json")
-			backup, err := Update(path, to("new"))
+			backup, err := Update(path, replaceWith("new"))
 			if err != nil || read(t, target) != "new" {
 				t.Fatalf("%v", err)
 			}
@@ -151,7 +151,7 @@ func TestLinks(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "loop")
 	os.Symlink("loop", path)
-	if _, err := Update(path, to("x")); err == nil || !strings.Contains(err.Error(), "too many symbolic links") {
+	if _, err := Update(path, replaceWith("x")); err == nil || !strings.Contains(err.Error(), "too many symbolic links") {
 		t.Error(err)
 	}
 }
@@ -191,7 +191,7 @@ func TestRefuses(t *testing.T) {
 	if data, err := Read(file); data == nil || err != nil {
 		t.Errorf("an empty file is one that is there: %v, %v", data, err)
 	}
-	if _, err := Update(filepath.Join(file, "settings.json"), to("x")); err == nil {
+	if _, err := Update(filepath.Join(file, "settings.json"), replaceWith("x")); err == nil {
 		t.Error("a folder that is a file")
 	}
 }

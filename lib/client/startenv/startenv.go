@@ -36,7 +36,7 @@ func decides(name string) bool {
 // tellsProject reports whether the client gives its hooks the project's folder. "" is the
 // default client.
 func tellsProject(agent string) bool {
-	c := names.Of(cmp.Or(agent, names.Default))
+	c := names.FindClient(cmp.Or(agent, names.Default))
 	return c != nil && c.ProjectVar != ""
 }
 

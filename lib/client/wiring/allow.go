@@ -39,9 +39,9 @@ func (a Allow) program(rule string) (path string, ok bool) {
 	return path, rest == "" && filepath.IsAbs(path) && slices.Contains(Allowed, filepath.Base(path))
 }
 
-// ours returns the indexes of our rules. A rule by name that does not follow the one by
+// findOwnRules returns the indexes of our rules. A rule by name that does not follow the one by
 // path is the person's.
-func (a Allow) ours(list []string) (at []int) {
+func (a Allow) findOwnRules(list []string) (at []int) {
 	for i, rule := range list {
 		if _, ok := a.program(rule); ok {
 			at = append(at, i)
@@ -64,7 +64,7 @@ func (c Client) Allows(text []byte) (rules []string) {
 		return nil // EditAllow returns the error
 	}
 	list := texts(doc, c.Allow.list(doc))
-	for _, i := range c.Allow.ours(list) {
+	for _, i := range c.Allow.findOwnRules(list) {
 		rules = append(rules, list[i])
 	}
 	return rules
@@ -101,13 +101,13 @@ func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, e
 	}
 	had := false
 	for {
-		at := c.Allow.ours(texts(doc, c.Allow.list(doc)))
+		at := c.Allow.findOwnRules(texts(doc, c.Allow.list(doc)))
 		if len(at) == 0 {
 			break
 		}
 		had = true
 		n := c.Allow.list(doc).Items[at[len(at)-1]]
-		for n.Parent != doc.Root && doc.Alone(n) {
+		for n.Parent != doc.Root && doc.IsOnlyChild(n) {
 			n = n.Parent
 		}
 		text = doc.Remove(n)
@@ -134,7 +134,7 @@ func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, e
 	if want != nil {
 		stays = []Handler{}
 	}
-	return settings.Edit{Text: c.leftover(path, text, stays), Backup: !had && len(c.ours(doc)) == 0}, nil
+	return settings.Edit{Text: c.leftover(path, text, stays), Backup: !had && len(c.ownHandlers(doc)) == 0}, nil
 }
 
 func (a Allow) list(doc *jsonedit.Doc) *jsonedit.Node {

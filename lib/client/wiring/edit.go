@@ -86,7 +86,7 @@ func (c Client) rewire(text []byte, want []Handler) ([]byte, []Change, error) {
 // step corrects the first handler that is not as wanted. It returns nil if all are.
 func (c Client) step(doc *jsonedit.Doc, want []Handler) ([]byte, []Change, error) {
 	missing := slices.Clone(want)
-	for _, h := range c.ours(doc) {
+	for _, h := range c.ownHandlers(doc) {
 		i := slices.IndexFunc(missing, func(w Handler) bool {
 			return h.sameGroup(w) && h.Binary == w.Binary
 		})
@@ -137,7 +137,7 @@ func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
 	if c.Shape == Grouped {
 		n = n.Parent.Parent // the group with its matcher
 	}
-	for n.Parent != doc.Root && doc.Alone(n) {
+	for n.Parent != doc.Root && doc.IsOnlyChild(n) {
 		n = n.Parent
 	}
 	return doc.Remove(n)

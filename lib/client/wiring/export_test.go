@@ -9,7 +9,7 @@ func (c Client) Rewire(text []byte, want []Handler) ([]byte, []Change, error) {
 	return c.rewire(text, want)
 }
 func (c Client) HandlersOf(doc *jsonedit.Doc) []Handler { return c.handlers(doc) }
-func (c Client) OursOf(doc *jsonedit.Doc) []Handler     { return c.ours(doc) }
+func (c Client) OursOf(doc *jsonedit.Doc) []Handler     { return c.ownHandlers(doc) }
 
 var (
 	Limits          = limits

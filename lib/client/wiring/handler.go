@@ -76,8 +76,8 @@ func (h Handler) Duty() string {
 	return h.Binary
 }
 
-// same reports whether two handlers differ only in position and the program's folder.
-func (h Handler) same(w Handler) bool {
+// sameExceptPlace reports whether two handlers differ only in position and the program's folder.
+func (h Handler) sameExceptPlace(w Handler) bool {
 	return h.sameGroup(w) && reflect.DeepEqual(h.settings(bare), w.settings(bare))
 }
 
@@ -191,8 +191,8 @@ func handlerOf(doc *jsonedit.Doc, n *jsonedit.Node) (h Handler, typ string, ok b
 	return h, f.Type, true
 }
 
-func (c Client) ours(doc *jsonedit.Doc) []Handler { return ours(c.handlers(doc)) }
+func (c Client) ownHandlers(doc *jsonedit.Doc) []Handler { return filterOwn(c.handlers(doc)) }
 
-func ours(all []Handler) []Handler {
+func filterOwn(all []Handler) []Handler {
 	return slices.DeleteFunc(slices.Clone(all), func(h Handler) bool { return h.Binary == "" })
 }

@@ -10,7 +10,7 @@ const Plugin = "plugin"
 func (c Client) Plugin(file, name, command, remove string) []Source {
 	s := c.Read(Plugin, file)
 	s.Removal, s.Repair = fmt.Sprintf("%s %s %s", command, remove, name), fmt.Sprintf("%s update %s", command, name)
-	if len(s.Ours()) == 0 {
+	if len(s.OwnHandlers()) == 0 {
 		return nil
 	}
 	return []Source{s}

@@ -67,4 +67,4 @@ func (s Source) Refusal(client string) string {
 	return fmt.Sprintf("%s refuses '%s' and skips all of it, or the entry: %s", client, s.File, s.Refused)
 }
 
-func (s Source) Ours() []Handler { return ours(s.Handlers) }
+func (s Source) OwnHandlers() []Handler { return filterOwn(s.Handlers) }

@@ -53,7 +53,7 @@ func (c Client) Unfit(name string, s Source) string {
 		return name + " " + c.Unable()
 	}
 	why := ""
-	for _, h := range s.Ours() {
+	for _, h := range s.OwnHandlers() {
 		if !c.Takes(h.Event) {
 			return fmt.Sprintf("%s %s does not know %s and skips all of '%s'", name, c.Version, h.Event, s.File)
 		}

@@ -131,16 +131,16 @@ func (c Client) Programs(h Handler) []string {
 	return []string{h.Program()}
 }
 
-// Same reports whether the handler a differs from b only in its position in a file, in the
+// SameHandler reports whether the handler a differs from b only in its position in a file, in the
 // binaries' folder and in the form that every version of the client takes.
-func (c Client) Same(a, b Handler) bool {
+func (c Client) SameHandler(a, b Handler) bool {
 	if c.Shape == Script {
 		return sameScript(a.Raw, b.Raw)
 	}
 	if a.Args == nil {
 		b = b.Shell()
 	}
-	return a.same(b)
+	return a.sameExceptPlace(b)
 }
 
 // settingFlags matches the flags that come from the person's settings, in a list and in a
@@ -154,7 +154,7 @@ func (c Client) SameButSettings(a, b Handler) bool {
 		b = b.Shell()
 	}
 	a.Raw, b.Raw = settingFlags().ReplaceAll(a.Raw, nil), settingFlags().ReplaceAll(b.Raw, nil)
-	return c.Same(a, b)
+	return c.SameHandler(a, b)
 }
 
 // Records reports whether the handler makes gt-record keep the conversation.

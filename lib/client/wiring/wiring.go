@@ -143,7 +143,7 @@ type Unit int
 const (
 	Seconds Unit = iota
 	Milliseconds
-	Either // seconds below 1000, else milliseconds
+	EitherUnit // seconds below 1000, else milliseconds
 )
 
 const (
@@ -162,7 +162,7 @@ type Agent struct {
 }
 
 func (a Agent) Wired(scope string) bool {
-	return slices.ContainsFunc(a.Sources, func(s Source) bool { return s.Scope == scope && len(s.Ours()) > 0 })
+	return slices.ContainsFunc(a.Sources, func(s Source) bool { return s.Scope == scope && len(s.OwnHandlers()) > 0 })
 }
 
 // A Blocker keeps correctly wired hooks from running.
@@ -182,7 +182,7 @@ func (a Agent) Untrusted() Blocker {
 // limits.
 func (c Client) UnlikelyLimit(limit float64) string {
 	switch {
-	case limit == 0 || c.Unit == Either:
+	case limit == 0 || c.Unit == EitherUnit:
 	case c.Unit == Seconds && limit >= 1000:
 		return fmt.Sprintf("its timeout of %v is in seconds, %.1f hours", limit, limit/3600)
 	case c.Unit == Milliseconds && limit <= 100:

@@ -17,7 +17,7 @@ import (
 
 func clientOf(t *testing.T, name string) wiring.Client {
 	t.Helper()
-	c, ok := wirings.Of(name)
+	c, ok := wirings.FindClient(name)
 	if !ok {
 		t.Fatalf("no client %s", name)
 	}
@@ -28,7 +28,7 @@ func clientOf(t *testing.T, name string) wiring.Client {
 func wantOf(t *testing.T, c wiring.Client, dir string) []wiring.Handler {
 	t.Helper()
 	w, err := c.Wanted(dir, []string{"--agent", c.Name})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return w
 }
 
@@ -36,7 +36,7 @@ func wantOf(t *testing.T, c wiring.Client, dir string) []wiring.Handler {
 func TestWiringFile(t *testing.T) {
 	claude := clientOf(t, "claude")
 	doc, err := jsonedit.Parse(hooks.Claude, false)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	all := claude.HandlersOf(doc)
 	if len(all) != 12 {
 		t.Errorf("%d hooks, not 12", len(all))
@@ -132,7 +132,7 @@ func TestNamedHooks(t *testing.T) {
 
 // inSettings returns the clients whose hooks are entries of a JSON file.
 func inSettings() []wiring.Client {
-	return slices.DeleteFunc(wirings.All(), func(c wiring.Client) bool { return c.Shape == wiring.Script || c.Format != nil })
+	return slices.DeleteFunc(wirings.Clients(), func(c wiring.Client) bool { return c.Shape == wiring.Script || c.Format != nil })
 }
 
 // Edits random settings that have other people's hooks and entries of any gt version, in
@@ -376,9 +376,9 @@ func TestQuote(t *testing.T) {
 // Every wiring runs only gt's binaries, each as a hook of that agent, with a limit in its
 // unit. A custom agent's wiring has that agent's name.
 func TestWirings(t *testing.T) {
-	for _, c := range wirings.All() {
+	for _, c := range wirings.Clients() {
 		want, err := c.Wanted("/opt/a b", []string{"--agent", "robo", "--dialect", "claude", "--cap", "4000"})
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		for _, w := range want {
 			text := string(w.Raw)
 			if c.Shape != wiring.Script {

@@ -47,7 +47,7 @@ func TestPlugins(t *testing.T) {
 		dir := ""
 		if name != "" {
 			dir = filepath.Join("plugins", name)
-			c, _ := Of(name)
+			c, _ := FindClient(name)
 			want[filepath.Join(dir, "hooks", "hooks.json")] = pluginHooks(t, c)
 			for file, text := range c.Command.Files("", "") {
 				for _, twice := range []string{", Bash(gt-handoff:*)", ", shell(gt-handoff:*)"} {
@@ -62,14 +62,14 @@ func TestPlugins(t *testing.T) {
 	}
 	for file, text := range want {
 		if *update {
-			testenv.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(top, file)), 0o755))
-			testenv.Must(t, os.WriteFile(filepath.Join(top, file), text, 0o644))
+			testenv.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(top, file)), 0o755))
+			testenv.NoError(t, os.WriteFile(filepath.Join(top, file), text, 0o644))
 		}
 		if have, err := os.ReadFile(filepath.Join(top, file)); err != nil || !bytes.Equal(have, text) {
 			t.Errorf("%s is not what gt-hooks writes (%v): go test ./lib/client/wirings -update writes it", file, err)
 		}
 	}
-	testenv.Must(t, filepath.WalkDir(filepath.Join(top, "plugins"), func(path string, d fs.DirEntry, err error) error {
+	testenv.NoError(t, filepath.WalkDir(filepath.Join(top, "plugins"), func(path string, d fs.DirEntry, err error) error {
 		if file, _ := filepath.Rel(top, path); err == nil && !d.IsDir() && want[file] == nil {
 			t.Errorf("%s is of no plugin", file)
 		}
@@ -85,7 +85,7 @@ func pluginHooks(t *testing.T, c wiring.Client) []byte {
 	c.Since = map[string]string{"args": "1"}
 	all := mustWant(t, c)
 	edit, _, err := c.Edit(filepath.Join(dir, "hooks.json"), nil, all)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	lines := strings.SplitAfter(string(pretty(t, edit.Text)), "\n")
 	told := false
 	for i, line := range lines {
@@ -103,14 +103,14 @@ func pluginHooks(t *testing.T, c wiring.Client) []byte {
 // says what is missing.
 func TestPluginsWithoutPrograms(t *testing.T) {
 	for _, name := range []string{"claude", "codex", "copilot", "gemini", "qwen"} {
-		c, _ := Of(name)
+		c, _ := FindClient(name)
 		cache := t.TempDir()
 		s := c.Read(wiring.Plugin, filepath.Join("..", "..", "..", "plugins", name, "hooks", "hooks.json"))
-		if want := mustWant(t, c); len(s.Ours()) != len(want) {
-			t.Errorf("%s: %d hooks of %d", name, len(s.Ours()), len(want))
+		if want := mustWant(t, c); len(s.OwnHandlers()) != len(want) {
+			t.Errorf("%s: %d hooks of %d", name, len(s.OwnHandlers()), len(want))
 		}
-		for i, h := range append(s.Ours(), s.Ours()...) {
-			if !slices.ContainsFunc(mustWant(t, c), func(w wiring.Handler) bool { return c.Same(h, w) }) {
+		for i, h := range append(s.OwnHandlers(), s.OwnHandlers()...) {
+			if !slices.ContainsFunc(mustWant(t, c), func(w wiring.Handler) bool { return c.SameHandler(h, w) }) {
 				t.Errorf("%s: gt-hooks does not know %s", name, h.Command)
 			}
 			cmd := exec.Command("/bin/sh", "-c", h.Command)
@@ -125,7 +125,7 @@ func TestPluginsWithoutPrograms(t *testing.T) {
 
 func mustWant(t *testing.T, c wiring.Client) []wiring.Handler {
 	want, err := c.Wanted("", []string{"--agent", c.Name})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return want
 }
 
@@ -135,6 +135,6 @@ func unescaped(text string) string {
 
 func pretty(t *testing.T, text []byte) []byte {
 	var b bytes.Buffer
-	testenv.Must(t, json.Indent(&b, text, "", "  "))
+	testenv.NoError(t, json.Indent(&b, text, "", "  "))
 	return append(bytes.TrimSpace(b.Bytes()), '\n')
 }

@@ -13,7 +13,7 @@ import (
 // Sources returns what an agent that works in a project's top folder reads hooks from, the
 // weakest file first. known is false for an agent that gt cannot be wired into.
 func Sources(c agent.Client, getenv func(string) string, project string) (how wiring.Client, a wiring.Agent, known bool, err error) {
-	how, known = Of(cmp.Or(c.Hooks.Format, c.Dialect))
+	how, known = FindClient(cmp.Or(c.Hooks.Format, c.Dialect))
 	if !known || c.Hooks.User == "" {
 		return how, a, false, nil
 	}
@@ -58,21 +58,21 @@ func Blockers(how wiring.Client, dialect string, a wiring.Agent) (all []wiring.B
 		}
 	}
 	for _, s := range a.Sources {
-		if why := how.Unfit(a.Name, s); why != "" && len(s.Ours()) > 0 {
+		if why := how.Unfit(a.Name, s); why != "" && len(s.OwnHandlers()) > 0 {
 			remedy := cmp.Or(s.Repair, "gt-hooks install "+a.Name)
 			if how.Unable() != "" {
 				remedy = "update " + a.Command
 			}
 			all = append(all, wiring.Blocker{Reason: why, Remedy: remedy})
 		}
-		if s.Refused != nil && len(s.Ours()) > 0 {
+		if s.Refused != nil && len(s.OwnHandlers()) > 0 {
 			all = append(all, wiring.Blocker{Reason: s.Refusal(a.Name), Remedy: "correct that"})
 		}
 	}
 	if off != nil {
 		all = append(all, wiring.Blocker{Reason: fmt.Sprintf("'%s' disables all hooks with %s; remove that", off.File, how.OffKey)})
 	}
-	if c, ok := Of(cmp.Or(dialect, how.Name)); ok && c.Blockers != nil {
+	if c, ok := FindClient(cmp.Or(dialect, how.Name)); ok && c.Blockers != nil {
 		all = append(all, c.Blockers(a)...)
 	}
 	return all

@@ -16,8 +16,8 @@ import (
 	"gt/lib/client/wiring"
 )
 
-// All returns the clients that gt can be wired into, in the table's order.
-func All() []wiring.Client {
+// Clients returns the clients that gt can be wired into, in the table's order.
+func Clients() []wiring.Client {
 	return []wiring.Client{
 		claude.Client(), codex.Client(), gemini.Client(), qwen.Client(),
 		copilot.Client(), cursor.Client(), opencode.Client(), pi.Client(), kimi.Client(), cline.Client(),
@@ -25,8 +25,8 @@ func All() []wiring.Client {
 	}
 }
 
-func Of(name string) (c wiring.Client, known bool) {
-	for _, c := range All() {
+func FindClient(name string) (c wiring.Client, known bool) {
+	for _, c := range Clients() {
 		if c.Name == name {
 			return c, true
 		}

@@ -13,10 +13,10 @@ import (
 // end of a turn at which its wiring writes a checkpoint.
 func TestAll(t *testing.T) {
 	var have, want []string
-	for _, c := range All() {
+	for _, c := range Clients() {
 		have = append(have, c.Name)
 		handlers, err := c.Wanted("/bin", []string{"--agent", c.Name})
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		for _, h := range handlers {
 			if h.Binary == "gt-checkpoint" && !slices.Contains(c.TurnEnds, h.Event) {
 				t.Errorf("%s: a checkpoint is written at %s, which is not the end of a turn", c.Name, h.Event)

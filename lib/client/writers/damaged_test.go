@@ -18,21 +18,21 @@ import (
 
 // talk is a conversation in which each text is unique.
 var talk = []conversation.Entry{
-	{Kind: conversation.Prompt, Text: "first asked", Time: at},
-	{Kind: conversation.Answer, Text: "first answered", Time: at.Add(time.Second)},
-	{Kind: conversation.Call, Tool: "Bash", CallID: "a", Text: "run one", Target: "run one", Time: at.Add(2 * time.Second)},
-	{Kind: conversation.Result, CallID: "a", Text: "gave one", Time: at.Add(3 * time.Second)},
-	{Kind: conversation.Prompt, Text: "second asked", Time: at.Add(time.Minute)},
-	{Kind: conversation.Call, Tool: "Bash", CallID: "b", Text: "run two", Target: "run two", Time: at.Add(61 * time.Second)},
-	{Kind: conversation.Result, CallID: "b", Text: "gave two", Time: at.Add(62 * time.Second)},
-	{Kind: conversation.Answer, Text: "last answered", Time: at.Add(63 * time.Second)},
+	{Kind: conversation.Prompt, Text: "first asked", Time: testTime},
+	{Kind: conversation.Answer, Text: "first answered", Time: testTime.Add(time.Second)},
+	{Kind: conversation.Call, Tool: "Bash", CallID: "a", Text: "run one", Target: "run one", Time: testTime.Add(2 * time.Second)},
+	{Kind: conversation.Result, CallID: "a", Text: "gave one", Time: testTime.Add(3 * time.Second)},
+	{Kind: conversation.Prompt, Text: "second asked", Time: testTime.Add(time.Minute)},
+	{Kind: conversation.Call, Tool: "Bash", CallID: "b", Text: "run two", Target: "run two", Time: testTime.Add(61 * time.Second)},
+	{Kind: conversation.Result, CallID: "b", Text: "gave two", Time: testTime.Add(62 * time.Second)},
+	{Kind: conversation.Answer, Text: "last answered", Time: testTime.Add(63 * time.Second)},
 }
 
 // A conversation whose file is truncated anywhere, or lacks any line, is recorded as far
 // as it can be read and goes on in each client: each text once, in order, and a result
 // for each call. A result whose call is lost becomes text.
 func TestDamaged(t *testing.T) {
-	for i, w := range writers.All {
+	for i, w := range writers.Writers {
 		if w.Client() == "opencode" { // it keeps no lines
 			continue
 		}
@@ -49,7 +49,7 @@ func TestDamaged(t *testing.T) {
 			if len(kept) == 0 { // nothing can be read
 				continue
 			}
-			to := writers.All[(i+k)%len(writers.All)]
+			to := writers.Writers[(i+k)%len(writers.Writers)]
 			got := goesOn(t, to, kept)
 			if want := textsOf(kept); !inOrder(got, want) {
 				t.Errorf("%s, damaged in way %d, as %s has\n%q, of\n%q", w.Client(), k, to.Client(), got, want)
@@ -64,16 +64,16 @@ func TestDamaged(t *testing.T) {
 // A conversation that its client has compacted goes on with everything that was ever
 // recorded, once, whatever the client kept of its beginning.
 func TestRewritten(t *testing.T) {
-	for i, w := range writers.All {
+	for i, w := range writers.Writers {
 		if w.Client() == "opencode" {
 			continue
 		}
 		home := t.TempDir()
 		recordOf(t, w, home, written(t, w, talk))
-		more := append([]conversation.Entry{{Kind: conversation.Prompt, Text: "the summary of it", Time: at.Add(2 * time.Minute)}}, talk[6:]...)
-		more = append(more, conversation.Entry{Kind: conversation.Prompt, Text: "third asked", Time: at.Add(3 * time.Minute)})
+		more := append([]conversation.Entry{{Kind: conversation.Prompt, Text: "the summary of it", Time: testTime.Add(2 * time.Minute)}}, talk[6:]...)
+		more = append(more, conversation.Entry{Kind: conversation.Prompt, Text: "third asked", Time: testTime.Add(3 * time.Minute)})
 		kept := recordOf(t, w, home, written(t, w, more))
-		got := goesOn(t, writers.All[(i+1)%len(writers.All)], kept)
+		got := goesOn(t, writers.Writers[(i+1)%len(writers.Writers)], kept)
 		var want []string
 		for _, e := range talk {
 			want = append(want, e.Text)
@@ -97,9 +97,9 @@ const id = "01234567-0000-4000-8000-000000000000"
 func written(t *testing.T, w conversation.Writer, entries []conversation.Entry) string {
 	t.Helper()
 	settled, err := conversation.PairResults(readertest.SourceOf(entries))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var text bytes.Buffer
-	testenv.Must(t, w.Write(&text, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: at.Add(time.Hour), Settled: settled}))
+	testenv.NoError(t, w.Write(&text, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: testTime.Add(time.Hour), Settled: settled}))
 	return text.String()
 }
 
@@ -108,20 +108,20 @@ func written(t *testing.T, w conversation.Writer, entries []conversation.Entry) 
 func recordOf(t *testing.T, w conversation.Writer, home, text string) (all []conversation.Entry) {
 	t.Helper()
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
-	path, _, err := w.Place(getenv, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: at.Add(time.Hour)})
-	testenv.Must(t, err)
+	path, _, err := w.Place(getenv, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: testTime.Add(time.Hour)})
+	testenv.NoError(t, err)
 	readertest.Put(t, path, text)
 	now := time.Now().Add(time.Duration(len(text)) * time.Millisecond) // each text has a time of its own
-	testenv.Must(t, os.Chtimes(path, now, now))
+	testenv.NoError(t, os.Chtimes(path, now, now))
 	s, err := record.StoreOf(getenv)
-	testenv.Must(t, err)
-	r := readers.Of(w.Client())
+	testenv.NoError(t, err)
+	r := readers.FindReader(w.Client())
 	if err := r.Find(storeOf(t, w.Client(), getenv), func(f conversation.File) {
 		m, err := r.Metadata(f)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		x, err := s.Index()
-		testenv.Must(t, err)
-		y := &record.Syncer{Store: s, Index: x, Redact: func(text string) string { return text }, Now: func() time.Time { return at }}
+		testenv.NoError(t, err)
+		y := &record.Syncer{Store: s, Index: x, Redact: func(text string) string { return text }, Now: func() time.Time { return testTime }}
 		if _, err := y.Sync(r, conversation.Conversation{File: f, Metadata: m}); err != nil {
 			t.Errorf("%s: %v", w.Client(), err)
 		}
@@ -133,7 +133,7 @@ func recordOf(t *testing.T, w conversation.Writer, home, text string) (all []con
 		t.Fatal(ids, err)
 	}
 	for _, id := range ids {
-		testenv.Must(t, s.Conversation(id)(0, func(e conversation.Entry) bool { all = append(all, e); return true }))
+		testenv.NoError(t, s.Conversation(id)(0, func(e conversation.Entry) bool { all = append(all, e); return true }))
 	}
 	return all
 }
@@ -144,8 +144,8 @@ func goesOn(t *testing.T, w conversation.Writer, entries []conversation.Entry) [
 	home := t.TempDir()
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
 	settled, err := conversation.PairResults(readertest.SourceOf(entries))
-	testenv.Must(t, err)
-	now := at.Add(2 * time.Hour)
+	testenv.NoError(t, err)
+	now := testTime.Add(2 * time.Hour)
 	c := &conversation.Copy{ID: w.NewID(now), From: "other", CWD: home, Now: now, Settled: settled}
 	return textsOf(readBack(t, w, getenv, c).Entries)
 }

@@ -52,20 +52,20 @@ func TestMemory(t *testing.T) {
 		}
 		return nil
 	}
-	for _, w := range writers.All {
+	for _, w := range writers.Writers {
 		t.Run(w.Client(), func(t *testing.T) {
 			testenv.Sample(t, 5)
 			before := heapOf(t)
 			settled, err := conversation.PairResults(source)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			sink := &sink{}
 			sink.look = func() {
 				if now := heapOf(t); now > before+most {
 					t.Errorf("after %d MB it holds %d KB", sink.n>>20, (now-before)>>10)
 				}
 			}
-			c := &conversation.Copy{ID: w.NewID(at), From: "other", CWD: t.TempDir(), Now: at, Settled: settled}
-			testenv.Must(t, w.Write(sink, c))
+			c := &conversation.Copy{ID: w.NewID(testTime), From: "other", CWD: t.TempDir(), Now: testTime, Settled: settled}
+			testenv.NoError(t, w.Write(sink, c))
 			if sink.n < 6*rounds*text*9/10 {
 				t.Errorf("only %d MB were written", sink.n>>20)
 			}
@@ -94,33 +94,33 @@ func TestSyncMemory(t *testing.T) {
 		return nil
 	}
 	settled, err := conversation.PairResults(source)
-	testenv.Must(t, err)
-	for i, w := range writers.All {
+	testenv.NoError(t, err)
+	for i, w := range writers.Writers {
 		t.Run(w.Client(), func(t *testing.T) {
 			testenv.Sample(t, 5)
 			home := t.TempDir()
 			getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
-			c := &conversation.Copy{ID: w.NewID(at), From: "other", CWD: home, Now: at, Settled: settled}
+			c := &conversation.Copy{ID: w.NewID(testTime), From: "other", CWD: home, Now: testTime, Settled: settled}
 			path, folder, err := w.Place(getenv, c)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			if path != "" {
 				stream(t, path, func(out io.Writer) error { return w.Write(out, c) })
 			} else {
 				var all bytes.Buffer
-				testenv.Must(t, w.Write(&all, c))
+				testenv.NoError(t, w.Write(&all, c))
 				takeIn(t, folder, all.Bytes())
 			}
-			r := readers.Of(w.Client())
+			r := readers.FindReader(w.Client())
 			var found []conversation.File
 			if err := r.Find(storeOf(t, w.Client(), getenv), func(f conversation.File) { found = append(found, f) }); err != nil || len(found) != 1 {
 				t.Fatal(found, err)
 			}
 			m, err := r.Metadata(found[0])
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			s, err := record.StoreOf(getenv)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			before, seen := heapOf(t), 0
-			y := &record.Syncer{Store: s, Now: func() time.Time { return at }, Bulk: true, Redact: func(text string) string {
+			y := &record.Syncer{Store: s, Now: func() time.Time { return testTime }, Bulk: true, Redact: func(text string) string {
 				if seen += len(text); seen > 8<<20 {
 					seen = 0
 					if now := heapOf(t); now > before+most {
@@ -134,15 +134,15 @@ func TestSyncMemory(t *testing.T) {
 				t.Fatalf("%+v, %v", done, err)
 			}
 			kept, err := conversation.PairResults(s.Conversation(done.ID))
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			sink := &sink{}
 			sink.look = func() {
 				if now := heapOf(t); now > before+most {
 					t.Errorf("converting, it holds %d KB", (now-before)>>10)
 				}
 			}
-			to := writers.All[(i+1)%len(writers.All)]
-			if err := to.Write(sink, &conversation.Copy{ID: to.NewID(at), From: w.Client(), CWD: home, Now: at, Settled: kept}); err != nil || sink.n < done.Lines*text*9/10 {
+			to := writers.Writers[(i+1)%len(writers.Writers)]
+			if err := to.Write(sink, &conversation.Copy{ID: to.NewID(testTime), From: w.Client(), CWD: home, Now: testTime, Settled: kept}); err != nil || sink.n < done.Lines*text*9/10 {
 				t.Errorf("%d MB were written, %v", sink.n>>20, err)
 			}
 		})
@@ -152,8 +152,8 @@ func TestSyncMemory(t *testing.T) {
 // stream writes a file larger than the memory limit.
 func stream(t *testing.T, path string, write func(io.Writer) error) {
 	t.Helper()
-	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	testenv.Must(t, atomicfile.Stream(path, write))
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.NoError(t, atomicfile.Stream(path, write))
 }
 
 func heapOf(t *testing.T) uint64 {

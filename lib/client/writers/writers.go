@@ -12,12 +12,12 @@ import (
 	"gt/lib/conversation"
 )
 
-// All has one writer for each client.
-var All = []conversation.Writer{
+// Writers has one writer for each client.
+var Writers = []conversation.Writer{
 	claude.Writer{}, codex.Writer{}, gemini.Writer{}, qwen.Writer{}, opencode.Writer{}, pi.Writer{}, kimi.Writer{},
 }
 
-// Of returns a client's writer, or nil.
-func Of(client string) conversation.Writer {
-	return conversation.ByClient(All, client)
+// FindWriter returns a client's writer, or nil.
+func FindWriter(client string) conversation.Writer {
+	return conversation.ByClient(Writers, client)
 }

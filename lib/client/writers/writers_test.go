@@ -27,20 +27,20 @@ type said struct {
 	failed bool
 }
 
-var at = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 
 var held = []conversation.Entry{
-	{Kind: conversation.Prompt, Text: "please \"look\" <at> it\nand é", Time: at},
-	{Kind: conversation.Answer, Text: "I look.", Model: "m", Time: at.Add(time.Second)},
-	{Kind: conversation.Call, Tool: "my.Tool", CallID: "a", Text: "file_path: x\nlimit: 3", Time: at.Add(2 * time.Second)},
-	{Kind: conversation.Call, Tool: "Bash", CallID: "b", Text: "ls", Target: "ls", Time: at.Add(2 * time.Second)},
-	{Kind: conversation.Result, CallID: "b", Text: "two", Time: at.Add(3 * time.Second)},
-	{Kind: conversation.Result, CallID: "a", Text: "one", Failed: true, Time: at.Add(3 * time.Second)},
-	{Kind: conversation.Answer, Text: "Done.", Time: at.Add(4 * time.Second)},
-	{Kind: conversation.Prompt, Text: "thanks", Time: at.Add(time.Minute)},
+	{Kind: conversation.Prompt, Text: "please \"look\" <at> it\nand é", Time: testTime},
+	{Kind: conversation.Answer, Text: "I look.", Model: "m", Time: testTime.Add(time.Second)},
+	{Kind: conversation.Call, Tool: "my.Tool", CallID: "a", Text: "file_path: x\nlimit: 3", Time: testTime.Add(2 * time.Second)},
+	{Kind: conversation.Call, Tool: "Bash", CallID: "b", Text: "ls", Target: "ls", Time: testTime.Add(2 * time.Second)},
+	{Kind: conversation.Result, CallID: "b", Text: "two", Time: testTime.Add(3 * time.Second)},
+	{Kind: conversation.Result, CallID: "a", Text: "one", Failed: true, Time: testTime.Add(3 * time.Second)},
+	{Kind: conversation.Answer, Text: "Done.", Time: testTime.Add(4 * time.Second)},
+	{Kind: conversation.Prompt, Text: "thanks", Time: testTime.Add(time.Minute)},
 	{Kind: conversation.Prompt, Text: "more"}, // without a time
-	{Kind: conversation.Call, Tool: "9-lives", Text: "x", Time: at.Add(2 * time.Minute)},
-	{Kind: conversation.Answer, Text: "Bye.", Time: at.Add(2 * time.Minute)},
+	{Kind: conversation.Call, Tool: "9-lives", Text: "x", Time: testTime.Add(2 * time.Minute)},
+	{Kind: conversation.Answer, Text: "Bye.", Time: testTime.Add(2 * time.Minute)},
 }
 
 // Each client's reader reads what its writer wrote: every message, call and result, in
@@ -48,17 +48,17 @@ var held = []conversation.Entry{
 // kept.
 func TestRoundTrip(t *testing.T) {
 	source := readertest.SourceOf(held)
-	for _, w := range append(slices.Clone(writers.All), writers.All[0]) {
+	for _, w := range append(slices.Clone(writers.Writers), writers.Writers[0]) {
 		settled, err := conversation.PairResults(source)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		var want []said
 		for e, err := range settled.Entries {
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			want = append(want, said{e.Kind, e.Text, e.Failed && w.Client() != "codex"}) // its rollouts have no field for it
 		}
 		home := t.TempDir()
 		getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
-		now := at.Add(time.Hour)
+		now := testTime.Add(time.Hour)
 		c := &conversation.Copy{ID: w.NewID(now), From: "other", CWD: home, Branch: "main", Now: now, Settled: settled}
 		back := readBack(t, w, getenv, c)
 		m := back.Metadata
@@ -89,18 +89,18 @@ func readBack(t *testing.T, w conversation.Writer, getenv func(string) string, c
 		t.Fatal(path, folder, err)
 	}
 	var text bytes.Buffer
-	testenv.Must(t, w.Write(&text, c))
+	testenv.NoError(t, w.Write(&text, c))
 	if path != "" {
 		readertest.Put(t, path, text.String())
 		if second, ok := w.(conversation.Companion); ok {
-			file, content, err := second.Beside(path, c)
-			testenv.Must(t, err)
+			file, content, err := second.CompanionFile(path, c)
+			testenv.NoError(t, err)
 			readertest.Put(t, file, string(content))
 		}
 	} else {
 		takeIn(t, folder, text.Bytes())
 	}
-	all := readertest.ReadAll(t, readers.Of(w.Client()), storeOf(t, w.Client(), getenv))
+	all := readertest.ReadAll(t, readers.FindReader(w.Client()), storeOf(t, w.Client(), getenv))
 	if len(all) != 1 {
 		t.Fatalf("%s: %d conversations are found", w.Client(), len(all))
 	}
@@ -109,7 +109,7 @@ func readBack(t *testing.T, w conversation.Writer, getenv func(string) string, c
 
 func storeOf(t *testing.T, client string, getenv func(string) string) string {
 	t.Helper()
-	stores := readers.Of(client).Stores(getenv)
+	stores := readers.FindReader(client).Stores(getenv)
 	if len(stores) != 1 {
 		t.Fatal(client, stores)
 	}
@@ -134,7 +134,7 @@ func takeIn(t *testing.T, folder string, data []byte) {
 	put := func(v object, elem ...string) {
 		t.Helper()
 		data, err := json.Marshal(v)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		readertest.Put(t, filepath.Join(append([]string{folder, "storage"}, elem...)...)+".json", string(data))
 	}
 	put(all.Info, "session", "p", all.Info["id"].(string))
@@ -151,14 +151,14 @@ func takeIn(t *testing.T, folder string, data []byte) {
 func TestOpenCodeOrder(t *testing.T) {
 	entries := slices.Clone(held)
 	for i := range entries {
-		entries[i].Time = at.Add(-time.Duration(i) * time.Hour)
+		entries[i].Time = testTime.Add(-time.Duration(i) * time.Hour)
 	}
-	entries[0].Time = at.Add(48 * time.Hour)
+	entries[0].Time = testTime.Add(48 * time.Hour)
 	settled, err := conversation.PairResults(readertest.SourceOf(entries))
-	testenv.Must(t, err)
-	w := writers.Of("opencode")
+	testenv.NoError(t, err)
+	w := writers.FindWriter("opencode")
 	var text bytes.Buffer
-	testenv.Must(t, w.Write(&text, &conversation.Copy{ID: w.NewID(at), From: "other", CWD: "/x", Now: at, Settled: settled}))
+	testenv.NoError(t, w.Write(&text, &conversation.Copy{ID: w.NewID(testTime), From: "other", CWD: "/x", Now: testTime, Settled: settled}))
 	var all struct {
 		Messages []struct {
 			Info struct {
@@ -167,13 +167,13 @@ func TestOpenCodeOrder(t *testing.T) {
 			}
 		}
 	}
-	testenv.Must(t, json.Unmarshal(text.Bytes(), &all))
+	testenv.NoError(t, json.Unmarshal(text.Bytes(), &all))
 	for i, m := range all.Messages {
-		if m.Info.Time.Created >= at.UnixMilli() || i > 0 && (m.Info.ID <= all.Messages[i-1].Info.ID || m.Info.Time.Created <= all.Messages[i-1].Info.Time.Created) {
+		if m.Info.Time.Created >= testTime.UnixMilli() || i > 0 && (m.Info.ID <= all.Messages[i-1].Info.ID || m.Info.Time.Created <= all.Messages[i-1].Info.Time.Created) {
 			t.Errorf("message %d is %+v", i, m.Info)
 		}
 	}
-	if a, b := w.NewID(at), w.NewID(at.Add(time.Millisecond)); a <= b {
+	if a, b := w.NewID(testTime), w.NewID(testTime.Add(time.Millisecond)); a <= b {
 		t.Errorf("the later session %s is behind %s", b, a)
 	}
 }
@@ -182,7 +182,7 @@ func TestOpenCodeOrder(t *testing.T) {
 func TestOpenCodeModel(t *testing.T) {
 	home := t.TempDir()
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
-	w := writers.Of("opencode").(conversation.Importer)
+	w := writers.FindWriter("opencode").(conversation.Importer)
 	if got := w.Model(getenv); got != "" {
 		t.Errorf("nothing says which model, and it is %q", got)
 	}
@@ -199,7 +199,7 @@ func TestPlaces(t *testing.T) {
 		home = real
 	}
 	project := filepath.Join(home, "max's projéct $x")
-	testenv.Must(t, os.MkdirAll(project, 0o700))
+	testenv.NoError(t, os.MkdirAll(project, 0o700))
 	readertest.Put(t, filepath.Join(home, "other", ".gemini", "projects.json"), `{"projects":{"`+project+`":"known","/x":"max-s"}}`)
 	readertest.Put(t, filepath.Join(home, "other", ".gemini", "tmp", "known", ".project_root"), project)
 	readertest.Put(t, filepath.Join(home, "moved", ".gemini", "projects.json"), `{"projects":{"`+project+`":"elsewhere"}}`)
@@ -227,7 +227,7 @@ func TestPlaces(t *testing.T) {
 			}
 			return map[string]string{"HOME": home}[key]
 		}
-		path, folder, err := writers.Of(c.client).Place(getenv, &conversation.Copy{ID: "01234567-0000-4000-8000-000000000000", CWD: project, Now: at})
+		path, folder, err := writers.FindWriter(c.client).Place(getenv, &conversation.Copy{ID: "01234567-0000-4000-8000-000000000000", CWD: project, Now: testTime})
 		if path == "" {
 			path = folder
 		}
@@ -251,11 +251,11 @@ func TestPlain(t *testing.T) {
 // A call and its result have the same id, once each.
 func TestPairs(t *testing.T) {
 	settled, err := conversation.PairResults(readertest.SourceOf(held))
-	testenv.Must(t, err)
-	for _, w := range writers.All {
+	testenv.NoError(t, err)
+	for _, w := range writers.Writers {
 		var text bytes.Buffer
-		c := &conversation.Copy{ID: w.NewID(at), From: "other", CWD: t.TempDir(), Now: at, Settled: settled}
-		testenv.Must(t, w.Write(&text, c))
+		c := &conversation.Copy{ID: w.NewID(testTime), From: "other", CWD: t.TempDir(), Now: testTime, Settled: settled}
+		testenv.NoError(t, w.Write(&text, c))
 		ids := map[string]int{}
 		for _, id := range regexp.MustCompile(`"((?:call|toolu)_[0-9A-Za-z]+_[0-9]+x?)"`).FindAllStringSubmatch(text.String(), -1) {
 			ids[id[1]]++

@@ -241,7 +241,7 @@ func (w *write) report(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 // work returns the id of the work that is hooked to the agent, and its molecule. bd is too
 // slow for a hook, which keeps the value from before.
 func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, molecule string) {
-	box := mail.Of(call.Home, call.Home.Identity.Address())
+	box := mail.NewBox(call.Home, call.Home.Identity.Address())
 	notes, err := box.Hooked()
 	if err != nil {
 		env.Warn("%v", err)
@@ -295,7 +295,7 @@ func (r *read) Run(env *cli.Env) error {
 		env.Warn("%v", err)
 	}
 	if len(all) == 0 {
-		return cli.WithHint(cli.Failf(cli.No, "there is no checkpoint in '%s'", call.Home.Dir),
+		return cli.WithHint(cli.Failf(cli.AnswerNo, "there is no checkpoint in '%s'", call.Home.Dir),
 			"an agent here whose hooks are wired writes one after every turn; gt-hooks status shows the wiring")
 	}
 	c := all[0]
@@ -350,15 +350,15 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 	if !registry.HasReader(cmp.Or(r.Agent, contract.Default)) {
 		return nil
 	}
-	c, err := recorded.Of(account.Own{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}, call.Home, r)
+	c, err := recorded.FindConversation(account.StoreGuard{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}, call.Home, r)
 	switch {
 	case account.Unreadable(err):
 		return err
 	case err != nil:
 		return nil // a start after a crash reports it
 	}
-	to := tail.Carry{Home: call.Home, Record: r, Beside: beside(env, call, c.File), Now: env.Now(), Warn: call.Store.Warn}
-	fold, _, err := c.Carry(entries.Of(env, call.Dir, c.File.Client), to, env.Redact)
+	to := tail.Carry{Home: call.Home, Record: r, Beside: backgroundWork(env, call, c.File), Now: env.Now(), Warn: call.Store.Warn}
+	fold, _, err := c.Carry(entries.FindReader(env, call.Dir, c.File.Client), to, env.Redact)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was said yet
 	}
@@ -368,10 +368,10 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 	return err
 }
 
-// beside returns what runs in the background of the session, as its client reports it.
-func beside(env *cli.Env, call *hook.Invocation, f conversation.File) *thread.Beside {
-	b := &thread.Beside{Session: call.ID, Running: call.Input.Running()}
-	if r, ok := files.Of(f.Client).(conversation.Teams); ok {
+// backgroundWork returns what runs in the background of the session, as its client reports it.
+func backgroundWork(env *cli.Env, call *hook.Invocation, f conversation.File) *thread.Background {
+	b := &thread.Background{Session: call.ID, Running: call.Input.Running()}
+	if r, ok := files.FindReader(f.Client).(conversation.Teams); ok {
 		b.Team = r.Team(f)
 	}
 	for _, all := range [][]string{b.Running, b.Team} {

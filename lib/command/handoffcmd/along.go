@@ -23,7 +23,7 @@ const alongWait = 6 * time.Minute
 func (h handover) takeAlong(looks, asks bool) (handover, error) {
 	switch {
 	case h.id == "" || h.id.Invented() || h.unknown:
-		return h, cli.Fail(cli.No, errors.New("gt does not know which conversation this is"),
+		return h, cli.Fail(cli.AnswerNo, errors.New("gt does not know which conversation this is"),
 			"without --with-conversation a fresh session takes over, with the note")
 	case asks:
 		return h, h.cannotTakeAlong()
@@ -36,12 +36,12 @@ func (h handover) takeAlong(looks, asks bool) (handover, error) {
 		return gtexec.Output("gt-record", h.home.Dir, h.env.Environ, alongWait, args...)
 	}
 	if _, err := run("sync", string(h.id)); err != nil {
-		return h, cli.Fail(cli.No, err)
+		return h, cli.Fail(cli.AnswerNo, err)
 	}
 	dir := cmp.Or(h.dir, h.home.Dir)
 	out, err := run("convert", string(h.id), "--to", h.successor.Client.Name, "--cwd", dir, "--json")
 	if err != nil {
-		return h, cli.Fail(cli.No, err, "without --with-conversation a fresh session takes over, with the note")
+		return h, cli.Fail(cli.AnswerNo, err, "without --with-conversation a fresh session takes over, with the note")
 	}
 	var written struct {
 		Session string `json:"session_id"`
@@ -60,6 +60,6 @@ func (h handover) takeAlong(looks, asks bool) (handover, error) {
 // cannotTakeAlong returns the error for a hand-over inside a sandbox, where the other
 // client's folder is out of reach.
 func (h handover) cannotTakeAlong() error {
-	return cli.Fail(cli.No, errors.New("the conversation cannot be written from within the sandbox"),
+	return cli.Fail(cli.AnswerNo, errors.New("the conversation cannot be written from within the sandbox"),
 		"outside of it: gt-handoff PANE --to AGENT --with-conversation, where PANE is that of this session; without --with-conversation the note is handed over")
 }

@@ -27,7 +27,7 @@ func (h handover) asks() bool {
 	}
 	apart := process.InSandbox()
 	if r.PIDNS != "" && r.Process().IsSet() { // a hook recorded where the agent runs
-		apart = r.Elsewhere()
+		apart = r.IsElsewhere()
 	}
 	// A closed pane is not found either, so the agent must also be hidden.
 	hidden := h.inPane && h.pane.ID == "" && h.agent.IsSet() && process.Freer(h.agent.PID)
@@ -115,7 +115,7 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 			call.Warn(work(env, call, item))
 			continue
 		}
-		call.Warn(s.Do(item)) // the requests are independent
+		call.Warn(s.PerformItem(item)) // the requests are independent
 	}
 	if last == nil || r.Ended() {
 		return nil
@@ -131,7 +131,7 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 	if held == "" && env.Now().Sub(left).Abs() > finishWithin {
 		held = "its turn went on for over ten minutes"
 	}
-	h, err := self(env, call, false).follow(o)
+	h, err := currentTarget(env, call, false).follow(o)
 	if err != nil {
 		return err // an agent that is not on the person's list: run nothing
 	}
@@ -167,7 +167,7 @@ func (h handover) handOver(message, work string) error {
 			return err
 		}
 	}
-	box := mail.Of(h.home, h.home.Identity.Address())
+	box := mail.NewBox(h.home, h.home.Identity.Address())
 	if work != "" {
 		note, err := box.Get(work)
 		if work = note.ID; err != nil {

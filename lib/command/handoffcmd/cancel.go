@@ -31,7 +31,7 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 	default:
 		return err
 	}
-	all, err := waiting.In(home, call.Warn)
+	all, err := waiting.ListHandovers(home, call.Warn)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 		if len(all) == 0 {
 			hints = append(hints, "gt-mail inbox --all lists every note")
 		}
-		return cli.Fail(cli.No, fmt.Errorf("%s", why), hints...)
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s", why), hints...)
 	}
 	w := left[0]
 	if g.DryRun {

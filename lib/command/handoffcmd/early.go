@@ -7,14 +7,14 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// early reports whether there is nothing to save yet, because some clients run the hook
+// checkEarly reports whether there is nothing to save yet, because some clients run the hook
 // before every request to the model. A save is due only when the conversation is full, so
 // that the client compacts it, and only once until it is short again: a client whose
 // compaction fails tries again each time. The record keeps that it was saved. A compaction
 // that the person starts is never early.
 //
 // full comes from the client's own rule, its transcript and settings.
-func (h handover) early() (full, early bool, err error) {
+func (h handover) checkEarly() (full, early bool, err error) {
 	policy := h.call.Dialect.CompactionPolicy
 	if policy == nil {
 		return false, false, nil

@@ -55,7 +55,7 @@ type handover struct {
 // resolve finds the target, this session or the one that what names, and the successor. If
 // what names work, resolve returns its id.
 func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h handover, work string, err error) {
-	t := self(env, call, o.kind == session.KindAuto)
+	t := currentTarget(env, call, o.kind == session.KindAuto)
 	if what != nil {
 		if t, work, err = t.named(*what, o.kind); err != nil {
 			return h, "", err
@@ -89,7 +89,7 @@ func (h *handover) findPlace() error {
 
 // launcher returns what the agent was started in; the successor is started in the same.
 func (h handover) launcher() launcher.Launcher {
-	h.in = launcher.Of(h.known(), h.client(), h.agent, h.pane)
+	h.in = launcher.FindLauncher(h.known(), h.client(), h.agent, h.pane)
 	if h.in.Why == "" && h.in.Boxed && h.successor.BringsLauncher(h.run("")) {
 		h.in.Why = "a program or file of that lies in the project, where an agent in a sandbox can change it"
 	}
@@ -133,28 +133,28 @@ func (t target) successor(o order) (agent.Client, error) {
 	switch {
 	case o.kind == session.KindCycle:
 		if t.id == "" && !t.agent.IsSet() {
-			return same, cli.Fail(cli.No, errors.New("no session runs here whose conversation could continue"),
+			return same, cli.Fail(cli.AnswerNo, errors.New("no session runs here whose conversation could continue"),
 				"without --cycle the next session in this folder gets the note")
 		}
 		if !same.CanResume() {
-			return same, cli.Fail(cli.No, fmt.Errorf("gt does not know how to make %s continue a conversation", same.Name),
+			return same, cli.Fail(cli.AnswerNo, fmt.Errorf("gt does not know how to make %s continue a conversation", same.Name),
 				"without --cycle a fresh session takes over")
 		}
 		if t.unknown || t.id.Invented() {
-			return same, cli.Fail(cli.No, fmt.Errorf("gt does not know which conversation of %s this is", t.name),
+			return same, cli.Fail(cli.AnswerNo, fmt.Errorf("gt does not know which conversation of %s this is", t.name),
 				"without --cycle a fresh session takes over")
 		}
 		return same, nil
 	case o.to == "" && id.Role == "":
 		return same, nil
 	case o.to == "":
-		c, own, err := t.known().For(string(id.Role), id.Rig)
+		c, own, err := t.known().ClientForRole(string(id.Role), id.Rig)
 		if t.warn(err); !own && t.record != nil { // otherwise no running agent could continue
 			return same, nil
 		}
 		return c, nil
 	case t.known().Known(o.to): // mutant always: . TestScripts/handoff_request
-		return t.known().Of(o.to), nil
+		return t.known().FindClient(o.to), nil
 	}
 	if _, unread := t.table(); unread != nil {
 		return same, cli.Failf(cli.IO, "no agent is called '%s' in the files that could be read", o.to)
@@ -168,7 +168,7 @@ func (h handover) findProgram() error {
 		return nil
 	}
 	if _, err := process.LookPath(h.successor.Client.Command[0], h.home.Dir, h.environ); err != nil {
-		return cli.Fail(cli.No, err, "install it, or put its folder on PATH; nothing was changed")
+		return cli.Fail(cli.AnswerNo, err, "install it, or put its folder on PATH; nothing was changed")
 	}
 	if !h.replaceable() {
 		return nil // a person starts it and sees its questions
@@ -178,7 +178,7 @@ func (h handover) findProgram() error {
 	said, err := gtexec.Output("gt-hooks", h.home.Dir, h.environ, hooksWait, "blocked", h.successor.Client.Name)
 	if reason, remedy, ok := strings.Cut(strings.TrimSpace(string(said)), "\t"); err == nil && ok {
 		remedy, _, _ = strings.Cut(remedy, "\n")
-		return cli.Fail(cli.No, errors.New(reason), strings.TrimPrefix(remedy+"; nothing was changed", "; "))
+		return cli.Fail(cli.AnswerNo, errors.New(reason), strings.TrimPrefix(remedy+"; nothing was changed", "; "))
 	}
 	return nil
 }
@@ -187,12 +187,12 @@ func (h handover) findProgram() error {
 const hooksWait = 5 * time.Second
 
 func (h handover) run(subject string) respawn.Run {
-	var next agent.Next
+	var next agent.NextRun
 	switch {
 	case h.kind == session.KindCycle:
 		// --continue takes the latest conversation of the folder, which may be
 		// another session's.
-		next = agent.Next{Prompt: conversation.Continuation, Resume: string(h.id)}
+		next = agent.NextRun{Prompt: conversation.Continuation, Resume: string(h.id)}
 	case h.home.Town.Personal:
 		if subject == brief.NoSubject {
 			subject = ""
@@ -219,7 +219,7 @@ func (h handover) hookDelivers() bool {
 	if r := h.record; r != nil && r.Agent == name {
 		return r.Hook != nil
 	}
-	records, _ := h.store.All() // unreadable records are no evidence
+	records, _ := h.store.ReadRecords() // unreadable records are no evidence
 	return slices.ContainsFunc(records, func(r *session.Record) bool { return r.Agent == name && r.Hook != nil })
 }
 
@@ -228,7 +228,7 @@ func (h handover) sender() string {
 	if h.remote {
 		return h.call.Home.Identity.String()
 	}
-	return beacon.Self
+	return beacon.SelfSender
 }
 
 func (h handover) molecule() string {

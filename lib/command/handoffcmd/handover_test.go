@@ -17,7 +17,7 @@ func TestCycleWithoutRecord(t *testing.T) {
 	env := &cli.Env{Now: time.Now}
 	own := target{env: env, call: &hook.Invocation{ID: "s1"}, id: "s1", name: "claude"}.complete()
 	h, err := own.follow(order{kind: session.KindCycle})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	r := h.run("")
 	if i := slices.Index(r.Args, "--resume"); i < 0 || i+1 == len(r.Args) || r.Args[i+1] != "s1" {
 		t.Errorf("the successor is started as %q", r.Args)

@@ -25,7 +25,7 @@ import (
 
 func (h handover) launch(note mail.Note) error {
 	if h.exchanged != nil {
-		return cli.Fail(cli.No, fmt.Errorf("cannot start a successor: %w", h.exchanged), "the note is saved: gt-mail read "+note.ID)
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start a successor: %w", h.exchanged), "the note is saved: gt-mail read "+note.ID)
 	}
 	if h.paneLost != "" {
 		_, err := fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n%s\n", note.ID, h.paneLost)
@@ -74,7 +74,7 @@ func (h handover) launch(note mail.Note) error {
 
 // track puts the successor's process in the place of the agent's, where that was tracked.
 func (h handover) track() error {
-	pids := pidfile.Of(h.home.Town)
+	pids := pidfile.NewDir(h.home.Town)
 	if f, err := pids.Get(h.pane.Session); err != nil || f.Process.PID != h.agent.PID {
 		return nil // nobody tracks it
 	}
@@ -153,7 +153,7 @@ func (h handover) sayHowToGoOn(note string) error {
 
 // nobodys explains a person's own note, and how to hand over an agent that works here.
 func (h handover) nobodys() string {
-	records, _ := h.store.All() // unreadable records are not listed
+	records, _ := h.store.ReadRecords() // unreadable records are not listed
 	for _, r := range records {
 		if r.Live() {
 			line := fmt.Sprintf("the next session in this folder will get the note; %s still runs here (session %s)", r.Agent, r.ID)
@@ -169,7 +169,7 @@ func (h handover) nobodys() string {
 // howToGoOn returns the command to type and what happens then. A successor without hooks
 // must be told to run gt-prime, and gets an id for its record.
 func (h handover) howToGoOn() (line, then string) {
-	next := agent.Next{ID: h.successor.ID}
+	next := agent.NextRun{ID: h.successor.ID}
 	if h.kind == session.KindCycle && h.record != nil {
 		next.Resume = string(h.record.ID)
 	}
@@ -184,7 +184,7 @@ func (h handover) howToGoOn() (line, then string) {
 	}
 	c := h.successor.Client
 	var args []string
-	hidden := h.record != nil && !h.left && !h.agent.IsSet() && (h.record.Elsewhere() || process.Contained())
+	hidden := h.record != nil && !h.left && !h.agent.IsSet() && (h.record.IsElsewhere() || process.Contained())
 	switch same := c.Name == h.client().Name; {
 	case same && (h.left || hidden):
 		args = process.Typed(h.record.Args, h.dir)
@@ -197,7 +197,7 @@ func (h handover) howToGoOn() (line, then string) {
 	switch {
 	case h.agent.IsSet():
 		in, whole, unseen := launcher.Typed(h.known(), h.client(), h.agent)
-		switch how = launcher.Around(in, how); {
+		switch how = launcher.WrapCommand(in, how); {
 		case unseen, h.in.Isolated, h.in.Why != "" && len(in) == 0:
 			then = inside + then
 		case whole:
@@ -233,10 +233,10 @@ func (h handover) vars() []string {
 func (h handover) printCommand() error {
 	if h.in.Why != "" {
 		line, _ := h.howToGoOn()
-		return cli.Fail(cli.No, errors.New(h.redact(notSame(h.in.Why))), "a person can type: "+line)
+		return cli.Fail(cli.AnswerNo, errors.New(h.redact(notSame(h.in.Why))), "a person can type: "+line)
 	}
 	r := h.run(h.redact(h.subject))
-	words := append(h.vars(), launcher.Around(r.In, r.Args)...)
+	words := append(h.vars(), launcher.WrapCommand(r.In, r.Args)...)
 	for i, w := range words {
 		words[i] = term.Quote(w)
 	}
@@ -279,7 +279,7 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 	default:
 		r := h.run(d.note.Subject)
 		say("would respawn pane %s of tmux session %s in %s", h.pane.ID, h.pane.Session, r.Dir)
-		words := launcher.Around(r.In, r.Args)
+		words := launcher.WrapCommand(r.In, r.Args)
 		for i, a := range words {
 			words[i] = term.Quote(a)
 		}

@@ -166,7 +166,7 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 		return err
 	}
 	if h.exchanged != nil && (g.Restart || g.DryRun) {
-		return cli.Fail(cli.No, fmt.Errorf("cannot start a successor: %w", h.exchanged))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start a successor: %w", h.exchanged))
 	}
 	if g.Restart {
 		return h.printCommand()
@@ -175,7 +175,7 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 		return h.home.Problem // nothing can be saved, and every later step would report it again
 	}
 	if g.Auto && g.Client.Hook {
-		full, early, err := h.early()
+		full, early, err := h.checkEarly()
 		if early {
 			return err
 		}
@@ -209,7 +209,7 @@ func (g *grammar) deliver(env *cli.Env, h handover, d draft, work string, asks b
 		return err
 	}
 	if d.empty && work == "" && h.kind == session.KindHandoff && !g.DryRun {
-		return cli.Fail(cli.No, errors.New("there is nothing to hand over: no session is known here, and nothing was said"),
+		return cli.Fail(cli.AnswerNo, errors.New("there is nothing to hand over: no session is known here, and nothing was said"),
 			"-m TEXT says what the next session has to know")
 	}
 	h.warnOfGit(d.state)

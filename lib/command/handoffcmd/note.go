@@ -154,7 +154,7 @@ func (h handover) gather(b *brief.Brief) (unsaved error) {
 		}
 		b.Commits = git.Commits(h.home.Dir, h.record.StartedAt, time.Time{})
 	}
-	box := mail.Of(h.home, h.home.Identity.Address())
+	box := mail.NewBox(h.home, h.home.Identity.Address())
 	hooked, err := box.Hooked()
 	warn(err)
 	b.Hooked = slices.DeleteFunc(hooked, func(n mail.Note) bool { return n.Type == mail.Handoff })
@@ -172,16 +172,16 @@ const maxReady = 5
 func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	c := recorded.Conversation{File: conversation.File{Client: h.form(), Path: path, ID: h.id}, CWD: h.dir}
 	if h.record != nil {
-		c.Kept = tail.Of(h.home, h.record)
+		c.Kept = tail.NewFile(h.home, h.record)
 	}
-	read := entries.Of(h.env, h.call.Dir, h.form())
+	read := entries.FindReader(h.env, h.call.Dir, h.form())
 	to := tail.Carry{Home: h.home, Record: cmp.Or(h.record, &session.Record{ID: h.id}), Now: h.env.Now(), Warn: h.warn}
 	if h.record == nil || h.dryRun {
 		fold, err := c.Read(read, h.redact)
 		if fold == nil {
 			return summary.Summary{}, nil, err
 		}
-		return summary.Of(fold), to.Preview(fold), err
+		return summary.Summarize(fold), to.Preview(fold), err
 	}
 	fold, carried, err := c.Carry(read, to, h.redact)
 	if fold == nil {
@@ -190,7 +190,7 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	if carried == nil {
 		carried = to.Preview(fold)
 	}
-	return summary.Of(fold), carried, err
+	return summary.Summarize(fold), carried, err
 }
 
 // gitWait limits git, which may be slow in a huge worktree.

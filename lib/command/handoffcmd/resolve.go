@@ -27,26 +27,26 @@ import (
 // pane; the id of a session; an address or role; a note in the box; an agent of gt-session;
 // an id of the home's work store.
 func (t target) named(what, kind string) (o target, work string, err error) {
-	if t.server.Has(what) {
-		o, err = t.other(what, identity.Identity{}, kind)
+	if t.server.HasSession(what) {
+		o, err = t.forTmuxSession(what, identity.Identity{}, kind)
 		r, serr := t.started(what)
 		switch {
 		case r == nil || serr != nil || err == nil && o.id == r.ID:
 			return o, "", err
 		case err == nil:
-			return t, "", cli.Fail(cli.No, fmt.Errorf("'%s' means two agents", what),
+			return t, "", cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' means two agents", what),
 				fmt.Sprintf("%s  %s, in the tmux session", o.pane.ID, o.name), fmt.Sprintf("%s  %s, of gt-session", r.TmuxPane, r.Agent))
 		}
-		o, err = t.of(r, kind)
+		o, err = t.forRecord(r, kind)
 		return o, "", err
 	}
 	if strings.HasPrefix(what, "%") {
 		pane, err := t.server.Pane(what, paneWait)
 		if err == nil {
-			t, err = t.in(pane, "pane "+what, identity.Identity{}, kind)
+			t, err = t.forPane(pane, "pane "+what, identity.Identity{}, kind)
 		}
 		if t.server != "" || !errors.Is(err, tmux.ErrNoServer) {
-			return t, "", cli.Fail(cli.No, err, whoRuns)
+			return t, "", cli.Fail(cli.AnswerNo, err, whoRuns)
 		} // the pane may belong to a server with another socket
 	}
 	r, err := t.running(what)
@@ -54,14 +54,14 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		return t, "", err
 	}
 	if r != nil {
-		o, err = t.of(r, kind)
+		o, err = t.forRecord(r, kind)
 		return o, "", err
 	}
 	id, ok := t.roleOf(what)
 	if !ok {
 		var err error
 		if id, ok, err = crew.Find(t.home.Town, t.home.Identity, what); err != nil {
-			return t, "", cli.Fail(cli.No, err)
+			return t, "", cli.Fail(cli.AnswerNo, err)
 		}
 	}
 	if ok {
@@ -71,25 +71,25 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		}
 		name, err := id.SessionName(prefixes)
 		if err != nil {
-			return t, "", cli.Fail(cli.No, err)
+			return t, "", cli.Fail(cli.AnswerNo, err)
 		}
-		o, err = t.other(name, id, kind)
+		o, err = t.forTmuxSession(name, id, kind)
 		return o, "", err
 	}
-	box := mail.Of(t.home, t.home.Identity.Address())
+	box := mail.NewBox(t.home, t.home.Identity.Address())
 	note, err := box.Get(what)
 	var many *mail.Ambiguous
 	switch {
 	case err == nil:
 		return t, note.ID, nil
 	case errors.As(err, &many):
-		return t, "", cli.Fail(cli.No, err)
+		return t, "", cli.Fail(cli.AnswerNo, err)
 	case !errors.Is(err, mail.ErrNotFound) && t.home.Problem == nil: // a folder where nothing is kept has no notes
 		return t, "", err
 	}
 	if r, err = t.started(what); r != nil || err != nil {
 		if err == nil {
-			t, err = t.of(r, kind)
+			t, err = t.forRecord(r, kind)
 		}
 		return t, "", err
 	}
@@ -98,25 +98,25 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		return t, what, nil
 	}
 	if strings.HasPrefix(what, "%") {
-		return t, "", cli.Fail(cli.No, fmt.Errorf("there is no tmux pane '%s' with an agent that gt knows of", what),
+		return t, "", cli.Fail(cli.AnswerNo, fmt.Errorf("there is no tmux pane '%s' with an agent that gt knows of", what),
 			"tmux list-panes -a lists the panes, gt-seance list --live the agents that run")
 	}
-	return t, "", cli.Fail(cli.No, fmt.Errorf("no agent, session or note is called '%s'", what),
+	return t, "", cli.Fail(cli.AnswerNo, fmt.Errorf("no agent, session or note is called '%s'", what),
 		"gt-mail inbox shows the notes, gt-session the agents, gt-seance list the sessions")
 }
 
-func (t target) of(r *session.Record, kind string) (target, error) {
+func (t target) forRecord(r *session.Record, kind string) (target, error) {
 	if r.ID == t.id {
 		return t, nil
 	}
-	if server := tmux.Server(r.TmuxServer); !server.Is(t.server) {
+	if server := tmux.Server(r.TmuxServer); !server.SameServer(t.server) {
 		t.server, t.pane = server, tmux.Pane{}
 	}
 	pane, err := t.server.Pane(r.TmuxPane, paneWait)
 	if err == nil {
-		t, err = t.in(pane, "pane "+r.TmuxPane, identity.Identity{}, kind)
+		t, err = t.forPane(pane, "pane "+r.TmuxPane, identity.Identity{}, kind)
 	}
-	return t, cli.Fail(cli.No, err)
+	return t, cli.Fail(cli.AnswerNo, err)
 }
 
 // started returns the live session of an agent that gt-session lists under a name or title,
@@ -142,10 +142,10 @@ func (t target) started(what string) (*session.Record, error) {
 		}
 	}
 	if in.Pane != "" {
-		return nil, cli.Fail(cli.No, fmt.Errorf("gt knows of no session of %s yet", term.Clean(in.Name)),
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt knows of no session of %s yet", term.Clean(in.Name)),
 			"gt-handoff "+term.Quote(in.TmuxSession)+" hands over what runs in its tmux session")
 	}
-	return nil, cli.Fail(cli.No, fmt.Errorf("%s is not running", term.Clean(in.Name)), "gt-session start "+in.Name+" starts it")
+	return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s is not running", term.Clean(in.Name)), "gt-session start "+in.Name+" starts it")
 }
 
 const startedWait = 5 * time.Second
@@ -176,7 +176,7 @@ func (t target) running(what string) (*session.Record, error) {
 	for _, r := range found[:min(len(found), maxCandidates)] {
 		hints = append(hints, fmt.Sprintf("%s  %s in pane %s, %s", r.ID, r.Agent, r.TmuxPane, r.CWD))
 	}
-	return nil, cli.Fail(cli.No, fmt.Errorf("'%s' means %d sessions", what, len(found)), hints...)
+	return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' means %d sessions", what, len(found)), hints...)
 }
 
 // shortID is the minimal length of a prefix of an id.
@@ -205,7 +205,7 @@ func (t target) roleOf(what string) (identity.Identity, bool) {
 }
 
 func (t target) hookWork(work string) error {
-	box := mail.Of(t.home, t.home.Identity.Address())
+	box := mail.NewBox(t.home, t.home.Identity.Address())
 	if err := box.Hook(work); !errors.Is(err, mail.ErrNotFound) {
 		return err
 	}

@@ -36,7 +36,7 @@ func (h *handover) retire(box mail.Box, now time.Time) error {
 // be read.
 func (h *handover) named() map[string]bool {
 	unread := false
-	records, err := session.Store{Home: h.home, Warn: func(err error) { h.warn(err); unread = true }}.All()
+	records, err := session.Store{Home: h.home, Warn: func(err error) { h.warn(err); unread = true }}.ReadRecords()
 	if h.warn(err); err != nil || unread { // mutant never: . TestScripts/handoff_retention
 		return nil
 	}

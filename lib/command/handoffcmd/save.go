@@ -47,7 +47,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 		}
 	}
 
-	box := mail.Of(h.home, h.home.Identity.Address())
+	box := mail.NewBox(h.home, h.home.Identity.Address())
 	var before []string
 	if p := pending(record); h.kind == session.KindHandoff && record != nil {
 		switch {
@@ -107,7 +107,7 @@ func (h *handover) earlier(box mail.Box, chain session.ID, notes []string) strin
 		if h.warn(err); err != nil || note.Done {
 			continue
 		}
-		text := brief.Own(note.Body)
+		text := brief.StripChain(note.Body)
 		for _, m := range t.Messages {
 			if m.Note == id && m.Text != "" {
 				text = m.Text
@@ -152,14 +152,14 @@ func (h *handover) leave(record *session.Record, note mail.Note, before []string
 		if id == "" || h.remote {
 			id = session.InventID() // a person's hand-over is for the next session here
 		}
-		return marker.Write(h.home, marker.NameFor(h.home, id, ""), from, h.why(), durable)
+		return marker.Write(h.home, marker.NameFor(h.home, id, ""), from, h.handoverReason(), durable)
 	}
 	previous := ""
 	if record.Handoff != nil {
 		previous = record.Handoff.Marker
 	}
 	record.Handoff = &stored.Handover{
-		Kind: h.kind, Note: note.ID, Before: before, Reason: h.why(), At: now, Respawn: h.replaces, From: from,
+		Kind: h.kind, Note: note.ID, Before: before, Reason: h.handoverReason(), At: now, Respawn: h.replaces, From: from,
 		Marker: marker.NameFor(h.home, record.ID, previous), Conversation: string(h.carried),
 		Text: &stored.Text{From: note.From, To: note.To, Subject: note.Subject, Date: note.Date.UTC(), Chain: note.Chain, Body: note.Body},
 	}
@@ -173,7 +173,7 @@ func (h *handover) leave(record *session.Record, note mail.Note, before []string
 		}
 		h.warn(err) // the next session finds the note without it
 	}
-	return marker.Write(h.home, record.Handoff.Marker, from, h.why(), durable)
+	return marker.Write(h.home, record.Handoff.Marker, from, h.handoverReason(), durable)
 }
 
 // log logs the hand-over. A failure is only a warning, because note, marker and record are
@@ -187,7 +187,7 @@ func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
 		Kind      string     `json:"kind"`
 		Note      string     `json:"note"`
 		Waits     string     `json:"waits,omitempty"` // why the pane was not given away
-	}{ToSession: h.replaces, Reason: h.why(), Subject: note.Subject, Kind: h.kind, Note: note.ID, Waits: h.redact(h.keptPane)}
+	}{ToSession: h.replaces, Reason: h.handoverReason(), Subject: note.Subject, Kind: h.kind, Note: note.ID, Waits: h.redact(h.keptPane)}
 	switch {
 	case record != nil:
 		payload.SessionID = record.ID
@@ -198,9 +198,9 @@ func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
 	h.warn(eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), h.warn, now, eventlog.Handoff, h.home.Identity.Address(), payload))
 }
 
-// why returns the reason of the hand-over. A note without a session is for the next one,
+// handoverReason returns the reason of the hand-over. A note without a session is for the next one,
 // whose conversation no compaction continues.
-func (h *handover) why() string {
+func (h *handover) handoverReason() string {
 	nobodys := h.record == nil && (h.id == "" || h.remote)
 	switch {
 	case nobodys && h.reason == marker.Compaction:

@@ -55,9 +55,9 @@ type target struct {
 
 const paneWait = time.Second
 
-// self finds the session that runs this command, its process and its pane. A hook that only
+// currentTarget finds the session that runs this command, its process and its pane. A hook that only
 // saves takes the pane from the record.
-func self(env *cli.Env, call *hook.Invocation, saves bool) target {
+func currentTarget(env *cli.Env, call *hook.Invocation, saves bool) target {
 	t := target{env: env, call: call, home: call.Home, store: call.Store, id: call.ID, name: call.Agent}
 	if t.id != "" {
 		var err error
@@ -87,7 +87,7 @@ const leftFor = 30 * time.Minute
 
 // findLeft finds the last session of this pane, if it ended recently and has no successor.
 func (t *target) findLeft() {
-	records, err := t.store.All()
+	records, err := t.store.ReadRecords()
 	t.call.Warn(err)
 	for _, r := range records { // newest first
 		if r.TmuxPane != t.pane.ID || r.TmuxServer != string(t.server) {
@@ -140,20 +140,20 @@ func (t *target) findUnhooked() {
 	t.store = session.Store{Home: t.home, Warn: t.call.Warn}
 }
 
-// other finds the session in a named tmux session. id is its identity, if known.
-func (t target) other(name string, id identity.Identity, kind string) (target, error) {
+// forTmuxSession finds the session in a named tmux session. id is its identity, if known.
+func (t target) forTmuxSession(name string, id identity.Identity, kind string) (target, error) {
 	pane, err := t.server.ActivePane(name)
 	if err != nil {
-		return target{}, cli.Fail(cli.No, err, whoRuns)
+		return target{}, cli.Fail(cli.AnswerNo, err, whoRuns)
 	}
-	return t.in(pane, "the tmux session '"+name+"'", id, kind)
+	return t.forPane(pane, "the tmux session '"+name+"'", id, kind)
 }
 
 // whoRuns is the hint for a target that does not run.
 const whoRuns = "gt-seance list --live lists the agents that run"
 
-// in returns the target in a pane; where describes the pane in errors.
-func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind string) (_ target, err error) {
+// forPane returns the target in a pane; where describes the pane in errors.
+func (t target) forPane(pane tmux.Pane, where string, id identity.Identity, kind string) (_ target, err error) {
 	if pane.ID == t.pane.ID {
 		return t, nil
 	}
@@ -162,9 +162,9 @@ func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind stri
 	}
 	o := target{env: t.env, call: t.call, remote: true, server: t.server, inPane: t.inPane, pane: pane}
 	if town := t.home.Town; id.Role != "" && id.Dir() != "" {
-		o.home = home.At(town, id, filepath.Join(town.Root, id.Dir()))
+		o.home = home.NewHome(town, id, filepath.Join(town.Root, id.Dir()))
 	} else {
-		o.home = home.Elsewhere(t.env.Getenv, pane.Path)
+		o.home = home.FindOtherHome(t.env.Getenv, pane.Path)
 	}
 	o.store = session.Store{Home: o.home, Warn: t.call.Warn}
 	o.record, err = live.SessionIn(o.store, o.server, pane.ID)
@@ -172,7 +172,7 @@ func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind stri
 	case err != nil:
 		return target{}, err
 	case o.record == nil:
-		return target{}, cli.Fail(cli.No, fmt.Errorf("no agent that gt knows of runs in %s", where),
+		return target{}, cli.Fail(cli.AnswerNo, fmt.Errorf("no agent that gt knows of runs in %s", where),
 			"its hooks may not be installed: gt-hooks status")
 	}
 	o.id, o.agent, o.name = o.record.ID, o.record.Process(), o.record.Agent
@@ -180,10 +180,10 @@ func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind stri
 		o.name = t.call.Agent
 	}
 	// mutant never: . TestScripts/handoff_box$
-	if o.agent.Elsewhere() { // it recorded its process from inside a sandbox or container
+	if o.agent.IsElsewhere() { // it recorded its process from inside a sandbox or container
 		known, err := agent.Load(t.env.Getenv, o.home.Town)
 		t.call.Warn(err)
-		o.agent = live.Below(known, o.server, pane, o.name)
+		o.agent = live.FindClientBelow(known, o.server, pane, o.name)
 	}
 	return o.complete(), nil
 }
@@ -206,7 +206,7 @@ func (t target) complete() target {
 	// Secrets are those of the agent's environment and of this command's, which may
 	// have more.
 	environ, ours := t.environ, t.env.Environ
-	clean := sync.OnceValue(func() func(string) string { return redact.Of(slices.Concat(environ, ours)) })
+	clean := sync.OnceValue(func() func(string) string { return redact.NewRedactor(slices.Concat(environ, ours)) })
 	t.redact = func(text string) string { return clean()(text) }
 	return t
 }
@@ -229,7 +229,7 @@ func (t target) known() *agent.Table {
 	return table
 }
 
-func (t target) client() agent.Client { return t.known().Of(t.name) }
+func (t target) client() agent.Client { return t.known().FindClient(t.name) }
 
 func (t target) args() ([]string, error) {
 	if t.left {
@@ -276,12 +276,12 @@ func (t target) owned(path string) string {
 	if getenv("HOME") != t.env.Getenv("HOME") {
 		getenv = t.env.Getenv // a launcher runs between the client and us
 	}
-	own := account.Own{
+	own := account.StoreGuard{
 		Getenv:   getenv,
 		Projects: []string{t.home.Dir, t.dir},
 		Known: func(string) account.Known {
 			known, _ := agent.Load(t.env.Getenv, town.Personal(t.env.Getenv)) // table reports the error
-			c := known.Of(t.name)
+			c := known.FindClient(t.name)
 			return account.Known{Accounts: c.Listed(t.env.Getenv), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}

@@ -68,7 +68,7 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 		env.Warn("no conversation is recorded, although config.toml wants it: %s", lacksProgram(recorder))
 	}
 	var all []target
-	for _, c := range known.All() {
+	for _, c := range known.Clients() {
 		t, err := targetOf(env, c)
 		if err != nil {
 			return nil, nil, err
@@ -109,7 +109,7 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	}
 	name := cmp.Or(c.Hooks.Format, c.Dialect)
 	known := false
-	if t.client, known = wirings.Of(name); !known && t.unable == "" {
+	if t.client, known = wirings.FindClient(name); !known && t.unable == "" {
 		if t.unable = fmt.Sprintf("gt does not know the hook format '%s'", name); name == "" {
 			t.unable = "its block does not mention hooks; [agents." + c.Name + ".hooks] has the keys format and user"
 		}
@@ -174,7 +174,7 @@ func (t target) file(scope string) (string, error) {
 // link. Otherwise the project's author would choose which file is changed.
 func stays(env *cli.Env, scope, path string) error {
 	top := git.Top(env.Dir)
-	if scope == wiring.User || !place.Inside(path, top) {
+	if scope == wiring.User || !place.IsBelow(path, top) {
 		return nil
 	}
 	real, top := place.Real(path), place.Real(top)
@@ -183,16 +183,16 @@ func stays(env *cli.Env, scope, path string) error {
 			real = filepath.Join(filepath.Dir(place.Real(path)), to)
 		}
 	}
-	if place.Inside(place.Real(real), top) { // mutant always: ./attacks TestProjectLinksItsSettings
+	if place.IsBelow(place.Real(real), top) { // mutant always: ./attacks TestProjectLinksItsSettings
 		return nil
 	}
-	return cli.Fail(cli.No, fmt.Errorf("'%s' leads out of the project, to '%s'", path, real),
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' leads out of the project, to '%s'", path, real),
 		"nothing was changed; replace it with a file inside the project")
 }
 
-// here reports whether the agent is on this machine: its command is on PATH or its folder
+// isInstalled reports whether the agent is on this machine: its command is on PATH or its folder
 // exists, and not only because its successor has one in it.
-func (t target) here(env *cli.Env) bool {
+func (t target) isInstalled(env *cli.Env) bool {
 	if _, err := onPath(env, t.command); err == nil {
 		return true
 	}
@@ -255,7 +255,7 @@ func pick(all []target, names []string) ([]target, error) {
 }
 
 func present(env *cli.Env, all []target) []target {
-	return slices.DeleteFunc(slices.Clone(all), func(t target) bool { return !t.here(env) })
+	return slices.DeleteFunc(slices.Clone(all), func(t target) bool { return !t.isInstalled(env) })
 }
 
 func namesOf(all []target) []string {

@@ -54,7 +54,7 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	}
 	var names []string
 	for _, t := range picked {
-		if path, err := t.file(wiring.User); err == nil && t.allowable(path) && len(t.inspect(wiring.User, path).Ours()) == 0 {
+		if path, err := t.file(wiring.User); err == nil && t.allowable(path) && len(t.inspect(wiring.User, path).OwnHandlers()) == 0 {
 			names = append(names, t.name)
 		}
 	}

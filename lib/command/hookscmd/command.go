@@ -63,7 +63,7 @@ func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (wha
 // command returns the finding about the command of a place. ok is false if it has none.
 func (p source) command(dir string) (f finding, ok bool) {
 	t := p.of
-	if !t.commanded(p.File) || len(p.Ours()) == 0 {
+	if !t.commanded(p.File) || len(p.OwnHandlers()) == 0 {
 		return f, false
 	}
 	c := t.client.Command

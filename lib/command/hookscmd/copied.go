@@ -99,7 +99,7 @@ func (c *copied) boxes(address ...string) error {
 		if err != nil {
 			return nil
 		}
-		box := mail.Of(home.At(c.town, id, c.town.Root), id.Address())
+		box := mail.NewBox(home.NewHome(c.town, id, c.town.Root), id.Address())
 		return errors.Join(c.box(box, append(way, "new")), c.box(box, append(way, "cur")))
 	}
 	for _, name := range names {

@@ -47,8 +47,8 @@ type evidence struct {
 	complaints []complaint          // oldest first
 }
 
-// of returns the sighting of one duty.
-func (e *evidence) of(program string) *sighting {
+// sightingOf returns the sighting of one duty.
+func (e *evidence) sightingOf(program string) *sighting {
 	if e.duty == nil {
 		e.duty = map[string]*sighting{}
 	}
@@ -96,16 +96,16 @@ func gather(env *cli.Env) map[string]*evidence {
 	personal := town.Personal(env.Getenv)
 	agents := map[session.ID]string{}
 	looked := map[string]int{}
-	sessions := slices.Collect(all.All())
+	sessions := slices.Collect(all.Sessions())
 	catalog.ByActivity(sessions)
 	for _, s := range sessions {
 		e := of(s.Agent)
 		agents[s.ID] = s.Agent
 		if s.Topic != "" { // without a topic, another hook recorded it
-			e.of(primes).see(s.StartedAt, s.ID)
+			e.sightingOf(primes).see(s.StartedAt, s.ID)
 		}
 		if s.Outcome == session.Done {
-			e.of(ends).see(s.EndedAt, s.ID)
+			e.sightingOf(ends).see(s.EndedAt, s.ID)
 		}
 		if looked[s.Agent]++; looked[s.Agent] <= recent {
 			e.inspect(personal, s)
@@ -129,9 +129,9 @@ func gather(env *cli.Env) map[string]*evidence {
 			case ev.Type == eventlog.HookError:
 				e.complaints = append(e.complaints, complaint{p.Program, p.Error, sighting{ev.Time.Time, p.SessionID}})
 			case p.Kind == session.KindAuto:
-				e.of(saves).see(ev.Time.Time, p.SessionID)
+				e.sightingOf(saves).see(ev.Time.Time, p.SessionID)
 			case ev.Type == eventlog.Handoff:
-				e.of(hands).see(ev.Time.Time, p.SessionID)
+				e.sightingOf(hands).see(ev.Time.Time, p.SessionID)
 			}
 		})
 	}
@@ -140,7 +140,7 @@ func gather(env *cli.Env) map[string]*evidence {
 
 // isTurnEnd reports whether a client has an event of this name at the end of a turn.
 func isTurnEnd(event string) bool {
-	return slices.ContainsFunc(wirings.All(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
+	return slices.ContainsFunc(wirings.Clients(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
 }
 
 // inspect finds the traces of a session's hooks in its home.
@@ -150,16 +150,16 @@ func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 		return
 	}
 	if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
-		e.of(touches).see(sign.Timestamp, s.ID)
+		e.sightingOf(touches).see(sign.Timestamp, s.ID)
 		// The end of a session removes the checkpoint, but not the other traces.
 		if sign.State == keepalive.Waiting || isTurnEnd(sign.LastCommand) {
-			e.of(writes).see(sign.Timestamp, s.ID)
+			e.sightingOf(writes).see(sign.Timestamp, s.ID)
 		}
 	}
 	all, _ := checkpoint.List(h) // a checkpoint that cannot be read proves nothing
 	for _, c := range all {
 		if c.SessionID == s.ID {
-			e.of(writes).see(c.Timestamp, s.ID)
+			e.sightingOf(writes).see(c.Timestamp, s.ID)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (c *install) Run(env *cli.Env) error {
 		return err
 	}
 	if c.Record != nil && *c.Record && !installed(env, recorder) {
-		return cli.Failf(cli.No, "nothing was changed: %s", lacksProgram(recorder))
+		return cli.Failf(cli.AnswerNo, "nothing was changed: %s", lacksProgram(recorder))
 	}
 	if c.Scope == wiring.User && !c.DryRun && c.Record == nil {
 		c.Record = offerRecord(env, all)
@@ -74,7 +74,7 @@ func (c *install) Run(env *cli.Env) error {
 	}
 	c.offerAllow(env, picked)
 	say := &printer{env: env, brief: (len(picked) > 1 || c.All || c.Brief) && !c.DryRun}
-	err = each(env, picked, func(t target) error { return c.wire(env, say, t, dir) })
+	err = forEachTarget(env, picked, func(t target) error { return c.wire(env, say, t, dir) })
 	say.flush()
 	if err == nil {
 		err = say.err
@@ -90,7 +90,7 @@ func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
 	case c.All && len(here) == 0:
 		// Nothing went wrong, so this is not worded as an error; the exit code tells scripts.
 		(&printer{env: env}).line("gt found no agent that it knows (%s); once one is installed, run gt-hooks install --all", strings.Join(namesOf(all), ", "))
-		return nil, cli.Fail(cli.No, cli.Silent)
+		return nil, cli.Fail(cli.AnswerNo, cli.Silent)
 	case c.All:
 		return here, nil
 	case len(c.Agent) > 0:
@@ -111,7 +111,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 			env.Hint("%s", cmp.Or(t.client.Unfit(t.name, wiring.Source{}), t.unable))
 			return nil
 		}
-		return cli.Failf(cli.No, "%s: %s", t.name, t.unable)
+		return cli.Failf(cli.AnswerNo, "%s: %s", t.name, t.unable)
 	}
 	path, err := t.file(c.Scope)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 		say.strange = strange
 		env.Hint("the hooks were those of another home or machine, in %s, which is not here: they run gt by its name now, which has to be on PATH in both", strange)
 	}
-	what := count.Of(len(want), "hook")
+	what := count.Plural(len(want), "hook")
 	if t.client.Shape == wiring.Script {
 		what = "the " + t.client.ScriptKind
 	}
@@ -201,7 +201,7 @@ const byName = "."
 // programs are not here. strange is the folder of those. Only a person knows whether they
 // are still used, so if gt is not on PATH here, shared fails.
 func (t target) shared(env *cli.Env, scope, path, dir string) (run, strange string, err error) {
-	ours := t.inspect(scope, path).Ours()
+	ours := t.inspect(scope, path).OwnHandlers()
 	named := len(ours) > 0
 	for _, h := range ours {
 		for _, program := range t.client.Programs(h) {
@@ -221,7 +221,7 @@ func (t target) shared(env *cli.Env, scope, path, dir string) (run, strange stri
 	if strange == "" {
 		return dir, "", nil
 	}
-	err = cli.Failf(cli.No, "'%s' has the hooks of another home or machine, in %s, which is not here: nothing was changed", path, strange)
+	err = cli.Failf(cli.AnswerNo, "'%s' has the hooks of another home or machine, in %s, which is not here: nothing was changed", path, strange)
 	err = cli.WithHint(err, "put %s on PATH and try again: then the hooks run gt by its name, in both places", dir)
 	return "", "", cli.WithHint(err, "if nothing uses %s any more: %s, then try again", strange, t.remedy("uninstall", scope))
 }
@@ -231,7 +231,7 @@ func (t target) shared(env *cli.Env, scope, path, dir string) (run, strange stri
 // are a mount or a link, such as those of dotfiles.
 func anotherHome(env *cli.Env, settings, program string) bool {
 	home := place.Real(env.Getenv("HOME"))
-	if place.Inside(program, home) {
+	if place.IsBelow(program, home) {
 		return false
 	}
 	for _, homes := range []string{"/home/", "/Users/", "/root/", filepath.Dir(home) + "/"} {
@@ -239,7 +239,7 @@ func anotherHome(env *cli.Env, settings, program string) bool {
 			return true
 		}
 	}
-	if !place.Inside(place.Real(settings), home) {
+	if !place.IsBelow(place.Real(settings), home) {
 		return true
 	}
 	file, err := place.Identify(settings)
@@ -302,13 +302,13 @@ func (c *uninstall) Run(env *cli.Env) error {
 		say.line("no hooks of gt, nothing to change")
 		picked = all // for the hints about other places
 	} else {
-		err = each(env, picked, func(t target) error { return c.clear(env, say, t) })
+		err = forEachTarget(env, picked, func(t target) error { return c.clear(env, say, t) })
 		say.flush()
 	}
 	for _, t := range picked {
 		done, _ := t.file(c.Scope)
 		for _, p := range survey(env, t) {
-			if p.File != done && len(p.Ours()) > 0 {
+			if p.File != done && len(p.OwnHandlers()) > 0 {
 				env.Hint("gt is also wired in '%s': %s", p.File, p.removal())
 			}
 		}
@@ -333,7 +333,7 @@ func (c *uninstall) targets(all []target) ([]target, error) {
 			if p.Err != nil && !c.All { // with --all, clear reports it
 				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT removes gt from one agent")
 			}
-			if p.Err != nil || len(p.Ours()) > 0 || t.hasCommand(path) || len(t.allows(path)) > 0 || t.hasServer(path) {
+			if p.Err != nil || len(p.OwnHandlers()) > 0 || t.hasCommand(path) || len(t.allows(path)) > 0 || t.hasServer(path) {
 				wired = append(wired, t)
 			}
 		}
@@ -347,7 +347,7 @@ func (c *uninstall) targets(all []target) ([]target, error) {
 
 func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	if t.unable != "" {
-		return cli.Failf(cli.No, "%s: %s", t.name, t.unable)
+		return cli.Failf(cli.AnswerNo, "%s: %s", t.name, t.unable)
 	}
 	path, err := t.file(c.Scope)
 	if err != nil {
@@ -391,7 +391,7 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 		}
 		say.files(removed, c.DryRun, typedOf(t)+" removed")
 	}
-	what := count.Of(len(done.changes), "hook")
+	what := count.Plural(len(done.changes), "hook")
 	if t.client.Shape == wiring.Script {
 		what = "the " + t.client.ScriptKind
 	}
@@ -408,8 +408,8 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	return nil
 }
 
-// each calls do for every agent and goes on after an error. It returns the worst exit code.
-func each(env *cli.Env, all []target, do func(t target) error) error {
+// forEachTarget calls do for every agent and goes on after an error. It returns the worst exit code.
+func forEachTarget(env *cli.Env, all []target, do func(t target) error) error {
 	if len(all) == 1 {
 		return do(all[0])
 	}

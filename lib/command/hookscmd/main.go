@@ -204,11 +204,11 @@ func (p *printer) paint() term.Painter {
 		switch cell {
 		case wired:
 			return style.Green(cell)
-		case twice, otherPath, unset, outdated:
+		case wiredTwice, otherPath, unset, outdated:
 			return style.Yellow(cell)
 		case noBinary, missing, noAccess, refused:
 			return style.Red(cell)
-		case none, noFile, unable:
+		case notWired, noFile, unable:
 			return style.Dim(cell)
 		}
 		return cell

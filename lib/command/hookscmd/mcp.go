@@ -58,7 +58,7 @@ func (t target) serve(env *cli.Env, file, program string, dryRun bool) (changed 
 	}
 	command, err := process.LookPath(t.known.Command[0], env.Dir, env.ChildEnviron())
 	if err != nil {
-		return false, cli.Fail(cli.No, fmt.Errorf("cannot change %s's MCP servers: %w", t.name, err))
+		return false, cli.Fail(cli.AnswerNo, fmt.Errorf("cannot change %s's MCP servers: %w", t.name, err))
 	}
 	var runs [][]string
 	if was != "" {
@@ -70,7 +70,7 @@ func (t target) serve(env *cli.Env, file, program string, dryRun bool) (changed 
 	for _, args := range runs {
 		const within = time.Minute
 		if _, err := (bounded.Program{Path: command, Args: args, Dir: env.Dir, Env: env.ChildEnviron(), Within: within, Most: 64 << 10}).Run(context.Background()); err != nil {
-			return false, cli.Fail(cli.No, fmt.Errorf("cannot change %s's MCP servers: %w", t.name, err))
+			return false, cli.Fail(cli.AnswerNo, fmt.Errorf("cannot change %s's MCP servers: %w", t.name, err))
 		}
 	}
 	return true, nil

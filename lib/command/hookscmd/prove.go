@@ -96,7 +96,7 @@ func (c *prove) Run(env *cli.Env) error {
 		return err
 	}
 	if len(picked) == 0 {
-		return cli.Fail(cli.No, errors.New("gt found no agent that it knows"), "once one is installed: gt-hooks install --all")
+		return cli.Fail(cli.AnswerNo, errors.New("gt found no agent that it knows"), "once one is installed: gt-hooks install --all")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -112,13 +112,13 @@ func (c *prove) Run(env *cli.Env) error {
 		if e := left[t.name]; e != nil {
 			p.evidence = *e
 		}
-		can := len(known.Of(t.name).Hooks.ProveFlags) > 0
+		can := len(known.FindClient(t.name).Hooks.ProveFlags) > 0
 		if c.Fire && can && p.wiredSomewhere() && len(p.stops) == 0 { // a blocked hook would never fire
 			bar := term.NewProgress(env.Stderr, env.Getenv, "running "+t.name, env.Now)
 			p.fire = rehearse(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(picked))) })
-			bar.Done()
+			bar.Finish()
 			if ctx.Err() != nil {
-				return cli.Failf(cli.No, "interrupted; %s was ended", t.name)
+				return cli.Failf(cli.AnswerNo, "interrupted; %s was ended", t.name)
 			}
 		}
 		v := p.judge(env, c.Fire, can)
@@ -142,7 +142,7 @@ func (c *prove) Run(env *cli.Env) error {
 }
 
 func (p report) wiredSomewhere() bool {
-	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.Ours()) > 0 })
+	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.OwnHandlers()) > 0 })
 }
 
 // judge fills in the rows and returns the verdict. run reports whether a run was requested,
@@ -159,7 +159,7 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 func (p *proof) verdict(run, can bool) verdict {
 	v := verdict{Agent: p.name}
 	if p.unable != "" {
-		v.why("%s", p.unable)
+		v.addReason("%s", p.unable)
 		return v
 	}
 	p.rows = append(p.hookRows(), p.commandRows()...)
@@ -175,11 +175,11 @@ func (p *proof) verdict(run, can bool) verdict {
 	case run && len(p.stops) > 0: // not run
 	default:
 		if run {
-			v.why("gt does not know how to run it without a cost")
+			v.addReason("gt does not know how to run it without a cost")
 		}
 		v.Proved = p.complete() && p.seen()
-		if p.complete() && can && p.of(primes).at.IsZero() {
-			v.do("gt-hooks prove " + p.name + " --run")
+		if p.complete() && can && p.sightingOf(primes).at.IsZero() {
+			v.addStep("gt-hooks prove " + p.name + " --run")
 		}
 	}
 	return v
@@ -193,15 +193,15 @@ func (p *proof) isNew(v *verdict) {
 	}
 	v.Version = p.fire.version
 	if p.fire.untested != "" {
-		v.why("%s: it is not known whether gt reads its conversations and its screen", p.fire.untested)
+		v.addReason("%s: it is not known whether gt reads its conversations and its screen", p.fire.untested)
 	}
 }
 
-func (v *verdict) why(format string, args ...any) {
+func (v *verdict) addReason(format string, args ...any) {
 	v.Why = append(v.Why, fmt.Sprintf(format, args...))
 }
 
-func (v *verdict) do(line string) {
+func (v *verdict) addStep(line string) {
 	if line != "" && !slices.Contains(v.Do, line) {
 		v.Do = append(v.Do, line)
 	}
@@ -249,38 +249,38 @@ func (p *proof) commandRows() (rows []proofRow) {
 
 func (p *proof) settings(v *verdict) {
 	for _, line := range p.details() {
-		v.why("%s", line)
+		v.addReason("%s", line)
 	}
 	if lacks := p.client.Lacks(p.name); lacks != "" {
-		v.why("%s", lacks)
+		v.addReason("%s", lacks)
 	}
 	for _, f := range p.all {
 		if !f.works() {
-			v.do(f.Fix)
+			v.addStep(f.Fix)
 		}
 	}
 	if path := p.unread(); path != "" {
-		v.do(p.mend(path))
+		v.addStep(p.mend(path))
 	} else if !p.wiredSomewhere() {
-		v.why("no hook of gt is wired")
-		v.do(p.remedy("install", wiring.User))
+		v.addReason("no hook of gt is wired")
+		v.addStep(p.remedy("install", wiring.User))
 	}
 }
 
 // obstacles adds what keeps wired hooks from firing, and their last errors.
 func (p *proof) obstacles(v *verdict) {
 	for _, s := range p.stops {
-		v.why("%s", s.Reason)
-		v.do(s.Remedy)
+		v.addReason("%s", s.Reason)
+		v.addStep(s.Remedy)
 	}
 	for _, at := range p.places {
 		if at.Caveat != "" {
-			v.why("%s", at.Caveat)
+			v.addReason("%s", at.Caveat)
 		}
 	}
 	for _, c := range p.complaints[max(0, len(p.complaints)-3):] {
-		if c.at.After(p.of(primes).at) || c.session == p.of(primes).session {
-			v.why("%s at %s: %s", c.program, stamp(c.at), c.what)
+		if c.at.After(p.sightingOf(primes).at) || c.session == p.sightingOf(primes).session {
+			v.addReason("%s at %s: %s", c.program, stamp(c.at), c.what)
 		}
 	}
 }
@@ -290,7 +290,7 @@ func (p *proof) obstacles(v *verdict) {
 func (p *proof) ran() verdict {
 	v := verdict{Agent: p.name, Proved: p.complete() && len(p.fire.hookErrors) == 0}
 	for _, wrong := range p.fire.hookErrors {
-		v.why("in a test run: %s", wrong)
+		v.addReason("in a test run: %s", wrong)
 	}
 	return v
 }
@@ -324,19 +324,19 @@ func (p *proof) row(program string) (proofRow, bool) {
 		}
 		state := missing
 		for _, f := range p.all {
-			if f.is(w) && (state == missing || f.works()) {
+			if f.isAbout(w) && (state == missing || f.works()) {
 				state = f.State
 			}
 		}
 		// of several events, the worst state counts
-		if ok := (finding{State: state}).works(); row.State == missing && w.Event == p.first(program) || !ok {
+		if ok := (finding{State: state}).works(); row.State == missing && w.Event == p.firstEvent(program) || !ok {
 			row.State = state
 		}
 	}
 	return row, true
 }
 
-func (p *proof) first(program string) string {
+func (p *proof) firstEvent(program string) string {
 	i := slices.IndexFunc(p.want, func(w wiring.Handler) bool { return w.Duty() == program })
 	return p.want[i].Event
 }
@@ -406,16 +406,16 @@ func (f *firing) fired() bool { return f.err == nil && f.took[primes] != 0 }
 func (f *firing) explain(v *verdict) {
 	switch {
 	case f.err != nil:
-		v.why("gt could not run it: %v", f.err)
+		v.addReason("gt could not run it: %v", f.err)
 		return
 	case f.cut > 0:
-		v.why("in a test run no hook fired within %v", f.cut)
-		v.do("gt-hooks prove " + v.Agent + " --run --limit " + (4 * f.cut).String())
+		v.addReason("in a test run no hook fired within %v", f.cut)
+		v.addStep("gt-hooks prove " + v.Agent + " --run --limit " + (4 * f.cut).String())
 	default:
-		v.why("in a test run no hook fired")
+		v.addReason("in a test run no hook fired")
 	}
 	for _, line := range lastLines(f.output, 2) {
-		v.why("it printed: %s", line)
+		v.addReason("it printed: %s", line)
 	}
 }
 
@@ -429,10 +429,10 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 		return f
 	}
 	defer w.End()
-	c := table.Of(r.name)
+	c := table.FindClient(r.name)
 	dir := w.Project
 	if !slices.ContainsFunc(r.places, func(p source) bool {
-		return p.Scope != wiring.Project && p.Scope != wiring.Local && len(p.Ours()) > 0
+		return p.Scope != wiring.Project && p.Scope != wiring.Local && len(p.OwnHandlers()) > 0
 	}) {
 		// A repository may have brought these settings, and other programs with
 		// them.
@@ -471,7 +471,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 			}
 			return true
 		})
-		if sign := keepalive.Read(home.Elsewhere(getenv, w.Project)); sign != nil && sign.LastCommand != "" {
+		if sign := keepalive.Read(home.FindOtherHome(getenv, w.Project)); sign != nil && sign.LastCommand != "" {
 			if _, seen := f.took[touches]; !seen {
 				f.took[touches] = sign.Timestamp.Sub(began)
 			}

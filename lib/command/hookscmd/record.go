@@ -32,7 +32,7 @@ func offerRecord(env *cli.Env, all []target) *bool {
 func wiredBefore(env *cli.Env, all []target) bool {
 	for _, t := range all {
 		for _, p := range survey(env, t) {
-			if p.Scope == wiring.User && len(p.Ours()) > 0 {
+			if p.Scope == wiring.User && len(p.OwnHandlers()) > 0 {
 				return true
 			}
 		}

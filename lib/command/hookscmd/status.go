@@ -23,19 +23,19 @@ type status struct {
 
 // The states of a hook in one place.
 const (
-	wired     = "wired"
-	twice     = "twice"      // wired more than once in one file
-	otherPath = "other path" // wired to a binary in another folder
-	unset     = "settings"   // wired, but without what the person's settings say now
-	outdated  = "outdated"   // wired, but not as this version does it
-	noBinary  = "no binary"  // wired to a file that does not exist
-	missing   = "missing"    // not wired, although other hooks of gt are
-	none      = "none"       // of a place: it has no hook of gt
-	noFile    = "no file"    // of a place: it does not exist
-	noAccess  = "unreadable" // of a place: it cannot be read
-	refused   = "refused"    // of a place: the client skips it for a value that it does not take
-	notOurs   = "not gt's"   // of a command: somebody else's file has its name
-	unable    = "no hooks"   // of an agent: gt cannot be wired into it
+	wired      = "wired"
+	wiredTwice = "twice"      // wired more than once in one file
+	otherPath  = "other path" // wired to a binary in another folder
+	unset      = "settings"   // wired, but without what the person's settings say now
+	outdated   = "outdated"   // wired, but not as this version does it
+	noBinary   = "no binary"  // wired to a file that does not exist
+	missing    = "missing"    // not wired, although other hooks of gt are
+	notWired   = "none"       // of a place: it has no hook of gt
+	noFile     = "no file"    // of a place: it does not exist
+	noAccess   = "unreadable" // of a place: it cannot be read
+	refused    = "refused"    // of a place: the client skips it for a value that it does not take
+	notOurs    = "not gt's"   // of a command: somebody else's file has its name
+	unable     = "no hooks"   // of an agent: gt cannot be wired into it
 )
 
 // finding is a hook of gt in a place, or a place without any.
@@ -54,7 +54,7 @@ type finding struct {
 }
 
 func (f finding) works() bool {
-	return f.State == wired || f.State == twice || f.State == otherPath || f.State == unset
+	return f.State == wired || f.State == wiredTwice || f.State == otherPath || f.State == unset
 }
 
 type report struct {
@@ -111,7 +111,7 @@ func (c *status) Run(env *cli.Env) error {
 	default:
 		say.overview(reports)
 		for _, r := range reports {
-			if slices.ContainsFunc(r.places, func(p source) bool { return len(p.Ours()) > 0 }) {
+			if slices.ContainsFunc(r.places, func(p source) bool { return len(p.OwnHandlers()) > 0 }) {
 				say.deletes(r)
 			}
 		}
@@ -119,7 +119,7 @@ func (c *status) Run(env *cli.Env) error {
 	whole := advise(env, reports)
 	tellStopped(env)
 	if n := len(thread.Rules(place.StateOf(env.Getenv), git.Common(env.Dir), nil)); n > 0 && !c.JSON {
-		say.line("every session in this repository is told %s of yours: gt-mail rule", count.Of(n, "rule"))
+		say.line("every session in this repository is told %s of yours: gt-mail rule", count.Plural(n, "rule"))
 	}
 	if say.err == nil && !whole {
 		return cli.Silent
@@ -150,7 +150,7 @@ func (p *printer) deletes(r report) {
 	switch {
 	case !r.record:
 		keeps = "no copy is kept"
-	case !slices.ContainsFunc(r.places, func(p source) bool { return slices.ContainsFunc(p.Ours(), wiring.Handler.Records) }):
+	case !slices.ContainsFunc(r.places, func(p source) bool { return slices.ContainsFunc(p.OwnHandlers(), wiring.Handler.Records) }):
 		keeps = "no copy is kept yet: config.toml wants one, and the hooks do not have it"
 	}
 	p.line("%s deletes conversations after %d days (cleanupPeriodDays); %s", r.name, days, keeps)
@@ -166,7 +166,7 @@ func concerned(env *cli.Env, all []target, names []string) ([]target, error) {
 		return pick(all, names)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(t target) bool {
-		return !t.here(env) && !slices.ContainsFunc(survey(env, t), func(p source) bool { return len(p.Ours()) > 0 })
+		return !t.isInstalled(env) && !slices.ContainsFunc(survey(env, t), func(p source) bool { return len(p.OwnHandlers()) > 0 })
 	}), nil
 }
 
@@ -214,7 +214,7 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 // wired into.
 func (r report) complete() bool {
 	for _, w := range r.want {
-		if !slices.ContainsFunc(r.all, func(f finding) bool { return f.is(w) && f.works() }) {
+		if !slices.ContainsFunc(r.all, func(f finding) bool { return f.isAbout(w) && f.works() }) {
 			return false
 		}
 	}
@@ -241,13 +241,13 @@ func (r report) mend(path string) string {
 	return fmt.Sprintf("correct '%s'; then gt-hooks status %s says what it lacks", path, r.name)
 }
 
-// is reports whether a finding is about the hook w.
-func (f finding) is(w wiring.Handler) bool { return f.Event == w.Event && f.Hook == w.Duty() }
+// isAbout reports whether a finding is about the hook w.
+func (f finding) isAbout(w wiring.Handler) bool { return f.Event == w.Event && f.Hook == w.Duty() }
 
 func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
-	ours := p.Ours()
+	ours := p.OwnHandlers()
 	if len(ours) == 0 {
-		f := finding{Agent: p.of.name, Scope: p.Scope, File: p.File, State: none}
+		f := finding{Agent: p.of.name, Scope: p.Scope, File: p.File, State: notWired}
 		switch {
 		case p.Err != nil:
 			f.State, f.Detail = noAccess, p.Err.Error()
@@ -269,7 +269,7 @@ func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 			g.State, g.Detail = p.of.compare(env, h, w)
 			switch {
 			case f.works() && g.works():
-				f.State, f.Detail = twice, fmt.Sprintf("in lines %d and %d", f.Line, g.Line)
+				f.State, f.Detail = wiredTwice, fmt.Sprintf("in lines %d and %d", f.Line, g.Line)
 			case f.State == missing || g.works():
 				f = g
 			}
@@ -318,7 +318,7 @@ func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string
 		return outdated, wrong
 	case !t.client.SameButSettings(h, w):
 		return outdated, "not as this version wires it"
-	case !t.client.Same(h, w):
+	case !t.client.SameHandler(h, w):
 		return unset, "works, but without your latest settings"
 	case elsewhere != "":
 		return otherPath, "runs " + elsewhere
@@ -356,7 +356,7 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 			env.Hint("%s: %s; %s is its successor", r.name, next.Ended, next.Name)
 		}
 		for _, other := range r.client.RunsHooksOf {
-			if file := at(reports, other, wiring.Project, wiring.Local); file != "" && at(reports, r.name, scopes...) != "" {
+			if file := wiredFile(reports, other, wiring.Project, wiring.Local); file != "" && wiredFile(reports, r.name, scopes...) != "" {
 				env.Hint("%s also runs the hooks of '%s'; gt acts only once, so both can stay", r.name, file)
 			}
 		}
@@ -440,11 +440,11 @@ func (r report) details() []string {
 	return lines
 }
 
-// at returns the file of the first of these scopes in which an agent is wired, or "".
-func at(reports []report, agent string, scopes ...string) string {
+// wiredFile returns the file of the first of these scopes in which an agent is wired, or "".
+func wiredFile(reports []report, agent string, scopes ...string) string {
 	for _, r := range reports {
 		for _, p := range r.places {
-			if r.name == agent && slices.Contains(scopes, p.Scope) && len(p.Ours()) > 0 {
+			if r.name == agent && slices.Contains(scopes, p.Scope) && len(p.OwnHandlers()) > 0 {
 				return p.File
 			}
 		}
@@ -463,7 +463,7 @@ func conflicts(stops []wiring.Blocker, places []source) []string {
 	}
 	var first *source
 	for i, p := range places {
-		if len(p.Ours()) == 0 {
+		if len(p.OwnHandlers()) == 0 {
 			continue
 		}
 		if first == nil {
@@ -485,7 +485,7 @@ func (p *printer) overview(reports []report) {
 		for _, at := range r.places {
 			row := []string{r.name, at.Scope, r.state(at), p.place(at.File)}
 			switch {
-			case len(at.Ours()) > 0 || at.Err != nil:
+			case len(at.OwnHandlers()) > 0 || at.Err != nil:
 				rows = append(rows, row)
 			case other == nil:
 				other = row
@@ -514,7 +514,7 @@ func (r report) state(at source) string {
 		case f.File != at.File:
 		case f.Event == "":
 			return f.State
-		case f.works() && slices.ContainsFunc(r.want, f.is):
+		case f.works() && slices.ContainsFunc(r.want, f.isAbout):
 			working++
 		}
 	}
@@ -542,7 +542,7 @@ func (p *printer) matrix(r report) {
 	}
 	for _, at := range r.places {
 		overview = append(overview, []string{at.Scope, r.state(at), p.place(at.File)})
-		if len(at.Ours()) == 0 {
+		if len(at.OwnHandlers()) == 0 {
 			continue
 		}
 		for _, f := range r.all {
@@ -556,7 +556,7 @@ func (p *printer) matrix(r report) {
 		}
 		hooks[0] = append(hooks[0], strings.ToUpper(at.Scope))
 		for _, f := range r.all {
-			if i := slices.IndexFunc(r.want, f.is); i >= 0 && f.File == at.File {
+			if i := slices.IndexFunc(r.want, f.isAbout); i >= 0 && f.File == at.File {
 				hooks[i+1] = append(hooks[i+1], f.State)
 			}
 		}

@@ -19,12 +19,12 @@ func TestJudge(t *testing.T) {
 	for _, name := range []string{"here/gt-prime", "there/gt-prime"} {
 		file := filepath.Join(dir, name)
 		os.MkdirAll(filepath.Dir(file), 0o700)
-		testenv.Must(t, os.WriteFile(file, nil, 0o700))
+		testenv.NoError(t, os.WriteFile(file, nil, 0o700))
 	}
-	claude, _ := wirings.Of("claude")
+	claude, _ := wirings.FindClient("claude")
 	agent := target{name: "claude", client: claude}
 	want, err := agent.wanted(filepath.Join(dir, "here"))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	want = want[:1]
 	env := &cli.Env{Environ: []string{"PATH=" + filepath.Join(dir, "here")}}
 
@@ -52,7 +52,7 @@ func TestJudge(t *testing.T) {
 		{"milliseconds", entry(dir+"/here/gt-prime", args+`,"timeout":10000`), outdated, "its timeout of 10000 is in seconds, 2.8 hours"},
 		{"for a shell", entry("$HOME/bin/gt-prime --hook", ""), outdated, "not as this version wires it"},
 		{"for a shell, gone", entry("/gone/gt-prime --hook", ""), noBinary, "cannot find '/gone/gt-prime': no such file or directory"},
-		{"twice", here + "," + other + "," + there, twice, "in lines 4 and 4"},
+		{"twice", here + "," + other + "," + there, wiredTwice, "in lines 4 and 4"},
 		{"a good one first", here + "," + gone, wired, ""},
 		{"a good one last", gone + "," + here, wired, ""},
 		{"none good", gone + "," + entry(dir+"/here/gt-prime", args), noBinary, "cannot find '" + dir + "/gone/gt-prime': no such file or directory"},
@@ -60,7 +60,7 @@ func TestJudge(t *testing.T) {
 	} {
 		text := "{\n\"hooks\": {\n\"SessionStart\":\n[{\"hooks\": [" + c.entries + "]}]}}"
 		file := filepath.Join(dir, "settings.json")
-		testenv.Must(t, os.WriteFile(file, []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		place := agent.inspect(wiring.Local, file)
 		if place.Err != nil {
 			t.Fatal(place.Err)

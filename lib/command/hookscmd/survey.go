@@ -74,7 +74,7 @@ func (c *blocked) Run(env *cli.Env) error {
 	}
 	for _, t := range picked {
 		places := survey(env, t)
-		if !slices.ContainsFunc(places, func(p source) bool { return len(p.Ours()) > 0 }) {
+		if !slices.ContainsFunc(places, func(p source) bool { return len(p.OwnHandlers()) > 0 }) {
 			continue
 		}
 		for _, b := range blockers(env, t, places) {
@@ -92,7 +92,7 @@ func (p source) runs(env *cli.Env, dir string) bool {
 	if p.Err != nil {
 		return true
 	}
-	for _, h := range p.Ours() {
+	for _, h := range p.OwnHandlers() {
 		for _, program := range p.of.client.Programs(h) {
 			if file, err := locate(env, program); err == nil && sameFile(file, filepath.Join(dir, filepath.Base(program))) {
 				return true

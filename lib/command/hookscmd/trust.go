@@ -55,15 +55,15 @@ func (c *trust) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if state.Within(root) {
-		return cli.Fail(cli.No, fmt.Errorf("'%s' cannot be trusted: gt's own state lies inside", root), "set XDG_STATE_HOME to a folder outside")
+	if state.IsInside(root) {
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' cannot be trusted: gt's own state lies inside", root), "set XDG_STATE_HOME to a folder outside")
 	}
 	t, err := surveyTown(root)
 	if err != nil {
 		return err
 	}
 	if t.Owner != os.Geteuid() && t.Owner != 0 {
-		return cli.Fail(cli.No, fmt.Errorf("'%s' belongs to another user, who can change what is in it", root))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' belongs to another user, who can change what is in it", root))
 	}
 	if t.Shows, err = repositoryShows(root); err != nil {
 		return err
@@ -100,7 +100,7 @@ func townAt(env *cli.Env, dir string) (string, error) {
 	if dir != "" {
 		dir = env.Abs(dir)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return "", cli.Fail(cli.No, fmt.Errorf("there is no folder '%s'", dir))
+			return "", cli.Fail(cli.AnswerNo, fmt.Errorf("there is no folder '%s'", dir))
 		}
 		return place.Real(dir), nil
 	}
@@ -109,7 +109,7 @@ func townAt(env *cli.Env, dir string) (string, error) {
 			return d, nil
 		}
 		if d == filepath.Dir(d) {
-			return "", cli.Fail(cli.No, fmt.Errorf("no folder at or above '%s' has town.toml or mayor/town.json", env.Dir),
+			return "", cli.Fail(cli.AnswerNo, fmt.Errorf("no folder at or above '%s' has town.toml or mayor/town.json", env.Dir),
 				"gt-hooks trust DIR names one")
 		}
 	}
@@ -174,7 +174,7 @@ func listTrust(env *cli.Env, state place.State, asJSON bool) error {
 		env.Warn("%v", err)
 	}
 	if len(all) == 0 {
-		return cli.Fail(cli.No, errors.New("you trust no town"), "gt-hooks trust DIR trusts one; you need it only in Gas Town")
+		return cli.Fail(cli.AnswerNo, errors.New("you trust no town"), "gt-hooks trust DIR trusts one; you need it only in Gas Town")
 	}
 	for _, t := range all {
 		status := trustStatus(state, t)
@@ -232,7 +232,7 @@ func (c *untrust) Run(env *cli.Env) error {
 	}
 	if err := state.Untrust(dir); err != nil {
 		if errors.Is(err, place.ErrUntrusted) {
-			return cli.Fail(cli.No, err, "gt-hooks trust --list shows the towns that you trust")
+			return cli.Fail(cli.AnswerNo, err, "gt-hooks trust --list shows the towns that you trust")
 		}
 		return err
 	}

@@ -169,7 +169,7 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 	} else {
 		address := c.Address
 		if address == "" {
-			address = outside(c.Listen, h.Addr())
+			address = externalAddress(c.Listen, h.Addr())
 		}
 		if err := atomicfile.Write(filepath.Join(store, addressFile), []byte(address+"\n"), atomicfile.Synced); err != nil {
 			return err
@@ -210,7 +210,7 @@ func listen(store string) (net.Listener, error) {
 	return net.Listen("unix", socketName)
 }
 
-func outside(listen, bound string) string {
+func externalAddress(listen, bound string) string {
 	host, _, err := net.SplitHostPort(listen)
 	_, port, perr := net.SplitHostPort(bound)
 	if err != nil || perr != nil {
@@ -327,7 +327,7 @@ func (c *invite) Run(env *cli.Env) error {
 	}
 	address, err := atomicfile.Read(filepath.Join(store, addressFile), 1024)
 	if errors.Is(err, fs.ErrNotExist) {
-		return cli.Fail(cli.No, errors.New("no hub has run here"), "gt-hub runs one")
+		return cli.Fail(cli.AnswerNo, errors.New("no hub has run here"), "gt-hub runs one")
 	} else if err != nil {
 		return err
 	}
@@ -397,7 +397,7 @@ func (c *remove) Run(env *cli.Env) error {
 	}
 	switch len(keys) {
 	case 0:
-		return cli.Fail(cli.No, fmt.Errorf("there is no host '%s'", env.Line(c.Host, 80)), "gt-hub hosts lists them")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("there is no host '%s'", env.Line(c.Host, 80)), "gt-hub hosts lists them")
 	case 1:
 		if err := hub.Remove(store, keys[0]); err != nil {
 			return err

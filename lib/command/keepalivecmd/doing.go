@@ -22,13 +22,13 @@ import (
 	"gt/lib/text/term"
 )
 
-// next returns the state of a session after a hook's event. ok is false if the event
+// nextState returns the state of a session after a hook's event. ok is false if the event
 // changes nothing. noted reports whether the client keeps a registry of its own state
 // (contract.Dialect).
 //
 // Only Kimi Code has an event for the person's answer (PermissionResult). Otherwise the end of
 // the tool or the next event reports it. Most clients have no event for Esc or for a denied permission either.
-func next(before activity.State, in hook.Input, noted bool) (after activity.State, ok bool) {
+func nextState(before activity.State, in hook.Input, noted bool) (after activity.State, ok bool) {
 	is := func(s activity.Status, why activity.Reason) (activity.State, bool) {
 		after = before
 		after.Status, after.Reason, after.Source, after.Call = s, why, in.Kind(), ""
@@ -96,19 +96,19 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 	return before, false
 }
 
-// ahead is how far in the future a stored status may begin because another hook wrote it
+// maxClockSkew is how far in the future a stored status may begin because another hook wrote it
 // meanwhile. A larger difference means that the clock was set back.
-const ahead = 10 * time.Second
+const maxClockSkew = 10 * time.Second
 
 // record stores the session's state after this event, and reports whether it changed. It
 // ignores an event that is older than the stored state.
 func record(call *hook.Invocation, before activity.State, now time.Time) (after activity.State, noted bool, err error) {
-	if _, changes := next(before, call.Input, call.Dialect.NotesStatus); !changes {
+	if _, changes := nextState(before, call.Input, call.Dialect.NotesStatus); !changes {
 		return before, false, nil
 	}
 	err = activity.Change(call.Home, call.ID, func(s *activity.State) bool {
-		to, ok := next(*s, call.Input, call.Dialect.NotesStatus)
-		if earlier := s.Since.Sub(now); !ok || earlier > 0 && earlier < ahead {
+		to, ok := nextState(*s, call.Input, call.Dialect.NotesStatus)
+		if earlier := s.Since.Sub(now); !ok || earlier > 0 && earlier < maxClockSkew {
 			after = *s
 			return false
 		}

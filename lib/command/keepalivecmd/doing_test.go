@@ -77,17 +77,17 @@ func TestNext(t *testing.T) {
 		{"a subagent had no model", is(busy, ""), event("StopFailure", because("server_error"), inside), nothing},
 		{"an event of which gt knows nothing", is(busy, ""), event("TeammateIdle"), nothing},
 	} {
-		got, ok := next(c.before, c.in, true)
+		got, ok := nextState(c.before, c.in, true)
 		if ok != (c.want.Status != "") || ok && (got.Status != c.want.Status || got.Reason != c.want.Reason || got.Source != c.in.Kind()) {
 			t.Errorf("%s: %+v (%v), not %+v", c.name, got, ok, c.want)
 		}
 	}
 
 	// Without a registry, only the next event shows a denial.
-	if got, ok := next(asked("Bash"), event("PostToolUse", tool("Read")), false); !ok || got.Status != busy {
+	if got, ok := nextState(asked("Bash"), event("PostToolUse", tool("Read")), false); !ok || got.Status != busy {
 		t.Errorf("another tool ended, of a client without a registry: %+v (%v)", got, ok)
 	}
-	if got, ok := next(asked("Bash"), event("Notification", notice("idle_prompt")), false); !ok || got.Status != idle {
+	if got, ok := nextState(asked("Bash"), event("Notification", notice("idle_prompt")), false); !ok || got.Status != idle {
 		t.Errorf("it waits for a prompt, a client without a registry: %+v (%v)", got, ok)
 	}
 }

@@ -123,8 +123,8 @@ func tellAgent(env *cli.Env, call *hook.Invocation, s activity.State, prompted t
 // newNotes returns a line with the number of notes that arrived since the prompt before, or
 // since the session's start if this is the first one.
 func newNotes(env *cli.Env, call *hook.Invocation, prompted time.Time) (string, error) {
-	box := mail.Of(call.Home, call.Home.Identity.Address())
-	box = box.ReadBy(instance.Others(call.Home.Town.State, env.Getenv(instance.Variable), call.ID))
+	box := mail.NewBox(call.Home, call.Home.Identity.Address())
+	box = box.ReadBy(instance.MatchOtherAgents(call.Home.Town.State, env.Getenv(instance.Variable), call.ID))
 	n, err := box.Arrived(prompted)
 	if n == 0 || err != nil {
 		return "", err
@@ -142,7 +142,7 @@ func newNotes(env *cli.Env, call *hook.Invocation, prompted time.Time) (string, 
 	if n == 1 {
 		verb, it = "has", "it"
 	}
-	return fmt.Sprintf("%s %s come in: `gt-mail inbox` lists %s. What the person asks for comes first.\n", count.Of(n, "note"), verb, it), nil
+	return fmt.Sprintf("%s %s come in: `gt-mail inbox` lists %s. What the person asks for comes first.\n", count.Plural(n, "note"), verb, it), nil
 }
 
 // requested looks for a request that a command of the session left from its sandbox
@@ -193,7 +193,7 @@ func shownRequests(env *cli.Env, call *hook.Invocation) ([]string, error) {
 		}
 		path = r.Transcript
 	}
-	real, err := account.Own{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}.Holds(path)
+	real, err := account.StoreGuard{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}.Holds(path)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func (e *end) record(env *cli.Env, call *hook.Invocation) error {
 		outcome = outcomeOf(call)
 	}
 	if id == "" {
-		return cli.WithHint(cli.Failf(cli.No, "this is not running in a session: name one"), "gt-seance list shows the ids; gt-keepalive end ID closes one")
+		return cli.WithHint(cli.Failf(cli.AnswerNo, "this is not running in a session: name one"), "gt-seance list shows the ids; gt-keepalive end ID closes one")
 	}
 	reason = env.Redact(reason)
 	err := e.close(env, call, id, outcome, reason)
@@ -286,7 +286,7 @@ func (e *end) record(env *cli.Env, call *hook.Invocation) error {
 		if e.Hook {
 			return nil
 		}
-		return cli.Fail(cli.No, err, "gt-seance list shows the sessions")
+		return cli.Fail(cli.AnswerNo, err, "gt-seance list shows the sessions")
 	}
 	if e.Hook {
 		call.Warn(call.KeepConversation(e.Flags, hook.SessionEnded))
@@ -346,7 +346,7 @@ func (s *show) Run(env *cli.Env) error {
 		if !s.JSON {
 			env.Hint("an agent whose hooks are wired gives one at each prompt; gt-hooks status shows the wiring")
 		}
-		return none(env, s.JSON)
+		return reportNoHeartbeat(env, s.JSON)
 	}
 	age := sign.Age(env.Now()).Round(time.Second)
 	sign.LastCommand = env.Redact(sign.LastCommand) // another program may have written it
@@ -370,8 +370,8 @@ type aged struct {
 	Alive *bool   `json:"alive,omitempty"` // the answer of check
 }
 
-// none reports that there is no sign of life, with the greatest age.
-func none(env *cli.Env, asJSON bool) error {
+// reportNoHeartbeat reports that there is no sign of life, with the greatest age.
+func reportNoHeartbeat(env *cli.Env, asJSON bool) error {
 	age := (*keepalive.Heartbeat)(nil).Age(env.Now())
 	var err error
 	if asJSON {
@@ -409,11 +409,11 @@ func (c *check) Run(env *cli.Env) error {
 	sign := keepalive.Read(call.Home)
 	age := sign.Age(env.Now()).Round(time.Second)
 	if sign == nil {
-		return none(env, c.JSON)
+		return reportNoHeartbeat(env, c.JSON)
 	}
 	seen := status.OfHeartbeat(sign)
 	seen.At = env.Now().Add(-age)
-	is := status.Of(status.Facts{Now: env.Now(), MaxAge: max(time.Duration(c.MaxAge), 1), Seen: []status.Observation{seen}}).Status
+	is := status.DeriveStatus(status.Facts{Now: env.Now(), MaxAge: max(time.Duration(c.MaxAge), 1), Seen: []status.Observation{seen}}).Status
 	if c.JSON {
 		sign.LastCommand = env.Redact(sign.LastCommand)
 		alive := is != status.Stopped && is != status.Unknown

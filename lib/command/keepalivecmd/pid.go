@@ -32,7 +32,7 @@ type pid struct {
 
 // pids returns the PID files of the surrounding town.
 func pids(env *cli.Env) pidfile.Dir {
-	return pidfile.Of(home.Find(env.Getenv, env.Dir, "").Town)
+	return pidfile.NewDir(home.Find(env.Getenv, env.Dir, "").Town)
 }
 
 type track struct {
@@ -51,19 +51,19 @@ func (t *track) Run(env *cli.Env) error {
 		p, err = process.Agent(os.Getpid())
 		// An agent may run a command in a terminal of its own.
 		if err != nil || process.Visible(p.PID) && len(names.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
-			return cli.Fail(cli.No, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
+			return cli.Fail(cli.AnswerNo, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
 		}
 	case t.PID < 0:
 		return cli.Failf(cli.Usage, "there is no process %d", t.PID)
 	default:
 		if p, err = process.Find(t.PID); errors.Is(err, os.ErrProcessDone) {
-			return cli.Failf(cli.No, "there is no process %d", t.PID)
+			return cli.Failf(cli.AnswerNo, "there is no process %d", t.PID)
 		} else if err != nil {
 			return err
 		}
 	}
 	if p.PID == 1 {
-		return cli.Failf(cli.No, "process 1 belongs to the system and cannot be tracked")
+		return cli.Failf(cli.AnswerNo, "process 1 belongs to the system and cannot be tracked")
 	}
 	dir := pids(env)
 	if old, err := dir.Get(t.Session); err == nil && old.State == pidfile.Alive && old.Process != p {
@@ -96,7 +96,7 @@ func get(dir pidfile.Dir, session string) (pidfile.File, error) {
 	f, err := dir.Get(session)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return f, cli.Fail(cli.No, fmt.Errorf("'%s' is not tracked", session), "gt-keepalive pid list shows what is tracked")
+		return f, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' is not tracked", session), "gt-keepalive pid list shows what is tracked")
 	case pidfile.CheckName(session) != nil:
 		return f, cli.Fail(cli.Usage, err)
 	}

@@ -44,7 +44,7 @@ func (c *configShow) Run(env *cli.Env) error {
 		return err
 	}
 	_, err = fmt.Fprintf(env.Stdout, "\nat least %s stay, whatever their age (keep)\nprune --auto, where something runs it, prunes at most every %s (interval)\n",
-		count.Of(p.policy.Keep, "event"), p.policy.Interval)
+		count.Plural(p.policy.Keep, "event"), p.policy.Interval)
 	return err
 }
 
@@ -100,7 +100,7 @@ type configUnset struct {
 func (c *configUnset) Run(env *cli.Env) error {
 	return change(env, c.What+" are kept for the default time", func(p *retention.Policy) error {
 		if !p.Unset(c.What) {
-			return cli.Fail(cli.No, fmt.Errorf("nothing was set for '%s'", c.What), "gt-krc config shows what is set")
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing was set for '%s'", c.What), "gt-krc config shows what is set")
 		}
 		return nil
 	})
@@ -119,7 +119,7 @@ func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 			return err
 		}
 		if err := by(&policy); err != nil {
-			if cli.ExitCode(err) == cli.No {
+			if cli.ExitCode(err) == cli.AnswerNo {
 				return err
 			}
 			return cli.Fail(cli.Usage, err)
@@ -130,7 +130,7 @@ func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 
 // update writes the policy, which it locks, and prints what was done.
 func update(env *cli.Env, said string, write func(books) error) error {
-	p, err := here(env)
+	p, err := openLogs(env)
 	if err != nil {
 		return err
 	}

@@ -70,8 +70,8 @@ type books struct {
 	policy retention.Policy
 }
 
-// here returns the books of the surrounding town, without the policy.
-func here(env *cli.Env) (books, error) {
+// openLogs returns the books of the surrounding town, without the policy.
+func openLogs(env *cli.Env) (books, error) {
 	p := books{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
 	if p.town.Unread != nil {
 		p.warn(p.town.Unread)
@@ -80,7 +80,7 @@ func here(env *cli.Env) (books, error) {
 }
 
 func open(env *cli.Env) (books, error) {
-	p, err := here(env)
+	p, err := openLogs(env)
 	if err != nil {
 		return p, err
 	}
@@ -96,7 +96,7 @@ func (p books) logs() []eventlog.Log {
 
 func (p books) tally(l eventlog.Log, to ...*retention.Tally) error {
 	bar := term.NewProgress(p.env.Stderr, p.env.Getenv, "reading "+filepath.Base(string(l)), p.env.Now)
-	defer bar.Done()
+	defer bar.Finish()
 	total, err := l.Size()
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 			name = f.Path
 		}
 		if f.Other > 0 {
-			name += fmt.Sprintf(" (and %s no event)", count.Either(f.Other, "line that is", "lines that are"))
+			name += fmt.Sprintf(" (and %s no event)", count.PluralForm(f.Other, "line that is", "lines that are"))
 		}
 		rows = append(rows, []string{strconv.Itoa(f.Events), term.Size(f.Size), term.Day(f.Oldest, now), term.Day(f.Newest, now), name})
 	}
@@ -224,7 +224,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 	}
 	aside := "\n"
 	if in.rotated > 0 {
-		aside = fmt.Sprintf("%s in %s, in .sessions/archive\n\n", term.Size(in.rotatedBytes), count.Of(in.rotated, "rotated log"))
+		aside = fmt.Sprintf("%s in %s, in .sessions/archive\n\n", term.Size(in.rotatedBytes), count.Plural(in.rotated, "rotated log"))
 	}
 	if _, err := io.WriteString(env.Stdout, aside); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 	}
 	last := "never pruned"
 	if at := in.state.LastPrune; !at.IsZero() {
-		last = fmt.Sprintf("pruned %s, the last time %s ago", count.Of(in.state.Prunes, "time"), duration.Format(max(0, now.Sub(at))))
+		last = fmt.Sprintf("pruned %s, the last time %s ago", count.Plural(in.state.Prunes, "time"), duration.Format(max(0, now.Sub(at))))
 	}
 	_, err := fmt.Fprintf(env.Stdout, "%s; prune --auto, where something runs it, prunes at most every %s\n", last, p.policy.Interval)
 	return err
@@ -319,7 +319,7 @@ func (c *decay) Run(env *cli.Env) error {
 	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, term.Narrow(width, rows, "LOWEST", "CURVE", "KEPT FOR", "EXPIRED"), nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "\n%s, average score %.2f (1 is new); %d at risk (below 0.25), %d expired\n", count.Of(t.Events, "event"), total, waning, expired)
+	_, err = fmt.Fprintf(env.Stdout, "\n%s, average score %.2f (1 is new); %d at risk (below 0.25), %d expired\n", count.Plural(t.Events, "event"), total, waning, expired)
 	return err
 }
 
@@ -410,9 +410,9 @@ func (c *prune) remove(p books, begun time.Time) (retention.Result, error) {
 			DryRun:   c.DryRun,
 			Progress: bar.Show,
 		})
-		bar.Done()
+		bar.Finish()
 		if err != nil {
-			return result, again(err)
+			return result, retryReplacedLog(err)
 		}
 		result.Processed += done.Events
 		result.Pruned += done.Total()
@@ -448,14 +448,14 @@ func (c *prune) describe(r retention.Result) string {
 		if r.Processed == 0 {
 			return "the log is empty\n"
 		}
-		return fmt.Sprintf("nothing to remove from %s\n", count.Of(r.Processed, "event"))
+		return fmt.Sprintf("nothing to remove from %s\n", count.Plural(r.Processed, "event"))
 	}
 	verb := "removed"
 	if c.DryRun {
 		verb = "would remove"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d of %s, %s of %s\n", verb, r.Pruned, count.Of(r.Processed, "event"), term.Size(r.Before-r.After), term.Size(r.Before))
+	fmt.Fprintf(&b, "%s %d of %s, %s of %s\n", verb, r.Pruned, count.Plural(r.Processed, "event"), term.Size(r.Before-r.After), term.Size(r.Before))
 	for _, kind := range sorted(r.ByType) {
 		fmt.Fprintf(&b, "  %6d  %s\n", r.ByType[kind], term.Clean(kind))
 	}
@@ -464,7 +464,7 @@ func (c *prune) describe(r retention.Result) string {
 		if c.DryRun {
 			carried = "would be carried"
 		}
-		fmt.Fprintf(&b, "%s of sessions %s over to .sessions/archive/sessions.jsonl\n", count.Of(r.Carried, "event"), carried)
+		fmt.Fprintf(&b, "%s of sessions %s over to .sessions/archive/sessions.jsonl\n", count.Plural(r.Carried, "event"), carried)
 	}
 	return b.String()
 }
@@ -475,8 +475,8 @@ func live(state place.State, h eventlog.Head, now time.Time) bool {
 	return err == nil && session.AtWork(state, id, now)
 }
 
-// again asks the caller to try again if another program replaced the log meanwhile.
-func again(err error) error {
+// retryReplacedLog asks the caller to try again if another program replaced the log meanwhile.
+func retryReplacedLog(err error) error {
 	if errors.Is(err, eventlog.ErrReplaced) {
 		return cli.Fail(cli.Busy, err)
 	}
@@ -509,9 +509,9 @@ func (c *rotate) Run(env *cli.Env) error {
 		defer lock.Unlock()
 		bar := term.NewProgress(env.Stderr, env.Getenv, "rotating "+filepath.Base(string(l)), env.Now)
 		done, err = l.Rotate(env.Now(), bar.Show)
-		bar.Done()
+		bar.Finish()
 		if err != nil {
-			return again(err)
+			return retryReplacedLog(err)
 		}
 	}
 	switch {
@@ -527,7 +527,7 @@ func (c *rotate) Run(env *cli.Env) error {
 	case done.Path == "":
 		_, err = fmt.Fprintln(env.Stdout, "the log is empty")
 	default:
-		_, err = fmt.Fprintf(env.Stdout, "%s, %s, are now %s\n", count.Of(done.Events, "event"), term.Size(done.Bytes), term.Clean(done.Path))
+		_, err = fmt.Fprintf(env.Stdout, "%s, %s, are now %s\n", count.Plural(done.Events, "event"), term.Size(done.Bytes), term.Clean(done.Path))
 	}
 	return err
 }
@@ -547,7 +547,7 @@ func (c *follow) Validate() error {
 
 // Run prints events until it is interrupted.
 func (c *follow) Run(env *cli.Env) error {
-	p, err := here(env)
+	p, err := openLogs(env)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ const issueType = "bead"
 
 // Run lists the agent's notes and work.
 func (c *inbox) Run(env *cli.Env) error {
-	me := self(env)
+	me := currentAgent(env)
 	box := me.box
 	if c.All { // also what is for another agent of the folder
 		box = box.ReadBy(nil)
@@ -176,12 +176,12 @@ type read struct {
 // Run prints a note and then marks it as read, if its agent reads it or --mark is given. A
 // person, or another agent, may look at it before the agent is told of it.
 func (c *read) Run(env *cli.Env) error {
-	me := self(env)
+	me := currentAgent(env)
 	n, err := me.box.Get(c.ID)
 	if err != nil {
 		return unfound(err)
 	}
-	mark := c.Mark || me.id != "" && !me.box.Others(n)
+	mark := c.Mark || me.id != "" && !me.box.IsForOther(n)
 	r := row{Note: n.Clean(env.Redact)} // another program may have written it
 	if !n.Hooked && !n.Done {
 		r.Stale = mail.StaleReason(n.Date, sessionCreated(env, true))

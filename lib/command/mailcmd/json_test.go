@@ -21,7 +21,7 @@ func TestJSON(t *testing.T) {
 	w.JSON("hook", "hook", "--new", "-s", "the work", "-m", "to do", "--json")
 	w.JSON("inbox", "inbox", "--json")
 	var note struct{ ID string }
-	testenv.Must(t, json.Unmarshal([]byte(w.Prepare("hook", "--new", "-s", "more", "--json")), &note))
+	testenv.NoError(t, json.Unmarshal([]byte(w.Prepare("hook", "--new", "-s", "more", "--json")), &note))
 	w.JSON("read", "read", "--mark", note.ID, "--json")
 	w.JSON("unhook", "unhook", note.ID, "--json")
 	w.JSON("done", "done", note.ID, "--json")
@@ -29,8 +29,8 @@ func TestJSON(t *testing.T) {
 	w.Prepare("work", "give", "worker", "-s", "port it")
 	w.JSON("work-list", "work", "list", "--json")
 
-	hosts := peer.Of(place.StateOf(w.Getenv))
-	testenv.Must(t, errors.Join(hosts.SetOwn(peer.Host{Name: "laptop"}), hosts.Put(peer.Host{Name: "box"})))
+	hosts := peer.NewHosts(place.StateOf(w.Getenv))
+	testenv.NoError(t, errors.Join(hosts.SetOwn(peer.Host{Name: "laptop"}), hosts.Put(peer.Host{Name: "box"})))
 	w.JSON("send-host", "send", "max@box", "-s", "Tests are red", "-m", "since 4f2c1", "--json")
 	w.JSON("outbox", "outbox", "--json")
 

@@ -42,16 +42,16 @@ func Program() cli.Program {
 
 type grammar struct {
 	cli.Flags
-	Inbox  inbox  `cmd:"" default:"withargs" help:"List the notes that are given as work or unread (the default)."`
-	Read   read   `cmd:"" help:"Print a note, and mark it as read."`
-	Send   send   `cmd:"" help:"Leave a note for an agent."`
-	Hook   hook   `cmd:"" help:"Make a note this agent's work, or write a new one."`
-	Unhook unhook `cmd:"" help:"Take a note off this agent's work; the note stays."`
-	Rule   rule   `cmd:"" help:"List, add or drop the rules that every later session of this work is told."`
-	Done   done   `cmd:"" help:"Close a note that is dealt with."`
-	Outbox outbox `cmd:"" help:"List what waits to be sent to other hosts, or was refused there, the oldest first."`
-	Unsend unsend `cmd:"" help:"Take back what waits to be sent to another host, or remove what was refused."`
-	Work   works  `cmd:"" help:"Work for any session of a template." group:"Sessions of templates:"`
+	Inbox  inbox   `cmd:"" default:"withargs" help:"List the notes that are given as work or unread (the default)."`
+	Read   read    `cmd:"" help:"Print a note, and mark it as read."`
+	Send   send    `cmd:"" help:"Leave a note for an agent."`
+	Hook   hook    `cmd:"" help:"Make a note this agent's work, or write a new one."`
+	Unhook unhook  `cmd:"" help:"Take a note off this agent's work; the note stays."`
+	Rule   rule    `cmd:"" help:"List, add or drop the rules that every later session of this work is told."`
+	Done   doneCmd `cmd:"" help:"Close a note that is dealt with."`
+	Outbox outbox  `cmd:"" help:"List what waits to be sent to other hosts, or was refused there, the oldest first."`
+	Unsend unsend  `cmd:"" help:"Take back what waits to be sent to another host, or remove what was refused."`
+	Work   works   `cmd:"" help:"Work for any session of a template." group:"Sessions of templates:"`
 }
 
 type agent struct {
@@ -60,7 +60,7 @@ type agent struct {
 	id   session.ID // "" for a person
 }
 
-func self(env *cli.Env) agent {
+func currentAgent(env *cli.Env) agent {
 	h := home.Find(env.Getenv, env.Dir, "")
 	if h.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is not an address and was ignored", h.Ignored)
@@ -69,9 +69,9 @@ func self(env *cli.Env) agent {
 		env.Warn("%v", h.Town.Unread)
 	}
 	id := session.Store{Home: h, Warn: func(err error) { env.Warn("%v", err) }}.Current(env.Getenv, names.SessionVars(), false)
-	box := mail.Of(h, h.Identity.Address())
+	box := mail.NewBox(h, h.Identity.Address())
 	if own := env.Getenv(instance.Variable); id != "" || own != "" {
-		box = box.ReadBy(instance.Others(h.Town.State, own, id))
+		box = box.ReadBy(instance.MatchOtherAgents(h.Town.State, own, id))
 	}
 	return agent{h, box, id}
 }
@@ -134,12 +134,12 @@ func unfound(err error) error {
 	var many *mail.Ambiguous
 	switch {
 	case errors.As(err, &many):
-		err = cli.Fail(cli.No, err)
+		err = cli.Fail(cli.AnswerNo, err)
 		for _, n := range many.Notes {
 			err = cli.WithHint(err, "%s  %s", n.ID, n.Subject)
 		}
 	case errors.Is(err, mail.ErrNotFound):
-		err = cli.Fail(cli.No, err, "gt-mail inbox --all lists every note")
+		err = cli.Fail(cli.AnswerNo, err, "gt-mail inbox --all lists every note")
 	}
 	return err
 }

@@ -21,13 +21,13 @@ import (
 // leave leaves a message for a host, with an address that can be answered.
 func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, asJSON bool) error {
 	state := a.home.Town.State
-	own, err := peer.Of(state).Own()
+	own, err := peer.NewHosts(state).LocalHost()
 	if errors.Is(err, fs.ErrNotExist) {
-		return cli.Failf(cli.No, "this host belongs to no fleet, so nothing can be sent to %s", host.Name)
+		return cli.Failf(cli.AnswerNo, "this host belongs to no fleet, so nothing can be sent to %s", host.Name)
 	} else if err != nil {
 		return err
 	}
-	if err := peer.Of(state).Blocked(host); err != nil {
+	if err := peer.NewHosts(state).Blocked(host); err != nil {
 		return err
 	}
 	body, err := m.body(env)
@@ -55,12 +55,12 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 		return env.JSON(w)
 	}
 	waits, why := host.Name, ""
-	if now := env.Now(); kind == peer.Work && host.Name == peer.Any {
+	if now := env.Now(); kind == peer.Work && host.Name == peer.AnyHost {
 		waits = fmt.Sprintf("a session of %s on any host", to)
 		if why, err = waitsFor(env, to); err != nil {
 			env.Warn("%v", err)
 		}
-	} else if host.Away(now) {
+	} else if host.IsAway(now) {
 		waits += ", " + host.Seen(now)
 	}
 	if _, err = fmt.Fprintf(env.Stdout, "%s  waits for %s\n", w.ID, waits); err != nil {
@@ -93,7 +93,7 @@ const maxReason = 200
 
 func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 	box = peer.OutboxOf(town.Personal(env.Getenv).State)
-	waiting, err := box.All()
+	waiting, err := box.ReadLetters()
 	if err != nil {
 		return nil, box, err
 	}
@@ -107,12 +107,12 @@ func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 		}
 		if text, err := box.Read(l); !errors.Is(err, fs.ErrNotExist) { // otherwise the host has it by now
 			w := pendingOf(env, l, text, err)
-			if l.Host == peer.Any {
+			if l.Host == peer.AnyHost {
 				tries, err := box.Tries(l.ID)
 				if err != nil {
 					env.Warn("%v", err)
 				}
-				if w.Tries = tries.Tries; tries.Last() == nil || tries.Last().Over() {
+				if w.Tries = tries.Tries; tries.LastTry() == nil || tries.LastTry().IsOver() {
 					if w.Waits, err = waitsFor(env, w.template()); err != nil {
 						env.Warn("%v", err)
 					}
@@ -155,8 +155,8 @@ func (w pending) template() string {
 	return name
 }
 
-// where says who has work for any host, or why nobody has.
-func (w pending) where() string {
+// describeHosts says who has work for any host, or why nobody has.
+func (w pending) describeHosts() string {
 	if len(w.Tries) == 0 || w.Waits != "" {
 		return w.Waits
 	}
@@ -203,7 +203,7 @@ func (c *outbox) Run(env *cli.Env) error {
 		{Heading: "TO", Cell: func(w pending) string { return term.CutFront(term.Clean(cmp.Or(w.To, w.Host)), maxFrom) }},
 		{Heading: "FOR", Cell: func(w pending) string { return peer.Age(now.Sub(w.Letter.Sent())) }},
 		{Heading: "SUBJECT", Cell: func(w pending) string { return cmp.Or(w.Subject, w.Problem) }},
-		{Heading: "WHERE", Hidden: !slices.ContainsFunc(all, func(w pending) bool { return w.where() != "" }), Cell: func(w pending) string { return env.Line(w.where(), maxReason) }},
+		{Heading: "WHERE", Hidden: !slices.ContainsFunc(all, func(w pending) bool { return w.describeHosts() != "" }), Cell: func(w pending) string { return env.Line(w.describeHosts(), maxReason) }},
 		{Heading: "REFUSED", Hidden: !slices.ContainsFunc(all, func(w pending) bool { return w.Refused != "" }), Cell: func(w pending) string { return w.Refused }},
 	}, all)
 	width := term.Width(env.Stdout, env.Getenv)
@@ -224,13 +224,13 @@ func (c *unsend) Run(env *cli.Env) error {
 	all = slices.DeleteFunc(all, func(w pending) bool { return !strings.HasPrefix(w.ID, strings.ToLower(c.ID)) })
 	switch {
 	case len(all) == 0:
-		return cli.Fail(cli.No, fmt.Errorf("nothing with the ID '%s' waits", c.ID), "gt-mail outbox lists what waits; the rest has arrived")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing with the ID '%s' waits", c.ID), "gt-mail outbox lists what waits; the rest has arrived")
 	case len(all) > 1:
-		return cli.Fail(cli.No, fmt.Errorf("'%s' means %d that wait", c.ID, len(all)), "gt-mail outbox lists them")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' means %d that wait", c.ID, len(all)), "gt-mail outbox lists them")
 	}
 	w := all[0]
 	if !w.isMail() {
-		return cli.Failf(cli.No, "%s is not a note", w.ID)
+		return cli.Failf(cli.AnswerNo, "%s is not a note", w.ID)
 	}
 	if w.Problem != "" {
 		env.Warn("%s", w.Problem)
@@ -246,7 +246,7 @@ func (c *unsend) Run(env *cli.Env) error {
 		return err
 	}
 	unless := "it is on its way to " + w.Host
-	if w.Host == peer.Any {
+	if w.Host == peer.AnyHost {
 		unless = "a session has it"
 	}
 	_, err = fmt.Fprintf(env.Stdout, "%s  taken back, unless %s: %s\n", w.ID, unless, term.Clean(w.Subject))

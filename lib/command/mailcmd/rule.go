@@ -40,10 +40,10 @@ type dropRule struct {
 // chain returns the chain of the current session or, for a person, of the one that began
 // last here.
 func chain(env *cli.Env) (agent, session.ID, error) {
-	me := self(env)
-	r, err := session.Store{Home: me.home}.Here(env.Getenv, names.SessionVars())
+	me := currentAgent(env)
+	r, err := session.Store{Home: me.home}.CurrentRecord(env.Getenv, names.SessionVars())
 	if errors.Is(err, session.ErrNone) {
-		err = cli.Fail(cli.No, err, "a rule belongs to the work of a session; start an agent here first")
+		err = cli.Fail(cli.AnswerNo, err, "a rule belongs to the work of a session; start an agent here first")
 	}
 	if err != nil {
 		return me, "", err
@@ -128,7 +128,7 @@ func (c *addRule) Run(env *cli.Env) error {
 	if text == "" {
 		return cli.Failf(cli.Usage, "the rule is empty")
 	}
-	in := standing.Instruction{Text: text, Kind: standing.Always}
+	in := standing.Instruction{Text: text, Kind: standing.KindAlways}
 	// The text may show its kind. It is a rule even if it does not read like one.
 	if found := standing.Find(text); len(found) == 1 {
 		in.Kind = found[0].Kind
@@ -160,7 +160,7 @@ func (c *dropRule) Run(env *cli.Env) error {
 	case err != nil:
 		return err
 	case !found:
-		return cli.Fail(cli.No, fmt.Errorf("there is no rule %d", c.Number), "gt-mail rule lists them")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("there is no rule %d", c.Number), "gt-mail rule lists them")
 	}
 	_, err = fmt.Fprintf(env.Stdout, "dropped: %s\n", term.OneLine(term.Clean(env.Redact(dropped.Text))))
 	return err

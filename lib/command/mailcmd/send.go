@@ -42,8 +42,8 @@ func (c *send) Run(env *cli.Env) error {
 	if err := c.checkSubject(); err != nil {
 		return err
 	}
-	me := self(env)
-	name, host, err := post.Abroad(me.home.Town.State, env.Dir, c.To)
+	me := currentAgent(env)
+	name, host, err := post.ResolveRemote(me.home.Town.State, env.Dir, c.To)
 	if err != nil {
 		return err
 	}
@@ -109,11 +109,11 @@ func (c *send) wake(env *cli.Env, me agent, to post.Recipient) (woken bool, err 
 	}
 	args := []string{"wake", "--"}
 	for _, s := range stores {
-		all, unread := s.All()
+		all, unread := s.ReadInstances()
 		err = errors.Join(err, unread)
 		for _, in := range all {
 			if in.Desired == instance.Running && (c.Wake || slices.Contains(names, in.Name)) && (to.Name == "" || in.Name == to.Name) &&
-				post.Of(home.Elsewhere(env.Getenv, in.Path)).Box.Dir() == to.Box.Dir() {
+				post.NewRecipient(home.FindOtherHome(env.Getenv, in.Path)).Box.Dir() == to.Box.Dir() {
 				args = append(args, s.Name(in.ID))
 			}
 		}
@@ -153,7 +153,7 @@ func (c *hook) Validate() error {
 
 // Run hooks a note to this agent. Its next session starts on it.
 func (c *hook) Run(env *cli.Env) error {
-	me := self(env)
+	me := currentAgent(env)
 	id := c.ID
 	if c.New {
 		if err := c.checkSubject(); err != nil {
@@ -218,18 +218,18 @@ type unhook struct {
 }
 
 func (c *unhook) Run(env *cli.Env) error {
-	me := self(env)
+	me := currentAgent(env)
 	return me.change(env, c.ID, c.JSON, mail.Box.Unhook, me.word("no longer given", "unhooked"))
 }
 
-type done struct {
+type doneCmd struct {
 	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
 	JSON bool   `name:"json" help:"Print the note as one JSON object."`
 }
 
 // Run closes a note, and cancels its hand-over if that still waits.
-func (c *done) Run(env *cli.Env) error {
-	me := self(env)
+func (c *doneCmd) Run(env *cli.Env) error {
+	me := currentAgent(env)
 	n, err := me.box.Get(c.ID)
 	if err != nil {
 		return unfound(err)
@@ -261,7 +261,7 @@ func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 			env.Warn("%v", err)
 		}
 	}
-	all, err := waiting.In(a.home, warn)
+	all, err := waiting.ListHandovers(a.home, warn)
 	if err != nil {
 		return false, err
 	}
@@ -321,7 +321,7 @@ func checkAddress(from home.Home, to string) error {
 			}
 		}
 	}
-	placed, err := instance.OfTown(t.State, t.Root).All()
+	placed, err := instance.OfTown(t.State, t.Root).ReadInstances()
 	if err != nil {
 		return err
 	}
@@ -332,8 +332,8 @@ func checkAddress(from home.Home, to string) error {
 		return nil
 	}
 	err = fmt.Errorf("this town has no agent '%s'", id.Address())
-	if near := spelling.Near(id.Address(), all); len(near) > 0 {
-		return cli.Fail(cli.No, err, "did you mean "+strings.Join(near, " or ")+"?")
+	if near := spelling.FindNear(id.Address(), all); len(near) > 0 {
+		return cli.Fail(cli.AnswerNo, err, "did you mean "+strings.Join(near, " or ")+"?")
 	}
-	return cli.Fail(cli.No, err, "gt-session new --role ADDRESS --no-start makes the place of a worker")
+	return cli.Fail(cli.AnswerNo, err, "gt-session new --role ADDRESS --no-start makes the place of a worker")
 }

@@ -37,12 +37,12 @@ type workGive struct {
 func placed(env *cli.Env) (home.Home, work.Work) {
 	h := home.Find(env.Getenv, env.Dir, "")
 	if s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable)); in != nil {
-		return h, work.Of(s)
+		return h, work.NewWork(s)
 	}
 	if h.Town.Personal {
-		return h, work.Of(instance.Personal(h.Town.State, ""))
+		return h, work.NewWork(instance.Personal(h.Town.State, ""))
 	}
-	return h, work.Of(instance.OfTown(h.Town.State, h.Town.Root))
+	return h, work.NewWork(instance.OfTown(h.Town.State, h.Town.Root))
 }
 
 func (c *workGive) Run(env *cli.Env) error {
@@ -50,15 +50,15 @@ func (c *workGive) Run(env *cli.Env) error {
 		return err
 	}
 	h, w := placed(env)
-	if name, at, ok := peer.Split(c.Template); ok && at == peer.Any {
-		return self(env).leave(env, peer.Host{Name: peer.Any}, peer.Work, name, c.message, false)
+	if name, at, ok := peer.Split(c.Template); ok && at == peer.AnyHost {
+		return currentAgent(env).leave(env, peer.Host{Name: peer.AnyHost}, peer.Work, name, c.message, false)
 	}
-	name, host, err := post.Abroad(h.Town.State, env.Dir, c.Template)
+	name, host, err := post.ResolveRemote(h.Town.State, env.Dir, c.Template)
 	if err != nil {
 		return err
 	}
 	if host.Name != "" {
-		return self(env).leave(env, host, peer.Work, name, c.message, false)
+		return currentAgent(env).leave(env, host, peer.Work, name, c.message, false)
 	}
 	c.Template = name
 	if err := c.known(env, h); err != nil {
@@ -68,7 +68,7 @@ func (c *workGive) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	id, err := w.Give(c.Template, self(env).signed(env, mail.Note{Type: mail.Plain, Subject: c.Subject, Body: body}), env.Now())
+	id, err := w.Give(c.Template, currentAgent(env).signed(env, mail.Note{Type: mail.Plain, Subject: c.Subject, Body: body}), env.Now())
 	if err != nil {
 		return refused(err)
 	}
@@ -84,7 +84,7 @@ func (c *workGive) known(env *cli.Env, h home.Home) error {
 	if env.Getenv(instance.Variable) != "" {
 		return nil
 	}
-	from := config.Of(h.Town, "", env.Getenv)
+	from := config.NewSource(h.Town, "", env.Getenv)
 	all, err := from.Read()
 	if err != nil || all.Find(c.Template) != nil {
 		return nil
@@ -97,7 +97,7 @@ func (c *workGive) known(env *cli.Env, h home.Home) error {
 	if len(names) > 0 {
 		hint = fmt.Sprintf("'%s' has %s", from.File, strings.Join(names, ", "))
 	}
-	return cli.Fail(cli.No, fmt.Errorf("no template is called '%s'", c.Template), hint)
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("no template is called '%s'", c.Template), hint)
 }
 
 // member returns the session of a template that runs the command.
@@ -105,9 +105,9 @@ func member(env *cli.Env) (work.Work, *instance.Instance, error) {
 	h := home.Find(env.Getenv, env.Dir, "")
 	s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable))
 	if in == nil || in.Managed == nil {
-		return work.Work{}, nil, cli.Fail(cli.No, errors.New("this is not an agent of a template"), "gt-reconcile starts them; gt-mail work list shows the work")
+		return work.Work{}, nil, cli.Fail(cli.AnswerNo, errors.New("this is not an agent of a template"), "gt-reconcile starts them; gt-mail work list shows the work")
 	}
-	return work.Of(s), in, nil
+	return work.NewWork(s), in, nil
 }
 
 type workClaim struct{}
@@ -120,9 +120,9 @@ func (workClaim) Run(env *cli.Env) error {
 	n, err := w.Claim(in.Managed.Template, in.Name)
 	switch {
 	case errors.Is(err, work.ErrNone), errors.Is(err, work.ErrUnrouted):
-		return cli.Fail(cli.No, err)
+		return cli.Fail(cli.AnswerNo, err)
 	case err != nil:
-		return self(env).askWork(env, request.Item{Kind: request.Claim}, "claim work: it is claimed when your turn ends, and comes as a note", err)
+		return currentAgent(env).askWork(env, request.Item{Kind: request.Claim}, "claim work: it is claimed when your turn ends, and comes as a note", err)
 	}
 	// The agent's hook would take such a line for a request.
 	body := strings.TrimPrefix(strings.ReplaceAll("\n"+env.Text(n.Body), "\n"+request.Kind, "\n "+request.Kind), "\n")
@@ -139,11 +139,11 @@ func (c *workDone) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if err = w.Done(in.Name, c.ID); errors.Is(err, work.ErrLate) {
+	if err = w.MarkDone(in.Name, c.ID); errors.Is(err, work.ErrLate) {
 		env.Warn("%v", err)
 		return nil
 	} else if request.Denied(err) {
-		return self(env).askWork(env, request.Item{Kind: request.Done, Work: c.ID}, "close work: it is closed when your turn ends", err)
+		return currentAgent(env).askWork(env, request.Item{Kind: request.Done, Work: c.ID}, "close work: it is closed when your turn ends", err)
 	}
 	return unfound(err)
 }
@@ -154,9 +154,9 @@ type workBack struct {
 
 func (c *workBack) Run(env *cli.Env) error {
 	_, w := placed(env)
-	err := w.Back(c.ID)
+	err := w.GiveBack(c.ID)
 	if request.Denied(err) {
-		return self(env).askWork(env, request.Item{Kind: request.Back, Work: c.ID}, "give work back: what is this session's is given back when your turn ends", err)
+		return currentAgent(env).askWork(env, request.Item{Kind: request.GiveBack, Work: c.ID}, "give work back: what is this session's is given back when your turn ends", err)
 	}
 	return unfound(err)
 }
@@ -187,16 +187,16 @@ func (c *workAsked) Run(env *cli.Env) error {
 	h := home.Find(env.Getenv, env.Dir, "")
 	s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable))
 	if in == nil || in.Managed == nil || s.Session(in) != id {
-		return cli.Failf(cli.No, "the session is not the agent of a template")
+		return cli.Failf(cli.AnswerNo, "the session is not the agent of a template")
 	}
 	kept, ok, err := home.OfSession(h.Town.State, string(id))
 	if err != nil || !ok {
 		return err
 	}
-	w := work.Of(s)
+	w := work.NewWork(s)
 	tell := func(subject, body string) error {
 		address := kept.Identity.Address()
-		_, err := mail.Of(kept, address).Deliver(mail.Note{
+		_, err := mail.NewBox(kept, address).Deliver(mail.Note{
 			Type: mail.Plain, From: address, To: address, Date: env.Now(), Subject: subject, Body: body, Session: string(id),
 		}, false)
 		return err
@@ -214,7 +214,7 @@ func (c *workAsked) Run(env *cli.Env) error {
 		}
 		return nil
 	case request.Done:
-		if err = w.Done(in.Name, c.ID); errors.Is(err, work.ErrLate) {
+		if err = w.MarkDone(in.Name, c.ID); errors.Is(err, work.ErrLate) {
 			return tell(fmt.Sprintf("The work %.40s came late", c.ID), err.Error())
 		}
 	default:
@@ -240,7 +240,7 @@ func (c *workList) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	given = slices.DeleteFunc(given, func(w pending) bool { return w.Host != peer.Any })
+	given = slices.DeleteFunc(given, func(w pending) bool { return w.Host != peer.AnyHost })
 	if len(all)+len(given) == 0 && !c.JSON {
 		env.Hint("there is no work that is not done; gt-mail work give TEMPLATE gives some")
 	}
@@ -270,7 +270,7 @@ func (c *workList) Run(env *cli.Env) error {
 		if c.JSON {
 			break
 		}
-		state := cmp.Or(env.Line(w.where(), maxReason), "waits for a free session")
+		state := cmp.Or(env.Line(w.describeHosts(), maxReason), "waits for a free session")
 		if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", w.ID, env.Line(w.To, 64), state, env.Line(w.Subject, 200)); err != nil {
 			return err
 		}

@@ -36,9 +36,9 @@ func newCandidates(env *cli.Env) *candidates {
 	return &candidates{env: env, home: env.Getenv("HOME"), now: env.Now(), in: bufio.NewReaderSize(env.Stdin, maxLine)}
 }
 
-// next returns the finder's line for the next session, and io.EOF at the end. It skips
+// nextLine returns the finder's line for the next session, and io.EOF at the end. It skips
 // lines that are not a session.
-func (c *candidates) next() (string, error) {
+func (c *candidates) nextLine() (string, error) {
 	for rest := false; ; {
 		data, more, err := c.in.ReadLine()
 		if err == io.EOF {
@@ -91,7 +91,7 @@ func (c *candidates) line(s *catalog.Session) (string, bool) {
 		term.Pad(age(c.now, slices.MaxFunc([]time.Time{s.StartedAt, s.EndedAt, s.LastAt}, time.Time.Compare)), ageWidth),
 		term.Pad(clean(s.Agent), agentWidth),
 		term.Pad(term.CutFront(who, whoWidth), whoWidth),
-		clean(s.About()),
+		clean(s.Headline()),
 	}
 	if c.narrow { // what is cut at the end is still looked through
 		columns[0] = term.Pad(id[:min(idNarrow, len(id))], idNarrow)

@@ -19,10 +19,10 @@ func TestRows(t *testing.T) {
 		"honest" + strings.Repeat("\u0301", 50), "h\u3164o\u115fn\u034fe\u070fst", "\u2800honest",
 	} {
 		input, err := json.Marshal(catalog.Session{ID: "s1", Title: text, Branch: text, Agent: text, Actor: text, CWD: text})
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		env := &cli.Env{Stdin: strings.NewReader(string(input) + "\n"), Now: time.Now}
-		row, err := newCandidates(env).next()
-		testenv.Must(t, err)
+		row, err := newCandidates(env).nextLine()
+		testenv.NoError(t, err)
 		id, shown, _ := strings.Cut(row, "\t")
 		if id != "s1" || !plain.IsLine(shown) || !strings.Contains(shown, "honest") {
 			t.Errorf("of %q there is %q", text, row)

@@ -88,9 +88,9 @@ func (g *grammar) Run(env *cli.Env) error {
 		room /= 2
 	}
 	in.narrow = room > 0 && room < narrow
-	first, err := in.next()
+	first, err := in.nextLine()
 	if err == io.EOF {
-		return cli.Failf(cli.No, "there is no session to pick from")
+		return cli.Failf(cli.AnswerNo, "there is no session to pick from")
 	} else if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	defer close(over)
 	cli.Go(func() {
 		defer close(options.Input)
-		for line, err := first, error(nil); err == nil; line, err = in.next() {
+		for line, err := first, error(nil); err == nil; line, err = in.nextLine() {
 			select {
 			case options.Input <- line:
 			case <-over:

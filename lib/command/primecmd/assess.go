@@ -68,11 +68,11 @@ const (
 type handoverKind string
 
 const (
-	none     handoverKind = ""
-	another  handoverKind = "another session's" // of the same home
-	stranger handoverKind = "unknown"           // Gas Town's, a person's, or of a session whose record is lost
-	own      handoverKind = "own"               // left before a compaction or a cycle
-	brought  handoverKind = "brought"           // a note named by --handoff
+	noHandover         handoverKind = ""
+	fromAnotherSession handoverKind = "another session's" // of the same home
+	stranger           handoverKind = "unknown"           // Gas Town's, a person's, or of a session whose record is lost
+	fromOwnSession     handoverKind = "own"               // left before a compaction or a cycle
+	brought            handoverKind = "brought"           // a note named by --handoff
 )
 
 type handover struct {
@@ -99,8 +99,8 @@ type assessment struct {
 	missing missing // the first fact that was needed and is unknown
 }
 
-// need says that a fact was used, and how it is read if it is unknown.
-func (a *assessment) need(known bool, read missing) {
+// requireFact says that a fact was used, and how it is read if it is unknown.
+func (a *assessment) requireFact(known bool, read missing) {
 	if !known && a.missing == nil {
 		a.missing = read
 	}
@@ -115,15 +115,15 @@ func assess(f *facts) (situation, missing) {
 	s.predecessor = a.predecessor(h)
 	broke := a.broken(h)
 	if s.conversation == fresh && f.works {
-		a.need(f.checkpoints != nil, (*start).readCheckpoints)
+		a.requireFact(f.checkpoints != nil, (*start).readCheckpoints)
 		s.checkpoint = f.checkpoint(broke)
 	}
 	a.sortHooked(&s, h, broke)
-	if s.conversation == forgotten && h.kind == none {
-		a.need(f.given != nil, (*start).readGiven)
+	if s.conversation == forgotten && h.kind == noHandover {
+		a.requireFact(f.given != nil, (*start).readGiven)
 	}
 	if s.conversation == fresh {
-		a.need(f.duties != nil, (*start).readDuties)
+		a.requireFact(f.duties != nil, (*start).readDuties)
 	}
 	if a.missing != nil {
 		return situation{}, a.missing
@@ -144,7 +144,7 @@ func assess(f *facts) (situation, missing) {
 		}
 	}
 	switch {
-	case s.handover.kind != none:
+	case s.handover.kind != noHandover:
 		s.state = PostHandoff
 	case s.checkpoint != nil || s.crashed != nil:
 		s.state = CrashRecovery
@@ -164,7 +164,7 @@ func (s situation) hasNoted(id session.ID) bool {
 // bring returns the situation with a note from elsewhere as its hand-over.
 func (s situation) bring(note mail.Note) situation {
 	h := handover{kind: brought, from: note.From, mailbox: mailbox{note: &note}}
-	if old := s.handover; old.kind != none {
+	if old := s.handover; old.kind != noHandover {
 		h.from, h.reason = old.from, old.reason
 	}
 	s.state, s.conversation, s.handover = PostHandoff, fresh, h
@@ -190,13 +190,13 @@ func (a *assessment) handover() handover {
 	for i := range a.left {
 		l := &a.left[i]
 		v := a.judge(*l)
-		if a.need(v != unsure, askPane(l)); v != take {
+		if a.requireFact(v != unsure, askPane(l)); v != take {
 			continue
 		}
-		a.need(!l.note.unread, readNote(l))
-		h := handover{kind: another, from: cmp.Or(l.owner.Handoff.From, string(l.owner.ID)), reason: l.owner.Handoff.Reason, owner: l.owner.Record, mailbox: l.note}
+		a.requireFact(!l.note.unread, readNote(l))
+		h := handover{kind: fromAnotherSession, from: cmp.Or(l.owner.Handoff.From, string(l.owner.ID)), reason: l.owner.Handoff.Reason, owner: l.owner.Record, mailbox: l.note}
 		if l.owner.ID == a.session.ID {
-			h.kind = own
+			h.kind = fromOwnSession
 		}
 		return h
 	}
@@ -206,7 +206,7 @@ func (a *assessment) handover() handover {
 		}
 		h := handover{kind: stranger, from: c.From, reason: c.Reason, claim: c}
 		if a.continues() && (c.Note != nil || c.From == string(a.session.ID)) {
-			h.kind = own // its record is lost
+			h.kind = fromOwnSession // its record is lost
 		}
 		return h
 	}
@@ -291,7 +291,7 @@ func (f *facts) conversation(h handover) contextState {
 		return forgotten
 	case f.resumes():
 		return resumed
-	case f.session.Source == "compact", h.reason == marker.Compaction && h.kind != another:
+	case f.session.Source == "compact", h.reason == marker.Compaction && h.kind != fromAnotherSession:
 		return compacted
 	}
 	return fresh
@@ -335,7 +335,7 @@ func (f *facts) crashCandidate(h handover) predecessor {
 	if r, how := session.FindPredecessor(f.now, others, f.seen()); (predecessor{r, how}).brokeOff() {
 		return predecessor{r, how}
 	}
-	if c := f.find(h.owner.ID); c != nil && h.kind == another && !h.owner.Handoff.Respawn {
+	if c := f.find(h.owner.ID); c != nil && h.kind == fromAnotherSession && !h.owner.Handoff.Respawn {
 		switch {
 		case c.Liveness == session.Dead:
 			return predecessor{h.owner, session.Crash}
@@ -354,7 +354,7 @@ func (a *assessment) broken(h handover) predecessor {
 	if !p.brokeOff() {
 		return p
 	}
-	if a.need(a.ending != nil, readEnding(p.Record)); a.ending == nil {
+	if a.requireFact(a.ending != nil, readEnding(p.Record)); a.ending == nil {
 		return p
 	}
 	if h.owner != nil && p.Record == h.owner && !slices.ContainsFunc(a.ending.tail.Requests, func(r summary.Request) bool { return r.Time.After(h.owner.Handoff.At) }) {
@@ -398,7 +398,7 @@ func (f *facts) recovers(c savedCheckpoint, p predecessor) bool {
 type purpose int
 
 const (
-	nothing    purpose = iota
+	noPurpose  purpose = iota
 	toDo               // work given to it
 	toTell             // a hand-over that no session has received
 	toRecall           // a hand-over that the broken-off session received or left for itself
@@ -412,10 +412,10 @@ func (a *assessment) sortHooked(s *situation, h handover, broke predecessor) {
 	for i := len(a.hooked) - 1; i >= 0; i-- {
 		n := &a.hooked[i]
 		why := a.purpose(n.Note, h, broke)
-		if why == nothing {
+		if why == noPurpose {
 			continue
 		}
-		if a.need(n.whole, readBody(n)); n.withheld {
+		if a.requireFact(n.whole, readBody(n)); n.withheld {
 			break
 		}
 		switch why {
@@ -427,7 +427,7 @@ func (a *assessment) sortHooked(s *situation, h handover, broke predecessor) {
 			s.waiting = append(s.waiting, n.Note)
 		case toRecall:
 			s.noted = append(s.noted, n.Note)
-			recalled = recalled || h.claim.Has(n.ID)
+			recalled = recalled || h.claim.HoldsNote(n.ID)
 		}
 	}
 	if h.claim != nil && h.note == nil && !recalled {
@@ -446,22 +446,22 @@ func (a *assessment) sortHooked(s *situation, h handover, broke predecessor) {
 func (f *facts) purpose(n mail.Note, h handover, broke predecessor) purpose {
 	switch {
 	case h.note != nil && n.ID == h.note.ID:
-		return nothing
+		return noPurpose
 	case n.Type != mail.Handoff:
 		return toDo
 	case !f.continues() && broke.brokeOff() && (broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID)):
 		return toRecall
-	case h.claim.Has(n.ID):
+	case h.claim.HoldsNote(n.ID):
 		return toComplete
 	case !f.continues() && f.claimOf(n.ID) != nil:
 		return toTell
 	}
-	return nothing
+	return noPurpose
 }
 
 // claimOf returns the claim with a note, or nil.
 func (f *facts) claimOf(note string) *waiting.Claim {
-	if i := slices.IndexFunc(f.claims, func(c *waiting.Claim) bool { return c.Has(note) }); i >= 0 {
+	if i := slices.IndexFunc(f.claims, func(c *waiting.Claim) bool { return c.HoldsNote(note) }); i >= 0 {
 		return f.claims[i]
 	}
 	return nil

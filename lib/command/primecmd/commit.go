@@ -63,7 +63,7 @@ func (c *commit) begin() error {
 func (c *commit) acknowledge() error {
 	told := &c.situation
 	unnoted := c.facts.access != locked
-	if !unnoted && told.handover.kind == none && told.checkpoint == nil && len(told.waiting)+len(told.noted) == 0 {
+	if !unnoted && told.handover.kind == noHandover && told.checkpoint == nil && len(told.waiting)+len(told.noted) == 0 {
 		return nil
 	}
 	if !unnoted && !c.takes() {
@@ -86,7 +86,7 @@ func (c *commit) acknowledge() error {
 	if told.checkpoint != nil {
 		c.warn(checkpoint.Take(c.call.Home, told.checkpoint, c.session.ID)) // on failure it is delivered again
 	}
-	if h := told.handover; h.kind == none || h.withheld { // a withheld note waits for the next start
+	if h := told.handover; h.kind == noHandover || h.withheld { // a withheld note waits for the next start
 		return nil
 	}
 	return c.takeHandover()
@@ -126,7 +126,7 @@ func (c *commit) markTold() error {
 // Until that last step it waits, and a start after a kill tells it again.
 func (c *commit) takeHandover() error {
 	h, store := c.situation.handover, c.call.Store
-	if h.note != nil && h.kind != own {
+	if h.note != nil && h.kind != fromOwnSession {
 		me, err := store.Get(c.session.ID)
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func (c *commit) takeHandover() error {
 		return err
 	}
 	switch {
-	case h.kind == own:
+	case h.kind == fromOwnSession:
 		return c.carryOn()
 	case h.owner == nil:
 		return nil
@@ -206,7 +206,7 @@ func (c *commit) record(records []*session.Record) error {
 	if !c.takes() {
 		s = situation{state: s.state}
 	}
-	if h := s.handover; h.owner != nil && h.kind != own {
+	if h := s.handover; h.owner != nil && h.kind != fromOwnSession {
 		if p.Predecessor = h.owner.ID; h.note != nil {
 			p.Subject = c.env.Line(h.note.Subject, maxMolecule)
 		}
@@ -317,7 +317,7 @@ func (c *commit) confirm() []*session.Record {
 			return records
 		}
 	}
-	if i := slices.IndexFunc(f.claims, func(n *waiting.Claim) bool { return was.claim != nil && n.Same(was.claim) }); i >= 0 {
+	if i := slices.IndexFunc(f.claims, func(n *waiting.Claim) bool { return was.claim != nil && n.SameOrigin(was.claim) }); i >= 0 {
 		told.claim = f.claims[i]
 		return records
 	}

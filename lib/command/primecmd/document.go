@@ -22,7 +22,7 @@ type section struct {
 
 // frame sets the body to words, in a frame that names their author.
 func (s section) frame(from, words string) section {
-	if s.body = frame.Inside(words); s.body != "" {
+	if s.body = frame.InnerText(words); s.body != "" {
 		s.begin, s.end = frame.Begin(from)+"\n", frame.End+"\n"
 	}
 	return s
@@ -51,7 +51,7 @@ func parts(limit int, size func(string) int, sections []section) []string {
 	whole := 0 // the size of the sections that are not cut
 	for _, s := range kept {
 		if s.whole {
-			whole += s.least(size)
+			whole += s.minSize(size)
 		}
 	}
 	named, names := 0, 0 // the number of sections that are named and the size of their headings
@@ -59,7 +59,7 @@ func parts(limit int, size func(string) int, sections []section) []string {
 		if kept[named].whole {
 			continue
 		}
-		least := kept[named].least(size)
+		least := kept[named].minSize(size)
 		if named > 0 && names+least > (limit-whole)/2-countRoom {
 			break
 		}
@@ -67,7 +67,7 @@ func parts(limit int, size func(string) int, sections []section) []string {
 	}
 	for _, s := range kept[:named] {
 		if s.whole {
-			names += s.least(size)
+			names += s.minSize(size)
 		}
 	}
 	room := limit
@@ -75,7 +75,7 @@ func parts(limit int, size func(string) int, sections []section) []string {
 		room -= countRoom
 	}
 	for i, s := range kept[:named] {
-		names -= s.least(size)
+		names -= s.minSize(size)
 		head := s.head(i > 0)
 		space := room - names - size(head)
 		if s.most > 0 {
@@ -108,9 +108,9 @@ func (s section) head(after bool) string {
 	return head
 }
 
-// least returns the smallest size of the section: its heading and the line that names the
+// minSize returns the smallest size of the section: its heading and the line that names the
 // command, or all of it if that is less or if it is not cut.
-func (s section) least(size func(string) int) int {
+func (s section) minSize(size func(string) int) int {
 	body := s.body + "\n"
 	if s.whole {
 		return s.size(size)

@@ -45,7 +45,7 @@ func due(call *hook.Invocation) bool {
 // unseen returns the source of a session whose start was not recorded: "clear" if the same
 // process ran another session until /clear, else "startup".
 func unseen(call *hook.Invocation, p process.Proc) string {
-	all, err := call.Store.All()
+	all, err := call.Store.ReadRecords()
 	call.Warn(err)
 	for _, r := range all {
 		if p.IsSet() && r.Process() == p && (r.Reason == "clear" || r.Reason == cmp.Or(call.Dialect.ClearReason, "clear")) {

@@ -114,7 +114,7 @@ type pane int
 
 const (
 	notAsked pane = iota
-	there
+	paneExists
 	gone
 	noAnswer
 )
@@ -196,7 +196,7 @@ func (s *start) warn(err error) { s.call.Warn(err) }
 
 // collect assesses the situation without the home's lock and changes nothing.
 func (s *start) collect(a access) (*facts, situation) {
-	records, err := s.call.Store.All()
+	records, err := s.call.Store.ReadRecords()
 	s.warn(err)
 	return s.assess(a, records)
 }
@@ -224,8 +224,8 @@ func (s *start) assess(a access, records []*session.Record) (*facts, situation) 
 
 func (s *start) box() mail.Box {
 	h := s.call.Home
-	box := mail.Of(h, h.Identity.Address())
-	return box.ReadBy(instance.Others(h.Town.State, s.env.Getenv(instance.Variable), s.call.ID))
+	box := mail.NewBox(h, h.Identity.Address())
+	return box.ReadBy(instance.MatchOtherAgents(h.Town.State, s.env.Getenv(instance.Variable), s.call.ID))
 }
 
 // gather reads the facts that every start needs.
@@ -272,7 +272,7 @@ func (s *start) leftBy(f *facts, o *session.Candidate) leftHandover {
 	l := leftHandover{owner: o}
 	if o.ID != f.session.ID {
 		l.inside = f.session.Process.IsSet() && o.Process().Alive() && f.session.Process.DescendsFrom(o.Process())
-		l.elsewhere = o.Liveness == session.Running && o.Elsewhere()
+		l.elsewhere = o.Liveness == session.Running && o.IsElsewhere()
 	}
 	switch p := o.Handoff; {
 	case p.Text != nil && p.Note != "":
@@ -297,7 +297,7 @@ func askPane(l *leftHandover) missing {
 	return func(*start, *facts) error {
 		switch _, err := tmux.Server(l.owner.TmuxServer).Pane(l.owner.TmuxPane, tmuxWait); {
 		case err == nil:
-			l.pane = there
+			l.pane = paneExists
 		case errors.Is(err, tmux.ErrNoAnswer):
 			l.pane = noAnswer
 		default:
@@ -384,7 +384,7 @@ const maxCompared = 200
 // readBody reads the body of a hooked note.
 func readBody(n *hookedNote) missing {
 	return func(s *start, _ *facts) error {
-		whole, err := s.box().Whole(n.Note)
+		whole, err := s.box().ReadBody(n.Note)
 		if n.whole, n.withheld = true, err != nil; err == nil {
 			n.Note = whole
 		}

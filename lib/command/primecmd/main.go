@@ -83,7 +83,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	case call.Idle():
 		return g.excuse(env, call)
 	case g.Client.Hook && !due(call):
-		return call.End(again(env, call))
+		return call.End(repeatStart(env, call))
 	}
 	s := newStart(env, call)
 	if g.State || g.DryRun || s.asker != member {
@@ -158,9 +158,9 @@ func (s *start) keepRepeated(text string) error {
 	})
 }
 
-// again repeats the text of a start with a later request of the turn, if the client forgets
+// repeatStart repeats the text of a start with a later request of the turn, if the client forgets
 // it. A new prompt ends that.
-func again(env *cli.Env, call *hook.Invocation) error {
+func repeatStart(env *cli.Env, call *hook.Invocation) error {
 	if !call.Dialect.ForgetsContext || call.ID == "" || call.Input.AgentID != "" {
 		return nil
 	}

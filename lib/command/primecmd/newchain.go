@@ -22,9 +22,9 @@ func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
 	if err := call.Home.Prepare(); err != nil {
 		return err // says why the home is unusable; the steps below would only report missing files
 	}
-	r, err := call.Store.Here(env.Getenv, names.SessionVars())
+	r, err := call.Store.CurrentRecord(env.Getenv, names.SessionVars())
 	if errors.Is(err, session.ErrNone) {
-		err = cli.Fail(cli.No, err, "a new chain begins with a session; start an agent here first")
+		err = cli.Fail(cli.AnswerNo, err, "a new chain begins with a session; start an agent here first")
 	}
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
 	}
 	old := r.Chain()
 	if old == r.ID {
-		return cli.Fail(cli.No, fmt.Errorf("session %s began its chain, so there is none to leave", r.ID),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("session %s began its chain, so there is none to leave", r.ID),
 			"for another task: /clear in the client, or a new session, and then gt-prime --new-chain")
 	}
 	state, now := call.Home.Town.State, env.Now()
@@ -47,7 +47,7 @@ func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
 		return err
 	}
 	log, spare := eventlog.Log(call.Home.Town.Events()), eventlog.Log(call.Home.Town.Spare())
-	if log.Last(spare, string(r.ID), eventlog.SessionStart, eventlog.SessionChain).Type != eventlog.SessionChain {
+	if log.LastEvent(spare, string(r.ID), eventlog.SessionStart, eventlog.SessionChain).Type != eventlog.SessionChain {
 		call.Warn(log.AppendOr(spare, call.Warn, now, eventlog.SessionChain, r.Actor, struct {
 			SessionID session.ID `json:"session_id"`
 			ChainID   session.ID `json:"chain_id"`

@@ -35,7 +35,7 @@ func (s *start) readShorter(now situation) *shorter {
 		return nil // begin has warned
 	}
 	f := conversation.File{Client: cmp.Or(r.Agent, contract.Default), Path: r.Transcript, ID: r.ID}
-	kept := tail.Of(s.call.Home, r)
+	kept := tail.NewFile(s.call.Home, r)
 	less := &shorter{}
 	before, after, err := kept.CutShort(f)
 	s.warn(err)
@@ -64,7 +64,7 @@ func (s *start) noteCompacted(id session.ID) error {
 		return nil
 	}
 	return activity.Change(s.call.Home, id, func(a *activity.State) bool {
-		a.Tokens, a.Warning = 0, activity.None
+		a.Tokens, a.Warning = 0, activity.NoWarning
 		return true
 	})
 }

@@ -34,8 +34,8 @@ type fact struct {
 // older returns the session before. Facts about "it" mean this session; it ran in pane %2.
 func older(f *facts) *session.Candidate { return f.find("old") }
 
-// it adds the session before, with the state of its process.
-func it(is string, l session.Liveness, change ...func(*session.Record)) fact {
+// previousSession adds the session before, with the state of its process.
+func previousSession(is string, l session.Liveness, change ...func(*session.Record)) fact {
 	return fact{"it " + is, func(f *facts) {
 		r := &session.Record{ID: "old", ChainID: "chain", TmuxPane: "%2", TmuxServer: "/sock", Transcript: "/t"}
 		r.SetProcess(process.Proc{PID: 8, Start: "800", Boot: "boot"})
@@ -46,7 +46,7 @@ func it(is string, l session.Liveness, change ...func(*session.Record)) fact {
 	}}
 }
 
-func over(o session.Outcome) func(*session.Record) {
+func endedWith(o session.Outcome) func(*session.Record) {
 	return func(r *session.Record) { r.EndedAt, r.Outcome = noon.Add(-time.Minute), o }
 }
 
@@ -66,29 +66,29 @@ func leaves(id session.ID, kind, reason string, change ...func(*stored.Handover)
 
 // Sources.
 var (
-	compaction = fact{"source `compact`", func(f *facts) { f.session.Source = "compact" }}
-	resuming   = fact{"source `resume`", func(f *facts) { f.session.Source = "resume" }}
-	forgetful  = fact{"its client forgets what a start was told", func(f *facts) { f.forgets = true }}
-	idle       = fact{"its role has no tasks", func(f *facts) { f.works = false }}
-	outside    = fact{"this session is outside tmux", func(f *facts) { f.session.TmuxPane = "" }}
-	samePane   = fact{"this is its pane", func(f *facts) { older(f).TmuxPane = "%1" }}
-	noPane     = fact{"it ran outside tmux", func(f *facts) { older(f).TmuxPane = "" }}
-	noLock     = fact{"the lock cannot be had", func(f *facts) { f.access = denied }}
+	compaction  = fact{"source `compact`", func(f *facts) { f.session.Source = "compact" }}
+	resuming    = fact{"source `resume`", func(f *facts) { f.session.Source = "resume" }}
+	forgetful   = fact{"its client forgets what a start was told", func(f *facts) { f.forgets = true }}
+	idle        = fact{"its role has no tasks", func(f *facts) { f.works = false }}
+	outsideTmux = fact{"this session is outside tmux", func(f *facts) { f.session.TmuxPane = "" }}
+	samePane    = fact{"this is its pane", func(f *facts) { older(f).TmuxPane = "%1" }}
+	noPane      = fact{"it ran outside tmux", func(f *facts) { older(f).TmuxPane = "" }}
+	noLock      = fact{"the lock cannot be had", func(f *facts) { f.access = denied }}
 )
 
 // Sessions before.
 var (
-	runs     = it("runs", session.Running)
-	mayRun   = it("may run", session.Unclear)
-	died     = it("lost its process", session.Dead)
-	wasEnded = it("was ended from outside", session.Ended, over(session.Killed))
-	foundOut = it("broke off, as a start found that was killed", session.Ended, over(session.Crash))
-	ended    = it("ended", session.Ended, over(session.Done))
-	gaveOver = it("is over", session.Ended, over(session.Handoff))
-	cleared  = it("ran in the same process", session.Running, func(r *session.Record) { r.SetProcess(mine) })
+	runs     = previousSession("runs", session.Running)
+	mayRun   = previousSession("may run", session.Unclear)
+	died     = previousSession("lost its process", session.Dead)
+	wasEnded = previousSession("was ended from outside", session.Ended, endedWith(session.Killed))
+	foundOut = previousSession("broke off, as a start found that was killed", session.Ended, endedWith(session.Crash))
+	ended    = previousSession("ended", session.Ended, endedWith(session.Done))
+	gaveOver = previousSession("is over", session.Ended, endedWith(session.Handoff))
+	cleared  = previousSession("ran in the same process", session.Running, func(r *session.Record) { r.SetProcess(ownProcess) })
 )
 
-var mine = process.Proc{PID: 7, Start: "700", Boot: "boot", NS: "1"}
+var ownProcess = process.Proc{PID: 7, Start: "700", Boot: "boot", NS: "1"}
 
 // Hand-overs.
 var (
@@ -104,7 +104,7 @@ var (
 	child       = fact{"this session runs below its process", func(f *facts) { f.left[0].inside = true }}
 	contained   = fact{"it runs in another PID namespace", func(f *facts) { f.left[0].elsewhere = true }}
 	paneGone    = fact{"its pane is gone", func(f *facts) { f.left[0].pane = gone }}
-	paneThere   = fact{"its pane is still there", func(f *facts) { f.left[0].pane = there }}
+	paneThere   = fact{"its pane is still there", func(f *facts) { f.left[0].pane = paneExists }}
 	paneSilent  = fact{"tmux does not answer", func(f *facts) { f.left[0].pane = noAnswer }}
 )
 
@@ -200,7 +200,7 @@ var (
 	workNote = hooks("a note is given", "n-work", "")
 	issue    = fact{"`bd` has an issue for me", func(f *facts) { f.duties.work = []beads.Work{{ID: "gt-1"}} }}
 	noBox    = fact{"the box cannot be read", func(f *facts) { f.boxRead = false }}
-	givenIt  = it("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" })
+	givenIt  = previousSession("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" })
 	readIt   = hooks("that note is in the box", "n-chain", "before", isNote, isSeen)
 	// fell is a third session.
 	fell = fact{"another lost its process", func(f *facts) {
@@ -231,88 +231,88 @@ type row struct {
 }
 
 var table = []row{
-	{"The first session here, in any client", nil, Normal, fresh, none, "", "", [][]fact{{forgetful}}},
-	{"The one before still runs, may still run, or was left with /exit", []fact{runs}, Normal, fresh, none, "", "", [][]fact{{mayRun}, {ended}}},
-	{"The person typed /clear", []fact{cleared}, Normal, fresh, none, "old done", "", nil},
+	{"The first session here, in any client", nil, Normal, fresh, noHandover, "", "", [][]fact{{forgetful}}},
+	{"The one before still runs, may still run, or was left with /exit", []fact{runs}, Normal, fresh, noHandover, "", "", [][]fact{{mayRun}, {ended}}},
+	{"The person typed /clear", []fact{cleared}, Normal, fresh, noHandover, "old done", "", nil},
 
-	{"gt-handoff put me into its pane, and its process is gone, or not yet", []fact{gaveOver, respawns, samePane}, PostHandoff, fresh, another, "old handoff", "note n-old", [][]fact{
+	{"gt-handoff put me into its pane, and its process is gone, or not yet", []fact{gaveOver, respawns, samePane}, PostHandoff, fresh, fromAnotherSession, "old handoff", "note n-old", [][]fact{
 		{runs, respawns, samePane}}},
 	{"It handed over, and nobody is to follow it in its pane: it had none, I begin outside tmux, that pane was closed, its successor never came, or it crashed and its pane was closed",
-		[]fact{gaveOver, handsOver, noPane}, PostHandoff, fresh, another, "old handoff", "note n-old", [][]fact{
-			{gaveOver, handsOver, outside}, {gaveOver, handsOver, paneGone}, {gaveOver, longAgo, outside, paneThere}, {died, handsOver, paneGone}}},
+		[]fact{gaveOver, handsOver, noPane}, PostHandoff, fresh, fromAnotherSession, "old handoff", "note n-old", [][]fact{
+			{gaveOver, handsOver, outsideTmux}, {gaveOver, handsOver, paneGone}, {gaveOver, longAgo, outsideTmux, paneThere}, {died, handsOver, paneGone}}},
 	{"It handed over, and I begin elsewhere: its pane waits for a successor, tmux is stuck, its successor is on the way, never came, or the one before still runs",
-		[]fact{gaveOver, handsOver, paneThere}, Normal, fresh, none, "", "", [][]fact{
-			{gaveOver, handsOver, paneSilent}, {gaveOver, respawns, outside, paneThere}, {gaveOver, longAgo, paneThere}, {runs, respawns, outside, paneThere}}},
-	{"It handed over and still runs: it was told to stay, in a container that shares the folder, or one of its commands started me", []fact{runs, handsOver, samePane}, Normal, fresh, none, "", "", [][]fact{
+		[]fact{gaveOver, handsOver, paneThere}, Normal, fresh, noHandover, "", "", [][]fact{
+			{gaveOver, handsOver, paneSilent}, {gaveOver, respawns, outsideTmux, paneThere}, {gaveOver, longAgo, paneThere}, {runs, respawns, outsideTmux, paneThere}}},
+	{"It handed over and still runs: it was told to stay, in a container that shares the folder, or one of its commands started me", []fact{runs, handsOver, samePane}, Normal, fresh, noHandover, "", "", [][]fact{
 		{runs, respawns, contained, paneGone}, {runs, respawns, child, paneGone}}},
-	{"Two start at once, and the other is told", []fact{gaveOver, handsOver, paneGone, takenBy("another that runs", "other", session.Running)}, Normal, fresh, none, "", "", nil},
-	{"A start was killed before it was told: the other one's, or mine, and it runs again", []fact{gaveOver, handsOver, paneGone, takenBy("another that is dead", "other", session.Dead)}, PostHandoff, fresh, another, "old handoff", "note n-old", [][]fact{
+	{"Two start at once, and the other is told", []fact{gaveOver, handsOver, paneGone, takenBy("another that runs", "other", session.Running)}, Normal, fresh, noHandover, "", "", nil},
+	{"A start was killed before it was told: the other one's, or mine, and it runs again", []fact{gaveOver, handsOver, paneGone, takenBy("another that is dead", "other", session.Dead)}, PostHandoff, fresh, fromAnotherSession, "old handoff", "note n-old", [][]fact{
 		{gaveOver, handsOver, paneGone, takenBy("this session", "me", session.Running)}}},
-	{"Another was saved before a compaction and ended", []fact{ended, saved, paneGone}, Normal, fresh, none, "", "", nil},
+	{"Another was saved before a compaction and ended", []fact{ended, saved, paneGone}, Normal, fresh, noHandover, "", "", nil},
 
-	{"My conversation was compacted, or my agent asks after that what it is told", []fact{compaction, meSaved}, PostHandoff, compacted, own, "", "note n-me", [][]fact{{meSaved}}},
-	{"My conversation was compacted, and nothing was saved; another's hand-over or crash is not mine", []fact{compaction}, Normal, compacted, none, "", "", [][]fact{
+	{"My conversation was compacted, or my agent asks after that what it is told", []fact{compaction, meSaved}, PostHandoff, compacted, fromOwnSession, "", "note n-me", [][]fact{{meSaved}}},
+	{"My conversation was compacted, and nothing was saved; another's hand-over or crash is not mine", []fact{compaction}, Normal, compacted, noHandover, "", "", [][]fact{
 		{compaction, gaveOver, handsOver, paneGone}, {died, itsTask, itsCheckpoint, compaction}}},
-	{"My conversation was compacted, and my record is lost", []fact{compaction, myCompaction}, PostHandoff, compacted, own, "", "note n-me", nil},
-	{"My conversation was compacted, and my record and note are lost", []fact{compaction, myMarker}, PostHandoff, compacted, own, "", "", nil},
-	{"My conversation goes on in a new process (gt-handoff --cycle)", []fact{resuming, meCycled}, PostHandoff, resumed, own, "", "note n-me", nil},
-	{"I am resumed, also after I had handed over, or while another's note waits", []fact{resuming}, Normal, resumed, none, "", "", [][]fact{{resuming, meHandsOver}, {resuming, ended, itsNote}}},
-	{"I am resumed, in a client that forgets (Copilot)", []fact{resuming, forgetful, given}, Normal, forgotten, none, "", "given n-given", nil},
+	{"My conversation was compacted, and my record is lost", []fact{compaction, myCompaction}, PostHandoff, compacted, fromOwnSession, "", "note n-me", nil},
+	{"My conversation was compacted, and my record and note are lost", []fact{compaction, myMarker}, PostHandoff, compacted, fromOwnSession, "", "", nil},
+	{"My conversation goes on in a new process (gt-handoff --cycle)", []fact{resuming, meCycled}, PostHandoff, resumed, fromOwnSession, "", "note n-me", nil},
+	{"I am resumed, also after I had handed over, or while another's note waits", []fact{resuming}, Normal, resumed, noHandover, "", "", [][]fact{{resuming, meHandsOver}, {resuming, ended, itsNote}}},
+	{"I am resumed, in a client that forgets (Copilot)", []fact{resuming, forgetful, given}, Normal, forgotten, noHandover, "", "given n-given", nil},
 
 	{"Gas Town's gt handed over, also in a home that cannot be written", []fact{foreign}, PostHandoff, fresh, stranger, "", "", [][]fact{{foreign, noLock}}},
 	{"Gas Town's gt saved before a compaction, and a new conversation or the compacted one begins", []fact{foreignCompaction}, PostHandoff, compacted, stranger, "", "", [][]fact{{compaction, foreignCompaction}}},
 	{"A person handed over, also beside the hand-over of one that waits for its pane", []fact{marked}, PostHandoff, fresh, stranger, "", "note n-person", [][]fact{{gaveOver, handsOver, paneThere, marked}}},
 	{"A person handed over, and left another note", []fact{earlierNote, marked}, PostHandoff, fresh, stranger, "", "note n-person, waiting n-older", nil},
 	{"A person handed over, and the note or the box cannot be read", []fact{marked, unreadable}, PostHandoff, fresh, stranger, "", "note withheld", [][]fact{{foreign, noBox}}},
-	{"A person left a note, without more", []fact{personsNote}, Autonomous, fresh, none, "", "waiting n-person", nil},
-	{"A person left a note, and another hand-over is told", []fact{gaveOver, handsOver, paneGone, personsNote}, PostHandoff, fresh, another, "old handoff", "note n-old, waiting n-person", nil},
-	{"Two persons left notes", []fact{earlierNote, personsNote}, Autonomous, fresh, none, "", "waiting n-older, waiting n-person", nil},
-	{"It ended while it handed over", []fact{ended, itsNote}, Autonomous, fresh, none, "", "waiting n-chain", nil},
+	{"A person left a note, without more", []fact{personsNote}, Autonomous, fresh, noHandover, "", "waiting n-person", nil},
+	{"A person left a note, and another hand-over is told", []fact{gaveOver, handsOver, paneGone, personsNote}, PostHandoff, fresh, fromAnotherSession, "old handoff", "note n-old, waiting n-person", nil},
+	{"Two persons left notes", []fact{earlierNote, personsNote}, Autonomous, fresh, noHandover, "", "waiting n-older, waiting n-person", nil},
+	{"It ended while it handed over", []fact{ended, itsNote}, Autonomous, fresh, noHandover, "", "waiting n-chain", nil},
 
-	{"It crashed", []fact{died, itsTask}, CrashRecovery, fresh, none, "old crash", "crash of old, its task", nil},
-	{"It crashed after its last checkpoint; a start found that, or one that was killed", []fact{died, itsCheckpoint}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of old", [][]fact{{foundOut, itsCheckpoint}}},
-	{"It crashed before it did anything, long after its last checkpoint, or beside another's note that was read", []fact{died}, Normal, fresh, none, "old crash", "", [][]fact{
+	{"It crashed", []fact{died, itsTask}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, its task", nil},
+	{"It crashed after its last checkpoint; a start found that, or one that was killed", []fact{died, itsCheckpoint}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, checkpoint of old", [][]fact{{foundOut, itsCheckpoint}}},
+	{"It crashed before it did anything, long after its last checkpoint, or beside another's note that was read", []fact{died}, Normal, fresh, noHandover, "old crash", "", [][]fact{
 		{died, saves("of it, a day old", "old", func(c *savedCheckpoint) { c.Timestamp = noon.Add(-checkpoint.StaleAfter) })},
-		{it("lost its process; it had no chain", session.Dead, func(r *session.Record) { r.ChainID = "" }), hooks("a read hand-over without a chain is in the box", "n-other", "before", isNote, isSeen)}}},
-	{"Its terminal was closed", []fact{wasEnded, itsTask, itsCheckpoint}, CrashRecovery, fresh, none, "old killed", "crash of old, its task, checkpoint of old", nil},
+		{previousSession("lost its process; it had no chain", session.Dead, func(r *session.Record) { r.ChainID = "" }), hooks("a read hand-over without a chain is in the box", "n-other", "before", isNote, isSeen)}}},
+	{"Its terminal was closed", []fact{wasEnded, itsTask, itsCheckpoint}, CrashRecovery, fresh, noHandover, "old killed", "crash of old, its task, checkpoint of old", nil},
 	{"It crashed with a note: of before its compaction, of its chain, or that it had been given, which it had read; also when it had just been asked for something",
-		[]fact{died, itsNote}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain", [][]fact{
+		[]fact{died, itsNote}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, noted n-chain", [][]fact{
 			{died, hooks("a read hand-over of its chain is in the box", "n-chain", "before", isNote, isSeen, inChain)}, {givenIt, readIt}, {died, itsNote, askedUnwritten}}},
-	{"It crashed with a note that it had been given, and had just been asked for something", []fact{givenIt, readIt, askedUnwritten}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, noted n-chain", nil},
-	{"It crashed with two notes that it had been given, which it had read", []fact{it("lost its process; it had been given two notes", session.Dead, func(r *session.Record) { r.Note, r.DeliveredNotes = "n-second", []string{"n-first"} }),
-		hooks("those notes are in the box", "n-first", "", isNote, isSeen), hooks("", "n-second", "", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-first, noted n-second", nil},
+	{"It crashed with a note that it had been given, and had just been asked for something", []fact{givenIt, readIt, askedUnwritten}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, its task, noted n-chain", nil},
+	{"It crashed with two notes that it had been given, which it had read", []fact{previousSession("lost its process; it had been given two notes", session.Dead, func(r *session.Record) { r.Note, r.DeliveredNotes = "n-second", []string{"n-first"} }),
+		hooks("those notes are in the box", "n-first", "", isNote, isSeen), hooks("", "n-second", "", isNote, isSeen)}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, noted n-first, noted n-second", nil},
 	{"It crashed, and Gas Town's gt handed over", []fact{died, itsCheckpoint, foreign}, PostHandoff, fresh, stranger, "old crash", "crash of old, checkpoint of old", nil},
 	{"It crashed, and a person handed over", []fact{died, itsTask, marked}, PostHandoff, fresh, stranger, "old crash", "note n-person, crash of old, its task", nil},
-	{"It crashed, and a person left a note", []fact{died, itsTask, personsNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, waiting n-person", nil},
-	{"It crashed with a person's note that it was being told", []fact{it("lost its process; it had been given the note", session.Dead, func(r *session.Record) { r.Note = "n-person" }), marked}, PostHandoff, fresh, stranger, "old crash", "crash of old, noted n-person", nil},
-	{"It crashed, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old, crash of fell, its task", nil},
+	{"It crashed, and a person left a note", []fact{died, itsTask, personsNote}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, its task, waiting n-person", nil},
+	{"It crashed with a person's note that it was being told", []fact{previousSession("lost its process; it had been given the note", session.Dead, func(r *session.Record) { r.Note = "n-person" }), marked}, PostHandoff, fresh, stranger, "old crash", "crash of old, noted n-person", nil},
+	{"It crashed, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, itsTask}, PostHandoff, fresh, fromAnotherSession, "old handoff", "note n-old, crash of fell, its task", nil},
 	{"It crashed, and what it did is handed over: the other one handed over as well or was followed, or it was asked for nothing since, or while it gave its pane away",
 		[]fact{gaveOver, handsOver, paneGone, fell, {"that one left a hand-over, too", func(f *facts) {
 			f.find("fell").Handoff = &stored.Handover{Kind: session.KindHandoff, At: noon}
-		}}, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old", [][]fact{
+		}}, itsTask}, PostHandoff, fresh, fromAnotherSession, "old handoff", "note n-old", [][]fact{
 			{gaveOver, handsOver, paneGone, fellBefore, itsTask}, {died, handsOver, paneGone, askedBefore}, {died, respawns, samePane, askedSince}}},
-	{"It handed over, was asked for more, and crashed", []fact{died, handsOver, paneGone, askedSince}, PostHandoff, fresh, another, "old handoff", "note n-old, crash of old, its task", nil},
-	{"It crashed, and the checkpoint is of another: it had been told of that, or had saved nothing itself", []fact{died, saves("that it was told of", "older", taken("old"))}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of older", [][]fact{
-		{it("lost its process", session.Dead), saves("of one that broke off before it", "older", func(*savedCheckpoint) {}), {"that one's record says so", func(f *facts) {
+	{"It handed over, was asked for more, and crashed", []fact{died, handsOver, paneGone, askedSince}, PostHandoff, fresh, fromAnotherSession, "old handoff", "note n-old, crash of old, its task", nil},
+	{"It crashed, and the checkpoint is of another: it had been told of that, or had saved nothing itself", []fact{died, saves("that it was told of", "older", taken("old"))}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, checkpoint of older", [][]fact{
+		{previousSession("lost its process", session.Dead), saves("of one that broke off before it", "older", func(*savedCheckpoint) {}), {"that one's record says so", func(f *facts) {
 			f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "older", Outcome: session.Killed, EndedAt: noon.Add(-48 * time.Hour)}, Liveness: session.Ended})
 		}}}}},
-	{"A checkpoint is nobody's to recover: its session ended well, runs, is this one, has a record that cannot be read, or another was told of it", []fact{ended, itsCheckpoint}, Normal, fresh, none, "", "", [][]fact{
+	{"A checkpoint is nobody's to recover: its session ended well, runs, is this one, has a record that cannot be read, or another was told of it", []fact{ended, itsCheckpoint}, Normal, fresh, noHandover, "", "", [][]fact{
 		{runs, itsCheckpoint}, {saves("of this session", "me")},
 		{saves("of a session with an unreadable record", "lost", func(c *savedCheckpoint) { c.recorded = true })},
 		{saves("of an unknown session, which another was told of", "lost", taken("other"))}}},
-	{"Nobody knows whose checkpoint lies here", []fact{saves("of an unknown session", "lost")}, CrashRecovery, fresh, none, "", "checkpoint of lost", nil},
-	{"A person wrote a checkpoint; a session begins, or a person looks", []fact{saves("of no session", "")}, CrashRecovery, fresh, none, "", "checkpoint of ", [][]fact{{saves("of no session", ""), person}}},
-	{"It crashed, and my role has no tasks", []fact{died, itsTask, itsCheckpoint, idle}, Normal, fresh, none, "", "", nil},
+	{"Nobody knows whose checkpoint lies here", []fact{saves("of an unknown session", "lost")}, CrashRecovery, fresh, noHandover, "", "checkpoint of lost", nil},
+	{"A person wrote a checkpoint; a session begins, or a person looks", []fact{saves("of no session", "")}, CrashRecovery, fresh, noHandover, "", "checkpoint of ", [][]fact{{saves("of no session", ""), person}}},
+	{"It crashed, and my role has no tasks", []fact{died, itsTask, itsCheckpoint, idle}, Normal, fresh, noHandover, "", "", nil},
 
-	{"A note is given to me", []fact{workNote}, Autonomous, fresh, none, "", "work n-work", nil},
-	{"An issue is given to me", []fact{issue}, Autonomous, fresh, none, "", "issue gt-1", nil},
-	{"An issue of mine is in progress", []fact{{"`bd` has an issue in progress", func(f *facts) { f.duties.work = []beads.Work{{ID: "gt-2", Status: beads.InProgress}} }}}, Autonomous, fresh, none, "", "issue gt-2", nil},
-	{"It crashed, and a note is given to me", []fact{died, itsTask, workNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, work n-work", nil},
-	{"A note is given to me, and I am compacted", []fact{compaction, workNote}, Autonomous, compacted, none, "", "work n-work", nil},
-	{"The only note, or the newer of two, that is given to me cannot be read", []fact{hooks("a note is given, and its text cannot be read", "n-work", "", isWithheld)}, Normal, fresh, none, "", "", [][]fact{
+	{"A note is given to me", []fact{workNote}, Autonomous, fresh, noHandover, "", "work n-work", nil},
+	{"An issue is given to me", []fact{issue}, Autonomous, fresh, noHandover, "", "issue gt-1", nil},
+	{"An issue of mine is in progress", []fact{{"`bd` has an issue in progress", func(f *facts) { f.duties.work = []beads.Work{{ID: "gt-2", Status: beads.InProgress}} }}}, Autonomous, fresh, noHandover, "", "issue gt-2", nil},
+	{"It crashed, and a note is given to me", []fact{died, itsTask, workNote}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, its task, work n-work", nil},
+	{"A note is given to me, and I am compacted", []fact{compaction, workNote}, Autonomous, compacted, noHandover, "", "work n-work", nil},
+	{"The only note, or the newer of two, that is given to me cannot be read", []fact{hooks("a note is given, and its text cannot be read", "n-work", "", isWithheld)}, Normal, fresh, noHandover, "", "", [][]fact{
 		{workNote, hooks("a newer note is given, and its text cannot be read", "n-newer", "", isWithheld)}}},
-	{"Two notes are given to me, and the older cannot be read", []fact{hooks("an older note is given, and its text cannot be read", "n-older", "", isWithheld), workNote}, Autonomous, fresh, none, "", "work n-work", nil},
-	{"Two notes are given to me", []fact{workNote, hooks("another note is given", "n-newer", "")}, Autonomous, fresh, none, "", "work n-work, work n-newer", nil},
+	{"Two notes are given to me, and the older cannot be read", []fact{hooks("an older note is given, and its text cannot be read", "n-older", "", isWithheld), workNote}, Autonomous, fresh, noHandover, "", "work n-work", nil},
+	{"Two notes are given to me", []fact{workNote, hooks("another note is given", "n-newer", "")}, Autonomous, fresh, noHandover, "", "work n-work, work n-newer", nil},
 }
 
 // cases returns the facts of a row, and the others with the same result.
@@ -330,7 +330,7 @@ func gathered(set []fact) *facts {
 	f := &facts{
 		now: noon, access: locked, works: true, boxRead: true,
 		checkpoints: new(checkpoints), ending: new(ending), given: new(givenNote), duties: new(duties),
-		session: session.StartParams{ID: "me", Source: "startup", Process: mine, TmuxPane: "%1", TmuxServer: "/sock"},
+		session: session.StartParams{ID: "me", Source: "startup", Process: ownProcess, TmuxPane: "%1", TmuxServer: "/sock"},
 	}
 	for _, x := range set {
 		x.set(f)
@@ -350,13 +350,13 @@ func TestSituations(t *testing.T) {
 				got.after = fmt.Sprintf("%s %s", s.predecessor.ID, s.predecessor.how)
 			}
 			if got.result() != r.result() || missing != nil {
-				t.Errorf("%s (%d: %s):\n  it is %s\n  want  %s", r.story, i, why(append([][]fact{r.facts}, r.or...)[i]), got.result(), r.result())
+				t.Errorf("%s (%d: %s):\n  it is %s\n  want  %s", r.story, i, describeFacts(append([][]fact{r.facts}, r.or...)[i]), got.result(), r.result())
 			}
 		}
 	}
 	const file = "situations.md"
 	data, err := os.ReadFile(file)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	const begin, end = "<!-- TestSituations writes this table -->\n", "<!-- end of the table -->\n"
 	before, rest, ok1 := strings.Cut(string(data), begin)
 	_, after, ok2 := strings.Cut(rest, end)
@@ -370,7 +370,7 @@ func TestSituations(t *testing.T) {
 	if !*golden.Update {
 		t.Fatalf("the table in %s is not this one: run the test with -update", file)
 	}
-	testenv.Must(t, os.WriteFile(file, []byte(want), 0o644))
+	testenv.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 }
 
 // assess returns the same for the same facts and does not change them.
@@ -479,8 +479,8 @@ func told(s situation) string {
 	return strings.Join(parts, ", ")
 }
 
-// why returns the deciding facts in words.
-func why(facts []fact) string {
+// describeFacts returns the deciding facts in words.
+func describeFacts(facts []fact) string {
 	var words []string
 	for _, f := range facts {
 		if f.says != "" {
@@ -517,8 +517,8 @@ func TestAsksForPane(t *testing.T) {
 		"it ran outside tmux":                  {[]fact{gaveOver, handsOver, noPane}, take},
 		"it runs in a container":               {[]fact{runs, respawns, contained}, leave},
 		"it still runs":                        {[]fact{runs, handsOver}, leave},
-		"a successor is on its way":            {[]fact{gaveOver, respawns, outside}, unsure},
-		"nobody is":                            {[]fact{gaveOver, handsOver, outside}, take},
+		"a successor is on its way":            {[]fact{gaveOver, respawns, outsideTmux}, unsure},
+		"nobody is":                            {[]fact{gaveOver, handsOver, outsideTmux}, take},
 		"another server's pane of that number": {[]fact{gaveOver, handsOver, samePane, {"", func(f *facts) { f.session.TmuxServer = "/other" }}}, unsure},
 	} {
 		f := gathered(c.facts)

@@ -75,7 +75,7 @@ func (s *start) explain(f *facts, now situation) {
 	if s.call.ID != "" {
 		say("the session is %s, source %q", s.call.ID, f.session.Source)
 	}
-	if h := now.handover; h.kind != none {
+	if h := now.handover; h.kind != noHandover {
 		say("%s handed over, reason %q", h.from, h.reason)
 	}
 	if now.crashed != nil {

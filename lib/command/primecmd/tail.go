@@ -33,7 +33,7 @@ func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) 
 		return summary.Summary{}, atomicfile.Error("read", parent.Transcript, err)
 	}
 	f := conversation.File{Client: client, Path: parent.Transcript, ID: parent.ID}
-	stored, current, err := tail.Of(s.call.Home, parent).Stored(f, s.env.Redact)
+	stored, current, err := tail.NewFile(s.call.Home, parent).Stored(f, s.env.Redact)
 	if err == nil && current {
 		return stored, nil
 	}

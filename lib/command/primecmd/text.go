@@ -92,7 +92,7 @@ func (s *start) readThread(now situation) *thread.Thread {
 		s.warn(err)
 	case now.crashed != nil:
 		r = now.crashed
-	case h.kind != none:
+	case h.kind != noHandover:
 		r = h.owner
 	}
 	if r == nil {
@@ -153,7 +153,7 @@ func (p *page) render() string {
 	var sections []section
 	switch {
 	case p.conversation == forgotten:
-		sections = append(p.continuing(), p.again()...)
+		sections = append(p.continuing(), p.forgottenSections()...)
 	case p.conversation != fresh:
 		sections = p.continuing()
 	case p.crashed != nil || p.state == CrashRecovery:
@@ -171,9 +171,9 @@ func (p *page) render() string {
 		switch {
 		case p.crashed != nil || p.state == CrashRecovery:
 		case p.state == PostHandoff || len(p.waiting) > 0:
-			sections[0].body = "# A hand-over waits here for the person's next session\n\n" + p.who() + p.company()
+			sections[0].body = "# A hand-over waits here for the person's next session\n\n" + p.identitySentence() + p.company()
 		default:
-			sections[0].body = "# Work waits here for the person's next session\n\n" + p.who() + p.company()
+			sections[0].body = "# Work waits here for the person's next session\n\n" + p.identitySentence() + p.company()
 		}
 		sections[1].body = "No person sees this run, so it takes nothing over: what is told here waits for the person's next session. " +
 			"Do only what this run was asked for, and use the rest where it helps with that."
@@ -189,7 +189,7 @@ func (p *page) withRules(sections []section) []section {
 	var lines []string
 	for _, in := range p.rules {
 		text := p.line(in.Text) // it has at most as many characters
-		if !slices.ContainsFunc(sections, func(s section) bool { return strings.Contains(s.body, frame.Inside(text)) }) {
+		if !slices.ContainsFunc(sections, func(s section) bool { return strings.Contains(s.body, frame.InnerText(text)) }) {
 			lines = append(lines, "- "+text)
 		}
 	}
@@ -205,18 +205,18 @@ func (p *page) withRules(sections []section) []section {
 // with given work.
 const whatToDo = "What to do now"
 
-// who returns the sentence that says who the session is and where.
-func (p *page) who() string {
+// identitySentence returns the sentence that says who the session is and where.
+func (p *page) identitySentence() string {
 	home := p.home
 	id := home.Identity
 	var text string
 	switch {
 	case id.Role == "":
-		text = fmt.Sprintf("You work in %s", p.where())
+		text = fmt.Sprintf("You work in %s", p.describeFolder())
 	case id.Address() == id.String():
-		text = fmt.Sprintf("You are the %s, in %s", id, p.where())
+		text = fmt.Sprintf("You are the %s, in %s", id, p.describeFolder())
 	default:
-		text = fmt.Sprintf("You are %s, address %s, in %s", id, id.Address(), p.where())
+		text = fmt.Sprintf("You are %s, address %s, in %s", id, id.Address(), p.describeFolder())
 	}
 	if b := p.session.Branch; b != "" && b != "HEAD" && p.conversation == fresh {
 		text += " on branch " + p.env.Quoted(b)
@@ -224,8 +224,8 @@ func (p *page) who() string {
 	return text + "."
 }
 
-// where returns the agent's folder, and the home if that is another one.
-func (p *page) where() string {
+// describeFolder returns the agent's folder, and the home if that is another one.
+func (p *page) describeFolder() string {
 	dir, home := p.session.CWD, p.home.Dir
 	if dir == "" || dir == home {
 		return p.env.DisplayPath(home)
@@ -255,23 +255,23 @@ func (p *page) given() string {
 	return "hooked"
 }
 
-// first is part of every text that says what to do.
-const first = "What the person asks for comes first. "
+// requestFirst is part of every text that says what to do.
+const requestFirst = "What the person asks for comes first. "
 
 // continuing returns the short text for a conversation that goes on. The model must not
 // introduce itself again.
 func (p *page) continuing() []section {
 	text := "Context compacted. Continue your previous task."
-	if p.conversation != compacted && p.handover.kind == none {
+	if p.conversation != compacted && p.handover.kind == noHandover {
 		text = "Session resumed. Continue your previous task."
 	}
-	text += " " + p.who() + "\n" + first + "If you had asked something, wait for the answer."
+	text += " " + p.identitySentence() + "\n" + requestFirst + "If you had asked something, wait for the answer."
 	for _, n := range p.hooked {
 		if p.conversation != forgotten { // otherwise it follows in full
 			text += fmt.Sprintf("\nWork is %s to you: %s (%s).", p.given(), p.env.Quoted(n.Subject), p.gt("mail read "+n.ID))
 		}
 	}
-	if p.handover.kind == own && p.handover.note != nil {
+	if p.handover.kind == fromOwnSession && p.handover.note != nil {
 		text += fmt.Sprintf("\nWhat was saved before the compaction is kept word for word: %s.", p.gt("mail read "+p.handover.note.ID))
 	}
 	if p.home.Identity.Role == "polecat" {
@@ -288,7 +288,7 @@ func (p *page) continuing() []section {
 		sections = append(sections, p.lasting(), chain)
 	}
 	if p.conversation == compacted {
-		sections = append(sections, p.beside())
+		sections = append(sections, p.backgroundSection())
 	}
 	return sections
 }
@@ -296,7 +296,7 @@ func (p *page) continuing() []section {
 // messages returns the notes that nobody was told yet, and what somebody wrote into the
 // session's own.
 func (p *page) messages() []section {
-	if p.handover.kind != own {
+	if p.handover.kind != fromOwnSession {
 		return p.noteSections()
 	}
 	n := p.handover.note
@@ -308,9 +308,9 @@ func (p *page) messages() []section {
 	return []section{p.noteSection("The note", note)}
 }
 
-// beside returns what runs in the background of a compacted session, which has forgotten
+// backgroundSection returns what runs in the background of a compacted session, which has forgotten
 // it.
-func (p *page) beside() section {
+func (p *page) backgroundSection() section {
 	if p.thread == nil || p.thread.Beside == nil {
 		return section{}
 	}
@@ -385,8 +385,8 @@ func (p *page) fill(t *thread.Thread, sections []section, most int) (others []st
 	return others, lists
 }
 
-// again returns what a session received at its start and has forgotten.
-func (p *page) again() []section {
+// forgottenSections returns what a session received at its start and has forgotten.
+func (p *page) forgottenSections() []section {
 	var sections []section
 	if p.earlier != nil {
 		sections = append(sections, p.noteSection("An earlier note", *p.earlier))
@@ -413,17 +413,17 @@ func (p *page) afterHandoff() []section {
 		todo += ")"
 	}
 	todo += ", say in one line what you will do next, and do it. Do not start over, and do not wait for confirmation." + p.molecule() + "\n" +
-		first + "If the note leaves a question for the person, ask it and wait for the answer."
+		requestFirst + "If the note leaves a question for the person, ask it and wait for the answer."
 	switch {
 	case len(p.notes()) > 0:
 	case p.handover.withheld:
 		todo = "Its note could not be read; the next session that starts will be told about it. Run " + p.gt("mail inbox") + ", and wait for instructions."
 	default:
-		todo = "It left no note. Look at " + p.git("", "status") + p.after(", ") + p.gt("mail inbox") + " and, if it helps, at " + p.gt("seance list") +
-			", and continue what you find. If nothing is open, wait for instructions.\n" + strings.TrimSpace(first)
+		todo = "It left no note. Look at " + p.git("", "status") + p.separatorAfterGit(", ") + p.gt("mail inbox") + " and, if it helps, at " + p.gt("seance list") +
+			", and continue what you find. If nothing is open, wait for instructions.\n" + strings.TrimSpace(requestFirst)
 	}
 	sections := []section{
-		{body: banner + "\n\n" + p.who() + p.company()},
+		{body: banner + "\n\n" + p.identitySentence() + p.company()},
 		{title: whatToDo, body: todo},
 	}
 	sections = append(sections, p.noteSections()...)
@@ -433,8 +433,8 @@ func (p *page) afterHandoff() []section {
 	return slices.Concat(sections, []section{chain}, p.rest())
 }
 
-// after returns a separator to follow git's commands, and "" without them.
-func (p *page) after(sep string) string {
+// separatorAfterGit returns a separator to follow git's commands, and "" without them.
+func (p *page) separatorAfterGit(sep string) string {
 	if !p.inGit {
 		return ""
 	}
@@ -523,7 +523,7 @@ func (p *page) noteSections() []section {
 func (p *page) afterCrash() []section {
 	notes := p.notes()
 	sections := []section{
-		{body: p.crashBanner(len(notes)) + "\n\n" + p.who() + p.company()},
+		{body: p.crashBanner(len(notes)) + "\n\n" + p.identitySentence() + p.company()},
 		{title: whatToDo, body: p.crashTodo(len(notes))},
 	}
 	if len(notes) > 0 && p.tellsTask() {
@@ -552,7 +552,7 @@ func (p *page) afterCrash() []section {
 // saved returns when what is told after a crash was written.
 func (p *page) saved() (at time.Time) {
 	if p.thread != nil {
-		at = p.thread.Last()
+		at = p.thread.LastTime()
 	}
 	if c := p.checkpoint; c != nil && c.Timestamp.After(at) {
 		at = c.Timestamp
@@ -607,7 +607,7 @@ func (p *page) crashBanner(notes int) string {
 		said = "What follows was saved while it worked, so its last minutes may be missing."
 	}
 	switch {
-	case notes == 0 && p.handover.kind != none:
+	case notes == 0 && p.handover.kind != noHandover:
 		head += "; and a session handed over"
 	case notes == 0 && len(p.noted) > 0 && !p.tellsTask():
 		said = "It had hardly begun: the note that it was given follows."
@@ -637,17 +637,17 @@ func (p *page) crashTodo(notes int) string {
 	}
 	switch {
 	case notes > 0 && p.atRest:
-		return compare + " Then continue the work from the note.\n" + first + ask
+		return compare + " Then continue the work from the note.\n" + requestFirst + ask
 	case notes > 0:
-		return compare + " Then continue with the previous session's last request and with the note. Where the two contradict each other, follow the later one.\n" + first + ask
+		return compare + " Then continue with the previous session's last request and with the note. Where the two contradict each other, follow the later one.\n" + requestFirst + ask
 	case p.atRest && works > 0:
-		return compare + " It had finished its last turn, so start on the work that is " + p.given() + " to you.\n" + first + ask
+		return compare + " It had finished its last turn, so start on the work that is " + p.given() + " to you.\n" + requestFirst + ask
 	case p.atRest:
 		return "It had finished its last turn, so there is nothing to continue: wait for what the person asks. What it said and did is below; where the files disagree, the files are right."
 	case p.crashed == nil:
 		return compare + " Then continue from it if you are asked to. If nothing is asked, say in one line what it is about and wait for instructions."
 	}
-	return compare + " Then continue its task from the last step that is certainly done.\n" + first + ask
+	return compare + " Then continue its task from the last step that is certainly done.\n" + requestFirst + ask
 }
 
 func (p *page) withWork() []section {
@@ -655,9 +655,9 @@ func (p *page) withWork() []section {
 	if len(p.work) > 0 && p.work[0].Status == beads.InProgress {
 		banner, todo = "# Your work is in progress: continue it now", "Check how far it is, say in one line what you will do next, and do it. Do not ask whether to continue"
 	}
-	banner += "\n\n" + p.who() + p.company()
+	banner += "\n\n" + p.identitySentence() + p.company()
 	todo += ", and do not look for other work first. When it is finished: " + p.finish() + "." + p.molecule() + "\n" +
-		first + "If the work raises a question for the person, ask it and wait for the answer."
+		requestFirst + "If the work raises a question for the person, ask it and wait for the answer."
 	sections := []section{{body: banner}, {title: whatToDo, body: todo}}
 	return append(append(sections, p.noteSections()...), p.rest()...)
 }
@@ -665,7 +665,7 @@ func (p *page) withWork() []section {
 // withWorkOfAnother returns the text for a session whose name a live session also has. The
 // work given to the name belongs to that one.
 func (p *page) withWorkOfAnother() []section {
-	banner := "# The work here belongs to another session\n\n" + p.who() + p.company()
+	banner := "# The work here belongs to another session\n\n" + p.identitySentence() + p.company()
 	todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked; until then, wait for instructions."
 	sections := []section{{body: banner}, {title: whatToDo, body: todo}}
 	return append(append(sections, p.noteSections()...), p.rest()...)
@@ -719,7 +719,7 @@ func (p *page) finish() string {
 }
 
 func (p *page) ordinary() []section {
-	text := p.who() + p.company()
+	text := p.identitySentence() + p.company()
 	text += "\nNothing was handed over, and no work is " + p.given() + " to you. Do what you are asked; until then, wait for instructions."
 	if p.predecessor.how == session.Done {
 		text += "\nThe conversation before this one was cleared on purpose. If you are asked about it: " +
@@ -804,7 +804,7 @@ func (p *page) isNamed(n mail.Note) bool {
 
 // noteSection frames a note, as somebody's words and not an instruction of the user.
 func (p *page) noteSection(title string, n mail.Note) section {
-	words := p.words(p.own(n))
+	words := p.words(p.notePart(n))
 	if strings.TrimSpace(words) == "" {
 		words = "(no words)"
 	}
@@ -817,14 +817,14 @@ func (p *page) noteSection(title string, n mail.Note) section {
 	}.frame(p.line(n.From), words)
 }
 
-// own returns the part of a note that no other section has: the person's messages are told
+// notePart returns the part of a note that no other section has: the person's messages are told
 // from the thread, and after a crash so is the rest of it.
-func (p *page) own(n mail.Note) string {
+func (p *page) notePart(n mail.Note) string {
 	switch {
 	case p.thread == nil || n.Type != mail.Handoff || n.Chain != string(p.thread.ChainID):
 		return n.Body
 	case p.crashed != nil:
-		return brief.Own(n.Body)
+		return brief.StripChain(n.Body)
 	}
 	return brief.WithoutPrompts(n.Body)
 }

@@ -21,7 +21,7 @@ func TestDocs(t *testing.T) {
 // tables compares the tables of a page with the code's, or writes them.
 func tables(t *testing.T, file string, all map[string]string) {
 	data, err := os.ReadFile(file)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	text := string(data)
 	for name, table := range all {
 		begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
@@ -37,7 +37,7 @@ func tables(t *testing.T, file string, all map[string]string) {
 	if !*golden.Update {
 		t.Fatalf("the tables of %s are not those of the code; go test ./lib/command/reconcilecmd -run TestDocs -update writes them", file)
 	}
-	testenv.Must(t, os.WriteFile(file, []byte(text), 0o644))
+	testenv.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 func words[T ~string](all []T) string {
@@ -48,7 +48,7 @@ func words[T ~string](all []T) string {
 	return strings.Join(text, ", ")
 }
 
-func yes(is bool) string {
+func formatYes(is bool) string {
 	if is {
 		return "yes"
 	}
@@ -63,7 +63,7 @@ func states() string {
 		if s.State != lifecycle.Closed {
 			then = strings.TrimPrefix(then+", closed", ", ")
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", s.State, s.Means, words(s.Reasons), then, yes(s.Occupies), yes(s.Listed))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", s.State, s.Means, words(s.Reasons), then, formatYes(s.Occupies), formatYes(s.Listed))
 	}
 	return b.String()
 }
@@ -85,9 +85,9 @@ func orders() string {
 }
 
 func repairs() string {
-	mark := func(n int) string { return map[int]string{0: "no", 1: "yes", tick.Any: "any"}[n] }
+	mark := func(n int) string { return map[int]string{0: "no", 1: "yes", tick.AnyValue: "any"}[n] }
 	runs := func(n int) string {
-		if n == tick.Any {
+		if n == tick.AnyValue {
 			return "any"
 		}
 		return tick.Liveness(n).String()

@@ -13,17 +13,17 @@ import (
 )
 
 type selection struct {
-	at
+	profileFlag
 	Names []string `arg:"" name:"name" help:"Sessions, such as worker-a3f2b7 or worker~2, or a template for all of its sessions."`
 }
 
-// each calls do for the named sessions and prints what was done with each.
-func (c selection) each(env *cli.Env, done string, do func(*perform.World, instance.ID) error) error {
+// forEachNamed calls do for the named sessions and prints what was done with each.
+func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.World, instance.ID) error) error {
 	w, err := c.world(env)
 	if err != nil {
 		return err
 	}
-	all, err := w.Store.All()
+	all, err := w.Store.ReadInstances()
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (c selection) each(env *cli.Env, done string, do func(*perform.World, insta
 			}
 		}
 		if len(found) == before {
-			return cli.Fail(cli.No, fmt.Errorf("no session of a template is named '%.80s'", name), "gt-session list shows them")
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("no session of a template is named '%.80s'", name), "gt-session list shows them")
 		}
 	}
 	for _, in := range found {
@@ -46,7 +46,7 @@ func (c selection) each(env *cli.Env, done string, do func(*perform.World, insta
 			if errors.Is(err, flock.ErrBusy) {
 				return cli.Fail(cli.Busy, err, "try again")
 			}
-			return cli.Fail(cli.No, err)
+			return cli.Fail(cli.AnswerNo, err)
 		}
 		if err := printf(env, "%s %s", done, in.Name); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (c selection) each(env *cli.Env, done string, do func(*perform.World, insta
 type accept struct{ selection }
 
 func (c *accept) Run(env *cli.Env) error {
-	return c.each(env, "accepted", func(w *perform.World, id instance.ID) error { return w.Accept(context.Background(), id) })
+	return c.forEachNamed(env, "accepted", func(w *perform.World, id instance.ID) error { return w.Accept(context.Background(), id) })
 }
 
 type pin struct {
@@ -71,5 +71,5 @@ func (c *pin) Run(env *cli.Env) error {
 	if c.Off {
 		done = "unpinned"
 	}
-	return c.each(env, done, func(w *perform.World, id instance.ID) error { return w.Pin(context.Background(), id, c.Off) })
+	return c.forEachNamed(env, done, func(w *perform.World, id instance.ID) error { return w.Pin(context.Background(), id, c.Off) })
 }

@@ -58,18 +58,18 @@ type grammar struct {
 	Status  status  `cmd:"" default:"withargs" help:"Show how many sessions each template wants and has, and why they differ (the default)."`
 	Check   check   `cmd:"" help:"Check the templates, and print what is wrong."`
 	Plan    plan    `cmd:"" help:"Print what a tick would do, and why; nothing is changed."`
-	Tick    one     `cmd:"" help:"Make one pass: start and end what differs from the templates."`
+	Tick    tickCmd `cmd:"" help:"Make one pass: start and end what differs from the templates."`
 	Run     run     `cmd:"" help:"Make passes until it is stopped."`
 	Accept  accept  `cmd:"" help:"Accept the configuration that sessions run with as their template's, until the template changes again."`
 	Pin     pin     `cmd:"" help:"Keep sessions from being replaced when their template changes."`
 	Service service `cmd:"" help:"Print the unit of a service that runs it."`
 }
 
-type at struct {
+type profileFlag struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the sessions of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
 }
 
-func (a at) town(env *cli.Env) (town.Town, error) {
+func (a profileFlag) town(env *cli.Env) (town.Town, error) {
 	if a.Profile != "" {
 		if err := instance.CheckName(a.Profile); err != nil {
 			return town.Town{}, cli.Fail(cli.Usage, err)
@@ -81,12 +81,12 @@ func (a at) town(env *cli.Env) (town.Town, error) {
 		return t, t.Unread
 	}
 	if root := t.NotTrusted(); root != "" {
-		return t, cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted", root), "gt-hooks trust shows what that means")
+		return t, cli.Fail(cli.AnswerNo, fmt.Errorf("the town '%s' is not trusted", root), "gt-hooks trust shows what that means")
 	}
 	return t, nil
 }
 
-func (a at) world(env *cli.Env) (*perform.World, error) {
+func (a profileFlag) world(env *cli.Env) (*perform.World, error) {
 	t, err := a.town(env)
 	if err != nil {
 		return nil, err
@@ -111,9 +111,9 @@ func aborted(err error) error {
 	var broken *config.Broken
 	switch {
 	case errors.As(err, &broken):
-		return cli.Fail(cli.No, fmt.Errorf("nothing was changed: %w", err), "gt-reconcile check lists what is wrong")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing was changed: %w", err), "gt-reconcile check lists what is wrong")
 	case errors.Is(err, place.ErrChanged), errors.Is(err, place.ErrUntrusted):
-		return cli.Fail(cli.No, fmt.Errorf("nothing was changed: %w", err))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing was changed: %w", err))
 	case errors.Is(err, flock.ErrBusy):
 		return cli.Fail(cli.Busy, fmt.Errorf("nothing was changed: %w", err), "try again")
 	}
@@ -125,7 +125,7 @@ func aborted(err error) error {
 }
 
 type check struct {
-	at
+	profileFlag
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
@@ -141,7 +141,7 @@ func (c *check) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	read, err := config.Of(t, c.Profile, env.Getenv).Read()
+	read, err := config.NewSource(t, c.Profile, env.Getenv).Read()
 	var problems []problem
 	var broken *config.Broken
 	switch {
@@ -170,7 +170,7 @@ func (c *check) Run(env *cli.Env) error {
 	case len(read.Templates) == 0:
 		noTemplates(env, read.File)
 	case !c.JSON:
-		return printf(env, "%s: %s, nothing is wrong", read.File, count.Of(len(read.Templates), "template"))
+		return printf(env, "%s: %s, nothing is wrong", read.File, count.Plural(len(read.Templates), "template"))
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (p problem) String() string {
 }
 
 type plan struct {
-	at
+	profileFlag
 	Force bool `help:"As 'tick --force'."`
 	JSON  bool `name:"json" help:"One JSON object per line."`
 }
@@ -246,7 +246,7 @@ func (c *plan) Run(env *cli.Env) error {
 	return nil
 }
 
-func pieces(n int) string { return count.Either(n, "piece of work", "pieces of work") }
+func pieces(n int) string { return count.PluralForm(n, "piece of work", "pieces of work") }
 
 type line struct {
 	Change   string `json:"change"`
@@ -295,14 +295,14 @@ func printLine(env *cli.Env, asJSON bool, l line) error {
 // changeColumn is the width of the common changes.
 const changeColumn = 10
 
-type one struct {
-	at
+type tickCmd struct {
+	profileFlag
 	Force      bool `help:"Drain even if that ends most of what runs."`
 	MaxChanges int  `placeholder:"N" help:"Start, drain and suspend at most N sessions."`
 	JSON       bool `name:"json" help:"One JSON object per line."`
 }
 
-func (c *one) Run(env *cli.Env) error {
+func (c *tickCmd) Run(env *cli.Env) error {
 	if c.MaxChanges < 0 {
 		return cli.Failf(cli.Usage, "--max-changes: invalid number %d", c.MaxChanges)
 	}
@@ -323,7 +323,7 @@ func (c *one) Run(env *cli.Env) error {
 	case err != nil:
 		return aborted(err)
 	case failed > 0:
-		return cli.Fail(cli.No, fmt.Errorf("not made: %s", count.Of(failed, "change")), "the next tick tries again")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("not made: %s", count.Plural(failed, "change")), "the next tick tries again")
 	}
 	noTemplates(env, p.NoTemplates())
 	return nil

@@ -40,7 +40,7 @@ func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []prob
 }
 
 type run struct {
-	at
+	profileFlag
 	Every      duration.Flag `default:"5s" placeholder:"DURATION" help:"Wait so long between two passes (default: 5s)."`
 	MaxChanges int           `placeholder:"N" help:"Start, drain and suspend at most N sessions in a pass."`
 	JSON       bool          `name:"json" help:"One JSON object per line."`
@@ -102,7 +102,7 @@ func (c *run) Run(env *cli.Env) error {
 }
 
 type status struct {
-	at
+	profileFlag
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
@@ -220,14 +220,14 @@ func poolsOf(p *perform.Plan, memory *perform.Memory) (pools []pool) {
 		t := p.Facts.Templates[i]
 		if n := len(slices.DeleteFunc(slices.Clone(p.Actions), func(a tick.Action) bool { return a.Session.Template != t.Name })); n > 0 {
 			one := add(t.Name)
-			one.Why = append(one.Why, fmt.Sprintf("the next tick makes %s (gt-reconcile plan)", count.Of(n, "change")))
+			one.Why = append(one.Why, fmt.Sprintf("the next tick makes %s (gt-reconcile plan)", count.Plural(n, "change")))
 		}
 	}
 	return pools
 }
 
 type service struct {
-	at
+	profileFlag
 	Systemd bool `xor:"kind" required:"" help:"A user unit of systemd."`
 	Launchd bool `xor:"kind" required:"" help:"An agent of launchd (macOS)."`
 	Cron    bool `xor:"kind" required:"" help:"A line of crontab: a tick each minute."`

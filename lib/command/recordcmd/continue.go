@@ -38,7 +38,7 @@ func (c *goOn) Run(env *cli.Env) error {
 		env.Hint("no session is recorded here: this one starts fresh")
 		return nil
 	case c.JSON:
-		return s.Whole(id, env.Stdout)
+		return s.WriteS3(id, env.Stdout)
 	}
 	i, err := s.Info(id)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *goOn) Run(env *cli.Env) error {
 	}
 	fmt.Fprintf(out, "# %s, %s's session %s, from %s to %s\n\n## Messages\n", i.ID, clean(i.Agent), clean(i.Session), stamp(i.Started), stamp(i.Ended))
 	if err := s.Messages(id, func(m record.Message) error {
-		_, err := fmt.Fprintf(out, "\n[%s] %s:\n%s\n", stamp(m.Time), m.Role, frame.Of(m.Role, env.Redact(m.Content)))
+		_, err := fmt.Fprintf(out, "\n[%s] %s:\n%s\n", stamp(m.Time), m.Role, frame.WrapText(m.Role, env.Redact(m.Content)))
 		return err
 	}); err != nil {
 		return err
@@ -149,7 +149,7 @@ type contextList struct {
 
 // Run lists the large results that are kept beside the record.
 func (c *contextList) Run(env *cli.Env) error {
-	s, id, err := one(env, c.ID)
+	s, id, err := openRecord(env, c.ID)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (c *contextGet) Run(env *cli.Env) error {
 	}
 	all, err := s.ContextsOf(id)
 	if err != nil {
-		return cli.Fail(cli.No, err)
+		return cli.Fail(cli.AnswerNo, err)
 	}
 	for _, a := range all {
 		if a.Ref != c.Ref {
@@ -205,7 +205,7 @@ func (c *contextGet) Run(env *cli.Env) error {
 		}
 		text, err := s.Context(a)
 		if errors.Is(err, record.ErrCleared) {
-			return cli.Fail(cli.No, fmt.Errorf("'%s' was cleared", c.Ref), "the record has the first and the last 4 KB of it; run the tool again if it is needed")
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' was cleared", c.Ref), "the record has the first and the last 4 KB of it; run the tool again if it is needed")
 		} else if err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ func (c *contextGet) Run(env *cli.Env) error {
 		_, err = fmt.Fprint(env.Stdout, env.Redact(text))
 		return err
 	}
-	return cli.Failf(cli.No, "the record '%s' has no '%s'", id, c.Ref)
+	return cli.Failf(cli.AnswerNo, "the record '%s' has no '%s'", id, c.Ref)
 }
 
 type contextClear struct {
@@ -224,7 +224,7 @@ type contextClear struct {
 
 // Run deletes the large results that are kept beside the record.
 func (c *contextClear) Run(env *cli.Env) error {
-	s, id, err := one(env, c.ID)
+	s, id, err := openRecord(env, c.ID)
 	if err != nil {
 		return err
 	}
@@ -232,6 +232,6 @@ func (c *contextClear) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s cleared\n", count.Of(len(gone), "result"))
+	_, err = fmt.Fprintf(env.Stdout, "%s cleared\n", count.Plural(len(gone), "result"))
 	return err
 }

@@ -42,10 +42,10 @@ type converted struct {
 // Run converts a record to a conversation that another agent can resume, and prints the
 // command for that.
 func (c *convert) Run(env *cli.Env) error {
-	w := writers.Of(c.To)
+	w := writers.FindWriter(c.To)
 	if w == nil {
 		var names []string
-		for _, w := range writers.All {
+		for _, w := range writers.Writers {
 			names = append(names, w.Client())
 		}
 		return cli.Failf(cli.Usage, "gt does not know how %s keeps a conversation that it resumes (try %s)", c.To, strings.Join(names, ", "))
@@ -60,7 +60,7 @@ func (c *convert) Run(env *cli.Env) error {
 	case err != nil:
 		return err
 	case i.Gone != "":
-		return cli.Failf(cli.No, "the record '%s' was %s", id, i.Gone)
+		return cli.Failf(cli.AnswerNo, "the record '%s' was %s", id, i.Gone)
 	}
 	head, err := s.Head(id)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *convert) Run(env *cli.Env) error {
 		return err
 	}
 	if settled.Len == 0 {
-		return cli.Failf(cli.No, "nothing was said in '%s'", id)
+		return cli.Failf(cli.AnswerNo, "nothing was said in '%s'", id)
 	}
 	to := &conversation.Copy{
 		ID: w.NewID(env.Now()), From: i.Agent, CWD: dir, Branch: head.Branch, Title: i.Title, Now: env.Now(), Settled: settled,
@@ -88,13 +88,13 @@ func (c *convert) Run(env *cli.Env) error {
 		return err
 	}
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return cli.Fail(cli.No, fmt.Errorf("%s has no folder '%s' here", c.To, folder), "start it once, or name its folder as you do for it")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no folder '%s' here", c.To, folder), "start it once, or name its folder as you do for it")
 	}
 	known, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
 	if err != nil {
 		env.Warn("%v", err)
 	}
-	client := known.Of(c.To)
+	client := known.FindClient(c.To)
 	if i, ok := w.(conversation.Importer); ok && !c.DryRun {
 		if to.Model = i.Model(env.Getenv); to.Model == "" {
 			if to.Model, err = ask.FirstLine(env, known, client, dir, i.Models()); err != nil {
@@ -119,7 +119,7 @@ func (c *convert) Run(env *cli.Env) error {
 		where = "a conversation"
 	}
 	env.Hint("%s %s (%s) for %s; the record and the original stay as they are", verb, where, term.Size(size), c.To)
-	cmd := resume.Of(known, client, resume.Session{ID: to.ID, Dir: dir}, false, env.Getenv)
+	cmd := resume.BuildCommand(known, client, resume.Session{ID: to.ID, Dir: dir}, false, env.Getenv)
 	if c.JSON {
 		return env.JSON(converted{id, c.To, to.ID, dir, path, cmd.Args})
 	}
@@ -159,7 +159,7 @@ func (c *convert) write(env *cli.Env, w conversation.Writer, to *conversation.Co
 	if !ok {
 		return int64(*n), nil
 	}
-	file, content, err := second.Beside(path, to)
+	file, content, err := second.CompanionFile(path, to)
 	if err == nil {
 		err = atomicfile.Write(file, content, atomicfile.Synced)
 	}

@@ -58,8 +58,8 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 		return own, none
 	}
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
-	hosts := peer.Of(place.StateOf(env.Getenv))
-	known, err := hosts.All()
+	hosts := peer.NewHosts(place.StateOf(env.Getenv))
+	known, err := hosts.ReadHosts()
 	if err != nil {
 		env.Warn("%v", err)
 	}
@@ -77,7 +77,7 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 				continue
 			}
 			if found.id != "" && found.id != id {
-				return own, cli.Fail(cli.No, fmt.Errorf("'%s' means several records of other hosts", name), "gt-seance list --host HOST shows whole ids")
+				return own, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' means several records of other hosts", name), "gt-seance list --host HOST shows whole ids")
 			}
 			if found.id == "" || i.Size > size { // of a session that moved, the one that went on
 				found, size = source{s, id, h.Name}, i.Size

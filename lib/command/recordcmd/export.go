@@ -54,7 +54,7 @@ func (c *export) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	s = s.Since(c.Since.Before(env.Now()))
+	s = s.StartingAt(c.Since.TimeBefore(env.Now()))
 	switch c.Format {
 	case "otlp":
 		return c.traces(env, s, ids)
@@ -63,7 +63,7 @@ func (c *export) Run(env *cli.Env) error {
 	}
 	for i, id := range ids {
 		if c.Format == "s3" {
-			err = s.Whole(id, env.Stdout)
+			err = s.WriteS3(id, env.Stdout)
 		} else {
 			if i > 0 {
 				fmt.Fprintln(env.Stdout)
@@ -104,10 +104,10 @@ func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err er
 	sessions := logged(env, all)
 	chain, err := sessions.Chain(name)
 	if err != nil {
-		return nil, cli.Fail(cli.No, err, "gt-seance chain shows the chains; a session that no event log knows is exported by its own id")
+		return nil, cli.Fail(cli.AnswerNo, err, "gt-seance chain shows the chains; a session that no event log knows is exported by its own id")
 	}
 	in := map[session.ID]bool{}
-	for one := range sessions.All() {
+	for one := range sessions.Sessions() {
 		if one.ChainID == chain || one.ID == chain {
 			in[one.ID] = true
 		}
@@ -118,7 +118,7 @@ func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err er
 		}
 	}
 	if len(ids) == 0 {
-		return nil, cli.Fail(cli.No, fmt.Errorf("no session of the chain '%s' is recorded", chain), "gt-record sync takes one in by its id")
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("no session of the chain '%s' is recorded", chain), "gt-record sync takes one in by its id")
 	}
 	return ids, nil
 }

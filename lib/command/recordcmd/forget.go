@@ -34,7 +34,7 @@ func (c *forgetful) Run(env *cli.Env) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "%s: %s removed\n", id, count.Of(gone.Lines, "line")); err != nil {
+		if _, err := fmt.Fprintf(env.Stdout, "%s: %s removed\n", id, count.Plural(gone.Lines, "line")); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (c *prune) Run(env *cli.Env) error {
 	if c.DryRun {
 		verb = "would be removed"
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s, %s, %s\n", count.Of(n, "record"), term.Size(bytes), verb)
+	_, err = fmt.Fprintf(env.Stdout, "%s, %s, %s\n", count.Plural(n, "record"), term.Size(bytes), verb)
 	return err
 }
 

@@ -106,7 +106,7 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 // readerOf returns the reader for a client's conversations. For a client that keeps none, or
 // less, it reads what the hooks received.
 func readerOf(client string) conversation.Reader {
-	if r := readers.Of(client); r != nil && !registry.RecordsHooks(client) {
+	if r := readers.FindReader(client); r != nil && !registry.RecordsHooks(client) {
 		return r
 	}
 	return hookfile.Reader{Agent: client}
@@ -115,7 +115,7 @@ func readerOf(client string) conversation.Reader {
 // readerOfFile returns the reader of a conversation that conversations returns.
 func readerOfFile(env *cli.Env, f conversation.File) conversation.Reader {
 	told := hookfile.Reader{Agent: f.Client}
-	if r := readers.Of(f.Client); r != nil && !slices.Contains(told.Stores(env.Getenv), f.Store) {
+	if r := readers.FindReader(f.Client); r != nil && !slices.Contains(told.Stores(env.Getenv), f.Store) {
 		return r
 	}
 	return told

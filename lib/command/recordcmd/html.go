@@ -50,7 +50,7 @@ func html(env *cli.Env, s record.Store, ids []record.ID) error {
 		if i.CWD != "" {
 			p.put(" in <code>" + p.line(i.CWD) + "</code>")
 		}
-		p.put(fmt.Sprintf(", %s, %s</p>\n", when(i.Started), count.Of(i.Messages, "message")))
+		p.put(fmt.Sprintf(", %s, %s</p>\n", formatTime(i.Started), count.Plural(i.Messages, "message")))
 		if err := s.Lines(id, func(l record.Line) bool { p.entry(&l); return p.err == nil }); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (p *paged) text(s string) string {
 
 func (p *paged) line(s string) string { return p.text(term.OneLine(s)) }
 
-func when(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
@@ -95,7 +95,7 @@ func (p *paged) entry(l *record.Line) {
 	}
 	said := func(class, who string) {
 		if text != "" {
-			p.put(`<article class="` + class + `"><h2>` + who + ` <time>` + when(l.Time) + "</time></h2>\n<pre>" + text + "</pre></article>\n")
+			p.put(`<article class="` + class + `"><h2>` + who + ` <time>` + formatTime(l.Time) + "</time></h2>\n<pre>" + text + "</pre></article>\n")
 		}
 	}
 	folded := func(class, about string) {
@@ -124,6 +124,6 @@ func (p *paged) entry(l *record.Line) {
 		}
 		folded("call "+state, state)
 	case record.End:
-		p.put(`<p class="about">The session ended ` + when(l.Time) + p.line(why(l)) + "</p>\n")
+		p.put(`<p class="about">The session ended ` + formatTime(l.Time) + p.line(reasonSuffix(l)) + "</p>\n")
 	}
 }

@@ -53,7 +53,7 @@ func (c *list) Run(env *cli.Env) error {
 	all = slices.DeleteFunc(all, func(i record.Info) bool {
 		return c.Agent != "" && i.Agent != c.Agent || !c.All && (i.Parent != "" || i.Gone != "")
 	})
-	most := c.most()
+	most := c.rowLimit()
 	more := most > 0 && len(all) > most
 	if more {
 		all = all[:most]
@@ -65,7 +65,7 @@ func (c *list) Run(env *cli.Env) error {
 		if number == 0 {
 			env.Hint("nothing is recorded yet; gt-record sync --all copies what your agents keep, and gt-hooks install --all --record what comes")
 		} else {
-			env.Hint("none of %s matches", count.Of(number, "record"))
+			env.Hint("none of %s matches", count.Plural(number, "record"))
 		}
 		return nil
 	}
@@ -80,7 +80,7 @@ func (c *list) Run(env *cli.Env) error {
 	return nil
 }
 
-func (c *list) most() int {
+func (c *list) rowLimit() int {
 	switch {
 	case c.Limit != nil:
 		return *c.Limit
@@ -121,7 +121,7 @@ func topics(env *cli.Env, all []record.Info) func(record.Info) string {
 			s = *found[0]
 		}
 		s.Title = i.Title
-		return s.About()
+		return s.Headline()
 	}
 }
 
@@ -136,7 +136,7 @@ func logged(env *cli.Env, all []record.Info) catalog.Catalog {
 	personal := town.Personal(env.Getenv)
 	var sessions catalog.Catalog
 	read := map[string]bool{}
-	for _, t := range append([]town.Town{personal, home.Find(env.Getenv, env.Dir, "").Town}, town.Above(personal.State, maps.Keys(folders))...) {
+	for _, t := range append([]town.Town{personal, home.Find(env.Getenv, env.Dir, "").Town}, town.FindContaining(personal.State, maps.Keys(folders))...) {
 		if read[t.Root] {
 			continue
 		}

@@ -86,9 +86,9 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	case err != nil:
 		return "", err
 	case len(found) == 0:
-		return "", cli.Fail(cli.No, missing{"record of", name}, "gt-record list shows the records; gt-record sync "+name+" makes one")
+		return "", cli.Fail(cli.AnswerNo, missing{"record of", name}, "gt-record list shows the records; gt-record sync "+name+" makes one")
 	case len(found) > 1:
-		err := cli.Failf(cli.No, "'%s' means %d records", name, len(found))
+		err := cli.Failf(cli.AnswerNo, "'%s' means %d records", name, len(found))
 		for i, id := range found {
 			if i == maxCandidates {
 				err = cli.WithHint(err, "and %d more", len(found)-i)

@@ -39,7 +39,7 @@ func (c *show) Run(env *cli.Env) error {
 	out := bufio.NewWriter(env.Stdout)
 	if c.JSON {
 		var failed error
-		if _, err := s.Each(id, 0, func(line []byte, _ int64) bool {
+		if _, err := s.ForEachLine(id, 0, func(line []byte, _ int64) bool {
 			failed = s.line(out, line)
 			return failed == nil
 		}); err != nil {
@@ -60,7 +60,7 @@ func (c *show) Run(env *cli.Env) error {
 	for _, fact := range [][2]string{
 		{"record", string(i.ID)}, {"host", s.host}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
 		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topic},
-		{"size", fmt.Sprintf("%s, %s", count.Of(i.Messages, "message"), count.Of(i.Events, "event"))},
+		{"size", fmt.Sprintf("%s, %s", count.Plural(i.Messages, "message"), count.Plural(i.Events, "event"))},
 		{"removed", removed(i.Gone)},
 	} {
 		if fact[1] != "" {
@@ -120,7 +120,7 @@ func (c *tail) Run(env *cli.Env) error {
 	defer signal.Stop(stop)
 	const glance = 250 * time.Millisecond
 	for {
-		if from, err = s.Each(id, from, func(line []byte, _ int64) bool { p.bytes(line); return p.Err == nil }); err != nil || p.Err != nil || !c.Follow {
+		if from, err = s.ForEachLine(id, from, func(line []byte, _ int64) bool { p.bytes(line); return p.Err == nil }); err != nil || p.Err != nil || !c.Follow {
 			return errors.Join(err, p.Err)
 		}
 		select {
@@ -141,7 +141,7 @@ func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
 		at := max(size-back, 0)
 		within := at > 0 // at may be in the middle of a line
 		var begins []int64
-		next, err := s.Each(id, at, func(line []byte, at int64) bool {
+		next, err := s.ForEachLine(id, at, func(line []byte, at int64) bool {
 			switch {
 			case within:
 				within = false
@@ -171,7 +171,7 @@ func isShown(line []byte, tools bool) bool {
 	return p.Speaker != ""
 }
 
-func one(env *cli.Env, name string) (record.Store, record.ID, error) {
+func openRecord(env *cli.Env, name string) (record.Store, record.ID, error) {
 	s, err := store(env)
 	if err != nil {
 		return s, "", err
@@ -236,19 +236,19 @@ func (p *page) line(l *record.Line) {
 	case record.StepDone:
 		p.Note("step " + term.Clean(p.env.Redact(l.Name)) + " is done")
 	case record.End:
-		p.Note("the session ended" + term.Clean(p.env.Redact(why(l))))
+		p.Note("the session ended" + term.Clean(p.env.Redact(reasonSuffix(l))))
 	case record.Cleared:
-		p.Note(count.Either(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
+		p.Note(count.PluralForm(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
 	case record.Forgotten, record.Pruned:
 		if l.Gone != nil {
-			p.Note(fmt.Sprintf("%s were %s on %s", count.Of(l.Gone.Lines, "line"), l.Kind, term.Day(l.Time, p.env.Now())))
+			p.Note(fmt.Sprintf("%s were %s on %s", count.Plural(l.Gone.Lines, "line"), l.Kind, term.Day(l.Time, p.env.Now())))
 		}
 	}
 }
 
-// why returns the reason for a session's end, as a suffix.
-func why(end *record.Line) string {
-	if said := catalog.Why(end.Cause); said != "" {
+// reasonSuffix returns the reason for a session's end, as a suffix.
+func reasonSuffix(end *record.Line) string {
+	if said := catalog.FormatReason(end.Cause); said != "" {
 		return ": " + said
 	}
 	return ""

@@ -38,7 +38,7 @@ func note(env *cli.Env, name string, kind record.Kind, of string) error {
 	if name == "" {
 		call := hook.NewInvocation(env, hook.Flags{})
 		if call.ID == "" {
-			return cli.Fail(cli.No, errors.New("this is not running in a session"), "--id names a record")
+			return cli.Fail(cli.AnswerNo, errors.New("this is not running in a session"), "--id names a record")
 		}
 		name = string(call.ID)
 		if found, err := matching(s, name); err == nil && len(found) == 0 {

@@ -60,8 +60,8 @@ func (c *syncing) Run(env *cli.Env) error {
 	if c.All && err == nil {
 		err = s.PackOld(env.Now().Add(-packAge))
 	}
-	if _, werr := fmt.Fprintf(env.Stdout, "%s read, %s added, %s\n", count.Of(sum.read, "conversation"),
-		count.Of(sum.lines, "line"), count.Of(sum.new, "new record")); err == nil {
+	if _, werr := fmt.Fprintf(env.Stdout, "%s read, %s added, %s\n", count.Plural(sum.read, "conversation"),
+		count.Plural(sum.lines, "line"), count.Plural(sum.new, "new record")); err == nil {
 		err = werr
 	}
 	return err
@@ -70,8 +70,8 @@ func (c *syncing) Run(env *cli.Env) error {
 // conversations returns all conversations that clients keep here, each once.
 func conversations(env *cli.Env) []conversation.Conversation {
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
-	found, errs := scan.All(env.Getenv, redact.Cut(env.Environ), town.Personal(env.Getenv).Transcripts(), reading.Show)
-	reading.Done()
+	found, errs := scan.FindConversations(env.Getenv, redact.Cut(env.Environ), town.Personal(env.Getenv).Transcripts(), reading.Show)
+	reading.Finish()
 	for _, err := range errs {
 		env.Warn("%v", err)
 	}
@@ -141,7 +141,7 @@ func (c *syncing) choose(s record.Store, all []conversation.Conversation) (chose
 		if id, err := record.ParseID(name); err == nil {
 			h, err := s.Head(id)
 			if err != nil {
-				return nil, cli.Fail(cli.No, err)
+				return nil, cli.Fail(cli.AnswerNo, err)
 			}
 			of = string(h.Session)
 		}
@@ -157,11 +157,11 @@ func (c *syncing) choose(s record.Store, all []conversation.Conversation) (chose
 		switch {
 		case len(found) == 0:
 			if ids, err := matching(s, of); err == nil && len(ids) > 0 {
-				return nil, cli.Failf(cli.No, "the client keeps no conversation '%s' any more; the record '%s' has what was taken in", of, ids[0])
+				return nil, cli.Failf(cli.AnswerNo, "the client keeps no conversation '%s' any more; the record '%s' has what was taken in", of, ids[0])
 			}
-			return nil, cli.Fail(cli.No, missing{"conversation", name}, "gt-seance list --limit 0 lists all")
+			return nil, cli.Fail(cli.AnswerNo, missing{"conversation", name}, "gt-seance list --limit 0 lists all")
 		case len(found) > 1:
-			err := cli.Failf(cli.No, "'%s' means %d conversations", name, len(found))
+			err := cli.Failf(cli.AnswerNo, "'%s' means %d conversations", name, len(found))
 			for _, c := range found[:min(len(found), maxCandidates)] {
 				err = cli.WithHint(err, "%s  %s  %s", idOf(c), c.File.Client, cmp.Or(c.Metadata.Title, c.Metadata.Prompt))
 			}
@@ -227,12 +227,12 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 		done += c.File.Size
 		bar.Show(done, size)
 	})
-	bar.Done()
+	bar.Finish()
 	switch {
 	case stopped.Load():
 		return sum, cli.WithHint(errors.New("interrupted"), "the next sync goes on from here")
 	case sum.failed > 0:
-		return sum, cli.Failf(cli.IO, "%s could not be recorded", count.Of(sum.failed, "conversation"))
+		return sum, cli.Failf(cli.IO, "%s could not be recorded", count.Plural(sum.failed, "conversation"))
 	}
 	return sum, nil
 }

@@ -24,10 +24,10 @@ func TestSyncCalledOff(t *testing.T) {
 	const all = 200
 	home := t.TempDir()
 	dir := filepath.Join(home, ".claude", "projects", "p")
-	testenv.Must(t, os.MkdirAll(dir, 0o700))
+	testenv.NoError(t, os.MkdirAll(dir, 0o700))
 	for i := range all {
 		line := fmt.Sprintf(`{"type":"user","uuid":"u","sessionId":"s-%03d","cwd":"/x","timestamp":"2026-01-17T01:00:00Z","message":{"role":"user","content":"ask"}}`+"\n", i)
-		testenv.Must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("s-%03d.jsonl", i)), []byte(line), 0o600))
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("s-%03d.jsonl", i)), []byte(line), 0o600))
 	}
 	came := make(chan os.Signal, 1)
 	signal.Notify(came, syscall.SIGTERM)

@@ -76,16 +76,16 @@ func (c *verify) Run(env *cli.Env) error {
 			if a.torn {
 				torn = ", and one that is being written or was torn off: the next sync removes it"
 			}
-			if _, err := fmt.Fprintf(env.Stdout, "%s  %s, the last is %s%s\n", a.id, count.Of(a.lines, "line"), a.head, torn); err != nil {
+			if _, err := fmt.Fprintf(env.Stdout, "%s  %s, the last is %s%s\n", a.id, count.Plural(a.lines, "line"), a.head, torn); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
 	case bad > 0:
-		return cli.Failf(cli.No, "%s not what was written", count.Either(bad, "record is", "records are"))
+		return cli.Failf(cli.AnswerNo, "%s not what was written", count.PluralForm(bad, "record is", "records are"))
 	case c.All:
-		_, err = fmt.Fprintf(env.Stdout, "%s, %s: each is what was written\n", count.Of(len(ids), "record"), count.Of(lines, "line"))
+		_, err = fmt.Fprintf(env.Stdout, "%s, %s: each is what was written\n", count.Plural(len(ids), "record"), count.Plural(lines, "line"))
 	}
 	return err
 }

@@ -76,7 +76,7 @@ type grammar struct {
 	Service service `cmd:"" help:"Install gt-relay run as a service of yours."`
 }
 
-var errNone = cli.Fail(cli.No, errors.New("this host belongs to no fleet"), "gt-relay join ssh://HOST joins it to another machine with gt")
+var errNone = cli.Fail(cli.AnswerNo, errors.New("this host belongs to no fleet"), "gt-relay join ssh://HOST joins it to another machine with gt")
 
 type fleet struct {
 	env    *cli.Env
@@ -90,7 +90,7 @@ func files(env *cli.Env) (fleet, error) {
 	if err := state.Check(); err != nil {
 		return fleet{}, err
 	}
-	return fleet{env, state, peer.Of(state), peer.OutboxOf(state)}, nil
+	return fleet{env, state, peer.NewHosts(state), peer.OutboxOf(state)}, nil
 }
 
 // joined returns the files of a host that belongs to a fleet, and itself.
@@ -99,7 +99,7 @@ func joined(env *cli.Env) (fleet, peer.Host, error) {
 	if err != nil {
 		return f, peer.Host{}, err
 	}
-	own, err := f.hosts.Own()
+	own, err := f.hosts.LocalHost()
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, own, errNone
 	}
@@ -125,7 +125,7 @@ func completeHosts(env *cli.Env, begin string) []cli.Candidate {
 	if err != nil {
 		return nil
 	}
-	all, _ := f.hosts.All()
+	all, _ := f.hosts.ReadHosts()
 	var found []cli.Candidate
 	for _, h := range all {
 		if strings.HasPrefix(h.Name, begin) {
@@ -393,11 +393,11 @@ func (c *status) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	all, err := f.hosts.All()
+	all, err := f.hosts.ReadHosts()
 	if err != nil {
 		f.warn(err)
 	}
-	letters, err := f.outbox.All()
+	letters, err := f.outbox.ReadLetters()
 	if err != nil {
 		f.warn(err)
 	}
@@ -416,7 +416,7 @@ func (c *status) Run(env *cli.Env) error {
 		lines[0].Relay = &s
 	}
 	for _, h := range all {
-		l := hostStatus{Name: h.Name, Key: h.Key, Away: h.Away(now), Clash: h.Clash, Version: h.Version, Allows: h.Allows}
+		l := hostStatus{Name: h.Name, Key: h.Key, Away: h.IsAway(now), Clash: h.Clash, Version: h.Version, Allows: h.Allows}
 		if !h.LastSeen.IsZero() {
 			l.LastSeen = &h.LastSeen
 		}
@@ -453,14 +453,14 @@ func (c *status) Run(env *cli.Env) error {
 func (f fleet) printAny(letters []peer.Letter, now time.Time) error {
 	works := map[string]int{}
 	for _, l := range letters {
-		if l.Host != peer.Any {
+		if l.Host != peer.AnyHost {
 			continue
 		}
 		tries, err := f.outbox.Tries(l.ID)
 		if err != nil {
 			return err
 		}
-		if last := tries.Last(); last != nil && !last.Over() {
+		if last := tries.LastTry(); last != nil && !last.IsOver() {
 			continue // a host has it
 		}
 		text, err := f.outbox.Read(l)
@@ -520,7 +520,7 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 		if l.Allows == nil {
 			may = "?"
 		}
-		rows = append(rows, []string{l.Name, ago(l.LastSeen, now), ago(l.Current, now), waits, allowed, env.Line(may, 100)})
+		rows = append(rows, []string{l.Name, formatAge(l.LastSeen, now), formatAge(l.Current, now), waits, allowed, env.Line(may, 100)})
 	}
 	if len(rows) > 1 {
 		if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {

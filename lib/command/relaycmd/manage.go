@@ -34,7 +34,7 @@ func (f fleet) running() bool {
 	return false
 }
 
-func ago(at *time.Time, now time.Time) string {
+func formatAge(at *time.Time, now time.Time) string {
 	if at == nil {
 		return "never"
 	}
@@ -161,7 +161,7 @@ func (c *rename) Run(env *cli.Env) error {
 			return err
 		}
 		if c.Name == own.Name || atomicfile.Exists(f.hosts.Path(c.Name)) {
-			return cli.Fail(cli.No, fmt.Errorf("there is a host '%s' already", c.Name))
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("there is a host '%s' already", c.Name))
 		}
 		if err := f.hosts.Rename(h, c.Name, env.Now()); err != nil {
 			return err
@@ -213,7 +213,7 @@ func (c *leave) Run(env *cli.Env) error {
 		return f.busy("it should have ended by itself; end it, and try again")
 	}
 	defer lock.Unlock()
-	unsent, err := f.outbox.All()
+	unsent, err := f.outbox.ReadLetters()
 	if err != nil {
 		return err
 	}
@@ -324,7 +324,7 @@ func (c *service) Run(env *cli.Env) error {
 		return err
 	}
 	if old, err := os.ReadFile(path); err == nil && string(old) != text {
-		return cli.Fail(cli.No, fmt.Errorf("'%s' exists and differs", env.DisplayPath(path)), "remove it to have it made anew")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' exists and differs", env.DisplayPath(path)), "remove it to have it made anew")
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

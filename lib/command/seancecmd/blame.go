@@ -70,7 +70,7 @@ type origin struct {
 
 func (c *blaming) Run(env *cli.Env) error {
 	name, from, to := c.Place, 1, 0
-	if m := placePattern.FindStringSubmatch(c.Place); m != nil && !there(env.Abs(c.Place)) {
+	if m := placePattern.FindStringSubmatch(c.Place); m != nil && !pathExists(env.Abs(c.Place)) {
 		name = m[1]
 		from, _ = strconv.Atoi(m[2])
 		to, _ = strconv.Atoi(cmp.Or(m[3], m[2]))
@@ -94,7 +94,7 @@ func (c *blaming) Run(env *cli.Env) error {
 	}
 	bar := term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now)
 	changes, failed := search.Changes(conversationsOf(places), bases, bar.Show)
-	bar.Done()
+	bar.Finish()
 	if failed != nil {
 		env.Warn("%v", failed)
 	}
@@ -112,7 +112,7 @@ func (c *blaming) Run(env *cli.Env) error {
 			continue
 		}
 		o := b.origin(lines, i)
-		if n := len(found); n > 0 && next && found[n-1].Path == o.Path && found[n-1].Commit == o.Commit && found[n-1].same(o) {
+		if n := len(found); n > 0 && next && found[n-1].Path == o.Path && found[n-1].Commit == o.Commit && found[n-1].isSameExchange(o) {
 			found[n-1].To, found[n-1].Confirmed = l.Number, found[n-1].Confirmed || o.Confirmed
 			continue
 		}
@@ -121,8 +121,8 @@ func (c *blaming) Run(env *cli.Env) error {
 	return c.print(env, all, found)
 }
 
-// same reports whether lines come from the same exchange.
-func (o origin) same(other origin) bool {
+// isSameExchange reports whether lines come from the same exchange.
+func (o origin) isSameExchange(other origin) bool {
 	if o.change == nil || other.change == nil {
 		return o.change == other.change
 	}
@@ -141,7 +141,7 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 		}
 		of, changes, err := git.ChangesOf(dir, c.Commit, path, gitPatience)
 		if err != nil {
-			return nil, cli.Fail(cli.No, err)
+			return nil, cli.Fail(cli.AnswerNo, err)
 		}
 		for _, change := range changes {
 			for _, l := range change.Added {
@@ -154,7 +154,7 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 			}
 		}
 		if len(all) == 0 {
-			return nil, cli.Failf(cli.No, "commit %s adds no such lines", c.Commit)
+			return nil, cli.Failf(cli.AnswerNo, "commit %s adds no such lines", c.Commit)
 		}
 		return all, nil
 	}
@@ -176,7 +176,7 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 		to = len(said)
 	}
 	if from > len(said) || to > len(said) {
-		return nil, cli.Failf(cli.No, "'%s' has %d lines", name, len(said))
+		return nil, cli.Failf(cli.AnswerNo, "'%s' has %d lines", name, len(said))
 	}
 	// With some around them, which tell one } from another.
 	begin, end := max(from-3, 1), min(to+3, len(said))
@@ -297,7 +297,7 @@ func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time)
 		}
 		n := ch.Adds(l.Text)
 		switch {
-		case n > 0 && (!weak || ch.Beside(before, l.Text, after)):
+		case n > 0 && (!weak || ch.HasNeighbour(before, l.Text, after)):
 			if of == nil {
 				of = ch
 			}

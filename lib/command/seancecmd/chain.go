@@ -35,11 +35,11 @@ func (c *chainOf) Run(env *cli.Env) error {
 	}
 	switch {
 	case candidates != nil:
-		return several(env, all, c.Of, candidates)
+		return ambiguousError(env, all, c.Of, candidates)
 	case len(found) == 0 && all.Len() == 0:
-		return cli.Failf(cli.No, noSessions)
+		return cli.Failf(cli.AnswerNo, noSessions)
 	case len(found) == 0:
-		return cli.Fail(cli.No, fmt.Errorf("no session and no work '%s'", c.Of), "gt-seance list --limit 0 lists all sessions")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("no session and no work '%s'", c.Of), "gt-seance list --limit 0 lists all sessions")
 	}
 	var shown []*catalog.Session
 	for _, ch := range found {

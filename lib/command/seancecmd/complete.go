@@ -37,11 +37,11 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	var offered []cli.Candidate
 	offer := func(s *catalog.Session) {
 		s.Clean(env.Redact)
-		about := strings.Join([]string{term.Day(s.StartedAt, env.Now()), s.Agent, s.Address(), s.About()}, " · ")
+		about := strings.Join([]string{term.Day(s.StartedAt, env.Now()), s.Agent, s.Address(), s.Headline()}, " · ")
 		offered = append(offered, cli.Candidate{Word: string(s.ID), About: about})
 	}
 	if begin == "" {
-		for s := range all.All() {
+		for s := range all.Sessions() {
 			if len(offered) == maxOffered {
 				break
 			}
@@ -67,7 +67,7 @@ func valuesOf(field func(*catalog.Session) []string) cli.Completer {
 		var offered []cli.Candidate
 		there := map[string]bool{"": true}
 		looked := 0
-		for s := range all.All() {
+		for s := range all.Sessions() {
 			if looked++; looked > maxLooked {
 				break
 			}

@@ -23,9 +23,9 @@ func (c *entriesOf) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	r := readers.Of(c.Client)
+	r := readers.FindReader(c.Client)
 	if r == nil {
-		return cli.Failf(cli.No, "gt reads no conversations of '%s'", c.Client)
+		return cli.Failf(cli.AnswerNo, "gt reads no conversations of '%s'", c.Client)
 	}
 	page, err := entries.ReadPage(r, conversation.File{Client: c.Client, Store: c.Store, Path: c.Path, ID: id}, c.From, env.Redact)
 	if err != nil {

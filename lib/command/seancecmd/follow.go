@@ -36,7 +36,7 @@ const pollInterval = 250 * time.Millisecond
 
 // Run prints a conversation as it grows, until it is interrupted or its output is closed.
 func (c *follow) Run(env *cli.Env) error {
-	s, err := one(env, c.ID)
+	s, err := findSession(env, c.ID)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *follow) Run(env *cli.Env) error {
 		before := o.From
 		if o.From, err = p.pages(f, o, 1, 0); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				return cli.Failf(cli.No, "the transcript of session '%s' is gone", s.ID)
+				return cli.Failf(cli.AnswerNo, "the transcript of session '%s' is gone", s.ID)
 			}
 			return err
 		}

@@ -61,9 +61,9 @@ func (c *grep) Run(env *cli.Env) error {
 		return cli.Silent
 	}
 	p := c.printer(env, q, all)
-	defer p.bar.Done()
+	defer p.bar.Finish()
 	failed := q.Search(conversationsOf(places), func(i int, h search.Hit) bool {
-		p.bar.Done()
+		p.bar.Finish()
 		p.hit(places[i], h)
 		return p.err == nil
 	}, func(done, total int64) {
@@ -147,7 +147,7 @@ func (c *selection) targets(env *cli.Env) (all catalog.Catalog, found []target, 
 	if err != nil {
 		return all, nil, err
 	}
-	found, lost := together(owned(env), all, f)
+	found, lost := findTargets(owned(env), all, f)
 	unread(env, all)
 	if lost != nil {
 		env.Warn("%v", lost)
@@ -158,10 +158,10 @@ func (c *selection) targets(env *cli.Env) (all catalog.Catalog, found []target, 
 	return all, found, nil
 }
 
-// together returns the conversations of the selected sessions, newest first, each followed
+// findTargets returns the conversations of the selected sessions, newest first, each followed
 // by those of its subagents. A subagent whose parent is gone is listed as a session. The
 // error names conversations that only a log attributes to the person; they are left out.
-func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []target, err error) {
+func findTargets(ours account.StoreGuard, all catalog.Catalog, f catalog.Filter) (found []target, err error) {
 	own := f
 	own.Subagents = true
 	var lost conversation.ReadErrors
@@ -181,7 +181,7 @@ func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []
 	}
 	var fit []*catalog.Session
 	below := map[session.ID]bool{}
-	for s := range all.Each(own) {
+	for s := range all.MatchingSessions(own) {
 		if s.SubagentOf != "" && !f.Subagents && !all.Orphaned(s) {
 			continue
 		}
@@ -268,7 +268,7 @@ func (p *printer) hit(at target, h search.Hit) {
 		if p.subagent = at.subagent; p.subagent != nil {
 			p.subagent.Clean(p.env.Redact)
 			if p.terminal && !p.JSON {
-				p.put(p.style.Dim(term.Cut(term.Clean("subagent "+p.short(p.subagent.ID)+"  "+p.subagent.About()), p.width)) + "\n")
+				p.put(p.style.Dim(term.Cut(term.Clean("subagent "+p.short(p.subagent.ID)+"  "+p.subagent.Headline()), p.width)) + "\n")
 			}
 		}
 	}
@@ -306,7 +306,7 @@ func (p *printer) heading() {
 		gap = ""
 	}
 	id := p.short(s.ID)
-	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(s.Address()), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.About())},
+	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(s.Address()), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.Headline())},
 		func(word string) bool { return word == "" }), "  ")
 	p.put(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")
 }

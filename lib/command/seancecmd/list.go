@@ -91,7 +91,7 @@ func (c *list) Run(env *cli.Env) error {
 		}
 		ordered = slices.Values(sized)
 	}
-	n, err := each(env, all, ordered, most, show)
+	n, err := forEachSession(env, all, ordered, most, show)
 	switch {
 	case err != nil || c.JSON:
 		return err
@@ -99,7 +99,7 @@ func (c *list) Run(env *cli.Env) error {
 		env.Hint(noSessions)
 		return nil
 	case n+len(c.strangers) == 0:
-		env.Hint("none of %s matches", count.Of(all.Len(), "session"))
+		env.Hint("none of %s matches", count.Plural(all.Len(), "session"))
 		return nil
 	case form != nil:
 		return nil
@@ -114,7 +114,7 @@ func (c *list) Run(env *cli.Env) error {
 	switch { // hints only for people who read a table
 	case c.Size:
 		env.Hint("the conversations take %s", term.Size(total))
-	case more && c.everything():
+	case more && c.selectsAll():
 		env.Hint("the newest %d of %d; --all lists all, gt-seance pick finds one", usual, all.Len())
 	case more:
 		env.Hint("the newest %d; --limit 0 lists all that match, gt-seance pick finds one", usual)
@@ -158,7 +158,7 @@ func misformed(err error) error {
 func formatted(w io.Writer, t *template.Template, s *catalog.Session) error {
 	var b strings.Builder
 	named := *s
-	named.Title = cmp.Or(s.Title, s.About()) // few clients set a title
+	named.Title = cmp.Or(s.Title, s.Headline()) // few clients set a title
 	if err := t.Execute(&b, &named); err != nil {
 		return misformed(err)
 	}
@@ -179,7 +179,7 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 		if at != column {
 			return cell
 		}
-		return style.Paint(palette.Of(session.Outcome(cell)), cell)
+		return style.Paint(palette.FindStyle(session.Outcome(cell)), cell)
 	})
 }
 
@@ -191,7 +191,7 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 	}
 	// In a narrow table the agent is shown only if it varies.
 	agents := !narrow || len(clients) > 2
-	hosts := all.HasPeers() && (!narrow || slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.Elsewhere() != "" }))
+	hosts := all.HasPeers() && (!narrow || slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.OtherHost() != "" }))
 	panes := (c.Live || c.Active) && slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.TmuxPane != "" })
 	actor := maxActor
 	if narrow && agents {
@@ -209,7 +209,7 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 	}
 	return []term.Column[*catalog.Session]{
 		{Heading: "SESSION", Cell: func(s *catalog.Session) string { return short(s.ID) }},
-		{Heading: "ACTOR", Cell: func(s *catalog.Session) string { return cut(s.Who(), actor, term.CutFront) }},
+		{Heading: "ACTOR", Cell: func(s *catalog.Session) string { return cut(s.AgentLabel(), actor, term.CutFront) }},
 		{Heading: "HOST", Hidden: !hosts, Cell: hostColumn(env)},
 		{Heading: "AGENT", Hidden: !agents, Cell: func(s *catalog.Session) string { return cut(client(s), maxActor, term.Cut) }},
 		{Heading: heading, Cell: func(s *catalog.Session) string { return term.Day(at(s), now) }},
@@ -250,7 +250,7 @@ func topic(s *catalog.Session, short func(session.ID) string, narrow bool) strin
 		}
 		return " of " + string(id[:min(len(id), 8)]) + ": "
 	}
-	switch about := s.About(); {
+	switch about := s.Headline(); {
 	case s.ID == "":
 		return "no session of it is known"
 	case s.SubagentOf != "":
@@ -282,7 +282,7 @@ func (c *find) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	n, err := each(env, all, newest(all, f, c.Limit, c.Active), c.Limit, func(s *catalog.Session) error {
+	n, err := forEachSession(env, all, newest(all, f, c.Limit, c.Active), c.Limit, func(s *catalog.Session) error {
 		if c.JSON {
 			return env.JSON(s)
 		}

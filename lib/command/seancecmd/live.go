@@ -33,7 +33,7 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 	}
 	byFile := sync.OnceValue(func() map[string]*catalog.Session {
 		all := map[string]*catalog.Session{}
-		for s := range sessions.All() {
+		for s := range sessions.Sessions() {
 			if s.Transcript != "" {
 				all[s.Transcript] = s
 			}
@@ -65,7 +65,7 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 // it.
 func contextUse(env *cli.Env, a live.Agent) string {
 	now := env.Now()
-	got := status.Of(status.Facts{Now: now, Pane: process.Alive, Seen: []status.Observation{a.Observe(now)}})
+	got := status.DeriveStatus(status.Facts{Now: now, Pane: process.Alive, Seen: []status.Observation{a.Observe(now)}})
 	if got.Status == status.Unknown {
 		return ""
 	}

@@ -8,7 +8,7 @@ import (
 	"gt/lib/place/town"
 )
 
-const about = `
+const programHelp = `
 Finds every session that ran on this machine, of every agent. It reads gt's
 event log, and the conversations that the agents themselves keep.
 
@@ -38,7 +38,7 @@ const exitCodes = `
 `
 
 func Program() cli.Program {
-	return cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, Complete: completers(), Idle: town.Unused}
+	return cli.Program{Name: "gt-seance", Summary: programHelp, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, Complete: completers(), Idle: town.Unused}
 }
 
 type grammar struct {

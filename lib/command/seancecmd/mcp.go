@@ -68,7 +68,7 @@ type arguments struct {
 	Last    int    `json:"last"`
 }
 
-func (c *server) here() []string {
+func (c *server) scopeArgs() []string {
 	if c.Everywhere {
 		return nil
 	}
@@ -96,7 +96,7 @@ var tools = []tool{
 		}, []string{"query"}},
 		args: func(c *server, in arguments) []string {
 			all := append(flag("agent", in.Agent), flag("since", in.Since)...)
-			all = append(all, c.here()...)
+			all = append(all, c.scopeArgs()...)
 			if !in.Regexp {
 				return append(append([]string{"search"}, all...), append([]string{"--"}, strings.Fields(in.Query)...)...)
 			}
@@ -261,7 +261,7 @@ func (c *server) call(env *cli.Env, t tool, in arguments) (text string, failed b
 		Environ: env.Environ, Dir: env.Dir, DirDeleted: env.DirDeleted, Now: env.Now, Started: env.Started,
 	}
 	if in.Session != "" && !c.Everywhere {
-		if err := c.within(run, in.Session); err != nil {
+		if err := c.checkScope(run, in.Session); err != nil {
 			return err.Error(), true
 		}
 	}
@@ -276,11 +276,11 @@ func (c *server) call(env *cli.Env, t tool, in arguments) (text string, failed b
 	if text += said.String(); text == "" {
 		text = "nothing was found\n"
 	}
-	return text, code > cli.No || code == cli.No && strings.Contains(said.String(), ": error: ")
+	return text, code > cli.AnswerNo || code == cli.AnswerNo && strings.Contains(said.String(), ": error: ")
 }
 
-// within returns an error for a session that did not work here.
-func (c *server) within(env *cli.Env, id string) error {
+// checkScope returns an error for a session that did not work here.
+func (c *server) checkScope(env *cli.Env, id string) error {
 	here := selection{Here: true, All: true}
 	all, f, err := here.open(env)
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 )
 
 // owned returns which accounts and conversations are the person's own.
-func owned(env *cli.Env) account.Own {
+func owned(env *cli.Env) account.StoreGuard {
 	return ownedBy(env, sync.OnceValue(func() *agent.Table { return agents(env) }))
 }
 
 // ownedBy is owned for somebody who needs the agents as well.
-func ownedBy(env *cli.Env, table func() *agent.Table) account.Own {
-	return account.Own{
+func ownedBy(env *cli.Env, table func() *agent.Table) account.StoreGuard {
+	return account.StoreGuard{
 		Getenv:   env.Getenv,
 		Projects: []string{git.Top(env.Dir)},
 		Known: func(client string) account.Known {
-			c := table().Of(client)
+			c := table().FindClient(client)
 			return account.Known{Accounts: c.Listed(env.Getenv), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}
@@ -35,7 +35,7 @@ func ownedBy(env *cli.Env, table func() *agent.Table) account.Own {
 // passed returns the error for a path that only a log or a record names. The hint how to
 // allow it is only for a terminal, because an agent would follow it.
 func passed(env *cli.Env, s *catalog.Session, err error) error {
-	err = cli.Fail(cli.No, err)
+	err = cli.Fail(cli.AnswerNo, err)
 	if term.IsTerminal(env.Stderr) {
 		return cli.WithHint(err, "if it is an account of yours, list its folder: accounts = [\"…\"] under [agents.%s] in ~/.config/gt/agents.toml", clientName(s))
 	}
@@ -49,7 +49,7 @@ func clientName(s *catalog.Session) string { return cmp.Or(s.Agent, contract.Def
 // accountOf returns the client's folder with the session's conversation, "" if unknown. It
 // fails if the folder is not the person's own, unless the client would use it by default in
 // the person's environment.
-func accountOf(own account.Own, client agent.Client, s *catalog.Session) (string, error) {
+func accountOf(own account.StoreGuard, client agent.Client, s *catalog.Session) (string, error) {
 	switch {
 	case s.Store != "" && client.Account(own.Getenv, s.Store) == "":
 		return s.Store, nil
@@ -57,21 +57,21 @@ func accountOf(own account.Own, client agent.Client, s *catalog.Session) (string
 		return s.Store, storesOf(own, s).Account(clientName(s), s.Store)
 	}
 	store, _, err := storesOf(own, s).File(clientName(s), s.Transcript)
-	if err != nil && !there(s.Transcript) {
+	if err != nil && !pathExists(s.Transcript) {
 		return "", nil
 	}
 	return store, err
 }
 
-// there reports whether a path from a log exists on this machine.
-func there(path string) bool {
+// pathExists reports whether a path from a log exists on this machine.
+func pathExists(path string) bool {
 	_, err := os.Stat(path)
 	return filepath.IsAbs(path) && err == nil
 }
 
 // storesOf returns own with the session's folder as another project, because a store inside
 // a project is not the person's.
-func storesOf(own account.Own, s *catalog.Session) account.Own {
+func storesOf(own account.StoreGuard, s *catalog.Session) account.StoreGuard {
 	if filepath.IsAbs(s.CWD) && !s.Foreign() {
 		own.Projects = append([]string{git.Top(s.CWD)}, own.Projects...)
 	}

@@ -16,12 +16,12 @@ import (
 	"gt/lib/text/redact"
 )
 
-func peersOf(env *cli.Env) peer.Hosts { return peer.Of(town.Personal(env.Getenv).State) }
+func peersOf(env *cli.Env) peer.Hosts { return peer.NewHosts(town.Personal(env.Getenv).State) }
 
 // joinPeers adds the sessions of other hosts. What cannot be read of one is a warning.
 func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) catalog.Catalog {
 	hosts, clean := peersOf(env), redact.Cut(env.Environ)
-	known, err := hosts.All()
+	known, err := hosts.ReadHosts()
 	if err != nil {
 		env.Warn("%v", err)
 	}
@@ -35,7 +35,7 @@ func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) cat
 			}
 		}
 		p := catalog.Peer{Name: h.Name}
-		if now := env.Now(); !h.Away(now) {
+		if now := env.Now(); !h.IsAway(now) {
 			agents, failed := hosts.Agents(h, now)
 			err = errors.Join(err, failed)
 			p.Runs = map[session.ID]bool{}
@@ -56,7 +56,7 @@ func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) cat
 
 // ownHost returns what other hosts call this one, or "".
 func ownHost(env *cli.Env) string {
-	own, err := peersOf(env).Own()
+	own, err := peersOf(env).LocalHost()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		env.Warn("%v", err)
 	}
@@ -66,7 +66,7 @@ func ownHost(env *cli.Env) string {
 // hostColumn returns the column of hosts, where this host is its own name or "-".
 func hostColumn(env *cli.Env) func(*catalog.Session) string {
 	own := cmp.Or(ownHost(env), "-")
-	return func(s *catalog.Session) string { return cmp.Or(s.Elsewhere(), own) }
+	return func(s *catalog.Session) string { return cmp.Or(s.OtherHost(), own) }
 }
 
 // warnStale says for each other host of which there are sessions how old its news are,
@@ -74,7 +74,7 @@ func hostColumn(env *cli.Env) func(*catalog.Session) string {
 func warnStale(env *cli.Env, found ...*catalog.Session) {
 	seen := map[string]bool{}
 	for _, s := range found {
-		name := s.Elsewhere()
+		name := s.OtherHost()
 		if name == "" || seen[name] {
 			continue
 		}
@@ -94,7 +94,7 @@ func foreign(s *catalog.Session) error {
 	if !s.Foreign() {
 		return nil
 	}
-	err := cli.Fail(cli.No, fmt.Errorf("session %s is not here: it is on %s", s.ID, s.Elsewhere()))
+	err := cli.Fail(cli.AnswerNo, fmt.Errorf("session %s is not here: it is on %s", s.ID, s.OtherHost()))
 	if s.File.Path == "" {
 		return cli.WithHint(err, "gt-seance show %s shows what is known of it here", s.ID)
 	}

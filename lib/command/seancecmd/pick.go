@@ -37,12 +37,12 @@ func (c *picking) Run(env *cli.Env) error {
 		}
 	}
 	if len(first) == 0 {
-		return cli.Fail(cli.No, errors.New("no session matches"), "gt-seance list shows the sessions")
+		return cli.Fail(cli.AnswerNo, errors.New("no session matches"), "gt-seance list shows the sessions")
 	}
 	catalog.ByActivity(first)
 	unread(env, all)
 	keys := []pick.Key{{Key: "enter", Action: "resume"}, {Key: "ctrl-f", Action: "fork"}, {Key: "ctrl-y", Action: "print"}}
-	action, id, err := pick.One(env, keys, func(show func(*catalog.Session) bool) {
+	action, id, err := pick.PickSession(env, keys, func(show func(*catalog.Session) bool) {
 		for _, s := range first {
 			if s.Clean(env.Redact); !show(s) {
 				return

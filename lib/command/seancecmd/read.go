@@ -107,7 +107,7 @@ func (c *read) Run(env *cli.Env) error {
 			env.Warn("%v", err)
 		}
 		if len(found) == 1 && from > max(p.Turn, 1) {
-			return cli.Failf(cli.No, "session '%s' has %s", s.ID, count.Of(p.Turn, "turn"))
+			return cli.Failf(cli.AnswerNo, "session '%s' has %s", s.ID, count.Plural(p.Turn, "turn"))
 		}
 	}
 	return out.Flush()
@@ -129,7 +129,7 @@ func turnsIn(f conversation.File) (n int, err error) {
 }
 
 // transcriptOf returns the file of a session's conversation, or why it cannot be read.
-func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversation.File, error) {
+func transcriptOf(env *cli.Env, own account.StoreGuard, s *catalog.Session) (conversation.File, error) {
 	switch f, err := s.Conversation(own); {
 	case s.Foreign() && f.Path == "":
 		return f, foreign(s)
@@ -137,10 +137,10 @@ func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversati
 		return f, passed(env, s, err)
 	case f.Path != "" && scan.ReaderOf(f.Client) != nil:
 		return f, nil
-	case s.Agent != "" && readers.Of(s.Agent) == nil:
-		return f, cli.Fail(cli.No, fmt.Errorf("cannot read session '%s': gt does not know the format of %s's conversations", s.ID, term.Clean(s.Agent)))
+	case s.Agent != "" && readers.FindReader(s.Agent) == nil:
+		return f, cli.Fail(cli.AnswerNo, fmt.Errorf("cannot read session '%s': gt does not know the format of %s's conversations", s.ID, term.Clean(s.Agent)))
 	default:
-		return f, cli.Fail(cli.No, fmt.Errorf("session '%s' has left no transcript here", s.ID),
+		return f, cli.Fail(cli.AnswerNo, fmt.Errorf("session '%s' has left no transcript here", s.ID),
 			"the client may have removed it, or it ran on another machine")
 	}
 }

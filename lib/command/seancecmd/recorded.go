@@ -25,13 +25,13 @@ import (
 // copied returns a session whose client has deleted it, or cannot be asked, in a form that
 // can be asked: it writes the record as a conversation that an agent reads from any file.
 // done removes that file.
-func (c *talk) copied(env *cli.Env, all *agent.Table, own account.Own, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
+func (c *talk) copied(env *cli.Env, all *agent.Table, own account.StoreGuard, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
 	client, w, err := answering(env, all, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	if c.DryRun {
-		return nil, nil, cli.Fail(cli.No, fmt.Errorf("a copy of the conversation of session %s is asked, which is there only meanwhile", s.ID),
+		return nil, nil, cli.Fail(cli.AnswerNo, fmt.Errorf("a copy of the conversation of session %s is asked, which is there only meanwhile", s.ID),
 			fmt.Sprintf("gt-record convert %s --to %s makes one that stays", s.ID, client.Name))
 	}
 	scratch, err := ask.Scratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
@@ -53,7 +53,7 @@ func (c *talk) copied(env *cli.Env, all *agent.Table, own account.Own, s *catalo
 		return nil, nil, err
 	}
 	if settled.Len == 0 {
-		return nil, nil, cli.Failf(cli.No, "nothing was said in session %s", s.ID)
+		return nil, nil, cli.Failf(cli.AnswerNo, "nothing was said in session %s", s.ID)
 	}
 	id := w.NewID(env.Now())
 	copied := &conversation.Copy{ID: id, From: s.Agent, CWD: s.CWD, Branch: s.Branch, Title: s.Title, Now: env.Now(), Settled: settled}
@@ -63,7 +63,7 @@ func (c *talk) copied(env *cli.Env, all *agent.Table, own account.Own, s *catalo
 	}
 	if err == nil {
 		dir, _, _ := folder(own, s)
-		p, err = ask.Of(env, all, client, id, dir, path, store)
+		p, err = ask.NewPredecessor(env, all, client, id, dir, path, store)
 	}
 	if client.Name != s.Agent && err == nil {
 		env.Hint("%s answers from a copy of the conversation", client.Name)
@@ -73,7 +73,7 @@ func (c *talk) copied(env *cli.Env, all *agent.Table, own account.Own, s *catalo
 
 // sourceOf returns a session's conversation as its record has it: another agent's maker
 // sees no secret. The record is made in the folder scratch if there is none.
-func sourceOf(env *cli.Env, own account.Own, s *catalog.Session, scratch string) (conversation.Source, error) {
+func sourceOf(env *cli.Env, own account.StoreGuard, s *catalog.Session, scratch string) (conversation.Source, error) {
 	if s.Recorded {
 		return record.SourceOf(s.File)
 	}
@@ -85,7 +85,7 @@ func sourceOf(env *cli.Env, own account.Own, s *catalog.Session, scratch string)
 	y := &record.Syncer{Store: store, Index: record.Index{}, Redact: env.Redact, Now: env.Now, Bulk: true}
 	made, err := y.Sync(scan.ReaderOf(f.Client), conversation.Conversation{File: f, Metadata: conversation.Metadata{ID: s.ID, Started: s.StartedAt}})
 	if err == nil && made.ID == "" {
-		err = cli.Failf(cli.No, "nothing was said in session %s", s.ID)
+		err = cli.Failf(cli.AnswerNo, "nothing was said in session %s", s.ID)
 	}
 	return store.Conversation(made.ID), err
 }
@@ -115,12 +115,12 @@ func inScratch(env *cli.Env, client agent.Client, w conversation.Writer, copied 
 // session's own first.
 func answering(env *cli.Env, all *agent.Table, s *catalog.Session) (agent.Client, conversation.Writer, error) {
 	names := []string{s.Agent}
-	for _, w := range writers.All {
+	for _, w := range writers.Writers {
 		names = append(names, w.Client())
 	}
 	var could []string
 	for _, name := range names {
-		w, client := writers.Of(name), all.Of(name)
+		w, client := writers.FindWriter(name), all.FindClient(name)
 		if w == nil || !client.OfFile() {
 			continue
 		}
@@ -133,7 +133,7 @@ func answering(env *cli.Env, all *agent.Table, s *catalog.Session) (agent.Client
 	}
 	refused := onlyRecorded(s)
 	if !s.Recorded {
-		_, refused = ask.Of(env, all, all.Of(s.Agent), s.ID, "", "", "")
+		_, refused = ask.NewPredecessor(env, all, all.FindClient(s.Agent), s.ID, "", "", "")
 	}
 	return agent.Client{}, nil, cli.WithHint(refused, "with %s on PATH it could be asked", strings.Join(could, " or "))
 }

@@ -25,7 +25,7 @@ type resumption struct {
 
 // Run executes the session's agent in place of this process.
 func (c *resumption) Run(env *cli.Env) error {
-	s, err := one(env, c.ID)
+	s, err := findSession(env, c.ID)
 	if err == nil {
 		err = foreign(s)
 	}
@@ -46,7 +46,7 @@ func (c *resumption) Run(env *cli.Env) error {
 	}
 	if !c.Fork && !c.Force {
 		if where := scan.HolderOf(env.Getenv, town.Personal(env.Getenv).State, s.ID); where != nil {
-			return cli.Fail(cli.No, fmt.Errorf("session %s is already running, %s", s.ID, where),
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("session %s is already running, %s", s.ID, where),
 				"--fork goes on with a copy of it", "--force opens it a second time: both then write into one conversation")
 		}
 	}
@@ -54,17 +54,17 @@ func (c *resumption) Run(env *cli.Env) error {
 	case len(on.Args) == 0:
 		return on.impossible(s, c.Fork)
 	case on.gone:
-		return cli.Fail(cli.No, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, on.Dir),
-			"make it anew (git worktree add, git clone), or", on.elsewhere(s))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, on.Dir),
+			"make it anew (git worktree add, git clone), or", on.missingFolderHint(s))
 	case on.Dir == "":
-		return cli.Fail(cli.No, fmt.Errorf("gt does not know in which folder session %s worked", s.ID),
-			on.elsewhere(s))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("gt does not know in which folder session %s worked", s.ID),
+			on.missingFolderHint(s))
 	}
 	return on.Exec(env.ChildEnviron())
 }
 
-// elsewhere returns a hint for a session whose folder is gone.
-func (g continuation) elsewhere(s *catalog.Session) string {
+// missingFolderHint returns a hint for a session whose folder is gone.
+func (g continuation) missingFolderHint(s *catalog.Session) string {
 	if g.client.Ask != nil {
 		return fmt.Sprintf("gt-seance talk %s asks the session from any folder", s.ID)
 	}
@@ -79,7 +79,7 @@ type continuation struct {
 
 // continuationOf returns how a session or a copy of it is resumed. It fails with
 // account.ForeignError if only a log or a project names the session's folder or store.
-func continuationOf(own account.Own, all *agent.Table, s *catalog.Session, fork bool) (continuation, error) {
+func continuationOf(own account.StoreGuard, all *agent.Table, s *catalog.Session, fork bool) (continuation, error) {
 	c := clientOf(all, s)
 	if s.Recorded {
 		return continuation{client: c}, nil
@@ -96,7 +96,7 @@ func continuationOf(own account.Own, all *agent.Table, s *catalog.Session, fork 
 	}
 	known := resume.Session{ID: s.ID, Actor: s.Actor, Dir: cmp.Or(dir, gone), Store: store, Subagent: s.SubagentOf != ""}
 	return continuation{
-		Command: resume.Of(all, c, known, fork, own.Getenv), gone: dir == "" && gone != "", client: c,
+		Command: resume.BuildCommand(all, c, known, fork, own.Getenv), gone: dir == "" && gone != "", client: c,
 	}, nil
 }
 
@@ -104,7 +104,7 @@ func continuationOf(own account.Own, all *agent.Table, s *catalog.Session, fork 
 // finds it, or the one that it moved to, which may be the same folder renamed. A folder
 // that only a log names must be the person's own. Relative paths are ignored. If dir is
 // empty, named is a folder that is gone.
-func folder(own account.Own, s *catalog.Session) (dir, named string, err error) {
+func folder(own account.StoreGuard, s *catalog.Session) (dir, named string, err error) {
 	for _, at := range []string{s.CWD, s.Moved} {
 		if s.Foreign() || !filepath.IsAbs(at) {
 			continue
@@ -140,24 +140,24 @@ func (g continuation) impossible(s *catalog.Session, fork bool) error {
 		return onlyRecorded(s)
 	}
 	if s.SubagentOf != "" {
-		return cli.Fail(cli.No, fmt.Errorf("%s is a subagent, which can be resumed only with its session", s.ID),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is a subagent, which can be resumed only with its session", s.ID),
 			fmt.Sprintf("gt-seance resume %s resumes the session that it worked for", s.SubagentOf))
 	}
 	if s.ID.Invented() {
-		return cli.Fail(cli.No, fmt.Errorf("%s gave session %s no id, so it cannot resume it: the id is gt's own", g.client.Name, s.ID),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s gave session %s no id, so it cannot resume it: the id is gt's own", g.client.Name, s.ID),
 			fmt.Sprintf("gt-seance chain %s shows what followed it", s.ID))
 	}
 	what := "resume a session"
 	if fork {
 		what = "resume a copy of a session"
 	}
-	return cli.Fail(cli.No, fmt.Errorf("gt does not know that %s can %s", g.client.Name, what),
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("gt does not know that %s can %s", g.client.Name, what),
 		fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID))
 }
 
 // onlyRecorded returns why a session's client cannot resume it.
 func onlyRecorded(s *catalog.Session) error {
-	return cli.Fail(cli.No, fmt.Errorf("%s does not keep the conversation of session %s any more", s.Agent, s.ID),
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s does not keep the conversation of session %s any more", s.Agent, s.ID),
 		fmt.Sprintf("gt-record convert %s --to AGENT makes of its record a conversation that goes on", s.ID),
 		fmt.Sprintf("gt-seance read %s prints it", s.ID))
 }

@@ -48,7 +48,7 @@ func (c *seeking) Run(env *cli.Env) error {
 	}
 	bar := term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now)
 	found, instead, failed := c.query(env).Search(conversationsOf(places), titlesOf(env, places), bar.Show)
-	bar.Done()
+	bar.Finish()
 	switch {
 	case failed != nil && len(found) == 0:
 		return failed
@@ -76,7 +76,7 @@ func (c *seeking) query(env *cli.Env) *search.Words {
 	if c.Touched != "" {
 		paths := []string{c.Touched}
 		abs := env.Abs(c.Touched)
-		if top := git.Top(env.Dir); there(abs) || filepath.IsAbs(c.Touched) {
+		if top := git.Top(env.Dir); pathExists(abs) || filepath.IsAbs(c.Touched) {
 			if inside, err := filepath.Rel(top, abs); err == nil && filepath.IsLocal(inside) && strings.Contains(inside, "/") {
 				paths = []string{inside} // in any of its worktrees
 			} else {
@@ -193,7 +193,7 @@ func (c *seeking) print(env *cli.Env, all catalog.Catalog, places []target, best
 		return err
 	}
 	if more > 0 {
-		env.Hint("the best %d of %s; -n 0 lists all", c.Limit, count.Of(c.Limit+more, "session"))
+		env.Hint("the best %d of %s; -n 0 lists all", c.Limit, count.Plural(c.Limit+more, "session"))
 	}
 	env.Hint("%s reads on", readOn(places[best[0].Index], best[0].Turn, short))
 	return nil

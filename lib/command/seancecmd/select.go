@@ -55,8 +55,8 @@ type logs struct {
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }
 
-// everything reports whether the flags select all sessions except subagents.
-func (c *selection) everything() bool {
+// selectsAll reports whether the flags select all sessions except subagents.
+func (c *selection) selectsAll() bool {
 	return c.Agent+c.Role+c.Rig+c.Work+c.Chain+c.Outcome+c.Host+c.CWD == "" && !c.Here && !c.Live && !c.Town &&
 		c.Since+c.Until == ""
 }
@@ -66,7 +66,7 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	f := catalog.Filter{
 		State: town.Personal(env.Getenv).State,
 		Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Work: c.Work, Host: c.Host, Here: c.Here,
-		Outcome: session.Outcome(c.Outcome), Since: c.Since.Before(now), Until: c.Until.Before(now), Subagents: c.All, Logged: c.Town,
+		Outcome: session.Outcome(c.Outcome), Since: c.Since.TimeBefore(now), Until: c.Until.TimeBefore(now), Subagents: c.All, Logged: c.Town,
 	}
 	if c.Host != "" && all.HasPeers() {
 		f.OwnHost = ownHost(env)
@@ -80,7 +80,7 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	if c.Chain != "" {
 		chain, err := all.Chain(c.Chain)
 		if err != nil {
-			return f, cli.Fail(cli.No, err)
+			return f, cli.Fail(cli.AnswerNo, err)
 		}
 		f.Chain = chain
 	}
@@ -138,12 +138,12 @@ func newest(all catalog.Catalog, f catalog.Filter, limit int, active bool) iter.
 	if active {
 		return slices.Values(all.SelectLatest(f, limit))
 	}
-	return all.Each(f)
+	return all.MatchingSessions(f)
 }
 
-// each calls print for sessions, redacted, at most limit of them (0: all), and returns how
+// forEachSession calls print for sessions, redacted, at most limit of them (0: all), and returns how
 // many there were.
-func each(env *cli.Env, all catalog.Catalog, found iter.Seq[*catalog.Session], limit int, print func(*catalog.Session) error) (n int, err error) {
+func forEachSession(env *cli.Env, all catalog.Catalog, found iter.Seq[*catalog.Session], limit int, print func(*catalog.Session) error) (n int, err error) {
 	for s := range cleaned(env, found) {
 		if err := print(s); err != nil {
 			return n, err
@@ -163,7 +163,7 @@ func cleaned(env *cli.Env, all iter.Seq[*catalog.Session]) iter.Seq[*catalog.Ses
 		on := map[string]*catalog.Session{} // one of each host
 		defer func() { warnStale(env, slices.Collect(maps.Values(on))...) }()
 		for s := range all {
-			on[s.Elsewhere()] = s
+			on[s.OtherHost()] = s
 			if s.Clean(env.Redact); !yield(s) {
 				return
 			}
@@ -192,8 +192,8 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 		env.Warn("%v", here.Unread)
 	}
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
-	found, errs := scan.All(env.Getenv, redact.Cut(env.Environ), personal.Transcripts(), reading.Show)
-	reading.Done()
+	found, errs := scan.FindConversations(env.Getenv, redact.Cut(env.Environ), personal.Transcripts(), reading.Show)
+	reading.Finish()
 	for _, err := range errs {
 		env.Warn("%v", err)
 	}
@@ -206,7 +206,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 		more = append(more, eventlog.Log(path))
 	}
 	reading = term.NewProgress(env.Stderr, env.Getenv, "reading the event log", env.Now)
-	defer reading.Done()
+	defer reading.Finish()
 	all, err := catalog.ReadTown(here, reading.Show, more...)
 	if err != nil {
 		return all, err
@@ -223,7 +223,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 		folders = append(folders, c.Metadata.CWD)
 	}
 	read := []string{here.Root}
-	for _, t := range append([]town.Town{personal}, town.Above(personal.State, slices.Values(folders))...) {
+	for _, t := range append([]town.Town{personal}, town.FindContaining(personal.State, slices.Values(folders))...) {
 		if slices.Contains(read, t.Root) {
 			continue
 		}
@@ -242,7 +242,7 @@ const noSessions = "no session was found: your agents have kept no conversation 
 
 const maxCandidates = 10
 
-func one(env *cli.Env, id string) (*catalog.Session, error) {
+func findSession(env *cli.Env, id string) (*catalog.Session, error) {
 	all, err := open(env)
 	if err != nil {
 		return nil, err
@@ -265,8 +265,8 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 		}
 	}
 	if len(found) == 0 && called == nil { // the column ACTOR
-		for s := range all.Each(catalog.Filter{}) {
-			if s.Who() == name || s.Address() == name {
+		for s := range all.MatchingSessions(catalog.Filter{}) {
+			if s.AgentLabel() == name || s.Address() == name {
 				found = append(found, s)
 			}
 		}
@@ -274,12 +274,12 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	switch len(found) {
 	case 0:
 		if called != nil {
-			return nil, cli.Fail(cli.No, fmt.Errorf("%s has no conversation yet", called[0].Name), "gt-session show "+called[0].Name+" shows what is known of it")
+			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", called[0].Name), "gt-session show "+called[0].Name+" shows what is known of it")
 		}
 		if all.Len() == 0 {
-			return nil, cli.Failf(cli.No, noSessions)
+			return nil, cli.Failf(cli.AnswerNo, noSessions)
 		}
-		return nil, cli.Fail(cli.No, fmt.Errorf("no session '%s'", name), "gt-seance list --limit 0 lists all")
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("no session '%s'", name), "gt-seance list --limit 0 lists all")
 	case 1:
 		s := found[0]
 		s.ResolveOutcome(town.Personal(env.Getenv).State)
@@ -287,19 +287,19 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 		s.Clean(env.Redact)
 		return s, nil
 	}
-	return nil, several(env, all, name, found)
+	return nil, ambiguousError(env, all, name, found)
 }
 
-// several returns an error with the sessions that a prefix can mean.
-func several(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {
-	err := cli.Failf(cli.No, "'%s' means %d sessions", name, len(found))
+// ambiguousError returns an error with the sessions that a prefix can mean.
+func ambiguousError(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {
+	err := cli.Failf(cli.AnswerNo, "'%s' means %d sessions", name, len(found))
 	short := all.Short()
 	for i, s := range found {
 		if i == maxCandidates {
 			err = cli.WithHint(err, "and %d more", len(found)-i)
 			break
 		}
-		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.Day(s.StartedAt, env.Now()), s.Address(), s.About())
+		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.Day(s.StartedAt, env.Now()), s.Address(), s.Headline())
 		if width := term.Width(env.Stderr, env.Getenv); width > 0 { // one line each
 			about = term.Cut(term.Clean(env.Redact(about)), max(width-len("gt-seance: hint: "), minText))
 		}
@@ -329,7 +329,7 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 // matches.
 func oldest(env *cli.Env, all catalog.Catalog, f catalog.Filter, keep func(*catalog.Session) bool) (found []*catalog.Session, err error) {
 	none := true
-	for s := range cleaned(env, all.Each(f)) {
+	for s := range cleaned(env, all.MatchingSessions(f)) {
 		if none = false; keep(s) {
 			found = append(found, s)
 		}
@@ -337,9 +337,9 @@ func oldest(env *cli.Env, all catalog.Catalog, f catalog.Filter, keep func(*cata
 	unread(env, all)
 	switch {
 	case none && all.Len() == 0:
-		err = cli.Failf(cli.No, noSessions)
+		err = cli.Failf(cli.AnswerNo, noSessions)
 	case none:
-		err = cli.Fail(cli.No, errors.New("no session matches"), "gt-seance list shows the sessions")
+		err = cli.Fail(cli.AnswerNo, errors.New("no session matches"), "gt-seance list shows the sessions")
 	}
 	slices.Reverse(found)
 	return found, err

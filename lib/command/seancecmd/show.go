@@ -71,7 +71,7 @@ func (c *show) Run(env *cli.Env) error {
 func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	d := detail{Session: s}
 	if s.Foreign() {
-		_ = d.converse(env, all, account.Own{}) // no path of a log is used
+		_ = d.converse(env, all, account.StoreGuard{}) // no path of a log is used
 		return d
 	}
 	if r, err := session.Lookup(place.StateOf(env.Getenv), s.ID); err == nil && r != nil {
@@ -111,7 +111,7 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 
 // converse adds what the conversation and those of its subagents say. The error names one that
 // only a log attributes to the person.
-func (d *detail) converse(env *cli.Env, all catalog.Catalog, own account.Own) error {
+func (d *detail) converse(env *cli.Env, all catalog.Catalog, own account.StoreGuard) error {
 	n := newCounter(env, all)
 	var spent []conversation.HourUsage
 	var lost error
@@ -183,7 +183,7 @@ func portrait(env *cli.Env, d detail) string {
 	line("Started", instant(s.StartedAt))
 	for _, r := range d.Runs {
 		said := fmt.Sprintf("%s, %s", instant(r.EndedAt), r.Outcome)
-		if why := catalog.Why(r.Reason); why != "" {
+		if why := catalog.FormatReason(r.Reason); why != "" {
 			said += " (" + why + ")"
 		}
 		line("Ended once", said)
@@ -193,7 +193,7 @@ func portrait(env *cli.Env, d detail) string {
 		line("Last seen", instant(s.LastAt))
 	}
 	line("Outcome", string(s.Outcome))
-	line("Reason", catalog.Why(s.Reason))
+	line("Reason", catalog.FormatReason(s.Reason))
 	line("Chain", string(s.ChainID))
 	line("Parent", string(s.ParentID))
 	line("Child", string(s.ChildID))
@@ -201,8 +201,8 @@ func portrait(env *cli.Env, d detail) string {
 	line("Forks", ids(d.Forks))
 	line("Subagent of", string(s.SubagentOf))
 	line("Subagents", ids(d.Subagents))
-	line("Topic", s.About())
-	if why, _, _ := strings.Cut(s.Topic, ":"); beacon.Why(why) && (s.Role != "" || why == beacon.Handoff) {
+	line("Topic", s.Headline())
+	if why, _, _ := strings.Cut(s.Topic, ":"); beacon.IsTopic(why) && (s.Role != "" || why == beacon.Handoff) {
 		line("Started as", s.Topic)
 	}
 	line("Took up", s.Received)
@@ -224,14 +224,14 @@ func portrait(env *cli.Env, d detail) string {
 		line("Turns", fmt.Sprint(d.Turns))
 	}
 	if d.Skipped > 0 {
-		line("Not read", count.Of(d.Skipped, "record")+", "+conversation.Unread)
+		line("Not read", count.Plural(d.Skipped, "record")+", "+conversation.Unread)
 	}
 	if u := d.Unknown; u.Records > 0 {
 		kinds := strings.Join(u.First, ", ")
 		if u.Kinds > len(u.First) {
 			kinds += ", …"
 		}
-		line("Not known", fmt.Sprintf("%s of %s (%s): this version of gt may not read all of it", count.Of(u.Records, "record"), count.Of(u.Kinds, "kind"), kinds))
+		line("Not known", fmt.Sprintf("%s of %s (%s): this version of gt may not read all of it", count.Plural(u.Records, "record"), count.Plural(u.Kinds, "kind"), kinds))
 	}
 	for _, u := range d.Usage {
 		line("Tokens", spent(u, len(d.Usage) > 1))

@@ -45,14 +45,14 @@ func (c *tailText) Run(env *cli.Env) error {
 		return err
 	}
 	if r == nil || r.Transcript == "" {
-		return cli.Failf(cli.No, "gt knows no conversation of session '%s'", id)
+		return cli.Failf(cli.AnswerNo, "gt knows no conversation of session '%s'", id)
 	}
-	told, err := recorded.Of(account.Own{Getenv: env.Getenv, Projects: []string{h.Dir, env.Dir}}, h, r)
+	told, err := recorded.FindConversation(account.StoreGuard{Getenv: env.Getenv, Projects: []string{h.Dir, env.Dir}}, h, r)
 	if err != nil {
 		return err
 	}
 	var read tail.Read
-	if r := readers.Of(told.File.Client); r != nil {
+	if r := readers.FindReader(told.File.Client); r != nil {
 		read = r.Read
 	}
 	if !c.Update {
@@ -60,7 +60,7 @@ func (c *tailText) Run(env *cli.Env) error {
 		if err != nil {
 			return err
 		}
-		return env.JSON(summary.Of(fold))
+		return env.JSON(summary.Summarize(fold))
 	}
 	to := tail.Carry{Home: h, Record: r, Now: env.Now(), Warn: func(err error) { env.Warn("%v", err) }}
 	fold, _, err := told.Carry(read, to, env.Redact)
@@ -71,5 +71,5 @@ func (c *tailText) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return env.JSON(summary.Of(fold))
+	return env.JSON(summary.Summarize(fold))
 }

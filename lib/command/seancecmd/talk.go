@@ -43,7 +43,7 @@ func (c *talk) Run(env *cli.Env) error {
 	if c.JSON && c.Prompt == "" {
 		return cli.Failf(cli.Usage, "--json needs a PROMPT")
 	}
-	s, err := one(env, c.ID)
+	s, err := findSession(env, c.ID)
 	if err == nil {
 		err = foreign(s)
 	}
@@ -51,7 +51,7 @@ func (c *talk) Run(env *cli.Env) error {
 		return err
 	}
 	if s.SubagentOf != "" {
-		return cli.Fail(cli.No, fmt.Errorf("session %s is a subagent, which cannot be asked", s.ID),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("session %s is a subagent, which cannot be asked", s.ID),
 			fmt.Sprintf("gt-seance talk %s asks the session that it worked for", s.SubagentOf))
 	}
 	p, done, err := c.predecessor(env, s)
@@ -82,7 +82,7 @@ func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err er
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	answer, err := p.Once(ctx, prompt)
+	answer, err := p.AskOnce(ctx, prompt)
 	if err != nil {
 		return err
 	}
@@ -108,13 +108,13 @@ func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (p *ask.Predecessor
 		return nil, nil, passed(env, s, err)
 	}
 	path := s.File.Path
-	if path == "" && there(s.Transcript) {
+	if path == "" && pathExists(s.Transcript) {
 		if _, path, err = own.File(client.Name, s.Transcript); err != nil {
 			return nil, nil, passed(env, s, err)
 		}
 	}
 	dir, gone, _ := folder(own, s) // it can be asked in any folder
-	p, err = ask.Of(env, all, client, s.ID, cmp.Or(dir, gone), path, store)
+	p, err = ask.NewPredecessor(env, all, client, s.ID, cmp.Or(dir, gone), path, store)
 	return p, func() {}, err
 }
 
@@ -145,7 +145,9 @@ func agents(env *cli.Env) *agent.Table {
 	return all
 }
 
-func clientOf(all *agent.Table, s *catalog.Session) agent.Client { return all.Of(clientName(s)) }
+func clientOf(all *agent.Table, s *catalog.Session) agent.Client {
+	return all.FindClient(clientName(s))
+}
 
 // converse asks each line of standard input.
 func converse(env *cli.Env, p *ask.Predecessor) (err error) {

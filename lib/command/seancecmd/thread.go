@@ -39,7 +39,7 @@ func (c *threadOf) Run(env *cli.Env) error {
 	t, err := thread.Read(town.Personal(env.Getenv).State, chain, func(err error) { env.Warn("%v", err) })
 	switch {
 	case errors.Is(err, thread.ErrNone):
-		return cli.Fail(cli.No, fmt.Errorf("nothing is kept of the chain '%s' yet", chain),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing is kept of the chain '%s' yet", chain),
 			"it begins at the end of a session's first turn")
 	case err != nil:
 		return err
@@ -60,7 +60,7 @@ func (c *threadOf) Run(env *cli.Env) error {
 func (c *threadOf) forget(env *cli.Env, chain session.ID) error {
 	err := thread.Remove(town.Personal(env.Getenv).State, chain)
 	if errors.Is(err, thread.ErrNone) {
-		return cli.Fail(cli.No, fmt.Errorf("nothing is kept of the chain '%s'", chain))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing is kept of the chain '%s'", chain))
 	}
 	if err != nil {
 		return err
@@ -82,9 +82,9 @@ func (c *threadOf) Validate() error {
 
 func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 	if c.ID == "" {
-		r, err := session.Store{Home: home.Find(env.Getenv, env.Dir, "")}.Here(env.Getenv, names.SessionVars())
+		r, err := session.Store{Home: home.Find(env.Getenv, env.Dir, "")}.CurrentRecord(env.Getenv, names.SessionVars())
 		if errors.Is(err, session.ErrNone) {
-			err = cli.Fail(cli.No, err, "gt-seance thread ID takes the id that gt-seance list shows")
+			err = cli.Fail(cli.AnswerNo, err, "gt-seance thread ID takes the id that gt-seance list shows")
 		}
 		if err != nil {
 			return "", err

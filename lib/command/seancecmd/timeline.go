@@ -55,14 +55,14 @@ func (c *picture) Run(env *cli.Env) error {
 	}
 	now := env.Now()
 	o := timeline.Options{
-		By: timeline.By(c.By), Now: now, Since: c.Since.Before(now),
-		Short: all.Short(), About: (*catalog.Session).About,
+		By: timeline.LaneKind(c.By), Now: now, Since: c.Since.TimeBefore(now),
+		Short: all.Short(), About: (*catalog.Session).Headline,
 	}
-	found, cut := all.Each(f), false
+	found, cut := all.MatchingSessions(f), false
 	if most > 0 {
 		newest := all.Select(f, most)
 		cut = len(newest) == most
-		if o.Since.IsZero() && c.Until.Before(now).IsZero() && c.Chain == "" && c.Work == "" && c.Limit == nil {
+		if o.Since.IsZero() && c.Until.TimeBefore(now).IsZero() && c.Chain == "" && c.Work == "" && c.Limit == nil {
 			week := now.Add(-recent)
 			latest := slices.DeleteFunc(slices.Clone(newest), func(s *catalog.Session) bool { return chain.End(s, now).Before(week) })
 			if len(latest) > 0 {
@@ -74,7 +74,7 @@ func (c *picture) Run(env *cli.Env) error {
 	}
 	text := c.HTML == "" && c.SVG == ""
 	if text {
-		o.Few = timeline.Few
+		o.Few = timeline.MaxSessionLines
 	}
 	p := timeline.Layout(cleaned(env, found), o)
 	unread(env, all)
@@ -83,10 +83,10 @@ func (c *picture) Run(env *cli.Env) error {
 	case all.Len() == 0:
 		env.Hint(noSessions)
 	default:
-		env.Hint("none of %s matches", count.Of(all.Len(), "session"))
+		env.Hint("none of %s matches", count.Plural(all.Len(), "session"))
 	}
 	if cut {
-		env.Hint("the newest %s; --limit 0 draws all", count.Of(p.Len(), "session"))
+		env.Hint("the newest %s; --limit 0 draws all", count.Plural(p.Len(), "session"))
 	}
 	if text {
 		if p.Len() == 0 {

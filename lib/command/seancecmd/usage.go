@@ -78,7 +78,7 @@ func (c *usage) Run(env *cli.Env) error {
 	case c.Disk:
 		return c.disk(env)
 	}
-	if c.ID != "" && !c.everything() {
+	if c.ID != "" && !c.selectsAll() {
 		return cli.Fail(cli.Usage, errors.New("a session's id and a filter cannot be combined"))
 	}
 	found, all, err := c.spenders(env)
@@ -94,7 +94,7 @@ func (c *usage) Run(env *cli.Env) error {
 		if c.foreign {
 			why = "the conversations of another host are there"
 		}
-		return cli.Fail(cli.No, fmt.Errorf("no conversation of %s is on this machine", count.Of(c.selected, "session")), why)
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("no conversation of %s is on this machine", count.Plural(c.selected, "session")), why)
 	}
 	var lines []spending
 	if c.Each {
@@ -112,7 +112,7 @@ func (c *usage) Run(env *cli.Env) error {
 		lines = append(lines, grouped(sums, nil)...)
 	}
 	if read < c.selected {
-		env.Hint("%d of %s left no transcript here", c.selected-read, count.Of(c.selected, "session"))
+		env.Hint("%d of %s left no transcript here", c.selected-read, count.Plural(c.selected, "session"))
 	}
 	warnUnpriced(env, spent)
 	width := term.Width(env.Stdout, env.Getenv)
@@ -161,12 +161,12 @@ const unknown = "unknown"
 // addUp returns what the sessions used, and how many transcripts were read.
 func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Catalog) (spent []spending, read int) {
 	n := newCounter(env, all)
-	n.tally.Since, n.tally.Until = c.Since.Before(env.Now()), c.Until.Before(env.Now())
+	n.tally.Since, n.tally.Until = c.Since.TimeBefore(env.Now()), c.Until.TimeBefore(env.Now())
 	prices, err := price.Load(env.Getenv)
 	if err != nil {
 		env.Warn("%v", err)
 	}
-	n.tally.Price = prices.Of
+	n.tally.Price = prices.RequestPrice
 	projects := map[string]string{}
 	for part := range slices.Chunk(sessions, readAhead) {
 		n.readAhead(part)
@@ -259,7 +259,7 @@ func projectOf(known map[string]string, s *catalog.Session) string {
 type counter struct {
 	env    *cli.Env
 	all    catalog.Catalog
-	own    account.Own
+	own    account.StoreGuard
 	tally  conversation.UsageTally
 	counts map[session.ID]counted
 	ahead  map[session.ID]conversation.Spent

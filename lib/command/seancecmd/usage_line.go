@@ -99,7 +99,7 @@ func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) 
 	today := usage{}
 	today.Since = "today"
 	found, all, err := today.spenders(env)
-	if cli.ExitCode(err) == cli.No {
+	if cli.ExitCode(err) == cli.AnswerNo {
 		err = nil
 	}
 	if err != nil {
@@ -134,7 +134,7 @@ type kept struct {
 // subagent's counts, and is no session.
 func (c *usage) disk(env *cli.Env) error {
 	personal := town.Personal(env.Getenv)
-	found, errs := scan.All(env.Getenv, env.Redact, personal.Transcripts(), nil)
+	found, errs := scan.FindConversations(env.Getenv, env.Redact, personal.Transcripts(), nil)
 	for _, err := range errs {
 		env.Warn("%v", err)
 	}
@@ -184,7 +184,7 @@ func (c *usage) disk(env *cli.Env) error {
 		return cli.JSONLines(env, all)
 	}
 	if len(all) == 0 {
-		return cli.Failf(cli.No, noSessions)
+		return cli.Failf(cli.AnswerNo, noSessions)
 	}
 	sum := kept{Agent: "total"}
 	for _, k := range all {

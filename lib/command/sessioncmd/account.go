@@ -33,7 +33,7 @@ const usualAccount = "default"
 
 // accountFolder returns the folder of a client's account: by the folder's name, with or
 // without its leading dot, by usualAccount, or by a path.
-func accountFolder(env *cli.Env, own account.Own, client agent.Client, name string) (string, error) {
+func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, name string) (string, error) {
 	if client.StoreEnv == "" {
 		return "", cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
 	}
@@ -54,7 +54,7 @@ func accountFolder(env *cli.Env, own account.Own, client agent.Client, name stri
 		}
 		all = append(all, dir)
 	}
-	switch err := cli.Failf(cli.No, "there is no account '%.80s' of %s", name, client.Name); {
+	switch err := cli.Failf(cli.AnswerNo, "there is no account '%.80s' of %s", name, client.Name); {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0:
@@ -66,14 +66,14 @@ func accountFolder(env *cli.Env, own account.Own, client agent.Client, name stri
 		}
 		return "", cli.WithHint(err, "accounts of [agents.%s] in agents.toml names others", client.Name)
 	default:
-		return "", cli.Failf(cli.No, "'%.80s' is the name of several accounts: %s", name, strings.Join(found, ", "))
+		return "", cli.Failf(cli.AnswerNo, "'%.80s' is the name of several accounts: %s", name, strings.Join(found, ", "))
 	}
 }
 
 // ownAccounts judges the accounts of an agent's client.
-func ownAccounts(at scope, in *instance.Instance) account.Own {
-	return account.Own{Getenv: at.Env.Getenv, Projects: []string{git.Top(in.Path)}, Known: func(name string) account.Known {
-		c := at.Table().Of(name)
+func ownAccounts(at scope, in *instance.Instance) account.StoreGuard {
+	return account.StoreGuard{Getenv: at.Env.Getenv, Projects: []string{git.Top(in.Path)}, Known: func(name string) account.Known {
+		c := at.Table().FindClient(name)
 		listed := c.Listed(at.Env.Getenv)
 		if in.Account != "" {
 			listed = append(listed, in.Account)
@@ -93,7 +93,7 @@ type carried struct {
 // nothing. An agent without a conversation has no files.
 func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 	c.to = to
-	client := at.Table().Of(m.Agent)
+	client := at.Table().FindClient(m.Agent)
 	if m.Record == nil || !client.CanResume() || !m.Resumable(at.Env.Getenv) {
 		return c, nil
 	}
@@ -103,16 +103,16 @@ func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 	}
 	store, _, err := ownAccounts(at, m.Instance).File(f.Client, f.Path)
 	if err != nil {
-		return c, cli.Fail(cli.No, err)
+		return c, cli.Fail(cli.AnswerNo, err)
 	}
 	if c.from, err = filepath.EvalSymlinks(store); err != nil {
 		return c, err
 	}
 	if filepath.Ext(f.Path) != ".jsonl" && filepath.Ext(f.Path) != ".json" {
-		return c, cli.Failf(cli.No, "%s keeps the conversations of an account in one file: gt cannot take one of them along", client.Name)
+		return c, cli.Failf(cli.AnswerNo, "%s keeps the conversations of an account in one file: gt cannot take one of them along", client.Name)
 	}
 	if c.from == to {
-		return c, cli.Failf(cli.No, "%s is with that account already", m.Name)
+		return c, cli.Failf(cli.AnswerNo, "%s is with that account already", m.Name)
 	}
 	paths := map[string]bool{}
 	if err := r.Find(store, func(other conversation.File) {
@@ -122,7 +122,7 @@ func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 	}); err != nil {
 		at.Env.Warn("%v", err)
 	}
-	if mover, ok := writers.Of(client.Name).(conversation.Mover); ok {
+	if mover, ok := writers.FindWriter(client.Name).(conversation.Mover); ok {
 		all, err := mover.MovedFiles(f.Path, f.ID)
 		if err != nil {
 			return c, err
@@ -145,7 +145,7 @@ func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 		if extends, err := extendsFile(filepath.Join(to, name), real); err != nil {
 			return c, err
 		} else if !extends {
-			return c, cli.Fail(cli.No, fmt.Errorf("'%s' is there already, with another content", filepath.Join(to, name)), "the conversation has gone on there; move that file away first")
+			return c, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' is there already, with another content", filepath.Join(to, name)), "the conversation has gone on there; move that file away first")
 		}
 		c.files, c.size = append(c.files, name), c.size+info.Size()
 	}
@@ -225,9 +225,9 @@ func (c *restart) asksAccount(env *cli.Env) error {
 	}
 	var said []string
 	for _, m := range at.Members(all) {
-		client := at.Table().Of(m.Agent)
+		client := at.Table().FindClient(m.Agent)
 		if m.Managed != nil {
-			return cli.Failf(cli.No, "%s is a template's, which says its account", m.Name)
+			return cli.Failf(cli.AnswerNo, "%s is a template's, which says its account", m.Name)
 		}
 		dir, err := accountFolder(env, ownAccounts(at, m.Instance), client, c.Account)
 		if err != nil {
@@ -239,7 +239,7 @@ func (c *restart) asksAccount(env *cli.Env) error {
 		}
 		what := "has no conversation yet, and begins one"
 		if len(move.files) > 0 {
-			what = fmt.Sprintf("goes on with a copy of its conversation (%s, %s)", counted.Of(len(move.files), "file"), term.Size(move.size))
+			what = fmt.Sprintf("goes on with a copy of its conversation (%s, %s)", counted.Plural(len(move.files), "file"), term.Size(move.size))
 		}
 		said = append(said, fmt.Sprintf("%s %s in %s", m.Name, what, env.DisplayPath(term.Tilde(dir, env.Getenv("HOME")))))
 	}
@@ -249,10 +249,10 @@ func (c *restart) asksAccount(env *cli.Env) error {
 	return env.Confirm(strings.Join(said, "\n")+"\nGo on? [y/N] ", "nothing was restarted", "--yes")
 }
 
-// under restarts an agent under another account. The conversation is copied after the agent
+// restartUnderAccount restarts an agent under another account. The conversation is copied after the agent
 // has ended, and stays under the old account, too.
-func (c *restart) under(at scope, held *instance.Locked) (string, error) {
-	client := at.Table().Of(held.Agent)
+func (c *restart) restartUnderAccount(at scope, held *instance.Locked) (string, error) {
+	client := at.Table().FindClient(held.Agent)
 	dir, err := accountFolder(at.Env, ownAccounts(at, held.Instance), client, c.Account)
 	if err != nil {
 		return "", err
@@ -275,7 +275,7 @@ func (c *restart) under(at scope, held *instance.Locked) (string, error) {
 		held.Account = was
 		return "", errors.Join(err, held.Put(at.Env.Now()))
 	}
-	if readers.Of(client.Name) != nil && !b.Wired() {
+	if readers.FindReader(client.Name) != nil && !b.Wired() {
 		at.Env.Hint("no hook of gt is in that account: %s=%s gt-hooks install %s", client.StoreEnv, term.Quote(dir), client.Name)
 	}
 	return fmt.Sprintf("restarted %s in %s%s", held.Name, at.Env.DisplayPath(term.Tilde(dir, at.Env.Getenv("HOME"))), waits(b)), nil

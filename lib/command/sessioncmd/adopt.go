@@ -26,7 +26,7 @@ func (c *imports) adopt(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	server := tmux.Around()
+	server := tmux.CurrentServer()
 	found, err := unmanaged(at, server)
 	if errors.Is(err, tmux.ErrNoServer) {
 		env.Hint("no tmux server is running")
@@ -66,7 +66,7 @@ func unmanaged(at scope, server tmux.Server) ([]live.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	everywhere, unread := roster.All(at.Env)
+	everywhere, unread := roster.ListScopes(at.Env)
 	all, err := roster.Read(at.Env, everywhere)
 	if err := errors.Join(unread, err); err != nil {
 		return nil, err // the pane could belong to an instance that cannot be read
@@ -94,7 +94,7 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 	if err == nil {
 		in.Args = a.Client.Kept(args)
 	}
-	l := launcher.Of(at.Table(), a.Client, p, a.Pane)
+	l := launcher.FindLauncher(at.Table(), a.Client, p, a.Pane)
 	switch {
 	case l.Why != "":
 	case a.PID == a.Pane.PID && a.Client.Name != at.Table().ByProcess(agent.ProgramName(args)).Name:
@@ -112,7 +112,7 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 		name = instance.NameFor(filepath.Base(in.Path))
 	}
 	in.Name = name
-	h := home.Elsewhere(at.Env.Getenv, in.Path)
+	h := home.FindOtherHome(at.Env.Getenv, in.Path)
 	r, err := live.SessionIn(session.Store{Home: h}, server, a.Pane.ID)
 	if err == nil && r != nil {
 		in.SessionID, in.SessionAt = r.ID, r.StartedAt.UTC()

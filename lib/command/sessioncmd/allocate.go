@@ -51,7 +51,7 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 			lock.Unlock()
 		}
 	}()
-	all, err := at.Store.All()
+	all, err := at.Store.ReadInstances()
 	if err != nil {
 		return nil, err // an unreadable instance may be idle, or count towards the limit
 	}
@@ -64,7 +64,7 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 	if status, err := rig.Parked(t, of); err != nil {
 		return nil, err
 	} else if status != "" {
-		return nil, cli.Failf(cli.No, "the rig %s is %s", of, status)
+		return nil, cli.Failf(cli.AnswerNo, "the rig %s is %s", of, status)
 	}
 	if n := count(members, taken); most > 0 && n >= most {
 		return nil, launch.Full(of, n, most)
@@ -145,8 +145,8 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 
 // work returns the notes that were given as work to the worker of a folder.
 func work(env *cli.Env, dir string) ([]mail.Note, error) {
-	at := home.Elsewhere(env.Getenv, dir)
-	return mail.Of(at, at.Identity.Address()).Hooked()
+	at := home.FindOtherHome(env.Getenv, dir)
+	return mail.NewBox(at, at.Identity.Address()).Hooked()
 }
 
 // polecatNames are the names of new polecats, in this order.
@@ -174,7 +174,7 @@ func freeName(t town.Town, of string, members []fleet.Member) (string, error) {
 		switch {
 		case err != nil:
 			return "", err
-		case is, slices.ContainsFunc(members, func(m fleet.Member) bool { return m.Role == id.Address() }), tmux.Around().Has(session):
+		case is, slices.ContainsFunc(members, func(m fleet.Member) bool { return m.Role == id.Address() }), tmux.CurrentServer().HasSession(session):
 			continue
 		}
 		return name, nil
@@ -190,7 +190,7 @@ func spawned(env *cli.Env, in *instance.Instance) {
 	if info, err := os.Stat(in.Path); err != nil || !info.IsDir() {
 		return // starting it reports that
 	}
-	t := home.Elsewhere(env.Getenv, in.Path).Town
+	t := home.FindOtherHome(env.Getenv, in.Path).Town
 	err = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), func(err error) { env.Warn("%v", err) }, env.Now(), eventlog.Spawn,
 		home.Find(env.Getenv, env.Dir, "").Identity.Address(), map[string]any{"rig": id.Rig, "polecat": id.Name})
 	if err != nil {

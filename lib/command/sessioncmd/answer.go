@@ -39,7 +39,7 @@ func (c *reply) Run(env *cli.Env) error {
 	if err := runs(m); err != nil {
 		return err
 	}
-	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().Of(m.Agent)}
+	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().FindClient(m.Agent)}
 	if c.Option == 0 {
 		q, err := to.Question()
 		if err != nil {
@@ -98,7 +98,7 @@ func setListed(held *instance.Locked, digest string, env *cli.Env) error {
 
 // unanswered adds an exit code and hints to the error of a question that was not answered.
 func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error {
-	failed := cli.Fail(cli.No, fmt.Errorf("cannot answer %s: %w", m.Name, err))
+	failed := cli.Fail(cli.AnswerNo, fmt.Errorf("cannot answer %s: %w", m.Name, err))
 	switch {
 	case errors.Is(err, send.ErrNoOption) && len(q.Options) == 0:
 		return cli.WithHint(failed, "gt-session cannot read the options of its question; gt-session attach %s shows them", m.Name)

@@ -25,13 +25,13 @@ type remote struct {
 	ref     runtime.Ref // the runtime's name for it
 }
 
-// away returns the named session if its agent runs outside tmux, and nil otherwise.
-func (p profile) away(env *cli.Env, name string, find func(*cli.Env, string) (*instance.Instance, scope, error)) (*remote, error) {
+// findRemote returns the named session if its agent runs outside tmux, and nil otherwise.
+func (p profile) findRemote(env *cli.Env, name string, find func(*cli.Env, string) (*instance.Instance, scope, error)) (*remote, error) {
 	in, at, err := find(env, name)
 	if err != nil || !agents.Remote(in) {
 		return nil, err
 	}
-	all, err := agents.Of(env, at.Town, at.Profile)
+	all, err := agents.NewAgents(env, at.Town, at.Profile)
 	if err != nil {
 		return nil, err
 	}
@@ -46,13 +46,13 @@ func (p profile) away(env *cli.Env, name string, find func(*cli.Env, string) (*i
 func (e *remote) withExitCode(err error) error {
 	switch {
 	case errors.Is(err, runtime.ErrNone):
-		return cli.Fail(cli.No, fmt.Errorf("%s is not running", e.in.Name), fmt.Sprintf("gt-session start %s starts it", e.in.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is not running", e.in.Name), fmt.Sprintf("gt-session start %s starts it", e.in.Name))
 	case errors.Is(err, runtime.ErrCannot):
-		return cli.Fail(cli.No, fmt.Errorf("%s: %w", e.in.Name, err), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s: %w", e.in.Name, err), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
 	case errors.Is(err, runtime.ErrUnknown):
 		return cli.Fail(cli.Busy, fmt.Errorf("%s: %w", e.in.Name, err), "try again")
 	case err != nil:
-		return cli.Fail(cli.No, fmt.Errorf("%s: %w", e.in.Name, err))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s: %w", e.in.Name, err))
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error
 // cannot report answers.
 func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 	ctx := context.Background()
-	if _, err := e.runtime.Last(ctx, e.ref); err != nil {
+	if _, err := e.runtime.LastAnswer(ctx, e.ref); err != nil {
 		return e.withExitCode(err)
 	}
 	at := env.Now()
@@ -104,12 +104,12 @@ func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 		switch {
 		case s.Alive == tick.Unknown: // a later look may succeed
 			return false, nil
-		case s.Alive == tick.No:
-			return false, cli.Failf(cli.No, "%s did not answer: it is no longer running", e.in.Name)
+		case s.Alive == tick.Dead:
+			return false, cli.Failf(cli.AnswerNo, "%s did not answer: it is no longer running", e.in.Name)
 		case s.Asks:
 			return false, cli.Fail(cli.Busy, fmt.Errorf("%s has not answered yet: %w", e.in.Name, send.ErrAsks), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
 		case s.Limited:
-			return false, cli.Failf(cli.No, "%s did not answer: its account is at a limit", e.in.Name)
+			return false, cli.Failf(cli.AnswerNo, "%s did not answer: its account is at a limit", e.in.Name)
 		case s.Idle.IsZero():
 			worked = true
 			return false, nil
@@ -118,15 +118,15 @@ func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 		return worked || s.Idle.Add(-time.Second).After(at), nil
 	})
 	if errors.Is(err, errTimeout) {
-		return cli.Fail(cli.No, fmt.Errorf("%w: %s has not answered", err, e.in.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%w: %s has not answered", err, e.in.Name))
 	} else if err != nil {
 		return err
 	}
-	return e.last(env)
+	return e.printLastAnswer(env)
 }
 
-func (e *remote) last(env *cli.Env) error {
-	said, err := e.runtime.Last(context.Background(), e.ref)
+func (e *remote) printLastAnswer(env *cli.Env) error {
+	said, err := e.runtime.LastAnswer(context.Background(), e.ref)
 	if err != nil {
 		return e.withExitCode(err)
 	}

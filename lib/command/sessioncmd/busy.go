@@ -60,13 +60,13 @@ func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
 	case busy == nil:
 		return nil
 	case !term.IsTerminal(at.Env.Stdin):
-		return cli.Fail(cli.No, fmt.Errorf("nothing was %s: %s", verb, strings.Join(busy, "; ")), "--now does it all the same")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing was %s: %s", verb, strings.Join(busy, "; ")), "--now does it all the same")
 	}
 	return at.Env.Confirm(strings.Join(busy, "\n")+"\nGo on? [y/N] ", "nothing was "+verb, "--now")
 }
 
 // allowsChosen is allows for the agents that a command selects.
-func (c cut) allowsChosen(env *cli.Env, s several, verb string) error {
+func (c cut) allowsChosen(env *cli.Env, s agentSelection, verb string) error {
 	at, err := s.scope(env)
 	if err != nil {
 		return err

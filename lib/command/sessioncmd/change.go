@@ -15,7 +15,7 @@ import (
 )
 
 func (p profile) lock(env *cli.Env, name string) (*instance.Locked, scope, error) {
-	in, at, err := p.whole(env, name)
+	in, at, err := p.findReadable(env, name)
 	if err != nil {
 		return nil, at, err
 	}
@@ -38,7 +38,7 @@ func (c *rename) Run(env *cli.Env) error {
 	}
 	defer held.Release()
 	if held.Managed != nil {
-		return cli.Failf(cli.No, "%s was made from a template, and keeps its name: its marker has it, too", held.Name)
+		return cli.Failf(cli.AnswerNo, "%s was made from a template, and keeps its name: its marker has it, too", held.Name)
 	}
 	c.To = fold.Name(c.To)
 	if err := instance.CheckName(c.To); err != nil {
@@ -50,13 +50,13 @@ func (c *rename) Run(env *cli.Env) error {
 	before := held.Name
 	err = held.Rename(c.To, env.Now())
 	if errors.Is(err, instance.ErrTaken) {
-		return cli.Fail(cli.No, err, "gt-session lists the names that are taken")
+		return cli.Fail(cli.AnswerNo, err, "gt-session lists the names that are taken")
 	}
-	return done(env, withExitCode(before, err), "renamed %s to %s", before, c.To)
+	return reportDone(env, withExitCode(before, err), "renamed %s to %s", before, c.To)
 }
 
-// done prints what a command did, or returns err if it failed.
-func done(env *cli.Env, err error, format string, args ...any) error {
+// reportDone prints what a command did, or returns err if it failed.
+func reportDone(env *cli.Env, err error, format string, args ...any) error {
 	if err == nil {
 		_, err = fmt.Fprintf(env.Stdout, format+"\n", args...)
 	}
@@ -99,9 +99,9 @@ func (c *move) Run(env *cli.Env) error {
 		return err
 	}
 	if group == "" {
-		return done(env, nil, "took %s out of %s", held.Name, cmp.Or(env.Line(from, maxCell), "its group"))
+		return reportDone(env, nil, "took %s out of %s", held.Name, cmp.Or(env.Line(from, maxCell), "its group"))
 	}
-	return done(env, nil, "moved %s to %s", held.Name, env.Line(group, maxCell))
+	return reportDone(env, nil, "moved %s to %s", held.Name, env.Line(group, maxCell))
 }
 
 type rm struct {
@@ -137,7 +137,7 @@ func (c *rm) Run(env *cli.Env) error {
 	}
 	m := at.Member(held.Instance)
 	if m.Pane.ID != "" {
-		return cli.Fail(cli.No, fmt.Errorf("%s is running", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is running", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	}
 	if err := launch.CannotTell(m); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (c *rm) Run(env *cli.Env) error {
 			also = fmt.Sprintf("; its worktree %s was not there, and the branch %s stays", env.DisplayPath(w.Path), env.Line(w.Branch, maxCell))
 		}
 	}
-	return done(env, withExitCode(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
+	return reportDone(env, withExitCode(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
 }
 
 // groupNamed returns the path of a group as a person types it, and an error if it is invalid.
@@ -189,7 +189,7 @@ func (c *groupList) Run(env *cli.Env) error {
 	if c.JSON {
 		return cli.JSONLines(env, groups)
 	}
-	all, unread := at.Store.All()
+	all, unread := at.Store.ReadInstances()
 	if len(groups) == 0 {
 		env.Hint("no groups; gt-session group new work/backend makes one")
 		return nil
@@ -197,7 +197,7 @@ func (c *groupList) Run(env *cli.Env) error {
 	cells := [][]string{{"GROUP", "AGENTS"}}
 	for _, g := range groups {
 		depth := strings.Count(g.Path, "/")
-		n := count(all, func(in *instance.Instance) bool { return instance.In(in.Group, g.Path) })
+		n := count(all, func(in *instance.Instance) bool { return instance.IsInGroup(in.Group, g.Path) })
 		cells = append(cells, []string{strings.Repeat("  ", depth) + term.Clean(g.Path[strings.LastIndex(g.Path, "/")+1:]), fmt.Sprint(n)})
 	}
 	return errors.Join(term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells, nil), unread)
@@ -217,7 +217,7 @@ func (c *groupNew) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return done(env, withExitCode("", at.Store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
+	return reportDone(env, withExitCode("", at.Store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
 }
 
 type groupRename struct {
@@ -240,7 +240,7 @@ func (c *groupRename) Run(env *cli.Env) error {
 	if groups, _ := at.Store.Groups(); slices.ContainsFunc(groups, func(g instance.Group) bool { return g.Path == to }) {
 		did = "put the group %s into %s, which was there already"
 	}
-	return done(env, withExitCode("", at.Store.MoveGroup(from, to, env.Now())), did, env.Line(from, maxCell), env.Line(to, maxCell))
+	return reportDone(env, withExitCode("", at.Store.MoveGroup(from, to, env.Now())), did, env.Line(from, maxCell), env.Line(to, maxCell))
 }
 
 type groupRm struct {
@@ -254,5 +254,5 @@ func (c *groupRm) Run(env *cli.Env) error {
 		return err
 	}
 	group := fold.Name(strings.Trim(c.Group, "/"))
-	return done(env, withExitCode("", at.Store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
+	return reportDone(env, withExitCode("", at.Store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
 }

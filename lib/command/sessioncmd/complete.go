@@ -24,7 +24,7 @@ func completers() map[string]cli.Completer {
 
 // names offers the instances of the scope that a command without flags uses.
 func names(env *cli.Env, _ string) (offered []cli.Candidate) {
-	all, _ := placeOf(env).All()
+	all, _ := placeOf(env).ReadInstances()
 	for _, in := range all {
 		offered = append(offered, cli.Candidate{Word: in.Name, About: env.Line(in.Agent+" · "+term.Tilde(in.Path, env.Getenv("HOME")), 200)})
 	}
@@ -45,7 +45,7 @@ func groups(env *cli.Env, _ string) (offered []cli.Candidate) {
 // templates offers the templates of the town, and nothing if it is not trusted.
 func templates(env *cli.Env, _ string) (offered []cli.Candidate) {
 	t := town.Find(env.Getenv, env.Dir)
-	read, err := config.Of(t, "", env.Getenv).Read()
+	read, err := config.NewSource(t, "", env.Getenv).Read()
 	if err != nil || untrusted(t) != nil {
 		return nil
 	}
@@ -63,7 +63,7 @@ func states(*cli.Env, string) (offered []cli.Candidate) {
 }
 
 func agentNames(env *cli.Env, _ string) (offered []cli.Candidate) {
-	for _, c := range roster.TableOf(env, town.Find(env.Getenv, env.Dir))().All() {
+	for _, c := range roster.TableOf(env, town.Find(env.Getenv, env.Dir))().Clients() {
 		offered = append(offered, cli.Candidate{Word: c.Name})
 	}
 	return offered

@@ -39,7 +39,7 @@ import (
 )
 
 type doctor struct {
-	everywhere
+	everywhereFlag
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
@@ -88,7 +88,7 @@ func (c *doctor) Run(env *cli.Env) error {
 		e.add(missingProgram, "", err.Error()+"; no agent can be started or seen", "install tmux "+tmux.MinVersion+" or later, where PATH has it")
 		return errors.Join(e.print(c.JSON), cli.Silent)
 	}
-	e.survey.Ask(tmux.Around())
+	e.survey.Ask(tmux.CurrentServer())
 	at, err := roster.ReadIn(e.survey, env, all)
 	unread = errors.Join(unread, err)
 	e.runs, _ = scan.Running(env.Getenv) // gt-seance names what it cannot read
@@ -139,7 +139,7 @@ func (e *examination) add(kind trouble, name, what, fix string) {
 		f.Town = e.scope.Town.Root
 	}
 	if name != "" {
-		f.What = name + e.scope.In() + " " + what
+		f.What = name + e.scope.Suffix() + " " + what
 	}
 	e.found = append(e.found, f)
 }
@@ -161,7 +161,7 @@ func (e *examination) examine(members []fleet.Member) {
 			e.add(openElsewhere, m.Name, "cannot be seen: "+away.Error(), "if that is gone for good: gt-session start --gone "+m.Name)
 		case m.Process.IsSet() || m.Unanswered != nil:
 		default:
-			e.down(m)
+			e.examineStopped(m)
 		}
 	}
 	e.logins(members)
@@ -172,7 +172,7 @@ func (e *examination) examine(members []fleet.Member) {
 }
 
 func (e *examination) heldBack() {
-	memory, err := perform.Of(e.scope.Store).Memory()
+	memory, err := perform.NewWorld(e.scope.Store).Memory()
 	if err != nil {
 		e.env.Warn("%v", err)
 		return
@@ -188,7 +188,7 @@ func (e *examination) heldBack() {
 	}
 }
 
-func (e *examination) down(m *fleet.Member) {
+func (e *examination) examineStopped(m *fleet.Member) {
 	by := e.holder(m)
 	switch {
 	case by != nil && by.Elsewhere:
@@ -213,7 +213,7 @@ func (e *examination) down(m *fleet.Member) {
 	case m.Status == status.Error:
 		e.add(vanished, m.Name, "should be running, and its tmux session is gone", "gt-session restore")
 	}
-	if client := e.scope.Table().Of(m.Agent); client.CanResume() && m.Record != nil && !m.Now.Invented() &&
+	if client := e.scope.Table().FindClient(m.Agent); client.CanResume() && m.Record != nil && !m.Now.Invented() &&
 		!fleet.LastPromptAt(e.scope.Store, m.Instance)().IsZero() && !m.Resumable(e.env.Getenv) {
 		e.add(deleted, m.Name, fmt.Sprintf("cannot continue its conversation %s: %s has deleted it", m.Now, m.Agent),
 			fmt.Sprintf("gt-session start %s begins a new one; gt-record list shows what was kept", m.Name))
@@ -255,7 +255,7 @@ func (e *examination) stuck(m *fleet.Member) {
 		if age < time.Minute && m.Managed.CrashReason == "" {
 			return
 		}
-		e.add(stuck, m.Name, "is still being made, and does not run: "+why(m.Managed),
+		e.add(stuck, m.Name, "is still being made, and does not run: "+stateReason(m.Managed),
 			fmt.Sprintf("gt-reconcile tick tries again; gt-session start %s --explain shows what it finds", m.Name))
 		return
 	case lifecycle.Draining:
@@ -279,7 +279,7 @@ func (e *examination) stuck(m *fleet.Member) {
 // logins examines which accounts have to log in anew. Agents share them.
 func (e *examination) logins(members []fleet.Member) {
 	for _, one := range logins(members) {
-		e.add(loggedOut, "", fmt.Sprintf("%s%s cannot work: %s", strings.Join(one.names, ", "), e.scope.In(), one.what(e.env)), one.fix(e.scope.Table()))
+		e.add(loggedOut, "", fmt.Sprintf("%s%s cannot work: %s", strings.Join(one.names, ", "), e.scope.Suffix(), one.describeRefusal(e.env)), one.fix(e.scope.Table()))
 	}
 }
 
@@ -288,7 +288,7 @@ func (e *examination) wiring(members []fleet.Member) {
 	names := map[[2]string][]string{} // by what is wrong and what mends it
 	for i := range members {
 		m := &members[i]
-		client := e.scope.Table().Of(m.Agent)
+		client := e.scope.Table().FindClient(m.Agent)
 		if !m.Process.IsSet() || m.Reported() || client.Dialect == "" || e.env.Now().Sub(m.StartedAt) < patientStart {
 			continue
 		}
@@ -298,14 +298,14 @@ func (e *examination) wiring(members []fleet.Member) {
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(names), func(a, b [2]string) int { return strings.Compare(a[0], b[0]) }) {
-		e.add(silent, "", fmt.Sprintf("no hook reports what %s%s: %s", does(names[at]), e.scope.In(), at[0]), at[1])
+		e.add(silent, "", fmt.Sprintf("no hook reports what %s%s: %s", withVerbDo(names[at]), e.scope.Suffix(), at[0]), at[1])
 	}
 }
 
 // patientStart is how long a client may take until its first hook.
 const patientStart = 5 * time.Second
 
-func does(names []string) string {
+func withVerbDo(names []string) string {
 	if len(names) == 1 {
 		return names[0] + " does"
 	}
@@ -323,7 +323,7 @@ func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Bl
 	switch install := "gt-hooks install " + m.Agent; {
 	case err != nil || !known:
 		return nil
-	case !slices.ContainsFunc(a.Sources, func(s wiring.Source) bool { return len(s.Ours()) > 0 }):
+	case !slices.ContainsFunc(a.Sources, func(s wiring.Source) bool { return len(s.OwnHandlers()) > 0 }):
 		file := e.env.DisplayPath(a.Sources[0].File)
 		if err := a.Sources[0].Err; err != nil {
 			return []wiring.Blocker{{Reason: err.Error(), Remedy: "correct " + file + "; then " + install}}
@@ -346,12 +346,12 @@ func (e *examination) programs(members []fleet.Member) {
 		if m.Managed != nil || m.Process.IsSet() { // of templates: see templates
 			continue
 		}
-		if why := e.missing(e.scope.Table().Of(m.Agent).Command, m.Path); why != "" {
+		if why := e.missing(e.scope.Table().FindClient(m.Agent).Command, m.Path); why != "" {
 			names[missing{m.Agent, why}] = append(names[missing{m.Agent, why}], m.Name)
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(names), func(a, b missing) int { return strings.Compare(a.agent+a.why, b.agent+b.why) }) {
-		e.add(missingProgram, "", fmt.Sprintf("%s%s cannot start: %s", strings.Join(names[at], ", "), e.scope.In(), at.why),
+		e.add(missingProgram, "", fmt.Sprintf("%s%s cannot start: %s", strings.Join(names[at], ", "), e.scope.Suffix(), at.why),
 			fmt.Sprintf("install %s, or name its program as command of [agents.%s] in %s", at.agent, at.agent, e.env.DisplayPath(place.Config(e.env.Getenv, "agents.toml"))))
 	}
 }
@@ -369,7 +369,7 @@ func (e *examination) missing(command []string, dir string) string {
 }
 
 func (e *examination) templates() {
-	c, err := config.Of(e.scope.Town, e.scope.Profile, e.env.Getenv).Read()
+	c, err := config.NewSource(e.scope.Town, e.scope.Profile, e.env.Getenv).Read()
 	if err != nil {
 		e.add(missingProgram, "", err.Error(), "gt-reconcile check shows what is wrong")
 		return
@@ -383,7 +383,7 @@ func (e *examination) templates() {
 			e.add(missingProgram, "", fmt.Sprintf("the template %s (%s) cannot start: no agent is called '%s'", t.Name, at, t.Provider), "gt-hooks status lists the agents; correct provider there")
 			continue
 		default:
-			command = e.scope.Table().Of(t.Provider).Command
+			command = e.scope.Table().FindClient(t.Provider).Command
 		}
 		dir := cmp.Or(t.WorkDir, c.Work)
 		if _, err := os.Stat(dir); err != nil {
@@ -398,7 +398,7 @@ func (e *examination) templates() {
 // orphans looks for agents that gt started and whose instance was removed.
 func (e *examination) orphans() {
 	state := place.StateOf(e.env.Getenv)
-	everywhere, unread := roster.All(e.env)
+	everywhere, unread := roster.ListScopes(e.env)
 	all, err := roster.ReadIn(e.survey, e.env, everywhere)
 	if unread != nil || err != nil {
 		return // they may belong to an instance that cannot be read
@@ -449,7 +449,7 @@ func (e *examination) versions(at []roster.Listed) {
 	var all []agent.Client
 	for _, s := range at {
 		for _, m := range s.Agents {
-			c := s.Table().Of(m.Agent)
+			c := s.Table().FindClient(m.Agent)
 			same := func(o agent.Client) bool { return o.Name == c.Name && o.Command[0] == c.Command[0] }
 			if len(c.Hooks.ProvedVersions) > 0 && !agents.Remote(m.Instance) && !slices.ContainsFunc(all, same) {
 				all = append(all, c)

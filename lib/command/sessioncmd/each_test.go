@@ -11,7 +11,7 @@ import (
 	"gt/lib/state/instance"
 )
 
-func many(n int) (all []*instance.Instance) {
+func makeInstances(n int) (all []*instance.Instance) {
 	for range n {
 		all = append(all, &instance.Instance{Name: "a"})
 	}
@@ -23,7 +23,7 @@ func TestEach(t *testing.T) {
 	var out strings.Builder
 	env := &cli.Env{Name: "gt-session", Stdout: &out, Stderr: io.Discard}
 	var did, now, most atomic.Int64
-	err := each(env, many(40), func(*instance.Instance) (string, error) {
+	err := forEachInstance(env, makeInstances(40), func(*instance.Instance) (string, error) {
 		defer now.Add(-1)
 		for n := now.Add(1); n > most.Load(); {
 			most.Store(n)
@@ -45,5 +45,5 @@ func TestEachPanics(t *testing.T) {
 			t.Error("nothing is said of the panic")
 		}
 	}()
-	each(&cli.Env{Stdout: io.Discard, Stderr: io.Discard}, many(9), func(*instance.Instance) (string, error) { panic("oh") })
+	forEachInstance(&cli.Env{Stdout: io.Discard, Stderr: io.Discard}, makeInstances(9), func(*instance.Instance) (string, error) { panic("oh") })
 }

@@ -106,7 +106,7 @@ func exported(m fleet.Member, known *agent.Table) map[string]any {
 
 func commandOf(in *instance.Instance, known *agent.Table) string {
 	var words []string
-	for _, word := range slices.Concat(known.Of(in.Agent).Command, in.Args) {
+	for _, word := range slices.Concat(known.FindClient(in.Agent).Command, in.Args) {
 		words = append(words, term.Quote(word))
 	}
 	return strings.Join(words, " ")
@@ -181,9 +181,9 @@ func (c *imports) Run(env *cli.Env) error {
 func startedAs(at scope, in *instance.Instance) string {
 	var words []string
 	if in.Account != "" {
-		words = append(words, cmp.Or(at.Table().Of(in.Agent).StoreEnv, "account")+"="+term.Typed(in.Account))
+		words = append(words, cmp.Or(at.Table().FindClient(in.Agent).StoreEnv, "account")+"="+term.Typed(in.Account))
 	}
-	for _, word := range launcher.Around(in.Launcher, append([]string{in.Agent}, in.Args...)) {
+	for _, word := range launcher.WrapCommand(in.Launcher, append([]string{in.Agent}, in.Args...)) {
 		words = append(words, term.Typed(word))
 	}
 	return at.Env.Line(strings.Join(words, " "), maxArgs)
@@ -202,7 +202,7 @@ func (c *imports) refused(err error) error {
 	if others > 0 {
 		more = fmt.Sprintf(" (and %d more)", others)
 	}
-	return cli.Fail(cli.No, fmt.Errorf("cannot import '%s': %w%s", c.File, err, more), "nothing was imported")
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot import '%s': %w%s", c.File, err, more), "nothing was imported")
 }
 
 func (c *imports) read(env *cli.Env) ([]byte, error) {
@@ -235,7 +235,7 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 		return nil, atomicfile.Error("read", c.File, err)
 	}
 	if len(data) > maxImport {
-		return nil, cli.Failf(cli.No, "cannot import '%s': it has more than %d MB", c.File, maxImport>>20)
+		return nil, cli.Failf(cli.AnswerNo, "cannot import '%s': it has more than %d MB", c.File, maxImport>>20)
 	}
 	return data, nil
 }
@@ -243,7 +243,7 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 func (c *imports) database(env *cli.Env) ([]byte, error) {
 	data, archived, err := agentdeck.JSON(env.Abs(c.File))
 	if err != nil {
-		return nil, cli.Fail(cli.No, err, "nothing was imported")
+		return nil, cli.Fail(cli.AnswerNo, err, "nothing was imported")
 	}
 	if archived > 0 {
 		env.Hint("%d archived are left out", archived)
@@ -332,14 +332,14 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 		}
 	}
 	err = errors.Join(err, tmux.CheckStyle(in.Theme), boxed(at.Env, f, in))
-	if in.Account != "" && at.Table().Known(in.Agent) && at.Table().Of(in.Agent).StoreEnv == "" {
+	if in.Account != "" && at.Table().Known(in.Agent) && at.Table().FindClient(in.Agent).StoreEnv == "" {
 		err = errors.Join(err, fmt.Errorf("nothing is known of the accounts of %s", in.Agent))
 	}
 	if in.Role != "" && !playedIn(at.Env, in) {
 		at.Env.Warn("%s: its role %s is not taken over: its folder is not that role's in a town that you trust", called, at.Env.Quoted(in.Role))
 		in.Role = ""
 	}
-	in.TmuxServer, in.Topic = string(tmux.Around()), at.Env.Line(in.Topic, maxTopic)
+	in.TmuxServer, in.Topic = string(tmux.CurrentServer()), at.Env.Line(in.Topic, maxTopic)
 	if !own {
 		in.Group, in.Path = strings.Trim(in.Group, "/"), clean(in.Path)
 		switch {

@@ -50,11 +50,11 @@ func (c *fork) Run(env *cli.Env) (err error) {
 	of := parent.Now
 	if of == "" || of.Invented() || !parent.Resumable(env.Getenv) {
 		if of = parent.ForkOf; of == "" {
-			return cli.Fail(cli.No, fmt.Errorf("%s has no conversation yet", parent.Name), "gt-session new starts another agent")
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", parent.Name), "gt-session new starts another agent")
 		}
 	}
-	if client := at.Table().Of(parent.Agent); !client.CanFork() {
-		return cli.Fail(cli.No, fmt.Errorf("%s cannot go on with a copy of a conversation", client.Name),
+	if client := at.Table().FindClient(parent.Agent); !client.CanFork() {
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot go on with a copy of a conversation", client.Name),
 			fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", of))
 	}
 	dir, err := at.Store.Enter(parent.Instance)
@@ -65,7 +65,7 @@ func (c *fork) Run(env *cli.Env) (err error) {
 	in := instance.Instance{
 		Name: cmp.Or(c.Name, instance.Variant(parent.Name, "-fork")), Title: env.Line(c.Title, 200), Path: parent.Path, Folder: &dir.Folder, Group: parent.Group,
 		ParentID: parent.ID, Agent: parent.Agent, Args: slices.Concat(parent.Args, c.Arg), Account: parent.Account, Launcher: parent.Launcher, Limits: parent.Limits, Theme: parent.Theme, Remain: parent.Remain, Respawn: parent.Respawn,
-		Desired: instance.Stopped, TmuxServer: cmp.Or(parent.TmuxServer, string(tmux.Around())), ForkOf: of,
+		Desired: instance.Stopped, TmuxServer: cmp.Or(parent.TmuxServer, string(tmux.CurrentServer())), ForkOf: of,
 	}
 	in.Name = fold.Name(in.Name)
 	if err := instance.CheckName(in.Name); err != nil {
@@ -102,7 +102,7 @@ func (c *fork) Run(env *cli.Env) (err error) {
 			return withExitCode(one.Name, err)
 		}
 	}
-	return each(env, made, func(one *instance.Instance) (string, error) { return "", c.run(at, one.ID) })
+	return forEachInstance(env, made, func(one *instance.Instance) (string, error) { return "", c.run(at, one.ID) })
 }
 
 // forkedAt returns the commit of a folder's worktree, and warns of what no commit has.
@@ -114,7 +114,7 @@ func forkedAt(env *cli.Env, dir string) (string, error) {
 	case err != nil:
 		return "", err
 	case s.Head == "":
-		return "", cli.Fail(cli.No, git.ErrNoCommit)
+		return "", cli.Fail(cli.AnswerNo, git.ErrNoCommit)
 	case len(s.Changes) > 0:
 		s.Ahead, s.Behind = 0, 0
 		env.Warn("what is not committed in %s is not in the new worktree: %s", env.DisplayPath(dir), s.Summary())
@@ -129,7 +129,7 @@ func (c *fork) add(at scope, in *instance.Instance, head string) error {
 		return at.Store.Create(in, at.Env.Now())
 	}
 	w, work, err := plan(in.Path, in.Name, "")
-	if cli.ExitCode(err) == cli.No {
+	if cli.ExitCode(err) == cli.AnswerNo {
 		return fmt.Errorf("%w: %w", git.ErrBranchTaken, err)
 	} else if err != nil {
 		return err

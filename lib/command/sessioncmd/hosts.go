@@ -19,7 +19,7 @@ import (
 func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 	own, err := roster.OwnHost(env)
 	unread = errors.Join(unread, err)
-	hosts, err := roster.Peers(env).All()
+	hosts, err := roster.Peers(env).ReadHosts()
 	unread = errors.Join(unread, err)
 	var all []roster.Hosted
 	for _, r := range rows {
@@ -66,7 +66,7 @@ func cleaned(env *cli.Env, a peer.Agent) peer.Agent {
 
 func (c *list) selectsAgent(a peer.Agent) bool {
 	return (c.Status == "" || c.Status == a.Status) && (c.Agent == "" || c.Agent == a.Agent) &&
-		(c.Group == "" || instance.In(a.Group, strings.Trim(c.Group, "/"))) &&
+		(c.Group == "" || instance.IsInGroup(a.Group, strings.Trim(c.Group, "/"))) &&
 		(c.Template == "" || c.Template == a.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), a.State))
 }
 
@@ -95,12 +95,12 @@ func printHosted(env *cli.Env, all []roster.Hosted) error {
 	}, all)
 	width := term.Width(env.Stdout, env.Getenv)
 	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "GROUP", "FOR")
-	return term.StyleFor(env.Stdout, env.Getenv).Whole("STATUS").TableOfPaths(env.Stdout, width, cells, painted(env, slices.Index(cells[0], "STATUS")))
+	return term.StyleFor(env.Stdout, env.Getenv).CutLast("STATUS").TableOfPaths(env.Stdout, width, cells, painted(env, slices.Index(cells[0], "STATUS")))
 }
 
 // warnAway says when a host was last seen, unless it is there now.
 func warnAway(env *cli.Env, h peer.Host) {
-	if now := env.Now(); h.Away(now) {
+	if now := env.Now(); h.IsAway(now) {
 		env.Hint("%s: %s", h.Name, h.Seen(now))
 	}
 }
@@ -138,7 +138,7 @@ func (c *summed) named(env *cli.Env) error {
 	all = slices.DeleteFunc(all, func(a peer.Agent) bool { return a.Name != name && a.ID != name })
 	if len(all) == 0 {
 		warnAway(env, h)
-		return cli.Fail(cli.No, fmt.Errorf("there is no agent '%.80s' on %s", name, h.Name), "gt-session list --hosts lists them")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("there is no agent '%.80s' on %s", name, h.Name), "gt-session list --hosts lists them")
 	}
 	for _, a := range all {
 		if c.JSON {

@@ -22,6 +22,6 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Skip("without tmux doctor says no more than that")
 	}
-	testenv.Must(t, os.Symlink(tmux, w.Path("bin", "tmux")))
+	testenv.NoError(t, os.Symlink(tmux, w.Path("bin", "tmux")))
 	w.JSON("doctor", "doctor", "--json")
 }

@@ -30,14 +30,14 @@ type answer struct {
 // conversationOf returns the reader and the file of an agent's current conversation.
 func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation.File, error) {
 	if m.Record == nil {
-		return nil, conversation.File{}, cli.Failf(cli.No, "%s has no conversation yet that gt knows of", m.Name)
+		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "%s has no conversation yet that gt knows of", m.Name)
 	}
-	client := at.Table().Of(m.Agent)
+	client := at.Table().FindClient(m.Agent)
 	name := cmp.Or(m.Record.Agent, client.Dialect)
-	r := readers.Of(name)
+	r := readers.FindReader(name)
 	if r == nil {
 		name = client.Dialect
-		r = readers.Of(name)
+		r = readers.FindReader(name)
 	}
 	path := m.Record.Transcript
 	if r != nil && path == "" {
@@ -48,21 +48,21 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 	}
 	switch {
 	case r == nil:
-		return nil, conversation.File{}, cli.Failf(cli.No, "gt cannot read the conversations of %s", m.Agent)
+		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "gt cannot read the conversations of %s", m.Agent)
 	case path == "":
-		return nil, conversation.File{}, cli.Failf(cli.No, "%s has no conversation yet that gt knows of", m.Name)
+		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "%s has no conversation yet that gt knows of", m.Name)
 	}
 	_, real, err := ownAccounts(at, m.Instance).File(name, path)
 	if err != nil {
-		return nil, conversation.File{}, cli.Fail(cli.No, err)
+		return nil, conversation.File{}, cli.Fail(cli.AnswerNo, err)
 	}
 	return r, conversation.File{Client: name, Path: real, ID: m.Record.ID}, nil
 }
 
-// last reads the agent's last answer, starting at an offset. If asked is set, only the
+// readLastAnswer reads the agent's last answer, starting at an offset. If asked is set, only the
 // answer to a prompt with that text counts, given at or after a time with a precision of
 // seconds. The parts of a message are joined.
-func last(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a answer, next int64, err error) {
+func readLastAnswer(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a answer, next int64, err error) {
 	var id string
 	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
 		switch e.Kind {
@@ -91,7 +91,7 @@ func printLast(at scope, m fleet.Member) error {
 	if err != nil {
 		return err
 	}
-	a, _, err := last(r, f, 0, "", time.Time{})
+	a, _, err := readLastAnswer(r, f, 0, "", time.Time{})
 	if err != nil && a.text == "" {
 		return err
 	}
@@ -101,9 +101,9 @@ func printLast(at scope, m fleet.Member) error {
 func (a answer) print(env *cli.Env, m fleet.Member) error {
 	switch text := strings.TrimRight(env.Text(a.text), "\n "); {
 	case a.error:
-		return cli.Failf(cli.No, "%s did not answer: %s", m.Name, env.Line(text, maxCell))
+		return cli.Failf(cli.AnswerNo, "%s did not answer: %s", m.Name, env.Line(text, maxCell))
 	case text == "":
-		return cli.Failf(cli.No, "%s has not answered yet", m.Name)
+		return cli.Failf(cli.AnswerNo, "%s has not answered yet", m.Name)
 	default:
 		_, err := fmt.Fprintln(env.Stdout, text)
 		return err
@@ -123,7 +123,7 @@ func markOf(at scope, m fleet.Member) mark {
 	if err != nil {
 		return mark{}
 	}
-	_, end, _ := last(r, f, 0, "", time.Time{}) // await reports read errors
+	_, end, _ := readLastAnswer(r, f, 0, "", time.Time{}) // await reports read errors
 	return mark{f, end}
 }
 
@@ -134,7 +134,7 @@ func toldSince(at scope, m fleet.Member, text string, since time.Time) bool {
 	if err != nil {
 		return false
 	}
-	a, _, _ := last(r, f, 0, text, since)
+	a, _, _ := readLastAnswer(r, f, 0, text, since)
 	return a.asked
 }
 
@@ -147,7 +147,7 @@ const (
 )
 
 func asks(known *agent.Table, m fleet.Member) bool {
-	client := known.Of(m.Agent)
+	client := known.FindClient(m.Agent)
 	if !client.KnowsInput() {
 		return m.Reason == status.Permission || m.Reason == status.Question
 	}
@@ -171,7 +171,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 		case err != nil:
 			return false, withExitCode(s.in.Name, err)
 		case ended(m):
-			return false, cli.Fail(cli.No, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
+			return false, cli.Fail(cli.AnswerNo, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
 		case asks(s.Table(), m): // some clients have no hook for this
 			if asking.IsZero() {
 				asking = time.Now()
@@ -194,7 +194,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 			if f != s.mark.file { // the other file may hold the same prompt from before
 				from, after = 0, s.before
 			}
-			a, _, err = last(r, f, from, s.text, after)
+			a, _, err = readLastAnswer(r, f, from, s.text, after)
 		}
 		switch {
 		case a.asked && a.text != "":
@@ -206,11 +206,11 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 	})
 	switch {
 	case errors.Is(err, errTimeout):
-		return cli.Fail(cli.No, fmt.Errorf("%w: %s is %s", err, s.in.Name, roster.StatusText(m)))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%w: %s is %s", err, s.in.Name, roster.StatusText(m)))
 	case err != nil:
 		return err
 	case !a.asked: // the answer may belong to the turn before
-		return cli.Fail(cli.No, fmt.Errorf("%s has not answered yet: what it was told is not in its conversation", m.Name),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has not answered yet: what it was told is not in its conversation", m.Name),
 			fmt.Sprintf("gt-session show %s --last prints what it said last", m.Name))
 	}
 	return a.print(env, m)

@@ -19,7 +19,7 @@ func TestLast(t *testing.T) {
 {"type":"assistant","uuid":"b","timestamp":"2026-11-23T10:00:01Z","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"It goes on."}]}}
 `
 	path := filepath.Join(t.TempDir(), "c.jsonl")
-	testenv.Must(t, os.WriteFile(path, []byte(said), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(said), 0o600))
 	at := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		asked string
@@ -31,7 +31,7 @@ func TestLast(t *testing.T) {
 		{"go on", at.Add(time.Second), answer{text: "It goes on."}},
 		{"stop", time.Time{}, answer{text: "It goes on."}},
 	} {
-		got, _, err := last(readers.Of("claude"), conversation.File{Client: "claude", Path: path}, 0, c.asked, c.after)
+		got, _, err := readLastAnswer(readers.FindReader("claude"), conversation.File{Client: "claude", Path: path}, 0, c.asked, c.after)
 		if err != nil || got != c.want {
 			t.Errorf("%s after %s: %+v, %v", c.asked, c.after, got, err)
 		}

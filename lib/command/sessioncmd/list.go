@@ -27,7 +27,7 @@ import (
 )
 
 type list struct {
-	everywhere
+	everywhereFlag
 	Status string `short:"s" placeholder:"STATUS" enum:",running,waiting,idle,starting,error,stopped,unknown" default:"" help:"Only the agents of this status: running, waiting, idle, starting, error, stopped or unknown."`
 	Group  string `short:"g" placeholder:"GROUP" help:"Only the agents of a group and of those below it."`
 	Agent  string `short:"a" placeholder:"AGENT" help:"Only this agent's: claude, codex, ..."`
@@ -40,7 +40,7 @@ type list struct {
 }
 
 func (c *list) Validate() error {
-	return errors.Join(c.everywhere.Validate(), knownStates(c.State))
+	return errors.Join(c.everywhereFlag.Validate(), knownStates(c.State))
 }
 
 // line is an instance in the output of --json.
@@ -112,7 +112,7 @@ func outOfSync(m fleet.Member) bool {
 	return m.Pane.ID != "" && m.Adopted == nil && !slices.Equal(m.LoadedMCPNames, instance.Servers(m.Path))
 }
 
-func (l *line) in(p scope) {
+func (l *line) setScope(p scope) {
 	if l.Profile = p.Profile; !p.Town.Personal {
 		l.Town = p.Town.Root
 	}
@@ -214,7 +214,7 @@ func (c *list) selects(m *fleet.Member) bool {
 	return c.matches(m.Instance) &&
 		(c.Status == "" || c.Status == string(m.Status)) &&
 		(c.Agent == "" || c.Agent == m.Agent) &&
-		(c.Group == "" || instance.In(m.Group, strings.Trim(c.Group, "/")))
+		(c.Group == "" || instance.IsInGroup(m.Group, strings.Trim(c.Group, "/")))
 }
 
 // printJSON prints a line for each row. It returns unread, joined with errors of its own.
@@ -231,7 +231,7 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 			unread = errors.Join(unread, err)
 		}
 		if c.Everywhere {
-			lines[i].in(r.Scope)
+			lines[i].setScope(r.Scope)
 		}
 		lines[i].Host = host
 	}
@@ -275,7 +275,7 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 	width := term.Width(env.Stdout, env.Getenv)
 	cells := term.Cells(instanceColumns(env, rows, placed, width), rows)
 	cells = term.Narrow(width, cells, "AGENT", "TEMPLATE", "FOLDER", "GROUP", "ABOUT", "FOR")
-	style, paint := term.StyleFor(env.Stdout, env.Getenv).Whole("STATUS"), painted(env, slices.Index(cells[0], "STATUS"))
+	style, paint := term.StyleFor(env.Stdout, env.Getenv).CutLast("STATUS"), painted(env, slices.Index(cells[0], "STATUS"))
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
 }
 
@@ -295,7 +295,7 @@ func instanceColumns(env *cli.Env, rows []row, placed bool, width int) []column 
 	}
 	folder := func(r row) string { return env.Line(term.Tilde(r.Path, home), maxCell) }
 	more := width >= wide
-	titled := width > 0 && inAny(func(r row) bool { return about(r) != "" })
+	titled := width > 0 && inAny(func(r row) bool { return rowTopic(r) != "" })
 	return []column{
 		placeColumn(env, placed),
 		nameColumn(env),
@@ -328,15 +328,15 @@ func instanceColumns(env *cli.Env, rows []row, placed bool, width int) []column 
 		}},
 		{Heading: "ABOUT", Hidden: !titled, Cell: func(r row) string {
 			if more {
-				return line(about(r))
+				return line(rowTopic(r))
 			}
-			return cmp.Or(line(about(r)), folder(r)) // which often repeats the name
+			return cmp.Or(line(rowTopic(r)), folder(r)) // which often repeats the name
 		}},
 		{Heading: "FOLDER", Hidden: titled && !more, Cell: folder},
 	}
 }
 
-func about(r row) string { return cmp.Or(r.Title, r.Topic) }
+func rowTopic(r row) string { return cmp.Or(r.Title, r.Topic) }
 
 func nameColumn(env *cli.Env) column {
 	return column{Heading: "NAME", Cell: func(r row) string { return strings.Repeat("  ", r.Depth) + env.Line(r.Name, maxCell) }}
@@ -394,9 +394,9 @@ func (c *show) Run(env *cli.Env) error {
 		return err
 	}
 	if c.Last {
-		if away, err := c.away(env, c.Name, c.find); err != nil || away != nil {
+		if away, err := c.findRemote(env, c.Name, c.find); err != nil || away != nil {
 			if err == nil {
-				err = away.last(env)
+				err = away.printLastAnswer(env)
 			}
 			return err
 		}
@@ -415,7 +415,7 @@ func (c *show) Run(env *cli.Env) error {
 		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"in", strings.Join(m.Launcher, " ")}, {"folder", m.Path}, {"worktree", worktreeOf(m.Instance)}, {"account", m.Account},
 		{"group", m.Group}, {"parent", string(m.ParentID)}, {"session", string(m.Now)}, {"chain", string(l.ChainID)},
 		{"tmux", strings.TrimSpace(l.TmuxSession + " " + l.Pane)}, {"mcp", strings.Join(m.LoadedMCPNames, ", ")},
-		{"started", when(m.StartedAt)}, {"made", when(m.CreatedAt)},
+		{"started", formatTime(m.StartedAt)}, {"made", formatTime(m.CreatedAt)},
 	} {
 		if field[1] == "" {
 			continue
@@ -437,7 +437,7 @@ const diffWait = 10 * time.Second
 func printDiff(env *cli.Env, dir string) error {
 	s, err := git.Status(dir, diffWait)
 	if errors.Is(err, git.ErrNotRepository) {
-		return cli.Failf(cli.No, "the folder '%s' is in no git repository", dir)
+		return cli.Failf(cli.AnswerNo, "the folder '%s' is in no git repository", dir)
 	} else if err != nil {
 		return err
 	}
@@ -456,7 +456,7 @@ func worktreeOf(in *instance.Instance) string {
 	return in.Worktree.Branch + " of " + in.Worktree.Repository
 }
 
-func when(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
@@ -480,7 +480,7 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) 
 func (p profile) running(env *cli.Env, name string) (fleet.Member, scope, error) {
 	m, at, err := p.member(env, name)
 	if err == nil && m.Pane.ID == "" {
-		err = cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
+		err = cli.Fail(cli.AnswerNo, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
 	}
 	return m, at, err
 }
@@ -496,7 +496,7 @@ func (c *peek) Run(env *cli.Env) error {
 	} else if e != nil {
 		return e.run(peer.Ask{Command: "peek"}, patience)
 	}
-	if away, err := c.away(env, c.Name, c.find); err != nil || away != nil {
+	if away, err := c.findRemote(env, c.Name, c.find); err != nil || away != nil {
 		return away.peek(env, err)
 	}
 	m, _, err := c.running(env, c.Name)
@@ -524,7 +524,7 @@ func (c *attach) Run(env *cli.Env) error {
 	} else if e != nil {
 		return e.attach()
 	}
-	if away, err := c.away(env, c.Name, c.find); err != nil || away != nil {
+	if away, err := c.findRemote(env, c.Name, c.find); err != nil || away != nil {
 		return away.attach(env, err)
 	}
 	m, at, err := c.running(env, c.Name)
@@ -536,7 +536,7 @@ func (c *attach) Run(env *cli.Env) error {
 	socket, _ := tmux.FromEnv(env.Getenv)
 	switch {
 	case socket != "" && socket != m.TmuxServer:
-		return cli.Fail(cli.No, fmt.Errorf("%s is in another tmux server", m.Name), "leave this one first (Ctrl-b d)")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is in another tmux server", m.Name), "leave this one first (Ctrl-b d)")
 	case socket != "":
 		if err := server.SwitchClient(m.Pane.Session); err != nil {
 			return err
@@ -546,7 +546,7 @@ func (c *attach) Run(env *cli.Env) error {
 		return cli.Fail(cli.Usage, fmt.Errorf("attaching needs a terminal"), peek)
 	default:
 		if terminal = tmux.Terminal(kind); terminal == "" {
-			err := cli.Fail(cli.No, fmt.Errorf("tmux cannot show %s in the terminal TERM=%s", m.Name, kind), peek)
+			err := cli.Fail(cli.AnswerNo, fmt.Errorf("tmux cannot show %s in the terminal TERM=%s", m.Name, kind), peek)
 			if kind != "" && kind != "dumb" {
 				err = cli.WithHint(err, "in most terminals, TERM=xterm-256color gt-session attach %s works", m.Name)
 			}
@@ -563,12 +563,12 @@ func (c *attach) Run(env *cli.Env) error {
 }
 
 type ack struct {
-	several
+	agentSelection
 }
 
 // Run records that the person has seen the agents wait.
 func (c *ack) Run(env *cli.Env) error {
-	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
+	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
 		return "acknowledged " + in.Name, acknowledge(at, in.ID)
 	})
 }

@@ -32,7 +32,7 @@ func logins(members []fleet.Member) (all []login) {
 	return all
 }
 
-func (l login) what(env *cli.Env) string {
+func (l login) describeRefusal(env *cli.Env) string {
 	account := ""
 	if l.account != "" {
 		account = " of " + env.DisplayPath(l.account)
@@ -41,7 +41,7 @@ func (l login) what(env *cli.Env) string {
 }
 
 func (l login) fix(known *agent.Table) string {
-	client := known.Of(l.client)
+	client := known.FindClient(l.client)
 	command := l.client
 	if l.account != "" && client.StoreEnv != "" {
 		command = client.StoreEnv + "=" + term.Quote(l.account) + " " + command

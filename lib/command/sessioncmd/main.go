@@ -115,7 +115,7 @@ type grammar struct {
 	Stop    stop       `cmd:"" help:"Stop agents; they stay in the list, and keep their conversations. With --all, restore brings them back."`
 	Restart restart    `cmd:"" help:"Restart agents in the same pane, with their conversations."`
 	Restore restore    `cmd:"" help:"Start all agents that should be running and are not."`
-	Down    down       `cmd:"" name:"shutdown" help:"End all agents; gt-session restore brings them back."`
+	Down    downCmd    `cmd:"" name:"shutdown" help:"End all agents; gt-session restore brings them back."`
 	Suspend suspend    `cmd:"" help:"End the agents of sessions, to be resumed with their conversations." group:"Sessions of templates:"`
 	Resume  resume     `cmd:"" help:"Start agents that are suspended, or held back after too many crashes." group:"Sessions of templates:"`
 	Drain   drain      `cmd:"" help:"Give sessions of pools no new work; they are archived when they are done." group:"Sessions of templates:"`
@@ -150,14 +150,14 @@ type profile struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the agents of this profile, a list of its own; the first 'new' makes it."`
 }
 
-type several struct {
+type agentSelection struct {
 	profile
 	Names []string `arg:"" optional:"" name:"name" help:"Names of agents."`
 	All   bool     `help:"All agents."`
 	Group string   `short:"g" placeholder:"GROUP" help:"The agents of a group and of those below it."`
 }
 
-func (s several) Validate() error {
+func (s agentSelection) Validate() error {
 	given := 0
 	for _, is := range []bool{len(s.Names) > 0, s.All, s.Group != ""} {
 		if is {
@@ -175,10 +175,10 @@ func (s several) Validate() error {
 
 // chosen returns the selected instances. For a group or --all, unread reports instances
 // that could not be read.
-func (s several) chosen(at scope) (found []*instance.Instance, unread, err error) {
-	all, unread := at.Store.All()
+func (s agentSelection) chosen(at scope) (found []*instance.Instance, unread, err error) {
+	all, unread := at.Store.ReadInstances()
 	for _, name := range s.Names {
-		in, err := one(at, all, unread, name)
+		in, err := findByName(at, all, unread, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -190,19 +190,19 @@ func (s several) chosen(at scope) (found []*instance.Instance, unread, err error
 		return found, nil, nil
 	}
 	for _, in := range all {
-		if s.All || instance.In(in.Group, s.Group) {
+		if s.All || instance.IsInGroup(in.Group, s.Group) {
 			found = append(found, in)
 		}
 	}
 	if len(found) == 0 && unread == nil && s.Group != "" {
-		return nil, nil, cli.Fail(cli.No, fmt.Errorf("no agent is in the group '%.80s'", s.Group), "gt-session group lists the groups")
+		return nil, nil, cli.Fail(cli.AnswerNo, fmt.Errorf("no agent is in the group '%.80s'", s.Group), "gt-session group lists the groups")
 	}
 	return found, unread, nil
 }
 
-// each calls do for each selected instance, a few at a time, prints the results and goes on
+// forEachSelected calls do for each selected instance, a few at a time, prints the results and goes on
 // after a failure.
-func (s several) each(env *cli.Env, do func(scope, *instance.Instance) (string, error)) error {
+func (s agentSelection) forEachSelected(env *cli.Env, do func(scope, *instance.Instance) (string, error)) error {
 	at, err := s.scope(env)
 	if err != nil {
 		return err
@@ -214,13 +214,13 @@ func (s several) each(env *cli.Env, do func(scope, *instance.Instance) (string, 
 	if len(all) == 0 && unread == nil {
 		noneYet(at)
 	}
-	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return do(at, in) }))
+	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return do(at, in) }))
 }
 
 // noneYet hints that there are no agents yet, and that an agent in tmux can be adopted.
 func noneYet(at scope) {
 	at.Env.Hint(roster.NoneYet)
-	if found, err := unmanaged(at, tmux.Around()); err == nil && len(found) > 0 {
+	if found, err := unmanaged(at, tmux.CurrentServer()); err == nil && len(found) > 0 {
 		at.Env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
 	}
 }
@@ -230,13 +230,13 @@ func withExitCode(in string, err error) error {
 	case errors.Is(err, flock.ErrBusy):
 		return cli.Fail(cli.Busy, fmt.Errorf("another gt-session command is at %s", in), "try again")
 	case errors.Is(err, instance.ErrNone):
-		return cli.Failf(cli.No, "%s was removed", in)
+		return cli.Failf(cli.AnswerNo, "%s was removed", in)
 	case errors.Is(err, instance.ErrTaken):
-		return cli.Fail(cli.No, err, "choose another with -n NAME")
+		return cli.Fail(cli.AnswerNo, err, "choose another with -n NAME")
 	case errors.Is(err, instance.ErrInItself):
 		return cli.Fail(cli.Usage, err)
 	case errors.Is(err, instance.ErrNotEmpty), errors.Is(err, instance.ErrNoGroup), errors.Is(err, instance.ErrIsGroup):
-		return cli.Fail(cli.No, err, "gt-session group lists the groups")
+		return cli.Fail(cli.AnswerNo, err, "gt-session group lists the groups")
 	}
 	return err
 }

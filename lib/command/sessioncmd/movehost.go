@@ -25,17 +25,17 @@ const moveWithin = 30 * time.Minute
 // toHost moves an agent to another host. It asks that host first, so that an agent that may
 // not move is not stopped.
 func (c *move) toHost(env *cli.Env) error {
-	in, at, err := c.whole(env, c.Name)
+	in, at, err := c.findReadable(env, c.Name)
 	if err != nil {
 		return err
 	}
 	state := place.StateOf(env.Getenv)
-	host, err := peer.Of(state).Find(c.To)
+	host, err := peer.NewHosts(state).Find(c.To)
 	if err != nil {
 		return err
 	}
 	if m := at.Member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
-		return cli.Fail(cli.No, fmt.Errorf("%s cannot move itself", in.Name), "run it from a terminal outside of it")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot move itself", in.Name), "run it from a terminal outside of it")
 	}
 	p := parcel.Packer{Env: env, Store: at.Store, Table: at.Table(), To: host.Name, Key: host.Key, Now: c.Now, Resume: true}
 	if err := p.Movable(in); err != nil {
@@ -66,7 +66,7 @@ func (c *move) toHost(env *cli.Env) error {
 	ctx, cancel := context.WithTimeout(context.Background(), moveWithin)
 	defer cancel()
 	a, err := peer.Await(ctx, state, l)
-	host.Name = peer.Of(state).Renamed(host)
+	host.Name = peer.NewHosts(state).Renamed(host)
 	refused := new(peer.NotTaken)
 	switch {
 	case errors.As(err, &refused):
@@ -90,9 +90,9 @@ func (c *move) toHost(env *cli.Env) error {
 	}
 	if a.Code != 0 {
 		fmt.Fprint(env.Stderr, env.Text(a.Stderr))
-		return cli.Fail(cli.No, fmt.Errorf("%s is on %s, and did not start there", in.Name, host.Name), fmt.Sprintf("gt-session start %s@%s tries again", in.Name, host.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is on %s, and did not start there", in.Name, host.Name), fmt.Sprintf("gt-session start %s@%s tries again", in.Name, host.Name))
 	}
-	return done(env, nil, "moved %s to %s", in.Name, host.Name)
+	return reportDone(env, nil, "moved %s to %s", in.Name, host.Name)
 }
 
 // asks asks the other host whether it could take the agent, which goes on meanwhile.
@@ -121,14 +121,14 @@ func notTaken(env *cli.Env, host, name, said, stays string) error {
 			why = strings.TrimPrefix(line, "error: ")
 		}
 	}
-	return cli.Fail(cli.No, fmt.Errorf("%s does not take %s: %s", host, name, why), append(hints, stays)...)
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s does not take %s: %s", host, name, why), append(hints, stays)...)
 }
 
 // takeBack makes an agent stay that another host does not take, and starts it if it was stopped
 // for the move.
 func takeBack(at scope, in *instance.Instance, parcelID string) error {
 	ran, err := parcel.Cancel(at.Store, in.ID, parcelID, true, at.Env.Now())
-	if err != nil && cli.ExitCode(err) == cli.No { // gt-relay did it
+	if err != nil && cli.ExitCode(err) == cli.AnswerNo { // gt-relay did it
 		return nil
 	}
 	if err == nil && ran {

@@ -19,35 +19,35 @@ func meant(at scope, all []*instance.Instance, name string) []*instance.Instance
 	by := instance.Matchers(name, at.Store.Session)
 	by = slices.Insert(by, len(by)-1,
 		func(in *instance.Instance) bool {
-			return strings.Contains(name, "/") && fold.Same(in.Path, at.Env.Abs(name))
+			return strings.Contains(name, "/") && fold.SameName(in.Path, at.Env.Abs(name))
 		},
 		func(in *instance.Instance) bool { return slices.Contains(selected(all, name), in) })
 	for _, matches := range by {
-		if found := having(all, matches); len(found) > 0 {
+		if found := filterInstances(all, matches); len(found) > 0 {
 			return found
 		}
 	}
 	return nil
 }
 
-// one returns the instance that a name means. If nothing matches it returns unread, because
+// findByName returns the instance that a name means. If nothing matches it returns unread, because
 // the instance may be among those that could not be read.
-func one(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
+func findByName(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
 	if found := meant(at, all, name); len(found) > 0 {
-		return only(found, name)
+		return singleMatch(found, name)
 	}
 	switch begin := beginning(all, name); {
 	case unread != nil:
 		return nil, unread
 	case len(begin) > 0:
-		err := cli.Failf(cli.No, "there is no agent '%.80s'", name)
+		err := cli.Failf(cli.AnswerNo, "there is no agent '%.80s'", name)
 		for _, in := range begin[:min(len(begin), candidates)] {
 			err = cli.WithHint(err, "did you mean %s?", in.Name)
 		}
 		return nil, err
 	}
 	if _, err := parcel.WaitingFor(at.Store.State, name); err == nil {
-		return nil, cli.Fail(cli.No, fmt.Errorf("%s came from another machine, and waits for you", name), fmt.Sprintf("gt-session accept %s shows what it brings, and starts it", name))
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s came from another machine, and waits for you", name), fmt.Sprintf("gt-session accept %s shows what it brings, and starts it", name))
 	}
 	hint := "gt-session lists them"
 	if strings.HasPrefix(name, "%") {
@@ -56,10 +56,10 @@ func one(at scope, all []*instance.Instance, unread error, name string) (*instan
 	if _, host, ok := peer.Split(name); ok {
 		hint = fmt.Sprintf("gt-session status %s shows one of the host %s, if there is one", name, host)
 	}
-	return nil, cli.Fail(cli.No, fmt.Errorf("there is no agent '%.80s'", name), hint)
+	return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("there is no agent '%.80s'", name), hint)
 }
 
-func having(all []*instance.Instance, matches func(*instance.Instance) bool) (found []*instance.Instance) {
+func filterInstances(all []*instance.Instance, matches func(*instance.Instance) bool) (found []*instance.Instance) {
 	for _, in := range all {
 		if matches(in) {
 			found = append(found, in)
@@ -69,17 +69,17 @@ func having(all []*instance.Instance, matches func(*instance.Instance) bool) (fo
 }
 
 func beginning(all []*instance.Instance, name string) []*instance.Instance {
-	return having(all, func(in *instance.Instance) bool {
+	return filterInstances(all, func(in *instance.Instance) bool {
 		return name != "" && strings.HasPrefix(fold.Text(in.Name), fold.Text(name))
 	})
 }
 
-// only returns the one instance that a name means, or an error that lists what it could be.
-func only(found []*instance.Instance, name string) (*instance.Instance, error) {
+// singleMatch returns the one instance that a name means, or an error that lists what it could be.
+func singleMatch(found []*instance.Instance, name string) (*instance.Instance, error) {
 	if len(found) == 1 {
 		return found[0], nil
 	}
-	err := cli.Failf(cli.No, "'%.80s' is the name of %d agents", name, len(found))
+	err := cli.Failf(cli.AnswerNo, "'%.80s' is the name of %d agents", name, len(found))
 	for _, in := range found[:min(len(found), candidates)] {
 		err = cli.WithHint(err, "%s", candidate(in))
 	}
@@ -91,15 +91,15 @@ func only(found []*instance.Instance, name string) (*instance.Instance, error) {
 
 const candidates = 10
 
-// whole returns the instance with that name. What stops, removes, changes or types needs a
+// findReadable returns the instance with that name. What stops, removes, changes or types needs a
 // whole one.
-func (p profile) whole(env *cli.Env, name string) (*instance.Instance, scope, error) {
+func (p profile) findReadable(env *cli.Env, name string) (*instance.Instance, scope, error) {
 	at, err := p.scope(env)
 	if err != nil {
 		return nil, at, err
 	}
-	all, unread := at.Store.All()
-	in, err := one(at, all, unread, name)
+	all, unread := at.Store.ReadInstances()
+	in, err := findByName(at, all, unread, name)
 	return in, at, err
 }
 
@@ -110,13 +110,13 @@ func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, err
 	if err != nil {
 		return nil, at, err
 	}
-	all, unread := at.Store.All()
+	all, unread := at.Store.ReadInstances()
 	found := meant(at, all, name)
 	if len(found) == 0 && unread == nil {
 		found = beginning(all, name)
 	}
 	if len(found) > 0 {
-		in, err := only(found, name)
+		in, err := singleMatch(found, name)
 		return in, at, err
 	}
 	if strings.HasPrefix(name, "%") && p.Profile == "" {
@@ -127,6 +127,6 @@ func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, err
 			}
 		}
 	}
-	in, err := one(at, all, unread, name)
+	in, err := findByName(at, all, unread, name)
 	return in, at, err
 }

@@ -38,11 +38,11 @@ type notifyTest struct{}
 func (notifyTest) Run(env *cli.Env) error {
 	command := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Notify.Command
 	if len(command) == 0 {
-		return cli.WithHint(cli.Failf(cli.No, "no command is set"), `in %s: [notify], and below it: command = ["notify-send", "gt"]`,
+		return cli.WithHint(cli.Failf(cli.AnswerNo, "no command is set"), `in %s: [notify], and below it: command = ["notify-send", "gt"]`,
 			cmp.Or(place.Config(env.Getenv, "config.toml"), "config.toml"))
 	}
 	if err := notify.Run(env, command, "test", string(status.Waiting), "done", "This is a test."); err != nil {
-		return cli.Fail(cli.No, err)
+		return cli.Fail(cli.AnswerNo, err)
 	}
 	_, err := fmt.Fprintf(env.Stdout, "ran %s; gt-hooks install --all puts it into the agents' hooks\n", term.Clean(command[0]))
 	return err

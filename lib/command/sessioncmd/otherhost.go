@@ -35,12 +35,12 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 		return nil, nil
 	}
 	state := place.StateOf(env.Getenv)
-	h, err := peer.Of(state).Get(host)
+	h, err := peer.NewHosts(state).Get(host)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := peer.Of(state).Own(); err != nil { // in no fleet
+		if _, err := peer.NewHosts(state).LocalHost(); err != nil { // in no fleet
 			return nil, nil
 		}
-		_, err = peer.Of(state).Find(host)
+		_, err = peer.NewHosts(state).Find(host)
 	}
 	return &remoteAgent{env, state, h, agent}, err
 }
@@ -50,11 +50,11 @@ const patience = 10 * time.Second
 // ask has the host carry out a command, and returns its answer.
 func (e *remoteAgent) ask(ask peer.Ask, within time.Duration) (a peer.Answer, err error) {
 	ask.Name = e.name
-	if err := peer.Of(e.state).Blocked(e.host); err != nil {
+	if err := peer.NewHosts(e.state).Blocked(e.host); err != nil {
 		return a, err
 	}
 	now := e.env.Now()
-	if e.host.Away(now) {
+	if e.host.IsAway(now) {
 		return a, cli.Fail(cli.Busy, fmt.Errorf("%s does not answer: %s", e.host.Name, e.host.Seen(now)), "gt-relay shows whether this host is connected")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -65,7 +65,7 @@ func (e *remoteAgent) ask(ask peer.Ask, within time.Duration) (a peer.Answer, er
 	refused := new(peer.NotTaken)
 	switch {
 	case errors.As(err, &refused):
-		err = cli.Fail(cli.No, fmt.Errorf("%s: %s", e.host.Name, e.env.Line(strings.TrimSpace(refused.Reason), 400)))
+		err = cli.Fail(cli.AnswerNo, fmt.Errorf("%s: %s", e.host.Name, e.env.Line(strings.TrimSpace(refused.Reason), 400)))
 	case errors.Is(err, peer.ErrUndelivered), errors.Is(err, peer.ErrUnanswered):
 		err = cli.Fail(cli.Busy, fmt.Errorf("%s: %w", e.host.Name, err), "gt-relay shows whether this host is connected")
 	}
@@ -87,7 +87,7 @@ func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
 		}
 	}
 	if a.Code != 0 {
-		return cli.Fail(cli.No, fmt.Errorf("%s@%s: it ended with %d", e.name, e.host.Name, a.Code))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s@%s: it ended with %d", e.name, e.host.Name, a.Code))
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (e *remoteAgent) attach() error {
 	by := fmt.Sprintf("ssh -t HOST gt-session attach %s does it, where HOST is %s for ssh", e.name, e.host.Name)
 	u, err := url.Parse(e.host.SSH)
 	if e.host.SSH == "" || err != nil || u.Hostname() == "" {
-		return cli.Fail(cli.No, fmt.Errorf("how ssh reaches %s is not known here", e.host.Name), by)
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("how ssh reaches %s is not known here", e.host.Name), by)
 	}
 	if !term.IsTerminal(e.env.Stdin) {
 		return cli.Fail(cli.Usage, errors.New("attaching needs a terminal"), fmt.Sprintf("gt-session peek %s@%s prints its screen", e.name, e.host.Name))
@@ -119,7 +119,7 @@ func (e *remoteAgent) attach() error {
 	return process.Exec("/", args, e.env.ChildEnviron())
 }
 
-func (s *several) elsewheres(env *cli.Env, ask peer.Ask) (done bool, err error) {
+func (s *agentSelection) elsewheres(env *cli.Env, ask peer.Ask) (done bool, err error) {
 	var here []string
 	for _, name := range s.Names {
 		e, err := onOtherHost(env, name)

@@ -34,7 +34,7 @@ type pack struct {
 
 // Run writes an instance with its session to standard output.
 func (c *pack) Run(env *cli.Env) error {
-	in, at, err := c.whole(env, c.Name)
+	in, at, err := c.findReadable(env, c.Name)
 	if err != nil {
 		return err
 	}
@@ -43,14 +43,14 @@ func (c *pack) Run(env *cli.Env) error {
 	}
 	if c.Cancel {
 		_, err := parcel.Cancel(at.Store, in.ID, "", c.Force, env.Now())
-		return done(env, withExitCode(in.Name, err), "took %s back; gt-session start %[1]s starts it", in.Name)
+		return reportDone(env, withExitCode(in.Name, err), "took %s back; gt-session start %[1]s starts it", in.Name)
 	}
 	if f, ok := env.Stdout.(*os.File); ok && term.IsTerminal(f) {
 		return cli.Fail(cli.Usage, errors.New("a parcel is not for a terminal"),
 			fmt.Sprintf("gt-session pack %s >FILE, or: gt-session pack %[1]s | ssh HOST gt-session unpack", in.Name))
 	}
 	if m := at.Member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
-		return cli.Fail(cli.No, fmt.Errorf("%s cannot pack itself", in.Name), "run it from a terminal outside of it")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot pack itself", in.Name), "run it from a terminal outside of it")
 	}
 	p := parcel.Packer{
 		Env: env, Store: at.Store, Table: at.Table(), To: env.Line(c.To, 200), Now: c.Now, Timeout: time.Duration(c.Timeout), Again: c.Force,
@@ -94,14 +94,14 @@ func (c *unpack) Run(env *cli.Env) error {
 		return err
 	}
 	if !at.Town.Personal && at.Profile == "" {
-		return cli.Fail(cli.No, errors.New("this folder is in a town, whose agents do not move"), "go to another, or name a profile: -p NAME")
+		return cli.Fail(cli.AnswerNo, errors.New("this folder is in a town, whose agents do not move"), "go to another, or name a profile: -p NAME")
 	}
 	if term.IsTerminal(env.Stdin) {
 		return cli.Fail(cli.Usage, errors.New("a parcel comes from standard input"), "gt-session unpack <FILE")
 	}
 	u := parcel.Unpacker{Env: env, Store: at.Store, Table: at.Table(), Name: c.Name, Agent: c.Agent, Args: c.Args, Force: c.Force, From: c.From}
 	if c.From != "" {
-		host, err := peer.Of(at.Store.State).Get(c.From)
+		host, err := peer.NewHosts(at.Store.State).Get(c.From)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (c *unpack) Run(env *cli.Env) error {
 		env.Hint("it was unpacked before, as %s", made.Name)
 		return nil
 	case made.Waits != nil:
-		return done(env, nil, "%s waits for you: gt-session accept %[1]s shows what it brings, and asks", made.Name)
+		return reportDone(env, nil, "%s waits for you: gt-session accept %[1]s shows what it brings, and asks", made.Name)
 	}
 	if len(made.ArgsLeft) > 0 {
 		env.Hint("not taken of its arguments: %s; gt-session new --replace -n %s sets them", typed(env, made.ArgsLeft), made.Name)
@@ -142,7 +142,7 @@ func (c *unpack) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	return done(env, nil, "unpacked %s (%s) in %s; gt-session start %s starts it", in.Name, startedAs(at, in), env.DisplayPath(in.Path), in.Name)
+	return reportDone(env, nil, "unpacked %s (%s) in %s; gt-session start %s starts it", in.Name, startedAs(at, in), env.DisplayPath(in.Path), in.Name)
 }
 
 type accept struct {
@@ -166,7 +166,7 @@ func (c *accept) Run(env *cli.Env) error {
 		return err
 	}
 	if c.Drop {
-		return done(env, parcel.Drop(at.Store.State, one), "removed %s; where it comes from, gt-session pack --cancel --force %[1]s takes it back", one.Name)
+		return reportDone(env, parcel.Drop(at.Store.State, one), "removed %s; where it comes from, gt-session pack --cancel --force %[1]s takes it back", one.Name)
 	}
 	made, err := parcel.Unpacker{Env: env, Store: at.Store, Table: at.Table()}.Accept(one, func(all []parcel.Power) error {
 		if err := showPowers(env, one, all); err != nil || c.Yes {
@@ -181,7 +181,7 @@ func (c *accept) Run(env *cli.Env) error {
 	if err != nil && !errors.Is(err, launch.ErrRuns) {
 		return withExitCode(made.Name, err)
 	}
-	return done(env, nil, "%s is in %s, started%s", made.Name, env.DisplayPath(made.Path), waits(b))
+	return reportDone(env, nil, "%s is in %s, started%s", made.Name, env.DisplayPath(made.Path), waits(b))
 }
 
 // showPowers prints what a parcel brings that could run a program or permit something.
@@ -230,7 +230,7 @@ func launcherOf(env *cli.Env, command string) (*[]string, error) {
 		}
 		program, err := process.LookPath(words[0], env.Dir, env.ChildEnviron())
 		if err != nil {
-			return nil, cli.Fail(cli.No, err)
+			return nil, cli.Fail(cli.AnswerNo, err)
 		}
 		if strings.Contains(words[0], "/") {
 			words[0] = program

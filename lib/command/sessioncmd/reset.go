@@ -21,8 +21,8 @@ import (
 // goOn is what an agent is told after a limit if the person says nothing else.
 const goOn = "The usage limit has ended. Go on where you stopped."
 
-// itself is how long after the end of a limit a client may take to go on by itself.
-const itself = 15 * time.Second
+// resumeGrace is how long after the end of a limit a client may take to go on by itself.
+const resumeGrace = 15 * time.Second
 
 type limited struct {
 	in          *instance.Instance
@@ -55,7 +55,7 @@ func (c *start) whenReset(env *cli.Env) error {
 			env.Hint("%s goes on after %s; end this command to keep it from that", one.in.Name, term.Day(one.till, env.Now()))
 		}
 	}
-	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return c.afterLimit(env, at, of[in]) }))
+	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return c.afterLimit(env, at, of[in]) }))
 }
 
 func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
@@ -63,10 +63,10 @@ func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	m := at.Member(in)
 	switch {
 	case in.Managed != nil:
-		return one, cli.Fail(cli.No, fmt.Errorf("%s was made from a template", in.Name), "gt-reconcile starts it again by itself")
+		return one, cli.Fail(cli.AnswerNo, fmt.Errorf("%s was made from a template", in.Name), "gt-reconcile starts it again by itself")
 	case m.Reason == status.Limited:
 		if screen, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID); err == nil {
-			if shown, _ := at.Table().Of(m.Agent).Input(screen); shown == agent.Asks { // nobody may be there to answer then
+			if shown, _ := at.Table().FindClient(m.Agent).Input(screen); shown == agent.Asks { // nobody may be there to answer then
 				return one, refused(m, send.ErrAsks)
 			}
 		}
@@ -79,16 +79,16 @@ func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	}
 	switch {
 	case one.since.IsZero():
-		return one, cli.Failf(cli.No, "%s is at no limit", in.Name)
+		return one, cli.Failf(cli.AnswerNo, "%s is at no limit", in.Name)
 	case one.till.IsZero():
-		return one, cli.Failf(cli.No, "%s does not say when the limit of %s ends", in.Agent, in.Name)
+		return one, cli.Failf(cli.AnswerNo, "%s does not say when the limit of %s ends", in.Agent, in.Name)
 	}
 	return one, nil
 }
 
 // afterLimit waits for the end of a limit and has the agent go on.
 func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) {
-	for end := one.till.Add(itself); env.Now().Before(end); { // the machine may sleep meanwhile
+	for end := one.till.Add(resumeGrace); env.Now().Before(end); { // the machine may sleep meanwhile
 		time.Sleep(min(end.Sub(env.Now()), time.Minute))
 	}
 	in, err := at.Store.Get(one.in.ID)

@@ -29,7 +29,7 @@ import (
 func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 	in := &instance.Instance{
 		Name: c.Name, Title: at.Env.Line(c.Title, 200), Group: strings.Trim(c.Group, "/"), Args: c.Arg,
-		Desired: instance.Stopped, TmuxServer: string(tmux.Around()),
+		Desired: instance.Stopped, TmuxServer: string(tmux.CurrentServer()),
 	}
 	var id identity.Identity
 	dir, own := "", "" // own is the role's folder
@@ -48,9 +48,9 @@ func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 		if dir, err = folder(at.Env, c.Dir); err != nil {
 			return nil, agent.Client{}, err
 		}
-		in.Path, id = dir, home.Elsewhere(at.Env.Getenv, dir).Identity
+		in.Path, id = dir, home.FindOtherHome(at.Env.Getenv, dir).Identity
 	}
-	client, _, err := at.Table().For(string(id.Role), id.Rig)
+	client, _, err := at.Table().ClientForRole(string(id.Role), id.Rig)
 	if err != nil {
 		at.Env.Warn("%v", err)
 	}
@@ -58,7 +58,7 @@ func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 		if !at.Table().Known(c.Agent) {
 			return nil, client, at.Table().Unknown(c.Agent)
 		}
-		client = at.Table().Of(c.Agent)
+		client = at.Table().FindClient(c.Agent)
 	}
 	in.Agent = client.Name
 	if c.Worktree != "" && dir != own {
@@ -110,10 +110,10 @@ func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (stri
 	}
 	none := fmt.Errorf("the folder '%s' of %s is not there", dir, c.Role)
 	if id.Role != identity.Crew && id.Role != identity.Polecat {
-		return "", cli.Fail(cli.No, none)
+		return "", cli.Fail(cli.AnswerNo, none)
 	}
 	if c.Worktree == "" {
-		return "", cli.Fail(cli.No, none, "--worktree BRANCH makes it, from the repository of its rig")
+		return "", cli.Fail(cli.AnswerNo, none, "--worktree BRANCH makes it, from the repository of its rig")
 	}
 	// The mayor's clone comes first: its checkout is newer than the HEAD of Gas Town's
 	// bare .repo.git.
@@ -123,7 +123,7 @@ func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (stri
 			return repo, nil
 		}
 	}
-	return "", cli.Fail(cli.No, none, fmt.Sprintf("the rig %s has no repository (mayor/rig, refinery/rig or .repo.git) to make it from", id.Rig))
+	return "", cli.Fail(cli.AnswerNo, none, fmt.Sprintf("the rig %s has no repository (mayor/rig, refinery/rig or .repo.git) to make it from", id.Rig))
 }
 
 // former returns the instance that --replace replaces, or the one that a worker's role
@@ -132,7 +132,7 @@ func (c *newOne) former(store instance.Store, in *instance.Instance) (*instance.
 	if !c.Replace && in.Role == "" {
 		return nil, nil
 	}
-	all, err := store.All()
+	all, err := store.ReadInstances()
 	if err != nil {
 		return nil, err
 	}
@@ -209,21 +209,21 @@ func (c *newOne) replaceable(m fleet.Member, in *instance.Instance) error {
 	old := m.Instance
 	switch {
 	case old.Managed != nil:
-		return cli.Fail(cli.No, fmt.Errorf("%s is a template's", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is a template's", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case m.Process.IsSet() && !c.Replace:
 		return running(old.Name)
 	case m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID):
-		return cli.Fail(cli.No, fmt.Errorf("%s cannot be replaced by a command that runs in it", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot be replaced by a command that runs in it", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case c.Worktree != "" && (old.Worktree == nil || old.Worktree.Branch != c.Worktree):
-		return cli.Fail(cli.No, fmt.Errorf("--worktree: %s works elsewhere already, in '%s'", old.Name, old.Path), fmt.Sprintf("gt-session rm %s removes it", old.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("--worktree: %s works elsewhere already, in '%s'", old.Name, old.Path), fmt.Sprintf("gt-session rm %s removes it", old.Name))
 	case old.Worktree != nil && c.Dir != "" && in.Path != old.Path:
-		return cli.Fail(cli.No, fmt.Errorf("%s has a worktree of its own, '%s'", old.Name, old.Worktree.Path), "leave the folder out")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has a worktree of its own, '%s'", old.Name, old.Worktree.Path), "leave the folder out")
 	}
 	return nil
 }
 
 func running(name string) error {
-	return cli.Fail(cli.No, fmt.Errorf("%s is already running", name), "--replace ends it first")
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is already running", name), "--replace ends it first")
 }
 
 // change applies the flags to an instance. If they change the client or the folder, the
@@ -266,7 +266,7 @@ func (c *newOne) change(old, in *instance.Instance, now time.Time) {
 
 // give gives an agent work for its next session, as gt-mail send --hook does.
 func give(env *cli.Env, in *instance.Instance, text string) error {
-	to := home.Elsewhere(env.Getenv, in.Path)
+	to := home.FindOtherHome(env.Getenv, in.Path)
 	address := to.Identity.Address()
 	subject, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	n := mail.Note{
@@ -276,6 +276,6 @@ func give(env *cli.Env, in *instance.Instance, text string) error {
 	if to.Identity.Role == "" {
 		n.To = to.Dir
 	}
-	_, err := mail.Of(to, address).Deliver(n, true)
+	_, err := mail.NewBox(to, address).Deliver(n, true)
 	return err
 }

@@ -16,14 +16,14 @@ type scope = roster.Scope
 // the person's own.
 func (p profile) scope(env *cli.Env) (scope, error) { return roster.Named(env, p.Profile) }
 
-// all calls do with each instance of all stores until a call fails, and returns its error.
-func all(state place.State, do func(instance.Store, *instance.Instance) error) error {
+// walkInstances calls do with each instance of all stores until a call fails, and returns its error.
+func walkInstances(state place.State, do func(instance.Store, *instance.Instance) error) error {
 	stores, err := instance.Stores(state)
 	if err != nil {
 		return err
 	}
 	for _, s := range stores {
-		instances, err := s.All()
+		instances, err := s.ReadInstances()
 		if err != nil {
 			return err
 		}
@@ -36,18 +36,18 @@ func all(state place.State, do func(instance.Store, *instance.Instance) error) e
 	return nil
 }
 
-type everywhere struct {
+type everywhereFlag struct {
 	profile
 	Everywhere bool `short:"A" name:"everywhere" help:"The agents of all profiles and workspaces."`
 }
 
-func (e everywhere) Validate() error {
+func (e everywhereFlag) Validate() error {
 	if e.Everywhere && e.Profile != "" {
 		return fmt.Errorf("-A means all profiles (leave -p %s out)", e.Profile)
 	}
 	return nil
 }
 
-func (e everywhere) scopes(env *cli.Env) ([]scope, error) {
+func (e everywhereFlag) scopes(env *cli.Env) ([]scope, error) {
 	return roster.Chosen(env, e.Profile, e.Everywhere)
 }

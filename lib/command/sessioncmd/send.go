@@ -63,7 +63,7 @@ func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
 		}
 	}
 	prompts := make([]sent, len(all))
-	failed := each(env, all, func(to *instance.Instance) (said string, err error) {
+	failed := forEachInstance(env, all, func(to *instance.Instance) (said string, err error) {
 		if !c.Wait {
 			return "", c.toOne(env, to.Name, text)
 		}
@@ -93,7 +93,7 @@ func (c *sendPrompt) toOne(env *cli.Env, name, text string) error {
 		}
 		return e.run(peer.Ask{Command: "send", Text: text, Slash: c.Command}, patience)
 	}
-	if away, err := c.away(env, name, c.whole); err != nil || away != nil {
+	if away, err := c.findRemote(env, name, c.findReadable); err != nil || away != nil {
 		return away.send(env, c, text, err)
 	}
 	s, said, err := c.send(env, name, text)
@@ -186,12 +186,12 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 	if c.Wait {
 		s.mark = markOf(at, m)
 	}
-	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().Of(m.Agent), Busy: m.Status == status.Running}
+	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().FindClient(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
 		to.LastPromptAt, to.Refused = fleet.LastPromptAt(at.Store, m.Instance), m.Refused(env.Getenv)
 		to.PromptSeen = func(since time.Time) bool { return toldSince(at, m, text, since) }
 		to.Unseen = func() bool {
-			return m.Record == nil || readers.Of(m.Record.Agent) == nil ||
+			return m.Record == nil || readers.FindReader(m.Record.Agent) == nil ||
 				m.Record.Transcript == "" && files.Path(m.Record.Agent, env.Getenv, m.Record.CWD, string(m.Record.ID)) == ""
 		}
 	}
@@ -226,12 +226,12 @@ func runs(m fleet.Member) error {
 	if err := launch.CannotTell(m); err != nil {
 		return err
 	}
-	return cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
 }
 
 func noInput(m fleet.Member, err error) error {
 	if errors.Is(err, tmux.ErrDead) {
-		return cli.Fail(cli.No, err, fmt.Sprintf("gt-session start %s starts it", m.Name))
+		return cli.Fail(cli.AnswerNo, err, fmt.Sprintf("gt-session start %s starts it", m.Name))
 	}
 	return cli.Fail(cli.Busy, err, fmt.Sprintf("tmux select-pane -e -t %s switches it on", m.Pane.ID))
 }
@@ -244,7 +244,7 @@ func refused(m fleet.Member, err error) error {
 	case errors.Is(err, send.ErrDraft), errors.Is(err, send.ErrNoInput), errors.Is(err, send.ErrRefused), errors.Is(err, send.ErrDeaf), errors.Is(err, send.ErrWorks):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
 	case errors.Is(err, send.ErrLost), errors.Is(err, send.ErrNotArrived), errors.Is(err, send.ErrUntaken), errors.Is(err, send.ErrNotSubmitted):
-		return cli.Fail(cli.No, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
 	case errors.Is(err, tmux.ErrDead), errors.Is(err, tmux.ErrReadOnly):
 		return noInput(m, fmt.Errorf("cannot send to %s: %w", m.Name, err))
 	}

@@ -171,7 +171,7 @@ func (c *newOne) setLauncher(at scope, in *instance.Instance, _ agent.Client) (e
 	}
 	program, err := process.LookPath(in.Launcher[0], in.Path, env.ChildEnviron())
 	if err != nil {
-		return cli.Fail(cli.No, err)
+		return cli.Fail(cli.AnswerNo, err)
 	}
 	if strings.Contains(in.Launcher[0], "/") { // relative to the current folder, not to the agent's
 		in.Launcher[0] = program
@@ -191,8 +191,8 @@ func (c *newOne) setParent(at scope, in *instance.Instance, _ agent.Client) erro
 	if c.Parent == "" {
 		return nil
 	}
-	all, unread := at.Store.All()
-	parent, err := one(at, all, unread, c.Parent)
+	all, unread := at.Store.ReadInstances()
+	parent, err := findByName(at, all, unread, c.Parent)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (c *newOne) setConversation(at scope, in *instance.Instance, client agent.C
 // ownName appends a number to the name of an instance if another folder's agent has that
 // name: folders have common names such as api, and names lose characters such as '~'.
 func ownName(store instance.Store, in *instance.Instance) error {
-	all, err := store.All()
+	all, err := store.ReadInstances()
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func unfinished(store instance.Store, in *instance.Instance, err error) error {
 	if in == nil {
 		return err
 	}
-	all, _ := store.All()
+	all, _ := store.ReadInstances()
 	for _, other := range all {
 		if w := other.Worktree; w != nil && !w.Ready && (other.Name == in.Name || in.Worktree != nil && in.Worktree.Path == w.Path) {
 			err = cli.WithHint(err, "the worktree of %s was not made to its end; gt-session start %s finishes it, gt-session rm %s removes it", other.Name, other.Name, other.Name)
@@ -274,7 +274,7 @@ func makeWorktree(at scope, in *instance.Instance) error {
 
 // explain prints how an instance that does not exist yet would be started.
 func (b begin) explain(at scope, in *instance.Instance) error {
-	all, err := at.Store.All()
+	all, err := at.Store.ReadInstances()
 	if err != nil {
 		return err
 	}
@@ -362,7 +362,7 @@ func (b begin) run(at scope, id instance.ID) error {
 	if _, err = fmt.Fprintf(at.Env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, at.Env.DisplayPath(in.Path), in.Name, asks); err != nil {
 		return err
 	}
-	if c := at.Table().Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && !wired && at.Member(in).Status == status.Unknown {
+	if c := at.Table().FindClient(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && !wired && at.Member(in).Status == status.Unknown {
 		at.Env.Hint("no hook has reported what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
 	}
 	return nil
@@ -380,7 +380,7 @@ func waits(b *launch.Launch) string {
 // replaced instance may keep its own.
 func claimed(at scope, id session.ID, replaces bool, name string) error {
 	own := false
-	err := all(at.Store.State, func(s instance.Store, in *instance.Instance) error {
+	err := walkInstances(at.Store.State, func(s instance.Store, in *instance.Instance) error {
 		if s.Session(in) != id {
 			return nil
 		}
@@ -388,27 +388,27 @@ func claimed(at scope, id session.ID, replaces bool, name string) error {
 			own = true
 			return nil
 		}
-		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is %s's", id, in.Name),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("the conversation %s is %s's", id, in.Name),
 			fmt.Sprintf("gt-session start %s goes on with it, gt-session fork %s with a copy of it", in.Name, in.Name))
 	})
 	if err != nil || own {
 		return err
 	}
 	if by := scan.HolderOf(at.Env.Getenv, at.Store.State, id); by != nil {
-		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is open already, %s", id, by), "end that one first")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("the conversation %s is open already, %s", id, by), "end that one first")
 	}
 	return nil
 }
 
-// each calls do for instances, a few at a time, prints the results and goes on after a
+// forEachInstance calls do for instances, a few at a time, prints the results and goes on after a
 // failure.
-func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (string, error)) error {
+func forEachInstance(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (string, error)) error {
 	type outcome struct {
 		said string
 		err  error
 	}
 	outcomes := make([]outcome, len(all))
-	cli.Several(cli.Few, cli.Numbers(len(all)), func(i int) { outcomes[i].said, outcomes[i].err = do(all[i]) })
+	cli.ParallelAtMost(cli.MaxWaitingTasks, cli.Numbers(len(all)), func(i int) { outcomes[i].said, outcomes[i].err = do(all[i]) })
 	var failed error
 	var hints []string
 	for i, o := range outcomes {
@@ -444,7 +444,7 @@ func count[T any](all []T, is func(T) bool) (n int) {
 }
 
 type start struct {
-	several
+	agentSelection
 	Message string `short:"m" placeholder:"TEXT" help:"The first prompt of each; - reads it from standard input."`
 	Topic   string `placeholder:"TEXT" help:"What their sessions are about; gt-seance lists it."`
 	Trust   bool   `help:"Accept what the clients ask at the start about trust and permissions."`
@@ -467,7 +467,7 @@ func (c *start) Run(env *cli.Env) (err error) {
 			return err
 		}
 	}
-	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
+	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
 		if err := c.believe(at, in.ID); err != nil {
 			return "", err
 		}
@@ -488,7 +488,7 @@ func (c *start) Run(env *cli.Env) (err error) {
 			return in.Name + " is already running", nil
 		case err != nil && in.Moved != nil:
 			if one, werr := parcel.WaitingFor(at.Store.State, string(in.ID)); werr == nil {
-				err = cli.Fail(cli.No, fmt.Errorf("%s is back, and waits for you", in.Name), fmt.Sprintf("gt-session accept %s shows what it brings, and starts it", one.Name))
+				err = cli.Fail(cli.AnswerNo, fmt.Errorf("%s is back, and waits for you", in.Name), fmt.Sprintf("gt-session accept %s shows what it brings, and starts it", one.Name))
 			}
 			return "", err
 		case err != nil:
@@ -499,11 +499,11 @@ func (c *start) Run(env *cli.Env) (err error) {
 }
 
 type restart struct {
-	several
+	agentSelection
 	Account string `placeholder:"NAME" help:"Go on under another account of the client, with a copy of the conversation: the name of its folder, as claude-work, default for the usual one, or the folder."`
 	Yes     bool   `help:"Do not ask before that."`
 	Trust   bool   `help:"With --account: accept what the client asks at the start about trust and permissions."`
-	within
+	outliveFlag
 	moved
 	hidden
 	cut
@@ -516,13 +516,13 @@ func (c *restart) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	if err := (cut{c.Now || c.Outlive > 0}).allowsChosen(env, c.several, "restarted"); err != nil {
+	if err := (cut{c.Now || c.Outlive > 0}).allowsChosen(env, c.agentSelection, "restarted"); err != nil {
 		return err
 	}
-	if outlived, err := c.outlive(env, c.several, "restarted"); outlived || err != nil {
+	if outlived, err := c.outlive(env, c.agentSelection, "restarted"); outlived || err != nil {
 		return err
 	}
-	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
+	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
 		if err := c.believe(at, in.ID); err != nil {
 			return "", err
 		}
@@ -535,7 +535,7 @@ func (c *restart) Run(env *cli.Env) error {
 				return "", err
 			}
 			defer held.Release()
-			return c.under(at, held)
+			return c.restartUnderAccount(at, held)
 		}
 		r := starter(at)
 		r.TakesBack = c.Force
@@ -565,7 +565,7 @@ func stays(m fleet.Member, by time.Time) bool {
 // Run starts every agent that should run and does not, in all scopes if no profile is
 // named.
 func (c *restore) Run(env *cli.Env) error {
-	all, unread := everywhere{profile: c.profile, Everywhere: c.Profile == ""}.scopes(env)
+	all, unread := everywhereFlag{profile: c.profile, Everywhere: c.Profile == ""}.scopes(env)
 	if all == nil || unread != nil && c.Profile != "" {
 		return unread
 	}
@@ -579,13 +579,13 @@ func (c *restore) Run(env *cli.Env) error {
 	of := map[*instance.Instance]scope{}
 	for _, s := range at {
 		for _, m := range s.Agents {
-			if perform.Down(m.Instance) {
+			if perform.IsShutDown(m.Instance) {
 				down = append(down, m.Instance)
-				of[m.Instance], where[m.Instance] = s.Scope, s.In()
+				of[m.Instance], where[m.Instance] = s.Scope, s.Suffix()
 			}
 			var away *fleet.HiddenError
 			if errors.As(m.Unanswered, &away) && m.Wanted() && m.Moved == nil && !c.Gone {
-				unseen = append(unseen, m.Name+s.In())
+				unseen = append(unseen, m.Name+s.Suffix())
 				continue
 			}
 			if m.Managed == nil && m.Wanted() && m.Moved == nil && !stays(m, hungUp) && (m.Status != status.Unknown || away != nil) {
@@ -594,7 +594,7 @@ func (c *restore) Run(env *cli.Env) error {
 				if c.Continue && m.Interrupted() {
 					starts.Prompt = conversation.Resumption
 				}
-				starters[m.Instance], of[m.Instance], where[m.Instance] = starts, s.Scope, s.In()
+				starters[m.Instance], of[m.Instance], where[m.Instance] = starts, s.Scope, s.Suffix()
 			}
 		}
 	}
@@ -614,7 +614,7 @@ func (c *restore) Run(env *cli.Env) error {
 	would := func(in *instance.Instance) string {
 		return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, where[in], in.Agent, env.DisplayPath(in.Path))
 	}
-	err = each(env, gone, func(in *instance.Instance) (string, error) {
+	err = forEachInstance(env, gone, func(in *instance.Instance) (string, error) {
 		if c.DryRun {
 			return would(in), nil
 		}
@@ -631,7 +631,7 @@ func (c *restore) Run(env *cli.Env) error {
 		return "started " + in.Name + where[in] + waits(b), nil
 	})
 	if c.DryRun {
-		down, err = nil, errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) { return would(in), nil }))
+		down, err = nil, errors.Join(err, forEachInstance(env, down, func(in *instance.Instance) (string, error) { return would(in), nil }))
 	}
 	err = errors.Join(err, bringBack(env, down, of))
 	return errors.Join(unread, err)

@@ -17,7 +17,7 @@ import (
 )
 
 type summed struct {
-	everywhere
+	everywhereFlag
 	Name  string `arg:"" optional:"" help:"Only this agent; NAME@HOST is one of another host."`
 	Quiet bool   `short:"q" xor:"form" help:"Print how many agents wait, or nothing if none does."`
 	Tmux  bool   `xor:"form" help:"Print who waits in a few words, for tmux's status line."`
@@ -33,7 +33,7 @@ func (c *summed) Validate() error {
 	case c.Name != "" && (c.Quiet || c.Tmux):
 		return errors.New("--quiet and --tmux are for all agents (leave the NAME out)")
 	}
-	return c.everywhere.Validate()
+	return c.everywhereFlag.Validate()
 }
 
 func (c *summed) Run(env *cli.Env) error {
@@ -101,7 +101,7 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	fmt.Fprintln(out, strings.Join(counts, ", "))
 	var rows [][2]string
 	for _, one := range logins(by[status.Waiting]) {
-		rows = append(rows, [2]string{env.Line(strings.Join(one.names, ", "), maxCell), one.what(env)})
+		rows = append(rows, [2]string{env.Line(strings.Join(one.names, ", "), maxCell), one.describeRefusal(env)})
 	}
 	for _, s := range roster.Order[:3] {
 		for _, m := range by[s] {

@@ -18,8 +18,8 @@ import (
 )
 
 type stop struct {
-	several
-	within
+	agentSelection
+	outliveFlag
 	hidden
 	Now bool `help:"End them at once, even if they are busy, and do not let them exit by themselves first."`
 }
@@ -28,20 +28,20 @@ func (c *stop) Run(env *cli.Env) error {
 	if done, err := c.elsewheres(env, peer.Ask{Command: "stop", Now: c.Now}); done || err != nil {
 		return err
 	}
-	if err := (cut{c.Now || c.Outlive > 0}).allowsChosen(env, c.several, "stopped"); err != nil {
+	if err := (cut{c.Now || c.Outlive > 0}).allowsChosen(env, c.agentSelection, "stopped"); err != nil {
 		return err
 	}
-	if outlived, err := c.outlive(env, c.several, "stopped"); outlived || err != nil {
+	if outlived, err := c.outlive(env, c.agentSelection, "stopped"); outlived || err != nil {
 		return err
 	}
-	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
+	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
 		if err := c.believe(at, in.ID); err != nil {
 			return "", err
 		}
 		if in.Managed != nil {
 			return c.managed(env, in, "suspended", suspends)
 		}
-		switch stopped, err := (stopping{now: c.Now, wanted: c.All}).one(at, in.ID); {
+		switch stopped, err := (stopping{now: c.Now, wanted: c.All}).stopInstance(at, in.ID); {
 		case err != nil:
 			return "", err
 		case !stopped:
@@ -56,11 +56,11 @@ type stopping struct {
 	wanted bool // keep the desired state, for a restore
 }
 
-func (s stopping) one(at scope, id instance.ID) (stopped bool, err error) {
+func (s stopping) stopInstance(at scope, id instance.ID) (stopped bool, err error) {
 	return launch.Stopper{Env: at.Env, Store: at.Store, Table: at.Table(), Now: s.now, Wanted: s.wanted}.Stop(id)
 }
 
-type down struct {
+type downCmd struct {
 	profile
 	Now  bool `help:"End them at once, and do not let them exit by themselves first."`
 	Town bool `group:"In a town:" help:"End the agents of the town: the mayor first, then boot, the deacon and the witnesses, so that nobody starts again what has ended."`
@@ -68,7 +68,7 @@ type down struct {
 
 // Run ends all agents without changing their desired state, so that restore starts them
 // again.
-func (c *down) Run(env *cli.Env) error {
+func (c *downCmd) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *down) Run(env *cli.Env) error {
 	case !c.Town && !at.Town.Personal:
 		return cli.Fail(cli.Usage, errors.New("this folder is in a town"), "gt-session shutdown --town ends the agents of the town")
 	}
-	all, unread := at.Store.All()
+	all, unread := at.Store.ReadInstances()
 	if len(all) == 0 && unread == nil {
 		noneYet(at)
 	}
@@ -91,12 +91,12 @@ func (c *down) Run(env *cli.Env) error {
 	var ended atomic.Bool
 	var errs error
 	for _, some := range c.order(env, all) {
-		errs = errors.Join(errs, each(env, some, func(in *instance.Instance) (string, error) {
+		errs = errors.Join(errs, forEachInstance(env, some, func(in *instance.Instance) (string, error) {
 			if in.Managed != nil && in.Managed.State == lifecycle.Active {
 				ended.Store(true)
 				return c.managed(env, in, "ended", func(ctx context.Context, w *perform.World, id instance.ID) error { return w.Shutdown(ctx, id) })
 			}
-			switch stopped, err := (stopping{now: c.Now, wanted: true}).one(at, in.ID); {
+			switch stopped, err := (stopping{now: c.Now, wanted: true}).stopInstance(at, in.ID); {
 			case err != nil:
 				return "", err
 			case !stopped:
@@ -114,14 +114,14 @@ func (c *down) Run(env *cli.Env) error {
 
 // order returns the agents in the order in which they are ended, in groups that end
 // together. A watcher comes before those that it watches.
-func (c *down) order(env *cli.Env, all []*instance.Instance) [][]*instance.Instance {
+func (c *downCmd) order(env *cli.Env, all []*instance.Instance) [][]*instance.Instance {
 	if !c.Town {
 		return [][]*instance.Instance{all}
 	}
 	first := []identity.Role{identity.Mayor, identity.Boot, identity.Deacon, identity.Witness}
 	order := make([][]*instance.Instance, len(first)+1)
 	for _, in := range all {
-		turn := slices.Index(first, home.Elsewhere(env.Getenv, in.Path).Identity.Role)
+		turn := slices.Index(first, home.FindOtherHome(env.Getenv, in.Path).Identity.Role)
 		if turn < 0 {
 			turn = len(first)
 		}

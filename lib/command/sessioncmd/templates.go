@@ -44,12 +44,12 @@ func withExitCodeOf(name string, err error) error {
 	case errors.Is(err, perform.ErrOverlay):
 		return cli.Fail(cli.Usage, err)
 	case errors.Is(err, perform.ErrNoTemplate):
-		return cli.Fail(cli.No, err, "gt-reconcile status lists the templates")
+		return cli.Fail(cli.AnswerNo, err, "gt-reconcile status lists the templates")
 	case errors.Is(err, perform.ErrState), errors.Is(err, perform.ErrHeld), errors.Is(err, perform.ErrFull), errors.Is(err, instance.ErrClosed), errors.Is(err, instance.ErrTaken):
 		if name != "" {
 			err = fmt.Errorf("%s: %w", name, err)
 		}
-		return cli.Fail(cli.No, err)
+		return cli.Fail(cli.AnswerNo, err)
 	}
 	return withExitCode(name, err)
 }
@@ -66,7 +66,7 @@ func untrusted(t town.Town) error {
 	if root == "" {
 		return nil
 	}
-	return cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", root), "gt-hooks trust shows what that means")
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", root), "gt-hooks trust shows what that means")
 }
 
 func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
@@ -91,7 +91,7 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 		if in == nil {
 			return withExitCodeOf("", err)
 		}
-		return cli.WithHint(cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err)), "the next gt-reconcile tick tries again; gt-session close %s removes it", in.Name)
+		return cli.WithHint(cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", in.Name, err)), "the next gt-reconcile tick tries again; gt-session close %s removes it", in.Name)
 	}
 	if asJSON {
 		return printLine(at, at.Member(in))
@@ -127,9 +127,9 @@ func knownStates(list string) error {
 
 // sessions returns all instances, with the archived and closed ones.
 func sessions(store instance.Store) (all []*instance.Instance, err error) {
-	all, err = store.All()
+	all, err = store.ReadInstances()
 	for _, folder := range []string{instance.Archived, instance.Closed} {
-		more, merr := store.In(folder)
+		more, merr := store.ReadFolder(folder)
 		all, err = append(all, more...), errors.Join(err, merr)
 	}
 	return all, err
@@ -148,12 +148,12 @@ func (c picked) find(at scope, store instance.Store) (found []*instance.Instance
 		}
 	}
 	for _, name := range c.Names {
-		in, err := one(at, all, unread, name)
+		in, err := findByName(at, all, unread, name)
 		if err != nil {
 			return nil, err
 		}
 		if in.Managed == nil {
-			return nil, cli.Failf(cli.No, "%s was made from no template", in.Name)
+			return nil, cli.Failf(cli.AnswerNo, "%s was made from no template", in.Name)
 		}
 		add(in)
 	}
@@ -169,7 +169,7 @@ func (c picked) find(at scope, store instance.Store) (found []*instance.Instance
 	return found, unread
 }
 
-func (c picked) each(env *cli.Env, done string, do action, ends ...cut) error {
+func (c picked) forEachPicked(env *cli.Env, done string, do action, ends ...cut) error {
 	at, err := c.scope(env)
 	if err == nil && len(c.Names) == 0 {
 		err = untrusted(at.Town)
@@ -194,7 +194,7 @@ func (c picked) each(env *cli.Env, done string, do action, ends ...cut) error {
 			return err
 		}
 	}
-	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) {
+	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) {
 		if err := do(context.Background(), w, in.ID); err != nil {
 			return "", withExitCodeOf(in.Name, err)
 		}
@@ -211,7 +211,7 @@ func (c *suspend) Run(env *cli.Env) error {
 	if len(c.Names) == 0 && c.State == "" {
 		c.State = string(lifecycle.Active)
 	}
-	return c.each(env, "suspended", suspends, c.cut)
+	return c.forEachPicked(env, "suspended", suspends, c.cut)
 }
 
 type resume struct{ picked }
@@ -220,7 +220,7 @@ func (c *resume) Run(env *cli.Env) error {
 	if len(c.Names) == 0 && c.State == "" {
 		c.State = string(lifecycle.Suspended)
 	}
-	return c.each(env, "resumed", resumes)
+	return c.forEachPicked(env, "resumed", resumes)
 }
 
 type drain struct{ picked }
@@ -229,7 +229,7 @@ func (c *drain) Run(env *cli.Env) error {
 	if len(c.Names) == 0 && c.State == "" {
 		c.State = string(lifecycle.Active)
 	}
-	return c.each(env, "draining", func(ctx context.Context, w *perform.World, id instance.ID) error { return w.Drain(ctx, id) })
+	return c.forEachPicked(env, "draining", func(ctx context.Context, w *perform.World, id instance.ID) error { return w.Drain(ctx, id) })
 }
 
 type drainAll struct {
@@ -249,7 +249,7 @@ type closes struct {
 }
 
 func (c *closes) Run(env *cli.Env) error {
-	return c.each(env, "closed", closesIt, c.cut)
+	return c.forEachPicked(env, "closed", closesIt, c.cut)
 }
 
 type adminClose struct {
@@ -271,7 +271,7 @@ func (c *adminClose) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	return c.each(env, "closed", func(ctx context.Context, w *perform.World, id instance.ID) error {
+	return c.forEachPicked(env, "closed", func(ctx context.Context, w *perform.World, id instance.ID) error {
 		return w.Close(ctx, id, lifecycle.Manual)
 	})
 }
@@ -309,12 +309,12 @@ func (c *inspect) Run(env *cli.Env) error {
 		return err
 	}
 	all, unread := sessions(w.Store)
-	in, err := one(at, all, unread, c.Name)
+	in, err := findByName(at, all, unread, c.Name)
 	if err != nil {
 		return err
 	}
 	if in.Managed == nil {
-		return cli.Fail(cli.No, fmt.Errorf("%s was made from no template", in.Name), fmt.Sprintf("gt-session show %s shows it", in.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s was made from no template", in.Name), fmt.Sprintf("gt-session show %s shows it", in.Name))
 	}
 	plain, effective, err := w.Inspect(in)
 	if err != nil {
@@ -344,8 +344,8 @@ func (c *inspect) Run(env *cli.Env) error {
 		{"name", in.Name}, {"id", string(in.ID)}, {"template", m.Template}, {"state", fmt.Sprintf("%s (%s)", m.State, m.Reason.Words())},
 		{"slot", slot(m)}, {"generation", fmt.Sprint(m.Generation)}, {"marker", label}, {"session", key}, {"config", m.Hash},
 		{"agent", in.Agent}, {"folder", in.Path}, {"tmux", in.TmuxSession}, {"runtime", m.Runtime},
-		{"made", when(m.CreatedAt)}, {"active", when(m.ActiveAt)}, {"suspended", when(m.SuspendedAt)}, {"draining", when(m.DrainAt)},
-		{"archived", when(m.ArchivedAt)}, {"closed", when(m.ClosedAt)}, {"crashes", zero(m.CrashCount)}, {"ended", m.CrashReason}, {"quarantine", when(m.QuarantineUntil)},
+		{"made", formatTime(m.CreatedAt)}, {"active", formatTime(m.ActiveAt)}, {"suspended", formatTime(m.SuspendedAt)}, {"draining", formatTime(m.DrainAt)},
+		{"archived", formatTime(m.ArchivedAt)}, {"closed", formatTime(m.ClosedAt)}, {"crashes", zero(m.CrashCount)}, {"ended", m.CrashReason}, {"quarantine", formatTime(m.QuarantineUntil)},
 	}
 	for _, layer := range []struct {
 		name   string
@@ -386,7 +386,7 @@ func slot(m *instance.Managed) string {
 }
 
 func routed(markers route.Markers, name string) (string, error) {
-	all, err := markers.All()
+	all, err := markers.ReadMarkers()
 	for label, names := range all {
 		if slices.Contains(names, name) {
 			return label, err
@@ -448,7 +448,7 @@ func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instanc
 	for len(down) > 0 {
 		var mu sync.Mutex
 		held := map[*instance.Instance]error{}
-		err = errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) {
+		err = errors.Join(err, forEachInstance(env, down, func(in *instance.Instance) (string, error) {
 			at := of[in]
 			w, err := worldOf(at)
 			if err == nil {
@@ -463,10 +463,10 @@ func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instanc
 			case err != nil:
 				return "", withExitCodeOf(in.Name, err)
 			}
-			return "started " + in.Name + at.In(), nil
+			return "started " + in.Name + at.Suffix(), nil
 		}))
 		if len(held) == len(down) {
-			return errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) { return "", withExitCodeOf(in.Name, held[in]) }))
+			return errors.Join(err, forEachInstance(env, down, func(in *instance.Instance) (string, error) { return "", withExitCodeOf(in.Name, held[in]) }))
 		}
 		down = slices.DeleteFunc(down, func(in *instance.Instance) bool { return held[in] == nil })
 	}
@@ -520,7 +520,7 @@ func (m marks) tell(store instance.Store, t *templated, name string) (err error)
 	}
 	all, ok := m[store.Dir]
 	if !ok {
-		all, err = route.Of(store).All()
+		all, err = route.NewMarkers(store).ReadMarkers()
 		m[store.Dir] = all
 	}
 	for _, names := range all {
@@ -548,7 +548,7 @@ func (c *list) retired() bool {
 // does not look for their processes.
 func retiredOf(store instance.Store) (members []fleet.Member, unread error) {
 	for _, folder := range []string{instance.Archived, instance.Closed} {
-		all, err := store.In(folder)
+		all, err := store.ReadFolder(folder)
 		unread = errors.Join(unread, err)
 		for _, in := range all {
 			members = append(members, fleet.Member{Instance: in, Status: status.Stopped})
@@ -557,9 +557,9 @@ func retiredOf(store instance.Store) (members []fleet.Member, unread error) {
 	return members, unread
 }
 
-// why returns the reason of a session's state, with how its agent ended if that is the
+// stateReason returns the reason of a session's state, with how its agent ended if that is the
 // cause.
-func why(m *instance.Managed) string {
+func stateReason(m *instance.Managed) string {
 	switch reason := m.Reason.Words(); {
 	case m.CrashReason == "":
 		return reason
@@ -580,8 +580,8 @@ func printSessions(env *cli.Env, rows []row, placed bool) error {
 		{Heading: "SLOT", Cell: func(r row) string { return slot(r.Managed) }},
 		{Heading: "STATE", Cell: func(r row) string { return env.Line(string(r.Managed.State), maxCell) }},
 		{Heading: "AGE", Cell: func(r row) string { return age(r.Instance, now) }},
-		{Heading: "REASON", Cell: func(r row) string { return env.Line(why(r.Managed), maxCell) }},
+		{Heading: "REASON", Cell: func(r row) string { return env.Line(stateReason(r.Managed), maxCell) }},
 	}, rows)
-	return term.StyleFor(env.Stdout, env.Getenv).Whole("STATE").Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells,
+	return term.StyleFor(env.Stdout, env.Getenv).CutLast("STATE").Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells,
 		painted(env, slices.Index(cells[0], "STATE")))
 }

@@ -21,14 +21,14 @@ import (
 type wait struct {
 	profile
 	Names   []string      `arg:"" name:"name" help:"Names of agents."`
-	Until   until         `placeholder:"STATUS" default:"waiting,idle" help:"The status that is waited for, or several: waiting,idle (default), running, stopped, ..."`
+	Until   statusList    `placeholder:"STATUS" default:"waiting,idle" help:"The status that is waited for, or several: waiting,idle (default), running, stopped, ..."`
 	Timeout duration.Flag `placeholder:"DURATION" help:"Wait no longer than this: 90s, 10m, 2h (default: no limit)."`
 }
 
-type until []status.Status
+type statusList []status.Status
 
 // UnmarshalText parses statuses separated by commas.
-func (u *until) UnmarshalText(text []byte) error {
+func (u *statusList) UnmarshalText(text []byte) error {
 	*u = nil
 	for word := range strings.SplitSeq(string(text), ",") {
 		s := status.Status(word)
@@ -48,7 +48,7 @@ func (c *wait) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	left, _, err := several{Names: c.Names}.chosen(at)
+	left, _, err := agentSelection{Names: c.Names}.chosen(at)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *wait) Run(env *cli.Env) error {
 			case slices.Contains(c.Until, now.Status):
 				fmt.Fprintf(env.Stdout, "%s %s\n", m.Name, roster.StatusText(now))
 			case ended(now):
-				err := cli.Fail(cli.No, fmt.Errorf("%s will not become %s: it is %s", m.Name, c.Until, now.Status), fmt.Sprintf("gt-session start %s starts it", m.Name))
+				err := cli.Fail(cli.AnswerNo, fmt.Errorf("%s will not become %s: it is %s", m.Name, c.Until, now.Status), fmt.Sprintf("gt-session start %s starts it", m.Name))
 				failed = errors.Join(failed, err)
 			default:
 				continue
@@ -85,7 +85,7 @@ func (c *wait) Run(env *cli.Env) error {
 		for _, m := range members {
 			names = append(names, m.Name+" is "+roster.StatusText(m))
 		}
-		err = cli.Failf(cli.No, "%v: %s", err, strings.Join(names, ", "))
+		err = cli.Failf(cli.AnswerNo, "%v: %s", err, strings.Join(names, ", "))
 		if i := slices.IndexFunc(members, func(m fleet.Member) bool { return m.Status == status.Unknown }); i >= 0 {
 			err = cli.WithHint(err, "no hook has reported what %s does; gt-session peek %[1]s shows its screen", members[i].Name)
 		}
@@ -93,7 +93,7 @@ func (c *wait) Run(env *cli.Env) error {
 	return errors.Join(failed, err)
 }
 
-func (u until) String() string {
+func (u statusList) String() string {
 	words := make([]string, len(u))
 	for i, s := range u {
 		words[i] = string(s)

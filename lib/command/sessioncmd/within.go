@@ -13,8 +13,8 @@ import (
 	"gt/lib/sys/process"
 )
 
-// within lets an agent run a command that ends the agent itself.
-type within struct {
+// outliveFlag lets an agent run a command that ends the agent itself.
+type outliveFlag struct {
 	Outlive int `hidden:"" help:"The process that this command outlives."`
 }
 
@@ -23,7 +23,7 @@ const handed = 2 * time.Second
 
 // outlive starts a detached copy of the command if the command runs below an agent that it
 // ends, and reports whether it did. Ending the agent would otherwise end the command first.
-func (w within) outlive(env *cli.Env, s several, done string) (bool, error) {
+func (w outliveFlag) outlive(env *cli.Env, s agentSelection, done string) (bool, error) {
 	if w.Outlive > 0 {
 		signal.Ignore(syscall.SIGHUP)
 		if p, err := process.Find(w.Outlive); err == nil {

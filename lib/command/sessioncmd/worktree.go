@@ -43,19 +43,19 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 		return w, "", err
 	}
 	// all[0] is the main worktree, whichever one dir is in.
-	w = instance.Worktree{Path: beside(all[0], branch), Branch: branch, Repository: all[0].Path}
+	w = instance.Worktree{Path: worktreePath(all[0], branch), Branch: branch, Repository: all[0].Path}
 	if at != "" {
 		w.Path = at
 	}
 	for _, other := range all {
 		if other.Branch == branch {
-			return w, "", elsewhere(&git.CheckedOutError{Branch: branch, Path: other.Path})
+			return w, "", explainCheckedOut(&git.CheckedOutError{Branch: branch, Path: other.Path})
 		}
 	}
 	if is, err := atomicfile.Present(w.Path); err != nil {
 		return w, "", err
 	} else if is {
-		return w, "", cli.WithHint(cli.Failf(cli.No, "cannot make a worktree: '%s' is there already", w.Path), "gt-session new %s starts an agent in it", term.Quote(w.Path))
+		return w, "", cli.WithHint(cli.Failf(cli.AnswerNo, "cannot make a worktree: '%s' is there already", w.Path), "gt-session new %s starts an agent in it", term.Quote(w.Path))
 	}
 	if at == "" && git.IsBare(dir) { // a bare repository has no folder that corresponds to dir
 		at = w.Path
@@ -71,10 +71,10 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	return w, filepath.Join(w.Path, within), nil
 }
 
-// beside returns where a worktree for a branch lies: beside the main one; beside the
+// worktreePath returns where a worktree for a branch lies: beside the main one; beside the
 // checkout around a submodule, whose own files it would be among; and in the folder around
 // a hidden repository, where such layouts have their worktrees.
-func beside(main git.Worktree, branch string) string {
+func worktreePath(main git.Worktree, branch string) string {
 	path, name := strings.TrimSuffix(main.Path, ".git"), instance.NameFor(branch)
 	if hidden := filepath.Base(main.Path); strings.HasPrefix(hidden, ".") {
 		return filepath.Join(filepath.Dir(main.Path), name)
@@ -83,7 +83,7 @@ func beside(main git.Worktree, branch string) string {
 		all, err := git.Worktrees(around)
 		if err == nil && len(all) > 0 {
 			all[0].Path = around
-			return beside(all[0], filepath.Base(path)+"-"+name)
+			return worktreePath(all[0], filepath.Base(path)+"-"+name)
 		}
 	}
 	return path + "-" + name
@@ -93,7 +93,7 @@ func beside(main git.Worktree, branch string) string {
 // the folder's identity.
 func followMoved(in *instance.Instance, put func() error) error {
 	w := in.Worktree
-	for _, path := range []string{w.Path, w.Path + aside, w.Path + gone} {
+	for _, path := range []string{w.Path, w.Path + removingSuffix, w.Path + gone} {
 		if is, err := atomicfile.Present(path); err != nil || is {
 			return err
 		}
@@ -106,7 +106,7 @@ func followMoved(in *instance.Instance, put func() error) error {
 	for _, other := range all {
 		path := filepath.Join(other.Path, within)
 		folder, err := place.Identify(path)
-		if err == nil && (in.Folder != nil && folder.Same(*in.Folder) || in.Folder == nil && other.Branch == w.Branch) {
+		if err == nil && (in.Folder != nil && folder.SameFolder(*in.Folder) || in.Folder == nil && other.Branch == w.Branch) {
 			w.Path, in.Path, in.Folder = other.Path, path, &folder
 			return put()
 		}
@@ -114,8 +114,8 @@ func followMoved(in *instance.Instance, put func() error) error {
 	return nil
 }
 
-func elsewhere(err *git.CheckedOutError) error {
-	return cli.Fail(cli.No, err, fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path)))
+func explainCheckedOut(err *git.CheckedOutError) error {
+	return cli.Fail(cli.AnswerNo, err, fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path)))
 }
 
 // ensure makes the worktree of an instance or finishes one that was begun. It restores one
@@ -131,12 +131,12 @@ func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	if is, err := atomicfile.Present(w.Path + gone); err != nil {
 		return err
 	} else if is {
-		return cli.Fail(cli.No, fmt.Errorf("the worktree '%s' of %s was being removed", w.Path, in.Name), fmt.Sprintf("gt-session rm %s finishes that", in.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree '%s' of %s was being removed", w.Path, in.Name), fmt.Sprintf("gt-session rm %s finishes that", in.Name))
 	}
-	if is, err := atomicfile.Present(w.Path + aside); err != nil {
+	if is, err := atomicfile.Present(w.Path + removingSuffix); err != nil {
 		return err
 	} else if is {
-		if err := back(w.Path); err != nil {
+		if err := moveBack(w.Path); err != nil {
 			return err
 		}
 	}
@@ -150,9 +150,9 @@ func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	var taken *git.CheckedOutError
 	switch {
 	case errors.As(err, &taken):
-		return elsewhere(taken)
+		return explainCheckedOut(taken)
 	case errors.Is(err, git.ErrNoCommit):
-		return cli.Fail(cli.No, fmt.Errorf("cannot make a worktree of '%s': %w", w.Repository, err), "commit something first, or leave --worktree out")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot make a worktree of '%s': %w", w.Repository, err), "commit something first, or leave --worktree out")
 	case err != nil:
 		return fmt.Errorf("cannot make the worktree '%s': %w", w.Path, err)
 	}
@@ -172,7 +172,7 @@ func fill(env *cli.Env, w *instance.Worktree) {
 	}
 	n, left, err := git.CopyIncluded(w.Repository, w.Path, checkout)
 	if n > 0 {
-		fmt.Fprintf(env.Stderr, "copied %s of %s into %s\n", counted.Of(n, "file"), git.Include, env.DisplayPath(w.Path))
+		fmt.Fprintf(env.Stderr, "copied %s of %s into %s\n", counted.Plural(n, "file"), git.Include, env.DisplayPath(w.Path))
 	}
 	if len(left) > 0 {
 		others := ""
@@ -211,7 +211,7 @@ func setUp(env *cli.Env, in *instance.Instance, put func() error) error {
 		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxCell))
 		run := bounded.Program{Path: shell, Args: []string{"-c", line}, Dir: w.Path, Env: environ, Show: env.Stderr, Within: maxSetup}
 		if _, err = run.Run(ctx); err != nil {
-			err = cli.Fail(cli.No, fmt.Errorf("the worktree of %s is there, but its setup failed: '%s': %w", in.Name, env.Line(line, maxCell), err),
+			err = cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree of %s is there, but its setup failed: '%s': %w", in.Name, env.Line(line, maxCell), err),
 				fmt.Sprintf("gt-session start %s starts the agent all the same, gt-session rm %[1]s removes both", in.Name))
 			break
 		}
@@ -232,17 +232,17 @@ func unused(w *instance.Worktree) error {
 // A removal first renames the worktree to aside, so that nobody finds it by its path, and
 // checks it again. Renaming it to gone makes the removal final; then it is deleted.
 const (
-	aside = ".gt-removing"
-	gone  = ".gt-removed"
+	removingSuffix = ".gt-removing"
+	gone           = ".gt-removed"
 )
 
-func back(path string) error {
+func moveBack(path string) error {
 	if is, err := atomicfile.Present(path); err != nil {
 		return err
 	} else if is {
-		return fmt.Errorf("cannot move '%s' back: '%s' is there again", path+aside, path)
+		return fmt.Errorf("cannot move '%s' back: '%s' is there again", path+removingSuffix, path)
 	}
-	return atomicfile.Rename(path+aside, path, atomicfile.Synced)
+	return atomicfile.Rename(path+removingSuffix, path, atomicfile.Synced)
 }
 
 // removeWorktree removes the worktree of an instance, unless it is in use or holds unsaved
@@ -255,7 +255,7 @@ func removeWorktree(at scope, held *instance.Locked) (was bool, err error) {
 	stays := func(err error) error {
 		code := cli.IO
 		if errors.Is(err, git.ErrUnsaved) || errors.Is(err, errInUse) {
-			code = cli.No
+			code = cli.AnswerNo
 		}
 		return cli.Fail(code, fmt.Errorf("the worktree '%s' of %s stays: %w", w.Path, held.Name, err),
 			fmt.Sprintf("gt-session rm --keep-worktree %s removes the agent's place only", held.Name))
@@ -275,26 +275,26 @@ func removeWorktree(at scope, held *instance.Locked) (was bool, err error) {
 		if err := idle(at.Store, held, w.Path); err != nil {
 			return false, stays(err)
 		}
-		if is, err := atomicfile.Present(w.Path + aside); err != nil {
+		if is, err := atomicfile.Present(w.Path + removingSuffix); err != nil {
 			return false, stays(err)
 		} else if is {
-			return false, stays(fmt.Errorf("'%s' is there, too", w.Path+aside))
+			return false, stays(fmt.Errorf("'%s' is there, too", w.Path+removingSuffix))
 		}
-		if err := atomicfile.Rename(w.Path, w.Path+aside, atomicfile.Synced); err != nil {
+		if err := atomicfile.Rename(w.Path, w.Path+removingSuffix, atomicfile.Synced); err != nil {
 			return false, stays(err)
 		}
 	}
-	if is, err := atomicfile.Present(w.Path + aside); err != nil {
+	if is, err := atomicfile.Present(w.Path + removingSuffix); err != nil {
 		return false, stays(err)
 	} else if is {
-		if err := idle(at.Store, held, w.Path+aside); err != nil {
-			return false, stays(errors.Join(err, back(w.Path)))
+		if err := idle(at.Store, held, w.Path+removingSuffix); err != nil {
+			return false, stays(errors.Join(err, moveBack(w.Path)))
 		}
 		if err := os.RemoveAll(w.Path + gone); err != nil { // left by an earlier removal
-			return false, stays(errors.Join(err, back(w.Path)))
+			return false, stays(errors.Join(err, moveBack(w.Path)))
 		}
-		if err := atomicfile.Rename(w.Path+aside, w.Path+gone, atomicfile.Synced); err != nil {
-			return false, stays(errors.Join(err, back(w.Path)))
+		if err := atomicfile.Rename(w.Path+removingSuffix, w.Path+gone, atomicfile.Synced); err != nil {
+			return false, stays(errors.Join(err, moveBack(w.Path)))
 		}
 	}
 	if was, err = atomicfile.Present(w.Path + gone); err != nil {
@@ -319,8 +319,8 @@ func idle(store instance.Store, held *instance.Locked, path string) error {
 	if all := process.Using(path); len(all) > 0 {
 		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))
 	}
-	err := all(store.State, func(_ instance.Store, in *instance.Instance) error {
-		if in.ID != held.ID && place.Inside(in.Path, held.Worktree.Path) {
+	err := walkInstances(store.State, func(_ instance.Store, in *instance.Instance) error {
+		if in.ID != held.ID && place.IsBelow(in.Path, held.Worktree.Path) {
 			return fmt.Errorf("%w: %s works in it, too", errInUse, in.Name)
 		}
 		return nil
@@ -342,10 +342,10 @@ func unoccupied(store instance.Store, path string) error {
 		return err
 	}
 	for _, folder := range homes {
-		if !place.Inside(folder.Path, path) {
+		if !place.IsBelow(folder.Path, path) {
 			continue
 		}
-		records, err := session.Store{Home: home.In(store.State, folder.Path)}.All()
+		records, err := session.Store{Home: home.HomeOutsideTown(store.State, folder.Path)}.ReadRecords()
 		for _, r := range records {
 			if r.Live() {
 				return fmt.Errorf("%w: process %d of %s works in it, as its hooks tell", errInUse, r.PID, r.Agent)

@@ -86,15 +86,15 @@ func (c command) run() ran {
 	var failed *bounded.Failed
 	switch {
 	case errors.As(err, &failed):
-		return ran{command: c, failed: c.why(failed.Stderr, failed.Err)}
+		return ran{command: c, failed: c.explainError(failed.Stderr, failed.Err)}
 	case err != nil:
 		return ran{command: c, failed: err.Error()}
 	}
 	return ran{command: c, out: string(result.Out)}
 }
 
-// why returns the error of a command with its hints.
-func (c command) why(stderr string, err error) string {
+// explainError returns the error of a command with its hints.
+func (c command) explainError(stderr string, err error) string {
 	var parts []string
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), c.words[0]+": ")
@@ -269,7 +269,7 @@ func (m *model) attach() tea.Cmd {
 	f := &foreground{command: c}
 	return tea.Exec(f, func(err error) tea.Msg {
 		if err != nil {
-			return ran{command: c, failed: c.why(f.stderr.String(), err)}
+			return ran{command: c, failed: c.explainError(f.stderr.String(), err)}
 		}
 		return ran{command: c}
 	})
@@ -370,13 +370,13 @@ func (m *model) overtake() {
 	}
 	switch r := m.find(m.about); {
 	case r == nil:
-		m.back(false)
+		m.returnToList(false)
 		m.message = message{command: "gt-watch", text: "the agent is gone", failed: true}
 	case m.mode == asking:
 	case m.asker.Status != status.Waiting: // its question is on the screen before it tells that it waits
 		m.asker = *r
 	case r.Status != status.Waiting || !r.Since.Equal(m.asker.Since):
-		m.back(false)
+		m.returnToList(false)
 		m.message = message{command: m.session(r, "answer").String(), text: "the question has changed", failed: true}
 	}
 }
@@ -401,7 +401,7 @@ func (m *model) number(key string) tea.Cmd {
 		m.option = ""
 		return nil
 	}
-	m.back(false)
+	m.returnToList(false)
 	c := m.session(r, "answer", strconv.Itoa(n))
 	if m.question != "" {
 		c.untold = []string{"--question", m.question}

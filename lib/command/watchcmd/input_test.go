@@ -23,21 +23,21 @@ func TestBursts(t *testing.T) {
 		"xテ\xe3":                       pasteBegin + burstMark + "xテ" + pasteEnd,
 	} {
 		r, w, err := os.Pipe()
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		input := &typedInput{File: r}
 		_, err = w.WriteString(sent)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		var buf [4096]byte
 		n, err := input.Read(buf[:])
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if got := string(buf[:n]); got != want {
 			t.Errorf("%q gives %q, want %q", sent, got, want)
 		}
 		if held := len(input.held); held > 0 { // comes with what follows
 			_, err = w.WriteString("ス"[held:])
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			n, err = input.Read(buf[:])
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			if got := string(buf[:n]); got != "ス" {
 				t.Errorf("%q: what follows is %q", sent, got)
 			}
@@ -51,7 +51,7 @@ func TestBursts(t *testing.T) {
 // letters that a slow line brings at once do what changes no agent.
 func TestBurstIsText(t *testing.T) {
 	paste := func(m *model, text string) { m.Update(tea.PasteMsg{Content: burstMark + text}) }
-	m := testModel(80, 24, many("wwww"))
+	m := testModel(80, 24, makeRows("wwww"))
 	for _, text := range []string{"try them\r", "xy", "ry\r", "ay1", "oo no", "A1", "from here\r", "more\r", "\rx\ry"} {
 		if paste(m, text); m.mode != browsing || !strings.Contains(m.message.text, "a pasted text runs no command") {
 			t.Errorf("%q: mode %d, %+v", text, m.mode, m.message)
@@ -114,7 +114,7 @@ func TestLayouts(t *testing.T) {
 			t.Errorf("%s has %d letters for %d keys", l[0], n, len(l[1]))
 		}
 	}
-	m := testModel(80, 24, many("ww"))
+	m := testModel(80, 24, makeRows("ww"))
 	press(m, "ы", "й")
 	if m.mode != typing || m.input.Value() != "й" {
 		t.Errorf("mode %d, typed %q", m.mode, m.input.Value())

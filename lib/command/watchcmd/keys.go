@@ -54,7 +54,7 @@ func bindings() []binding {
 		{keys: []string{"space"}, harmless: true, short: "next", does: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
 		{keys: []string{"tab"}, harmless: true, short: "waiting", does: "only what waits, and all again", do: func(m *model) tea.Cmd { m.onlyWaiting(); return nil }},
 		{keys: []string{"/"}, harmless: true, short: "filter", does: "filter by name, group, status, agent, host …", do: (*model).search},
-		{keys: []string{"esc"}, harmless: true, does: "no filter", do: func(m *model) tea.Cmd { m.all(); return nil }},
+		{keys: []string{"esc"}, harmless: true, does: "no filter", do: func(m *model) tea.Cmd { m.showAll(); return nil }},
 		{keys: []string{"down", "j"}, harmless: true, label: "up, down, k, j", does: "choose, as pgup, pgdown, a click and the wheel", do: func(m *model) tea.Cmd { m.step(1); return nil }},
 		{keys: []string{"up", "k"}, harmless: true, do: func(m *model) tea.Cmd { m.step(-1); return nil }},
 		{keys: []string{"pgdown", "ctrl+f"}, do: func(m *model) tea.Cmd { m.step(m.listHeight()); return nil }},
@@ -87,14 +87,14 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	case key == "ctrl+c" && m.mode == browsing:
 		return tea.Quit
 	case key == "ctrl+c", key == "esc" && m.mode != browsing:
-		m.back(true)
+		m.returnToList(true)
 		return nil
 	}
 	switch m.mode {
 	case helping:
 		by := map[string]int{"down": 1, "j": 1, "up": -1, "k": -1, "pgdown": m.body(), "pgup": -m.body()}[key]
 		if by == 0 || m.unseen(m.help()) == 0 {
-			m.back(false)
+			m.returnToList(false)
 			return nil
 		}
 		m.read(by)
@@ -102,7 +102,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	case asking:
 		yes := key == "y" || key == "Y"
 		r, do := m.find(m.about), m.ask.do
-		m.back(false)
+		m.returnToList(false)
 		if !yes || r == nil {
 			return nil
 		}
@@ -135,8 +135,8 @@ func bindingOf(key string) *binding {
 // read scrolls the help.
 func (m *model) read(by int) { m.scroll = max(min(m.scroll+by, m.unseen(m.help())), 0) }
 
-// back returns to the list. A filter that was given up is none.
-func (m *model) back(given bool) {
+// returnToList returns to the list. A filter that was given up is none.
+func (m *model) returnToList(given bool) {
 	if m.mode == typing && m.about == "" && given {
 		m.filter = ""
 		m.list()
@@ -240,7 +240,7 @@ func (m *model) entered() tea.Cmd {
 		m.filter = text
 		m.list()
 	}
-	m.back(false)
+	m.returnToList(false)
 	if filter || r == nil && !a.free || text == "" && !a.empty {
 		return nil
 	}
@@ -252,7 +252,7 @@ func (m *model) search() tea.Cmd {
 	return m.begin(m.filter)
 }
 
-func (m *model) all() {
+func (m *model) showAll() {
 	m.filter, m.waiting = "", false
 	m.list()
 }

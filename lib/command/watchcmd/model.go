@@ -108,7 +108,7 @@ type (
 	}
 )
 
-func (m *model) Init() tea.Cmd { return tea.Batch(m.reader.next(m.took), m.tick()) }
+func (m *model) Init() tea.Cmd { return tea.Batch(m.reader.scheduleRead(m.took), m.tick()) }
 
 // tick is the next change of what the screen says of the time, and of the chosen pane.
 func (m *model) tick() tea.Cmd {
@@ -134,7 +134,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.lay()
 	case snapshot:
 		ring := m.take(msg)
-		return tea.Batch(m.reader.next(m.took), ring)
+		return tea.Batch(m.reader.scheduleRead(m.took), ring)
 	case tick:
 		return m.tick()
 	case seen:
@@ -255,14 +255,14 @@ func (r *row) matches(words []string) bool {
 	return true
 }
 
-// at returns the place of the chosen row in the list, -1 if it has none.
-func (m *model) at() int {
+// chosenIndex returns the place of the chosen row in the list, -1 if it has none.
+func (m *model) chosenIndex() int {
 	return slices.IndexFunc(m.items, func(i item) bool { return i.row != nil && i.row.key == m.chosen })
 }
 
 // row returns the chosen row, nil if there is none.
 func (m *model) row() *row {
-	if i := m.at(); i >= 0 {
+	if i := m.chosenIndex(); i >= 0 {
 		return m.items[i].row
 	}
 	return nil
@@ -270,9 +270,9 @@ func (m *model) row() *row {
 
 // lay brings the chosen row onto the screen. If it is gone, the one at its place is chosen.
 func (m *model) lay() {
-	at := m.at()
+	at := m.chosenIndex()
 	if at < 0 {
-		at = m.near(m.offset)
+		at = m.nearestRow(m.offset)
 		if at < 0 {
 			m.chosen, m.offset = "", 0
 			return
@@ -287,8 +287,8 @@ func (m *model) lay() {
 	m.offset = max(min(m.offset, top, len(m.items)-height), at-height+1, 0)
 }
 
-// near returns the row at a place of the list, or the nearest one, -1 if there is none.
-func (m *model) near(at int) int {
+// nearestRow returns the row at a place of the list, or the nearest one, -1 if there is none.
+func (m *model) nearestRow(at int) int {
 	for i := max(at, 0); i < len(m.items); i++ {
 		if m.items[i].row != nil {
 			return i
@@ -304,7 +304,7 @@ func (m *model) near(at int) int {
 
 // choose chooses the row at a place of the list, or the nearest one.
 func (m *model) choose(at int) {
-	if i := m.near(min(at, len(m.items)-1)); i >= 0 {
+	if i := m.nearestRow(min(at, len(m.items)-1)); i >= 0 {
 		m.chosen = m.items[i].row.key
 		m.lay()
 	}
@@ -312,7 +312,7 @@ func (m *model) choose(at int) {
 
 // step moves the choice by so many rows.
 func (m *model) step(by int) {
-	at := m.at()
+	at := m.chosenIndex()
 	for ; by != 0 && at >= 0; by -= sign(by) {
 		i := at + sign(by)
 		for i >= 0 && i < len(m.items) && m.items[i].row == nil {
@@ -337,7 +337,7 @@ func sign(n int) int {
 
 // chooseNext chooses the next row that waits, or with none the next that failed.
 func (m *model) chooseNext() {
-	at := max(m.at(), -1)
+	at := max(m.chosenIndex(), -1)
 	for _, want := range []status.Status{status.Waiting, status.Error} {
 		for n := range m.items {
 			i := (at + 1 + n) % len(m.items)

@@ -16,9 +16,9 @@ import (
 	"gt/lib/text/term"
 )
 
-// many returns agents of this host and another one, in groups, as many as there are letters
+// makeRows returns agents of this host and another one, in groups, as many as there are letters
 // in what they do: w waits, r runs, i is idle, s stopped.
-func many(letters string) (rows []row) {
+func makeRows(letters string) (rows []row) {
 	is := map[rune]status.Status{'w': status.Waiting, 'r': status.Running, 'i': status.Idle, 's': status.Stopped}
 	for i, letter := range letters {
 		host, group := "", ""
@@ -47,7 +47,7 @@ func press(m *model, keys ...string) {
 // The screen has as many lines as the terminal, none wider, whatever its size and whoever
 // has the keys.
 func TestFits(t *testing.T) {
-	rows := many(strings.Repeat("rwisrri", 6))
+	rows := makeRows(strings.Repeat("rwisrri", 6))
 	rows[3].title, rows[3].Depth = strings.Repeat("工具", 90), 30
 	rows[7].Name = strings.Repeat("长", 60)
 	modes := map[string]func(m *model){
@@ -87,7 +87,7 @@ func TestFits(t *testing.T) {
 
 // What is drawn does not depend on the number of agents.
 func TestManyAgents(t *testing.T) {
-	m := testModel(100, 30, many(strings.Repeat("rrrrrrrrrw", 1000)))
+	m := testModel(100, 30, makeRows(strings.Repeat("rrrrrrrrrw", 1000)))
 	if allocs := testing.AllocsPerRun(20, func() { m.View() }); allocs > 5000 {
 		t.Errorf("%.0f allocations for a screen of 30 lines", allocs)
 	}
@@ -99,7 +99,7 @@ func TestManyAgents(t *testing.T) {
 
 // The space bar goes round those that wait; the choice stays with its agent whatever changes.
 func TestChoice(t *testing.T) {
-	m := testModel(80, 24, many("rwrrw"))
+	m := testModel(80, 24, makeRows("rwrrw"))
 	chosen := func(want string) {
 		t.Helper()
 		if r := m.row(); r == nil || r.Name != want {
@@ -113,8 +113,8 @@ func TestChoice(t *testing.T) {
 	chosen("agent-1")
 	press(m, "down")
 	chosen("agent-2")
-	rows := many("rwrrw")
-	m.Update(snapshot{rows: append(many("rr")[1:], rows[2:]...)})
+	rows := makeRows("rwrrw")
+	m.Update(snapshot{rows: append(makeRows("rr")[1:], rows[2:]...)})
 	chosen("agent-2")
 	m.Update(snapshot{rows: rows[3:]}) // it is gone
 	chosen("agent-3")
@@ -135,35 +135,35 @@ func TestChoice(t *testing.T) {
 // An agent that begins to wait rings once, unless a command of the person's tells of it.
 func TestRings(t *testing.T) {
 	rings := func(m *model, rows []row) bool { return m.take(snapshot{rows: rows}) != nil }
-	m := testModel(80, 24, many("rw"))
+	m := testModel(80, 24, makeRows("rw"))
 	switch {
-	case rings(m, many("rw")):
+	case rings(m, makeRows("rw")):
 		t.Error("it rings for what has been there")
-	case !rings(m, many("ww")):
+	case !rings(m, makeRows("ww")):
 		t.Error("it does not ring")
-	case rings(m, many("ww")):
+	case rings(m, makeRows("ww")):
 		t.Error("it rings twice")
 	}
-	later := many("ww")
-	later[0].Since = now
+	later := makeRows("ww")
+	later[0].Since = testTime
 	if !rings(m, later) {
 		t.Error("it does not ring for another wait")
 	}
-	m = testModel(80, 24, many("rr"))
+	m = testModel(80, 24, makeRows("rr"))
 	m.notified = agent.Notify{Command: []string{"bell"}, On: []activity.Reason{activity.Done}}
-	if rings(m, many("wr")) {
+	if rings(m, makeRows("wr")) {
 		t.Error("it rings although a command tells")
 	}
 	m.notified.On = []activity.Reason{activity.Permission}
-	m.take(snapshot{rows: many("rr")})
-	if !rings(m, many("wr")) {
+	m.take(snapshot{rows: makeRows("rr")})
+	if !rings(m, makeRows("wr")) {
 		t.Error("it does not ring for what no command tells")
 	}
 }
 
 // What reads a pane is never lost: the next one is read after it.
 func TestPanelGoesOn(t *testing.T) {
-	m := testModel(80, 24, many("ss"))
+	m := testModel(80, 24, makeRows("ss"))
 	for _, key := range []string{"x", "n", "m", "esc", "/", "enter", "down", "?", "q"} {
 		m.panel = panel{}
 		var cmd tea.Cmd
@@ -180,7 +180,7 @@ func TestPanelGoesOn(t *testing.T) {
 
 // In the help every key goes back, q too.
 func TestHelp(t *testing.T) {
-	m := testModel(80, 30, many("w"))
+	m := testModel(80, 30, makeRows("w"))
 	press(m, "?")
 	for _, b := range bindings() {
 		if !strings.Contains(text(m), b.does) {
@@ -195,7 +195,7 @@ func TestHelp(t *testing.T) {
 
 // On a small screen the help is scrolled, and nothing of it is cut.
 func TestHelpScrolls(t *testing.T) {
-	m := testModel(40, 10, many("w"))
+	m := testModel(40, 10, makeRows("w"))
 	press(m, "?")
 	var seen []string
 	for range 60 {
@@ -227,7 +227,7 @@ func TestHelpScrolls(t *testing.T) {
 // A number answers the question whose options are on the screen, or nothing.
 func TestAnswersWhatWasAsked(t *testing.T) {
 	all := []string{"Yes", "No"}
-	m := testModel(80, 24, many("ww"))
+	m := testModel(80, 24, makeRows("ww"))
 	asker := *m.row()
 	press(m, "down")
 	m.Update(options{asker: asker, all: all})
@@ -235,25 +235,25 @@ func TestAnswersWhatWasAsked(t *testing.T) {
 		t.Errorf("the options of an agent that is no longer chosen are offered:\n%s", text(m))
 	}
 	for what, change := range map[string]func(rows []row) []row{
-		"another question": func(rows []row) []row { rows[1].Since = now; return rows },
+		"another question": func(rows []row) []row { rows[1].Since = testTime; return rows },
 		"no question":      func(rows []row) []row { rows[1].Status = status.Running; return rows },
 		"no agent":         func(rows []row) []row { return rows[:1] },
 	} {
-		m = testModel(80, 24, many("ww"))
+		m = testModel(80, 24, makeRows("ww"))
 		press(m, "down")
 		m.Update(options{asker: *m.row(), all: all})
-		m.Update(snapshot{rows: many("ww")})
+		m.Update(snapshot{rows: makeRows("ww")})
 		if m.mode != answering {
 			t.Fatalf("it is not asked:\n%s", text(m))
 		}
-		m.Update(snapshot{rows: change(many("ww"))})
+		m.Update(snapshot{rows: change(makeRows("ww"))})
 		if press(m, "1"); m.mode != browsing || m.message.text == "…" {
 			t.Errorf("%s: 1 is an answer:\n%s", what, text(m))
 		}
 	}
-	m = testModel(80, 24, many("r")) // it does not know yet that it waits
+	m = testModel(80, 24, makeRows("r")) // it does not know yet that it waits
 	m.Update(options{asker: *m.row(), all: all})
-	m.Update(snapshot{rows: many("w")})
+	m.Update(snapshot{rows: makeRows("w")})
 	if press(m, "1"); m.message.command != "gt-session answer agent-0 1" {
 		t.Errorf("it runs %q", m.message.command)
 	}
@@ -261,9 +261,9 @@ func TestAnswersWhatWasAsked(t *testing.T) {
 
 // Yes is for the agent that was asked about, whatever the list has become.
 func TestStopsWhatWasAskedAbout(t *testing.T) {
-	m := testModel(80, 24, many("ww"))
+	m := testModel(80, 24, makeRows("ww"))
 	press(m, "x")
-	rows := many("ww")
+	rows := makeRows("ww")
 	rows[0].Name = "renamed"
 	rows = append([]row{testRow("", "agent-00", "", "", status.Waiting, status.Done, 0)}, rows[1], rows[0])
 	m.Update(snapshot{rows: rows})
@@ -283,7 +283,7 @@ func TestStopsWhatWasAskedAbout(t *testing.T) {
 // A double click attaches to the agent that was clicked, also when the wheel has just
 // chosen another one.
 func TestDoubleClick(t *testing.T) {
-	m := testModel(80, 24, many("wwww"))
+	m := testModel(80, 24, makeRows("wwww"))
 	click := func() { m.Update(tea.MouseClickMsg{Button: tea.MouseLeft, X: 8, Y: 2}) }
 	click()
 	clicked := m.chosen
@@ -299,7 +299,7 @@ func TestDoubleClick(t *testing.T) {
 // What could not be sent need not be typed again. What cannot be read is not hidden by what
 // a command said.
 func TestFailures(t *testing.T) {
-	m := testModel(80, 24, many("ww"))
+	m := testModel(80, 24, makeRows("ww"))
 	press(m, "s", "h", "i", "enter")
 	c := m.session(m.row(), "send", "-")
 	c.input = "hi"
@@ -318,7 +318,7 @@ func TestFailures(t *testing.T) {
 	}
 	press(m, "esc")
 	m.Update(ran{command: c})
-	m.Update(snapshot{rows: many("ww"), err: errors.New("cannot read it")})
+	m.Update(snapshot{rows: makeRows("ww"), err: errors.New("cannot read it")})
 	if !strings.Contains(text(m), "cannot read it") {
 		t.Errorf("the error is not on the screen:\n%s", text(m))
 	}
@@ -326,7 +326,7 @@ func TestFailures(t *testing.T) {
 
 // An option with a number of two digits can be typed.
 func TestNumber(t *testing.T) {
-	m := testModel(80, 40, many("w"))
+	m := testModel(80, 40, makeRows("w"))
 	all := strings.Split("abcdefghijkl", "")
 	m.Update(options{asker: *m.row(), all: all})
 	press(m, "1")
@@ -351,10 +351,10 @@ func TestNumber(t *testing.T) {
 
 // Once an agent has no pane, its last answer is read.
 func TestPanelOfStopped(t *testing.T) {
-	rows := many("w")
+	rows := makeRows("w")
 	m := testModel(80, 24, rows)
 	m.Update(seen{key: m.chosen, pane: true, note: "tmux does not show it"})
-	stopped := many("s")
+	stopped := makeRows("s")
 	m.Update(snapshot{rows: stopped})
 	if !m.panel.busy {
 		t.Error("the panel stays as it was when the pane went")

@@ -32,9 +32,9 @@ type seen struct {
 
 // How often a pane is read: one that does not change, less often.
 const (
-	often   = time.Second
-	seldom  = 5 * time.Second
-	changed = 5 // times the same
+	panePollFast = time.Second
+	panePollSlow = 5 * time.Second
+	changed      = 5 // times the same
 )
 
 // visible reports whether tmux shows an agent.
@@ -53,11 +53,11 @@ func (m *model) refresh() tea.Cmd {
 	fresh := m.panel.key == r.key && m.panel.pane == m.visible(r)
 	switch {
 	case m.visible(r):
-		every := often
+		every := panePollFast
 		if m.panel.same >= changed {
-			every = seldom
+			every = panePollSlow
 		}
-		if fresh && m.now.Sub(m.panel.at) < every-often/10 {
+		if fresh && m.now.Sub(m.panel.at) < every-panePollFast/10 {
 			return nil
 		}
 		m.panel.busy = true

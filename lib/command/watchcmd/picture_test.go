@@ -24,11 +24,11 @@ import (
 
 var update = flag.Bool("update", false, "update docs/watch.md")
 
-var now = time.Date(2026, 11, 26, 21, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 11, 26, 21, 0, 0, 0, time.UTC)
 
 // testModel returns a screen of a size, with these rows.
 func testModel(width, height int, rows []row) *model {
-	env := &cli.Env{Name: "gt-watch", Now: func() time.Time { return now }}
+	env := &cli.Env{Name: "gt-watch", Now: func() time.Time { return testTime }}
 	m := newModel(env, &reader{env: env, changes: newChanges()}, palette.Style{})
 	m.take(snapshot{rows: rows})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
@@ -42,7 +42,7 @@ func testRow(host, name, group, folder string, is status.Status, reason status.R
 		r.Text += fmt.Sprintf(" (%s)", reason)
 	}
 	if age > 0 {
-		r.Since = now.Add(-age)
+		r.Since = testTime.Add(-age)
 	}
 	if host == "" {
 		r.member = &fleet.Member{Instance: &instance.Instance{ID: instance.ID(name), Name: name}, Status: is, Reason: reason}
@@ -75,7 +75,7 @@ func TestPage(t *testing.T) {
 	rows[1].Agent = "codex"
 	file := filepath.Join("..", "..", "..", "docs", "watch.md")
 	page, err := os.ReadFile(file)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	parts := strings.Split(string(page), "```")
 	if len(parts) != 5 {
 		t.Fatalf("the page has %d pictures, not 2", len(parts)/2)
@@ -97,7 +97,7 @@ func TestPage(t *testing.T) {
 	parts[2] = before + keys.String() + "\n" + after
 	want := strings.Join(parts, "```")
 	if *update {
-		testenv.Must(t, os.WriteFile(file, []byte(want), 0o644))
+		testenv.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	} else if want != string(page) {
 		t.Errorf("docs/watch.md is not what the program shows; go test ./lib/command/watchcmd -run TestPage -update writes it")
 	}

@@ -137,11 +137,11 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 	}
 	peers := roster.Peers(env)
 	folders = append(folders, peers.Path("")) // where new hosts come
-	hosts, err := peers.All()
+	hosts, err := peers.ReadHosts()
 	unread = errors.Join(unread, err)
 	for _, h := range hosts {
 		folders = append(folders, peers.Path(h.Name))
-		if h.Away(env.Now()) {
+		if h.IsAway(env.Now()) {
 			if s.silent == nil {
 				s.silent = map[string]string{}
 			}
@@ -188,29 +188,29 @@ const maxTitle = 400
 // other, and without one for what no file tells, such as a pane that is gone. Reading
 // thousands takes a twentieth of the time, but is never later than late.
 const (
-	soon    = 250 * time.Millisecond
-	busy    = time.Second
-	anyway  = 5 * time.Second
-	patient = 20
-	late    = 10 * time.Second
+	pollAfterChange   = 250 * time.Millisecond
+	busy              = time.Second
+	pollWithoutChange = 5 * time.Second
+	patient           = 20
+	maxPollWait       = 10 * time.Second
 )
 
-// next waits until the agents should be read again, and reads them. took is how long that
+// scheduleRead waits until the agents should be read again, and reads them. took is how long that
 // took last.
-func (r *reader) next(took time.Duration) tea.Cmd {
+func (r *reader) scheduleRead(took time.Duration) tea.Cmd {
 	return func() tea.Msg {
 		select {
 		case <-r.changes.now:
 			return r.read()
-		case <-time.After(max(r.every, min(patient*took, late))):
+		case <-time.After(max(r.every, min(patient*took, maxPollWait))):
 		}
-		if r.every = soon; len(r.changes.seen) > 0 {
+		if r.every = pollAfterChange; len(r.changes.seen) > 0 {
 			r.every = busy
 		}
 		select {
 		case <-r.changes.now:
 		case <-r.changes.seen:
-		case <-time.After(anyway):
+		case <-time.After(pollWithoutChange):
 		}
 		return r.read()
 	}
@@ -233,7 +233,7 @@ func newChanges() *changes {
 	cli.Go(func() {
 		for range c.watcher.Events {
 			mark(c.seen)
-			time.Sleep(soon)
+			time.Sleep(pollAfterChange)
 			for range len(c.watcher.Events) { // a burst is one change
 				<-c.watcher.Events
 			}

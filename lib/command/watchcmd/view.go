@@ -124,7 +124,7 @@ func (m *model) View() tea.View {
 	if m.width < 1 || m.height < 1 {
 		return v
 	}
-	lines := []string{m.first()}
+	lines := []string{m.headerLine()}
 	if m.mode == helping {
 		help := m.help()
 		lines = append(lines, help[min(m.scroll, m.unseen(help)):]...)
@@ -134,7 +134,7 @@ func (m *model) View() tea.View {
 			lines = append(lines, m.shown()...)
 		}
 	}
-	last := m.last()
+	last := m.footerLines()
 	last = last[:min(len(last), m.height)]
 	for len(lines) < m.height {
 		lines = append(lines, "")
@@ -171,8 +171,8 @@ func (m *model) title() string {
 	return fmt.Sprintf("%d waiting – gt-watch", n)
 }
 
-// first returns the first line: how many do what, and what is left out.
-func (m *model) first() string {
+// headerLine returns the first line: how many do what, and what is left out.
+func (m *model) headerLine() string {
 	var left strings.Builder
 	used := 0
 	put := func(text string, paint func(string) string) {
@@ -394,7 +394,7 @@ func (m *model) rule(r *row) string {
 		}
 		left += " "
 	}
-	right := m.beyond()
+	right := m.describeHidden()
 	if right != "" {
 		right = " " + right + " ──"
 	}
@@ -405,8 +405,8 @@ func (m *model) rule(r *row) string {
 	return m.style.Dim(left + strings.Repeat("─", max(m.width-term.Columns(left)-term.Columns(right), 0)) + right)
 }
 
-// beyond says how many rows are above and below the screen.
-func (m *model) beyond() string {
+// describeHidden says how many rows are above and below the screen.
+func (m *model) describeHidden() string {
 	var parts []string
 	say := func(sign string, items []item) {
 		rows, waiting := 0, 0
@@ -429,8 +429,8 @@ func (m *model) beyond() string {
 	return strings.Join(parts, " · ")
 }
 
-// last returns the lines at the bottom: what is asked, what came of a command, or the keys.
-func (m *model) last() []string {
+// footerLines returns the lines at the bottom: what is asked, what came of a command, or the keys.
+func (m *model) footerLines() []string {
 	cut := func(text string) string { return term.Cut(text, m.width) }
 	switch m.mode {
 	case helping:

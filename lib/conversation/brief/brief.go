@@ -148,11 +148,11 @@ func (b Brief) Text() string {
 	begun := summary.Cut(origin, shortOrigin)
 	add(firstAsked, begun)
 	rules, asked := b.standing()
-	add(throughout, rules...)
+	add(standingTitle, rules...)
 	title, lines := b.todos()
 	add(title, lines...)
 	add("Notes made along the way", summary.Cut(b.Noted, maxNoted))
-	running, team := b.beside()
+	running, team := b.backgroundWork()
 	if b.LivesOn {
 		add("Running in the background when the last turn ended", bullets(running)...)
 	} else {
@@ -186,10 +186,10 @@ func (b Brief) Text() string {
 		lists := b.Lists(strings.Join(parts, "\n"), cmp.Or(b.promptRoom, promptRoom), utf8.RuneCountInString, b.threadCommand())
 		add(otherPrompts, lists.Prompts...)
 		add(concluded, lists.Answers...)
-		add(done, lists.Actions...)
+		add(doneTitle, lists.Actions...)
 	}
 	add(firstAsked+cutAbove, summary.Cut(summary.Middle(origin, shortOrigin), fullOrigin))
-	add(before, b.messages()...)
+	add(earlierTitle, b.messages()...)
 	if !b.hasPrompts() { // otherwise the thread has them
 		add("Earlier requests and answers", b.turns()...)
 	}
@@ -205,14 +205,14 @@ func (b Brief) Text() string {
 
 // The titles of the parts that belong to the chain and not to the session.
 const (
-	firstAsked   = "What the person asked for first"
-	throughout   = "Standing instructions, in the person's words"
-	otherPrompts = "What else the person said, oldest first"
-	concluded    = "What agents answered, oldest first"
-	done         = "What was run and changed, oldest first"
-	lastAsked    = "Last request"
-	cutAbove     = ": the part cut above"
-	before       = "Earlier hand-overs, latest first"
+	firstAsked    = "What the person asked for first"
+	standingTitle = "Standing instructions, in the person's words"
+	otherPrompts  = "What else the person said, oldest first"
+	concluded     = "What agents answered, oldest first"
+	doneTitle     = "What was run and changed, oldest first"
+	lastAsked     = "Last request"
+	cutAbove      = ": the part cut above"
+	earlierTitle  = "Earlier hand-overs, latest first"
 
 	// The titles in notes of gt v0.1.0 and before.
 	firstInFull    = "What the person asked for first, in full"
@@ -222,7 +222,7 @@ const (
 )
 
 // ofChain are the titles of the parts that a reader of the thread gets from there.
-var ofChain = []string{firstAsked, firstAsked + cutAbove, throughout, otherPrompts, concluded, done, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore}
+var ofChain = []string{firstAsked, firstAsked + cutAbove, standingTitle, otherPrompts, concluded, doneTitle, firstInFull, earlierTitle, oldThroughout, oldFirstInFull, oldBefore}
 
 // quoteTitles puts a backslash before the lines of a part that are a title of the person's
 // words: what somebody pasted, or an agent wrote, must not pass for them, nor be removed
@@ -251,17 +251,19 @@ func Message(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// Own returns a saved brief without the parts of the chain, for a reader that gets those
+// StripChain returns a saved brief without the parts of the chain, for a reader that gets those
 // another way.
-func Own(text string) string {
-	return without(text, ofChain...)
+func StripChain(text string) string {
+	return stripSections(text, ofChain...)
 }
 
 // WithoutPrompts returns a saved brief without the Lists, for a reader that gets them another
 // way.
-func WithoutPrompts(text string) string { return without(text, otherPrompts, concluded, done) }
+func WithoutPrompts(text string) string {
+	return stripSections(text, otherPrompts, concluded, doneTitle)
+}
 
-func without(text string, titles ...string) string {
+func stripSections(text string, titles ...string) string {
 	var kept strings.Builder
 	skip := false
 	for line := range strings.Lines(text) {
@@ -359,8 +361,8 @@ func (b Brief) messages() []string {
 	return lines
 }
 
-// beside returns what was working beside the session when its last turn ended.
-func (b Brief) beside() (running, team []string) {
+// backgroundWork returns what was working beside the session when its last turn ended.
+func (b Brief) backgroundWork() (running, team []string) {
 	if b.Thread == nil || b.Thread.Beside == nil {
 		return nil, nil
 	}

@@ -193,19 +193,19 @@ func TestOwn(t *testing.T) {
 	b.Thread = &thread.Thread{
 		ChainID:      "c",
 		Request:      thread.Quote{Text: "FIRST " + strings.Repeat("long ", 100) + "LAST"},
-		Instructions: []thread.Instruction{{Instruction: standing.Instruction{Text: "RULE", Kind: standing.Never}}},
+		Instructions: []thread.Instruction{{Instruction: standing.Instruction{Text: "RULE", Kind: standing.KindNever}}},
 		Messages:     []thread.Message{{Subject: "step 1", Text: "HANDED"}},
 	}
 	all := b.Text()
 	b.Thread = nil
-	if got, want := Own(all), b.Text(); strings.TrimSpace(got) != strings.TrimSpace(want) {
+	if got, want := StripChain(all), b.Text(); strings.TrimSpace(got) != strings.TrimSpace(want) {
 		t.Errorf("it is\n%s\nwant\n%s", got, want)
 	}
-	old := strings.NewReplacer(throughout, oldThroughout, firstInFull, oldFirstInFull, before, oldBefore).Replace(all)
-	if got, want := Own(old), b.Text(); old == all || strings.TrimSpace(got) != strings.TrimSpace(want) {
+	old := strings.NewReplacer(standingTitle, oldThroughout, firstInFull, oldFirstInFull, earlierTitle, oldBefore).Replace(all)
+	if got, want := StripChain(old), b.Text(); old == all || strings.TrimSpace(got) != strings.TrimSpace(want) {
 		t.Errorf("of a note with earlier titles it is\n%s\nwant\n%s", got, want)
 	}
-	if text := "a person's own words\n### and a title\nof theirs\n"; Own(text) != text {
-		t.Errorf("what a person wrote is %q", Own(text))
+	if text := "a person's own words\n### and a title\nof theirs\n"; StripChain(text) != text {
+		t.Errorf("what a person wrote is %q", StripChain(text))
 	}
 }

@@ -70,7 +70,7 @@ func leftOut(n int, command string) string {
 	if n == 1 {
 		verb = "is"
 	}
-	return fmt.Sprintf("- [%s %s left out here: %s prints all]", count.Of(n, "message"), verb, command)
+	return fmt.Sprintf("- [%s %s left out here: %s prints all]", count.Plural(n, "message"), verb, command)
 }
 
 // list is a list of messages, answers and actions that are being chosen.
@@ -272,7 +272,7 @@ func framed(text string) string {
 	if len(text) > 2*most {
 		text = text[:runeStart(text, most)] + text[runeStart(text, len(text)-most):]
 	}
-	return term.OneLine(frame.Inside(quoteTitles(text)))
+	return term.OneLine(frame.InnerText(quoteTitles(text)))
 }
 
 func runeStart(text string, n int) int {

@@ -32,7 +32,7 @@ func promptsOf(b Brief, told string, room int) string {
 func TestPromptsAreToldOnce(t *testing.T) {
 	th := threadOf("Port the parser to the new grammar.", "Never push to main.", "the box listens on 7443,\nnot 443", "yes", "now the tests")
 	th.Request = th.Prompts[0]
-	th.Instructions = []thread.Instruction{{Instruction: standing.Instruction{Text: "Never push to main.", Kind: standing.Never}}}
+	th.Instructions = []thread.Instruction{{Instruction: standing.Instruction{Text: "Never push to main.", Kind: standing.KindNever}}}
 	b := Brief{Thread: th, Session: summary.Summary{Requests: []summary.Request{{Text: th.Prompts[0].Text}, {Text: "now the tests"}}}}
 	text := b.Text()
 	for _, q := range th.Prompts {
@@ -123,7 +123,7 @@ func TestPromptsInAFrame(t *testing.T) {
 	quoted := strings.Repeat("a long story of the importer ", 7) + "but keep the old format"
 	longer := strings.Repeat("a longer story of the exporter ", 20) + "but keep the old name"
 	b := Brief{Thread: threadOf(spec, quoted, longer, "yes")}
-	told := frame.Of("x", quoteTitles(spec)) + "\nIt said: " + quoted[:180] + " …\nand: " + longer[:300]
+	told := frame.WrapText("x", quoteTitles(spec)) + "\nIt said: " + quoted[:180] + " …\nand: " + longer[:300]
 	got := promptsOf(b, told, 4000)
 	if strings.Contains(got, "never lose") || !strings.Contains(got, "old format") || !strings.Contains(got, "old name") {
 		t.Errorf("%s", got)
@@ -144,11 +144,11 @@ func TestTitlesInWords(t *testing.T) {
 	}
 	text := b.Text()
 	for _, want := range []string{"the agent's line", "the person's line", "\n### Done\n", "\n### Last request\nUse the new API.", "\n\\### Standing instructions"} {
-		if own := Own(text); !strings.Contains(own, want) {
+		if own := StripChain(text); !strings.Contains(own, want) {
 			t.Errorf("%q is missing:\n%s", want, own)
 		}
 	}
-	if strings.Contains(text, "\n"+"### "+throughout) {
+	if strings.Contains(text, "\n"+"### "+standingTitle) {
 		t.Errorf("an agent's words are told as the person's:\n%s", text)
 	}
 }

@@ -19,9 +19,9 @@ type Edit struct {
 	Whole    bool // New is all that the file has then
 }
 
-// Of returns what a call changed. It understands the arguments of the tools of all clients
+// FindEdits returns what a call changed. It understands the arguments of the tools of all clients
 // (see arguments) and patches, of a tool or in a command.
-func Of(e conversation.Entry) []Edit {
+func FindEdits(e conversation.Entry) []Edit {
 	paths := summary.Changes(e)
 	switch {
 	case e.Kind != conversation.Call || len(paths) == 0:
@@ -188,9 +188,9 @@ func (e Edit) Adds(line string) (n int) {
 	return n
 }
 
-// Beside reports whether New has a line beside one of its neighbours in the file, "" for
+// HasNeighbour reports whether New has a line beside one of its neighbours in the file, "" for
 // none.
-func (e Edit) Beside(before, line, after string) bool {
+func (e Edit) HasNeighbour(before, line, after string) bool {
 	before, line, after = strings.TrimSpace(before), strings.TrimSpace(line), strings.TrimSpace(after)
 	text := slices.DeleteFunc(slices.Clone(e.New), func(l string) bool { return strings.TrimSpace(l) == "" })
 	for i, l := range text {

@@ -38,7 +38,7 @@ func TestOf(t *testing.T) {
 		{"Read", `{"file_path":"/w/a"}`, nil},
 	} {
 		text := conversation.CallText(gjson.Parse(c.input))
-		got := Of(conversation.Entry{Kind: conversation.Call, Tool: c.tool, Text: text})
+		got := FindEdits(conversation.Entry{Kind: conversation.Call, Tool: c.tool, Text: text})
 		if c.want == nil && c.tool == "Write" {
 			if len(got) != 1 || got[0].Adds("- x") != 1 {
 				t.Errorf("%s: %+v", c.input, got)
@@ -58,7 +58,7 @@ func TestAdds(t *testing.T) {
 			t.Errorf("%s: %d", line, got)
 		}
 	}
-	if !e.Beside("if x {", "y()", "other") || !e.Beside("", "y()", "}") || e.Beside("a", "y()", "b") || e.Beside("", "y()", "") {
+	if !e.HasNeighbour("if x {", "y()", "other") || !e.HasNeighbour("", "y()", "}") || e.HasNeighbour("a", "y()", "b") || e.HasNeighbour("", "y()", "") {
 		t.Error("neighbours")
 	}
 }
@@ -67,9 +67,9 @@ func FuzzOf(f *testing.F) {
 	f.Add("edit", "path: a\nold_string: b\nnew_string: c")
 	f.Add("apply_patch", "*** Begin Patch\n*** Update File: a\n+x")
 	f.Fuzz(func(t *testing.T, tool, text string) {
-		for _, e := range Of(conversation.Entry{Kind: conversation.Call, Tool: tool, Text: text}) {
+		for _, e := range FindEdits(conversation.Entry{Kind: conversation.Call, Tool: tool, Text: text}) {
 			e.Adds("x")
-			e.Beside("a", "x", "b")
+			e.HasNeighbour("a", "x", "b")
 		}
 	})
 }

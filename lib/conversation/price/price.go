@@ -93,8 +93,8 @@ func parse(text string) (*Table, error) {
 	return t, nil
 }
 
-// Of returns the price of one request in US dollars, and whether the table has its model.
-func (t *Table) Of(model string, at time.Time, u conversation.Usage) (dollars float64, ok bool) {
+// RequestPrice returns the price of one request in US dollars, and whether the table has its model.
+func (t *Table) RequestPrice(model string, at time.Time, u conversation.Usage) (dollars float64, ok bool) {
 	r, ok := t.find(model, at, u.Input+u.CacheRead+u.CacheWrite)
 	if !ok || u.Fast && r.Fast == 0 {
 		return 0, false

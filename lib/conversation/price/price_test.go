@@ -48,7 +48,7 @@ func TestOf(t *testing.T) {
 		{"local", time.Time{}, conversation.Usage{Input: million}, -1},
 		{"", time.Time{}, conversation.Usage{Input: million}, -1},
 	} {
-		got, ok := table.Of(c.model, c.at, c.used)
+		got, ok := table.RequestPrice(c.model, c.at, c.used)
 		if ok != (c.want >= 0) || ok && math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s, %v, %+v: %v, %v, want %v", c.model, c.at, c.used, got, ok, c.want)
 		}
@@ -81,7 +81,7 @@ func TestLoad(t *testing.T) {
 		}
 		table, err := Load(func(name string) string { return map[string]string{"HOME": home}[name] })
 		of := func(model string) float64 {
-			dollars, ok := table.Of(model, time.Time{}, conversation.Usage{Input: million})
+			dollars, ok := table.RequestPrice(model, time.Time{}, conversation.Usage{Input: million})
 			if !ok {
 				return -1
 			}

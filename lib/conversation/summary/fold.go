@@ -131,8 +131,8 @@ const (
 	maxID     = 200
 )
 
-// With sets the function that cleans texts. It is called before the first Take.
-func (f *Fold) With(clean func(string) string) { f.clean = cleaned(clean) }
+// SetClean sets the function that cleans texts. It is called before the first Take.
+func (f *Fold) SetClean(clean func(string) string) { f.clean = cleaned(clean) }
 
 // Take adds the next entry. It always returns true, so that it can be given to a Reader's
 // Read.
@@ -481,9 +481,9 @@ func (f *Fold) Seal() {
 	f.ran = nil
 }
 
-// Of returns the summary so far. It is not a method, so that a program that only stores a
+// Summarize returns the summary so far. It is not a method, so that a program that only stores a
 // Fold does not link it.
-func Of(f *Fold) Summary {
+func Summarize(f *Fold) Summary {
 	f.Seal()
 	g := *f
 	g.CWD = cmp.Or(f.CWD, f.Began)

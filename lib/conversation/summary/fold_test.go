@@ -11,7 +11,7 @@ import (
 	"gt/lib/conversation"
 )
 
-func same(s string) string { return s }
+func keepText(s string) string { return s }
 
 // The to-do list, the files and the failures are read in every client's form.
 func TestGathering(t *testing.T) {
@@ -127,12 +127,12 @@ func TestGathering(t *testing.T) {
 		},
 	} {
 		var f Fold
-		f.With(same)
+		f.SetClean(keepText)
 		f.BeganIn("/work/x")
 		for _, e := range test.entries {
 			f.Take(e)
 		}
-		if sum := Of(&f); !test.want(sum) {
+		if sum := Summarize(&f); !test.want(sum) {
 			t.Errorf("%s: %+v", name, sum)
 		}
 	}

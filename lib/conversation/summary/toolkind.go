@@ -16,7 +16,7 @@ import (
 type toolKind int
 
 const (
-	other toolKind = iota
+	otherTool toolKind = iota
 	command
 	edit
 	patch
@@ -34,7 +34,7 @@ func kindOf(tool string) toolKind {
 	case "update_plan", "write_todos", "todo_write", "todowrite", "update_todo":
 		return list
 	}
-	return other
+	return otherTool
 }
 
 // argument returns the value of the first of these arguments in a call's text, which

@@ -40,7 +40,7 @@ type File struct {
 
 const Suffix = ".tail"
 
-func Of(h home.Home, r *session.Record) File {
+func NewFile(h home.Home, r *session.Record) File {
 	return File{h.Path("sessions", string(r.ID)+Suffix), r.Transcript}
 }
 
@@ -52,9 +52,9 @@ type Read func(conversation.File, conversation.Options, func(conversation.Entry)
 const version = 2
 
 const (
-	// wholly limits how many new bytes are read, because a hook waits. Of more, only the
+	// maxWholeRead limits how many new bytes are read, because a hook waits. Of more, only the
 	// end is read.
-	wholly = 4 << 20
+	maxWholeRead = 4 << 20
 	// maxSearched limits the bytes before that end in which the person's messages are looked for.
 	// That takes a millisecond for some megabytes.
 	maxSearched = 64 << 20
@@ -144,8 +144,8 @@ func (at File) Stored(f conversation.File, clean func(string) string) (sum summa
 		size, changed := state(f, info)
 		current = size == c.Size && changed == c.Changed
 	}
-	c.Fold.With(clean)
-	return summary.Clean(summary.Of(&c.Fold), clean), current, nil
+	c.Fold.SetClean(clean)
+	return summary.Clean(summary.Summarize(&c.Fold), clean), current, nil
 }
 
 // CutShort returns the conversation's old and new length if it was truncated and not
@@ -185,7 +185,7 @@ func isManyFiles(f conversation.File) bool {
 //
 // Each text is cleaned before it is cut, because half a secret is not recognised.
 func (at File) Advance(f conversation.File, cwd string, read Read, clean func(string) string, carry func(*summary.Fold) error) (*summary.Fold, error) {
-	fold, c, err := at.next(f, cwd, read, clean)
+	fold, c, err := at.readNew(f, cwd, read, clean)
 	if err != nil {
 		return fold, err
 	}
@@ -212,12 +212,12 @@ func (at File) Advance(f conversation.File, cwd string, read Read, clean func(st
 
 // Fold is Advance without saving.
 func (at File) Fold(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, error) {
-	fold, _, err := at.next(f, cwd, read, clean)
+	fold, _, err := at.readNew(f, cwd, read, clean)
 	return fold, err
 }
 
-// next reads what is new. The cursor is nil if there is nothing to save.
-func (at File) next(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, *cursor, error) {
+// readNew reads what is new. The cursor is nil if there is nothing to save.
+func (at File) readNew(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, *cursor, error) {
 	if read == nil {
 		return new(summary.Fold), nil, nil
 	}
@@ -243,7 +243,7 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 	if goesOn {
 		c.Next, c.Fold, c.State = known.Next, known.Fold, known.State
 	}
-	c.Fold.With(clean)
+	c.Fold.SetClean(clean)
 	if goesOn && !isManyFiles(f) && c.Size == known.Size && c.Changed == known.Changed {
 		return &c.Fold, nil, nil
 	}
@@ -251,7 +251,7 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 	if err == nil && goesOn && len(c.Fold.TakenBack) > 0 {
 		// What the fold has of it cannot be taken out.
 		c.Next, c.State, c.Fold = 0, "", summary.Fold{}
-		c.Fold.With(clean)
+		c.Fold.SetClean(clean)
 		known = nil
 		err = c.read(file, f, read, false)
 	}
@@ -289,7 +289,7 @@ func (c *cursor) isOf(file io.ReaderAt) bool {
 }
 
 func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool) error {
-	if f.Size-c.Next > wholly && !isDatabase(f) {
+	if f.Size-c.Next > maxWholeRead && !isDatabase(f) {
 		near, err := conversation.NearEnd(file, c.Next, f.Size)
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ import (
 func fixtures(t testing.TB) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, r := range readers.All {
+	for _, r := range readers.Readers {
 		if isDatabase(conversation.File{Client: r.Client()}) {
 			continue
 		}
@@ -59,7 +59,7 @@ func worldOf(t testing.TB, client, name string) world {
 	t.Helper()
 	dir := t.TempDir()
 	return world{t, File{Path: filepath.Join(dir, "sessions", "id.tail")},
-		conversation.File{Client: client, Path: filepath.Join(dir, filepath.Base(name)), ID: "id"}, readers.Of(client).Read}
+		conversation.File{Client: client, Path: filepath.Join(dir, filepath.Base(name)), ID: "id"}, readers.FindReader(client).Read}
 }
 
 // eachClient runs a test with a conversation of each client, as it is in data.
@@ -68,7 +68,7 @@ func eachClient(t *testing.T, test func(t *testing.T, w world, data []byte)) {
 		t.Run(client, func(t *testing.T) {
 			testenv.Sample(t, 2)
 			data, err := os.ReadFile(path)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			w := worldOf(t, client, path)
 			w.write(data)
 			test(t, w, data)
@@ -96,21 +96,21 @@ func (w world) write(data []byte) {
 
 func (w world) advance() summary.Summary {
 	w.Helper()
-	f, err := w.at.Advance(w.file, "/work", w.read, same, nil)
+	f, err := w.at.Advance(w.file, "/work", w.read, keepText, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return summary.Of(f)
+	return summary.Summarize(f)
 }
 
-// anew returns the summary of a first read.
-func (w world) anew() summary.Summary {
+// freshSummary returns the summary of a first read.
+func (w world) freshSummary() summary.Summary {
 	w.Helper()
-	f, err := File{Path: w.at.Path + "-none"}.Fold(w.file, "/work", w.read, same)
+	f, err := File{Path: w.at.Path + "-none"}.Fold(w.file, "/work", w.read, keepText)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return summary.Of(f)
+	return summary.Summarize(f)
 }
 
 func (w world) equal(got, want summary.Summary, when string, args ...any) {
@@ -124,7 +124,7 @@ func (w world) equal(got, want summary.Summary, when string, args ...any) {
 // record counts once it is complete, and nothing counts twice.
 func TestAdvanceInAnySplit(t *testing.T) {
 	eachClient(t, func(t *testing.T, w world, data []byte) {
-		want := w.anew()
+		want := w.freshSummary()
 		if len(want.Requests) == 0 {
 			t.Fatal("nothing was asked")
 		}
@@ -176,7 +176,7 @@ func TestEveryPromptIsCarried(t *testing.T) {
 				}
 			}
 			w.write(data)
-			testenv.Must(t, w.carry(func(f *summary.Fold) error { got = append(got, f.Typed...); return nil }))
+			testenv.NoError(t, w.carry(func(f *summary.Fold) error { got = append(got, f.Typed...); return nil }))
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("each %d-th read carries: %+v, want %+v", fails, got, want)
 			}
@@ -185,7 +185,7 @@ func TestEveryPromptIsCarried(t *testing.T) {
 }
 
 func (w world) carry(carry func(*summary.Fold) error) error {
-	_, err := w.at.Advance(w.file, "/work", w.read, same, carry)
+	_, err := w.at.Advance(w.file, "/work", w.read, keepText, carry)
 	return err
 }
 
@@ -195,12 +195,12 @@ func TestAdvanceOfAnotherContent(t *testing.T) {
 	eachClient(t, func(t *testing.T, w world, data []byte) {
 		whole := w.advance()
 		kept, err := os.ReadFile(w.at.Path)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		check := func(now []byte, what string, args ...any) {
 			t.Helper()
-			testenv.Must(t, os.WriteFile(w.at.Path, kept, 0o600))
+			testenv.NoError(t, os.WriteFile(w.at.Path, kept, 0o600))
 			w.write(now)
-			want := w.anew()
+			want := w.freshSummary()
 			if want.First.Text == "" {
 				want.First = whole.First
 			}
@@ -221,7 +221,7 @@ func TestAdvanceOfAnotherContent(t *testing.T) {
 		}
 		check(append(bytes.Repeat([]byte("\n"), 10), data...), "moved on")
 		// Another file in its place.
-		testenv.Must(t, os.Remove(w.file.Path))
+		testenv.NoError(t, os.Remove(w.file.Path))
 		check(data[:len(data)/2], "another file")
 	})
 }
@@ -237,8 +237,8 @@ func TestStored(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
 	stored := func() (summary.Summary, bool) {
 		t.Helper()
-		sum, current, err := w.at.Stored(w.file, same)
-		testenv.Must(t, err)
+		sum, current, err := w.at.Stored(w.file, keepText)
+		testenv.NoError(t, err)
 		return sum, current
 	}
 	if _, current := stored(); current {
@@ -266,11 +266,11 @@ func TestStored(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 	// The same length, written later.
-	testenv.Must(t, os.Chtimes(w.file.Path, time.Time{}, time.Now().Add(time.Minute)))
+	testenv.NoError(t, os.Chtimes(w.file.Path, time.Time{}, time.Now().Add(time.Minute)))
 	if _, current := stored(); current {
 		t.Error("it was written since")
 	}
-	testenv.Must(t, os.Remove(w.file.Path))
+	testenv.NoError(t, os.Remove(w.file.Path))
 	if sum, current := stored(); current || len(sum.Requests) != 2 {
 		t.Errorf("it is gone: %+v, %v", sum, current)
 	}
@@ -285,15 +285,15 @@ func TestStored(t *testing.T) {
 // returned.
 func TestAdvanceErrors(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
-	if _, err := w.at.Advance(w.file, "", w.read, same, nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := w.at.Advance(w.file, "", w.read, keepText, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 	w.write(fmt.Appendf(nil, claudePrompt, "one"))
 	if err := os.WriteFile(filepath.Dir(w.at.Path), nil, 0o600); err != nil { // in place of the folder
 		t.Fatal(err)
 	}
-	f, err := w.at.Advance(w.file, "", w.read, same, nil)
-	if unsaved := (*SaveError)(nil); !errors.As(err, &unsaved) || len(summary.Of(f).Requests) != 1 {
+	f, err := w.at.Advance(w.file, "", w.read, keepText, nil)
+	if unsaved := (*SaveError)(nil); !errors.As(err, &unsaved) || len(summary.Summarize(f).Requests) != 1 {
 		t.Error(err, f)
 	}
 }
@@ -343,7 +343,7 @@ func TestNoSecretIsKept(t *testing.T) {
 func TestAdvanceOfHuge(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
 	f, err := os.Create(w.file.Path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	fmt.Fprintf(f, claudePrompt, "the first request")
 	line := fmt.Appendf(nil, claudeAnswer, strings.Repeat("x", 100_000))
 	for i := range 300 {
@@ -362,8 +362,8 @@ func TestAdvanceOfHuge(t *testing.T) {
 			return each(e)
 		})
 	}
-	fold, err := w.at.Fold(w.file, "/work", w.read, same)
-	testenv.Must(t, err)
+	fold, err := w.at.Fold(w.file, "/work", w.read, keepText)
+	testenv.NoError(t, err)
 	var typed []string
 	for _, q := range fold.Typed {
 		typed = append(typed, q.Text)
@@ -376,7 +376,7 @@ func TestAdvanceOfHuge(t *testing.T) {
 	if sum.First.Text != "the first request" || len(sum.Requests) != 1 || sum.Requests[0].Text != "the last request" {
 		t.Errorf("%.300v", sum)
 	}
-	if read > wholly+1<<20 {
+	if read > maxWholeRead+1<<20 {
 		t.Errorf("%d bytes were read", read)
 	}
 	if f, err = os.OpenFile(w.file.Path, os.O_APPEND|os.O_WRONLY, 0); err != nil {
@@ -405,7 +405,7 @@ func TestAdvanceTogether(t *testing.T) {
 	for range 4 {
 		readers.Go(func() {
 			for range 60 {
-				if _, err := w.at.Advance(w.file, "", w.read, same, nil); err != nil {
+				if _, err := w.at.Advance(w.file, "", w.read, keepText, nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -416,7 +416,7 @@ func TestAdvanceTogether(t *testing.T) {
 	}
 	w.write(data)
 	readers.Wait()
-	w.equal(w.advance(), w.anew(), "at last")
+	w.equal(w.advance(), w.freshSummary(), "at last")
 }
 
 // With any content of the file, the summary is right. A file of another version is
@@ -437,18 +437,18 @@ func FuzzCursor(f *testing.F) {
 	f.Add(bytes.Replace(kept, []byte(`"next":`), []byte(`"next":-`), 1))
 	f.Add([]byte("null"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		testenv.Must(t, os.WriteFile(w.at.Path, data, 0o600))
-		if _, _, err := w.at.Stored(w.file, same); err != nil {
+		testenv.NoError(t, os.WriteFile(w.at.Path, data, 0o600))
+		if _, _, err := w.at.Stored(w.file, keepText); err != nil {
 			t.Error(err)
 		}
-		fold, err := w.at.Advance(w.file, "/work", w.read, same, nil)
-		testenv.Must(t, err)
+		fold, err := w.at.Advance(w.file, "/work", w.read, keepText, nil)
+		testenv.NoError(t, err)
 		if c, _ := w.at.load(w.file); c == nil {
 			t.Error("nothing is kept")
 		}
 		// A cursor of another conversation, or with an offset outside this one.
 		if !bytes.Contains(data, []byte(`"digest"`)) && !bytes.Contains(data, []byte(`\u`)) && !bytes.Contains(data, []byte(`"version":1`)) {
-			if sum := summary.Of(fold); !reflect.DeepEqual(sum, want) {
+			if sum := summary.Summarize(fold); !reflect.DeepEqual(sum, want) {
 				t.Errorf("%+v\nwant\n%+v", sum, want)
 			}
 		}
@@ -457,8 +457,8 @@ func FuzzCursor(f *testing.F) {
 
 // HasReader agrees with the readers, which it does not link.
 func TestHasReader(t *testing.T) {
-	for _, r := range readers.All {
-		if !registry.HasReader(r.Client()) || readers.Of(r.Client()) == nil {
+	for _, r := range readers.Readers {
+		if !registry.HasReader(r.Client()) || readers.FindReader(r.Client()) == nil {
 			t.Error(r.Client())
 		}
 	}

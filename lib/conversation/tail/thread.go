@@ -15,7 +15,7 @@ import (
 type Carry struct {
 	Home   home.Home
 	Record *session.Record
-	Beside *thread.Beside // what works beside the session; nil if it is not the end of a turn
+	Beside *thread.Background // what works beside the session; nil if it is not the end of a turn
 	Now    time.Time
 	Warn   func(error)
 }
@@ -41,7 +41,7 @@ func (c Carry) part(fold *summary.Fold) thread.Part {
 		Session: c.Record.ID, Agent: c.Record.Agent, Beside: c.Beside, Time: c.Now.UTC().Truncate(time.Second),
 		First: thread.Quote{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
 	}
-	s := summary.Of(fold)
+	s := summary.Summarize(fold)
 	for _, q := range fold.Typed {
 		p.Prompts = append(p.Prompts, thread.Quote{Text: q.Text, Time: q.Time, Reply: q.Reply})
 	}

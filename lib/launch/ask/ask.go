@@ -42,12 +42,12 @@ type Predecessor struct {
 	agents *agent.Table
 }
 
-// Of prepares questions to a session of a client that worked in cwd. cwd, path and store
+// NewPredecessor prepares questions to a session of a client that worked in cwd. cwd, path and store
 // may be empty if unknown. It fails if the client cannot be asked without a trace or the
 // session's conversation is gone.
-func Of(env *cli.Env, agents *agent.Table, client agent.Client, id session.ID, cwd, path, store string) (*Predecessor, error) {
+func NewPredecessor(env *cli.Env, agents *agent.Table, client agent.Client, id session.ID, cwd, path, store string) (*Predecessor, error) {
 	if client.Ask == nil {
-		err := cli.Fail(cli.No, fmt.Errorf("%s cannot be asked without leaving a trace", client.Name),
+		err := cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot be asked without leaving a trace", client.Name),
 			fmt.Sprintf("gt-seance read %s prints the conversation, for yourself or for another agent", id))
 		if client.CanFork() && !id.Invented() {
 			err = cli.WithHint(err, "gt-seance resume --fork %s asks a copy of it, which stays", id)
@@ -66,7 +66,7 @@ func Of(env *cli.Env, agents *agent.Table, client agent.Client, id session.ID, c
 	}
 	if p.Transcript != "" {
 		if _, err := os.Stat(p.Transcript); err != nil {
-			return nil, cli.Fail(cli.No, fmt.Errorf("the conversation is gone: %w", atomicfile.Error("read", p.Transcript, err)))
+			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("the conversation is gone: %w", atomicfile.Error("read", p.Transcript, err)))
 		}
 	}
 	return p, nil
@@ -232,7 +232,7 @@ const grace = 5 * time.Second
 func (c *call) start(ctx context.Context) (*exec.Cmd, error) {
 	path, err := process.LookPath(c.args[0], c.dir, c.environ)
 	if err != nil {
-		return nil, cli.Fail(cli.No, err)
+		return nil, cli.Fail(cli.AnswerNo, err)
 	}
 	cmd := exec.CommandContext(ctx, path, c.args[1:]...)
 	cmd.Args[0] = c.args[0]
@@ -251,17 +251,17 @@ func (c *call) end() error {
 	return os.RemoveAll(c.scratch)
 }
 
-// Once asks one question and returns the answer verbatim.
-func (p *Predecessor) Once(ctx context.Context, question string) (string, error) {
+// AskOnce asks one question and returns the answer verbatim.
+func (p *Predecessor) AskOnce(ctx context.Context, question string) (string, error) {
 	a := p.Client.Ask
-	answer, complaint, err := p.once(ctx, question, true)
+	answer, complaint, err := p.tryAsk(ctx, question, true)
 	if err != nil && ctx.Err() == nil && slices.ContainsFunc(a.Unseed, func(word string) bool { return strings.Contains(complaint, word) }) {
-		answer, _, err = p.once(ctx, question, false)
+		answer, _, err = p.tryAsk(ctx, question, false)
 	}
 	return answer, err
 }
 
-func (p *Predecessor) once(ctx context.Context, question string, seeded bool) (answer, complaint string, err error) {
+func (p *Predecessor) tryAsk(ctx context.Context, question string, seeded bool) (answer, complaint string, err error) {
 	c, err := p.call(false, seeded)
 	if err != nil {
 		return "", "", err
@@ -285,9 +285,9 @@ func (p *Predecessor) failed(ctx context.Context, err error, words ...string) er
 	if ctx.Err() != nil {
 		return ErrInterrupted
 	}
-	failure := cli.Failf(cli.No, "%s did not answer", p.Client.Name)
+	failure := cli.Failf(cli.AnswerNo, "%s did not answer", p.Client.Name)
 	if err != nil {
-		failure = cli.Failf(cli.No, "%s did not answer: %v", p.Client.Name, err)
+		failure = cli.Failf(cli.AnswerNo, "%s did not answer: %v", p.Client.Name, err)
 	}
 	for _, w := range words {
 		if lines := strings.Split(strings.TrimSpace(w), "\n"); lines[0] != "" {
@@ -303,7 +303,7 @@ func (p *Predecessor) failed(ctx context.Context, err error, words ...string) er
 const maxLines = 8
 
 // ErrInterrupted reports a question that was cancelled.
-var ErrInterrupted = cli.Failf(cli.No, "interrupted")
+var ErrInterrupted = cli.Failf(cli.AnswerNo, "interrupted")
 
 // tail keeps the last maxAnswer bytes that are written to it, and at most twice as many.
 type tail struct{ bytes.Buffer }

@@ -63,7 +63,7 @@ func (p *Predecessor) Open(ctx context.Context) (*Conversation, error) {
 // interrupts the client and returns ErrInterrupted, and the conversation can continue.
 func (c *Conversation) Ask(ctx context.Context, question string, say func(text string)) error {
 	if c.cmd == nil {
-		return c.again(ctx, question, say)
+		return c.askInNewProcess(ctx, question, say)
 	}
 	type object = map[string]any
 	c.asked++
@@ -136,8 +136,8 @@ func (c *Conversation) broken(err error) error {
 	return c.p.failed(c.ctx, err, c.stderr.String())
 }
 
-// again asks in a new process, whose prompt repeats the questions and answers before.
-func (c *Conversation) again(ctx context.Context, question string, say func(text string)) error {
+// askInNewProcess asks in a new process, whose prompt repeats the questions and answers before.
+func (c *Conversation) askInNewProcess(ctx context.Context, question string, say func(text string)) error {
 	var b strings.Builder
 	for i, e := range c.before {
 		if i == 0 {
@@ -148,7 +148,7 @@ func (c *Conversation) again(ctx context.Context, question string, say func(text
 	if b.Len() > 0 {
 		b.WriteString("Now answer this:\n\n")
 	}
-	answer, err := c.p.Once(ctx, b.String()+question)
+	answer, err := c.p.AskOnce(ctx, b.String()+question)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func short(env *cli.Env, agents *agent.Table, client agent.Client, dir string, a
 	environ := Environ(agents, env.ChildEnviron())
 	path, err := process.LookPath(client.Command[0], dir, environ)
 	if err != nil {
-		return "", "", cli.Fail(cli.No, err)
+		return "", "", cli.Fail(cli.AnswerNo, err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -70,9 +70,9 @@ func refusal(client agent.Client, what string, err error, words ...string) error
 	if errors.Is(err, ErrInterrupted) {
 		return err
 	}
-	failure := cli.Failf(cli.No, "%s did not %s", client.Name, what)
+	failure := cli.Failf(cli.AnswerNo, "%s did not %s", client.Name, what)
 	if err != nil {
-		failure = cli.Failf(cli.No, "%s did not %s: %v", client.Name, what, err)
+		failure = cli.Failf(cli.AnswerNo, "%s did not %s: %v", client.Name, what, err)
 	}
 	for _, w := range words {
 		if line := lastLine(w); line != "" {

@@ -16,11 +16,11 @@ import (
 func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	self, err := process.Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	make := func(name string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		testenv.Must(t, os.MkdirAll(filepath.Join(path, "sub"), 0o700))
+		testenv.NoError(t, os.MkdirAll(filepath.Join(path, "sub"), 0o700))
 		return path
 	}
 	lives := make(fmt.Sprintf("gt-ask-%d-%s-1", self.PID, self.Start))
@@ -29,9 +29,9 @@ func TestScratch(t *testing.T) {
 	foreign := make("gt-ask-notes")
 	target := make("target")
 	link := filepath.Join(dir, "gt-ask-999999998-1-1")
-	testenv.Must(t, os.Symlink(target, link))
+	testenv.NoError(t, os.Symlink(target, link))
 	path, err := Scratch(dir)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
@@ -52,17 +52,17 @@ func TestSeed(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	for name, size := range map[string]int64{"state_5.sqlite": 9, "state_5.sqlite-wal": 7, "state_6.sqlite": maxSeed, "logs_2.sqlite": 1, "x": 1} {
 		path := filepath.Join(from, name)
-		testenv.Must(t, os.WriteFile(path, nil, 0o644))
-		testenv.Must(t, os.Truncate(path, size))
+		testenv.NoError(t, os.WriteFile(path, nil, 0o644))
+		testenv.NoError(t, os.Truncate(path, size))
 	}
-	testenv.Must(t, os.Symlink("x", filepath.Join(from, "state_7.sqlite")))
+	testenv.NoError(t, os.Symlink("x", filepath.Join(from, "state_7.sqlite")))
 	seed(from, []string{"state_*.sqlite", "none_*"}, to)
 	entries, err := os.ReadDir(to)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	got := map[string]int64{}
 	for _, e := range entries {
 		info, err := e.Info()
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		got[e.Name()] = info.Size()
 	}
 	if len(got) != 2 || got["state_5.sqlite"] != 9 || got["state_5.sqlite-wal"] != 7 {

@@ -30,13 +30,13 @@ const (
 	Ready     = "ready"
 )
 
-// Why reports whether a word is a topic.
-func Why(word string) bool {
+// IsTopic reports whether a word is a topic.
+func IsTopic(word string) bool {
 	return slices.Contains([]string{ColdStart, Handoff, Attach, Assigned, Patrol, Ready}, word)
 }
 
-// Self is the sender of a beacon that a session writes for its successor.
-const Self = "self"
+// SelfSender is the sender of a beacon that a session writes for its successor.
+const SelfSender = "self"
 
 const instructions = `
 

@@ -11,7 +11,7 @@ import (
 	"gt/lib/place/identity"
 )
 
-var at = time.Date(2026, 1, 17, 1, 0, 59, 0, time.UTC)
+var testTime = time.Date(2026, 1, 17, 1, 0, 59, 0, time.UTC)
 
 const steps = `
 
@@ -27,23 +27,23 @@ func TestPrompt(t *testing.T) {
 		line                        string
 		steps                       bool
 	}{
-		{"gastown/crew/max", Self, Handoff, "", "[GAS TOWN] crew max (rig: gastown) <- self • 2026-01-17T01:00 • handoff", true},
+		{"gastown/crew/max", SelfSender, Handoff, "", "[GAS TOWN] crew max (rig: gastown) <- self • 2026-01-17T01:00 • handoff", true},
 		{"gastown/polecats/Toast", "mayor", ColdStart, "", "[GAS TOWN] polecat Toast (rig: gastown) <- mayor • 2026-01-17T01:00 • cold-start", true},
 		{"gastown/polecats/Toast", "deacon", Attach, "gt-mol-1", "[GAS TOWN] polecat Toast (rig: gastown) <- deacon • 2026-01-17T01:00 • attach:gt-mol-1", true},
 		{"gastown/polecats/Toast", "mayor", Assigned, "gt-mol-1", "[GAS TOWN] polecat Toast (rig: gastown) <- mayor • 2026-01-17T01:00 • assigned:gt-mol-1", false},
 		{"gastown/witness", "deacon", Patrol, "", "[GAS TOWN] witness (rig: gastown) <- deacon • 2026-01-17T01:00 • patrol", false},
 		{"deacon", "mayor", Ready, "", "[GAS TOWN] deacon <- mayor • 2026-01-17T01:00 • ready", false},
-		{"my-repo", Self, Handoff, "", "[GAS TOWN] my-repo <- self • 2026-01-17T01:00 • handoff", true},
-		{"mayor", Self, Assigned, "two\nlines", "[GAS TOWN] mayor <- self • 2026-01-17T01:00 • assigned:two lines", false},
-		{"mayor", Self, Assigned, " \n", "[GAS TOWN] mayor <- self • 2026-01-17T01:00 • assigned", false},
+		{"my-repo", SelfSender, Handoff, "", "[GAS TOWN] my-repo <- self • 2026-01-17T01:00 • handoff", true},
+		{"mayor", SelfSender, Assigned, "two\nlines", "[GAS TOWN] mayor <- self • 2026-01-17T01:00 • assigned:two lines", false},
+		{"mayor", SelfSender, Assigned, " \n", "[GAS TOWN] mayor <- self • 2026-01-17T01:00 • assigned", false},
 	} {
 		to, err := identity.Parse(c.to)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		want := c.line
 		if c.steps {
 			want += steps
 		}
-		if got := Prompt(to, c.sender, at, c.topic, c.molecule); got != want {
+		if got := Prompt(to, c.sender, testTime, c.topic, c.molecule); got != want {
 			t.Errorf("\n%s\nwant\n%s", got, want)
 		}
 		// A client takes what looks like a path for one.

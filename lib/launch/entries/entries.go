@@ -51,10 +51,10 @@ func ReadPage(r conversation.Reader, f conversation.File, from int64, redact fun
 	return page, err
 }
 
-// Of returns the reader of a client's conversations, or nil for a client that gt cannot
+// FindReader returns the reader of a client's conversations, or nil for a client that gt cannot
 // read. dir is where the search for gt-seance begins.
-func Of(env *cli.Env, dir, client string) tail.Read {
-	if r := files.Of(client); r != nil {
+func FindReader(env *cli.Env, dir, client string) tail.Read {
+	if r := files.FindReader(client); r != nil {
 		return r.Read
 	}
 	if !registry.HasReader(client) {

@@ -46,23 +46,23 @@ func TestPages(t *testing.T) {
 	pages, next := 0, int64(0)
 	for more := true; more; pages++ {
 		page, err := ReadPage(r, conversation.File{}, next, redact)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		data, err := json.Marshal(page)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if len(data) > 2*pageSize || strings.Contains(string(data), "hush") {
 			t.Errorf("page %d has %d bytes", pages, len(data))
 		}
-		testenv.Must(t, os.WriteFile(filepath.Join(dir, strconv.FormatInt(next, 10)), data, 0o600))
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, strconv.FormatInt(next, 10)), data, 0o600))
 		next, more = page.Next, page.More
 	}
 	if pages < 2 {
 		t.Errorf("%d pages", pages)
 	}
 	// gt-seance is the last argument's page.
-	testenv.Must(t, testenv.WriteProgram(filepath.Join(dir, "gt-seance"), []byte("#!/bin/sh\nfor from; do :; done\ncat '"+dir+"'/$from\n")))
+	testenv.NoError(t, testenv.WriteProgram(filepath.Join(dir, "gt-seance"), []byte("#!/bin/sh\nfor from; do :; done\ncat '"+dir+"'/$from\n")))
 	env := &cli.Env{Environ: []string{"PATH=" + dir + ":/usr/bin:/bin"}, Now: time.Now}
 	var got []conversation.Entry
-	next, err := Of(env, t.TempDir(), "opencode")(conversation.File{}, conversation.Options{}, func(e conversation.Entry) bool {
+	next, err := FindReader(env, t.TempDir(), "opencode")(conversation.File{}, conversation.Options{}, func(e conversation.Entry) bool {
 		got = append(got, e)
 		return true
 	})

@@ -16,7 +16,7 @@ import (
 
 // Launcher is what an agent was started in.
 type Launcher struct {
-	// Words start a command in it (see Around). Empty means no launcher.
+	// Words start a command in it (see WrapCommand). Empty means no launcher.
 	Words []string
 	// Why says why the next agent cannot start in the same; "" if it can.
 	Why string
@@ -90,8 +90,8 @@ func handed(name string, words []string) string {
 	return ""
 }
 
-// Of returns what the client with process p was started in, inside its pane.
-func Of(known *agent.Table, c agent.Client, p process.Proc, pane tmux.Pane) Launcher {
+// FindLauncher returns what the client with process p was started in, inside its pane.
+func FindLauncher(known *agent.Table, c agent.Client, p process.Proc, pane tmux.Pane) Launcher {
 	path, reached := process.Path(p.PID, pane.PID)
 	server := process.Parent(pane.PID)
 	if !reached || !strings.HasPrefix(process.Name(server), "tmux") {
@@ -131,9 +131,9 @@ func Cleared(p process.Proc, pane tmux.Pane) bool {
 	return gone > len(began)/2
 }
 
-// Inside returns the client's process at or below p, which may be a launcher, or p if there
+// FindClientProcess returns the client's process at or below p, which may be a launcher, or p if there
 // is none.
-func Inside(known *agent.Table, c agent.Client, p process.Proc) process.Proc {
+func FindClientProcess(known *agent.Table, c agent.Client, p process.Proc) process.Proc {
 	if !p.Alive() {
 		return p
 	}
@@ -218,7 +218,7 @@ func (w walked) launcher(path []process.Info, server int) (l Launcher, err error
 
 func (w walked) words() (all []string, err error) {
 	for _, one := range w.launchers { // innermost first
-		words, ok := within(one.words, all)
+		words, ok := nestLaunchers(one.words, all)
 		if !ok {
 			return nil, fmt.Errorf("its command line is in a word of '%s', and that in another", one.words[0])
 		}

@@ -64,9 +64,9 @@ func TestWalk(t *testing.T) {
 			path = append(path, p)
 		}
 		slices.Reverse(path)
-		client := agent.Builtin().Of("claude")
+		client := agent.Builtin().FindClient("claude")
 		if strings.Contains(c.path, "codex") {
-			client = agent.Builtin().Of("codex")
+			client = agent.Builtin().FindClient("codex")
 		}
 		w := walk(path, sameAs(agent.Builtin(), client))
 		words, err := w.words()
@@ -144,7 +144,7 @@ func TestAround(t *testing.T) {
 		{[]string{"bwrap", "x"}, append([]string{"bwrap", "x"}, command...)},
 		{[]string{"script", "-c", Mark, "log"}, []string{"script", "-c", `claude --model 'o p' 'it'\''s'`, "log"}},
 	} {
-		if got := Around(c.words, command); !slices.Equal(got, c.want) {
+		if got := WrapCommand(c.words, command); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, not %q", c.words, got, c.want)
 		}
 	}

@@ -30,7 +30,7 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 	script := false // the process below is a shell script, which only its own arguments explain
 	for i := 1; i < len(path); i++ {
 		p, below := path[i], path[i-1]
-		words, starts := around(p.Args, below.Args)
+		words, starts := wordsBefore(p.Args, below.Args)
 		top := len(w.launchers) - 1
 		switch {
 		case same(p.Args), starts && len(words) == 0 && w.client == i-1:
@@ -64,9 +64,9 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 	return w
 }
 
-// around returns the words of args that stand before command. If command is inside one
+// wordsBefore returns the words of args that stand before command. If command is inside one
 // word, it returns all words, with that one replaced by Mark.
-func around(args, command []string) (words []string, ok bool) {
+func wordsBefore(args, command []string) (words []string, ok bool) {
 	for _, c := range forms(command) {
 		if n := len(args) - len(c); n >= 0 && called(args[n], c[0]) && slices.Equal(args[n+1:], c[1:]) && !(n > 1 && len(c) == 1 && takesLine(args[0]) && isLine(args[n-1])) {
 			return args[:n:n], true

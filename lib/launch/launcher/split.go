@@ -13,9 +13,9 @@ import (
 // Mark is the place in a launcher's words of a command line that is one word.
 const Mark = "{command}"
 
-// Around returns the words of a launcher with a command in their place: after them, or at
+// WrapCommand returns the words of a launcher with a command in their place: after them, or at
 // the mark.
-func Around(words, command []string) []string {
+func WrapCommand(words, command []string) []string {
 	all := make([]string, 0, len(words)+len(command))
 	marked := false
 	for _, w := range words {
@@ -30,9 +30,9 @@ func Around(words, command []string) []string {
 	return append(all, command...)
 }
 
-// within joins the words of an outer and an inner launcher. It fails if a command line
+// nestLaunchers joins the words of an outer and an inner launcher. It fails if a command line
 // would become a word inside a word.
-func within(outer, inner []string) ([]string, bool) {
+func nestLaunchers(outer, inner []string) ([]string, bool) {
 	all := slices.Clone(outer)
 	at := slices.IndexFunc(all, func(w string) bool { return strings.Contains(w, Mark) })
 	switch {

@@ -145,7 +145,7 @@ func WaitingFor(state place.State, name string) (Waiting, error) {
 	}
 	failed := fmt.Errorf("no agent '%.80s' waits to be accepted", name)
 	if names == nil {
-		return Waiting{}, cli.Fail(cli.No, failed)
+		return Waiting{}, cli.Fail(cli.AnswerNo, failed)
 	}
-	return Waiting{}, cli.Fail(cli.No, failed, "those that wait: "+strings.Join(names, ", "))
+	return Waiting{}, cli.Fail(cli.AnswerNo, failed, "those that wait: "+strings.Join(names, ", "))
 }

@@ -117,20 +117,20 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 
 // Movable returns an error for an instance that cannot be packed.
 func (p Packer) Movable(in *instance.Instance) error {
-	claims := p.elsewhere(in)
+	claims := p.markMoved(in)
 	again := "--force packs it again; where the earlier parcel was unpacked, it then runs in two places"
 	if p.Resume { // gt-session move, which has no --force
-		again = cmp.Or(peer.Of(p.Store.State).WayOn(in), "gt-session list --hosts shows where it is")
+		again = cmp.Or(peer.NewHosts(p.Store.State).WayOn(in), "gt-session list --hosts shows where it is")
 	}
 	switch m := in.Managed; {
 	case m != nil:
-		return cli.Fail(cli.No, fmt.Errorf("%s was made from the template %s: gt-reconcile keeps its sessions on this host", in.Name, m.Template),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s was made from the template %s: gt-reconcile keeps its sessions on this host", in.Name, m.Template),
 			fmt.Sprintf("gt-mail work give %s@HOST gives work to the sessions of that template on HOST", m.Template))
 	case in.Role != "" || strings.HasPrefix(p.Store.Dir, "towns/"):
-		return cli.Fail(cli.No, fmt.Errorf("%s is a town's: its role, its mail and its folder are part of the town", in.Name),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is a town's: its role, its mail and its folder are part of the town", in.Name),
 			"gt-handoff --print prints what a session elsewhere can go on with")
 	case in.Moved != nil && in.Moved.Complete && !p.Again && !p.resumes(in, claims):
-		return cli.Fail(cli.No, fmt.Errorf("%s %s: %w, at %s", in.Name, in.Moved, ErrMoved, in.Moved.At.Local().Format(time.DateTime)),
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s %s: %w, at %s", in.Name, in.Moved, ErrMoved, in.Moved.At.Local().Format(time.DateTime)),
 			again)
 	}
 	return nil
@@ -143,13 +143,13 @@ func (p Packer) resumes(in *instance.Instance, claims map[instance.ID]peer.Claim
 	return p.Resume && m != nil && m.Complete && m.Parcel != "" && m.To == p.To && !there
 }
 
-// elsewhere marks an instance that another host has, as launch.Starter does.
-func (p Packer) elsewhere(in *instance.Instance) map[instance.ID]peer.Claim {
-	claims, err := peer.Of(p.Store.State).Claims()
+// markMoved marks an instance that another host has, as launch.Starter does.
+func (p Packer) markMoved(in *instance.Instance) map[instance.ID]peer.Claim {
+	claims, err := peer.NewHosts(p.Store.State).Claims()
 	if err != nil {
 		p.Env.Warn("%v", err)
 	}
-	peer.Elsewhere(in, claims)
+	peer.MarkMoved(in, claims)
 	return claims
 }
 
@@ -184,9 +184,9 @@ func Cancel(store instance.Store, id instance.ID, parcel string, force bool, now
 	defer held.Release()
 	switch m := held.Moved; {
 	case m == nil, parcel != "" && m.Parcel != parcel:
-		return false, cli.Failf(cli.No, "%s has not moved", held.Name)
+		return false, cli.Failf(cli.AnswerNo, "%s has not moved", held.Name)
 	case m.Complete && !force:
-		return false, cli.Fail(cli.No, fmt.Errorf("%s %s, and gt cannot know whether its parcel was unpacked", held.Name, m),
+		return false, cli.Fail(cli.AnswerNo, fmt.Errorf("%s %s, and gt cannot know whether its parcel was unpacked", held.Name, m),
 			"--force takes it back; where it was unpacked, it then runs in two places")
 	}
 	ran = held.Moved.Ran
@@ -239,7 +239,7 @@ func (p Packer) awaitTurn(in *instance.Instance) error {
 			hinted = true
 		}
 		if p.Timeout > 0 && time.Since(begin) > p.Timeout {
-			return cli.Failf(cli.No, "%s is still %s", in.Name, m.Status)
+			return cli.Failf(cli.AnswerNo, "%s is still %s", in.Name, m.Status)
 		}
 		time.Sleep(pause)
 	}
@@ -254,14 +254,14 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 	}
 	defer held.Release()
 	if held.Moved == nil || held.Moved.Parcel != parcel {
-		return cli.Failf(cli.No, "%s was taken back meanwhile", held.Name)
+		return cli.Failf(cli.AnswerNo, "%s was taken back meanwhile", held.Name)
 	}
 	m := p.member(held.Instance)
 	if err := launch.CannotTell(m); err != nil {
 		return err
 	}
 	if m.Pane.ID != "" {
-		return cli.Failf(cli.No, "%s was started meanwhile", held.Name)
+		return cli.Failf(cli.AnswerNo, "%s was started meanwhile", held.Name)
 	}
 	scratch := p.Store.State.Path("parcels", string(held.ID)+".out") // one of a killed Pack goes
 	if err := errors.Join(os.RemoveAll(scratch), p.Store.State.Prepare(scratch)); err != nil {
@@ -276,7 +276,7 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 			Launcher: held.Launcher, Remain: held.Remain, Respawn: held.Respawn,
 		},
 	}}
-	if w.manifest.Instance.Departures, err = peer.Of(p.Store.State).Depart(held.Instance, held.Generation+1); err != nil {
+	if w.manifest.Instance.Departures, err = peer.NewHosts(p.Store.State).Depart(held.Instance, held.Generation+1); err != nil {
 		return err
 	}
 	if w.manifest.Session, err = p.session(w, m, scratch); err != nil {
@@ -351,7 +351,7 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 		}
 		return nil, nil
 	}
-	h := home.Elsewhere(p.Env.Getenv, m.Path)
+	h := home.FindOtherHome(p.Env.Getenv, m.Path)
 	s := sessionOf(m)
 	transcript, cwd := "", m.Path
 	if r := m.Record; r != nil {
@@ -381,7 +381,7 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 // conversation adds the client's own files if they can be moved, else what a reader makes
 // of the conversation.
 func (p Packer) conversation(w *writer, s *Session, transcript, cwd, scratch string) error {
-	if mover, ok := writers.Of(s.Agent).(conversation.Mover); ok {
+	if mover, ok := writers.FindWriter(s.Agent).(conversation.Mover); ok {
 		if transcript == "" {
 			transcript = files.Path(s.Agent, p.Env.Getenv, cwd, string(s.ID))
 		}
@@ -402,7 +402,7 @@ func (p Packer) conversation(w *writer, s *Session, transcript, cwd, scratch str
 		}
 		return nil
 	}
-	r := readers.Of(s.Agent)
+	r := readers.FindReader(s.Agent)
 	if r == nil {
 		p.Env.Warn("gt does not read the conversations of %s: none goes along", s.Agent)
 		return nil
@@ -478,7 +478,7 @@ func (p Packer) notes(w *writer, s *Session, h home.Home) error {
 	if s.Handoff != nil {
 		also = append(also, s.Handoff.Note)
 	}
-	all, err := mail.Of(h, h.Identity.Address()).Outgoing(also)
+	all, err := mail.NewBox(h, h.Identity.Address()).Outgoing(also)
 	if err != nil {
 		return err
 	}
@@ -497,7 +497,7 @@ func (p Packer) notes(w *writer, s *Session, h home.Home) error {
 // file that git tracks stays, which a reset to another state would lose.
 func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state string, err error) {
 	bundle := filepath.Join(scratch, "bundle")
-	c, err := git.Carry(dir, bundle, secretfile.Is, gitWait)
+	c, err := git.Carry(dir, bundle, secretfile.IsSecret, gitWait)
 	if errors.Is(err, git.ErrNotRepository) {
 		if !p.quiet {
 			p.Env.Warn("the folder '%s' is in no git repository: no file of it goes along", dir)
@@ -557,7 +557,7 @@ func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state
 		if len(paths) > 0 && !p.quiet {
 			more := ""
 			if n := len(paths) - 1; n > 0 {
-				more = " and " + count.Of(n, "other")
+				more = " and " + count.Plural(n, "other")
 			}
 			p.Env.Warn("%s%s stays here: %s", git.Quote(paths[0]), more, why)
 		}
@@ -589,7 +589,7 @@ func (m *Manifest) state() string {
 
 // file adds a file that differs from the index, or returns why it stays.
 func (p Packer) file(w *writer, g *Git, root *os.Root, path string) (why string, err error) {
-	if secretfile.Is(path) { // mutant never: . TestScripts/session_pack$
+	if secretfile.IsSecret(path) { // mutant never: . TestScripts/session_pack$
 		return "a secret file", nil
 	}
 	if checkPath(path) != nil {

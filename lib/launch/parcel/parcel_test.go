@@ -47,7 +47,7 @@ const sessionID = "7b2e1c52-4f7e-4c5e-9a41-0a6d2f2f9d10"
 func newHost(t *testing.T) *host {
 	h := &host{t: t, home: t.TempDir()}
 	h.write("bin/claude", "#!/bin/sh\n")
-	testenv.Must(t, os.Chmod(filepath.Join(h.home, "bin/claude"), 0o755))
+	testenv.NoError(t, os.Chmod(filepath.Join(h.home, "bin/claude"), 0o755))
 	h.write(".gitconfig", "[user]\nname = T\nemail = t@example.org\n[protocol \"file\"]\nallow = always\n")
 	return h
 }
@@ -112,7 +112,7 @@ func (h *host) pack() *box {
 	h.write(".claude/projects/"+strings.Map(slug, in.Path)+"/"+sessionID+".jsonl", `{"type":"user","sessionId":"`+sessionID+`","message":{"role":"user","content":"port it"}}`+"\n")
 	h.write(".claude/tasks/"+sessionID+"/1.json", `{"id":"1","subject":"the lexer"}`)
 	if _, err := thread.Update(store.State, sessionID, atomicfile.Unsynced, nil, func(t *thread.Thread) {
-		t.Add(standing.Instruction{Text: "never push", Kind: standing.Never}, env.Now())
+		t.Add(standing.Instruction{Text: "never push", Kind: standing.KindNever}, env.Now())
 	}); err != nil {
 		h.t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func read(t *testing.T, data []byte) *box {
 			t.Fatal(err)
 		}
 	}
-	testenv.Must(t, json.Unmarshal(b.contents[manifestName], &b.Manifest))
+	testenv.NoError(t, json.Unmarshal(b.contents[manifestName], &b.Manifest))
 	return b
 }
 
@@ -182,7 +182,7 @@ func (b *box) clone(t *testing.T) *box {
 	if err == nil {
 		err = json.Unmarshal(data, &c.Manifest)
 	}
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	c.ID = string(session.NewID())
 	c.contents[endName] = []byte(c.ID)
 	return c
@@ -208,7 +208,7 @@ func (b *box) data(t *testing.T) []byte {
 		}
 	}
 	manifest, err := json.Marshal(&b.Manifest)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	put := func(name string, data []byte) {
@@ -219,7 +219,7 @@ func (b *box) data(t *testing.T) []byte {
 		if h.Typeflag != tar.TypeReg {
 			h.Size, data = 0, nil
 		}
-		testenv.Must(t, w.WriteHeader(h))
+		testenv.NoError(t, w.WriteHeader(h))
 		if _, err := w.Write(data); err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func (b *box) data(t *testing.T) []byte {
 	for _, m := range b.Members {
 		put(m.Name, b.contents[m.Name])
 	}
-	testenv.Must(t, w.Close())
+	testenv.NoError(t, w.Close())
 	return out.Bytes()
 }
 
@@ -255,7 +255,7 @@ func TestUnpack(t *testing.T) {
 	there, b := hosts(t)
 	data := b.data(t)
 	done, err := there.unpack(data, nil)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if done.Branch != "moved/api" || done.Session != sessionID || !slices.Equal(done.Args, []string{"--model", "opus"}) {
 		t.Errorf("%+v", done)
 	}
@@ -283,7 +283,7 @@ func TestKindsOfChange(t *testing.T) {
 	here := newHost(t)
 	here.git("init", "-q", "-b", "main", "src")
 	src := filepath.Join(here.home, "src")
-	must := func(errs ...error) { t.Helper(); testenv.Must(t, errors.Join(errs...)) }
+	must := func(errs ...error) { t.Helper(); testenv.NoError(t, errors.Join(errs...)) }
 	for _, name := range []string{"old", "filefolder", "filelink", "folderfile/a", "folderfile/b/c", "folderlink/a", "target/a", "mode", "gone", "case", "staged"} {
 		here.write("src/"+name, name+"\n")
 	}
@@ -340,7 +340,7 @@ func TestPackRefusesFirst(t *testing.T) {
 	h.git("-C", "src", "update-index", "--assume-unchanged", "old")
 	env := h.env()
 	in := &instance.Instance{Name: "api", Path: filepath.Join(h.home, "src"), Agent: "claude", Desired: instance.Running}
-	testenv.Must(t, h.store(env).Create(in, env.Now()))
+	testenv.NoError(t, h.store(env).Create(in, env.Now()))
 	_, err := Packer{Env: env, Store: h.store(env), Table: h.table(env)}.Pack(in.ID, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "cannot pack api: git is told not to look at old") {
 		t.Errorf("%v", err)
@@ -365,7 +365,7 @@ func tree(t *testing.T, dir string) string {
 		fmt.Fprintf(&all, "%s %v %q\n", rel, d.Type(), data)
 		return nil
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return all.String()
 }
 
@@ -407,11 +407,11 @@ func TestHostile(t *testing.T) {
 		}, "a link is on the way"},
 		"a link and a file": {func(b *box) { b.Git.Files[0].Link = "x" }, "neither a file nor a link"},
 
-		"a link in the tar":  {func(b *box) { b.headers = only("member-1", tar.TypeSymlink, "") }, "is not the one"},
-		"a hard link":        {func(b *box) { b.headers = only("member-1", tar.TypeLink, "") }, "is not the one"},
-		"a device":           {func(b *box) { b.headers = only("member-1", tar.TypeChar, "") }, "is not the one"},
-		"a folder":           {func(b *box) { b.headers = only("member-1", tar.TypeDir, "") }, "is not the one"},
-		"a path in a header": {func(b *box) { b.headers = only("member-1", tar.TypeReg, "../../precious") }, "is not the one"},
+		"a link in the tar":  {func(b *box) { b.headers = changeHeader("member-1", tar.TypeSymlink, "") }, "is not the one"},
+		"a hard link":        {func(b *box) { b.headers = changeHeader("member-1", tar.TypeLink, "") }, "is not the one"},
+		"a device":           {func(b *box) { b.headers = changeHeader("member-1", tar.TypeChar, "") }, "is not the one"},
+		"a folder":           {func(b *box) { b.headers = changeHeader("member-1", tar.TypeDir, "") }, "is not the one"},
+		"a path in a header": {func(b *box) { b.headers = changeHeader("member-1", tar.TypeReg, "../../precious") }, "is not the one"},
 		"another name":       {func(b *box) { b.Members[1].Name = "../../precious" }, "does not describe"},
 		"a member too many":  {func(b *box) { b.Members = slices.Insert(b.Members, 0, Member{Name: "member-0"}) }, "does not describe"},
 		"a member too few":   {func(b *box) { b.Git.Files[0].Member = "member-99" }, "does not describe"},
@@ -461,7 +461,7 @@ func TestHostile(t *testing.T) {
 			if _, err := os.Lstat(filepath.Join(path, ".git")); err != nil {
 				t.Errorf("%s: %s is no worktree: %v", name, path, err)
 			}
-			testenv.Must(t, os.RemoveAll(path))
+			testenv.NoError(t, os.RemoveAll(path))
 		}
 		there.git("-C", "src", "worktree", "prune")
 		for _, branch := range strings.Fields(there.git("-C", "src", "for-each-ref", "--format=%(refname:short)", "refs/heads/moved")) {
@@ -472,7 +472,7 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	env := there.env()
-	if all, err := there.store(env).All(); err != nil || len(all) > 0 {
+	if all, err := there.store(env).ReadInstances(); err != nil || len(all) > 0 {
 		t.Errorf("%d agents are here: %v", len(all), err)
 	}
 	if _, err := there.unpack(good.data(t)[:4096], nil); err == nil || !strings.Contains(err.Error(), "incomplete") {
@@ -483,8 +483,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// only changes the header of a member.
-func only(name string, kind byte, to string) func(*tar.Header) {
+// changeHeader changes the header of a member.
+func changeHeader(name string, kind byte, to string) func(*tar.Header) {
 	return func(h *tar.Header) {
 		if h.Name != name {
 			return
@@ -505,7 +505,7 @@ func header(b *box, old, to string) {
 
 func glob(t *testing.T, pattern string) []string {
 	all, err := filepath.Glob(pattern)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return all
 }
 
@@ -532,7 +532,7 @@ func TestHostileCommits(t *testing.T) {
 			maker.git("-C", "src", "update-ref", "refs/gt/index", commit)
 			maker.git("-C", "src", "bundle", "create", "-q", "../b", "refs/gt/index", "^FETCH_HEAD")
 			data, err := os.ReadFile(filepath.Join(maker.home, "b"))
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			b.put(b.Git.Bundle, string(data))
 			b.Git.Index, b.Git.Head = commit, maker.git("-C", "src", "rev-parse", "FETCH_HEAD")
 			b.Git.Files, b.Git.Deleted = nil, nil
@@ -562,7 +562,7 @@ func TestHostileCommits(t *testing.T) {
 	} {
 		there.git("-C", "src", "config", "filter.evil.smudge", "touch "+canary+"; cat")
 		there.write("src/.git/hooks/post-checkout", "#!/bin/sh\ntouch "+canary+"\n")
-		testenv.Must(t, os.Chmod(filepath.Join(there.home, "src/.git/hooks/post-checkout"), 0o755))
+		testenv.NoError(t, os.Chmod(filepath.Join(there.home, "src/.git/hooks/post-checkout"), 0o755))
 		b := good.clone(t)
 		b.Instance.ID, b.Manifest.Session.ID = instance.ID(session.NewID()), session.NewID()
 		b.Manifest.Session.Chain = b.Manifest.Session.ID
@@ -609,7 +609,7 @@ func TestArguments(t *testing.T) {
 	b.Instance.Args = []string{"--model", "opus", "--settings", `{"hooks":{}}`, "--dangerously-skip-permissions", "--resume", "x", "--model=-p", "free"}
 	b.Instance.Launcher = []string{"sh", "-c", "evil"}
 	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.Launcher = new([]string) })
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	env := there.env()
 	in, err := there.store(env).Get(done.ID)
 	if err != nil || !slices.Equal(in.Args, []string{"--model", "opus"}) || len(in.Launcher) > 0 {
@@ -626,7 +626,7 @@ func TestKnown(t *testing.T) {
 	env := there.env()
 	state := place.StateOf(env.Getenv)
 	if _, err := thread.Update(state, sessionID, atomicfile.Unsynced, nil, func(t *thread.Thread) {
-		t.Add(standing.Instruction{Text: "always push", Kind: standing.Always}, env.Now())
+		t.Add(standing.Instruction{Text: "always push", Kind: standing.KindAlways}, env.Now())
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -646,10 +646,10 @@ func TestKnown(t *testing.T) {
 func TestAnotherClient(t *testing.T) {
 	there, good := hosts(t)
 	there.write("bin/codex", "#!/bin/sh\n")
-	testenv.Must(t, os.Chmod(filepath.Join(there.home, "bin/codex"), 0o755))
+	testenv.NoError(t, os.Chmod(filepath.Join(there.home, "bin/codex"), 0o755))
 	b := good.clone(t)
 	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.Agent = "codex" })
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	r, err := session.Lookup(place.StateOf(there.env().Getenv), done.Session)
 	if err != nil || r == nil || r.Agent != "codex" || r.ParentID != sessionID || r.ChainID != sessionID {
 		t.Fatalf("%+v, %v", r, err)
@@ -673,14 +673,14 @@ func TestEntries(t *testing.T) {
 		{Kind: conversation.Prompt, Text: "port it"}, {Kind: conversation.Call, CallID: "1", Tool: "Bash", Text: "ls"},
 		{Kind: conversation.Result, CallID: "1", Text: "a.go"}, {Kind: conversation.Answer, Text: "ported"},
 	} {
-		testenv.Must(t, json.NewEncoder(&lines).Encode(e))
+		testenv.NoError(t, json.NewEncoder(&lines).Encode(e))
 	}
 	s.Entries, s.Conversation = s.Conversation[0].Member, nil
 	b.put(s.Entries, lines.String())
 	b.Members = slices.Delete(b.Members, 1, 2) // the to-do
 	b.rename()
 	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.Agent = "claude" })
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	r, err := session.Lookup(place.StateOf(there.env().Getenv), done.Session)
 	if err != nil || r == nil {
 		t.Fatal(r, err)
@@ -747,7 +747,7 @@ func TestMovable(t *testing.T) {
 		{own, instance.Instance{Name: "api"}, ""},
 	} {
 		err := Packer{Env: env, Store: test.store}.Movable(&test.in)
-		if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || cli.ExitCode(err) != cli.No) {
+		if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || cli.ExitCode(err) != cli.AnswerNo) {
 			t.Errorf("%+v: %v", test.in, err)
 		}
 	}
@@ -767,10 +767,10 @@ func TestResume(t *testing.T) {
 	set := func(m *instance.Moved) {
 		t.Helper()
 		held, err := store.Hold(first.Instance.ID, time.Second)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		defer held.Release()
 		held.Moved = m
-		testenv.Must(t, held.Put(env.Now()))
+		testenv.NoError(t, held.Put(env.Now()))
 	}
 	pack := func(p Packer) ([]byte, error) {
 		var out bytes.Buffer
@@ -786,7 +786,7 @@ func TestResume(t *testing.T) {
 		}
 	}
 	data, err := pack(Packer{To: "box", Resume: true})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if again := read(t, data); again.ID != first.ID || again.Generation != first.Generation {
 		t.Errorf("%s of generation %d, not %s of %d", again.ID, again.Generation, first.ID, first.Generation)
 	}

@@ -95,7 +95,7 @@ func isPower(name string) bool {
 		}
 	}
 	last := elems[len(elems)-1]
-	return slices.Contains(runs, last) || strings.HasPrefix(last, "mise.") || strings.HasSuffix(last, ".code-workspace") || secretfile.Is(name)
+	return slices.Contains(runs, last) || strings.HasPrefix(last, "mise.") || strings.HasSuffix(last, ".code-workspace") || secretfile.IsSecret(name)
 }
 
 // reference is a worktree of this host. What it has is known here.
@@ -235,7 +235,7 @@ func (w *unpacking) powers() (all []Power, err error) {
 	if w.old != nil && w.old.Agent != w.client.Name {
 		all = append(all, Power{What: fmt.Sprintf("it left as an agent of %s, and is one of %s now", w.old.Agent, w.client.Name)})
 	}
-	args := w.client.Restart(slices.Concat([]string(w.client.Command), w.args()), agent.Next{})
+	args := w.client.Restart(slices.Concat([]string(w.client.Command), w.args()), agent.NextRun{})
 	if agent.FreedomOf(args) > agent.Freedom("default") { // mutant never: TestReturns
 		all = append(all, Power{What: "its client would not ask you: " + strings.Join(args, " ")})
 	}
@@ -308,7 +308,7 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 	}
 	for _, r := range here[:min(len(here), 1)] {
 		for name := range r.entries {
-			if _, stays := arrives[name]; !stays && isPower(name) && !secretfile.Is(name) { // a secret file never comes
+			if _, stays := arrives[name]; !stays && isPower(name) && !secretfile.IsSecret(name) { // a secret file never comes
 				all = append(all, Power{Path: name, What: "is missing there, and may forbid something here"})
 			}
 		}

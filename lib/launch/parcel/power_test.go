@@ -118,11 +118,11 @@ func TestPowers(t *testing.T) {
 		maker.git("-C", "src", "update-ref", "refs/gt/index", "HEAD")
 		maker.git("-C", "src", "bundle", "create", "-q", "../b", "refs/gt/index", "^origin/main")
 		data, err := os.ReadFile(filepath.Join(maker.home, "b"))
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		b.put(b.Git.Bundle, string(data))
 		change(b)
 		done, err := there.unpack(b.data(t), nil)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		return done, b
 	}
 
@@ -199,12 +199,12 @@ func TestMostWaiting(t *testing.T) {
 		return err
 	}
 	for range mostWaiting {
-		testenv.Must(t, send("box"))
+		testenv.NoError(t, send("box"))
 	}
 	if err := send("box"); err == nil || !strings.Contains(err.Error(), "8 others wait for a person already") {
 		t.Errorf("one too many: %v", err)
 	}
-	testenv.Must(t, send("desk"))
+	testenv.NoError(t, send("desk"))
 	all, err := AllWaiting(state)
 	if err != nil || len(all) != mostWaiting+1 {
 		t.Fatalf("%d wait, %v", len(all), err)
@@ -214,8 +214,8 @@ func TestMostWaiting(t *testing.T) {
 	if still, _ := AllWaiting(state); !errors.Is(err, no) || len(still) != len(all) {
 		t.Errorf("%d wait, %v", len(still), err)
 	}
-	testenv.Must(t, Drop(state, all[0]))
-	testenv.Must(t, send("box"))
+	testenv.NoError(t, Drop(state, all[0]))
+	testenv.NoError(t, send("box"))
 	if folders, err := atomicfile.Folders(state.Path("parcels")); err != nil || len(folders) != mostWaiting+1 {
 		t.Errorf("%d parcels lie here, %v", len(folders), err)
 	}
@@ -236,15 +236,15 @@ func TestReturns(t *testing.T) {
 	moved := func(m instance.Moved) {
 		t.Helper()
 		held, err := store.Hold(left.Instance.ID, hold)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		defer held.Release()
 		m.Complete, m.At = true, env.Now()
 		held.Moved = &m
-		testenv.Must(t, held.Put(env.Now()))
+		testenv.NoError(t, held.Put(env.Now()))
 	}
 	const victim = "aaaaaaaa-0000-4000-8000-00000000000f"
 	_, err := thread.Update(state, victim, atomicfile.Unsynced, nil, func(t *thread.Thread) { t.Request.Text = "audit the vault" })
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -273,7 +273,7 @@ func TestReturns(t *testing.T) {
 		moved(c.moved)
 		if held, err := store.Hold(left.Instance.ID, hold); err == nil {
 			held.Generation, held.Args = 1, c.args
-			testenv.Must(t, held.Put(env.Now()))
+			testenv.NoError(t, held.Put(env.Now()))
 			held.Release()
 		}
 		if c.change != nil {
@@ -307,9 +307,9 @@ func TestAsk(t *testing.T) {
 	there := newHost(t)
 	env := here.env()
 	in := &instance.Instance{Name: "api", Path: filepath.Join(here.home, "src"), Agent: "claude", Desired: instance.Stopped}
-	testenv.Must(t, here.store(env).Create(in, env.Now()))
+	testenv.NoError(t, here.store(env).Create(in, env.Now()))
 	question, err := Packer{Env: env, Store: here.store(env), Table: here.table(env)}.Question(in)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	ask := func(question string) error {
 		env := there.env()
 		return Unpacker{Env: env, Store: there.store(env), Table: there.table(env), From: "lap"}.Ask(strings.NewReader(question))
@@ -320,9 +320,9 @@ func TestAsk(t *testing.T) {
 	there.git("clone", "-q", filepath.Join(here.home, "src"), "src")
 	env = there.env()
 	other := &instance.Instance{Name: "other", Path: filepath.Join(there.home, "src"), Agent: "claude", Desired: instance.Stopped}
-	testenv.Must(t, there.store(env).Create(other, env.Now()))
+	testenv.NoError(t, there.store(env).Create(other, env.Now()))
 	before := tree(t, there.home)
-	testenv.Must(t, ask(string(question)))
+	testenv.NoError(t, ask(string(question)))
 	for old, to := range map[string]string{
 		`"agent": "claude"`: `"agent": "nobody"`, `"name": "api"`: `"name": "../api"`, `"format": 1`: `"format": 2`, in.Path: "x", string(in.ID): "x",
 		`"roots": [`: `"roots": ["x",`,

@@ -36,7 +36,7 @@ const takenReason = "gt-session unpack"
 
 // moves reports whether the client goes on with its own files.
 func (w *unpacking) moves() bool {
-	_, can := writers.Of(w.client.Name).(conversation.Mover)
+	_, can := writers.FindWriter(w.client.Name).(conversation.Mover)
 	return can && w.client.Name == w.reader.Session.Agent && len(w.reader.Session.Conversation) > 0
 }
 
@@ -48,7 +48,7 @@ func (w *unpacking) findKnown() error {
 		return nil
 	}
 	if !w.moves() {
-		if writer := writers.Of(w.client.Name); writer != nil {
+		if writer := writers.FindWriter(w.client.Name); writer != nil {
 			w.plan.Session = writer.NewID(w.Env.Now())
 		} else if len(s.Conversation) > 0 || s.Entries != "" {
 			return w.fail(fmt.Errorf("gt cannot give %s the conversation", w.client.Name), "--agent names another client")
@@ -60,18 +60,18 @@ func (w *unpacking) findKnown() error {
 		return err
 	}
 	for _, store := range stores {
-		all, err := store.All()
+		all, err := store.ReadInstances()
 		if err != nil {
 			return err
 		}
 		for _, in := range all {
 			if in.ID != w.Instance.ID && store.Session(in) == s.ID {
-				return cli.Failf(cli.No, "the conversation %s is %s's here", s.ID, in.Name)
+				return cli.Failf(cli.AnswerNo, "the conversation %s is %s's here", s.ID, in.Name)
 			}
 		}
 	}
 	if session.AtWork(state, s.ID, w.Env.Now()) {
-		return cli.Failf(cli.No, "the session %s runs here", s.ID)
+		return cli.Failf(cli.AnswerNo, "the session %s runs here", s.ID)
 	}
 	if w.Forced {
 		return nil
@@ -143,7 +143,7 @@ func (w *unpacking) inspect() error {
 	if !w.moves() {
 		return nil
 	}
-	mover, transcripts := writers.Of(w.client.Name).(conversation.Mover), 0
+	mover, transcripts := writers.FindWriter(w.client.Name).(conversation.Mover), 0
 	for _, n := range s.Conversation {
 		if mover.Destination(w.Env.Getenv, w.Path, s.ID, n.Name) == "" {
 			return fmt.Errorf("its conversation has a file %.80q", n.Name)
@@ -179,7 +179,7 @@ func (w *unpacking) makeSession() (session.ID, error) {
 			return "", err
 		}
 	}
-	h := home.Elsewhere(w.Env.Getenv, w.Path)
+	h := home.FindOtherHome(w.Env.Getenv, w.Path)
 	if err := w.makeNotes(h); err != nil {
 		return "", err
 	}
@@ -212,7 +212,7 @@ func (w *unpacking) makeConversation() (transcript string, now session.ID, err e
 	if err != nil || settled.Len == 0 {
 		return "", "", err
 	}
-	writer := writers.Of(w.client.Name)
+	writer := writers.FindWriter(w.client.Name)
 	to := &conversation.Copy{ID: w.plan.Session, From: s.Agent, CWD: w.Path, Branch: w.Branch, Now: w.Env.Now(), Settled: settled}
 	if transcript, _, err = writer.Place(w.Env.Getenv, to); err != nil {
 		return "", "", err
@@ -258,9 +258,9 @@ func (w *unpacking) source() (conversation.Source, error) {
 	if i < 0 {
 		return nil, nil
 	}
-	r := readers.Of(s.Agent)
+	r := readers.FindReader(s.Agent)
 	if r == nil {
-		return nil, cli.Failf(cli.No, "gt does not read the conversations of %s", w.Env.Quoted(s.Agent))
+		return nil, cli.Failf(cli.AnswerNo, "gt does not read the conversations of %s", w.Env.Quoted(s.Agent))
 	}
 	path := w.member(s.Conversation[i].Member)
 	info, err := os.Stat(path)
@@ -308,7 +308,7 @@ func (w *unpacking) entries(path string) conversation.Source {
 // last.
 func (w *unpacking) moveFiles() (transcript string, err error) {
 	s := w.reader.Session
-	mover := writers.Of(w.client.Name).(conversation.Mover)
+	mover := writers.FindWriter(w.client.Name).(conversation.Mover)
 	for _, n := range slices.Backward(s.Conversation) {
 		to := mover.Destination(w.Env.Getenv, w.Path, s.ID, n.Name)
 		if err := w.moveFile(n, to); err != nil {
@@ -337,7 +337,7 @@ func (w *unpacking) moveFile(n Named, to string) error {
 		case !begins && !w.Forced && (!w.Returns || n.Name == conversation.Transcript), !w.Returns && !w.Forced:
 			return w.fail(fmt.Errorf("'%s' is here already, with another content", to), "--force sets it aside")
 		case !begins && n.Name == conversation.Transcript:
-			if err := atomicfile.Rename(to, to+aside, atomicfile.Synced); err != nil {
+			if err := atomicfile.Rename(to, to+replacedSuffix, atomicfile.Synced); err != nil {
 				return err
 			}
 		}
@@ -363,7 +363,7 @@ func (w *unpacking) restricted(name, path string) (io.ReadCloser, error) {
 	if err != nil || filepath.Ext(name) != ".jsonl" {
 		return f, err
 	}
-	mover := writers.Of(w.client.Name).(conversation.Mover)
+	mover := writers.FindWriter(w.client.Name).(conversation.Mover)
 	r, to := io.Pipe()
 	cli.Go(func() {
 		defer f.Close()
@@ -428,7 +428,7 @@ func compare(open func(path string) (io.ReadCloser, error), path, other string) 
 // makeNotes delivers the notes that the box does not have yet. None is work: nobody here
 // vouches for it.
 func (w *unpacking) makeNotes(h home.Home) error {
-	box := mail.Of(h, h.Identity.Address())
+	box := mail.NewBox(h, h.Identity.Address())
 	known, err := box.Known()
 	if err != nil {
 		return err
@@ -552,9 +552,9 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 			return done, err
 		}
 		defer held.Release()
-		Packer{Env: w.Env, Store: w.Store}.elsewhere(held.Instance)
+		Packer{Env: w.Env, Store: w.Store}.markMoved(held.Instance)
 		if held.Moved == nil { // it was taken back meanwhile
-			return done, cli.Failf(cli.No, "%s has not moved away", held.Name)
+			return done, cli.Failf(cli.AnswerNo, "%s has not moved away", held.Name)
 		}
 		if held.Agent != w.client.Name {
 			held.Args, held.Account = nil, ""
@@ -565,7 +565,7 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 		return done, held.Put(at)
 	}
 	in := &instance.Instance{
-		ID: from.ID, Title: w.Env.Line(from.Title, 200), Group: from.Group, Remain: from.Remain, Respawn: from.Respawn, TmuxServer: string(tmux.Around()),
+		ID: from.ID, Title: w.Env.Line(from.Title, 200), Group: from.Group, Remain: from.Remain, Respawn: from.Respawn, TmuxServer: string(tmux.CurrentServer()),
 	}
 	in.Args = w.args()
 	if w.client.Name == from.Agent && !w.Args {

@@ -163,11 +163,11 @@ func (w *unpacking) fail(err error, hints ...string) error {
 	if w.From != "" {
 		hints = nil
 	}
-	return cli.Fail(cli.No, err, hints...)
+	return cli.Fail(cli.AnswerNo, err, hints...)
 }
 
 func refused(err error) error {
-	return cli.Fail(cli.No, fmt.Errorf("cannot unpack: %w", err), "nothing was unpacked")
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot unpack: %w", err), "nothing was unpacked")
 }
 
 // received returns what was made of a parcel that was unpacked before.
@@ -228,7 +228,7 @@ func (u Unpacker) Ask(in io.Reader) error {
 		err = errors.New("its repository has no first commit")
 	}
 	if err != nil {
-		return cli.Fail(cli.No, err)
+		return cli.Fail(cli.AnswerNo, err)
 	}
 	for _, find := range []func() error{w.findOld, w.findAgent, w.findLauncher, w.findName, w.findRepository, w.findKnown} {
 		if err := find(); err != nil {
@@ -247,10 +247,10 @@ func (w *unpacking) findAgent() error {
 		}
 		return w.fail(fmt.Errorf("no agent is called %s here", w.Env.Quoted(name)), "--agent names one that goes on with the conversation")
 	}
-	w.client = w.Table.Of(name)
-	command := w.client.Restart(nil, agent.Next{})
+	w.client = w.Table.FindClient(name)
+	command := w.client.Restart(nil, agent.NextRun{})
 	if len(command) == 0 {
-		return cli.Failf(cli.No, "%s has no command", name)
+		return cli.Failf(cli.AnswerNo, "%s has no command", name)
 	}
 	if _, err := process.LookPath(command[0], w.Env.Dir, w.Env.ChildEnviron()); err != nil {
 		return w.fail(err, "install it, or go on with another: --agent")
@@ -281,15 +281,15 @@ func (w *unpacking) findOld() error {
 	case err != nil:
 		return err
 	}
-	Packer{Env: w.Env, Store: w.Store}.elsewhere(old)
+	Packer{Env: w.Env, Store: w.Store}.markMoved(old)
 	switch {
 	case old.Arrived == w.ID: // everything but the receipt was done
 	case old.Managed != nil, old.Role != "", old.Moved == nil:
-		return cli.Fail(cli.No, fmt.Errorf("%s is here already, and has not moved away", old.Name), fmt.Sprintf("gt-session pack %s moves it away, gt-session rm %[1]s removes it", old.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is here already, and has not moved away", old.Name), fmt.Sprintf("gt-session pack %s moves it away, gt-session rm %[1]s removes it", old.Name))
 	case old.Generation >= w.Generation:
-		return cli.Failf(cli.No, "%s has moved on since this parcel was packed", old.Name)
+		return cli.Failf(cli.AnswerNo, "%s has moved on since this parcel was packed", old.Name)
 	case w.From != "" && old.Moved.To != "" && cmp.Or(old.Moved.Key, old.Moved.To) != w.From && cmp.Or(old.Moved.Key, old.Moved.To) != w.Key: // mutant never: TestReturns
-		return cli.Fail(cli.No, fmt.Errorf("%s left here for %s, not for %s", old.Name, old.Moved.To, w.From), "only that host brings it back")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s left here for %s, not for %s", old.Name, old.Moved.To, w.From), "only that host brings it back")
 	}
 	w.old = old
 	return nil
@@ -303,14 +303,14 @@ func (w *unpacking) findName() error {
 	if err := instance.CheckName(w.plan.Name); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
-	all, err := w.Store.All()
+	all, err := w.Store.ReadInstances()
 	if err != nil {
 		return err
 	}
 	base := w.plan.Name
 	for n := 2; slices.ContainsFunc(all, func(in *instance.Instance) bool { return in.Name == w.plan.Name && in.ID != w.Instance.ID }); n++ {
 		if w.Unpacker.Name != "" {
-			return cli.Fail(cli.No, fmt.Errorf("%w: %s", instance.ErrTaken, base), "choose another with -n NAME")
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("%w: %s", instance.ErrTaken, base), "choose another with -n NAME")
 		}
 		w.plan.Name = instance.Variant(base, fmt.Sprintf("-%d", n))
 	}
@@ -331,9 +331,9 @@ func (w *unpacking) findRepository() error {
 		main, ok, err := git.Holds(w.Unpacker.Folder, g.Roots, gitWait)
 		switch {
 		case err != nil:
-			return cli.Fail(cli.No, fmt.Errorf("cannot use the folder '%s': %w", w.Unpacker.Folder, err))
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot use the folder '%s': %w", w.Unpacker.Folder, err))
 		case !ok:
-			return cli.Failf(cli.No, "the folder '%s' has another repository: its first commit is not %.12s", w.Unpacker.Folder, g.Roots[0])
+			return cli.Failf(cli.AnswerNo, "the folder '%s' has another repository: its first commit is not %.12s", w.Unpacker.Folder, g.Roots[0])
 		}
 		w.Repository = main
 		return nil
@@ -381,7 +381,7 @@ func (w *unpacking) repositories() (found []string, err error) {
 	for _, f := range homes {
 		dirs = append(dirs, f.Path)
 	}
-	all, err := w.Store.All()
+	all, err := w.Store.ReadInstances()
 	if err != nil {
 		return nil, err
 	}
@@ -404,10 +404,10 @@ func (w *unpacking) planClone() error {
 		at = slices.IndexFunc(w.Git.Remotes, func(r git.Remote) bool { return git.CheckURL(r.URL) == nil })
 	}
 	if at < 0 {
-		return cli.Fail(cli.No, errors.New("its repository has no remote that gt clones from"), "clone it yourself, and name the folder: --folder DIR")
+		return cli.Fail(cli.AnswerNo, errors.New("its repository has no remote that gt clones from"), "clone it yourself, and name the folder: --folder DIR")
 	}
 	if atomicfile.Exists(w.Clone) {
-		return cli.Failf(cli.No, "cannot clone to '%s': it is there already", w.Clone)
+		return cli.Failf(cli.AnswerNo, "cannot clone to '%s': it is there already", w.Clone)
 	}
 	w.Repository, w.CloneFrom = place.Real(w.Clone), w.Git.Remotes[at].URL
 	return nil
@@ -540,12 +540,12 @@ func (w *unpacking) takeCommits() error {
 	if w.CloneFrom != "" && !atomicfile.Exists(w.Repository) {
 		w.Env.Hint("clones %s", w.Env.Line(w.CloneFrom, 400))
 		if err := git.Clone(w.CloneFrom, w.Repository, gitWait); err != nil {
-			return cli.Fail(cli.No, err)
+			return cli.Fail(cli.AnswerNo, err)
 		}
 	}
 	carried := git.Carried{Head: g.Head, Index: g.Index}
 	if err := git.TakeBundle(w.Repository, w.member(g.Bundle), carried, maxTotal, gitWait); errors.Is(err, git.ErrLacks) {
-		return cli.Fail(cli.No, err, fmt.Sprintf("git -C %s fetch --all may get them; then unpack it again", term.Typed(w.Repository)))
+		return cli.Fail(cli.AnswerNo, err, fmt.Sprintf("git -C %s fetch --all may get them; then unpack it again", term.Typed(w.Repository)))
 	} else if err != nil {
 		return refused(err)
 	}
@@ -600,8 +600,8 @@ func (w *unpacking) resetWorktree() error {
 	return w.overlay()
 }
 
-// aside is the suffix of a file that was in the way.
-const aside = ".gt-before"
+// replacedSuffix is the suffix of a file that was in the way.
+const replacedSuffix = ".gt-before"
 
 // clearWay renames the files that never went along and where others will be. Which ones is
 // noted before anything changes.
@@ -622,13 +622,13 @@ func (w *unpacking) clearWay(root *os.Root) error {
 		}
 	}
 	for _, name := range *w.InTheWay {
-		if _, err := root.Lstat(name + aside); err == nil || atomicfile.LinklessIn(root, filepath.Dir(name), false) != nil {
+		if _, err := root.Lstat(name + replacedSuffix); err == nil || atomicfile.LinklessIn(root, filepath.Dir(name), false) != nil {
 			continue // done by one that was killed
 		}
-		if err := atomicfile.RenameIn(root, name, name+aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.RenameIn(root, name, name+replacedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return atomicfile.Error("rename", filepath.Join(w.Worktree, name), err)
 		}
-		w.Env.Warn("%s was in the way, and is now %s", git.Quote(name), git.Quote(name+aside))
+		w.Env.Warn("%s was in the way, and is now %s", git.Quote(name), git.Quote(name+replacedSuffix))
 	}
 	return nil
 }
@@ -684,8 +684,8 @@ func (w *unpacking) overlay() error {
 func (w *unpacking) clear(root *os.Root, name string) error {
 	err := root.Remove(name)
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
-		if err = atomicfile.RenameIn(root, name, name+aside); err == nil {
-			w.Env.Warn("%s was in the way, and is now %s", git.Quote(name), git.Quote(name+aside))
+		if err = atomicfile.RenameIn(root, name, name+replacedSuffix); err == nil {
+			w.Env.Warn("%s was in the way, and is now %s", git.Quote(name), git.Quote(name+replacedSuffix))
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {

@@ -67,7 +67,7 @@ const captureWait = 30 * time.Second
 const captured = "\x00captured\x00"
 
 // capture returns the Capture of a successor, or nil if it needs or supports none.
-func (s Successor) capture(next agent.Next) *Capture {
+func (s Successor) capture(next agent.NextRun) *Capture {
 	args := s.Client.SessionIDProbe()
 	if next.ID == "" || next.Resume != "" || len(s.Client.SessionIDFlag) > 0 || args == nil {
 		return nil
@@ -87,7 +87,7 @@ func (s Successor) capture(next agent.Next) *Capture {
 // and for the instance.
 func (c *Capture) ask(env *cli.Env, server tmux.Server, pane string, r *Run) {
 	fmt.Fprintf(env.Stderr, "%s: asking %s for a session, for %v at most...\n", env.Name, c.Agent, c.Wait)
-	id, err := ask.NewSession(c.Wait, r.Dir, launcher.Around(r.In, c.Args), r.Env, c.Path, env.Stderr)
+	id, err := ask.NewSession(c.Wait, r.Dir, launcher.WrapCommand(r.In, c.Args), r.Env, c.Path, env.Stderr)
 	if err != nil {
 		env.Warn("%s starts afresh: %v", c.Agent, err)
 		return
@@ -110,7 +110,7 @@ func (c *Capture) ask(env *cli.Env, server tmux.Server, pane string, r *Run) {
 	}
 	getenv := func(name string) string { return process.Variable(r.Env, name) }
 	of := fmt.Sprintf("%s:%d", getenv(instance.Variable), os.Getpid()) // this process becomes the agent
-	if err := instance.Bind(place.StateOf(getenv), of, os.Getpid(), 0, instance.Now{SessionID: id, Agent: c.Agent, At: env.Now()}); err != nil {
+	if err := instance.Bind(place.StateOf(getenv), of, os.Getpid(), 0, instance.CurrentSession{SessionID: id, Agent: c.Agent, At: env.Now()}); err != nil {
 		env.Warn("%v", err)
 	}
 }

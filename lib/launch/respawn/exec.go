@@ -86,7 +86,7 @@ func Exec(env *cli.Env, name string) error {
 	if !live.Gone([]process.Proc{r.Ends}, endGrace) && !live.Stop(r.Ends, endGrace) {
 		live.Kill(live.Tree(r.Ends))
 	}
-	r.Args = launcher.Around(r.In, r.Args)
+	r.Args = launcher.WrapCommand(r.In, r.Args)
 	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func Exec(env *cli.Env, name string) error {
 		env.Warn("%v", err)
 	}
 	if r.First != nil {
-		if err := r.First.beside(server, pane, r.Dir, r.Env); err != nil {
+		if err := r.First.startTyper(server, pane, r.Dir, r.Env); err != nil {
 			return fmt.Errorf("cannot give it its first prompt: %w", err)
 		}
 	}
@@ -121,7 +121,7 @@ func (r Run) openFolder() error {
 		err = dir.Chdir()
 	}
 	if _, ok := errors.AsType[*place.ExchangedError](err); ok {
-		return cli.Fail(cli.No, err)
+		return cli.Fail(cli.AnswerNo, err)
 	}
 	return atomicfile.Error("change to", r.Dir, err)
 }
@@ -164,7 +164,7 @@ func (s Successor) WidensPermissions(mode string, r Run) string {
 	if s.BringsLauncher(r) {
 		return "what its successor is started in lies in the project"
 	}
-	within := s.within(r)
+	within := s.isInProject(r)
 	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
 	if err != nil {
 		return err.Error()
@@ -190,7 +190,7 @@ func (s Successor) BringsLauncher(r Run) bool {
 	if len(r.In) == 0 {
 		return false
 	}
-	within := s.within(r)
+	within := s.isInProject(r)
 	if program, err := process.LookPath(r.In[0], r.Dir, r.Env); err != nil || within(program) {
 		return true
 	}
@@ -207,7 +207,7 @@ func (s Successor) BringsLauncher(r Run) bool {
 	})
 }
 
-func (s Successor) within(r Run) func(path string) bool {
+func (s Successor) isInProject(r Run) func(path string) bool {
 	project := []string{place.Real(s.Home.Dir), place.Real(r.Dir)}
 	return func(path string) bool {
 		if !filepath.IsAbs(path) {
@@ -216,12 +216,12 @@ func (s Successor) within(r Run) func(path string) bool {
 		if _, err := os.Lstat(path); err != nil {
 			return false
 		}
-		if process.Within(path, r.Dir, r.Env) {
+		if process.LeadsThroughProject(path, r.Dir, r.Env) {
 			return true
 		}
 		path = place.Real(path)
 		for _, dir := range project {
-			if place.Inside(path, dir) {
+			if place.IsBelow(path, dir) {
 				return true
 			}
 		}

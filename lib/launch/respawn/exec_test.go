@@ -17,15 +17,15 @@ func TestEnterExchanged(t *testing.T) {
 	top := place.Real(t.TempDir())
 	t.Chdir(top)
 	for _, name := range []string{"api", "other"} {
-		testenv.Must(t, os.Mkdir(name, 0o700))
+		testenv.NoError(t, os.Mkdir(name, 0o700))
 	}
 	r := Run{Dir: filepath.Join(top, "api")}
 	var err error
 	if r.Folder, err = place.Identify(r.Dir); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Must(t, os.Rename("api", "aside"))
-	testenv.Must(t, os.Symlink("other", "api"))
+	testenv.NoError(t, os.Rename("api", "aside"))
+	testenv.NoError(t, os.Symlink("other", "api"))
 	var exchanged *place.ExchangedError
 	if err := r.openFolder(); !errors.As(err, &exchanged) {
 		t.Errorf("a link in its place: %v", err)
@@ -33,7 +33,7 @@ func TestEnterExchanged(t *testing.T) {
 	if dir, _ := os.Getwd(); dir != top {
 		t.Errorf("the working directory is %s", dir)
 	}
-	testenv.Must(t, errors.Join(os.Remove("api"), os.Symlink("aside", "api")))
+	testenv.NoError(t, errors.Join(os.Remove("api"), os.Symlink("aside", "api")))
 	if err := r.openFolder(); err != nil {
 		t.Errorf("a link to the same folder: %v", err)
 	}

@@ -20,11 +20,11 @@ import (
 	"gt/lib/text/term"
 )
 
-// First is a first prompt that is typed like gt-session send does, because everybody can
+// FirstPrompt is a first prompt that is typed like gt-session send does, because everybody can
 // read arguments while the agent runs. A process beside the pane waits until the client
 // takes a prompt, which may be after the person has answered its questions, so that the
 // starter need not wait.
-type First struct {
+type FirstPrompt struct {
 	Text    string       `json:"text"`
 	Client  agent.Client `json:"client"`
 	Pane    string       `json:"pane"`
@@ -45,9 +45,9 @@ const (
 	failed    = "failed: "
 )
 
-// beside starts the process that types, for the agent that this process becomes, in that
+// startTyper starts the process that types, for the agent that this process becomes, in that
 // folder and environment.
-func (f First) beside(server tmux.Server, pane, dir string, environ []string) (err error) {
+func (f FirstPrompt) startTyper(server tmux.Server, pane, dir string, environ []string) (err error) {
 	f.Pane, f.Dir, f.Vars = pane, dir, map[string]string{}
 	for _, kv := range environ {
 		switch name, value, _ := strings.Cut(kv, "="); name {
@@ -71,11 +71,11 @@ func (f First) beside(server tmux.Server, pane, dir string, environ []string) (e
 	}
 	b := tmux.NewBuffer()
 	around := "TMUX=" + term.Quote(string(server)+",0,0") + " TMUX_PANE=" + term.Quote(pane)
-	return server.Beside(b, data, around+" exec "+term.Quote(self)+" --exec "+string(b))
+	return server.RunShell(b, data, around+" exec "+term.Quote(self)+" --exec "+string(b))
 }
 
 // typeInto types the text once the agent takes it, and notes the state.
-func (f First) typeInto(server tmux.Server) error {
+func (f FirstPrompt) typeInto(server tmux.Server) error {
 	rest := calm
 	switch {
 	case f.AsksTrust:
@@ -134,14 +134,14 @@ func (f First) typeInto(server tmux.Server) error {
 
 // target returns the agent as a target of send, which believes its hooks and its
 // conversation.
-func (f First) target(server tmux.Server) send.Target {
+func (f FirstPrompt) target(server tmux.Server) send.Target {
 	to := send.Target{Server: server, Pane: f.Pane, Client: f.Client}
 	if f.Client.Dialect == "" || f.Vars == nil {
 		return to
 	}
 	getenv := func(name string) string { return f.Vars[name] }
 	h := home.Find(getenv, f.Dir, "")
-	reader := files.Of(f.Client.Dialect)
+	reader := files.FindReader(f.Client.Dialect)
 	var known *session.Record // once its first hook has run
 	record := func() *session.Record {
 		if known == nil {

@@ -42,7 +42,7 @@ type Run struct {
 	// Shell is the shell from which the agent was started in this pane and which returns
 	// when the agent ends; "" if the pane is the agent's.
 	Shell string `json:"shell,omitempty"`
-	// In is the launcher (launcher.Around). Ends is the earlier agent in it, which may
+	// In is the launcher (launcher.WrapCommand). Ends is the earlier agent in it, which may
 	// outlive its terminal. Limits are its further limits.
 	In     []string        `json:"in,omitempty"`
 	Ends   process.Proc    `json:"ends,omitzero"`
@@ -50,7 +50,7 @@ type Run struct {
 	// Capture first gets a session from the agent; may be nil.
 	Capture *Capture `json:"capture,omitempty"`
 	// First is the first prompt if it is typed; may be nil.
-	First *First `json:"first,omitempty"`
+	First *FirstPrompt `json:"first,omitempty"`
 }
 
 // shellVar tells a successor that runs as a child which shell its pane had, for the next
@@ -78,7 +78,7 @@ type Successor struct {
 // Run returns how the successor starts: with the program, flags, folder and environment of
 // the run before, without what belonged to that run only. From another client's run it
 // takes only folder and environment.
-func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
+func (s Successor) Run(prev Previous, next agent.NextRun, known *agent.Table) Run {
 	var args []string
 	if s.Client.Name == prev.Client {
 		args = process.Typed(prev.Args, prev.Dir)
@@ -97,9 +97,9 @@ func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 		}
 	}
 	next.ID = s.ID
-	var first *First
+	var first *FirstPrompt
 	if s.Client.TypesPrompt && next.Prompt != "" {
-		first = &First{Text: send.First(next.Prompt), Client: s.Client}
+		first = &FirstPrompt{Text: send.FormatFirstPrompt(next.Prompt), Client: s.Client}
 		next.Prompt = ""
 	}
 	r := Run{

@@ -17,10 +17,10 @@ func TestOutgrows(t *testing.T) {
 	project, outside := t.TempDir(), t.TempDir()
 	for _, dir := range []string{project, outside} {
 		for _, name := range []string{"claude", "pi.js", "settings.json", "node"} {
-			testenv.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o700))
+			testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o700))
 		}
 	}
-	testenv.Must(t, os.Symlink(filepath.Join(project, "claude"), filepath.Join(outside, "linked")))
+	testenv.NoError(t, os.Symlink(filepath.Join(project, "claude"), filepath.Join(outside, "linked")))
 	in := func(name string) string { return filepath.Join(project, name) }
 	out := func(name string) string { return filepath.Join(outside, name) }
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestOutgrows(t *testing.T) {
 		{"plan", []string{out("claude"), "--permission-mode", "acceptEdits"}, "", true},
 		{"", []string{out("claude"), "--permission-mode", "acceptEdits"}, "", false},
 	} {
-		s := Successor{Client: agent.Builtin().Of("claude"), Home: home.Home{Dir: project}}
+		s := Successor{Client: agent.Builtin().FindClient("claude"), Home: home.Home{Dir: project}}
 		why := s.WidensPermissions(c.mode, Run{Dir: project, Args: c.args, Env: []string{c.env}})
 		if (why != "") != c.held {
 			t.Errorf("%s %q %s: %q", c.mode, c.args, c.env, why)

@@ -32,14 +32,14 @@ type Command struct {
 	known *agent.Table
 }
 
-// Of returns the command that resumes a session of a client, or a copy of it. getenv reads
+// BuildCommand returns the command that resumes a session of a client, or a copy of it. getenv reads
 // the environment that it will start in.
-func Of(known *agent.Table, c agent.Client, s Session, fork bool, getenv func(string) string) Command {
+func BuildCommand(known *agent.Table, c agent.Client, s Session, fork bool, getenv func(string) string) Command {
 	cmd := Command{Dir: s.Dir, known: known}
 	// Claude Code does not open a subagent's conversation by its id, and no client knows an
 	// id that gt invented.
 	if !s.Subagent && !s.ID.Invented() && (fork && c.CanFork() || !fork && c.CanResume()) {
-		cmd.Args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})
+		cmd.Args = c.Restart(nil, agent.NextRun{Resume: string(s.ID), Fork: fork})
 	}
 	if c.StoreEnv != "" {
 		if change := c.Account(getenv, s.Store); change != "" {

@@ -27,7 +27,7 @@ func TestCommand(t *testing.T) {
 		{"a subagent", "claude", Session{ID: "s1", Dir: "/w", Subagent: true}, false, ""},
 		{"of a client that cannot", "nobody's", Session{ID: "s1", Dir: "/w"}, false, ""},
 	} {
-		cmd := Of(known, known.Of(c.client), c.s, c.fork, getenv)
+		cmd := BuildCommand(known, known.FindClient(c.client), c.s, c.fork, getenv)
 		if c.want == "" {
 			if len(cmd.Args) > 0 {
 				t.Errorf("%s: %s", c.name, cmd)
@@ -37,7 +37,7 @@ func TestCommand(t *testing.T) {
 		}
 	}
 
-	got := Of(known, known.Of("claude"), max, false, getenv).Environ([]string{
+	got := BuildCommand(known, known.FindClient("claude"), max, false, getenv).Environ([]string{
 		"HOME=/home/me", "PWD=/elsewhere", "TMUX=/tmp/t,1,0", "TMUX_PANE=%3", "GT_SESSION_UUID=s0", "GT_ROLE=mayor", "CLAUDECODE=1", "CLAUDE_CONFIG_DIR=/other",
 	})
 	want := []string{

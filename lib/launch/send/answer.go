@@ -102,7 +102,7 @@ func (t Target) choose(q agent.Question, at int, limits Limits) error {
 			switch {
 			case err != nil:
 				return err
-			case !now.Same(q):
+			case !now.IsSameQuestion(q):
 				return ErrChanged
 			case now.Selected() == from && time.Since(begin) > limits.Submit:
 				return ErrNotTaken
@@ -124,7 +124,7 @@ func (t Target) taken(q agent.Question, limits Limits, enter func(now agent.Ques
 			return nil
 		case err != nil:
 			return err
-		case !now.Same(q):
+		case !now.IsSameQuestion(q):
 			return nil // it asks the next thing
 		case time.Since(begin) > limits.Submit:
 			return ErrNotTaken

@@ -114,9 +114,9 @@ func Prompt(text string) (prompt, command string) {
 	return text, ""
 }
 
-// First returns an agent's first prompt in a form that can be typed. Unlike Prompt it lets
+// FormatFirstPrompt returns an agent's first prompt in a form that can be typed. Unlike Prompt it lets
 // a command of the client through.
-func First(text string) string {
+func FormatFirstPrompt(text string) string {
 	prompt, command := Prompt(text)
 	switch {
 	case command == "":
@@ -134,7 +134,7 @@ func First(text string) string {
 func (t Target) Send(text string, limits Limits) (proof Proof, err error) {
 	untaken := 0
 	for begin, again := time.Now(), limits.Again; ; {
-		proof, err = t.once(text, limits)
+		proof, err = t.trySend(text, limits)
 		switch {
 		case errors.Is(err, ErrUntaken) && untaken == 0:
 			untaken++
@@ -147,8 +147,8 @@ func (t Target) Send(text string, limits Limits) (proof Proof, err error) {
 	}
 }
 
-// once is one attempt of Send. It returns ErrRefused if the client drops the text.
-func (t Target) once(text string, limits Limits) (Proof, error) {
+// trySend is one attempt of Send. It returns ErrRefused if the client drops the text.
+func (t Target) trySend(text string, limits Limits) (Proof, error) {
 	before, err := t.free(limits.Obstacle)
 	if err != nil {
 		return NoProof, err

@@ -69,7 +69,7 @@ func TestFirst(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "port it": "port it", "# title": " # title", "/review the parser ": "/review the parser", "!touch x": " !touch x",
 	} {
-		if got := First(text); got != want {
+		if got := FormatFirstPrompt(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

@@ -126,7 +126,7 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 		if note == "" {
 			continue
 		}
-		if uerr := mail.Of(s.Home, s.Home.Identity.Address()).Unhook(note); !errors.Is(uerr, mail.ErrNotFound) {
+		if uerr := mail.NewBox(s.Home, s.Home.Identity.Address()).Unhook(note); !errors.Is(uerr, mail.ErrNotFound) {
 			err = errors.Join(err, uerr)
 		}
 	}

@@ -19,32 +19,32 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-var now = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 
 // store returns a store with a running session s1.
 func store(t *testing.T) session.Store {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"home", "town"} {
-		testenv.Must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		testenv.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
-	h := home.At(town.Town{Root: filepath.Join(dir, "town"), State: place.State(filepath.Join(dir, "state"))},
+	h := home.NewHome(town.Town{Root: filepath.Join(dir, "town"), State: place.State(filepath.Join(dir, "state"))},
 		identity.Identity{Role: identity.Crew, Rig: "gastown", Name: "max"}, filepath.Join(dir, "home"))
-	testenv.Must(t, h.Prepare())
+	testenv.NoError(t, h.Prepare())
 	s := session.Store{Home: h, Warn: func(err error) {
 		if err != nil {
 			t.Error(err)
 		}
 	}}
-	testenv.Must(t, s.Put(&session.Record{ID: "s1", StartedAt: now}, atomicfile.Unsynced))
-	testenv.Must(t, keepalive.Touch(h, keepalive.Heartbeat{Timestamp: now, State: keepalive.Running, SessionID: "s1"}))
+	testenv.NoError(t, s.Put(&session.Record{ID: "s1", StartedAt: testTime}, atomicfile.Unsynced))
+	testenv.NoError(t, keepalive.Touch(h, keepalive.Heartbeat{Timestamp: testTime, State: keepalive.Running, SessionID: "s1"}))
 	return s
 }
 
 // Close closes the record and the keepalive file, once.
 func TestClose(t *testing.T) {
-	s, e := store(t), End{ID: "s1", Outcome: session.Killed, Reason: "stopped", At: now.Add(time.Minute)}
-	testenv.Must(t, e.Close(s, time.Second))
+	s, e := store(t), End{ID: "s1", Outcome: session.Killed, Reason: "stopped", At: testTime.Add(time.Minute)}
+	testenv.NoError(t, e.Close(s, time.Second))
 	r, err := s.Get("s1")
 	if err != nil || !r.EndedAt.Equal(e.At) || r.Outcome != session.Killed || r.Reason != "stopped" {
 		t.Errorf("%+v, %v", r, err)
@@ -53,14 +53,14 @@ func TestClose(t *testing.T) {
 		t.Errorf("its sign of life is %+v", h)
 	}
 	again := e
-	again.Outcome, again.At = session.Done, now.Add(time.Hour)
+	again.Outcome, again.At = session.Done, testTime.Add(time.Hour)
 	if err := again.Close(s, time.Second); !errors.Is(err, session.ErrEnded) {
 		t.Errorf("it ended again: %v", err)
 	}
 	if r, err = s.Get("s1"); err != nil || r.Outcome != session.Killed {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if err := (End{ID: "s2", Outcome: session.Done, At: now}).Close(s, time.Second); !errors.Is(err, session.ErrUnknown) {
+	if err := (End{ID: "s2", Outcome: session.Done, At: testTime}).Close(s, time.Second); !errors.Is(err, session.ErrUnknown) {
 		t.Errorf("a session that nobody knows ended: %v", err)
 	}
 }
@@ -70,11 +70,11 @@ func TestClose(t *testing.T) {
 func TestCloseCycle(t *testing.T) {
 	s := store(t)
 	r, err := s.Get("s1")
-	testenv.Must(t, err)
-	r.Handoff = &handover.Handover{Kind: session.KindCycle, At: now}
-	testenv.Must(t, s.Put(r, atomicfile.Unsynced))
+	testenv.NoError(t, err)
+	r.Handoff = &handover.Handover{Kind: session.KindCycle, At: testTime}
+	testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
 	for _, byClient := range []bool{true, false} {
-		testenv.Must(t, (End{ID: "s1", Outcome: session.Done, At: now, ByClient: byClient}).Close(s, time.Second))
+		testenv.NoError(t, (End{ID: "s1", Outcome: session.Done, At: testTime, ByClient: byClient}).Close(s, time.Second))
 		if r, err = s.Get("s1"); err != nil || r.Ended() == byClient {
 			t.Errorf("by its client: %v, over: %v (%v)", byClient, r.Ended(), err)
 		}

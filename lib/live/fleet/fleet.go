@@ -91,7 +91,7 @@ func (m *Member) hidden(now time.Time) error {
 		}
 		return nil
 	}
-	if m.Wanted() && m.StartedIn.Elsewhere() {
+	if m.Wanted() && m.StartedIn.IsElsewhere() {
 		return new(HiddenError)
 	}
 	return nil
@@ -242,7 +242,7 @@ func running(state place.State) map[string]process.Proc {
 // home's state: an instance keeps its id when it moves there.
 func ofAgents(state place.State) iter.Seq2[process.Proc, string] {
 	return func(yield func(process.Proc, string) bool) {
-		for _, pid := range process.All() {
+		for _, pid := range process.ListPIDs() {
 			p, program, err := process.FindNamed(pid)
 			if err != nil || strings.HasPrefix(program, "gt-") || strings.HasPrefix(program, "tmux") {
 				continue
@@ -275,7 +275,7 @@ func (l *Survey) broughtBack(m *Member, known *agent.Table) (pane tmux.Pane, p p
 	r := m.Record
 	// A pane of a new server can have the number of the agent's last one.
 	recorded := r != nil && r.TmuxPane != "" && (r.TmuxPane != m.TmuxPane || m.Wanted()) &&
-		r.Live() && r.Process().Alive() && tmux.Server(r.TmuxServer).Is(server)
+		r.Live() && r.Process().Alive() && tmux.Server(r.TmuxServer).SameServer(server)
 	for _, pane := range l.servers[server].panes {
 		switch {
 		case pane.Dead || pane.Mark != "":
@@ -284,7 +284,7 @@ func (l *Survey) broughtBack(m *Member, known *agent.Table) (pane tmux.Pane, p p
 				return pane, p, true
 			}
 		case m.Wanted() && pane.Session == m.TmuxSession && pane.Path == m.Path:
-			p := live.Below(known, server, pane, m.Agent)
+			p := live.FindClientBelow(known, server, pane, m.Agent)
 			args, err := p.Args()
 			if p.IsSet() && err == nil && (m.Now == "" || slices.Contains(args, string(m.Now))) {
 				return pane, p, true
@@ -294,9 +294,9 @@ func (l *Survey) broughtBack(m *Member, known *agent.Table) (pane tmux.Pane, p p
 	return tmux.Pane{}, process.Proc{}, false
 }
 
-// outside looks for the agent of a member that is in no pane of its own, and reports
+// findOutside looks for the agent of a member that is in no pane of its own, and reports
 // whether it runs: in a pane to which it was brought back, or where tmux cannot be asked.
-func (l *Survey) outside(m *Member, known *agent.Table, store instance.Store) bool {
+func (l *Survey) findOutside(m *Member, known *agent.Table, store instance.Store) bool {
 	server := tmux.Server(m.TmuxServer)
 	if pane, p, is := l.broughtBack(m, known); is {
 		m.Pane, m.Process, m.Adopted = pane, p, instance.Adopt(p)
@@ -325,7 +325,7 @@ func (l *Survey) outside(m *Member, known *agent.Table, store instance.Store) bo
 
 // Members returns the state of instances of a store, in this environment.
 func Members(getenv func(string) string, store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
-	return NewSurvey(getenv, now).At([]Place{{store, all, known}})[0]
+	return NewSurvey(getenv, now).ReadPlaces([]Place{{store, all, known}})[0]
 }
 
 // Place is a store with its instances and the table of agents that applies there.
@@ -345,8 +345,8 @@ func (l *Survey) Panes(server tmux.Server) []tmux.Pane {
 	})
 }
 
-// At returns the state of the instances of several stores, in their order.
-func (l *Survey) At(places []Place) [][]Member {
+// ReadPlaces returns the state of the instances of several stores, in their order.
+func (l *Survey) ReadPlaces(places []Place) [][]Member {
 	var all []*instance.Instance
 	for _, p := range places {
 		all = append(all, p.Instances...)
@@ -427,7 +427,7 @@ func (m *Member) read(store instance.Store, known *agent.Table, in *instance.Ins
 		m.Record, _ = session.Store{Home: h}.Get(m.Now)
 	}
 	if r := m.Record; r != nil && r.Agent != "" && r.Agent != in.Agent && m.begun() {
-		if c := known.Of(r.Agent); c.Dialect != known.Of(in.Agent).Dialect { // else it is a variant, whose hooks have the name of its client
+		if c := known.FindClient(r.Agent); c.Dialect != known.FindClient(in.Agent).Dialect { // else it is a variant, whose hooks have the name of its client
 			args, _ := r.Process().Args() // none if it has ended
 			in.Agent, in.Args, in.Account = r.Agent, c.Kept(args), ""
 		}
@@ -465,14 +465,14 @@ func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, st
 		m.Unanswered = server.err
 	case presence == process.Alive && server.away:
 		m.Unanswered = ErrUnseen
-	case presence == process.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.outside(m, known, store):
+	case presence == process.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.findOutside(m, known, store):
 		pane, p, presence, running = m.Pane, m.Process, process.Alive, process.Alive
 	case presence == process.Dead && pane.ID == "":
 		if m.Unanswered = m.hidden(now); m.Unanswered != nil {
 			presence = process.Unseen
 		}
 	}
-	client := known.Of(m.Agent)
+	client := known.FindClient(m.Agent)
 	f := status.Facts{
 		Now: now, Desired: m.Wanted() && !m.ShutDownAt.After(m.StartedAt), Hooks: client.Dialect != "",
 		Started: m.StartedAt, Pane: presence, Acknowledged: m.Acknowledged,
@@ -492,11 +492,11 @@ func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, st
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
 		}
 	}
-	u := &unseen{facts: f, got: m.carry(status.Of(f), stores), client: client, stores: stores}
+	u := &unseen{facts: f, got: m.carry(status.DeriveStatus(f), stores), client: client, stores: stores}
 	if pane.ID != "" && (u.tellsNothing() || m.mayBeAnswered(u.got)) {
 		return u
 	}
-	m.is(u.got)
+	m.setStatus(u.got)
 	return nil
 }
 
@@ -535,12 +535,12 @@ func (m *Member) see(u *unseen, screen string) {
 	shows := live.Agent{Client: u.client, Screen: screen}
 	if u.tellsNothing() {
 		u.facts.Hooks, u.facts.Seen = false, append(u.facts.Seen, shows.Observe(u.facts.Now))
-		u.got = m.carry(status.Of(u.facts), u.stores)
+		u.got = m.carry(status.DeriveStatus(u.facts), u.stores)
 	}
 	if m.mayBeAnswered(u.got) {
 		u.got = shows.Answered(u.got)
 	}
-	m.is(u.got)
+	m.setStatus(u.got)
 	m.atStart = u.client.Dialect != "" && u.got.By.Source == status.Screen
 }
 
@@ -575,7 +575,7 @@ func (m *Member) Interrupted() bool {
 	return m.Record != nil && activity.Read(m.home, m.Record.ID).CutOff()
 }
 
-func (m *Member) is(got status.Result) {
+func (m *Member) setStatus(got status.Result) {
 	m.Status, m.Reason, m.Background, m.Since, m.Quiet, m.Login = got.Status, got.Reason, got.Background, got.By.At, got.Quiet, got.By.Login
 }
 
@@ -638,7 +638,7 @@ func (m *Member) noted(stores func(client string) []string) status.Observation {
 		return status.Observation{}
 	}
 	if store := m.store(stores); store != "" {
-		return status.OfActivity(status.Registry, watcher.Doing(store, m.Record.ID, m.Record.Process()))
+		return status.OfActivity(status.Registry, watcher.ReadActivity(store, m.Record.ID, m.Record.Process()))
 	}
 	return status.Observation{}
 }
@@ -655,7 +655,7 @@ func (m *Member) stopped(stores func(client string) []string, told status.Observ
 }
 
 func (m *Member) reader() conversation.Reader {
-	return readers.Of(cmp.Or(m.Record.Agent, contract.Default))
+	return readers.FindReader(cmp.Or(m.Record.Agent, contract.Default))
 }
 
 // watched reports whether the client has a registry.
@@ -683,7 +683,7 @@ func storesOf(getenv func(string) string) func(client string) []string {
 		defer mu.Unlock()
 		stores, ok := known[client]
 		if !ok {
-			stores = readers.Of(client).Stores(getenv)
+			stores = readers.FindReader(client).Stores(getenv)
 			known[client] = stores
 		}
 		return stores
@@ -800,7 +800,7 @@ func (m *Member) Resumable(getenv func(string) string) bool {
 		path = files.Path(m.Agent, m.client(getenv), m.Path, string(m.Now))
 	}
 	info, err := os.Stat(path)
-	r := readers.Of(m.Agent)
+	r := readers.FindReader(m.Agent)
 	if err != nil || r == nil || info.Size() == 0 || info.Size() > conversation.EndSize || !strings.HasSuffix(path, ".jsonl") {
 		return err == nil
 	}

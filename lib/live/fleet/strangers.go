@@ -22,13 +22,13 @@ func (l *Survey) Strangers(known *agent.Table, server tmux.Server, taken func(pa
 			continue
 		}
 		seen[pane.ID] = true // a window can be in several sessions
-		h := home.Elsewhere(l.getenv, pane.Path)
+		h := home.FindOtherHome(l.getenv, pane.Path)
 		if _, ok := records[pane.Path]; !ok {
-			records[pane.Path], _ = session.Store{Home: h}.All() // gt-seance says what is unreadable
+			records[pane.Path], _ = session.Store{Home: h}.ReadRecords() // gt-seance says what is unreadable
 		}
 		for _, r := range records[pane.Path] {
 			p := r.Process()
-			if r.TmuxPane != pane.ID || !tmux.Server(r.TmuxServer).Is(server) || !r.Live() || !p.Alive() || !live.OwnsPane(known, p, pane) {
+			if r.TmuxPane != pane.ID || !tmux.Server(r.TmuxServer).SameServer(server) || !r.Live() || !p.Alive() || !live.OwnsPane(known, p, pane) {
 				continue
 			}
 			in := &instance.Instance{

@@ -110,18 +110,18 @@ func Busy(s Status, why Reason, background bool) string {
 // starting is how long a process without observations counts as starting.
 const starting = 5 * time.Second
 
-// ahead is how far in the future an observation can be, because the clock was set back
+// maxClockSkew is how far in the future an observation can be, because the clock was set back
 // since. One further ahead was made with a wrong clock and is ignored.
-const ahead = 24 * time.Hour
+const maxClockSkew = 24 * time.Hour
 
-// Of derives the status. A dead process or pane overrides all observations; otherwise the
+// DeriveStatus derives the status. A dead process or pane overrides all observations; otherwise the
 // newest observation wins. An unknown presence changes nothing. A new agent without
 // observations is starting even if tmux has no pane yet.
 //
 // A registry or a conversation reports that a turn ended or a question was asked, but only
 // hooks report the reason. If a hook agrees with a newer observation of these, the hook's
 // wins. Background tasks end without a hook, so for them the newest observation counts.
-func Of(f Facts) Result {
+func DeriveStatus(f Facts) Result {
 	newest, found := f.newest(Screen)
 	begins := !found && (f.Desired || f.Process == process.Alive) && !f.Started.IsZero() && f.Now.Sub(f.Started).Abs() < starting
 	switch {
@@ -165,7 +165,7 @@ func (f Facts) newest(least Source) (newest Observation, found bool) {
 			continue
 		case o.Source == Screen && f.Hooks:
 			continue
-		case o.At.Before(f.Started), age < -ahead, f.MaxAge > 0 && age > f.MaxAge && o.Status != Stopped:
+		case o.At.Before(f.Started), age < -maxClockSkew, f.MaxAge > 0 && age > f.MaxAge && o.Status != Stopped:
 			continue
 		case age < 0:
 			o.At = f.Now

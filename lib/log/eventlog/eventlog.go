@@ -231,20 +231,20 @@ func oneName(f *os.File) error {
 
 const tailSize = 64 << 10
 
-// Last returns the session's last event of the given types at the end of the spare log, of
+// LastEvent returns the session's last event of the given types at the end of the spare log, of
 // the log, or of the archive, to which a prune or rotation may just have moved it. It
 // returns the zero Event if there is none or the log cannot be read. It keeps a process that
 // was killed between an event and its record from logging the event twice.
-func (l Log) Last(spare Log, session string, types ...string) Event {
+func (l Log) LastEvent(spare Log, session string, types ...string) Event {
 	for _, at := range []Log{spare, l, l.Archive()} {
-		if e := at.last(session, types); e.Type != "" {
+		if e := at.lastInFile(session, types); e.Type != "" {
 			return e
 		}
 	}
 	return Event{}
 }
 
-func (l Log) last(session string, types []string) (last Event) {
+func (l Log) lastInFile(session string, types []string) (last Event) {
 	f, err := atomicfile.Open(string(l))
 	if err != nil {
 		return Event{}

@@ -21,7 +21,7 @@ import (
 	"gt/internal/testenv"
 )
 
-var at = time.Date(2026, 1, 17, 1, 0, 0, 123_456_789, time.FixedZone("", 3600))
+var testTime = time.Date(2026, 1, 17, 1, 0, 0, 123_456_789, time.FixedZone("", 3600))
 
 // TestMain lets the test binary stand for a process that appends.
 func TestMain(m *testing.M) {
@@ -52,15 +52,15 @@ func TestMain(m *testing.M) {
 func read(t *testing.T, l Log) []Event {
 	t.Helper()
 	var all []Event
-	testenv.Must(t, l.Read(func(e Event) bool { all = append(all, e); return true }))
+	testenv.NoError(t, l.Read(func(e Event) bool { all = append(all, e); return true }))
 	return all
 }
 
 func TestAppendWritesGasTownsLine(t *testing.T) {
 	l := Log(filepath.Join(t.TempDir(), "town", ".events.jsonl"))
-	testenv.Must(t, l.Append(at, SessionStart, "gastown/crew/max", map[string]any{"session_id": "s1"}))
+	testenv.NoError(t, l.Append(testTime, SessionStart, "gastown/crew/max", map[string]any{"session_id": "s1"}))
 	data, err := os.ReadFile(string(l))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	want := `{"ts":"2026-01-17T00:00:00.123Z","source":"gt","type":"session_start","actor":"gastown/crew/max","payload":{"session_id":"s1"},"visibility":"feed"}` + "\n"
 	if string(data) != want {
 		t.Errorf("\n%s\nwant\n%s", data, want)
@@ -76,16 +76,16 @@ func TestAppendWritesGasTownsLine(t *testing.T) {
 	modes(0o200)
 	// Gas Town opens its lock for reading.
 	dir := filepath.Dir(string(l))
-	testenv.Must(t, os.Mkdir(filepath.Join(dir, "mayor"), 0o700))
-	testenv.Must(t, os.WriteFile(filepath.Join(dir, "mayor", "town.json"), nil, 0o600))
-	testenv.Must(t, l.Append(at, SessionStart, "gastown/crew/max", map[string]any{"session_id": "s2"}))
+	testenv.NoError(t, os.Mkdir(filepath.Join(dir, "mayor"), 0o700))
+	testenv.NoError(t, os.WriteFile(filepath.Join(dir, "mayor", "town.json"), nil, 0o600))
+	testenv.NoError(t, l.Append(testTime, SessionStart, "gastown/crew/max", map[string]any{"session_id": "s2"}))
 	modes(0o600)
 }
 
 func TestAppendEndsATornLineFirst(t *testing.T) {
 	l := Log(filepath.Join(t.TempDir(), "log"))
-	testenv.Must(t, os.WriteFile(string(l), []byte(`{"type":"whole"}`+"\n"+`{"type":"session_e`), 0o600))
-	testenv.Must(t, l.Append(at, Handoff, "a", nil))
+	testenv.NoError(t, os.WriteFile(string(l), []byte(`{"type":"whole"}`+"\n"+`{"type":"session_e`), 0o600))
+	testenv.NoError(t, l.Append(testTime, Handoff, "a", nil))
 	all := read(t, l)
 	if len(all) != 2 || all[0].Type != "whole" || all[1].Type != Handoff {
 		t.Errorf("%+v", all)
@@ -96,16 +96,16 @@ func TestAppendEndsATornLineFirst(t *testing.T) {
 func TestAppendFollowsALinkToTheTownAndNoOther(t *testing.T) {
 	dir := t.TempDir()
 	town := filepath.Join(dir, "town")
-	testenv.Must(t, os.Mkdir(filepath.Join(dir, "real"), 0o700))
-	testenv.Must(t, os.Symlink("real", town))
+	testenv.NoError(t, os.Mkdir(filepath.Join(dir, "real"), 0o700))
+	testenv.NoError(t, os.Symlink("real", town))
 	l := Log(filepath.Join(town, ".events.jsonl"))
-	testenv.Must(t, l.Append(at, Handoff, "a", nil))
+	testenv.NoError(t, l.Append(testTime, Handoff, "a", nil))
 	if all := read(t, Log(filepath.Join(dir, "real", ".events.jsonl"))); len(all) != 1 {
 		t.Errorf("%+v", all)
 	}
-	testenv.Must(t, os.Rename(string(l), filepath.Join(dir, "elsewhere")))
-	testenv.Must(t, os.Symlink(filepath.Join(dir, "elsewhere"), string(l)))
-	if err := l.Append(at, Handoff, "a", nil); err == nil {
+	testenv.NoError(t, os.Rename(string(l), filepath.Join(dir, "elsewhere")))
+	testenv.NoError(t, os.Symlink(filepath.Join(dir, "elsewhere"), string(l)))
+	if err := l.Append(testTime, Handoff, "a", nil); err == nil {
 		t.Error("a log that is a link was written")
 	}
 }
@@ -136,7 +136,7 @@ func TestAppendOfManyProcesses(t *testing.T) {
 	}
 	wg.Wait()
 	f, err := os.Open(string(l))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer f.Close()
 	lines, next := 0, map[string]int{}
 	in := bufio.NewScanner(f)
@@ -164,12 +164,12 @@ func TestAnotherNameOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	own, spare := filepath.Join(dir, "own"), Log(filepath.Join(dir, "spare"))
 	l := Log(filepath.Join(dir, "town", ".events.jsonl"))
-	testenv.Must(t, os.MkdirAll(filepath.Dir(string(l.Archive())), 0o700))
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(string(l.Archive())), 0o700))
 	const text = "{\"precious\":true}\n"
 	for _, path := range []string{string(l), string(l) + ".lock", string(l.Archive())} {
-		testenv.Must(t, os.WriteFile(own, []byte(text), 0o600))
-		testenv.Must(t, os.Link(own, path))
-		if err := l.AppendOr(spare, func(error) {}, at, SessionEnd, "x", map[string]any{"session_id": "s"}); err != nil {
+		testenv.NoError(t, os.WriteFile(own, []byte(text), 0o600))
+		testenv.NoError(t, os.Link(own, path))
+		if err := l.AppendOr(spare, func(error) {}, testTime, SessionEnd, "x", map[string]any{"session_id": "s"}); err != nil {
 			t.Error(err)
 		}
 		_, _ = l.Prune(Pruning{Expired: func(Head) bool { return true }, Archive: true})
@@ -194,7 +194,7 @@ func TestAppendOrToALockedLog(t *testing.T) {
 	l, spare := newSpare(t)
 	appendOr := func(n int) {
 		t.Helper()
-		testenv.Must(t, l.AppendOr(spare, func(err error) { t.Error(err) }, at, SessionStart, "a", n))
+		testenv.NoError(t, l.AppendOr(spare, func(err error) { t.Error(err) }, testTime, SessionStart, "a", n))
 	}
 	contents := func(l Log) (all string) {
 		for _, e := range read(t, l) {
@@ -203,7 +203,7 @@ func TestAppendOrToALockedLog(t *testing.T) {
 		return all
 	}
 	lock, err := l.lock(0)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	appendOr(1)
 	appendOr(2)
 	if in, kept := contents(l), contents(spare); in != "" || kept != "12" {
@@ -211,7 +211,7 @@ func TestAppendOrToALockedLog(t *testing.T) {
 	}
 	lock.Unlock()
 	busy, err := spare.lock(0)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	appendOr(3) // another process writes to the spare log just now
 	if in, kept := contents(l), contents(spare); in != "3" || kept != "12" {
 		t.Errorf("while the spare log is written, the log has %q, the spare log %q", in, kept)
@@ -224,7 +224,7 @@ func TestAppendOrToALockedLog(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(string(spare))); err != nil || len(left) > 0 {
 		t.Error(left, err)
 	}
-	testenv.Must(t, l.TakeIn(spare))
+	testenv.NoError(t, l.TakeIn(spare))
 	if in := contents(l); in != "3124" {
 		t.Errorf("the log has %q", in)
 	}
@@ -234,16 +234,16 @@ func TestAppendOrToALockedLog(t *testing.T) {
 // either spoils no other line.
 func TestTakeInAfterAKill(t *testing.T) {
 	l, spare := newSpare(t)
-	testenv.Must(t, os.Mkdir(filepath.Dir(string(spare)), 0o700))
+	testenv.NoError(t, os.Mkdir(filepath.Dir(string(spare)), 0o700))
 	var want strings.Builder
 	for i := range 20_000 {
 		fmt.Fprintf(&want, "{\"type\":\"%d\"}\n", i)
 	}
 	half := want.String()[:want.Len()/2]
-	testenv.Must(t, os.WriteFile(string(l), []byte(half), 0o600))
-	testenv.Must(t, os.WriteFile(string(spare), []byte(want.String()+`{"type":"to`), 0o600))
-	testenv.Must(t, l.TakeIn(spare))
-	testenv.Must(t, l.Append(at, Handoff, "a", nil))
+	testenv.NoError(t, os.WriteFile(string(l), []byte(half), 0o600))
+	testenv.NoError(t, os.WriteFile(string(spare), []byte(want.String()+`{"type":"to`), 0o600))
+	testenv.NoError(t, l.TakeIn(spare))
+	testenv.NoError(t, l.Append(testTime, Handoff, "a", nil))
 	found := map[string]int{}
 	for _, e := range read(t, l) {
 		found[e.Type]++
@@ -267,7 +267,7 @@ func TestReadPassesOverWhatIsNoEvent(t *testing.T) {
 		`{"type":"two"}`,
 		`{"type":"no line end"}`,
 	}, "\n")
-	testenv.Must(t, os.WriteFile(string(l), []byte(text), 0o600))
+	testenv.NoError(t, os.WriteFile(string(l), []byte(text), 0o600))
 	all := read(t, l)
 	if len(all) != 2 || all[0].Type != "one" || all[1].Type != "two" {
 		t.Fatalf("%+v", all)
@@ -287,7 +287,7 @@ func TestReadOfNoLog(t *testing.T) {
 	}
 	// A reader that has enough stops.
 	l := Log(filepath.Join(dir, "log"))
-	testenv.Must(t, os.WriteFile(string(l), []byte("{\"type\":\"a\"}\n{\"type\":\"b\"}\n"), 0o600))
+	testenv.NoError(t, os.WriteFile(string(l), []byte("{\"type\":\"a\"}\n{\"type\":\"b\"}\n"), 0o600))
 	n := 0
 	if err := l.Read(func(Event) bool { n++; return false }); err != nil || n != 1 {
 		t.Error(n, err)
@@ -396,25 +396,25 @@ func TestLast(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := Log(filepath.Join(t.TempDir(), "log"))
-			testenv.Must(t, os.WriteFile(string(l), []byte(c.log), 0o600))
-			if got := l.Last("", "s1", SessionStart, SessionEnd).Type; got != c.want {
+			testenv.NoError(t, os.WriteFile(string(l), []byte(c.log), 0o600))
+			if got := l.LastEvent("", "s1", SessionStart, SessionEnd).Type; got != c.want {
 				t.Errorf("%q, not %q", got, c.want)
 			}
 		})
 	}
-	if got := Log(filepath.Join(t.TempDir(), "none")).Last("", "s1", SessionStart).Type; got != "" {
+	if got := Log(filepath.Join(t.TempDir(), "none")).LastEvent("", "s1", SessionStart).Type; got != "" {
 		t.Error(got)
 	}
 }
 
 func TestAppendSaysWhatIsWrong(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	testenv.Must(t, os.WriteFile(file, nil, 0o600))
-	err := Log(filepath.Join(file, "log")).Append(at, Handoff, "a", nil)
+	testenv.NoError(t, os.WriteFile(file, nil, 0o600))
+	err := Log(filepath.Join(file, "log")).Append(testTime, Handoff, "a", nil)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if err := Log(filepath.Join(t.TempDir(), "log")).Append(at, Handoff, "a", func() {}); err == nil {
+	if err := Log(filepath.Join(t.TempDir(), "log")).Append(testTime, Handoff, "a", func() {}); err == nil {
 		t.Error("a function was marshalled")
 	}
 }
@@ -427,10 +427,10 @@ func FuzzAppend(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), ".events.jsonl")
 	f.Fuzz(func(t *testing.T, before []byte, actor, session string) {
-		testenv.Must(t, os.WriteFile(path, before, 0o600))
+		testenv.NoError(t, os.WriteFile(path, before, 0o600))
 		log := Log(path)
 		err := log.Append(time.Now(), SessionEnd, actor, map[string]string{"session_id": session})
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		after, err := os.ReadFile(path)
 		if err != nil || !bytes.HasPrefix(after, before) {
 			t.Fatalf("%q became %q, %v", before, after, err)
@@ -447,7 +447,7 @@ func FuzzAppend(f *testing.F) {
 			last.Actor != strings.ToValidUTF8(actor, "\ufffd") && utf8.ValidString(actor) {
 			t.Fatalf("%+v, %v", last, err)
 		}
-		if got := log.Last("", "s", SessionEnd); session == "s" && got.Type != SessionEnd {
+		if got := log.LastEvent("", "s", SessionEnd); session == "s" && got.Type != SessionEnd {
 			t.Fatalf("after %q the last event is %q", before, got)
 		}
 	})

@@ -127,7 +127,7 @@ func (f *follower) catchUp() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if now != nil && f.file != nil && same(now, f.file) {
+	if now != nil && f.file != nil && sameFile(now, f.file) {
 		now.Close()
 		return f.deliver()
 	}
@@ -149,7 +149,7 @@ func (f *follower) catchUp() error {
 	for len(next) > 0 && !f.enough {
 		n := next[0]
 		next = next[1:]
-		if f.file != nil && same(n, f.file) { // it was rotated
+		if f.file != nil && sameFile(n, f.file) { // it was rotated
 			n.Close()
 		} else if err := f.moveTo(n, pruned); err != nil {
 			return err
@@ -177,7 +177,7 @@ func (f *follower) successors(now *os.File) (next []*os.File, err error) {
 		next = append(next, s)
 	}
 	f.segments = all
-	if now == nil || slices.ContainsFunc(next, func(s *os.File) bool { return same(s, now) }) {
+	if now == nil || slices.ContainsFunc(next, func(s *os.File) bool { return sameFile(s, now) }) {
 		closeAll(now)
 		return next, nil
 	}
@@ -243,14 +243,14 @@ func firstNew(old io.ReaderAt, size int64, now *os.File) (int64, error) {
 	}
 	olds, news := newLines(old, 0, size), newLines(now, 0, info.Size())
 	for {
-		want, err := news.next()
+		want, err := news.nextLine()
 		if err != nil {
 			return news.at, ignoreEOF(err)
 		}
 		at := news.at
 		found := false
 		for !found {
-			have, err := olds.next()
+			have, err := olds.nextLine()
 			if err == io.EOF {
 				return at, nil
 			} else if err != nil {
@@ -268,7 +268,7 @@ func firstNew(old io.ReaderAt, size int64, now *os.File) (int64, error) {
 	}
 }
 
-func same(a, b *os.File) bool {
+func sameFile(a, b *os.File) bool {
 	x, err := a.Stat()
 	if err != nil {
 		return false

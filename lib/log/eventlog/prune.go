@@ -89,7 +89,7 @@ func (l Log) Prune(p Pruning) (Pruned, error) {
 		}
 		w.end = s.end
 		report := reporter(p.Progress, 2*s.end, s.end)
-		err = w.each(0, s.end, func(h Head, at int64) fate {
+		err = w.forEachLine(0, s.end, func(h Head, at int64) fate {
 			report(at)
 			switch {
 			case !s.removes(h, at):
@@ -249,9 +249,9 @@ func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, e
 		}
 		w.tail = func(from, to int64) error {
 			r.Bytes = to
-			return w.each(from, to, carry)
+			return w.forEachLine(from, to, carry)
 		}
-		return true, w.each(0, w.end, carry)
+		return true, w.forEachLine(0, w.end, carry)
 	})
 	if err != nil {
 		r.Path = ""
@@ -476,11 +476,11 @@ func (w *rewrite) intend() error {
 	return atomicfile.WriteJSON(w.log.intentPath(), w.begun, atomicfile.Synced)
 }
 
-// each decides about the lines between two offsets of the old log.
-func (w *rewrite) each(from, to int64, decide func(h Head, at int64) fate) error {
+// forEachLine decides about the lines between two offsets of the old log.
+func (w *rewrite) forEachLine(from, to int64, decide func(h Head, at int64) fate) error {
 	r := newLines(w.old, from, to)
 	for {
-		begin, err := r.next()
+		begin, err := r.nextLine()
 		if err != nil {
 			return atomicfile.Error("read", string(w.log), ignoreEOF(err))
 		}

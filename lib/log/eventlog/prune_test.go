@@ -24,16 +24,16 @@ import (
 	"gt/lib/sys/flock"
 )
 
-var now = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+var pruneTime = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 
 // line is an event that many hours old.
 func line(hours int, kind, payload string) string {
 	return fmt.Sprintf(`{"ts":%q,"source":"gt","type":%q,"actor":"a","payload":{%s},"visibility":"feed"}`+"\n",
-		now.Add(-time.Duration(hours)*time.Hour).Format(timeFormat), kind, payload)
+		pruneTime.Add(-time.Duration(hours)*time.Hour).Format(timeFormat), kind, payload)
 }
 
 // older says that what is older than a day may go.
-func older(h Head) bool { return now.Sub(h.Time) > 24*time.Hour }
+func older(h Head) bool { return pruneTime.Sub(h.Time) > 24*time.Hour }
 
 func newLog(t *testing.T, text string) Log {
 	t.Helper()
@@ -44,8 +44,8 @@ func newLog(t *testing.T, text string) Log {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func get(t *testing.T, path string) string {
@@ -61,7 +61,7 @@ func get(t *testing.T, path string) string {
 func tidy(t *testing.T, l Log) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(string(l)))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, e := range entries {
 		switch e.Name() {
 		case ".events.jsonl", ".events.jsonl.lock", ".events.jsonl.prune.lock", ".sessions":
@@ -82,14 +82,14 @@ func TestPruneTakesOutWhatExpired(t *testing.T) {
 	handoff := line(40, Handoff, `"note":"n"`)
 	text := go1 + stay[0] + start + stay[1] + stay[2] + stay[3] + end + stay[4] + line(25, "nudge", "") + stay[5] + handoff + stay[6] + stay[7]
 	l := newLog(t, text+`{"torn`)
-	testenv.Must(t, os.Chmod(string(l), 0o640))
+	testenv.NoError(t, os.Chmod(string(l), 0o640))
 	before, err := l.Prune(Pruning{Expired: older, Archive: true, DryRun: true})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if got := get(t, string(l)); got != text+`{"torn` {
 		t.Error("a dry run changed the log")
 	}
 	p, err := l.Prune(Pruning{Expired: older, Archive: true})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	want := strings.Join(stay, "") + `{"torn`
 	if got := get(t, string(l)); got != want {
 		t.Errorf("the log has %d bytes, not %d", len(got), len(want))
@@ -140,7 +140,7 @@ func TestPruneKeepsSomeWhateverTheirAge(t *testing.T) {
 		l := newLog(t, text.String())
 		p := Pruning{Expired: older, Keep: c.keep, Archive: true}
 		done, err := l.Prune(p)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		all := read(t, l)
 		if len(all) != c.want || done.Total() != c.fresh+c.stale-c.want || done.Carried != done.Total() {
 			t.Errorf("%+v: %d events are left, %+v", c, len(all), done)
@@ -181,8 +181,8 @@ func TestRotateSetsTheLogAside(t *testing.T) {
 	start := line(2, SessionStart, `"session_id":"s1"`)
 	text := line(1, "nudge", "") + start + "no event\n" + `{"type":"session_end","torn`
 	l := newLog(t, text)
-	r, err := l.Rotate(now, nil)
-	testenv.Must(t, err)
+	r, err := l.Rotate(pruneTime, nil)
+	testenv.NoError(t, err)
 	if want := filepath.Join(filepath.Dir(string(l)), ".sessions/archive/events-000001-20261121T000000Z.jsonl"); r.Path != want || r.Carried != 2 || r.Bytes != int64(len(text)) {
 		t.Errorf("%+v", r)
 	}
@@ -193,15 +193,15 @@ func TestRotateSetsTheLogAside(t *testing.T) {
 		t.Errorf("the archive has\n%s", got)
 	}
 	tidy(t, l)
-	if r, err := l.Rotate(now, nil); err != nil || r.Path != "" {
+	if r, err := l.Rotate(pruneTime, nil); err != nil || r.Path != "" {
 		t.Errorf("an empty log was rotated: %+v, %v", r, err)
 	}
-	if got := l.Last("", "s1", SessionStart, SessionEnd).Type; got != SessionStart {
+	if got := l.LastEvent("", "s1", SessionStart, SessionEnd).Type; got != SessionStart {
 		t.Errorf("after the rotation the last event of a session is %q", got)
 	}
 	// A clock that went back changes nothing about the order.
-	testenv.Must(t, l.Append(now, Handoff, "a", nil))
-	if _, err := l.Rotate(now.Add(-time.Hour), nil); err != nil {
+	testenv.NoError(t, l.Append(pruneTime, Handoff, "a", nil))
+	if _, err := l.Rotate(pruneTime.Add(-time.Hour), nil); err != nil {
 		t.Fatal(err)
 	}
 	if all := l.Segments(); len(all) != 2 || all[0] != r.Path && filepath.Base(all[0])[:13] != "events-000001" || filepath.Base(all[1])[:13] != "events-000002" {
@@ -221,7 +221,7 @@ func TestPruneKeepsTheGroup(t *testing.T) {
 		t.Skip("we are of one group only")
 	}
 	l := newLog(t, line(48, "nudge", ""))
-	testenv.Must(t, errors.Join(os.Chown(string(l), -1, group), os.Chmod(string(l), 0o660)))
+	testenv.NoError(t, errors.Join(os.Chown(string(l), -1, group), os.Chmod(string(l), 0o660)))
 	if p, err := l.Prune(Pruning{Expired: older}); err != nil || p.Total() != 1 {
 		t.Fatal(p, err)
 	}
@@ -239,7 +239,7 @@ func TestPruneOfNoLog(t *testing.T) {
 	if p, err := l.Prune(Pruning{Expired: older, DryRun: true}); err != nil || p.Total() != 0 {
 		t.Error(p, err)
 	}
-	if r, err := l.Rotate(now, nil); err != nil || r.Path != "" {
+	if r, err := l.Rotate(pruneTime, nil); err != nil || r.Path != "" {
 		t.Error(r, err)
 	}
 	tidy(t, l)
@@ -251,7 +251,7 @@ func TestPruneGivesWayToOthers(t *testing.T) {
 	text := line(48, SessionEnd, "")
 	l := newLog(t, text)
 	lock, err := flock.Acquire(string(l)+".prune.lock", 0)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if _, err := l.Prune(Pruning{Expired: older}); !errors.Is(err, flock.ErrBusy) {
 		t.Error(err)
 	}
@@ -259,7 +259,7 @@ func TestPruneGivesWayToOthers(t *testing.T) {
 	_, err = l.Prune(Pruning{Archive: true, Expired: func(h Head) bool {
 		if get(t, string(l)) == text {
 			put(t, string(l)+"2", "another\n")
-			testenv.Must(t, syscall.Rename(string(l)+"2", string(l)))
+			testenv.NoError(t, syscall.Rename(string(l)+"2", string(l)))
 		}
 		return older(h)
 	}})
@@ -295,7 +295,7 @@ func TestPruneClearsAwayWhatAKilledOneLeft(t *testing.T) {
 			segment := filepath.Join(l.archive().Path(""), "events-000001-20261121T000000Z.jsonl")
 			if c.intent == "segment" {
 				c.intent = fmt.Sprintf(`{"log":LOG,"archive":%d,"segment":%q}`, len(was), segment)
-				testenv.Must(t, os.Link(string(l), segment))
+				testenv.NoError(t, os.Link(string(l), segment))
 				put(t, l.newPath(), "")
 			}
 			if c.new != "" {
@@ -303,7 +303,7 @@ func TestPruneClearsAwayWhatAKilledOneLeft(t *testing.T) {
 			}
 			if c.intent != "" {
 				info, err := os.Lstat(string(l))
-				testenv.Must(t, err)
+				testenv.NoError(t, err)
 				put(t, l.intentPath(), strings.ReplaceAll(c.intent, "LOG", fmt.Sprint(inode(info))))
 			}
 			if _, err := l.Prune(Pruning{Expired: older, Archive: true}); err != nil {
@@ -435,8 +435,8 @@ func TestAppendDuringPrunesAndRotations(t *testing.T) {
 	appending.Wait()
 	done.Store(true)
 	pruning.Wait()
-	testenv.Must(t, l.TakeIn(spare))
-	testenv.Must(t, l.Append(time.Now(), SessionStart, last, nil))
+	testenv.NoError(t, l.TakeIn(spare))
+	testenv.NoError(t, l.Append(time.Now(), SessionStart, last, nil))
 	<-end // the follower has seen all
 	cancel()
 	watching.Wait()
@@ -474,7 +474,7 @@ func TestAppendDuringPrunesAndRotations(t *testing.T) {
 	if total != 2+processes*each {
 		t.Errorf("%d of %d events are there", total, 2+processes*each)
 	}
-	testenv.Must(t, os.RemoveAll(filepath.Dir(string(spare))))
+	testenv.NoError(t, os.RemoveAll(filepath.Dir(string(spare))))
 	tidy(t, l)
 	t.Logf("%d prunes, %d rotations during %d events", prunes, rotations, total)
 }
@@ -507,8 +507,8 @@ func TestFollow(t *testing.T) {
 	}
 	add := func(hours int, kind string) string {
 		t.Helper()
-		at := now.Add(-time.Duration(hours) * time.Hour)
-		testenv.Must(t, l.Append(at, kind, "a", map[string]int{"n": rand.Int()}))
+		at := pruneTime.Add(-time.Duration(hours) * time.Hour)
+		testenv.NoError(t, l.Append(at, kind, "a", map[string]int{"n": rand.Int()}))
 		text := get(t, string(l))
 		return text[strings.LastIndexByte(strings.TrimSuffix(text, "\n"), '\n')+1:]
 	}
@@ -522,7 +522,7 @@ func TestFollow(t *testing.T) {
 	}
 	rotate := func() {
 		t.Helper()
-		if _, err := l.Rotate(now, nil); err != nil {
+		if _, err := l.Rotate(pruneTime, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -615,11 +615,11 @@ func TestFollowReadsATornLineOnce(t *testing.T) {
 	told := 0
 	f := follower{log: l, each: func([]byte) bool { told++; return true }}
 	defer f.close()
-	testenv.Must(t, f.start(1, nil))
+	testenv.NoError(t, f.start(1, nil))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 100 {
-		testenv.Must(t, f.catchUp())
+		testenv.NoError(t, f.catchUp())
 	}
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; told != 1 || used > 64<<20 {
@@ -635,7 +635,7 @@ func TestFollowReadsATornLineOnce(t *testing.T) {
 		if err == nil {
 			err = f.catchUp()
 		}
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 	}
 	add("x")
 	if add("\n"); told != 2 {
@@ -653,11 +653,11 @@ func BenchmarkPrune(b *testing.B) {
 	l := Log(filepath.Join(b.TempDir(), ".events.jsonl"))
 	var reading, pruning time.Duration
 	for b.Loop() {
-		testenv.Must(b, os.WriteFile(string(l), []byte(text.String()), 0o600))
+		testenv.NoError(b, os.WriteFile(string(l), []byte(text.String()), 0o600))
 		begun := time.Now()
 		f, err := os.Open(string(l))
-		testenv.Must(b, err)
-		testenv.Must(b, Scan(f, func([]byte) bool { return true }))
+		testenv.NoError(b, err)
+		testenv.NoError(b, Scan(f, func([]byte) bool { return true }))
 		f.Close()
 		reading += time.Since(begun)
 		begun = time.Now()

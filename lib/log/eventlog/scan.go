@@ -172,7 +172,7 @@ func ScanHeads(f *os.File, each func(h Head, at, size int64)) error {
 func heads(f io.ReaderAt, to int64, each func(h Head, at, size int64)) (int64, error) {
 	r := newLines(f, 0, to)
 	for {
-		begin, err := r.next()
+		begin, err := r.nextLine()
 		if err != nil {
 			return r.at, ignoreEOF(err)
 		}
@@ -197,9 +197,9 @@ func newLines(f io.ReaderAt, from, to int64) *lines {
 	return &lines{r: bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), maxHead), at: from}
 }
 
-// next returns the beginning of the next line, usually all of it, or io.EOF. The bytes are
+// nextLine returns the beginning of the next line, usually all of it, or io.EOF. The bytes are
 // valid until copyRest is called.
-func (l *lines) next() ([]byte, error) {
+func (l *lines) nextLine() ([]byte, error) {
 	begin, err := l.r.ReadSlice('\n')
 	l.more = errors.Is(err, bufio.ErrBufferFull)
 	l.begin = begin
@@ -222,7 +222,7 @@ func (l *lines) copyRest(w io.Writer) (size int64, whole bool, err error) {
 		if !l.more {
 			break
 		}
-		if _, err := l.next(); err != nil && err != io.EOF {
+		if _, err := l.nextLine(); err != nil && err != io.EOF {
 			return size, false, err
 		}
 	}

@@ -49,7 +49,7 @@ func slowly(t testing.TB, data []byte) (lines []string, end int64) {
 			lines = append(lines, told(at, data[at:at+size-1]))
 		}
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return lines, end
 }
 
@@ -66,7 +66,7 @@ func inParts(t testing.TB, data []byte, borders ...int64) (lines []string, end i
 			}
 			lines = append(lines, told(at, line))
 		})
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if e != from {
 			end = max(end, e)
 		}

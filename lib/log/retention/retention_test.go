@@ -94,7 +94,7 @@ func TestPolicyFile(t *testing.T) {
 	// As Gas Town writes it, and with what we do not know.
 	path := filepath.Join(root, ".krc.yaml")
 	text := `{"default_ttl":86400000000000,"ttls":{"patrol_*":3600000000000,"mail":"2w"},"prune_interval":60000000000,"min_retain_count":7,"new":{"a":[1]}}`
-	testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	if p, err = Load(root, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -102,10 +102,10 @@ func TestPolicyFile(t *testing.T) {
 		p.TTL("done") != time.Duration(14*day) || p.Keep != 7 || p.Interval != TTL(time.Minute) {
 		t.Errorf("%+v", p)
 	}
-	testenv.Must(t, p.Set("done", day))
-	testenv.Must(t, p.Store(root, nil))
+	testenv.NoError(t, p.Set("done", day))
+	testenv.NoError(t, p.Store(root, nil))
 	data, err := os.ReadFile(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var gasTown struct {
 		DefaultTTL     time.Duration            `json:"default_ttl"`
 		TTLs           map[string]time.Duration `json:"ttls"`
@@ -113,7 +113,7 @@ func TestPolicyFile(t *testing.T) {
 		MinRetainCount int                      `json:"min_retain_count"`
 		New            json.RawMessage          `json:"new"`
 	}
-	testenv.Must(t, json.Unmarshal(data, &gasTown))
+	testenv.NoError(t, json.Unmarshal(data, &gasTown))
 	if gasTown.DefaultTTL != 24*time.Hour || gasTown.TTLs["done"] != 24*time.Hour || gasTown.TTLs["mail"] != 14*24*time.Hour ||
 		gasTown.PruneInterval != time.Minute || gasTown.MinRetainCount != 7 || len(gasTown.New) == 0 {
 		t.Errorf("%s", data)
@@ -130,18 +130,18 @@ func TestPolicyThatIsNoUse(t *testing.T) {
 	} {
 		root := t.TempDir()
 		path := filepath.Join(root, ".krc.yaml")
-		testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := Load(root, nil); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", text, err)
 		}
 		// With an older one, that counts.
 		p := Default()
 		p.Keep = 5
-		testenv.Must(t, os.Remove(path))
-		testenv.Must(t, p.Store(root, nil))
+		testenv.NoError(t, os.Remove(path))
+		testenv.NoError(t, p.Store(root, nil))
 		p.Keep = 6
-		testenv.Must(t, p.Store(root, nil))
-		testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+		testenv.NoError(t, p.Store(root, nil))
+		testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		var warned error
 		p, err := Load(root, func(err error) { warned = errors.Join(warned, err) })
 		if err != nil || p.Keep != 5 || warned == nil {
@@ -179,14 +179,14 @@ func TestDue(t *testing.T) {
 func TestStateFile(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, ".krc-autoprune.json")
-	testenv.Must(t, os.WriteFile(path, []byte(`{"last_prune_time":"2026-01-17T01:00:00+09:00","last_result":{"new":1},"prune_count":3,"total_pruned":10,"total_bytes_freed":100,"x":1}`), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(`{"last_prune_time":"2026-01-17T01:00:00+09:00","last_result":{"new":1},"prune_count":3,"total_pruned":10,"total_bytes_freed":100,"x":1}`), 0o600))
 	s, err := LoadState(root, nil)
 	if err != nil || s.Prunes != 3 || s.LastPrune.UTC().Hour() != 16 {
 		t.Fatal(s, err)
 	}
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
-	testenv.Must(t, s.Record(now, Result{Processed: 5, Pruned: 2, Retained: 3, Before: 50, After: 30}))
-	testenv.Must(t, s.Store(root, nil))
+	testenv.NoError(t, s.Record(now, Result{Processed: 5, Pruned: 2, Retained: 3, Before: 50, After: 30}))
+	testenv.NoError(t, s.Store(root, nil))
 	s, err = LoadState(root, nil)
 	if err != nil || s.Prunes != 4 || s.Removed != 12 || s.Freed != 120 || !s.LastPrune.Equal(now) || !strings.Contains(string(s.LastResult), `"events_pruned": 2`) {
 		t.Errorf("%+v %s %v", s, s.LastResult, err)
@@ -243,7 +243,7 @@ func FuzzPolicy(f *testing.F) {
 			t.Fatalf("%q is kept for %v", kind, p.TTL(kind))
 		}
 		root := t.TempDir()
-		testenv.Must(t, p.Store(root, nil))
+		testenv.NoError(t, p.Store(root, nil))
 		again, err := Load(root, nil)
 		if err != nil || again.TTL(kind) != p.TTL(kind) || again.Keep != p.Keep || again.Interval != p.Interval {
 			t.Fatalf("%+v became %+v, %v", p, again, err)

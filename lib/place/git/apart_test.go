@@ -19,7 +19,7 @@ func plain(t *testing.T, dir string) State {
 	cmd := exec.Command("git", "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--renames", "--ignore-submodules=dirty")
 	cmd.Dir = dir
 	out, err := cmd.Output()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return parseStatus(out)
 }
 
@@ -39,8 +39,8 @@ func TestStatusIsThatOfGit(t *testing.T) {
 			return changed(t, dir)
 		},
 		"HEAD is a link": func(t *testing.T, dir string) string {
-			testenv.Must(t, os.Remove(filepath.Join(dir, ".git", "HEAD")))
-			testenv.Must(t, os.Symlink("refs/heads/main", filepath.Join(dir, ".git", "HEAD")))
+			testenv.NoError(t, os.Remove(filepath.Join(dir, ".git", "HEAD")))
+			testenv.NoError(t, os.Symlink("refs/heads/main", filepath.Join(dir, ".git", "HEAD")))
 			return changed(t, dir)
 		},
 		"packed": func(t *testing.T, dir string) string {
@@ -72,7 +72,7 @@ func TestStatusIsThatOfGit(t *testing.T) {
 		},
 		"modes are not kept": func(t *testing.T, dir string) string {
 			run(t, dir, "config", "core.fileMode", "false")
-			testenv.Must(t, os.Chmod(filepath.Join(dir, "b"), 0o700))
+			testenv.NoError(t, os.Chmod(filepath.Join(dir, "b"), 0o700))
 			return dir
 		},
 		"line ends by an included file": func(t *testing.T, dir string) string {
@@ -83,7 +83,7 @@ func TestStatusIsThatOfGit(t *testing.T) {
 			}
 			run(t, dir, "checkout", "-q", "-f")
 			later := time.Now().Add(time.Hour)
-			testenv.Must(t, os.Chtimes(filepath.Join(dir, "a"), later, later))
+			testenv.NoError(t, os.Chtimes(filepath.Join(dir, "a"), later, later))
 			return dir
 		},
 		"ignored by a file of its own": func(t *testing.T, dir string) string {
@@ -96,7 +96,7 @@ func TestStatusIsThatOfGit(t *testing.T) {
 			run(t, dir, "worktree", "add", "-q", "-b", "side", linked)
 			run(t, dir, "config", "extensions.worktreeConfig", "true")
 			run(t, linked, "config", "--worktree", "core.fileMode", "false")
-			testenv.Must(t, os.Chmod(filepath.Join(linked, "a"), 0o700))
+			testenv.NoError(t, os.Chmod(filepath.Join(linked, "a"), 0o700))
 			run(t, linked, "mv", "b", "c")
 			return linked
 		},
@@ -110,7 +110,7 @@ func TestStatusIsThatOfGit(t *testing.T) {
 		},
 		"an empty .git below": func(t *testing.T, dir string) string {
 			changed(t, dir)
-			testenv.Must(t, os.MkdirAll(filepath.Join(dir, "sub", ".git"), 0o700))
+			testenv.NoError(t, os.MkdirAll(filepath.Join(dir, "sub", ".git"), 0o700))
 			return filepath.Join(dir, "sub")
 		},
 	} {
@@ -131,7 +131,7 @@ func TestScratch(t *testing.T) {
 	write(t, state, "old/config", "")
 	write(t, state, "young/config", "")
 	past := time.Now().Add(-2 * forgotten)
-	testenv.Must(t, os.Chtimes(filepath.Join(state, "old"), past, past))
+	testenv.NoError(t, os.Chtimes(filepath.Join(state, "old"), past, past))
 	status(t, dir)
 	left := readNames(state)
 	if len(left) != 2 || !slices.Contains(left, "young") {
@@ -139,7 +139,7 @@ func TestScratch(t *testing.T) {
 	}
 	run(t, dir, "checkout", "-q", "-b", "side")
 	run(t, dir, "config", "core.fileMode", "false")
-	testenv.Must(t, os.Chmod(filepath.Join(dir, "a"), 0o700))
+	testenv.NoError(t, os.Chmod(filepath.Join(dir, "a"), 0o700))
 	if s := status(t, dir); s.Branch != "side" || len(s.Changes) > 0 || len(readNames(state)) != 2 {
 		t.Errorf("what changed is not seen: %+v", s)
 	}

@@ -135,7 +135,7 @@ func unquoted(path string) string {
 // output runs git in dir, which is in a worktree, and returns all that it prints, at most
 // maxBlame bytes.
 func output(dir string, wait time.Duration, args ...string) (string, error) {
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return "", err
 	}

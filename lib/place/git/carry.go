@@ -168,7 +168,7 @@ func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged
 			return nil, err
 		}
 	}
-	if c.Left, err = Within(r.top, wait); err != nil {
+	if c.Left, err = FindNested(r.top, wait); err != nil {
 		return nil, err
 	}
 	for _, n := range c.Left {
@@ -191,7 +191,7 @@ func (r checkout) change(c *Carried, change Change) error {
 	}
 	info, err := os.Lstat(filepath.Join(r.top, change.Path))
 	switch {
-	case change.Untracked && strings.HasSuffix(change.Path, "/"): // a nested repository, see Within
+	case change.Untracked && strings.HasSuffix(change.Path, "/"): // a nested repository, see FindNested
 		return nil
 	case change.Submodule:
 		if change.XY[1] == 'D' {
@@ -428,7 +428,7 @@ const maxHeader = 8 << 20
 // bundle's author may be hostile: git checks each object, and refuses a .git in a tree. most
 // bounds the files of the commit together, in bytes.
 func TakeBundle(dir, bundle string, c Carried, most int64, wait time.Duration) error {
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return err
 	}
@@ -448,7 +448,7 @@ func TakeBundle(dir, bundle string, c Carried, most int64, wait time.Duration) e
 		return err
 	}
 	defer done()
-	if err := r.has(vars, needs, wait); err != nil {
+	if err := r.checkCommits(vars, needs, wait); err != nil {
 		return err
 	}
 	_, err = r.run(rest, r.top, vars, wait, "-c", "core.protectNTFS=true", "-c", "core.protectHFS=true",
@@ -500,8 +500,8 @@ func IsHash(s string) bool {
 	return err == nil && (len(b) == 20 || len(b) == 32) && strings.ToLower(s) == s
 }
 
-// has returns an ErrLacks if the repository lacks one of the commits.
-func (r checkout) has(vars, commits []string, wait time.Duration) error {
+// checkCommits returns an ErrLacks if the repository lacks one of the commits.
+func (r checkout) checkCommits(vars, commits []string, wait time.Duration) error {
 	if len(commits) == 0 {
 		return nil
 	}
@@ -566,7 +566,7 @@ func Holds(dir string, commits []string, wait time.Duration) (main string, ok bo
 	if err != nil {
 		return "", false, err
 	}
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return "", false, err
 	}
@@ -575,7 +575,7 @@ func Holds(dir string, commits []string, wait time.Duration) (main string, ok bo
 		return "", false, err
 	}
 	defer done()
-	if err = r.has(vars, commits, wait); errors.Is(err, ErrLacks) {
+	if err = r.checkCommits(vars, commits, wait); errors.Is(err, ErrLacks) {
 		return "", false, nil
 	}
 	return all[0].Path, err == nil, err
@@ -591,7 +591,7 @@ func MakeBranch(dir, branch, commit, path string) error {
 	if err := CheckBranch(dir, branch); err != nil {
 		return err
 	}
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return err
 	}
@@ -710,7 +710,7 @@ func Clone(url, dir string, wait time.Duration) error {
 
 // BranchAt returns the commit of a branch of dir's repository, or "".
 func BranchAt(dir, branch string) (string, error) {
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return "", err
 	}

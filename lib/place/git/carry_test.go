@@ -19,7 +19,7 @@ func carry(t *testing.T, dir string) (Carried, string) {
 	t.Helper()
 	bundle := filepath.Join(t.TempDir(), "bundle")
 	c, err := Carry(dir, bundle, func(path string) bool { return strings.HasSuffix(path, ".secret") }, time.Minute)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return c, bundle
 }
 
@@ -38,11 +38,11 @@ func TestCarry(t *testing.T) {
 	write(t, dir, "ä b/new", "new")
 	run(t, dir, "remote", "add", "o", "https://max:hunter2@example.org/a.git")
 	run(t, dir, "remote", "add", "s", "ssh://git:hunter2@example.org/a.git")
-	testenv.Must(t, os.Remove(filepath.Join(dir, "gone")))
+	testenv.NoError(t, os.Remove(filepath.Join(dir, "gone")))
 	canary := hostile(t, dir)
-	before := all(t, filepath.Join(dir, ".git"))
+	before := readTree(t, filepath.Join(dir, ".git"))
 	c, bundle := carry(t, dir)
-	if after := all(t, filepath.Join(dir, ".git")); after != before {
+	if after := readTree(t, filepath.Join(dir, ".git")); after != before {
 		t.Errorf("the repository was changed: %s", after)
 	}
 	if again, _ := carry(t, dir); again.Index != c.Index {
@@ -61,9 +61,9 @@ func TestCarry(t *testing.T) {
 	if want := []Remote{{"o", "https://example.org/a.git"}, {"s", "ssh://git@example.org/a.git"}}; !slices.Equal(c.Remotes, want) {
 		t.Errorf("the remotes are %v", c.Remotes)
 	}
-	testenv.Must(t, TakeBundle(clone, bundle, c, 1<<30, time.Minute))
+	testenv.NoError(t, TakeBundle(clone, bundle, c, 1<<30, time.Minute))
 	path := filepath.Join(t.TempDir(), "tree")
-	testenv.Must(t, errors.Join(MakeBranch(clone, "moved", c.Head, path), AddWorktree(clone, path, "moved", time.Minute), FillIndex(path, c.Index, time.Minute)))
+	testenv.NoError(t, errors.Join(MakeBranch(clone, "moved", c.Head, path), AddWorktree(clone, path, "moved", time.Minute), FillIndex(path, c.Index, time.Minute)))
 	if got := run(t, path, "status", "--porcelain"); got != "A  staged" {
 		t.Errorf("git says %q", got)
 	}
@@ -133,7 +133,7 @@ func TestPortable(t *testing.T) {
 			run(t, dir, "add", "sub")
 		}, "sub has 1 commit"},
 		"a pipe": {func(t *testing.T, dir string) {
-			testenv.Must(t, errors.Join(os.Remove(filepath.Join(dir, "a")), syscall.Mkfifo(filepath.Join(dir, "a"), 0o600)))
+			testenv.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "a")), syscall.Mkfifo(filepath.Join(dir, "a"), 0o600)))
 		}, "a is neither a file nor a link"},
 		"Git LFS": {func(t *testing.T, dir string) {
 			write(t, dir, object, "x")

@@ -92,15 +92,17 @@ const (
 // Commits returns the commits that were made in the worktree dir between two times and
 // still exist, oldest first; zero to means no end. It reads the end of the reflog, and
 // leaves out commits that were amended, rebased or reset away.
-func Commits(dir string, from, to time.Time) []Commit { return between(reflog(dir, from, recent), to) }
+func Commits(dir string, from, to time.Time) []Commit {
+	return commitsUntil(reflog(dir, from, recent), to)
+}
 
 // CommitsBetween is Commits for times long ago. It reads more of the reflog.
 func CommitsBetween(dir string, from, to time.Time) []Commit {
-	return between(reflog(dir, from, maxReflog), to)
+	return commitsUntil(reflog(dir, from, maxReflog), to)
 }
 
-// between removes later commits.
-func between(all []Commit, to time.Time) []Commit {
+// commitsUntil removes later commits.
+func commitsUntil(all []Commit, to time.Time) []Commit {
 	if to.IsZero() {
 		return all
 	}

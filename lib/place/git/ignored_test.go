@@ -25,15 +25,15 @@ func TestIgnored(t *testing.T) {
 	for name, text := range map[string]string{
 		".git/info/exclude": ".runtime/\na\nkept\nback\n", ".gitignore": "!back\n", "kept": "",
 	} {
-		testenv.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
-		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	run(t, dir, "add", "-f", "kept")
 	got, err := Ignored(dir, time.Minute, "a", ".runtime/b", "kept", "back", "plain", ".gitignore")
 	if want := []string{"a", ".runtime/b"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
-	testenv.Must(t, os.Symlink(t.TempDir(), filepath.Join(dir, "link")))
+	testenv.NoError(t, os.Symlink(t.TempDir(), filepath.Join(dir, "link")))
 	if got, err := Ignored(dir, time.Minute, "a", "link/b"); err == nil {
 		t.Errorf("beyond a link: %v", got)
 	}

@@ -207,7 +207,7 @@ func (r checkout) privateDir() (dir string, done func(), err error) {
 	switch {
 	case err != nil:
 		return "", nil, err
-	case process.Within(dir, r.top, os.Environ()):
+	case process.LeadsThroughProject(dir, r.top, os.Environ()):
 		return "", nil, fmt.Errorf("'%s' lies in the project", dir)
 	}
 	return dir, func() {

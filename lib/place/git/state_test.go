@@ -58,14 +58,14 @@ func run(t *testing.T, dir string, args ...string) string {
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func status(t *testing.T, dir string) State {
 	t.Helper()
 	s, err := Status(dir, time.Minute)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return s
 }
 
@@ -199,14 +199,14 @@ func TestStatusChangesNothing(t *testing.T) {
 	dir := repository(t, "a")
 	index := filepath.Join(dir, ".git", "index")
 	before, err := os.ReadFile(index)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	later := time.Now().Add(time.Hour) // as if written again: the index is stale
-	testenv.Must(t, os.Chtimes(filepath.Join(dir, "a"), later, later))
+	testenv.NoError(t, os.Chtimes(filepath.Join(dir, "a"), later, later))
 	write(t, dir, ".git/index.lock", "")
 	if s := status(t, dir); len(s.Changes) != 0 {
 		t.Errorf("%+v", s)
 	}
-	testenv.Must(t, os.Remove(filepath.Join(dir, ".git", "index.lock")))
+	testenv.NoError(t, os.Remove(filepath.Join(dir, ".git", "index.lock")))
 	status(t, dir)
 	after, err := os.ReadFile(index)
 	if err != nil || !bytes.Equal(before, after) {
@@ -239,7 +239,7 @@ func TestStatusOutside(t *testing.T) {
 func fakeGit(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	testenv.Must(t, testenv.WriteProgram(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"+script)))
+	testenv.NoError(t, testenv.WriteProgram(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"+script)))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
@@ -256,7 +256,7 @@ func TestStatusTimeout(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "child"))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	pid := strings.TrimSpace(string(data))
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		out, _ := exec.Command("ps", "-o", "stat=", "-p", pid).Output() // fails where it is gone

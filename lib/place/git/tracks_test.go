@@ -28,7 +28,7 @@ func TestTracks(t *testing.T) {
 	want(dir, "top", true)
 
 	link := filepath.Join(t.TempDir(), "link")
-	testenv.Must(t, os.Symlink(filepath.Join(dir, "sub"), link))
+	testenv.NoError(t, os.Symlink(filepath.Join(dir, "sub"), link))
 	want(link, "own", true)
 
 	none := t.TempDir()

@@ -49,7 +49,7 @@ func Index(dir string, wait time.Duration) ([]Entry, error) {
 // entries parses the lines of ls-tree ("mode type id TAB path") and ls-files ("mode id stage TAB
 // path").
 func entries(dir string, wait time.Duration, args ...string) (all []Entry, err error) {
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func entries(dir string, wait time.Duration, args ...string) (all []Entry, err e
 
 // Blobs returns the contents of files by their ids, of each at most most bytes.
 func Blobs(dir string, ids []string, most int, wait time.Duration) (map[string][]byte, error) {
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return nil, err
 	}

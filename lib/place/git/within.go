@@ -28,10 +28,10 @@ func (n Nested) String() string { return fmt.Sprintf("%s has %s", Quote(n.Path),
 // otherSystems are the folders of version control systems that gt cannot ask.
 var otherSystems = []string{".hg", ".jj", ".sl", ".svn", ".bzr", ".pijul"}
 
-// Within returns the repositories and worktrees below dir, in ignored folders, too, that
+// FindNested returns the repositories and worktrees below dir, in ignored folders, too, that
 // hold what is nowhere else: changes, untracked files, stashes, and commits that no remote
 // has. It also returns those that gt cannot read, and mounted folders.
-func Within(dir string, wait time.Duration) (all []Nested, err error) {
+func FindNested(dir string, wait time.Duration) (all []Nested, err error) {
 	top, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, atomicfile.Error("read", dir, err)
@@ -104,7 +104,7 @@ func Within(dir string, wait time.Duration) (all []Nested, err error) {
 			return fs.SkipDir
 		}
 		if IsBare(path) {
-			r, err := around(path)
+			r, err := findRepository(path)
 			what := ""
 			if err == nil {
 				what, err = commits(outer, r, wait)
@@ -149,7 +149,7 @@ func commits(outer, r checkout, wait time.Duration) (what string, err error) {
 	if IsHash(r.head) { // no branch is checked out
 		tips = []string{r.head}
 	}
-	if r.common == outer.common || !place.Inside(r.common, outer.top) && !place.Inside(r.common, outer.dir) {
+	if r.common == outer.common || !place.IsBelow(r.common, outer.top) && !place.IsBelow(r.common, outer.dir) {
 		if tips == nil {
 			return "", nil
 		}
@@ -157,7 +157,7 @@ func commits(outer, r checkout, wait time.Duration) (what string, err error) {
 	}
 	for _, name := range readNames(filepath.Join(r.common, "worktrees")) {
 		at, err := atomicfile.Read(filepath.Join(r.common, "worktrees", name, "gitdir"), maxHead)
-		if to := filepath.Dir(strings.TrimSpace(string(at))); err == nil && atomicfile.Exists(to) && !place.Inside(place.Real(to), outer.top) {
+		if to := filepath.Dir(strings.TrimSpace(string(at))); err == nil && atomicfile.Exists(to) && !place.IsBelow(place.Real(to), outer.top) {
 			return fmt.Sprintf("the repository of the worktree '%s'", to), nil
 		}
 	}

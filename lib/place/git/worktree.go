@@ -37,15 +37,15 @@ const initializing = "initializing"
 
 // Worktrees returns the worktrees of dir's repository, the main one first.
 func Worktrees(dir string) ([]Worktree, error) {
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return nil, err
 	}
 	return r.worktrees()
 }
 
-// around returns the repository that contains dir, or that dir is if it is bare.
-func around(dir string) (checkout, error) {
+// findRepository returns the repository that contains dir, or that dir is if it is bare.
+func findRepository(dir string) (checkout, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return checkout{}, atomicfile.Error("read", dir, err)
@@ -149,7 +149,7 @@ var ErrBranch = errors.New("invalid branch name")
 
 // CheckBranch returns an error for an invalid branch name.
 func CheckBranch(dir, branch string) error {
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func CheckBranch(dir, branch string) error {
 // dir's HEAD. It completes an interrupted call. If it fails, it leaves no worktree and no
 // new branch.
 func AddWorktree(dir, path, branch string, wait time.Duration) error {
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return err
 	}
@@ -363,7 +363,7 @@ func Saved(path string, wait time.Duration) error {
 	if what != "" {
 		return fmt.Errorf("%w: %s", ErrUnsaved, what)
 	}
-	within, err := Within(path, wait)
+	within, err := FindNested(path, wait)
 	if err != nil {
 		return err
 	}
@@ -475,7 +475,7 @@ func ForgetWorktree(dir, path string) error {
 	} else if there || !slices.ContainsFunc(all, func(w Worktree) bool { return w.Path == path }) {
 		return nil
 	}
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return err
 	}
@@ -492,7 +492,7 @@ func DropWorktree(dir, path string) error {
 	if !slices.ContainsFunc(all, func(w Worktree) bool { return w.Path == path }) {
 		return nil
 	}
-	r, err := around(dir)
+	r, err := findRepository(dir)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func hostile(t *testing.T, dir string) (canary string) {
 	trap := "sh -c 'echo ran >>" + canary + "; cat'"
 	for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change"} {
 		write(t, dir, "hooks/"+hook, "#!/bin/sh\necho "+hook+" >>"+canary+"\n")
-		testenv.Must(t, os.Chmod(filepath.Join(dir, "hooks", hook), 0o700))
+		testenv.NoError(t, os.Chmod(filepath.Join(dir, "hooks", hook), 0o700))
 	}
 	run(t, dir, "config", "core.hooksPath", filepath.Join(dir, "hooks"))
 	run(t, dir, "config", "filter.trap.smudge", trap)
@@ -58,31 +58,31 @@ func TestAddWorktreeFollowsNoLink(t *testing.T) {
 		dir, beside := repository(t, "a"), t.TempDir()
 		at, outside := filepath.Join(dir, ".git", name), filepath.Join(beside, "outside")
 		run(t, dir, "pack-refs", "--all")
-		testenv.Must(t, os.MkdirAll(filepath.Dir(at), 0o700))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(at), 0o700))
 		if os.Rename(at, outside) != nil && os.Mkdir(outside, 0o700) != nil {
 			t.Fatal("nothing is outside")
 		}
-		testenv.Must(t, os.Symlink(outside, at))
-		before := all(t, outside)
+		testenv.NoError(t, os.Symlink(outside, at))
+		before := readTree(t, outside)
 		err := AddWorktree(dir, filepath.Join(beside, "x"), "a/b", time.Minute)
 		if err == nil || !strings.HasSuffix(err.Error(), "/.git/"+name+"' is a link, and git would write where it leads") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if after := all(t, outside); after != before {
+		if after := readTree(t, outside); after != before {
 			t.Errorf("%s: outside is\n%s, was\n%s", name, after, before)
 		}
 	}
 }
 
-// all has each file below a path, with what it holds.
-func all(t *testing.T, path string) string {
+// readTree has each file below a path, with what it holds.
+func readTree(t *testing.T, path string) string {
 	var b strings.Builder
 	err := filepath.WalkDir(path, func(path string, d os.DirEntry, err error) error {
 		data, _ := os.ReadFile(path) // a folder has none
 		fmt.Fprintf(&b, "%s %q\n", path, data)
 		return err
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return b.String()
 }
 
@@ -100,7 +100,7 @@ func TestAddWorktree(t *testing.T) {
 	beside := t.TempDir()
 	for _, branch := range []string{"here", "theirs", "all/new"} {
 		path := filepath.Join(beside, strings.ReplaceAll(branch, "/", "-"))
-		testenv.Must(t, AddWorktree(dir, path, branch, time.Minute))
+		testenv.NoError(t, AddWorktree(dir, path, branch, time.Minute))
 		if data, err := os.ReadFile(filepath.Join(path, "sub", "b")); err != nil || len(data) == 0 {
 			t.Errorf("%s: %v", branch, err)
 		}
@@ -157,12 +157,12 @@ func TestAddWorktreeAgain(t *testing.T) {
 			write(t, admin, "locked", "initializing")
 			write(t, admin, "HEAD", strings.Repeat("0", 40)+"\n")
 			for _, f := range []string{"a", "sub/b", "sub", ".git"} {
-				testenv.Must(t, os.Remove(filepath.Join(path, f)))
+				testenv.NoError(t, os.Remove(filepath.Join(path, f)))
 			}
 		},
 		"no files": func(t *testing.T, dir, path, admin string) {
 			for _, f := range []string{filepath.Join(path, "a"), filepath.Join(admin, "index")} {
-				testenv.Must(t, os.Remove(f))
+				testenv.NoError(t, os.Remove(f))
 			}
 		},
 		"half of a file, and a lock": func(t *testing.T, _, path, admin string) {
@@ -174,9 +174,9 @@ func TestAddWorktreeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := repository(t, "a", "sub/b")
 			path := filepath.Join(t.TempDir(), "wt")
-			testenv.Must(t, AddWorktree(dir, path, "new", time.Minute))
+			testenv.NoError(t, AddWorktree(dir, path, "new", time.Minute))
 			cut(t, dir, path, filepath.Join(dir, ".git", "worktrees", "wt"))
-			testenv.Must(t, AddWorktree(dir, path, "new", time.Minute))
+			testenv.NoError(t, AddWorktree(dir, path, "new", time.Minute))
 			if err := Saved(path, time.Minute); err != nil {
 				t.Error(err)
 			}
@@ -194,12 +194,12 @@ func TestAddWorktreeAgain(t *testing.T) {
 func TestAddWorktreeFails(t *testing.T) {
 	dir := repository(t, "a")
 	blob := run(t, dir, "rev-parse", "HEAD:a")
-	testenv.Must(t, os.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])))
+	testenv.NoError(t, os.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])))
 	path := filepath.Join(t.TempDir(), "wt")
 	if err := AddWorktree(dir, path, "new", time.Minute); err == nil {
 		t.Fatal("a file that is not there was checked out")
 	}
-	if there(path) || run(t, dir, "branch", "--list", "new") != "" || strings.Contains(run(t, dir, "worktree", "list"), "wt") {
+	if pathExists(path) || run(t, dir, "branch", "--list", "new") != "" || strings.Contains(run(t, dir, "worktree", "list"), "wt") {
 		t.Error("something is left")
 	}
 }
@@ -237,7 +237,7 @@ func TestSaved(t *testing.T) {
 		"locked":    {func(t *testing.T, dir, path string) { run(t, dir, "worktree", "lock", "--reason", "mine", path) }, `locked ("mine")`},
 		"moved": {func(t *testing.T, _, path string) {
 			write(t, path, "b", "x")
-			testenv.Must(t, os.Rename(path, path+"2"))
+			testenv.NoError(t, os.Rename(path, path+"2"))
 		}, "1 untracked"},
 		"its own refs": {func(t *testing.T, _, path string) { run(t, path, "update-ref", "refs/worktree/mine", "HEAD") }, "refs of its own"},
 		// Below it, in a folder that git ignores.
@@ -320,7 +320,7 @@ func TestSaved(t *testing.T) {
 		}, "ignored/lib has a repository that gt cannot read"},
 		"another system": {func(t *testing.T, _, path string) { write(t, path, "ignored/lib/.hg/store", "x") }, "ignored/lib has a repository that gt cannot read (.hg)"},
 		"an empty .git": {func(t *testing.T, _, path string) {
-			testenv.Must(t, os.MkdirAll(filepath.Join(path, "ignored/lib/.git"), 0o700))
+			testenv.NoError(t, os.MkdirAll(filepath.Join(path, "ignored/lib/.git"), 0o700))
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -331,9 +331,9 @@ func TestSaved(t *testing.T) {
 			run(t, dir, "add", "-A")
 			run(t, dir, "commit", "-q", "--amend", "-m", "first")
 			path := filepath.Join(t.TempDir(), "wt")
-			testenv.Must(t, AddWorktree(dir, path, "new", time.Minute))
+			testenv.NoError(t, AddWorktree(dir, path, "new", time.Minute))
 			c.do(t, dir, path)
-			if !there(path) {
+			if !pathExists(path) {
 				path += "2"
 			}
 			err := Saved(path, time.Minute)
@@ -351,10 +351,10 @@ func TestSaved(t *testing.T) {
 func TestForgetWorktree(t *testing.T) {
 	dir, beside := repository(t, "a"), t.TempDir()
 	for _, name := range []string{"one", "two"} {
-		testenv.Must(t, AddWorktree(dir, filepath.Join(beside, name), name, time.Minute))
+		testenv.NoError(t, AddWorktree(dir, filepath.Join(beside, name), name, time.Minute))
 	}
 	for _, name := range []string{"one", "two"} { // the second only is gone for a while
-		testenv.Must(t, os.Rename(filepath.Join(beside, name), filepath.Join(beside, name+"-away")))
+		testenv.NoError(t, os.Rename(filepath.Join(beside, name), filepath.Join(beside, name+"-away")))
 	}
 	for range 2 {
 		if err := ForgetWorktree(dir, filepath.Join(beside, "one")); err != nil {
@@ -366,7 +366,7 @@ func TestForgetWorktree(t *testing.T) {
 	}
 }
 
-func there(path string) bool {
+func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }

@@ -35,23 +35,23 @@ type Home struct {
 	unnamed bool // Identity is the folder's own name, and the other homes were not asked
 }
 
-// in completes a home with a known folder, town and identity. at is its place in the state,
+// completeHome completes a home with a known folder, town and identity. at is its place in the state,
 // or "" to look it up.
-func (h Home) in(at string) Home {
+func (h Home) completeHome(at string) Home {
 	h.role = !h.Town.Personal && h.Identity.Role != ""
 	state := h.Town.State
 	real := h.Dir
 	if at == "" {
 		real = place.Real(h.Dir)
 	}
-	if h.Problem = state.Check(); h.Problem == nil && state.Within(real) {
+	if h.Problem = state.Check(); h.Problem == nil && state.IsInside(real) {
 		// Others who can write to the project could change it.
 		h.Problem = fmt.Errorf("gt's own state lies inside '%s', so nothing is kept for this folder: "+
 			"work in a project's folder, or set XDG_STATE_HOME to a folder outside", h.Dir)
 	}
 	switch {
 	case h.Problem != nil:
-		h.kept = place.Kept{At: place.Nowhere.Path("home")}
+		h.kept = place.Kept{At: place.MissingState.Path("home")}
 	case at != "" && h.kept.At == at: // read together with the folder
 	case at != "" && h.unnamed:
 		h.kept = state.KeptAt(at)
@@ -76,7 +76,7 @@ func (h Home) named(real string) identity.Identity {
 	case known:
 		return h.Identity
 	}
-	return identity.Among(h.Dir, func(names []string) map[string]bool {
+	return identity.NameFolder(h.Dir, func(names []string) map[string]bool {
 		return h.Town.State.Addresses(real, names)
 	})
 }
@@ -142,7 +142,7 @@ func find(state place.State, getenv func(string) string, dir, own, at string) Ho
 		id = identity.Named(h.Dir)
 	}
 	h.Identity = id
-	return h.in(at)
+	return h.completeHome(at)
 }
 
 // Fixed returns the home that the session's first hook found: dir, with its place in the
@@ -173,7 +173,7 @@ func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 		return Home{}, false, err
 	}
 	t := town.Town{Root: string(state), State: state, Personal: true}
-	h = Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true, kept: kept}.in(kept.At)
+	h = Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true, kept: kept}.completeHome(kept.At)
 	return h, h.Problem == nil, h.Problem
 }
 
@@ -200,9 +200,9 @@ func KeptOf(state place.State, id string) (h Home, ok bool, err error) {
 	return Home{Town: town.Town{Root: string(state), State: state, Personal: true}, kept: place.Kept{At: at}}, true, nil
 }
 
-// Elsewhere returns the home of another agent in dir. It uses only the variables of the
+// FindOtherHome returns the home of another agent in dir. It uses only the variables of the
 // environment that say where towns are.
-func Elsewhere(getenv func(string) string, dir string) Home {
+func FindOtherHome(getenv func(string) string, dir string) Home {
 	return Find(func(key string) string {
 		switch key {
 		case "HOME", "XDG_STATE_HOME", "GT_ROOT", "GT_TOWN_ROOT":
@@ -212,16 +212,16 @@ func Elsewhere(getenv func(string) string, dir string) Home {
 	}, dir, "")
 }
 
-// At returns the home with this town, identity and folder, for a hand-over to another
+// NewHome returns the home with this town, identity and folder, for a hand-over to another
 // session.
-func At(t town.Town, id identity.Identity, dir string) Home {
-	return Home{Dir: dir, Town: t, Identity: id}.in("")
+func NewHome(t town.Town, id identity.Identity, dir string) Home {
+	return Home{Dir: dir, Town: t, Identity: id}.completeHome("")
 }
 
-// In returns the home of a folder outside any town.
-func In(state place.State, dir string) Home {
+// HomeOutsideTown returns the home of a folder outside any town.
+func HomeOutsideTown(state place.State, dir string) Home {
 	t := town.Town{Root: string(state), State: state, Personal: true}
-	return Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true}.in("")
+	return Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true}.completeHome("")
 }
 
 func isDir(path string) bool {
@@ -253,7 +253,7 @@ const mirrorList = "mirror"
 // write to the town can have made the link.
 func (h Home) HasMirror() bool {
 	return h.role && h.Town.Trust != nil && h.Problem == nil &&
-		place.Inside(place.Real(h.Dir), place.Real(h.Town.Root)) // mutant always: TestMirrorStaysInTown
+		place.IsBelow(place.Real(h.Dir), place.Real(h.Town.Root)) // mutant always: TestMirrorStaysInTown
 }
 
 // SetMirror records which of place.MirrorFiles git does not show in the home. Only these

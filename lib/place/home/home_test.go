@@ -75,7 +75,7 @@ func TestFind(t *testing.T) {
 				if err == nil {
 					err = place.StateOf(getenv).Trust(trust)
 				}
-				testenv.Must(t, err)
+				testenv.NoError(t, err)
 			}
 			h := Find(getenv, at(c.dir), c.own)
 			if h.Dir != at(c.home) {
@@ -101,9 +101,9 @@ func TestFind(t *testing.T) {
 // What is kept of a home lies in the state, and leaves no trace in the home.
 func TestPrepareLeavesTheProjectAlone(t *testing.T) {
 	dir, state := t.TempDir(), place.State(filepath.Join(t.TempDir(), "state"))
-	h := In(state, dir)
+	h := HomeOutsideTown(state, dir)
 	for range 2 {
-		testenv.Must(t, h.Prepare())
+		testenv.NoError(t, h.Prepare())
 	}
 	if info, err := os.Stat(h.Runtime()); err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(filepath.Dir(h.Runtime())) != string(state) {
 		t.Error(h.Runtime(), err)
@@ -117,21 +117,21 @@ func TestPrepareLeavesTheProjectAlone(t *testing.T) {
 func TestNoState(t *testing.T) {
 	dir := t.TempDir()
 	open := filepath.Join(t.TempDir(), "open")
-	testenv.Must(t, os.Mkdir(open, 0o700))
-	testenv.Must(t, os.Chmod(open, 0o777))
+	testenv.NoError(t, os.Mkdir(open, 0o700))
+	testenv.NoError(t, os.Chmod(open, 0o777))
 	file := filepath.Join(t.TempDir(), "file")
-	testenv.Must(t, os.WriteFile(file, nil, 0o600))
+	testenv.NoError(t, os.WriteFile(file, nil, 0o600))
 	for name, c := range map[string]struct {
 		state place.State
 		want  string
 	}{
-		"none":               {place.Nowhere, "HOME is not set"},
+		"none":               {place.MissingState, "HOME is not set"},
 		"in the project":     {place.State(filepath.Join(dir, "state")), "gt's own state lies inside"},
 		"the project itself": {place.State(dir), "gt's own state lies inside"},
 		"for others":         {place.State(open), "can write to it"},
 		"a file":             {place.State(file), "not a folder"},
 	} {
-		h := In(c.state, dir)
+		h := HomeOutsideTown(c.state, dir)
 		if h.Problem == nil || !strings.Contains(h.Problem.Error(), c.want) {
 			t.Errorf("%s: %v", name, h.Problem)
 		}
@@ -141,7 +141,7 @@ func TestNoState(t *testing.T) {
 		if _, err := h.Lock(); err == nil {
 			t.Errorf("%s: it was locked", name)
 		}
-		if h.Runtime() == "" || place.Inside(h.Runtime(), dir) {
+		if h.Runtime() == "" || place.IsBelow(h.Runtime(), dir) {
 			t.Errorf("%s: its files are in %s", name, h.Runtime())
 		}
 	}
@@ -151,9 +151,9 @@ func TestNoState(t *testing.T) {
 }
 
 func TestLockIsForOne(t *testing.T) {
-	h := In(place.State(t.TempDir()), t.TempDir())
+	h := HomeOutsideTown(place.State(t.TempDir()), t.TempDir())
 	lock, err := h.Lock()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if _, err := flock.Acquire(h.Path("lock"), 0); !errors.Is(err, flock.ErrBusy) {
 		t.Error(err)
 	}
@@ -168,12 +168,12 @@ func TestLockIsForOne(t *testing.T) {
 // of it can still be read and written.
 func TestRemovedHome(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "home")
-	testenv.Must(t, os.Mkdir(dir, 0o700))
+	testenv.NoError(t, os.Mkdir(dir, 0o700))
 	state := place.State(t.TempDir())
-	h := In(state, dir)
-	testenv.Must(t, h.Prepare())
-	testenv.Must(t, os.Remove(dir))
-	gone := In(state, dir)
+	h := HomeOutsideTown(state, dir)
+	testenv.NoError(t, h.Prepare())
+	testenv.NoError(t, os.Remove(dir))
+	gone := HomeOutsideTown(state, dir)
 	if err := gone.Prepare(); err != nil || gone.Runtime() != h.Runtime() {
 		t.Error(gone.Runtime(), err)
 	}
@@ -185,13 +185,13 @@ func TestRemovedHome(t *testing.T) {
 // A role's directory that leads out of the town is nobody's to write S1's files into.
 func TestMirrorStaysInTown(t *testing.T) {
 	root := testenv.Tree(t, "town/town.toml", "town/gastown/crew/max/", "elsewhere/")
-	testenv.Must(t, os.Symlink(filepath.Join(root, "elsewhere"), filepath.Join(root, "town/gastown/crew/joe")))
+	testenv.NoError(t, os.Symlink(filepath.Join(root, "elsewhere"), filepath.Join(root, "town/gastown/crew/joe")))
 	getenv := testenv.Getenv("XDG_STATE_HOME=" + filepath.Join(root, "state"))
 	trust, err := place.Survey(filepath.Join(root, "town"))
 	if err == nil {
 		err = place.StateOf(getenv).Trust(trust)
 	}
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for role, want := range map[string]bool{"max": true, "joe": false} {
 		h := Find(testenv.Getenv("XDG_STATE_HOME="+filepath.Join(root, "state"), "GT_ROLE=gastown/crew/"+role), filepath.Join(root, "town"), "")
 		if h.Identity.Name != role || h.HasMirror() != want {

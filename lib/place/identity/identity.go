@@ -182,13 +182,13 @@ func FromDir(rel string) (id Identity, ok bool) {
 }
 
 // Named returns the identity of an agent in dir outside a town, if no other folder has that
-// name; see Among.
+// name; see NameFolder.
 func Named(dir string) Identity { return named(filepath.Base(dir)) }
 
-// Among returns the identity of an agent in dir outside a town: the shortest end of dir's
+// NameFolder returns the identity of an agent in dir outside a town: the shortest end of dir's
 // path that no other folder is called by. Dashes join its elements, because slashes would
 // make a town's address. given returns the names of the folders with these base names.
-func Among(dir string, given func(bases []string) map[string]bool) Identity {
+func NameFolder(dir string, given func(bases []string) map[string]bool) Identity {
 	var all []Identity
 	var bases []string
 	end := ""

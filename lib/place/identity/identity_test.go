@@ -123,7 +123,7 @@ func TestAmbiguousSessionNames(t *testing.T) {
 		"a-repository":               "no session name",
 	} {
 		id, err := Parse(address)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if name, err := id.SessionName(prefixes); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %q, %v; want '%s'", address, name, err, why)
 		}
@@ -247,7 +247,7 @@ func TestAmong(t *testing.T) {
 		{"/src/größe", "src-größe", []string{"größe"}},
 		{"/mayor", "mayor-repo", nil},
 	} {
-		got := Among(c.dir, func([]string) map[string]bool {
+		got := NameFolder(c.dir, func([]string) map[string]bool {
 			taken := map[string]bool{}
 			for _, name := range c.taken {
 				taken[name] = true

@@ -31,14 +31,14 @@ func TestPrefixes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			testenv.Must(t, os.Mkdir(filepath.Join(root, "mayor"), 0o700))
+			testenv.NoError(t, os.Mkdir(filepath.Join(root, "mayor"), 0o700))
 			for path, text := range map[string]string{"town.toml": c.toml, "mayor/rigs.json": c.json} {
 				if text != "" {
-					testenv.Must(t, os.WriteFile(filepath.Join(root, path), []byte(text), 0o600))
+					testenv.NoError(t, os.WriteFile(filepath.Join(root, path), []byte(text), 0o600))
 				}
 			}
 			trust, err := place.Survey(root)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			got, err := Prefixes(town.Town{Root: root, Trust: trust})
 			if (err != nil) != c.bad || !c.bad && fmt.Sprint(got) != c.want {
 				t.Errorf("%v %v", got, err)

@@ -93,9 +93,9 @@ func Marked(dir string) bool {
 	return false
 }
 
-// Above returns the trusted towns that contain the folders, each once. The folders need not
+// FindContaining returns the trusted towns that contain the folders, each once. The folders need not
 // exist.
-func Above(state place.State, dirs iter.Seq[string]) []Town {
+func FindContaining(state place.State, dirs iter.Seq[string]) []Town {
 	var towns []Town
 	seen := map[string]bool{}
 	for dir := range dirs {

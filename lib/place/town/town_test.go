@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 				if err == nil {
 					err = place.StateOf(getenv).Trust(trust)
 				}
-				testenv.Must(t, err)
+				testenv.NoError(t, err)
 			}
 			got := Find(getenv, at(c.dir))
 			if got.Root != c.root || got.Personal != c.personal || got.State != place.StateOf(getenv) || got.Untrusted != "" {
@@ -90,7 +90,7 @@ func TestUntrusted(t *testing.T) {
 		if err == nil {
 			err = state.Trust(w)
 		}
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 	}
 	want := func(what, root, untrusted string) {
 		t.Helper()
@@ -103,13 +103,13 @@ func TestUntrusted(t *testing.T) {
 	want("the one above is", at("top"), at("top/a"))
 	trust("top/a")
 	want("both are", at("top/a"), "")
-	testenv.Must(t, os.Rename(at("top/a"), at("old")))
-	testenv.Must(t, os.MkdirAll(at("top/a/b"), 0o700))
-	testenv.Must(t, os.WriteFile(at("top/a/town.toml"), nil, 0o600))
+	testenv.NoError(t, os.Rename(at("top/a"), at("old")))
+	testenv.NoError(t, os.MkdirAll(at("top/a/b"), 0o700))
+	testenv.NoError(t, os.WriteFile(at("top/a/town.toml"), nil, 0o600))
 	want("another is in its place", at("top"), at("top/a"))
-	testenv.Must(t, state.Untrust(at("top")))
+	testenv.NoError(t, state.Untrust(at("top")))
 	want("the trust was taken back", string(state), at("top/a"))
-	testenv.Must(t, os.Symlink(at("top"), at("link")))
+	testenv.NoError(t, os.Symlink(at("top"), at("link")))
 	trust("top")
 	if got := Find(getenv, at("link")); got.Personal {
 		t.Errorf("by a link: %+v", got)
@@ -120,7 +120,7 @@ func TestUntrusted(t *testing.T) {
 func TestMarks(t *testing.T) {
 	root := testenv.Tree(t, "home/", "a/", "b/town.toml/")
 	at := func(p string) string { return filepath.Join(root, p) }
-	testenv.Must(t, os.Symlink("/etc/passwd", at("a/town.toml")))
+	testenv.NoError(t, os.Symlink("/etc/passwd", at("a/town.toml")))
 	for _, dir := range []string{"a", "b"} {
 		if got := Find(testenv.Getenv("HOME="+at("home")), at(dir)); got.Untrusted != "" {
 			t.Errorf("%+v", got)

@@ -76,7 +76,7 @@ func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.
 		}
 		look := a.inTmux
 		if Remote(some[0]) {
-			look = a.elsewhere
+			look = a.remoteStatuses
 		}
 		for i, s := range look(ctx, some) {
 			statuses[at[i]] = s
@@ -85,7 +85,7 @@ func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.
 	return statuses
 }
 
-func (a Agents) elsewhere(ctx context.Context, all []*instance.Instance) []perform.Status {
+func (a Agents) remoteStatuses(ctx context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
 	r, _, err := a.Remote(all[0])
 	if err != nil {
@@ -117,12 +117,12 @@ func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.St
 		s := &statuses[i]
 		switch {
 		case m.Process.IsSet():
-			s.Alive = tick.Yes
+			s.Alive = tick.Alive
 		case m.Unanswered != nil:
 			s.Why = m.Unanswered.Error()
 			continue
 		case m.Pane.ID == "" || m.Pane.Dead:
-			s.Alive = tick.No
+			s.Alive = tick.Dead
 			if m.Pane.Dead {
 				s.Why = launch.Ended(tmux.Server(m.TmuxServer), m.Pane)
 			}
@@ -168,7 +168,7 @@ func (a Agents) Start(ctx context.Context, h *instance.Locked, e template.Effect
 		return err
 	}
 	if s.Template.Remote { // an interrupted start; launch sees one on this machine
-		if now := a.Status(ctx, []*instance.Instance{h.Instance})[0]; now.Alive == tick.Yes {
+		if now := a.Status(ctx, []*instance.Instance{h.Instance})[0]; now.Alive == tick.Alive {
 			return nil
 		}
 	}
@@ -232,7 +232,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	if !a.Table.Known(e.Provider) {
 		return launch.Starter{}, fmt.Errorf("no agent is called '%s'", e.Provider)
 	}
-	in.Agent, in.Args, in.Launcher = a.Table.Of(e.Provider).Name, nil, nil
+	in.Agent, in.Args, in.Launcher = a.Table.FindClient(e.Provider).Name, nil, nil
 	if e.Model != "" {
 		in.Args = []string{"--model", e.Model}
 	}
@@ -332,9 +332,9 @@ const actor = "gt-reconcile"
 // maxReason bounds how an agent ended, in characters.
 const maxReason = 300
 
-// Of returns the agents of a town, or of a profile unless that is "". The calling program
+// NewAgents returns the agents of a town, or of a profile unless that is "". The calling program
 // must call respawn.Exec for --exec BUFFER.
-func Of(env *cli.Env, t town.Town, profile string) (Agents, error) {
+func NewAgents(env *cli.Env, t town.Town, profile string) (Agents, error) {
 	if err := t.State.Check(); err != nil {
 		return Agents{}, err
 	}
@@ -368,14 +368,14 @@ func Of(env *cli.Env, t town.Town, profile string) (Agents, error) {
 
 // Open returns the world of a town or profile, with agents, work and checks.
 func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
-	all, err := Of(env, t, profile)
+	all, err := NewAgents(env, t, profile)
 	if err != nil {
 		return nil, err
 	}
 	store, warn := all.Store, func(err error) { env.Warn("%v", err) }
-	w := perform.Of(store)
+	w := perform.NewWorld(store)
 	w.Agents = all
-	w.Now, w.Warn, w.AtOnce = env.Now, warn, cli.Few
+	w.Now, w.Warn, w.AtOnce = env.Now, warn, cli.MaxWaitingTasks
 	w.Clean = func(s string) string { return env.Line(s, maxReason) }
 	w.Notify = func(session, why string) {
 		to := agent.LoadPreferences(env.Getenv, warn).Notify
@@ -383,13 +383,13 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 			warn(notify.Run(env, to.Command, session, string(status.Waiting), string(status.Failed), why))
 		}
 	}
-	w.Config = config.Of(t, profile, env.Getenv).Read
-	w.Server = string(tmux.Around())
+	w.Config = config.NewSource(t, profile, env.Getenv).Read
+	w.Server = string(tmux.CurrentServer())
 	release := func(name string) (bool, error) {
 		c, err := w.Config()
 		return err == nil && c.Find(name) != nil && c.Find(name).OrphanedWork == template.Release, err
 	}
-	notes := work.Of(store)
+	notes := work.NewWork(store)
 	notes.Release = release
 	claims := &claims.Work{Notes: notes, Release: release, Now: env.Now}
 	if profile == "" && t.Trust != nil {

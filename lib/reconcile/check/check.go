@@ -26,14 +26,14 @@ import (
 
 // Deadlines of one check and of all checks of a tick.
 const (
-	Each = 10 * time.Second
-	All  = 30 * time.Second
+	CheckTimeout = 10 * time.Second
+	TotalTimeout = 30 * time.Second
 )
 
 const AtOnce = 16
 
-// most bounds a check's output, in bytes.
-const most = 4 << 10
+// maxOutput bounds a check's output, in bytes.
+const maxOutput = 4 << 10
 
 type Checks struct {
 	Dir string // the folder of checks
@@ -48,7 +48,7 @@ type Checks struct {
 
 // Demand runs the checks of all templates and returns the results by template name.
 func (c Checks) Demand(ctx context.Context, templates []template.Template) map[string]tick.Demand {
-	each, all := cmp.Or(c.Each, Each), cmp.Or(c.All, All)
+	each, all := cmp.Or(c.Each, CheckTimeout), cmp.Or(c.All, TotalTimeout)
 	deadline := time.Now().Add(all)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -96,9 +96,9 @@ func (c Checks) number(ctx context.Context, t template.Template, within time.Dur
 	if err != nil {
 		return 0, err
 	}
-	r, err := bounded.Program{Path: sh, Args: []string{"-c", t.Check}, Dir: c.Dir, Env: environ, Within: within, Most: most}.Run(ctx)
+	r, err := bounded.Program{Path: sh, Args: []string{"-c", t.Check}, Dir: c.Dir, Env: environ, Within: within, Most: maxOutput}.Run(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return 0, fmt.Errorf("it took too long (all checks together over %v)", cmp.Or(c.All, All))
+		return 0, fmt.Errorf("it took too long (all checks together over %v)", cmp.Or(c.All, TotalTimeout))
 	} else if err != nil {
 		return 0, err
 	}

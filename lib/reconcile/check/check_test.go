@@ -23,7 +23,7 @@ func pool(name, check string) template.Template {
 
 func checks(t *testing.T) Checks {
 	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "API_TOKEN=hunter2hunter2", "BEADS_DOLT_PORT=1"}
-	clean := redact.Of(environ)
+	clean := redact.NewRedactor(environ)
 	return Checks{Dir: t.TempDir(), Environ: environ, Clean: func(s string) string { return plain.Line(clean(s)) }}
 }
 

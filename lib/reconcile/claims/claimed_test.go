@@ -31,13 +31,13 @@ func bench(t *testing.T) (w *Work, root string, asked func() int, now *time.Time
 	root, state := t.TempDir(), place.State(filepath.Join(t.TempDir(), "state"))
 	bin := t.TempDir()
 	for _, dir := range []string{".beads", "api/.beads", "api/deep/deeper"} {
-		testenv.Must(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
+		testenv.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 	}
-	testenv.Must(t, testenv.WriteProgram(filepath.Join(bin, "bd"), []byte(script)))
+	testenv.NoError(t, testenv.WriteProgram(filepath.Join(bin, "bd"), []byte(script)))
 	at := town.Town{Root: root, State: state, Trust: &place.Trust{}}
 	clock := time.Date(2026, 11, 23, 4, 0, 0, 0, time.UTC)
 	w = &Work{
-		Notes: work.Of(instance.OfTown(state, root)), Now: func() time.Time { return clock },
+		Notes: work.NewWork(instance.OfTown(state, root)), Now: func() time.Time { return clock },
 		Databases: func(folders []string) ([]beads.Database, error) {
 			return beads.Databases(at, folders, []string{"HOME=" + root, "PATH=" + bin + ":" + os.Getenv("PATH")})
 		},
@@ -51,7 +51,7 @@ func bench(t *testing.T) (w *Work, root string, asked func() int, now *time.Time
 func put(t *testing.T, path, assignee, id, status string) {
 	t.Helper()
 	text := fmt.Sprintf(`[{"id":%q,"status":%q,"assignee":%q}]`, id, status, assignee)
-	testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // What bd has assigned to a session by its name or its id counts, whatever database of the
@@ -93,7 +93,7 @@ func TestAsked(t *testing.T) {
 	if ask(false) != first {
 		t.Error("not asked after a minute")
 	}
-	testenv.Must(t, w.Free(context.Background(), perform.Claimant{Name: "w", ID: "i", Dir: root, Gone: true}, "session_closed"))
+	testenv.NoError(t, w.Free(context.Background(), perform.Claimant{Name: "w", ID: "i", Dir: root, Gone: true}, "session_closed"))
 	if ask(false) != first {
 		t.Error("what was freed counts")
 	}
@@ -102,7 +102,7 @@ func TestAsked(t *testing.T) {
 // What bd does not say is an error: not even what the notes say is known then.
 func TestUnread(t *testing.T) {
 	w, root, _, _ := bench(t)
-	testenv.Must(t, os.WriteFile(filepath.Join(root, ".beads/hooked"), []byte("prose\n"), 0o600))
+	testenv.NoError(t, os.WriteFile(filepath.Join(root, ".beads/hooked"), []byte("prose\n"), 0o600))
 	all := []perform.Claimant{{Name: "w", ID: "i", Dir: root, Gone: true}}
 	if got, err := w.Claims(context.Background(), all); err == nil || got != nil {
 		t.Errorf("%v, %v", got, err)
@@ -110,7 +110,7 @@ func TestUnread(t *testing.T) {
 	if err := w.Free(context.Background(), all[0], "session_closed"); err == nil {
 		t.Error("freed what nobody knows")
 	}
-	testenv.Must(t, os.WriteFile(filepath.Join(root, ".beads/in_progress"), []byte("prose\n"), 0o600))
+	testenv.NoError(t, os.WriteFile(filepath.Join(root, ".beads/in_progress"), []byte("prose\n"), 0o600))
 	if err := w.Leave(context.Background(), all[0], "session_closed"); err == nil {
 		t.Error("a change was begun that cannot be ended")
 	}

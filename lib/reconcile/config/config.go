@@ -41,8 +41,8 @@ type Source struct {
 	sets []string // variables that gt sets itself
 }
 
-// Of returns the source of a town, or of a profile unless that is "".
-func Of(t town.Town, profile string, getenv func(string) string) Source {
+// NewSource returns the source of a town, or of a profile unless that is "".
+func NewSource(t town.Town, profile string, getenv func(string) string) Source {
 	if profile == "" && !t.Personal {
 		s := Source{File: filepath.Join(t.Root, name), Work: t.Root, read: t.Read}
 		for _, actor := range beads.Actor("") {
@@ -65,7 +65,7 @@ func Of(t town.Town, profile string, getenv func(string) string) Source {
 // Stores returns the stores of the places that have a template: the person's own, and those
 // of trusted towns. It leaves out places whose templates cannot be read.
 func Stores(state place.State, getenv func(string) string, template string) (found []instance.Store, err error) {
-	err = each(state, getenv, func(c *Config, s instance.Store) {
+	err = forEachConfig(state, getenv, func(c *Config, s instance.Store) {
 		if c.Find(template) != nil {
 			found = append(found, s)
 		}
@@ -75,7 +75,7 @@ func Stores(state place.State, getenv func(string) string, template string) (fou
 
 // Names returns the names of all templates in the places of Stores, sorted.
 func Names(state place.State, getenv func(string) string) (names []string, err error) {
-	err = each(state, getenv, func(c *Config, _ instance.Store) {
+	err = forEachConfig(state, getenv, func(c *Config, _ instance.Store) {
 		for _, t := range c.Templates {
 			names = append(names, t.Name)
 		}
@@ -84,8 +84,8 @@ func Names(state place.State, getenv func(string) string) (names []string, err e
 	return slices.Compact(names), err
 }
 
-func each(state place.State, getenv func(string) string, do func(*Config, instance.Store)) error {
-	if c, err := Of(town.Personal(getenv), "", getenv).Read(); err == nil {
+func forEachConfig(state place.State, getenv func(string) string, do func(*Config, instance.Store)) error {
+	if c, err := NewSource(town.Personal(getenv), "", getenv).Read(); err == nil {
 		do(c, instance.Personal(state, ""))
 	}
 	towns, err := state.Towns()
@@ -94,7 +94,7 @@ func each(state place.State, getenv func(string) string, do func(*Config, instan
 		if err != nil {
 			continue
 		}
-		if c, err := Of(town.Town{Root: t.Path, State: state, Trust: trust}, "", getenv).Read(); err == nil {
+		if c, err := NewSource(town.Town{Root: t.Path, State: state, Trust: trust}, "", getenv).Read(); err == nil {
 			do(c, instance.OfTown(state, t.Path))
 		}
 	}
@@ -168,7 +168,7 @@ func (c *Config) Find(name string) *template.Template {
 
 // Effective returns how a session with an overlay starts.
 func (c *Config) Effective(t template.Template, overlay map[string]string) template.Effective {
-	e := t.With(overlay, c.texts[t.PromptTemplate])
+	e := t.ApplyOverlay(overlay, c.texts[t.PromptTemplate])
 	e.Setup, e.Town = c.texts[t.SetupScript], c.Work
 	return e
 }

@@ -49,7 +49,7 @@ func (w *World) New(ctx context.Context, name string, overlay map[string]string)
 	if why, ok := tick.Startable(p.Facts, name); !ok {
 		return nil, fmt.Errorf("%w: %s", ErrHeld, why)
 	}
-	now := w.now()
+	now := w.roundedNow()
 	first := w.create(p.config, []tick.Action{{Change: lifecycle.Create, Why: "somebody asked for it", Session: lifecycle.Session{
 		Template: name, State: lifecycle.Creating, Reason: lifecycle.UserRequest, CreatedAt: now, CreatingAt: now,
 	}}}, overlay)[0]
@@ -61,14 +61,14 @@ func (w *World) New(ctx context.Context, name string, overlay map[string]string)
 		w.log("session.overlay.prompt", map[string]any{"session": in.Name, "template": name, "bytes": size})
 	}
 	begin := tick.Action{Change: lifecycle.Begin, Before: in.Managed.Session, Session: in.Managed.Session, Why: "somebody asked for it"}
-	if _, err := w.Do(ctx, p.config, begin); err != nil {
+	if _, err := w.ChangeSession(ctx, p.config, begin); err != nil {
 		return in, err
 	}
 	again, err := w.Store.Get(in.ID)
 	if err != nil {
 		return in, err
 	}
-	_, err = w.Do(ctx, p.config, tick.CompletedBy(again.Managed.Session, w.now()))
+	_, err = w.ChangeSession(ctx, p.config, tick.CompletedBy(again.Managed.Session, w.roundedNow()))
 	return again, err
 }
 
@@ -102,13 +102,13 @@ func (w *World) asked(ctx context.Context, id instance.ID, change func(lifecycle
 		w.warn(err) // ending it does not need its template
 		c = &config.Config{}
 	}
-	if _, err = w.Do(ctx, c, a); errors.Is(err, errSkipped) {
+	if _, err = w.ChangeSession(ctx, c, a); errors.Is(err, errSkipped) {
 		return fmt.Errorf("%w: %w", flock.ErrBusy, err)
 	}
 	return err
 }
 
-func from(s lifecycle.Session, states ...lifecycle.State) error {
+func checkState(s lifecycle.Session, states ...lifecycle.State) error {
 	if slices.Contains(states, s.State) {
 		return nil
 	}
@@ -118,11 +118,11 @@ func from(s lifecycle.Session, states ...lifecycle.State) error {
 // Suspend ends the agent of an active session, whose conversation is resumed later.
 func (w *World) Suspend(ctx context.Context, id instance.ID) error {
 	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
-		return tick.Suspended(s, w.now()), from(s, lifecycle.Active)
+		return tick.Suspended(s, w.roundedNow()), checkState(s, lifecycle.Active)
 	})
 }
 
-// Shutdown is Suspend while everything is down. Desired stays Running, so that Down can
+// Shutdown is Suspend while everything is down. Desired stays Running, so that IsShutDown can
 // tell these sessions from those that were suspended on purpose.
 func (w *World) Shutdown(ctx context.Context, id instance.ID) error {
 	down := *w
@@ -130,15 +130,15 @@ func (w *World) Shutdown(ctx context.Context, id instance.ID) error {
 	return down.Suspend(ctx, id)
 }
 
-// Down reports whether Shutdown ended a session that was not resumed since.
-func Down(in *instance.Instance) bool {
+// IsShutDown reports whether Shutdown ended a session that was not resumed since.
+func IsShutDown(in *instance.Instance) bool {
 	return in.Managed != nil && in.Managed.State == lifecycle.Suspended && in.Desired == instance.Running
 }
 
 // Resume starts the agent of a suspended or quarantined session.
 func (w *World) Resume(ctx context.Context, id instance.ID) error {
 	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
-		if err := from(s, lifecycle.Suspended, lifecycle.Quarantined); err != nil {
+		if err := checkState(s, lifecycle.Suspended, lifecycle.Quarantined); err != nil {
 			return tick.Action{}, err
 		}
 		p, err := w.unchecked(ctx)
@@ -149,9 +149,9 @@ func (w *World) Resume(ctx context.Context, id instance.ID) error {
 			return tick.Action{}, fmt.Errorf("%w: %s", ErrHeld, why)
 		}
 		if s.State == lifecycle.Quarantined {
-			return tick.ClearedBy(s, w.now()), nil
+			return tick.ClearedBy(s, w.roundedNow()), nil
 		}
-		return tick.ResumedBy(s, w.now()), nil
+		return tick.ResumedBy(s, w.roundedNow()), nil
 	})
 }
 
@@ -161,7 +161,7 @@ func (w *World) Drain(ctx context.Context, id instance.ID) error {
 		if s.Pool == "" {
 			return tick.Action{}, fmt.Errorf("%w: it is of no pool", ErrState)
 		}
-		return tick.DrainedBy(s, w.now()), from(s, lifecycle.Active)
+		return tick.DrainedBy(s, w.roundedNow()), checkState(s, lifecycle.Active)
 	})
 }
 
@@ -202,7 +202,7 @@ func (w *World) Close(ctx context.Context, id instance.ID, reason lifecycle.Reas
 		if s.State == lifecycle.Closed {
 			return tick.Action{}, instance.ErrClosed
 		}
-		return tick.ClosedBy(s, reason, w.now()), nil
+		return tick.ClosedBy(s, reason, w.roundedNow()), nil
 	})
 }
 

@@ -143,12 +143,12 @@ func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 		case ctx.Err() != nil:
 			return
 		}
-		name, err := w.Do(ctx, p.config, a)
+		name, err := w.ChangeSession(ctx, p.config, a)
 		tell(Outcome{a, name, err})
 	}
-	cli.Several(w.AtOnce, starts, func(a tick.Action) {
+	cli.ParallelAtMost(w.AtOnce, starts, func(a tick.Action) {
 		if ctx.Err() == nil {
-			name, err := w.Do(ctx, p.config, a)
+			name, err := w.ChangeSession(ctx, p.config, a)
 			tell(Outcome{a, name, err})
 		}
 	})
@@ -156,14 +156,14 @@ func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 	if ctx.Err() != nil || len(creates) == 0 {
 		return
 	}
-	cli.Several(w.AtOnce, w.create(p.config, creates, nil), func(m created) {
+	cli.ParallelAtMost(w.AtOnce, w.create(p.config, creates, nil), func(m created) {
 		switch {
 		case m.err != nil:
 			tell(Outcome{m.Action, "", m.err})
 		case ctx.Err() == nil:
 			a := m.Action
 			a.Before, a.Session = m.in.Managed.Session, m.in.Managed.Session
-			name, err := w.do(ctx, p.config, a, a.Change.Order().Ops[1:])
+			name, err := w.applyOps(ctx, p.config, a, a.Change.Order().Ops[1:])
 			tell(Outcome{m.Action, name, err})
 		}
 	})
@@ -201,7 +201,7 @@ func (w *World) freeNobodys(ctx context.Context, c Claimant) error {
 		return err
 	}
 	defer lock.Unlock()
-	all, err := w.Store.All()
+	all, err := w.Store.ReadInstances()
 	if err != nil || slices.ContainsFunc(all, func(in *instance.Instance) bool { return in.Name == c.Name }) {
 		return err
 	}
@@ -220,12 +220,12 @@ func (w *World) unroute(s Stray) error {
 // lockWait is how long a change waits for another command that holds the session.
 const lockWait = 100 * time.Millisecond
 
-// Do makes one change of an existing session and returns the session's name.
-func (w *World) Do(ctx context.Context, c *config.Config, a tick.Action) (name string, err error) {
-	return w.do(ctx, c, a, a.Change.Order().Ops)
+// ChangeSession makes one change of an existing session and returns the session's name.
+func (w *World) ChangeSession(ctx context.Context, c *config.Config, a tick.Action) (name string, err error) {
+	return w.applyOps(ctx, c, a, a.Change.Order().Ops)
 }
 
-func (w *World) do(ctx context.Context, c *config.Config, a tick.Action, ops []lifecycle.Op) (name string, err error) {
+func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, ops []lifecycle.Op) (name string, err error) {
 	ch := &transition{World: w, config: c, Action: a}
 	ch.session, err = w.Store.Hold(instance.ID(ch.Before.ID), lockWait)
 	switch {
@@ -340,7 +340,7 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 }
 
 func (ch *transition) put() error {
-	return ch.locked(func() error { return ch.session.Put(ch.now()) })
+	return ch.locked(func() error { return ch.session.Put(ch.roundedNow()) })
 }
 
 // locked calls do under the lifecycle lock, if the session still has the revision, token
@@ -389,7 +389,7 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 				return ch.failed(err)
 			}
 		case lifecycle.Confirm:
-			if s := ch.Agents.Status(ctx, []*instance.Instance{ch.session.Instance})[0]; s.Alive != tick.Yes {
+			if s := ch.Agents.Status(ctx, []*instance.Instance{ch.session.Instance})[0]; s.Alive != tick.Alive {
 				return ch.failed(fmt.Errorf("its agent was not seen to run: %s", cmp.Or(s.Why, s.Alive.String())))
 			}
 		case lifecycle.Route:
@@ -448,7 +448,7 @@ func (ch *transition) write(after lifecycle.Session) error {
 	if scrub {
 		ch.session.Scrub()
 	}
-	return ch.session.Put(ch.now())
+	return ch.session.Put(ch.roundedNow())
 }
 
 func (ch *transition) route() error {
@@ -465,7 +465,7 @@ func (ch *transition) route() error {
 }
 
 func (w *World) unrouteAll(name string) error {
-	all, err := w.Markers.All()
+	all, err := w.Markers.ReadMarkers()
 	if err != nil {
 		return err
 	}
@@ -516,7 +516,7 @@ func (w *World) create(c *config.Config, actions []tick.Action, overlay map[stri
 	pools := map[string]*places{}
 	for _, in := range creation.All {
 		if in.Managed != nil {
-			pools[in.Managed.Pool] = pools[in.Managed.Pool].with(in.Managed)
+			pools[in.Managed.Pool] = pools[in.Managed.Pool].addSession(in.Managed)
 		}
 	}
 	for i := range all {
@@ -529,7 +529,7 @@ func (w *World) create(c *config.Config, actions []tick.Action, overlay map[stri
 		if m.in, m.err = w.record(c, t, creation, pools[t.Name], m.Session, overlay); m.err != nil {
 			continue
 		}
-		pools[t.Name] = pools[t.Name].with(m.in.Managed)
+		pools[t.Name] = pools[t.Name].addSession(m.in.Managed)
 		w.logAction(m.in.Name, m.Action)
 	}
 	return all
@@ -540,7 +540,7 @@ type places struct {
 	slots    map[int]bool
 }
 
-func (p *places) with(m *instance.Managed) *places {
+func (p *places) addSession(m *instance.Managed) *places {
 	if p == nil {
 		p = &places{slots: map[int]bool{}}
 	}
@@ -583,7 +583,7 @@ func (w *World) record(c *config.Config, t *template.Template, creation *instanc
 			in.Name = name
 		}
 		in.TmuxSession = w.sessionName(in.Name)
-		if err = creation.Create(in, w.now()); !errors.Is(err, instance.ErrTaken) || overlay["name"] != "" || n == 12 {
+		if err = creation.Create(in, w.roundedNow()); !errors.Is(err, instance.ErrTaken) || overlay["name"] != "" || n == 12 {
 			return in, err
 		}
 	}

@@ -57,8 +57,8 @@ func newScene(t *testing.T, text string) *scene {
 	getenv := func(key string) string { return map[string]string{"HOME": dir}[key] }
 	s := &scene{t: t, dir: dir, clock: time.Date(2026, 11, 23, 4, 0, 0, 0, time.UTC), runs: map[instance.ID]tick.Liveness{}, sight: map[instance.ID]Status{}, claims: map[string]int{}}
 	at := town.Personal(getenv)
-	s.World = Of(instance.Personal(at.State, ""))
-	s.World.Config = config.Of(at, "", getenv).Read
+	s.World = NewWorld(instance.Personal(at.State, ""))
+	s.World.Config = config.NewSource(at, "", getenv).Read
 	s.Agents, s.Work = s, s
 	s.Now = func() time.Time { return s.clock }
 	s.Log = func(kind string, _ any) {
@@ -89,7 +89,7 @@ func (s *scene) Status(_ context.Context, all []*instance.Instance) []Status {
 		if alive, ok := s.runs[in.ID]; ok {
 			statuses[i].Alive = alive
 		} else {
-			statuses[i].Alive = tick.No
+			statuses[i].Alive = tick.Dead
 		}
 	}
 	return statuses
@@ -105,7 +105,7 @@ func (s *scene) Start(_ context.Context, h *instance.Locked, e template.Effectiv
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.starts, s.env = append(s.starts, h.Name), append(s.env, e.Env)
-	s.runs[h.ID] = tick.Yes
+	s.runs[h.ID] = tick.Alive
 	if s.unseen {
 		s.runs[h.ID] = tick.Unknown
 	}
@@ -118,10 +118,10 @@ func (s *scene) Start(_ context.Context, h *instance.Locked, e template.Effectiv
 func (s *scene) Explain(context.Context, *instance.Instance, template.Effective) error { return nil }
 
 func (s *scene) Stop(_ context.Context, in *instance.Instance) error {
-	if names, _ := s.Markers.All(); slices.Contains(slices.Concat(slices.Collect(maps.Values(names))...), in.Name) {
+	if names, _ := s.Markers.ReadMarkers(); slices.Contains(slices.Concat(slices.Collect(maps.Values(names))...), in.Name) {
 		s.t.Errorf("%s is ended and has a marker", in.Name)
 	}
-	s.runs[in.ID] = tick.No
+	s.runs[in.ID] = tick.Dead
 	if s.ending != nil {
 		s.ending()
 	}
@@ -182,11 +182,11 @@ func (s *scene) settle() {
 	s.t.Fatalf("it never comes to rest: %s", s.states())
 }
 
-func (s *scene) all() []*instance.Instance {
+func (s *scene) allInstances() []*instance.Instance {
 	s.t.Helper()
-	all, err := s.Store.All()
+	all, err := s.Store.ReadInstances()
 	for _, folder := range []string{instance.Archived, instance.Closed} {
-		more, merr := s.Store.In(folder)
+		more, merr := s.Store.ReadFolder(folder)
 		all, err = append(all, more...), errors.Join(err, merr)
 	}
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *scene) all() []*instance.Instance {
 // states counts the sessions by their states.
 func (s *scene) states() string {
 	n := map[string]int{}
-	for _, in := range s.all() {
+	for _, in := range s.allInstances() {
 		n[string(in.Managed.State)]++
 	}
 	var words []string
@@ -209,7 +209,7 @@ func (s *scene) states() string {
 }
 
 func (s *scene) marked() (n int) {
-	all, err := s.Markers.All()
+	all, err := s.Markers.ReadMarkers()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func (s *scene) marked() (n int) {
 // and no pool exceeds its max.
 func (s *scene) invariants() {
 	s.t.Helper()
-	markers, err := s.Markers.All()
+	markers, err := s.Markers.ReadMarkers()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func (s *scene) invariants() {
 		s.t.Fatal(err)
 	}
 	occupied := map[string]int{}
-	for _, in := range s.all() {
+	for _, in := range s.allInstances() {
 		m := in.Managed
 		if m.State.Occupies() && m.Pool != "" {
 			occupied[m.Pool]++
@@ -251,11 +251,11 @@ func (s *scene) invariants() {
 	s.had = occupied
 }
 
-// only is the one session in a state.
-func (s *scene) only(state lifecycle.State) *instance.Instance {
+// onlyInState is the one session in a state.
+func (s *scene) onlyInState(state lifecycle.State) *instance.Instance {
 	s.t.Helper()
 	var found *instance.Instance
-	for _, in := range s.all() {
+	for _, in := range s.allInstances() {
 		if in.Managed.State == state {
 			if found != nil {
 				s.t.Fatalf("several are %s", state)
@@ -295,7 +295,7 @@ func TestScale(t *testing.T) {
 			t.Fatal(got)
 		}
 		tokens, talks := map[string]bool{}, map[instance.ID]session.ID{}
-		for _, in := range s.all() {
+		for _, in := range s.allInstances() {
 			tokens[in.Managed.Token] = true
 			if talks[in.ID] = in.SessionID; in.SessionID == "" {
 				t.Errorf("%s, which is %s, has no conversation", in.Name, in.Managed.State)
@@ -308,7 +308,7 @@ func TestScale(t *testing.T) {
 			t.Error(mode, got, s.starts)
 		}
 		again := 0
-		for _, in := range s.all() {
+		for _, in := range s.allInstances() {
 			if in.Managed.Generation == 2 {
 				again++
 				if tokens[in.Managed.Token] {
@@ -320,7 +320,7 @@ func TestScale(t *testing.T) {
 			t.Error(mode, again)
 		}
 		used := map[session.ID]bool{}
-		for _, in := range s.all() {
+		for _, in := range s.allInstances() {
 			if was, ok := talks[in.ID]; ok && in.SessionID != was || used[in.SessionID] {
 				t.Errorf("%s: %s goes on with %s, and had %s", mode, in.Name, in.SessionID, was)
 			}
@@ -329,7 +329,7 @@ func TestScale(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		for _, in := range s.all() {
+		for _, in := range s.allInstances() {
 			if m := in.Managed; m.State != lifecycle.Closed || m.Template != "w" || m.Pool != "w" {
 				t.Errorf("%+v", m.Session)
 			}
@@ -365,7 +365,7 @@ func TestFailClosed(t *testing.T) {
 			s.config(pool(3, 3, "") + "[[agent]]\nname = \"x\"\nprovider = \"claude\"\nprompt_template = \"gone.md\"\n")
 		},
 		"a record is damaged": func(s *scene) {
-			in := s.all()[0]
+			in := s.allInstances()[0]
 			path := s.Store.State.Path("instances", string(in.ID)+".json")
 			for _, old := range []string{"", ".bak", ".bak.1", ".bak.2"} {
 				if _, err := os.Stat(path + old); err == nil {
@@ -395,9 +395,9 @@ func TestRepairs(t *testing.T) {
 	testenv.Sample(t, 4)
 	for _, row := range tick.Repairs {
 		for _, marker := range []int{0, 1} {
-			for _, runs := range []tick.Liveness{tick.Unknown, tick.No, tick.Yes} {
+			for _, runs := range []tick.Liveness{tick.Unknown, tick.Dead, tick.Alive} {
 				for _, pooled := range []int{0, 1} {
-					fits := func(want, is int) bool { return want == tick.Any || want == is }
+					fits := func(want, is int) bool { return want == tick.AnyValue || want == is }
 					if !fits(row.Marker, marker) || !fits(row.Runtime, int(runs)) || !fits(row.Pool, pooled) {
 						continue
 					}
@@ -406,7 +406,7 @@ func TestRepairs(t *testing.T) {
 					in := s.put(row.State, pooled == 1)
 					s.runs[in.ID] = runs
 					if marker == 1 {
-						testenv.Must(t, s.Markers.Set("pool:w", in.Name))
+						testenv.NoError(t, s.Markers.Set("pool:w", in.Name))
 					}
 					for range 5 {
 						if got := s.tick(); strings.Contains(got, "!") || strings.HasPrefix(got, "error") {
@@ -419,10 +419,10 @@ func TestRepairs(t *testing.T) {
 						t.Errorf("%s: %v", what, err)
 						continue
 					}
-					if r, _ := after.Managed.State.Row(); !r.Runs && s.runs[in.ID] == tick.Yes {
+					if r, _ := after.Managed.State.Row(); !r.Runs && s.runs[in.ID] == tick.Alive {
 						t.Errorf("%s: it is %s and runs", what, after.Managed.State)
 					}
-					if s.marked() > 0 && s.runs[in.ID] == tick.No {
+					if s.marked() > 0 && s.runs[in.ID] == tick.Dead {
 						t.Errorf("%s: it gets work and does not run", what)
 					}
 					if runs == tick.Unknown && after.Managed.State != row.State {
@@ -507,7 +507,7 @@ func TestStartsAtOnce(t *testing.T) {
 	}
 	// All of them crash, and are restarted together as well.
 	for id := range s.runs {
-		s.runs[id] = tick.No
+		s.runs[id] = tick.Dead
 	}
 	at, peak, met, all = 0, 0, false, make(chan struct{})
 	if said := s.tick(); said != strings.TrimSpace(strings.Repeat("restart ", wanted)) || peak != most {
@@ -521,7 +521,7 @@ func TestCreateReadsOnce(t *testing.T) {
 	each := func(n int) float64 {
 		s := newScene(t, pool(0, n, ""))
 		c, err := s.World.Config()
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		actions := make([]tick.Action, n)
 		for i := range actions {
 			actions[i] = tick.Action{Change: lifecycle.Create, Session: lifecycle.Session{Template: "w", State: lifecycle.Creating, Reason: lifecycle.PoolScaleUp, CreatedAt: s.clock, CreatingAt: s.clock}}
@@ -601,12 +601,12 @@ func TestACommandDuringATick(t *testing.T) {
 	var all []*instance.Instance
 	for range 3 {
 		in, err := s.New(context.Background(), "w", nil)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		all = append(all, in)
 		s.clock = s.clock.Add(time.Second) // the older is restarted first
 	}
 	crashed, other, third := all[0], all[1], all[2]
-	s.runs[crashed.ID], s.runs[third.ID] = tick.No, tick.No // the tick restarts them, one after the other
+	s.runs[crashed.ID], s.runs[third.ID] = tick.Dead, tick.Dead // the tick restarts them, one after the other
 	first := true
 	s.during = func() {
 		if !first {
@@ -634,7 +634,7 @@ func TestACommandDuringATick(t *testing.T) {
 	}
 	for in, want := range map[*instance.Instance]lifecycle.State{crashed: lifecycle.Active, other: lifecycle.Suspended, third: lifecycle.Closed} {
 		now, err := s.Store.Get(in.ID)
-		if err != nil || now.Managed.State != want || (s.runs[in.ID] == tick.Yes) != (want == lifecycle.Active) {
+		if err != nil || now.Managed.State != want || (s.runs[in.ID] == tick.Alive) != (want == lifecycle.Active) {
 			t.Errorf("%s is %s, not %s (%v)", in.Name, now.Managed.State, want, err)
 		}
 	}
@@ -647,22 +647,22 @@ func TestACommandDuringATick(t *testing.T) {
 func TestStale(t *testing.T) {
 	s := newScene(t, pool(1, 1, ""))
 	s.settle()
-	in := s.only(lifecycle.Active)
+	in := s.onlyInState(lifecycle.Active)
 	c, _ := s.World.Config()
 	drain := tick.DrainedBy(in.Managed.Session, s.clock)
-	testenv.Must(t, s.Suspend(context.Background(), in.ID))
-	if _, err := s.Do(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
+	testenv.NoError(t, s.Suspend(context.Background(), in.ID))
+	if _, err := s.ChangeSession(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
 		t.Error(err)
 	}
-	testenv.Must(t, s.Resume(context.Background(), in.ID))
-	if _, err := s.Do(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
+	testenv.NoError(t, s.Resume(context.Background(), in.ID))
+	if _, err := s.ChangeSession(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
 		t.Error("the drain of the run before was made:", err)
 	}
 	// Somebody else is at it.
 	h, err := s.Store.Hold(in.ID, time.Second)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer h.Release()
-	if _, err := s.Do(context.Background(), c, tick.DrainedBy(h.Managed.Session, s.clock)); !(Outcome{Err: err}).Skipped() {
+	if _, err := s.ChangeSession(context.Background(), c, tick.DrainedBy(h.Managed.Session, s.clock)); !(Outcome{Err: err}).Skipped() {
 		t.Error(err)
 	}
 }
@@ -684,8 +684,8 @@ func TestNotConfirmed(t *testing.T) {
 			s.tick()
 			c, _ := s.World.Config()
 			now, err := s.Store.Get(in.ID)
-			testenv.Must(t, err)
-			if _, err := s.Do(ctx, c, tick.CompletedBy(now.Managed.Session, s.clock)); err == nil {
+			testenv.NoError(t, err)
+			if _, err := s.ChangeSession(ctx, c, tick.CompletedBy(now.Managed.Session, s.clock)); err == nil {
 				t.Errorf("%s: it is completed", state)
 			}
 		case lifecycle.Archived:
@@ -695,7 +695,7 @@ func TestNotConfirmed(t *testing.T) {
 		case lifecycle.Active:
 			c, _ := s.World.Config()
 			s.runs[in.ID] = tick.Unknown
-			if _, err := s.Do(ctx, c, tick.Action{Change: lifecycle.RestoreMarker, Before: in.Managed.Session, Session: in.Managed.Session}); err == nil {
+			if _, err := s.ChangeSession(ctx, c, tick.Action{Change: lifecycle.RestoreMarker, Before: in.Managed.Session, Session: in.Managed.Session}); err == nil {
 				t.Errorf("%s: it gets work", state)
 			}
 		default:
@@ -714,12 +714,12 @@ func TestNotConfirmed(t *testing.T) {
 func TestDrain(t *testing.T) {
 	s := newScene(t, pool(0, 1, "drain_timeout = \"30s\""))
 	in, err := s.New(context.Background(), "w", nil)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	s.claims[in.Name] = 1
 	if err := s.Drain(context.Background(), in.ID); err != nil || s.marked() != 0 {
 		t.Fatal(err)
 	}
-	if got := s.tick(); got != "" || s.runs[in.ID] != tick.Yes {
+	if got := s.tick(); got != "" || s.runs[in.ID] != tick.Alive {
 		t.Error(got)
 	}
 	// decided without claims, and one is there when it is done
@@ -729,14 +729,14 @@ func TestDrain(t *testing.T) {
 		t.Fatal(p, err)
 	}
 	s.claims[in.Name] = 1
-	if _, err := s.Do(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).Skipped() {
+	if _, err := s.ChangeSession(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).Skipped() {
 		t.Error(err)
 	}
 	s.clock = s.clock.Add(31 * time.Second)
-	if got := s.tick(); got != "archive" || s.only(lifecycle.Archived).Managed.Reason != lifecycle.DrainTimeout || !slices.Equal(s.freed, []string{"session_archived"}) {
+	if got := s.tick(); got != "archive" || s.onlyInState(lifecycle.Archived).Managed.Reason != lifecycle.DrainTimeout || !slices.Equal(s.freed, []string{"session_archived"}) {
 		t.Error(got, s.freed)
 	}
-	if s.runs[in.ID] != tick.No {
+	if s.runs[in.ID] != tick.Dead {
 		t.Error("it runs")
 	}
 }
@@ -747,7 +747,7 @@ func TestDrain(t *testing.T) {
 func TestWorkThatCannotBeRead(t *testing.T) {
 	s := newScene(t, "[[agent]]\nname = \"w\"\nprovider = \"claude\"\nidle_timeout = \"1m\"\n")
 	in, err := s.New(context.Background(), "w", nil)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	broken := errors.New("no answer")
 	s.unread = broken
 	if _, err := s.Tick(context.Background(), func(o Outcome) { t.Errorf("changed: %+v", o) }); !errors.Is(err, broken) {
@@ -757,18 +757,18 @@ func TestWorkThatCannotBeRead(t *testing.T) {
 		"suspend": func() error { return s.Suspend(context.Background(), in.ID) },
 		"close":   func() error { return s.Close(context.Background(), in.ID, lifecycle.UserRequest) },
 	} {
-		if err := do(); !errors.Is(err, broken) || s.runs[in.ID] != tick.Yes || s.only(lifecycle.Active) == nil {
+		if err := do(); !errors.Is(err, broken) || s.runs[in.ID] != tick.Alive || s.onlyInState(lifecycle.Active) == nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	s.unread = nil
-	s.sight[in.ID] = Status{Alive: tick.Yes, Idle: s.clock.Add(-time.Hour)}
+	s.sight[in.ID] = Status{Alive: tick.Alive, Idle: s.clock.Add(-time.Hour)}
 	p, err := s.Plan(context.Background())
 	if err != nil || len(p.Actions) != 1 {
 		t.Fatal(p, err)
 	}
 	s.claims[in.Name] = 1
-	if _, err := s.Do(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).Skipped() {
+	if _, err := s.ChangeSession(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).Skipped() {
 		t.Error(err)
 	}
 	if len(s.asked) != 1 || !s.asked[0].Ends {
@@ -788,17 +788,17 @@ func TestCrashes(t *testing.T) {
 	text := "[[agent]]\nname = \"w\"\nprovider = \"claude\"\nmax_restarts_per_window = 2\n[agent.pool]\nmin = 1\nmax = 1\n"
 	s := newScene(t, text)
 	s.settle()
-	in := s.only(lifecycle.Active)
+	in := s.onlyInState(lifecycle.Active)
 	var told []string
 	s.Notify = func(session, why string) { told = append(told, session+" "+why) }
 	for i := range 2 {
-		s.runs[in.ID] = tick.No
-		if got := s.tick(); got != "restart" || s.marked() != 1 || s.only(lifecycle.Active).Managed.CrashCount != i+1 {
+		s.runs[in.ID] = tick.Dead
+		if got := s.tick(); got != "restart" || s.marked() != 1 || s.onlyInState(lifecycle.Active).Managed.CrashCount != i+1 {
 			t.Fatal(got)
 		}
 		s.clock = s.clock.Add(time.Second)
 	}
-	s.runs[in.ID] = tick.No
+	s.runs[in.ID] = tick.Dead
 	s.claims[in.Name] = 2
 	if got := s.tick(); got != "quarantine" || s.marked() != 0 || !slices.Equal(s.freed, []string{"session_quarantined"}) {
 		t.Fatal(got, s.freed)
@@ -813,7 +813,7 @@ func TestCrashes(t *testing.T) {
 	if got := s.tick(); got != "clear" || s.marked() != 1 {
 		t.Fatal(got)
 	}
-	again := Of(instance.Personal(s.Store.State, "")) // another controller
+	again := NewWorld(instance.Personal(s.Store.State, "")) // another controller
 	if now, err := again.Store.Get(in.ID); err != nil || now.Managed.QuarantineCycle != 1 || now.Managed.CrashCount != 0 {
 		t.Errorf("%+v %v", now.Managed.Session, err)
 	}
@@ -824,19 +824,19 @@ func TestCrashes(t *testing.T) {
 func TestARestartThatFails(t *testing.T) {
 	s := newScene(t, pool(1, 1, ""))
 	s.settle()
-	in := s.only(lifecycle.Active)
-	s.runs[in.ID], s.broken = tick.No, errors.New("no terminal")
+	in := s.onlyInState(lifecycle.Active)
+	s.runs[in.ID], s.broken = tick.Dead, errors.New("no terminal")
 	for count := 1; count <= 3; count++ {
 		if got := s.tick(); got != "restart!" {
 			t.Fatal(got)
 		}
-		if m := s.only(lifecycle.Active).Managed; m.CrashCount != count || m.CrashReason != "no terminal" {
+		if m := s.onlyInState(lifecycle.Active).Managed; m.CrashCount != count || m.CrashReason != "no terminal" {
 			t.Errorf("%d: %+v", count, m.Session)
 		}
 		s.clock = s.clock.Add(5 * time.Second)
 	}
 	s.broken = nil
-	if got := s.tick(); got != "restart" || s.runs[in.ID] != tick.Yes {
+	if got := s.tick(); got != "restart" || s.runs[in.ID] != tick.Alive {
 		t.Error(got)
 	}
 }
@@ -858,12 +858,12 @@ func TestOverlay(t *testing.T) {
 	hash := in.Managed.Hash
 	for _, c := range []struct{ allow, want string }{{`"KEY"`, "x"}, {``, "own"}} {
 		s.config(text(c.allow))
-		testenv.Must(t, errors.Join(s.Suspend(context.Background(), in.ID), s.Resume(context.Background(), in.ID)))
+		testenv.NoError(t, errors.Join(s.Suspend(context.Background(), in.ID), s.Resume(context.Background(), in.ID)))
 		if got := s.env[len(s.env)-1]["KEY"]; got != c.want {
 			t.Errorf("%s: %s", c.allow, got)
 		}
 	}
-	after := s.only(lifecycle.Active)
+	after := s.onlyInState(lifecycle.Active)
 	if !maps.Equal(after.Managed.Overlay, map[string]string{"model": "haiku"}) || after.Managed.Hash == hash {
 		t.Error(after.Managed.Overlay, after.Managed.Hash)
 	}
@@ -879,7 +879,7 @@ func TestRetained(t *testing.T) {
 	for range 2 {
 		in, err := s.New(context.Background(), "w", map[string]string{"env.KEY": "hunter2"})
 		err = errors.Join(err, s.Drain(context.Background(), in.ID))
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		s.clock = s.clock.Add(time.Second)
 	}
 	s.settle()
@@ -905,16 +905,16 @@ func TestRetained(t *testing.T) {
 func TestOneWrite(t *testing.T) {
 	s := newScene(t, pool(1, 1, ""))
 	s.tick()
-	was := s.all()[0].Managed
+	was := s.allInstances()[0].Managed
 	s.config(pool(0, 0, ""))
 	for _, want := range []lifecycle.State{lifecycle.Active, lifecycle.Draining, lifecycle.Archived, lifecycle.Closed} {
 		if want == lifecycle.Closed {
-			testenv.Must(t, s.Close(context.Background(), instance.ID(was.ID), lifecycle.UserRequest))
+			testenv.NoError(t, s.Close(context.Background(), instance.ID(was.ID), lifecycle.UserRequest))
 		}
-		for i := 0; i < 3 && s.all()[0].Managed.State == was.State; i++ {
+		for i := 0; i < 3 && s.allInstances()[0].Managed.State == was.State; i++ {
 			s.tick() // a shrink takes two
 		}
-		is := s.all()[0].Managed
+		is := s.allInstances()[0].Managed
 		if is.State != want || is.Revision != was.Revision+1 {
 			t.Errorf("%s to %s: %d writes, not 1", was.State, is.State, is.Revision-was.Revision)
 		}
@@ -931,9 +931,9 @@ func TestClosedWithWork(t *testing.T) {
 		}
 		s := newScene(t, pool(0, 2, ""))
 		in := s.put(row.State, true)
-		s.runs[in.ID], s.claims[in.Name] = tick.Yes, 1
+		s.runs[in.ID], s.claims[in.Name] = tick.Alive, 1
 		if row.State == lifecycle.Active {
-			testenv.Must(t, s.Markers.Set("pool:w", in.Name))
+			testenv.NoError(t, s.Markers.Set("pool:w", in.Name))
 		}
 		if err := s.Close(context.Background(), in.ID, lifecycle.Manual); err != nil {
 			t.Errorf("%s: %v", row.State, err)
@@ -943,7 +943,7 @@ func TestClosedWithWork(t *testing.T) {
 		if err != nil || after.Managed.State != lifecycle.Closed || after.Managed.Reason != lifecycle.Manual {
 			t.Errorf("%s: %v %v", row.State, after, err)
 		}
-		if s.runs[in.ID] != tick.No || s.marked() != 0 || !slices.Equal(s.freed, []string{"session_closed"}) {
+		if s.runs[in.ID] != tick.Dead || s.marked() != 0 || !slices.Equal(s.freed, []string{"session_closed"}) {
 			t.Errorf("%s: runs %v, %d markers, freed %v", row.State, s.runs[in.ID], s.marked(), s.freed)
 		}
 	}
@@ -953,19 +953,19 @@ func TestClosedWithWork(t *testing.T) {
 func TestStrays(t *testing.T) {
 	s := newScene(t, pool(1, 1, ""))
 	s.settle()
-	for _, m := range [][2]string{{"pool:w", "nobody"}, {"old", s.all()[0].Name}} {
-		testenv.Must(t, s.Markers.Set(m[0], m[1]))
+	for _, m := range [][2]string{{"pool:w", "nobody"}, {"old", s.allInstances()[0].Name}} {
+		testenv.NoError(t, s.Markers.Set(m[0], m[1]))
 	}
 	s.tick()
 	if s.marked() != 1 {
 		t.Error(s.marked())
 	}
-	h, err := s.Store.Hold(s.all()[0].ID, time.Second)
-	testenv.Must(t, err)
+	h, err := s.Store.Hold(s.allInstances()[0].ID, time.Second)
+	testenv.NoError(t, err)
 	h.Managed.State = "dreaming"
 	err = errors.Join(h.Put(s.clock), s.Markers.Remove("pool:w", h.Name))
 	h.Release()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for range 3 {
 		s.tick()
 	}
@@ -987,13 +987,13 @@ func TestNews(t *testing.T) {
 	s.settle()
 	news := func() (all []string) {
 		p, err := s.Tick(context.Background(), func(Outcome) {})
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		for _, n := range p.News() {
 			all = append(all, n.Event+" "+n.Detail)
 		}
 		return all
 	}
-	in := s.only(lifecycle.Active)
+	in := s.onlyInState(lifecycle.Active)
 	for i, c := range []struct {
 		check, runs error
 		want        []string
@@ -1009,7 +1009,7 @@ func TestNews(t *testing.T) {
 		{nil, nil, nil},
 	} {
 		s.demand = map[string]tick.Demand{"w": {Wanted: 1, Err: c.check}}
-		s.runs[in.ID], s.sight[in.ID] = tick.Yes, Status{Err: c.runs}
+		s.runs[in.ID], s.sight[in.ID] = tick.Alive, Status{Err: c.runs}
 		if c.runs != nil {
 			s.runs[in.ID] = tick.Unknown
 		}
@@ -1029,7 +1029,7 @@ func TestFailedCreations(t *testing.T) {
 		s.tick()
 		s.clock = s.clock.Add(time.Minute)
 	}
-	closed, err := s.Store.In(instance.Closed)
+	closed, err := s.Store.ReadFolder(instance.Closed)
 	if err != nil || len(closed) > keptFailed || len(closed) < keptFailed {
 		t.Error(len(closed), err)
 	}

@@ -194,7 +194,7 @@ func newSim(dir string) *sim {
 		}
 		return runtimetest.Fault{Late: s.late}
 	}
-	s.work = work.Of(s.store)
+	s.work = work.NewWork(s.store)
 	s.work.Release = func(name string) (bool, error) { return name == "t2", nil }
 	s.write()
 	return s
@@ -202,7 +202,7 @@ func newSim(dir string) *sim {
 
 // world is what one controller has.
 func (s *sim) world() *perform.World {
-	w := perform.Of(s.store)
+	w := perform.NewWorld(s.store)
 	w.Config, w.Agents, w.Work, w.Force = s.config, s, s, s.force
 	w.Now = func() time.Time { s.op(); return s.now }
 	w.Check = func(context.Context, *config.Config) map[string]tick.Demand { return maps.Clone(s.demand) }
@@ -235,9 +235,9 @@ func (s *sim) tick() (made int) {
 	return made
 }
 
-// over looks at the sessions that were closed since the last time: S4-23, S4-132. Of the
+// newlyClosed looks at the sessions that were closed since the last time: S4-23, S4-132. Of the
 // others it reads all again once in a while.
-func (s *sim) over() (all []string) {
+func (s *sim) newlyClosed() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	dir := filepath.Join(s.dir, "instances", instance.Closed)
 	entries, _ := os.ReadDir(dir)
@@ -265,12 +265,12 @@ func (s *sim) over() (all []string) {
 	return all
 }
 
-// all are the sessions that are not closed, by id.
-func (s *sim) all() map[string]*instance.Instance {
+// openSessions are the sessions that are not closed, by id.
+func (s *sim) openSessions() map[string]*instance.Instance {
 	found := map[string]*instance.Instance{}
 	for _, list := range []func() ([]*instance.Instance, error){
-		func() ([]*instance.Instance, error) { return s.store.In(instance.Archived) },
-		s.store.All,
+		func() ([]*instance.Instance, error) { return s.store.ReadFolder(instance.Archived) },
+		s.store.ReadInstances,
 	} {
 		some, err := list()
 		if err != nil {
@@ -291,8 +291,8 @@ func (s *sim) all() map[string]*instance.Instance {
 // problems are what does not hold.
 func (s *sim) problems() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	all = s.over()
-	sessions := s.all()
+	all = s.newlyClosed()
+	sessions := s.openSessions()
 	names, occupied := map[string]*instance.Instance{}, map[string]int{}
 	for _, id := range slices.Sorted(maps.Keys(sessions)) {
 		in := sessions[id]
@@ -322,7 +322,7 @@ func (s *sim) problems() (all []string) {
 		}
 	}
 	s.limit = occupied
-	markers, err := s.world().Markers.All()
+	markers, err := s.world().Markers.ReadMarkers()
 	if err != nil {
 		say("%v", err)
 	}
@@ -357,7 +357,7 @@ func (s *sim) problems() (all []string) {
 // step does one of the things that can happen. draw returns a number below n.
 func (s *sim) step(draw func(n int) int) string {
 	some := func(states ...lifecycle.State) *instance.Instance {
-		sessions := s.all()
+		sessions := s.openSessions()
 		var fit []*instance.Instance
 		for _, id := range slices.Sorted(maps.Keys(sessions)) {
 			if slices.Contains(states, sessions[id].Managed.State) {
@@ -387,7 +387,7 @@ func (s *sim) step(draw func(n int) int) string {
 			}
 			s.tick()
 			for _, a := range p.Actions {
-				_, _ = w.Do(ctx, c, a)
+				_, _ = w.ChangeSession(ctx, c, a)
 			}
 		})
 		return "two controllers"
@@ -443,7 +443,7 @@ func (s *sim) step(draw func(n int) int) string {
 		if in := some(lifecycle.Active, lifecycle.Draining); in != nil {
 			n, err := s.work.Claim(in.Managed.Template, in.Name)
 			if err == nil && draw(2) == 0 {
-				err = s.work.Done(in.Name, n.ID)
+				err = s.work.MarkDone(in.Name, n.ID)
 			}
 			return fmt.Sprint(in.Name, " claims ", n.ID, ": ", err)
 		}
@@ -454,7 +454,7 @@ func (s *sim) step(draw func(n int) int) string {
 			overlay["env.TARGET"] = "hunter2"
 		}
 		s.alive(func(w *perform.World) {
-			if len(s.all()) < 60 {
+			if len(s.openSessions()) < 60 {
 				_, _ = w.New(ctx, name, overlay)
 			}
 		})
@@ -510,7 +510,7 @@ func (s *sim) calm() (problems []string) {
 	clear(s.statuses)
 	ctx := context.Background()
 	s.now = s.now.Add(24 * time.Hour)
-	for _, in := range s.all() {
+	for _, in := range s.openSessions() {
 		s.fake.Change(s.ref(in), func(r *runtimetest.Run) { r.Hidden, r.Attached = false, false })
 	}
 	for i := range 8 {
@@ -521,7 +521,7 @@ func (s *sim) calm() (problems []string) {
 		_ = s.work.Free(ctx, name, "over")
 	}
 	for range 3 {
-		for _, in := range s.all() { // whom a person has suspended stays so, and takes a place
+		for _, in := range s.openSessions() { // whom a person has suspended stays so, and takes a place
 			if in.Managed.State == lifecycle.Suspended && in.Managed.Reason == lifecycle.UserRequest {
 				s.alive(func(w *perform.World) { _ = w.Resume(ctx, in.ID) })
 			}
@@ -544,9 +544,9 @@ func (s *sim) calm() (problems []string) {
 		return []string{err.Error()}
 	}
 	active := map[string]int{}
-	markers, _ := s.world().Markers.All()
+	markers, _ := s.world().Markers.ReadMarkers()
 	running := s.fake.Running()
-	for _, in := range s.all() {
+	for _, in := range s.openSessions() {
 		m := in.Managed
 		t := c.Find(m.Template)
 		row, _ := m.State.Row()
@@ -593,7 +593,7 @@ func (s *sim) written() string {
 
 func (s *sim) String() string {
 	var lines []string
-	sessions := s.all()
+	sessions := s.openSessions()
 	for _, id := range slices.Sorted(maps.Keys(sessions)) {
 		if in := sessions[id]; in.Managed.State != lifecycle.Closed {
 			lines = append(lines, fmt.Sprintf("%s %s (%s) crashes %d cycle %d", in.Name, in.Managed.State, in.Managed.Reason, in.Managed.CrashCount, in.Managed.QuarantineCycle))
@@ -619,7 +619,7 @@ func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cryptotest.SetGlobalRandom(t, 1) // ids, which decide between what is equal
 		dir, remove, err := testenv.Folder()
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		defer remove()
 		s := newSim(dir)
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
@@ -657,7 +657,7 @@ func TestCutShort(t *testing.T) {
 				s.tick() // t0 has one
 			}
 			var in *instance.Instance
-			for _, found := range s.all() {
+			for _, found := range s.openSessions() {
 				if found.Managed.Template == "t0" {
 					in = found
 				}
@@ -671,7 +671,7 @@ func TestCutShort(t *testing.T) {
 			}
 			s.stopAt = s.ops + stop
 			s.alive(func(w *perform.World) {
-				testenv.Must(t, c.end(w, in.ID))
+				testenv.NoError(t, c.end(w, in.ID))
 				whole = true
 			})
 			if c.resume {
@@ -681,7 +681,7 @@ func TestCutShort(t *testing.T) {
 				s.tick()
 			}
 			after, err := s.store.Get(in.ID)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			notes, err := s.work.List()
 			if err != nil || len(notes) != 1 || notes[0].Holder != in.Name {
 				t.Fatalf("%+v, %v", notes, err)
@@ -713,7 +713,7 @@ func TestYear(t *testing.T) {
 	}
 	cryptotest.SetGlobalRandom(t, *year)
 	dir, remove, err := testenv.Folder()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer remove()
 	s := newSim(dir)
 	r := rand.New(rand.NewPCG(*year, 0))

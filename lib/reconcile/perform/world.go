@@ -123,12 +123,12 @@ type World struct {
 	stayWanted bool            // Suspend leaves Desired at Running
 }
 
-// Of returns a world without agents, work and checks.
-func Of(s instance.Store) *World {
-	return &World{Store: s, Markers: route.Of(s), Now: time.Now, archived: new(instance.Shelf), newID: func() instance.ID { return instance.ID(session.NewID()) }}
+// NewWorld returns a world without agents, work and checks.
+func NewWorld(s instance.Store) *World {
+	return &World{Store: s, Markers: route.NewMarkers(s), Now: time.Now, archived: new(instance.Shelf), newID: func() instance.ID { return instance.ID(session.NewID()) }}
 }
 
-func (w *World) now() time.Time { return w.Now().UTC().Round(0) }
+func (w *World) roundedNow() time.Time { return w.Now().UTC().Round(0) }
 
 func (w *World) clean(text string) string {
 	if w.Clean != nil {
@@ -300,7 +300,7 @@ func (w *World) read() (*read, error) {
 	s := w.Store
 	s.Warn = func(err error) { damaged = errors.Join(damaged, err) }
 	r := &read{tearingDown: map[string]bool{}}
-	if r.all, err = s.All(); err != nil {
+	if r.all, err = s.ReadInstances(); err != nil {
 		return nil, err
 	}
 	for _, more := range []func() ([]*instance.Instance, error){
@@ -321,7 +321,7 @@ func (w *World) read() (*read, error) {
 			r.tearingDown[string(in.ID)] = true
 		}
 	}
-	r.markers, err = w.Markers.All()
+	r.markers, err = w.Markers.ReadMarkers()
 	return r, err
 }
 
@@ -383,7 +383,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	if len(r.all) > 0 {
 		statuses = w.Agents.Status(ctx, r.all)
 	}
-	f.Now = w.now()
+	f.Now = w.roundedNow()
 	f.Tick = f.Now.Format("20060102T150405.000000000Z")
 	f.Held = maps.Clone(memory.Held)
 	maps.DeleteFunc(f.Held, func(_ string, until time.Time) bool { return !f.Now.Before(until) })
@@ -399,7 +399,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 		}
 		s.Routed = markers.keep(s, in.Name, t)
 		f.Sessions = append(f.Sessions, s)
-		if r.tearingDown[s.ID] && s.Alive == tick.No && !s.Routed {
+		if r.tearingDown[s.ID] && s.Alive == tick.Dead && !s.Routed {
 			p.closed = append(p.closed, in.ID)
 		}
 	}
@@ -421,7 +421,7 @@ func (p *Plan) wake(open map[string][]string) {
 	woken := map[string]time.Time{}
 	for _, s := range p.Facts.Sessions {
 		ids := open[s.Pool]
-		if s.Pool == "" || len(ids) == 0 || !s.Routed || s.State != lifecycle.Active || s.Alive != tick.Yes || s.Claims > 0 ||
+		if s.Pool == "" || len(ids) == 0 || !s.Routed || s.State != lifecycle.Active || s.Alive != tick.Alive || s.Claims > 0 ||
 			s.Busy != "" || s.Asks || s.Attached || s.Limited || s.Idle.IsZero() ||
 			slices.ContainsFunc(p.Actions, func(a tick.Action) bool { return a.Before.ID == s.ID }) {
 			continue

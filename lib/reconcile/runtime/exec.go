@@ -45,7 +45,7 @@ func NewExec(program, town string, environ []string) (Exec, error) {
 	if err != nil {
 		return Exec{}, err
 	}
-	if process.Within(path, town, environ) {
+	if process.LeadsThroughProject(path, town, environ) {
 		return Exec{}, fmt.Errorf("the runtime '%s' lies in a project; install it outside", path)
 	}
 	return Exec{Program: path, Dir: town, Environ: environ}, nil
@@ -82,8 +82,8 @@ const (
 	codeWord = 80 // unsupported word
 )
 
-// most bounds the program's output, in bytes.
-const most = 8 << 20
+// maxOutput bounds the program's output, in bytes.
+const maxOutput = 8 << 20
 
 func (e Exec) run(ctx context.Context, word string, within time.Duration, c call) (string, error) {
 	c.Version = Version
@@ -92,7 +92,7 @@ func (e Exec) run(ctx context.Context, word string, within time.Duration, c call
 		return "", err
 	}
 	r, err := bounded.Program{
-		Path: e.Program, Args: []string{word}, Dir: e.Dir, Env: e.Environ, Input: append(input, '\n'), Within: within, Most: most,
+		Path: e.Program, Args: []string{word}, Dir: e.Dir, Env: e.Environ, Input: append(input, '\n'), Within: within, Most: maxOutput,
 	}.Run(ctx)
 	var failed *bounded.Failed
 	switch {
@@ -127,7 +127,7 @@ func (e Exec) Start(ctx context.Context, a Agent) error {
 	if err := a.Check(); err != nil {
 		return err
 	}
-	d := described{Client: a.Agent, Dir: a.Run.Dir, Args: launcher.Around(a.Run.In, a.Run.Args), Env: map[string]string{}}
+	d := described{Client: a.Agent, Dir: a.Run.Dir, Args: launcher.WrapCommand(a.Run.In, a.Run.Args), Env: map[string]string{}}
 	for _, kv := range a.Vars {
 		d.Env[kv[0]] = kv[1]
 	}
@@ -175,9 +175,9 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 		}
 		switch words[1] {
 		case "yes":
-			s.Alive = tick.Yes
+			s.Alive = tick.Alive
 		case "no":
-			s.Alive = tick.No
+			s.Alive = tick.Dead
 		}
 		if before, twice := told[words[0]]; twice && before.Alive != s.Alive {
 			s = Status{}
@@ -227,10 +227,10 @@ func (e Exec) Attach(r Ref) error {
 
 // Peek implements Remote.
 func (e Exec) Peek(ctx context.Context, r Ref) (string, error) {
-	return e.about(ctx, "peek", r, "")
+	return e.runWithRef(ctx, "peek", r, "")
 }
 
-func (e Exec) about(ctx context.Context, op string, r Ref, text string) (string, error) {
+func (e Exec) runWithRef(ctx context.Context, op string, r Ref, text string) (string, error) {
 	if err := r.Check(); err != nil {
 		return "", err
 	}
@@ -239,17 +239,17 @@ func (e Exec) about(ctx context.Context, op string, r Ref, text string) (string,
 
 // Send implements Remote.
 func (e Exec) Send(ctx context.Context, r Ref, text string) error {
-	_, err := e.about(ctx, "send", r, text)
+	_, err := e.runWithRef(ctx, "send", r, text)
 	return err
 }
 
 // Command implements Remote.
 func (e Exec) Command(ctx context.Context, r Ref, text string) error {
-	_, err := e.about(ctx, "command", r, text)
+	_, err := e.runWithRef(ctx, "command", r, text)
 	return err
 }
 
-// Last implements Remote.
-func (e Exec) Last(ctx context.Context, r Ref) (string, error) {
-	return e.about(ctx, "last", r, "")
+// LastAnswer implements Remote.
+func (e Exec) LastAnswer(ctx context.Context, r Ref) (string, error) {
+	return e.runWithRef(ctx, "last", r, "")
 }

@@ -16,9 +16,9 @@ func (t Tmux) Status(_ context.Context, refs []Ref) []Status {
 		case err != nil:
 			all[i].Err = err
 		case found.own:
-			all[i].Alive = tick.Yes
+			all[i].Alive = tick.Alive
 		default:
-			all[i].Alive = tick.No
+			all[i].Alive = tick.Dead
 		}
 	}
 	return all

@@ -82,11 +82,11 @@ type Remote interface {
 	Peek(context.Context, Ref) (string, error)
 	// Send gives the agent a prompt, or returns ErrNone.
 	Send(context.Context, Ref, string) error
-	// Command gives the agent a command of its client, such as /compact. Command and Last
+	// Command gives the agent a command of its client, such as /compact. Command and LastAnswer
 	// return ErrCannot if the runtime does not support them.
 	Command(context.Context, Ref, string) error
-	// Last returns the agent's last message, or "".
-	Last(context.Context, Ref) (string, error)
+	// LastAnswer returns the agent's last message, or "".
+	LastAnswer(context.Context, Ref) (string, error)
 }
 
 // Grace is how long an agent has to end by itself.

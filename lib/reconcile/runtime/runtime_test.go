@@ -55,16 +55,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beside copies the test binary under another name. An agent's process must have another
+// copyTestBinary copies the test binary under another name. An agent's process must have another
 // executable than the program that becomes it, which is called gt-something.
-func beside(t *testing.T, name string) string {
+func copyTestBinary(t *testing.T, name string) string {
 	t.Helper()
 	self, err := os.Executable()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	data, err := os.ReadFile(self)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	path := filepath.Join(t.TempDir(), name)
-	testenv.Must(t, testenv.WriteProgram(path, data))
+	testenv.NoError(t, testenv.WriteProgram(path, data))
 	return path
 }
 
@@ -99,13 +99,13 @@ func TestTmux(t *testing.T) {
 	dir := ownTmux(t)
 	socket := filepath.Join(dir, fmt.Sprintf("tmux-%d", os.Getuid()), "default")
 	runtimetest.Suite(t, runtimetest.Bench{
-		Observed: runtime.Tmux{Self: beside(t, "gt-test")}, Server: socket, Program: beside(t, "client"), Whole: true,
+		Observed: runtime.Tmux{Self: copyTestBinary(t, "gt-test")}, Server: socket, Program: copyTestBinary(t, "client"), Whole: true,
 		Silence: func() func() {
 			out, err := exec.Command("tmux", "-S", socket, "display-message", "-p", "#{pid}").Output()
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-			testenv.Must(t, err)
-			testenv.Must(t, syscall.Kill(pid, syscall.SIGSTOP))
+			testenv.NoError(t, err)
+			testenv.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 			return func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
 		},
 	})
@@ -120,10 +120,10 @@ func TestTmuxOfAnother(t *testing.T) {
 	tm, ctx := runtime.Tmux{}, context.Background()
 	r := runtime.Ref{ID: "instances/x", Name: "gt-mine"}
 	sight := tm.Status(ctx, []runtime.Ref{r})[0]
-	for end := time.Now().Add(20 * time.Second); sight.Alive != tick.No && time.Now().Before(end); sight = tm.Status(ctx, []runtime.Ref{r})[0] {
+	for end := time.Now().Add(20 * time.Second); sight.Alive != tick.Dead && time.Now().Before(end); sight = tm.Status(ctx, []runtime.Ref{r})[0] {
 		time.Sleep(10 * time.Millisecond) // it becomes sleep, and has no environment for a moment
 	}
-	if sight.Alive != tick.No {
+	if sight.Alive != tick.Dead {
 		t.Errorf("%v", sight)
 	}
 	if err := tm.Stop(ctx, r); err != nil {
@@ -139,15 +139,15 @@ func TestTmuxOfAnother(t *testing.T) {
 
 func TestExec(t *testing.T) {
 	self, err := os.Executable()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	dir := t.TempDir()
 	e, err := runtime.NewExec(self, t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "GT_TEST_RUNTIME=" + dir})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	silent := filepath.Join(dir, "silent")
 	runtimetest.Suite(t, runtimetest.Bench{
-		Observed: e, Program: beside(t, "client"),
+		Observed: e, Program: copyTestBinary(t, "client"),
 		Silence: func() func() {
-			testenv.Must(t, os.WriteFile(silent, nil, 0o600))
+			testenv.NoError(t, os.WriteFile(silent, nil, 0o600))
 			return func() { os.Remove(silent) }
 		},
 	})
@@ -311,7 +311,7 @@ func TestExecAlive(t *testing.T) {
 		{"kill -9 $$", "unknown unknown"},
 	} {
 		path := filepath.Join(t.TempDir(), "runtime")
-		testenv.Must(t, testenv.WriteProgram(path, []byte("#!/bin/sh\n"+c.script+"\n")))
+		testenv.NoError(t, testenv.WriteProgram(path, []byte("#!/bin/sh\n"+c.script+"\n")))
 		limits := runtime.Deadlines
 		limits.Alive = 30 * time.Second
 		if c.script == "sleep 600" {
@@ -337,9 +337,9 @@ func TestExecKnowsNoWord(t *testing.T) {
 	r := runtime.Ref{ID: "i/a", Name: "a"}
 	for script, cannot := range map[string]bool{"exit 80": true, "exit 64": false, "exit 1": false, "exit 0": false} {
 		path := filepath.Join(t.TempDir(), "runtime")
-		testenv.Must(t, testenv.WriteProgram(path, []byte("#!/bin/sh\n"+script+"\n")))
+		testenv.NoError(t, testenv.WriteProgram(path, []byte("#!/bin/sh\n"+script+"\n")))
 		e := runtime.Exec{Program: path, Environ: []string{"PATH=" + os.Getenv("PATH")}}
-		_, err := e.Last(context.Background(), r)
+		_, err := e.LastAnswer(context.Background(), r)
 		if told := e.Command(context.Background(), r, "/compact"); errors.Is(err, runtime.ErrCannot) != cannot || errors.Is(told, runtime.ErrCannot) != cannot {
 			t.Errorf("%s: %v, %v", script, err, told)
 		}
@@ -353,9 +353,9 @@ func TestExecKnowsNoWord(t *testing.T) {
 func TestNewExec(t *testing.T) {
 	town, outside := t.TempDir(), t.TempDir()
 	for _, dir := range []string{town, outside} {
-		testenv.Must(t, testenv.WriteProgram(filepath.Join(dir, "agents-in-docker"), []byte("#!/bin/sh\n")))
+		testenv.NoError(t, testenv.WriteProgram(filepath.Join(dir, "agents-in-docker"), []byte("#!/bin/sh\n")))
 	}
-	testenv.Must(t, os.Symlink(filepath.Join(town, "agents-in-docker"), filepath.Join(outside, "link")))
+	testenv.NoError(t, os.Symlink(filepath.Join(town, "agents-in-docker"), filepath.Join(outside, "link")))
 	environ := []string{"PATH=" + town + ":" + outside}
 	if e, err := runtime.NewExec("agents-in-docker", town, environ); err != nil || filepath.Dir(e.Program) != outside {
 		t.Errorf("%s, %v", e.Program, err)
@@ -373,7 +373,7 @@ func TestNewExec(t *testing.T) {
 // A call that is given up ends what it runs.
 func TestExecCancelled(t *testing.T) {
 	path, mark := filepath.Join(t.TempDir(), "runtime"), filepath.Join(t.TempDir(), "pid")
-	testenv.Must(t, testenv.WriteProgram(path, []byte("#!/bin/sh\nsleep 600 & echo $! >"+mark+".tmp; mv "+mark+".tmp "+mark+"; wait\n")))
+	testenv.NoError(t, testenv.WriteProgram(path, []byte("#!/bin/sh\nsleep 600 & echo $! >"+mark+".tmp; mv "+mark+".tmp "+mark+"; wait\n")))
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {

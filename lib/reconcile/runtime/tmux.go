@@ -134,7 +134,7 @@ func find(server tmux.Server, r Ref) (found, error) {
 		switch alive, err := runs(pane, r.ID); {
 		case err != nil:
 			return found{}, err
-		case alive == tick.Yes:
+		case alive == tick.Alive:
 			f.pane, f.own = pane, true
 		case pane.Dead:
 			f.left = true
@@ -155,7 +155,7 @@ func runs(pane tmux.Pane, id string) (tick.Liveness, error) {
 	case running == process.Unseen, process.Name(pane.PID) == "tmux: server": // the server's copy of itself before its exec
 		return tick.Unknown, fmt.Errorf("%w whether the process %d runs", ErrUnknown, pane.PID)
 	case running == process.Dead || !fleet.Runs(p, pane, id):
-		return tick.No, nil
+		return tick.Dead, nil
 	}
-	return tick.Yes, nil
+	return tick.Alive, nil
 }

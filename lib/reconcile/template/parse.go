@@ -72,7 +72,7 @@ func Parse(file string, text []byte, sets ...string) ([]Template, []Problem) {
 		r.block = i
 		all = append(all, r.template(m))
 	}
-	r.together(all)
+	r.validateAll(all)
 	slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Line - b.Line })
 	return all, r.problems
 }
@@ -364,7 +364,7 @@ func (r *reader) defaults(t *Template, d table) {
 	d.refuseUnknown(defaultsKeys...)
 }
 
-func (r *reader) together(all []Template) {
+func (r *reader) validateAll(all []Template) {
 	first := map[string]int{}
 	labels := map[string]string{}
 	for i, t := range all {

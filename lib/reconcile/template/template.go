@@ -191,9 +191,9 @@ func (t Template) Allowed(overlay map[string]string) (allowed map[string]string,
 	return allowed, stripped
 }
 
-// With returns the template with a session's overlay applied. prompt is the text of
+// ApplyOverlay returns the template with a session's overlay applied. prompt is the text of
 // PromptTemplate.
-func (t Template) With(overlay map[string]string, prompt string) Effective {
+func (t Template) ApplyOverlay(overlay map[string]string, prompt string) Effective {
 	e := Effective{Template: t, Prompt: prompt}
 	e.Title = cmp.Or(overlay["title"], t.Title)
 	e.Env = maps.Clone(t.Env)

@@ -14,8 +14,8 @@ import (
 	"gt/lib/reconcile/tick"
 )
 
-// whole is a block with each key, as the mission writes it.
-const whole = `
+// fullTemplate is a block with each key, as the mission writes it.
+const fullTemplate = `
 [[agent]]
 name = "polecat"
 provider = "claude"
@@ -63,7 +63,7 @@ provider = "codex"
 
 // Each key is read, and what is not said has the mission's default. [S4-82, S4-83]
 func TestParse(t *testing.T) {
-	all, problems := Parse("town.toml", []byte(whole))
+	all, problems := Parse("town.toml", []byte(fullTemplate))
 	if len(problems) > 0 || len(all) != 2 {
 		t.Fatal(all, problems)
 	}
@@ -93,7 +93,7 @@ func TestParse(t *testing.T) {
 
 // A town.toml with every table that the pages name is taken.
 func TestOthersTables(t *testing.T) {
-	text := "default_agent = \"vibe\"\n" + whole + "[session]\nprovider = \"tmux\"\n[agents.vibe]\ncommand = \"vibe\"\n[agents.vibe.hooks]\nuser = \"~/x\"\n[tools.pi]\ncommand = \"pi\"\n[role_agents]\ncrew = \"vibe\"\n[rigs.api]\nprefix = \"a\"\nagent = \"vibe\"\n[rigs.api.role_agents]\ncrew = \"pi\"\n"
+	text := "default_agent = \"vibe\"\n" + fullTemplate + "[session]\nprovider = \"tmux\"\n[agents.vibe]\ncommand = \"vibe\"\n[agents.vibe.hooks]\nuser = \"~/x\"\n[tools.pi]\ncommand = \"pi\"\n[role_agents]\ncrew = \"vibe\"\n[rigs.api]\nprefix = \"a\"\nagent = \"vibe\"\n[rigs.api.role_agents]\ncrew = \"pi\"\n"
 	if all, problems := Parse("t", []byte(text)); len(all) == 0 || problems != nil {
 		t.Errorf("%d templates, %v", len(all), problems)
 	}
@@ -108,33 +108,33 @@ t:2: agent.provider: it is missing: the agent's name, such as "claude"`},
 		{"a = [\n", "t:1: "},
 		{"[[agent]\nname = \"x\"\n", "t:1: expected end of table array name delimiter ']', but got the end of the line"},
 		{"[agent]\nname = \"x\"\n", "t: agent: templates are [[agent]] blocks"},
-		{whole + "[pool]\nmax = 1\n", "t:45: pool: unknown table (agent.pool is meant?)"},
-		{whole + "[agent.pool]\nmin = 3\nmax = 2\nmaxx = 7\n", "t:46: agent.pool.min: 3 is more than the max, 2\nt:48: agent.pool.maxx: unknown key (known: min, max, check"},
-		{whole + "colour = 'red'\n", "t:45: agent.colour: unknown key (known: name, provider"},
-		{whole + "[agent.pool]\nmin = 1\n", "t:45: agent.pool.max: it is missing: how many sessions there are at most"},
-		{whole + "idle_timeout = \"soon\"\n", "t:45: agent.idle_timeout: invalid duration"},
-		{whole + "idle_timeout = \"900w\"\n", "t:45: agent.idle_timeout: '900w' is not between 0 and a year"},
-		{whole + "[agent.pool]\nmax = 99999\n", "t:46: agent.pool.max: 99999 is not between 0 and 10000"},
-		{whole + "[agent.pool]\nmax = 1\nrouting_label = \"pool:polecat\"\n", "t:47: agent.pool.routing_label: 'pool:polecat' is the label of the pool polecat"},
-		{whole + "[agent.pool]\nmax = 1\nrouting_label = \"../x\"\n", "t:47: agent.pool.routing_label: invalid label '../x'"},
-		{whole + "[agent.pool]\nmax = 1\narchive_order = \"oldest\"\n", "t:47: agent.pool.archive_order: invalid value 'oldest' (try lifo, fifo, idle-first)"},
-		{whole + "depends_on = [\"polecat\"]\n", "t:11: agent.depends_on: it depends on itself: polecat, mayor, polecat\nt:45: agent.depends_on: it depends on itself: mayor, polecat, mayor"},
-		{whole + "depends_on = [\"nobody\"]\n", "t:45: agent.depends_on: there is no template 'nobody'"},
-		{whole + "[[agent]]\nname = \"mayor\"\nprovider = \"claude\"\n", "t:46: agent.name: 'mayor' is the name of another template, in line 42"},
-		{whole + "[[agent]]\nname = \"a b\"\nprovider = \"claude\"\n", "t:46: agent.name: invalid name 'a b'"},
-		{whole + "prompt_template = \"../x.md\"\n", "t:45: agent.prompt_template: '../x.md' is not the path of a file in the town"},
-		{whole + "hooks = [1]\n", "t:45: agent.hooks: an array of strings is wanted, and it holds a number"},
-		{whole + "[agent.env]\nA = 1\n", "t:45: agent.env: A: a string is wanted, not a number"},
-		{whole + "[agent.pool] # of '''\n\"max\" = 99999\n", "t:46: agent.pool.max: 99999 is not between 0 and 10000"},
-		{whole + "[[agents]]\nname = \"x\"\n", "t:45: agents: unknown table (agent is meant?)"},
-		{whole + "[agnet.pool]\nmax = 1\n", "t:45: agnet.pool: unknown table (agent is meant?)"},
-		{whole + "[sesion]\nprovider = \"tmux\"\n", "t:45: sesion: unknown table (session is meant?)"},
-		{whole + "[agent.defaults]\nwake_mode = \"warm\"\n", "t:46: agent.defaults.wake_mode: invalid value 'warm' (try fresh, resume)"},
-		{whole + "[agent.defaults]\nallow_overlay = [\"command\"]\n", "t:46: agent.defaults.allow_overlay: invalid value 'command' (try model, name, title, prompt)"},
-		{whole + "[agent.defaults]\nallow_env_override = [\"path\"]\n", "t:46: agent.defaults.allow_env_override: invalid variable 'path'"},
-		{whole + "[agent.env]\nGT_TEMPLATE = \"x\"\n", "t:45: agent.env: GT_TEMPLATE: gt sets it"},
-		{whole + "[agent.env]\nACTOR = \"x\"\n", "t:45: agent.env: ACTOR: gt sets it"},
-		{whole + "[agent.defaults]\nallow_env_override = [\"ACTOR\"]\n", "t:46: agent.defaults.allow_env_override: ACTOR: gt sets it"},
+		{fullTemplate + "[pool]\nmax = 1\n", "t:45: pool: unknown table (agent.pool is meant?)"},
+		{fullTemplate + "[agent.pool]\nmin = 3\nmax = 2\nmaxx = 7\n", "t:46: agent.pool.min: 3 is more than the max, 2\nt:48: agent.pool.maxx: unknown key (known: min, max, check"},
+		{fullTemplate + "colour = 'red'\n", "t:45: agent.colour: unknown key (known: name, provider"},
+		{fullTemplate + "[agent.pool]\nmin = 1\n", "t:45: agent.pool.max: it is missing: how many sessions there are at most"},
+		{fullTemplate + "idle_timeout = \"soon\"\n", "t:45: agent.idle_timeout: invalid duration"},
+		{fullTemplate + "idle_timeout = \"900w\"\n", "t:45: agent.idle_timeout: '900w' is not between 0 and a year"},
+		{fullTemplate + "[agent.pool]\nmax = 99999\n", "t:46: agent.pool.max: 99999 is not between 0 and 10000"},
+		{fullTemplate + "[agent.pool]\nmax = 1\nrouting_label = \"pool:polecat\"\n", "t:47: agent.pool.routing_label: 'pool:polecat' is the label of the pool polecat"},
+		{fullTemplate + "[agent.pool]\nmax = 1\nrouting_label = \"../x\"\n", "t:47: agent.pool.routing_label: invalid label '../x'"},
+		{fullTemplate + "[agent.pool]\nmax = 1\narchive_order = \"oldest\"\n", "t:47: agent.pool.archive_order: invalid value 'oldest' (try lifo, fifo, idle-first)"},
+		{fullTemplate + "depends_on = [\"polecat\"]\n", "t:11: agent.depends_on: it depends on itself: polecat, mayor, polecat\nt:45: agent.depends_on: it depends on itself: mayor, polecat, mayor"},
+		{fullTemplate + "depends_on = [\"nobody\"]\n", "t:45: agent.depends_on: there is no template 'nobody'"},
+		{fullTemplate + "[[agent]]\nname = \"mayor\"\nprovider = \"claude\"\n", "t:46: agent.name: 'mayor' is the name of another template, in line 42"},
+		{fullTemplate + "[[agent]]\nname = \"a b\"\nprovider = \"claude\"\n", "t:46: agent.name: invalid name 'a b'"},
+		{fullTemplate + "prompt_template = \"../x.md\"\n", "t:45: agent.prompt_template: '../x.md' is not the path of a file in the town"},
+		{fullTemplate + "hooks = [1]\n", "t:45: agent.hooks: an array of strings is wanted, and it holds a number"},
+		{fullTemplate + "[agent.env]\nA = 1\n", "t:45: agent.env: A: a string is wanted, not a number"},
+		{fullTemplate + "[agent.pool] # of '''\n\"max\" = 99999\n", "t:46: agent.pool.max: 99999 is not between 0 and 10000"},
+		{fullTemplate + "[[agents]]\nname = \"x\"\n", "t:45: agents: unknown table (agent is meant?)"},
+		{fullTemplate + "[agnet.pool]\nmax = 1\n", "t:45: agnet.pool: unknown table (agent is meant?)"},
+		{fullTemplate + "[sesion]\nprovider = \"tmux\"\n", "t:45: sesion: unknown table (session is meant?)"},
+		{fullTemplate + "[agent.defaults]\nwake_mode = \"warm\"\n", "t:46: agent.defaults.wake_mode: invalid value 'warm' (try fresh, resume)"},
+		{fullTemplate + "[agent.defaults]\nallow_overlay = [\"command\"]\n", "t:46: agent.defaults.allow_overlay: invalid value 'command' (try model, name, title, prompt)"},
+		{fullTemplate + "[agent.defaults]\nallow_env_override = [\"path\"]\n", "t:46: agent.defaults.allow_env_override: invalid variable 'path'"},
+		{fullTemplate + "[agent.env]\nGT_TEMPLATE = \"x\"\n", "t:45: agent.env: GT_TEMPLATE: gt sets it"},
+		{fullTemplate + "[agent.env]\nACTOR = \"x\"\n", "t:45: agent.env: ACTOR: gt sets it"},
+		{fullTemplate + "[agent.defaults]\nallow_env_override = [\"ACTOR\"]\n", "t:46: agent.defaults.allow_env_override: ACTOR: gt sets it"},
 	} {
 		_, problems := Parse("t", []byte(c.text), "ACTOR")
 		var lines []string
@@ -150,7 +150,7 @@ t:2: agent.provider: it is missing: the agent's name, such as "claude"`},
 // What other programs keep in the file is theirs.
 func TestTablesOfOthers(t *testing.T) {
 	for _, text := range []string{"[workspace]\nname = \"x\"\n", "[agents]\nmodel = \"x\"\n", "[[sessions]]\n", "[[rigs]]\nname = \"x\"\n", "[agent_defaults]\n", "[daemon]\n"} {
-		if _, problems := Parse("t", []byte(whole+text)); len(problems) > 0 {
+		if _, problems := Parse("t", []byte(fullTemplate+text)); len(problems) > 0 {
 			t.Errorf("%s%v", text, problems)
 		}
 	}
@@ -164,7 +164,7 @@ func TestTablesOfOthers(t *testing.T) {
 
 // Whatever a file holds, it is read or refused.
 func FuzzParse(f *testing.F) {
-	f.Add(whole)
+	f.Add(fullTemplate)
 	f.Add("[[agent]]\nname = \"\"\"\nx\n\"\"\"\n[agent.pool]\n")
 	f.Add("agent = [{name = 'x'}]")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -188,7 +188,7 @@ func effective(t *testing.T, text string, overlay map[string]string) Effective {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	e := all[0].With(overlay, "Be good.\n")
+	e := all[0].ApplyOverlay(overlay, "Be good.\n")
 	e.Town = "/town"
 	return e
 }
@@ -196,7 +196,7 @@ func effective(t *testing.T, text string, overlay map[string]string) Effective {
 // How a file is written makes no difference, nor what does not change how a session acts;
 // each thing that does makes one. [S4-99 S4-100 S4-101 S4-102 S4-103]
 func TestHash(t *testing.T) {
-	plain := effective(t, whole, nil)
+	plain := effective(t, fullTemplate, nil)
 	if h := plain.Hash(); len(h) != len("v2:")+16 || !strings.HasPrefix(h, "v2:") {
 		t.Error(h)
 	}
@@ -206,8 +206,8 @@ func TestHash(t *testing.T) {
 	if got := effective(t, formatted, nil); got.Hash() != plain.Hash() {
 		t.Errorf("%v\n%v", got.Fields(), plain.Fields())
 	}
-	flat := effective(t, strings.ReplaceAll(strings.Replace(whole, `"opus"`, `"sonnet"`, 1), "https://example.org", "http://localhost"), nil)
-	overlaid := effective(t, whole, map[string]string{"model": "sonnet", "env.TARGET_URL": "http://localhost", "name": "quick-fix", "title": "Fix"})
+	flat := effective(t, strings.ReplaceAll(strings.Replace(fullTemplate, `"opus"`, `"sonnet"`, 1), "https://example.org", "http://localhost"), nil)
+	overlaid := effective(t, fullTemplate, map[string]string{"model": "sonnet", "env.TARGET_URL": "http://localhost", "name": "quick-fix", "title": "Fix"})
 	if flat.Hash() != overlaid.Hash() {
 		t.Errorf("%v\n%v", flat.Fields(), overlaid.Fields())
 	}
@@ -225,7 +225,7 @@ func TestHash(t *testing.T) {
 		{`TARGET_URL = "https`, `TARGET_URI = "https`, "env.TARGET_URI,env.TARGET_URL"},
 		{`account = "work"`, `command = ["claude", "--x"]`, "command"},
 	} {
-		e := effective(t, strings.Replace(whole, c.old, c.new, 1), nil)
+		e := effective(t, strings.Replace(fullTemplate, c.old, c.new, 1), nil)
 		if got := strings.Join(Differs(plain.Digests(), e.Digests()), ","); e.Hash() == plain.Hash() || got != c.field {
 			t.Errorf("%s: %s", c.new, got)
 		}
@@ -246,7 +246,7 @@ func TestHash(t *testing.T) {
 // A session has otherwise what its template allows, and nothing else. [S4-120 S4-121 S4-122
 // S4-123 S4-125 S4-126]
 func TestOverlay(t *testing.T) {
-	all, _ := Parse("t", []byte(whole))
+	all, _ := Parse("t", []byte(fullTemplate))
 	worker, mayor := all[0], all[1]
 	for key, refused := range map[string]string{
 		"model": "", "name": "", "title": "", "prompt": "", "env.LOG_LEVEL": "",
@@ -269,7 +269,7 @@ func TestOverlay(t *testing.T) {
 	if err := worker.CheckOverlay(map[string]string{"prompt": strings.Repeat("x", 16<<10+1)}); err == nil {
 		t.Error("a prompt of more than 16 KB")
 	}
-	e := worker.With(map[string]string{"prompt": "And be quick."}, "Be good.")
+	e := worker.ApplyOverlay(map[string]string{"prompt": "And be quick."}, "Be good.")
 	if e.Prompt != "Be good.\n\n---\n\nAdditional context provided at session creation:\n\nAnd be quick." {
 		t.Errorf("%q", e.Prompt)
 	}
@@ -287,14 +287,14 @@ func TestOverlay(t *testing.T) {
 func TestHashOfTheRealFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, err := range []error{os.Mkdir(dir+"/api", 0o700), os.Mkdir(dir+"/web", 0o700), os.Symlink("api", dir+"/link")} {
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 	}
 	hash := func(more string) string {
 		all, problems := Parse("t", []byte("[[agent]]\nname = \"w\"\nprovider = \"claude\"\n"+more))
 		if problems != nil {
 			t.Fatal(problems)
 		}
-		e := all[0].With(nil, "")
+		e := all[0].ApplyOverlay(nil, "")
 		e.Town = dir
 		return e.Hash()
 	}

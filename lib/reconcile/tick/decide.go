@@ -123,7 +123,7 @@ func failed(s lifecycle.Session) func(*Action) {
 	return func(a *Action) { a.Failed = &s }
 }
 
-func (d *decision) into(s lifecycle.Session, state lifecycle.State, reason lifecycle.Reason) lifecycle.Session {
+func (d *decision) enterState(s lifecycle.Session, state lifecycle.State, reason lifecycle.Reason) lifecycle.Session {
 	s.State, s.Reason = state, reason
 	switch state {
 	case lifecycle.Active:
@@ -162,7 +162,7 @@ func (d *decision) session(s Session) {
 	case End:
 		d.act(lifecycle.KillRuntime, s, s.Session, fmt.Sprintf("it is %s but still running", s.State))
 	case CompleteIt:
-		d.act(lifecycle.Complete, s, d.into(s.Session, lifecycle.Active, lifecycle.CreationComplete), "its runtime was seen alive")
+		d.act(lifecycle.Complete, s, d.enterState(s.Session, lifecycle.Active, lifecycle.CreationComplete), "its runtime was seen alive")
 	case StartOrClose:
 		d.begin(s, t)
 	case RouteOrDrain:
@@ -174,7 +174,7 @@ func (d *decision) session(s Session) {
 	case WaitForDrain:
 		d.drained(s, t)
 	case ArchiveIt:
-		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.CrashDuringDrain), "it ended while it was drained", block(workCrashDrain))
+		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.CrashDuringDrain), "it ended while it was drained", block(workCrashDrain))
 	case WakeOrNothing:
 		d.wake(s, t)
 	case RestOrClear:
@@ -215,7 +215,7 @@ func (d *decision) suspend(s Session, reason lifecycle.Reason, why string) {
 	if s.Left {
 		reason, why = lifecycle.UserRequest, "somebody ended it"
 	}
-	d.act(lifecycle.Suspend, s, d.into(s.Session, lifecycle.Suspended, reason), why, block(workSuspended))
+	d.act(lifecycle.Suspend, s, d.enterState(s.Session, lifecycle.Suspended, reason), why, block(workSuspended))
 }
 
 // startable reports whether a template's session may start now, or why not.
@@ -231,7 +231,7 @@ func (d *decision) startable(t *Template) (why string, ok bool) {
 		for _, s := range d.Sessions {
 			if s.Template == name && s.State.Occupies() {
 				there++
-				active += b2i(s.State == lifecycle.Active && s.Alive == Yes)
+				active += b2i(s.State == lifecycle.Active && s.Alive == Alive)
 			}
 		}
 		if active == 0 {
@@ -254,8 +254,8 @@ func (d *decision) begin(s Session, t *Template) {
 		after = d.counted(s, t)
 	}
 	if d.Now.Sub(s.CreatingAt) > limit {
-		d.act(lifecycle.Close, s, d.into(after, lifecycle.Closed, lifecycle.StaleCreating),
-			fmt.Sprintf("it did not start within %s", duration.Format(limit))+because(after), block(workClosed), event(EventStaleCreating))
+		d.act(lifecycle.Close, s, d.enterState(after, lifecycle.Closed, lifecycle.StaleCreating),
+			fmt.Sprintf("it did not start within %s", duration.Format(limit))+endReasonSuffix(after), block(workClosed), event(EventStaleCreating))
 		if failed {
 			d.gaveUp[s.ID] = s.Pool != ""
 		}
@@ -274,11 +274,11 @@ func (d *decision) begin(s Session, t *Template) {
 		return
 	}
 	try := fmt.Sprintf("(try %d of %d)", after.CrashCount+1, t.MaxRestarts+1)
-	if next := later(s.CreatingAt, s.LastCrashAt).Add(doubled(firstPause, after.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
-		d.logf(s, "", "not started before %s %s%s", next.UTC().Format(time.RFC3339), try, because(after))
+	if next := laterTime(s.CreatingAt, s.LastCrashAt).Add(doubled(firstPause, after.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
+		d.logf(s, "", "not started before %s %s%s", next.UTC().Format(time.RFC3339), try, endReasonSuffix(after))
 		return
 	}
-	d.act(lifecycle.Begin, s, after, "it did not stay alive "+try+because(after))
+	d.act(lifecycle.Begin, s, after, "it did not stay alive "+try+endReasonSuffix(after))
 }
 
 func (d *decision) counted(s Session, t *Template) lifecycle.Session {
@@ -292,8 +292,8 @@ func (d *decision) counted(s Session, t *Template) lifecycle.Session {
 	return after
 }
 
-// because returns how the session's agent ended, to append to a reason.
-func because(s lifecycle.Session) string {
+// endReasonSuffix returns how the session's agent ended, to append to a reason.
+func endReasonSuffix(s lifecycle.Session) string {
 	if s.CrashReason == "" {
 		return ""
 	}
@@ -303,8 +303,8 @@ func because(s lifecycle.Session) string {
 func (d *decision) quarantine(s Session, t *Template, after lifecycle.Session, why string) {
 	rest := doubled(firstBackoff, after.QuarantineCycle, t.QuarantineCap)
 	after.QuarantineUntil = d.Now.Add(rest)
-	d.act(lifecycle.Quarantine, s, d.into(after, lifecycle.Quarantined, lifecycle.CrashLoop),
-		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), because(after)), block(workQuarantined))
+	d.act(lifecycle.Quarantine, s, d.enterState(after, lifecycle.Quarantined, lifecycle.CrashLoop),
+		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), endReasonSuffix(after)), block(workQuarantined))
 }
 
 // route handles an active pool session without a marker. Its creation was interrupted if
@@ -317,7 +317,7 @@ func (d *decision) route(s Session, t *Template) {
 	case d.occupied[s.Pool]-1 < t.Pool.Max:
 		d.act(lifecycle.RestoreMarker, s, s.Session, "it runs, and has no marker", event(EventNoMarker))
 	default:
-		d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ScaleDown), fmt.Sprintf("it has no marker; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max), event(EventNoMarker))
+		d.act(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), fmt.Sprintf("it has no marker; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max), event(EventNoMarker))
 	}
 }
 
@@ -356,12 +356,12 @@ func (d *decision) crashed(s Session, t *Template) {
 	try := fmt.Sprintf("(restart %d of %d in %s)", after.CrashCount, t.MaxRestarts, duration.Format(t.RestartWindow))
 	if after.CrashCount > 1 { // the first one may have run for long
 		if next := s.ActiveAt.Add(doubled(firstPause, after.CrashCount-2, t.QuarantineCap)); d.Now.Before(next) {
-			d.logf(s, "", "not restarted before %s %s%s", next.UTC().Format(time.RFC3339), try, because(after))
+			d.logf(s, "", "not restarted before %s %s%s", next.UTC().Format(time.RFC3339), try, endReasonSuffix(after))
 			return
 		}
 	}
 	after.ActiveAt = d.Now
-	d.act(lifecycle.RestartHere, s, after, "it ended by itself "+try+because(after))
+	d.act(lifecycle.RestartHere, s, after, "it ended by itself "+try+endReasonSuffix(after))
 }
 
 // drained archives a draining session when its work is done or its time is over.
@@ -373,9 +373,9 @@ func (d *decision) drained(s Session, t *Template) {
 	}
 	switch busy := s.atWork(); {
 	case busy == "":
-		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done", block(workArchived))
+		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done", block(workArchived))
 	case d.Now.Sub(s.DrainAt) >= limit:
-		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
+		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
 			"after "+duration.Format(limit)+": "+busy, block(workArchived))
 	default:
 		d.logf(s, "", "draining: %s (%s of %s)", busy, duration.Format(d.Now.Sub(s.DrainAt)), duration.Format(limit))
@@ -412,7 +412,7 @@ func (d *decision) resume(s Session, t *Template) bool {
 	if again.CrashSince.IsZero() {
 		again.CrashSince = d.Now
 	}
-	d.act(lifecycle.Resume, s, d.into(s.Session, lifecycle.Active, lifecycle.Resumed), fmt.Sprintf("%s is over, after %s", s.Reason, duration.Format(d.Now.Sub(s.SuspendedAt))), failed(again))
+	d.act(lifecycle.Resume, s, d.enterState(s.Session, lifecycle.Active, lifecycle.Resumed), fmt.Sprintf("%s is over, after %s", s.Reason, duration.Format(d.Now.Sub(s.SuspendedAt))), failed(again))
 	return true
 }
 
@@ -425,14 +425,14 @@ func (d *decision) quarantined(s Session, t *Template) {
 			d.logf(s, "", "quarantined until somebody resumes or closes it: %s", why)
 			return
 		}
-		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.QuarantineEvicted), why, block(workQuarantined), event(EventEvicted))
+		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.QuarantineEvicted), why, block(workQuarantined), event(EventEvicted))
 	}
 	switch {
 	case s.QuarantineCycle >= t.QuarantineAttempts:
-		evict(fmt.Sprintf("%d of %d tries, and never %s without a crash", s.QuarantineCycle, t.QuarantineAttempts, duration.Format(t.QuarantineHealthy)) + because(s.Session))
+		evict(fmt.Sprintf("%d of %d tries, and never %s without a crash", s.QuarantineCycle, t.QuarantineAttempts, duration.Format(t.QuarantineHealthy)) + endReasonSuffix(s.Session))
 		d.gaveUp[s.ID] = s.Pool != ""
 	case d.Now.Before(s.QuarantineUntil):
-		d.logf(s, "", "quarantined until %s (try %d of %d)%s", s.QuarantineUntil.UTC().Format(time.RFC3339), s.QuarantineCycle+1, t.QuarantineAttempts, because(s.Session))
+		d.logf(s, "", "quarantined until %s (try %d of %d)%s", s.QuarantineUntil.UTC().Format(time.RFC3339), s.QuarantineCycle+1, t.QuarantineAttempts, endReasonSuffix(s.Session))
 	case s.Pool != "" && t.Pool != nil && d.occupied[s.Pool]-1 >= t.Pool.Max:
 		evict(fmt.Sprintf("its time is over; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max))
 	default:
@@ -447,7 +447,7 @@ func (d *decision) quarantined(s Session, t *Template) {
 		again := s.Session
 		again.QuarantineCycle++
 		again.QuarantineUntil = d.Now.Add(doubled(firstBackoff, again.QuarantineCycle, t.QuarantineCap))
-		d.act(lifecycle.Clear, s, d.into(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts), failed(again))
+		d.act(lifecycle.Clear, s, d.enterState(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts), failed(again))
 	}
 }
 
@@ -459,7 +459,7 @@ func (d *decision) judge(s Session, t *Template) {
 		return
 	}
 	after, why := s.Session, ""
-	calm := d.Now.Sub(later(s.ActiveAt, s.LastCrashAt))
+	calm := d.Now.Sub(laterTime(s.ActiveAt, s.LastCrashAt))
 	if s.QuarantineCycle > 0 && calm >= t.QuarantineHealthy {
 		after.QuarantineCycle, after.QuarantineUntil = 0, time.Time{}
 		why = fmt.Sprintf("it has been healthy for %s", duration.Format(t.QuarantineHealthy))
@@ -487,7 +487,7 @@ func (d *decision) judge(s Session, t *Template) {
 	}
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
@@ -558,19 +558,19 @@ func (d *decision) order() {
 // Suspended returns the action for a person's request to suspend an active session.
 func Suspended(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
-	return Action{Change: lifecycle.Suspend, Before: s, Session: d.into(s, lifecycle.Suspended, lifecycle.UserRequest), Block: workSuspended, Why: "somebody asked for it"}
+	return Action{Change: lifecycle.Suspend, Before: s, Session: d.enterState(s, lifecycle.Suspended, lifecycle.UserRequest), Block: workSuspended, Why: "somebody asked for it"}
 }
 
 // ClosedBy returns the action for a request to close a session.
 func ClosedBy(s lifecycle.Session, reason lifecycle.Reason, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
-	return Action{Change: lifecycle.Close, Before: s, Session: d.into(s, lifecycle.Closed, reason), Block: workClosed, Why: "somebody asked for it"}
+	return Action{Change: lifecycle.Close, Before: s, Session: d.enterState(s, lifecycle.Closed, reason), Block: workClosed, Why: "somebody asked for it"}
 }
 
 // ResumedBy returns the action for a person's request to resume a suspended session.
 func ResumedBy(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
-	after := d.into(s, lifecycle.Active, lifecycle.Resumed)
+	after := d.enterState(s, lifecycle.Active, lifecycle.Resumed)
 	after.CrashCount, after.CrashSince, after.CrashReason = 0, time.Time{}, ""
 	return Action{Change: lifecycle.Resume, Before: s, Session: after, Why: "somebody asked for it"}
 }
@@ -578,7 +578,7 @@ func ResumedBy(s lifecycle.Session, now time.Time) Action {
 // ClearedBy returns the action for a person's request to end a quarantine.
 func ClearedBy(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
-	after := d.into(s, lifecycle.Active, lifecycle.QuarantineCleared)
+	after := d.enterState(s, lifecycle.Active, lifecycle.QuarantineCleared)
 	after.CrashCount, after.CrashSince, after.CrashReason, after.QuarantineUntil = 0, time.Time{}, "", time.Time{}
 	return Action{Change: lifecycle.Clear, Before: s, Session: after, Why: "somebody asked for it"}
 }
@@ -586,13 +586,13 @@ func ClearedBy(s lifecycle.Session, now time.Time) Action {
 // DrainedBy returns the action for a person's request to drain an active pool session.
 func DrainedBy(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
-	return Action{Change: lifecycle.Drain, Before: s, Session: d.into(s, lifecycle.Draining, lifecycle.Manual), Why: "somebody asked for it"}
+	return Action{Change: lifecycle.Drain, Before: s, Session: d.enterState(s, lifecycle.Draining, lifecycle.Manual), Why: "somebody asked for it"}
 }
 
 // CompletedBy returns the action that follows the first start of a session.
 func CompletedBy(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
-	return Action{Change: lifecycle.Complete, Before: s, Session: d.into(s, lifecycle.Active, lifecycle.CreationComplete), Why: "its runtime was seen alive"}
+	return Action{Change: lifecycle.Complete, Before: s, Session: d.enterState(s, lifecycle.Active, lifecycle.CreationComplete), Why: "its runtime was seen alive"}
 }
 
 // Startable reports whether a template's session may start now, or why not.

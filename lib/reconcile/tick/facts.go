@@ -17,8 +17,8 @@ type Liveness int8
 
 const (
 	Unknown Liveness = iota
-	No
-	Yes
+	Dead
+	Alive
 )
 
 func (l Liveness) String() string { return [...]string{"unknown", "no", "yes"}[l] }
@@ -108,7 +108,7 @@ func (s *Session) atWork() string {
 	if s.Claims == 0 {
 		return s.Busy
 	}
-	claimed := count.Of(s.Claims, "piece") + " of its work not done"
+	claimed := count.Plural(s.Claims, "piece") + " of its work not done"
 	if s.Busy == "" {
 		return claimed
 	}

@@ -91,7 +91,7 @@ func (m *members) add(s Session, acted bool) {
 		m.running++
 		m.claiming += b2i(s.Claims > 0)
 		m.unknown = m.unknown || s.Alive == Unknown
-		if s.State == lifecycle.Active && s.Alive == Yes && !acted {
+		if s.State == lifecycle.Active && s.Alive == Alive && !acted {
 			m.active = append(m.active, s)
 		}
 	case lifecycle.Draining:
@@ -107,7 +107,7 @@ func (m *members) add(s Session, acted bool) {
 		if s.DrainReason == lifecycle.ConfigDrift && !m.replaced[s.ID] {
 			m.drained = append(m.drained, s)
 		}
-		if !acted && s.Alive == No && s.Wanted != "" && s.Hash == s.Wanted {
+		if !acted && s.Alive == Dead && s.Wanted != "" && s.Hash == s.Wanted {
 			m.archived = append(m.archived, s)
 		}
 	}
@@ -189,7 +189,7 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 		return
 	}
 	if f := d.Before.Failing[t.Name]; d.Now.Before(f.Until) && f.Until.Sub(d.Now) <= t.pauseAfter(f.Times) {
-		text := fmt.Sprintf("%s; none is made before %s, for %s did not stay alive", why, f.Until.UTC().Format(time.RFC3339), count.Of(f.Times, "session"))
+		text := fmt.Sprintf("%s; none is made before %s, for %s did not stay alive", why, f.Until.UTC().Format(time.RFC3339), count.Plural(f.Times, "session"))
 		if f.Reason != "" {
 			text += ": " + f.Reason
 		}
@@ -213,7 +213,7 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 			}
 			again := s.Session
 			again.CrashCount, again.LastCrashAt = again.CrashCount+1, d.Now
-			after := d.into(s.Session, lifecycle.Active, lifecycle.Reactivated)
+			after := d.enterState(s.Session, lifecycle.Active, lifecycle.Reactivated)
 			after.Generation++
 			after.Slot, after.DrainReason, after.DrainAt, after.ArchivedAt = d.slot(t), "", time.Time{}, time.Time{}
 			after.CrashCount, after.CrashSince, after.CrashReason, after.QuarantineCycle, after.QuarantineUntil = 0, time.Time{}, "", 0, time.Time{}
@@ -266,7 +266,7 @@ func (d *decision) slot(t *Template) int {
 func (d *decision) retire(t *Template, m *members, n int, why string) {
 	for _, s := range slices.Backward(m.suspended) {
 		if n > 0 && !d.acted[s.ID] {
-			d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.SuspendedScaleDown), why, block(workArchived))
+			d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.SuspendedScaleDown), why, block(workArchived))
 			n--
 		}
 	}
@@ -287,7 +287,7 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 	for _, s := range m.active {
 		if n > 0 && !d.acted[s.ID] {
 			d.acted[s.ID] = true
-			d.retired = append(d.retired, Action{Change: lifecycle.Drain, Before: s.Session, Session: d.into(s.Session, lifecycle.Draining, lifecycle.ScaleDown), Why: why})
+			d.retired = append(d.retired, Action{Change: lifecycle.Drain, Before: s.Session, Session: d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), Why: why})
 			n--
 		}
 	}
@@ -306,8 +306,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// most is how many sessions may always retire at once whose template is there.
-const most = 3
+// maxRetiring is how many sessions may always retire at once whose template is there.
+const maxRetiring = 3
 
 // shrink retires the sessions, unless that were most of the town's. A half-read file or a
 // broken check must not end everything; where a template is gone, half is most, however few
@@ -326,13 +326,13 @@ func (d *decision) shrink() {
 		gone = gone || t == nil || t.Pool == nil
 	}
 	n := len(d.retired)
-	if few := n <= active/2 && (!gone || 2*n < active); few || n <= most && !gone || d.Force {
+	if few := n <= active/2 && (!gone || 2*n < active); few || n <= maxRetiring && !gone || d.Force {
 		d.plan.Actions = append(d.plan.Actions, d.retired...)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(leave)) {
 		held := fmt.Sprintf("%s kept: %d of %d active would leave at once; gt-reconcile tick --force does it, gt-session drain for some",
-			count.Of(leave[name], "session"), n, active)
+			count.Plural(leave[name], "session"), n, active)
 		d.plan.Notes = append(d.plan.Notes, Note{Template: name, Event: EventShrinkHeld, Detail: held, Text: held})
 	}
 }
@@ -350,7 +350,7 @@ func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
 			continue
 		}
 		if old, ahead := m.ahead[s.ID]; ahead && old.Wanted != "" && !drifted(old) {
-			d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ScaleDown), "what it was to replace has the new configuration")
+			d.act(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), "what it was to replace has the new configuration")
 			stay--
 			continue
 		}
@@ -376,7 +376,7 @@ func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
 			}
 		default:
 			recent++
-			d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ConfigDrift),
+			d.act(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ConfigDrift),
 				fmt.Sprintf("its configuration changed: %s (%d of %d in %s)", differs(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow)))
 			missing++
 			stay--
@@ -395,7 +395,7 @@ func Retain(f Facts, plan Plan) (more []Action) {
 	}
 	by := map[string][]lifecycle.Session{}
 	for _, s := range f.Sessions {
-		if s.State == lifecycle.Archived && !acted[s.ID] && !s.Routed && s.Alive == No {
+		if s.State == lifecycle.Archived && !acted[s.ID] && !s.Routed && s.Alive == Dead {
 			by[s.Pool] = append(by[s.Pool], s.Session)
 		}
 	}
@@ -408,7 +408,7 @@ func Retain(f Facts, plan Plan) (more []Action) {
 			switch {
 			case len(all)-i > pool.MaxArchived:
 				more = append(more, Action{
-					Change: lifecycle.Close, Before: s, Session: d.into(s, lifecycle.Closed, lifecycle.Pruned), Block: workClosed,
+					Change: lifecycle.Close, Before: s, Session: d.enterState(s, lifecycle.Closed, lifecycle.Pruned), Block: workClosed,
 					Why: fmt.Sprintf("%d archived, %d kept", len(all), pool.MaxArchived),
 				})
 			case mode == Fresh && s.ScrubbedAt.IsZero() && f.Now.Sub(s.ArchivedAt) >= pool.ArchivedSecretTTL:

@@ -12,8 +12,8 @@ import (
 	"gt/lib/state/lifecycle"
 )
 
-// done fails the test with what the world found wrong.
-func (w *world) done(t *testing.T) {
+// checkErrors fails the test with what the world found wrong.
+func (w *world) checkErrors(t *testing.T) {
 	t.Helper()
 	for _, p := range w.problems {
 		t.Error(p)
@@ -27,7 +27,7 @@ func (w *world) done(t *testing.T) {
 func (w *world) expect(t *testing.T, template string, want map[lifecycle.State]int) {
 	t.Helper()
 	for _, s := range lifecycle.States {
-		if n := w.in(template, s.State); n != want[s.State] {
+		if n := w.countInState(template, s.State); n != want[s.State] {
 			t.Errorf("%d %s, want %d%s", n, s.State, want[s.State], w)
 		}
 	}
@@ -36,24 +36,24 @@ func (w *world) expect(t *testing.T, template string, want map[lifecycle.State]i
 // want makes a pool's check say so.
 func (w *world) want(n int) { w.demand["worker"] = Demand{Wanted: n} }
 
-// later moves the clock and settles.
-func (w *world) later(d time.Duration) {
+// advance moves the clock and settles.
+func (w *world) advance(d time.Duration) {
 	w.now = w.now.Add(d)
 	w.settle()
 }
 
 // die ends the runtime of a session.
-func (b *being) die() { b.alive = No }
+func (b *worldSession) die() { b.alive = Dead }
 
-// of returns the sessions of a template in a state, the oldest first.
-func (w *world) of(template string, state lifecycle.State) []*being {
-	var all []*being
+// sessionsInState returns the sessions of a template in a state, the oldest first.
+func (w *world) sessionsInState(template string, state lifecycle.State) []*worldSession {
+	var all []*worldSession
 	for _, b := range w.sessions {
 		if b.Template == template && b.State == state {
 			all = append(all, b)
 		}
 	}
-	slices.SortFunc(all, func(a, b *being) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b *worldSession) int { return strings.Compare(a.ID, b.ID) })
 	return all
 }
 
@@ -63,20 +63,20 @@ func TestAPoolThatGrowsAndShrinks(t *testing.T) {
 	w.want(3)
 	w.tick()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Creating: 3})
-	for _, b := range w.of("worker", lifecycle.Creating) {
+	for _, b := range w.sessionsInState("worker", lifecycle.Creating) {
 		if b.routed {
 			t.Error("work comes before it runs") // [S4-29]
 		}
 	}
 	w.settle()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3})
-	for i, b := range w.of("worker", lifecycle.Active) {
+	for i, b := range w.sessionsInState("worker", lifecycle.Active) {
 		if !b.routed || b.Slot != i+1 || b.Reason != lifecycle.CreationComplete || b.Generation != 1 {
 			t.Errorf("%+v", b)
 		}
 	}
 	w.want(1)
-	newest := w.of("worker", lifecycle.Active)[1:]
+	newest := w.sessionsInState("worker", lifecycle.Active)[1:]
 	for _, b := range newest {
 		b.claims = 1
 	}
@@ -86,18 +86,18 @@ func TestAPoolThatGrowsAndShrinks(t *testing.T) {
 		t.Error("the newest go first") // [S4-93]
 	}
 	newest[0].claims = 0
-	w.later(time.Second)
-	if newest[0].State != lifecycle.Archived || newest[0].Reason != lifecycle.DrainComplete || newest[0].alive != No { // [S4-113]
+	w.advance(time.Second)
+	if newest[0].State != lifecycle.Archived || newest[0].Reason != lifecycle.DrainComplete || newest[0].alive != Dead { // [S4-113]
 		t.Errorf("%+v", newest[0])
 	}
-	w.later(30 * time.Second)
+	w.advance(30 * time.Second)
 	if b := newest[1]; b.State != lifecycle.Archived || b.Reason != lifecycle.DrainTimeout || !slices.Equal(b.blocked, []string{"session_archived"}) { // [S4-114, S4-49]
 		t.Errorf("%+v", b)
 	}
 	w.want(3)
 	w.settle()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3, lifecycle.Archived: 2})
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // With wake_mode resume archived sessions come back, each as another generation, in the
@@ -109,13 +109,13 @@ func TestAPoolThatTakesBack(t *testing.T) {
 		w.settle()
 		for n := 2; n >= 0; n-- {
 			w.want(n)
-			w.later(time.Minute)
+			w.advance(time.Minute)
 		}
 		w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Archived: 3})
-		all := w.of("worker", lifecycle.Archived) // the third was archived first
+		all := w.sessionsInState("worker", lifecycle.Archived) // the third was archived first
 		w.want(1)
 		w.settle()
-		back := map[string]*being{LIFO: all[0], FIFO: all[2]}[order]
+		back := map[string]*worldSession{LIFO: all[0], FIFO: all[2]}[order]
 		if back.State != lifecycle.Active || back.Generation != 2 || back.Reason != lifecycle.Reactivated || !back.routed || back.Token == "token-"+back.ID {
 			t.Errorf("%s: %+v", order, back)
 		}
@@ -126,7 +126,7 @@ func TestAPoolThatTakesBack(t *testing.T) {
 		if all[1].State != lifecycle.Archived || len(w.sessions) != 4 {
 			t.Errorf("%s: what drifted is taken back%s", order, w)
 		}
-		w.done(t)
+		w.checkErrors(t)
 	}
 }
 
@@ -137,12 +137,12 @@ func TestBusy(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 3)))
 	w.want(3)
 	w.settle()
-	all := w.of("worker", lifecycle.Active)
+	all := w.sessionsInState("worker", lifecycle.Active)
 	newest := all[2]
 	newest.busy = busy
 	w.want(2)
 	w.settle()
-	if newest.State != lifecycle.Active || w.in("worker", lifecycle.Archived) != 1 {
+	if newest.State != lifecycle.Active || w.countInState("worker", lifecycle.Archived) != 1 {
 		t.Fatalf("another one could leave%s", w)
 	}
 	all[0].busy = busy
@@ -151,30 +151,30 @@ func TestBusy(t *testing.T) {
 	w.settle()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Draining: 2, lifecycle.Archived: 1})
 	newest.busy = ""
-	w.later(time.Second)
+	w.advance(time.Second)
 	if newest.State != lifecycle.Archived || newest.Reason != lifecycle.DrainComplete {
 		t.Errorf("its turn is over%s", w)
 	}
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Draining: 1, lifecycle.Archived: 2})
-	w.later(30 * time.Second)
+	w.advance(30 * time.Second)
 	if b := all[0]; b.State != lifecycle.Archived || b.Reason != lifecycle.DrainTimeout {
 		t.Errorf("the longest has passed%s", w)
 	}
 
 	w.want(1)
 	w.settle()
-	one := w.of("worker", lifecycle.Active)[0]
+	one := w.sessionsInState("worker", lifecycle.Active)[0]
 	one.wanted, one.busy = "v1:new", busy
 	w.settle()
-	if one.State != lifecycle.Active || w.in("worker", lifecycle.Active) != 1 {
+	if one.State != lifecycle.Active || w.countInState("worker", lifecycle.Active) != 1 {
 		t.Errorf("a changed template ends a turn%s", w)
 	}
 	one.busy = ""
 	w.settle()
-	if one.State != lifecycle.Archived || w.in("worker", lifecycle.Active) != 1 {
+	if one.State != lifecycle.Archived || w.countInState("worker", lifecycle.Active) != 1 {
 		t.Errorf("it is not replaced after its turn%s", w)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // Sessions of one tick are ordered by slot, regardless of their ids: the last slot is the
@@ -183,12 +183,12 @@ func TestWhoIsNewest(t *testing.T) {
 	for _, order := range []string{LIFO, FIFO} {
 		w := newWorld(template("worker", pooled(0, 3, func(p *Pool) { p.ArchiveOrder, p.ReactivateOrder = order, order }), func(t *Template) { t.WakeMode = Resume }))
 		for slot, id := range []string{"s3", "s1", "s2"} {
-			w.put(being{Session: lifecycle.Session{ID: id, Template: "worker", Pool: "worker", Slot: slot + 1, State: lifecycle.Active, Reason: lifecycle.CreationComplete, CreatedAt: start, Hash: "v1:x"}, alive: Yes, routed: true, wanted: "v1:x"})
+			w.put(worldSession{Session: lifecycle.Session{ID: id, Template: "worker", Pool: "worker", Slot: slot + 1, State: lifecycle.Active, Reason: lifecycle.CreationComplete, CreatedAt: start, Hash: "v1:x"}, alive: Alive, routed: true, wanted: "v1:x"})
 		}
 		w.want(1)
 		w.settle()
 		stays := map[string]string{LIFO: "s3", FIFO: "s2"}[order]
-		if all := w.of("worker", lifecycle.Active); len(all) != 1 || all[0].ID != stays {
+		if all := w.sessionsInState("worker", lifecycle.Active); len(all) != 1 || all[0].ID != stays {
 			t.Errorf("%s: %s does not stay%s", order, stays, w)
 		}
 		w.want(2)
@@ -197,7 +197,7 @@ func TestWhoIsNewest(t *testing.T) {
 		if w.sessions[back].State != lifecycle.Active {
 			t.Errorf("%s: %s is not back%s", order, back, w)
 		}
-		w.done(t)
+		w.checkErrors(t)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestWhoIsNewest(t *testing.T) {
 // crash does not count. [S4-39, S4-50]
 func TestACrashDuringADrain(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 2, func(p *Pool) { p.DrainTimeout = time.Hour }), func(t *Template) { t.MaxRestarts = 0 }))
-	b := w.put(inState(lifecycle.Draining, "worker", false, Yes))
+	b := w.put(inState(lifecycle.Draining, "worker", false, Alive))
 	b.claims, b.CrashCount = 2, 1
 	w.tick()
 	if b.State != lifecycle.Draining {
@@ -216,7 +216,7 @@ func TestACrashDuringADrain(t *testing.T) {
 	if b.State != lifecycle.Archived || b.Reason != lifecycle.CrashDuringDrain || b.CrashCount != 1 || b.claims != 0 || !slices.Equal(b.blocked, []string{"session_crash_drain"}) {
 		t.Errorf("%+v", b)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // Each quarantine is twice as long as the one before, up to the cap. [S4-42]
@@ -247,10 +247,10 @@ func TestWhoLeavesAPool(t *testing.T) {
 		w := newWorld(template("worker", pooled(0, 6, func(p *Pool) { p.ArchiveOrder = c.order })))
 		w.want(6)
 		for range 5 {
-			w.put(inState(lifecycle.Active, "worker", true, Yes)).claims = 1
+			w.put(inState(lifecycle.Active, "worker", true, Alive)).claims = 1
 		}
-		w.put(inState(lifecycle.Suspended, "worker", false, No))
-		alone := w.put(inState(lifecycle.Suspended, "", false, No))
+		w.put(inState(lifecycle.Suspended, "worker", false, Dead))
+		alone := w.put(inState(lifecycle.Suspended, "", false, Dead))
 		w.sessions["s03"].idle = start.Add(-time.Hour)
 		w.sessions["s04"].idle = start.Add(-time.Hour / 2)
 		w.sessions["s02"].idle = start.Add(-time.Minute)
@@ -268,7 +268,7 @@ func TestWhoLeavesAPool(t *testing.T) {
 		if alone.State != lifecycle.Suspended {
 			t.Errorf("%s: of no pool, and %s", c.order, alone.State)
 		}
-		w.done(t)
+		w.checkErrors(t)
 	}
 }
 
@@ -288,9 +288,9 @@ func TestAFailedCheck(t *testing.T) {
 	w.want(-5)
 	w.templates[0].Pool.Min = 2
 	w.settle()
-	w.later(time.Minute)
+	w.advance(time.Minute)
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2, lifecycle.Archived: 1})
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // What is missing from one reading is not drained, and most of a town only with force.
@@ -315,13 +315,13 @@ func TestAShrink(t *testing.T) {
 	w.templates = saved
 	w.force = true
 	w.settle()
-	w.later(time.Minute)
+	w.advance(time.Minute)
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2, lifecycle.Archived: 6})
 	w.templates = nil
 	w.settle()
-	w.later(time.Minute)
+	w.advance(time.Minute)
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Archived: 8})
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // A file without its templates retires nobody, of a fleet of one or two either, and says so.
@@ -340,7 +340,7 @@ func TestAShrinkOfFew(t *testing.T) {
 		w.force = true
 		w.tick()
 		w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Draining: n})
-		w.done(t)
+		w.checkErrors(t)
 	}
 }
 
@@ -350,14 +350,14 @@ func TestACrashLoop(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.MaxRestarts = 2 }))
 	w.want(1)
 	w.settle()
-	b := w.of("worker", lifecycle.Active)[0]
+	b := w.sessionsInState("worker", lifecycle.Active)[0]
 	var rests []time.Duration
 	for cycle := range 4 {
 		for crash := 1; crash <= 2; crash++ {
 			b.die()
 			b.claims = 1
 			w.tick()
-			if b.State != lifecycle.Active || b.alive != Yes || !b.routed || b.CrashCount != crash || b.claims != 1 {
+			if b.State != lifecycle.Active || b.alive != Alive || !b.routed || b.CrashCount != crash || b.claims != 1 {
 				t.Fatalf("cycle %d, crash %d: %+v", cycle, crash, b)
 			}
 			w.now = w.now.Add(time.Second)
@@ -377,7 +377,7 @@ func TestACrashLoop(t *testing.T) {
 		if b.State != lifecycle.Quarantined {
 			t.Fatal("before its time")
 		}
-		w.later(time.Second)
+		w.advance(time.Second)
 		if b.State != lifecycle.Active || b.Reason != lifecycle.QuarantineCleared || b.QuarantineCycle != cycle+1 || b.CrashCount != 0 || !b.routed {
 			t.Fatalf("cycle %d: %+v", cycle, b)
 		}
@@ -389,9 +389,9 @@ func TestACrashLoop(t *testing.T) {
 	if b.State != lifecycle.Archived || b.Reason != lifecycle.QuarantineEvicted || !slices.Contains(w.events, EventEvicted) {
 		t.Errorf("%+v %q", b, w.events)
 	}
-	w.later(5 * time.Minute)
+	w.advance(5 * time.Minute)
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: 1})
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // Crashes that are far enough from each other are no loop.
@@ -399,21 +399,21 @@ func TestRareCrashes(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.MaxRestarts = 1 }))
 	w.want(1)
 	w.settle()
-	b := w.of("worker", lifecycle.Active)[0]
+	b := w.sessionsInState("worker", lifecycle.Active)[0]
 	for range 5 {
 		b.die()
-		w.later(61 * time.Minute)
+		w.advance(61 * time.Minute)
 		if b.State != lifecycle.Active || b.CrashCount != 1 {
 			t.Fatalf("%+v", b)
 		}
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // A quarantined session that does not start again has had its attempt.
 func TestAQuarantineWithoutAStart(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1)))
-	b := w.put(inState(lifecycle.Quarantined, "worker", false, No))
+	b := w.put(inState(lifecycle.Quarantined, "worker", false, Dead))
 	w.want(1)
 	w.broken = true
 	for range 3 {
@@ -427,7 +427,7 @@ func TestAQuarantineWithoutAStart(t *testing.T) {
 	if b.State != lifecycle.Archived || b.Reason != lifecycle.QuarantineEvicted {
 		t.Errorf("%+v", b)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // Who is healthy for long enough begins to count anew. [S4-35, S4-47]
@@ -435,18 +435,18 @@ func TestHealthyAgain(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.MaxRestarts = 0 }))
 	w.want(1)
 	w.settle()
-	b := w.of("worker", lifecycle.Active)[0]
+	b := w.sessionsInState("worker", lifecycle.Active)[0]
 	b.die()
 	w.settle()
-	w.later(time.Minute)
+	w.advance(time.Minute)
 	if b.State != lifecycle.Active || b.QuarantineCycle != 1 {
 		t.Fatalf("%+v", b)
 	}
-	w.later(4 * time.Minute)
+	w.advance(4 * time.Minute)
 	if b.QuarantineCycle != 1 {
 		t.Error("too early")
 	}
-	w.later(time.Minute)
+	w.advance(time.Minute)
 	if b.QuarantineCycle != 0 || b.State != lifecycle.Active {
 		t.Errorf("%+v", b)
 	}
@@ -456,35 +456,35 @@ func TestHealthyAgain(t *testing.T) {
 	if b.CrashCount != 1 {
 		t.Fatalf("%+v", b)
 	}
-	w.later(2 * time.Hour)
+	w.advance(2 * time.Hour)
 	if b.CrashCount != 0 {
 		t.Errorf("%+v", b)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // Cooldown over and the pool full: archived. [S4-45]
 func TestAQuarantineInAFullPool(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 2)))
-	b := w.put(inState(lifecycle.Quarantined, "worker", false, No))
+	b := w.put(inState(lifecycle.Quarantined, "worker", false, Dead))
 	for range 2 {
-		w.put(inState(lifecycle.Active, "worker", true, Yes))
+		w.put(inState(lifecycle.Active, "worker", true, Alive))
 	}
 	w.want(2)
-	w.later(2 * time.Minute)
+	w.advance(2 * time.Minute)
 	if b.State != lifecycle.Archived {
 		t.Errorf("%+v", b)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // A limit and what a person did are no crash.
 func TestWhatIsNoCrash(t *testing.T) {
 	w := newWorld(template("worker", func(t *Template) { t.Account = "a"; t.MaxRestarts = 0 }))
 	w.templates = append(w.templates, template("free", func(t *Template) { t.MaxRestarts = 0 }))
-	free := w.put(inState(lifecycle.Active, "", false, No))
+	free := w.put(inState(lifecycle.Active, "", false, Dead))
 	free.Template, free.left = "free", true
-	left, limited, other := w.put(inState(lifecycle.Active, "", false, No)), w.put(inState(lifecycle.Active, "", false, No)), w.put(inState(lifecycle.Active, "", false, No))
+	left, limited, other := w.put(inState(lifecycle.Active, "", false, Dead)), w.put(inState(lifecycle.Active, "", false, Dead)), w.put(inState(lifecycle.Active, "", false, Dead))
 	left.left, limited.limited = true, true
 	w.held["a"] = start.Add(time.Hour)
 	w.settle()
@@ -492,11 +492,11 @@ func TestWhatIsNoCrash(t *testing.T) {
 		t.Errorf("%s", w)
 	}
 	limited.limited = false // its runtime is another by then
-	w.later(2 * time.Hour)
+	w.advance(2 * time.Hour)
 	if left.State != lifecycle.Suspended || free.State != lifecycle.Suspended || limited.State != lifecycle.Active || other.State != lifecycle.Active || limited.Reason != lifecycle.Resumed {
 		t.Errorf("%s", w)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // Nothing is started before what it depends on is active. [S4-94, S4-143]
@@ -507,8 +507,8 @@ func TestDependencies(t *testing.T) {
 	w.expect(t, "worker", nil)
 	w.settle()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2})
-	db := w.of("database", lifecycle.Active)[0]
-	worker := w.of("worker", lifecycle.Active)[0]
+	db := w.sessionsInState("database", lifecycle.Active)[0]
+	worker := w.sessionsInState("worker", lifecycle.Active)[0]
 	db.die()
 	worker.die()
 	w.broken = true
@@ -517,11 +517,11 @@ func TestDependencies(t *testing.T) {
 		t.Errorf("%+v", worker)
 	}
 	w.broken = false
-	w.later(time.Second)
-	if worker.State != lifecycle.Active || db.alive != Yes {
+	w.advance(time.Second)
+	if worker.State != lifecycle.Active || db.alive != Alive {
 		t.Errorf("%s", w)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // What drifted is drained one at a time, replaced before the next one goes, and only three
@@ -530,7 +530,7 @@ func TestDrift(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 5)))
 	w.want(5)
 	w.settle()
-	old := w.of("worker", lifecycle.Active)
+	old := w.sessionsInState("worker", lifecycle.Active)
 	for _, b := range old {
 		b.wanted = "v1:new"
 	}
@@ -548,7 +548,7 @@ func TestDrift(t *testing.T) {
 				old[4].claims = 0
 			}
 		}
-		least = min(least, w.in("worker", lifecycle.Active))
+		least = min(least, w.countInState("worker", lifecycle.Active))
 		w.now = w.now.Add(5 * time.Second)
 	}
 	if drains < 3 {
@@ -557,10 +557,10 @@ func TestDrift(t *testing.T) {
 	if least != 4 {
 		t.Errorf("at one time %d of 5 ran", least)
 	}
-	if n := w.in("worker", lifecycle.Archived); n != 3 || len(w.sessions) != 8 {
+	if n := w.countInState("worker", lifecycle.Archived); n != 3 || len(w.sessions) != 8 {
 		t.Errorf("%d replaced%s", n, w)
 	}
-	for _, b := range w.of("worker", lifecycle.Active) {
+	for _, b := range w.sessionsInState("worker", lifecycle.Active) {
 		if b.Replaces != "" && (w.sessions[b.Replaces].DrainReason != lifecycle.ConfigDrift || !slices.Contains(old, w.sessions[b.Replaces])) {
 			t.Errorf("%+v", b)
 		}
@@ -570,11 +570,11 @@ func TestDrift(t *testing.T) {
 	if old[0].State != lifecycle.Active || !slices.Contains(w.events, EventDriftHeld) {
 		t.Errorf("the fourth within ten minutes; %q", w.events)
 	}
-	w.later(10 * time.Minute)
+	w.advance(10 * time.Minute)
 	if old[0].State != lifecycle.Archived || old[1].State != lifecycle.Active {
 		t.Errorf("%s", w)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // A pool that grows to its max while its last one is replaced has no room until the old one
@@ -583,7 +583,7 @@ func TestDriftOfTheLastOneInAFullPool(t *testing.T) {
 	w := newWorld(template("worker", pooled(1, 2, func(*Pool) {})))
 	w.want(1)
 	w.settle()
-	old := w.of("worker", lifecycle.Active)[0]
+	old := w.sessionsInState("worker", lifecycle.Active)[0]
 	old.wanted = "v1:new"
 	w.tick()
 	w.want(2)
@@ -594,8 +594,8 @@ func TestDriftOfTheLastOneInAFullPool(t *testing.T) {
 			t.Fatalf("%d are there%s", n, w)
 		}
 	}
-	if w.in("worker", lifecycle.Active) != 2 || old.State == lifecycle.Active {
-		t.Errorf("the pool has %d, the old one is %s%s", w.in("worker", lifecycle.Active), old.State, w)
+	if w.countInState("worker", lifecycle.Active) != 2 || old.State == lifecycle.Active {
+		t.Errorf("the pool has %d, the old one is %s%s", w.countInState("worker", lifecycle.Active), old.State, w)
 	}
 }
 
@@ -613,26 +613,26 @@ func TestDriftOfTheLastOne(t *testing.T) {
 					w.want(1)
 				}
 				w.settle()
-				old := w.of("worker", lifecycle.Active)[0]
+				old := w.sessionsInState("worker", lifecycle.Active)[0]
 				old.wanted = "v1:new"
 				w.broken = turn == "no start"
 				least, left := 1, 1
 				look := func() {
 					n := 0
 					for _, b := range w.sessions {
-						n += b2i(b.routed && b.alive == Yes)
+						n += b2i(b.routed && b.alive == Alive)
 					}
 					least = min(least, n)
 				}
 				w.tick()
 				look()
-				if n := w.in("worker", lifecycle.Creating); turn != "full" && (n != 1 || old.State != lifecycle.Active) {
+				if n := w.countInState("worker", lifecycle.Creating); turn != "full" && (n != 1 || old.State != lifecycle.Active) {
 					t.Fatalf("the new one does not come first%s", w)
 				}
 				switch turn {
 				case "reverted":
 					old.wanted = old.Hash
-					w.of("worker", lifecycle.Creating)[0].wanted = "v1:old"
+					w.sessionsInState("worker", lifecycle.Creating)[0].wanted = "v1:old"
 				case "restarted":
 					old.Hash = "v1:new"
 				case "busy":
@@ -645,7 +645,7 @@ func TestDriftOfTheLastOne(t *testing.T) {
 					look()
 					w.now = w.now.Add(10 * time.Second)
 					if turn == "twice" && i == 2 { // the new one is outdated too
-						w.of("worker", lifecycle.Active)[0].wanted = "v1:newer"
+						w.sessionsInState("worker", lifecycle.Active)[0].wanted = "v1:newer"
 					}
 				}
 				switch turn {
@@ -654,12 +654,12 @@ func TestDriftOfTheLastOne(t *testing.T) {
 						t.Errorf("what is up to date is gone%s", w)
 					}
 				case "busy":
-					if old.State != lifecycle.Draining || old.routed || w.in("worker", lifecycle.Active) != 1 || w.memory.Wanted["worker"] != 1 {
+					if old.State != lifecycle.Draining || old.routed || w.countInState("worker", lifecycle.Active) != 1 || w.memory.Wanted["worker"] != 1 {
 						t.Errorf("%s", w)
 					}
 					old.claims = 0
 				case "looked at":
-					if old.State != lifecycle.Active || w.in("worker", lifecycle.Active) != 2 {
+					if old.State != lifecycle.Active || w.countInState("worker", lifecycle.Active) != 2 {
 						t.Errorf("%s", w)
 					}
 					old.attached = false
@@ -672,12 +672,12 @@ func TestDriftOfTheLastOne(t *testing.T) {
 					left = 0
 				}
 				w.settle()
-				w.later(2 * time.Minute)
-				w.later(time.Minute)
-				if w.in("worker", lifecycle.Active) != 1 || w.occupied("worker") != 1 || least != left {
+				w.advance(2 * time.Minute)
+				w.advance(time.Minute)
+				if w.countInState("worker", lifecycle.Active) != 1 || w.occupied("worker") != 1 || least != left {
 					t.Errorf("at one time %d ran%s", least, w)
 				}
-				w.done(t)
+				w.checkErrors(t)
 			})
 		}
 	}
@@ -689,28 +689,28 @@ func TestAShrinkWithoutACheck(t *testing.T) {
 	w.settle()
 	w.templates[0].Pool.Min = 1
 	w.settle()
-	w.later(time.Hour)
+	w.advance(time.Hour)
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3})
 	w.templates[0].Pool.Max = 1
 	w.tick()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3})
 	w.settle()
-	w.later(time.Minute)
+	w.advance(time.Minute)
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: 2})
 	// What is drained or closed by hand stays away.
 	w.templates[0].Pool.Max = 5
-	w.put(inState(lifecycle.Active, "worker", true, Yes))
-	gone := w.put(inState(lifecycle.Active, "worker", true, Yes))
+	w.put(inState(lifecycle.Active, "worker", true, Alive))
+	gone := w.put(inState(lifecycle.Active, "worker", true, Alive))
 	w.settle()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3, lifecycle.Archived: 2})
 	w.perform(DrainedBy(gone.Session, w.now))
 	w.settle()
-	w.later(time.Hour)
+	w.advance(time.Hour)
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2, lifecycle.Archived: 3})
-	w.perform(ClosedBy(w.of("worker", lifecycle.Active)[0].Session, lifecycle.UserRequest, w.now))
+	w.perform(ClosedBy(w.sessionsInState("worker", lifecycle.Active)[0].Session, lifecycle.UserRequest, w.now))
 	w.settle()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: 3, lifecycle.Closed: 1})
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // Without a check a pool keeps the size that people give it, within its bounds, and one
@@ -719,14 +719,14 @@ func TestAPoolWithoutACheck(t *testing.T) {
 	w := newWorld(template("worker", pooled(1, 3)))
 	w.settle()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1})
-	w.put(inState(lifecycle.Active, "worker", true, Yes))
+	w.put(inState(lifecycle.Active, "worker", true, Alive))
 	w.settle()
-	w.later(time.Hour)
+	w.advance(time.Hour)
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2})
-	w.of("worker", lifecycle.Active)[0].wanted = "v1:new"
+	w.sessionsInState("worker", lifecycle.Active)[0].wanted = "v1:new"
 	w.settle()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2, lifecycle.Archived: 1})
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // A hash that was made in another way is no drift.
@@ -734,33 +734,33 @@ func TestAnotherVersionOfTheHash(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1)))
 	w.want(1)
 	w.settle()
-	b := w.of("worker", lifecycle.Active)[0]
+	b := w.sessionsInState("worker", lifecycle.Active)[0]
 	b.wanted = "v2:worker"
 	w.settle()
 	if b.State != lifecycle.Active || b.Hash != "v2:worker" {
 		t.Errorf("%+v", b)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // A session of no pool is suspended when it has been idle, and resumed when it has work.
 // [S4-18, S4-94]
 func TestIdle(t *testing.T) {
 	w := newWorld(template("worker", func(t *Template) { t.IdleTimeout = time.Minute }))
-	b := w.put(inState(lifecycle.Active, "", false, Yes))
+	b := w.put(inState(lifecycle.Active, "", false, Alive))
 	b.idle, b.asks = start, true
-	w.later(time.Hour)
+	w.advance(time.Hour)
 	if b.State != lifecycle.Active {
 		t.Error("it waits for an answer")
 	}
 	b.asks, b.busy = false, "its background commands or subagents run"
-	w.later(time.Hour)
+	w.advance(time.Hour)
 	if b.State != lifecycle.Active {
 		t.Error("something of it runs")
 	}
 	b.busy = ""
 	w.settle()
-	if b.State != lifecycle.Suspended || b.Reason != lifecycle.IdleTimeout || b.alive != No {
+	if b.State != lifecycle.Suspended || b.Reason != lifecycle.IdleTimeout || b.alive != Dead {
 		t.Errorf("%+v", b)
 	}
 	b.claims, b.idle = 1, time.Time{}
@@ -768,7 +768,7 @@ func TestIdle(t *testing.T) {
 	if b.State != lifecycle.Active {
 		t.Errorf("%+v", b)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // At most so many changes at once; the others come with the next tick.
@@ -786,13 +786,13 @@ func TestMaxChanges(t *testing.T) {
 // A state of a newer gt is left alone, and its session counts. [S4-138]
 func TestAStateOfANewerVersion(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1)))
-	b := w.put(being{Session: lifecycle.Session{Template: "worker", Pool: "worker", State: "dreaming"}, alive: Yes, routed: true})
+	b := w.put(worldSession{Session: lifecycle.Session{Template: "worker", Pool: "worker", State: "dreaming"}, alive: Alive, routed: true})
 	w.want(1)
 	w.settle()
 	if b.State != "dreaming" || !b.routed || len(w.sessions) != 1 || !slices.Contains(w.events, EventUnknownState) {
 		t.Errorf("%s", w)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // A session whose agent does not stay alive is restarted with doubling pauses, then rests
@@ -808,7 +808,7 @@ func TestStartsThatFail(t *testing.T) {
 			w.want(1)
 		} else {
 			w.templates[0].Pool = nil
-			w.put(being{Session: lifecycle.Session{Template: "worker", State: lifecycle.Creating, Reason: lifecycle.UserRequest, CreatingAt: start}, alive: No, started: true})
+			w.put(worldSession{Session: lifecycle.Session{Template: "worker", State: lifecycle.Creating, Reason: lifecycle.UserRequest, CreatingAt: start}, alive: Dead, started: true})
 		}
 		begin := w.now
 		var starts []int // by the second
@@ -850,18 +850,18 @@ func TestStartsThatFail(t *testing.T) {
 		// Once it can be started it is, and the next failure is reported again.
 		w.broken = false
 		if !pool {
-			b := w.of("worker", lifecycle.Quarantined)[0]
+			b := w.sessionsInState("worker", lifecycle.Quarantined)[0]
 			w.limits()
 			w.perform(ClearedBy(b.Session, w.now))
 		}
 		for range 100 {
-			w.later(time.Minute)
+			w.advance(time.Minute)
 		}
-		w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: w.in("worker", lifecycle.Archived)})
+		w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: w.countInState("worker", lifecycle.Archived)})
 		if len(w.memory.Failing) > 0 {
 			t.Errorf("%+v", w.memory.Failing)
 		}
-		w.done(t)
+		w.checkErrors(t)
 	}
 }
 
@@ -875,27 +875,27 @@ func TestACreationThatTimesOut(t *testing.T) {
 		w.tick()
 		w.now = w.now.Add(time.Second)
 	}
-	if w.starts > 30 || w.in("worker", lifecycle.Closed) > 5 || w.in("worker", lifecycle.Closed) < 3 {
+	if w.starts > 30 || w.countInState("worker", lifecycle.Closed) > 5 || w.countInState("worker", lifecycle.Closed) < 3 {
 		t.Errorf("%d starts%s", w.starts, w)
 	}
-	w.done(t)
+	w.checkErrors(t)
 	// One that was never started, for its tick was killed, is closed without a rest.
 	w = newWorld(template("worker", pooled(0, 1)))
 	w.want(1)
-	b := w.put(inState(lifecycle.Creating, "worker", false, No))
+	b := w.put(inState(lifecycle.Creating, "worker", false, Dead))
 	w.now = w.now.Add(2 * time.Minute)
 	w.tick()
 	w.tick()
-	if b.State != lifecycle.Closed || w.in("worker", lifecycle.Creating)+w.in("worker", lifecycle.Active) != 1 {
+	if b.State != lifecycle.Closed || w.countInState("worker", lifecycle.Creating)+w.countInState("worker", lifecycle.Active) != 1 {
 		t.Error(w)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // An archived session that does not start when it is taken back is tried again with pauses.
 func TestATakeBackThatFails(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.WakeMode = Resume }))
-	b := w.put(inState(lifecycle.Archived, "worker", false, No))
+	b := w.put(inState(lifecycle.Archived, "worker", false, Dead))
 	w.want(1)
 	w.broken = true
 	for range 600 {
@@ -906,12 +906,12 @@ func TestATakeBackThatFails(t *testing.T) {
 		t.Errorf("%d starts in ten minutes%s", w.starts, w)
 	}
 	w.broken = false
-	w.later(time.Hour)
-	w.later(time.Hour)
-	if w.in("worker", lifecycle.Active) != 1 {
+	w.advance(time.Hour)
+	w.advance(time.Hour)
+	if w.countInState("worker", lifecycle.Active) != 1 {
 		t.Errorf("%+v%s", b, w)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // The clock is set back by years: what waits for a time waits no longer than if that were
@@ -921,11 +921,11 @@ func TestAClockThatWasAhead(t *testing.T) {
 	for _, state := range []lifecycle.State{lifecycle.Creating, lifecycle.Quarantined, lifecycle.Draining, lifecycle.Active, lifecycle.Suspended} {
 		w := newWorld(template("worker", pooled(0, 1)))
 		w.want(1)
-		b := w.put(inState(state, "worker", state == lifecycle.Active, No))
+		b := w.put(inState(state, "worker", state == lifecycle.Active, Dead))
 		b.CreatingAt, b.ActiveAt, b.SuspendedAt, b.DrainAt, b.LastCrashAt, b.CrashSince, b.QuarantineUntil = ahead, ahead, ahead, ahead, ahead, ahead, ahead
 		b.CrashCount, b.started, b.Reason = 2, true, map[bool]lifecycle.Reason{true: lifecycle.CrashRecovery, false: b.Reason}[state == lifecycle.Suspended]
 		if state == lifecycle.Draining {
-			b.alive, b.claims = Yes, 1
+			b.alive, b.claims = Alive, 1
 		}
 		for range 60 {
 			w.tick()
@@ -938,7 +938,7 @@ func TestAClockThatWasAhead(t *testing.T) {
 		if b.State != want || b.ActiveAt.After(w.now) {
 			t.Errorf("%s: it is %s%s", state, b.State, w)
 		}
-		w.done(t)
+		w.checkErrors(t)
 	}
 }
 
@@ -952,7 +952,7 @@ func TestManyPools(t *testing.T) {
 			w.templates = append(w.templates, template(name, pooled(0, 100)))
 			w.demand[name] = Demand{Wanted: 100}
 			for range 100 {
-				w.put(being{Session: lifecycle.Session{Template: name, Pool: name, State: lifecycle.Active, Reason: lifecycle.CreationComplete, ActiveAt: start, Hash: "v1:" + name}, alive: Yes, routed: true, wanted: "v1:" + name})
+				w.put(worldSession{Session: lifecycle.Session{Template: name, Pool: name, State: lifecycle.Active, Reason: lifecycle.CreationComplete, ActiveAt: start, Hash: "v1:" + name}, alive: Alive, routed: true, wanted: "v1:" + name})
 			}
 		}
 		f := w.facts()
@@ -978,10 +978,10 @@ func TestMaxReplaced(t *testing.T) {
 		w.tick()
 		w.now = w.now.Add(time.Second)
 	}
-	if n := w.in("worker", lifecycle.Archived); n != 10 || w.in("worker", lifecycle.Active) != 30 {
+	if n := w.countInState("worker", lifecycle.Archived); n != 10 || w.countInState("worker", lifecycle.Active) != 30 {
 		t.Errorf("%d were replaced%s", n, w)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }
 
 // One that crashes is restarted at once the first time, then after pauses that double, in which
@@ -990,7 +990,7 @@ func TestPausesOfRestarts(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1)))
 	w.want(1)
 	w.settle()
-	b := w.of("worker", lifecycle.Active)[0]
+	b := w.sessionsInState("worker", lifecycle.Active)[0]
 	begin := w.now
 	var starts []int
 	for w.now.Sub(begin) < 25*time.Second {
@@ -1008,5 +1008,5 @@ func TestPausesOfRestarts(t *testing.T) {
 	if !slices.Equal(starts, []int{0, 1, 3, 7, 15}) || b.State != lifecycle.Quarantined {
 		t.Errorf("restarted at %v, %s", starts, w)
 	}
-	w.done(t)
+	w.checkErrors(t)
 }

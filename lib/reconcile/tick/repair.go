@@ -6,8 +6,8 @@ import (
 	"gt/lib/state/lifecycle"
 )
 
-// Any matches all values of a column of Repairs.
-const Any = -1
+// AnyValue matches all values of a column of Repairs.
+const AnyValue = -1
 
 // Repair is a row of Repairs: what is done with a session in a state, with or without a
 // marker, a runtime and a pool. In Marker and Pool, 1 is yes and 0 is no; Runtime holds a
@@ -17,83 +17,83 @@ type Repair struct {
 	Marker  int
 	Runtime int
 	Pool    int
-	Do      What
+	Do      RepairKind
 	Line    string // the requirement, such as S4-81; "" if there is none
 }
 
 // The actions of Repairs.
-type What string
+type RepairKind string
 
 const (
-	Nothing       What = "nothing"
-	WaitForIt     What = "nothing until its runtime is known to run or not"
-	Unroute       What = "remove the marker"
-	End           What = "end the runtime"
-	CompleteIt    What = "set active; in a pool, set the marker"
-	StartOrClose  What = "start it, or quarantine it after too many tries; close it when the creation timeout has passed"
-	RouteOrDrain  What = "take back the work that was put aside and set the marker; drain it if the others fill the pool"
-	Crashed       What = "restart, quarantine or suspend it"
-	SuspendIt     What = "suspend it, crash_recovery"
-	WaitForDrain  What = "archive it when its work is done or its time is over"
-	ArchiveIt     What = "archive it, crash_during_drain"
-	Judge         What = "nothing but what its template asks for"
-	WakeOrNothing What = "resume it when the reason is gone"
-	RestOrClear   What = "clear, evict or leave it"
+	DoNothing     RepairKind = "nothing"
+	WaitForIt     RepairKind = "nothing until its runtime is known to run or not"
+	Unroute       RepairKind = "remove the marker"
+	End           RepairKind = "end the runtime"
+	CompleteIt    RepairKind = "set active; in a pool, set the marker"
+	StartOrClose  RepairKind = "start it, or quarantine it after too many tries; close it when the creation timeout has passed"
+	RouteOrDrain  RepairKind = "take back the work that was put aside and set the marker; drain it if the others fill the pool"
+	Crashed       RepairKind = "restart, quarantine or suspend it"
+	SuspendIt     RepairKind = "suspend it, crash_recovery"
+	WaitForDrain  RepairKind = "archive it when its work is done or its time is over"
+	ArchiveIt     RepairKind = "archive it, crash_during_drain"
+	Judge         RepairKind = "nothing but what its template asks for"
+	WakeOrNothing RepairKind = "resume it when the reason is gone"
+	RestOrClear   RepairKind = "clear, evict or leave it"
 )
 
 // Repairs is the table of repairs. The first row that matches a session counts. Removing a
 // marker comes first and regardless of the runtime: a session that gets no work is always
 // safe. If the runtime's state is unknown, nothing else is done.
 var Repairs = []Repair{
-	{lifecycle.Creating, 1, Any, Any, Unroute, "S4-81"},
-	{lifecycle.Creating, 0, int(Yes), 1, CompleteIt, "S4-62"},
-	{lifecycle.Creating, 0, int(Yes), 0, CompleteIt, "S4-63"},
-	{lifecycle.Creating, 0, int(No), Any, StartOrClose, "S4-64"},
-	{lifecycle.Creating, 0, int(Unknown), Any, WaitForIt, ""},
+	{lifecycle.Creating, 1, AnyValue, AnyValue, Unroute, "S4-81"},
+	{lifecycle.Creating, 0, int(Alive), 1, CompleteIt, "S4-62"},
+	{lifecycle.Creating, 0, int(Alive), 0, CompleteIt, "S4-63"},
+	{lifecycle.Creating, 0, int(Dead), AnyValue, StartOrClose, "S4-64"},
+	{lifecycle.Creating, 0, int(Unknown), AnyValue, WaitForIt, ""},
 
-	{lifecycle.Active, 1, Any, 0, Unroute, "S4-81"},
-	{lifecycle.Active, 1, int(Yes), 1, Judge, ""},
-	{lifecycle.Active, 1, int(No), 1, Crashed, "S4-33"},
-	{lifecycle.Active, 0, int(Yes), 1, RouteOrDrain, "S4-65"},
-	{lifecycle.Active, 0, int(Yes), 0, Judge, "S4-66"},
-	{lifecycle.Active, 0, int(No), 1, SuspendIt, "S4-67"},
-	{lifecycle.Active, 0, int(No), 0, Crashed, "S4-33"},
-	{lifecycle.Active, Any, int(Unknown), Any, WaitForIt, ""},
+	{lifecycle.Active, 1, AnyValue, 0, Unroute, "S4-81"},
+	{lifecycle.Active, 1, int(Alive), 1, Judge, ""},
+	{lifecycle.Active, 1, int(Dead), 1, Crashed, "S4-33"},
+	{lifecycle.Active, 0, int(Alive), 1, RouteOrDrain, "S4-65"},
+	{lifecycle.Active, 0, int(Alive), 0, Judge, "S4-66"},
+	{lifecycle.Active, 0, int(Dead), 1, SuspendIt, "S4-67"},
+	{lifecycle.Active, 0, int(Dead), 0, Crashed, "S4-33"},
+	{lifecycle.Active, AnyValue, int(Unknown), AnyValue, WaitForIt, ""},
 
-	{lifecycle.Draining, 1, int(No), Any, ArchiveIt, "S4-69"}, // archiving removes the marker first
-	{lifecycle.Draining, 1, Any, Any, Unroute, "S4-68"},
-	{lifecycle.Draining, 0, int(Yes), Any, WaitForDrain, "S4-70"},
-	{lifecycle.Draining, 0, int(No), Any, ArchiveIt, "S4-71"},
-	{lifecycle.Draining, 0, int(Unknown), Any, WaitForIt, ""},
+	{lifecycle.Draining, 1, int(Dead), AnyValue, ArchiveIt, "S4-69"}, // archiving removes the marker first
+	{lifecycle.Draining, 1, AnyValue, AnyValue, Unroute, "S4-68"},
+	{lifecycle.Draining, 0, int(Alive), AnyValue, WaitForDrain, "S4-70"},
+	{lifecycle.Draining, 0, int(Dead), AnyValue, ArchiveIt, "S4-71"},
+	{lifecycle.Draining, 0, int(Unknown), AnyValue, WaitForIt, ""},
 
-	{lifecycle.Suspended, 1, Any, Any, Unroute, "S4-74"},
-	{lifecycle.Suspended, 0, int(Yes), Any, End, "S4-75"},
-	{lifecycle.Suspended, 0, int(No), Any, WakeOrNothing, ""},
-	{lifecycle.Suspended, 0, int(Unknown), Any, WaitForIt, ""},
+	{lifecycle.Suspended, 1, AnyValue, AnyValue, Unroute, "S4-74"},
+	{lifecycle.Suspended, 0, int(Alive), AnyValue, End, "S4-75"},
+	{lifecycle.Suspended, 0, int(Dead), AnyValue, WakeOrNothing, ""},
+	{lifecycle.Suspended, 0, int(Unknown), AnyValue, WaitForIt, ""},
 
-	{lifecycle.Quarantined, 1, int(No), Any, Unroute, "S4-76"},
-	{lifecycle.Quarantined, 1, Any, Any, Unroute, "S4-77"}, // the row below ends the runtime
-	{lifecycle.Quarantined, 0, int(Yes), Any, End, "S4-78"},
-	{lifecycle.Quarantined, 0, int(No), Any, RestOrClear, "S4-79"},
-	{lifecycle.Quarantined, 0, int(Unknown), Any, WaitForIt, ""},
+	{lifecycle.Quarantined, 1, int(Dead), AnyValue, Unroute, "S4-76"},
+	{lifecycle.Quarantined, 1, AnyValue, AnyValue, Unroute, "S4-77"}, // the row below ends the runtime
+	{lifecycle.Quarantined, 0, int(Alive), AnyValue, End, "S4-78"},
+	{lifecycle.Quarantined, 0, int(Dead), AnyValue, RestOrClear, "S4-79"},
+	{lifecycle.Quarantined, 0, int(Unknown), AnyValue, WaitForIt, ""},
 
-	{lifecycle.Archived, 1, Any, Any, Unroute, "S4-72"},
-	{lifecycle.Archived, 0, int(Yes), Any, End, "S4-73"},
-	{lifecycle.Archived, 0, int(No), Any, Nothing, ""},
-	{lifecycle.Archived, 0, int(Unknown), Any, WaitForIt, ""},
+	{lifecycle.Archived, 1, AnyValue, AnyValue, Unroute, "S4-72"},
+	{lifecycle.Archived, 0, int(Alive), AnyValue, End, "S4-73"},
+	{lifecycle.Archived, 0, int(Dead), AnyValue, DoNothing, ""},
+	{lifecycle.Archived, 0, int(Unknown), AnyValue, WaitForIt, ""},
 
-	{lifecycle.Closed, 1, Any, Any, Unroute, ""},
-	{lifecycle.Closed, 0, int(Yes), Any, End, ""},
-	{lifecycle.Closed, 0, int(No), Any, Nothing, ""},
-	{lifecycle.Closed, 0, int(Unknown), Any, WaitForIt, ""},
+	{lifecycle.Closed, 1, AnyValue, AnyValue, Unroute, ""},
+	{lifecycle.Closed, 0, int(Alive), AnyValue, End, ""},
+	{lifecycle.Closed, 0, int(Dead), AnyValue, DoNothing, ""},
+	{lifecycle.Closed, 0, int(Unknown), AnyValue, WaitForIt, ""},
 }
 
 // repair returns the row for a session, or false for an unknown state.
 func repair(s Session) (Repair, bool) {
-	fits := func(want int, is bool) bool { return want == Any || (want == 1) == is }
+	fits := func(want int, is bool) bool { return want == AnyValue || (want == 1) == is }
 	for _, row := range Repairs {
 		if row.State == s.State && fits(row.Marker, s.Routed) && fits(row.Pool, s.Pool != "") &&
-			(row.Runtime == Any || row.Runtime == int(s.Alive)) {
+			(row.Runtime == AnyValue || row.Runtime == int(s.Alive)) {
 			return row, true
 		}
 	}
@@ -153,7 +153,7 @@ func (d *decision) stillFails(t *Template, f Failing) bool {
 		if s.Template != t.Name || !s.State.Occupies() {
 			continue
 		}
-		if s.State == lifecycle.Active && s.Alive == Yes && !s.CreatedAt.Before(f.Since) && d.Now.Sub(later(s.ActiveAt, s.LastCrashAt)) >= t.QuarantineHealthy {
+		if s.State == lifecycle.Active && s.Alive == Alive && !s.CreatedAt.Before(f.Since) && d.Now.Sub(laterTime(s.ActiveAt, s.LastCrashAt)) >= t.QuarantineHealthy {
 			return false
 		}
 		is = is || s.CrashCount > 0 || s.QuarantineCycle > 0 || s.State == lifecycle.Quarantined

@@ -14,7 +14,7 @@ func TestRetain(t *testing.T) {
 	now := start.Add(100 * time.Hour)
 	archived := func(n int, age time.Duration) (all []Session) {
 		for i := range n {
-			all = append(all, Session{Alive: No, Session: lifecycle.Session{
+			all = append(all, Session{Alive: Dead, Session: lifecycle.Session{
 				ID: fmt.Sprintf("s%02d", i), Template: "w", Pool: "w", State: lifecycle.Archived, ArchivedAt: now.Add(-age + time.Duration(i)*time.Second),
 			}})
 		}

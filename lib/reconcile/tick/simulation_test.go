@@ -36,7 +36,7 @@ func TestHistories(t *testing.T) {
 		)
 		w.put(inStateOf(lifecycle.Active, "helper"))
 		all := slices.Clone(w.templates)
-		some := func(t *rapid.T, states ...lifecycle.State) *being {
+		some := func(t *rapid.T, states ...lifecycle.State) *worldSession {
 			var ids []string
 			for _, id := range slices.Sorted(maps.Keys(w.sessions)) {
 				if slices.Contains(states, w.sessions[id].State) {
@@ -82,8 +82,8 @@ func TestHistories(t *testing.T) {
 			"crash": func(t *rapid.T) {
 				b := some(t, running...)
 				for range rapid.IntRange(1, 4).Draw(t, "times") {
-					if b.alive == Yes {
-						b.alive = No
+					if b.alive == Alive {
+						b.alive = Dead
 						w.tick()
 					}
 				}
@@ -96,12 +96,12 @@ func TestHistories(t *testing.T) {
 			"unseen": func(t *rapid.T) { some(t, running...).alive = Unknown },
 			"seen": func(t *rapid.T) {
 				if b := some(t, running...); b.alive == Unknown {
-					b.alive = Yes
+					b.alive = Alive
 				}
 			},
 			"left": func(t *rapid.T) {
 				b := some(t, lifecycle.Active)
-				b.alive, b.left = No, true
+				b.alive, b.left = Dead, true
 			},
 			"work": func(t *rapid.T) {
 				if b := some(t, lifecycle.Active, lifecycle.Draining); b.routed || b.State == lifecycle.Draining {
@@ -143,16 +143,16 @@ func TestHistories(t *testing.T) {
 		})
 		// The trouble is over.
 		w.templates, w.broken, w.force = slices.Clone(all), false, true
-		w.now = later(w.now, start).Add(24 * time.Hour)
+		w.now = laterTime(w.now, start).Add(24 * time.Hour)
 		w.want(3)
 		for _, b := range w.sessions {
 			b.left, b.limited, b.attached, b.asks, b.claims = false, false, false, false, 0
 			if b.alive == Unknown {
-				b.alive = Yes
+				b.alive = Alive
 			}
 		}
 		w.limits()
-		for _, b := range w.of("keeper", lifecycle.Suspended) {
+		for _, b := range w.sessionsInState("keeper", lifecycle.Suspended) {
 			w.perform(ResumedBy(b.Session, w.now))
 		}
 		for range 8 {
@@ -163,25 +163,25 @@ func TestHistories(t *testing.T) {
 			t.Fatal(p, w)
 		}
 		paused := 0
-		for _, b := range w.of("worker", lifecycle.Suspended) {
+		for _, b := range w.sessionsInState("worker", lifecycle.Suspended) {
 			if b.Reason != lifecycle.UserRequest {
 				t.Fatalf("%s stays suspended%s", b.ID, w)
 			}
 			paused++
 		}
-		if n := w.in("worker", lifecycle.Active); n != 3-paused || w.occupied("worker") != 3 {
+		if n := w.countInState("worker", lifecycle.Active); n != 3-paused || w.occupied("worker") != 3 {
 			t.Fatalf("%d of 3 are active, %d paused%s", n, paused, w)
 		}
-		for _, b := range w.of("worker", lifecycle.Active) {
-			if !b.routed || b.alive != Yes || b.Hash != b.wanted {
+		for _, b := range w.sessionsInState("worker", lifecycle.Active) {
+			if !b.routed || b.alive != Alive || b.Hash != b.wanted {
 				t.Fatalf("%s gets no work, or has an old configuration%s", b.ID, w)
 			}
 		}
 	})
 }
 
-func inStateOf(state lifecycle.State, template string) being {
-	b := inState(state, "", false, Yes)
+func inStateOf(state lifecycle.State, template string) worldSession {
+	b := inState(state, "", false, Alive)
 	b.Template, b.Hash, b.wanted = template, "v1:"+template, "v1:"+template
 	return b
 }

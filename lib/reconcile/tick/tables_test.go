@@ -78,7 +78,7 @@ func TestCounterparts(t *testing.T) {
 			files, _ := filepath.Glob(filepath.Join("../../..", c.pkg, "*_test.go"))
 			for _, f := range files {
 				data, err := os.ReadFile(f)
-				testenv.Must(t, err)
+				testenv.NoError(t, err)
 				texts[c.pkg] += string(data)
 			}
 		}

@@ -10,9 +10,9 @@ import (
 )
 
 // being of a pool's template in each state, as the states' own changes leave it.
-func inState(state lifecycle.State, pool string, marker bool, alive Liveness) being {
+func inState(state lifecycle.State, pool string, marker bool, alive Liveness) worldSession {
 	row, _ := state.Row()
-	b := being{Session: lifecycle.Session{
+	b := worldSession{Session: lifecycle.Session{
 		Template: "worker", Pool: pool, State: state, Reason: row.Reasons[0], Hash: "v1:worker",
 		CreatingAt: start, ActiveAt: start, SuspendedAt: start, QuarantineUntil: start.Add(time.Minute),
 	}, alive: alive, routed: marker, wanted: "v1:worker"}
@@ -31,7 +31,7 @@ func TestEachCombinationHasARow(t *testing.T) {
 	used := map[int]bool{}
 	for _, s := range lifecycle.States {
 		for _, marker := range []bool{false, true} {
-			for _, alive := range []Liveness{Unknown, No, Yes} {
+			for _, alive := range []Liveness{Unknown, Dead, Alive} {
 				for _, pool := range []string{"", "worker"} {
 					b := inState(s.State, pool, marker, alive)
 					row, ok := repair(Session{Session: b.Session, Alive: alive, Routed: marker})
@@ -68,29 +68,29 @@ func TestRepairs(t *testing.T) {
 		routed bool
 		runs   Liveness
 	}{
-		{"S4-62", lifecycle.Creating, false, Yes, true, 0, lifecycle.Active, lifecycle.CreationComplete, true, Yes},
-		{"S4-63", lifecycle.Creating, false, Yes, false, 0, lifecycle.Active, lifecycle.CreationComplete, false, Yes},
-		{"S4-64", lifecycle.Creating, false, No, true, 0, lifecycle.Closed, lifecycle.StaleCreating, false, No},
-		{"S4-64", lifecycle.Creating, false, No, false, 0, lifecycle.Closed, lifecycle.StaleCreating, false, No},
-		{"S4-65", lifecycle.Active, false, Yes, true, 2, lifecycle.Active, lifecycle.CreationComplete, true, Yes},
-		{"S4-65", lifecycle.Active, false, Yes, true, 3, lifecycle.Draining, lifecycle.ScaleDown, false, Yes},
-		{"S4-66", lifecycle.Active, false, Yes, false, 0, lifecycle.Active, lifecycle.CreationComplete, false, Yes},
-		{"S4-67", lifecycle.Active, false, No, true, 0, lifecycle.Suspended, lifecycle.CrashRecovery, false, No},
-		{"S4-68", lifecycle.Draining, true, Yes, true, 0, lifecycle.Draining, lifecycle.ScaleDown, false, Yes},
-		{"S4-69", lifecycle.Draining, true, No, true, 0, lifecycle.Archived, lifecycle.CrashDuringDrain, false, No},
-		{"S4-70", lifecycle.Draining, false, Yes, true, 0, lifecycle.Draining, lifecycle.ScaleDown, false, Yes},
-		{"S4-71", lifecycle.Draining, false, No, true, 0, lifecycle.Archived, lifecycle.CrashDuringDrain, false, No},
-		{"S4-72", lifecycle.Archived, true, No, true, 0, lifecycle.Archived, lifecycle.DrainComplete, false, No},
-		{"S4-73", lifecycle.Archived, false, Yes, true, 0, lifecycle.Archived, lifecycle.DrainComplete, false, No},
-		{"S4-74", lifecycle.Suspended, true, No, true, 0, lifecycle.Suspended, lifecycle.UserRequest, false, No},
-		{"S4-75", lifecycle.Suspended, false, Yes, true, 0, lifecycle.Suspended, lifecycle.UserRequest, false, No},
-		{"S4-75", lifecycle.Suspended, false, Yes, false, 0, lifecycle.Suspended, lifecycle.UserRequest, false, No},
-		{"S4-76", lifecycle.Quarantined, true, No, true, 0, lifecycle.Quarantined, lifecycle.CrashLoop, false, No},
-		{"S4-77", lifecycle.Quarantined, true, Yes, true, 0, lifecycle.Quarantined, lifecycle.CrashLoop, false, No},
-		{"S4-78", lifecycle.Quarantined, false, Yes, false, 0, lifecycle.Quarantined, lifecycle.CrashLoop, false, No},
-		{"S4-79", lifecycle.Quarantined, false, No, true, 0, lifecycle.Quarantined, lifecycle.CrashLoop, false, No},
-		{"S4-81", lifecycle.Archived, true, Yes, true, 0, lifecycle.Archived, lifecycle.DrainComplete, false, No},
-		{"S4-81", lifecycle.Suspended, true, Yes, true, 0, lifecycle.Suspended, lifecycle.UserRequest, false, No},
+		{"S4-62", lifecycle.Creating, false, Alive, true, 0, lifecycle.Active, lifecycle.CreationComplete, true, Alive},
+		{"S4-63", lifecycle.Creating, false, Alive, false, 0, lifecycle.Active, lifecycle.CreationComplete, false, Alive},
+		{"S4-64", lifecycle.Creating, false, Dead, true, 0, lifecycle.Closed, lifecycle.StaleCreating, false, Dead},
+		{"S4-64", lifecycle.Creating, false, Dead, false, 0, lifecycle.Closed, lifecycle.StaleCreating, false, Dead},
+		{"S4-65", lifecycle.Active, false, Alive, true, 2, lifecycle.Active, lifecycle.CreationComplete, true, Alive},
+		{"S4-65", lifecycle.Active, false, Alive, true, 3, lifecycle.Draining, lifecycle.ScaleDown, false, Alive},
+		{"S4-66", lifecycle.Active, false, Alive, false, 0, lifecycle.Active, lifecycle.CreationComplete, false, Alive},
+		{"S4-67", lifecycle.Active, false, Dead, true, 0, lifecycle.Suspended, lifecycle.CrashRecovery, false, Dead},
+		{"S4-68", lifecycle.Draining, true, Alive, true, 0, lifecycle.Draining, lifecycle.ScaleDown, false, Alive},
+		{"S4-69", lifecycle.Draining, true, Dead, true, 0, lifecycle.Archived, lifecycle.CrashDuringDrain, false, Dead},
+		{"S4-70", lifecycle.Draining, false, Alive, true, 0, lifecycle.Draining, lifecycle.ScaleDown, false, Alive},
+		{"S4-71", lifecycle.Draining, false, Dead, true, 0, lifecycle.Archived, lifecycle.CrashDuringDrain, false, Dead},
+		{"S4-72", lifecycle.Archived, true, Dead, true, 0, lifecycle.Archived, lifecycle.DrainComplete, false, Dead},
+		{"S4-73", lifecycle.Archived, false, Alive, true, 0, lifecycle.Archived, lifecycle.DrainComplete, false, Dead},
+		{"S4-74", lifecycle.Suspended, true, Dead, true, 0, lifecycle.Suspended, lifecycle.UserRequest, false, Dead},
+		{"S4-75", lifecycle.Suspended, false, Alive, true, 0, lifecycle.Suspended, lifecycle.UserRequest, false, Dead},
+		{"S4-75", lifecycle.Suspended, false, Alive, false, 0, lifecycle.Suspended, lifecycle.UserRequest, false, Dead},
+		{"S4-76", lifecycle.Quarantined, true, Dead, true, 0, lifecycle.Quarantined, lifecycle.CrashLoop, false, Dead},
+		{"S4-77", lifecycle.Quarantined, true, Alive, true, 0, lifecycle.Quarantined, lifecycle.CrashLoop, false, Dead},
+		{"S4-78", lifecycle.Quarantined, false, Alive, false, 0, lifecycle.Quarantined, lifecycle.CrashLoop, false, Dead},
+		{"S4-79", lifecycle.Quarantined, false, Dead, true, 0, lifecycle.Quarantined, lifecycle.CrashLoop, false, Dead},
+		{"S4-81", lifecycle.Archived, true, Alive, true, 0, lifecycle.Archived, lifecycle.DrainComplete, false, Dead},
+		{"S4-81", lifecycle.Suspended, true, Alive, true, 0, lifecycle.Suspended, lifecycle.UserRequest, false, Dead},
 	} {
 		t.Run(fmt.Sprintf("%s %s %v %s %v", c.line, c.state, c.marker, c.alive, c.pool), func(t *testing.T) {
 			w := newWorld(template("worker", pooled(0, 3)))
@@ -99,14 +99,14 @@ func TestRepairs(t *testing.T) {
 			}
 			pool := map[bool]string{true: "worker"}[c.pool]
 			b := w.put(inState(c.state, pool, c.marker, c.alive))
-			if c.state == lifecycle.Creating && c.alive == No {
+			if c.state == lifecycle.Creating && c.alive == Dead {
 				b.CreatingAt = start.Add(-2 * time.Minute)
 			}
 			if c.after == lifecycle.Draining {
 				b.claims = 1
 			}
 			for range c.others {
-				w.put(inState(lifecycle.Active, "worker", true, Yes))
+				w.put(inState(lifecycle.Active, "worker", true, Alive))
 			}
 			w.tick()
 			w.tick()
@@ -136,7 +136,7 @@ func TestEachWorldComesToRest(t *testing.T) {
 	var corners []corner
 	for _, s := range lifecycle.States {
 		for _, marker := range []bool{false, true} {
-			for _, alive := range []Liveness{Unknown, No, Yes} {
+			for _, alive := range []Liveness{Unknown, Dead, Alive} {
 				corners = append(corners, corner{s.State, marker, alive})
 			}
 		}
@@ -173,13 +173,13 @@ func TestEachWorldComesToRest(t *testing.T) {
 		}
 		// Nothing that gets work has no runtime, or is not active.
 		for _, b := range w.sessions {
-			if b.routed && (b.State != lifecycle.Active || b.alive == No) {
+			if b.routed && (b.State != lifecycle.Active || b.alive == Dead) {
 				w.problem("%s is %s, runtime %s, and has a marker", b.ID, b.State, b.alive)
 			}
 			if row, _ := b.State.Row(); b.aside > 0 && b.alive != Unknown || !row.Runs && b.claims > 0 {
 				w.problem("%s is %s, and its work is neither its own nor free: %d of %d", b.ID, b.State, b.aside, b.claims)
 			}
-			if row, _ := b.State.Row(); !row.Runs && b.alive == Yes {
+			if row, _ := b.State.Row(); !row.Runs && b.alive == Alive {
 				w.problem("%s is %s and runs", b.ID, b.State)
 			}
 		}
@@ -228,11 +228,11 @@ func TestRetiredOnce(t *testing.T) {
 	w := newWorld(template("w", pooled(0, 1)))
 	w.memory = Memory{Wanted: map[string]int{"w": 1}}
 	for _, routed := range []bool{true, false} {
-		w.put(being{Session: lifecycle.Session{Template: "w", Pool: "w", State: lifecycle.Active, Reason: lifecycle.CreationComplete}, alive: Yes, routed: routed})
+		w.put(worldSession{Session: lifecycle.Session{Template: "w", Pool: "w", State: lifecycle.Active, Reason: lifecycle.CreationComplete}, alive: Alive, routed: routed})
 	}
 	w.demand["w"] = Demand{Wanted: 1}
 	w.tick()
-	if w.in("w", lifecycle.Active) != 1 || w.in("w", lifecycle.Draining) != 1 {
+	if w.countInState("w", lifecycle.Active) != 1 || w.countInState("w", lifecycle.Draining) != 1 {
 		t.Error(w)
 	}
 }

@@ -19,7 +19,7 @@ var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 type world struct {
 	now       time.Time
 	templates []Template
-	sessions  map[string]*being
+	sessions  map[string]*worldSession
 	demand    map[string]Demand
 	held      map[string]time.Time
 	memory    Memory
@@ -36,8 +36,8 @@ type world struct {
 	limit     map[string]int // by pool: the occupancy above which it may not come
 }
 
-// A being is a session in a world.
-type being struct {
+// A worldSession is a session in a world.
+type worldSession struct {
 	lifecycle.Session
 	alive    Liveness
 	routed   bool
@@ -57,7 +57,7 @@ type being struct {
 }
 
 func newWorld(templates ...Template) *world {
-	return &world{now: start, templates: templates, sessions: map[string]*being{}, demand: map[string]Demand{}, held: map[string]time.Time{}}
+	return &world{now: start, templates: templates, sessions: map[string]*worldSession{}, demand: map[string]Demand{}, held: map[string]time.Time{}}
 }
 
 // template makes one with all the defaults.
@@ -82,7 +82,7 @@ func pooled(least, most int, change ...func(*Pool)) func(*Template) {
 }
 
 // put adds a session.
-func (w *world) put(b being) *being {
+func (w *world) put(b worldSession) *worldSession {
 	w.made++
 	if b.ID == "" {
 		b.ID = fmt.Sprintf("s%02d", w.made)
@@ -115,8 +115,8 @@ func (w *world) occupied(pool string) int {
 	return n
 }
 
-// in counts the sessions of a template that are in a state.
-func (w *world) in(template string, state lifecycle.State) int {
+// countInState counts the sessions of a template that are in a state.
+func (w *world) countInState(template string, state lifecycle.State) int {
 	n := 0
 	for _, b := range w.sessions {
 		if b.Template == template && b.State == state {
@@ -226,7 +226,7 @@ func (w *world) perform(a Action) {
 		switch op {
 		case lifecycle.Write:
 			if a.Change == lifecycle.Create {
-				b = w.put(being{Session: a.Session, alive: No})
+				b = w.put(worldSession{Session: a.Session, alive: Dead})
 				if t := w.find(b.Template); t != nil {
 					b.Hash = "v1:" + t.Name
 					b.wanted = b.Hash
@@ -237,10 +237,10 @@ func (w *world) perform(a Action) {
 		case lifecycle.Start:
 			w.starts++
 			if b.started = true; !w.broken {
-				b.alive = Yes
+				b.alive = Alive
 			}
 		case lifecycle.Confirm:
-			if b.alive != Yes {
+			if b.alive != Alive {
 				if a.Failed != nil {
 					b.Session = *a.Failed
 				}
@@ -250,7 +250,7 @@ func (w *world) perform(a Action) {
 			if b.Pool == "" {
 				continue
 			}
-			if b.alive != Yes || b.State != lifecycle.Active {
+			if b.alive != Alive || b.State != lifecycle.Active {
 				w.problem("%s of %s gives a marker to one that is %s, running: %s", a.Change, id, b.State, b.alive)
 			}
 			if b.aside > 0 {
@@ -266,7 +266,7 @@ func (w *world) perform(a Action) {
 			if b.attached && b.State == lifecycle.Active {
 				w.problem("%s of %s ends what somebody looks at", a.Change, id)
 			}
-			b.alive = No
+			b.alive = Dead
 		case lifecycle.Block:
 			if b.claims > 0 && a.Block == "" {
 				w.problem("%s of %s leaves its work to nobody", a.Change, id)
@@ -286,7 +286,7 @@ func (w *world) perform(a Action) {
 }
 
 // free makes what a session has claimed nobody's.
-func (b *being) free(reason string) {
+func (b *worldSession) free(reason string) {
 	if b.claims > 0 {
 		b.blocked = append(b.blocked, cmp.Or(b.why, reason))
 	}
@@ -294,12 +294,12 @@ func (b *being) free(reason string) {
 }
 
 // write writes a record, and judges the change.
-func (w *world) write(b *being, after lifecycle.Session, change lifecycle.Change) {
+func (w *world) write(b *worldSession, after lifecycle.Session, change lifecycle.Change) {
 	if b.State == lifecycle.Closed {
 		w.problem("%s writes %s, which is closed", change, b.ID)
 	}
 	if after.State != b.State || after.Reason != b.Reason {
-		if !b.State.May(after.State) {
+		if !b.State.CanBecome(after.State) {
 			w.problem("%s makes %s of %s", change, after.State, b.State)
 		}
 		if !after.State.Takes(after.Reason) {

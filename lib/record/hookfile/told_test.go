@@ -19,12 +19,12 @@ func TestTold(t *testing.T) {
 		t.Helper()
 		at = at.Add(time.Second)
 		l.Time = at
-		testenv.Must(t, Append(root, "cursor", "s-1", l))
+		testenv.NoError(t, Append(root, "cursor", "s-1", l))
 	}
 	tell(Line{Kind: conversation.Prompt, CWD: "/work", Text: "look\nhere", Key: "a"})
 	tell(Line{Kind: conversation.Prompt, CWD: "/work", Text: "look\nhere", Key: "a"}) // the hook is wired twice
 	f, err := os.OpenFile(Path(root, "cursor", "s-1"), os.O_APPEND|os.O_WRONLY, 0)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	f.WriteString(`{"kind":"prompt","text":"torn`)
 	f.Close()
 	tell(Line{Kind: conversation.Call, Tool: "Shell", Text: "ls", Result: "main.go"})
@@ -35,7 +35,7 @@ func TestTold(t *testing.T) {
 	r := Reader{Agent: "cursor"}
 	var files []conversation.File
 	for _, store := range r.Stores(getenv) {
-		testenv.Must(t, r.Find(store, func(f conversation.File) { files = append(files, f) }))
+		testenv.NoError(t, r.Find(store, func(f conversation.File) { files = append(files, f) }))
 	}
 	if len(files) != 1 || files[0].ID != "s-1" || files[0].Client != "cursor" {
 		t.Fatalf("%+v", files)

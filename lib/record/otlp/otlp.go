@@ -167,7 +167,7 @@ func (w *Writer) Add(s record.Store, of record.ID) error {
 	}
 	self := span{
 		Trace: t.id, ID: t.root, Name: "invoke_agent " + agent, Kind: internal,
-		Start: nano(i.Started), End: nano(later(later(i.Started, i.Ended), t.last)),
+		Start: nano(i.Started), End: nano(laterTime(laterTime(i.Started, i.Ended), t.last)),
 		About: append(texts("gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", agent, "gen_ai.provider.name", Provider(t.model), "gen_ai.conversation.id", session),
 			number("gen_ai.usage.input_tokens", t.in), number("gen_ai.usage.output_tokens", t.out)),
 	}
@@ -228,13 +228,13 @@ func (t *trace) event(e record.Happened) error {
 	key := e.Type + " " + e.CallID + " " + e.Time.UTC().Format(time.RFC3339Nano)
 	t.same[key]++
 	s.ID = id(spanSize, t.agent, t.session, key, strconv.Itoa(t.same[key]))
-	s.Start, s.End = nano(later(start, t.from)), nano(later(end, t.from))
-	t.last = later(t.last, end)
+	s.Start, s.End = nano(laterTime(start, t.from)), nano(laterTime(end, t.from))
+	t.last = laterTime(t.last, end)
 	t.w.item(s)
 	return t.w.err
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}

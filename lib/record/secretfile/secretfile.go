@@ -9,8 +9,8 @@ import (
 	"gt/lib/conversation"
 )
 
-// Of returns the name of the first secret file in a tool call, or "".
-func Of(call conversation.Entry) string {
+// FindInCall returns the name of the first secret file in a tool call, or "".
+func FindInCall(call conversation.Entry) string {
 	switch {
 	case call.Target != "":
 		return inCommand(call.Target)
@@ -22,14 +22,14 @@ func Of(call conversation.Entry) string {
 
 // inCommand returns the name of the first secret file in a command line, or "".
 func inCommand(command string) string {
-	if Is(command) && !strings.ContainsAny(command, " \t\n") {
+	if IsSecret(command) && !strings.ContainsAny(command, " \t\n") {
 		return path.Base(command)
 	}
 	ofProcess := strings.Contains(command, "/proc") // /proc/$PID/environ, and /proc/*/environ
 	for _, word := range strings.FieldsFunc(command, func(r rune) bool {
 		return strings.ContainsRune(" \t\r\n\"'`=<>|&;()[]{},:*?!$\\", r)
 	}) {
-		if Is(word) || ofProcess && path.Base(word) == "environ" {
+		if IsSecret(word) || ofProcess && path.Base(word) == "environ" {
 			return path.Base(word)
 		}
 	}
@@ -47,7 +47,7 @@ func inArguments(arguments string) string {
 		if _, value, ok := strings.Cut(line, ": "); ok {
 			line = value
 		}
-		if line = strings.Trim(line, " \t\r\"'[]{},"); Is(line) {
+		if line = strings.Trim(line, " \t\r\"'[]{},"); IsSecret(line) {
 			return path.Base(line)
 		}
 	}
@@ -62,8 +62,8 @@ func hasArguments(text string) bool {
 	return several && named && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// Is reports whether a file is secret by its name.
-func Is(file string) bool {
+// IsSecret reports whether a file is secret by its name.
+func IsSecret(file string) bool {
 	file = strings.ToLower(file)
 	name := path.Base(file)
 	ext := path.Ext(name)

@@ -28,7 +28,7 @@ func TestIs(t *testing.T) {
 		"vault.kdbx", "login.keychain-db", "logins.json", "key4.db", "wallet.dat", "UTC--2020-01-01T00-00-00Z--ab", "ssh_host_ed25519_key", "/etc/ssh/ssh_host_rsa_key", "AuthKey_AB12.p8",
 		"~/.gnupg/private-keys-v1.d/AB.key", "~/.config/sops/age/keys.txt", "secring.gpg", "~/.ssh/identity",
 	} {
-		if !Is(file) {
+		if !IsSecret(file) {
 			t.Errorf("%s is not secret", file)
 		}
 	}
@@ -40,7 +40,7 @@ func TestIs(t *testing.T) {
 		"gradle.properties", "appsettings.json", "web.config", ".yarnrc.yml", "my.cnf", "passwd", "/etc/passwd", "server.crt", "ca.cer", "key.go", "keys.ts", "secrets.go", "secrets.md", "wgsl.conf",
 		"service.json", "credentials.yml.enc", "tfstate.go", "nginx.conf", "wallet.go", "cookies.ts", "login.html", "config.yml", "config.yaml", "redis.conf", "auth.ts", "tokenizer.json",
 	} {
-		if Is(file) {
+		if IsSecret(file) {
 			t.Errorf("%s is secret", file)
 		}
 	}
@@ -61,7 +61,7 @@ func TestOfCommand(t *testing.T) {
 		"git log --oneline docs/history.txt":         "",
 		"ls /proc/12/fd; python -c 'import environ'": "environ",
 	} {
-		if got := Of(conversation.Entry{Target: command}); got != want {
+		if got := FindInCall(conversation.Entry{Target: command}); got != want {
 			t.Errorf("%s: %q, want %q", command, got, want)
 		}
 	}

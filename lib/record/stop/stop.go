@@ -49,7 +49,7 @@ func Clear(s place.State) error {
 
 // Read returns the note, or nil if recording has not stopped.
 func Read(s place.State) *Stop {
-	data, err := atomicfile.ReadIf(path(s), maxFile, atomicfile.Ours)
+	data, err := atomicfile.ReadIf(path(s), maxFile, atomicfile.CheckFileOwner)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

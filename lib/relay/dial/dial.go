@@ -133,7 +133,7 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 		if err != nil {
 			return nil, err
 		}
-		opts, address = append(opts, nats.SetCustomDialer(once{c})), "nats://local"
+		opts, address = append(opts, nats.SetCustomDialer(singleConn{c})), "nats://local"
 	case u.Scheme == "ssh":
 		args, err := sshArgs(u, p.Terminal != nil)
 		if err != nil {
@@ -143,7 +143,7 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 		if err != nil {
 			return nil, err
 		}
-		opts, address = append(opts, nats.SetCustomDialer(once{c})), "nats://"+u.Hostname()
+		opts, address = append(opts, nats.SetCustomDialer(singleConn{c})), "nats://"+u.Hostname()
 	case u.Scheme == "gt":
 		opts, address = append(opts, nats.Secure(invite.Pinned(h.Fingerprint)), nkey(keys)), "tls://"+u.Host
 	case h.Creds != "":
@@ -189,10 +189,10 @@ func (i *interruptible) stop() {
 	}
 }
 
-// once dials a connection that is there already.
-type once struct{ c net.Conn }
+// singleConn dials a connection that is there already.
+type singleConn struct{ c net.Conn }
 
-func (o once) Dial(string, string) (net.Conn, error) { return o.c, nil }
+func (o singleConn) Dial(string, string) (net.Conn, error) { return o.c, nil }
 
 // remoteHub starts gt-hub on a host whose PATH for programs without a terminal may lack
 // the usual folders of a person's own programs. Single quotes mean the same in every shell.
@@ -261,7 +261,7 @@ func (p Program) pipe(ctx context.Context, args []string) (net.Conn, error) {
 	if err := awaitReady(from); err != nil {
 		cancel()
 		_ = cmd.Wait()
-		if last := said.last(); last != "" {
+		if last := said.lastLine(); last != "" {
 			return nil, fmt.Errorf("%s: %s", args[0], strings.TrimPrefix(last, args[0]+": "))
 		}
 		return nil, fmt.Errorf("%s: %w", args[0], err)
@@ -305,7 +305,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) last() string {
+func (t *tail) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(string(t.data)), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
 }

@@ -16,10 +16,10 @@ import (
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer l.Close()
 	keys, err := seal.Load(place.State(t.TempDir()), true)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	ctx, interrupt := context.WithCancel(context.Background())
 	go func() {
 		if c, err := l.Accept(); err == nil {

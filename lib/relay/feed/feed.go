@@ -181,9 +181,9 @@ func (s *Source) Heads() map[string]Head {
 	return heads
 }
 
-// Next returns the next bytes of a file that were not sent. ok is false if there are none.
+// NextChunk returns the next bytes of a file that were not sent. ok is false if there are none.
 // The caller sends them and then calls Sent.
-func (s *Source) Next(name, path string, now time.Time) (c Chunk, ok bool, err error) {
+func (s *Source) NextChunk(name, path string, now time.Time) (c Chunk, ok bool, err error) {
 	f, info, err := open(path)
 	if f == nil {
 		return c, false, err
@@ -208,7 +208,7 @@ func (s *Source) Next(name, path string, now time.Time) (c Chunk, ok bool, err e
 	return c, len(c.Data) > 0, err
 }
 
-// Sent records that a chunk of Next was sent.
+// Sent records that a chunk of NextChunk was sent.
 func (s *Source) Sent(c Chunk, path string) error {
 	was := s.sent[c.Feed]
 	if was == nil || was.Epoch != c.Epoch {
@@ -342,8 +342,8 @@ type Copies struct {
 	most  int64 // MaxBytes
 }
 
-// used returns how many bytes the copies have.
-func (c *Copies) used() (n int64) {
+// totalSize returns how many bytes the copies have.
+func (c *Copies) totalSize() (n int64) {
 	for name := range c.feeds {
 		n += size(c.Path(name)) + size(c.Path(name)+".part")
 	}
@@ -518,7 +518,7 @@ func (c *Copies) append(path string, ch Chunk) (*Want, error) {
 		return &Want{Feed: ch.Feed, Epoch: ch.Epoch, From: have}, nil
 	case ch.At+int64(len(ch.Data)) > MaxCopy:
 		return nil, ErrFull
-	case c.used()+int64(len(ch.Data)) > c.most: // mutant never: TestMostBytes
+	case c.totalSize()+int64(len(ch.Data)) > c.most: // mutant never: TestMostBytes
 		return nil, ErrFull
 	}
 	same, err := Append(path, ch)

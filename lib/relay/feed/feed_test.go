@@ -16,7 +16,7 @@ import (
 	"gt/lib/place"
 )
 
-func must(t interface{ Fatal(...any) }, err error) {
+func noError(t interface{ Fatal(...any) }, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,39 +29,39 @@ func TestHistory(t *testing.T) {
 	testenv.SeedRapid(t)
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := os.MkdirTemp("", "feed")
-		must(t, err)
+		noError(t, err)
 		defer os.RemoveAll(root)
 		state := place.State(filepath.Join(root, "gt"))
 		log := state.Path(".events.jsonl")
 		books := state.Path("relay", "feeds.json")
 		dir := filepath.Join(root, "peers", "a")
-		must(t, os.MkdirAll(filepath.Dir(books), 0o700))
-		must(t, os.MkdirAll(dir, 0o700))
+		noError(t, os.MkdirAll(filepath.Dir(books), 0o700))
+		noError(t, os.MkdirAll(dir, 0o700))
 		now := time.UnixMilli(1_800_000_000_000)
 		s, err := NewSource(state)
-		must(t, err)
+		noError(t, err)
 		c, err := OpenCopies(dir)
-		must(t, err)
+		noError(t, err)
 		var wire []Chunk
 		var backupLog, backupBooks []byte
 		n := 0
 		send := func() {
 			for {
-				ch, ok, err := s.Next("events", log, now)
-				must(t, err)
+				ch, ok, err := s.NextChunk("events", log, now)
+				noError(t, err)
 				if !ok {
 					return
 				}
 				wire = append(wire, ch)
-				must(t, s.Sent(ch, log))
+				noError(t, s.Sent(ch, log))
 			}
 		}
 		write := func(data []byte) {
 			f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-			must(t, err)
+			noError(t, err)
 			defer f.Close()
 			_, err = f.Write(data)
-			must(t, err)
+			noError(t, err)
 			now = now.Add(time.Millisecond)
 		}
 		line := func() []byte {
@@ -84,7 +84,7 @@ func TestHistory(t *testing.T) {
 					torn = true
 				}
 			},
-			"send": func(*rapid.T) { send(); must(t, s.Store()) },
+			"send": func(*rapid.T) { send(); noError(t, s.Store()) },
 			"prune": func(*rapid.T) {
 				data, _ := os.ReadFile(log)
 				lines := bytes.SplitAfter(data, []byte("\n"))
@@ -94,59 +94,59 @@ func TestHistory(t *testing.T) {
 						kept = append(kept, l...)
 					}
 				}
-				must(t, os.WriteFile(log+".new", kept, 0o600))
-				must(t, os.Rename(log+".new", log))
+				noError(t, os.WriteFile(log+".new", kept, 0o600))
+				noError(t, os.Rename(log+".new", log))
 			},
 			"backup": func(*rapid.T) {
 				backupLog, _ = os.ReadFile(log)
 				backupBooks, _ = os.ReadFile(books)
 			},
 			"restore": func(*rapid.T) {
-				must(t, os.WriteFile(log, backupLog, 0o600))
-				must(t, os.WriteFile(books, backupBooks, 0o600))
+				noError(t, os.WriteFile(log, backupLog, 0o600))
+				noError(t, os.WriteFile(books, backupBooks, 0o600))
 				torn = len(backupLog) > 0 && backupLog[len(backupLog)-1] != '\n'
 				s, err = NewSource(state)
-				must(t, err)
+				noError(t, err)
 			},
 			"clock":         func(*rapid.T) { now = now.Add(-48 * time.Hour) },
-			"source killed": func(*rapid.T) { s, err = NewSource(state); must(t, err) },
+			"source killed": func(*rapid.T) { s, err = NewSource(state); noError(t, err) },
 			"source's book lost": func(*rapid.T) {
 				os.Remove(books)
 				s, err = NewSource(state)
-				must(t, err)
+				noError(t, err)
 			},
 			"deliver": func(*rapid.T) {
 				if len(wire) > 0 {
 					_, err := c.Add(wire[rapid.IntRange(0, len(wire)-1).Draw(t, "which")])
-					must(t, err)
+					noError(t, err)
 				}
 			},
 			"deliver all": func(*rapid.T) {
 				for _, ch := range wire {
 					_, err := c.Add(ch)
-					must(t, err)
+					noError(t, err)
 				}
 			},
 			"lose": func(*rapid.T) { wire = nil },
 			"copy killed": func(*rapid.T) {
 				if info, err := os.Stat(c.Path("events")); err == nil { // in the middle of a write
-					must(t, os.Truncate(c.Path("events"), info.Size()/2))
+					noError(t, os.Truncate(c.Path("events"), info.Size()/2))
 				}
 				c, err = OpenCopies(dir)
-				must(t, err)
+				noError(t, err)
 			},
 			"copy damaged": func(*rapid.T) { // by a loss of power
 				if data, err := os.ReadFile(c.Path("events")); err == nil && len(data) > 0 {
 					data[len(data)-1] = 0
-					must(t, os.WriteFile(c.Path("events"), data, 0o600))
+					noError(t, os.WriteFile(c.Path("events"), data, 0o600))
 				}
 				c, err = OpenCopies(dir)
-				must(t, err)
+				noError(t, err)
 			},
 			"copy's book lost": func(*rapid.T) {
 				os.Remove(filepath.Join(dir, "feeds.json"))
 				c, err = OpenCopies(dir)
-				must(t, err)
+				noError(t, err)
 			},
 		})
 		// At rest: both hosts are up and hear each other.
@@ -159,7 +159,7 @@ func TestHistory(t *testing.T) {
 			send()
 			for _, ch := range wire {
 				_, err := c.Add(ch)
-				must(t, err)
+				noError(t, err)
 			}
 			wire = nil
 			head, ok := s.Heads()["events"]
@@ -173,15 +173,15 @@ func TestHistory(t *testing.T) {
 			if w == nil {
 				break
 			}
-			must(t, w.Check())
+			noError(t, w.Check())
 			if ch, ok, err := s.Answer(*w, log, now); err != nil {
 				t.Fatal(err)
 			} else if ok {
 				again, err := c.Add(ch)
-				must(t, err)
+				noError(t, err)
 				if again != nil {
 					_, _, err := s.Answer(*again, log, now)
-					must(t, err)
+					noError(t, err)
 				}
 			}
 		}
@@ -197,20 +197,20 @@ func TestHistory(t *testing.T) {
 // two beats the copy grows.
 func TestLateHead(t *testing.T) {
 	state := place.State(t.TempDir())
-	must(t, os.MkdirAll(state.Path("relay"), 0o700))
+	noError(t, os.MkdirAll(state.Path("relay"), 0o700))
 	log := state.Path(".events.jsonl")
-	must(t, os.WriteFile(log, []byte("{}\n"), 0o600))
+	noError(t, os.WriteFile(log, []byte("{}\n"), 0o600))
 	s, err := NewSource(state)
-	must(t, err)
+	noError(t, err)
 	c, err := OpenCopies(t.TempDir())
-	must(t, err)
+	noError(t, err)
 	send := func() {
-		ch, ok, err := s.Next("events", log, time.Now())
-		must(t, err)
+		ch, ok, err := s.NextChunk("events", log, time.Now())
+		noError(t, err)
 		if ok {
-			must(t, s.Sent(ch, log))
+			noError(t, s.Sent(ch, log))
 			_, err := c.Add(ch)
-			must(t, err)
+			noError(t, err)
 		}
 	}
 	send()
@@ -218,9 +218,9 @@ func TestLateHead(t *testing.T) {
 	c.Heads("events", head)
 	for range 100 {
 		f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
-		must(t, err)
+		noError(t, err)
 		_, err = f.WriteString("{}\n")
-		must(t, errors.Join(err, f.Close()))
+		noError(t, errors.Join(err, f.Close()))
 		send()
 		if w := c.Missing("events", head); w != nil {
 			t.Fatalf("%+v", w)
@@ -244,7 +244,7 @@ func TestHostileChunks(t *testing.T) {
 		}
 	}
 	c, err := OpenCopies(t.TempDir())
-	must(t, err)
+	noError(t, err)
 	far := Chunk{Feed: "events", Epoch: "0000000000000001-00000000", At: MaxCopy, Data: []byte("x")}
 	if w, err := c.Add(far); err != nil || w == nil || w.From != 0 {
 		t.Errorf("%+v, %v", w, err)
@@ -254,15 +254,15 @@ func TestHostileChunks(t *testing.T) {
 // TestMostBytes shows that the logs of a host have a limit together.
 func TestMostBytes(t *testing.T) {
 	c, err := OpenCopies(t.TempDir())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	c.most = 10
 	add := func(name, text string) error {
 		_, err := c.Add(Chunk{Feed: name, Epoch: "0000000000000001-00000000", Size: int64(len(text)), Before: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte(text)})
 		return err
 	}
-	testenv.Must(t, add("events", "12345\n"))
+	testenv.NoError(t, add("events", "12345\n"))
 	if err := add("town.x", "12345\n"); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
-	testenv.Must(t, add("town.x", "123\n"))
+	testenv.NoError(t, add("town.x", "123\n"))
 }

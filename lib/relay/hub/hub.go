@@ -159,9 +159,9 @@ func (logger) Tracef(string, ...any)               {}
 // room is what has to be free on the disk before a hub that had none goes on, in bytes.
 const room = 8 << 20
 
-// again makes the streams take messages again once there is room. NATS itself does that
+// resumeStreams makes the streams take messages again once there is room. NATS itself does that
 // with its next start.
-func (h *Hub) again() error {
+func (h *Hub) resumeStreams() error {
 	probe := filepath.Join(h.Store, "room")
 	err := atomicfile.Write(probe, make([]byte, room), atomicfile.Synced)
 	if err := errors.Join(err, atomicfile.Remove(probe)); err != nil {
@@ -380,7 +380,7 @@ func (h *Hub) clear(ctx context.Context, key string) error {
 	if !atomicfile.Exists(mark) {
 		return nil
 	}
-	if err := h.js.DeleteStream(ctx, streams.In(key)); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if err := h.js.DeleteStream(ctx, streams.InboxStream(key)); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
 	names := h.js.StreamNames(ctx)
@@ -436,7 +436,7 @@ func (h *Hub) Sweep() {
 		h.Warn(err)
 	}
 	if h.full.Load() {
-		if err := h.again(); err != nil {
+		if err := h.resumeStreams(); err != nil {
 			h.Warn(err)
 		}
 	}

@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 		Store: filepath.Join(t.TempDir(), "hub"), Listen: "127.0.0.1:0", MaxStore: 1 << 30,
 		Now: func() time.Time { return w.now }, Warn: func(err error) { t.Log(err) },
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	t.Cleanup(h.Close)
 	w.Hub = h
 	return w
@@ -49,7 +49,7 @@ func (w *world) fingerprint() string { return invite.Fingerprint(w.cert.Certific
 func keys(t *testing.T) *seal.Keys {
 	t.Helper()
 	k, err := seal.Load(place.State(t.TempDir()), true)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return k
 }
 
@@ -114,7 +114,7 @@ func TestWhoMayConnect(t *testing.T) {
 		t.Error("with another host's key:", err)
 	}
 	i, err := Invite(w.Store, w.Addr(), w.now)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	bad := i
 	bad.Fingerprint = strings.Repeat("0", 64)
 	if err := invite.Accept(bad, stranger, "s"); err == nil || !strings.Contains(err.Error(), "another certificate") {
@@ -140,9 +140,9 @@ func TestWhoMayConnect(t *testing.T) {
 		t.Error("a used invitation:", err)
 	}
 	nc, err := w.connect(stranger)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer nc.Close()
-	testenv.Must(t, Remove(w.Store, stranger.Public()))
+	testenv.NoError(t, Remove(w.Store, stranger.Public()))
 	w.Sweep()
 	for range 100 {
 		if nc.IsClosed() {
@@ -181,13 +181,13 @@ func TestWhatAHostMayDo(t *testing.T) {
 	a, ac := w.host(&errs)
 	b, bc := w.host(new(refusals))
 	js, err := jetstream.New(bc)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
 	defer done()
 	if _, err := js.Publish(ctx, "gt."+b.Public()+".to."+a.Public(), []byte("hello")); err != nil {
 		t.Fatal("a host cannot write to another:", err)
 	}
-	in := streams.In(b.Public())
+	in := streams.InboxStream(b.Public())
 	refused := func(what string, try func() error) {
 		t.Helper()
 		errs.take()
@@ -266,7 +266,7 @@ func TestWhatAHostMayDo(t *testing.T) {
 	refused("read directly", request("$JS.API.DIRECT.GET."+in, map[string]any{"seq": 1}))
 	refused("read another host's stream", request("$JS.API.CONSUMER.CREATE."+in+".c", map[string]any{"stream_name": in, "config": map[string]any{"name": "c", "ack_policy": "none"}}))
 	refused("have another host's messages pushed to itself", request("$JS.API.CONSUMER.CREATE."+in+".d", map[string]any{"stream_name": in, "config": map[string]any{"name": "d", "deliver_subject": streams.Inbox(a.Public()) + ".x"}}))
-	refused("empty a bucket", request("$JS.API.STREAM.PURGE."+streams.Here, map[string]any{}))
+	refused("empty a bucket", request("$JS.API.STREAM.PURGE."+streams.PresenceStream, map[string]any{}))
 	if _, err := js.Publish(ctx, "gt."+b.Public()+".beat", []byte("b")); err != nil {
 		t.Fatal(err)
 	}
@@ -277,8 +277,8 @@ func TestWhatAHostMayDo(t *testing.T) {
 		}
 		return err
 	})
-	here, err := w.js.Stream(ctx, streams.Here)
-	testenv.Must(t, err)
+	here, err := w.js.Stream(ctx, streams.PresenceStream)
+	testenv.NoError(t, err)
 	if m, err := here.GetLastMsgForSubject(ctx, "gt."+b.Public()+".beat"); err != nil || string(m.Data) != "b" {
 		t.Errorf("another host's key: %v", err)
 	}
@@ -291,22 +291,22 @@ func TestWhatAHostMayDo(t *testing.T) {
 // make, also on what an older version left.
 func TestRestartedHub(t *testing.T) {
 	w, k := newWorld(t), keys(t)
-	testenv.Must(t, w.Admit(k.Public(), "x"))
-	testenv.Must(t, w.js.DeleteStream(t.Context(), streams.Here))
+	testenv.NoError(t, w.Admit(k.Public(), "x"))
+	testenv.NoError(t, w.js.DeleteStream(t.Context(), streams.PresenceStream))
 	_, err := w.js.UpdateStream(t.Context(), jetstream.StreamConfig{Name: streams.Fleet, Subjects: []string{"gt.*.hello"}, MaxMsgsPerSubject: 1})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	w.Close()
 	w.Hub, err = Start(w.Options)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	t.Cleanup(w.Hub.Close)
 	nc, err := w.connect(k)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer nc.Close()
 	js, err := jetstream.New(nc)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	ctx, done := context.WithTimeout(t.Context(), time.Minute)
 	defer done()
-	testenv.Must(t, streams.Make(ctx, js, k.Public()))
+	testenv.NoError(t, streams.Make(ctx, js, k.Public()))
 	for _, kind := range []string{"beat", "hello", "states", "allows." + k.Public(), "feed"} {
 		if _, err := js.Publish(ctx, "gt."+k.Public()+"."+kind, []byte("x")); err != nil {
 			t.Errorf("%s: %v", kind, err)
@@ -320,46 +320,46 @@ func TestRestartedHub(t *testing.T) {
 func TestAGreedyHost(t *testing.T) {
 	const most = 64 << 20
 	h, err := Start(Options{Store: filepath.Join(t.TempDir(), "hub"), MaxStore: most, Now: time.Now, Warn: func(err error) { t.Log(err) }})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer h.Close()
 	greedy, other := keys(t).Public(), keys(t).Public()
-	testenv.Must(t, errors.Join(h.Admit(greedy, "greedy"), h.Admit(other, "other")))
+	testenv.NoError(t, errors.Join(h.Admit(greedy, "greedy"), h.Admit(other, "other")))
 	ctx := t.Context()
 	publish := func(from, kind string, size int) error {
 		_, err := h.js.Publish(ctx, "gt."+from+"."+kind, make([]byte, size))
 		return err
 	}
-	testenv.Must(t, publish(other, "to."+greedy, 1000))
+	testenv.NoError(t, publish(other, "to."+greedy, 1000))
 	for range 100 {
-		testenv.Must(t, errors.Join(publish(greedy, "feed", 500_000), publish(greedy, "to."+other, 90_000)))
+		testenv.NoError(t, errors.Join(publish(greedy, "feed", 500_000), publish(greedy, "to."+other, 90_000)))
 	}
-	testenv.Must(t, errors.Join(publish(other, "hello", 1000), publish(other, "beat", 1000), publish(other, "states", 500_000), publish(greedy, "to."+other, 1000)))
+	testenv.NoError(t, errors.Join(publish(other, "hello", 1000), publish(other, "beat", 1000), publish(other, "states", 500_000), publish(greedy, "to."+other, 1000)))
 	info, err := h.js.AccountInfo(ctx)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if info.Store > most {
 		t.Errorf("the store has %d bytes", info.Store)
 	}
-	testenv.Must(t, Remove(h.Store, greedy))
+	testenv.NoError(t, Remove(h.Store, greedy))
 	h.Sweep()
 	for name := range h.js.StreamNames(ctx).Name() {
 		s, err := h.js.Stream(ctx, name)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		info, err := s.Info(ctx, jetstream.WithSubjectFilter("gt."+greedy+".>"))
-		if err != nil || len(info.State.Subjects) > 0 || name == streams.In(greedy) {
+		if err != nil || len(info.State.Subjects) > 0 || name == streams.InboxStream(greedy) {
 			t.Errorf("%s has %v of it, %v", name, info.State.Subjects, err)
 		}
 	}
-	testenv.Must(t, h.Admit(greedy, "back"))
+	testenv.NoError(t, h.Admit(greedy, "back"))
 	for range 64 { // the room is divided again for more than it was for
-		testenv.Must(t, h.Admit(keys(t).Public(), "x"))
+		testenv.NoError(t, h.Admit(keys(t).Public(), "x"))
 	}
 }
 
 // TestOpenStore shows that a store is used only if nobody else can write to it.
 func TestOpenStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "hub")
-	testenv.Must(t, os.Mkdir(dir, 0o700))
-	testenv.Must(t, os.Chmod(dir, 0o777))
+	testenv.NoError(t, os.Mkdir(dir, 0o700))
+	testenv.NoError(t, os.Chmod(dir, 0o777))
 	if _, err := Start(Options{Store: dir, MaxStore: 1 << 30, Now: time.Now, Warn: func(error) {}}); err == nil || !strings.Contains(err.Error(), "other users can write to it") {
 		t.Error(err)
 	}

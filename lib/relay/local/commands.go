@@ -229,7 +229,7 @@ const unpackWithin = 30 * time.Minute
 // session unpacks a session that moves here, beside the relay, and starts its agent. Unpacking
 // the same one again does nothing, so a kill in between is harmless.
 func (c commands) session(from relay.Sender, l peer.Letter, text io.Reader) error {
-	return &relay.Later{Do: func(ctx context.Context) error { return c.unpack(ctx, from, l, text) }}
+	return &relay.SlowDelivery{Do: func(ctx context.Context) error { return c.unpack(ctx, from, l, text) }}
 }
 
 func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, text io.Reader) error {
@@ -240,7 +240,7 @@ func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, 
 	r, err := bounded.Program{
 		Path: path, Args: []string{"unpack", "--json", "--from", from.Name}, Dir: "/", Env: c.env.ChildEnviron(), Stdin: text, Within: unpackWithin, Most: 1 << 20,
 	}.Run(ctx)
-	if failed := new(bounded.Failed); errors.As(err, &failed) && (failed.Code == cli.No || failed.Code == cli.Usage) {
+	if failed := new(bounded.Failed); errors.As(err, &failed) && (failed.Code == cli.AnswerNo || failed.Code == cli.Usage) {
 		reason := strings.TrimSpace(failed.Stderr)
 		return &relay.Refused{Reason: strings.TrimPrefix(reason, "gt-session: error: ")}
 	}
@@ -287,7 +287,7 @@ func TakeBack(env *cli.Env, state place.State, l peer.Letter) error {
 			}.Run(context.Background())
 		}
 	}
-	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.No { // the command did it
+	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.AnswerNo { // the command did it
 		err = nil
 	}
 	return err

@@ -23,7 +23,7 @@ func world(t *testing.T) (commands, func() string) {
 	dir := t.TempDir()
 	calls := filepath.Join(dir, "calls")
 	script := fmt.Sprintf("#!/bin/sh\n{ printf '[%%s]' \"$@\"; echo; cat; } >>%s\necho done\n", calls)
-	testenv.Must(t, os.WriteFile(filepath.Join(dir, "gt-session"), []byte(script), 0o700))
+	testenv.NoError(t, os.WriteFile(filepath.Join(dir, "gt-session"), []byte(script), 0o700))
 	env := &cli.Env{Environ: []string{"HOME=" + dir, "PATH=" + dir + ":/usr/bin:/bin"}, Now: time.Now, Stderr: os.Stderr, Stdout: os.Stdout}
 	c := commands{env, place.State(filepath.Join(dir, "gt")), func(err error) { t.Error(err) }, &runs{of: map[string]int{}}}
 	return c, func() string {
@@ -34,7 +34,7 @@ func world(t *testing.T) (commands, func() string) {
 
 const id = "1795712515.M155504Rd6ddd189.host"
 
-func from(allowed ...string) relay.Sender {
+func newSender(allowed ...string) relay.Sender {
 	return relay.Sender{Host: peer.Host{Name: "lap"}, Trust: peer.Trust{Allowed: allowed}, Sent: time.Now()}
 }
 
@@ -44,11 +44,11 @@ func letter(kind string) peer.Letter { return peer.Letter{Host: "lap", ID: id, K
 func answered(t *testing.T, c commands) string {
 	t.Helper()
 	for range 500 {
-		all, err := peer.OutboxOf(c.state).All()
-		testenv.Must(t, err)
+		all, err := peer.OutboxOf(c.state).ReadLetters()
+		testenv.NoError(t, err)
 		if len(all) > 0 {
 			text, err := peer.OutboxOf(c.state).Read(all[0])
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			return string(text)
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -61,7 +61,7 @@ func answered(t *testing.T, c commands) string {
 func TestNotAllowed(t *testing.T) {
 	for _, command := range peer.Commands {
 		c, calls := world(t)
-		for _, sender := range []relay.Sender{from(), from("work"), from("Peek", "sendx", "")} {
+		for _, sender := range []relay.Sender{newSender(), newSender("work"), newSender("Peek", "sendx", "")} {
 			err := c.deliver(sender, letter(peer.Command), strings.NewReader(fmt.Sprintf(`{"command":%q,"name":"api","text":"x"}`, command)))
 			if refused := new(relay.Refused); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "gt-relay allow lap "+command) {
 				t.Errorf("%s: %v", command, err)
@@ -81,14 +81,14 @@ func TestNotAllowed(t *testing.T) {
 			}
 			continue
 		}
-		if ok, reason := takes(from("peek", "send")); ok || !strings.HasSuffix(reason, "gt-relay allow lap "+needs) {
+		if ok, reason := takes(newSender("peek", "send")); ok || !strings.HasSuffix(reason, "gt-relay allow lap "+needs) {
 			t.Errorf("%s is taken: %q", kind, reason)
 		}
-		if ok, _ := takes(from(needs)); !ok {
+		if ok, _ := takes(newSender(needs)); !ok {
 			t.Errorf("%s is not taken", kind)
 		}
 	}
-	if ok, reason := kinds[peer.Result].Takes(from(peer.Allowable...)); ok || reason != "" {
+	if ok, reason := kinds[peer.Result].Takes(newSender(peer.Allowable...)); ok || reason != "" {
 		t.Errorf("an answer that nobody waits for is taken: %q", reason)
 	}
 }
@@ -97,7 +97,7 @@ func TestNotAllowed(t *testing.T) {
 func TestCommand(t *testing.T) {
 	c, calls := world(t)
 	text := strings.NewReader(`{"command":"send","name":"api","text":"--now; rm -rf /"}`)
-	testenv.Must(t, c.deliver(from("send"), letter(peer.Command), text))
+	testenv.NoError(t, c.deliver(newSender("send"), letter(peer.Command), text))
 	if got := answered(t, c); !strings.Contains(got, `"to":"`+id+`","code":0,"stdout":"done\n"`) {
 		t.Error(got)
 	}
@@ -111,9 +111,9 @@ func TestCommand(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	c, calls := world(t)
 	path := c.path("lap", id)
-	testenv.Must(t, c.state.Prepare(filepath.Dir(path)))
-	testenv.Must(t, os.WriteFile(path, []byte("{}"), 0o600))
-	testenv.Must(t, c.deliver(from("stop"), letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)))
+	testenv.NoError(t, c.state.Prepare(filepath.Dir(path)))
+	testenv.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
+	testenv.NoError(t, c.deliver(newSender("stop"), letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)))
 	c.interrupted()
 	if got := answered(t, c); !strings.Contains(got, "ended in the middle") || calls() != "" {
 		t.Error(got, calls())
@@ -132,11 +132,11 @@ func TestHostileAsks(t *testing.T) {
 		`{"command":"rm","name":"api"}`, `{"command":"new","name":"api"}`, `{"command":"send; id","name":"api"}`, `{"command":"","name":"api"}`,
 		`[]`, ``, `{"command":["send"],"name":"api"}`,
 	} {
-		if err := c.deliver(from(append(peer.Allowable, "rm", "new", "")...), letter(peer.Command), strings.NewReader(ask)); err == nil {
+		if err := c.deliver(newSender(append(peer.Allowable, "rm", "new", "")...), letter(peer.Command), strings.NewReader(ask)); err == nil {
 			t.Errorf("%s was taken", ask)
 		}
 	}
-	late := from("stop")
+	late := newSender("stop")
 	late.Sent = time.Now().Add(-peer.CommandFor - time.Second)
 	if err := c.deliver(late, letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)); err == nil {
 		t.Error("a late command was taken")
@@ -148,7 +148,7 @@ func TestHostileAsks(t *testing.T) {
 	if got := calls(); got != "" {
 		t.Errorf("something ran: %s", got)
 	}
-	if err := c.result(from(), letter(peer.Result), strings.NewReader(`{"to":"../../x","code":0}`)); err == nil {
+	if err := c.result(newSender(), letter(peer.Result), strings.NewReader(`{"to":"../../x","code":0}`)); err == nil {
 		t.Error("an answer to a path was taken")
 	}
 }
@@ -158,15 +158,15 @@ func TestHostileAsks(t *testing.T) {
 func TestWaits(t *testing.T) {
 	c, calls := world(t)
 	bin, err := process.LookPath("gt-session", "", c.env.ChildEnviron())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	script, err := os.ReadFile(bin)
-	testenv.Must(t, err)
-	testenv.Must(t, os.WriteFile(bin, []byte(strings.Replace(string(script), "echo done", `echo '{"name":"api","waits":[{"path":".mcp.json"}]}'`, 1)), 0o700))
-	later := new(relay.Later)
-	if err := c.session(from(peer.Move), letter(peer.Session), strings.NewReader("parcel")); !errors.As(err, &later) {
+	testenv.NoError(t, err)
+	testenv.NoError(t, os.WriteFile(bin, []byte(strings.Replace(string(script), "echo done", `echo '{"name":"api","waits":[{"path":".mcp.json"}]}'`, 1)), 0o700))
+	later := new(relay.SlowDelivery)
+	if err := c.session(newSender(peer.Move), letter(peer.Session), strings.NewReader("parcel")); !errors.As(err, &later) {
 		t.Fatal(err)
 	}
-	testenv.Must(t, later.Do(t.Context()))
+	testenv.NoError(t, later.Do(t.Context()))
 	if got := answered(t, c); !strings.Contains(got, `"code":75`) {
 		t.Error(got)
 	}
@@ -183,16 +183,16 @@ func TestBusy(t *testing.T) {
 	c, _ := world(t)
 	release := filepath.Join(t.TempDir(), "release")
 	bin, err := process.LookPath("gt-session", "", c.env.ChildEnviron())
-	testenv.Must(t, err)
-	testenv.Must(t, os.WriteFile(bin, []byte("#!/bin/sh\nuntil test -e "+release+"; do sleep 0.05; done\n"), 0o700))
+	testenv.NoError(t, err)
+	testenv.NoError(t, os.WriteFile(bin, []byte("#!/bin/sh\nuntil test -e "+release+"; do sleep 0.05; done\n"), 0o700))
 	ask := func(host string, n int) error {
-		sender := from("peek")
+		sender := newSender("peek")
 		sender.Name = host
 		l := peer.Letter{Host: host, ID: strings.Replace(id, "d6ddd189", fmt.Sprintf("%08x", n), 1), Kind: peer.Command}
 		return c.deliver(sender, l, strings.NewReader(`{"command":"peek","name":"api"}`))
 	}
 	for n := range relay.MostOfHost {
-		testenv.Must(t, ask("lap", n))
+		testenv.NoError(t, ask("lap", n))
 	}
 	if err := ask("lap", 100); !errors.As(err, new(*relay.Refused)) || !strings.Contains(err.Error(), "it is busy") {
 		t.Errorf("one too many: %v", err)
@@ -200,7 +200,7 @@ func TestBusy(t *testing.T) {
 	if err := ask("desk", 101); err != nil {
 		t.Errorf("another host: %v", err)
 	}
-	testenv.Must(t, os.WriteFile(release, nil, 0o600))
+	testenv.NoError(t, os.WriteFile(release, nil, 0o600))
 	idle := func() bool {
 		c.runs.mu.Lock()
 		defer c.runs.mu.Unlock()
@@ -223,7 +223,7 @@ func TestLostAfter(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(config, "config.toml"), []byte("[relay]\nlost_after = \"25m\"\n"), 0o600)
 	}
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if o := Options(t.Context(), c.env, c.state, c.warn); o.LostAfter != 25*time.Minute {
 		t.Errorf("%v", o.LostAfter)
 	}

@@ -34,8 +34,8 @@ import (
 // Join makes this host one of a fleet: it gets keys and a name if it has none. An empty
 // name stands for the machine's own. With ifNew, a host that has a name keeps it.
 func Join(state place.State, name string, ifNew bool) (peer.Host, error) {
-	hosts := peer.Of(state)
-	own, err := hosts.Own()
+	hosts := peer.NewHosts(state)
+	own, err := hosts.LocalHost()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return own, err
 	}
@@ -146,7 +146,7 @@ func instances(ctx context.Context, env *cli.Env) ([]byte, error) {
 		Path: path, Args: []string{"list", "--everywhere", "--json"}, Dir: "/", Env: env.ChildEnviron(),
 		Within: 10 * time.Second, Most: 4 << 20,
 	}.Run(ctx)
-	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.No {
+	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.AnswerNo {
 		err = nil // there are none
 	}
 	return r.Out, err

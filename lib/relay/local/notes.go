@@ -22,11 +22,11 @@ type notes struct {
 }
 
 func (n notes) deliver(from relay.Sender, l peer.Letter, text io.Reader) error {
-	return whole(text, func(data []byte) error { return post.Deliver(n.state, n.env.Getenv, from.Host, l, data) })
+	return readLetter(text, func(data []byte) error { return post.Deliver(n.state, n.env.Getenv, from.Host, l, data) })
 }
 
 func (n notes) give(from relay.Sender, l peer.Letter, text io.Reader) error {
-	return whole(text, func(data []byte) error {
+	return readLetter(text, func(data []byte) error {
 		return post.Give(n.state, from.Host, l, data, n.stores, func() error {
 			if l.Kind != peer.Offer {
 				return nil
@@ -56,8 +56,8 @@ func timely(from relay.Sender, now time.Time) error {
 	return nil
 }
 
-// whole reads a letter and passes it to do. The sender learns of a permanent refusal.
-func whole(text io.Reader, do func([]byte) error) error {
+// readLetter reads a letter and passes it to do. The sender learns of a permanent refusal.
+func readLetter(text io.Reader, do func([]byte) error) error {
 	data, err := io.ReadAll(io.LimitReader(text, mail.MaxMessage+1)) // what is longer is refused
 	if err != nil {
 		return err

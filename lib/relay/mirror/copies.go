@@ -75,8 +75,8 @@ func (c *Copies) growing(id record.ID) string {
 	return c.path(id)
 }
 
-// Any reports whether there are copies.
-func (c *Copies) Any() bool { return len(c.held) > 0 }
+// HasCopies reports whether there are copies.
+func (c *Copies) HasCopies() bool { return len(c.held) > 0 }
 
 // Left returns how many records are not copied, because they are too large or too many.
 func (c *Copies) Left() int { return c.left }
@@ -85,7 +85,9 @@ func (c *Copies) Left() int { return c.left }
 func (c *Copies) Lacking() bool { return len(c.lacking) > 0 }
 
 // Unlisted returns what to ask for if the list is not complete.
-func (c *Copies) Unlisted() (n Next, ok bool) { return Next{c.list, c.have}, c.have < c.last }
+func (c *Copies) Unlisted() (n PageRequest, ok bool) {
+	return PageRequest{c.list, c.have}, c.have < c.last
+}
 
 // ErrMany is returned for a list of more than MaxRecords.
 var ErrMany = fmt.Errorf("over %d records", MaxRecords)
@@ -213,8 +215,8 @@ func (c *Copies) Want() (w Want, ok bool, err error) {
 	return w, true, atomicfile.Error("read", path, err)
 }
 
-// Later asks for the other records first: nothing comes of the one that was wanted.
-func (c *Copies) Later() {
+// AskOthersFirst asks for the other records first: nothing comes of the one that was wanted.
+func (c *Copies) AskOthersFirst() {
 	if len(c.lacking) > 1 {
 		c.lacking = append(c.lacking[1:], c.lacking[0])
 	}
@@ -236,7 +238,7 @@ func (c *Copies) add(ch Chunk, w Want, e *Entry) error {
 	switch {
 	case ch.Unread:
 		c.unread[ch.ID] = true
-		c.done(ch.ID)
+		c.dropLacking(ch.ID)
 		return nil
 	case ch.At != w.At && ch.At != 0:
 		return ErrPart
@@ -272,10 +274,10 @@ func (c *Copies) add(ch Chunk, w Want, e *Entry) error {
 		c.anew = ""
 	}
 	e.Size, c.held[ch.ID] = at, at
-	c.done(ch.ID)
+	c.dropLacking(ch.ID)
 	return nil
 }
 
-func (c *Copies) done(id record.ID) {
+func (c *Copies) dropLacking(id record.ID) {
 	c.lacking = slices.DeleteFunc(c.lacking, func(other record.ID) bool { return other == id })
 }

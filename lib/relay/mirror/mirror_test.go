@@ -17,7 +17,7 @@ import (
 	"gt/lib/relay/feed"
 )
 
-func must(t interface{ Fatal(...any) }, err error) {
+func noError(t interface{ Fatal(...any) }, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,36 +35,36 @@ func TestHistory(t *testing.T) {
 	testenv.SeedRapid(t)
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := os.MkdirTemp("", "mirror")
-		must(t, err)
+		noError(t, err)
 		defer os.RemoveAll(root)
 		store := record.Store{Sessions: filepath.Join(root, "sessions"), Contexts: filepath.Join(root, "context")}
-		must(t, store.Prepare())
+		noError(t, store.Prepare())
 		dir := filepath.Join(root, "peers", "a", "records")
 		lists := 0
 		source := func() *Source { lists++; return NewSource(store, fmt.Sprint("list", lists), root) }
 		s := source()
 		c, err := Open(dir)
-		must(t, err)
+		noError(t, err)
 		var answers []Chunk
 		which := func(t *rapid.T) record.ID { return idOf(rapid.IntRange(0, 4).Draw(t, "which")) }
 		n := 0
 		write := func(id record.ID, data string, flag int) {
 			f, err := os.OpenFile(store.Path(id), flag|os.O_CREATE|os.O_WRONLY, 0o600)
-			must(t, err)
+			noError(t, err)
 			_, err = f.WriteString(data)
-			must(t, errors.Join(err, f.Close()))
+			noError(t, errors.Join(err, f.Close()))
 		}
 		packed := func(id record.ID) bool { return strings.HasSuffix(store.File(id), ".gz") }
 		list := func(lose func() bool) {
-			must(t, s.Scan())
-			must(t, c.Listed(s.Length()))
+			noError(t, s.Scan())
+			noError(t, c.Listed(s.Length()))
 			for next, more := c.Unlisted(); more && !lose(); next, more = c.Unlisted() {
-				must(t, c.Listed(s.Page(next)))
+				noError(t, c.Listed(s.Page(next)))
 			}
 		}
 		ask := func() bool {
 			w, ok, err := c.Want()
-			must(t, err)
+			noError(t, err)
 			if !ok {
 				return false
 			}
@@ -73,9 +73,9 @@ func TestHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 			data, err := ch.Marshal()
-			must(t, err)
+			noError(t, err)
 			ch, err = Unmarshal(data)
-			must(t, err)
+			noError(t, err)
 			answers = append(answers, ch)
 			return true
 		}
@@ -97,17 +97,17 @@ func TestHistory(t *testing.T) {
 			"pack": func(t *rapid.T) {
 				if id := which(t); !packed(id) {
 					write(id, "\n"+mark, os.O_APPEND)
-					must(t, store.Pack(id))
+					noError(t, store.Pack(id))
 				}
 			},
 			"forgotten": func(t *rapid.T) {
 				id := which(t)
-				must(t, os.RemoveAll(store.Path(id)+".gz"))
+				noError(t, os.RemoveAll(store.Path(id)+".gz"))
 				write(id, "{\"kind\":\"session\"}\n{\"kind\":\"forgotten\"}\n", os.O_TRUNC)
 			},
 			"removed": func(t *rapid.T) {
 				id := which(t)
-				must(t, errors.Join(os.RemoveAll(store.Path(id)), os.RemoveAll(store.Path(id)+".gz")))
+				noError(t, errors.Join(os.RemoveAll(store.Path(id)), os.RemoveAll(store.Path(id)+".gz")))
 			},
 			"backup": func(t *rapid.T) { backed = which(t); backup, _ = os.ReadFile(store.Path(backed)) },
 			"restore": func(t *rapid.T) {
@@ -117,7 +117,7 @@ func TestHistory(t *testing.T) {
 			},
 			"list":          func(t *rapid.T) { list(func() bool { return rapid.Bool().Draw(t, "lost") }) },
 			"ask":           func(t *rapid.T) { ask() },
-			"later":         func(*rapid.T) { c.Later() },
+			"later":         func(*rapid.T) { c.AskOthersFirst() },
 			"source killed": func(*rapid.T) { s = source() },
 			"answer": func(t *rapid.T) {
 				if len(answers) > 0 {
@@ -137,10 +137,10 @@ func TestHistory(t *testing.T) {
 			"copies killed": func(t *rapid.T) {
 				id := which(t)
 				if info, err := os.Stat(filepath.Join(dir, string(id)+ext)); err == nil {
-					must(t, os.Truncate(filepath.Join(dir, string(id)+ext), info.Size()/2))
+					noError(t, os.Truncate(filepath.Join(dir, string(id)+ext), info.Size()/2))
 				}
 				c, err = Open(dir)
-				must(t, err)
+				noError(t, err)
 			},
 		})
 		for range 20 { // what was listed before an answer came may be old
@@ -156,12 +156,12 @@ func TestHistory(t *testing.T) {
 			s = source()
 		}
 		ids, err := store.IDs()
-		must(t, err)
+		noError(t, err)
 		for _, id := range ids {
 			f, err := store.Unpacked(id, root)
-			must(t, err)
+			noError(t, err)
 			want, err := io.ReadAll(f)
-			must(t, errors.Join(err, f.Close()))
+			noError(t, errors.Join(err, f.Close()))
 			want = want[:bytes.LastIndexByte(want, '\n')+1]
 			got, _ := os.ReadFile(filepath.Join(dir, string(id)+ext))
 			got = got[:bytes.LastIndexByte(got, '\n')+1] // a copy that was cut can end in a torn line, as a record can
@@ -184,7 +184,7 @@ func TestHistory(t *testing.T) {
 func TestHostile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "records")
 	c, err := Open(dir)
-	must(t, err)
+	noError(t, err)
 	for _, p := range []Page{
 		{List: "l", Last: 1, Through: 1, Records: []Entry{{ID: "../../x", Size: 1}}},
 		{List: "l", Last: 1, Through: 1, Records: []Entry{{ID: "session-x-../../y", Size: 1}}},
@@ -215,20 +215,20 @@ func TestHostile(t *testing.T) {
 	}
 	p.Records[11].Size++
 	err = c.Listed(p)
-	must(t, err)
+	noError(t, err)
 	if w, _, err := c.Want(); c.Left() != 5 || len(c.lacking) != 7 || w.ID != idOf(10) || err != nil {
 		t.Errorf("%d are left out, %d lack, first %s, %v", c.Left(), len(c.lacking), w.ID, err)
 	}
 	// Of a record, no more comes than was counted.
 	err = c.Listed(Page{List: "n", Through: 1, Last: 1, Records: []Entry{{ID: idOf(1), Size: 3}}})
-	must(t, err)
+	noError(t, err)
 	w, _, err := c.Want()
-	must(t, err)
+	noError(t, err)
 	f, err := os.Open(os.DevNull)
-	must(t, err)
+	noError(t, err)
 	defer f.Close()
 	sum, err := feed.Check(f, 0)
-	must(t, err)
+	noError(t, err)
 	if ok, err := c.Add(Chunk{ID: w.ID, Size: MaxRecord, Check: sum, Data: []byte("{}\n{}\n{}\n")}); !ok || err != nil {
 		t.Error(ok, err)
 	}
@@ -258,7 +258,7 @@ func TestHostile(t *testing.T) {
 	if err := c.Listed(Page{Off: true}); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(dir); err == nil || c.Any() {
+	if _, err := os.Stat(dir); err == nil || c.HasCopies() {
 		t.Error("the copies are still there")
 	}
 }

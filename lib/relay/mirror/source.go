@@ -64,8 +64,8 @@ type Page struct {
 	Records []Entry `json:"records,omitempty"`
 }
 
-// Next asks for the page after a number.
-type Next struct {
+// PageRequest asks for the page after a number.
+type PageRequest struct {
 	List  string `json:"list,omitempty"`
 	After int64  `json:"after"`
 }
@@ -144,8 +144,8 @@ func NewSource(store record.Store, list, scratch string) *Source {
 	return &Source{store: store, list: list, scratch: scratch, all: map[record.ID]*listed{}, open: map[string]*unpacked{}}
 }
 
-// Last returns the number of the last change.
-func (s *Source) Last() int64 { return s.last }
+// LastChange returns the number of the last change.
+func (s *Source) LastChange() int64 { return s.last }
 
 // Scan notes which records have changed.
 func (s *Source) Scan() error {
@@ -163,7 +163,7 @@ func (s *Source) Scan() error {
 			continue // the next time tells
 		}
 		was := s.all[id]
-		if was != nil && same(was.seen, info) {
+		if was != nil && sameVersion(was.seen, info) {
 			continue
 		}
 		e := Entry{ID: id, Changed: info.ModTime().Unix()}
@@ -203,12 +203,12 @@ func (s *Source) end(id record.ID, size int64) (end int64, tail string, err erro
 	return end, tail, err
 }
 
-func same(a, b fs.FileInfo) bool {
+func sameVersion(a, b fs.FileInfo) bool {
 	return a != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // Page answers what asks for a page.
-func (s *Source) Page(n Next) Page {
+func (s *Source) Page(n PageRequest) Page {
 	if n.List != s.list || n.After < 0 || n.After > s.last {
 		n.After = 0
 	}
@@ -271,7 +271,7 @@ func (s *Source) lines(host string, id record.ID) (f *os.File, done func(), err 
 	if err != nil {
 		return nil, nil, err
 	}
-	if u := s.open[host]; u != nil && u.id == id && same(u.seen, info) {
+	if u := s.open[host]; u != nil && u.id == id && sameVersion(u.seen, info) {
 		return u.f, func() {}, nil
 	}
 	s.Left(host)

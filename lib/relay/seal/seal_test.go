@@ -11,14 +11,14 @@ import (
 func keys(t *testing.T) *Keys {
 	t.Helper()
 	k, err := Load(place.State(t.TempDir()), true)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return k
 }
 
 func TestKeysAreKept(t *testing.T) {
 	state := place.State(t.TempDir())
 	k, err := Load(state, true)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	again, err := Load(state, true)
 	if err != nil || again.Public() != k.Public() || again.Recipient() != k.Recipient() {
 		t.Errorf("other keys, %v", err)
@@ -30,7 +30,7 @@ func TestKeysAreKept(t *testing.T) {
 func TestForged(t *testing.T) {
 	a, b, c := keys(t), keys(t), keys(t)
 	msg, err := a.ForHost(b.Recipient(), Header{To: b.Public(), Kind: "note", ID: "1"}, []byte("hello"))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	m, err := Parse(msg)
 	if err != nil || m.From != a.Public() {
 		t.Fatal(m, err)
@@ -53,7 +53,7 @@ func TestForged(t *testing.T) {
 	}
 	// Another host takes the sealed body and signs it as its own.
 	stolen, err := c.seal(Header{To: b.Public(), Kind: "note", ID: "1"}, m.sealed, nil)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if m, err := Parse(stolen); err != nil {
 		t.Error(err)
 	} else if _, err := b.Body(m, 5); err == nil {

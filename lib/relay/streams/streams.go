@@ -32,13 +32,13 @@ const Prefix = "gt."
 
 // Names of the streams that all hosts share.
 const (
-	Here  = "GT_HERE"
-	Fleet = "GT_FLEET"
-	Feeds = "GT_FEEDS"
+	PresenceStream = "GT_HERE"
+	Fleet          = "GT_FLEET"
+	Feeds          = "GT_FEEDS"
 )
 
-// In returns the name of the stream of what is for a host.
-func In(key string) string { return "GT_IN_" + key }
+// InboxStream returns the name of the stream of what is for a host.
+func InboxStream(key string) string { return "GT_IN_" + key }
 
 // HereFor is how long the hub keeps a host's word that it is there.
 const HereFor = 3 * time.Hour
@@ -51,7 +51,7 @@ const Store = 8 << 30
 // the room of who is there, of what hosts do and of letters.
 func Shared(store int64) []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
-		{Name: Here, Subjects: []string{"gt.*.beat"}, MaxMsgsPerSubject: 1, MaxAge: HereFor, MaxMsgSize: MaxMessage / 4, MaxBytes: store / 16},
+		{Name: PresenceStream, Subjects: []string{"gt.*.beat"}, MaxMsgsPerSubject: 1, MaxAge: HereFor, MaxMsgSize: MaxMessage / 4, MaxBytes: store / 16},
 		{Name: Fleet, Subjects: []string{"gt.*.hello", "gt.*.states", "gt.*.allows.*"}, MaxMsgsPerSubject: 1, MaxAge: 60 * 24 * time.Hour, MaxMsgSize: MaxMessage, MaxBytes: store / 8},
 		{Name: Feeds, Subjects: []string{"gt.*.feed"}, MaxMsgsPerSubject: 8192, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxMessage, MaxBytes: store / 4},
 	}
@@ -71,7 +71,7 @@ const InboxRoom = 8 << 20
 // from filling it.
 func ForHost(key string, room int64) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name: In(key), Subjects: []string{"gt.*.to." + key, "gt.*.receipt." + key},
+		Name: InboxStream(key), Subjects: []string{"gt.*.to." + key, "gt.*.receipt." + key},
 		MaxMsgsPerSubject: Letters, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxLetter, MaxBytes: room,
 	}
 }
@@ -143,7 +143,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, after uint
 // Follow gives take each message from a place on, until the context ends or the place is lost.
 func Follow(ctx context.Context, c jetstream.Consumer, take func(jetstream.Msg)) error {
 	idle := othersIdle
-	if strings.HasPrefix(c.CachedInfo().Stream, In("")) {
+	if strings.HasPrefix(c.CachedInfo().Stream, InboxStream("")) {
 		idle = lettersIdle
 	}
 	for ctx.Err() == nil {
@@ -169,7 +169,7 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(jetstream.Msg))
 // Permissions are what a host with this key may publish and subscribe to.
 func Permissions(key string) (publish, subscribe []string) {
 	publish = []string{Prefix + key + ".>"}
-	for _, stream := range []string{Here, Fleet, Feeds, In(key)} {
+	for _, stream := range []string{PresenceStream, Fleet, Feeds, InboxStream(key)} {
 		publish = append(publish,
 			"$JS.API.STREAM.INFO."+stream,
 			"$JS.API.CONSUMER.CREATE."+stream+".>",

@@ -92,7 +92,7 @@ type State struct {
 type Warning string
 
 const (
-	None      Warning = ""     // it is not that full
+	NoWarning Warning = ""     // it is not that full
 	Due       Warning = "due"  // with the next prompt
 	Delivered Warning = "told" // it was told
 )
@@ -141,7 +141,7 @@ func Change(h home.Home, id session.ID, change func(*State) bool) error {
 // told, once until the context was emptier or compacted.
 func (s State) Measure(tokens, window int64, compactions, share int) State {
 	next := s
-	next.Tokens, next.Window, next.Compactions, next.Warning = tokens, window, compactions, None
+	next.Tokens, next.Window, next.Compactions, next.Warning = tokens, window, compactions, NoWarning
 	switch {
 	case share <= 0 || window <= 0 || tokens < window/100*int64(share):
 	case s.Warning == Delivered && s.Compactions == compactions:

@@ -33,7 +33,7 @@ func JSON(path string) (data []byte, left int, err error) {
 	defer db.Close()
 	var sessions, groups []object
 	var archived map[string]bool
-	err = db.Do(func() error {
+	err = db.View(func() error {
 		sessions, groups, archived = []object{}, []object{}, map[string]bool{}
 		size := 0
 		var bad error

@@ -24,12 +24,12 @@ func TestJSON(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "state.db")
 		data, err := os.ReadFile("testdata/1.14.0.db")
-		testenv.Must(t, err)
-		testenv.Must(t, os.WriteFile(path, data, 0o600))
+		testenv.NoError(t, err)
+		testenv.NoError(t, os.WriteFile(path, data, 0o600))
 		if c.change != "" {
 			db, err := sqlite3.Open(path)
-			testenv.Must(t, err)
-			testenv.Must(t, db.Exec(c.change))
+			testenv.NoError(t, err)
+			testenv.NoError(t, db.Exec(c.change))
 			db.Close()
 		}
 		got, _, err := JSON(path)

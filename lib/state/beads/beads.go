@@ -259,8 +259,8 @@ func query(q bounded.Program) ([]byte, error) {
 
 type lateError string
 
-func (e lateError) Error() string        { return string(e) }
-func (e lateError) Is(target error) bool { return target == bounded.ErrLate }
+func (e lateError) Error() string { return string(e) }
+func (e lateError) Unwrap() error { return bounded.ErrLate }
 
 // firstError returns bd's first line that begins with "Error: ", or else its first line.
 func firstError(text string) string {

@@ -36,7 +36,7 @@ func TestMeans(t *testing.T) {
 		{"proj", "proj", true},
 	} {
 		who, err := identity.Parse(c.address)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if got := means(c.assignee, who); got != c.want {
 			t.Errorf("%q means %s: %v", c.assignee, c.address, got)
 		}
@@ -61,9 +61,9 @@ note: more`))
 // An error of bd's is told, whether or not there was time to ask again.
 func TestGivenTellsTheError(t *testing.T) {
 	dir := t.TempDir()
-	testenv.Must(t, os.MkdirAll(filepath.Join(dir, "work", ".beads"), 0o700))
-	testenv.Must(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
-	testenv.Must(t, testenv.WriteProgram(filepath.Join(dir, "bin", "bd"), []byte("#!/bin/sh\n"+
+	testenv.NoError(t, os.MkdirAll(filepath.Join(dir, "work", ".beads"), 0o700))
+	testenv.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
+	testenv.NoError(t, testenv.WriteProgram(filepath.Join(dir, "bin", "bd"), []byte("#!/bin/sh\n"+
 		"case $2 in *hooked) [ -e ../again ] && exec sleep 60; >../again; echo 'Error: login failed' >&2; exit 1 ;; esac\necho '[]'\n")))
 	h := home.Home{Dir: filepath.Join(dir, "work"), Town: town.Town{Root: filepath.Join(dir, "work"), Trust: &place.Trust{}}}
 	if _, err := Given(h, []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}); err == nil || !strings.Contains(err.Error(), "login failed") {
@@ -76,7 +76,7 @@ func TestGivenTellsTheError(t *testing.T) {
 func TestFreeReadsAgain(t *testing.T) {
 	dir := t.TempDir()
 	bd := filepath.Join(dir, "bd")
-	testenv.Must(t, testenv.WriteProgram(bd, []byte(`#!/bin/sh
+	testenv.NoError(t, testenv.WriteProgram(bd, []byte(`#!/bin/sh
 case "$*" in
 *--if-*) echo '[]' >list.json; echo 'Error: unknown flag: --if-assignee' >&2; exit 1 ;;
 update*) echo "$*" >>updated ;;
@@ -85,9 +85,9 @@ update*) echo "$*" >>updated ;;
 esac
 `)))
 	issue := `[{"id":"x-1","title":"t","status":"in_progress","assignee":"w-1"}]`
-	testenv.Must(t, os.WriteFile(filepath.Join(dir, "list.json"), []byte(issue), 0o600))
+	testenv.NoError(t, os.WriteFile(filepath.Join(dir, "list.json"), []byte(issue), 0o600))
 	d := Database{dir, bd, os.Environ()}
-	testenv.Must(t, d.Free([]string{"w-1"}, "session_archived", true))
+	testenv.NoError(t, d.Free([]string{"w-1"}, "session_archived", true))
 	if _, err := os.Stat(filepath.Join(dir, "updated")); err == nil {
 		t.Error("an issue that was closed is opened again")
 	}

@@ -105,9 +105,9 @@ func Repair(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Roll
 // nothing.
 func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkpoint, error) {
 	ids, failed := session.Store{Home: h}.IDs() // on error, the home's own is still returned
-	paths := []string{h.Path(File), beside(h, byHand)}
+	paths := []string{h.Path(File), separatePath(h, byHand)}
 	for _, id := range ids {
-		paths = append(paths, beside(h, id))
+		paths = append(paths, separatePath(h, id))
 	}
 	var all []*Checkpoint
 	for _, path := range paths {
@@ -161,9 +161,9 @@ func (c *Checkpoint) claim() string {
 	return string(c.SessionID) + " " + c.Timestamp.UTC().Format(time.RFC3339Nano) + "\n"
 }
 
-// beside returns the path of a session's checkpoint while the home's own file is another's.
+// separatePath returns the path of a session's checkpoint while the home's own file is another's.
 // What a person writes belongs to no session.
-func beside(h home.Home, id session.ID) string {
+func separatePath(h home.Home, id session.ID) string {
 	return h.Path(prefix + string(cmp.Or(id, byHand)) + ".json")
 }
 
@@ -198,7 +198,7 @@ func sweep(h home.Home, now time.Time) error {
 }
 
 func rolling(path string) atomicfile.Rolling {
-	return atomicfile.Rolling{Path: path, Limit: maxSize, Judge: atomicfile.Ours, Valid: func(data []byte) error {
+	return atomicfile.Rolling{Path: path, Limit: maxSize, Judge: atomicfile.CheckFileOwner, Valid: func(data []byte) error {
 		_, err := parse(data)
 		return err
 	}}
@@ -244,7 +244,7 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	err = errors.Join(err, sweep(h, now))
 	path := h.Path(File)
 	if info, lerr := os.Lstat(path); lerr == nil && !info.Mode().IsRegular() {
-		path = beside(h, id) // setting it aside failed
+		path = separatePath(h, id) // setting it aside failed
 	}
 	var own *Checkpoint
 	hidden := false
@@ -259,7 +259,7 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 				err = errors.Join(err, c.file.Remove())
 			}
 		case wanted(h, c, id, now):
-			path = beside(h, id)
+			path = separatePath(h, id)
 		}
 	}
 	if own == nil {
@@ -432,7 +432,7 @@ func (c *Checkpoint) Text() string {
 		if n > len(shown) {
 			text += fmt.Sprintf(" and %d more", n-len(shown))
 		}
-		say(count.Of(n, "modified file"), text)
+		say(count.Plural(n, "modified file"), text)
 	}
 	return b.String()
 }
@@ -440,19 +440,19 @@ func (c *Checkpoint) Text() string {
 // Found returns one line about the checkpoint: "Found checkpoint from 5m ago: molecule
 // mol-7, step p2, 3 modified files".
 func (c *Checkpoint) Found(now time.Time) string {
-	text := fmt.Sprintf("Found checkpoint from %s ago:", ago(now.Sub(c.Timestamp)))
+	text := fmt.Sprintf("Found checkpoint from %s ago:", formatAge(now.Sub(c.Timestamp)))
 	if c.MoleculeID != "" {
 		text += " molecule " + c.MoleculeID + ","
 	}
 	if c.CurrentStep != "" {
 		text += " step " + c.CurrentStep + ","
 	}
-	return term.Clean(text + " " + count.Of(c.files(), "modified file"))
+	return term.Clean(text + " " + count.Plural(c.files(), "modified file"))
 }
 
 func (c *Checkpoint) files() int { return len(c.ModifiedFiles) + max(c.MoreFiles, 0) }
 
-func ago(d time.Duration) string {
+func formatAge(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Minute:
 		return d.Truncate(time.Second).String()

@@ -21,13 +21,13 @@ import (
 // However many files differ and whatever they are called, what is written can
 // be read again, and none is uncounted.
 func TestSetFiles(t *testing.T) {
-	h := home.In(place.State(t.TempDir()), t.TempDir())
-	testenv.Must(t, h.Prepare())
+	h := home.HomeOutsideTown(place.State(t.TempDir()), t.TempDir())
+	testenv.NoError(t, h.Prepare())
 	now := time.Now()
 	for _, name := range []string{"f", strings.Repeat("x", 4000), strings.Repeat("\x01", 4000)} {
 		for _, n := range []int{0, 1, 3000} {
 			c, err := Open(h, "s1", now)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			c.Timestamp = now
 			c.SetFiles(make([]git.Change, 7)) // what was before
 			changes := make([]git.Change, n)
@@ -35,7 +35,7 @@ func TestSetFiles(t *testing.T) {
 				changes[i].Path = name
 			}
 			c.SetFiles(changes)
-			testenv.Must(t, c.Write(h))
+			testenv.NoError(t, c.Write(h))
 			all, err := List(h)
 			if err != nil || len(all) != 1 || all[0].files() != n {
 				t.Errorf("%d files of %d bytes: %v, %v", n, len(name), all, err)
@@ -49,17 +49,17 @@ func TestSetFiles(t *testing.T) {
 
 // A folder in the place of the home's checkpoint keeps nobody from saving.
 func TestOpenPastAFolder(t *testing.T) {
-	h := home.In(place.State(t.TempDir()), t.TempDir())
-	testenv.Must(t, h.Prepare())
-	testenv.Must(t, os.MkdirAll(h.Path(File, "x"), 0o700))
-	testenv.Must(t, (session.Store{Home: h}).Put(&session.Record{ID: "s1", StartedAt: time.Now()}, atomicfile.Unsynced))
+	h := home.HomeOutsideTown(place.State(t.TempDir()), t.TempDir())
+	testenv.NoError(t, h.Prepare())
+	testenv.NoError(t, os.MkdirAll(h.Path(File, "x"), 0o700))
+	testenv.NoError(t, (session.Store{Home: h}).Put(&session.Record{ID: "s1", StartedAt: time.Now()}, atomicfile.Unsynced))
 	for _, notes := range []string{"one", "two"} {
 		c, err := Open(h, "s1", time.Now())
 		if err == nil {
 			t.Error("the folder is not mentioned")
 		}
 		c.Timestamp, c.Notes = time.Now(), notes
-		testenv.Must(t, c.Write(h))
+		testenv.NoError(t, c.Write(h))
 		if all, _ := List(h); len(all) != 1 || all[0].Notes != notes {
 			t.Errorf("%v", all)
 		}

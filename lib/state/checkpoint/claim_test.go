@@ -19,17 +19,17 @@ import (
 func role(t *testing.T) home.Home {
 	root := t.TempDir()
 	dir := filepath.Join(root, "rig", "crew", "max")
-	testenv.Must(t, os.MkdirAll(dir, 0o700))
+	testenv.NoError(t, os.MkdirAll(dir, 0o700))
 	state := place.State(filepath.Join(place.Real(t.TempDir()), "gt"))
 	trust, err := place.Survey(root)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	id, ok := identity.FromDir("rig/crew/max")
 	if !ok {
 		t.Fatal("no role")
 	}
-	h := home.At(town.Town{Root: root, State: state, Trust: trust}, id, dir)
-	testenv.Must(t, h.Prepare())
-	testenv.Must(t, os.WriteFile(h.Path("mirror"), []byte(place.Checkpoint+"\n"), 0o600))
+	h := home.NewHome(town.Town{Root: root, State: state, Trust: trust}, id, dir)
+	testenv.NoError(t, h.Prepare())
+	testenv.NoError(t, os.WriteFile(h.Path("mirror"), []byte(place.Checkpoint+"\n"), 0o600))
 	return h
 }
 
@@ -38,15 +38,15 @@ func TestClaimWaits(t *testing.T) {
 	h, now := role(t), time.Now()
 	path := filepath.Join(h.Dir, place.Checkpoint)
 	claim := `{"timestamp":"` + now.UTC().Format(time.RFC3339) + `","session_id":"gt-toast","notes":"theirs"}`
-	testenv.Must(t, os.WriteFile(path, []byte(claim), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(claim), 0o600))
 	save := func() string {
 		t.Helper()
 		c, err := Open(h, "s1", now)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		c.Timestamp, c.Notes = now, "ours"
-		testenv.Must(t, c.Write(h))
+		testenv.NoError(t, c.Write(h))
 		data, err := os.ReadFile(path)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		return string(data)
 	}
 	if got := save(); got != claim {
@@ -58,7 +58,7 @@ func TestClaimWaits(t *testing.T) {
 	}
 	for _, c := range all {
 		if c.Claimed {
-			testenv.Must(t, Take(h, c, "s2"))
+			testenv.NoError(t, Take(h, c, "s2"))
 		}
 	}
 	for range 2 { // its own is no claim that waits

@@ -27,7 +27,7 @@ func opened(t *testing.T) int {
 	for line := range strings.Lines(string(data)) {
 		if n, ok := strings.CutPrefix(line, "syscr: "); ok {
 			calls, err := strconv.Atoi(strings.TrimSpace(n))
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			return calls
 		}
 	}
@@ -38,16 +38,16 @@ func opened(t *testing.T) int {
 // However many files lie beside the home's checkpoint, only those that a record
 // vouches for are read.
 func TestMany(t *testing.T) {
-	h := home.In(place.State(t.TempDir()), t.TempDir())
-	testenv.Must(t, h.Prepare())
+	h := home.HomeOutsideTown(place.State(t.TempDir()), t.TempDir())
+	testenv.NoError(t, h.Prepare())
 	now := time.Now()
 	store := session.Store{Home: h}
 	for _, id := range []session.ID{"s1", "s2"} {
-		testenv.Must(t, store.Put(&session.Record{ID: id, StartedAt: now}, atomicfile.Unsynced))
+		testenv.NoError(t, store.Put(&session.Record{ID: id, StartedAt: now}, atomicfile.Unsynced))
 		c, err := Open(h, id, now)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		c.Timestamp, c.Notes = now, "of "+string(id)
-		testenv.Must(t, c.Write(h))
+		testenv.NoError(t, c.Write(h))
 	}
 	before := opened(t)
 	if all, err := List(h); err != nil || len(all) != 2 {
@@ -77,19 +77,19 @@ func TestMany(t *testing.T) {
 
 // What nobody vouches for any more goes when it is old.
 func TestForgotten(t *testing.T) {
-	h := home.In(place.State(t.TempDir()), t.TempDir())
-	testenv.Must(t, h.Prepare())
+	h := home.HomeOutsideTown(place.State(t.TempDir()), t.TempDir())
+	testenv.NoError(t, h.Prepare())
 	now := time.Now()
 	for name, age := range map[string]time.Duration{"old": forget + time.Hour, "new": time.Hour} {
-		path := beside(h, session.ID(name))
-		testenv.Must(t, os.WriteFile(path, []byte("{}"), 0o600))
-		testenv.Must(t, os.Chtimes(path, now, now.Add(-age)))
+		path := separatePath(h, session.ID(name))
+		testenv.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
+		testenv.NoError(t, os.Chtimes(path, now, now.Add(-age)))
 	}
 	if _, err := Open(h, "s1", now); err != nil {
 		t.Error(err)
 	}
 	left, _ := filepath.Glob(h.Path("checkpoint-*"))
-	if len(left) != 1 || left[0] != beside(h, "new") {
+	if len(left) != 1 || left[0] != separatePath(h, "new") {
 		t.Errorf("left are %v", left)
 	}
 }

@@ -12,37 +12,37 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-func at(t *testing.T) home.Home {
+func newHome(t *testing.T) home.Home {
 	t.Helper()
 	dir := t.TempDir()
 	env := map[string]string{"HOME": dir, "XDG_STATE_HOME": t.TempDir()}
 	h := home.Find(func(key string) string { return env[key] }, dir, "")
-	testenv.Must(t, h.Prepare())
+	testenv.NoError(t, h.Prepare())
 	return h
 }
 
 // Of two that read a hand-over, one takes it; it waits until then, and is kept afterwards.
 func TestTake(t *testing.T) {
-	h := at(t)
+	h := newHome(t)
 	when := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	want := Handover{Kind: "handoff", Note: "3f9a01c2", At: when, Text: &Text{Subject: "two of five", Body: "<next>\n"}}
-	testenv.Must(t, new(Slot).Put(h, "old", &want, atomicfile.Synced))
+	testenv.NoError(t, new(Slot).Put(h, "old", &want, atomicfile.Synced))
 
 	one, slot, err := Read(h, "old")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if one == nil || one.Note != want.Note || *one.Text != *want.Text || !one.At.Equal(when) {
 		t.Fatalf("it is %+v", one)
 	}
 	_, other, err := Read(h, "old")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	before, err := os.Stat(h.Path("handover", "waiting", "old"))
-	testenv.Must(t, err)
-	testenv.Must(t, slot.Put(h, "old", one, atomicfile.Unsynced))
+	testenv.NoError(t, err)
+	testenv.NoError(t, slot.Put(h, "old", one, atomicfile.Unsynced))
 	if after, err := os.Stat(h.Path("handover", "waiting", "old")); err != nil || !os.SameFile(before, after) {
 		t.Errorf("what did not change was written again: %v", err)
 	}
-	testenv.Must(t, slot.Put(h, "old", nil, atomicfile.Unsynced))
-	testenv.Must(t, other.Put(h, "old", nil, atomicfile.Unsynced)) // too late, and no error
+	testenv.NoError(t, slot.Put(h, "old", nil, atomicfile.Unsynced))
+	testenv.NoError(t, other.Put(h, "old", nil, atomicfile.Unsynced)) // too late, and no error
 	if o, _, err := Read(h, "old"); o != nil || err != nil {
 		t.Errorf("it waits still: %+v, %v", o, err)
 	}
@@ -50,7 +50,7 @@ func TestTake(t *testing.T) {
 	if err != nil || len(data) == 0 {
 		t.Errorf("it cannot be told again: %v", err)
 	}
-	testenv.Must(t, Forget(h, "old"))
+	testenv.NoError(t, Forget(h, "old"))
 	if _, err := os.Lstat(h.Path("handover", "taken", "old")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
@@ -68,16 +68,16 @@ func TestGiveBack(t *testing.T) {
 		"another took it":   {"other", false, ""},
 		"a newer one waits": {"new", true, "second"},
 	} {
-		h := at(t)
+		h := newHome(t)
 		slot := new(Slot)
-		testenv.Must(t, slot.Put(h, "old", &Handover{Note: "first", TakenBy: "new"}, atomicfile.Unsynced))
-		testenv.Must(t, slot.Put(h, "old", nil, atomicfile.Unsynced))
+		testenv.NoError(t, slot.Put(h, "old", &Handover{Note: "first", TakenBy: "new"}, atomicfile.Unsynced))
+		testenv.NoError(t, slot.Put(h, "old", nil, atomicfile.Unsynced))
 		if c.newer {
-			testenv.Must(t, slot.Put(h, "old", &Handover{Note: "second"}, atomicfile.Unsynced))
+			testenv.NoError(t, slot.Put(h, "old", &Handover{Note: "second"}, atomicfile.Unsynced))
 		}
-		testenv.Must(t, GiveBack(h, "old", c.by))
+		testenv.NoError(t, GiveBack(h, "old", c.by))
 		o, _, err := Read(h, "old")
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if got := o != nil; got != (c.want != "") || got && o.Note != c.want {
 			t.Errorf("%s: %+v waits", name, o)
 		}
@@ -86,15 +86,15 @@ func TestGiveBack(t *testing.T) {
 
 // A file that is no hand-over is reported, and neither taken nor removed.
 func TestUnreadable(t *testing.T) {
-	h := at(t)
-	testenv.Must(t, os.MkdirAll(h.Path("handover", "waiting"), 0o700))
+	h := newHome(t)
+	testenv.NoError(t, os.MkdirAll(h.Path("handover", "waiting"), 0o700))
 	path := h.Path("handover", "waiting", "old")
-	testenv.Must(t, os.WriteFile(path, []byte("{"), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	o, slot, err := Read(h, "old")
 	if o != nil || err == nil {
 		t.Errorf("it is %+v, %v", o, err)
 	}
-	testenv.Must(t, slot.Put(h, "old", nil, atomicfile.Unsynced))
+	testenv.NoError(t, slot.Put(h, "old", nil, atomicfile.Unsynced))
 	if _, err := os.Lstat(path); err != nil {
 		t.Error(err)
 	}

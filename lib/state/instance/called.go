@@ -30,11 +30,11 @@ const shownID = 8
 func Matchers(name string, sessionOf func(*Instance) session.ID) []func(*Instance) bool {
 	id, notID := session.ParseID(name)
 	return []func(*Instance) bool{
-		func(in *Instance) bool { return fold.Same(in.Name, name) || string(in.ID) == name },
+		func(in *Instance) bool { return fold.SameName(in.Name, name) || string(in.ID) == name },
 		func(in *Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
 		func(in *Instance) bool { return len(name) >= shownID && strings.HasPrefix(string(in.ID), name) },
 		func(in *Instance) bool { return notID == nil && sessionOf(in) == id },
-		func(in *Instance) bool { return in.Title != "" && fold.Same(in.Title, name) },
+		func(in *Instance) bool { return in.Title != "" && fold.SameName(in.Title, name) },
 		func(in *Instance) bool { return in.TmuxSession == name && name != "" },
 	}
 }
@@ -51,7 +51,7 @@ func Named(state place.State, name string) (found []Called, unread error) {
 	of := map[*Instance]Store{}
 	var all []*Instance
 	for _, s := range stores {
-		some, err := s.All()
+		some, err := s.ReadInstances()
 		unread = errors.Join(unread, err)
 		for _, in := range some {
 			of[in], all = s, append(all, in)

@@ -124,7 +124,7 @@ func (g *groups) add(group string) {
 	if parent := path.Dir(group); parent != "." {
 		g.add(parent)
 	}
-	if g.has(group) {
+	if g.hasGroup(group) {
 		return
 	}
 	last := 0
@@ -136,7 +136,7 @@ func (g *groups) add(group string) {
 	g.Groups = append(g.Groups, Group{Path: group, Expanded: true, Order: last + 1})
 }
 
-func (g *groups) has(group string) bool {
+func (g *groups) hasGroup(group string) bool {
 	return slices.ContainsFunc(g.Groups, func(one Group) bool { return one.Path == group })
 }
 
@@ -170,7 +170,7 @@ func (s Store) NewGroup(group string) error {
 	}
 	defer lock.Unlock()
 	return s.changeGroups(func(g *groups) error {
-		if g.has(group) {
+		if g.hasGroup(group) {
 			return fmt.Errorf("%w: %s", ErrIsGroup, group)
 		}
 		g.add(group)
@@ -186,20 +186,20 @@ func (s Store) RemoveGroup(group string) error {
 		return err
 	}
 	defer lock.Unlock()
-	all, err := s.All()
+	all, err := s.ReadInstances()
 	if err != nil {
 		return err
 	}
 	for _, in := range all {
-		if In(in.Group, group) {
+		if IsInGroup(in.Group, group) {
 			return fmt.Errorf("%w: %s holds %s", ErrNotEmpty, in.Group, in.Name)
 		}
 	}
 	return s.changeGroups(func(g *groups) error {
-		if !g.has(group) {
+		if !g.hasGroup(group) {
 			return fmt.Errorf("%w: %s", ErrNoGroup, group)
 		}
-		g.Groups = slices.DeleteFunc(g.Groups, func(one Group) bool { return In(one.Path, group) })
+		g.Groups = slices.DeleteFunc(g.Groups, func(one Group) bool { return IsInGroup(one.Path, group) })
 		return nil
 	})
 }
@@ -211,7 +211,7 @@ func (s Store) MoveGroup(group, to string, now time.Time) error {
 	if err := CheckGroup(to); err != nil {
 		return err
 	}
-	if In(to, group) {
+	if IsInGroup(to, group) {
 		return fmt.Errorf("cannot move group '%s' to '%s': %w", group, to, ErrInItself)
 	}
 	// Instance locks come before the folder's lock.
@@ -233,7 +233,7 @@ func (s Store) MoveGroup(group, to string, now time.Time) error {
 		return err
 	}
 	for _, h := range held {
-		if !In(h.Group, group) {
+		if !IsInGroup(h.Group, group) {
 			continue // moved meanwhile
 		}
 		h.Group = to + strings.TrimPrefix(h.Group, group)
@@ -242,19 +242,19 @@ func (s Store) MoveGroup(group, to string, now time.Time) error {
 		}
 	}
 	return s.changeGroups(func(g *groups) error {
-		g.Groups = slices.DeleteFunc(g.Groups, func(one Group) bool { return In(one.Path, group) })
+		g.Groups = slices.DeleteFunc(g.Groups, func(one Group) bool { return IsInGroup(one.Path, group) })
 		return nil
 	})
 }
 
 // holdGroup locks the instances of a group. On error it returns those that it has locked.
 func (s Store) holdGroup(group string) (held []*Locked, err error) {
-	all, err := s.All()
+	all, err := s.ReadInstances()
 	if err != nil {
 		return nil, err
 	}
 	for _, in := range all {
-		if !In(in.Group, group) {
+		if !IsInGroup(in.Group, group) {
 			continue
 		}
 		h, err := s.Hold(in.ID, lockWait)
@@ -269,11 +269,11 @@ func (s Store) holdGroup(group string) (held []*Locked, err error) {
 }
 
 func (g *groups) copy(group, to string) error {
-	if !g.has(group) {
+	if !g.hasGroup(group) {
 		return fmt.Errorf("%w: %s", ErrNoGroup, group)
 	}
 	for _, one := range g.sorted() {
-		if !In(one.Path, group) {
+		if !IsInGroup(one.Path, group) {
 			continue
 		}
 		path := to + strings.TrimPrefix(one.Path, group)

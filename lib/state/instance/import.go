@@ -43,7 +43,7 @@ func (s Store) Import(i Imported) (added []*Instance, err error) {
 		return nil, err
 	}
 	defer lock.Unlock()
-	there, err := s.All()
+	there, err := s.ReadInstances()
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s Store) sync(all []*Instance) error {
 
 // Importable returns what Import would add.
 func (s Store) Importable(i Imported) (added []*Instance, err error) {
-	there, err := s.All()
+	there, err := s.ReadInstances()
 	if err != nil {
 		return nil, err
 	}

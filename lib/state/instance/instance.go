@@ -95,7 +95,7 @@ type Instance struct {
 	StartedAt   time.Time `json:"started_at,omitzero"` // last start of the agent
 	// StartedIn is where the last start was; nil before the first, and in what gt before
 	// v0.3.0 wrote.
-	StartedIn *Where `json:"started_in,omitempty"`
+	StartedIn *Location `json:"started_in,omitempty"`
 	// ShutDownAt is when the agent was ended to be restored, with all others.
 	ShutDownAt time.Time `json:"shut_down_at,omitzero"`
 
@@ -138,23 +138,23 @@ func Adopt(p process.Proc) *Adopted { return &Adopted{p.PID, p.Start, p.Boot, p.
 
 func (a *Adopted) Process() process.Proc { return process.Noted(a.PID, a.Start, a.Boot, a.NS) }
 
-// Where is a machine, known by its boot, and a PID namespace there.
-type Where struct {
+// Location is a machine, known by its boot, and a PID namespace there.
+type Location struct {
 	Boot string `json:"boot_id,omitempty"`
 	NS   string `json:"pid_ns,omitempty"`
 	Host string `json:"host,omitempty"`
 }
 
-// Here returns where this program runs.
-func Here() *Where {
+// CurrentLocation returns where this program runs.
+func CurrentLocation() *Location {
 	host, _ := os.Hostname() // "" if the machine has no name
-	boot, ns := process.Here()
-	return &Where{boot, ns, host}
+	boot, ns := process.CurrentNamespace()
+	return &Location{boot, ns, host}
 }
 
-// Elsewhere reports whether what runs there cannot be seen from here.
-func (w *Where) Elsewhere() bool {
-	return w != nil && (process.Elsewhere(w.Boot, w.NS) || session.OtherMachine(w.Boot, w.Host))
+// IsElsewhere reports whether what runs there cannot be seen from here.
+func (w *Location) IsElsewhere() bool {
+	return w != nil && (process.InOtherNamespace(w.Boot, w.NS) || session.OtherMachine(w.Boot, w.Host))
 }
 
 // Worktree is a git worktree that was made for an instance.
@@ -305,8 +305,8 @@ func CheckGroup(group string) error {
 	return nil
 }
 
-// In reports whether a group is other or below it.
-func In(group, other string) bool {
+// IsInGroup reports whether a group is other or below it.
+func IsInGroup(group, other string) bool {
 	group, other = fold.Name(group), fold.Name(other)
 	return group == other || strings.HasPrefix(group, other+"/")
 }

@@ -18,7 +18,7 @@ import (
 	"gt/lib/sys/flock"
 )
 
-var now = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 
 func newStore(t *testing.T) Store {
 	return Store{State: place.State(t.TempDir()), Dir: folder, Warn: func(err error) { t.Log(err) }}
@@ -27,7 +27,7 @@ func newStore(t *testing.T) Store {
 func make1(t *testing.T, s Store, name, group string) *Instance {
 	t.Helper()
 	in := &Instance{Name: name, Path: "/work", Agent: "claude", Desired: Stopped, Group: group}
-	testenv.Must(t, s.Create(in, now))
+	testenv.NoError(t, s.Create(in, testTime))
 	return in
 }
 
@@ -79,7 +79,7 @@ func TestCreateTogether(t *testing.T) {
 	made := 0
 	for range 20 {
 		all.Go(func() {
-			switch err := s.Create(&Instance{Name: "one", Path: "/work", Agent: "claude"}, now); {
+			switch err := s.Create(&Instance{Name: "one", Path: "/work", Agent: "claude"}, testTime); {
 			case err == nil:
 				mu.Lock()
 				made++
@@ -90,7 +90,7 @@ func TestCreateTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if found, err := s.All(); made != 1 || len(found) != 1 || err != nil {
+	if found, err := s.ReadInstances(); made != 1 || len(found) != 1 || err != nil {
 		t.Errorf("%d made, %d found, %v", made, len(found), err)
 	}
 }
@@ -102,26 +102,26 @@ func TestHold(t *testing.T) {
 	in := make1(t, s, "one", "")
 	path := s.path(string(in.ID) + suffix)
 	data, _ := os.ReadFile(path)
-	testenv.Must(t, os.WriteFile(path, []byte(strings.Replace(string(data), "{", `{"later":[1.50],`, 1)), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(data), "{", `{"later":[1.50],`, 1)), 0o600))
 	held, err := s.Hold(in.ID, time.Second)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if _, err := s.Hold(in.ID, 20*time.Millisecond); !errors.Is(err, flock.ErrBusy) {
 		t.Errorf("a second one holds it: %v", err)
 	}
 	held.Desired = Running
-	testenv.Must(t, held.Put(now.Add(time.Hour)))
+	testenv.NoError(t, held.Put(testTime.Add(time.Hour)))
 	held.Release()
 	if held, err = s.Hold(in.ID, time.Second); err != nil || held.Desired != Running || !held.UpdatedAt.After(held.CreatedAt) {
 		t.Fatalf("%+v, %v", held, err)
 	}
-	if err := held.Rename("a.b", now); err == nil {
+	if err := held.Rename("a.b", testTime); err == nil {
 		t.Error("a name was taken that is none")
 	}
 	make1(t, s, "two", "")
-	if err := held.Rename("two", now); !errors.Is(err, ErrTaken) {
+	if err := held.Rename("two", testTime); !errors.Is(err, ErrTaken) {
 		t.Error(err)
 	}
-	if err := held.Rename("three", now); err != nil {
+	if err := held.Rename("three", testTime); err != nil {
 		t.Error(err)
 	}
 	held.Release()
@@ -143,16 +143,16 @@ func TestRemove(t *testing.T) {
 	s := newStore(t)
 	parent := make1(t, s, "parent", "")
 	child := &Instance{Name: "child", Path: "/work", Agent: "claude", ParentID: parent.ID}
-	testenv.Must(t, s.Create(child, now))
-	testenv.Must(t, Bind(s.State, s.Name(parent.ID)+":7", 7, 1, Now{SessionID: "x", At: now}))
+	testenv.NoError(t, s.Create(child, testTime))
+	testenv.NoError(t, Bind(s.State, s.Name(parent.ID)+":7", 7, 1, CurrentSession{SessionID: "x", At: testTime}))
 	held, err := s.Hold(parent.ID, time.Second)
-	testenv.Must(t, err)
-	if err := held.Put(now.Add(1)); err != nil { // so that there is a version before it
+	testenv.NoError(t, err)
+	if err := held.Put(testTime.Add(1)); err != nil { // so that there is a version before it
 		t.Fatal(err)
 	}
-	testenv.Must(t, held.Remove(now))
+	testenv.NoError(t, held.Remove(testTime))
 	held.Release()
-	all, err := s.All()
+	all, err := s.ReadInstances()
 	if err != nil || len(all) != 1 || all[0].ParentID != "" {
 		t.Errorf("%+v, %v", all, err)
 	}
@@ -170,12 +170,12 @@ func TestBind(t *testing.T) {
 	s := newStore(t)
 	in := make1(t, s, "one", "")
 	held, err := s.Hold(in.ID, time.Second)
-	testenv.Must(t, err)
-	held.SessionID, held.StartedAt = "given", now
-	testenv.Must(t, held.Put(now))
+	testenv.NoError(t, err)
+	held.SessionID, held.StartedAt = "given", testTime
+	testenv.NoError(t, held.Put(testTime))
 	held.Release()
 	in = held.Instance
-	later := now.Add(time.Minute)
+	later := testTime.Add(time.Minute)
 	for _, c := range []struct {
 		variable    string
 		pid, parent int
@@ -187,12 +187,12 @@ func TestBind(t *testing.T) {
 		{"elsewhere/" + string(in.ID) + ":7", 7, 1, later, "given"},
 		{"instances/../instances/" + string(in.ID) + ":7", 7, 1, later, "told"}, // the same folder
 		{"profiles/../instances/" + string(in.ID) + ":7", 7, 1, later, "told"},
-		{s.Name(in.ID) + ":7", 7, 1, now.Add(-time.Hour), "given"}, // of the run before
+		{s.Name(in.ID) + ":7", 7, 1, testTime.Add(-time.Hour), "given"}, // of the run before
 		{s.Name(in.ID) + ":7", 7, 1, later, "told"},
 		{s.Name(in.ID) + ":7", 9, 7, later, "told"}, // a launcher's child
 	} {
 		os.Remove(s.path(string(in.ID) + sessionSuffix))
-		if err := Bind(s.State, c.variable, c.pid, c.parent, Now{SessionID: "told", At: c.at}); err != nil {
+		if err := Bind(s.State, c.variable, c.pid, c.parent, CurrentSession{SessionID: "told", At: c.at}); err != nil {
 			t.Errorf("%q: %v", c.variable, err)
 		}
 		if got := s.Session(in); got != c.want {
@@ -200,7 +200,7 @@ func TestBind(t *testing.T) {
 		}
 	}
 	// What is not there is not made.
-	if err := Bind(s.State, "profiles/x/instances/"+string(in.ID)+":7", 7, 1, Now{SessionID: "told", At: later}); err != nil {
+	if err := Bind(s.State, "profiles/x/instances/"+string(in.ID)+":7", 7, 1, CurrentSession{SessionID: "told", At: later}); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(s.State.Path("profiles")); err == nil {
@@ -213,9 +213,9 @@ func TestBind(t *testing.T) {
 func TestTold(t *testing.T) {
 	s := newStore(t)
 	in := &Instance{Name: "fork", Path: "/w", Agent: "claude", Desired: Running, ForkOf: "parent", SessionID: "given"}
-	testenv.Must(t, s.Create(in, now))
+	testenv.NoError(t, s.Create(in, testTime))
 	for _, c := range []struct{ told, want session.ID }{{"parent", "given"}, {"own", "own"}} {
-		if err := Bind(s.State, s.Name(in.ID)+":7", 7, 1, Now{SessionID: c.told, At: now}); err != nil {
+		if err := Bind(s.State, s.Name(in.ID)+":7", 7, 1, CurrentSession{SessionID: c.told, At: testTime}); err != nil {
 			t.Error(err)
 		}
 		if got := s.Session(in); got != c.want || s.HookReported(in) != (c.told == c.want) {
@@ -229,15 +229,15 @@ func TestMoveGroup(t *testing.T) {
 	s := newStore(t)
 	a, b := make1(t, s, "a", "work/back"), make1(t, s, "b", "work/back/api")
 	make1(t, s, "c", "work/background")
-	testenv.Must(t, s.NewGroup("work/back/empty"))
-	testenv.Must(t, s.MoveGroup("work/back", "play", now))
+	testenv.NoError(t, s.NewGroup("work/back/empty"))
+	testenv.NoError(t, s.MoveGroup("work/back", "play", testTime))
 	// As it is where it was killed after the first instance: the same goes on.
 	held, _ := s.Hold(b.ID, time.Second)
 	held.Group = "work/back/api"
-	testenv.Must(t, held.Put(now))
+	testenv.NoError(t, held.Put(testTime))
 	held.Release()
-	testenv.Must(t, s.NewGroup("work/back/api"))
-	testenv.Must(t, s.MoveGroup("work/back", "play", now))
+	testenv.NoError(t, s.NewGroup("work/back/api"))
+	testenv.NoError(t, s.MoveGroup("work/back", "play", testTime))
 	groups := ""
 	all, err := s.Groups()
 	for _, g := range all {
@@ -252,7 +252,7 @@ func TestMoveGroup(t *testing.T) {
 		}
 	}
 	for _, to := range []string{"play/x", "play"} {
-		if err := s.MoveGroup("play", to, now); err == nil {
+		if err := s.MoveGroup("play", to, testTime); err == nil {
 			t.Errorf("play was moved to %s", to)
 		}
 	}
@@ -272,9 +272,9 @@ func TestDamaged(t *testing.T) {
 	make1(t, s, "one", "")
 	two := make1(t, s, "two", "")
 	for _, text := range []string{"", "{", `{"id":"x"}`, fmt.Sprintf(`{"id":%q,"name":"a b","path":"/x","agent":"c"}`, two.ID), fmt.Sprintf(`{"id":%q,"name":"a","path":"x","agent":"c"}`, two.ID)} {
-		testenv.Must(t, os.WriteFile(s.path(string(two.ID)+suffix), []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(s.path(string(two.ID)+suffix), []byte(text), 0o600))
 		warned = 0
-		if all, err := s.All(); err != nil || len(all) != 1 || warned == 0 {
+		if all, err := s.ReadInstances(); err != nil || len(all) != 1 || warned == 0 {
 			t.Errorf("%q: %d found, %v, %d warnings", text, len(all), err, warned)
 		}
 	}
@@ -289,14 +289,14 @@ func TestGenerations(t *testing.T) {
 	in := make1(t, s, "v1", "")
 	for _, name := range []string{"v2", "v3", "v4"} {
 		h, err := s.Hold(in.ID, time.Second)
-		testenv.Must(t, err)
-		testenv.Must(t, h.Rename(name, now))
+		testenv.NoError(t, err)
+		testenv.NoError(t, h.Rename(name, testTime))
 		h.Release()
 	}
 	path := s.path(string(in.ID) + suffix)
 	for _, c := range []struct{ damage, name string }{{"", "v4"}, {path, "v3"}, {path + ".bak", "v2"}, {path + ".bak.1", "v1"}} {
 		if c.damage != "" {
-			testenv.Must(t, os.WriteFile(c.damage, []byte("{"), 0o600))
+			testenv.NoError(t, os.WriteFile(c.damage, []byte("{"), 0o600))
 		}
 		warned = nil
 		got, err := s.Get(in.ID)
@@ -304,13 +304,13 @@ func TestGenerations(t *testing.T) {
 			t.Errorf("%s is damaged: %+v, %v, warned %q", c.damage, got, err, warned)
 		}
 	}
-	testenv.Must(t, os.WriteFile(path+".bak.2", []byte("{"), 0o600))
+	testenv.NoError(t, os.WriteFile(path+".bak.2", []byte("{"), 0o600))
 	warned = nil
 	if _, err := s.Get(in.ID); !errors.Is(err, ErrNone) || len(warned) == 0 {
 		t.Errorf("all are damaged: %v, warned %q", err, warned)
 	}
 	// It is set aside when another is written in its place.
-	testenv.Must(t, s.put(in))
+	testenv.NoError(t, s.put(in))
 	entries, err := os.ReadDir(s.path(""))
 	aside := 0
 	for _, e := range entries {
@@ -328,15 +328,15 @@ func TestGenerations(t *testing.T) {
 func TestUnusableIsSetAside(t *testing.T) {
 	s := newStore(t)
 	in := make1(t, s, "v1", "")
-	testenv.Must(t, os.WriteFile(s.path(string(in.ID)+suffix), []byte("{"), 0o600))
+	testenv.NoError(t, os.WriteFile(s.path(string(in.ID)+suffix), []byte("{"), 0o600))
 	for _, want := range []int{1, 0} {
 		var warned []error
 		s.Warn = func(err error) { warned = append(warned, err) }
-		if all, err := s.All(); err != nil || len(all) != 0 || len(warned) != want {
+		if all, err := s.ReadInstances(); err != nil || len(all) != 0 || len(warned) != want {
 			t.Errorf("%v, %v, warned %v", all, err, warned)
 		}
 		c, err := s.Begin()
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		c.Release()
 	}
 	if aside, err := filepath.Glob(s.path(string(in.ID) + "*.bad*")); err != nil || len(aside) != 1 {
@@ -348,14 +348,14 @@ func TestUnusableIsSetAside(t *testing.T) {
 // order too.
 func TestAllOfMany(t *testing.T) {
 	s := newStore(t)
-	testenv.Must(t, s.State.Prepare(s.path("")))
+	testenv.NoError(t, s.State.Prepare(s.path("")))
 	var bad []string
 	for i := range 5*sequentialBelow + 1 {
 		id := ID(fmt.Sprintf("%08d", 99999-i)) // the last by name is the first
-		in := &Instance{ID: id, Name: fmt.Sprintf("n%d", i), Path: "/work", Agent: "claude", CreatedAt: now.Add(time.Duration(i) * time.Second)}
-		testenv.Must(t, s.put(in))
+		in := &Instance{ID: id, Name: fmt.Sprintf("n%d", i), Path: "/work", Agent: "claude", CreatedAt: testTime.Add(time.Duration(i) * time.Second)}
+		testenv.NoError(t, s.put(in))
 		if i%50 == 7 {
-			testenv.Must(t, os.WriteFile(s.path(string(id)+suffix), []byte("{"), 0o600))
+			testenv.NoError(t, os.WriteFile(s.path(string(id)+suffix), []byte("{"), 0o600))
 			bad = append([]string{string(id)}, bad...) // as they are named
 		}
 	}
@@ -368,7 +368,7 @@ func TestAllOfMany(t *testing.T) {
 				}
 			}
 		}
-		all, err := s.All()
+		all, err := s.ReadInstances()
 		if err != nil || len(all) != 5*sequentialBelow+1-len(bad) || !slices.IsSortedFunc(all, func(a, b *Instance) int { return a.CreatedAt.Compare(b.CreatedAt) }) || !slices.Equal(said, bad) {
 			t.Fatalf("%d found, %v; said of %q, not %q", len(all), err, said, bad)
 		}

@@ -68,7 +68,7 @@ func (in *Instance) Scrub() {
 	}
 }
 
-// The folders of instances that All leaves out.
+// The folders of instances that ReadInstances leaves out.
 const (
 	Archived = "archived"
 	Closed   = "closed"
@@ -92,7 +92,7 @@ func (in *Instance) scrubbed() bool {
 	return in.folder() != "" && !in.Managed.ScrubbedAt.IsZero()
 }
 
-func (s Store) where(id ID) (all []string, err error) {
+func (s Store) instancePaths(id ID) (all []string, err error) {
 	for _, folder := range []string{"", Archived, Closed} {
 		path := s.file(folder, id).Path
 		switch _, err := os.Lstat(path); {
@@ -154,13 +154,13 @@ func (s Store) ids(folder string) (ids []ID, err error) {
 	return ids, nil
 }
 
-// In returns the archived or closed instances, in order of creation.
-func (s Store) In(folder string) ([]*Instance, error) {
-	return s.in(folder, func(ID) bool { return true })
+// ReadFolder returns the archived or closed instances, in order of creation.
+func (s Store) ReadFolder(folder string) ([]*Instance, error) {
+	return s.readAccepted(folder, func(ID) bool { return true })
 }
 
-// in is In for the instances whose id is accepted.
-func (s Store) in(folder string, accepted func(ID) bool) (all []*Instance, unread error) {
+// readAccepted is ReadFolder for the instances whose id is accepted.
+func (s Store) readAccepted(folder string, accepted func(ID) bool) (all []*Instance, unread error) {
 	ids, err := s.ids(folder)
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (s Store) in(folder string, accepted func(ID) bool) (all []*Instance, unrea
 
 // TearingDown returns the closed instances whose runtime may still run: those that still
 // have a lock file (see MarkTornDown).
-func (s Store) TearingDown() ([]*Instance, error) { return s.in(Closed, s.hasLock) }
+func (s Store) TearingDown() ([]*Instance, error) { return s.readAccepted(Closed, s.hasLock) }
 
 func (s Store) hasLock(id ID) bool { return atomicfile.Exists(s.path(string(id) + ".lock")) }
 
@@ -200,7 +200,7 @@ func (h *Locked) MarkTornDown() {
 // Forget removes the records of closed instances that match is, except the newest keep, and
 // those whose runtime may still run.
 func (s Store) Forget(is func(*Instance) bool, keep int) error {
-	all, err := s.In(Closed)
+	all, err := s.ReadFolder(Closed)
 	if err != nil {
 		return err
 	}
@@ -293,7 +293,7 @@ func (s Store) CompleteMoves() error {
 	return nil
 }
 
-func (s Store) beside(name string) string {
+func (s Store) siblingPath(name string) string {
 	return s.State.Path(filepath.Dir(s.Dir), name)
 }
 
@@ -318,7 +318,7 @@ func (s Store) LockStarts() (*flock.Lock, error) { return s.lockBeside("starts.l
 const workersWait = time.Minute
 
 func (s Store) lockBeside(name string, wait time.Duration) (*flock.Lock, error) {
-	path := s.beside(name)
+	path := s.siblingPath(name)
 	if err := s.State.Prepare(filepath.Dir(path)); err != nil {
 		return nil, err
 	}

@@ -26,17 +26,17 @@ func managed(t *testing.T, s Store, name string) *Instance {
 			Overlay: map[string]string{"model": "opus", "env.KEY": "hunter2", "prompt": "the secret one"},
 		},
 	}
-	testenv.Must(t, s.Create(in, time.Now()))
+	testenv.NoError(t, s.Create(in, time.Now()))
 	return in
 }
 
 func change(t *testing.T, s Store, id ID, do func(*Locked)) {
 	t.Helper()
 	h, err := s.Hold(id, time.Second)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer h.Release()
 	do(h)
-	testenv.Must(t, h.Put(time.Now()))
+	testenv.NoError(t, h.Put(time.Now()))
 }
 
 // files are the files that hold something of an instance, without the locks.
@@ -49,7 +49,7 @@ func files(t *testing.T, s Store, id ID) (found []string) {
 		}
 		return err
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return found
 }
 
@@ -66,10 +66,10 @@ func TestManaged(t *testing.T) {
 	if got := files(t, s, in.ID); !slices.Equal(got, []string{"archived/ID.json"}) {
 		t.Error(got)
 	}
-	if all, err := s.All(); len(all) > 0 || err != nil {
+	if all, err := s.ReadInstances(); len(all) > 0 || err != nil {
 		t.Error(all, err)
 	}
-	if all, err := s.In(Archived); len(all) != 1 || err != nil || all[0].Managed.Revision != 3 || all[0].SessionID == "" {
+	if all, err := s.ReadFolder(Archived); len(all) != 1 || err != nil || all[0].Managed.Revision != 3 || all[0].SessionID == "" {
 		t.Error(all, err)
 	}
 	if err := s.Create(&Instance{Name: "worker-a", Path: "/w", Agent: "claude"}, time.Now()); !errors.Is(err, ErrTaken) {
@@ -85,7 +85,7 @@ func TestManaged(t *testing.T) {
 func TestClosed(t *testing.T) {
 	s := Personal(place.State(t.TempDir()+"/gt"), "")
 	in := managed(t, s, "worker-a")
-	testenv.Must(t, Bind(s.State, s.Name(in.ID)+":7", 7, 1, Now{SessionID: in.SessionID, At: time.Now()}))
+	testenv.NoError(t, Bind(s.State, s.Name(in.ID)+":7", 7, 1, CurrentSession{SessionID: in.SessionID, At: time.Now()}))
 	change(t, s, in.ID, func(h *Locked) { h.Managed.State = lifecycle.Active })
 	change(t, s, in.ID, func(h *Locked) {
 		h.Managed.State, h.Managed.Reason, h.Managed.ScrubbedAt = lifecycle.Closed, lifecycle.UserRequest, time.Now()
@@ -99,7 +99,7 @@ func TestClosed(t *testing.T) {
 		t.Errorf("%s %v", data, err)
 	}
 	h, err := s.Hold(in.ID, time.Second)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer h.Release()
 	h.Managed.State = lifecycle.Active
 	if err := h.Put(time.Now()); !errors.Is(err, ErrClosed) {
@@ -126,24 +126,24 @@ func TestCopies(t *testing.T) {
 		}
 		old := s.file(before.folder(), in.ID).Path
 		data, err := os.ReadFile(old)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		change(t, s, in.ID, func(h *Locked) { h.Managed.State = c.is })
-		testenv.Must(t, os.WriteFile(old, data, 0o600))
+		testenv.NoError(t, os.WriteFile(old, data, 0o600))
 		look := func(when string) {
 			t.Helper()
 			got, err := s.Get(in.ID)
 			if err != nil || got.Managed.State != c.is {
 				t.Errorf("%s, %s: %+v %v", c.is, when, got, err)
 			}
-			all, err := s.All()
-			archived, aerr := s.In(Archived)
-			closed, cerr := s.In(Closed)
+			all, err := s.ReadInstances()
+			archived, aerr := s.ReadFolder(Archived)
+			closed, cerr := s.ReadFolder(Closed)
 			if n := len(all) + len(archived) + len(closed); n != 1 || err != nil || aerr != nil || cerr != nil {
 				t.Errorf("%s, %s: %d, %v %v %v", c.is, when, n, err, aerr, cerr)
 			}
 		}
 		look("two copies")
-		testenv.Must(t, s.CompleteMoves())
+		testenv.NoError(t, s.CompleteMoves())
 		look("settled")
 		if got := files(t, s, in.ID); len(got) != 1 {
 			t.Errorf("%s: %v", c.is, got)
@@ -158,9 +158,9 @@ func TestManagedFields(t *testing.T) {
 	in := managed(t, s, "worker-a")
 	path := s.file("", in.ID).Path
 	data, err := os.ReadFile(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	data = []byte(strings.Replace(string(data), `"template"`, `"novel": {"a": 1}, "template"`, 1))
-	testenv.Must(t, os.WriteFile(path, data, 0o600))
+	testenv.NoError(t, os.WriteFile(path, data, 0o600))
 	change(t, s, in.ID, func(h *Locked) { h.Managed.State = lifecycle.Active })
 	var file struct {
 		Lifecycle map[string]json.RawMessage
@@ -173,7 +173,7 @@ func TestManagedFields(t *testing.T) {
 		t.Errorf("%s", data)
 	}
 	plain := &Instance{Name: "plain", Path: "/w", Agent: "claude"}
-	testenv.Must(t, s.Create(plain, time.Now()))
+	testenv.NoError(t, s.Create(plain, time.Now()))
 	if data, err := os.ReadFile(s.file("", plain.ID).Path); err != nil || strings.Contains(string(data), "lifecycle") {
 		t.Errorf("%s %v", data, err)
 	}
@@ -202,16 +202,16 @@ func TestTheFolderSaysIt(t *testing.T) {
 		change(t, s, in.ID, func(h *Locked) { h.Managed.State = state })
 		path := s.path(folder + "/" + string(in.ID) + ".json")
 		data, err := os.ReadFile(path)
-		testenv.Must(t, err)
-		testenv.Must(t, os.WriteFile(path, []byte(strings.Replace(string(data), `"state": "`+string(state), `"state": "active`, 1)), 0o600))
+		testenv.NoError(t, err)
+		testenv.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(data), `"state": "`+string(state), `"state": "active`, 1)), 0o600))
 		if data, err = os.ReadFile(path); err != nil || !strings.Contains(string(data), `"active"`) {
 			t.Fatalf("%s: %v", data, err)
 		}
-		all, err := s.All()
+		all, err := s.ReadInstances()
 		if err != nil || len(all) > 0 {
 			t.Error(all, err)
 		}
-		there, err := s.In(folder)
+		there, err := s.ReadFolder(folder)
 		if err != nil || len(there) != 1 || there[0].Managed.State != state {
 			t.Errorf("%s: %v %v", folder, there, err)
 		}
@@ -224,12 +224,12 @@ func TestTheFolderSaysIt(t *testing.T) {
 	in := managed(t, s, "worker-a")
 	path := s.path(string(in.ID) + ".json")
 	data, err := os.ReadFile(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	edited := strings.Replace(string(data), `"state": "creating`, `"state": "closed`, 1)
 	if err := os.WriteFile(path, []byte(edited), 0o600); err != nil || edited == string(data) {
 		t.Fatalf("%s: %v", data, err)
 	}
-	if all, err := s.All(); err != nil || len(all) != 1 {
+	if all, err := s.ReadInstances(); err != nil || len(all) != 1 {
 		t.Error(all, err)
 	}
 }
@@ -244,14 +244,14 @@ func TestForget(t *testing.T) {
 			h.Managed.State, h.Managed.ClosedAt = lifecycle.Closed, time.Unix(int64(1000+i), 0)
 		})
 		if i > 0 {
-			testenv.Must(t, s.TornDown(in.ID))
+			testenv.NoError(t, s.TornDown(in.ID))
 		} else {
 			left = in.ID
 		}
 	}
-	testenv.Must(t, s.Forget(func(in *Instance) bool { return in.Name != "worker-1" }, 2))
+	testenv.NoError(t, s.Forget(func(in *Instance) bool { return in.Name != "worker-1" }, 2))
 	var names []string
-	all, err := s.In(Closed)
+	all, err := s.ReadFolder(Closed)
 	for _, in := range all {
 		names = append(names, in.Name)
 	}

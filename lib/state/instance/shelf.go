@@ -24,7 +24,7 @@ type onShelf struct {
 	in   *Instance
 }
 
-// Read returns the same as In(Archived). The caller must not change the instances.
+// Read returns the same as ReadFolder(Archived). The caller must not change the instances.
 func (h *Shelf) Read(s Store) (all []*Instance, unread error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -29,7 +29,7 @@ func TestShelf(t *testing.T) {
 	names := func() (all string) {
 		t.Helper()
 		found, err := shelf.Read(s)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		for _, in := range found {
 			all += in.Name + " "
 		}
@@ -40,15 +40,15 @@ func TestShelf(t *testing.T) {
 	}
 	path := s.path("archived/" + string(ids[0]) + ".json")
 	info, err := os.Stat(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	data, err := os.ReadFile(path)
-	testenv.Must(t, err)
-	testenv.Must(t, os.WriteFile(path, []byte(strings.Replace(string(data), "worker-a", "worker-c", 1)), 0o600))
-	testenv.Must(t, os.Chtimes(path, time.Time{}, info.ModTime()))
+	testenv.NoError(t, err)
+	testenv.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(data), "worker-a", "worker-c", 1)), 0o600))
+	testenv.NoError(t, os.Chtimes(path, time.Time{}, info.ModTime()))
 	if got := names(); got != "worker-a worker-b " {
 		t.Errorf("it was read again: %s", got)
 	}
-	testenv.Must(t, os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)))
+	testenv.NoError(t, os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)))
 	if got := names(); got != "worker-c worker-b " {
 		t.Errorf("it was not read again: %s", got)
 	}
@@ -60,11 +60,11 @@ func TestShelf(t *testing.T) {
 	if got := names(); got != "" {
 		t.Errorf("one is closed, and on the shelf there are %s", got)
 	}
-	testenv.Must(t, os.MkdirAll(s.path("archived"), 0o700))
+	testenv.NoError(t, os.MkdirAll(s.path("archived"), 0o700))
 	// One that is damaged is told of each time.
 	told := 0
 	s.Warn = func(error) { told++ }
-	testenv.Must(t, os.WriteFile(path, []byte("{"), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	for i := range 2 {
 		before := told
 		names()

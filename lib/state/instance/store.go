@@ -150,7 +150,7 @@ func (s Store) get(folder string, id ID) (*Instance, error) {
 // sequentialBelow is up to how many instances one processor reads fast enough.
 const sequentialBelow = 32
 
-// file is a file that All reads.
+// file is a file that ReadInstances reads.
 type file struct {
 	id     ID
 	in     *Instance
@@ -163,9 +163,9 @@ func (f *file) read(s Store) {
 	f.in, f.err = s.get("", f.id)
 }
 
-// All returns the instances in order of creation, without archived and closed ones. If some
+// ReadInstances returns the instances in order of creation, without archived and closed ones. If some
 // cannot be read, the error says which. Unusable ones are skipped with a warning.
-func (s Store) All() ([]*Instance, error) {
+func (s Store) ReadInstances() ([]*Instance, error) {
 	entries, err := atomicfile.Entries(s.path(""))
 	if err != nil {
 		return nil, err
@@ -278,10 +278,10 @@ func (s Store) setAside(usable []*Instance) {
 
 // named returns all instances, and the names in use, including those of archived ones.
 func (s Store) named() (all []*Instance, names map[string]bool, err error) {
-	if all, err = s.All(); err != nil {
+	if all, err = s.ReadInstances(); err != nil {
 		return nil, nil, err
 	}
-	archived, err := s.In(Archived)
+	archived, err := s.ReadFolder(Archived)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -386,7 +386,7 @@ func (s Store) Hold(id ID, wait time.Duration) (*Locked, error) {
 		return nil, ErrNone
 	}
 	// Make no lock for an instance that does not exist.
-	at, err := s.where(id)
+	at, err := s.instancePaths(id)
 	if err != nil {
 		return nil, err
 	} else if at == nil {
@@ -404,7 +404,7 @@ func (s Store) Hold(id ID, wait time.Duration) (*Locked, error) {
 	h := &Locked{Instance: in, store: s, lock: lock}
 	if in.Managed != nil {
 		h.closed = in.folder() == Closed
-		if h.copies, err = s.where(id); err != nil {
+		if h.copies, err = s.instancePaths(id); err != nil {
 			lock.Unlock()
 			return nil, err
 		}
@@ -436,12 +436,12 @@ func (h *Locked) Rename(name string, now time.Time) error {
 		return err
 	}
 	defer lock.Unlock()
-	all, err := h.store.All()
+	all, err := h.store.ReadInstances()
 	if err != nil {
 		return err
 	}
 	for _, other := range all {
-		if fold.Same(other.Name, name) && other.ID != h.ID {
+		if fold.SameName(other.Name, name) && other.ID != h.ID {
 			return fmt.Errorf("%w: %s", ErrTaken, name)
 		}
 	}
@@ -468,7 +468,7 @@ func (h *Locked) Move(group string, now time.Time) error {
 
 // Remove removes the instance. Its children lose their parent.
 func (h *Locked) Remove(now time.Time) error {
-	all, err := h.store.All()
+	all, err := h.store.ReadInstances()
 	if err != nil {
 		return err
 	}
@@ -499,8 +499,8 @@ func (h *Locked) Remove(now time.Time) error {
 
 const sessionSuffix = ".session"
 
-// Now is the session that an instance's agent has now, as its hook reported.
-type Now struct {
+// CurrentSession is the session that an instance's agent has now, as its hook reported.
+type CurrentSession struct {
 	SessionID session.ID `json:"session_id"`
 	Agent     string     `json:"agent,omitempty"`
 	At        time.Time  `json:"at"`
@@ -523,7 +523,7 @@ func (s Store) HookReported(in *Instance) bool {
 }
 
 func (s Store) currentSession(in *Instance) (session.ID, bool) {
-	var now Now
+	var now CurrentSession
 	data, err := atomicfile.Read(s.path(string(in.ID)+sessionSuffix), maxFile)
 	if err == nil {
 		_, err = openjson.Unmarshal(data, &now)

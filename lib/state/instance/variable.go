@@ -25,7 +25,7 @@ func (s Store) Name(id ID) string { return s.Dir + "/" + string(id) }
 
 // Bind records the session of the agent with the client process pid, a child of parent, if
 // variable names its instance. It does not wait for the disk.
-func Bind(state place.State, variable string, pid, parent int, now Now) error {
+func Bind(state place.State, variable string, pid, parent int, now CurrentSession) error {
 	s, id, ok := named(state, variable, pid, parent)
 	if !ok || !atomicfile.Exists(s.path(string(id)+suffix)) {
 		return nil // not an instance's agent, or the instance was removed
@@ -49,7 +49,7 @@ func named(state place.State, variable string, pid, parent int) (Store, ID, bool
 	process, launched := strings.CutSuffix(process, Launched)
 	began, err := strconv.Atoi(process)
 	s, id, ok := split(state, variable)
-	return s, id, ok && err == nil && (began == pid || began == parent || launched && s.first(id, pid))
+	return s, id, ok && err == nil && (began == pid || began == parent || launched && s.isFirstAgent(id, pid))
 }
 
 // OfProcess returns the instance whose agent is the process pid, a child of parent, and its
@@ -74,10 +74,10 @@ func split(state place.State, variable string) (Store, ID, bool) {
 	return Store{State: state, Dir: dir}, ID(id), err == nil && known(dir)
 }
 
-// first reports whether pid was the first process to report itself as the agent since the
+// isFirstAgent reports whether pid was the first process to report itself as the agent since the
 // instance's start. A launcher may put several processes, in namespaces of their own,
 // between its first process and the agent.
-func (s Store) first(id ID, pid int) bool {
+func (s Store) isFirstAgent(id ID, pid int) bool {
 	in, err := s.Get(id)
 	if err != nil {
 		return false
@@ -100,9 +100,9 @@ func OfVariable(state place.State, variable string, id session.ID) *Instance {
 	return in
 }
 
-// Others returns a function that reports whether an agent, by its name in Variable, is there
+// MatchOtherAgents returns a function that reports whether an agent, by its name in Variable, is there
 // and is another than the session's, whose own variable is given.
-func Others(state place.State, variable string, id session.ID) func(agent string) bool {
+func MatchOtherAgents(state place.State, variable string, id session.ID) func(agent string) bool {
 	own, _, _ := strings.Cut(variable, ":")
 	return func(agent string) bool {
 		s, in := OfAgent(state, agent)

@@ -23,12 +23,12 @@ const (
 	Ended   State = "ended"
 )
 
-// never is the age of a missing heartbeat.
-const never = 365 * 24 * time.Hour
+// noHeartbeatAge is the age of a missing heartbeat.
+const noHeartbeatAge = 365 * 24 * time.Hour
 
-// ahead is how far in the future a heartbeat may be, after a clock was set back. Beyond
+// maxClockSkew is how far in the future a heartbeat may be, after a clock was set back. Beyond
 // that the clock was wrong, and the heartbeat would look new for years.
-const ahead = 24 * time.Hour
+const maxClockSkew = 24 * time.Hour
 
 const (
 	file    = "keepalive.json"
@@ -80,11 +80,11 @@ func parse(data []byte) *Heartbeat {
 // new, up to ahead.
 func (s *Heartbeat) Age(now time.Time) time.Duration {
 	if s == nil {
-		return never
+		return noHeartbeatAge
 	}
 	age := now.Sub(s.Timestamp)
-	if age < -ahead {
-		return never
+	if age < -maxClockSkew {
+		return noHeartbeatAge
 	}
 	return max(age, 0)
 }

@@ -33,13 +33,13 @@ func TestAge(t *testing.T) {
 }
 
 func TestTouch(t *testing.T) {
-	h := home.In(place.State(t.TempDir()), t.TempDir())
+	h := home.HomeOutsideTown(place.State(t.TempDir()), t.TempDir())
 	if s := Read(h); s != nil {
 		t.Errorf("before: %+v", s)
 	}
 	want := Heartbeat{LastCommand: "make", Timestamp: time.Now().UTC().Round(0), State: Waiting, SessionID: "s1"}
 	for range 2 {
-		testenv.Must(t, Touch(h, want))
+		testenv.NoError(t, Touch(h, want))
 		if got := Read(h); got == nil || *got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
@@ -65,7 +65,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q gave %+v", data, s)
 		}
 		line, err := term.JSON(s)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if again := parse(line); again == nil || !again.Timestamp.Equal(s.Timestamp) || again.State != s.State ||
 			again.LastCommand != s.LastCommand || again.SessionID != s.SessionID {
 			t.Errorf("%q gave %+v, then %+v", data, s, again)

@@ -112,8 +112,8 @@ func (s State) Occupies() bool {
 	return row.Occupies || !known
 }
 
-// May reports whether next may follow the state.
-func (s State) May(next State) bool {
+// CanBecome reports whether next may follow the state.
+func (s State) CanBecome(next State) bool {
 	row, known := s.Row()
 	return known && (slices.Contains(row.To, next) || next == Closed && s != Closed)
 }

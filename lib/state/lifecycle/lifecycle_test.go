@@ -49,10 +49,10 @@ func TestOccupies(t *testing.T) {
 // Closed is the end, and follows each other state. [S4-23, S4-48]
 func TestMay(t *testing.T) {
 	for _, s := range States {
-		if s.State.May(Closed) != (s.State != Closed) {
+		if s.State.CanBecome(Closed) != (s.State != Closed) {
 			t.Errorf("%s: closed", s.State)
 		}
-		if Closed.May(s.State) {
+		if Closed.CanBecome(s.State) {
 			t.Errorf("closed becomes %s", s.State)
 		}
 	}
@@ -64,7 +64,7 @@ func TestMay(t *testing.T) {
 		{Suspended, Archived, true}, {Draining, Active, false}, {Quarantined, Active, true}, {Quarantined, Archived, true},
 		{Archived, Active, true}, {Archived, Suspended, false}, {"dreaming", Closed, false},
 	} {
-		if c.from.May(c.to) != c.may {
+		if c.from.CanBecome(c.to) != c.may {
 			t.Errorf("%s to %s: %v", c.from, c.to, !c.may)
 		}
 	}
@@ -82,7 +82,7 @@ func TestOrders(t *testing.T) {
 		}
 		seen[o.Change] = true
 		for _, from := range o.From {
-			if o.To != "" && !from.May(o.To) {
+			if o.To != "" && !from.CanBecome(o.To) {
 				t.Errorf("%s: %s to %s", o.Change, from, o.To)
 			}
 		}

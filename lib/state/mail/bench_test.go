@@ -25,7 +25,7 @@ func BenchmarkHooked(b *testing.B) {
 			now := time.Now()
 			for i := range notes {
 				name := newUnique(now.Add(time.Duration(i)*time.Second)) + withFlags("ST")
-				testenv.Must(b, os.WriteFile(box.file("cur", name), nil, 0o600))
+				testenv.NoError(b, os.WriteFile(box.file("cur", name), nil, 0o600))
 			}
 			for b.Loop() {
 				if hooked, err := box.Hooked(); err != nil || hooked != nil {

@@ -44,11 +44,11 @@ type Box struct {
 	err    error // set if there is no such box
 }
 
-// Of returns the box of an address. In a town that is the box of the role; any valid
+// NewBox returns the box of an address. In a town that is the box of the role; any valid
 // address has one, which is created with the first note. An agent without a role has
 // only the box of its own home, because two folders of the same name must not share one.
 // If there is no box, every method of the result returns an error.
-func Of(h home.Home, address string) Box {
+func NewBox(h home.Home, address string) Box {
 	own := Box{home: h, at: place.SharedIn(h.Runtime(), "mail"), own: true, err: h.Problem}
 	id, err := identity.Parse(address)
 	switch {
@@ -64,9 +64,9 @@ func Of(h home.Home, address string) Box {
 	return Box{err: fmt.Errorf("'%s' has no mailbox here: it has no role in the town", address)}
 }
 
-// For returns the box as it is for one of several agents that share it: what Deliver puts
+// ForAgent returns the box as it is for one of several agents that share it: what Deliver puts
 // into it is for that agent, by its name in the variable GT_INSTANCE.
-func (b Box) For(agent string) Box {
+func (b Box) ForAgent(agent string) Box {
 	b.to = agent
 	return b
 }
@@ -78,8 +78,8 @@ func (b Box) ReadBy(others func(agent string) bool) Box {
 	return b
 }
 
-// Others reports whether a note is for another agent than the reader.
-func (b Box) Others(n Note) bool { return n.For != "" && b.others != nil && b.others(n.For) }
+// IsForOther reports whether a note is for another agent than the reader.
+func (b Box) IsForOther(n Note) bool { return n.For != "" && b.others != nil && b.others(n.For) }
 
 func (b Box) Dir() string { return b.at.Path("") }
 
@@ -205,8 +205,8 @@ func (o *opened) check(folders ...string) error {
 		case err != nil:
 		case !info.IsDir():
 			err = atomicfile.ErrNotFolder
-		case atomicfile.Ours(info) != nil:
-			err = atomicfile.Ours(info)
+		case atomicfile.CheckFileOwner(info) != nil:
+			err = atomicfile.CheckFileOwner(info)
 		case info.Mode().Perm()&0o077 != 0:
 			err = errors.New("other users can read it; if it is yours, chmod 700 makes it private")
 		}
@@ -248,26 +248,26 @@ type entry struct {
 
 func (e entry) file() string { return filepath.Join(e.folder, e.name) }
 
-func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 0 }
+func (e entry) hasFlag(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 0 }
 
 // isDelivered reports whether the note was given to the agent as work. In a town, anybody
 // who can write there can set the flag, so gt's own record has to confirm it.
 func (o *opened) isDelivered(e entry) bool {
 	switch {
-	case !e.has('F') || e.has('T'):
+	case !e.hasFlag('F') || e.hasFlag('T'):
 		return false
 	case o.own:
 		return true
 	}
-	return o.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return o.whole(e) })
+	return o.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return o.readContent(e) })
 }
 
 func (o *opened) unread(e entry) bool {
-	return !e.has('S') && !e.has('T') && !o.isDelivered(e) && !o.isOthers(e)
+	return !e.hasFlag('S') && !e.hasFlag('T') && !o.isDelivered(e) && !o.isOthers(e)
 }
 
 func (o *opened) isOthers(e entry) bool {
-	return o.others != nil && o.Box.Others(Note{For: agentOf(e.unique)})
+	return o.others != nil && o.Box.IsForOther(Note{For: agentOf(e.unique)})
 }
 
 // scan lists the files in the folders for which want returns true, or all if want is nil.
@@ -301,10 +301,10 @@ func (o *opened) scan(want func(entry) bool, folders ...string) ([]entry, error)
 	return found, nil
 }
 
-// all lists the box, the newest note first. It reads new before cur, so that it does not
+// listNotes lists the box, the newest note first. It reads new before cur, so that it does not
 // miss a note on its way from one to the other. A note that it sees twice is listed in
 // cur.
-func (o *opened) all() ([]entry, error) {
+func (o *opened) listNotes() ([]entry, error) {
 	found, err := o.scan(nil, "new", "cur")
 	if err != nil {
 		return nil, err
@@ -325,8 +325,8 @@ func (b Box) List() ([]Note, error) {
 	return b.notes(func(o *opened, e entry) bool { return !o.isOthers(e) })
 }
 
-// most bounds the notes that a hook opens, because a town can contain any number.
-const most = 100
+// maxOpened bounds the notes that a hook opens, because a town can contain any number.
+const maxOpened = 100
 
 // Unread returns the newest notes that are neither seen nor hooked, newest first, without
 // bodies. more counts the others.
@@ -336,15 +336,15 @@ func (b Box) Unread() (notes []Note, more int, err error) {
 			return false
 		}
 		more++
-		return more <= most
+		return more <= maxOpened
 	})
-	return notes, max(more-most, 0), err
+	return notes, max(more-maxOpened, 0), err
 }
 
 // CountUnread counts the notes that are neither seen nor hooked, without opening them.
 func (b Box) CountUnread() (n int, err error) {
 	err = b.withOpen(func(o *opened) error {
-		found, err := o.all()
+		found, err := o.listNotes()
 		for _, e := range found {
 			if o.unread(e) {
 				n++
@@ -372,7 +372,7 @@ func (b Box) Arrived(after time.Time) (n int, err error) {
 
 func (b Box) notes(want func(*opened, entry) bool) (notes []Note, err error) {
 	err = b.withOpen(func(o *opened) error {
-		found, err := o.all()
+		found, err := o.listNotes()
 		if err == nil {
 			notes = o.read(slices.DeleteFunc(found, func(e entry) bool { return !want(o, e) }))
 		}
@@ -414,8 +414,8 @@ func (b Box) Hooked() (notes []Note, err error) {
 		slices.SortFunc(found, func(a, c entry) int {
 			return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique))
 		})
-		if len(found) > 2*most {
-			found = slices.Delete(found, most, len(found)-most)
+		if len(found) > 2*maxOpened {
+			found = slices.Delete(found, maxOpened, len(found)-maxOpened)
 		}
 		notes = o.read(found)
 		return err
@@ -423,8 +423,8 @@ func (b Box) Hooked() (notes []Note, err error) {
 	return notes, err
 }
 
-// Whole returns a listed note with its body, without listing the box again.
-func (b Box) Whole(n Note) (Note, error) {
+// ReadBody returns a listed note with its body, without listing the box again.
+func (b Box) ReadBody(n Note) (Note, error) {
 	o, err := b.lookUp(n.ID)
 	if err != nil {
 		return Note{}, err
@@ -491,7 +491,7 @@ const maxRescans = 3
 func (o *opened) find(id string) (entry, error) {
 	id = strings.ToLower(id)
 	for range maxRescans {
-		found, err := o.all()
+		found, err := o.listNotes()
 		if err != nil {
 			return entry{}, err
 		}
@@ -533,7 +533,7 @@ func (o *opened) readNote(e entry, body bool) (Note, error) {
 		}
 	}
 	n.ID, n.Path, n.For = idOf(e.unique), path, agentOf(e.unique)
-	n.Hooked, n.Seen, n.Done = o.isDelivered(e), e.has('S'), e.has('T')
+	n.Hooked, n.Seen, n.Done = o.isDelivered(e), e.hasFlag('S'), e.hasFlag('T')
 	if n.Date.IsZero() {
 		n.Date = e.arrived
 	}
@@ -544,7 +544,7 @@ func (o *opened) readNote(e entry, body bool) (Note, error) {
 func (b Box) Hook(id string) error {
 	return b.withNote(id, func(o *opened, e entry) error {
 		if !b.own {
-			text, err := o.whole(e)
+			text, err := o.readContent(e)
 			if err == nil {
 				err = b.vouch(idOf(e.unique), text)
 			}
@@ -570,8 +570,8 @@ func (b Box) withNote(id string, do func(*opened, entry) error) error {
 	return do(o, e)
 }
 
-// whole returns the content of a note's file, even if its flags change meanwhile.
-func (o *opened) whole(e entry) ([]byte, error) {
+// readContent returns the content of a note's file, even if its flags change meanwhile.
+func (o *opened) readContent(e entry) ([]byte, error) {
 	for {
 		f, err := atomicfile.OpenIn(o.Root, e.file())
 		if err == nil {
@@ -638,13 +638,13 @@ func (b Box) Supersede(chain, by string) error {
 		return nil
 	}
 	return b.withOpen(func(o *opened) error {
-		found, err := o.all()
+		found, err := o.listNotes()
 		looked := 0
 		for _, e := range found {
-			if idOf(e.unique) == by || e.has('T') || !e.has('F') && e.has('S') {
+			if idOf(e.unique) == by || e.hasFlag('T') || !e.hasFlag('F') && e.hasFlag('S') {
 				continue
 			}
-			if looked++; looked > 10*most {
+			if looked++; looked > 10*maxOpened {
 				break // the newest first; older ones stay listed as unread
 			}
 			n, failed := o.readNote(e, false)
@@ -711,7 +711,7 @@ type Letter struct {
 // given ids, oldest first.
 func (b Box) Outgoing(ids []string) (all []Letter, err error) {
 	err = b.withOpen(func(o *opened) error {
-		found, err := o.all()
+		found, err := o.listNotes()
 		if err != nil {
 			return err
 		}
@@ -719,7 +719,7 @@ func (b Box) Outgoing(ids []string) (all []Letter, err error) {
 			if !o.unread(e) && !o.isDelivered(e) && !slices.Contains(ids, idOf(e.unique)) {
 				continue
 			}
-			text, err := o.whole(e)
+			text, err := o.readContent(e)
 			if errors.Is(err, ErrNotFound) {
 				continue // removed meanwhile
 			} else if err != nil {
@@ -737,7 +737,7 @@ func (b Box) Outgoing(ids []string) (all []Letter, err error) {
 func (b Box) Known() (func(Arriving) bool, error) {
 	known := map[string]bool{}
 	err := b.withOpen(func(o *opened) error {
-		found, err := o.all()
+		found, err := o.listNotes()
 		for _, e := range found {
 			known[e.unique] = true
 		}

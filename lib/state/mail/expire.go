@@ -29,8 +29,8 @@ func (b Box) Expire(now time.Time, minAge time.Duration, age func() time.Duratio
 	older := func(than time.Duration) func(entry) bool {
 		return func(e entry) bool {
 			at := arrival(e.unique)
-			return !e.has('F') && // mutant always: . TestScripts/handoff_retention
-				(e.has('S') || e.has('T')) && !at.IsZero() && now.Sub(at) > than
+			return !e.hasFlag('F') && // mutant always: . TestScripts/handoff_retention
+				(e.hasFlag('S') || e.hasFlag('T')) && !at.IsZero() && now.Sub(at) > than
 		}
 	}
 	found, err := o.scan(older(minAge), "cur")

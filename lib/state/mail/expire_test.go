@@ -17,7 +17,7 @@ func old(t *testing.T, b Box, from, to int) {
 	text := "Subject: x\nX-Gt-Type: handoff\n\nx\n"
 	for i := from; i < to; i++ {
 		name := fmt.Sprintf("%d.M%06dR%08x.h:2,S", 1_700_000_000+i, i, i)
-		testenv.Must(t, os.WriteFile(b.file("cur", name), []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(b.file("cur", name), []byte(text), 0o600))
 	}
 }
 
@@ -27,7 +27,7 @@ func quarter() time.Duration { return 90 * 24 * time.Hour }
 func TestExpireGetsAround(t *testing.T) {
 	b := townBox(t)
 	kept, err := b.Deliver(Note{Type: Handoff, Subject: "now", Body: "x"}, true)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	old(t, b, 0, 100)
 	opened := 0
 	keep := func(n Note) bool {
@@ -36,7 +36,7 @@ func TestExpireGetsAround(t *testing.T) {
 	}
 	for range 10_000 {
 		opened = 0
-		testenv.Must(t, b.Expire(time.Now(), time.Hour, quarter, keep))
+		testenv.NoError(t, b.Expire(time.Now(), time.Hour, quarter, keep))
 		if opened > maxExpired {
 			t.Fatalf("one call opened %d notes", opened)
 		}

@@ -103,7 +103,7 @@ func FuzzName(f *testing.F) {
 func TestListAnything(t *testing.T) {
 	b := townBox(t)
 	id, err := b.Deliver(Note{Subject: "whole"}, true)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, dir := range []string{"new", "cur"} {
 		for _, name := range []string{"x", "1.M1R0000000a.h:2,F", ".hidden", "dir:2,F/"} {
 			path := b.file(dir, name)
@@ -112,7 +112,7 @@ func TestListAnything(t *testing.T) {
 			} else {
 				err = os.WriteFile(path, []byte("\x00\x01 no message"), 0o600)
 			}
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 		}
 	}
 	hooked, err := b.Hooked()

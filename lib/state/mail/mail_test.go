@@ -24,8 +24,8 @@ func townBox(t testing.TB) Box {
 	t.Helper()
 	root := t.TempDir()
 	who := identity.Identity{Role: identity.Crew, Rig: "demo", Name: "joe"}
-	h := home.At(town.Town{Root: root, State: place.State(t.TempDir())}, who, filepath.Join(root, "demo", "crew", "joe"))
-	return Of(h, who.Address())
+	h := home.NewHome(town.Town{Root: root, State: place.State(t.TempDir())}, who, filepath.Join(root, "demo", "crew", "joe"))
+	return NewBox(h, who.Address())
 }
 
 func TestDeliverThenRead(t *testing.T) {
@@ -38,9 +38,9 @@ func TestDeliverThenRead(t *testing.T) {
 		Date: time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC), Session: "s-1", Chain: "c-1", Body: "one\ntwo\n",
 	}
 	id, err := b.Deliver(note, true)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	got, err := b.Get(id[:5])
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if want := filepath.Join("demo", "crew", "joe", "cur"); !strings.Contains(got.Path, want) || !strings.HasSuffix(got.Path, ":2,F") {
 		t.Errorf("path %s", got.Path)
 	}
@@ -62,7 +62,7 @@ func TestDeliverThenRead(t *testing.T) {
 func TestFlags(t *testing.T) {
 	b := townBox(t)
 	id, err := b.Deliver(Note{Subject: "x"}, false)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	steps := []struct {
 		name string
 		do   func(string) error
@@ -98,21 +98,21 @@ func entries(b Box) ([]entry, error) {
 		return nil, err
 	}
 	defer o.Close()
-	return o.all()
+	return o.listNotes()
 }
 
 func TestSupersede(t *testing.T) {
 	b := townBox(t)
 	deliver := func(n Note) string {
 		id, err := b.Deliver(n, true)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		return id
 	}
 	deliver(Note{Type: Handoff, Chain: "c", Subject: "old"})
 	other := deliver(Note{Type: Handoff, Chain: "d", Subject: "another chain"})
 	work := deliver(Note{Chain: "c", Subject: "work, no hand-over"})
 	last := deliver(Note{Type: Handoff, Chain: "c", Subject: "new"})
-	testenv.Must(t, b.Supersede("c", last))
+	testenv.NoError(t, b.Supersede("c", last))
 	hooked, err := b.Hooked()
 	if err != nil || len(hooked) != 3 || hooked[0].ID != other || hooked[1].ID != work || hooked[2].ID != last {
 		t.Errorf("%+v, %v", hooked, err)
@@ -140,7 +140,7 @@ func TestSameID(t *testing.T) {
 	}
 	for second, name := range []string{"1737075600.M1R3f9a01c2.h", "1737075601.M1R3f9a01c2.h"} {
 		text := fmt.Sprintf("Subject: note %d\n\n", second)
-		testenv.Must(t, os.WriteFile(b.file("new", name), []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(b.file("new", name), []byte(text), 0o600))
 	}
 	if n, err := b.Get("3f9a01c2"); err != nil || n.Subject != "note 1" {
 		t.Errorf("%+v, %v", n, err)
@@ -156,7 +156,7 @@ func TestFlagsAtOnce(t *testing.T) {
 	b := townBox(t)
 	for range 20 {
 		id, err := b.Deliver(Note{Subject: "x"}, false)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		var all sync.WaitGroup
 		for _, do := range []func(string) error{b.MarkSeen, b.Hook, func(id string) error { return b.mark(id, "R", "") }} {
 			for range 4 {
@@ -169,7 +169,7 @@ func TestFlagsAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		o, err := b.open()
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		found, err := o.find(id)
 		o.Close()
 		if err != nil || found.flags != "FRS" || found.folder != "cur" {
@@ -183,8 +183,8 @@ func TestLinksAreRefused(t *testing.T) {
 		b := townBox(t)
 		link := filepath.Join(b.home.Town.Root, at)
 		elsewhere := t.TempDir()
-		testenv.Must(t, os.MkdirAll(filepath.Dir(link), 0o700))
-		testenv.Must(t, os.Symlink(elsewhere, link))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(link), 0o700))
+		testenv.NoError(t, os.Symlink(elsewhere, link))
 		if _, err := b.Deliver(Note{Subject: "x"}, true); err == nil {
 			t.Errorf("%s: delivered through a link", at)
 		}
@@ -205,7 +205,7 @@ func TestOpenBoxIsRefused(t *testing.T) {
 		if _, err := b.Deliver(Note{Subject: "x"}, true); err != nil {
 			t.Fatal(err)
 		}
-		testenv.Must(t, os.Chmod(b.file(at), 0o755))
+		testenv.NoError(t, os.Chmod(b.file(at), 0o755))
 		if notes, err := b.List(); err == nil {
 			t.Errorf("%s: listed %d", at, len(notes))
 		}
@@ -221,7 +221,7 @@ func TestOpenBoxIsRefused(t *testing.T) {
 func TestNoBox(t *testing.T) {
 	b := townBox(t)
 	for _, address := range []string{"../../etc", "joe", "", "demo/crew/.."} {
-		none := Of(b.home, address)
+		none := NewBox(b.home, address)
 		if _, err := none.Deliver(Note{}, true); err == nil {
 			t.Errorf("%q: delivered", address)
 		}
@@ -245,7 +245,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("a refused note left something: %v", err)
 	}
 	id, err := b.Deliver(Note{Body: strings.Repeat("x", MaxBody), Subject: strings.Repeat("ü", MaxSubject/2)}, false)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	n, err := b.Get(id)
 	if err != nil || len(n.Body) != MaxBody || n.Subject != strings.Repeat("ü", MaxSubject/2) {
 		t.Errorf("%d bytes, subject %q, %v", len(n.Body), n.Subject, err)
@@ -260,9 +260,9 @@ func TestSweep(t *testing.T) {
 	}
 	old, young := b.file("tmp", "1.M1R00000001.h"), b.file("tmp", "1.M1R00000002.h")
 	for path, age := range map[string]time.Duration{old: 37 * time.Hour, young: 35 * time.Hour} {
-		testenv.Must(t, os.WriteFile(path, []byte("torn"), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte("torn"), 0o600))
 		at := time.Now().Add(-age)
-		testenv.Must(t, os.Chtimes(path, at, at))
+		testenv.NoError(t, os.Chtimes(path, at, at))
 	}
 	if _, err := b.Deliver(Note{}, false); err != nil {
 		t.Fatal(err)
@@ -300,7 +300,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		got, err := Parse(&b)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if !got.Date.Equal(date) {
 			t.Errorf("date %v", got.Date)
 		}
@@ -351,28 +351,28 @@ func TestVeryManyNotes(t *testing.T) {
 	b := townBox(t)
 	b.home.Town.Trust = &place.Trust{Mail: true}
 	dir, err := b.prepare()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	dir.Close()
-	for i := range 3 * most {
+	for i := range 3 * maxOpened {
 		text := fmt.Appendf(nil, "From: <x@gt.invalid>\nSubject: n%d\n\nbody %d\n", i, i)
 		for _, name := range []string{"cur/%d.M1R%08x.vm:2,F", "new/%d.M2R1%07x.vm"} {
-			testenv.Must(t, os.WriteFile(b.file(fmt.Sprintf(name, 1768611600+i, i)), text, 0o600))
+			testenv.NoError(t, os.WriteFile(b.file(fmt.Sprintf(name, 1768611600+i, i)), text, 0o600))
 		}
 	}
 	hooked, err := b.Hooked()
-	if err != nil || len(hooked) != 2*most || hooked[0].Subject != "n0" || hooked[2*most-1].Subject != "n299" {
+	if err != nil || len(hooked) != 2*maxOpened || hooked[0].Subject != "n0" || hooked[2*maxOpened-1].Subject != "n299" {
 		t.Fatalf("%d hooked, %v", len(hooked), err)
 	}
 	unread, more, err := b.Unread()
-	if err != nil || len(unread) != most || more != 2*most || unread[0].Subject != "n299" {
+	if err != nil || len(unread) != maxOpened || more != 2*maxOpened || unread[0].Subject != "n299" {
 		t.Errorf("%d unread and %d more, %v", len(unread), more, err)
 	}
-	whole, err := b.Whole(hooked[1])
+	whole, err := b.ReadBody(hooked[1])
 	if err != nil || whole.Body != "body 1\n" || whole.ID != hooked[1].ID || !whole.Hooked {
 		t.Errorf("%+v, %v", whole, err)
 	}
-	testenv.Must(t, b.MarkSeen(hooked[1].ID))
-	if again, err := b.Whole(hooked[1]); err != nil || again.Body != whole.Body || !again.Seen {
+	testenv.NoError(t, b.MarkSeen(hooked[1].ID))
+	if again, err := b.ReadBody(hooked[1]); err != nil || again.Body != whole.Body || !again.Seen {
 		t.Errorf("whose flags changed: %+v, %v", again, err)
 	}
 }
@@ -382,11 +382,11 @@ func TestVeryManyNotes(t *testing.T) {
 func TestHostNames(t *testing.T) {
 	b := townBox(t)
 	id, err := b.Deliver(Note{Type: Plain, Subject: "ours", Body: "ours"}, false)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	theirs := NameFrom("box", "9999999999.M000001R"+id+".desk")
 	long := NameFrom("box", "9999999999.M000001R"+id+"00.desk")
 	for _, name := range []string{theirs, long} {
-		testenv.Must(t, b.Take(Arriving{Name: name, Fresh: true}, []byte("Subject: theirs\n\ntheirs\n")))
+		testenv.NoError(t, b.Take(Arriving{Name: name, Fresh: true}, []byte("Subject: theirs\n\ntheirs\n")))
 	}
 	if n, err := b.Get(id); err != nil || n.Subject != "ours" {
 		t.Errorf("the whole ID finds %q, %v", n.Subject, err)
@@ -396,7 +396,7 @@ func TestHostNames(t *testing.T) {
 			t.Errorf("%s finds %+v, %v", other, n, err)
 		}
 	}
-	testenv.Must(t, os.Remove(filepath.Join(b.Dir(), "new", filepath.Base(path(t, b, id)))))
+	testenv.NoError(t, os.Remove(filepath.Join(b.Dir(), "new", filepath.Base(path(t, b, id)))))
 	if n, err := b.Get(id); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the ID of a removed note finds %q, %v", n.Subject, err)
 	}
@@ -408,6 +408,6 @@ func TestHostNames(t *testing.T) {
 func path(t *testing.T, b Box, id string) string {
 	t.Helper()
 	n, err := b.Get(id)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return n.Path
 }

@@ -47,7 +47,7 @@ type Marker struct {
 // NameFor returns the name of the marker that a session is to leave: that of its earlier
 // one, previous, unless that is no marker's name. The caller holds the home's lock.
 func NameFor(h home.Home, id session.ID, previous string) string {
-	if is(previous) && previous != foreign && replaceable(h.Path(previous)) {
+	if isMarkerName(previous) && previous != foreign && replaceable(h.Path(previous)) {
 		return previous
 	}
 	if _, err := os.Lstat(h.Path(plain)); err == nil || claimed(h) {
@@ -77,9 +77,9 @@ func claimed(h home.Home) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// is reports whether a name, which may come from a record that somebody else wrote, is a
+// isMarkerName reports whether a name, which may come from a record that somebody else wrote, is a
 // marker's.
-func is(name string) bool {
+func isMarkerName(name string) bool {
 	return name == plain || name == foreign || strings.HasPrefix(name, plain+".") && !strings.Contains(name, "/")
 }
 
@@ -96,7 +96,7 @@ func List(h home.Home) ([]Marker, error) {
 	var found []Marker
 	var failed error
 	for _, e := range entries {
-		if n := e.Name(); is(n) {
+		if n := e.Name(); isMarkerName(n) {
 			m, err := read(h, n)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // removed meanwhile
@@ -129,7 +129,7 @@ func List(h home.Home) ([]Marker, error) {
 // Remove removes a marker whose text was delivered. The copy goes first, because alone it
 // would look like another program's.
 func (m Marker) Remove(h home.Home) error {
-	if !is(m.Name) {
+	if !isMarkerName(m.Name) {
 		return nil
 	}
 	if m.Claimed || m.Name == plain {

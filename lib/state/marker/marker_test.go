@@ -19,14 +19,14 @@ import (
 
 func newHome(t *testing.T) home.Home {
 	t.Helper()
-	h := home.In(place.State(t.TempDir()), t.TempDir())
-	testenv.Must(t, h.Prepare())
+	h := home.HomeOutsideTown(place.State(t.TempDir()), t.TempDir())
+	testenv.NoError(t, h.Prepare())
 	return h
 }
 
 func put(t *testing.T, h home.Home, name, text string) {
 	t.Helper()
-	testenv.Must(t, os.WriteFile(h.Path(name), []byte(text), 0o600))
+	testenv.NoError(t, os.WriteFile(h.Path(name), []byte(text), 0o600))
 }
 
 func TestWrite(t *testing.T) {
@@ -77,9 +77,9 @@ func TestWriteInAHostileHome(t *testing.T) {
 			"link":   os.Symlink(canary, canary+"-link"),
 			"fifo":   syscall.Mkfifo(canary+"-fifo", 0o600),
 		} {
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 		}
-		testenv.Must(t, os.Rename(canary+"-"+taken, h.Path("handoff")))
+		testenv.NoError(t, os.Rename(canary+"-"+taken, h.Path("handoff")))
 		for _, previous := range []string{"", "handoff", "../canary", "handoff./../../canary", "handoff_to_successor", "session_id"} {
 			name, err := leave(h, "s1", "s1", "", previous, atomicfile.Unsynced)
 			if err != nil || name != "handoff.s1" {
@@ -122,7 +122,7 @@ func TestList(t *testing.T) {
 
 func TestListPassesOverWhatIsNoMarker(t *testing.T) {
 	h := newHome(t)
-	if all, err := List(home.In(place.State(t.TempDir()), filepath.Join(h.Dir, "none"))); err != nil || all != nil {
+	if all, err := List(home.HomeOutsideTown(place.State(t.TempDir()), filepath.Join(h.Dir, "none"))); err != nil || all != nil {
 		t.Error(all, err)
 	}
 	for _, name := range []string{"handoffs", "handoff-x", ".handoff.gt-tmp-00", "session_id", "last_handoff_ts"} {
@@ -130,7 +130,7 @@ func TestListPassesOverWhatIsNoMarker(t *testing.T) {
 	}
 	put(t, h, "handoff.good", "good\n")
 	put(t, h, "handoff.long", strings.Repeat("x", maxBytes+1))
-	testenv.Must(t, os.Symlink("/etc/passwd", h.Path("handoff")))
+	testenv.NoError(t, os.Symlink("/etc/passwd", h.Path("handoff")))
 	all, err := List(h)
 	if err == nil {
 		t.Error("a link and a marker without an end are no markers, and nobody says so")

@@ -12,10 +12,10 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Any is the host in TEMPLATE@any: one session of any host. The work is a letter of the
+// AnyHost is the host in TEMPLATE@any: one session of any host. The work is a letter of the
 // outbox for that host, and stays until a session has done it. The giver's relay offers it
 // to one host at a time.
-const Any = "any"
+const AnyHost = "any"
 
 // Offer is the kind of a letter with work that its host holds only as long as it is heard.
 const Offer = "offer"
@@ -57,8 +57,8 @@ type Try struct {
 	Again   int       `json:"again,omitempty"`   // how often the host had refused it before
 }
 
-// Over reports whether no session of the host has the work or will get it.
-func (t Try) Over() bool {
+// IsOver reports whether no session of the host has the work or will get it.
+func (t Try) IsOver() bool {
 	return t.State == Finished || t.State == Declined || t.State == Recalled
 }
 
@@ -79,8 +79,8 @@ type Tries struct {
 	Late string `json:"late,omitempty"`
 }
 
-// Last returns the offer that counts, or nil.
-func (t *Tries) Last() *Try {
+// LastTry returns the offer that counts, or nil.
+func (t *Tries) LastTry() *Try {
 	if len(t.Tries) == 0 {
 		return nil
 	}

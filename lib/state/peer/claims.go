@@ -64,7 +64,7 @@ func proof(key []byte, id instance.ID, moves int) string {
 // what this host has given away can be claimed, as the proof shows. err joins what could not
 // be read.
 func (h Hosts) Claims() (all map[instance.ID]Claim, err error) {
-	hosts, err := h.All()
+	hosts, err := h.ReadHosts()
 	var key []byte
 	for _, host := range hosts {
 		path := h.Path(host.Name, "instances.jsonl")
@@ -101,9 +101,9 @@ func (h Hosts) Claims() (all map[instance.ID]Claim, err error) {
 	return all, err
 }
 
-// Elsewhere marks an instance as moved that left this host later than this host knows: it was
+// MarkMoved marks an instance as moved that left this host later than this host knows: it was
 // restored from a backup.
-func Elsewhere(in *instance.Instance, claims map[instance.ID]Claim) {
+func MarkMoved(in *instance.Instance, claims map[instance.ID]Claim) {
 	if c, ok := claims[in.ID]; ok && in.Moved == nil && c.Moves > in.Generation {
 		in.Moved = &instance.Moved{To: c.Host.Name, At: c.Host.LastSeen, Complete: true}
 	}
@@ -112,7 +112,7 @@ func Elsewhere(in *instance.Instance, claims map[instance.ID]Claim) {
 // WayOn returns the command that goes on with a move of an instance to another host of the
 // fleet, or brings it back from there. It is "" for a parcel that went another way.
 func (h Hosts) WayOn(in *instance.Instance) string {
-	own, err := h.Own()
+	own, err := h.LocalHost()
 	if err != nil || in.Moved == nil {
 		return ""
 	}

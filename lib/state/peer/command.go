@@ -173,10 +173,10 @@ func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Tim
 // meanwhile.
 func Await(ctx context.Context, s place.State, l Letter) (Answer, error) {
 	out := OutboxOf(s)
-	host, _ := Of(s).Get(l.Host) // without its key it keeps its name
+	host, _ := NewHosts(s).Get(l.Host) // without its key it keeps its name
 	defer func() { ResultsOf(s).remove(l) }()
 	for {
-		l.Host = Of(s).Renamed(host)
+		l.Host = NewHosts(s).Renamed(host)
 		a, err := ResultsOf(s).take(l)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return a, err
@@ -230,7 +230,7 @@ func (o Outbox) Moving(id string) (name, parcel string, err error) {
 
 // MovingTo returns the letter for a host with a parcel, if it waits.
 func (o Outbox) MovingTo(host, parcel string) (l Letter, ok bool, err error) {
-	all, err := o.All()
+	all, err := o.ReadLetters()
 	for _, l := range all {
 		if l.Host != host || l.Kind != Session {
 			continue

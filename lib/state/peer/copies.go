@@ -130,7 +130,7 @@ func ParseAgents(host Host, data []byte, now time.Time) (all []Agent) {
 		if len(line) > maxLine || json.Unmarshal(line, &a) != nil || instance.CheckName(a.Name) != nil && !pane().MatchString(a.Name) {
 			continue
 		}
-		if host.Away(now) || !a.Runs() && !slices.Contains(notRunning, a.Status) { // mutant never: TestAgents
+		if host.IsAway(now) || !a.Runs() && !slices.Contains(notRunning, a.Status) { // mutant never: TestAgents
 			a.Status, a.Reason, a.Background = unknown, "", false
 		}
 		a.Host = host.Name

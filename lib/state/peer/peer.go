@@ -60,7 +60,7 @@ var hostName = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
 // CheckName returns an error unless s can name a host: 1 to 63 lower-case letters, digits,
 // '-' and '.', beginning and ending with a letter or digit. No host is called any.
 func CheckName(s string) error {
-	if !hostName().MatchString(s) || strings.Contains(s, "..") || s == Any {
+	if !hostName().MatchString(s) || strings.Contains(s, "..") || s == AnyHost {
 		return fmt.Errorf("invalid host name '%.80s' (1 to 63 lower-case letters, digits, '-' and '.')", s)
 	}
 	return nil
@@ -105,9 +105,9 @@ type Host struct {
 // Ended is the interval of a host that beats no more.
 const Ended = -1
 
-// Away reports whether the host was not seen lately, or has said that it ends. A time to come
+// IsAway reports whether the host was not seen lately, or has said that it ends. A time to come
 // proves nothing: a clock was wrong.
-func (h Host) Away(now time.Time) bool {
+func (h Host) IsAway(now time.Time) bool {
 	return h.Every == Ended || now.Sub(h.LastSeen).Abs() > h.awayAfter()
 }
 
@@ -142,7 +142,7 @@ func Age(d time.Duration) string {
 // Stale says how old what is known of the host is, or "" if it is as good as new.
 func (h Host) Stale(now time.Time) string {
 	switch {
-	case h.Away(now):
+	case h.IsAway(now):
 		return h.Seen(now)
 	case !h.Current.IsZero() && now.Sub(h.Current) > h.awayAfter():
 		return "its log as it was " + Age(now.Sub(h.Current)) + " ago"
@@ -163,15 +163,15 @@ type Trust struct {
 // Hosts are the files about other hosts.
 type Hosts struct{ state place.State }
 
-func Of(s place.State) Hosts { return Hosts{s} }
+func NewHosts(s place.State) Hosts { return Hosts{s} }
 
 // Path returns the path of a host's file.
 func (h Hosts) Path(host string, elem ...string) string {
 	return h.state.Path(append([]string{folder, host}, elem...)...)
 }
 
-// Own returns this host's name and keys. It returns fs.ErrNotExist if it belongs to no fleet.
-func (h Hosts) Own() (Host, error) { return readHost(h.state.Path("relay", hostFile)) }
+// LocalHost returns this host's name and keys. It returns fs.ErrNotExist if it belongs to no fleet.
+func (h Hosts) LocalHost() (Host, error) { return readHost(h.state.Path("relay", hostFile)) }
 
 // SetOwn stores this host's name and keys, synced to disk.
 func (h Hosts) SetOwn(own Host) error {
@@ -213,9 +213,9 @@ func (h Hosts) SetLeft(is bool) error {
 
 func (h Hosts) hasLeft() bool { return atomicfile.Exists(h.state.Path("relay", left)) }
 
-// All returns the known hosts, sorted by name. A host whose file cannot be read has only
+// ReadHosts returns the known hosts, sorted by name. A host whose file cannot be read has only
 // its name; err joins the reasons.
-func (h Hosts) All() (all []Host, err error) {
+func (h Hosts) ReadHosts() (all []Host, err error) {
 	if h.hasLeft() {
 		return nil, nil
 	}
@@ -254,7 +254,7 @@ func (h Hosts) Get(name string) (Host, error) {
 
 // Find returns a known host, or an error that names those that are known.
 func (h Hosts) Find(name string) (Host, error) {
-	all, err := h.All()
+	all, err := h.ReadHosts()
 	var names []string
 	for _, host := range all {
 		if host.Name == name {
@@ -270,9 +270,9 @@ func (h Hosts) Find(name string) (Host, error) {
 	case err != nil:
 		return Host{}, err
 	case len(names) == 0:
-		return Host{}, cli.Fail(cli.No, failed, "this host knows no other one")
+		return Host{}, cli.Fail(cli.AnswerNo, failed, "this host knows no other one")
 	}
-	return Host{}, cli.Fail(cli.No, failed, "the known hosts are "+strings.Join(names, ", "))
+	return Host{}, cli.Fail(cli.AnswerNo, failed, "the known hosts are "+strings.Join(names, ", "))
 }
 
 // Put stores a host. A loss of power can bring back its earlier file.
@@ -301,7 +301,7 @@ func (h Hosts) Trust(host Host) (Trust, error) {
 func (h Hosts) Blocked(host Host) error {
 	t, err := h.Trust(host)
 	if err == nil && t.Revoked {
-		err = cli.Fail(cli.No, fmt.Errorf("%s is blocked here", host.Name), fmt.Sprintf("gt-relay allow %s none takes that back", host.Name))
+		err = cli.Fail(cli.AnswerNo, fmt.Errorf("%s is blocked here", host.Name), fmt.Sprintf("gt-relay allow %s none takes that back", host.Name))
 	}
 	return err
 }
@@ -392,7 +392,7 @@ func (o Outbox) PutAs(l Letter, data []byte) error {
 }
 
 func checkHost(host string) error {
-	if host == Any {
+	if host == AnyHost {
 		return nil
 	}
 	return CheckName(host)
@@ -472,7 +472,7 @@ type Refused struct {
 
 // Refused returns the letters that their receivers do not take.
 func (o Outbox) Refused() (all []Refused, err error) {
-	letters, err := o.in("refused")
+	letters, err := o.readFolder("refused")
 	for _, l := range letters {
 		if l.Kind == "reason" {
 			continue
@@ -496,7 +496,7 @@ func (o Outbox) Forget(l Letter) error {
 
 // Find returns the letter for a host with an ID. ok is false if none waits.
 func (o Outbox) Find(host, id string) (l Letter, ok bool, err error) {
-	all, err := o.All()
+	all, err := o.ReadLetters()
 	i := slices.IndexFunc(all, func(l Letter) bool { return l.Host == host && l.ID == id })
 	if i < 0 {
 		return Letter{}, false, err
@@ -504,11 +504,11 @@ func (o Outbox) Find(host, id string) (l Letter, ok bool, err error) {
 	return all[i], true, nil
 }
 
-// All returns the letters that wait, oldest first for each host.
-func (o Outbox) All() ([]Letter, error) { return o.in("out") }
+// ReadLetters returns the letters that wait, oldest first for each host.
+func (o Outbox) ReadLetters() ([]Letter, error) { return o.readFolder("out") }
 
-// in returns the letters in a folder, oldest first for each host.
-func (o Outbox) in(folder string) ([]Letter, error) {
+// readFolder returns the letters in a folder, oldest first for each host.
+func (o Outbox) readFolder(folder string) ([]Letter, error) {
 	hosts, err := atomicfile.Entries(o.state.Path("relay", folder))
 	if err != nil {
 		return nil, err

@@ -15,27 +15,27 @@ import (
 	"gt/lib/state/instance"
 )
 
-var now = time.Date(2026, 1, 17, 6, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 1, 17, 6, 0, 0, 0, time.UTC)
 
 func hosts(t *testing.T) (Hosts, place.State) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	testenv.Must(t, err)
-	return Of(place.State(root)), place.State(root)
+	testenv.NoError(t, err)
+	return NewHosts(place.State(root)), place.State(root)
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // An agent of another host is what its line says if the host was heard lately, otherwise
 // nothing is known of what it does. Lines that are no agent's are left out.
 func TestAgents(t *testing.T) {
 	h, _ := hosts(t)
-	box := Host{Name: "box", LastSeen: now.Add(-time.Minute)}
-	if all, err := h.Agents(box, now); err != nil || all != nil {
+	box := Host{Name: "box", LastSeen: testTime.Add(-time.Minute)}
+	if all, err := h.Agents(box, testTime); err != nil || all != nil {
 		t.Errorf("without a file: %v, %v", all, err)
 	}
 	lines := []string{
@@ -48,8 +48,8 @@ func TestAgents(t *testing.T) {
 	path := h.Path("box", "instances.jsonl")
 	write(t, path, strings.Join(lines, "\n"))
 	for away, want := range map[time.Duration]string{0: "api running web stopped odd unknown", time.Hour: "api unknown web unknown odd unknown", -time.Hour: "api unknown web unknown odd unknown"} {
-		all, err := h.Agents(box, now.Add(away))
-		testenv.Must(t, err)
+		all, err := h.Agents(box, testTime.Add(away))
+		testenv.NoError(t, err)
 		var got []string
 		for _, a := range all {
 			if got = append(got, a.Name, a.Status); a.Host != "box" || away != 0 && (a.Reason != "" || a.Runs()) {
@@ -61,17 +61,17 @@ func TestAgents(t *testing.T) {
 		}
 	}
 	write(t, path, strings.Repeat(`{"name":"api"}`+"\n", mostLines+1))
-	if all, err := h.Agents(box, now); err != nil || len(all) != mostLines {
+	if all, err := h.Agents(box, testTime); err != nil || len(all) != mostLines {
 		t.Errorf("%d agents, %v", len(all), err)
 	}
 	write(t, path, strings.Repeat("x", maxAgents+1))
-	if _, err := h.Agents(box, now); err == nil {
+	if _, err := h.Agents(box, testTime); err == nil {
 		t.Error("a file without end was read")
 	}
-	testenv.Must(t, os.Remove(path))
+	testenv.NoError(t, os.Remove(path))
 	write(t, h.Path("box", "real"), lines[0])
-	testenv.Must(t, os.Symlink("real", path))
-	if all, err := h.Agents(box, now); err == nil {
+	testenv.NoError(t, os.Symlink("real", path))
+	if all, err := h.Agents(box, testTime); err == nil {
 		t.Errorf("through a link: %v", all)
 	}
 }
@@ -81,7 +81,7 @@ func TestLogs(t *testing.T) {
 	h, state := hosts(t)
 	write(t, h.Path("box", "towns", "gas-1", logName), "")
 	write(t, h.Path("box", "towns", "file"), "")
-	testenv.Must(t, os.Symlink(string(state), h.Path("box", "towns", "link")))
+	testenv.NoError(t, os.Symlink(string(state), h.Path("box", "towns", "link")))
 	logs, err := h.Logs("box")
 	if got, want := strings.Join(logs, " "), h.Path("box", logName)+" "+h.Path("box", "towns", "gas-1", logName); err != nil || got != want {
 		t.Errorf("%s, %v", got, err)
@@ -99,12 +99,12 @@ func TestStale(t *testing.T) {
 		{time.Hour, 0, "last seen 0s ago"},
 		{-time.Minute, -2 * time.Hour, "its log as it was 2h ago"},
 	} {
-		h := Host{LastSeen: now.Add(c.heard), Current: now.Add(c.current)}
-		if got := h.Stale(now); got != c.want {
+		h := Host{LastSeen: testTime.Add(c.heard), Current: testTime.Add(c.current)}
+		if got := h.Stale(testTime); got != c.want {
 			t.Errorf("%v, %v: %q, not %q", c.heard, c.current, got, c.want)
 		}
 	}
-	if got := (Host{}).Stale(now); got != "never seen" {
+	if got := (Host{}).Stale(testTime); got != "never seen" {
 		t.Error(got)
 	}
 }
@@ -113,16 +113,16 @@ func TestStale(t *testing.T) {
 func TestOutbox(t *testing.T) {
 	h, state := hosts(t)
 	o := OutboxOf(state)
-	first, err := o.Put("box", Note, []byte("one"), now)
-	testenv.Must(t, err)
-	second, err := o.Put("box", Work, []byte("two"), now.Add(time.Second))
-	testenv.Must(t, err)
-	if !first.Sent().Equal(now) || !second.Sent().Equal(now.Add(time.Second)) {
+	first, err := o.Put("box", Note, []byte("one"), testTime)
+	testenv.NoError(t, err)
+	second, err := o.Put("box", Work, []byte("two"), testTime.Add(time.Second))
+	testenv.NoError(t, err)
+	if !first.Sent().Equal(testTime) || !second.Sent().Equal(testTime.Add(time.Second)) {
 		t.Errorf("sent at %v, %v", first.Sent(), second.Sent())
 	}
 	write(t, o.Path(Letter{"box", "no-id", Note}), "")
 	write(t, h.Path("box", "x"), "")
-	all, err := o.All()
+	all, err := o.ReadLetters()
 	if err != nil || len(all) != 2 || all[0] != first || all[1] != second {
 		t.Errorf("%v, %v", all, err)
 	}
@@ -130,11 +130,11 @@ func TestOutbox(t *testing.T) {
 		t.Error(err)
 	}
 	for _, to := range []string{"", "../x", "BOX", "a..b"} {
-		if _, err := o.Put(to, Note, nil, now); err == nil {
+		if _, err := o.Put(to, Note, nil, testTime); err == nil {
 			t.Errorf("a letter for %q", to)
 		}
 	}
-	if _, err := o.Put("box", Note, make([]byte, MaxLetter+1), now); err == nil {
+	if _, err := o.Put("box", Note, make([]byte, MaxLetter+1), testTime); err == nil {
 		t.Error("a letter without end")
 	}
 }
@@ -143,15 +143,15 @@ func TestOutbox(t *testing.T) {
 // back.
 func TestClaims(t *testing.T) {
 	state := place.State(filepath.Join(t.TempDir(), "gt"))
-	hosts := Of(state)
+	hosts := NewHosts(state)
 	here := &instance.Instance{ID: "0b1c2d3e-0000-4000-8000-000000000001"}
 	if all, err := hosts.Depart(here, 1); err != nil || all != nil {
 		t.Errorf("in no fleet: %v, %v", all, err)
 	}
 	seed := func(s string) {
 		t.Helper()
-		testenv.Must(t, state.Prepare(state.Path("relay")))
-		testenv.Must(t, os.WriteFile(state.Path("relay", "keys.json"), []byte(`{"seed":"`+s+`"}`), 0o600))
+		testenv.NoError(t, state.Prepare(state.Path("relay")))
+		testenv.NoError(t, os.WriteFile(state.Path("relay", "keys.json"), []byte(`{"seed":"`+s+`"}`), 0o600))
 	}
 	seed("SUA")
 	left, err := hosts.Depart(here, 1)
@@ -163,18 +163,18 @@ func TestClaims(t *testing.T) {
 		var lines []byte
 		for _, a := range agents {
 			data, err := json.Marshal(a)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			lines = append(append(lines, data...), '\n')
 		}
-		testenv.Must(t, hosts.Put(Host{Name: "box", Key: "U1"}))
-		testenv.Must(t, os.WriteFile(hosts.Path("box", "instances.jsonl"), lines, 0o600))
+		testenv.NoError(t, hosts.Put(Host{Name: "box", Key: "U1"}))
+		testenv.NoError(t, os.WriteFile(hosts.Path("box", "instances.jsonl"), lines, 0o600))
 	}
 	moved := func(generation int) string {
 		t.Helper()
 		claims, err := hosts.Claims()
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		in := &instance.Instance{ID: here.ID, Generation: generation}
-		if Elsewhere(in, claims); in.Moved == nil {
+		if MarkMoved(in, claims); in.Moved == nil {
 			return ""
 		}
 		return in.Moved.To
@@ -199,11 +199,11 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	says(its)
-	testenv.Must(t, hosts.SetTrust("box", Trust{Key: "U1", Revoked: true}))
+	testenv.NoError(t, hosts.SetTrust("box", Trust{Key: "U1", Revoked: true}))
 	if got := moved(0); got != "" {
 		t.Errorf("a blocked host has it: %q", got)
 	}
-	testenv.Must(t, hosts.SetTrust("box", Trust{Key: "U1"}))
+	testenv.NoError(t, hosts.SetTrust("box", Trust{Key: "U1"}))
 	seed("SUB") // of another host
 	if got := moved(0); got != "" {
 		t.Errorf("another host's instance is at %q", got)
@@ -214,15 +214,15 @@ func TestClaims(t *testing.T) {
 func TestUnasked(t *testing.T) {
 	_, state := hosts(t)
 	results, out := ResultsOf(state), OutboxOf(state)
-	l, err := out.NewLetter("box", Command, now)
-	testenv.Must(t, err)
-	testenv.Must(t, results.Put("box", Answer{To: l.ID, Stdout: "unasked"}))
+	l, err := out.NewLetter("box", Command, testTime)
+	testenv.NoError(t, err)
+	testenv.NoError(t, results.Put("box", Answer{To: l.ID, Stdout: "unasked"}))
 	if results.Open("box") {
 		t.Error("a question is open")
 	}
-	testenv.Must(t, results.Expect(l))
-	testenv.Must(t, results.Put("desk", Answer{To: l.ID, Stdout: "of another host"}))
-	testenv.Must(t, results.Put("box", Answer{To: l.ID, Stdout: "asked"}))
+	testenv.NoError(t, results.Expect(l))
+	testenv.NoError(t, results.Put("desk", Answer{To: l.ID, Stdout: "of another host"}))
+	testenv.NoError(t, results.Put("box", Answer{To: l.ID, Stdout: "asked"}))
 	if !results.Open("box") || results.Open("desk") {
 		t.Error("the question is not open, or another one is")
 	}
@@ -256,18 +256,18 @@ func TestWayOn(t *testing.T) {
 		}
 	}
 	want("") // in no fleet
-	testenv.Must(t, h.SetOwn(Host{Name: "lap"}))
+	testenv.NoError(t, h.SetOwn(Host{Name: "lap"}))
 	want("") // no such host
-	testenv.Must(t, h.Put(Host{Name: "box"}))
+	testenv.NoError(t, h.Put(Host{Name: "box"}))
 	want(goesOn)
 	in.Moved.Complete = true
 	want(back)
 	out := OutboxOf(state)
-	l, err := out.Put("box", Session, []byte("parcel"), now)
-	testenv.Must(t, err)
-	testenv.Must(t, out.Noted(l, in.Name, in.Moved.Parcel))
+	l, err := out.Put("box", Session, []byte("parcel"), testTime)
+	testenv.NoError(t, err)
+	testenv.NoError(t, out.Noted(l, in.Name, in.Moved.Parcel))
 	want(goesOn) // box does not have it yet
-	testenv.Must(t, out.Remove(l))
+	testenv.NoError(t, out.Remove(l))
 	want(back)
 }
 
@@ -277,18 +277,18 @@ func TestRename(t *testing.T) {
 	h, state := hosts(t)
 	store := instance.Personal(state, "")
 	in := &instance.Instance{Name: "api", Path: string(state), Agent: "claude", Moved: &instance.Moved{Parcel: "p1", To: "box", Complete: true}}
-	testenv.Must(t, store.Create(in, now))
+	testenv.NoError(t, store.Create(in, testTime))
 	box := Host{Name: "box", Key: "U1"}
-	testenv.Must(t, h.Put(box))
+	testenv.NoError(t, h.Put(box))
 	out := OutboxOf(state)
-	l, err := out.Put("box", Session, []byte("parcel"), now)
+	l, err := out.Put("box", Session, []byte("parcel"), testTime)
 	if err == nil {
 		err = out.Noted(l, in.Name, "p1")
 	}
 	if err == nil {
 		err = out.SetTries("1795712515.M155504R00000001.x", Tries{Tries: []Try{{Host: "box", Key: "U1"}, {Host: "c", Key: "U2"}}, Late: "box"})
 	}
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	answered := make(chan error)
 	go func() {
 		a, err := Await(t.Context(), state, l)
@@ -297,8 +297,8 @@ func TestRename(t *testing.T) {
 		}
 		answered <- err
 	}()
-	testenv.Must(t, h.Rename(box, "desk", now))
-	testenv.Must(t, ResultsOf(state).Put("desk", Answer{To: l.ID, Stdout: "it runs"}))
+	testenv.NoError(t, h.Rename(box, "desk", testTime))
+	testenv.NoError(t, ResultsOf(state).Put("desk", Answer{To: l.ID, Stdout: "it runs"}))
 	select {
 	case err := <-answered:
 		if err != nil {
@@ -316,7 +316,7 @@ func TestRename(t *testing.T) {
 	if tries, err := out.Tries("1795712515.M155504R00000001.x"); err != nil || tries.Late != "desk" || tries.Tries[0].Host != "desk" || tries.Tries[1].Host != "c" {
 		t.Errorf("%+v, %v", tries, err)
 	}
-	if all, err := h.All(); err != nil || len(all) != 1 || all[0].Name != "desk" || all[0].Key != "U1" {
+	if all, err := h.ReadHosts(); err != nil || len(all) != 1 || all[0].Name != "desk" || all[0].Key != "U1" {
 		t.Errorf("%+v, %v", all, err)
 	}
 }

@@ -44,7 +44,7 @@ func (h Hosts) renameMoved(from, to string, now time.Time) error {
 	}
 	var unread error
 	for _, s := range stores {
-		all, err := s.All()
+		all, err := s.ReadInstances()
 		unread = errors.Join(unread, err)
 		for _, in := range all {
 			if in.Moved == nil || in.Moved.To != from {
@@ -101,7 +101,7 @@ func (h Hosts) Renamed(host Host) string {
 	if host.Key == "" || atomicfile.Exists(h.Path(host.Name)) {
 		return host.Name
 	}
-	all, _ := h.All()
+	all, _ := h.ReadHosts()
 	if i := slices.IndexFunc(all, func(now Host) bool { return now.Key == host.Key }); i >= 0 {
 		return all[i].Name
 	}

@@ -61,7 +61,7 @@ type File struct {
 
 type Dir struct{ town town.Town }
 
-func Of(t town.Town) Dir { return Dir{t} }
+func NewDir(t town.Town) Dir { return Dir{t} }
 
 const (
 	suffix   = ".pid"
@@ -148,7 +148,7 @@ func (f File) parse(data []byte) (_ File, err error) {
 	began, ok := began(data)
 	switch {
 	case p.IsSet():
-		f.Timed, f.Runs = !p.Elsewhere(), p.Alive()
+		f.Timed, f.Runs = !p.IsElsewhere(), p.Alive()
 	case ok:
 		now, err := process.StartTime(f.Process.PID)
 		f.Timed = err == nil
@@ -292,7 +292,7 @@ func isNamespace(s string) bool { return s != "" && strings.Trim(s, "0123456789"
 // stateOf returns the state of a process. On error it is unknown, and the caller must do
 // nothing.
 func stateOf(p process.Proc) (State, error) {
-	if p.Elsewhere() {
+	if p.IsElsewhere() {
 		return Foreign, nil
 	}
 	_, err := process.Find(p.PID)

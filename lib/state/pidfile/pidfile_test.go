@@ -55,9 +55,9 @@ func TestParse(t *testing.T) {
 // Only what Track wrote names a process for certain, and a name becomes no
 // path.
 func TestTrack(t *testing.T) {
-	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
+	d := NewDir(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, name := range []string{"gt-crew-max", "0", "my project", "ß", strings.Repeat("x", maxName)} {
 		if err := d.Track(name, self); err != nil {
 			t.Error(err)
@@ -79,16 +79,16 @@ func TestTrack(t *testing.T) {
 
 // Nothing shows whether a process of another PID namespace runs, until the next boot.
 func TestElsewhere(t *testing.T) {
-	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
+	d := NewDir(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	self.NS = "1"
-	testenv.Must(t, d.Track("x", self))
+	testenv.NoError(t, d.Track("x", self))
 	if f, err := d.Get("x"); err != nil || f.State != Foreign || f.Process != self {
 		t.Errorf("%+v, %v", f, err)
 	}
 	self.Boot = boot
-	testenv.Must(t, d.Track("x", self))
+	testenv.NoError(t, d.Track("x", self))
 	if f, err := d.Get("x"); err != nil || f.State != Gone {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -97,17 +97,17 @@ func TestElsewhere(t *testing.T) {
 // A file that was written anew since it was read is not removed with the old
 // one.
 func TestRemove(t *testing.T) {
-	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
+	d := NewDir(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	gone := process.Proc{PID: self.PID, Start: "1", Boot: self.Boot}
 	for range 2 { // that it is gone already is no error
-		testenv.Must(t, d.Track("x", gone))
+		testenv.NoError(t, d.Track("x", gone))
 		old, err := d.Get("x")
 		if err != nil || old.State != Gone {
 			t.Fatalf("%+v, %v", old, err)
 		}
-		testenv.Must(t, d.Track("x", self))
+		testenv.NoError(t, d.Track("x", self))
 		if err := d.Remove(old); err != nil {
 			t.Error(err)
 		}
@@ -160,7 +160,7 @@ func FuzzCheckName(f *testing.F) {
 		if CheckName(name) != nil {
 			return
 		}
-		d := Of(town.Town{Root: "/town", State: "/state"})
+		d := NewDir(town.Town{Root: "/town", State: "/state"})
 		path := d.path(name)
 		if filepath.Dir(path) != d.town.Pids() || filepath.Base(path) != name+".pid" || strings.HasPrefix(name, ".") ||
 			len(name)+len(".pid") > 255 || term.Clean(name) != name {

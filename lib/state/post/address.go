@@ -33,13 +33,13 @@ type Recipient struct {
 	Name string
 }
 
-// Of returns the agent of a home.
-func Of(h home.Home) Recipient {
+// NewRecipient returns the agent of a home.
+func NewRecipient(h home.Home) Recipient {
 	address := h.Identity.Address()
 	if h.Identity.Role == "" {
-		return Recipient{Address: h.Dir, Box: mail.Of(h, address)}
+		return Recipient{Address: h.Dir, Box: mail.NewBox(h, address)}
 	}
-	return Recipient{Address: address, Box: mail.Of(h, address)}
+	return Recipient{Address: address, Box: mail.NewBox(h, address)}
 }
 
 // Find returns the agent that the agent of a home means: self or its own address, an
@@ -51,45 +51,45 @@ func Find(from home.Home, getenv func(string) string, dir, to string) (Recipient
 		return Recipient{}, cli.Fail(cli.Usage, errors.New("no recipient"), "self is this agent")
 	}
 	if to == "self" || to == own {
-		return Recipient{Address: own, Box: mail.Of(from, own)}, nil
+		return Recipient{Address: own, Box: mail.NewBox(from, own)}, nil
 	}
 	id, notAddress := identity.Parse(to)
 	if !from.Town.Personal && notAddress == nil && id.Role != "" {
-		return Recipient{Address: id.Address(), Box: mail.Of(from, id.Address())}, nil
+		return Recipient{Address: id.Address(), Box: mail.NewBox(from, id.Address())}, nil
 	}
 	switch id, ok, err := crew.Find(from.Town, from.Identity, to); {
 	case err != nil:
-		return Recipient{}, cli.Fail(cli.No, err)
+		return Recipient{}, cli.Fail(cli.AnswerNo, err)
 	case ok:
-		return Recipient{Address: id.Address(), Box: mail.Of(from, id.Address())}, nil
+		return Recipient{Address: id.Address(), Box: mail.NewBox(from, id.Address())}, nil
 	}
 	path := to
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		h := home.Elsewhere(getenv, path)
+		h := home.FindOtherHome(getenv, path)
 		if !inhabited(h) {
 			return Recipient{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is not in a repository, and no agent ever ran there", to),
 				"start an agent there first, or run git init there")
 		}
-		return Of(h), nil
+		return NewRecipient(h), nil
 	}
 	var many *crew.Ambiguous
 	switch found, err := named(from.Town.State, getenv, to); {
 	case err == nil:
 		return found, nil
 	case errors.As(err, &many):
-		return Recipient{}, cli.Fail(cli.No, many)
+		return Recipient{}, cli.Fail(cli.AnswerNo, many)
 	case !errors.Is(err, ErrNone):
 		return Recipient{}, err
 	case !from.Town.Personal && notAddress != nil:
-		return Recipient{}, cli.Fail(cli.No, notAddress)
+		return Recipient{}, cli.Fail(cli.AnswerNo, notAddress)
 	case !from.Town.Personal:
-		return Recipient{}, cli.Fail(cli.No, fmt.Errorf("'%s' is neither an agent of this town nor a folder", to),
+		return Recipient{}, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' is neither an agent of this town nor a folder", to),
 			"an address is one of mayor, deacon, boot, overseer, <rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>")
 	}
-	code := cli.No
+	code := cli.AnswerNo
 	if from.Town.Unread != nil {
 		code = cli.IO // it may be an agent of the town
 	}
@@ -117,10 +117,10 @@ func inhabited(h home.Home) bool {
 // ErrNone is returned if no agent of this host has the name, or if several have.
 var ErrNone = errors.New("no such agent here")
 
-// Abroad returns the agent and host of an address NAME@HOST, with no host if it is not an
+// ResolveRemote returns the agent and host of an address NAME@HOST, with no host if it is not an
 // address of another host: because a file has this path, from dir, or because HOST is this
 // host. An unknown host is an error if there are others.
-func Abroad(state place.State, dir, to string) (name string, host peer.Host, err error) {
+func ResolveRemote(state place.State, dir, to string) (name string, host peer.Host, err error) {
 	name, at, ok := peer.Split(to)
 	if !ok {
 		return to, host, nil
@@ -132,11 +132,11 @@ func Abroad(state place.State, dir, to string) (name string, host peer.Host, err
 	if _, err := os.Lstat(path); err == nil {
 		return to, host, nil
 	}
-	hosts := peer.Of(state)
-	if own, err := hosts.Own(); err == nil && own.Name == at {
+	hosts := peer.NewHosts(state)
+	if own, err := hosts.LocalHost(); err == nil && own.Name == at {
 		return name, host, nil
 	}
-	if all, err := hosts.All(); len(all) == 0 {
+	if all, err := hosts.ReadHosts(); len(all) == 0 {
 		return to, host, err
 	}
 	host, err = hosts.Find(at)
@@ -147,11 +147,11 @@ func Abroad(state place.State, dir, to string) (name string, host peer.Host, err
 // its box if there is none. Nobody can answer a folder for which nothing is kept, such as
 // the home folder of a new terminal.
 func Return(h home.Home, getenv func(string) string) (string, error) {
-	own := Of(h)
+	own := NewRecipient(h)
 	var names []string
 	stores, _ := instance.Stores(h.Town.State) // the path names the agent as well
 	for _, s := range stores {
-		all, _ := s.All()
+		all, _ := s.ReadInstances()
 		for _, in := range all {
 			if in.Path == h.Dir {
 				names = append(names, in.Name)
@@ -191,7 +191,7 @@ func known(state place.State, getenv func(string) string, to string) (Recipient,
 		return found, err
 	}
 	if filepath.IsAbs(to) {
-		return at(state, getenv, filepath.Clean(to))
+		return recipientAt(state, getenv, filepath.Clean(to))
 	}
 	towns, err := state.Towns()
 	if err != nil {
@@ -214,20 +214,20 @@ func known(state place.State, getenv func(string) string, to string) (Recipient,
 		if info, err := os.Lstat(dir); id.Role == "" || err != nil || !info.IsDir() {
 			continue
 		}
-		all = append(all, Of(home.At(in, id, dir)))
+		all = append(all, NewRecipient(home.NewHome(in, id, dir)))
 	}
-	return only(all, to)
+	return singleRecipient(all, to)
 }
 
 // named returns the agent that lists show under this name, pane or address outside a town.
 func named(state place.State, getenv func(string) string, name string) (Recipient, error) {
 	if name == "" {
-		return Recipient{}, none(name)
+		return Recipient{}, unknownName(name)
 	}
 	found, unread := instance.Named(state, name)
 	var all []Recipient
 	for _, c := range found {
-		all = append(all, Of(home.Elsewhere(getenv, c.Path)))
+		all = append(all, NewRecipient(home.FindOtherHome(getenv, c.Path)))
 	}
 	if len(all) == 0 && unread != nil {
 		return Recipient{}, unread // it may be one of those
@@ -238,14 +238,14 @@ func named(state place.State, getenv func(string) string, name string) (Recipien
 			return Recipient{}, err
 		}
 		for _, f := range homes {
-			if r, err := at(state, getenv, f.Path); f.Address == name && err == nil {
+			if r, err := recipientAt(state, getenv, f.Path); f.Address == name && err == nil {
 				all = append(all, r)
 			}
 		}
 	}
-	r, err := only(all, name)
-	if err == nil && len(found) == 1 && found[0].Instance != "" && isShared(state, getenv, home.Elsewhere(getenv, found[0].Path).Dir) {
-		r.Name, r.Box = found[0].Name, r.Box.For(found[0].Instance)
+	r, err := singleRecipient(all, name)
+	if err == nil && len(found) == 1 && found[0].Instance != "" && isShared(state, getenv, home.FindOtherHome(getenv, found[0].Path).Dir) {
+		r.Name, r.Box = found[0].Name, r.Box.ForAgent(found[0].Instance)
 	}
 	return r, err
 }
@@ -254,9 +254,9 @@ func isShared(state place.State, getenv func(string) string, folder string) bool
 	stores, _ := instance.Stores(state)
 	agents := 0
 	for _, s := range stores {
-		all, _ := s.All()
+		all, _ := s.ReadInstances()
 		for _, in := range all {
-			if in.Path == folder || strings.HasPrefix(in.Path, folder+"/") && home.Elsewhere(getenv, in.Path).Dir == folder {
+			if in.Path == folder || strings.HasPrefix(in.Path, folder+"/") && home.FindOtherHome(getenv, in.Path).Dir == folder {
 				agents++
 			}
 		}
@@ -264,8 +264,8 @@ func isShared(state place.State, getenv func(string) string, folder string) bool
 	return agents > 1
 }
 
-// at returns the agent of a folder that the state knows.
-func at(state place.State, getenv func(string) string, path string) (Recipient, error) {
+// recipientAt returns the agent of a folder that the state knows.
+func recipientAt(state place.State, getenv func(string) string, path string) (Recipient, error) {
 	homes, err := state.Homes()
 	if err != nil {
 		return Recipient{}, err
@@ -274,16 +274,16 @@ func at(state place.State, getenv func(string) string, path string) (Recipient, 
 		if f.Path != path {
 			continue
 		}
-		if h := home.Elsewhere(getenv, path); h.Dir == path && h.Runtime() == place && h.Problem == nil {
-			return Of(h), nil
+		if h := home.FindOtherHome(getenv, path); h.Dir == path && h.Runtime() == place && h.Problem == nil {
+			return NewRecipient(h), nil
 		}
 	}
-	return Recipient{}, none(path)
+	return Recipient{}, unknownName(path)
 }
 
-func only(all []Recipient, name string) (Recipient, error) {
+func singleRecipient(all []Recipient, name string) (Recipient, error) {
 	if len(all) == 0 {
-		return Recipient{}, none(name)
+		return Recipient{}, unknownName(name)
 	}
 	several := &crew.Ambiguous{Name: name}
 	for _, r := range all {
@@ -294,7 +294,7 @@ func only(all []Recipient, name string) (Recipient, error) {
 	return all[0], nil
 }
 
-func none(name string) error { return fmt.Errorf("%w: '%.80s'", ErrNone, name) }
+func unknownName(name string) error { return fmt.Errorf("%w: '%.80s'", ErrNone, name) }
 
 const mostNamed = 3
 
@@ -308,7 +308,7 @@ func WaitsFor(state place.State, getenv func(string) string, template string, no
 	}
 	var idle, denied, away, unread []string
 	for _, s := range here {
-		all, err := s.All()
+		all, err := s.ReadInstances()
 		if err != nil {
 			return "", err
 		}
@@ -319,8 +319,8 @@ func WaitsFor(state place.State, getenv func(string) string, template string, no
 		}
 		idle = []string{"this host"}
 	}
-	hosts := peer.Of(state)
-	all, err := hosts.All()
+	hosts := peer.NewHosts(state)
+	all, err := hosts.ReadHosts()
 	for _, h := range all {
 		if hosts.Blocked(h) != nil {
 			continue
@@ -333,7 +333,7 @@ func WaitsFor(state place.State, getenv func(string) string, template string, no
 		case !has:
 		case h.Denies(peer.Work):
 			denied = append(denied, h.Name)
-		case h.Away(now):
+		case h.IsAway(now):
 			away = append(away, h.Name)
 		case slices.ContainsFunc(sessions, func(a peer.Agent) bool { return a.Runs() }):
 			return "", err

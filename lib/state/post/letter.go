@@ -79,7 +79,7 @@ func Give(state place.State, from peer.Host, l peer.Letter, text []byte, stores 
 	if err != nil {
 		return &Refusal{err}
 	}
-	return work.Of(in).Take(n.To, name, message, still)
+	return work.NewWork(in).Take(n.To, name, message, still)
 }
 
 // Stores returns the places that have a template.
@@ -111,9 +111,9 @@ func Held(from peer.Host, l peer.Lease, stores Stores) (peer.Try, error) {
 	var h work.Held
 	name := mail.NameFrom(from.Name, l.Letter)
 	if l.Recall {
-		h, err = work.Of(in).Recall(l.Template, name, l.Late)
+		h, err = work.NewWork(in).Recall(l.Template, name, l.Late)
 	} else {
-		h, err = work.Of(in).Held(l.Template, name)
+		h, err = work.NewWork(in).Held(l.Template, name)
 	}
 	if state, ok := states[h.State]; ok {
 		t.State, t.Session = state, h.Session
@@ -130,8 +130,8 @@ func open(state place.State, from peer.Host, l peer.Letter, kind string, text []
 	if err := errors.Join(peer.CheckName(from.Name), peer.CheckID(l.ID)); err != nil {
 		return mail.Note{}, &Refusal{err}
 	}
-	hosts := peer.Of(state)
-	own, _ := hosts.Own()
+	hosts := peer.NewHosts(state)
+	own, _ := hosts.LocalHost()
 	switch trust, err := hosts.Trust(from); {
 	case err != nil:
 		return mail.Note{}, err

@@ -23,7 +23,7 @@ import (
 	"gt/lib/state/work"
 )
 
-var now = time.Date(2026, 1, 17, 6, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 1, 17, 6, 0, 0, 0, time.UTC)
 
 const id = "1768629600.M000001R3f9a01c2.desk"
 
@@ -38,20 +38,20 @@ type host struct {
 
 func newHost(t *testing.T) host {
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	h := host{t, root, "", peer.Host{Name: "box", Key: "U1"}}
 	h.state = place.StateOf(h.getenv)
 	for _, dir := range []string{"src/api/.git", "src/docs", "src/new/.git", "town/mayor", "town/demo/crew/max", "town/demo/crew/joe", "link"} {
-		h.must(os.MkdirAll(filepath.Join(root, dir), 0o700))
+		h.noError(os.MkdirAll(filepath.Join(root, dir), 0o700))
 	}
-	h.must(os.WriteFile(filepath.Join(root, "town/town.toml"), nil, 0o600))
+	h.noError(os.WriteFile(filepath.Join(root, "town/town.toml"), nil, 0o600))
 	trust, err := place.Survey(filepath.Join(root, "town"))
-	h.must(err)
-	h.must(h.state.Trust(trust))
+	h.noError(err)
+	h.noError(h.state.Trust(trust))
 	h.agent(instance.Personal(h.state, ""), "api", "src/api")
-	h.must(home.Elsewhere(h.getenv, filepath.Join(root, "src/docs")).Prepare())
-	h.must(peer.Of(h.state).Put(h.box))
-	h.must(peer.Of(h.state).SetOwn(peer.Host{Name: "laptop"}))
+	h.noError(home.FindOtherHome(h.getenv, filepath.Join(root, "src/docs")).Prepare())
+	h.noError(peer.NewHosts(h.state).Put(h.box))
+	h.noError(peer.NewHosts(h.state).SetOwn(peer.Host{Name: "laptop"}))
 	return h
 }
 
@@ -62,7 +62,7 @@ func (h host) getenv(key string) string {
 	return ""
 }
 
-func (h host) must(err error) {
+func (h host) noError(err error) {
 	h.Helper()
 	if err != nil {
 		h.Fatal(err)
@@ -71,13 +71,13 @@ func (h host) must(err error) {
 
 func (h host) agent(s instance.Store, name, dir string) {
 	h.Helper()
-	h.must(s.Create(&instance.Instance{ID: instance.ID(session.NewID()), Name: name, Path: filepath.Join(h.root, dir), Agent: "claude", Desired: instance.Stopped}, now))
+	h.noError(s.Create(&instance.Instance{ID: instance.ID(session.NewID()), Name: name, Path: filepath.Join(h.root, dir), Agent: "claude", Desired: instance.Stopped}, testTime))
 }
 
 func (h host) letter(to, from, subject, body string) []byte {
 	h.Helper()
 	text, err := mail.Note{Type: mail.Handoff, To: to, From: from, Subject: subject, Body: body, Session: "s-1", Chain: "c-1", Host: "laptop"}.Message("")
-	h.must(err)
+	h.noError(err)
 	return text
 }
 
@@ -88,9 +88,9 @@ func (h host) deliver(id string, text []byte) error {
 func (h host) notes(to string) []mail.Note {
 	h.Helper()
 	r, err := Known(h.state, h.getenv, to)
-	h.must(err)
+	h.noError(err)
 	notes, err := r.Box.List()
-	h.must(err)
+	h.noError(err)
 	return notes
 }
 
@@ -132,8 +132,8 @@ func TestKnown(t *testing.T) {
 	if _, err := Known(h.state, h.getenv, "api"); !errors.Is(err, ErrNone) || !errors.As(err, &many) {
 		t.Errorf("the name of two agents: %v", err)
 	}
-	h.must(os.RemoveAll(h.root + "/src/docs"))
-	h.must(os.Symlink(h.root+"/src/api", h.root+"/src/docs"))
+	h.noError(os.RemoveAll(h.root + "/src/docs"))
+	h.noError(os.Symlink(h.root+"/src/api", h.root+"/src/docs"))
 	if r, err := Known(h.state, h.getenv, h.root+"/src/docs"); !errors.Is(err, ErrNone) {
 		t.Errorf("a link in place of a folder is %+v, %v", r, err)
 	}
@@ -143,8 +143,8 @@ func TestKnown(t *testing.T) {
 func TestDeliver(t *testing.T) {
 	h := newHost(t)
 	text := h.letter("api@laptop", "boss@laptop", "Tests are red", "since\n")
-	h.must(h.deliver(id, text))
-	h.must(h.deliver(id, text))
+	h.noError(h.deliver(id, text))
+	h.noError(h.deliver(id, text))
 	notes := h.notes("api")
 	if len(notes) != 1 {
 		t.Fatalf("%d notes", len(notes))
@@ -158,10 +158,10 @@ func TestDeliver(t *testing.T) {
 		t.Errorf("path %s", n.Path)
 	}
 	r, err := Known(h.state, h.getenv, "api")
-	h.must(err)
+	h.noError(err)
 	for _, change := range []func(string) error{r.Box.MarkSeen, r.Box.Hook, r.Box.DoneWith} {
-		h.must(change(n.ID))
-		h.must(h.deliver(id, text))
+		h.noError(change(n.ID))
+		h.noError(h.deliver(id, text))
 		if all := h.notes("api"); len(all) != 1 {
 			t.Fatalf("%d notes", len(all))
 		}
@@ -169,11 +169,11 @@ func TestDeliver(t *testing.T) {
 	// Another host has the same id for another letter.
 	other := h
 	other.box.Name = "desk"
-	h.must(other.deliver(id, text))
+	h.noError(other.deliver(id, text))
 	if all := h.notes("api"); len(all) != 2 {
 		t.Errorf("%d notes of two hosts", len(all))
 	}
-	h.must(h.deliver("1768629600.M000002R3f9a01c3.desk", h.letter("max@laptop", "", "x", "")))
+	h.noError(h.deliver("1768629600.M000002R3f9a01c3.desk", h.letter("max@laptop", "", "x", "")))
 	if all := h.notes("demo/crew/max"); len(all) != 1 || all[0].From != "@box" {
 		t.Errorf("%+v", all)
 	}
@@ -208,17 +208,17 @@ func TestRefusal(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	r, err := Known(h.state, h.getenv, "api")
-	h.must(err)
-	h.must(os.MkdirAll(r.Box.Dir(), 0o755))
-	h.must(os.Chmod(r.Box.Dir(), 0o755))
+	h.noError(err)
+	h.noError(os.MkdirAll(r.Box.Dir(), 0o755))
+	h.noError(os.Chmod(r.Box.Dir(), 0o755))
 	var refusal *Refusal
 	if err := h.deliver(id, good); err == nil || errors.As(err, &refusal) {
 		t.Errorf("a box that cannot be used now: %v", err)
 	}
-	h.must(os.Chmod(r.Box.Dir(), 0o700))
-	h.must(h.deliver(id, good))
+	h.noError(os.Chmod(r.Box.Dir(), 0o700))
+	h.noError(h.deliver(id, good))
 
-	h.must(peer.Of(h.state).SetTrust("box", peer.Trust{Key: "U1", Revoked: true}))
+	h.noError(peer.NewHosts(h.state).SetTrust("box", peer.Trust{Key: "U1", Revoked: true}))
 	if err := h.deliver("1768629600.M000002R3f9a01c3.desk", good); !errors.As(err, &refusal) {
 		t.Errorf("a revoked host: %v", err)
 	}
@@ -235,16 +235,16 @@ func TestForgedHeaders(t *testing.T) {
 		"From: a@b@c@laptop\nX-Gt-Session: ../../x\nX-Gt-Chain: c",
 	} {
 		name := fmt.Sprintf("1768629600.M%06dR%08x.desk", i, i)
-		h.must(h.deliver(name, []byte(header+"\nTo: <api@laptop>\nSubject: x\n\n")))
+		h.noError(h.deliver(name, []byte(header+"\nTo: <api@laptop>\nSubject: x\n\n")))
 		r, err := Known(h.state, h.getenv, "api")
-		h.must(err)
+		h.noError(err)
 		n, err := r.Box.Get(fmt.Sprintf("%08x@box", i))
-		h.must(err)
+		h.noError(err)
 		if !strings.HasSuffix(n.From, "@box") || strings.HasSuffix(n.From, "@laptop@box") || n.Host != "box" || n.Type != mail.Plain || n.Session != "" || n.Chain != "" {
 			t.Errorf("%q became %+v", header, n)
 		}
 		text, err := os.ReadFile(n.Path)
-		h.must(err)
+		h.noError(err)
 		if c := strings.Count(string(text), "\nX-Gt-Host: "); c != 1 || strings.ContainsAny(string(text), "\x1b\r") {
 			t.Errorf("%q", text)
 		}
@@ -268,14 +268,14 @@ func TestGive(t *testing.T) {
 	if err := give("worker"); !errors.As(err, &refusal) {
 		t.Errorf("without being allowed: %v", err)
 	}
-	h.must(peer.Of(h.state).SetTrust("box", peer.Trust{Key: "U1", Allowed: []string{peer.Work}}))
+	h.noError(peer.NewHosts(h.state).SetTrust("box", peer.Trust{Key: "U1", Allowed: []string{peer.Work}}))
 	for _, to := range []string{"nobody", "../worker"} {
 		if err := give(to); !errors.As(err, &refusal) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
-	h.must(give("worker"))
-	h.must(give("worker"))
+	h.noError(give("worker"))
+	h.noError(give("worker"))
 	if err := Give(h.state, h.box, peer.Letter{ID: id, Kind: peer.Offer}, h.letter("worker@any", "a@box", "port it", "b"), stores, nil); err != nil {
 		t.Errorf("an offer: %v", err)
 	}
@@ -288,8 +288,8 @@ func TestGive(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", l, held, err)
 		}
 	}
-	all, err := work.Of(store).List()
-	h.must(err)
+	all, err := work.NewWork(store).List()
+	h.noError(err)
 	if len(all) != 1 || all[0].From != "a@box" || all[0].ID != "3f9a01c2@box" || all[0].Template != "worker" {
 		t.Errorf("%+v", all)
 	}
@@ -301,10 +301,10 @@ func TestReturn(t *testing.T) {
 	for dir, want := range map[string]string{
 		"src/api": "api", "src/docs": h.root + "/src/docs", "src/new": h.root + "/src/new", "town/demo/crew/max": "demo/crew/max",
 	} {
-		from := home.Elsewhere(h.getenv, filepath.Join(h.root, dir))
+		from := home.FindOtherHome(h.getenv, filepath.Join(h.root, dir))
 		name, err := Return(from, h.getenv)
-		h.must(err)
-		if r, err := Known(h.state, h.getenv, name); err != nil || name != want || r.Box.Dir() != Of(from).Box.Dir() {
+		h.noError(err)
+		if r, err := Known(h.state, h.getenv, name); err != nil || name != want || r.Box.Dir() != NewRecipient(from).Box.Dir() {
 			t.Errorf("%s is %s, found %+v, %v", dir, name, r, err)
 		}
 	}
@@ -313,20 +313,20 @@ func TestReturn(t *testing.T) {
 // An address of another host is one only if no file has the path, and if the host is known.
 func TestAbroad(t *testing.T) {
 	h := newHost(t)
-	h.must(os.MkdirAll(h.root+"/src/me@box", 0o700))
+	h.noError(os.MkdirAll(h.root+"/src/me@box", 0o700))
 	for to, want := range map[string]string{
 		"api@box": "api box", "/a b/c@d@box": "/a b/c@d box", "api@laptop": "api ", "me@box": "me@box ", h.root + "/src/me@box": h.root + "/src/me@box ",
 		"api": "api ", "@box": "@box ", "api@Box": "api@Box ", "api@box/x": "api@box/x ",
 	} {
-		name, host, err := Abroad(h.state, h.root+"/src", to)
+		name, host, err := ResolveRemote(h.state, h.root+"/src", to)
 		if got := name + " " + host.Name; got != want || err != nil {
 			t.Errorf("%s: %q, %v", to, got, err)
 		}
 	}
-	if _, _, err := Abroad(h.state, h.root, "api@bix"); err == nil || !strings.Contains(err.Error(), "no host is called 'bix'") {
+	if _, _, err := ResolveRemote(h.state, h.root, "api@bix"); err == nil || !strings.Contains(err.Error(), "no host is called 'bix'") {
 		t.Error(err)
 	}
-	if _, host, err := Abroad(place.State(t.TempDir()), h.root, "api@bix"); err != nil || host.Name != "" {
+	if _, host, err := ResolveRemote(place.State(t.TempDir()), h.root, "api@bix"); err != nil || host.Name != "" {
 		t.Errorf("without other hosts: %+v, %v", host, err)
 	}
 }
@@ -334,15 +334,15 @@ func TestAbroad(t *testing.T) {
 // A name of gt-session means its agent here as well, after everything else that it can mean.
 func TestFind(t *testing.T) {
 	h := newHost(t)
-	from := home.Elsewhere(h.getenv, h.root+"/src/docs")
+	from := home.FindOtherHome(h.getenv, h.root+"/src/docs")
 	if r, err := Find(from, h.getenv, h.root, "api"); err != nil || r.Address != h.root+"/src/api" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	h.must(os.MkdirAll(h.root+"/api/.git", 0o700))
+	h.noError(os.MkdirAll(h.root+"/api/.git", 0o700))
 	if r, err := Find(from, h.getenv, h.root, "api"); err != nil || r.Address != h.root+"/api" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	in := home.Elsewhere(h.getenv, h.root+"/town/demo/crew/joe")
+	in := home.FindOtherHome(h.getenv, h.root+"/town/demo/crew/joe")
 	if r, err := Find(in, h.getenv, h.root, "max"); err != nil || r.Address != "demo/crew/max" || in.Town.Root != town.Find(h.getenv, in.Dir).Root {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -351,22 +351,22 @@ func TestFind(t *testing.T) {
 // TestWaitsFor shows what a giver is told of work that any host may do.
 func TestWaitsFor(t *testing.T) {
 	h := newHost(t)
-	hosts := peer.Of(h.state)
+	hosts := peer.NewHosts(h.state)
 	var here []instance.Store
 	want := func(want string) {
 		t.Helper()
-		got, err := WaitsFor(h.state, h.getenv, "worker", now, func(place.State, func(string) string, string) ([]instance.Store, error) { return here, nil })
+		got, err := WaitsFor(h.state, h.getenv, "worker", testTime, func(place.State, func(string) string, string) ([]instance.Store, error) { return here, nil })
 		if err != nil || got != want {
 			t.Errorf("%q, %v, not %q", got, err, want)
 		}
 	}
 	says := func(o peer.Host, lines string) {
 		t.Helper()
-		h.must(hosts.Put(o))
-		h.must(os.WriteFile(hosts.Path(o.Name, "instances.jsonl"), []byte(lines), 0o600))
+		h.noError(hosts.Put(o))
+		h.noError(os.WriteFile(hosts.Path(o.Name, "instances.jsonl"), []byte(lines), 0o600))
 	}
 	const has, idle, busy = `{"templates":["other","worker"]}` + "\n", `{"name":"w","template":"worker","status":"stopped"}` + "\n", `{"name":"w","template":"worker","status":"running"}` + "\n"
-	box := peer.Host{Name: "box", Key: "U1", LastSeen: now}
+	box := peer.Host{Name: "box", Key: "U1", LastSeen: testTime}
 	says(box, `{"templates":["other"]}`+"\n"+`{"name":"worker","status":"running"}`+"\n")
 	want("no host that this host knows has a template 'worker'")
 	says(box, has)
@@ -383,7 +383,7 @@ func TestWaitsFor(t *testing.T) {
 	box.Allows = []string{"peek", "work"}
 	says(box, busy)
 	want("")
-	h.must(hosts.SetTrust("box", peer.Trust{Key: "U1", Revoked: true}))
+	h.noError(hosts.SetTrust("box", peer.Trust{Key: "U1", Revoked: true}))
 	here = []instance.Store{instance.Personal(h.state, "")}
 	want("no session of worker runs on this host; b1, b2, b3, 2 more: away")
 }

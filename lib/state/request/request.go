@@ -39,10 +39,10 @@ const (
 	Checkpoint = "checkpoint"
 	Claim      = "claim" // claims work of the session's template
 	Done       = "done"
-	Back       = "back"
+	GiveBack   = "back"
 )
 
-func (i Item) OfWork() bool { return i.Kind == Claim || i.Kind == Done || i.Kind == Back }
+func (i Item) OfWork() bool { return i.Kind == Claim || i.Kind == Done || i.Kind == GiveBack }
 
 // Item is a request of one command. It names no other session, pane or role: it applies to
 // its own session and the successor.
@@ -59,7 +59,7 @@ type Item struct {
 	To     string `json:"to,omitempty"`
 	Cycle  bool   `json:"cycle,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	Work   string `json:"work,omitempty"` // a note of its own box; for Done and Back, the work
+	Work   string `json:"work,omitempty"` // a note of its own box; for Done and GiveBack, the work
 	Bare   bool   `json:"bare,omitempty"` // collect nothing
 
 	// For Checkpoint; nil keeps the earlier value:
@@ -319,7 +319,7 @@ func parse(data []byte) (items []Item, err error) {
 			return nil, err
 		}
 		switch i.Kind {
-		case Handoff, Note, Checkpoint, Claim, Done, Back:
+		case Handoff, Note, Checkpoint, Claim, Done, GiveBack:
 		default:
 			return nil, fmt.Errorf("it asks for '%.40s', which is not allowed", i.Kind)
 		}

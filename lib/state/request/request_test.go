@@ -26,16 +26,16 @@ import (
 func world(t *testing.T) (home.Home, *session.Record) {
 	t.Helper()
 	state := place.State(filepath.Join(t.TempDir(), "gt"))
-	h := home.In(state, t.TempDir())
-	testenv.Must(t, h.Prepare())
+	h := home.HomeOutsideTown(state, t.TempDir())
+	testenv.NoError(t, h.Prepare())
 	r := &session.Record{ID: "s1", ChainID: "c1", StartedAt: time.Now()}
-	testenv.Must(t, (session.Store{Home: h}).Put(r, false))
+	testenv.NoError(t, (session.Store{Home: h}).Put(r, false))
 	return h, r
 }
 
 func forge(t *testing.T, h home.Home, text string) {
 	t.Helper()
-	testenv.Must(t, place.RequestOf(h.Dir, "s1").Write([]byte(text)))
+	testenv.NoError(t, place.RequestOf(h.Dir, "s1").Write([]byte(text)))
 }
 
 func line(kind string) string {
@@ -84,7 +84,7 @@ func TestWithdraw(t *testing.T) {
 	if subject, ok := Asked(h, "s1"); !ok || subject != "x" {
 		t.Errorf("%q, %v", subject, ok)
 	}
-	testenv.Must(t, Withdraw(h, "s1"))
+	testenv.NoError(t, Withdraw(h, "s1"))
 	if _, ok := Asked(h, "s1"); ok || !Asks(h, "s1") {
 		t.Error("the note went along, or the hand-over stayed")
 	}
@@ -106,7 +106,7 @@ func TestTakeOfAnOlderTurn(t *testing.T) {
 	old := line(Note)
 	forge(t, h, old)
 	time.Sleep(3 * slack)
-	testenv.Must(t, Turn(h, "s1", time.Now()))
+	testenv.NoError(t, Turn(h, "s1", time.Now()))
 	if taken, err := Take(h, "s1", shows(old)); taken || err != nil || Asks(h, "s1") {
 		t.Errorf("%v, %v", taken, err)
 	}
@@ -138,17 +138,17 @@ func TestTakeRefuses(t *testing.T) {
 	forge(t, h, text)
 	for name, do := range map[string]func(from, to string) error{"a link": os.Symlink, "another name": os.Link} {
 		from, to := filepath.Join(requests, "other"), filepath.Join(requests, "s1")
-		testenv.Must(t, os.Rename(to, from))
+		testenv.NoError(t, os.Rename(to, from))
 		at := "other" // which os.Root follows
 		if name == "another name" {
 			at = from
 		}
-		testenv.Must(t, do(at, to))
+		testenv.NoError(t, do(at, to))
 		if taken, err := Take(h, "s1", shows(text)); taken || err == nil {
 			t.Errorf("%s: %v, %v", name, taken, err)
 		}
-		testenv.Must(t, os.Remove(to))
-		testenv.Must(t, os.Rename(from, to))
+		testenv.NoError(t, os.Remove(to))
+		testenv.NoError(t, os.Rename(from, to))
 	}
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git")
@@ -175,7 +175,7 @@ func TestServedIsNotedFirst(t *testing.T) {
 		t.Fatalf("%q, %v", said, err)
 	}
 	kept, err := os.ReadFile(copyOf(h, "s1"))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	items, _, err := Serve(h, "s1")
 	if err != nil || len(items) != 1 {
 		t.Fatalf("%+v, %v", items, err)
@@ -184,7 +184,7 @@ func TestServedIsNotedFirst(t *testing.T) {
 		t.Errorf("noted is %q, %v", done, err)
 	}
 	// Killed between the two.
-	testenv.Must(t, os.WriteFile(copyOf(h, "s1"), kept, 0o600))
+	testenv.NoError(t, os.WriteFile(copyOf(h, "s1"), kept, 0o600))
 	if items, _, err := Serve(h, "s1"); err != nil || len(items) > 0 || Waits(h, "s1") {
 		t.Errorf("served again: %+v, %v", items, err)
 	}
@@ -201,7 +201,7 @@ func TestLeave(t *testing.T) {
 	}
 	h, _ := world(t)
 	lock := h.Path("lock")
-	testenv.Must(t, os.WriteFile(lock, nil, 0o400))
+	testenv.NoError(t, os.WriteFile(lock, nil, 0o400))
 	var want string
 	for range 2 {
 		said, err := Leave(h, "s1", Item{Kind: Note, At: time.Now()})
@@ -214,7 +214,7 @@ func TestLeave(t *testing.T) {
 		want = said
 	}
 	requests := filepath.Join(h.Dir, ".runtime", "requests")
-	testenv.Must(t, os.Chmod(requests, 0o500))
+	testenv.NoError(t, os.Chmod(requests, 0o500))
 	t.Cleanup(func() { os.Chmod(requests, 0o700) })
 	if _, err := Leave(h, "s1", Item{Kind: Note, At: time.Now()}); !Denied(err) || !strings.Contains(err.Error(), "or to the project") {
 		t.Error(err)
@@ -255,7 +255,7 @@ func TestLeftover(t *testing.T) {
 	if err := s.Leftover(); err != nil || Waits(h, "s1") {
 		t.Fatal(err)
 	}
-	notes, err := mail.Of(h, h.Identity.Address()).Hooked()
+	notes, err := mail.NewBox(h, h.Identity.Address()).Hooked()
 	var subjects []string
 	for _, n := range notes {
 		subjects = append(subjects, n.Subject+" "+n.Session+" "+n.Chain)
@@ -271,7 +271,7 @@ func TestLeftover(t *testing.T) {
 	if err := s.Leftover(); err != nil {
 		t.Error(err)
 	}
-	if notes, _ := mail.Of(h, h.Identity.Address()).Hooked(); len(notes) != 2 {
+	if notes, _ := mail.NewBox(h, h.Identity.Address()).Hooked(); len(notes) != 2 {
 		t.Error("it was told again")
 	}
 }
@@ -297,7 +297,7 @@ func TestTakeOnlyWhatWasShown(t *testing.T) {
 	}
 	// Nothing is of a time that has not come.
 	later, err := json.Marshal(Item{Kind: Note, At: time.Now().Add(time.Hour)})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	forge(t, h, string(later)+"\n")
 	if taken, err := Take(h, "s1", shows(string(later)+"\n")); taken || err == nil {
 		t.Errorf("%v, %v", taken, err)

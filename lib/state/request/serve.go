@@ -22,9 +22,9 @@ type Session struct {
 	Warn   func(error)
 }
 
-// Do does what the item's command does outside a sandbox. A hand-over becomes its note,
+// PerformItem does what the item's command does outside a sandbox. A hand-over becomes its note,
 // without a restart.
-func (s Session) Do(item Item) error {
+func (s Session) PerformItem(item Item) error {
 	if item.Kind == Checkpoint {
 		return s.checkpoint(item)
 	}
@@ -38,7 +38,7 @@ func (s Session) record(item Item) error {
 		Subject: s.Redact(item.Subject), Body: s.Redact(item.Message),
 		Session: string(s.Record.ID), Chain: string(s.Record.ChainID),
 	}
-	box := mail.Of(s.Home, address)
+	box := mail.NewBox(s.Home, address)
 	if item.Kind != Handoff {
 		_, err := box.Deliver(n, item.Given)
 		return err

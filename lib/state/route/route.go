@@ -24,7 +24,7 @@ type Markers struct {
 	dir   string // relative to the state
 }
 
-func Of(s instance.Store) Markers { return Markers{s.State, filepath.Join(s.Root(), folder)} }
+func NewMarkers(s instance.Store) Markers { return Markers{s.State, filepath.Join(s.Root(), folder)} }
 
 // Dir returns the folder that has a folder for each label.
 func (m Markers) Dir() string { return m.state.Path(m.dir) }
@@ -71,8 +71,8 @@ func (m Markers) Remove(label, name string) error {
 	return atomicfile.Remove(path)
 }
 
-// All returns the names of sessions with a marker by label, sorted.
-func (m Markers) All() (map[string][]string, error) {
+// ReadMarkers returns the names of sessions with a marker by label, sorted.
+func (m Markers) ReadMarkers() (map[string][]string, error) {
 	labels, err := atomicfile.Folders(m.Dir())
 	if err != nil {
 		return nil, err
@@ -82,15 +82,15 @@ func (m Markers) All() (map[string][]string, error) {
 		if CheckLabel(l) != nil {
 			continue
 		}
-		if all[l], err = m.In(l); err != nil {
+		if all[l], err = m.SessionsWith(l); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// In returns the names of sessions with a marker of a label, sorted.
-func (m Markers) In(label string) (names []string, err error) {
+// SessionsWith returns the names of sessions with a marker of a label, sorted.
+func (m Markers) SessionsWith(label string) (names []string, err error) {
 	if err := CheckLabel(label); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (s Store) Current(getenv func(string) string, clientVars []string, hook boo
 	if len(ids) > 0 {
 		return ids[0]
 	}
-	all, err := s.All()
+	all, err := s.ReadRecords()
 	if err != nil {
 		return ""
 	}
@@ -124,15 +124,15 @@ func (s Store) Persisted() ID {
 	return id
 }
 
-// Here returns the record of the session that the caller runs in, or else of the home's
+// CurrentRecord returns the record of the session that the caller runs in, or else of the home's
 // latest. It returns ErrNone if the home has none.
-func (s Store) Here(getenv func(string) string, clientVars []string) (*Record, error) {
+func (s Store) CurrentRecord(getenv func(string) string, clientVars []string) (*Record, error) {
 	if id := s.Current(getenv, clientVars, false); id != "" {
 		if r, err := s.Get(id); err != nil || r != nil {
 			return r, err
 		}
 	}
-	all, err := s.All()
+	all, err := s.ReadRecords()
 	if err == nil && len(all) == 0 {
 		err = ErrNone
 	}

@@ -158,18 +158,18 @@ func (r *Record) Began() time.Time {
 // counts as crashed.
 const silence = 12 * time.Hour
 
-// Elsewhere reports whether the session runs or ran where its processes cannot be seen from
+// IsElsewhere reports whether the session runs or ran where its processes cannot be seen from
 // here: in another PID namespace, that of a container or sandbox that shares the folder or
 // one outside, or on another machine.
-func (r *Record) Elsewhere() bool {
-	return r.Process().Elsewhere() || r.Server().Elsewhere() || OtherMachine(r.BootID, r.Host)
+func (r *Record) IsElsewhere() bool {
+	return r.Process().IsElsewhere() || r.Server().IsElsewhere() || OtherMachine(r.BootID, r.Host)
 }
 
 // OtherMachine reports whether a process of that boot and host may run on another machine,
 // which shares the folder. A machine is known by its boot; after another boot only its name
 // tells, and that may have got or lost a domain.
 func OtherMachine(boot, host string) bool {
-	here, _ := process.Here()
+	here, _ := process.CurrentNamespace()
 	if host == "" || boot != "" && boot == here {
 		return false
 	}
@@ -210,7 +210,7 @@ func (r *Record) silent(now time.Time, than time.Duration) bool {
 
 // Presence returns what is known of the session's client, or of the server behind it if
 // that is all that was recorded. A session that has ended is Dead, and so is one that cannot
-// be seen from here (see Elsewhere) and has been silent for 12 hours, or for a day if its
+// be seen from here (see IsElsewhere) and has been silent for 12 hours, or for a day if its
 // process was never known.
 func (r *Record) Presence(now time.Time) process.Presence {
 	p := r.Process()

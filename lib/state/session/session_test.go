@@ -28,18 +28,18 @@ import (
 	"gt/lib/sys/process"
 )
 
-var now = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 
 func newStore(t *testing.T) Store {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"home", "town"} {
-		testenv.Must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		testenv.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
-	h := home.At(
+	h := home.NewHome(
 		town.Town{Root: filepath.Join(dir, "town"), State: place.State(filepath.Join(dir, "state"))},
 		identity.Identity{Role: identity.Crew, Rig: "gastown", Name: "max"}, filepath.Join(dir, "home"))
-	testenv.Must(t, h.Prepare())
+	testenv.NoError(t, h.Prepare())
 	return Store{Home: h}
 }
 
@@ -47,7 +47,7 @@ func newStore(t *testing.T) Store {
 func agent(t *testing.T) (p process.Proc, kill func()) {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
-	testenv.Must(t, cmd.Start())
+	testenv.NoError(t, cmd.Start())
 	over := false
 	kill = func() {
 		if !over {
@@ -58,7 +58,7 @@ func agent(t *testing.T) (p process.Proc, kill func()) {
 	}
 	t.Cleanup(kill)
 	p, err := process.Find(cmd.Process.Pid)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return p, kill
 }
 
@@ -82,16 +82,16 @@ func events(t *testing.T, s Store) []string {
 		all = append(all, strings.Join(strings.Fields(fmt.Sprint(e.Type, " ", p.SessionID, " ", p.Outcome, " ", p.Parent, " ", p.Chain)), " "))
 		return true
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return all
 }
 
 func start(t *testing.T, s Store, at time.Time, f StartParams) Started {
 	t.Helper()
-	all, err := s.All()
-	testenv.Must(t, err)
+	all, err := s.ReadRecords()
+	testenv.NoError(t, err)
 	st, err := s.Start(at, all, f)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return st
 }
 
@@ -114,7 +114,7 @@ func want(t *testing.T, s Store, lines ...string) {
 func TestStartOfANewSession(t *testing.T) {
 	s := newStore(t)
 	p, _ := agent(t)
-	st := start(t, s, now, StartParams{ID: "s1", Source: "startup", Agent: "claude", Process: p, CWD: "/x", Branch: "main", TmuxSession: "gt-crew-max", TmuxPane: "%1", TmuxServer: "/sock"})
+	st := start(t, s, testTime, StartParams{ID: "s1", Source: "startup", Agent: "claude", Process: p, CWD: "/x", Branch: "main", TmuxSession: "gt-crew-max", TmuxPane: "%1", TmuxServer: "/sock"})
 	if st.Parent != nil || st.Continued || st.Duplicate || st.Others != nil {
 		t.Errorf("%+v", st)
 	}
@@ -124,9 +124,9 @@ func TestStartOfANewSession(t *testing.T) {
 	}
 	want(t, s, "session_start s1 s1")
 	data, err := os.ReadFile(s.path("s1"))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var fields map[string]any
-	testenv.Must(t, json.Unmarshal(data, &fields))
+	testenv.NoError(t, json.Unmarshal(data, &fields))
 	got := slices.Sorted(maps.Keys(fields))
 	if want := strings.Fields("actor agent boot_id branch chain_id cwd id pid pid_ns pid_start rig role source started_at tmux_pane tmux_server tmux_session"); !slices.Equal(got, want) {
 		t.Errorf("fields %v", got)
@@ -188,21 +188,21 @@ func TestWhomASessionFollows(t *testing.T) {
 			kill()
 			procs := map[string]process.Proc{"same": mine, "alive": alive, "gone": gone}
 			for i, o := range c.before {
-				r := &Record{ID: o.id, ChainID: "chain-" + o.id, Actor: "gastown/crew/max", TmuxPane: o.pane, TmuxServer: "/sock", StartedAt: now.Add(-o.age - time.Duration(i))}
+				r := &Record{ID: o.id, ChainID: "chain-" + o.id, Actor: "gastown/crew/max", TmuxPane: o.pane, TmuxServer: "/sock", StartedAt: testTime.Add(-o.age - time.Duration(i))}
 				r.SetProcess(procs[o.process])
 				if o.ended != "" {
-					r.EndedAt, r.Outcome, r.Reason = now.Add(-time.Second), Outcome(o.ended), o.reason
+					r.EndedAt, r.Outcome, r.Reason = testTime.Add(-time.Second), Outcome(o.ended), o.reason
 				}
 				if o.kind != "" {
 					r.Handoff = &handover.Handover{Kind: o.kind, Reason: "r"}
 				}
-				testenv.Must(t, s.Put(r, atomicfile.Unsynced))
+				testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
 			}
 			f := StartParams{ID: "new", Process: mine, ClearReason: "user_exit", TmuxPane: "%1", TmuxServer: "/sock", Predecessor: c.predecessor}
 
 			// Asking changes nothing.
-			all, err := s.All()
-			r, how := FindPredecessor(now, Observe(now, all), f)
+			all, err := s.ReadRecords()
+			r, how := FindPredecessor(testTime, Observe(testTime, all), f)
 			if err != nil || how != c.how || (r == nil) != (c.parent == "") || r != nil && r.ID != c.parent {
 				t.Errorf("Follows: %+v %q %v", r, how, err)
 			}
@@ -210,7 +210,7 @@ func TestWhomASessionFollows(t *testing.T) {
 				t.Error("asking left an event")
 			}
 
-			st := start(t, s, now, f)
+			st := start(t, s, testTime, f)
 			r = get(t, s, "new")
 			chain := ID("new")
 			if c.parent != "" {
@@ -240,14 +240,14 @@ func TestWhomASessionFollows(t *testing.T) {
 func TestACrashIsFollowedOnce(t *testing.T) {
 	s := newStore(t)
 	p, kill := agent(t)
-	start(t, s, now, StartParams{ID: "a", Process: p})
+	start(t, s, testTime, StartParams{ID: "a", Process: p})
 	kill()
 	b, _ := agent(t)
-	if st := start(t, s, now.Add(time.Minute), StartParams{ID: "b", Process: b}); st.Parent == nil {
+	if st := start(t, s, testTime.Add(time.Minute), StartParams{ID: "b", Process: b}); st.Parent == nil {
 		t.Fatal("not followed")
 	}
 	c, _ := agent(t)
-	if st := start(t, s, now.Add(time.Minute), StartParams{ID: "c", Process: c}); st.Parent != nil {
+	if st := start(t, s, testTime.Add(time.Minute), StartParams{ID: "c", Process: c}); st.Parent != nil {
 		t.Errorf("followed again: %+v", st.Parent)
 	}
 	want(t, s, "session_start a a", "session_end a crash", "session_start b a a", "session_start c c")
@@ -256,40 +256,40 @@ func TestACrashIsFollowedOnce(t *testing.T) {
 func TestResumeReopensWithoutASecondStart(t *testing.T) {
 	s := newStore(t)
 	p, kill := agent(t)
-	start(t, s, now, StartParams{ID: "a", Process: p, Source: "startup", TmuxPane: "%1", TmuxServer: "/sock", Transcript: "/t"})
+	start(t, s, testTime, StartParams{ID: "a", Process: p, Source: "startup", TmuxPane: "%1", TmuxServer: "/sock", Transcript: "/t"})
 
 	// The same process goes on, as after a compaction: nothing to log.
-	if st := start(t, s, now.Add(time.Minute), StartParams{ID: "a", Process: p, Source: "compact"}); !st.Continued || st.Parent != nil {
+	if st := start(t, s, testTime.Add(time.Minute), StartParams{ID: "a", Process: p, Source: "compact"}); !st.Continued || st.Parent != nil {
 		t.Errorf("%+v", st)
 	}
 	want(t, s, "session_start a a")
 
-	if _, err := s.End(now.Add(time.Hour), "a", Done, "logout"); err != nil {
+	if _, err := s.End(testTime.Add(time.Hour), "a", Done, "logout"); err != nil {
 		t.Fatal(err)
 	}
 	kill()
 	q, _ := agent(t)
-	start(t, s, now.Add(2*time.Hour), StartParams{ID: "a", Process: q, Source: "resume"})
+	start(t, s, testTime.Add(2*time.Hour), StartParams{ID: "a", Process: q, Source: "resume"})
 	r := get(t, s, "a")
-	if r.Ended() || r.Outcome != "" || r.Reason != "" || r.Process() != q || r.Source != "resume" || r.TmuxPane != "" || r.Transcript != "/t" || !r.StartedAt.Equal(now) {
+	if r.Ended() || r.Outcome != "" || r.Reason != "" || r.Process() != q || r.Source != "resume" || r.TmuxPane != "" || r.Transcript != "/t" || !r.StartedAt.Equal(testTime) {
 		t.Errorf("%+v", r)
 	}
 	want(t, s, "session_start a a", "session_end a done", "session_resume a")
 
 	// A command of the agent's own says neither how it began nor what tmux calls it.
 	r.TmuxSession, r.TmuxPane, r.TmuxServer = "name", "%1", "/sock"
-	testenv.Must(t, s.Put(r, atomicfile.Unsynced))
-	start(t, s, now.Add(2*time.Hour), StartParams{ID: "a", Process: q, TmuxPane: "%1", TmuxServer: "/sock"})
+	testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
+	start(t, s, testTime.Add(2*time.Hour), StartParams{ID: "a", Process: q, TmuxPane: "%1", TmuxServer: "/sock"})
 	if r := get(t, s, "a"); r.Source != "resume" || r.TmuxSession != "name" {
 		t.Errorf("%+v", r)
 	}
-	start(t, s, now.Add(2*time.Hour), StartParams{ID: "a", Process: q, TmuxPane: "%2", TmuxServer: "/sock"})
+	start(t, s, testTime.Add(2*time.Hour), StartParams{ID: "a", Process: q, TmuxPane: "%2", TmuxServer: "/sock"})
 	if r := get(t, s, "a"); r.TmuxSession != "" {
 		t.Errorf("in another pane: %+v", r)
 	}
 
 	// It ends again, and that is logged again.
-	if _, err := s.End(now.Add(3*time.Hour), "a", Killed, ""); err != nil {
+	if _, err := s.End(testTime.Add(3*time.Hour), "a", Killed, ""); err != nil {
 		t.Fatal(err)
 	}
 	want(t, s, "session_start a a", "session_end a done", "session_resume a", "session_end a killed")
@@ -300,21 +300,21 @@ func TestResumeReopensWithoutASecondStart(t *testing.T) {
 func TestRuns(t *testing.T) {
 	s := newStore(t)
 	p, kill := agent(t)
-	start(t, s, now, StartParams{ID: "a", Process: p, CWD: "/x", WorkUnit: "gt-1"})
-	if _, err := s.End(now.Add(time.Minute), "a", Done, "logout"); err != nil {
+	start(t, s, testTime, StartParams{ID: "a", Process: p, CWD: "/x", WorkUnit: "gt-1"})
+	if _, err := s.End(testTime.Add(time.Minute), "a", Done, "logout"); err != nil {
 		t.Fatal(err)
 	}
 	kill()
 	q, kill := agent(t)
-	r := start(t, s, now.Add(time.Hour), StartParams{ID: "a", Process: q, Source: "resume"}).Record
-	first := Run{now, now.Add(time.Minute), Done, "logout"}
+	r := start(t, s, testTime.Add(time.Hour), StartParams{ID: "a", Process: q, Source: "resume"}).Record
+	first := Run{testTime, testTime.Add(time.Minute), Done, "logout"}
 	if !slices.Equal(r.Runs, []Run{first}) || r.Ended() {
 		t.Errorf("%+v", r)
 	}
 	kill()
 	p, _ = agent(t)
-	r = start(t, s, now.Add(2*time.Hour), StartParams{ID: "a", Process: p, Source: "resume"}).Record
-	second := Run{now.Add(time.Hour), now.Add(2 * time.Hour), Crash, "its process is gone"}
+	r = start(t, s, testTime.Add(2*time.Hour), StartParams{ID: "a", Process: p, Source: "resume"}).Record
+	second := Run{testTime.Add(time.Hour), testTime.Add(2 * time.Hour), Crash, "its process is gone"}
 	if !slices.Equal(r.Runs, []Run{first, second}) || r.Ended() {
 		t.Errorf("%+v", r)
 	}
@@ -326,17 +326,17 @@ func TestRuns(t *testing.T) {
 		t.Errorf("its ends lack what it worked on: %v\n%s", err, log)
 	}
 	// A cycle goes on in another process, and is no crash.
-	r.Handoff = &handover.Handover{Kind: KindCycle, At: now.Add(2 * time.Hour)}
+	r.Handoff = &handover.Handover{Kind: KindCycle, At: testTime.Add(2 * time.Hour)}
 	r.SetProcess(q)
-	testenv.Must(t, s.Put(r, atomicfile.Unsynced))
-	if r = start(t, s, now.Add(3*time.Hour), StartParams{ID: "a", Process: p, Source: "resume"}).Record; len(r.Runs) != 2 {
+	testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
+	if r = start(t, s, testTime.Add(3*time.Hour), StartParams{ID: "a", Process: p, Source: "resume"}).Record; len(r.Runs) != 2 {
 		t.Errorf("%+v", r)
 	}
 	for i := range maxRuns + 5 {
-		r.EndedAt = now.Add(time.Duration(i) * time.Hour)
-		r.reopen(now)
+		r.EndedAt = testTime.Add(time.Duration(i) * time.Hour)
+		r.reopen(testTime)
 	}
-	if len(r.Runs) != maxRuns || !r.Runs[maxRuns-1].EndedAt.Equal(now.Add((maxRuns+4)*time.Hour)) {
+	if len(r.Runs) != maxRuns || !r.Runs[maxRuns-1].EndedAt.Equal(testTime.Add((maxRuns+4)*time.Hour)) {
 		t.Errorf("%d runs", len(r.Runs))
 	}
 }
@@ -350,28 +350,28 @@ func TestStop(t *testing.T) {
 		want Outcome
 	}{
 		"its client says that it is done": {0, func(t *testing.T, s Store) {
-			if _, err := s.End(now.Add(time.Minute), "a", Done, "other"); err != nil {
+			if _, err := s.End(testTime.Add(time.Minute), "a", Done, "other"); err != nil {
 				t.Fatal(err)
 			}
 		}, Killed},
 		"the next start finds it dead": {0, func(t *testing.T, s Store) {
 			p, _ := agent(t)
-			start(t, s, now.Add(time.Minute), StartParams{ID: "b", Process: p})
+			start(t, s, testTime.Add(time.Minute), StartParams{ID: "b", Process: p})
 		}, Killed},
 		"it was spared and crashed later": {time.Hour, func(t *testing.T, s Store) {
 			p, _ := agent(t)
-			start(t, s, now.Add(2*time.Hour), StartParams{ID: "b", Process: p})
+			start(t, s, testTime.Add(2*time.Hour), StartParams{ID: "b", Process: p})
 		}, Crash},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			p, kill := agent(t)
-			start(t, s, now, StartParams{ID: "a", Process: p})
-			testenv.Must(t, s.Stop("a", Stop{Reason: "reaped", Until: now.Add(time.Second)}))
+			start(t, s, testTime, StartParams{ID: "a", Process: p})
+			testenv.NoError(t, s.Stop("a", Stop{Reason: "reaped", Until: testTime.Add(time.Second)}))
 			r, err := s.Get("a")
-			testenv.Must(t, err)
-			r.Hook = &HookDedup{At: now.Add(c.sign)}
-			testenv.Must(t, s.Put(r, atomicfile.Unsynced))
+			testenv.NoError(t, err)
+			r.Hook = &HookDedup{At: testTime.Add(c.sign)}
+			testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
 			kill()
 			c.find(t, s)
 			if r, err = s.Get("a"); err != nil || r.Outcome != c.want || r.Stop != nil {
@@ -385,26 +385,26 @@ func TestTheSameInputTwiceActsOnce(t *testing.T) {
 	s := newStore(t)
 	p, _ := agent(t)
 	f := StartParams{ID: "a", Process: p, HookKey: "k1"}
-	if st := start(t, s, now, f); st.Duplicate {
+	if st := start(t, s, testTime, f); st.Duplicate {
 		t.Error("the first counts as the second")
 	}
-	if st := start(t, s, now.Add(time.Second), f); !st.Duplicate {
+	if st := start(t, s, testTime.Add(time.Second), f); !st.Duplicate {
 		t.Error("acted twice")
 	}
 	f.HookKey = "k2"
-	if st := start(t, s, now.Add(2*time.Second), f); st.Duplicate {
+	if st := start(t, s, testTime.Add(2*time.Second), f); st.Duplicate {
 		t.Error("another input counts as the same")
 	}
-	if st := start(t, s, now.Add(time.Minute), f); st.Duplicate {
+	if st := start(t, s, testTime.Add(time.Minute), f); st.Duplicate {
 		t.Error("the same input a minute later is a new one")
 	}
 	r := get(t, s, "a")
 	for i, first := range []bool{true, false} {
-		if ok := r.Claim(now.Add(2*time.Minute), "k3"); ok != first {
+		if ok := r.Claim(testTime.Add(2*time.Minute), "k3"); ok != first {
 			t.Error(i, ok)
 		}
 	}
-	if !r.Claim(now, "") {
+	if !r.Claim(testTime, "") {
 		t.Error("without an input everybody acts")
 	}
 	want(t, s, "session_start a a")
@@ -414,18 +414,18 @@ func TestTheSameInputTwiceActsOnce(t *testing.T) {
 func TestKilledBetweenEventAndRecord(t *testing.T) {
 	s := newStore(t)
 	p, _ := agent(t)
-	start(t, s, now, StartParams{ID: "a", Process: p})
+	start(t, s, testTime, StartParams{ID: "a", Process: p})
 	before, err := os.ReadFile(s.path("a"))
-	testenv.Must(t, err)
-	testenv.Must(t, atomicfile.Remove(s.path("a")))
-	start(t, s, now.Add(time.Second), StartParams{ID: "a", Process: p})
+	testenv.NoError(t, err)
+	testenv.NoError(t, atomicfile.Remove(s.path("a")))
+	start(t, s, testTime.Add(time.Second), StartParams{ID: "a", Process: p})
 	want(t, s, "session_start a a")
 
-	if _, err := s.End(now.Add(time.Minute), "a", Done, ""); err != nil {
+	if _, err := s.End(testTime.Add(time.Minute), "a", Done, ""); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Must(t, os.WriteFile(s.path("a"), before, 0o600))
-	if _, err := s.End(now.Add(2*time.Minute), "a", Done, ""); err != nil {
+	testenv.NoError(t, os.WriteFile(s.path("a"), before, 0o600))
+	if _, err := s.End(testTime.Add(2*time.Minute), "a", Done, ""); err != nil {
 		t.Fatal(err)
 	}
 	if r := get(t, s, "a"); r.Outcome != Done {
@@ -436,16 +436,16 @@ func TestKilledBetweenEventAndRecord(t *testing.T) {
 
 func TestEnd(t *testing.T) {
 	s := newStore(t)
-	if _, err := s.End(now, "none", Done, ""); !errors.Is(err, ErrUnknown) {
+	if _, err := s.End(testTime, "none", Done, ""); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
 	p, _ := agent(t)
-	start(t, s, now, StartParams{ID: "a", Process: p})
-	if r, err := s.End(now.Add(time.Minute), "a", Killed, "nuke"); err != nil || r.Outcome != Killed {
+	start(t, s, testTime, StartParams{ID: "a", Process: p})
+	if r, err := s.End(testTime.Add(time.Minute), "a", Killed, "nuke"); err != nil || r.Outcome != Killed {
 		t.Error(r, err)
 	}
 	before, _ := os.ReadFile(s.path("a"))
-	if _, err := s.End(now.Add(time.Hour), "a", Done, ""); !errors.Is(err, ErrEnded) {
+	if _, err := s.End(testTime.Add(time.Hour), "a", Done, ""); !errors.Is(err, ErrEnded) {
 		t.Error(err)
 	}
 	if after, _ := os.ReadFile(s.path("a")); string(after) != string(before) {
@@ -455,11 +455,11 @@ func TestEnd(t *testing.T) {
 	// Who prepared a hand-over ends by it; who only saved does not.
 	for kind, outcome := range map[string]Outcome{KindHandoff: Handoff, KindAuto: Done, KindCycle: Done} {
 		id := ID("with-" + kind)
-		start(t, s, now, StartParams{ID: id})
+		start(t, s, testTime, StartParams{ID: id})
 		r := get(t, s, id)
 		r.Handoff = &handover.Handover{Kind: kind, Reason: "why"}
-		testenv.Must(t, s.Put(r, atomicfile.Unsynced))
-		if r, err := s.End(now, id, Done, "x"); err != nil || r.Outcome != outcome || (r.Reason == "why") != (outcome == Handoff) {
+		testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
+		if r, err := s.End(testTime, id, Done, "x"); err != nil || r.Outcome != outcome || (r.Reason == "why") != (outcome == Handoff) {
 			t.Errorf("%s: %+v %v", kind, r, err)
 		}
 	}
@@ -477,9 +477,9 @@ func TestAnotherNamespace(t *testing.T) {
 	}
 	now := time.Now()
 	conversation := filepath.Join(t.TempDir(), "c.jsonl")
-	testenv.Must(t, os.WriteFile(conversation, nil, 0o600))
+	testenv.NoError(t, os.WriteFile(conversation, nil, 0o600))
 	host, err := os.Hostname()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	long := now.Add(-13 * time.Hour)
 	for name, c := range map[string]struct {
 		r          Record
@@ -519,7 +519,7 @@ func TestAnotherNamespace(t *testing.T) {
 	// Nobody takes its place, whatever number its process has.
 	s := newStore(t)
 	r := Record{ID: "s1", Actor: "gastown/crew/max", StartedAt: now, PID: os.Getpid(), PIDStart: "1", BootID: p.Boot, PIDNS: "1", TmuxPane: "%1", TmuxServer: "/s", Host: "not-" + host}
-	testenv.Must(t, s.Put(&r, atomicfile.Unsynced))
+	testenv.NoError(t, s.Put(&r, atomicfile.Unsynced))
 	st := start(t, s, now, StartParams{ID: "s2", Source: "startup", Process: p, TmuxPane: "%1", TmuxServer: "/s", Host: host})
 	if st.Parent != nil || len(st.Others) != 1 {
 		t.Errorf("%+v", st)
@@ -535,20 +535,20 @@ func TestOthersOfTheSameName(t *testing.T) {
 	dead, kill := agent(t)
 	kill()
 	self, err := process.Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for id, r := range map[ID]Record{
 		"live":       {Actor: "gastown/crew/max", PID: a.PID, PIDStart: a.Start, BootID: a.Boot},
 		"elsewhere":  {Actor: "gastown/crew/joe", PID: a.PID, PIDStart: a.Start, BootID: a.Boot},
 		"dead":       {Actor: "gastown/crew/max", PID: dead.PID, PIDStart: dead.Start, BootID: dead.Boot},
-		"ended":      {Actor: "gastown/crew/max", PID: a.PID, PIDStart: a.Start, BootID: a.Boot, EndedAt: now, Outcome: Done},
+		"ended":      {Actor: "gastown/crew/max", PID: a.PID, PIDStart: a.Start, BootID: a.Boot, EndedAt: testTime, Outcome: Done},
 		"around":     {Actor: "gastown/crew/max", PID: self.PID, PIDStart: self.Start, BootID: self.Boot},
 		"handing on": {Actor: "gastown/crew/max", PID: a.PID, PIDStart: a.Start, BootID: a.Boot, Handoff: &handover.Handover{Kind: KindHandoff, Respawn: true}},
 	} {
-		r.ID, r.StartedAt = ID(strings.ReplaceAll(string(id), " ", "-")), now
-		testenv.Must(t, s.Put(&r, atomicfile.Unsynced))
+		r.ID, r.StartedAt = ID(strings.ReplaceAll(string(id), " ", "-")), testTime
+		testenv.NoError(t, s.Put(&r, atomicfile.Unsynced))
 	}
 	child, _ := agent(t) // a child of this process, which is "around"
-	st := start(t, s, now, StartParams{ID: "new", Process: child})
+	st := start(t, s, testTime, StartParams{ID: "new", Process: child})
 	if len(st.Others) != 1 || st.Others[0].ID != "live" {
 		t.Errorf("%+v", st.Others)
 	}
@@ -558,17 +558,17 @@ func TestPrune(t *testing.T) {
 	s := newStore(t)
 	p, _ := agent(t)
 	put := func(id ID, age time.Duration, ended bool) {
-		r := &Record{ID: id, StartedAt: now.Add(-age)}
+		r := &Record{ID: id, StartedAt: testTime.Add(-age)}
 		r.SetProcess(p)
 		if ended {
-			r.EndedAt, r.Outcome = now.Add(-age), Done
+			r.EndedAt, r.Outcome = testTime.Add(-age), Done
 		}
-		testenv.Must(t, s.Put(r, atomicfile.Unsynced))
+		testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
 	}
 	put("old-and-live", 100*24*time.Hour, false)
 	put("old", 8*24*time.Hour, true)
 	for _, id := range []string{"old", "old-and-live"} {
-		testenv.Must(t, os.WriteFile(s.Home.Path("sessions", id+".tail"), nil, 0o600))
+		testenv.NoError(t, os.WriteFile(s.Home.Path("sessions", id+".tail"), nil, 0o600))
 	}
 	for i := range 60 {
 		put(ID(fmt.Sprint("e", i)), time.Duration(i)*time.Minute, true)
@@ -577,11 +577,11 @@ func TestPrune(t *testing.T) {
 		put(id, age, true)
 		r, _ := s.Get(id)
 		r.Handoff = &handover.Handover{Kind: KindHandoff, Marker: "handoff"}
-		testenv.Must(t, s.Put(r, atomicfile.Unsynced))
+		testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
 	}
-	start(t, s, now, StartParams{ID: "new"})
-	all, err := s.All()
-	testenv.Must(t, err)
+	start(t, s, testTime, StartParams{ID: "new"})
+	all, err := s.ReadRecords()
+	testenv.NoError(t, err)
 	if !s.Exists("waits") || s.Exists("waited") {
 		t.Error("a record goes whose hand-over waits, or stays for ever")
 	}
@@ -606,18 +606,18 @@ func TestACorruptRecordIsSetAside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			testenv.Must(t, s.Put(&Record{ID: "a", StartedAt: now}, atomicfile.Unsynced))
-			testenv.Must(t, os.WriteFile(s.path("a"), []byte(text), 0o600))
+			testenv.NoError(t, s.Put(&Record{ID: "a", StartedAt: testTime}, atomicfile.Unsynced))
+			testenv.NoError(t, os.WriteFile(s.path("a"), []byte(text), 0o600))
 			if r, err := s.Get("a"); r != nil || err != nil {
 				t.Errorf("%+v %v", r, err)
 			}
-			if all, err := s.All(); len(all) > 0 || err != nil {
+			if all, err := s.ReadRecords(); len(all) > 0 || err != nil {
 				t.Error(all, err)
 			}
 			if data, err := os.ReadFile(s.path("a")); err != nil || string(data) != text {
 				t.Errorf("after a look: %q %v", data, err)
 			}
-			start(t, s, now, StartParams{ID: "a"})
+			start(t, s, testTime, StartParams{ID: "a"})
 			if data, err := os.ReadFile(s.path("a") + ".bad"); err != nil || string(data) != text {
 				t.Errorf("%q %v", data, err)
 			}
@@ -633,7 +633,7 @@ func TestNoIDHasNoRecord(t *testing.T) {
 	store := newStore(t)
 	for _, id := range []ID{"", "../x", "../../canary", "a/b", "x\x00", ".", "-rf"} {
 		path := filepath.Clean(store.Home.Path("sessions", string(id)+".json"))
-		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		text := []byte(fmt.Sprintf(`{"id":%q,"started_at":"2026-01-17T01:00:00Z"}`, id))
 		_ = os.WriteFile(path, text, 0o600) // a name with NUL is none at all
 		if r, err := store.Get(id); r != nil || err != nil {
@@ -651,7 +651,7 @@ func TestNoIDHasNoRecord(t *testing.T) {
 // What cannot be read hides no other record, and stops no start.
 func TestAnUnreadableRecordHidesNoOther(t *testing.T) {
 	s := newStore(t)
-	testenv.Must(t, s.Put(&Record{ID: "good", StartedAt: now}, atomicfile.Unsynced))
+	testenv.NoError(t, s.Put(&Record{ID: "good", StartedAt: testTime}, atomicfile.Unsynced))
 	for _, err := range []error{
 		os.Symlink("/etc/passwd", s.path("link")),
 		os.Mkdir(s.path("folder"), 0o700),
@@ -659,13 +659,13 @@ func TestAnUnreadableRecordHidesNoOther(t *testing.T) {
 		os.WriteFile(filepath.Join(s.dir(), "..json"), nil, 0o600),
 		os.WriteFile(filepath.Join(s.dir(), "notes.txt"), nil, 0o600),
 	} {
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 	}
-	all, err := s.All()
+	all, err := s.ReadRecords()
 	if err != nil || len(all) != 1 || all[0].ID != "good" {
 		t.Errorf("%v %v", all, err)
 	}
-	start(t, s, now, StartParams{ID: "new"})
+	start(t, s, testTime, StartParams{ID: "new"})
 	var warned error
 	s.Warn = func(err error) { warned = errors.Join(warned, err) }
 	if r, err := s.Get("link"); r != nil || err != nil || !errors.Is(warned, atomicfile.ErrNotRegular) {
@@ -680,14 +680,14 @@ func TestATornRecordIsMended(t *testing.T) {
 	var warned []string
 	s.Warn = func(err error) { warned = append(warned, err.Error()) }
 	p, _ := agent(t)
-	r := start(t, s, now, StartParams{ID: "a", Process: p}).Record
+	r := start(t, s, testTime, StartParams{ID: "a", Process: p}).Record
 	tear := func() {
 		t.Helper()
-		testenv.Must(t, os.WriteFile(s.path("a"), []byte(`{"id":"a","star`), 0o600))
+		testenv.NoError(t, os.WriteFile(s.path("a"), []byte(`{"id":"a","star`), 0o600))
 	}
 	put := func() {
 		t.Helper()
-		testenv.Must(t, s.Put(r, atomicfile.Unsynced))
+		testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
 	}
 	r.Branch = "one"
 	put()
@@ -709,7 +709,7 @@ func TestATornRecordIsMended(t *testing.T) {
 	}
 
 	// It ends: nothing says any more that it lives.
-	if _, err := s.End(now, "a", Done, ""); err != nil {
+	if _, err := s.End(testTime, "a", Done, ""); err != nil {
 		t.Fatal(err)
 	}
 	tear()
@@ -721,11 +721,11 @@ func TestATornRecordIsMended(t *testing.T) {
 	}
 
 	// It goes on after an end: nothing says any more that it is over.
-	r = start(t, s, now, StartParams{ID: "b", Process: p}).Record
-	if _, err := s.End(now, "b", Done, ""); err != nil {
+	r = start(t, s, testTime, StartParams{ID: "b", Process: p}).Record
+	if _, err := s.End(testTime, "b", Done, ""); err != nil {
 		t.Fatal(err)
 	}
-	start(t, s, now, StartParams{ID: "b", Process: p, Source: "resume"})
+	start(t, s, testTime, StartParams{ID: "b", Process: p, Source: "resume"})
 	if left, _ := filepath.Glob(s.path("b") + ".bak*"); len(left) > 0 {
 		t.Error(left)
 	}
@@ -734,11 +734,11 @@ func TestATornRecordIsMended(t *testing.T) {
 	r = get(t, s, "b")
 	r.Branch = "three"
 	put()
-	r.EndedAt, r.Outcome = now.Add(-2*keep), Done
+	r.EndedAt, r.Outcome = testTime.Add(-2*keep), Done
 	put()
 	r.Branch = "four"
 	put()
-	start(t, s, now, StartParams{ID: "c"})
+	start(t, s, testTime, StartParams{ID: "c"})
 	if left, _ := filepath.Glob(s.path("b") + "*"); len(left) > 0 {
 		t.Error(left)
 	}
@@ -748,19 +748,19 @@ func TestATornRecordIsMended(t *testing.T) {
 func TestUnknownFieldsSurvive(t *testing.T) {
 	s := newStore(t)
 	text := `{"id":"a","started_at":"2026-01-17T01:00:00Z","cost":{"usd":1.50,"big":12345678901234567890},"tags":["x"],"handoff":{"kind":"auto","at":"2026-01-17T01:00:00Z"}}`
-	testenv.Must(t, atomicfile.EnsurePrivateDir(s.dir()))
-	testenv.Must(t, os.WriteFile(s.path("a"), []byte(text), 0o600))
+	testenv.NoError(t, atomicfile.EnsurePrivateDir(s.dir()))
+	testenv.NoError(t, os.WriteFile(s.path("a"), []byte(text), 0o600))
 	r := get(t, s, "a")
 	r.Branch = "main"
-	testenv.Must(t, s.Put(r, atomicfile.Unsynced))
+	testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
 	var got struct {
 		Branch string
 		Cost   json.RawMessage
 		Tags   []string
 	}
 	data, err := os.ReadFile(s.path("a"))
-	testenv.Must(t, err)
-	testenv.Must(t, json.Unmarshal(data, &got))
+	testenv.NoError(t, err)
+	testenv.NoError(t, json.Unmarshal(data, &got))
 	if got.Branch != "main" || len(got.Tags) != 1 || strings.Join(strings.Fields(string(got.Cost)), "") != `{"big":12345678901234567890,"usd":1.50}` &&
 		strings.Join(strings.Fields(string(got.Cost)), "") != `{"usd":1.50,"big":12345678901234567890}` {
 		t.Errorf("%s", data)
@@ -862,12 +862,12 @@ func TestCurrent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			parent, err := process.Find(os.Getppid())
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			other, _ := agent(t)
 			for id, p := range map[ID]process.Proc{"around": parent, "other": other, "reused": {PID: parent.PID, Start: "1", Boot: parent.Boot}} {
-				r := &Record{ID: id, StartedAt: now}
+				r := &Record{ID: id, StartedAt: testTime}
 				r.SetProcess(p)
-				testenv.Must(t, s.Put(r, atomicfile.Unsynced))
+				testenv.NoError(t, s.Put(r, atomicfile.Unsynced))
 			}
 			getenv := testenv.Getenv(strings.Fields(c.vars)...)
 			if got := s.Current(getenv, clientVars, false); got != c.command {
@@ -888,12 +888,12 @@ func TestPersist(t *testing.T) {
 	if got := s.Persisted(); got != "" {
 		t.Errorf("%q", got)
 	}
-	testenv.Must(t, s.Persist("a", now))
+	testenv.NoError(t, s.Persist("a", testTime))
 	if data, _ := os.ReadFile(s.Home.Path("session_id")); string(data) != "a\n2026-01-17T01:00:00Z\n" {
 		t.Errorf("%q", data)
 	}
 	for text, want := range map[string]ID{"a\n": "a", "a": "a", " a \r\nx": "a", "": "", "../x\n": "", "\n": ""} {
-		testenv.Must(t, os.WriteFile(s.Home.Path("session_id"), []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(s.Home.Path("session_id"), []byte(text), 0o600))
 		if got := s.Persisted(); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
@@ -914,12 +914,12 @@ func FuzzPersisted(f *testing.F) {
 	for _, seed := range []string{"a-b\n2026-01-17T01:00:00Z\n", "", "\n", "../x\n", " a \r\n", "\xef\xbb\xbfa", "a\x00", strings.Repeat("x", 200)} {
 		f.Add([]byte(seed))
 	}
-	s := Store{Home: home.In(place.State(f.TempDir()), f.TempDir())}
+	s := Store{Home: home.HomeOutsideTown(place.State(f.TempDir()), f.TempDir())}
 	if err := s.Home.Prepare(); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		testenv.Must(t, os.WriteFile(s.Home.Path(idFile), data, 0o600))
+		testenv.NoError(t, os.WriteFile(s.Home.Path(idFile), data, 0o600))
 		id := s.Persisted()
 		if _, err := ParseID(string(id)); id != "" && err != nil {
 			t.Fatalf("%q gave %q", data, id)
@@ -935,9 +935,9 @@ func FuzzPersisted(f *testing.F) {
 func TestAnEndThatWasLoggedIsNotDecidedAgain(t *testing.T) {
 	s := newStore(t)
 	p, kill := agent(t)
-	start(t, s, now, StartParams{ID: "a", Process: p})
+	start(t, s, testTime, StartParams{ID: "a", Process: p})
 	before := get(t, s, "a")
-	if _, err := s.End(now.Add(time.Minute), "a", Done, "logout"); err != nil {
+	if _, err := s.End(testTime.Add(time.Minute), "a", Done, "logout"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Put(before, atomicfile.Synced); err != nil { // as if it had not come to that
@@ -945,8 +945,8 @@ func TestAnEndThatWasLoggedIsNotDecidedAgain(t *testing.T) {
 	}
 	kill()
 	q, _ := agent(t)
-	start(t, s, now.Add(time.Hour), StartParams{ID: "b", Process: q})
-	if r := get(t, s, "a"); r.Outcome != Done || r.Reason != "logout" || !r.EndedAt.Equal(now.Add(time.Minute).Truncate(time.Millisecond)) {
+	start(t, s, testTime.Add(time.Hour), StartParams{ID: "b", Process: q})
+	if r := get(t, s, "a"); r.Outcome != Done || r.Reason != "logout" || !r.EndedAt.Equal(testTime.Add(time.Minute).Truncate(time.Millisecond)) {
 		t.Errorf("%+v", r)
 	}
 	// It looked like a crash until then, and is followed like one: what it left

@@ -146,15 +146,15 @@ func parse(id ID, data []byte) (*Record, error) {
 	return r, nil
 }
 
-// All returns the home's records, newest first. It skips unreadable ones, so that they do
+// ReadRecords returns the home's records, newest first. It skips unreadable ones, so that they do
 // not keep later sessions from being recorded.
-func (s Store) All() ([]*Record, error) { return s.all(atomicfile.Rolling.Read) }
+func (s Store) ReadRecords() ([]*Record, error) { return s.loadRecords(atomicfile.Rolling.Read) }
 
-// Repair is All, but also sets damaged records aside and restores the generation in use.
+// Repair is ReadRecords, but also sets damaged records aside and restores the generation in use.
 // The caller holds the home's lock.
-func (s Store) Repair() ([]*Record, error) { return s.all(atomicfile.Rolling.Repair) }
+func (s Store) Repair() ([]*Record, error) { return s.loadRecords(atomicfile.Rolling.Repair) }
 
-func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, error) {
+func (s Store) loadRecords(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, error) {
 	ids, err := s.IDs()
 	if err != nil {
 		return nil, err

@@ -127,7 +127,7 @@ func (n newcomer) follows(c Candidate) succession {
 // found dead now always does. One that was found dead before or was killed does for the
 // time recent, until another session follows it.
 func (n newcomer) lost(c Candidate) bool {
-	return c.Liveness == Dead || c.brokeOff() && n.recently(c.EndedAt) && !n.followedByAnother(c.Record)
+	return c.Liveness == Dead || c.brokeOff() && n.isRecent(c.EndedAt) && !n.followedByAnother(c.Record)
 }
 
 func (r *Record) brokeOff() bool { return r.Outcome == Killed || r.Outcome == Crash }
@@ -135,7 +135,7 @@ func (r *Record) brokeOff() bool { return r.Outcome == Killed || r.Outcome == Cr
 // recent is how long a session that broke off can be followed.
 const recent = 24 * time.Hour
 
-func (n newcomer) recently(t time.Time) bool { return n.now.Sub(t).Abs() < recent }
+func (n newcomer) isRecent(t time.Time) bool { return n.now.Sub(t).Abs() < recent }
 
 // followedByAnother reports whether another session has followed r. A successor without a
 // record does not count: its start was killed.

@@ -81,7 +81,7 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 	if own != nil && own.actedOn(f.HookKey, now) && (!f.Process.IsSet() || own.Process() == f.Process) {
 		return Started{Record: own, Duplicate: true}, nil
 	}
-	st := Started{Others: others(all, f, s.Home.Identity.Address())}
+	st := Started{Others: othersRunning(all, f, s.Home.Identity.Address())}
 	reused := own != nil && s.isReused(now, own, f)
 	if reused {
 		if !own.Ended() {
@@ -314,10 +314,10 @@ func inPane(r *Record, f StartParams) bool {
 		!OtherMachine(r.BootID, r.Host) && (r.PIDNS == "" || f.Process.NS == "" || r.PIDNS == f.Process.NS)
 }
 
-func others(all []*Record, f StartParams, actor string) []*Record {
+func othersRunning(all []*Record, f StartParams, actor string) []*Record {
 	var up []int // computed on demand: it inspects every ancestor
 	inside := func(r *Record) bool {
-		if !f.Process.IsSet() || r.Elsewhere() {
+		if !f.Process.IsSet() || r.IsElsewhere() {
 			return false
 		}
 		if up == nil {
@@ -401,7 +401,7 @@ func (s Store) announce(now time.Time, r *Record, topic, subject string) error {
 }
 
 func (s Store) lastEvent(id ID) eventlog.Event {
-	return s.log().Last(eventlog.Log(s.Home.Town.Spare()), string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
+	return s.log().LastEvent(eventlog.Log(s.Home.Town.Spare()), string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
 }
 
 var (

@@ -36,7 +36,7 @@ const (
 	recent        = 10
 	pointsLast    = 100 // of the last three, which are told before all others
 	pointsLastOf  = 12  // of the last three of an agent's
-	last          = 3
+	lastMessages  = 3
 	pointsAlike   = -100 // for one that a later message says again with other values
 	pointsAgent   = -8   // of what an agent concluded or did
 	pointsFailed  = 6    // of what failed
@@ -58,8 +58,8 @@ func score(cues Score, words []word, later map[string]int, place, most int) Scor
 	s.add(int(pointsNew*fresh/max(total, 8)), "words that are new")
 	s.add(int(pointsValue*min(values, maxValues)), "names, numbers, paths")
 	switch {
-	case place < last:
-		s.add(most, "among the last %d", last)
+	case place < lastMessages:
+		s.add(most, "among the last %d", lastMessages)
 	case place < recent:
 		s.add(pointsRecent, "among the last %d", recent)
 	}

@@ -69,15 +69,15 @@ type Thread struct {
 	Done    int        `json:"done,omitempty"`
 	TodosOf session.ID `json:"todos_of,omitempty"`
 	// Beside is what ran beside the last session at the end of its last turn.
-	Beside *Beside `json:"beside,omitempty"`
+	Beside *Background `json:"beside,omitempty"`
 	// Sessions are the known sessions of the chain, oldest first.
 	Sessions []Session `json:"sessions,omitempty"`
 
 	unknown openjson.Unknown
 }
 
-// Beside lists what runs beside a session, a line each.
-type Beside struct {
+// Background lists what runs beside a session, a line each.
+type Background struct {
 	Session session.ID `json:"session"`
 	Running []string   `json:"running,omitempty"` // background tasks
 	Team    []string   `json:"team,omitempty"`    // the team's name, and its agents
@@ -147,8 +147,8 @@ type Part struct {
 	Files     []string // that it changed, the last one first
 	Todos     []Todo
 	Done      int
-	Beside    *Beside   // at the end of a turn; nil if unknown
-	Time      time.Time // the latest time at which it was said
+	Beside    *Background // at the end of a turn; nil if unknown
+	Time      time.Time   // the latest time at which it was said
 }
 
 // Hear adds what the person said in a session. Repeating it changes nothing.
@@ -161,7 +161,7 @@ func (t *Thread) Hear(p Part) {
 		}
 		i = len(t.Sessions) - 1
 	}
-	if p.First.Text != "" && (t.Request.Text == "" || t.Request.after(p)) {
+	if p.First.Text != "" && (t.Request.Text == "" || t.Request.followsPart(p)) {
 		t.Request = Quote{Text: cutMiddle(p.First.Text, MaxRequest), Session: p.Session, Time: p.First.Time}
 	}
 	for _, q := range p.Prompts {
@@ -230,9 +230,9 @@ func (t *Thread) Take(p Part) {
 	}
 }
 
-// after reports whether p's first request came before the quote, in the same session. A
+// followsPart reports whether p's first request came before the quote, in the same session. A
 // hook can miss a prompt that the conversation has.
-func (s Quote) after(p Part) bool {
+func (s Quote) followsPart(p Part) bool {
 	return s.Session == p.Session && !p.First.Time.IsZero() && p.First.Time.Before(s.Time)
 }
 
@@ -314,7 +314,7 @@ func (t *Thread) Join(from *Thread, id session.ID) {
 	}
 	for _, q := range from.Actions {
 		if q.Session == id {
-			t.did(q)
+			t.addAction(q)
 		}
 	}
 	for _, in := range from.Instructions {
@@ -382,7 +382,7 @@ func (t *Thread) Cleaned(clean func(string) string) *Thread {
 		c.Todos[i].Text = clean(todo.Text)
 	}
 	if b := t.Beside; b != nil {
-		c.Beside = &Beside{b.Session, slices.Clone(b.Running), slices.Clone(b.Team)}
+		c.Beside = &Background{b.Session, slices.Clone(b.Running), slices.Clone(b.Team)}
 		for _, all := range [][]string{c.Beside.Running, c.Beside.Team} {
 			for i := range all {
 				all[i] = clean(all[i])

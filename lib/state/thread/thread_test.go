@@ -21,12 +21,12 @@ import (
 	"gt/lib/text/standing"
 )
 
-var now = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 
 func part(id string, said ...string) Part {
-	p := Part{Session: session.ID(id), Agent: "claude", Time: now}
+	p := Part{Session: session.ID(id), Agent: "claude", Time: testTime}
 	for i, text := range said {
-		at := now.Add(time.Duration(i) * time.Second)
+		at := testTime.Add(time.Duration(i) * time.Second)
 		if i == 0 {
 			p.First = Quote{Text: text, Time: at}
 		}
@@ -94,7 +94,7 @@ func TestTodos(t *testing.T) {
 // Everything is bounded, and what the person added stays longest.
 func TestBounds(t *testing.T) {
 	th := &Thread{ChainID: "c"}
-	th.Add(standing.Instruction{Text: "Never sleep.", Kind: standing.Never}, now)
+	th.Add(standing.Instruction{Text: "Never sleep.", Kind: standing.KindNever}, testTime)
 	for i := range 300 {
 		p := part(fmt.Sprint("s", i), strings.Repeat("ä", MaxRequest), fmt.Sprintf("Never touch file%d.go", i))
 		for range 100 {
@@ -182,7 +182,7 @@ func TestTorn(t *testing.T) {
 	}
 	path := state.Path("threads", "c.json")
 	for _, torn := range []string{`{"chain_id":"c",`, `{"chain_id":"d"}`, ""} {
-		testenv.Must(t, os.WriteFile(path, []byte(torn), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(torn), 0o600))
 		told := 0
 		th, err := Read(state, "c", func(error) { told++ })
 		if err != nil || len(th.Messages) < 2 || told == 0 {
@@ -266,14 +266,14 @@ func TestSaid(t *testing.T) {
 	th.Hear(hook)
 	th.Take(part("a", "Port the parser.", "Use tabs.", "yes"))
 	late := part("a")
-	late.Prompts = []Quote{{Text: "Use tabs.", Time: now.Add(1500 * time.Millisecond)}, {Text: " and the lexer\n", Time: now.Add(500 * time.Millisecond)}, {Text: "without a time"}}
+	late.Prompts = []Quote{{Text: "Use tabs.", Time: testTime.Add(1500 * time.Millisecond)}, {Text: " and the lexer\n", Time: testTime.Add(500 * time.Millisecond)}, {Text: "without a time"}}
 	th.Take(late)
 	th.Take(late)
 	if got := texts(th.Prompts); got != "Port the parser.|and the lexer|Use tabs.|yes|without a time" {
 		t.Errorf("%s", got)
 	}
 	again := part("b")
-	again.Prompts = []Quote{{Text: "yes", Time: now.Add(time.Hour)}}
+	again.Prompts = []Quote{{Text: "yes", Time: testTime.Add(time.Hour)}}
 	th.Take(again)
 	if got := texts(th.Distinct()); got != "Port the parser.|and the lexer|Use tabs.|without a time|yes" || len(th.Prompts) != 6 {
 		t.Errorf("each once: %s", got)
@@ -284,12 +284,12 @@ func TestSaid(t *testing.T) {
 	p := part("a", "Never push to main.")
 	th.Take(p)
 	th.Drop(1)
-	p.Prompts[0].Time = now.Add(2 * time.Second)
+	p.Prompts[0].Time = testTime.Add(2 * time.Second)
 	th.Take(p)
 	if got := rules(th); got != "" {
 		t.Errorf("read again: %s", got)
 	}
-	p.Prompts[0].Time = now.Add(time.Hour)
+	p.Prompts[0].Time = testTime.Add(time.Hour)
 	th.Take(p)
 	if got := rules(th); got != "Never push to main." {
 		t.Errorf("said again: %s", got)
@@ -326,7 +326,7 @@ func TestSaidIsBounded(t *testing.T) {
 	}
 	many := part("b")
 	for i := range 5000 {
-		many.Prompts = append(many.Prompts, Quote{Text: fmt.Sprintf("message %d of the day, which is not so very short as to be nothing", i), Time: now.Add(time.Duration(i) * time.Hour)})
+		many.Prompts = append(many.Prompts, Quote{Text: fmt.Sprintf("message %d of the day, which is not so very short as to be nothing", i), Time: testTime.Add(time.Duration(i) * time.Hour)})
 	}
 	th.Take(many)
 	if size() > maxPrompts || th.Dropped == 0 || len(th.Prompts)+th.Dropped != n+5000 || !strings.HasPrefix(th.Prompts[0].Text, "The first request.") || th.Prompts[len(th.Prompts)-1].Text != many.Prompts[4999].Text {
@@ -357,9 +357,9 @@ func TestRemove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	testenv.Must(t, Remove(state, "c"))
+	testenv.NoError(t, Remove(state, "c"))
 	// A damaged one is forgotten as well: it still has what was said.
-	testenv.Must(t, os.WriteFile(state.Path("threads", "c.json"), []byte(`{"prompts":[{"text":"a secret wish"`), 0o600))
+	testenv.NoError(t, os.WriteFile(state.Path("threads", "c.json"), []byte(`{"prompts":[{"text":"a secret wish"`), 0o600))
 	if err := Remove(state, "c"); err != nil {
 		t.Errorf("a damaged one: %v", err)
 	}
@@ -375,25 +375,25 @@ func TestJournal(t *testing.T) {
 	state := place.State(t.TempDir())
 	appendAt := func(text string, at time.Time) {
 		t.Helper()
-		testenv.Must(t, Append(state, "c", Part{Session: "a", Agent: "claude", Time: at, Prompts: []Quote{{Text: text, Time: at}}}, nil))
+		testenv.NoError(t, Append(state, "c", Part{Session: "a", Agent: "claude", Time: at, Prompts: []Quote{{Text: text, Time: at}}}, nil))
 	}
 	want := func(prompts, instructions string) {
 		t.Helper()
 		th, err := Read(state, "c", nil)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if texts(th.Prompts) != prompts || rules(th) != instructions || len(th.Sessions) != 1 || th.Sessions[0].Agent != "claude" {
 			t.Errorf("%s; %s; %+v", texts(th.Prompts), rules(th), th.Sessions)
 		}
 	}
-	appendAt("Port the parser.", now) // no thread yet
+	appendAt("Port the parser.", testTime) // no thread yet
 	want("Port the parser.", "")
-	appendAt("Never push to main.", now.Add(time.Second))
-	appendAt("Never push to main.", now.Add(time.Second))
+	appendAt("Never push to main.", testTime.Add(time.Second))
+	appendAt("Never push to main.", testTime.Add(time.Second))
 	want("Port the parser.|Never push to main.", "Never push to main.")
 	data, err := os.ReadFile(journal(state, "c"))
-	testenv.Must(t, err)
-	testenv.Must(t, os.WriteFile(journal(state, "c"), append(data, `{"text":"torn`...), 0o600))
-	appendAt("and then", now.Add(2*time.Second))
+	testenv.NoError(t, err)
+	testenv.NoError(t, os.WriteFile(journal(state, "c"), append(data, `{"text":"torn`...), 0o600))
+	appendAt("and then", testTime.Add(2*time.Second))
 	want("Port the parser.|Never push to main.|and then", "Never push to main.")
 	th, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Drop(1) })
 	if err != nil || texts(th.Prompts) != "Port the parser.|Never push to main.|and then" {
@@ -404,21 +404,21 @@ func TestJournal(t *testing.T) {
 	}
 	want("Port the parser.|Never push to main.|and then", "")
 	// Taken in twice, as after a kill before it was removed.
-	testenv.Must(t, os.WriteFile(journal(state, "c"), data, 0o600))
+	testenv.NoError(t, os.WriteFile(journal(state, "c"), data, 0o600))
 	want("Port the parser.|Never push to main.|and then", "")
 	// Without room in the journal the thread takes the prompt.
-	appendAt(strings.Repeat("long ", maxJournal/6), now.Add(3*time.Second))
-	appendAt(strings.Repeat("more ", maxJournal/6), now.Add(4*time.Second))
+	appendAt(strings.Repeat("long ", maxJournal/6), testTime.Add(3*time.Second))
+	appendAt(strings.Repeat("more ", maxJournal/6), testTime.Add(4*time.Second))
 	if info, err := os.Lstat(journal(state, "c")); err == nil && info.Size() > maxJournal {
 		t.Errorf("the journal has %d bytes", info.Size())
 	}
 	if th, err := Read(state, "c", nil); err != nil || len(th.Prompts) != 5 {
 		t.Errorf("%v, %d prompts", err, len(th.Prompts))
 	}
-	testenv.Must(t, Remove(state, "c"))
-	appendAt("anew", now)
+	testenv.NoError(t, Remove(state, "c"))
+	appendAt("anew", testTime)
 	want("anew", "")
-	testenv.Must(t, Remove(state, "c"))
+	testenv.NoError(t, Remove(state, "c"))
 	if _, err := Read(state, "c", nil); !errors.Is(err, ErrNone) {
 		t.Error(err)
 	}
@@ -430,7 +430,7 @@ func TestJournalTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
-			p := Part{Session: "a", Agent: "claude", Prompts: []Quote{{Text: fmt.Sprint("message ", i), Time: now}}}
+			p := Part{Session: "a", Agent: "claude", Prompts: []Quote{{Text: fmt.Sprint("message ", i), Time: testTime}}}
 			if err := Append(state, "c", p, nil); err != nil {
 				t.Error(err)
 			}
@@ -459,7 +459,7 @@ func TestMove(t *testing.T) {
 		}
 	}
 	for range 2 {
-		testenv.Must(t, Move(state, "a", "c", "a", atomicfile.Unsynced, nil))
+		testenv.NoError(t, Move(state, "a", "c", "a", atomicfile.Unsynced, nil))
 	}
 	from, err := Read(state, "a", nil)
 	if err != nil || texts(from.Prompts) != "yes" || rules(from) != "" {

@@ -27,10 +27,10 @@ func (t *Thread) work(p Part) {
 	t.Answers, _ = shorten(t.Answers, func(int, Quote) bool { return true })
 	for _, q := range p.Actions {
 		q.Session = p.Session
-		t.did(q)
+		t.addAction(q)
 	}
 	if len(p.Files) > 0 {
-		t.did(Quote{Text: filesChanged + strings.Join(p.Files, ", "), Session: p.Session, Time: p.Time})
+		t.addAction(Quote{Text: filesChanged + strings.Join(p.Files, ", "), Session: p.Session, Time: p.Time})
 	}
 }
 
@@ -55,9 +55,9 @@ func (t *Thread) conclude(q Quote) {
 	}
 }
 
-// did adds a command that ran, in place of the same one before, or the files that a session
+// addAction adds a command that ran, in place of the same one before, or the files that a session
 // changed.
-func (t *Thread) did(q Quote) {
+func (t *Thread) addAction(q Quote) {
 	q.Text = cut(q.Text, maxAction)
 	isFiles, what := strings.HasPrefix(q.Text, filesChanged), ActionOf(q.Text)
 	t.Actions = insert(slices.DeleteFunc(t.Actions, func(old Quote) bool {
@@ -85,8 +85,8 @@ func (t *Thread) FilesChanged() []string {
 	return nil
 }
 
-// Last returns when something was said or done last.
-func (t *Thread) Last() (at time.Time) {
+// LastTime returns when something was said or done last.
+func (t *Thread) LastTime() (at time.Time) {
 	for _, all := range [][]Quote{t.Prompts, t.Answers, t.Actions} {
 		if n := len(all); n > 0 && all[n-1].Time.After(at) {
 			at = all[n-1].Time

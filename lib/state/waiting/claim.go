@@ -142,10 +142,10 @@ func Owned(r *session.Record, note *mail.Note) *Claim {
 	return &Claim{Note: note, markers: []marker.Marker{{Name: r.Handoff.Marker}}}
 }
 
-// Has reports whether a note is the claim's. A nil claim has none.
-func (c *Claim) Has(note string) bool { return c != nil && c.Note != nil && c.Note.ID == note }
+// HoldsNote reports whether a note is the claim's. A nil claim has none.
+func (c *Claim) HoldsNote(note string) bool { return c != nil && c.Note != nil && c.Note.ID == note }
 
-// Same reports whether two claims have the same origin.
-func (c *Claim) Same(d *Claim) bool {
-	return slices.Equal(c.markers, d.markers) && (c.Note == nil && d.Note == nil || d.Note != nil && c.Has(d.Note.ID))
+// SameOrigin reports whether two claims have the same origin.
+func (c *Claim) SameOrigin(d *Claim) bool {
+	return slices.Equal(c.markers, d.markers) && (c.Note == nil && d.Note == nil || d.Note != nil && c.HoldsNote(d.Note.ID))
 }

@@ -23,11 +23,11 @@ func newHome(t *testing.T) home.Home {
 	t.Helper()
 	root := t.TempDir()
 	trust, err := place.Survey(root)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	id, _ := identity.FromDir("rig/crew/max")
-	h := home.At(town.Town{Root: root, State: place.State(t.TempDir()), Trust: trust}, id, root+"/rig/crew/max")
-	testenv.Must(t, os.MkdirAll(h.Dir+"/"+place.Runtime, 0o700))
-	testenv.Must(t, h.Prepare())
+	h := home.NewHome(town.Town{Root: root, State: place.State(t.TempDir()), Trust: trust}, id, root+"/rig/crew/max")
+	testenv.NoError(t, os.MkdirAll(h.Dir+"/"+place.Runtime, 0o700))
+	testenv.NoError(t, h.Prepare())
 	return h
 }
 
@@ -90,7 +90,7 @@ func TestClaims(t *testing.T) {
 				path = h.Dir + "/" + name
 			}
 			if name != "" {
-				testenv.Must(t, os.WriteFile(path, []byte(strings.ReplaceAll(text, " ", "\n")+"\n"), 0o600))
+				testenv.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(text, " ", "\n")+"\n"), 0o600))
 			}
 		}
 		s := session.Store{Home: h}
@@ -98,9 +98,9 @@ func TestClaims(t *testing.T) {
 			if os.Geteuid() == 0 {
 				continue // reads every file
 			}
-			testenv.Must(t, os.Mkdir(h.Path("sessions"), 0))
+			testenv.NoError(t, os.Mkdir(h.Path("sessions"), 0))
 		}
-		box := mail.Of(h, h.Identity.Address())
+		box := mail.NewBox(h, h.Identity.Address())
 		claims, err := Claims(s, c.known, c.notes, c.by)
 		if got := shown(claims); got != c.want || err != nil {
 			t.Errorf("%s: the claims are %q, want %q: %v", name, got, c.want, err)
@@ -111,13 +111,13 @@ func TestClaims(t *testing.T) {
 		}
 		last := claims[len(claims)-1]
 		again, _ := Claims(s, c.known, c.notes, c.by)
-		if !last.Same(again[len(again)-1]) {
+		if !last.SameOrigin(again[len(again)-1]) {
 			t.Errorf("%s: it is another claim the second time", name)
 		}
-		testenv.Must(t, last.Take(h, box))
+		testenv.NoError(t, last.Take(h, box))
 		if last.Note != nil {
 			for i := range c.notes {
-				c.notes[i].Seen = c.notes[i].Seen || last.Has(c.notes[i].ID)
+				c.notes[i].Seen = c.notes[i].Seen || last.HoldsNote(c.notes[i].ID)
 			}
 		}
 		left, _ := Claims(s, c.known, c.notes, c.by)
@@ -150,23 +150,23 @@ func shown(claims []*Claim) string {
 func TestCancelClaim(t *testing.T) {
 	for _, names := range [][]string{{"handoff", "handoff.x"}, {"handoff"}} {
 		h := newHome(t)
-		warn := func(err error) { testenv.Must(t, err) }
+		warn := func(err error) { testenv.NoError(t, err) }
 		for _, name := range names {
-			testenv.Must(t, marker.Write(h, name, "work", "", atomicfile.Synced))
+			testenv.NoError(t, marker.Write(h, name, "work", "", atomicfile.Synced))
 		}
 		for _, subject := range []string{"one", "two"} {
-			_, err := mail.Of(h, h.Identity.Address()).Deliver(mail.Note{Type: mail.Handoff, From: "work", To: "work", Subject: subject, Date: time.Now()}, true)
-			testenv.Must(t, err)
+			_, err := mail.NewBox(h, h.Identity.Address()).Deliver(mail.Note{Type: mail.Handoff, From: "work", To: "work", Subject: subject, Date: time.Now()}, true)
+			testenv.NoError(t, err)
 		}
 		for left := 2; left > 0; left-- {
-			all, err := In(h, warn)
-			testenv.Must(t, err)
+			all, err := ListHandovers(h, warn)
+			testenv.NoError(t, err)
 			markers, err := marker.List(h)
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			if len(all) != left || len(markers) != min(left, len(names)) {
 				t.Fatalf("%d hand-overs wait with %d markers, want %d", len(all), len(markers), left)
 			}
-			testenv.Must(t, all[len(all)-1].Cancel(h, time.Now(), warn))
+			testenv.NoError(t, all[len(all)-1].Cancel(h, time.Now(), warn))
 		}
 		if all, err := marker.List(h); len(all) != 0 || err != nil {
 			t.Errorf("markers are left: %v, %v", all, err)

@@ -30,13 +30,13 @@ type Handover struct {
 	claim *Claim // without a record
 }
 
-// In returns the hand-overs that wait in a home. To cancel one, hold the home's lock.
-func In(h home.Home, warn func(error)) ([]Handover, error) {
-	records, err := session.Store{Home: h, Warn: warn}.All()
+// ListHandovers returns the hand-overs that wait in a home. To cancel one, hold the home's lock.
+func ListHandovers(h home.Home, warn func(error)) ([]Handover, error) {
+	records, err := session.Store{Home: h, Warn: warn}.ReadRecords()
 	if err != nil {
 		return nil, err
 	}
-	box := mail.Of(h, h.Identity.Address())
+	box := mail.NewBox(h, h.Identity.Address())
 	hooked, err := box.Hooked()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func In(h home.Home, warn func(error)) ([]Handover, error) {
 }
 
 // Cancel cancels a hand-over and closes its note. The caller holds the home's lock. After a
-// kill, the hand-over either still waits (see In) or is cancelled.
+// kill, the hand-over either still waits (see ListHandovers) or is cancelled.
 func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	store := session.Store{Home: h, Warn: warn}
 	if w.Asked {
@@ -111,7 +111,7 @@ func (w Handover) closeNote(h home.Home) error {
 	if w.Note.ID == "" {
 		return nil
 	}
-	err := mail.Of(h, h.Identity.Address()).DoneWith(w.Note.ID)
+	err := mail.NewBox(h, h.Identity.Address()).DoneWith(w.Note.ID)
 	if errors.Is(err, mail.ErrNotFound) {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
 		payload.SessionID = w.Record.ID
 	}
 	log, spare := eventlog.Log(h.Town.Events()), eventlog.Log(h.Town.Spare())
-	last := log.Last(spare, string(payload.SessionID), eventlog.Handoff, eventlog.HandoffCancelled)
+	last := log.LastEvent(spare, string(payload.SessionID), eventlog.Handoff, eventlog.HandoffCancelled)
 	if last.Type == eventlog.HandoffCancelled && (w.Record != nil || w.Note.ID != "" && bytes.Contains(last.Payload, []byte(`"note":"`+w.Note.ID+`"`))) {
 		return
 	}

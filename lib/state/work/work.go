@@ -39,18 +39,18 @@ type Work struct {
 	Release func(template string) (bool, error)
 }
 
-func Of(s instance.Store) Work { return Work{store: s, markers: route.Of(s)} }
+func NewWork(s instance.Store) Work { return Work{store: s, markers: route.NewMarkers(s)} }
 
 const (
-	folder   = "work"
-	fresh    = "new"
-	done     = "done"
-	members  = "members"
-	cur      = "cur"
-	leaving  = "leaving"
-	blocked  = "blocked"
-	recalled = "recalled"
-	late     = "late"
+	folder     = "work"
+	fresh      = "new"
+	done       = "done"
+	members    = "members"
+	cur        = "cur"
+	leaving    = "leaving"
+	blocked    = "blocked"
+	recalled   = "recalled"
+	lateFolder = "late"
 )
 
 func (w Work) path(elem ...string) string {
@@ -86,7 +86,7 @@ func (w Work) Give(template string, n mail.Note, now time.Time) (id string, err 
 
 // HasSession reports whether a session of a template runs or starts.
 func (w Work) HasSession(template string) bool {
-	all, _ := w.store.All()
+	all, _ := w.store.ReadInstances()
 	return slices.ContainsFunc(all, func(in *instance.Instance) bool {
 		if in.Managed == nil || in.Managed.Template != template {
 			return false
@@ -171,11 +171,11 @@ func (w Work) Recall(template, name string, tell bool) (Held, error) {
 			return h, err
 		}
 	}
-	if tell && (h.State == cur || h.State == blocked) && !atomicfile.Exists(w.path(template, late, name)) {
-		if err := w.store.State.Prepare(w.path(template, late)); err != nil {
+	if tell && (h.State == cur || h.State == blocked) && !atomicfile.Exists(w.path(template, lateFolder, name)) {
+		if err := w.store.State.Prepare(w.path(template, lateFolder)); err != nil {
 			return h, err
 		}
-		err = atomicfile.Write(w.path(template, late, name), nil, atomicfile.Unsynced)
+		err = atomicfile.Write(w.path(template, lateFolder, name), nil, atomicfile.Unsynced)
 	}
 	return h, err
 }
@@ -198,7 +198,7 @@ func (w Work) Claim(template, session string) (mail.Note, error) {
 		return mail.Note{}, err
 	}
 	routed := func() error {
-		all, err := w.markers.All()
+		all, err := w.markers.ReadMarkers()
 		if err != nil {
 			return err
 		}
@@ -266,7 +266,7 @@ func (w Work) List() (all []Item, err error) {
 		return nil, err
 	}
 	for _, p := range append(had, free...) {
-		isLate := p.session != "" && atomicfile.Exists(w.path(p.template, late, filepath.Base(p.path)))
+		isLate := p.session != "" && atomicfile.Exists(w.path(p.template, lateFolder, filepath.Base(p.path)))
 		all = append(all, Item{read(p.path, false), p.template, p.session, p.blocked, isLate})
 	}
 	return all, nil
@@ -363,20 +363,20 @@ func (w Work) Claims(context.Context) (map[string]int, error) {
 // Leave sets aside a session's claimed notes before the session goes. They still count as
 // claimed. Leave, Keep and Free may be repeated.
 func (w Work) Leave(_ context.Context, session, reason string) error {
-	return w.each(session, reason, func(t, aside string) ([]string, error) {
+	return w.moveNotes(session, reason, func(t, aside string) ([]string, error) {
 		return []string{t, members, session, leaving, cmp.Or(aside, reason)}, nil
 	})
 }
 
 // Keep undoes Leave.
 func (w Work) Keep(_ context.Context, session string) error {
-	return w.each(session, leaving, func(t, _ string) ([]string, error) { return []string{t, members, session, cur}, nil })
+	return w.moveNotes(session, leaving, func(t, _ string) ([]string, error) { return []string{t, members, session, cur}, nil })
 }
 
 // Free frees a session's claimed notes: they are given back if Release says so, or blocked,
 // with the reason of Leave if there was one.
 func (w Work) Free(_ context.Context, session, reason string) error {
-	return w.each(session, reason, func(t, aside string) ([]string, error) {
+	return w.moveNotes(session, reason, func(t, aside string) ([]string, error) {
 		release, err := w.Release != nil, error(nil)
 		if release {
 			release, err = w.Release(t)
@@ -388,7 +388,7 @@ func (w Work) Free(_ context.Context, session, reason string) error {
 	})
 }
 
-func (w Work) each(session, reason string, to func(template, aside string) ([]string, error)) error {
+func (w Work) moveNotes(session, reason string, to func(template, aside string) ([]string, error)) error {
 	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
 		return err
 	}
@@ -417,28 +417,28 @@ func (w Work) each(session, reason string, to func(template, aside string) ([]st
 // free returns the state of a note that its session gives back: no other session is to have
 // one that its giver took back.
 func (w Work) free(template, path string) string {
-	if atomicfile.Exists(w.path(template, late, filepath.Base(path))) { // mutant never: TestRecall
+	if atomicfile.Exists(w.path(template, lateFolder, filepath.Base(path))) { // mutant never: TestRecall
 		return recalled
 	}
 	return fresh
 }
 
-func (w Work) Done(session, id string) error {
-	return w.one(id, func(t, holder, why string) bool { return holder == session && why == "" }, done)
+func (w Work) MarkDone(session, id string) error {
+	return w.moveNote(id, func(t, holder, why string) bool { return holder == session && why == "" }, done)
 }
 
-// Back gives back a note that any session has or had.
-func (w Work) Back(id string) error {
-	return w.one(id, func(string, string, string) bool { return true }, fresh)
+// GiveBack gives back a note that any session has or had.
+func (w Work) GiveBack(id string) error {
+	return w.moveNote(id, func(string, string, string) bool { return true }, fresh)
 }
 
 // BackOf gives back a note that this session has or had.
 func (w Work) BackOf(session, id string) error {
-	return w.one(id, func(_, holder, _ string) bool { return holder == session }, fresh)
+	return w.moveNote(id, func(_, holder, _ string) bool { return holder == session }, fresh)
 }
 
-// one moves the note with that id to a folder of its template, if fits accepts exactly one.
-func (w Work) one(id string, fits func(template, holder, why string) bool, to string) error {
+// moveNote moves the note with that id to a folder of its template, if fits accepts exactly one.
+func (w Work) moveNote(id string, fits func(template, holder, why string) bool, to string) error {
 	found, err := w.findInTemplates(w.held)
 	if err != nil {
 		return err
@@ -451,7 +451,7 @@ func (w Work) one(id string, fits func(template, holder, why string) bool, to st
 		return fmt.Errorf("%w: '%s'", ErrNotFound, id)
 	case 1:
 		t, path := found[0].template, found[0].path
-		mark := w.path(t, late, filepath.Base(path))
+		mark := w.path(t, lateFolder, filepath.Base(path))
 		if to == fresh {
 			to = w.free(t, path)
 		}

@@ -22,25 +22,25 @@ import (
 )
 
 var (
-	now = time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
-	ctx = context.Background()
+	testTime = time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
+	ctx      = context.Background()
 )
 
 func fixture(t *testing.T, routed ...string) (Work, route.Markers) {
 	t.Helper()
 	s := instance.Personal(place.State(t.TempDir()), "")
-	m := route.Of(s)
+	m := route.NewMarkers(s)
 	for _, name := range routed {
-		testenv.Must(t, m.Set("pool:worker", name))
+		testenv.NoError(t, m.Set("pool:worker", name))
 	}
-	return Of(s), m
+	return NewWork(s), m
 }
 
 func give(t *testing.T, w Work, subjects ...string) (ids []string) {
 	t.Helper()
 	for i, s := range subjects {
-		id, err := w.Give("worker", mail.Note{Subject: s, Body: "do " + s}, now.Add(time.Duration(i)*time.Second))
-		testenv.Must(t, err)
+		id, err := w.Give("worker", mail.Note{Subject: s, Body: "do " + s}, testTime.Add(time.Duration(i)*time.Second))
+		testenv.NoError(t, err)
 		ids = append(ids, id)
 	}
 	return ids
@@ -50,20 +50,20 @@ func give(t *testing.T, w Work, subjects ...string) (ids []string) {
 func story(t *testing.T, w Work) string {
 	t.Helper()
 	all, err := w.List()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var lines []string
 	for _, i := range all {
 		lines = append(lines, strings.Join(strings.Fields(fmt.Sprint(i.Subject, " ", i.Holder, " ", i.Blocked)), " "))
 	}
 	closed, err := atomicfile.Files(w.path("worker", done))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, name := range closed {
 		lines = append(lines, read(w.path("worker", done, name), false).Subject+" is done")
 	}
 	return strings.Join(lines, "; ")
 }
 
-func is(t *testing.T, w Work, want string) {
+func expectStory(t *testing.T, w Work, want string) {
 	t.Helper()
 	if got := story(t, w); got != want {
 		t.Errorf("%s\nnot %s", got, want)
@@ -80,7 +80,7 @@ func TestWork(t *testing.T) {
 	if _, err := w.Claim("worker", "worker-2"); err != nil {
 		t.Error(err)
 	}
-	is(t, w, "a worker-1; b worker-2; c")
+	expectStory(t, w, "a worker-1; b worker-2; c")
 	if _, err := w.Claim("worker", "worker-3"); !errors.Is(err, ErrUnrouted) { // S4-118
 		t.Error(err)
 	}
@@ -88,27 +88,27 @@ func TestWork(t *testing.T) {
 	if err != nil || len(claims) != 2 || claims["worker-1"] != 1 || claims["worker-2"] != 1 {
 		t.Errorf("%v, %v", claims, err)
 	}
-	if err := w.Done("worker-2", ids[0]); !errors.Is(err, ErrNotFound) {
+	if err := w.MarkDone("worker-2", ids[0]); !errors.Is(err, ErrNotFound) {
 		t.Errorf("it is another's: %v", err)
 	}
-	if err := w.Done("worker-1", ids[0]); err != nil {
+	if err := w.MarkDone("worker-1", ids[0]); err != nil {
 		t.Error(err)
 	}
-	is(t, w, "b worker-2; c; a is done")
-	testenv.Must(t, m.Remove("pool:worker", "worker-2"))
+	expectStory(t, w, "b worker-2; c; a is done")
+	testenv.NoError(t, m.Remove("pool:worker", "worker-2"))
 	for range 2 { // S4-115
 		if err := w.Free(ctx, "worker-2", "session_suspended"); err != nil {
 			t.Error(err)
 		}
-		is(t, w, "b worker-2 session_suspended; c; a is done")
+		expectStory(t, w, "b worker-2 session_suspended; c; a is done")
 	}
 	if claims, err := w.Claims(ctx); err != nil || len(claims) != 0 {
 		t.Errorf("%v, %v", claims, err)
 	}
-	if err := w.Back(ids[1][:5]); err != nil {
+	if err := w.GiveBack(ids[1][:5]); err != nil {
 		t.Error(err)
 	}
-	is(t, w, "b; c; a is done")
+	expectStory(t, w, "b; c; a is done")
 	// What is put aside is still the session's, until that is gone.
 	if _, err := w.Claim("worker", "worker-1"); err != nil {
 		t.Error(err)
@@ -121,7 +121,7 @@ func TestWork(t *testing.T) {
 			if claims, err := w.Claims(ctx); err != nil || claims["worker-1"] != 1 {
 				t.Errorf("%v, %v", claims, err)
 			}
-			is(t, w, "b worker-1; c; a is done")
+			expectStory(t, w, "b worker-1; c; a is done")
 		}
 		if free {
 			break
@@ -129,7 +129,7 @@ func TestWork(t *testing.T) {
 		if err := w.Keep(ctx, "worker-1"); err != nil {
 			t.Error(err)
 		}
-		is(t, w, "b worker-1; c; a is done")
+		expectStory(t, w, "b worker-1; c; a is done")
 		if _, err := os.Stat(w.path("worker", members, "worker-1", cur)); err != nil {
 			t.Error(err)
 		}
@@ -139,24 +139,24 @@ func TestWork(t *testing.T) {
 	if err := w.Free(ctx, "worker-1", "session_closed"); err == nil {
 		t.Error("it was decided what nobody knows")
 	}
-	is(t, w, "b worker-1; c; a is done")
+	expectStory(t, w, "b worker-1; c; a is done")
 	w = decided
 	if err := w.Free(ctx, "worker-1", "session_closed"); err != nil {
 		t.Error(err)
 	}
-	is(t, w, "b worker-1 session_archived; c; a is done")
-	if err := w.Back(ids[1]); err != nil {
+	expectStory(t, w, "b worker-1 session_archived; c; a is done")
+	if err := w.GiveBack(ids[1]); err != nil {
 		t.Error(err)
 	}
 	w.Release = func(template string) (bool, error) { return template == "worker", nil }
 	if _, err := w.Claim("worker", "worker-1"); err != nil {
 		t.Error(err)
 	}
-	is(t, w, "b worker-1; c; a is done")
+	expectStory(t, w, "b worker-1; c; a is done")
 	if err := w.Free(ctx, "worker-1", "session_closed"); err != nil {
 		t.Error(err)
 	}
-	is(t, w, "b; c; a is done")
+	expectStory(t, w, "b; c; a is done")
 }
 
 // Concurrent claims get different notes. A session that loses its marker meanwhile gets
@@ -166,7 +166,7 @@ func TestTogether(t *testing.T) {
 	var sessions, subjects []string
 	for i := range 8 {
 		sessions = append(sessions, fmt.Sprint("worker-", i))
-		testenv.Must(t, m.Set("pool:worker", sessions[i]))
+		testenv.NoError(t, m.Set("pool:worker", sessions[i]))
 	}
 	for i := range 40 {
 		subjects = append(subjects, fmt.Sprintf("n%02d", i))
@@ -201,7 +201,7 @@ func TestTogether(t *testing.T) {
 	all.Wait()
 	seen := map[string]int{}
 	items, err := w.List()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, i := range items {
 		seen[i.Subject]++
 		if n := i.Holder; n != "" && i.Blocked == "" && (n[len(n)-1]-'0')%2 == 1 {
@@ -218,7 +218,7 @@ func TestTogether(t *testing.T) {
 func TestNames(t *testing.T) {
 	w, m := fixture(t)
 	for _, name := range []string{"", "..", "a/b", ".x"} {
-		if _, err := w.Give(name, mail.Note{}, now); err == nil {
+		if _, err := w.Give(name, mail.Note{}, testTime); err == nil {
 			t.Errorf("'%s' is a template", name)
 		}
 		if _, err := w.Claim("worker", name); err == nil {
@@ -232,22 +232,22 @@ func TestNames(t *testing.T) {
 	// What does not belong there is passed over.
 	give(t, w, "a")
 	dir := w.path("worker", fresh)
-	testenv.Must(t, os.Symlink("/etc/passwd", filepath.Join(dir, "0")))
-	is(t, w, "a")
+	testenv.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "0")))
+	expectStory(t, w, "a")
 }
 
 // A note of another host is taken once, wherever it is by now.
 func TestTake(t *testing.T) {
-	w := Of(instance.Personal(place.State(t.TempDir()), ""))
+	w := NewWork(instance.Personal(place.State(t.TempDir()), ""))
 	name := mail.NameFrom("box", "1768629600.M000001R3f9a01c2.desk")
 	for _, at := range [][]string{{"worker", fresh}, {"worker", members, "worker-1", cur}, {"worker", members, "worker-1", leaving, "drained"}, {"worker", members, "worker-1", blocked, "crashed"}, {"worker", done}, {"worker", recalled}} {
-		testenv.Must(t, w.Take("worker", name, []byte("Subject: x\n\n"), timely))
+		testenv.NoError(t, w.Take("worker", name, []byte("Subject: x\n\n"), timely))
 		all := found(t, w.path("worker"))
 		if len(all) != 1 {
 			t.Fatalf("before %v: %v", at, all)
 		}
 		if all[0] != w.path(append(at, name)...) {
-			testenv.Must(t, w.move(all[0], at...))
+			testenv.NoError(t, w.move(all[0], at...))
 		}
 	}
 	late := errors.New("late")
@@ -283,7 +283,7 @@ func TestRecall(t *testing.T) {
 		}
 	}
 	for n := range 4 {
-		testenv.Must(t, w.Take("worker", name(n), []byte("Subject: x\n\n"), timely))
+		testenv.NoError(t, w.Take("worker", name(n), []byte("Subject: x\n\n"), timely))
 	}
 	claim := func() {
 		t.Helper()
@@ -296,7 +296,7 @@ func TestRecall(t *testing.T) {
 	claim()
 	where(0, Held{cur, "a"})
 	recall(0, false, Held{cur, "a"})
-	if err := w.Done("a", "00000000"); err != nil {
+	if err := w.MarkDone("a", "00000000"); err != nil {
 		t.Error(err)
 	}
 	where(0, Held{done, ""})
@@ -304,12 +304,12 @@ func TestRecall(t *testing.T) {
 	if all, _ := w.List(); !all[0].Late || all[1].Late {
 		t.Errorf("%+v", all)
 	}
-	if err := w.Done("a", "00000001"); !errors.Is(err, ErrLate) {
+	if err := w.MarkDone("a", "00000001"); !errors.Is(err, ErrLate) {
 		t.Error(err)
 	}
 	where(1, Held{done, ""})
 	recall(2, true, Held{cur, "a"})
-	if err := w.Back("00000002"); err != nil {
+	if err := w.GiveBack("00000002"); err != nil {
 		t.Error(err)
 	}
 	where(2, Held{recalled, ""})
@@ -329,6 +329,6 @@ func found(t *testing.T, dir string) (files []string) {
 		}
 		return err
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return files
 }

@@ -80,7 +80,7 @@ func Read(path string, limit int64) ([]byte, error) {
 
 // openFile opens a file for reading, like open.
 func openFile(path string) (fd int, err error) {
-	err = again(func() error {
+	err = retryInterrupted(func() error {
 		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 		return err
 	})
@@ -90,7 +90,7 @@ func openFile(path string) (fd int, err error) {
 // readAll is Read for an open file descriptor.
 func readAll(fd int, limit int64) ([]byte, error) {
 	var st syscall.Stat_t
-	err := again(func() error { return syscall.Fstat(fd, &st) })
+	err := retryInterrupted(func() error { return syscall.Fstat(fd, &st) })
 	switch {
 	case err != nil:
 		return nil, err
@@ -106,7 +106,7 @@ func readAll(fd int, limit int64) ([]byte, error) {
 	data := make([]byte, 0, size)
 	for {
 		n := 0
-		err := again(func() (err error) {
+		err := retryInterrupted(func() (err error) {
 			n, err = syscall.Read(fd, data[len(data):cap(data)])
 			return err
 		})
@@ -125,8 +125,8 @@ func readAll(fd int, limit int64) ([]byte, error) {
 	}
 }
 
-// again repeats a system call that was interrupted, as package os does.
-func again(do func() error) error {
+// retryInterrupted repeats a system call that was interrupted, as package os does.
+func retryInterrupted(do func() error) error {
 	for {
 		if err := do(); err != syscall.EINTR {
 			return err
@@ -521,7 +521,7 @@ func OpenIn(dir *os.Root, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Same(named, f.Stat); err != nil {
+	if err := CheckSameFile(named, f.Stat); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -540,7 +540,7 @@ func OpenAppendIn(dir *os.Root, name string) (*os.File, error) {
 		err = ErrNotRegular
 	}
 	if err == nil {
-		err = cmp.Or(OneName(named), Same(named, f.Stat))
+		err = cmp.Or(OneName(named), CheckSameFile(named, f.Stat))
 	}
 	if err != nil {
 		f.Close()
@@ -562,8 +562,8 @@ func LinkIn(dir *os.Root, from, to string) error {
 	return err
 }
 
-// Same returns an error if the open file is not the one that has the name.
-func Same(named fs.FileInfo, opened func() (fs.FileInfo, error)) error {
+// CheckSameFile returns an error if the open file is not the one that has the name.
+func CheckSameFile(named fs.FileInfo, opened func() (fs.FileInfo, error)) error {
 	info, err := opened()
 	if err == nil && !os.SameFile(named, info) {
 		err = ErrNotRegular
@@ -584,7 +584,7 @@ func Rename(from, to string, d Durability) error {
 
 // Remove removes a file or an empty folder. A missing one is not an error.
 func Remove(path string) error {
-	err := again(func() error { return syscall.Unlink(path) }) // os.Remove makes two calls for a missing file
+	err := retryInterrupted(func() error { return syscall.Unlink(path) }) // os.Remove makes two calls for a missing file
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		err = os.Remove(path) // it may be a folder
 	}
@@ -598,16 +598,16 @@ func Remove(path string) error {
 // is free again. It returns the new path: "<path>.bad", or "<path>.bad.<n>" if that
 // exists.
 func Quarantine(path string) (string, error) {
-	to, err := aside(path)
+	to, err := linkAside(path)
 	if err != nil {
 		return "", Error("set aside", path, err)
 	}
 	return to, Remove(path) // does nothing if aside has renamed it
 }
 
-// aside links a file to a free name for Quarantine. If the file system has no links, it
+// linkAside links a file to a free name for Quarantine. If the file system has no links, it
 // renames the file.
-func aside(path string) (string, error) {
+func linkAside(path string) (string, error) {
 	for n := 0; ; n++ {
 		to := path + ".bad"
 		if n > 0 {
@@ -615,7 +615,7 @@ func aside(path string) (string, error) {
 		}
 		// Link fails if the name exists; rename would replace it.
 		err := os.Link(path, to)
-		if err == nil || same(path, to) { // an earlier process may have been killed after its link
+		if err == nil || sameFile(path, to) { // an earlier process may have been killed after its link
 			return to, nil
 		}
 		if _, lerr := os.Lstat(to); lerr == nil {
@@ -673,7 +673,7 @@ func MayMake(dir string) error {
 			continue
 		case err != nil:
 			return err
-		case Ours(info) != nil: // mutant never: ./attacks TestSudo
+		case CheckFileOwner(info) != nil: // mutant never: ./attacks TestSudo
 			return fmt.Errorf("'%s' belongs to another user", above)
 		}
 		return nil
@@ -689,20 +689,20 @@ func CheckOwner(path string) error {
 	if err != nil {
 		return nil // opening it will fail, too
 	}
-	return Error("use", path, Ours(info))
+	return Error("use", path, CheckFileOwner(info))
 }
 
-// Ours is CheckOwner for an open file. It is a judge for ReadIf.
-func Ours(info fs.FileInfo) error {
+// CheckFileOwner is CheckOwner for an open file. It is a judge for ReadIf.
+func CheckFileOwner(info fs.FileInfo) error {
 	if uid := Owner(info); uid != 0 && uid != os.Geteuid() {
 		return errors.New("it belongs to another user")
 	}
 	return nil
 }
 
-// OursAlone is Ours, but also returns an error if other users can write to the file.
+// OursAlone is CheckFileOwner, but also returns an error if other users can write to the file.
 func OursAlone(info fs.FileInfo) error {
-	if err := Ours(info); err != nil {
+	if err := CheckFileOwner(info); err != nil {
 		return err
 	}
 	if info.Mode().Perm()&0o022 != 0 { // mutant never: . TestHostileStores/a_cache_that_is_open_to_all

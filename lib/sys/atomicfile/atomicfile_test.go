@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 // content is something that one sees to be whole.
 func content(i int) []byte { return bytes.Repeat([]byte{byte('a' + i%26)}, 1+i%50_000) }
 
-func whole(data []byte) bool {
+func isOneWrite(data []byte) bool {
 	return len(data) > 0 && bytes.Count(data, data[:1]) == len(data)
 }
 
@@ -60,14 +60,14 @@ func odd(t *testing.T) map[string]string {
 	for _, name := range []string{"link", "dangling", "fifo", "folder"} {
 		paths[name] = filepath.Join(dir, name)
 	}
-	testenv.Must(t, os.WriteFile(filepath.Join(dir, "target"), []byte("target"), 0o600))
+	testenv.NoError(t, os.WriteFile(filepath.Join(dir, "target"), []byte("target"), 0o600))
 	for _, err := range []error{
 		os.Symlink("target", paths["link"]),
 		os.Symlink("nowhere", paths["dangling"]),
 		syscall.Mkfifo(paths["fifo"], 0o600),
 		os.Mkdir(paths["folder"], 0o700),
 	} {
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 	}
 	t.Cleanup(func() {
 		if data, err := os.ReadFile(filepath.Join(dir, "target")); string(data) != "target" {
@@ -83,7 +83,7 @@ func odd(t *testing.T) map[string]string {
 func TestModeWhateverTheUmask(t *testing.T) {
 	dir := t.TempDir()
 	wide := filepath.Join(dir, "wide")
-	testenv.Must(t, os.WriteFile(wide, nil, 0o666))
+	testenv.NoError(t, os.WriteFile(wide, nil, 0o666))
 	for _, mask := range []int{0, 0o022, 0o077, 0o777} {
 		name := func(kind string) string { return filepath.Join(dir, fmt.Sprintf("%s-%o", kind, mask)) }
 		old := syscall.Umask(mask)
@@ -94,7 +94,7 @@ func TestModeWhateverTheUmask(t *testing.T) {
 			Write(wide, nil, Unsynced),
 		}
 		syscall.Umask(old)
-		testenv.Must(t, errors.Join(errs...))
+		testenv.NoError(t, errors.Join(errs...))
 		for path, want := range map[string]fs.FileMode{
 			name("write"): 0o600, name("create"): 0o600, name("mode"): 0o644, wide: 0o600,
 		} {
@@ -139,7 +139,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 
 func TestReadIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	testenv.Must(t, os.WriteFile(path, []byte("12345"), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte("12345"), 0o600))
 	if data, err := Read(path, 5); string(data) != "12345" || err != nil {
 		t.Errorf("%q %v", data, err)
 	}
@@ -157,7 +157,7 @@ func TestReadIsBounded(t *testing.T) {
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	file, none := filepath.Join(dir, "file"), filepath.Join(dir, "none", "x")
-	testenv.Must(t, os.WriteFile(file, nil, 0o600))
+	testenv.NoError(t, os.WriteFile(file, nil, 0o600))
 	for _, c := range []struct {
 		err  error
 		is   error
@@ -187,7 +187,7 @@ func TestErrors(t *testing.T) {
 func TestFailureLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	testenv.Must(t, Write(file, []byte("old"), Synced))
+	testenv.NoError(t, Write(file, []byte("old"), Synced))
 	if err := Create(file, []byte("new"), Synced); err == nil {
 		t.Fatal("created what is there")
 	}
@@ -238,7 +238,7 @@ func TestCreateIsForOne(t *testing.T) {
 func TestReadersSeeWholeContent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	testenv.Must(t, Write(path, content(0), Unsynced))
+	testenv.NoError(t, Write(path, content(0), Unsynced))
 	stop := time.Now().Add(time.Second)
 	var wg sync.WaitGroup
 	for range 2 {
@@ -265,7 +265,7 @@ func TestReadersSeeWholeContent(t *testing.T) {
 	}
 	reads := 0
 	for ; time.Now().Before(stop); reads++ {
-		if data, err := Read(path, MaxSize); err != nil || !whole(data) {
+		if data, err := Read(path, MaxSize); err != nil || !isOneWrite(data) {
 			t.Fatalf("%.20q… of %d bytes, %v", data, len(data), err)
 		}
 	}
@@ -274,13 +274,13 @@ func TestReadersSeeWholeContent(t *testing.T) {
 	// What the killed left is swept once it is old, and nothing else is.
 	keep := []string{"file", ".hidden", ".note" + tmpMark + "young"}
 	for _, name := range keep[1:] {
-		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	old := time.Now().Add(-61 * time.Minute)
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), "young") {
-			testenv.Must(t, os.Chtimes(filepath.Join(dir, e.Name()), old, old))
+			testenv.NoError(t, os.Chtimes(filepath.Join(dir, e.Name()), old, old))
 		}
 	}
 	Sweep(dir, time.Now())
@@ -295,9 +295,9 @@ func TestQuarantineKeepsAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	for i := range 3 {
-		testenv.Must(t, os.WriteFile(path, []byte(fmt.Sprint(i)), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(fmt.Sprint(i)), 0o600))
 		to, err := Quarantine(path)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if data, _ := os.ReadFile(to); string(data) != fmt.Sprint(i) {
 			t.Errorf("%s holds %q", to, data)
 		}
@@ -318,7 +318,7 @@ func TestQuarantineKeepsAll(t *testing.T) {
 func root(t *testing.T, dir string) *os.Root {
 	t.Helper()
 	r, err := os.OpenRoot(dir)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -327,14 +327,14 @@ func TestDeliver(t *testing.T) {
 	dir := t.TempDir()
 	in := root(t, dir)
 	tmp, to := filepath.Join(dir, "tmp"), filepath.Join(dir, "new")
-	testenv.Must(t, DeliverIn(in, dir, "tmp", "new", []byte("note")))
+	testenv.NoError(t, DeliverIn(in, dir, "tmp", "new", []byte("note")))
 	if data, err := os.ReadFile(to); string(data) != "note" || err != nil {
 		t.Error(data, err)
 	}
 	if _, err := os.Lstat(tmp); err == nil {
 		t.Error("the temporary file is still there")
 	}
-	testenv.Must(t, os.WriteFile(tmp, []byte("another's"), 0o600))
+	testenv.NoError(t, os.WriteFile(tmp, []byte("another's"), 0o600))
 	if err := DeliverIn(in, dir, "tmp", "new", []byte("x")); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
@@ -349,7 +349,7 @@ func TestEnsurePrivateDir(t *testing.T) {
 	defer syscall.Umask(old)
 	dir := filepath.Join(root, "a", "b")
 	for range 2 {
-		testenv.Must(t, EnsurePrivateDir(dir))
+		testenv.NoError(t, EnsurePrivateDir(dir))
 	}
 	for _, d := range []string{dir, filepath.Dir(dir)} {
 		if info, err := os.Stat(d); err != nil || info.Mode().Perm() != 0o700 {
@@ -357,7 +357,7 @@ func TestEnsurePrivateDir(t *testing.T) {
 		}
 	}
 	link := filepath.Join(root, "link")
-	testenv.Must(t, os.Symlink(dir, link))
+	testenv.NoError(t, os.Symlink(dir, link))
 	if err := EnsurePrivateDir(link); err == nil {
 		t.Error("a link is taken for a folder")
 	}
@@ -373,7 +373,7 @@ func TestEnsurePrivateDir(t *testing.T) {
 	wg.Wait()
 	if os.Geteuid() == 0 {
 		theirs := filepath.Join(root, "theirs")
-		testenv.Must(t, errors.Join(os.Mkdir(theirs, 0o777), os.Chown(theirs, 12345, -1)))
+		testenv.NoError(t, errors.Join(os.Mkdir(theirs, 0o777), os.Chown(theirs, 12345, -1)))
 		if err := EnsurePrivateDir(theirs); err == nil {
 			t.Error("somebody else's folder is used")
 		}
@@ -388,7 +388,7 @@ func TestMoveInTurn(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		from := filepath.Join(dir, fmt.Sprint("from-", i))
-		testenv.Must(t, os.WriteFile(from, []byte(from), 0o600))
+		testenv.NoError(t, os.WriteFile(from, []byte(from), 0o600))
 		all.Go(func() {
 			switch err := moveInTurn(from, to); {
 			case err == nil:

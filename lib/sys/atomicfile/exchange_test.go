@@ -21,7 +21,7 @@ func TestJudgedByWhatWasOpened(t *testing.T) {
 	path, good, bad := filepath.Join(dir, "f"), filepath.Join(dir, "good"), filepath.Join(dir, "bad")
 	judge := OursAlone
 	if os.Geteuid() == 0 {
-		judge = Ours
+		judge = CheckFileOwner
 	}
 	put := func(path, text string, theirs bool) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -84,10 +84,10 @@ func TestRollingIsJudged(t *testing.T) {
 	}
 	r := Rolling{Path: path, Judge: refuse}
 	for _, text := range []string{"one", "two", "three"} {
-		testenv.Must(t, r.Write([]byte(text), Unsynced))
+		testenv.NoError(t, r.Write([]byte(text), Unsynced))
 	}
 	for _, path := range []string{path, path + ".bak"} {
-		testenv.Must(t, os.Chmod(path, 0o622))
+		testenv.NoError(t, os.Chmod(path, 0o622))
 	}
 	if data, err := r.Read(); err != nil || string(data) != "one" {
 		t.Errorf("%q, %v", data, err)

@@ -57,7 +57,7 @@ func (r Rolling) Read() ([]byte, error) {
 	if f.data == nil {
 		return nil, f.errors()
 	}
-	f.bad[0].err = fmt.Errorf("%w: %s", f.bad[0].err, f.instead())
+	f.bad[0].err = fmt.Errorf("%w: %s", f.bad[0].err, f.describeFallback())
 	for _, b := range f.bad {
 		r.warn(b.err)
 	}
@@ -98,7 +98,7 @@ func (r Rolling) Repair() ([]byte, error) {
 		}
 		return atomic.ReplaceFile(from, to)
 	})
-	r.warn(fmt.Errorf("%w; %s", withAside(f.bad[0].err, aside, err), f.instead()))
+	r.warn(fmt.Errorf("%w; %s", withAside(f.bad[0].err, aside, err), f.describeFallback()))
 	return f.data, nil
 }
 
@@ -164,7 +164,7 @@ func (r Rolling) drop() error {
 func (r Rolling) rotate(old []byte) error {
 	first, second, third := r.backup(generations[0]), r.backup(generations[1]), r.backup(generations[2])
 	if _, err := os.Lstat(first); err == nil {
-		if same(r.Path, first) {
+		if sameFile(r.Path, first) {
 			return nil // an earlier write was killed after this step
 		}
 		if err := atomic.ReplaceFile(second, third); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -183,11 +183,11 @@ func (r Rolling) rotate(old []byte) error {
 
 // keepAside links the file, which is about to be replaced, to another name.
 func (r Rolling) keepAside() (string, error) {
-	aside, err := aside(r.Path)
+	aside, err := linkAside(r.Path)
 	return aside, Error("set aside", r.Path, err)
 }
 
-func same(a, b string) bool {
+func sameFile(a, b string) bool {
 	x, err := os.Lstat(a)
 	if err != nil {
 		return false
@@ -271,7 +271,7 @@ func (f found) errors() error {
 	return all
 }
 
-func (f found) instead() string {
+func (f found) describeFallback() string {
 	text := fmt.Sprintf("using the version before it, '%s'", filepath.Base(f.path))
 	if info, err := os.Lstat(f.path); err == nil {
 		text += ", from " + info.ModTime().UTC().Format(time.DateTime) + " UTC"

@@ -34,7 +34,7 @@ func good(n int) []byte { return fmt.Appendf(nil, "good %d end", n) }
 func rolling(t *testing.T) (r Rolling, warned *[]string) {
 	t.Helper()
 	dir := t.TempDir()
-	testenv.Must(t, os.Mkdir(filepath.Join(dir, "own"), 0o700))
+	testenv.NoError(t, os.Mkdir(filepath.Join(dir, "own"), 0o700))
 	warned = new([]string)
 	return Rolling{
 		Path: filepath.Join(dir, "file"), Backups: filepath.Join(dir, "own", "file"), Limit: 1000, Valid: valid,
@@ -42,20 +42,20 @@ func rolling(t *testing.T) (r Rolling, warned *[]string) {
 	}, warned
 }
 
-// all are the paths of the file and its generations.
-func (r Rolling) all() []string {
+// allPaths are the paths of the file and its generations.
+func (r Rolling) allPaths() []string {
 	return []string{r.Path, r.backup(".bak"), r.backup(".bak.1"), r.backup(".bak.2")}
 }
 
 // state is what lies there, "" for what does not.
 func (r Rolling) state(t *testing.T) (state [4]string) {
 	t.Helper()
-	for i, path := range r.all() {
+	for i, path := range r.allPaths() {
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		data, err := os.ReadFile(path)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		state[i] = string(data)
 	}
 	return state
@@ -73,7 +73,7 @@ func (r Rolling) tree(t *testing.T) map[string]string {
 		all[path] = string(data)
 		return err
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return all
 }
 
@@ -84,13 +84,13 @@ func TestRollingKeepsThree(t *testing.T) {
 	}
 	for i := range 6 {
 		for range 3 { // the same again pushes nothing out
-			testenv.Must(t, r.Write(good(i), Unsynced))
+			testenv.NoError(t, r.Write(good(i), Unsynced))
 		}
 	}
 	if got, want := r.state(t), [4]string{"good 5 end", "good 4 end", "good 3 end", "good 2 end"}; got != want {
 		t.Errorf("%q", got)
 	}
-	for _, path := range r.all() {
+	for _, path := range r.allPaths() {
 		if info, err := os.Lstat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Error(path, info.Mode(), err)
 		}
@@ -98,7 +98,7 @@ func TestRollingKeepsThree(t *testing.T) {
 	if len(r.tree(t)) != 4 || len(*warned) > 0 {
 		t.Errorf("%v %v", r.tree(t), *warned)
 	}
-	testenv.Must(t, r.Remove())
+	testenv.NoError(t, r.Remove())
 	if len(r.tree(t)) != 0 {
 		t.Error(r.tree(t))
 	}
@@ -107,23 +107,23 @@ func TestRollingKeepsThree(t *testing.T) {
 	}
 	// Nor does what was written before an end, whatever is left of it.
 	for i := range 3 {
-		testenv.Must(t, r.Write(good(i), Unsynced))
+		testenv.NoError(t, r.Write(good(i), Unsynced))
 	}
-	testenv.Must(t, r.WriteWithoutBackups(good(3), Unsynced))
+	testenv.NoError(t, r.WriteWithoutBackups(good(3), Unsynced))
 	if got, want := r.state(t), [4]string{"good 3 end"}; got != want {
 		t.Errorf("%q", got)
 	}
-	testenv.Must(t, r.Remove())
+	testenv.NoError(t, r.Remove())
 	// What somebody else took away does not come back, whatever is left of it.
 	for i := range 3 {
-		testenv.Must(t, r.Write(good(i), Unsynced))
+		testenv.NoError(t, r.Write(good(i), Unsynced))
 	}
-	testenv.Must(t, os.Remove(r.Path))
+	testenv.NoError(t, os.Remove(r.Path))
 	if data, err := r.Read(); data != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("taken away: %q, %v", data, err)
 	}
-	testenv.Must(t, r.Write(good(9), Unsynced))
-	testenv.Must(t, os.WriteFile(r.Path, []byte("torn"), 0o600))
+	testenv.NoError(t, r.Write(good(9), Unsynced))
+	testenv.NoError(t, os.WriteFile(r.Path, []byte("torn"), 0o600))
 	if data, err := r.Repair(); data != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was before a removal came back: %q, %v", data, err)
 	}
@@ -137,16 +137,16 @@ func TestRollingFallsBack(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %04b", how, bad), func(t *testing.T) {
 				r, warned := rolling(t)
 				for i := range 4 {
-					testenv.Must(t, r.Write(good(3-i), Unsynced))
+					testenv.NoError(t, r.Write(good(3-i), Unsynced))
 				}
 				want := ""
 				newest := 4
-				for i, path := range r.all() {
+				for i, path := range r.allPaths() {
 					if bad>>i&1 == 0 {
 						newest = min(newest, i)
 						continue
 					}
-					testenv.Must(t, os.Remove(path))
+					testenv.NoError(t, os.Remove(path))
 					var err error
 					switch how {
 					case "torn":
@@ -160,7 +160,7 @@ func TestRollingFallsBack(t *testing.T) {
 					case "fifo":
 						err = exec.Command("mkfifo", path).Run()
 					}
-					testenv.Must(t, err)
+					testenv.NoError(t, err)
 				}
 				if newest < 4 {
 					want = string(good(newest))
@@ -174,7 +174,7 @@ func TestRollingFallsBack(t *testing.T) {
 					t.Errorf("Read changed %q to %q", before, got)
 				}
 				said := strings.Join(*warned, "\n")
-				if newest > 0 && newest < 4 && !strings.Contains(said, "using the version before it, '"+filepath.Base(r.all()[newest])+"', from 2") ||
+				if newest > 0 && newest < 4 && !strings.Contains(said, "using the version before it, '"+filepath.Base(r.allPaths()[newest])+"', from 2") ||
 					newest == 0 && said != "" {
 					t.Errorf("read said %q", said)
 				}
@@ -190,7 +190,7 @@ func TestRollingFallsBack(t *testing.T) {
 				if strings.Count(said, "it was set aside as") != newest || len(*warned) != newest {
 					t.Errorf("said %q", said)
 				}
-				for i, path := range r.all()[:newest] {
+				for i, path := range r.allPaths()[:newest] {
 					if _, err := os.Lstat(path + ".bad"); err != nil {
 						t.Error(err)
 					}
@@ -215,7 +215,7 @@ func names(t *testing.T, r Rolling) (all []string) {
 		all = append(all, path+" "+d.Type().String())
 		return err
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return all
 }
 
@@ -224,15 +224,15 @@ func names(t *testing.T, r Rolling) (all []string) {
 func TestRollingKilledAgainAndAgain(t *testing.T) {
 	r, _ := rolling(t)
 	for i := range 4 {
-		testenv.Must(t, r.Write(good(i), Unsynced))
+		testenv.NoError(t, r.Write(good(i), Unsynced))
 	}
 	for range 5 { // what is left of such a write
-		testenv.Must(t, r.rotate(good(3)))
+		testenv.NoError(t, r.rotate(good(3)))
 	}
 	if got, want := r.state(t), [4]string{"good 3 end", "good 3 end", "good 2 end", "good 1 end"}; got != want {
 		t.Errorf("%q", got)
 	}
-	testenv.Must(t, r.Write(good(4), Unsynced))
+	testenv.NoError(t, r.Write(good(4), Unsynced))
 	if got, want := r.state(t), [4]string{"good 4 end", "good 3 end", "good 2 end", "good 1 end"}; got != want {
 		t.Errorf("%q", got)
 	}
@@ -244,10 +244,10 @@ func TestRollingKilledAgainAndAgain(t *testing.T) {
 func TestRollingWritesOverNothing(t *testing.T) {
 	r, warned := rolling(t)
 	for i := range 4 {
-		testenv.Must(t, r.Write(good(i), Unsynced))
+		testenv.NoError(t, r.Write(good(i), Unsynced))
 	}
-	testenv.Must(t, os.WriteFile(r.Path, []byte("torn"), 0o600))
-	testenv.Must(t, r.Write(good(9), Unsynced))
+	testenv.NoError(t, os.WriteFile(r.Path, []byte("torn"), 0o600))
+	testenv.NoError(t, r.Write(good(9), Unsynced))
 	if got, want := r.state(t), [4]string{"good 9 end", "good 2 end", "good 1 end", "good 0 end"}; got != want {
 		t.Errorf("%q", got)
 	}
@@ -255,14 +255,14 @@ func TestRollingWritesOverNothing(t *testing.T) {
 		t.Errorf("%q %v %q", data, err, *warned)
 	}
 	*warned = nil
-	testenv.Must(t, errors.Join(os.Remove(r.backup(".bak.1")), os.MkdirAll(r.backup(".bak.1")+"/x", 0o700)))
+	testenv.NoError(t, errors.Join(os.Remove(r.backup(".bak.1")), os.MkdirAll(r.backup(".bak.1")+"/x", 0o700)))
 	for i := range 4 {
-		testenv.Must(t, r.Write(good(10+i), Unsynced))
+		testenv.NoError(t, r.Write(good(10+i), Unsynced))
 	}
 	if got, _ := r.Read(); string(got) != "good 13 end" || len(*warned) == 0 {
 		t.Errorf("%q %q", got, *warned)
 	}
-	testenv.Must(t, errors.Join(os.Remove(r.Path), os.Mkdir(r.Path, 0o700)))
+	testenv.NoError(t, errors.Join(os.Remove(r.Path), os.Mkdir(r.Path, 0o700)))
 	if err := r.Write(good(0), Unsynced); !errors.Is(err, ErrNotRegular) {
 		t.Error(err)
 	}
@@ -308,7 +308,7 @@ func strike(t *testing.T, r Rolling, op, call, fault string, n int) (met bool, c
 	cmd.Env = append(os.Environ(), "ATOMICFILE_ROLLING="+op+":"+filepath.Dir(r.Path), "GOMAXPROCS=1")
 	out, _ := cmd.CombinedOutput()
 	log, err := os.ReadFile(trace)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return bytes.Contains(log, []byte("INJECTED")) || bytes.Contains(log, []byte("killed by SIGKILL")), cmd.ProcessState.ExitCode(), string(out)
 }
 
@@ -343,11 +343,11 @@ func TestRollingFaults(t *testing.T) {
 					for n, alone := 1, 0; alone < 2; n++ {
 						r, warned := rolling(t)
 						for i := range 4 {
-							testenv.Must(t, r.Write(good(i), Unsynced))
+							testenv.NoError(t, r.Write(good(i), Unsynced))
 						}
 						if is.torn {
 							// .bak holds 2, which is what is left.
-							testenv.Must(t, os.WriteFile(r.Path, []byte("torn"), 0o600))
+							testenv.NoError(t, os.WriteFile(r.Path, []byte("torn"), 0o600))
 						}
 						met, code, said := strike(t, r, op, call, fault, n)
 						if !met {
@@ -416,7 +416,7 @@ func TestRollingFaults(t *testing.T) {
 						Sweep(filepath.Dir(r.Path), time.Now().Add(2*time.Hour))
 						Sweep(filepath.Dir(r.Backups), time.Now().Add(2*time.Hour))
 						for path := range r.tree(t) {
-							if !slices.Contains(r.all(), path) && !strings.Contains(path, ".bad") {
+							if !slices.Contains(r.allPaths(), path) && !strings.Contains(path, ".bad") {
 								fail("left over: %s", path)
 							}
 						}
@@ -449,17 +449,17 @@ func TestRollingProperty(t *testing.T) {
 			switch k := rnd.IntN(20); {
 			case k < 9:
 				say("write %d", step)
-				testenv.Must(t, r.Write(good(step), Unsynced))
+				testenv.NoError(t, r.Write(good(step), Unsynced))
 				history = append(history, string(good(step)))
 			case k < 13:
 				i := rnd.IntN(4)
-				path := r.all()[i]
+				path := r.allPaths()[i]
 				text := fmt.Sprintf("torn %d", step)
 				say("%s in %d", text, i)
 				if old, err := os.ReadFile(path); err != nil || i == 0 && valid(old) != nil {
 					continue
 				}
-				testenv.Must(t, errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o600)))
+				testenv.NoError(t, errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o600)))
 				if i == 0 { // a generation rolls out one day, and nobody looks
 					torn = append(torn, text)
 				}
@@ -473,7 +473,7 @@ func TestRollingProperty(t *testing.T) {
 				if _, err := r.Repair(); err != nil && !errors.Is(err, fs.ErrNotExist) { // as its callers do
 					t.Fatal(err)
 				}
-				testenv.Must(t, r.Remove())
+				testenv.NoError(t, r.Remove())
 				history = nil
 			case kills && k < 18:
 				op := []string{"write", "mend"}[rnd.IntN(2)]

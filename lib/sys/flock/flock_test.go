@@ -37,8 +37,8 @@ func hold(t *testing.T, path string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "FLOCK_HOLD="+path)
 	out, err := cmd.StdoutPipe()
-	testenv.Must(t, err)
-	testenv.Must(t, cmd.Start())
+	testenv.NoError(t, err)
+	testenv.NoError(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
 		t.Fatalf("the other process says %q", line)
@@ -66,9 +66,9 @@ func TestOneProcessAtATime(t *testing.T) {
 	}
 
 	// However the holder dies, its lock is free.
-	testenv.Must(t, other.Process.Kill())
+	testenv.NoError(t, other.Process.Kill())
 	lock, err := Acquire(path, 30*time.Second)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	lock.Unlock()
 }
 
@@ -101,7 +101,7 @@ func TestOneHolderWithinAProcess(t *testing.T) {
 func TestAcquireRefusesWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
-	testenv.Must(t, os.Symlink(filepath.Join(dir, "elsewhere"), link))
+	testenv.NoError(t, os.Symlink(filepath.Join(dir, "elsewhere"), link))
 	if _, err := Acquire(link, 0); !errors.Is(err, atomicfile.ErrNotRegular) {
 		t.Error(err)
 	}
@@ -113,7 +113,7 @@ func TestAcquireRefusesWhatIsNoFile(t *testing.T) {
 	}
 	path := filepath.Join(dir, "lock")
 	lock, err := Acquire(path, 0)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	lock.Unlock()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o200 {
 		t.Error(info, err)
@@ -125,9 +125,9 @@ func TestAcquireRefusesWhatIsNoFile(t *testing.T) {
 func TestInTurn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := Acquire(path, 0)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	info, err := os.Stat(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	inode := fmt.Sprintf(":%d 0 EOF", info.Sys().(*syscall.Stat_t).Ino)
 	waiting := func() (n int) {
 		data, err := os.ReadFile("/proc/locks")
@@ -181,10 +181,10 @@ func TestWhoMayOnlyRead(t *testing.T) {
 
 func testWhoMayOnlyRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	testenv.Must(t, os.WriteFile(path, nil, 0o600))
+	testenv.NoError(t, os.WriteFile(path, nil, 0o600))
 	for _, path := range []string{path, path + "2"} {
 		lock, err := Acquire(path, 0)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if f, err := os.Open(path); !errors.Is(err, os.ErrPermission) {
 			f.Close()
 			t.Errorf("it can be opened for reading: %v", err)
@@ -206,7 +206,7 @@ func TestSandboxHoldsNoLock(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "lock")
 		lock, err := Acquire(path, 0)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		lock.Unlock()
 		box, err := exec.LookPath("bwrap")
 		if err != nil {
@@ -223,16 +223,16 @@ func TestSandboxHoldsNoLock(t *testing.T) {
 		return
 	}
 	self, err := os.Executable()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	cmd := exec.Command(self, "-test.run", "^TestSandboxHoldsNoLock$", "-test.v")
 	if os.Geteuid() == 0 {
 		data, err := os.ReadFile(self)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		dir, err := os.MkdirTemp("/tmp", "gt-flock-")
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		defer os.RemoveAll(dir)
 		program := filepath.Join(dir, "test")
-		testenv.Must(t, errors.Join(testenv.WriteProgram(program, data), os.Chmod(dir, 0o777)))
+		testenv.NoError(t, errors.Join(testenv.WriteProgram(program, data), os.Chmod(dir, 0o777)))
 		cmd.Path, cmd.Dir = program, dir
 		cmd.Env = []string{"TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

@@ -15,7 +15,7 @@ import (
 // itself sees the agent.
 func TestBoxed(t *testing.T) {
 	program, err := os.Executable()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if outer := os.Getenv("GT_TEST_SELF"); outer != "" {
 		program = outer // ours is a descriptor
 	}

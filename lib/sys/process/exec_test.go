@@ -14,11 +14,11 @@ func TestLookPath(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "1"), filepath.Join(dir, "2")
 	for _, d := range []string{first, second, filepath.Join(first, "folder")} {
-		testenv.Must(t, os.MkdirAll(d, 0o700))
+		testenv.NoError(t, os.MkdirAll(d, 0o700))
 	}
 	write := func(path string, mode os.FileMode) {
 		t.Helper()
-		testenv.Must(t, os.WriteFile(path, []byte("#!/bin/sh\n"), mode))
+		testenv.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"), mode))
 	}
 	write(filepath.Join(first, "plain"), 0o600)
 	write(filepath.Join(second, "plain"), 0o700)

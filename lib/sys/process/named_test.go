@@ -15,13 +15,13 @@ import (
 // works in.
 func TestNamed(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	data, err := os.ReadFile(sleep)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	program := filepath.Join(dir, "gt-named-test")
-	testenv.Must(t, testenv.WriteProgram(program, data))
+	testenv.NoError(t, testenv.WriteProgram(program, data))
 	cmd := exec.Command(program, "60")
 	cmd.Dir = dir
 	cmd.Env = []string{"PWD=" + dir}

@@ -19,25 +19,25 @@ import (
 func TestOtherNamespace(t *testing.T) {
 	if noted := os.Getenv("GT_TEST_NOTED"); noted != "" {
 		var outer process.Proc
-		testenv.Must(t, json.Unmarshal([]byte(noted), &outer))
-		if !outer.Elsewhere() || outer.Alive() || outer.Gone() {
-			t.Errorf("from inside %+v is elsewhere %v, alive %v, gone %v", outer, outer.Elsewhere(), outer.Alive(), outer.Gone())
+		testenv.NoError(t, json.Unmarshal([]byte(noted), &outer))
+		if !outer.IsElsewhere() || outer.Alive() || outer.Gone() {
+			t.Errorf("from inside %+v is elsewhere %v, alive %v, gone %v", outer, outer.IsElsewhere(), outer.Alive(), outer.Gone())
 		}
 		self, err := process.Find(os.Getpid())
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		text, _ := json.Marshal(self)
 		os.Stdout.WriteString("inside " + string(text) + "\n")
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		return
 	}
 	self, err := process.Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if self.NS == "" {
 		t.Skip("this system has no PID namespaces")
 	}
 	text, _ := json.Marshal(self)
 	program, err := os.Executable()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for name, box := range map[string][]string{
 		"unshare":    {"unshare", "--pid", "--fork", "--mount-proc"},
 		"bubblewrap": {"bwrap", "--bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--"},
@@ -49,24 +49,24 @@ func TestOtherNamespace(t *testing.T) {
 			cmd := exec.Command(box[0], append(slices.Clone(box[1:]), program, "-test.run", "^TestOtherNamespace$")...)
 			cmd.Env = append(os.Environ(), "GT_TEST_NOTED="+string(text))
 			in, err := cmd.StdinPipe()
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			out, err := cmd.StdoutPipe()
-			testenv.Must(t, err)
-			testenv.Must(t, cmd.Start())
+			testenv.NoError(t, err)
+			testenv.NoError(t, cmd.Start())
 			line, _ := bufio.NewReader(out).ReadString('\n')
 			var inner process.Proc
 			said, ok := strings.CutPrefix(line, "inside ")
 			if !ok || json.Unmarshal([]byte(said), &inner) != nil {
 				t.Errorf("inside: %s", line)
 			}
-			if !inner.Elsewhere() || inner.Alive() || inner.Gone() || inner.NS == self.NS {
-				t.Errorf("from outside %+v is elsewhere %v, alive %v, gone %v", inner, inner.Elsewhere(), inner.Alive(), inner.Gone())
+			if !inner.IsElsewhere() || inner.Alive() || inner.Gone() || inner.NS == self.NS {
+				t.Errorf("from outside %+v is elsewhere %v, alive %v, gone %v", inner, inner.IsElsewhere(), inner.Alive(), inner.Gone())
 			}
 			if err := inner.Signal(0); err == nil {
 				t.Errorf("%+v was signalled", inner)
 			}
 			// Another boot's namespaces are over, whatever their numbers are.
-			if inner.Boot = "another"; inner.Elsewhere() || !inner.Gone() {
+			if inner.Boot = "another"; inner.IsElsewhere() || !inner.Gone() {
 				t.Errorf("of another boot: %+v", inner)
 			}
 			in.Close()
@@ -95,11 +95,11 @@ func TestForeignProc(t *testing.T) {
 		t.Skip("part of TestOtherNamespace")
 	}
 	var outer process.Proc
-	testenv.Must(t, json.Unmarshal([]byte(noted), &outer))
+	testenv.NoError(t, json.Unmarshal([]byte(noted), &outer))
 	if p, err := process.Find(os.Getpid()); err == nil {
 		t.Errorf("we are %+v", p)
 	}
-	if outer.Alive() || outer.Gone() || !outer.Elsewhere() {
+	if outer.Alive() || outer.Gone() || !outer.IsElsewhere() {
 		t.Errorf("%+v: alive %v, gone %v", outer, outer.Alive(), outer.Gone())
 	}
 	outer.NS = ""

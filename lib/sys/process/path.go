@@ -115,9 +115,11 @@ func PersonalEnviron(environ []string) []string {
 	return append(env, "PATH="+SearchPath("", environ))
 }
 
-// Within reports whether a path leads through a distrusted project or the project of dir,
+// LeadsThroughProject reports whether a path leads through a distrusted project or the project of dir,
 // unless that is "": the file itself, a link to it, or a link's target is there.
-func Within(path, dir string, environ []string) bool { return passes(path, tops(dir, environ)) }
+func LeadsThroughProject(path, dir string, environ []string) bool {
+	return passes(path, tops(dir, environ))
+}
 
 // tops returns the tops of the distrusted projects and of dir's.
 //
@@ -150,7 +152,7 @@ func passes(path string, folders []string) bool {
 		part := rest[0]
 		rest = rest[1:]
 		next := filepath.Join(at, part) // at has no links, so .. is its parent
-		if slices.ContainsFunc(folders, func(folder string) bool { return below(next, folder) }) {
+		if slices.ContainsFunc(folders, func(folder string) bool { return isBelow(next, folder) }) {
 			return true
 		}
 		to, err := os.Readlink(next)
@@ -171,11 +173,11 @@ func passes(path string, folders []string) bool {
 
 // holdsAll reports whether a folder does not count as a project; see tops.
 func holdsAll(dir string, environ []string) bool {
-	if below("/usr/bin", dir) || below(real(Variable(environ, "HOME")), dir) {
+	if isBelow("/usr/bin", dir) || isBelow(real(Variable(environ, "HOME")), dir) {
 		return true
 	}
 	self, err := os.Executable()
-	return err == nil && below(real(self), dir)
+	return err == nil && isBelow(real(self), dir)
 }
 
 // real resolves links in a path, if possible.
@@ -186,7 +188,7 @@ func real(path string) string {
 	return filepath.Clean(path)
 }
 
-func below(path, dir string) bool {
+func isBelow(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 

@@ -14,17 +14,17 @@ import (
 // and what stands behind it on the PATH is.
 func TestLookPathOutsideProject(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	at := func(path string) string { return filepath.Join(root, path) }
 	put := func(path string) {
 		t.Helper()
-		testenv.Must(t, os.MkdirAll(filepath.Dir(at(path)), 0o700))
-		testenv.Must(t, os.WriteFile(at(path), []byte("#!/bin/sh\n"), 0o700))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(at(path)), 0o700))
+		testenv.NoError(t, os.WriteFile(at(path), []byte("#!/bin/sh\n"), 0o700))
 	}
 	link := func(to, path string) {
 		t.Helper()
-		testenv.Must(t, os.MkdirAll(filepath.Dir(at(path)), 0o700))
-		testenv.Must(t, os.Symlink(to, at(path)))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(at(path)), 0o700))
+		testenv.NoError(t, os.Symlink(to, at(path)))
 	}
 	put("project/.git/HEAD")
 	put("project/bin/tool")

@@ -71,7 +71,7 @@ const (
 // Presence returns what can be seen of this very process from here. It is Unseen in another
 // PID namespace, or if the system does not show it. It is Dead without start or boot.
 func (p Proc) Presence() Presence {
-	if p.Elsewhere() {
+	if p.IsElsewhere() {
 		return Unseen
 	}
 	now, err := Find(p.PID)
@@ -92,14 +92,14 @@ func (p Proc) Alive() bool { return p.IsSet() && p.Presence() == Alive }
 
 func (p Proc) Gone() bool { return p.Presence() == Dead }
 
-// Elsewhere reports whether the process belongs to another PID namespace of this boot: a
+// IsElsewhere reports whether the process belongs to another PID namespace of this boot: a
 // container's, a sandbox's, or one outside. Its PID means nothing here. A namespace of which
 // nothing is left does not count.
-func (p Proc) Elsewhere() bool { return p.IsSet() && Elsewhere(p.Boot, p.NS) }
+func (p Proc) IsElsewhere() bool { return p.IsSet() && InOtherNamespace(p.Boot, p.NS) }
 
-// Elsewhere reports whether a PID namespace of a boot is another one of this boot, and may
+// InOtherNamespace reports whether a PID namespace of a boot is another one of this boot, and may
 // still have processes.
-func Elsewhere(boot, ns string) bool {
+func InOtherNamespace(boot, ns string) bool {
 	if ns == "" {
 		return false
 	}
@@ -114,9 +114,9 @@ func Elsewhere(boot, ns string) bool {
 	return err != nil || here == boot && !abandoned(ns)
 }
 
-// Here returns the boot's id and the PID namespace of this program, as far as the system
+// CurrentNamespace returns the boot's id and the PID namespace of this program, as far as the system
 // tells.
-func Here() (boot, ns string) {
+func CurrentNamespace() (boot, ns string) {
 	boot, _ = bootID()
 	ns, _ = namespace()
 	return boot, ns
@@ -262,7 +262,7 @@ func OnTerminal(pid int) (all []Proc) {
 	if err != nil {
 		return nil
 	}
-	for _, other := range All() {
+	for _, other := range ListPIDs() {
 		st, err := stat(other)
 		if err != nil || other == pid || (st.terminal != of.terminal || of.terminal == noTerminal) && st.session != pid {
 			continue

@@ -106,8 +106,8 @@ func command(pid int) (string, error) {
 	return strings.TrimSuffix(string(data), "\n"), err
 }
 
-// here is this process's PID namespace, which never changes.
-var here struct {
+// pidNamespace is this process's PID namespace, which never changes.
+var pidNamespace struct {
 	once sync.Once
 	ns   string
 	err  error
@@ -117,14 +117,14 @@ var here struct {
 // the kernel does not report it. It fails in a sandbox with the outside's /proc, whose PIDs
 // are not this process's.
 func namespace() (string, error) {
-	here.once.Do(func() {
+	pidNamespace.once.Do(func() {
 		if self, err := os.Readlink("/proc/self"); err == nil && self != strconv.Itoa(os.Getpid()) {
-			here.err = errors.New("cannot tell processes apart: /proc is that of another PID namespace")
+			pidNamespace.err = errors.New("cannot tell processes apart: /proc is that of another PID namespace")
 			return
 		}
-		here.ns, _ = namespaceOf("self")
+		pidNamespace.ns, _ = namespaceOf("self")
 	})
-	return here.ns, here.err
+	return pidNamespace.ns, pidNamespace.err
 }
 
 // occupied caches when abandoned found processes in PID namespaces, the zero time for none.
@@ -138,7 +138,7 @@ func abandoned(ns string) bool {
 		return at.(time.Time).IsZero()
 	}
 	is := !Contained()
-	for _, pid := range All() {
+	for _, pid := range ListPIDs() {
 		if !is {
 			break
 		}

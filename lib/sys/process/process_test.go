@@ -41,11 +41,11 @@ func child(t *testing.T, name string, env []string, args ...string) (Proc, *exec
 	cmd := exec.Command(name, append([]string{"wait"}, args...)...)
 	cmd.Env = env
 	in, err := cmd.StdinPipe()
-	testenv.Must(t, err)
-	testenv.Must(t, cmd.Start())
+	testenv.NoError(t, err)
+	testenv.NoError(t, cmd.Start())
 	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
 	p, err := Find(cmd.Process.Pid)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	// Start returns in the middle of the exec, when the process has no arguments yet.
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		if args, err := p.Args(); err != nil || len(args) > 0 || time.Now().After(deadline) {
@@ -56,7 +56,7 @@ func child(t *testing.T, name string, env []string, args ...string) (Proc, *exec
 
 func TestFindOfItself(t *testing.T) {
 	a, err := Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	b, err := Find(os.Getpid())
 	if err != nil || a != b {
 		t.Errorf("%+v %+v %v", a, b, err)
@@ -72,7 +72,7 @@ func TestFindOfItself(t *testing.T) {
 
 func TestNobodyIsNotAlive(t *testing.T) {
 	self, err := Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for name, p := range map[string]Proc{
 		"zero":             {},
 		"without a start":  {PID: self.PID, Boot: self.Boot},
@@ -101,7 +101,7 @@ func TestNobodyIsNotAlive(t *testing.T) {
 
 func TestSignal(t *testing.T) {
 	p, cmd := child(t, os.Args[0], nil)
-	testenv.Must(t, p.Signal(syscall.SIGTERM))
+	testenv.NoError(t, p.Signal(syscall.SIGTERM))
 	// Dead and not waited for it is a zombie, and gone.
 	for end := time.Now().Add(20 * time.Second); p.Alive(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -120,10 +120,10 @@ func TestSignal(t *testing.T) {
 // The name of a process can hold what its status is parsed by.
 func TestOddNames(t *testing.T) {
 	self, err := os.Executable()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, name := range []string{"a) S 1 (b", "two words", ") Z 0", "((", "né"} {
 		path := filepath.Join(t.TempDir(), name)
-		testenv.Must(t, os.Symlink(self, path))
+		testenv.NoError(t, os.Symlink(self, path))
 		p, _ := child(t, path, nil)
 		if up := Ancestors(p.PID); !p.Alive() || len(up) == 0 || up[0] != os.Getpid() {
 			t.Errorf("%q: %+v %v", name, p, up)
@@ -138,7 +138,7 @@ func TestAncestors(t *testing.T) {
 	}
 	p, _ := child(t, os.Args[0], nil)
 	self, err := Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if !p.DescendsFrom(self) || self.DescendsFrom(p) || self.DescendsFrom(self) {
 		t.Error("who is below whom?")
 	}
@@ -150,7 +150,7 @@ func TestAncestors(t *testing.T) {
 // A client may run its hook through a shell, or several.
 func TestAgentIsAboveTheShells(t *testing.T) {
 	self, err := Find(os.Getpid())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	const hook = `"$0" who-is-my-agent; exit $?`
 	for name, args := range map[string][]string{
 		"none":         {os.Args[0], "who-is-my-agent"},
@@ -168,7 +168,7 @@ func TestAgentIsAboveTheShells(t *testing.T) {
 			// What a client says of itself is inherited by those that it starts.
 			cmd.Env = append(os.Environ(), "CLAUDE_CODE_SSE_PORT=1", "CLAUDECODE=1", "CLAUDE_PID=1")
 			out, err := cmd.Output()
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			var p Proc
 			if err := json.Unmarshal(out, &p); err != nil || p != self {
 				t.Errorf("%s %v, not %+v", out, err, self)
@@ -236,8 +236,8 @@ func TestShortLives(t *testing.T) {
 	for range 50 {
 		cmd := exec.Command("true")
 		out, err := cmd.StdoutPipe()
-		testenv.Must(t, err)
-		testenv.Must(t, cmd.Start())
+		testenv.NoError(t, err)
+		testenv.NoError(t, cmd.Start())
 		p, err := Find(cmd.Process.Pid)
 		io.Copy(io.Discard, out)
 		cmd.Wait()
@@ -263,7 +263,7 @@ func TestAwaitEnd(t *testing.T) {
 		t.Fatalf("it returned while the process ran: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
-	testenv.Must(t, cmd.Process.Kill())
+	testenv.NoError(t, cmd.Process.Kill())
 	if err := <-ended; err != nil { // nobody has reaped it
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ func TestTyped(t *testing.T) {
 		"plain": "#!/bin/sh", "option": "#!  /bin/sh   -e -u \t", "none": ":", "other": "#!/bin/false",
 		"env": "#!/usr/bin/env node", "split": "#!/usr/bin/env -S node -x",
 	} {
-		testenv.Must(t, testenv.WriteProgram(filepath.Join(dir, name), []byte(first+"\n:\n")))
+		testenv.NoError(t, testenv.WriteProgram(filepath.Join(dir, name), []byte(first+"\n:\n")))
 	}
-	testenv.Must(t, os.WriteFile(filepath.Join(dir, "text"), []byte("#!/bin/sh\n"), 0o600))
+	testenv.NoError(t, os.WriteFile(filepath.Join(dir, "text"), []byte("#!/bin/sh\n"), 0o600))
 	path := func(name string) string { return filepath.Join(dir, name) }
 	for _, c := range []struct{ args, want []string }{
 		{[]string{"/bin/sh", path("plain"), "-m", "x"}, []string{path("plain"), "-m", "x"}},
@@ -57,20 +57,20 @@ func TestTypedByKernel(t *testing.T) {
 		t.Skip("cuts the rest of the first line into words")
 	}
 	script := filepath.Join(t.TempDir(), "script")
-	testenv.Must(t, testenv.WriteProgram(script, []byte("#! /bin/sh -e\necho up\nread x\n")))
+	testenv.NoError(t, testenv.WriteProgram(script, []byte("#! /bin/sh -e\necho up\nread x\n")))
 	cmd := exec.Command(script, "-m", "x y")
 	in, err := cmd.StdinPipe()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	testenv.Must(t, err)
-	testenv.Must(t, cmd.Start())
+	testenv.NoError(t, err)
+	testenv.NoError(t, cmd.Start())
 	defer cmd.Wait()
 	defer in.Close()
 	out.Read(make([]byte, 3))
 	p, err := process.Find(cmd.Process.Pid)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	args, err := p.Args()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if got := process.Typed(args, "/"); !slices.Equal(got, []string{script, "-m", "x y"}) {
 		t.Errorf("%q is %q", args, got)
 	}

@@ -17,8 +17,8 @@ func Snapshot() Table {
 	return t
 }
 
-// All returns the visible processes.
-func All() []int { return slices.Collect(maps.Keys(parents())) }
+// ListPIDs returns the visible processes.
+func ListPIDs() []int { return slices.Collect(maps.Keys(parents())) }
 
 // Descendants returns a process and its descendants, parents first. For 0, the number of no
 // process, it returns nil, although the kernel's own processes have it as their parent.

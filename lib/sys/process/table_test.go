@@ -15,19 +15,19 @@ import (
 // seen.
 func TestSnapshot(t *testing.T) {
 	path, err := filepath.EvalSymlinks(t.TempDir())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	path = filepath.Join(path, "open")
 	cmd := exec.Command("sh", "-c", `exec 3>"$1"; echo ready; read line; :`, "sh", path)
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()
-	testenv.Must(t, cmd.Start())
+	testenv.NoError(t, cmd.Start())
 	defer func() { in.Close(); cmd.Wait() }()
 	out.Read(make([]byte, 10))
 	if below := Snapshot().Descendants(os.Getpid()); !slices.Contains(below, cmd.Process.Pid) || below[0] != os.Getpid() {
 		t.Errorf("%v does not hold %d", below, cmd.Process.Pid)
 	}
 	p, err := Find(cmd.Process.Pid)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if files := p.Files(); runtime.GOOS == "linux" && !slices.Contains(files, path) {
 		t.Errorf("%v does not hold %s", files, path)
 	}

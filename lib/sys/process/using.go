@@ -11,7 +11,7 @@ func Using(dir string) []Proc {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	inside := func(path string) bool { return below(path, dir) }
+	inside := func(path string) bool { return isBelow(path, dir) }
 	var all []Proc
 	for pid := range parents() {
 		p, err := Find(pid)

@@ -89,7 +89,7 @@ func Replace(dir *os.Root, name string, version int64, from *Cache, fill func(*C
 			if err := fill(o); err != nil {
 				return err
 			}
-			return o.Do(fmt.Sprintf("PRAGMA user_version = %d", version))
+			return o.Exec(fmt.Sprintf("PRAGMA user_version = %d", version))
 		})
 	})
 }
@@ -109,13 +109,13 @@ func Make(f *os.File, fill func(*Cache) error) (err error) {
 		err = o.conn.EnableChecksums("main")
 	}
 	if err == nil {
-		err = o.Do("BEGIN")
+		err = o.Exec("BEGIN")
 	}
 	if err == nil {
 		err = fill(o)
 	}
 	if err == nil {
-		err = o.Do("COMMIT")
+		err = o.Exec("COMMIT")
 	}
 	o.files.main = nil // stays open
 	if closed := o.Close(); err == nil {
@@ -144,9 +144,9 @@ func (o *Cache) Close() error {
 	return err
 }
 
-// Do runs a statement without a result, or several without arguments, which are texts, bytes
+// Exec runs a statement without a result, or several without arguments, which are texts, bytes
 // and integers (int64).
-func (o *Cache) Do(sql string, args ...any) (err error) {
+func (o *Cache) Exec(sql string, args ...any) (err error) {
 	defer outOfMemory(&err)
 	if len(args) == 0 {
 		return o.conn.Exec(sql)

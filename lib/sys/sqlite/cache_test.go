@@ -17,17 +17,17 @@ func TestCache(t *testing.T) {
 	testenv.Sample(t, 3)
 	path := filepath.Join(t.TempDir(), "own")
 	f, err := os.Create(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	err = errors.Join(Make(f, func(o *Cache) error {
-		err := o.Do("CREATE TABLE t(n INTEGER, name TEXT)")
+		err := o.Exec("CREATE TABLE t(n INTEGER, name TEXT)")
 		for n := range int64(500) {
-			err = errors.Join(err, o.Do("INSERT INTO t VALUES (?, ?)", n, fmt.Sprint("name ", n)))
+			err = errors.Join(err, o.Exec("INSERT INTO t VALUES (?, ?)", n, fmt.Sprint("name ", n)))
 		}
-		return errors.Join(err, o.Do("CREATE UNIQUE INDEX i ON t(n)"))
+		return errors.Join(err, o.Exec("CREATE UNIQUE INDEX i ON t(n)"))
 	}), Make(f, func(o *Cache) error {
-		return o.Do("INSERT OR REPLACE INTO t VALUES (?, ?)", int64(7), "another")
+		return o.Exec("INSERT OR REPLACE INTO t VALUES (?, ?)", int64(7), "another")
 	}), f.Close())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	ask := func() (all string, err error) {
 		o := OpenCache(path, 0)
 		if o == nil {
@@ -42,13 +42,13 @@ func TestCache(t *testing.T) {
 		t.Fatal(want, err)
 	}
 	whole, err := os.ReadFile(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	failed := 0
 	for at := 0; at < len(whole); at += 53 {
 		other := append([]byte(nil), whole...)
 		other[at] ^= 4
 		for _, data := range [][]byte{other, whole[:at]} {
-			testenv.Must(t, os.WriteFile(path, data, 0o600))
+			testenv.NoError(t, os.WriteFile(path, data, 0o600))
 			if got, err := ask(); err != nil {
 				failed++
 			} else if got != want {

@@ -46,14 +46,14 @@ func (db *DB) Scan(table string, each func(Row) bool) error {
 	return db.rows(table, "", nil, each)
 }
 
-// Where calls each for the rows with a text in a column until it returns false. It must be
-// called inside Do.
-func (db *DB) Where(table, name, text string, each func(Row) bool) error {
+// SelectWhere calls each for the rows with a text in a column until it returns false. It must be
+// called inside View.
+func (db *DB) SelectWhere(table, name, text string, each func(Row) bool) error {
 	return db.rows(table, name, []string{text}, each)
 }
 
-// Skipped returns how many rows Where skips because they are too long. It must be called
-// inside Do.
+// Skipped returns how many rows SelectWhere skips because they are too long. It must be called
+// inside View.
 func (db *DB) Skipped(table, name, text string) (n int, err error) {
 	sql, _, err := db.selecting(table, name, "count(*)", ">")
 	if err == nil {

@@ -43,7 +43,7 @@ const (
 // lower it.
 var maxMemory int64 = 128 << 20
 
-// DB is a database as of Open or the last attempt of Do. It is not safe for concurrent use.
+// DB is a database as of Open or the last attempt of View. It is not safe for concurrent use.
 type DB struct {
 	path  string
 	files *files
@@ -73,7 +73,7 @@ type state struct {
 // Open opens a database. An empty file has no tables.
 func Open(path string) (*DB, error) {
 	db := &DB{path: path}
-	if err := db.Do(func() error { return nil }); err != nil {
+	if err := db.View(func() error { return nil }); err != nil {
 		db.Close()
 		return nil, err
 	}
@@ -90,10 +90,10 @@ func (db *DB) Close() {
 	db.conn, db.files, db.columns = nil, nil, nil
 }
 
-// Do calls read, which reads from the database as it is now. If the database changes
-// meanwhile, Do calls read again from the beginning. So the results of read are valid only
-// when Do returns nil or read's error.
-func (db *DB) Do(read func() error) error {
+// View calls read, which reads from the database as it is now. If the database changes
+// meanwhile, View calls read again from the beginning. So the results of read are valid only
+// when View returns nil or read's error.
+func (db *DB) View(read func() error) error {
 	current := db.columns != nil && db.lookLog() == db.written && !db.stale()
 	for range attempts {
 		if !current {

@@ -27,9 +27,9 @@ func ParseBuffer(name string) (Buffer, error) {
 	return Buffer(name), nil
 }
 
-// Beside makes the server run a shell command beside its panes. The command takes data from
+// RunShell makes the server run a shell command beside its panes. The command takes data from
 // the buffer; its output is discarded.
-func (s Server) Beside(b Buffer, data []byte, command string) error {
+func (s Server) RunShell(b Buffer, data []byte, command string) error {
 	_, err := s.runWith(bytes.NewReader(data), wait, "load-buffer", "-b", string(b), "-", ";",
 		"run-shell", "-b", strings.ReplaceAll(command, "#", "##")+" >/dev/null 2>&1") // tmux expands it as a format
 	if err != nil {

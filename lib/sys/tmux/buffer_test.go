@@ -19,7 +19,7 @@ func TestBuffer(t *testing.T) {
 	s, p := server(t, "x")
 	for _, data := range []string{"{}", strings.Repeat("a key; ünd \\; ", 30_000)} {
 		file, b := filepath.Join(t.TempDir(), "args"), NewBuffer()
-		testenv.Must(t, s.Respawn(p.ID, true, b, []byte(data), os.Args[0], "in-a-pane", file, string(b)))
+		testenv.NoError(t, s.Respawn(p.ID, true, b, []byte(data), os.Args[0], "in-a-pane", file, string(b)))
 		awaitArgs(t, file)
 		got, err := s.Take(b)
 		if err != nil || got == nil || !bytes.Equal(got, []byte(data)) {
@@ -54,14 +54,14 @@ func TestSweepBuffers(t *testing.T) {
 	}
 	count := func() int {
 		out, err := s.run("list-buffers", "-F", "#{buffer_name}")
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		return len(strings.Split(out, "\n"))
 	}
 	for _, c := range []struct {
 		after time.Duration
 		want  int
 	}{{30 * time.Second, 5}, {2 * time.Minute, 4}, {24 * time.Hour, 4}} {
-		testenv.Must(t, s.SweepBuffers(time.Now().Add(c.after)))
+		testenv.NoError(t, s.SweepBuffers(time.Now().Add(c.after)))
 		if n := count(); n != c.want {
 			t.Errorf("after %v there are %d", c.after, n)
 		}

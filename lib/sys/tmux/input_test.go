@@ -25,7 +25,7 @@ var calls = map[string]func(Server, Pane) error{
 	"Keys":       func(s Server, p Pane) error { return s.Keys(p.ID, "Down", "C-n", "Enter") },
 	"Pane":       func(s Server, p Pane) error { _, err := s.Pane(p.ID, wait); return err },
 	"ActivePane": func(s Server, p Pane) error { _, err := s.ActivePane(p.Session); return err },
-	"Has":        func(s Server, p Pane) error { s.Has(p.Session); return nil },
+	"Has":        func(s Server, p Pane) error { s.HasSession(p.Session); return nil },
 	"Panes": func(s Server, p Pane) error {
 		all, err := s.Panes()
 		if !slices.ContainsFunc(all, func(o Pane) bool { return o.ID == p.ID }) {
@@ -65,7 +65,7 @@ var calls = map[string]func(Server, Pane) error{
 	},
 	"Beside": func(s Server, p Pane) error {
 		b := NewBuffer()
-		err := s.Beside(b, []byte("x"), "true")
+		err := s.RunShell(b, []byte("x"), "true")
 		_ = s.Drop(b)
 		return err
 	},
@@ -133,7 +133,7 @@ func paneThatIs(t *testing.T, s Server, state string) Pane {
 	}
 	id := tm("new-session", "-d", "-s", "victim", "-x", "80", "-y", "24", "-P", "-F", "#{pane_id}", "cat")
 	p, err := s.Pane(id, wait)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	switch state {
 	case "dead":
 		tm("set-option", "-p", "-t", id, "remain-on-exit", "on", ";", "send-keys", "-t", id, "C-d")
@@ -167,7 +167,7 @@ func TestInputToWhatDies(t *testing.T) {
 	for i := range 30 {
 		id, err := s.run("new-session", "-d", "-s", "victim", "-P", "-F", "#{pane_id}", fmt.Sprintf("sleep 0.0%d", i%10), ";",
 			"set-option", "-p", "-t", "=victim:", "remain-on-exit", "on")
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		for begin := time.Now(); time.Since(begin) < 150*time.Millisecond; {
 			if err := s.Type(id, "x"); err != nil && !errors.Is(err, ErrDead) {
 				t.Fatal(err)
@@ -176,7 +176,7 @@ func TestInputToWhatDies(t *testing.T) {
 		if now, err := s.Pane(other.ID, wait); err != nil || now.PID != other.PID {
 			t.Fatal(now, err)
 		}
-		testenv.Must(t, s.KillPane(id))
+		testenv.NoError(t, s.KillPane(id))
 	}
 }
 
@@ -186,7 +186,7 @@ func TestInputArrives(t *testing.T) {
 	for _, state := range []string{"running", "zoomed", "copy mode"} {
 		file := filepath.Join(t.TempDir(), "typed")
 		id, err := s.run("new-session", "-d", "-s", "victim", "-P", "-F", "#{pane_id}", "exec cat >"+file)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if state == "copy mode" {
 			_, err = s.run("copy-mode", "-t", id)
 		}
@@ -221,7 +221,7 @@ func TestKeysAreNames(t *testing.T) {
 // All input goes through one place, which asks tmux whether something runs in the pane.
 func TestInputHasOnePlace(t *testing.T) {
 	out, err := exec.Command("grep", "-rlE", "--include=*.go", `"(paste-buffer|send-keys|send-prefix|pipe-pane|paste)\b|paste-buffer -|send-keys -`, "../..").Output()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for _, file := range strings.Fields(string(out)) {
 		if file != "../../sys/tmux/input.go" && !strings.HasSuffix(file, "_test.go") {
 			t.Errorf("%s gives input to a pane; tmux.Server.input does", file)

@@ -17,9 +17,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Around returns the server that the program runs in, or tmux's default, by its socket.
+// CurrentServer returns the server that the program runs in, or tmux's default, by its socket.
 // From within another server, the default would be that one.
-func Around() Server { return Server("").socket() }
+func CurrentServer() Server { return Server("").socket() }
 
 // starting bounds a call that may have to start the server.
 const starting = 15 * time.Second

@@ -150,8 +150,8 @@ type Pane struct {
 
 const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{pane_dead_signal}\t#{session_created}\t#{session_attached}\t#{@gt-agent}\t#{session_name}\t#{pane_current_path}"
 
-// Is reports whether both are the same server: the default one has a path, too.
-func (s Server) Is(other Server) bool { return s.socket() == other.socket() }
+// SameServer reports whether both are the same server: the default one has a path, too.
+func (s Server) SameServer(other Server) bool { return s.socket() == other.socket() }
 
 // Pane returns the pane with that id. If it does not exist, it returns an error.
 func (s Server) Pane(id string, within time.Duration) (Pane, error) {
@@ -170,7 +170,7 @@ func (s Server) Pane(id string, within time.Duration) (Pane, error) {
 
 // ActivePane returns the active pane of the session with exactly that name.
 func (s Server) ActivePane(session string) (Pane, error) {
-	if !s.Has(session) {
+	if !s.HasSession(session) {
 		return Pane{}, fmt.Errorf("there is no tmux session '%s'", session)
 	}
 	out, err := s.run("display-message", "-p", "-t", "="+session+":", paneFormat)
@@ -197,7 +197,7 @@ func parsePane(line string) (Pane, error) {
 	return p, nil
 }
 
-func (s Server) Has(session string) bool {
+func (s Server) HasSession(session string) bool {
 	if session == "" || strings.ContainsAny(session, ":.") {
 		return false // not a valid name
 	}

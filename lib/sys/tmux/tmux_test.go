@@ -54,7 +54,7 @@ func server(t *testing.T, session string) (Server, Pane) {
 		t.Skip("no tmux")
 	}
 	dir, err := os.MkdirTemp("/tmp", "gt-tmux-") // a socket has a short path
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
 	t.Setenv("TMUX", "")
@@ -67,12 +67,12 @@ func server(t *testing.T, session string) (Server, Pane) {
 	}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", socket, "kill-server").Run() })
 	p, err := s.Pane(strings.TrimSpace(string(out)), wait)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	return s, p
 }
 
-// same leaves the folder out, which a pane has only once its process runs.
-func same(a, b Pane) bool {
+// samePane leaves the folder out, which a pane has only once its process runs.
+func samePane(a, b Pane) bool {
 	a.Path, b.Path = "", ""
 	return a == b
 }
@@ -94,7 +94,7 @@ func TestPane(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	active, err := s.ActivePane("gt-crew-max")
-	if err != nil || !same(active, p) {
+	if err != nil || !samePane(active, p) {
 		t.Errorf("%+v %v", active, err)
 	}
 	for _, id := range []string{"%99", "", "0", "%", "gt-crew-max", "%1;kill-server", "-x"} {
@@ -113,7 +113,7 @@ func TestHasIsExact(t *testing.T) {
 		"gt-crew-max": true, "gt-crew": false, "gt-*": false, "GT-CREW-MAX": false, "": false, "gt-crew-max:": false, "gt-crew-max.0": false,
 		"gt-crew-max:0": false, "a.b": false, "-t": false, "#(touch x)": false, "gt-crew-max;kill-server": false,
 	} {
-		if got := s.Has(name); got != want {
+		if got := s.HasSession(name); got != want {
 			t.Errorf("%q: %v", name, got)
 		}
 	}
@@ -129,10 +129,10 @@ func TestNamesAreNotRun(t *testing.T) {
 	if _, err := s.Pane(p.ID, wait); err != nil {
 		t.Error(err)
 	}
-	if active, err := s.ActivePane(p.Session); err != nil || !same(active, p) {
+	if active, err := s.ActivePane(p.Session); err != nil || !samePane(active, p) {
 		t.Error(active, err)
 	}
-	s.Has(p.Session)
+	s.HasSession(p.Session)
 	time.Sleep(100 * time.Millisecond)
 	if _, err := os.Stat(canary); err == nil {
 		t.Error("the name was run")
@@ -147,8 +147,8 @@ func TestRespawnGivesTheArgumentsAsTheyAre(t *testing.T) {
 		`\;`, "a\nb", "\ttab", "-leading", "--", "-k", "é日本👍", "{a,b}", "~", "*", "%1", "=x:", "\x1b[31m", "touch " + canary,
 	}
 	file := filepath.Join(t.TempDir(), "with space", "args")
-	testenv.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
-	testenv.Must(t, s.Respawn(p.ID, true, NewBuffer(), nil, append([]string{os.Args[0], "in-a-pane", file}, want...)...))
+	testenv.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+	testenv.NoError(t, s.Respawn(p.ID, true, NewBuffer(), nil, append([]string{os.Args[0], "in-a-pane", file}, want...)...))
 	got := strings.Split(await(t, file), "\x00")
 	for i := range max(len(got), len(want)) {
 		switch {
@@ -186,7 +186,7 @@ func TestRespawnRefuses(t *testing.T) {
 			t.Errorf("%s: was respawned", name)
 		}
 	}
-	if now, err := s.Pane(p.ID, wait); err != nil || !same(now, p) {
+	if now, err := s.Pane(p.ID, wait); err != nil || !samePane(now, p) {
 		t.Errorf("the pane was touched: %+v %v", now, err)
 	}
 }
@@ -195,15 +195,15 @@ func TestRemainOnExit(t *testing.T) {
 	s, p := server(t, "x")
 	file := filepath.Join(t.TempDir(), "args")
 	for _, was := range []Remain{{}, {Set: true, Value: "on"}, {Set: true, Value: "off"}} {
-		testenv.Must(t, s.RestoreRemainOnExit(p.ID, was))
+		testenv.NoError(t, s.RestoreRemainOnExit(p.ID, was))
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != was {
 			t.Errorf("%+v, not %+v: %v", got, was, err)
 		}
-		testenv.Must(t, s.Respawn(p.ID, true, NewBuffer(), nil, os.Args[0], "in-a-pane", file))
+		testenv.NoError(t, s.Respawn(p.ID, true, NewBuffer(), nil, os.Args[0], "in-a-pane", file))
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != (Remain{Set: true, Value: "on"}) {
 			t.Errorf("while it is handed over: %+v %v", got, err)
 		}
-		testenv.Must(t, s.RestoreRemainOnExit(p.ID, was))
+		testenv.NoError(t, s.RestoreRemainOnExit(p.ID, was))
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != was {
 			t.Errorf("%+v, not %+v again: %v", got, was, err)
 		}
@@ -223,7 +223,7 @@ func TestSetEnvironment(t *testing.T) {
 	for k, v := range want {
 		vars = append(vars, [2]string{k, v})
 	}
-	testenv.Must(t, s.SetEnvironment(p.ID, vars, nil, wait))
+	testenv.NoError(t, s.SetEnvironment(p.ID, vars, nil, wait))
 	for k, v := range want {
 		out, err := s.run("show-environment", "-t", "="+p.Session, k)
 		if err != nil || out != k+"="+v {
@@ -251,7 +251,7 @@ func TestNoServer(t *testing.T) {
 	if _, err := s.Pane("%0", wait); !errors.Is(err, ErrNoServer) {
 		t.Error(err)
 	}
-	if s.Has("x") {
+	if s.HasSession("x") {
 		t.Error("a session without a server")
 	}
 	t.Setenv("PATH", t.TempDir())
@@ -270,7 +270,7 @@ func TestAHangIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := server(t, "hangs")
 			dir := t.TempDir()
-			testenv.Must(t, testenv.WriteProgram(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\n"+script+"\n")))
+			testenv.NoError(t, testenv.WriteProgram(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\n"+script+"\n")))
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 			begin := time.Now()
 			_, err := s.Pane("%0", 50*time.Millisecond)
@@ -322,7 +322,7 @@ func TestOfEachPane(t *testing.T) {
 	s, first := server(t, "one")
 	shows := func(name, text string) string {
 		out, err := s.run("new-session", "-d", "-s", name, "-e", "NAME="+name, "-x", "80", "-y", "24", "-P", "-F", "#{pane_id}", "printf '"+text+"'; exec sleep 600")
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		return out
 	}
 	a, b := shows("it's #S; $x", `first\n\ngt-mark 1\n`), shows("two", `\033[31msecond`)
@@ -354,12 +354,12 @@ func TestCheckVersion(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
 	for said, old := range map[string]bool{"tmux 2.8": true, "tmux 1.8": true, "tmux 3.0a": false, "tmux 3.3a": false, "tmux next-3.7": false, "tmux master": false, "tmux 10.1": false, "tmux openbsd-6.6": false} {
-		testenv.Must(t, os.WriteFile(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\necho "+said+"\n"), 0o755))
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\necho "+said+"\n"), 0o755))
 		if err := CheckVersion(); (err != nil) != old {
 			t.Errorf("%s: %v", said, err)
 		}
 	}
-	testenv.Must(t, os.Remove(filepath.Join(dir, "tmux")))
+	testenv.NoError(t, os.Remove(filepath.Join(dir, "tmux")))
 	if err := CheckVersion(); !errors.Is(err, ErrNoTmux) {
 		t.Error(err)
 	}

@@ -43,7 +43,7 @@ func listen(path string) {
 func attacker(t *testing.T, path string, box ...string) {
 	t.Helper()
 	self, err := os.Executable()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if len(box) > 0 {
 		if out, err := exec.Command(box[0], append(slices.Clone(box[1:]), "true")...).CombinedOutput(); err != nil {
 			t.Skipf("no %s here: %v %s", box[0], err, out)
@@ -53,7 +53,7 @@ func attacker(t *testing.T, path string, box ...string) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = os.Stderr
-	testenv.Must(t, cmd.Start())
+	testenv.NoError(t, cmd.Start())
 	t.Cleanup(func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); cmd.Wait() })
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(path + ".ready"); err == nil {
@@ -67,7 +67,7 @@ func attacker(t *testing.T, path string, box ...string) {
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "gt-tmux-")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -87,7 +87,7 @@ func TestSandboxedServer(t *testing.T) {
 			if !errors.Is(err, ErrUntrusted) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%v", err)
 			}
-			if Server(path).Has("x") || Server(path).Keep("%1") == nil {
+			if Server(path).HasSession("x") || Server(path).Keep("%1") == nil {
 				t.Error("it answers")
 			}
 			if _, err := os.Stat(path + ".asked"); err == nil {
@@ -101,10 +101,10 @@ func TestSandboxedServer(t *testing.T) {
 func TestForeignServer(t *testing.T) {
 	dir := folder(t)
 	file := filepath.Join(dir, "file")
-	testenv.Must(t, os.WriteFile(file, nil, 0o600))
+	testenv.NoError(t, os.WriteFile(file, nil, 0o600))
 	link := filepath.Join(dir, "link")
 	s, _ := server(t, "linked")
-	testenv.Must(t, os.Symlink(string(s), link))
+	testenv.NoError(t, os.Symlink(string(s), link))
 	for _, path := range []string{file, dir, link, "relative", "./s"} {
 		if _, err := Server(path).Panes(); !errors.Is(err, ErrUntrusted) {
 			t.Errorf("%s: %v", path, err)
@@ -117,14 +117,14 @@ func TestForeignServer(t *testing.T) {
 		t.Skip("who is not root cannot be another user")
 	}
 	path := filepath.Join(dir, "s")
-	testenv.Must(t, os.Chmod(dir, 0o777))
+	testenv.NoError(t, os.Chmod(dir, 0o777))
 	program := filepath.Join(dir, "test")
 	if out, err := exec.Command("cp", os.Args[0], program).CombinedOutput(); err != nil {
 		t.Fatal(string(out))
 	}
 	cmd := exec.Command(program, "listen", path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	testenv.Must(t, cmd.Start())
+	testenv.NoError(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	for _, give := range []int{-1, 0} { // as it is, and under our name
@@ -189,7 +189,7 @@ func TestExchangedSocket(t *testing.T) {
 func TestServerAbove(t *testing.T) {
 	s, pane := server(t, "outer")
 	out := filepath.Join(filepath.Dir(string(s)), "out")
-	testenv.Must(t, s.Respawn(pane.ID, true, NewBuffer(), nil, os.Args[0], "panes", out))
+	testenv.NoError(t, s.Respawn(pane.ID, true, NewBuffer(), nil, os.Args[0], "panes", out))
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		data, err := os.ReadFile(out)
 		if err == nil && len(data) > 0 {

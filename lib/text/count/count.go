@@ -2,12 +2,12 @@ package count
 
 import "strconv"
 
-// Of returns a number with the name of what is counted: "1 file", "0 files". The plural
+// Plural returns a number with the name of what is counted: "1 file", "0 files". The plural
 // must end in s.
-func Of(n int, name string) string { return Either(n, name, name+"s") }
+func Plural(n int, name string) string { return PluralForm(n, name, name+"s") }
 
-// Either is Of with both forms: "1 line is", "2 lines are".
-func Either(n int, one, many string) string {
+// PluralForm is Plural with both forms: "1 line is", "2 lines are".
+func PluralForm(n int, one, many string) string {
 	if n == 1 {
 		many = one
 	}

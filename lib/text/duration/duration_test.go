@@ -67,8 +67,8 @@ func TestMoment(t *testing.T) {
 		"2026-01-17": at(2026, 1, 17), "2026-01-17T15:04:05Z": time.Date(2026, 1, 17, 15, 4, 5, 0, time.UTC), "2026-01-17 15:04": at(2026, 1, 17, 15, 4),
 	} {
 		var m Moment
-		if err := m.UnmarshalText([]byte(s)); err != nil || !m.Before(now).Equal(want) {
-			t.Errorf("%q is %v, %v; want %v", s, m.Before(now), err, want)
+		if err := m.UnmarshalText([]byte(s)); err != nil || !m.TimeBefore(now).Equal(want) {
+			t.Errorf("%q is %v, %v; want %v", s, m.TimeBefore(now), err, want)
 		}
 	}
 	for _, s := range []string{"", "ago", "tomorrow", "2 weeks from now", "last", "3", "13/12/2026", "yesterday 25:00", "last x", "2026-13"} {

@@ -22,8 +22,8 @@ func (m *Moment) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Before returns the point in time, or zero if none was given.
-func (m Moment) Before(now time.Time) time.Time { return parseMoment(string(m), now) }
+// TimeBefore returns the point in time, or zero if none was given.
+func (m Moment) TimeBefore(now time.Time) time.Time { return parseMoment(string(m), now) }
 
 // layouts are those of dates and times, each with the time that it leaves out: 0 none, 1 the
 // year, 2 the date.

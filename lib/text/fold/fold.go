@@ -29,8 +29,8 @@ func Name(s string) string {
 	return norm.NFC.String(s)
 }
 
-// Same reports whether two names are the same (see Name).
-func Same(a, b string) bool { return a == b || Name(a) == Name(b) }
+// SameName reports whether two names are the same (see Name).
+func SameName(a, b string) bool { return a == b || Name(a) == Name(b) }
 
 func isASCII(s string) bool {
 	for i := range len(s) {

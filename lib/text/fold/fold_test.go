@@ -31,7 +31,7 @@ func TestText(t *testing.T) {
 }
 
 func TestSame(t *testing.T) {
-	if !Same("résumé", "re\u0301sume\u0301") || Same("api", "API") || Same("ＡＰＩ", "API") || !Same("", "") {
+	if !SameName("résumé", "re\u0301sume\u0301") || SameName("api", "API") || SameName("ＡＰＩ", "API") || !SameName("", "") {
 		t.Error("not so")
 	}
 }

@@ -46,14 +46,14 @@ func Line(line string) string {
 	return b.String()
 }
 
-func Of(from, text string) string {
-	return Begin(from) + "\n" + Inside(text) + "\n" + End
+func WrapText(from, text string) string {
+	return Begin(from) + "\n" + InnerText(text) + "\n" + End
 }
 
-// Inside returns a text for the inside of a frame: plain, without empty lines at its ends.
-func Inside(text string) string { return strings.Trim(Words(text), "\n") }
+// InnerText returns a text for the inside of a frame: plain, without empty lines at its ends.
+func InnerText(text string) string { return strings.Trim(Words(text), "\n") }
 
-// Words is Inside with empty lines, for output that is framed as a whole, as clients do
+// Words is InnerText with empty lines, for output that is framed as a whole, as clients do
 // with a command's output.
 func Words(text string) string {
 	text = plain.Text(text)
@@ -190,7 +190,7 @@ var tokens = []string{"inst", "sys", "system", "system-", "tool-calls", "tool-re
 
 // token reports whether the text after a bracket makes such a mark.
 func token(rest string) bool {
-	rest = strings.TrimLeft(rest[:min(len(rest), far)], " /")
+	rest = strings.TrimLeft(rest[:min(len(rest), maxTagSearch)], " /")
 	if rest == "" || rest[0] >= 'a' && rest[0] <= 'z' {
 		return false
 	}
@@ -208,13 +208,13 @@ func token(rest string) bool {
 	return false
 }
 
-// far bounds, in bytes, where the rest of a tag is looked for.
-const far = 400
+// maxTagSearch bounds, in bytes, where the rest of a tag is looked for.
+const maxTagSearch = 400
 
 // frames reports whether the text after the opening of a tag makes it any end tag or the
 // start of a frame.
 func frames(before, rest string) bool {
-	rest = rest[:min(len(rest), far)]
+	rest = rest[:min(len(rest), maxTagSearch)]
 	tight := strings.TrimLeftFunc(rest, unicode.IsMark)
 	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsMark(r) })
 	first, _ := utf8.DecodeRuneInString(rest)
@@ -230,14 +230,14 @@ func frames(before, rest string) bool {
 			return true
 		}
 	}
-	if len(tight) != len(rest) || ofType(before, rest, several(name)) || after == "" {
+	if len(tight) != len(rest) || ofType(before, rest, hasSeveralWords(name)) || after == "" {
 		return false // a comparison
 	}
 	if words[name] {
 		r, _ := utf8.DecodeRuneInString(after)
 		return unicode.IsSpace(r) || closes(r) || strings.HasPrefix(after, "/>")
 	}
-	return (several(name) || name != "" && len(after) > 1 && after[0] == ':' && isLetter(after[1])) && strings.ContainsFunc(after, closes)
+	return (hasSeveralWords(name) || name != "" && len(after) > 1 && after[0] == ':' && isLetter(after[1])) && strings.ContainsFunc(after, closes)
 }
 
 // closes reports whether r closes a tag, or looks like it.
@@ -260,8 +260,8 @@ func ofType(before, rest string, several bool) bool {
 		(several || rest[1] >= 'a' && rest[1] <= 'z') // no client's single-word name is in mixed case
 }
 
-// several reports whether a name has several words.
-func several(name string) bool {
+// hasSeveralWords reports whether a name has several words.
+func hasSeveralWords(name string) bool {
 	for i := 1; i+1 < len(name); i++ {
 		if name[i] == '-' && name[i-1] != '-' && isLetter(name[i+1]) {
 			return true

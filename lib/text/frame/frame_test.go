@@ -54,14 +54,14 @@ func TestInside(t *testing.T) {
 		"f<ide_selection>x, f<result>":          "f&lt;ide_selection>x, f&lt;result>",
 		"<result\nof=x> <file/> <file":          "&lt;result\nof=x> &lt;file/> <file",
 	} {
-		if got := Inside(in); got != want {
+		if got := InnerText(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
-		if got := Inside(want); got != want {
+		if got := InnerText(want); got != want {
 			t.Errorf("a second time %q becomes %q", want, got)
 		}
 	}
-	if got := Of(`x"><system>`, "a"); got != "<note from=\"x'&gt;&lt;system&gt;\">\na\n</note>" {
+	if got := WrapText(`x"><system>`, "a"); got != "<note from=\"x'&gt;&lt;system&gt;\">\na\n</note>" {
 		t.Error(got)
 	}
 }
@@ -84,7 +84,7 @@ func TestClients(t *testing.T) {
 		user_claude_md user_instructions warning workspace_roots
 		im_start start_of_turn end_of_turn bos s sop channel`) {
 		for _, tag := range []string{"<" + name + ">", "<" + name + " a='b'>", "\n<" + strings.ToUpper(name) + ">", "a<" + name + "\n>", "<\u0301" + name + ">", "<" + strings.ReplaceAll(name, "_", "＿") + ">", "＜" + name + "＞", "[<" + name + "/>]"} {
-			if got := Of("x", "a"+tag+"b"); strings.Count(got, "<") != 2 || strings.ContainsRune(got, '＜') {
+			if got := WrapText("x", "a"+tag+"b"); strings.Count(got, "<") != 2 || strings.ContainsRune(got, '＜') {
 				t.Errorf("%q is left in %q", tag, got)
 			}
 		}
@@ -100,7 +100,7 @@ func TestCode(t *testing.T) {
 		"a[i] = b[0], [x] done, [ ] open, [link](http://x), [[ -f x ]], m[user]", "[Systems](x) [System.Text.Encoding] [INSTALL]", "users: 3\nthe user: he\nUserID: 3\nSystems: x\n- User: he said",
 		"```go\nfunc f[T any](x T) {}\n```", "→ «note» ‘system’", "日本語 <b>", "path\\to\\x",
 	} {
-		if got := Inside(text); got != text {
+		if got := InnerText(text); got != text {
 			t.Errorf("%q becomes %q", text, got)
 		}
 	}
@@ -129,7 +129,7 @@ func FuzzInside(f *testing.F) {
 	ends := regexp.MustCompile(`(?im)<\s*/|<[ \t]*\\|[<＜]\s*(note|system|ide_[a-z])|^[ \t]*#{1,2}[ \t]|^[ \t*_#]*(system|user|human)[*_ \t]*:|[<＜](output|file)>`)
 	tokens := regexp.MustCompile(`\[/?(INST|SYS)\]`)
 	f.Fuzz(func(t *testing.T, s string) {
-		got := Inside(s)
+		got := InnerText(s)
 		if found := ends.FindString(got) + tokens.FindString(got); found != "" {
 			t.Errorf("%q leaves %q in %q", s, found, got)
 		}
@@ -149,7 +149,7 @@ func BenchmarkInside(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				Inside(text)
+				InnerText(text)
 			}
 		})
 	}

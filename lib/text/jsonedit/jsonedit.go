@@ -81,9 +81,9 @@ func (d *Doc) Text(n *Node) (s string) {
 	return s
 }
 
-// Alone reports whether the array or object of a value contains nothing else, not even a
+// IsOnlyChild reports whether the array or object of a value contains nothing else, not even a
 // comment.
-func (d *Doc) Alone(n *Node) bool {
+func (d *Doc) IsOnlyChild(n *Node) bool {
 	around := slices.Concat(d.text[n.Parent.start+1:n.begin], d.text[n.end:n.Parent.end-1])
 	return len(bytes.TrimSpace(around)) == 0
 }

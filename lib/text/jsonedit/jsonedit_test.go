@@ -52,7 +52,7 @@ func TestParseRefuses(t *testing.T) {
 func TestParseComments(t *testing.T) {
 	text := "\ufeff// a\n{ // b\n  \"k\": /* c */ [1 /* d */, 2], // e\n  \"//\": \"/* no */\"\n  // f\n} // g"
 	d, err := Parse([]byte(text), true)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if !d.HasComments() || len(d.Root.Items) != 2 || d.Root.Get("k").Line != 3 {
 		t.Errorf("%+v", d.Root)
 	}
@@ -107,7 +107,7 @@ func TestEditBesideComments(t *testing.T) {
 		"[ // all\n  1, // one\n  // of two\n  2 /* two */ // 2\n  // three\n  // end\n]",
 	} {
 		d, err := Parse([]byte(three), true)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		if got := string(d.Remove(d.Root.Items[i])); got != want {
 			t.Errorf("Remove(%d) gives\n%s\nwant\n%s", i, got, want)
 		}
@@ -194,7 +194,7 @@ func TestRemoveUndoesAppend(t *testing.T) {
 		}
 		value := random(r, 3)
 		edited, err := d.Append(to, "new\t<key>", value)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		e := parse(t, string(edited))
 		last := find(e.Root, to.start)
 		last = last.Items[len(last.Items)-1]
@@ -222,7 +222,7 @@ func TestEditKeepsComments(t *testing.T) {
 			continue
 		}
 		edited, err := d.Append(to, "new\t<key>", "new")
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		e, err := Parse(edited, true)
 		if err != nil {
 			t.Fatalf("seed %d: %v: %s\nbecame\n%s", seed, err, text, edited)

@@ -51,13 +51,13 @@ func TestCleanEscaped(t *testing.T) {
 		`{"\u0074oken":"a1b2c3d4e5"}`:                                    `{"token":"[redacted]"}`,
 		`{"cwd":"/tmp/\u001b[31m\u202e","n":1.50,"b":"\ud83d\ude00\""}`:  `{"cwd":"/tmp/\u001b[31m\u202e","n":1.50,"b":"\ud83d\ude00\""}`,
 	} {
-		clean := redact.Of(nil)
+		clean := redact.NewRedactor(nil)
 		if got := string(Clean([]byte(object), clean)); got != want {
 			t.Errorf("%s becomes %s, want %s", object, got, want)
 		}
 		var u, wanted Unknown
-		testenv.Must(t, json.Unmarshal([]byte(object), &u))
-		testenv.Must(t, json.Unmarshal([]byte(want), &wanted))
+		testenv.NoError(t, json.Unmarshal([]byte(object), &u))
+		testenv.NoError(t, json.Unmarshal([]byte(want), &wanted))
 		u.Clean(clean)
 		for key, value := range wanted {
 			if string(u[key]) != string(value) {

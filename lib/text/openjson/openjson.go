@@ -58,7 +58,7 @@ func unknown(data []byte, names []string) (Unknown, error) {
 	}
 	others := Unknown{}
 	object.ForEach(func(key, value gjson.Result) bool {
-		if !has(names, key.Str) {
+		if !containsKey(names, key.Str) {
 			others[strings.Clone(key.Str)] = json.RawMessage(value.Raw)
 		}
 		return true
@@ -69,11 +69,11 @@ func unknown(data []byte, names []string) (Unknown, error) {
 func mapped(data []byte, names []string) (Unknown, error) {
 	var all Unknown
 	err := json.Unmarshal(data, &all)
-	maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool { return has(names, key) })
+	maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool { return containsKey(names, key) })
 	return all, err
 }
 
-func has(names []string, key string) bool {
+func containsKey(names []string, key string) bool {
 	return slices.Contains(names, key) || slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(key, name) })
 }
 
@@ -93,7 +93,7 @@ func Valid(data []byte) bool {
 // secret. It returns an object without secrets unchanged.
 func Clean(object []byte, clean func(string) string) json.RawMessage {
 	text := clean(unescape(string(object), clean))
-	if text == unescape(string(object), same) {
+	if text == unescape(string(object), keepText) {
 		return object
 	}
 	if json.Valid([]byte(text)) {
@@ -116,7 +116,7 @@ func Clean(object []byte, clean func(string) string) json.RawMessage {
 func (u Unknown) Clean(clean func(string) string) {
 	for key, raw := range u {
 		cleaned := clean(fmt.Sprintf("%q:%s", key, unescape(string(raw), clean)))
-		if cleaned == fmt.Sprintf("%q:%s", key, unescape(string(raw), same)) {
+		if cleaned == fmt.Sprintf("%q:%s", key, unescape(string(raw), keepText)) {
 			continue
 		}
 		value, ok := strings.CutPrefix(cleaned, fmt.Sprintf("%q:", key))
@@ -160,7 +160,7 @@ func unescape(raw string, clean func(string) string) string {
 	}
 }
 
-func same(s string) string { return s }
+func keepText(s string) string { return s }
 
 // Marshal writes v, a struct or a pointer to one, as an object, followed by the unknown
 // fields.

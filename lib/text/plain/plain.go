@@ -55,7 +55,7 @@ func Cut(s string, most int) string {
 // there, or the text that it carries.
 func Visible(s string, look Keep) (shown string, seams []int) {
 	c := cleaner{s: s, how: asShown, keep: look}
-	return c.all(), c.seams
+	return c.cleanAll(), c.seams
 }
 
 // Keep recognizes what must not be lost in an escape sequence.
@@ -79,10 +79,10 @@ func Heaps(r rune, n int) bool { return kindOf(r) == mark && !stands(r, n) }
 // IsMark reports whether r combines with the character before it.
 func IsMark(r rune) bool { return kindOf(r) == mark }
 
-type how int
+type cleanMode int
 
 const (
-	forLine how = iota
+	forLine cleanMode = iota
 	forText
 	asShown
 )
@@ -200,7 +200,7 @@ func flag(prev rune, s string) string {
 	return ""
 }
 
-func isClean(s string, how how) bool {
+func isClean(s string, how cleanMode) bool {
 	prev, marks := rune(-1), 0
 	for i := 0; i < len(s); {
 		if s[i] < utf8.RuneSelf {
@@ -243,7 +243,7 @@ func isClean(s string, how how) bool {
 	return true
 }
 
-func cleanASCII(s string, how how) int {
+func cleanASCII(s string, how cleanMode) int {
 	n := 0
 	for n < len(s) && s[n]-' ' < 0x7f-' ' {
 		n++
@@ -297,18 +297,18 @@ func shapes(r rune) bool {
 	return k == mark || k == visible && (unicode.IsLetter(r) || unicode.IsMark(r))
 }
 
-func clean(s string, how how) string {
+func clean(s string, how cleanMode) string {
 	if isClean(s, how) { // mutant always: TestPlain
 		return s
 	}
 	c := cleaner{s: s, how: how}
-	return c.all()
+	return c.cleanAll()
 }
 
 // cleaner makes one pass over a text.
 type cleaner struct {
 	s     string
-	how   how
+	how   cleanMode
 	keep  Keep // nil functions for a text that was looked through
 	b     strings.Builder
 	prev  rune  // last rune written; -1 for none
@@ -329,7 +329,7 @@ func (c *cleaner) add(r rune) {
 	c.prev = r
 }
 
-func (c *cleaner) all() string {
+func (c *cleaner) cleanAll() string {
 	s := c.s
 	c.prev = -1
 	c.b.Grow(len(s))

@@ -21,7 +21,7 @@ func (sc *scanner) called(i int) (from, to int) {
 	case "unwrap_or", "orelse", "getorelse", "orelseget", "or_else":
 		if n := i - len(word) - 1; n > sc.done && s[n-1] == ')' {
 			if name = sc.nameBefore(sc.unquote(n - 1)); sureName(name) {
-				return likely(s, i+1, name)
+				return likelyValue(s, i+1, name)
 			}
 		}
 		return 0, 0
@@ -34,7 +34,7 @@ func (sc *scanner) called(i int) (from, to int) {
 			return 0, 0
 		}
 	}
-	return likely(s, i+1, word)
+	return likelyValue(s, i+1, word)
 }
 
 // alternative finds the default value of a variable: X || "x", X ?? "x", get("X") or "x".
@@ -63,7 +63,7 @@ func (sc *scanner) alternative(i int) (from, to int) {
 			return 0, 0
 		}
 		if name := sc.nameBefore(sc.unquote(i)); name != "" && sureName(name) {
-			return likely(s, v, name)
+			return likelyValue(s, v, name)
 		}
 	}
 	return 0, 0

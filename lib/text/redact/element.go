@@ -40,7 +40,7 @@ func (sc *scanner) element(i int) (from, to int) {
 	}
 	for to = from; to < len(s) && s[to] > ' ' && s[to] != stop && to-from < maxLook; to++ {
 	}
-	if to == len(s) || s[to] > ' ' && s[to] != stop || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) {
+	if to == len(s) || s[to] > ' ' && s[to] != stop || placeholder(s[from:to]) || !looksSecret(s[from:to], minLength(name)) {
 		return 0, 0
 	}
 	return from, to

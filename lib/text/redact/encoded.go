@@ -318,7 +318,7 @@ func entity(s string) (c rune, n int) {
 
 // number returns the character whose code is in the n digits at s[i].
 func number(s string, i, n, base int) (c rune, ok bool) {
-	if n < 1 || i+n > len(s) || !in(s[i], "x") { // no sign
+	if n < 1 || i+n > len(s) || !inClass(s[i], "x") { // no sign
 		return 0, false
 	}
 	v, err := strconv.ParseUint(s[i:i+n], base, 31)

@@ -37,13 +37,13 @@ func (sc *scanner) flag(i int) (from, to int) {
 		}
 		return filled(s, end+1)
 	case name == "--value" && (sc.command(i, "put-parameter") || sc.command(i, "secret set")):
-		return likely(s, end+1, "password")
+		return likelyValue(s, end+1, "password")
 	case s[end] != '=' && len(name) > 4 && sureName(name):
-		return likely(s, nextArgument(s, end), name)
+		return likelyValue(s, nextArgument(s, end), name)
 	case s[end] != '=' && takesPassword(name):
-		return likely(s, nextArgument(s, end), "password")
+		return likelyValue(s, nextArgument(s, end), "password")
 	case name == "--auth" && sc.command(i, "netlify"):
-		return likely(s, nextArgument(s, end), "token")
+		return likelyValue(s, nextArgument(s, end), "token")
 	}
 	return 0, 0
 }
@@ -98,23 +98,23 @@ var shortFlags = [...]struct {
 	flag     string
 	how      int
 }{
-	{"sshpass", "p", either}, {"mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mycli mariadb mariadb-dump mariadb-admin", "p", joined},
-	{"redis-cli", "a", next}, {"mongo mongosh mongodump mongorestore mongoimport mongoexport mongostat mongotop", "p", either},
-	{"login", "p", either}, // docker login, helm registry login, crane auth login, az login …
-	{"ldapsearch ldapmodify ldapadd ldapdelete ldapcompare ldapmodrdn ldappasswd ldapwhoami", "w", either}, {"ldappasswd", "s", next}, {"ldappasswd", "a", next},
-	{"sqlcmd bcp osql isql tsql sqsh", "P", either}, {"7z 7za 7zz 7zr 7z.exe rar unrar", "p", joined}, {"rar", "hp", joined},
-	{"zip unzip zipcloak", "P", either}, {"rdesktop psexec psexec.exe psexec64.exe evil-winrm crackmapexec cme nxc netexec hydra medusa winexe", "p", next},
-	{"ipmitool", "P", either}, {"mcrypt", "k", next}, {"ccrypt ccencrypt ccdecrypt ccat", "K", next}, {"aescrypt certutil mutool msoffcrypto-tool xfreerdp wlfreerdp", "p", next}, {"kadmin", "w", next},
-	{"kadmin", "pw", next}, {"swaks", "ap", next}, {"sendemail sendEmail", "xp", next}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "A", next}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "X", next},
-	{"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "c", next}, {"influx", "t", next}, {"elasticsearch-users", "p", next}, {"openssl", "k", next}, {"cqlsh cypher-shell ncftpput ncftpget ncftp steghide cbq vncviewer", "p", next}, {"mosquitto_pub mosquitto_sub mosquitto_rr", "P", next},
-	{"ssh-keygen", "N", next}, {"ssh-keygen", "P", next}, {"add-generic-password add-internet-password", "w", next}, {"unlock-keychain create-keychain", "p", next},
-	{"security", "P", next}, {"set-key-partition-list", "k", next}, {"twine", "p", next}, {"plink pscp psftp putty", "pw", next}, {"nordvpn openfortivpn", "p", next},
+	{"sshpass", "p", joinedOrNext}, {"mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mycli mariadb mariadb-dump mariadb-admin", "p", joined},
+	{"redis-cli", "a", nextArg}, {"mongo mongosh mongodump mongorestore mongoimport mongoexport mongostat mongotop", "p", joinedOrNext},
+	{"login", "p", joinedOrNext}, // docker login, helm registry login, crane auth login, az login …
+	{"ldapsearch ldapmodify ldapadd ldapdelete ldapcompare ldapmodrdn ldappasswd ldapwhoami", "w", joinedOrNext}, {"ldappasswd", "s", nextArg}, {"ldappasswd", "a", nextArg},
+	{"sqlcmd bcp osql isql tsql sqsh", "P", joinedOrNext}, {"7z 7za 7zz 7zr 7z.exe rar unrar", "p", joined}, {"rar", "hp", joined},
+	{"zip unzip zipcloak", "P", joinedOrNext}, {"rdesktop psexec psexec.exe psexec64.exe evil-winrm crackmapexec cme nxc netexec hydra medusa winexe", "p", nextArg},
+	{"ipmitool", "P", joinedOrNext}, {"mcrypt", "k", nextArg}, {"ccrypt ccencrypt ccdecrypt ccat", "K", nextArg}, {"aescrypt certutil mutool msoffcrypto-tool xfreerdp wlfreerdp", "p", nextArg}, {"kadmin", "w", nextArg},
+	{"kadmin", "pw", nextArg}, {"swaks", "ap", nextArg}, {"sendemail sendEmail", "xp", nextArg}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "A", nextArg}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "X", nextArg},
+	{"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "c", nextArg}, {"influx", "t", nextArg}, {"elasticsearch-users", "p", nextArg}, {"openssl", "k", nextArg}, {"cqlsh cypher-shell ncftpput ncftpget ncftp steghide cbq vncviewer", "p", nextArg}, {"mosquitto_pub mosquitto_sub mosquitto_rr", "P", nextArg},
+	{"ssh-keygen", "N", nextArg}, {"ssh-keygen", "P", nextArg}, {"add-generic-password add-internet-password", "w", nextArg}, {"unlock-keychain create-keychain", "p", nextArg},
+	{"security", "P", nextArg}, {"set-key-partition-list", "k", nextArg}, {"twine", "p", nextArg}, {"plink pscp psftp putty", "pw", nextArg}, {"nordvpn openfortivpn", "p", nextArg},
 }
 
 const (
 	joined = 1 << iota
-	next
-	either = joined | next
+	nextArg
+	joinedOrNext = joined | nextArg
 )
 
 // shortFlag finds the value of one of shortFlags. The flag begins at s[i], and its letters
@@ -146,7 +146,7 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 		}
 		at := nextArgument(s, v)
 		if at > v {
-			how = next
+			how = nextArg
 		}
 		if f.how&how == 0 || !oneOf(words, f.programs) {
 			continue
@@ -253,9 +253,9 @@ func (sc *scanner) slashFlag(i int) (from, to int) {
 	case strings.HasPrefix(s[i:], "/gp:") && sc.command(i, "freerdp"):
 		return filled(s, v+1)
 	case strings.HasPrefix(s[i:], "/p ") && sc.command(i, "signtool"):
-		return likely(s, blanks(s, v), "password")
+		return likelyValue(s, blanks(s, v), "password")
 	case strings.HasPrefix(s[i:], "/rp ") && sc.command(i, "schtasks"):
-		return likely(s, blanks(s, v), "password")
+		return likelyValue(s, blanks(s, v), "password")
 	}
 	return 0, 0
 }

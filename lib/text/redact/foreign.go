@@ -63,5 +63,5 @@ func (sc *scanner) wideSetting(i int) (from, to int) {
 			return 0, 0
 		}
 	}
-	return likely(s, blanks(s, i+len(wide)), name)
+	return likelyValue(s, blanks(s, i+len(wide)), name)
 }

@@ -87,7 +87,7 @@ func (sc *scanner) assigned(_, i int) (from, to int) {
 	if from >= to || placeholder(s[from:to]) {
 		return 0, 0
 	}
-	looks := looksSecret(s[from:to], least(name)) || symbols(s[from:to])
+	looks := looksSecret(s[from:to], minLength(name)) || symbols(s[from:to])
 	if name == strings.ToUpper(name) && (looks || flags || s[i-1] != 't' && lone(s, v)) || looks && sureName(name) {
 		return value(s, v)
 	}
@@ -119,7 +119,7 @@ func (sc *scanner) npmrc(i int) (from, to int) {
 	if v == end {
 		return 0, 0
 	}
-	return likely(s, v, "password")
+	return likelyValue(s, v, "password")
 }
 
 // spelled finds the value in SQL's PASSWORD 'x', and in netrc's password x. The
@@ -137,7 +137,7 @@ func (sc *scanner) spelled(i, word int) (from, to int) {
 	if s[v] == '\'' || s[v] == '"' {
 		statement := before[strings.LastIndexByte(before, ';')+1:]
 		if !strings.Contains(statement, "user ") && !strings.Contains(statement, "role ") {
-			return likely(s, v, "password")
+			return likelyValue(s, v, "password")
 		}
 	} else if words := strings.Fields(before[strings.LastIndex(before, "\n\n")+1:]); !netrc(words) ||
 		strings.HasPrefix(strings.ToLower(s[v:min(len(s), v+maxLook)]), words[len(words)-1]) { // login string, password string
@@ -339,7 +339,7 @@ func (sc *scanner) pgpass(i int) (from, to int) {
 	if port >= len(s) || s[port] != ':' {
 		return 0, 0
 	}
-	host := sc.back(i, "w.-*", maxName)
+	host := sc.skipBack(i, "w.-*", maxName)
 	if host == i || host > 0 && s[host-1] > ' ' && strings.IndexByte("\"'`", s[host-1]) < 0 && host != sc.done {
 		return 0, 0
 	}
@@ -433,7 +433,7 @@ func isUUID(v string) bool {
 		return false
 	}
 	for i := range len(v) {
-		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (v[i] == '-') || !dash && !in(v[i], "x") {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (v[i] == '-') || !dash && !inClass(v[i], "x") {
 			return false
 		}
 	}

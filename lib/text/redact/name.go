@@ -13,7 +13,7 @@ func secretName(name string) bool {
 	if !mayName(name) {
 		return false
 	}
-	parts := which(split(name))
+	parts := trimVariant(split(name))
 	if len(parts) == 0 {
 		return false
 	}
@@ -91,7 +91,7 @@ func mayName(name string) bool {
 // address reports whether a variable of that name holds an address that can contain a
 // password or a key.
 func address(name string) bool {
-	parts := which(split(name))
+	parts := trimVariant(split(name))
 	if len(parts) == 0 {
 		return false
 	}
@@ -114,9 +114,9 @@ func isPath(v string) bool {
 	return (strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "~/")) && strings.Count(v, "/") > 1 && !mixed(v)
 }
 
-// which removes words at the end of a name that only distinguish variants: API_KEY_PROD,
+// trimVariant removes words at the end of a name that only distinguish variants: API_KEY_PROD,
 // DB_PASS_OLD, JWT_SIGNING_KEY_V2, PASSWORD1.
-func which(parts []string) []string {
+func trimVariant(parts []string) []string {
 	for len(parts) > 0 {
 		last := parts[len(parts)-1]
 		switch last {
@@ -156,7 +156,7 @@ func sureName(name string) bool {
 	if !secretName(name) {
 		return false
 	}
-	parts := which(split(name))
+	parts := trimVariant(split(name))
 	last := parts[len(parts)-1]
 	if last == "key" || last == "keys" {
 		switch parts[len(parts)-2] {
@@ -203,7 +203,7 @@ func split(name string) []string {
 // randomKey reports whether a name is that of some key and the value at s[v] is as random
 // as one: letters and digits alternate, and it is no hash.
 func randomKey(s string, v int, name string) bool {
-	parts := which(split(name))
+	parts := trimVariant(split(name))
 	if len(parts) < 2 || parts[len(parts)-1] != "key" {
 		return false
 	}

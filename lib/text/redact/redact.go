@@ -40,10 +40,10 @@ const minPassword = 6
 // unchanged, whatever bytes it has; a text with a secret is returned as a reader sees it
 // (see package plain). Redacting a text twice is the same as redacting it once. The time
 // is linear in the length of s.
-func Text(s string, environ []string) string { return Of(environ)(s) }
+func Text(s string, environ []string) string { return NewRedactor(environ)(s) }
 
-// Of returns Text for one environment, to be applied to many texts.
-func Of(environ []string) func(string) string {
+// NewRedactor returns Text for one environment, to be applied to many texts.
+func NewRedactor(environ []string) func(string) string {
 	vs := values(environ)
 	return func(s string) string {
 		if len(s) < minPassword { // mutant always: TestForms$
@@ -53,7 +53,7 @@ func Of(environ []string) func(string) string {
 	}
 }
 
-// Cut returns Of for texts whose end was cut off before redaction. It also removes the
+// Cut returns NewRedactor for texts whose end was cut off before redaction. It also removes the
 // beginning of an environment's value at the end of a text.
 func Cut(environ []string) func(string) string {
 	vs := values(environ)
@@ -112,7 +112,7 @@ func pass(s string, values []string, seams []int) string {
 	for _, v := range values {
 		s, seams = replaceAll(s, v, seams)
 	}
-	found := together(formed(s, seams), encoded(s, values))
+	found := mergeSpans(formed(s, seams), encoded(s, values))
 	if len(found) == 0 {
 		return s
 	}
@@ -147,12 +147,12 @@ func find(s string, values []string, seams []int) []span {
 	if found == nil {
 		return formed(s, seams)
 	}
-	return together(found, nil)
+	return mergeSpans(found, nil)
 }
 
-// together returns the union of the spans: a part of a secret can be found in the text
+// mergeSpans returns the union of the spans: a part of a secret can be found in the text
 // itself, and all of it in the decoded text.
-func together(some, more []span) []span {
+func mergeSpans(some, more []span) []span {
 	if len(more) == 0 && len(some) < 2 {
 		return some
 	}
@@ -184,7 +184,7 @@ func formed(s string, seams []int) []span {
 			sc.done = i
 			continue
 		}
-		from, to := sc.at(i)
+		from, to := sc.secretAt(i)
 		if sc.done <= from && from < to && to <= i { // before what indicates it
 			found = append(found, span{from, to})
 			sc.done = to
@@ -350,9 +350,9 @@ type scanner struct {
 	foreign bool // the text may have a word of another language
 }
 
-// at returns the span of the secret that s[i] indicates; to is 0 if there is none. The
+// secretAt returns the span of the secret that s[i] indicates; to is 0 if there is none. The
 // number of bytes that it examines is bounded, or it examines them only once.
-func (sc *scanner) at(i int) (from, to int) {
+func (sc *scanner) secretAt(i int) (from, to int) {
 	if sc.index.commands[sc.s[i]&(1<<7-1)] != nil {
 		if from, to = sc.positional(i); to > 0 {
 			return from, to
@@ -362,58 +362,58 @@ func (sc *scanner) at(i int) (from, to int) {
 	case wide[0]:
 		return sc.wideSetting(i)
 	case '=':
-		return sc.first(i, (*scanner).formData, (*scanner).pipeline, (*scanner).setting)
+		return sc.firstFound(i, (*scanner).formData, (*scanner).pipeline, (*scanner).setting)
 	case '/':
-		return sc.first(i, (*scanner).slashFlag, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).slashFlag, (*scanner).shaped)
 	case ':':
 		if strings.HasPrefix(sc.s[i:], "://") {
 			return password(sc.s, i+3)
 		}
-		return sc.first(i, (*scanner).masked, (*scanner).jwk, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource)
+		return sc.firstFound(i, (*scanner).masked, (*scanner).jwk, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource)
 	case ',':
 		return sc.argument(i)
 	case '>':
 		return sc.element(i)
 	case '"', '\'':
-		return sc.first(i, (*scanner).alternative, (*scanner).echoed)
+		return sc.firstFound(i, (*scanner).alternative, (*scanner).echoed)
 	case '?':
 		return sc.alternative(i)
 	case '-':
 		return sc.dash(i)
 	case '(', '{':
-		return sc.first(i, (*scanner).called, (*scanner).echoed, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).called, (*scanner).echoed, (*scanner).shaped)
 	case 'K', 'k':
-		return sc.first(i, (*scanner).spacedValue, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).shaped)
 	case 'T', 't':
-		return sc.first(i, (*scanner).secureString, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).secureString, (*scanner).shaped)
 	case '+', 'F':
-		return sc.first(i, (*scanner).suffixed, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).suffixed, (*scanner).shaped)
 	case 'A':
-		return sc.first(i, (*scanner).suffixed, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).suffixed, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
 	case 'a', 'C', 'c':
-		return sc.first(i, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
 	case 'B', 'b':
-		return sc.first(i, (*scanner).header, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).header, (*scanner).shaped)
 	case 'S', 's':
-		return sc.first(i, (*scanner).header, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).header, (*scanner).form, (*scanner).shaped)
 	case 'P', 'p':
-		return sc.first(i, (*scanner).spacedValue, (*scanner).labeled, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).labeled, (*scanner).form, (*scanner).shaped)
 	case 'E', 'I', 'i', '0', '#':
-		return sc.first(i, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).form, (*scanner).shaped)
 	case 'e':
-		return sc.first(i, (*scanner).jwt, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).jwt, (*scanner).shaped)
 	case '<':
 		return sc.hereText(i)
 	case '|':
-		return sc.first(i, (*scanner).piped, (*scanner).alternative, (*scanner).marked, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).piped, (*scanner).alternative, (*scanner).marked, (*scanner).form, (*scanner).shaped)
 	case '%', 'Q', '.', '_':
-		return sc.first(i, (*scanner).marked, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).marked, (*scanner).form, (*scanner).shaped)
 	}
 	return sc.shaped(i)
 }
 
-// first returns what the first of the finders finds that finds something at s[i].
-func (sc *scanner) first(i int, finders ...func(*scanner, int) (from, to int)) (from, to int) {
+// firstFound returns what the first of the finders finds that finds something at s[i].
+func (sc *scanner) firstFound(i int, finders ...func(*scanner, int) (from, to int)) (from, to int) {
 	for _, find := range finders {
 		if from, to = find(sc, i); to > 0 {
 			return from, to
@@ -434,7 +434,7 @@ func (sc *scanner) dash(i int) (from, to int) {
 		return sc.mailchimp(i)
 	case strings.HasPrefix(s[i:], "-NR"):
 		return sc.suffixed(i)
-	case i+9 < len(s) && s[i+9] == '-' && in(s[i+1], "x"):
+	case i+9 < len(s) && s[i+9] == '-' && inClass(s[i+1], "x"):
 		if from, to = sc.mailgun(i); to > 0 {
 			return from, to
 		}
@@ -502,10 +502,10 @@ func escaped(s string) bool {
 	return false
 }
 
-// in reports whether c is in one of the classes: w is a letter, a digit or '_'; a is a
+// inClass reports whether c is in one of the classes: w is a letter, a digit or '_'; a is a
 // letter or a digit; 0 is a digit; U is a capital letter or a digit; x is a hexadecimal
 // digit. Any other character stands for itself.
-func in(c byte, classes string) bool {
+func inClass(c byte, classes string) bool {
 	for _, k := range []byte(classes) {
 		switch {
 		case k == 'w' && isWord(c),
@@ -552,7 +552,7 @@ func (sc *scanner) jwt(i int) (from, to int) {
 
 // run returns the end of the characters of the classes that begin at s[i].
 func run(s string, i int, classes string) int {
-	for i < len(s) && in(s[i], classes) {
+	for i < len(s) && inClass(s[i], classes) {
 		i++
 	}
 	return i

@@ -198,9 +198,9 @@ func TestLinear(t *testing.T) {
 		// The processor's time: others may use the machine.
 		took := func(size int) time.Duration {
 			text := strings.Repeat(piece, size/len(piece))
-			start := used(t)
+			start := processorTime(t)
 			Text(text, []string{"A_TOKEN=aaaaaaaaaaaaaaaaaaab"})
-			return used(t) - start
+			return processorTime(t) - start
 		}
 		few, many := took(16<<10), took(128<<10)
 		for try := 0; try < 9 && many > 24*few; try++ {
@@ -212,11 +212,11 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// used is the processor's time that this process has used.
-func used(t *testing.T) time.Duration {
+// processorTime is the processor's time that this process has used.
+func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var r syscall.Rusage
-	testenv.Must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
+	testenv.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 

@@ -46,7 +46,7 @@ func (sc *scanner) setting(i int) (from, to int) {
 			return from, to
 		}
 	}
-	if from, to = likely(s, v, name); inBlock && to > 0 {
+	if from, to = likelyValue(s, v, name); inBlock && to > 0 {
 		to = folded(s, from, to)
 	}
 	return from, to
@@ -184,7 +184,7 @@ func (sc *scanner) nextLine(v int) (at int, inBlock bool) {
 	at = block(sc.s, v)
 	inBlock = at > v
 	if at < len(sc.s) && sc.s[at] == '\n' {
-		at = sc.below(at)
+		at = sc.valueBelow(at)
 	}
 	return at, inBlock
 }
@@ -295,9 +295,9 @@ func (sc *scanner) spaced(n int, last string) string {
 	return ""
 }
 
-// below returns the beginning of a value on its own line below the name, whose line ends
+// valueBelow returns the beginning of a value on its own line below the name, whose line ends
 // at s[v], or 0 if there is something else.
-func (sc *scanner) below(v int) int {
+func (sc *scanner) valueBelow(v int) int {
 	s := sc.s
 	from := v
 	for from < len(s) && strings.IndexByte("\n \t", s[from]) >= 0 && from-v < 24 {
@@ -574,7 +574,7 @@ func (sc *scanner) argument(i int) (from, to int) {
 	if v = opening(s, v); v == len(s) || s[v] != '"' && s[v] != '\'' {
 		return 0, 0
 	}
-	return likely(s, v, name)
+	return likelyValue(s, v, name)
 }
 
 // nameBefore returns the name that ends at s[end].

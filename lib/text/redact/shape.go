@@ -184,7 +184,7 @@ func (x *index) asks(s string, i int) bool {
 	if next >= 1<<7 {
 		next = 0
 	}
-	return x.looks[int(c)<<7|int(next)]&bit(s[i+2]) != 0 || c == '.' && (i+7 < len(s) && s[i+7] == '.' || i > 24 && in(s[i-1], "x") && in(s[i-24], "x") && isAlnum(next))
+	return x.looks[int(c)<<7|int(next)]&bit(s[i+2]) != 0 || c == '.' && (i+7 < len(s) && s[i+7] == '.' || i > 24 && inClass(s[i-1], "x") && inClass(s[i-24], "x") && isAlnum(next))
 }
 
 // shapeIndex builds the index when it is first needed, so that a program which does not
@@ -272,7 +272,7 @@ func (sc *scanner) token(i int, sh *shape) (from, to int) {
 func (sc *scanner) tokenEnd(start int, sh *shape) (end int, ok bool) {
 	s := sc.s
 	end, ok = start, sh.how&digit == 0
-	for end < len(s) && in(s[end], sh.chars) {
+	for end < len(s) && inClass(s[end], sh.chars) {
 		ok = ok || isDigit(s[end])
 		end++
 		if !ok && end-start > maxDigit || sh.max > 0 && end-start > sh.max {
@@ -351,27 +351,27 @@ func (sc *scanner) marked(i int) (from, to int) {
 	switch {
 	case strings.HasPrefix(s[i:], "Q~"): // Azure: abc8Q~ and 31 to 34 more
 		to = run(s[:min(len(s), i+64)], i+2, "w-.~")
-		if from = sc.back(i, "w.~", 4); i-from != 4 || !isDigit(s[i-1]) || to-i-2 < 31 || to-i-2 > 34 {
+		if from = sc.skipBack(i, "w.~", 4); i-from != 4 || !isDigit(s[i-1]) || to-i-2 < 31 || to-i-2 > 34 {
 			return 0, 0
 		}
 	case strings.HasPrefix(s[i:], "QQJ99"): // Azure's keys of 84 characters
 		to = run(s[:min(len(s), i+64)], i, "a")
-		if from = sc.back(i, "a", 53); i-from != 53 || to-i < 24 || to-i > 40 {
+		if from = sc.skipBack(i, "a", 53); i-from != 53 || to-i < 24 || to-i > 40 {
 			return 0, 0
 		}
 	case strings.HasPrefix(s[i:], ".atlasv1."): // Terraform
 		to = run(s, i+len(".atlasv1."), "w-=")
-		if from = sc.back(i, "a", 14); i-from != 14 || to-i < 60 {
+		if from = sc.skipBack(i, "a", 14); i-from != 14 || to-i < 60 {
 			return 0, 0
 		}
 	case strings.HasPrefix(s[i:], "_mmk"): // MaxMind
 		to = i + len("_mmk")
-		if from = sc.back(i, "w", 36); i-from != 36 || to < len(s) && isWord(s[to]) {
+		if from = sc.skipBack(i, "w", 36); i-from != 36 || to < len(s) && isWord(s[to]) {
 			return 0, 0
 		}
 	case strings.HasPrefix(s[i:], ".v1."): // Airtable's access token
 		mid := run(s, i+len(".v1."), "w-")
-		if from = sc.back(i, "a", maxName); i-from < 10 || mid-i < 20 || mid >= len(s) || s[mid] != '.' {
+		if from = sc.skipBack(i, "a", maxName); i-from < 10 || mid-i < 20 || mid >= len(s) || s[mid] != '.' {
 			return 0, 0
 		}
 		if to = run(s, mid+1, "x"); to-mid-1 < 32 {
@@ -379,7 +379,7 @@ func (sc *scanner) marked(i int) (from, to int) {
 		}
 	case strings.HasPrefix(s[i:], "_PF84_"), strings.HasPrefix(s[i:], "_P0A1_"): // Webex's bots
 		to = run(s[:min(len(s), i+64)], i+len("_PF84_"), "x-")
-		if from = sc.back(i, "a", 64); i-from != 64 || to-i-len("_PF84_") != 36 {
+		if from = sc.skipBack(i, "a", 64); i-from != 64 || to-i-len("_PF84_") != 36 {
 			return 0, 0
 		}
 	case s[i] == '.' && sc.backTo(i, "x", 32, 32) < i: // Zhipu
@@ -410,10 +410,10 @@ func (sc *scanner) numbered(i int) (from, to int) {
 	if !strings.HasPrefix(s[i:], ":AA") {
 		to = run(s[:min(len(s), i+40)], i+1, "a")
 		if to-i-1 == 32 && run(s[:to], i+1, "x") == to {
-			if n := sc.back(i, "0/", 40); i-n > 10 && (strings.HasPrefix(s[n:], "1/") || strings.HasPrefix(s[n:], "2/")) && sc.begins(n) { // Asana
+			if n := sc.skipBack(i, "0/", 40); i-n > 10 && (strings.HasPrefix(s[n:], "1/") || strings.HasPrefix(s[n:], "2/")) && sc.begins(n) { // Asana
 				return n, to
 			}
-			if n := sc.back(i, "x-", 36); isUUID(s[n:i]) { // fal
+			if n := sc.skipBack(i, "x-", 36); isUUID(s[n:i]) { // fal
 				return n, to
 			}
 		}
@@ -441,7 +441,7 @@ func (sc *scanner) suffixed(i int) (from, to int) {
 		}
 		to = i + len(end.text)
 		to = run(s[:min(len(s), to+end.after)], to, end.chars)
-		from = sc.back(i, end.chars, end.before)
+		from = sc.skipBack(i, end.chars, end.before)
 		if i-from == end.before && to == i+len(end.text)+end.after && (to == len(s) || !isAlnum(s[to])) && sure(s[from:to], end.chars) {
 			return from, to
 		}
@@ -483,8 +483,8 @@ func (sc *scanner) mailchimp(i int) (from, to int) {
 // backTo goes back from s[i] over the characters of the classes, but not into an escape. It
 // returns i if their number is not between least and most.
 func (sc *scanner) backTo(i int, classes string, least, most int) int {
-	from := sc.back(i, classes, most)
-	if from == sc.done || !in(sc.s[from-1], classes) {
+	from := sc.skipBack(i, classes, most)
+	if from == sc.done || !inClass(sc.s[from-1], classes) {
 		if i-from >= least {
 			return from
 		}
@@ -497,9 +497,9 @@ func (sc *scanner) backTo(i int, classes string, least, most int) int {
 	return i
 }
 
-// back goes back from s[i] over characters of the classes, at most most of them.
-func (sc *scanner) back(i int, classes string, most int) int {
-	for n := i; i > sc.done && n-i < most && in(sc.s[i-1], classes); i-- {
+// skipBack goes back from s[i] over characters of the classes, at most most of them.
+func (sc *scanner) skipBack(i int, classes string, most int) int {
+	for n := i; i > sc.done && n-i < most && inClass(sc.s[i-1], classes); i-- {
 	}
 	return i
 }

@@ -8,17 +8,17 @@ import (
 
 // The end of a value, and whether it looks like a secret.
 
-// likely is value for a value that must look like a secret.
-func likely(s string, i int, name string) (from, to int) {
+// likelyValue is value for a value that must look like a secret.
+func likelyValue(s string, i int, name string) (from, to int) {
 	i = opening(s, i)
 	from, to = head(s, i)
 	if from < to && from > i && passwordName(name) && (lastWord(s, to) && signed(s[from:to]) || phrase(s[from:to])) {
 		return from, to
 	}
-	if from >= to || isPlaceholder(s, from, to) || !looksSecret(s[from:to], least(name)) && !symbols(s[from:to]) && (!passwordName(name) || !appPassword(s[from:to])) {
+	if from >= to || isPlaceholder(s, from, to) || !looksSecret(s[from:to], minLength(name)) && !symbols(s[from:to]) && (!passwordName(name) || !appPassword(s[from:to])) {
 		return 0, 0
 	}
-	if rest := s[from+min(len(name), to-from) : to]; least(name) == minValue && len(rest) < 5 && run(rest, 0, "0") == len(rest) && strings.HasPrefix(s[from:to], name) {
+	if rest := s[from+min(len(name), to-from) : to]; minLength(name) == minValue && len(rest) < 5 && run(rest, 0, "0") == len(rest) && strings.HasPrefix(s[from:to], name) {
 		return 0, 0 // token: "token12"
 	}
 	return value(s, i)
@@ -215,8 +215,8 @@ func signed(v string) bool {
 	return bits.OnesCount32(signs) > 1 && (v[0] != '<' || !strings.HasSuffix(v, ">") || bits.OnesCount32(signs) > 2 || strings.ContainsAny(v, "0123456789"))
 }
 
-// least returns the minimum length of a secret in a setting of that name.
-func least(name string) int {
+// minLength returns the minimum length of a secret in a setting of that name.
+func minLength(name string) int {
 	if passwordName(name) {
 		return minPassword
 	}

@@ -40,9 +40,9 @@ var synonyms = map[string]string{
 	"mv": "rename move", "reload": "restart", "search": "grep", "find": "grep list", "cost": "usage", "tokens": "usage", "stats": "usage status", "check": "doctor status", "verify": "prove doctor", "enable": "install", "disable": "remove uninstall",
 }
 
-// Near returns the words that a mistyped word may have meant: the nearest of those that
+// FindNear returns the words that a mistyped word may have meant: the nearest of those that
 // differ in few letters or that it abbreviates.
-func Near(word string, words []string) (near []string) {
+func FindNear(word string, words []string) (near []string) {
 	for _, w := range strings.Fields(synonyms[word]) {
 		if slices.Contains(words, w) {
 			return []string{w}

@@ -25,7 +25,7 @@ func TestNear(t *testing.T) {
 		"logs":     "show",
 		"delete":   "rm",
 	} {
-		if got := strings.Join(Near(word, all), " "); got != want {
+		if got := strings.Join(FindNear(word, all), " "); got != want {
 			t.Errorf("%s: %q, want %q", word, got, want)
 		}
 	}

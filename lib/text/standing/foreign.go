@@ -28,13 +28,13 @@ func foreign(w []string, polite bool) Kind {
 		infinitive && oneOf(w[0], "non nie niemals nooit nicht"),
 		polite && anyOf(w, "nicht nichts") && strings.HasSuffix(last, "en") && !oneOf(last, "vergessen") && !oneOf(w[0], "kannst könntest"),
 		polite && anyOf(w, "nie niemals keine keinen kein nooit geen"):
-		return Never
+		return KindNever
 	case order && anyOf(near[:min(len(near), 2)], alwaysWords), oneOf(w[0], "immer siempre sempre altijd") && oneOf(w[1], foreignVerbs),
 		infinitive && oneOf(w[0], alwaysWords), polite && anyOf(w, "immer altijd"),
 		strings.HasSuffix(last, "en") && oneOf(w[0], "vor nach") && anyOf(w, "immer"):
-		return Always
+		return KindAlways
 	case order && anyOf(near[:min(len(near), 2)], onlyWords), infinitive && oneOf(w[0], "nur"):
-		return Only
+		return KindOnly
 	}
-	return None
+	return KindNone
 }

@@ -185,21 +185,21 @@ func (l *language) textOf(s *sentence) string {
 	return text
 }
 
-// instructs returns the kind of the instruction that a sentence is, None if it is none.
+// instructs returns the kind of the instruction that a sentence is, KindNone if it is none.
 func (l *language) instructs(s *sentence) Kind {
 	text := l.textOf(s)
 	holds := func(cues string) bool { return compiled(cues).MatchString(text) }
 	switch {
 	case s.asks || holds(l.passing):
-		return None
+		return KindNone
 	case holds(l.never):
-		return Never
+		return KindNever
 	case holds(l.only):
-		return Only
+		return KindOnly
 	case holds(l.always), holds(l.lasting):
-		return Always
+		return KindAlways
 	}
-	return None
+	return KindNone
 }
 
 var expressions sync.Map // from cues to *regexp.Regexp

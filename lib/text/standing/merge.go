@@ -21,8 +21,8 @@ func (later Instruction) Replaces(earlier Instruction) bool {
 	}
 	switch {
 	case later.Kind == Lifted: // "you can push now" takes back "never push to main"
-		return earlier.Kind != Always
-	case (later.Kind == Never) != (earlier.Kind == Never):
+		return earlier.Kind != KindAlways
+	case (later.Kind == KindNever) != (earlier.Kind == KindNever):
 		return len(fewer)*3 >= len(more)*2
 	}
 	return len(fewer)*5 >= len(more)*4 // the same, in other words

@@ -30,34 +30,34 @@ const (
 // tellers are words with which a clause begins that tells what is or was.
 const tellers = "i it it's they he she we who if when because i'm i've that this there let's the a an my our its which ich es er sie wir wenn weil das der die je il elle ça le la les el los las lo si o os het de ik"
 
-// instructs returns the kind of the instruction that a sentence is, None if it is none.
+// instructs returns the kind of the instruction that a sentence is, KindNone if it is none.
 func (s *sentence) instructs() Kind {
 	if s.lifts() {
 		return Lifted
 	}
 	if utf8.RuneCountInString(s.text) > MaxLength {
-		return None
+		return KindNone
 	}
 	if l := s.language(); l != nil {
-		if kind := l.instructs(s); kind != None || l.script != nil && s.words[0][0] >= utf8.RuneSelf {
+		if kind := l.instructs(s); kind != KindNone || l.script != nil && s.words[0][0] >= utf8.RuneSelf {
 			return kind
 		}
 	}
 	switch {
 	case s.isVetoed():
-		return None
+		return KindNone
 	case holdsAny(s.words, lasting):
 		return s.kind()
 	}
 	var before []string
 	for i, c := range s.clauses {
 		w := body(c)
-		if kind := s.begins(i, w, before); kind != None {
+		if kind := s.begins(i, w, before); kind != KindNone {
 			return kind
 		}
 		before = w
 	}
-	return None
+	return KindNone
 }
 
 // isVetoed reports whether a sentence cannot be an instruction: it asks, or holds only for
@@ -91,11 +91,11 @@ func (s *sentence) refersBack() bool {
 func (s *sentence) kind() Kind {
 	switch {
 	case anyOf(s.words, neverWords+" "+notWords):
-		return Never
+		return KindNever
 	case anyOf(s.words, onlyWords):
-		return Only
+		return KindOnly
 	}
-	return Always
+	return KindAlways
 }
 
 // body returns the words of a clause without those that only lead to what is said.
@@ -110,14 +110,14 @@ func body(w []string) []string {
 // before it does not tell what happens: "it hangs and never returns".
 func (s *sentence) begins(i int, w, before []string) Kind {
 	if len(before) > 0 && oneOf(s.words[0], "if when whenever") && startsWith(w, "stop and|refuse|escalate|ask first|ask me") {
-		return Always
+		return KindAlways
 	}
 	if startsWith(w, "must never") {
-		return Never
+		return KindNever
 	}
 	if len(w) < 2 ||
 		len(before) > 0 && oneOf(before[0], tellers) { // mutant never: TestNoOrders
-		return None
+		return KindNone
 	}
 	switch verb := w[1]; {
 	case startsWith(w, asksNever) && !anyOf(w, "now see get"), s.forbids(i, w, before),
@@ -126,11 +126,11 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 		w[0] == "never" && (isVerb(verb) || isOrder(before)),
 		oneOf(w[0], "leave keep") && !oneOf(verb, "it that this as as-is") && holdsAny(w, "alone|untouched|unchanged|as is|as-is|intact|as it is|as they are"),
 		holdsAny(w, bounds) && !anyOf(w, "that which now") && !strings.Contains(s.text, "MUST NOT"): // a specification's
-		return Never
+		return KindNever
 	case startsWith(w, asksAlways), w[0] == "always" && isVerb(verb):
-		return Always
+		return KindAlways
 	case startsWith(w, asksOnly), w[0] == "only" && i == 0 && len(s.words) < 5 && strings.ToLower(s.text[1:]) != s.text[1:] && isVerb(w[len(w)-1]):
-		return Only
+		return KindOnly
 	case isOrder(w) && holdsAny(w, recurring) && !slices.ContainsFunc(before, func(w string) bool { return strings.ContainsAny(w, "./") }), // not a task in a file
 		oneOf(w[0], "report answer reply format quote cite") && anyOf(w, "all every each"),
 		startsWith(w, "answer in|reply in|respond in") && len(w) < 5, w[0] == "prefer", oneOf(w[0], "all every each") && holdsAny(w, "needs a|need a|must"),

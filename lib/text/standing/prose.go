@@ -17,10 +17,10 @@ type line struct {
 type part int
 
 const (
-	own       part = iota
-	rules          // items under "Rules:"
-	announced      // the line after "The ticket says:"
-	others         // the lines after that, up to an empty one
+	ownLines       part = iota
+	rules               // items under "Rules:"
+	announced           // the line after "The ticket says:"
+	followingLines      // the lines after that, up to an empty one
 )
 
 // reader reads the lines of a text.
@@ -46,8 +46,8 @@ func prose(text string) []line {
 		case closes != "":
 			until, r.open = closes, false
 		case bare == "":
-			if r.open = false; r.in == others {
-				r.in = own
+			if r.open = false; r.in == followingLines {
+				r.in = ownLines
 			}
 		default:
 			if r.size += len(bare); r.size > maxTyped { // mutant never: TestNoOrders
@@ -77,8 +77,8 @@ func opensBlock(bare, text string) string {
 func (r *reader) read(bare, text string, indented bool) {
 	isItem := text != bare && bare[0] != '#'
 	switch {
-	case r.in == announced || r.in == others:
-		r.in = others
+	case r.in == announced || r.in == followingLines:
+		r.in = followingLines
 		return
 	case strings.ContainsAny(bare[:1], ">|<"), isOutput(bare), indented && text == bare && !r.open:
 		r.open = false
@@ -115,13 +115,13 @@ func leadsTo(line string) part {
 	heads := strings.HasPrefix(line, "#") || strings.HasSuffix(strings.Trim(line, "*"), ":") || strings.HasSuffix(line, "：")
 	switch {
 	case !heads && !anyOf(words, "below following"), len(words) == 0:
-		return own
+		return ownLines
 	case anyOf(words, "docs documentation readme spec ticket issue log logs output error email mail message reviewer review wiki says said writes wrote datasheet answer plan comment comments manual acceptance criteria requirements features todo steps expected"):
 		return announced
 	case oneOf(words[0], ruleWords), len(words) > 1 && oneOf(words[1], ruleWords) && oneOf(words[0], "the some hard ground house my our general important coding project strict"):
 		return rules
 	}
-	return own
+	return ownLines
 }
 
 // isRule reports whether a line says before a colon that a rule follows: "SAFETY RULE: …",

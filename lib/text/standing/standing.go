@@ -18,10 +18,10 @@ type Kind string
 
 // The kinds of instructions.
 const (
-	None   Kind = ""
-	Always Kind = "always"
-	Never  Kind = "never"
-	Only   Kind = "only"
+	KindNone   Kind = ""
+	KindAlways Kind = "always"
+	KindNever  Kind = "never"
+	KindOnly   Kind = "only"
 	// Lifted takes back what was said before: "you can push now".
 	Lifted Kind = "lifted"
 )
@@ -59,24 +59,24 @@ func Find(text string) []Instruction {
 		}
 		for i, s := range parts {
 			kind := s.instructs()
-			if kind == None && l.ruled && i == 0 && !s.asks { // by its place alone
+			if kind == KindNone && l.ruled && i == 0 && !s.asks { // by its place alone
 				kind = s.kind()
 			}
 			said := s.text
 			if s.onlyLasts() {
-				if kind = Always; before == "" {
-					kind = None
+				if kind = KindAlways; before == "" {
+					kind = KindNone
 				}
 				if s.text = before + s.text; !isCJK(before) {
 					s.text = before + " " + said
 				}
 			}
-			if kind != None && before != "" && s.refersBack() {
+			if kind != KindNone && before != "" && s.refersBack() {
 				s.text = before + " " + said
 			}
 			before = said
 			found := Instruction{s.line(), kind}
-			if kind != None && !slices.Contains(all, found) && len(all) < maxFound {
+			if kind != KindNone && !slices.Contains(all, found) && len(all) < maxFound {
 				all = append(all, found)
 			}
 		}

@@ -19,7 +19,7 @@ type labelled struct {
 
 func prompts(t *testing.T, set string) []labelled {
 	data, err := os.ReadFile("testdata/" + set)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	var all []labelled
 	for _, record := range strings.Split("\n"+string(data), "\n=== ")[1:] {
 		head, rest, _ := strings.Cut(record, "\n")
@@ -175,7 +175,7 @@ func FuzzFind(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, in := range Find(text) {
-			if utf8.RuneCountInString(in.Text) > MaxLength || strings.ContainsAny(in.Text, "\n\r") || in.Text == "" || in.Kind == None {
+			if utf8.RuneCountInString(in.Text) > MaxLength || strings.ContainsAny(in.Text, "\n\r") || in.Text == "" || in.Kind == KindNone {
 				t.Errorf("%q gives %+v", text, in)
 			}
 		}
@@ -269,7 +269,7 @@ func TestFind(t *testing.T) {
 // question or an order for the moment is none in any of them.
 func TestLanguages(t *testing.T) {
 	data, err := os.ReadFile("testdata/languages.txt")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	language, right := "", 0
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)

@@ -52,8 +52,8 @@ func (p *Progress) Show(done, total int64) {
 	io.WriteString(p.w, "\r"+line+"\x1b[K")
 }
 
-// Done removes the line.
-func (p *Progress) Done() {
+// Finish removes the line.
+func (p *Progress) Finish() {
 	if !p.shown.IsZero() {
 		io.WriteString(p.w, "\r\x1b[K")
 		p.shown = time.Time{}

@@ -10,7 +10,7 @@ import (
 // terminal. Clean the text first: Clean removes styles.
 type Style struct {
 	on    bool
-	whole string // see Whole
+	whole string // see CutLast
 }
 
 // StyleFor returns the style for output to w.
@@ -23,14 +23,14 @@ func StyleFor(w io.Writer, getenv func(string) string) Style {
 // Styled returns a style that is always on or off, as the person asked for.
 func Styled(on bool) Style { return Style{on: on} }
 
-// Whole returns the style for tables in which the column with that heading is cut after all
+// CutLast returns the style for tables in which the column with that heading is cut after all
 // others.
-func (s Style) Whole(heading string) Style {
+func (s Style) CutLast(heading string) Style {
 	s.whole = heading
 	return s
 }
 
-func (s Style) On() bool { return s.on }
+func (s Style) IsEnabled() bool { return s.on }
 
 func (s Style) Bold(text string) string { return s.mark("1", text) }
 func (s Style) Dim(text string) string  { return s.mark("2", text) }

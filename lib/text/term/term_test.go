@@ -28,7 +28,7 @@ func TestTable(t *testing.T) {
 		{"5", "👩‍👩‍👧‍👦", ""},
 	}
 	var b bytes.Buffer
-	testenv.Must(t, plainTable(&b, 80, rows))
+	testenv.NoError(t, plainTable(&b, 80, rows))
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	if len(lines) != len(rows) {
 		t.Fatalf("%d lines for %d rows:\n%s", len(lines), len(rows), b.String())
@@ -92,7 +92,7 @@ func TestTableOfHostileCells(t *testing.T) {
 			row[column] = cell
 			for _, width := range []int{1, 20, 80, 200} {
 				var b bytes.Buffer
-				testenv.Must(t, plainTable(&b, width, [][]string{{"A", "B", "C", "D"}, row, {"1", "2", "3", "4"}}))
+				testenv.NoError(t, plainTable(&b, width, [][]string{{"A", "B", "C", "D"}, row, {"1", "2", "3", "4"}}))
 				for line := range strings.Lines(b.String()) {
 					line = strings.TrimSuffix(line, "\n")
 					if w := uniseg.StringWidth(line); w > max(width, 4+3*len(columnGap)) || len(line) > 40*(width+20) {
@@ -165,7 +165,7 @@ func TestQuoteComesBackFromAShell(t *testing.T) {
 		script += " " + Quote(w)
 	}
 	out, err := exec.Command("sh", "-c", script).Output()
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 	if len(got) != len(words) {
 		t.Fatalf("%d words, not %d", len(got), len(words))
@@ -183,7 +183,7 @@ func TestQuoteComesBackFromAShell(t *testing.T) {
 func TestJSON(t *testing.T) {
 	in := map[string]string{"a": "\x1b]0;x\x07\u009b\u202e\u2028\x7f\u200b\U000E0041<&>é\n\"", "b": strings.Repeat("x", 10), "c": strings.Repeat("\u0301", 20) + "\u2800"}
 	line, err := JSON(in)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if !bytes.HasSuffix(line, []byte("\n")) || !plain.IsLine(strings.TrimSuffix(string(line), "\n")) {
 		t.Errorf("%q", line)
 	}
@@ -250,7 +250,7 @@ func TestTyped(t *testing.T) {
 func TestTableOfPaths(t *testing.T) {
 	rows := [][]string{{"NAME", "FOLDER"}, {strings.Repeat("n", 60), "/home/person/src/of/some/project/api"}}
 	var b strings.Builder
-	testenv.Must(t, plainPaths(&b, 60, rows))
+	testenv.NoError(t, plainPaths(&b, 60, rows))
 	for line := range strings.Lines(b.String()) {
 		if n := Columns(strings.TrimSuffix(line, "\n")); n > 60 {
 			t.Errorf("%d columns: %s", n, line)
@@ -274,7 +274,7 @@ func TestPaintedTable(t *testing.T) {
 	}
 	var plain, painted bytes.Buffer
 	plainTable(&plain, 30, rows)
-	testenv.Must(t, style.Table(&painted, 30, rows, paint))
+	testenv.NoError(t, style.Table(&painted, 30, rows, paint))
 	if !strings.Contains(painted.String(), "\x1b[1mNAME\x1b[0m") || !strings.Contains(painted.String(), "\x1b[32mrunning\x1b[0m  ") {
 		t.Errorf("%q", painted.String())
 	}
@@ -360,7 +360,7 @@ func TestWhole(t *testing.T) {
 	rows := [][]string{{"NAME", "STATUS", "FOLDER"}, {strings.Repeat("n", 44), "waiting (permission)", "/src/api"}, {"api", "waiting (permission)", "/" + strings.Repeat("f", 60)}}
 	for width, whole := range map[int]bool{80: true, 60: true, 40: true, 20: false} {
 		var out strings.Builder
-		if err := (Style{}).Whole("STATUS").TableOfPaths(&out, width, rows, nil); err != nil {
+		if err := (Style{}).CutLast("STATUS").TableOfPaths(&out, width, rows, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(out.String(), "  waiting (permission)  "); (got == 2) != whole {
@@ -383,7 +383,7 @@ func TestStyleFor(t *testing.T) {
 			}
 			return ""
 		}
-		if got := StyleFor(new(strings.Builder), getenv).On(); got != want {
+		if got := StyleFor(new(strings.Builder), getenv).IsEnabled(); got != want {
 			t.Errorf("%q: %v", set, got)
 		}
 	}

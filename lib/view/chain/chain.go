@@ -23,10 +23,10 @@ type Node struct {
 type Link string
 
 const (
-	First    Link = ""         // to none
-	Follows  Link = "follows"  // it is a successor
-	Fork     Link = "fork"     // it began with a copy of the other's conversation
-	Subagent Link = "subagent" // it worked for the other
+	FirstOfChain Link = ""         // to none
+	Follows      Link = "follows"  // it is a successor
+	Fork         Link = "fork"     // it began with a copy of the other's conversation
+	Subagent     Link = "subagent" // it worked for the other
 )
 
 // Chain is a set of linked sessions.
@@ -130,9 +130,9 @@ func groups(all []*catalog.Session) group {
 	return g
 }
 
-// Above returns the session that s is linked to, and how. A subagent or fork does not
+// FindParent returns the session that s is linked to, and how. A subagent or fork does not
 // follow anybody.
-func Above(s *catalog.Session) (session.ID, Link) {
+func FindParent(s *catalog.Session) (session.ID, Link) {
 	switch {
 	case s.SubagentOf != "" && s.SubagentOf != s.ID:
 		return s.SubagentOf, Subagent
@@ -141,7 +141,7 @@ func Above(s *catalog.Session) (session.ID, Link) {
 	case s.ParentID != "" && s.ParentID != s.ID:
 		return s.ParentID, Follows
 	}
-	return "", First
+	return "", FirstOfChain
 }
 
 func byStart(a, b *catalog.Session) int {
@@ -159,7 +159,7 @@ func grow(members []*catalog.Session) Chain {
 	cut := circles(members, nodes)
 	for _, s := range members {
 		n := nodes[s.ID]
-		id, link := Above(s)
+		id, link := FindParent(s)
 		above := nodes[id]
 		if above == nil || cut[s.ID] {
 			c.Roots = append(c.Roots, n)
@@ -198,7 +198,7 @@ func circles(members []*catalog.Session, nodes map[session.ID]*Node) map[session
 				break
 			}
 			met[n.ID] = walk + 1
-			id, _ := Above(n.Session)
+			id, _ := FindParent(n.Session)
 			n = nodes[id]
 		}
 	}
@@ -209,7 +209,7 @@ func circles(members []*catalog.Session, nodes map[session.ID]*Node) map[session
 func firstOf(n *Node, nodes map[session.ID]*Node) session.ID {
 	first := n.Session
 	for m := n; ; {
-		id, _ := Above(m.Session)
+		id, _ := FindParent(m.Session)
 		m = nodes[id]
 		if m == n {
 			return first.ID
@@ -220,8 +220,8 @@ func firstOf(n *Node, nodes map[session.ID]*Node) session.ID {
 	}
 }
 
-// Each calls each for every session, parents before children and Side before Next.
-func (c Chain) Each(each func(*Node)) {
+// Walk calls each for every session, parents before children and Side before Next.
+func (c Chain) Walk(each func(*Node)) {
 	// a loop, because a line of ten thousand would make a deep stack
 	var line func(n *Node)
 	line = func(n *Node) {
@@ -240,7 +240,7 @@ func (c Chain) Each(each func(*Node)) {
 // Sessions returns the sessions of the chain, sorted by start.
 func (c Chain) Sessions() []*catalog.Session {
 	var all []*catalog.Session
-	c.Each(func(n *Node) { all = append(all, n.Session) })
+	c.Walk(func(n *Node) { all = append(all, n.Session) })
 	slices.SortStableFunc(all, func(a, b *catalog.Session) int { return a.StartedAt.Compare(b.StartedAt) })
 	return all
 }
@@ -249,7 +249,7 @@ func (c Chain) Sessions() []*catalog.Session {
 // how the other ended.
 func (n *Node) Handed(above *catalog.Session) string {
 	switch n.Link {
-	case First:
+	case FirstOfChain:
 		return ""
 	case Fork, Subagent:
 		return string(n.Link)
@@ -257,15 +257,15 @@ func (n *Node) Handed(above *catalog.Session) string {
 	how, what := "followed", ""
 	switch {
 	case above.Outcome == session.Crash:
-		how, what = "crashed", catalog.Why(above.Reason)
+		how, what = "crashed", catalog.FormatReason(above.Reason)
 	case above.Outcome == session.Killed:
-		how, what = "killed", catalog.Why(above.Reason)
+		how, what = "killed", catalog.FormatReason(above.Reason)
 	case above.Outcome == session.Handoff:
 		how, what = "handed over", above.Subject
 	case n.Source == "clear": // a note from before a compaction was not for the successor
 		how = "cleared"
 	case above.Outcome == session.Done:
-		how, what = "ended", catalog.Why(above.Reason)
+		how, what = "ended", catalog.FormatReason(above.Reason)
 	case above.Subject != "":
 		how, what = "handed over", above.Subject
 	}

@@ -56,12 +56,12 @@ func TestEverySessionIsInOneChain(t *testing.T) {
 			}
 			c := found[0]
 			in := map[session.ID]bool{}
-			c.Each(func(n *Node) {
+			c.Walk(func(n *Node) {
 				if met[n.ID] {
 					t.Fatalf("seed %d: %s stands twice", seed, n.ID)
 				}
 				met[n.ID], in[n.ID] = true, true
-				if above, link := Above(n.Session); n.Link != First && (!in[above] || n.Link != link) {
+				if above, link := FindParent(n.Session); n.Link != FirstOfChain && (!in[above] || n.Link != link) {
 					t.Fatalf("seed %d: %s does not stand below %s", seed, n.ID, above)
 				}
 			})
@@ -161,9 +161,9 @@ func TestLinked(t *testing.T) {
 				i, id(), []string{"", "", id()}[r.IntN(3)], []string{"", id(), fmt.Sprintf("c%d", r.IntN(9))}[r.IntN(3)], r.IntN(9))
 		}
 		path := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
-		testenv.Must(t, os.WriteFile(string(path), []byte(log.String()), 0o600))
+		testenv.NoError(t, os.WriteFile(string(path), []byte(log.String()), 0o600))
 		read, err := catalog.Read(path, nil)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		var talks []conversation.Conversation
 		for i := range 20 {
 			m := conversation.Metadata{ID: session.ID(id()), Started: time.Unix(int64(1e9+i), 0), First: fmt.Sprint("f", r.IntN(12))}
@@ -188,7 +188,7 @@ func TestLinked(t *testing.T) {
 			return text
 		}
 		for _, word := range []string{"s1", "s2", "s11", "c3", "c", "w4", "x", "s29"} {
-			want := tell(slices.Collect(all.All()), word)
+			want := tell(slices.Collect(all.Sessions()), word)
 			if got := tell(all.Linked(word), word); got != want {
 				t.Errorf("seed %d, %s: %s, not %s", seed, word, got, want)
 			}

@@ -22,12 +22,12 @@ func (v View) label(n *Node) []string {
 		}
 		return strings.Join(there, " · ")
 	}
-	mark := string(palette.Of(n.Outcome).Mark)
+	mark := string(palette.FindStyle(n.Outcome).Mark)
 	lines := []string{
 		join(mark+" "+v.name(n.ID), n.Agent),
 		join(n.Address()),
 		join(term.Day(n.StartedAt, v.Now), Lasted(n.Session, v.Now), string(n.Outcome)),
-		term.Cut(join(n.About()), maxLabel),
+		term.Cut(join(n.Headline()), maxLabel),
 	}
 	var there []string
 	for _, l := range lines {
@@ -39,7 +39,7 @@ func (v View) label(n *Node) []string {
 }
 
 func (c Chain) edges(each func(from, to *Node, label string)) {
-	c.Each(func(n *Node) {
+	c.Walk(func(n *Node) {
 		for _, side := range n.Side {
 			each(n, side, term.Cut(term.Clean(side.Handed(n.Session)), maxLabel))
 		}
@@ -59,8 +59,8 @@ func DOT(chains []Chain, v View) string {
 `)
 	for i, c := range chains {
 		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s\n    color=\"#c8ccd2\"\n", i, dotText(v.heading(c)))
-		c.Each(func(n *Node) {
-			look := palette.Of(n.Outcome)
+		c.Walk(func(n *Node) {
+			look := palette.FindStyle(n.Outcome)
 			fmt.Fprintf(&b, "    %s [label=%s, color=\"%s\"]\n", dotText(string(n.ID)), dotText(v.label(n)...), look.Light)
 		})
 		c.edges(func(from, to *Node, label string) {
@@ -99,9 +99,9 @@ func Mermaid(chains []Chain, v View) string {
 	names := map[session.ID]string{} // an id could be a keyword
 	for i, c := range chains {
 		fmt.Fprintf(&b, "  subgraph c%d[%s]\n    direction TB\n", i, mermaidText(v.heading(c)))
-		c.Each(func(n *Node) {
+		c.Walk(func(n *Node) {
 			names[n.ID] = fmt.Sprintf("n%d", len(names))
-			fmt.Fprintf(&b, "    %s(%s):::%s\n", names[n.ID], mermaidText(v.label(n)...), palette.Of(n.Outcome).Outcome)
+			fmt.Fprintf(&b, "    %s(%s):::%s\n", names[n.ID], mermaidText(v.label(n)...), palette.FindStyle(n.Outcome).Outcome)
 		})
 		c.edges(func(from, to *Node, label string) {
 			arrow := "-->"

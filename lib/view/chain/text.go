@@ -147,7 +147,7 @@ func (v View) heading(c Chain) string {
 			works = append(works, s.WorkUnit)
 		}
 	}
-	parts := []string{"chain " + v.name(c.ID), count.Of(len(all), "session")}
+	parts := []string{"chain " + v.name(c.ID), count.Plural(len(all), "session")}
 	if !from.IsZero() {
 		days := term.Day(from, v.Now)
 		if to := term.Day(to, v.Now); to != days {
@@ -188,7 +188,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 		}
 		s := r.node.Session
 		cells[i] = []string{
-			r.tree + v.Style.MarkOf(palette.Of(s.Outcome)) + " " + v.name(s.ID),
+			r.tree + v.Style.MarkOf(palette.FindStyle(s.Outcome)) + " " + v.name(s.ID),
 			v.Style.Plain(term.Cut(term.Clean(s.Agent), maxActor)),
 			v.Style.Plain(term.CutFront(term.Clean(s.Address()), maxActor)),
 			term.Day(s.StartedAt, v.Now),
@@ -223,7 +223,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 		}
 		var line strings.Builder
 		used := 0
-		look := palette.Of(r.node.Outcome)
+		look := palette.FindStyle(r.node.Outcome)
 		for _, j := range shown {
 			if widths[j] == 0 {
 				continue
@@ -242,7 +242,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 			}
 			line.WriteString(gap)
 		}
-		about := r.node.About()
+		about := r.node.Headline()
 		if r.node.Link == Fork || r.node.Link == Subagent {
 			about = strings.TrimSuffix(string(r.node.Link)+": "+about, ": ")
 		}

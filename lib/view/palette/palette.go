@@ -34,8 +34,8 @@ var OutcomeStyles = []OutcomeStyle{
 	{catalog.Gone, "nothing more is known", "g", "#7c828c", "#8d949f", '◌', '?', "90"},
 }
 
-// Of returns the style of an outcome. Unknown outcomes have the last style.
-func Of(o session.Outcome) *OutcomeStyle {
+// FindStyle returns the style of an outcome. Unknown outcomes have the last style.
+func FindStyle(o session.Outcome) *OutcomeStyle {
 	for i := range OutcomeStyles {
 		if OutcomeStyles[i].Outcome == o {
 			return &OutcomeStyles[i]
@@ -73,7 +73,7 @@ func (s Style) MarkOf(l *OutcomeStyle) string {
 
 // Paint colours a text if the terminal has colours.
 func (s Style) Paint(l *OutcomeStyle, text string) string {
-	if !s.On() || text == "" {
+	if !s.IsEnabled() || text == "" {
 		return text
 	}
 	return "\x1b[" + l.sgr + "m" + text + "\x1b[0m"
@@ -118,7 +118,7 @@ func (s Style) StatusMark(of status.Status) string {
 // PaintStatus colours a text by what an agent does, as gt-session list does.
 func (s Style) PaintStatus(of status.Status, text string) string {
 	look, ok := statusStyles[of]
-	if !s.On() || text == "" || !ok {
+	if !s.IsEnabled() || text == "" || !ok {
 		return text
 	}
 	return "\x1b[" + look.sgr + "m" + text + "\x1b[0m"

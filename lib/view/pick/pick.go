@@ -23,9 +23,9 @@ import (
 // Key is a key that chooses a session, and the action that it stands for.
 type Key struct{ Key, Action string }
 
-// One shows sessions as they arrive, and returns the chosen one and its action. If the
+// PickSession shows sessions as they arrive, and returns the chosen one and its action. If the
 // person chooses none it returns cli.Silent.
-func One(env *cli.Env, keys []Key, sessions iter.Seq[*catalog.Session]) (action string, id session.ID, err error) {
+func PickSession(env *cli.Env, keys []Key, sessions iter.Seq[*catalog.Session]) (action string, id session.ID, err error) {
 	path, err := process.LookPath(process.SiblingBinary("gt-pick"), env.Dir, env.Environ)
 	if err != nil {
 		return "", "", cli.WithHint(err, "it comes with gt: ./install.sh --only all puts it beside %s", env.Name)
@@ -60,7 +60,7 @@ func One(env *cli.Env, keys []Key, sessions iter.Seq[*catalog.Session]) (action 
 	in.Close()
 	var exit *exec.ExitError
 	switch err := cmd.Wait(); {
-	case ended.Err() != nil, errors.As(err, &exit) && exit.ExitCode() == cli.No:
+	case ended.Err() != nil, errors.As(err, &exit) && exit.ExitCode() == cli.AnswerNo:
 		return "", "", cli.Silent
 	case err != nil:
 		return "", "", fmt.Errorf("gt-pick failed: %w", err)

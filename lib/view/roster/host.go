@@ -25,11 +25,11 @@ type Hosted struct {
 }
 
 // Peers returns what is known of the other hosts.
-func Peers(env *cli.Env) peer.Hosts { return peer.Of(town.Personal(env.Getenv).State) }
+func Peers(env *cli.Env) peer.Hosts { return peer.NewHosts(town.Personal(env.Getenv).State) }
 
 // OwnHost returns what other hosts call this one, or "".
 func OwnHost(env *cli.Env) (string, error) {
-	own, err := Peers(env).Own()
+	own, err := Peers(env).LocalHost()
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -56,7 +56,7 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 		loads[i].load(env, all[i].Town) // runs while the instances are read
 	}
 	for i, p := range all {
-		instances, err := p.Store.All()
+		instances, err := p.Store.ReadInstances()
 		unread = errors.Join(unread, err)
 		loads[i].Wait()
 		known, err := loads[i].table, loads[i].err
@@ -68,10 +68,10 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 	}
 	claims, err := Peers(env).Claims()
 	unread = errors.Join(unread, err)
-	for i, members := range look.At(at) {
+	for i, members := range look.ReadPlaces(at) {
 		for i := range members {
 			m := &members[i]
-			peer.Elsewhere(m.Instance, claims)
+			peer.MarkMoved(m.Instance, claims)
 			Peers(env).Underway(m.Instance)
 			if m.Moved != nil && m.Status == status.Error {
 				m.Status = status.Stopped // nothing is wrong: it does not have to run here
@@ -95,7 +95,7 @@ func IsStranger(m fleet.Member) bool { return m.ID == "" }
 func ReadWithStrangers(env *cli.Env, profile string, all []Scope) (found []Listed, unread error) {
 	look := fleet.NewSurvey(env.Getenv, env.Now())
 	if profile == "" {
-		look.Ask(tmux.Around()) // while the instances are read
+		look.Ask(tmux.CurrentServer()) // while the instances are read
 	}
 	found, unread = ReadIn(look, env, all)
 	if profile != "" || unread != nil { // a pane may be an agent's that cannot be read
@@ -107,14 +107,14 @@ func ReadWithStrangers(env *cli.Env, profile string, all []Scope) (found []Liste
 
 // strangers returns the agents in tmux that no scope has.
 func strangers(env *cli.Env, look *fleet.Survey, found []Listed) []fleet.Member {
-	server := tmux.Around()
+	server := tmux.CurrentServer()
 	taken := PanesOf(server, found)
 	all := look.Strangers(found[0].Table(), server, func(pane string) bool { return taken[pane] })
 	if len(all) == 0 {
 		return nil
 	}
 	// They may be agents of scopes that are not listed.
-	others, unread := All(env)
+	others, unread := ListScopes(env)
 	others = slices.DeleteFunc(others, func(other Scope) bool {
 		return slices.ContainsFunc(found, func(s Listed) bool { return s.Store.Dir == other.Store.Dir })
 	})
@@ -131,7 +131,7 @@ func PanesOf(server tmux.Server, all []Listed) map[string]bool {
 	taken := map[string]bool{}
 	for _, s := range all {
 		for _, m := range s.Agents {
-			if m.Pane.ID != "" && tmux.Server(m.TmuxServer).Is(server) {
+			if m.Pane.ID != "" && tmux.Server(m.TmuxServer).SameServer(server) {
 				taken[m.Pane.ID] = true
 			}
 		}

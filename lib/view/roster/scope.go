@@ -58,8 +58,8 @@ func (at Scope) Name() string {
 	return filepath.Base(at.Town.Root)
 }
 
-// In returns a phrase that names the scope, to be put after an agent's name.
-func (at Scope) In() string {
+// Suffix returns a phrase that names the scope, to be put after an agent's name.
+func (at Scope) Suffix() string {
 	switch {
 	case at.Profile != "":
 		return " of the profile " + at.Profile
@@ -107,9 +107,9 @@ func Named(env *cli.Env, profile string) (Scope, error) {
 	return at, nil
 }
 
-// All returns every scope: the person's own, their profiles, the trusted towns. The
+// ListScopes returns every scope: the person's own, their profiles, the trusted towns. The
 // error reports those that cannot be read.
-func All(env *cli.Env) ([]Scope, error) {
+func ListScopes(env *cli.Env) ([]Scope, error) {
 	own := town.Personal(env.Getenv)
 	if err := own.State.Check(); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func All(env *cli.Env) ([]Scope, error) {
 // Chosen returns the scope of Named, or with everywhere all.
 func Chosen(env *cli.Env, profile string, everywhere bool) ([]Scope, error) {
 	if everywhere {
-		return All(env)
+		return ListScopes(env)
 	}
 	one, err := Named(env, profile)
 	return []Scope{one}, err
@@ -150,7 +150,7 @@ func (at Scope) AskAway(members []fleet.Member) {
 	if len(away) == 0 {
 		return
 	}
-	all, err := agents.Of(at.Env, at.Town, at.Profile)
+	all, err := agents.NewAgents(at.Env, at.Town, at.Profile)
 	if err != nil {
 		at.Env.Warn("%v", err)
 		return
@@ -166,9 +166,9 @@ func statusOf(m fleet.Member, s perform.Status) (status.Status, status.Reason, t
 	switch {
 	case s.Alive == tick.Unknown:
 		return status.Unknown, "", time.Time{}
-	case s.Alive == tick.No && m.Wanted():
+	case s.Alive == tick.Dead && m.Wanted():
 		return status.Error, "", time.Time{}
-	case s.Alive == tick.No:
+	case s.Alive == tick.Dead:
 		return status.Stopped, "", time.Time{}
 	case s.Asks:
 		return status.Waiting, status.Question, time.Time{}

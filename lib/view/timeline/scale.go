@@ -91,7 +91,7 @@ func newScale(bars []*bar, zone *time.Location) scale {
 	return s
 }
 
-func (s scale) at(t time.Time) float64 {
+func (s scale) position(t time.Time) float64 {
 	i := sort.Search(len(s.pieces), func(i int) bool { return !s.pieces[i].to.Before(t) })
 	if i == len(s.pieces) {
 		return 1
@@ -127,7 +127,7 @@ func (s step) seconds() float64 {
 	return 60*float64(s.minutes) + 86400*float64(s.days) + 2629746*float64(s.months)
 }
 
-func (s step) first(t time.Time) time.Time {
+func (s step) firstTick(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch {
 	case s.minutes > 0:
@@ -143,7 +143,7 @@ func (s step) first(t time.Time) time.Time {
 	return time.Date(month/12, time.Month(month%12+1), 1, 0, 0, 0, 0, t.Location())
 }
 
-func (s step) next(t time.Time) time.Time {
+func (s step) nextTick(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch {
 	case s.minutes > 0:
@@ -201,12 +201,12 @@ func (s scale) ticks(n int, near, wide float64, year int) (below, above []tick) 
 			continue
 		}
 		mark(p.from.In(s.zone), p.at)
-		for t := st.first(p.from.In(s.zone)); !t.After(p.to) && count < maxTicks; t = st.next(t) {
+		for t := st.firstTick(p.from.In(s.zone)); !t.After(p.to) && count < maxTicks; t = st.nextTick(t) {
 			count++
 			if t.Before(p.from) {
 				continue
 			}
-			at := s.at(t)
+			at := s.position(t)
 			mark(t, at)
 			if last < 0 || at-last >= near {
 				below = append(below, tick{at, t.Format(st.tick)})

@@ -107,7 +107,7 @@ func (p *Picture) chart(b *bufio.Writer, attributes string) {
 }
 
 func (p *Picture) bar(b *bufio.Writer, s *bar) {
-	from, to := p.scale.at(s.from), p.scale.at(s.to)
+	from, to := p.scale.position(s.from), p.scale.position(s.to)
 	y := s.middle()
 	fmt.Fprintf(b, `<rect class="b %s"`, s.style.Letter)
 	if s.chain > 0 {
@@ -147,9 +147,9 @@ func (p *Picture) threads(b *bufio.Writer, tops []int) {
 			paths[k] = d
 			order = append(order, k)
 		}
-		x1, x2 := p.scale.at(above.to), p.scale.at(s.from)
+		x1, x2 := p.scale.position(above.to), p.scale.position(s.from)
 		if s.link != chain.Follows { // it began while the other ran
-			x1 = min(max(p.scale.at(above.from), x2-0.006), x1)
+			x1 = min(max(p.scale.position(above.from), x2-0.006), x1)
 		}
 		bend := max((x2-x1)/2, 0.0025)
 		y1, y2 := tops[above.lane]+above.middle(), tops[s.lane]+s.middle()
@@ -204,10 +204,10 @@ func (p *Picture) names(b *bufio.Writer, attributes string) {
 		}
 		height := tops[n+1] - tops[n]
 		fmt.Fprintf(b, `<g class="n" transform="translate(0 %d)"><title>%s: %s</title><rect class="lane%s" width="100%%" height="%d"/>`,
-			tops[n], escape(l.name), count.Of(len(l.bars), "session"), odd, height)
+			tops[n], escape(l.name), count.Plural(len(l.bars), "session"), odd, height)
 		fmt.Fprintf(b, `<text class="name" x="10" y="%d">%s</text>`, lanePad+rowHeight/2+4, escape(p.label(l)))
 		if l.rows > 1 {
-			fmt.Fprintf(b, `<text class="count" x="10" y="%d">%s</text>`, lanePad+rowHeight+rowHeight/2+3, count.Of(len(l.bars), "session"))
+			fmt.Fprintf(b, `<text class="count" x="10" y="%d">%s</text>`, lanePad+rowHeight+rowHeight/2+3, count.Plural(len(l.bars), "session"))
 		}
 		b.WriteString("</g>\n")
 	}
@@ -245,12 +245,12 @@ func (p *Picture) heading() string {
 			crashes++
 		}
 	}
-	parts := []string{count.Of(len(p.bars), "session")}
+	parts := []string{count.Plural(len(p.bars), "session")}
 	if len(agents) > 1 {
 		parts = append(parts, fmt.Sprintf("%d agents", len(agents)))
 	}
 	if p.chains > 0 {
-		parts = append(parts, count.Of(p.chains, "chain"))
+		parts = append(parts, count.Plural(p.chains, "chain"))
 	}
 	if crashes > 0 {
 		parts = append(parts, fmt.Sprintf("%d crashed", crashes))
@@ -312,9 +312,9 @@ var css string
 //go:embed page.js
 var js string
 
-// many is the number of sessions from which on threads are faint and only bad ends are
+// faintFrom is the number of sessions from which on threads are faint and only bad ends are
 // marked, until one zooms in.
-const many = 1500
+const faintFrom = 1500
 
 // allowed returns the source expression of a Content-Security-Policy that allows only this
 // inline style or script.
@@ -365,7 +365,7 @@ func (p *Picture) HTML(w io.Writer) error {
 		b.WriteString("<p class=\"empty\">No session fits.</p>\n")
 	} else {
 		class := "z0"
-		if len(p.bars) > many {
+		if len(p.bars) > faintFrom {
 			class += " many"
 		}
 		fmt.Fprintf(b, `<main id="view" tabindex="0" aria-label="Timeline"><div id="sheet" class="%s">`+"\n"+`<div id="corner"></div>`+"\n", class)

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// Few is the number of sessions up to which each gets a line by default.
-	Few      = 30
-	maxLanes = 50 // limit for the lanes in a text
-	maxLabel = 22 // columns of a lane's name
-	maxID    = 16 // limit for the columns of a session's short id
+	// MaxSessionLines is the number of sessions up to which each gets a line by default.
+	MaxSessionLines = 30
+	maxLanes        = 50 // limit for the lanes in a text
+	maxLabel        = 22 // columns of a lane's name
+	maxID           = 16 // limit for the columns of a session's short id
 	// columns of the numbers after a line of density
 	countWidth = 11
 	leastBar   = 20 // minimal columns of the chart
@@ -129,7 +129,7 @@ func (p *Picture) left(line func(string), style palette.Style, width int) {
 		n += len(l.bars)
 	}
 	if n > 0 {
-		text := fmt.Sprintf("and %d more lanes with %s; --rig, --agent and others choose, --html draws all", len(left), count.Of(n, "session"))
+		text := fmt.Sprintf("and %d more lanes with %s; --rig, --agent and others choose, --html draws all", len(left), count.Plural(n, "session"))
 		line(style.Dim(style.Plain(term.Cut(text, width))))
 	}
 }
@@ -145,7 +145,7 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 	if style.ASCII {
 		steps = []rune(".:-=+*%@")
 	}
-	crash := palette.Of(session.Crash)
+	crash := palette.FindStyle(session.Crash)
 	col := func(f float64) int { return min(max(int(f*float64(columns)), 0), columns-1) }
 	counts := make([][]int, len(p.drawn()))
 	crashed := make([][]int, len(counts))
@@ -154,8 +154,8 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 		counts[n], crashed[n] = make([]int, columns), make([]int, columns)
 		for _, i := range l.bars {
 			b := p.bars[i]
-			to := col(p.scale.at(b.to))
-			for c := col(p.scale.at(b.from)); c <= to; c++ {
+			to := col(p.scale.position(b.to))
+			for c := col(p.scale.position(b.from)); c <= to; c++ {
 				counts[n][c]++
 				most = max(most, counts[n][c])
 			}
@@ -209,12 +209,12 @@ func marksLine(marks []tick, columns int, col func(float64) int, loose bool) str
 
 // cells draws a session into the line of its lane.
 func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col func(float64) int) {
-	from, to := col(p.scale.at(b.from)), col(p.scale.at(b.to))
+	from, to := col(p.scale.position(b.from)), col(p.scale.position(b.to))
 	if p.By == Session && b.above >= 0 {
 		above := p.bars[b.above]
-		turn := col(p.scale.at(above.to))
+		turn := col(p.scale.position(above.to))
 		if b.link != chain.Follows {
-			turn = max(col(p.scale.at(above.from)), from-3)
+			turn = max(col(p.scale.position(above.from)), from-3)
 		}
 		for i := turn; i < from; i++ {
 			row[i] = cell{text: g.thread, force: 1}
@@ -254,9 +254,9 @@ func strength(l *palette.OutcomeStyle) int { return strings.Index("gdhakc", l.Le
 // caption writes what a session was about after its bar, or before it.
 func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(float64) int) {
 	const least = 8
-	from, to := col(p.scale.at(b.from)), col(p.scale.at(b.to))
+	from, to := col(p.scale.position(b.from)), col(p.scale.position(b.to))
 	if b.above >= 0 {
-		from = min(from, col(p.scale.at(p.bars[b.above].to)))
+		from = min(from, col(p.scale.position(p.bars[b.above].to)))
 	}
 	text := term.Clean(b.about)
 	room, at := len(row)-to-2, to+2

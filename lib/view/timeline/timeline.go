@@ -22,19 +22,19 @@ import (
 	"gt/lib/view/palette"
 )
 
-// By is what a lane stands for.
-type By string
+// LaneKind is what a lane stands for.
+type LaneKind string
 
 const (
-	Actor   By = "actor"
-	Folder  By = "folder"
-	Agent   By = "agent"
-	Session By = "session"
+	Actor   LaneKind = "actor"
+	Folder  LaneKind = "folder"
+	Agent   LaneKind = "agent"
+	Session LaneKind = "session"
 )
 
 // Options are the settings of a picture.
 type Options struct {
-	By    By
+	By    LaneKind
 	Few   int                           // without By, up to so many sessions have a lane each
 	Now   time.Time                     // the end of a session that still runs; its zone is the axis's
 	Since time.Time                     // the beginning of the axis, if sessions began before
@@ -92,17 +92,17 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 		}
 		b := &bar{
 			id: s.ID, chainID: s.ChainID, short: o.Short(s.ID), about: o.About(s), work: s.WorkUnit,
-			from: s.StartedAt, to: chain.End(s, o.Now), style: palette.Of(s.Outcome), above: -1,
+			from: s.StartedAt, to: chain.End(s, o.Now), style: palette.FindStyle(s.Outcome), above: -1,
 		}
 		of := shared{s.Address(), folderOf(s), s.Agent, s.Branch, s.Headless, s.Foreign(), string(s.Outcome)}
-		if why := catalog.Why(s.Reason); why != "" {
+		if why := catalog.FormatReason(s.Reason); why != "" {
 			of.outcome += ": " + why
 		}
 		b.shared = unique.Make(of)
 		if b.chainID == b.id {
 			b.chainID = b.id // in memory once
 		}
-		b.other, b.link = chain.Above(s)
+		b.other, b.link = chain.FindParent(s)
 		b.open = s.EndedAt.IsZero() && b.to.Equal(b.from)
 		if b.from.Before(o.Since) {
 			b.whole = &[2]time.Time{b.from, b.to}
@@ -115,7 +115,7 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 	}
 	p.Short, p.About = nil, nil // they have much in memory
 	slices.SortFunc(p.bars, func(a, b *bar) int {
-		began, other := a.when()[0], b.when()[0]
+		began, other := a.timeSpan()[0], b.timeSpan()[0]
 		return cmp.Or(a.from.Compare(b.from), began.Compare(other), cmp.Compare(a.id, b.id))
 	})
 	for i, b := range p.bars {
@@ -135,7 +135,7 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 	return p
 }
 
-func (b *bar) when() [2]time.Time {
+func (b *bar) timeSpan() [2]time.Time {
 	if b.whole != nil {
 		return *b.whole
 	}
@@ -271,7 +271,7 @@ func (p *Picture) fill() {
 		var ends []float64 // the end of each row
 		for _, i := range l.bars {
 			b := p.bars[i]
-			from := p.scale.at(b.from)
+			from := p.scale.position(b.from)
 			row := slices.IndexFunc(ends, func(end float64) bool { return end <= from })
 			switch {
 			case row >= 0:
@@ -280,7 +280,7 @@ func (p *Picture) fill() {
 			default:
 				row = slices.Index(ends, slices.Min(ends))
 			}
-			ends[row] = max(ends[row], p.scale.at(b.to), from+breadth)
+			ends[row] = max(ends[row], p.scale.position(b.to), from+breadth)
 			b.lane, b.row = n, row
 		}
 		l.rows = len(ends)
@@ -290,7 +290,7 @@ func (p *Picture) fill() {
 // span returns when a session ran, for people.
 func (p *Picture) span(b *bar) string {
 	zone := p.Now.Location()
-	when := b.when()
+	when := b.timeSpan()
 	from, to := when[0].In(zone), when[1].In(zone)
 	day := "Mon 2 Jan 15:04"
 	if from.Year() != p.Now.Year() {
@@ -345,7 +345,7 @@ func (p *Picture) tell(b *bar) (lines []string) {
 // folderOf returns a session's folder, with the host if it is on another one.
 func folderOf(s *catalog.Session) string {
 	if s.Foreign() {
-		return s.Elsewhere() + ":" + s.CWD
+		return s.OtherHost() + ":" + s.CWD
 	}
 	return s.CWD
 }

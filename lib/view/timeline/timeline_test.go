@@ -20,11 +20,11 @@ import (
 	"gt/lib/view/palette"
 )
 
-var now = time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
 
-func options(by By, zone *time.Location) Options {
+func options(by LaneKind, zone *time.Location) Options {
 	return Options{
-		By: by, Now: now.In(zone), About: (*catalog.Session).About,
+		By: by, Now: testTime.In(zone), About: (*catalog.Session).Headline,
 		Short: func(id session.ID) string { return string(id)[:min(len(id), 8)] },
 	}
 }
@@ -35,16 +35,16 @@ var hostile = []string{
 	"\x1b[31mred\x00\x07", "\ufffe\uffff\xff\xfe", "a\nb\r\nc\td\u2028", "\u202eevil", strings.Repeat("wide 你好 ", 400), "{{.}}%s%d",
 }
 
-// anything returns random sessions, with contents that no log should have.
-func anything(r *rand.Rand, n int) []*catalog.Session {
+// randomSessions returns random sessions, with contents that no log should have.
+func randomSessions(r *rand.Rand, n int) []*catalog.Session {
 	var all []*catalog.Session
 	for i := range n {
-		start := now.Add(-time.Duration(r.Int64N(int64(400 * 24 * time.Hour))))
+		start := testTime.Add(-time.Duration(r.Int64N(int64(400 * 24 * time.Hour))))
 		switch r.IntN(20) {
 		case 0:
 			start = time.Date(1700+r.IntN(500), 1, 1, 0, 0, 0, 0, time.UTC)
 		case 1:
-			start = now
+			start = testTime
 		}
 		s := &catalog.Session{
 			ID: session.ID(fmt.Sprintf("%08x-%d", r.Uint32(), i)), StartedAt: start,
@@ -77,7 +77,7 @@ func anything(r *rand.Rand, n int) []*catalog.Session {
 func drawn(t *testing.T, draw func(io.Writer) error) string {
 	t.Helper()
 	var b strings.Builder
-	testenv.Must(t, draw(&b))
+	testenv.NoError(t, draw(&b))
 	return b.String()
 }
 
@@ -92,11 +92,11 @@ func TestAnySessionsCanBeDrawn(t *testing.T) {
 	}
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		all := anything(r, r.IntN(60))
-		by := []By{"", Actor, Folder, Agent, Session}[r.IntN(5)]
+		all := randomSessions(r, r.IntN(60))
+		by := []LaneKind{"", Actor, Folder, Agent, Session}[r.IntN(5)]
 		o := options(by, zones[r.IntN(len(zones))])
 		if r.IntN(3) == 0 {
-			o.Since = now.Add(-100 * 24 * time.Hour)
+			o.Since = testTime.Add(-100 * 24 * time.Hour)
 		}
 		p := Layout(slices.Values(all), o)
 		page, image := drawn(t, p.HTML), drawn(t, p.SVG)
@@ -144,10 +144,10 @@ func TestAnySessionsCanBeDrawn(t *testing.T) {
 func TestTheAxisGoesOneWay(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		p := Layout(slices.Values(anything(r, 1+r.IntN(40))), options(Actor, time.UTC))
+		p := Layout(slices.Values(randomSessions(r, 1+r.IntN(40))), options(Actor, time.UTC))
 		last := -1.0
 		for _, b := range p.bars {
-			from, to := p.scale.at(b.from), p.scale.at(b.to)
+			from, to := p.scale.position(b.from), p.scale.position(b.to)
 			if from < last || to < from || from < 0 || to > 1 {
 				t.Fatalf("seed %d: %v to %v after %v", seed, from, to, last)
 			}
@@ -199,7 +199,7 @@ func TestIDsStandWhole(t *testing.T) {
 	o.Short = func(id session.ID) string { return string(id) }
 	var all []*catalog.Session
 	for i, id := range []session.ID{"01a1fd9d-2c23", "01a1fd9d-2c37", "4f2c"} {
-		start := now.Add(time.Duration(i-10) * time.Minute)
+		start := testTime.Add(time.Duration(i-10) * time.Minute)
 		all = append(all, &catalog.Session{ID: id, StartedAt: start, LastAt: start, Outcome: "gone", Actor: "demo/crew/max"})
 	}
 	text := Layout(slices.Values(all), o).Text(palette.Style{}, 80)

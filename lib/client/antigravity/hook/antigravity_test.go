@@ -16,8 +16,8 @@ func TestParent(t *testing.T) {
 		return filepath.Join(brain, id, ".system_generated", "logs", "transcript_full.jsonl")
 	}
 	beside := filepath.Join(brain, "session", ".system_generated", "subagents")
-	testenv.Must(t, os.MkdirAll(beside, 0o700))
-	testenv.Must(t, os.WriteFile(filepath.Join(beside, "child.json"), nil, 0o600))
+	testenv.NoError(t, os.MkdirAll(beside, 0o700))
+	testenv.NoError(t, os.WriteFile(filepath.Join(beside, "child.json"), nil, 0o600))
 	for transcript, want := range map[string]string{
 		conversation("child"):                    "session",
 		conversation("session"):                  "",

@@ -20,7 +20,7 @@ func TestHalfSecret(t *testing.T) {
 		text := quote(strings.Repeat("word ", cut/5) + secret + strings.Repeat(" more", 1<<18))
 		for _, content := range []string{text, `[{"type":"text","text":"first"},{"type":"text","text":` + text + `}]`} {
 			path := filepath.Join(t.TempDir(), "x.jsonl")
-			testenv.Must(t, os.WriteFile(path, []byte(lines(prompt("before"), user(content))), 0o600))
+			testenv.NoError(t, os.WriteFile(path, []byte(lines(prompt("before"), user(content))), 0o600))
 			s, err := Tail(path, clean)
 			if err != nil || len(s.Requests) == 0 {
 				t.Fatal(s.Requests, err)
@@ -38,11 +38,11 @@ func TestHalfSecret(t *testing.T) {
 func TestHugePrompt(t *testing.T) {
 	log := strings.Repeat("a line {\"a\":\"b\"}, {\"c\":[{\"d\":\"e\"}]} of C:\\new\\n\n", 60_000)
 	data, err := json.Marshal("Why does it hang?\nNever restart the database.\n" + log + "Begin with worker 17")
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	text := string(data)
 	for _, content := range []string{text, `[{"type":"text","text":` + text + `}]`} {
 		path := filepath.Join(t.TempDir(), "x.jsonl")
-		testenv.Must(t, os.WriteFile(path, []byte(lines(user(content))), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(lines(user(content))), 0o600))
 		var got []string
 		_, err := Reader{}.Read(conversation.File{Path: path}, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
 			if e.Kind == conversation.Prompt {

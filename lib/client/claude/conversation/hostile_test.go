@@ -19,14 +19,14 @@ import (
 // A transcript with CRLF line ends is understood.
 func TestLineEndsOfOtherSystems(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "summary", "pane.jsonl"))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	dir := t.TempDir()
 	var want summary.Summary
 	for i, text := range [][]byte{data, bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))} {
 		path := filepath.Join(dir, fmt.Sprint(i))
-		testenv.Must(t, os.WriteFile(path, text, 0o600))
-		got, err := Tail(path, same)
-		testenv.Must(t, err)
+		testenv.NoError(t, os.WriteFile(path, text, 0o600))
+		got, err := Tail(path, keepText)
+		testenv.NoError(t, err)
 		if i == 0 {
 			want = got
 		} else if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
@@ -44,7 +44,7 @@ func TestSparseFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	end := lines("", prompt("behind the hole"))
 	f, err := os.Create(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer f.Close()
 	var before, after runtime.MemStats
 	for _, size := range []int64{100 << 20, 1 << 40} {
@@ -52,7 +52,7 @@ func TestSparseFile(t *testing.T) {
 			t.Skip("no sparse files here: ", err)
 		}
 		runtime.ReadMemStats(&before)
-		s, err := Tail(path, same)
+		s, err := Tail(path, keepText)
 		runtime.ReadMemStats(&after)
 		if err != nil || len(s.Requests) != 1 || s.Requests[0].Text != "behind the hole" {
 			t.Errorf("after %d bytes: %+v, %v", size, s, err)
@@ -71,7 +71,7 @@ func TestTailOfALiveFile(t *testing.T) {
 	ask := func(n int) string {
 		return lines("", prompt(fmt.Sprintf("request %d %s", n, strings.Repeat("x", n%5000))))
 	}
-	testenv.Must(t, os.WriteFile(path, []byte(ask(0)), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(ask(0)), 0o600))
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
 	for kind := range 2 {
@@ -105,7 +105,7 @@ func TestTailOfALiveFile(t *testing.T) {
 		})
 	}
 	for range 300 {
-		s, err := Tail(path, same)
+		s, err := Tail(path, keepText)
 		if err != nil {
 			t.Error(err)
 			break
@@ -132,11 +132,11 @@ func TestHostileProjects(t *testing.T) {
 		os.WriteFile(filepath.Join(projects, "real", "id.jsonl"), []byte(lines("", prompt("here"))), 0o600),
 		os.Mkdir(filepath.Join(projects, "real", "folder.jsonl"), 0o700),
 	} {
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 	}
 	getenv := func(key string) string { return map[string]string{"CLAUDE_CONFIG_DIR": root}[key] }
 	for id, want := range map[string]string{"id": "here", "folder": "", "none": ""} {
-		s, err := Tail(Path(getenv, "/else", id), same)
+		s, err := Tail(Path(getenv, "/else", id), keepText)
 		if want == "" && err == nil || want != "" && (err != nil || len(s.Requests) != 1 || s.Requests[0].Text != want) {
 			t.Errorf("%s: %+v, %v", id, s, err)
 		}

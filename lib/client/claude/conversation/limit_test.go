@@ -54,7 +54,7 @@ func TestResetsOfAConversation(t *testing.T) {
 		{"", false},
 	} {
 		path := filepath.Join(t.TempDir(), "c.jsonl")
-		testenv.Must(t, os.WriteFile(path, []byte(c.text), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
 		if got := (Reader{}).Resets(path, after); got.IsZero() == c.known {
 			t.Errorf("%s: %v", c.text, got)
 		}

@@ -45,8 +45,8 @@ func TestMovedFiles(t *testing.T) {
 		"tasks/s-1/1.json", "tasks/s-1/.lock", "tasks/s-2/1.json", "settings.json",
 	} {
 		path := filepath.Join(root, name)
-		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testenv.Must(t, os.WriteFile(path, nil, 0o600))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testenv.NoError(t, os.WriteFile(path, nil, 0o600))
 	}
 	all, err := Writer{}.MovedFiles(filepath.Join(root, "projects/-a/s-1.jsonl"), "s-1")
 	var names []string

@@ -13,15 +13,15 @@ func TestPath(t *testing.T) {
 	work := filepath.Join(root, "a b.c")
 	env := map[string]string{"HOME": root}
 	getenv := func(key string) string { return env[key] }
-	testenv.Must(t, os.Mkdir(work, 0o700))
+	testenv.NoError(t, os.Mkdir(work, 0o700))
 	rule := filepath.Join(root, ".claude", "projects", slug(work), "id.jsonl")
 	if got := Path(getenv, work, "id"); got != rule || !strings.HasSuffix(filepath.Dir(got), "-a-b-c") {
 		t.Errorf("got %s", got)
 	}
 	// A session that began elsewhere and was resumed here.
 	other := filepath.Join(root, ".claude", "projects", "-other", "id.jsonl")
-	testenv.Must(t, os.MkdirAll(filepath.Dir(other), 0o700))
-	testenv.Must(t, os.WriteFile(other, nil, 0o600))
+	testenv.NoError(t, os.MkdirAll(filepath.Dir(other), 0o700))
+	testenv.NoError(t, os.WriteFile(other, nil, 0o600))
 	if got := Path(getenv, work, "id"); got != other {
 		t.Errorf("got %s", got)
 	}

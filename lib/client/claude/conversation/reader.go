@@ -111,7 +111,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
 		h.front(parse(line))
 		return whole && !h.begun()
-	}, h.back)
+	}, h.addFromEnd)
 	if err == nil && !h.complete() && f.Size > conversation.EndSize {
 		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
 			if isAsking(line) || h.CWD == "" || h.First == "" || bytes.Contains(line, []byte(`"model":`)) {
@@ -123,7 +123,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if err != nil {
 		return conversation.Metadata{}, err
 	}
-	return h.whole(), nil
+	return h.collectedMetadata(), nil
 }
 
 // header collects the metadata from the records at both ends of a file.
@@ -178,9 +178,9 @@ func (h *header) front(rec record) {
 	}
 }
 
-// back adds a record from the end, the last one first. It parses only a line that can have
+// addFromEnd adds a record from the end, the last one first. It parses only a line that can have
 // what is still missing.
-func (h *header) back(line []byte) bool {
+func (h *header) addFromEnd(line []byte) bool {
 	end := line[max(len(line)-1024, 0):] // where the client writes most of them
 	has := func(key string) bool { return bytes.Contains(end, []byte(key)) || bytes.Contains(line, []byte(key)) }
 	missing := h.last.branch == "" && has(`"gitBranch"`) || h.last.cwd == "" && has(`"cwd"`) ||
@@ -212,8 +212,8 @@ func (h *header) back(line []byte) bool {
 	return true
 }
 
-// whole returns the collected metadata. The values from the end of the file win.
-func (h *header) whole() conversation.Metadata {
+// collectedMetadata returns the collected metadata. The values from the end of the file win.
+func (h *header) collectedMetadata() conversation.Metadata {
 	m := h.Metadata
 	// A fork's file begins with its own records, then has a copy with the old times.
 	if h.own.After(m.Started) {
@@ -251,7 +251,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 			return o.From, err
 		}
 	}
-	each = o.Without(func(at int64) bool { return gone[at] }, each)
+	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
 	r := records{kept: keptIn(f), id: string(f.ID), summary: o.ForSummary, each: each, given: map[uint64]bool{}}
 	var before []byte // the last of the records that only a time is needed of
 	line := func(line []byte, at int64) bool {
@@ -310,7 +310,7 @@ func (r *records) take(rec record, at int64) bool {
 		r.given[key] = true
 	}
 	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id, Offset: at}
-	if r.summary && !r.aside(e, rec) {
+	if r.summary && !r.giveSummaryEntries(e, rec) {
 		return false
 	}
 	if rec.Kind == "user" || rec.Kind == "attachment" {
@@ -415,7 +415,7 @@ func (r *records) block(e conversation.Entry, b block) bool {
 func (r *records) result(e conversation.Entry, b block) bool {
 	e.Kind, e.Text, e.CallID, e.Failed = conversation.Result, "", b.callID(), b.failed()
 	if !r.summary || e.Failed || e.CallID == "" || len(b.Get("content").Raw) < shortResult {
-		e.Text = whole(b.result(), r.kept, r.summary)
+		e.Text = fullResult(b.result(), r.kept, r.summary)
 		e.Rejected = e.Failed && strings.Contains(e.Text, rejected)
 	}
 	return r.each(e)

@@ -138,9 +138,9 @@ func TestStores(t *testing.T) {
 		if strings.Contains(dir, "empty") {
 			dir = filepath.Dir(dir)
 		}
-		testenv.Must(t, os.MkdirAll(dir, 0o700))
+		testenv.NoError(t, os.MkdirAll(dir, 0o700))
 	}
-	testenv.Must(t, os.Symlink(".claude", filepath.Join(home, ".claude-link")))
+	testenv.NoError(t, os.Symlink(".claude", filepath.Join(home, ".claude-link")))
 	env := map[string]string{"HOME": home, "CLAUDE_CONFIG_DIR": filepath.Join(home, "elsewhere") + "/"}
 	var got []string
 	for _, dir := range (Reader{}).Stores(func(key string) string { return env[key] }) {
@@ -234,9 +234,9 @@ func TestFindBelow(t *testing.T) {
 	} {
 		readertest.Put(t, filepath.Join(p, name), asked("x", 1, name)+"\n")
 	}
-	testenv.Must(t, os.Symlink(filepath.Join(store, "kept"), filepath.Join(p, id, "subagents", "linked")))
+	testenv.NoError(t, os.Symlink(filepath.Join(store, "kept"), filepath.Join(p, id, "subagents", "linked")))
 	var got []string
-	testenv.Must(t, Reader{}.Find(store, func(f conversation.File) { got = append(got, fmt.Sprint(f.ID, " ", f.Parent, " ", f.Copy)) }))
+	testenv.NoError(t, Reader{}.Find(store, func(f conversation.File) { got = append(got, fmt.Sprint(f.ID, " ", f.Parent, " ", f.Copy)) }))
 	slices.Sort(got)
 	want := []string{id + "  false", id + "  true", "agent-a " + id + " false", "agent-b " + id + " false", "agent-c " + id + " false", "agent-d " + id + " false"}
 	if !slices.Equal(got, want) {

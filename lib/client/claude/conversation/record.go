@@ -181,9 +181,9 @@ type request struct {
 type lineKind int
 
 const (
-	other    lineKind = iota
-	asking            // it may have a person's text or a title
-	bringing          // it has a tool's result
+	otherLine lineKind = iota
+	asking             // it may have a person's text or a title
+	bringing           // it has a tool's result
 )
 
 var (
@@ -226,7 +226,7 @@ func lookAt(line []byte) lineKind {
 	if bytes.Contains(front, queued) || bytes.Contains(begin, titled) || !bytes.HasPrefix(begin, linked) && !bytes.HasPrefix(begin, rooted) && !bytes.HasPrefix(begin, kinded) {
 		return asking
 	}
-	return other
+	return otherLine
 }
 
 // parseEnds returns the record of a line of which only both ends are known. It is empty

@@ -39,11 +39,11 @@ func (Reader) Running(store string, each func(id session.ID, pid int, start stri
 	return lost.Err()
 }
 
-// Doing reads the client's file about a process, in the format of 2.1.197 and 2.1.330:
+// ReadActivity reads the client's file about a process, in the format of 2.1.197 and 2.1.330:
 // what it does and since when, and what it waits for. The file changes at every answer of
 // the person, shortly after the hooks. While a subagent runs in the background, it stays
 // busy after the turn has ended.
-func (Reader) Doing(store string, id session.ID, p process.Proc) (s activity.State) {
+func (Reader) ReadActivity(store string, id session.ID, p process.Proc) (s activity.State) {
 	data, err := atomicfile.Read(filepath.Join(store, "sessions", strconv.Itoa(p.PID)+".json"), maxNote)
 	if err != nil {
 		return s
@@ -141,9 +141,9 @@ func (Reader) Keeps(f conversation.File) bool {
 	return err == nil
 }
 
-// whole returns a result in full if it is kept in that folder. A summary has no use for
+// fullResult returns a result in full if it is kept in that folder. A summary has no use for
 // that.
-func whole(text, dir string, summary bool) string {
+func fullResult(text, dir string, summary bool) string {
 	if summary || !strings.HasPrefix(text, "<persisted-output>") {
 		return text
 	}

@@ -28,15 +28,15 @@ import (
 	"gt/lib/text/term"
 )
 
-func same(s string) string { return s }
+func keepText(s string) string { return s }
 
 // told writes a transcript and reads it.
 func told(t testing.TB, content string) summary.Summary {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.jsonl")
-	testenv.Must(t, os.WriteFile(path, []byte(content), 0o600))
-	s, err := Tail(path, same)
-	testenv.Must(t, err)
+	testenv.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	s, err := Tail(path, keepText)
+	testenv.NoError(t, err)
 	return s
 }
 
@@ -104,7 +104,7 @@ func texts(rs []summary.Request) []string {
 func TestRealClient(t *testing.T) {
 	at := func(s string) time.Time {
 		when, err := time.Parse(time.RFC3339, s)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		return when
 	}
 	for name, want := range map[string]summary.Summary{
@@ -156,8 +156,8 @@ func TestRealClient(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Tail(filepath.Join("testdata", "summary", name+".jsonl"), same)
-			testenv.Must(t, err)
+			got, err := Tail(filepath.Join("testdata", "summary", name+".jsonl"), keepText)
+			testenv.NoError(t, err)
 			if got.First.Text == "" || got.First.Time.Before(at("2026-11-21T00:00:00Z")) {
 				t.Errorf("it began with %+v", got.First)
 			}
@@ -302,7 +302,7 @@ func TestTaskFiles(t *testing.T) {
 	path := filepath.Join(root, "projects", "-p", "the-id.jsonl")
 	dir := filepath.Join(root, "tasks", "the-id")
 	for _, d := range []string{filepath.Dir(path), dir} {
-		testenv.Must(t, os.MkdirAll(d, 0o700))
+		testenv.NoError(t, os.MkdirAll(d, 0o700))
 	}
 	for name, content := range map[string]string{
 		"../../projects/-p/the-id.jsonl": lines(use("w", "TodoWrite", `{"todos":[{"content":"old","status":"pending"}]}`)),
@@ -313,10 +313,10 @@ func TestTaskFiles(t *testing.T) {
 		"11.json":                        `{"id":"11","subject":"half wri`,
 		"12.json":                        `{"id":"12","subject":"internal","status":"pending","metadata":{"_internal":true}}`,
 	} {
-		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
-	s, err := Tail(path, same)
-	testenv.Must(t, err)
+	s, err := Tail(path, keepText)
+	testenv.NoError(t, err)
 	if want := []summary.Todo{{Text: "two lines", Status: "in_progress"}, {Text: "ten", Status: "pending"}}; !slices.Equal(s.Todos, want) || s.Done != 1 {
 		t.Errorf("got %+v and %d done", s.Todos, s.Done)
 	}
@@ -406,23 +406,23 @@ func TestDamage(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	if _, err := Tail(path("missing"), same); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Tail(path("missing"), keepText); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file gives %v", err)
 	}
-	testenv.Must(t, syscall.Mkfifo(path("fifo"), 0o600))
-	testenv.Must(t, os.WriteFile(path("file"), []byte(lines(prompt("good"))), 0o600))
+	testenv.NoError(t, syscall.Mkfifo(path("fifo"), 0o600))
+	testenv.NoError(t, os.WriteFile(path("file"), []byte(lines(prompt("good"))), 0o600))
 	for link, to := range map[string]string{"link": "file", "tofifo": "fifo", "todir": ".", "loop": "loop", "dangling": "missing"} {
-		testenv.Must(t, os.Symlink(to, path(link)))
+		testenv.NoError(t, os.Symlink(to, path(link)))
 	}
-	if s, err := Tail(path("link"), same); err != nil || len(s.Requests) != 1 {
+	if s, err := Tail(path("link"), keepText); err != nil || len(s.Requests) != 1 {
 		t.Errorf("a link gives %+v, %v", s, err)
 	}
 	for _, name := range []string{"fifo", "tofifo", "todir", "loop", "."} {
-		if _, err := Tail(path(name), same); !errors.Is(err, atomicfile.ErrNotRegular) {
+		if _, err := Tail(path(name), keepText); !errors.Is(err, atomicfile.ErrNotRegular) {
 			t.Errorf("%s gives %v", name, err)
 		}
 	}
-	if _, err := Tail(path("dangling"), same); err == nil {
+	if _, err := Tail(path("dangling"), keepText); err == nil {
 		t.Error("a link to nothing is read")
 	}
 }
@@ -431,7 +431,7 @@ func TestFiles(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	f, err := os.Create(path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	picture := `{"parentUuid":"p","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"text","text":"like this picture"},{"type":"image","source":{"data":"`
 	io.WriteString(f, lines(prompt("before")))
 	io.WriteString(f, picture)
@@ -441,12 +441,12 @@ func TestLongLines(t *testing.T) {
 	io.WriteString(f, `"}}]},"uuid":"u","timestamp":"2026-03-01T10:00:00.000Z"}`+"\n")
 	io.WriteString(f, strings.Replace(picture, "like this", "hidden", 1)+strings.Repeat("A", 3<<20)+`"}}]},"uuid":"u","isMeta":true}`+"\n")
 	io.WriteString(f, lines(prompt("after")))
-	testenv.Must(t, f.Close())
+	testenv.NoError(t, f.Close())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s, err := Tail(path, same)
+	s, err := Tail(path, keepText)
 	runtime.ReadMemStats(&after)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if want := []string{"before", "like this picture", "after"}; !slices.Equal(texts(s.Requests), want) {
 		t.Errorf("%q", texts(s.Requests))
 	}
@@ -466,9 +466,9 @@ func TestCleanComesFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	content := lines(prompt(long), use("b", "Bash", `{"command":`+quote(long)+`}`), failed("b", long), says(long),
 		`{"type":"custom-title","customTitle":`+quote(long)+`}`, strings.TrimSuffix(prompt(long), "}")+`,"isCompactSummary":true}`, prompt(long+"2"), says(long+"2"))
-	testenv.Must(t, os.WriteFile(path, []byte(content), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	s, err := Tail(path, clean)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	if text := fmt.Sprintf("%+v", s); strings.Contains(text, "sssss") || !strings.Contains(text, "[gone]") {
 		t.Errorf("a secret stays: %s", text)
 	}
@@ -492,9 +492,9 @@ func FuzzTail(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "x.jsonl")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = append(data, lines("", prompt("the end"))...)
-		testenv.Must(t, os.WriteFile(path, data, 0o600))
-		s, err := Tail(path, same)
-		testenv.Must(t, err)
+		testenv.NoError(t, os.WriteFile(path, data, 0o600))
+		s, err := Tail(path, keepText)
+		testenv.NoError(t, err)
 		if n := len(s.Requests); n == 0 || s.Requests[n-1].Text != "the end" {
 			t.Fatalf("the last request is lost: %+v", s)
 		}
@@ -552,8 +552,8 @@ func TestSummaryNeedsNoMore(t *testing.T) {
 		all, _ := readertest.ReadFrom(t, Reader{}, f, 0, -1)
 		all = slices.DeleteFunc(all, func(e conversation.Entry) bool { return e.Aside }) // costs, and subagents in the same file
 		var short, long summary.Fold
-		short.With(same)
-		long.With(same)
+		short.SetClean(keepText)
+		long.SetClean(keepText)
 		left := 0
 		if _, err := (Reader{}).Read(f, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
 			short.Take(e)
@@ -596,7 +596,7 @@ func TestSummaryNeedsNoMore(t *testing.T) {
 func BenchmarkTail(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "x.jsonl")
 	f, err := os.Create(path)
-	testenv.Must(b, err)
+	testenv.NoError(b, err)
 	r := rand.New(rand.NewPCG(1, 1))
 	for size, n := 0, 0; size < 30<<20; n++ {
 		id := fmt.Sprint("t", n)
@@ -609,10 +609,10 @@ func BenchmarkTail(b *testing.B) {
 		size += len(part)
 		io.WriteString(f, part)
 	}
-	testenv.Must(b, f.Close())
+	testenv.NoError(b, f.Close())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Tail(path, same); err != nil {
+		if _, err := Tail(path, keepText); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -624,5 +624,5 @@ func Tail(path string, clean func(string) string) (summary.Summary, error) {
 	if err != nil {
 		return summary.Summary{}, err
 	}
-	return summary.Of(fold), nil
+	return summary.Summarize(fold), nil
 }

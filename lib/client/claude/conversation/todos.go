@@ -13,8 +13,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// aside gives the entries of a record that only a summary needs.
-func (r *records) aside(e conversation.Entry, rec record) bool {
+// giveSummaryEntries gives the entries of a record that only a summary needs.
+func (r *records) giveSummaryEntries(e conversation.Entry, rec record) bool {
 	give := func(kind conversation.Kind, text string) bool {
 		e.Kind, e.Text = kind, text
 		return r.each(e)

@@ -113,7 +113,7 @@ func inTowns(getenv func(string) string) (dirs []string) {
 			if below, ok := strings.CutPrefix(dir, "~/"); ok {
 				dir = filepath.Join(getenv("HOME"), below)
 			}
-			if filepath.IsAbs(dir) && !place.Inside(place.Real(dir), place.Real(t.Path)) {
+			if filepath.IsAbs(dir) && !place.IsBelow(place.Real(dir), place.Real(t.Path)) {
 				dirs = append(dirs, filepath.Clean(dir))
 			}
 		}

@@ -21,7 +21,7 @@ func TestPolicies(t *testing.T) {
 		`{"strictPluginOnlyCustomization": false, "hooks": {}}`:  0,
 	} {
 		a := wiring.Agent{Folder: t.TempDir()}
-		testenv.Must(t, os.WriteFile(filepath.Join(a.Folder, "remote-settings.json"), []byte(policy), 0o600))
+		testenv.NoError(t, os.WriteFile(filepath.Join(a.Folder, "remote-settings.json"), []byte(policy), 0o600))
 		a.Sources = sources(a)
 		if got := blockers(a); len(got) != want {
 			t.Errorf("%s: %+v", policy, got)

@@ -16,7 +16,7 @@ func TestSchema(t *testing.T) {
 	for line := range strings.Lines(seen) {
 		did, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		file := filepath.Join(t.TempDir(), "settings.json")
-		testenv.Must(t, os.WriteFile(file, []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		if s := Client().Read(wiring.User, file); s.Err != nil || (s.Refused != nil) != (did != "takes") {
 			t.Errorf("%s: %v %s", line, s.Err, s.Refusal("it"))
 		}

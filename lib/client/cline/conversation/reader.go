@@ -35,7 +35,7 @@ func (Reader) Stores(getenv func(string) string) []string {
 	var all, seen []string
 	for p := range account.Places("cline", getenv) {
 		for _, dir := range account.Stores([]string{p.Dir}, p.Folders...) {
-			if at := sessions(dir); !has(seen, at) {
+			if at := sessions(dir); !containsFolder(seen, at) {
 				all, seen = append(all, dir), append(seen, at)
 			}
 		}
@@ -47,19 +47,19 @@ func (Reader) Stores(getenv func(string) string) []string {
 // itself, or the one above.
 func sessions(store string) string {
 	for _, folder := range []string{"data/sessions", "sessions"} {
-		if dir := filepath.Join(store, folder); is(dir) {
+		if dir := filepath.Join(store, folder); folderExists(dir) {
 			return dir
 		}
 	}
 	return store
 }
 
-func is(dir string) bool {
+func folderExists(dir string) bool {
 	_, err := os.Stat(dir)
 	return !atomicfile.Absent(err)
 }
 
-func has(dirs []string, dir string) bool {
+func containsFolder(dirs []string, dir string) bool {
 	for _, d := range dirs {
 		a, err := os.Stat(d)
 		b, berr := os.Stat(dir)

@@ -118,7 +118,7 @@ func TestOddities(t *testing.T) { readertest.CheckParts(t, Reader{}, store) }
 // messages.
 func TestHostile(t *testing.T) {
 	h := spoken(readertest.ReadStore(t, Reader{}, store))[0]
-	readertest.CheckHostile(t, Reader{}, readertest.Alone(t, Reader{}, h, "x"+messagesEnd))
+	readertest.CheckHostile(t, Reader{}, readertest.CopyFileOnly(t, Reader{}, h, "x"+messagesEnd))
 }
 
 func FuzzRead(f *testing.F) {
@@ -135,7 +135,7 @@ func TestStores(t *testing.T) {
 	home := t.TempDir()
 	account := filepath.Join(home, ".cline")
 	data := filepath.Join(account, "data")
-	testenv.Must(t, os.CopyFS(filepath.Join(data, "sessions"), os.DirFS(store)))
+	testenv.NoError(t, os.CopyFS(filepath.Join(data, "sessions"), os.DirFS(store)))
 	for name, of := range map[string]struct{ dir, want string }{
 		"": {"", account}, "CLINE_DIR": {account, account}, "CLINE_DATA_DIR": {data, data},
 		"CLINE_SESSION_DATA_DIR": {filepath.Join(data, "sessions"), filepath.Join(data, "sessions")},

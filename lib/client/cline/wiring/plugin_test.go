@@ -58,7 +58,7 @@ func TestPlugin(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
-		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
 	}
 	script := string(text)
 	for _, name := range []string{"gt-prime", "gt-keepalive", "gt-checkpoint", "gt-handoff"} {
@@ -77,7 +77,7 @@ func TestPlugin(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		data, err := os.ReadFile(log)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		var all []string
 		for line := range strings.Lines(string(data)) {
 			if !strings.Contains(line, "--state") { // it runs beside the others

@@ -342,7 +342,7 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 	if err != nil {
 		return o.From, err
 	}
-	each = o.Without(gone.Has, each)
+	each = o.SkipTakenBack(gone.Contains, each)
 	more := true
 	next, err := conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && s.passable(line) && o.Skip(line) {
@@ -513,7 +513,7 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 	case "token_usage_record":
 		usage := p.Get("usage")
 		s.lastRequest = tokensOf(usage)
-		e.Sum, e.Request = sumOf(s.total.plus(s.lastRequest), s.lastRequest), strings.Clone(p.Get("response_id").Str)
+		e.Sum, e.Request = sumOf(s.total.addTokens(s.lastRequest), s.lastRequest), strings.Clone(p.Get("response_id").Str)
 		return s.spent(e, usage, e.Request, each)
 	case "event_msg":
 		switch p.Get("type").Str {
@@ -599,7 +599,7 @@ func sumOf(total, last tokens) string {
 	return fmt.Sprintf("%d.%d.%d/%d.%d.%d", total.input, total.cached, total.output, last.input, last.cached, last.output)
 }
 
-func (t tokens) plus(more tokens) tokens {
+func (t tokens) addTokens(more tokens) tokens {
 	return tokens{t.input + more.input, t.cached + more.cached, t.output + more.output}
 }
 

@@ -142,8 +142,8 @@ func TestNames(t *testing.T) {
 	rollout := filepath.Join(store, "sessions", "2026", "11", "21", "rollout-2026-11-21T09-19-37-"+id+".jsonl")
 	write := func(path, text string) {
 		t.Helper()
-		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write(rollout, `{"timestamp":"2026-11-21T09:19:37.332Z","type":"session_meta","payload":{"id":"`+id+`"}}`+"\n")
 	c := &Reader{}
@@ -161,7 +161,7 @@ func TestNames(t *testing.T) {
 	if after.Metadata.Title != "second name" || after.File.Changed <= before.File.Changed {
 		t.Errorf("it is called %q, and changed %d after it was %d", after.Metadata.Title, after.File.Changed, before.File.Changed)
 	}
-	testenv.Must(t, os.Remove(index))
+	testenv.NoError(t, os.Remove(index))
 	if h := readertest.ReadStore(t, c, store)[0]; h.Metadata.Title != "" {
 		t.Errorf("without an index it is called %q", h.Metadata.Title)
 	}
@@ -184,15 +184,15 @@ func TestFind(t *testing.T) {
 		"history.jsonl",
 	} {
 		path := filepath.Join(store, name)
-		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testenv.Must(t, os.WriteFile(path, []byte("{}\n"), 0o600))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testenv.NoError(t, os.WriteFile(path, []byte("{}\n"), 0o600))
 	}
 	day := filepath.Join(store, "sessions", "2026", "11", "21")
-	testenv.Must(t, os.Mkdir(filepath.Join(day, "rollout-folder-"+id+".jsonl"), 0o700))
-	testenv.Must(t, syscall.Mkfifo(filepath.Join(day, "rollout-fifo-"+id+".jsonl"), 0o600))
-	testenv.Must(t, os.Symlink("nowhere", filepath.Join(day, "rollout-link-"+id+".jsonl")))
+	testenv.NoError(t, os.Mkdir(filepath.Join(day, "rollout-folder-"+id+".jsonl"), 0o700))
+	testenv.NoError(t, syscall.Mkfifo(filepath.Join(day, "rollout-fifo-"+id+".jsonl"), 0o600))
+	testenv.NoError(t, os.Symlink("nowhere", filepath.Join(day, "rollout-link-"+id+".jsonl")))
 	other := filepath.Join(home, ".codex-work")
-	testenv.Must(t, os.MkdirAll(filepath.Join(other, "archived_sessions"), 0o700))
+	testenv.NoError(t, os.MkdirAll(filepath.Join(other, "archived_sessions"), 0o700))
 	for _, env := range []map[string]string{
 		{"HOME": home}, {"HOME": home, "CODEX_HOME": store + "/"}, {"HOME": home, "CODEX_HOME": "/nowhere"},
 	} {
@@ -234,7 +234,7 @@ func TestLateFirstPrompt(t *testing.T) {
 	text := `{"timestamp":"2026-11-21T09:19:37.332Z","ordinal":0,"type":"session_meta","payload":{"id":"a1","cwd":"/w","source":"cli","base_instructions":{"text":"` + long + `"}}}` + "\n" +
 		`{"timestamp":"2026-11-21T09:19:38.332Z","ordinal":1,"type":"response_item","payload":{"type":"message","role":"developer","content":[{"type":"input_text","text":"` + long + `"}]}}` + "\n" +
 		`{"timestamp":"2026-11-21T09:19:39.332Z","ordinal":2,"type":"response_item","payload":{"type":"message","id":"m1","role":"user","content":[{"type":"input_text","text":"the prompt"}]}}` + "\n"
-	testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	facts, err := (&Reader{}).Metadata(conversation.File{Path: path, Size: int64(len(text))})
 	if err != nil || facts.Prompt != "the prompt" || facts.First != "m1" || facts.ID != "a1" || facts.CWD != "/w" || facts.Started.Second() != 37 || facts.Last.Second() != 39 {
 		t.Errorf("%+v, %v", facts, err)
@@ -276,7 +276,7 @@ func TestPrompts(t *testing.T) {
 		{line(`"x",7,null,{"text":7}`, ""), ""},
 	} {
 		path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
-		testenv.Must(t, os.WriteFile(path, []byte(test.line), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(test.line), 0o600))
 		all, _ := readertest.ReadFrom(t, &Reader{}, conversation.File{Path: path}, 0, -1)
 		got := strings.Join(readertest.Held{Entries: all}.Texts(conversation.Prompt), "|")
 		if got != test.want {
@@ -312,7 +312,7 @@ func TestTools(t *testing.T) {
 			"call request_user_input: []|reply : Yes\nuser_note: now"},
 	} {
 		path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
-		testenv.Must(t, os.WriteFile(path, []byte(`{"type":"response_item","payload":`+test.payload+"}\n"), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(`{"type":"response_item","payload":`+test.payload+"}\n"), 0o600))
 		all, _ := readertest.ReadFrom(t, &Reader{}, conversation.File{Path: path}, 0, -1)
 		var got []string
 		for _, e := range all {
@@ -331,7 +331,7 @@ func TestCountsAnew(t *testing.T) {
 	const told = `{"timestamp":"2026-11-21T09:19:38.332Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":` + usage + `,"last_token_usage":` + usage + `}}}` + "\n"
 	const none = `{"timestamp":"2026-11-21T09:19:38.332Z","type":"event_msg","payload":{"type":"token_count","info":null}}` + "\n"
 	path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
-	testenv.Must(t, os.WriteFile(path, []byte(none+told+told+none+told+told), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(none+told+told+none+told+told), 0o600))
 	all, _ := readertest.ReadFrom(t, &Reader{}, conversation.File{Path: path}, 0, -1)
 	if got := (readertest.Held{Entries: all}).Kinds(); got != "spent spent" {
 		t.Errorf("two requests are %s", got)
@@ -354,7 +354,7 @@ func TestSegments(t *testing.T) {
 	}
 	var got []string
 	c := &Reader{}
-	testenv.Must(t, c.Find(store, func(f conversation.File) {
+	testenv.NoError(t, c.Find(store, func(f conversation.File) {
 		own, of, at := c.Segment(f)
 		if f.ID != thread {
 			t.Errorf("%+v", f)

@@ -32,7 +32,7 @@ func TestResets(t *testing.T) {
 		{[]string{asked, windows}, time.Time{}},
 	} {
 		path := filepath.Join(t.TempDir(), "rollout.jsonl")
-		testenv.Must(t, os.WriteFile(path, []byte(strings.Join(c.lines, "\n")+"\n"), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(strings.Join(c.lines, "\n")+"\n"), 0o600))
 		if got := (&Reader{}).Resets(path, said.Add(-time.Minute)); !got.Equal(c.want) {
 			t.Errorf("%v, not %v:\n%s", got, c.want, strings.Join(c.lines, "\n"))
 		}

@@ -19,14 +19,14 @@ func TestReadOn(t *testing.T) {
 	}
 	for _, path := range paths {
 		whole, err := os.ReadFile(path)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		f := conversation.File{Client: "codex", Path: filepath.Join(t.TempDir(), filepath.Base(path))}
 		read := func(from int64, state *string) (all []conversation.Entry, next int64) {
 			next, err := new(Reader).Read(f, conversation.Options{From: from, ForSummary: true, State: state}, func(e conversation.Entry) bool {
 				all = append(all, e)
 				return true
 			})
-			testenv.Must(t, err)
+			testenv.NoError(t, err)
 			return all, next
 		}
 		for at, c := range whole {
@@ -34,12 +34,12 @@ func TestReadOn(t *testing.T) {
 				continue
 			}
 			var state string
-			testenv.Must(t, os.WriteFile(f.Path, whole[:at+1], 0o600))
+			testenv.NoError(t, os.WriteFile(f.Path, whole[:at+1], 0o600))
 			_, next := read(0, &state)
 			if next != int64(at+1) || state == "" {
 				t.Fatalf("%s: it stopped at %d of %d, with the state %q", path, next, at+1, state)
 			}
-			testenv.Must(t, os.WriteFile(f.Path, whole, 0o600))
+			testenv.NoError(t, os.WriteFile(f.Path, whole, 0o600))
 			want, _ := read(next, nil) // this reads what came before
 			got, _ := read(next, &state)
 			if !reflect.DeepEqual(got, want) {

@@ -69,13 +69,13 @@ func (*Reader) Resets(path string, after time.Time) time.Time {
 	return said
 }
 
-// until is the time in "try again at 6:44 PM." and "Try again at Nov 27th, 2026 6:44 PM."
-var until = lazyregexp.New(`(?i)try again at (?:([A-Z][a-z]{2} \d{1,2})[a-z]{2}, (\d{4}) )?(\d{1,2}:\d{2} [AP]M)`)
+// tryAgainTime is the time in "try again at 6:44 PM." and "Try again at Nov 27th, 2026 6:44 PM."
+var tryAgainTime = lazyregexp.New(`(?i)try again at (?:([A-Z][a-z]{2} \d{1,2})[a-z]{2}, (\d{4}) )?(\d{1,2}:\d{2} [AP]M)`)
 
 // resets parses the end of a limit from an error that the client wrote at said, in the zone
 // of said.
 func resets(text string, said time.Time) time.Time {
-	m := until().FindStringSubmatch(text)
+	m := tryAgainTime().FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}
 	}

@@ -13,8 +13,8 @@ import (
 func TestPluginTrust(t *testing.T) {
 	a := wiring.Agent{Name: "codex", Command: "codex", Folder: t.TempDir()}
 	dir := filepath.Join(a.Folder, "plugins", "cache", "gt", "gt", "0.3.0", "hooks")
-	testenv.Must(t, os.MkdirAll(dir, 0o755))
-	testenv.Must(t, os.WriteFile(filepath.Join(dir, "hooks.json"),
+	testenv.NoError(t, os.MkdirAll(dir, 0o755))
+	testenv.NoError(t, os.WriteFile(filepath.Join(dir, "hooks.json"),
 		[]byte(`{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "gt-checkpoint write 2>/dev/null || :"}]}]}}`), 0o600))
 	for config, want := range map[string]int{
 		"":                                       0,
@@ -24,7 +24,7 @@ func TestPluginTrust(t *testing.T) {
 		"[plugins.\"gt@gt\"]\nenabled = true\n[hooks.state.\"gt@gt:hooks/hooks.json:stop:0:0\"]\ntrusted_hash = \"sha256:0\"\nenabled = false\n": 1,
 		"[plugins.\"gt@gt\"]\nenabled = true\n[hooks.state.\"/h/hooks.json:stop:0:0\"]\ntrusted_hash = \"sha256:0\"\n":                           1,
 	} {
-		testenv.Must(t, os.WriteFile(filepath.Join(a.Folder, "config.toml"), []byte(config), 0o600))
+		testenv.NoError(t, os.WriteFile(filepath.Join(a.Folder, "config.toml"), []byte(config), 0o600))
 		a.Sources = plugins(a)
 		if got := blockers(a); len(got) != want {
 			t.Errorf("%s: %+v of %d", config, got, len(a.Sources))

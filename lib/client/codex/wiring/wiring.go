@@ -95,7 +95,7 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	var unknown, off []string
 	seen := 0
 	for _, s := range a.Sources {
-		ours := s.Ours()
+		ours := s.OwnHandlers()
 		if s.Scope == wiring.Project && len(ours) > 0 && c.Projects[a.Project].TrustLevel != "trusted" {
 			all = append(all, a.Untrusted())
 		}
@@ -242,7 +242,7 @@ func list(names []string) string {
 // config.toml. It returns the path of config.toml if that changed it.
 func forget(a wiring.Agent, s wiring.Source) (changed string, err error) {
 	var keys []string
-	for _, h := range s.Ours() {
+	for _, h := range s.OwnHandlers() {
 		if h.Node != nil {
 			key, _ := trust(h, s.File)
 			keys = append(keys, key)

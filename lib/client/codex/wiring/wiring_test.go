@@ -33,12 +33,12 @@ func TestCodexTrust(t *testing.T) {
 	}
 	all := func(text string) []wiring.Handler {
 		file := filepath.Join(t.TempDir(), "hooks.json")
-		testenv.Must(t, os.WriteFile(file, []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		s := Client().Read(wiring.User, file)
 		if s.Err != nil {
 			t.Fatal(s.Err)
 		}
-		return s.Ours()
+		return s.OwnHandlers()
 	}
 	have := all(text)
 	if len(have) != len(trusted) {

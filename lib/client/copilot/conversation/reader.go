@@ -110,11 +110,11 @@ func parse(line []byte) (e event) {
 // Metadata takes the name from the workspace and the rest from the events.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID}}
-	if err := conversation.FrontAndBack(f, h.front, h.back); err != nil {
+	if err := conversation.FrontAndBack(f, h.front, h.addFromEnd); err != nil {
 		return conversation.Metadata{}, err
 	}
 	ws, err := readWorkspace(f)
-	return h.whole(ws), err
+	return h.collectedMetadata(ws), err
 }
 
 // header collects the metadata from the events at both ends of a file.
@@ -170,8 +170,8 @@ func (h *header) start(data gjson.Result) {
 	conversation.Keep(&h.Model, data.Get("selectedModel").Str)
 }
 
-// back adds an event from the end, the last one first.
-func (h *header) back(line []byte) bool {
+// addFromEnd adds an event from the end, the last one first.
+func (h *header) addFromEnd(line []byte) bool {
 	e := parse(line)
 	if h.last.Last.IsZero() {
 		h.last.Last = conversation.ParseTime(e.time)
@@ -196,7 +196,7 @@ func (h *header) back(line []byte) bool {
 	return true
 }
 
-func (h *header) whole(ws map[string]string) conversation.Metadata {
+func (h *header) collectedMetadata(ws map[string]string) conversation.Metadata {
 	m := h.Metadata
 	m.Last, m.Model = h.last.Last, cmp.Or(h.last.Model, m.Model)
 	conversation.Keep((*string)(&m.ForkOf), string(h.last.ForkOf))
@@ -308,7 +308,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		}
 	}
 	gone.Report(o)
-	each = o.Without(gone.Has, each)
+	each = o.SkipTakenBack(gone.Contains, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && !counts(line) && !bytes.Contains(line, []byte(`"user.message"`)) && o.Skip(line) {
 			return true

@@ -83,8 +83,8 @@ func TestFind(t *testing.T) {
 	write := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(store, "session-state", name)
-		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	write(id+"/events.jsonl", `{"type":"user.message","id":"1","timestamp":"2026-11-21T09:43:04.714Z","data":{"content":"fix the bug"}}`+"\n")
@@ -92,9 +92,9 @@ func TestFind(t *testing.T) {
 	write(".session-operation-locks/events.jsonl", "{}\n")
 	write("no id/events.jsonl", "{}\n")
 	write("file.jsonl", "{}\n")
-	testenv.Must(t, os.MkdirAll(filepath.Join(store, "session-state", "folder", "events.jsonl"), 0o700))
-	testenv.Must(t, os.Mkdir(filepath.Join(store, "session-state", "fifo"), 0o700))
-	testenv.Must(t, syscall.Mkfifo(filepath.Join(store, "session-state", "fifo", "events.jsonl"), 0o600))
+	testenv.NoError(t, os.MkdirAll(filepath.Join(store, "session-state", "folder", "events.jsonl"), 0o700))
+	testenv.NoError(t, os.Mkdir(filepath.Join(store, "session-state", "fifo"), 0o700))
+	testenv.NoError(t, syscall.Mkfifo(filepath.Join(store, "session-state", "fifo", "events.jsonl"), 0o600))
 	for _, env := range []map[string]string{
 		{"HOME": home}, {"HOME": home, "COPILOT_HOME": store + "/"}, {"COPILOT_HOME": store}, {"HOME": home, "COPILOT_HOME": "/nowhere"},
 	} {
@@ -118,7 +118,7 @@ func TestFind(t *testing.T) {
 	}
 	write(id+"/workspace.yaml", "id: "+id+"\nname: fix the\nuser_named: true\n")
 	soon := time.Now().Add(time.Hour)
-	testenv.Must(t, os.Chtimes(workspace, soon, soon))
+	testenv.NoError(t, os.Chtimes(workspace, soon, soon))
 	if h := find(); h.Metadata.Title != "fix the" || h.File.Changed <= before.File.Changed {
 		t.Errorf("it is called %q, and changed %d after it was %d", h.Metadata.Title, h.File.Changed, before.File.Changed)
 	}
@@ -206,7 +206,7 @@ func TestEvents(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "events.jsonl")
 		line := fmt.Sprintf(`{"type":%q,"data":%s,"id":"1","timestamp":"2026-11-21T09:43:04.714Z","parentId":null}`, test.kind, test.data)
-		testenv.Must(t, os.WriteFile(path, []byte(line+"\n"), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(line+"\n"), 0o600))
 		all, _ := readertest.ReadFrom(t, Reader{}, conversation.File{Path: path}, 0, -1)
 		var got []string
 		for _, e := range all {

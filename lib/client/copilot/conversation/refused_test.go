@@ -27,7 +27,7 @@ func TestRefused(t *testing.T) {
 		{other, at.Add(-time.Second), time.Time{}},
 	} {
 		path := filepath.Join(t.TempDir(), "events.jsonl")
-		testenv.Must(t, os.WriteFile(path, []byte(c.line+"\n"+goesOn+"\n"), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(c.line+"\n"+goesOn+"\n"), 0o600))
 		if got := (Reader{}).Refused(path, c.after); !got.Equal(c.want) {
 			t.Errorf("after %v: %v, not %v\n%s", c.after, got, c.want, c.line)
 		}

@@ -70,7 +70,7 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	if text, err := settings.Read(filepath.Join(a.Folder, "config.json")); err == nil {
 		json.Unmarshal(text, &s)
 	}
-	trusted := slices.ContainsFunc(s.TrustedFolders, func(dir string) bool { return place.Inside(a.Project, filepath.Clean(dir)) })
+	trusted := slices.ContainsFunc(s.TrustedFolders, func(dir string) bool { return place.IsBelow(a.Project, filepath.Clean(dir)) })
 	if !trusted && a.Wired(wiring.Project) && !a.Wired(wiring.User) {
 		return []wiring.Blocker{a.Untrusted()}
 	}

@@ -22,10 +22,10 @@ type place struct {
 }
 
 const (
-	live      = iota // the model still has it
-	past             // part of the conversation, but the model no longer has it
-	gone             // the person took it back
-	duplicate        // a copy that the client made of an earlier message
+	live             = iota // the model still has it
+	forgottenByModel        // part of the conversation, but the model no longer has it
+	gone                    // the person took it back
+	duplicate               // a copy that the client made of an earlier message
 )
 
 type message struct {
@@ -122,7 +122,7 @@ func (l *log) message(id string, kind string, at place) {
 			m.old = m.last
 		}
 		m.last = at
-		if m.state == past {
+		if m.state == forgottenByModel {
 			m.state = live
 			l.live = append(l.live, i)
 		}
@@ -245,7 +245,7 @@ func (l *log) leave(members []member, fresh bool) {
 		switch m := &l.messages[i]; {
 		case in[m.key] || m.state != live:
 		case fresh || l.restart || j < last:
-			m.state = past
+			m.state = forgottenByModel
 		default:
 			m.state, m.goneAt = gone, l.at
 		}
@@ -265,7 +265,7 @@ func (l *log) put(e member, said bool) (i int, ok bool) {
 			m.state = duplicate
 		}
 	}
-	if ok && l.messages[i].state == past {
+	if ok && l.messages[i].state == forgottenByModel {
 		l.messages[i].state = live
 	}
 	return i, ok

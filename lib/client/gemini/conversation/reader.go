@@ -182,8 +182,8 @@ func (l *metadataReader) front(m gjson.Result) {
 	}
 }
 
-// back adds a record from the end of a session, the last one first.
-func (l *metadataReader) back(v gjson.Result) {
+// addFromEnd adds a record from the end of a session, the last one first.
+func (l *metadataReader) addFromEnd(v gjson.Result) {
 	set := v.Get("$set")
 	if l.facts.Parent == "" { // a subagent's summary is its result
 		conversation.Keep(&l.facts.Title, conversation.Excerpt(cmp.Or(set.Get("summary").Str, v.Get("summary").Str)))
@@ -225,7 +225,7 @@ func (l *metadataReader) lines(f conversation.File) error {
 		return whole && (!begun() || l.model == "" || l.facts.CWD == "" && len(l.paths) == 0)
 	}, func(line []byte) bool {
 		if gjson.ValidBytes(line) {
-			l.back(gjson.ParseBytes(line))
+			l.addFromEnd(gjson.ParseBytes(line))
 		}
 		return true
 	})

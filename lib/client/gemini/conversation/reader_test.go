@@ -74,10 +74,10 @@ func TestVersions(t *testing.T) {
 // S2-44: a project's hash is that of its path without links, also of a missing folder.
 func TestProject(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	target := filepath.Join(dir, "target")
-	testenv.Must(t, os.Mkdir(target, 0o700))
-	testenv.Must(t, os.Symlink(target, filepath.Join(dir, "link")))
+	testenv.NoError(t, os.Mkdir(target, 0o700))
+	testenv.NoError(t, os.Symlink(target, filepath.Join(dir, "link")))
 	sum := func(path string) string {
 		s := sha256.Sum256([]byte(path))
 		return hex.EncodeToString(s[:])
@@ -283,7 +283,7 @@ func TestDocument(t *testing.T) {
 func TestDocumentHostile(t *testing.T) {
 	source := readertest.ReadAll(t, Reader{}, storeOf("0.20.0"))[0]
 	data, err := os.ReadFile(source.File.Path)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "session-x.json")
 	read := func(data []byte) []conversation.Entry {
 		t.Helper()
@@ -372,7 +372,7 @@ func TestSkipped(t *testing.T) {
 	for i := range MaxMessages + 3 {
 		fmt.Fprintf(&b, `{"id":"m%d","type":"user","content":"x"}`+"\n", i)
 	}
-	testenv.Must(t, os.WriteFile(path, []byte(b.String()), 0o600))
+	testenv.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
 	if n, err := (Reader{}).Skipped(conversation.File{Path: path}); n != 3 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}

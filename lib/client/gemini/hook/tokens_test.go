@@ -38,7 +38,7 @@ func TestTokens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.jsonl")
-			testenv.Must(t, os.WriteFile(path, []byte(c.text), 0o600))
+			testenv.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
 			n, model, err := tokens(path)
 			if n != c.n || err != nil || (n != 0) != strings.HasPrefix(model, "m-") {
 				t.Errorf("%d, %q, %v", n, model, err)

@@ -118,7 +118,7 @@ func trustOf(folder, dir string) (how string) {
 		if word == "TRUST_PARENT" {
 			of = filepath.Dir(of)
 		}
-		if place.Inside(dir, of) && len(rule) > len(longest) {
+		if place.IsBelow(dir, of) && len(rule) > len(longest) {
 			longest, how = rule, word
 		}
 	}

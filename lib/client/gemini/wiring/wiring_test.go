@@ -12,7 +12,7 @@ import (
 func TestAsksTrust(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) {
-		testenv.Must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+		testenv.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	write("trustedFolders.json", `{"/a/b": "TRUST_FOLDER", "/c/d": "TRUST_PARENT", "/e": "DO_NOT_TRUST", "/a/b/no": "DO_NOT_TRUST"}`)
 	for dir, want := range map[string]string{

@@ -197,7 +197,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		return o.From, err
 	}
 	undone.Report(o)
-	each = o.Without(undone.Has, each)
+	each = o.SkipTakenBack(undone.Contains, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && !bytes.Contains(line, []byte(`"context.append_message"`)) && o.Skip(line) {
 			return true

@@ -90,7 +90,7 @@ func TestOddities(t *testing.T) {
 // records.
 func TestHostile(t *testing.T) {
 	h := readertest.ReadStore(t, Reader{}, storeOf("2.1.0-pane"))[0]
-	readertest.CheckHostile(t, Reader{}, readertest.Alone(t, Reader{}, h, wireFile))
+	readertest.CheckHostile(t, Reader{}, readertest.CopyFileOnly(t, Reader{}, h, wireFile))
 }
 
 func FuzzRead(f *testing.F) {

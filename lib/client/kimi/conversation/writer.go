@@ -28,8 +28,8 @@ func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, fol
 	return "", "", errors.New("HOME is not set")
 }
 
-// Beside returns the session's state, without which Kimi Code does not find the session.
-func (Writer) Beside(path string, c *conversation.Copy) (file string, content []byte, err error) {
+// CompanionFile returns the session's state, without which Kimi Code does not find the session.
+func (Writer) CompanionFile(path string, c *conversation.Copy) (file string, content []byte, err error) {
 	content, err = json.Marshal(struct {
 		ID      session.ID `json:"id"`
 		Version int        `json:"version"`

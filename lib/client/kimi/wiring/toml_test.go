@@ -108,7 +108,7 @@ func FuzzRewire(f *testing.F) {
 	f.Add("[[hooks]]\n[[hooks]]\ncommand=\"/x/gt-handoff\"\r\n\r\n[a]\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		want, err := Client().Wanted("/opt/bin", []string{"--agent", "kimi"})
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		wired, _, err := format{}.Rewire([]byte(text), want)
 		if err != nil {
 			return

@@ -84,7 +84,7 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
 	for _, path := range databases(store, &lost) {
 		var files []conversation.File
-		err := c.with(path, func(db *sqlite.DB) error {
+		err := c.withDatabase(path, func(db *sqlite.DB) error {
 			files = nil
 			return eachSession(db, func(r sqlite.Row) {
 				if id, err := session.ParseID(r.Text("id")); err == nil {
@@ -151,9 +151,9 @@ func eachSession(db *sqlite.DB, each func(sqlite.Row)) error {
 	return nil
 }
 
-// with calls read with the database (see sqlite's Do). The database stays open, because
+// withDatabase calls read with the database (see sqlite's Do). The database stays open, because
 // many reads follow.
-func (c *Reader) with(path string, read func(*sqlite.DB) error) error {
+func (c *Reader) withDatabase(path string, read func(*sqlite.DB) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	db := c.dbs[path]
@@ -167,7 +167,7 @@ func (c *Reader) with(path string, read func(*sqlite.DB) error) error {
 		}
 		c.dbs[path] = db
 	}
-	err := db.Do(func() error { return read(db) })
+	err := db.View(func() error { return read(db) })
 	if err != nil {
 		db.Close()
 		delete(c.dbs, path)
@@ -207,10 +207,10 @@ func (c *Reader) session(f conversation.File) (*sessionRow, error) {
 		}, nil
 	}
 	var s *sessionRow
-	err := c.with(f.Path, func(db *sqlite.DB) error {
+	err := c.withDatabase(f.Path, func(db *sqlite.DB) error {
 		s = nil
 		for _, table := range sessionTables(db) {
-			err := db.Where(table, "id", string(f.ID), func(r sqlite.Row) bool {
+			err := db.SelectWhere(table, "id", string(f.ID), func(r sqlite.Row) bool {
 				s = &sessionRow{
 					parent: r.Text("parent_id"), title: r.Text("title"), directory: r.Text("directory"), version: r.Text("version"),
 					model: gjson.Get(r.Text("model"), "id").Str, permission: r.Text("permission"), revert: gjson.Get(r.Text("revert"), "messageID").Str,
@@ -231,9 +231,9 @@ func (c *Reader) session(f conversation.File) (*sessionRow, error) {
 // the person took back.
 func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all []message, err error) {
 	if strings.HasSuffix(f.Path, ".db") {
-		err = c.with(f.Path, func(db *sqlite.DB) error {
+		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
 			all = nil
-			return db.Where(s.messageTable(), "session_id", string(f.ID), func(r sqlite.Row) bool {
+			return db.SelectWhere(s.messageTable(), "session_id", string(f.ID), func(r sqlite.Row) bool {
 				all = append(all, message{id: r.Text("id"), created: r.Int("time_created"), seq: r.Int("seq")})
 				return true
 			})
@@ -263,8 +263,8 @@ func (s *sessionRow) messageTable() string {
 
 func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message string, all []part, err error) {
 	if s.second {
-		err = c.with(f.Path, func(db *sqlite.DB) error {
-			return db.Where("session_message", "id", m.id, func(r sqlite.Row) bool {
+		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
+			return db.SelectWhere("session_message", "id", m.id, func(r sqlite.Row) bool {
 				message, all = split(r.Text("type"), r.Text("data"))
 				return false
 			})
@@ -272,16 +272,16 @@ func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message s
 		return message, all, err
 	}
 	if strings.HasSuffix(f.Path, ".db") {
-		err = c.with(f.Path, func(db *sqlite.DB) error {
+		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
 			message, all = "", nil
-			err := db.Where("message", "id", m.id, func(r sqlite.Row) bool {
+			err := db.SelectWhere("message", "id", m.id, func(r sqlite.Row) bool {
 				message = r.Text("data")
 				return false
 			})
 			if err != nil {
 				return err
 			}
-			return db.Where("part", "message_id", m.id, func(r sqlite.Row) bool {
+			return db.SelectWhere("part", "message_id", m.id, func(r sqlite.Row) bool {
 				all = append(all, part{r.Text("id"), r.Text("data")})
 				return true
 			})
@@ -311,7 +311,7 @@ func (c *Reader) Skipped(f conversation.File) (n int, err error) {
 	if s == nil { // gone, or too long itself
 		s = &sessionRow{}
 	}
-	err = c.with(f.Path, func(db *sqlite.DB) error {
+	err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
 		messages, err := db.Skipped(s.messageTable(), "session_id", string(f.ID))
 		if err != nil || s.second {
 			n = messages

@@ -33,7 +33,7 @@ func readHeld(t *testing.T, store string) []readertest.Held {
 	var all []readertest.Held
 	if err := r.Find(store, func(f conversation.File) {
 		facts, err := r.Metadata(f)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		entries, next := readertest.ReadFrom(t, r, f, 0, -1)
 		if rest, again := readertest.ReadFrom(t, r, f, next, -1); len(rest) > 0 || again != next {
 			t.Errorf("behind the end of %s stand %d entries", f.ID, len(rest))
@@ -49,7 +49,7 @@ func readHeld(t *testing.T, store string) []readertest.Held {
 // A part that is too long to be read is counted.
 func TestSkipped(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "opencode.db"))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer f.Close()
 	err = sqlite.Make(f, func(db *sqlite.Cache) error {
 		for _, sql := range []string{
@@ -57,13 +57,13 @@ func TestSkipped(t *testing.T) {
 			"INSERT INTO message VALUES ('m', 'one', '{}'), ('n', 'two', '{}')",
 			fmt.Sprintf("INSERT INTO part VALUES ('p', 'one', zeroblob(%d)), ('q', 'two', 'x')", sqlite.MaxRow+1),
 		} {
-			if err := db.Do(sql); err != nil {
+			if err := db.Exec(sql); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	for id, want := range map[string]int{"one": 1, "two": 0} {
 		if n, err := (&Reader{}).Skipped(conversation.File{Path: f.Name(), ID: session.ID(id)}); n != want || err != nil {
 			t.Errorf("%s: %d, %v", id, n, err)
@@ -110,12 +110,12 @@ func TestReader(t *testing.T) {
 func fixture(t testing.TB, store string) string {
 	dir := t.TempDir()
 	db, err := sqlite.Open(filepath.Join(store, "opencode.db"))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer db.Close()
 	write := func(data string, elem ...string) {
 		path := filepath.Join(append([]string{dir, "storage"}, elem...)...)
-		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testenv.Must(t, os.WriteFile(path+".json", []byte(data), 0o600))
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testenv.NoError(t, os.WriteFile(path+".json", []byte(data), 0o600))
 	}
 	for table, each := range map[string]func(sqlite.Row){
 		"session": func(r sqlite.Row) {
@@ -127,7 +127,7 @@ func fixture(t testing.TB, store string) string {
 		"message": func(r sqlite.Row) { write(r.Text("data"), "message", r.Text("session_id"), r.Text("id")) },
 		"part":    func(r sqlite.Row) { write(r.Text("data"), "part", r.Text("message_id"), r.Text("id")) },
 	} {
-		testenv.Must(t, db.Scan(table, func(r sqlite.Row) bool { each(r); return true }))
+		testenv.NoError(t, db.Scan(table, func(r sqlite.Row) bool { each(r); return true }))
 	}
 	return dir
 }
@@ -168,7 +168,7 @@ func TestUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range parts {
-		testenv.Must(t, os.WriteFile(path, []byte(`{"type":"tomorrow"}`), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(`{"type":"tomorrow"}`), 0o600))
 	}
 	u, err := conversation.CountUnknown(&Reader{}, h.File)
 	if want := []string{"tomorrow"}; err != nil || u.Records < 4 || u.Kinds != 1 || !slices.Equal(u.First, want) {
@@ -187,7 +187,7 @@ func TestGrows(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(dir, "storage", kind, in, id+".json")
 		os.MkdirAll(filepath.Dir(path), 0o700)
-		testenv.Must(t, os.WriteFile(path, []byte(data), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 	}
 	from := last.Offset + 1
 	more := func(want ...string) {
@@ -239,7 +239,7 @@ func TestUndone(t *testing.T) {
 	delete(s, "revert")
 	data, _ = json.Marshal(s)
 	before := readHeld(t, dir)[0]
-	testenv.Must(t, os.WriteFile(path[0], data, 0o600))
+	testenv.NoError(t, os.WriteFile(path[0], data, 0o600))
 	after := readHeld(t, dir)[0]
 	if got := strings.TrimPrefix(after.Kinds(), strings.TrimSuffix(before.Kinds(), " spent")); got != " prompt answer spent" || !slices.Contains(after.Texts(conversation.Prompt), "to be taken back") {
 		t.Errorf("there came %q", got)
@@ -277,7 +277,7 @@ func TestHostile(t *testing.T) {
 	} {
 		path := filepath.Join(store, name)
 		os.MkdirAll(filepath.Dir(path), 0o700)
-		testenv.Must(t, os.WriteFile(path, []byte(data), 0o600))
+		testenv.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 	}
 	if got := r.Stores(getenv); !slices.Equal(got, []string{store}) {
 		t.Errorf("stores %q", got)
@@ -341,7 +341,7 @@ func TestSpent(t *testing.T) {
 func TestSecond(t *testing.T) {
 	store := t.TempDir()
 	f, err := os.Create(filepath.Join(store, "opencode.db"))
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	defer f.Close()
 	const both = "CREATE TABLE %s (id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, model TEXT, revert TEXT, permission TEXT, time_created INTEGER, time_updated INTEGER)"
 	row := func(id, kind string, seq int, data string) string {
@@ -366,13 +366,13 @@ func TestSecond(t *testing.T) {
 			row("msg_5", "compaction", 5, `{"reason":"auto","summary":"SUMMARY","recent":"","time":{"created":1790000000002}}`),
 			row("msg_7", "user", 7, `{"text":"taken back","time":{"created":1790000000003}}`),
 		} {
-			if err := db.Do(sql); err != nil {
+			if err := db.Exec(sql); err != nil {
 				return fmt.Errorf("%s: %w", sql, err)
 			}
 		}
 		return nil
 	})
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	all := readHeld(t, store)
 	if len(all) != 2 || all[0].Metadata.ID != "ses_0" || all[1].Metadata.ID != "ses_1" {
 		t.Fatalf("found are %+v", all)
@@ -393,5 +393,5 @@ func TestSecond(t *testing.T) {
 		}
 	}
 	readertest.CheckGoesOn(t, &Reader{}, h)
-	testenv.Must(t, (&Reader{}).Unknown(h.File, func(kind string) { t.Errorf("'%s' is not known", kind) }))
+	testenv.NoError(t, (&Reader{}).Unknown(h.File, func(kind string) { t.Errorf("'%s' is not known", kind) }))
 }

@@ -47,7 +47,7 @@ func (Writer) Model(getenv func(string) string) (model string) {
 	for _, store := range r.Stores(getenv) {
 		var lost conversation.ReadErrors
 		for _, path := range databases(store, &lost) {
-			_ = r.with(path, func(db *sqlite.DB) error { // ignore unreadable databases
+			_ = r.withDatabase(path, func(db *sqlite.DB) error { // ignore unreadable databases
 				return eachSession(db, func(row sqlite.Row) {
 					m := row.Text("model")
 					name := gjson.Get(m, "providerID").Str + "/" + gjson.Get(m, "id").Str

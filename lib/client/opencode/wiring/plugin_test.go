@@ -37,7 +37,7 @@ func TestResumePrompt(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, data := range map[string]string{"gt.mjs": string(text), "loads.mjs": loads} {
-		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
+		testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
 	run := func(vars ...string) string {
 		cmd := exec.Command(node, "loads.mjs")
@@ -50,9 +50,9 @@ func TestResumePrompt(t *testing.T) {
 	}
 	const prompt = "Handoff: half.\n\nGo  on from the \"note\". "
 	words, err := json.Marshal(prompt)
-	testenv.Must(t, err)
+	testenv.NoError(t, err)
 	want := `{"said":[{"path":{"id":"ses_copied"},"body":{"agent":"plan","parts":[{"type":"text","text":` + string(words) + `}]}}]}`
-	if got := run(agent.Builtin().Of("opencode").PromptVar(agent.Next{Resume: "ses_copied", Prompt: prompt})); got != want {
+	if got := run(agent.Builtin().FindClient("opencode").PromptVar(agent.NextRun{Resume: "ses_copied", Prompt: prompt})); got != want {
 		t.Errorf("of the prompt came\n%s\nand not\n%s", got, want)
 	}
 	if got := run(); got != `{"said":[]}` {

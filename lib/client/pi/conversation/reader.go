@@ -63,7 +63,7 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
 	folders, err := os.ReadDir(dir)
 	lost.Add(atomicfile.Error("read", dir, err))
-	c.below(store, dir, folders, maxDepth, &lost, each)
+	c.walkFiles(store, dir, folders, maxDepth, &lost, each)
 	flat, failed := os.ReadDir(store)
 	if err != nil && failed != nil {
 		return atomicfile.Error("read", store, failed)
@@ -77,7 +77,7 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 // subagents' runs in folders of their own.
 const maxDepth = 8
 
-func (c Reader) below(store, dir string, entries []os.DirEntry, depth int, lost *conversation.ReadErrors, each func(conversation.File)) {
+func (c Reader) walkFiles(store, dir string, entries []os.DirEntry, depth int, lost *conversation.ReadErrors, each func(conversation.File)) {
 	for _, e := range entries {
 		if e.Type().IsRegular() || depth == 0 {
 			continue
@@ -85,7 +85,7 @@ func (c Reader) below(store, dir string, entries []os.DirEntry, depth int, lost 
 		folder := filepath.Join(dir, e.Name())
 		all := lost.List(folder)
 		c.list(store, folder, all, lost, each)
-		c.below(store, folder, all, depth-1, lost, each)
+		c.walkFiles(store, folder, all, depth-1, lost, each)
 	}
 }
 
@@ -125,7 +125,7 @@ func (c Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID}}
 	read := h.ends
 	if f.Size <= wholeSize {
-		read = h.all
+		read = h.readAllRecords
 	}
 	if err := read(f.Path); err != nil {
 		return conversation.Metadata{}, err
@@ -164,8 +164,8 @@ func (h *header) front(r gjson.Result) {
 	h.copied = h.copied || at.Before(h.Started) && !at.IsZero()
 }
 
-// back adds a record, the last one first.
-func (h *header) back(r gjson.Result) {
+// addFromEnd adds a record, the last one first.
+func (h *header) addFromEnd(r gjson.Result) {
 	if h.Last.IsZero() {
 		h.Last = conversation.ParseTime(r.Get("timestamp").Str)
 	}
@@ -181,7 +181,7 @@ func (h *header) back(r gjson.Result) {
 	}
 }
 
-func (h *header) all(path string) error {
+func (h *header) readAllRecords(path string) error {
 	var late []string // the records that back reads, which are short but for one
 	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
 		r := conversation.Record(line)
@@ -196,7 +196,7 @@ func (h *header) all(path string) error {
 		return true
 	})
 	for _, line := range slices.Backward(late) {
-		h.back(gjson.Parse(line))
+		h.addFromEnd(gjson.Parse(line))
 	}
 	return err
 }
@@ -219,7 +219,7 @@ func (h *header) ends(path string) error {
 		}
 		return true
 	}, func(line []byte) bool {
-		h.back(conversation.Record(line))
+		h.addFromEnd(conversation.Record(line))
 		return true
 	})
 	if err == nil && h.Prompt == "" {
@@ -253,7 +253,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	if err != nil {
 		return o.From, err
 	}
-	each = o.Without(func(at int64) bool { return gone[at] }, each)
+	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && !conversation.HasPair(line, "role", "user") && o.Skip(line) {
 			return true

@@ -61,10 +61,10 @@ func TestVersions(t *testing.T) {
 	write := func(lines ...string) readertest.Held {
 		t.Helper()
 		data := []byte(strings.Join(lines, "\n") + "\n")
-		testenv.Must(t, os.WriteFile(path, data, 0o600))
+		testenv.NoError(t, os.WriteFile(path, data, 0o600))
 		f := conversation.File{Client: "pi", Path: path, ID: idOf(filepath.Base(path)), Size: int64(len(data))}
 		facts, err := Reader{}.Metadata(f)
-		testenv.Must(t, err)
+		testenv.NoError(t, err)
 		entries, _ := readertest.ReadFrom(t, Reader{}, f, 0, -1)
 		return readertest.Held{File: f, Metadata: facts, Entries: entries}
 	}
@@ -104,7 +104,7 @@ func TestLarge(t *testing.T) {
 		fmt.Fprintf(&b, `{"type":"message","id":"%d","parentId":"%d","timestamp":"2025-01-01T00:01:00.000Z","message":{"role":"assistant","model":"m%d","content":"%s"}}`+"\n", i+2, i+1, i, strings.Repeat("y", 50<<10))
 	}
 	b.WriteString(`{"type":"session_info","id":"n","parentId":"41","timestamp":"2025-01-01T00:02:00.000Z","name":"A name"}` + "\n")
-	testenv.Must(t, os.WriteFile(path, b.Bytes(), 0o600))
+	testenv.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 	facts, err := Reader{}.Metadata(conversation.File{Path: path, Size: int64(b.Len())})
 	if err != nil || facts.Title != "A name" || facts.Prompt != "asked" || facts.Model != "m39" || facts.CWD != "/p" || facts.Last.Minute() != 2 || facts.ID != "big" {
 		t.Errorf("%+v, %v", facts, err)
@@ -116,7 +116,7 @@ func TestStores(t *testing.T) {
 	home := t.TempDir()
 	mkdir := func(elem ...string) string {
 		dir := filepath.Join(append([]string{home}, elem...)...)
-		testenv.Must(t, os.MkdirAll(dir, 0o700))
+		testenv.NoError(t, os.MkdirAll(dir, 0o700))
 		return dir
 	}
 	mkdir(".pi", "agent", "sessions", "--p--")

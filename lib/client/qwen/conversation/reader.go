@@ -87,7 +87,7 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			h.front(line)
 		}
 		return whole && (!h.begun() || h.model == "")
-	}, h.back)
+	}, h.addFromEnd)
 	if err == nil && !h.begun() && f.Size > conversation.EndSize {
 		most := int64(conversation.MaxFront)
 		if h.ForkOf != "" { // the copy comes first, however long it is
@@ -107,7 +107,7 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		return conversation.Metadata{}, nil
 	}
 	var lost conversation.ReadErrors
-	facts := h.whole(q.model(f, &lost))
+	facts := h.collectedMetadata(q.model(f, &lost))
 	facts.Headless = facts.Parent == "" && h.root != "" &&
 		!gemini.Typed(filepath.Join(f.Store, "tmp", gemini.Hash(h.root)), facts.ID, &lost)
 	return facts, lost.Err()
@@ -153,8 +153,8 @@ func (h *header) front(line []byte) {
 	}
 }
 
-// back adds a record from the end, the last one first.
-func (h *header) back(line []byte) bool {
+// addFromEnd adds a record from the end, the last one first.
+func (h *header) addFromEnd(line []byte) bool {
 	if !gjson.ValidBytes(line) {
 		return true
 	}
@@ -174,8 +174,8 @@ func (h *header) back(line []byte) bool {
 	return true
 }
 
-// whole returns the collected metadata. model is used if no record names one.
-func (h *header) whole(model string) conversation.Metadata {
+// collectedMetadata returns the collected metadata. model is used if no record names one.
+func (h *header) collectedMetadata(model string) conversation.Metadata {
 	m := h.Metadata
 	if m.Started.IsZero() {
 		m.Started = m.Last // a fork without a record of its own
@@ -214,7 +214,7 @@ func (q Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		return o.From, err
 	}
 	gone.Report(o)
-	each = o.Without(gone.Has, each)
+	each = o.SkipTakenBack(gone.Contains, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && !conversation.HasPair(line, "type", "user") && o.Skip(line) || !gjson.ValidBytes(line) {
 			return true

@@ -153,7 +153,7 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("found are %q, want %q", got, want)
 	}
 	home := filepath.Join(t.TempDir(), "home")
-	testenv.Must(t, os.MkdirAll(filepath.Join(home, ".qwen", "tmp"), 0o700))
+	testenv.NoError(t, os.MkdirAll(filepath.Join(home, ".qwen", "tmp"), 0o700))
 	env := map[string]string{"HOME": home, "QWEN_HOME": store, "QWEN_RUNTIME_DIR": store}
 	if got := (Reader{}).Stores(func(name string) string { return env[name] }); !slices.Equal(got, []string{store, filepath.Join(home, ".qwen")}) {
 		t.Errorf("the stores are %q", got)

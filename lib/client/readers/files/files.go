@@ -17,8 +17,8 @@ import (
 	"gt/lib/conversation"
 )
 
-// All has one reader for each client that uses files.
-var All = []conversation.Reader{
+// Readers has one reader for each client that uses files.
+var Readers = []conversation.Reader{
 	claude.Reader{},
 	&codex.Reader{},
 	copilot.Reader{},
@@ -31,9 +31,9 @@ var All = []conversation.Reader{
 	cursor.Reader{},
 }
 
-// Of returns a client's reader, or nil.
-func Of(client string) conversation.Reader {
-	return conversation.ByClient(All, client)
+// FindReader returns a client's reader, or nil.
+func FindReader(client string) conversation.Reader {
+	return conversation.ByClient(Readers, client)
 }
 
 // Path returns where a client keeps the conversation of a session that began in cwd, or
