@@ -84,6 +84,7 @@ type grammar struct {
 	DryRun  bool   `help:"Print what would be done, and change nothing."`
 	Restart bool   `name:"restart-command" help:"Print the command that starts the successor, quoted for a shell, and change nothing." xor:"how"`
 
+	Now        bool   `help:"Hand over another agent even while it is busy: in a turn, or with commands in the background."`
 	Watch      bool   `short:"w" default:"true" negatable:"" help:"Show the other agent's session after handing it over (on by default)."`
 	NoGitCheck bool   `help:"Do not warn about uncommitted or unpushed work."`
 	Finish     string `hidden:"" help:"Do what this session asked for in a sandbox." placeholder:"ID"`
@@ -170,6 +171,11 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	}
 	if g.Restart {
 		return h.printCommand()
+	}
+	if changes && h.remote && !g.Now {
+		if err := h.allowBusy(); err != nil {
+			return err
+		}
 	}
 	if changes && h.home.Problem != nil {
 		return h.home.Problem // nothing can be saved, and every later step would report it again
