@@ -76,7 +76,7 @@ func TestHandoverChangesAgent(t *testing.T) {
 	before = a.findListed("web")
 
 	// And back, by the person.
-	if out, err := w.run(w.project, a.around, "gt-handoff", "web", "--to", "claude", "-m", "CODEX-CANARY"); err != nil {
+	if out, err := w.run(w.project, a.around, "gt-handoff", "web", "--now", "--to", "claude", "-m", "CODEX-CANARY"); err != nil {
 		t.Fatalf("gt-handoff: %v\n%s", err, out)
 	}
 	claude := is("handed back", "claude", "")

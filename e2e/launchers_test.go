@@ -218,7 +218,7 @@ func (w *world) launched(in inWhat, client, command string, i int, ready chan bo
 	close(ready)
 	if in.person != "" {
 		socket := filepath.Join(w.Path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")
-		out, err := w.run(w.project, []string{"TMUX=" + socket + ",1,0", "TMUX_PANE=%0"}, "gt-handoff", p.id, "-m", mark)
+		out, err := w.run(w.project, []string{"TMUX=" + socket + ",1,0", "TMUX_PANE=%0"}, "gt-handoff", p.id, "--now", "-m", mark)
 		t.Logf("%s", out)
 		if err != nil {
 			t.Fatalf("%v", err)

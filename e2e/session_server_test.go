@@ -55,7 +55,7 @@ func TestSessionSparesServer(t *testing.T) {
 		session(w.project, "restart", "two")
 		spared("restart of --remain")
 		session(w.project, "wait", "two") // gt knows of its session from its first hook on
-		if out, err := w.run(w.project, a.around, "gt-handoff", "two", "-m", "go on"); err != nil {
+		if out, err := w.run(w.project, a.around, "gt-handoff", "two", "--now", "-m", "go on"); err != nil {
 			t.Fatalf("gt-handoff two: %v\n%s", err, out)
 		}
 		spared("a hand-over of --remain")
