@@ -167,7 +167,7 @@ func (a Allow) add(doc *jsonedit.Doc, rule string) ([]byte, error) {
 	n := doc.Root
 	for i, key := range a.Keys {
 		if !n.IsObject() {
-			return nil, shapeError(n, strings.Join(a.Keys[:i], ".")+" is no object")
+			return nil, shapeError(n, strings.Join(a.Keys[:i], ".")+" is not an object")
 		}
 		next := n.Get(key)
 		if next == nil {

@@ -86,7 +86,7 @@ func TestShapes(t *testing.T) {
 	for text, reason := range map[string]string{
 		"[]":                              "line 1: the settings are no object",
 		"\n\"hooks\"":                     "line 2: the settings are no object",
-		"{\n\"hooks\": []}":               `line 2: "hooks" is no object`,
+		"{\n\"hooks\": []}":               `line 2: "hooks" is not an object`,
 		"{\"hooks\":{\n\"Stop\": \"x\"}}": `line 2: "Stop" is not an array`,
 	} {
 		if _, _, err := claude.Rewire([]byte(text), w); err == nil || err.Error() != reason {
@@ -110,7 +110,7 @@ func TestNamedHooks(t *testing.T) {
 	w := wantOf(t, c, "/bin")
 	for text, reason := range map[string]string{
 		"[]":                          "line 1: the settings are no object",
-		"{\n\"gt\": []}":              `line 2: "gt" is no object`,
+		"{\n\"gt\": []}":              `line 2: "gt" is not an object`,
 		"{\"gt\":{\n\"Stop\": true}}": `line 2: "Stop" is not an array`,
 	} {
 		if _, _, err := c.Rewire([]byte(text), w); err == nil || err.Error() != reason {

@@ -25,7 +25,7 @@ var calls = map[string]func(Server, Pane) error{
 	"Keys":       func(s Server, p Pane) error { return s.Keys(p.ID, "Down", "C-n", "Enter") },
 	"Pane":       func(s Server, p Pane) error { _, err := s.Pane(p.ID, wait); return err },
 	"ActivePane": func(s Server, p Pane) error { _, err := s.ActivePane(p.Session); return err },
-	"Has":        func(s Server, p Pane) error { s.HasSession(p.Session); return nil },
+	"HasSession": func(s Server, p Pane) error { s.HasSession(p.Session); return nil },
 	"Panes": func(s Server, p Pane) error {
 		all, err := s.Panes()
 		if !slices.ContainsFunc(all, func(o Pane) bool { return o.ID == p.ID }) {
@@ -63,7 +63,7 @@ var calls = map[string]func(Server, Pane) error{
 		_, err := s.New(NewSession{Name: p.Session, Dir: "/", Buffer: NewBuffer(), Command: []string{"sleep", "600"}})
 		return err
 	},
-	"Beside": func(s Server, p Pane) error {
+	"RunShell": func(s Server, p Pane) error {
 		b := NewBuffer()
 		err := s.RunShell(b, []byte("x"), "true")
 		_ = s.Drop(b)
@@ -82,7 +82,7 @@ var calls = map[string]func(Server, Pane) error{
 func TestNoCallEndsTheServer(t *testing.T) {
 	all := reflect.TypeFor[Server]()
 	for i := range all.NumMethod() {
-		if name := all.Method(i).Name; calls[name] == nil && name != "Is" && name != "Attach" { // which is tmux then
+		if name := all.Method(i).Name; calls[name] == nil && name != "SameServer" && name != "Attach" { // which is tmux then
 			t.Errorf("%s is not tried", name)
 		}
 	}
