@@ -16,14 +16,15 @@ import (
 // Change is an edit of a file that was found in a conversation.
 type Change struct {
 	edits.Edit
-	Hit         // the call; Lines has the request that it was made for
-	Index   int // of the conversation
-	Request string
+	Hit            // the call
+	Index   int    // of the conversation
+	Request string // for which it was made, cleaned, and cut after about 1,000 bytes
 }
 
 // Changes returns the edits in conversations that changed a file with one of these base
-// names, in the order of all, without copies in forks and without those that failed.
-func Changes(all []conversation.Conversation, bases []string, idle func(done, total int64)) (found []Change, err error) {
+// names, in the order of all, without copies in forks and without those that failed. clean prepares
+// a request for display, for example by removing secrets.
+func Changes(all []conversation.Conversation, bases []string, clean func(string) string, idle func(done, total int64)) (found []Change, err error) {
 	s := newSearch(all)
 	var needles []needle
 	for _, base := range bases {
@@ -35,10 +36,12 @@ func Changes(all []conversation.Conversation, bases []string, idle func(done, to
 	s.read = func(i int, done *atomic.Int64, each func(Hit) bool) error {
 		count, rest := s.counter(i, done)
 		defer rest()
-		return s.calls(i, needles, bases, count, each)
+		return s.calls(i, needles, bases, clean, count, each)
 	}
 	err = s.run(func(i int, h Hit) bool {
-		for _, e := range edits.FindEdits(h.Entry) {
+		all := edits.FindEdits(h.Entry)
+		h.Text = ""
+		for _, e := range all {
 			if slices.Contains(bases, filepath.Base(e.Path)) {
 				found = append(found, Change{Edit: e, Hit: h, Index: i, Request: h.Lines[0].Text})
 			}
@@ -49,7 +52,7 @@ func Changes(all []conversation.Conversation, bases []string, idle func(done, to
 }
 
 // calls gives the calls that changed files with these names.
-func (s *search) calls(i int, needles []needle, bases []string, count func(int64), each func(Hit) bool) error {
+func (s *search) calls(i int, needles []needle, bases []string, clean func(string) string, count func(int64), each func(Hit) bool) error {
 	f := s.all[i].File
 	r := scan.ReaderOf(f.Client)
 	if r == nil {
@@ -72,11 +75,11 @@ func (s *search) calls(i int, needles []needle, bases []string, count func(int64
 		}
 	}
 	var calls []Hit // until the result is known
-	turn, request := 0, ""
+	turn, said, request := 0, "", ""
 	_, err := conversation.ReadAll(r, f, conversation.Options{}, func(e conversation.Entry) bool {
 		switch e.Kind {
 		case conversation.Prompt:
-			turn, request = turn+1, strings.Clone(e.Text[:min(len(e.Text), 1000)])
+			turn, said, request = turn+1, strings.Clone(e.Text), ""
 		case conversation.Result:
 			if !e.Failed && !e.Rejected {
 				break
@@ -88,6 +91,10 @@ func (s *search) calls(i int, needles []needle, bases []string, count func(int64
 		case conversation.Call:
 			if !slices.ContainsFunc(edits.FindEdits(e), func(e edits.Edit) bool { return slices.Contains(bases, filepath.Base(e.Path)) }) {
 				break
+			}
+			if request == "" {
+				request = clean(said) // before it is cut: half a secret is not seen as one
+				request = strings.ToValidUTF8(strings.Clone(request[:min(len(request), 1000)]), "")
 			}
 			h := Hit{Entry: e, Turn: turn, Lines: []Line{{Text: request}}, key: s.keyOf(e)}
 			h.Text, h.Tool, h.Target, h.ID, h.CallID = strings.Clone(e.Text), strings.Clone(e.Tool), strings.Clone(e.Target), strings.Clone(e.ID), strings.Clone(e.CallID)

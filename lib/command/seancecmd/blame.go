@@ -86,20 +86,25 @@ func (c *blaming) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var bases []string
+	var bases, paths []string
 	for _, l := range lines {
-		if base := filepath.Base(l.Path); !slices.Contains(bases, base) {
-			bases = append(bases, base)
+		if n := len(paths); n > 0 && paths[n-1] == l.Path {
+			continue
 		}
+		paths, bases = append(paths, l.Path), append(bases, filepath.Base(l.Path))
+	}
+	for _, all := range []*[]string{&paths, &bases} {
+		slices.Sort(*all)
+		*all = slices.Compact(*all)
 	}
 	bar := term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now)
-	changes, failed := search.Changes(conversationsOf(places), bases, bar.Show)
+	changes, failed := search.Changes(conversationsOf(places), bases, func(s string) string { return env.Text(s) }, bar.Show)
 	bar.Finish()
 	if failed != nil {
 		env.Warn("%v", failed)
 	}
-	b := &blamer{top: git.Top(env.Abs(filepath.Dir(cmp.Or(name, ".")))), places: places, commits: map[string][]git.CommitChange{}, now: env.Now()}
-	b.take(changes)
+	b := &blamer{top: git.Top(env.Abs(filepath.Dir(cmp.Or(name, ".")))), places: places, commits: map[string]*commitLines{}, now: env.Now()}
+	b.take(changes, paths)
 	var found []origin
 	last := 0 // the number of the line before
 	for i, l := range lines {
@@ -197,20 +202,28 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 type blamer struct {
 	top     string
 	places  []target
-	changes []search.Change // the earliest first
-	commits map[string][]git.CommitChange
-	roots   []string // the worktrees of the repository
+	changes map[string][]candidate // of each path in the repository, the earliest first
+	commits map[string]*commitLines
 	now     time.Time
 }
 
-// take sorts changes by time, and keeps those that can be of this repository.
-func (b *blamer) take(changes []search.Change) {
-	b.roots = []string{b.top}
+// candidate is an edit of a file with the path of one of the repository.
+type candidate struct {
+	*search.Change
+	other bool // in a folder that is here and is no worktree of the repository
+}
+
+// take keeps the changes of files with these paths in the repository: in its worktrees, or, if the
+// file is in a folder, in a copy of it elsewhere. It sorts them by time.
+func (b *blamer) take(changes []search.Change, paths []string) {
+	roots := []string{resolved(b.top)}
 	if trees, err := git.Worktrees(b.top); err == nil {
 		for _, w := range trees {
-			b.roots = append(b.roots, w.Path)
+			roots = append(roots, resolved(w.Path))
 		}
 	}
+	real := map[string]string{}
+	b.changes = map[string][]candidate{}
 	for i := range changes {
 		ch := &changes[i]
 		s := b.places[ch.Index].session
@@ -220,23 +233,29 @@ func (b *blamer) take(changes []search.Change) {
 		if !filepath.IsAbs(ch.Path) {
 			ch.Path = filepath.Join(cmp.Or(s.CWD, "/"), ch.Path)
 		}
+		for _, inside := range paths {
+			root, ok := strings.CutSuffix(ch.Path, "/"+inside)
+			if !ok {
+				continue
+			}
+			if _, known := real[root]; !known {
+				real[root] = resolved(root)
+			}
+			ours := slices.Contains(roots, real[root])
+			if ours || strings.Contains(inside, "/") {
+				b.changes[inside] = append(b.changes[inside], candidate{ch, !ours && pathExists(root)})
+			}
+		}
 	}
-	slices.SortStableFunc(changes, func(a, b search.Change) int { return a.Time.Compare(b.Time) })
-	b.changes = changes
+	for _, of := range b.changes {
+		slices.SortStableFunc(of, func(a, b candidate) int { return a.Time.Compare(b.Time) })
+	}
 }
 
-// isOf reports whether a path is that of a file of the repository: in one of its worktrees,
-// or, if the file is in a folder, in a copy of it elsewhere.
-func (b *blamer) isOf(path, inside string) bool {
-	for _, root := range b.roots {
-		if path == filepath.Join(root, inside) {
-			return true
-		}
-		if real, err := filepath.EvalSymlinks(root); err == nil && path == filepath.Join(real, inside) {
-			return true
-		}
-	}
-	return strings.Contains(inside, "/") && strings.HasSuffix(path, "/"+inside)
+// resolved returns a folder's path without symbolic links, or as it is if it is not here.
+func resolved(dir string) string {
+	real, _ := filepath.EvalSymlinks(cmp.Or(dir, "/"))
+	return cmp.Or(real, dir)
 }
 
 // origin returns where a line comes from.
@@ -261,7 +280,8 @@ func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
 		limits = []time.Time{l.Authored.Add(time.Second), l.Committed.Add(time.Second)}
 	}
 	for _, limit := range limits {
-		if o.change = b.writer(l, before, after, limit); o.change != nil {
+		// Of another repository only if nothing else fits.
+		if o.change = cmp.Or(b.writer(l, before, after, limit, false), b.writer(l, before, after, limit, true)); o.change != nil {
 			break
 		}
 	}
@@ -284,24 +304,23 @@ func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
 }
 
 // writer returns the edit that wrote a line last before a time: it has the line in its new
-// text, and nothing had written it before and left it.
-func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time) (of *search.Change) {
+// text, and nothing had written it before and left it. With other, it returns the first edit in
+// another repository that has the line.
+func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time, other bool) (of *search.Change) {
 	weak := isWeak(l.Text)
-	for i := range b.changes {
-		ch := &b.changes[i]
+	for _, ch := range b.changes[l.Path] {
 		if !ch.Time.Before(limit) {
 			break
 		}
-		if !b.isOf(ch.Path, l.Path) {
+		if ch.other != other {
 			continue
 		}
 		n := ch.Adds(l.Text)
 		switch {
 		case n > 0 && (!weak || ch.HasNeighbour(before, l.Text, after)):
-			if of == nil {
-				of = ch
-			}
-		case n < 0 && !weak, n == 0 && ch.Whole && !slices.ContainsFunc(ch.New, func(s string) bool { return strings.TrimSpace(s) == strings.TrimSpace(l.Text) }):
+			of = cmp.Or(of, ch.Change)
+		case other:
+		case n < 0 && !weak, n == 0 && ch.Whole:
 			of = nil
 		}
 	}
@@ -319,36 +338,39 @@ func isWeak(line string) bool {
 	return n < 8
 }
 
+// commitLines are the lines, without blanks around them, that a commit changed in a file.
+type commitLines struct {
+	added, removed  map[string]bool
+	replaced, whole map[*search.Change]bool // what confirms found of an edit
+}
+
 // confirms reports whether a line's commit removed what the edit replaced, or added all that
 // it wrote.
 func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
 	key := l.Commit + "\x00" + l.Path
-	changes, known := b.commits[key]
-	if !known {
-		_, changes, _ = git.ChangesOf(b.top, l.Commit, l.Path, gitPatience) // unconfirmed if git fails
-		b.commits[key] = changes
-	}
-	added, removed := map[string]bool{}, map[string]bool{}
-	for _, c := range changes {
-		for _, l := range c.Added {
-			added[strings.TrimSpace(l.Text)] = true
-		}
-		for _, l := range c.Removed {
-			removed[strings.TrimSpace(l)] = true
-		}
-	}
-	whole := true
-	for _, line := range ch.Old {
-		if !isWeak(line) && ch.Adds(line) < 0 && removed[strings.TrimSpace(line)] {
-			return true
+	of := b.commits[key]
+	if of == nil {
+		of = &commitLines{map[string]bool{}, map[string]bool{}, map[*search.Change]bool{}, map[*search.Change]bool{}}
+		b.commits[key] = of
+		_, changes, _ := git.ChangesOf(b.top, l.Commit, l.Path, gitPatience) // unconfirmed if git fails
+		for _, c := range changes {
+			for _, l := range c.Added {
+				of.added[strings.TrimSpace(l.Text)] = true
+			}
+			for _, l := range c.Removed {
+				of.removed[strings.TrimSpace(l)] = true
+			}
 		}
 	}
-	for _, line := range ch.New {
-		if !isWeak(line) && ch.Adds(line) > 0 && !added[strings.TrimSpace(line)] {
-			whole = false
-		}
+	if _, known := of.whole[ch]; !known {
+		of.replaced[ch] = slices.ContainsFunc(ch.Old, func(line string) bool {
+			return of.removed[strings.TrimSpace(line)] && !isWeak(line) && ch.Adds(line) < 0
+		})
+		of.whole[ch] = !slices.ContainsFunc(ch.New, func(line string) bool {
+			return !of.added[strings.TrimSpace(line)] && !isWeak(line) && ch.Adds(line) > 0
+		})
 	}
-	return whole && added[strings.TrimSpace(l.Text)]
+	return of.replaced[ch] || of.whole[ch] && of.added[strings.TrimSpace(l.Text)]
 }
 
 func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error {
@@ -358,7 +380,7 @@ func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error
 	several := slices.ContainsFunc(found, func(o origin) bool { return o.Path != found[0].Path })
 	for i := range found {
 		o := &found[i]
-		o.Path, o.Agent, o.Request = env.Text(o.Path), env.Redact(o.Agent), term.OneLine(term.Clean(env.Text(o.Request)))
+		o.Path, o.Agent, o.Request = env.Text(o.Path), env.Redact(o.Agent), term.OneLine(term.Clean(o.Request))
 		if o.change != nil && first == nil {
 			first = o
 		}
@@ -379,7 +401,7 @@ func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error
 		if several {
 			where = term.Clean(o.Path) + ":" + where
 		}
-		id, about, turn := cmp.Or(o.Session, "-"), cmp.Or(o.Request, o.Reason), "-"
+		id, about, turn := cmp.Or(o.Subagent, o.Session, "-"), cmp.Or(o.Request, o.Reason), "-"
 		if o.change != nil {
 			turn = strconv.Itoa(o.Turn)
 		}
@@ -402,7 +424,7 @@ func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error
 			continue
 		}
 		if o.change != nil {
-			id = short(o.at.session.ID)
+			id = short(o.at.readID())
 		}
 		front := fmt.Sprintf("%-9s %-8s %3s  %-10s %-11s ", term.Pad(where, 9), id, turn, commit, sure)
 		if width >= wide {

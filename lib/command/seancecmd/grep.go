@@ -2,6 +2,7 @@ package seancecmd
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -327,7 +328,7 @@ func (p *printer) text(h search.Hit, l search.Line) {
 		if !l.Match {
 			turn += "-"
 		}
-		p.put(strings.Join([]string{string(p.session.ID), turn, speaker, when, p.marked(l, l.Text, 0)}, "\t") + "\n")
+		p.put(strings.Join([]string{string(cmp.Or(p.subagent, p.session).ID), turn, speaker, when, p.marked(l, l.Text, 0)}, "\t") + "\n")
 		return
 	}
 	when := "     "

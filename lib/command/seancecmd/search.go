@@ -175,7 +175,7 @@ func (c *seeking) print(env *cli.Env, all catalog.Catalog, places []target, best
 			if when.IsZero() {
 				when = at.session.StartedAt
 			}
-			front := fmt.Sprintf("%-8s  %-12s %4d %-9s", short(at.session.ID), term.Day(when.Local(), env.Now()), f.Turn, term.Cut(who, 9))
+			front := fmt.Sprintf("%-8s  %-12s %4d %-9s", short(at.readID()), term.Day(when.Local(), env.Now()), f.Turn, term.Cut(who, 9))
 			if width >= wide {
 				front += " " + term.Pad(term.CutFront(term.Clean(at.session.Address()), maxActor), maxActor)
 			}
@@ -186,7 +186,7 @@ func (c *seeking) print(env *cli.Env, all catalog.Catalog, places []target, best
 			if !f.Time.IsZero() {
 				when = f.Time.UTC().Format(time.RFC3339)
 			}
-			fmt.Fprintln(out, strings.Join([]string{string(at.session.ID), strconv.Itoa(f.Turn), who, when, term.Clean(line.Text)}, "\t"))
+			fmt.Fprintln(out, strings.Join([]string{string(at.readID()), strconv.Itoa(f.Turn), who, when, term.Clean(line.Text)}, "\t"))
 		}
 	}
 	if err := out.Flush(); err != nil || c.JSON {
@@ -199,15 +199,19 @@ func (c *seeking) print(env *cli.Env, all catalog.Catalog, places []target, best
 	return nil
 }
 
+// readID returns the id of the conversation, whose turns are counted.
+func (at target) readID() session.ID {
+	if at.subagent != nil {
+		return at.subagent.ID
+	}
+	return at.session.ID
+}
+
 // readOn returns the command that prints a turn of a conversation.
 func readOn(at target, turn int, short func(session.ID) string) string {
-	s := at.session
-	if at.subagent != nil {
-		s = at.subagent
-	}
-	id := string(s.ID)
+	id := string(at.readID())
 	if short != nil {
-		id = short(s.ID)
+		id = short(at.readID())
 	}
 	return fmt.Sprintf("gt-seance read %s --turns %d", id, max(turn, 1))
 }

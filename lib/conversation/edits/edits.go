@@ -17,6 +17,9 @@ type Edit struct {
 	Path     string // as the call names it
 	Old, New []string
 	Whole    bool // New is all that the file has then
+
+	net    map[string]int     // see Adds
+	beside map[[2]string]bool // see HasNeighbour
 }
 
 // FindEdits returns what a call changed. It understands the arguments of the tools of all clients
@@ -173,33 +176,31 @@ func Lines(text string) (all []string) {
 
 // Adds returns how many more times a line is in New than in Old. Blanks around it do not
 // count.
-func (e Edit) Adds(line string) (n int) {
-	line = strings.TrimSpace(line)
-	for _, l := range e.New {
-		if strings.TrimSpace(l) == line {
-			n++
+func (e *Edit) Adds(line string) int {
+	if e.net == nil {
+		e.net = make(map[string]int, len(e.New))
+		for _, l := range e.New {
+			e.net[strings.TrimSpace(l)]++
+		}
+		for _, l := range e.Old {
+			e.net[strings.TrimSpace(l)]--
 		}
 	}
-	for _, l := range e.Old {
-		if strings.TrimSpace(l) == line {
-			n--
-		}
-	}
-	return n
+	return e.net[strings.TrimSpace(line)]
 }
 
 // HasNeighbour reports whether New has a line beside one of its neighbours in the file, "" for
-// none.
-func (e Edit) HasNeighbour(before, line, after string) bool {
-	before, line, after = strings.TrimSpace(before), strings.TrimSpace(line), strings.TrimSpace(after)
-	text := slices.DeleteFunc(slices.Clone(e.New), func(l string) bool { return strings.TrimSpace(l) == "" })
-	for i, l := range text {
-		if strings.TrimSpace(l) != line {
-			continue
-		}
-		if i > 0 && before != "" && strings.TrimSpace(text[i-1]) == before || i+1 < len(text) && after != "" && strings.TrimSpace(text[i+1]) == after {
-			return true
+// none. Empty lines between them do not count.
+func (e *Edit) HasNeighbour(before, line, after string) bool {
+	if e.beside == nil {
+		e.beside = make(map[[2]string]bool, len(e.New))
+		last := ""
+		for _, l := range e.New {
+			if l = strings.TrimSpace(l); l != "" {
+				e.beside[[2]string{last, l}], last = last != "", l
+			}
 		}
 	}
-	return false
+	before, line, after = strings.TrimSpace(before), strings.TrimSpace(line), strings.TrimSpace(after)
+	return e.beside[[2]string{before, line}] || e.beside[[2]string{line, after}]
 }

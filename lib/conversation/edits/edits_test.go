@@ -61,6 +61,10 @@ func TestAdds(t *testing.T) {
 	if !e.HasNeighbour("if x {", "y()", "other") || !e.HasNeighbour("", "y()", "}") || e.HasNeighbour("a", "y()", "b") || e.HasNeighbour("", "y()", "") {
 		t.Error("neighbours")
 	}
+	// A file of n lines is not read n times.
+	if e.Old, e.New = nil, nil; e.Adds("y()") != 1 || !e.HasNeighbour("", "y()", "}") {
+		t.Error("the lines are counted again")
+	}
 }
 
 func FuzzOf(f *testing.F) {

@@ -17,7 +17,6 @@ type BlamedLine struct {
 	Path      string    // the file's path in that commit, from the top of the worktree
 	Committed time.Time // by the committer's clock
 	Authored  time.Time
-	Summary   string // the commit's subject
 }
 
 // maxBlame is the largest number of bytes that are read of what git says of a file's or
@@ -25,13 +24,9 @@ type BlamedLine struct {
 const maxBlame = 64 << 20
 
 // Blame returns the lines from one to another of a file in the folder dir of a worktree, both
-// counted from 1; to 0 is the last one.
+// counted from 1.
 func Blame(dir, file string, from, to int, wait time.Duration) (all []BlamedLine, err error) {
-	lines := strconv.Itoa(from) + ","
-	if to > 0 {
-		lines += strconv.Itoa(to)
-	}
-	text, err := output(dir, wait, "blame", "--line-porcelain", "--no-textconv", "-L", lines, "--", file)
+	text, err := output(dir, wait, "blame", "--line-porcelain", "--no-textconv", "-L", fmt.Sprintf("%d,%d", from, to), "--", file)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +53,6 @@ func Blame(dir, file string, from, to int, wait time.Duration) (all []BlamedLine
 			at.Committed = seconds(value)
 		case key == "author-time":
 			at.Authored = seconds(value)
-		case key == "summary":
-			at.Summary = value
 		case key == "filename":
 			at.Path = unquoted(value)
 		}
@@ -76,7 +69,7 @@ type CommitChange struct {
 
 // ChangesOf returns the full hash, the times and the changes of a commit, of all files or one.
 func ChangesOf(dir, commit, path string, wait time.Duration) (of BlamedLine, all []CommitChange, err error) {
-	args := []string{"-c", "core.quotePath=false", "show", "--format=%H %at %ct %s", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--first-parent", "--end-of-options", commit, "--"}
+	args := []string{"-c", "core.quotePath=false", "show", "--format=%H %at %ct", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--first-parent", "--end-of-options", commit + "^{commit}", "--"}
 	if path != "" {
 		args = append(args, ":(top,literal)"+path)
 	}
@@ -90,9 +83,6 @@ func ChangesOf(dir, commit, path string, wait time.Duration) (of BlamedLine, all
 		return of, nil, fmt.Errorf("'%s' is no commit", commit)
 	}
 	of.Authored, of.Committed = time.Unix(author, 0), time.Unix(committer, 0)
-	if words := strings.SplitN(head, " ", 4); len(words) == 4 {
-		of.Summary = words[3]
-	}
 	var at *CommitChange
 	header, from, next := false, "", 0
 	for line := range strings.Lines(text) {
