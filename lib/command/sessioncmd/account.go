@@ -257,7 +257,8 @@ func (c *restart) restartUnderAccount(at scope, held *instance.Locked) (string, 
 	if err != nil {
 		return "", err
 	}
-	was, m := held.Account, at.Member(held.Instance)
+	old := *held.Instance // its account stays the one to copy from
+	m := at.Member(&old)
 	r := starter(at)
 	r.TakesBack, r.Trust = c.Force, c.Trust
 	r.Between = func() error {
@@ -272,7 +273,7 @@ func (c *restart) restartUnderAccount(at scope, held *instance.Locked) (string, 
 	}
 	b, err := r.StartHeld(held, true)
 	if err != nil {
-		held.Account = was
+		held.Account = old.Account
 		return "", errors.Join(err, held.Put(at.Env.Now()))
 	}
 	if readers.FindReader(client.Name) != nil && !b.Wired() {

@@ -322,6 +322,7 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 	}
 	if at.Stopped != nil {
 		if err := at.Stopped(); err != nil {
+			warn(at.Server.RestoreRemainOnExit(at.Pane.ID, before))
 			return err
 		}
 	}
