@@ -88,7 +88,8 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		}
 	}
 	var made []*instance.Instance
-	for n := 1; len(made) < c.Times; n++ {
+	var failed error
+	for n := 1; len(made) < c.Times && failed == nil; n++ {
 		one := in
 		if n > 1 {
 			one.Name = instance.Variant(in.Name, fmt.Sprintf("-%d", n))
@@ -99,10 +100,10 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		case err == nil:
 			made = append(made, &one)
 		case !taken || c.Name != "" && c.Times == 1 || n > len(made)+maxForks:
-			return withExitCode(one.Name, err)
+			failed = withExitCode(one.Name, err)
 		}
 	}
-	return forEachInstance(env, made, func(one *instance.Instance) (string, error) { return "", c.run(at, one.ID) })
+	return errors.Join(failed, forEachInstance(env, made, func(one *instance.Instance) (string, error) { return "", c.run(at, one.ID) }))
 }
 
 // forkedAt returns the commit of a folder's worktree, and warns of what no commit has.
@@ -143,7 +144,12 @@ func (c *fork) add(at scope, in *instance.Instance, head string) error {
 		return err
 	}
 	if err := git.MakeBranch(from, w.Branch, head, w.Path); err != nil {
-		return err
+		held, herr := at.Store.Hold(in.ID, readyWait)
+		if herr == nil {
+			herr = held.Remove(at.Env.Now())
+			held.Release()
+		}
+		return errors.Join(err, herr)
 	}
 	return makeWorktree(at, in)
 }
