@@ -209,7 +209,7 @@ func setUp(env *cli.Env, in *instance.Instance, put func() error) error {
 	defer stop()
 	for _, line := range setupCommands(env) {
 		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxCell))
-		run := bounded.Program{Path: shell, Args: []string{"-c", line}, Dir: w.Path, Env: environ, Show: env.Stderr, Within: maxSetup}
+		run := bounded.Program{Path: shell, Args: []string{"-c", line}, Dir: w.Path, Env: environ, Show: env.Stderr, Within: maxSetup, NoTerminal: true}
 		if _, err = run.Run(ctx); err != nil {
 			err = cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree of %s is there, but its setup failed: '%s': %w", in.Name, env.Line(line, maxCell), err),
 				fmt.Sprintf("gt-session start %s starts the agent all the same, gt-session rm %[1]s removes both", in.Name))

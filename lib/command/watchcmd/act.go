@@ -61,11 +61,13 @@ func (c command) String() string {
 	return strings.Join(words, " ")
 }
 
-// Bounds of a command. A stop and a start take their time; the panel of all agents waits
-// for what one shows.
+// Bounds of a command. A stop and a start take their time, and a new worktree's setup takes
+// what gt-session allows it; the panel of all agents waits for what one shows.
 const (
 	commandTime   = 5 * time.Minute
+	newTime       = 2 * time.Hour
 	panelTime     = 5 * time.Second
+	diffTime      = 4 * panelTime // git is asked twice
 	commandOutput = 1 << 20
 )
 
@@ -81,7 +83,7 @@ func (c command) run() ran {
 	if err != nil {
 		return ran{command: c, failed: err.Error()}
 	}
-	p := bounded.Program{Path: path, Args: slices.Concat(c.words[1:], c.untold), Dir: c.dir, Env: c.environ, Input: []byte(c.input), Within: c.within, Most: commandOutput}
+	p := bounded.Program{Path: path, Args: slices.Concat(c.words[1:], c.untold), Dir: c.dir, Env: c.environ, Input: []byte(c.input), Within: c.within, Most: commandOutput, Asks: true, Linger: time.Second}
 	result, err := p.Run(context.Background())
 	var failed *bounded.Failed
 	switch {
@@ -198,7 +200,7 @@ func (m *model) begins() tea.Cmd {
 		{"new agent in the folder", "", term.Tilde(dir, home)}, {"its client", "--agent", client},
 		{"branch of a worktree for it, or none", "--worktree", ""}, {"its prompt, or none", "", ""},
 	}
-	c := command{env: m.env, words: []string{"gt-session", "new"}, dir: m.env.Dir, environ: m.env.Environ, within: commandTime}
+	c := command{env: m.env, words: []string{"gt-session", "new"}, dir: m.env.Dir, environ: m.env.Environ, within: newTime}
 	if m.reader.profile != "" {
 		c.words = append(c.words, "-p", m.reader.profile)
 	}
@@ -236,7 +238,7 @@ func (m *model) diff() tea.Cmd {
 		return nil
 	}
 	c, key := m.session(r, "show", "--diff"), r.key
-	c.within = panelTime
+	c.within = diffTime
 	m.panel.held = key
 	return func() tea.Msg {
 		got := c.run()

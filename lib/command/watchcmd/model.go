@@ -195,18 +195,19 @@ func (m *model) take(s snapshot) tea.Cmd {
 		}
 		return nil
 	}
+	var told, rings tea.Cmd
 	for i := range m.rows {
 		r := &m.rows[i]
 		switch since, ok := before[r.key]; {
 		case ok && since.Equal(r.Since):
 		case r.silent() && m.notified.Wants(activity.Silent):
 			c := command{env: m.env, words: []string{"gt-session", "notify", "silent"}, dir: m.env.Dir, environ: m.env.Environ, within: commandTime}
-			return func() tea.Msg { c.run(); return nil }
+			told = func() tea.Msg { c.run(); return nil }
 		case r.silent(), r.Status == status.Waiting && !m.tells(r):
-			return tea.Raw("\a")
+			rings = tea.Raw("\a")
 		}
 	}
-	return nil
+	return tea.Batch(told, rings)
 }
 
 func (r *row) silent() bool { return r.member != nil && r.member.Silent > 0 }

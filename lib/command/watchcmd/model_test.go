@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"gt/lib/client/agent"
+	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/state/activity"
 	"gt/lib/text/term"
@@ -158,6 +159,13 @@ func TestRings(t *testing.T) {
 	m.take(snapshot{rows: makeRows("rr")})
 	if !rings(m, makeRows("wr")) {
 		t.Error("it does not ring for what no command tells")
+	}
+	m.notified.On = append(m.notified.On, activity.Silent)
+	m.take(snapshot{rows: makeRows("rr")})
+	both := makeRows("rw")
+	both[0].member = &fleet.Member{Silent: time.Hour}
+	if all, ok := m.take(snapshot{rows: both})().(tea.BatchMsg); !ok || len(all) != 2 {
+		t.Errorf("of one that is silent and one that waits, it tells %v", all)
 	}
 }
 

@@ -31,6 +31,10 @@ type Program struct {
 	// Linger is how long processes outside the program's process group may hold its output
 	// open after its end; 0 means 100 ms.
 	Linger time.Duration
+	// Asks has a program that is late end by SIGTERM, and by SIGKILL only after Linger.
+	Asks bool
+	// NoTerminal keeps the program from the terminal, which would stop it once it reads there.
+	NoTerminal bool
 }
 
 type Result struct {
@@ -83,8 +87,12 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	if p.Show != nil {
 		cmd.Stdout, cmd.Stderr = p.Show, p.Show
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !p.NoTerminal, Setsid: p.NoTerminal}
+	end := syscall.SIGKILL
+	if p.Asks {
+		end = syscall.SIGTERM
+	}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, end) }
 	cmd.WaitDelay = cmp.Or(p.Linger, 100*time.Millisecond)
 	err := cmd.Run()
 	if cmd.Process != nil {
