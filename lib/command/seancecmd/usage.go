@@ -35,6 +35,16 @@ type usage struct {
 	foreign  bool // one of them is another host's
 }
 
+func (c *usage) Validate() error {
+	switch others := c.Each || !c.selectsAll() || len(c.Log) > 0 || !slices.Equal(c.By, []string{"model"}); {
+	case c.Line && (others || c.JSON):
+		return errors.New("--line has no other flags")
+	case c.Disk && (others || c.ID != ""):
+		return errors.New("--disk has no other flags but --json, and no session")
+	}
+	return nil
+}
+
 // spending is what was used. Only what it is grouped by is set.
 type spending struct {
 	Session string `json:"session_id,omitempty"`
@@ -285,7 +295,9 @@ func (n *counter) readAhead(sessions []*catalog.Session) {
 	found := make([]conversation.Spent, len(sessions))
 	cli.Parallel(cli.Numbers(len(sessions)), func(i int) {
 		if f := sessions[i].File; f.Path != "" && scan.ReaderOf(f.Client) != nil {
-			found[i], _ = conversation.ReadSpent(scan.ReaderOf(f.Client), f) // count reads it again and has the error
+			if spent, err := conversation.ReadSpent(scan.ReaderOf(f.Client), f); err == nil { // else count reads it again and has the error
+				found[i] = spent
+			}
 		}
 	})
 	n.ahead = make(map[session.ID]conversation.Spent, len(sessions))

@@ -65,6 +65,14 @@ func (c *usage) line(env *cli.Env) error {
 		known = json.Unmarshal(data, &now) == nil
 	}
 	_, has := now.Sessions[id]
+	if c.ID != "" && !has {
+		found, _, err := thoseOf(env, c.ID, c.selection)
+		if err != nil {
+			return err
+		}
+		id = found[0].ID
+		_, has = now.Sessions[id]
+	}
 	if age := env.Now().Sub(now.At); !known || now.Day != env.Now().Local().Format(time.DateOnly) || age < 0 || age > maxShare*now.Took || !has && id != "" && age > now.Took {
 		var err error
 		if now, err = c.countNow(env, id); err != nil {

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/catalog"
 	"gt/lib/cli"
+	"gt/lib/conversation"
 )
 
 // A block begins with the hour of the first request after the block before.
@@ -110,4 +112,14 @@ func TestUsageLine(t *testing.T) {
 	}
 	now = now.AddDate(0, 0, 1)
 	expect(`{"session_id":"`+one+`"}`, "3.0k tokens $0.0120 · today 0 tokens")
+}
+
+// What cannot be read ahead is read again where its error is told, and is not taken for empty.
+func TestReadAheadKeepsNoFailure(t *testing.T) {
+	s := &catalog.Session{}
+	s.ID, s.File = "one", conversation.File{Client: "claude", Path: t.TempDir()}
+	n := &counter{}
+	if n.readAhead([]*catalog.Session{s}); n.ahead["one"] != nil {
+		t.Error("a folder was read as a conversation")
+	}
 }
