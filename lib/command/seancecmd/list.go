@@ -85,9 +85,14 @@ func (c *list) Run(env *cli.Env) error {
 	ordered := newest(all, f, most, c.Active)
 	var total int64
 	if c.Size {
-		sized := largest(all, f)
+		sized, ids := largest(all, f), map[session.ID]bool{}
 		for _, s := range sized {
-			total += s.Size
+			ids[s.ID] = true
+		}
+		for _, s := range sized {
+			if !ids[s.SubagentOf] { // of which the size includes it
+				total += s.Size
+			}
 		}
 		ordered = slices.Values(sized)
 	}
