@@ -79,7 +79,9 @@ func parse(text string) (*Table, error) {
 		return t, fmt.Errorf("unknown key %s", unknown[0])
 	}
 	for model, rows := range t.Models {
-		for _, r := range rows {
+		for i, r := range rows {
+			y, m, d := r.From.Date() // which TOML reads as one of this machine's zone
+			rows[i].From = time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 			if r.Input == nil || r.Output == nil {
 				return t, fmt.Errorf("no input or output for %s", model)
 			}

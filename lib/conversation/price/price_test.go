@@ -92,3 +92,15 @@ func TestLoad(t *testing.T) {
 		}
 	}
 }
+
+// A price begins at the same moment on all machines.
+func TestFromIsUTC(t *testing.T) {
+	table, err := parse(`[models]
+x = [{ from = 2026-11-20, input = 1, output = 1 }]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from := table.Models["x"][0].From; from != time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC) {
+		t.Errorf("from %v", from)
+	}
+}
