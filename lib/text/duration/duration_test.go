@@ -3,6 +3,7 @@ package duration
 import (
 	"testing"
 	"time"
+	_ "time/tzdata"
 )
 
 func TestParse(t *testing.T) {
@@ -63,7 +64,7 @@ func TestMoment(t *testing.T) {
 		"this week": at(2026, 2, 23), "last week": at(2026, 2, 16), "this month": at(2026, 3, 1), "last month": at(2026, 2, 1), "last year": at(2025, 1, 1),
 		"2026-11": at(2026, 11, 1), "2025": at(2025, 1, 1), "2026-1-7": at(2026, 1, 7), "2026/01/07": at(2026, 1, 7), "17.1.2026": at(2026, 1, 17),
 		"Nov 3": at(2025, 11, 3), "3 november": at(2025, 11, 3), "Nov 3, 2024": at(2024, 11, 3), "february": at(2026, 2, 1), "may 2025": at(2025, 5, 1),
-		"00:15": at(2026, 3, 1, 0, 15), "3pm": at(2026, 3, 1, 15),
+		"00:15": at(2026, 3, 1, 0, 15), "3pm": at(2026, 2, 28, 15), "22:00": at(2026, 2, 28, 22),
 		"2026-01-17": at(2026, 1, 17), "2026-01-17T15:04:05Z": time.Date(2026, 1, 17, 15, 4, 5, 0, time.UTC), "2026-01-17 15:04": at(2026, 1, 17, 15, 4),
 	} {
 		var m Moment
@@ -75,5 +76,19 @@ func TestMoment(t *testing.T) {
 		if err := new(Moment).UnmarshalText([]byte(s)); err == nil {
 			t.Errorf("%q is a time", s)
 		}
+	}
+}
+
+// A clock's time on a day on which the clocks change is what the clock showed.
+func TestMomentAfterClockChange(t *testing.T) {
+	local := time.Local
+	defer func() { time.Local = local }()
+	var err error
+	if time.Local, err = time.LoadLocation("Europe/Berlin"); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 3, 30, 9, 0, 0, 0, time.Local)
+	if got, want := parseMoment("yesterday 15:04", now), time.Date(2026, 3, 29, 15, 4, 0, 0, time.Local); !got.Equal(want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -55,14 +55,17 @@ func parseMoment(text string, now time.Time) time.Time {
 				t = t.AddDate(-1, 0, 0)
 			}
 		case 2:
-			t = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, time.Local)
+			clock := t
+			if t = time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, time.Local); t.After(now) { // yesterday's
+				t = time.Date(now.Year(), now.Month(), now.Day()-1, clock.Hour(), clock.Minute(), 0, 0, time.Local)
+			}
 		}
 		return t
 	}
 	if n := len(words); n > 1 && strings.Contains(words[n-1], ":") { // yesterday 15:04
 		clock, err := time.Parse("15:04", words[n-1])
 		if day := parseDay(strings.TrimSuffix(strings.Join(words[:n-1], " "), " at"), now); err == nil && !day.IsZero() {
-			return day.Add(time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute)
+			return time.Date(day.Year(), day.Month(), day.Day(), clock.Hour(), clock.Minute(), 0, 0, time.Local)
 		}
 		return time.Time{}
 	}
