@@ -250,3 +250,32 @@ func TestQuestions(t *testing.T) {
 	}
 	t.Logf("%d within the first three", found)
 }
+
+// Words that are everywhere do not outweigh the one that a person asks for.
+func TestCommonWordsCountLittle(t *testing.T) {
+	s := questionStore(t)
+	dir := t.TempDir()
+	s.add(t, dir, "claude", "drift", "", said{"you", "clock drift"}, said{"agent", "Bounded."})
+	s.add(t, dir, "claude", "drifting", "", said{"you", "go on"}, said{"thinks", "No drift."}, said{"agent", "What is the use? The list is the same as what is there."})
+	if rank, _, _ := s.rank(t, "what is the drift", "drift"); rank != 1 {
+		t.Errorf("rank %d", rank)
+	}
+	// What no scan of a file's bytes found counts when it is read.
+	r := &reading{search: newSearch(nil), Words: NewWords("drift clock"), has: make([]bool, 2)}
+	if r.take(conversation.Entry{Kind: conversation.Prompt, Text: "clock drift"}); !r.has[0] || !r.has[1] {
+		t.Errorf("%v", r.has)
+	}
+}
+
+// A word that only a secret has is not named in place of the one that was typed.
+func TestMissingWordIsTheTypedOne(t *testing.T) {
+	s := &store{}
+	s.add(t, t.TempDir(), "claude", "a", "", said{"you", "requests to billing with hunterseven fail"})
+	q := NewWords("requests billing huntersevem")
+	q.Clean = func(text string) string { return strings.ReplaceAll(text, "hunterseven", "***") }
+	found, instead, err := q.Search(s.all, s.titles, func(int64, int64) {})
+	testenv.NoError(t, err)
+	if len(found) != 1 || fmt.Sprint(found[0].Missing) != "[huntersevem]" || len(instead) > 0 {
+		t.Errorf("%+v %v", found, instead)
+	}
+}

@@ -115,8 +115,14 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 	again.most = true
 	if found, _, err = again.search(all, titles, idle); len(found) > 0 {
 		for typed, near := range instead { // not a word that was found, and then removed as secret
-			if slices.Contains(found[0].Missing, near) {
-				delete(instead, typed)
+			if !slices.Contains(found[0].Missing, near) {
+				continue
+			}
+			delete(instead, typed)
+			for _, f := range found {
+				if i := slices.Index(f.Missing, near); i >= 0 {
+					f.Missing[i] = typed
+				}
 			}
 		}
 	}
@@ -145,7 +151,9 @@ func (w *Words) search(all []conversation.Conversation, titles []string, idle fu
 	for i := range in {
 		n := float64(in[i].Load())
 		counts[i] = int(n)
-		rare[i] = math.Log(1 + (float64(len(all))-n+0.5)/(n+0.5))
+		if rare[i] = math.Log(1 + (float64(len(all))-n+0.5)/(n+0.5)); w.terms[i].optional {
+			rare[i] = 0.1 // it is everywhere, and not counted in what is not read
+		}
 	}
 	for i := range found {
 		f := &found[i]
@@ -321,19 +329,21 @@ func (r *reading) needles() (all []needle) {
 // maxExchange is the number of bytes of texts that are kept of an exchange.
 const maxExchange = 4 << 20
 
-// take keeps an entry that has a term.
+// take keeps an entry that has a term, and notes the terms.
 func (r *reading) take(e conversation.Entry) {
 	if _, searched := kindWeights[e.Kind]; !searched || e.Kind == conversation.Title || r.size > maxExchange {
 		return
 	}
-	text := folded(e.Text)
+	text, found := folded(e.Text), false
 	for t := range r.terms {
-		if r.terms[t].countIn(e, text) > 0 {
-			e.Text, e.Tool, e.ID, e.Target = strings.Clone(e.Text), strings.Clone(e.Tool), strings.Clone(e.ID), strings.Clone(e.Target)
-			r.texts = append(r.texts, e)
-			r.size += len(e.Text)
-			return
+		if (!found || !r.has[t]) && r.terms[t].countIn(e, text) > 0 {
+			found, r.has[t] = true, true
 		}
+	}
+	if found {
+		e.Text, e.Tool, e.ID, e.Target = strings.Clone(e.Text), strings.Clone(e.Tool), strings.Clone(e.ID), strings.Clone(e.Target)
+		r.texts = append(r.texts, e)
+		r.size += len(e.Text)
 	}
 }
 
@@ -471,7 +481,7 @@ func (r *reading) nearest(text, said string) (near float64, line Line) {
 	if i := strings.IndexByte(said[from:], '\n'); i >= 0 {
 		end = from + i
 	}
-	return near, Line{Number: number, Text: strings.ToValidUTF8(strings.TrimSuffix(said[begin:end], "\r"), ""), Match: true}
+	return near, Line{Number: number, Text: strings.Clone(strings.ToValidUTF8(strings.TrimSuffix(said[begin:end], "\r"), "")), Match: true}
 }
 
 // scattered gives, with most, the exchanges that have most of the terms, or the best one of
