@@ -439,18 +439,27 @@ func (w *unpacking) findWorktree() error {
 		if err != nil {
 			return err
 		}
+		var unread error
 		taken := func(branch string) bool {
 			if slices.ContainsFunc(all, func(t git.Worktree) bool { return t.Branch == branch }) {
 				return true
 			}
 			at, err := git.BranchAt(w.Repository, branch)
-			return err != nil || at != "" && at != w.Git.Head
+			unread = errors.Join(unread, err)
+			return at != "" && at != w.Git.Head
 		}
-		if git.CheckBranch(w.Repository, name) != nil || taken(name) {
+		err = git.CheckBranch(w.Repository, name)
+		if err != nil && !errors.Is(err, git.ErrBranch) {
+			return err
+		}
+		if err != nil || taken(name) {
 			name = "moved/" + w.plan.Name
 		}
 		for base, n := name, 2; taken(name); n++ {
 			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		if unread != nil {
+			return unread
 		}
 	}
 	base := strings.TrimSuffix(w.Repository, ".git") + "-" + instance.NameFor(cmp.Or(strings.TrimPrefix(name, "moved/"), name))
