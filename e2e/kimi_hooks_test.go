@@ -146,7 +146,7 @@ func TestKimiHandover(t *testing.T) {
 	}
 
 	pid := w.record(second).PID
-	syscall.Kill(pid, syscall.SIGKILL)
+	syscall.Kill(-p.pid(), syscall.SIGKILL) // what is left of it could end the session in order
 	w.tmuxOutput("kill-session", "-t", "=h")
 	w.waitFor("it is gone", func() bool { return !exists(fmt.Sprintf("/proc/%d", pid)) })
 	p = w.kimi("c")
