@@ -255,7 +255,8 @@ func (c *server) answer(env *cli.Env, r request) (any, *refusal) {
 
 // call runs a tool's command and returns what it printed, its messages last.
 func (c *server) call(env *cli.Env, t tool, in arguments) (text string, failed bool) {
-	var out, said bytes.Buffer
+	var out answerWriter
+	var said bytes.Buffer
 	run := &cli.Env{
 		Args: t.args(c, in), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &said,
 		Environ: env.Environ, Dir: env.Dir, DirDeleted: env.DirDeleted, Now: env.Now, Started: env.Started,
@@ -268,15 +269,32 @@ func (c *server) call(env *cli.Env, t tool, in arguments) (text string, failed b
 	own := Program()
 	own.Prepare = nil // it was done
 	code := cli.Run(run, own)
-	text = out.String()
-	if len(text) > maxResult {
-		text = text[:strings.LastIndexByte(text[:maxResult], '\n')+1]
-		text = strings.ToValidUTF8(text, "") + "[cut: ask for less]\n"
+	if text = out.text.String(); out.full {
+		if end := strings.LastIndexByte(text, '\n') + 1; end > maxResult/2 { // else a line is most of it
+			text = text[:end]
+		}
+		return strings.TrimSuffix(strings.ToValidUTF8(text, ""), "\n") + "\n[cut: ask for less]\n", false
 	}
 	if text += said.String(); text == "" {
 		text = "nothing was found\n"
 	}
 	return text, code > cli.AnswerNo || code == cli.AnswerNo && strings.Contains(said.String(), ": error: ")
+}
+
+// answerWriter keeps what a command prints, and stops the command after maxResult bytes.
+type answerWriter struct {
+	text bytes.Buffer
+	full bool
+}
+
+func (w *answerWriter) Write(p []byte) (int, error) {
+	room := maxResult - w.text.Len()
+	if w.full = w.full || len(p) > room; w.full {
+		p = p[:min(len(p), room)]
+		w.text.Write(p)
+		return len(p), io.ErrShortWrite
+	}
+	return w.text.Write(p)
 }
 
 // checkScope returns an error for a session that did not work here.

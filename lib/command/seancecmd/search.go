@@ -141,6 +141,9 @@ type sought struct {
 	Read    string   `json:"read"`              // the command that prints the exchange
 }
 
+// maxPrinted is how many columns of a line are printed without a terminal.
+const maxPrinted = 1000
+
 func (c *seeking) print(env *cli.Env, all catalog.Catalog, places []target, best []search.Found) error {
 	out, style := bufio.NewWriter(env.Stdout), term.StyleFor(env.Stdout, env.Getenv)
 	width, terminal, short := term.Width(env.Stdout, env.Getenv), term.IsTerminal(env.Stdout), all.Short()
@@ -186,7 +189,9 @@ func (c *seeking) print(env *cli.Env, all catalog.Catalog, places []target, best
 			if !f.Time.IsZero() {
 				when = f.Time.UTC().Format(time.RFC3339)
 			}
-			fmt.Fprintln(out, strings.Join([]string{string(at.readID()), strconv.Itoa(f.Turn), who, when, term.Clean(line.Text)}, "\t"))
+			text := term.Clean(line.Text)
+			text = highlight(term.Styled(false), text, q.Places(text), maxPrinted)
+			fmt.Fprintln(out, strings.Join([]string{string(at.readID()), strconv.Itoa(f.Turn), who, when, text}, "\t"))
 		}
 	}
 	if err := out.Flush(); err != nil || c.JSON {

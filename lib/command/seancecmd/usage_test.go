@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
@@ -121,5 +122,33 @@ func TestReadAheadKeepsNoFailure(t *testing.T) {
 	n := &counter{}
 	if n.readAhead([]*catalog.Session{s}); n.ahead["one"] != nil {
 		t.Error("a folder was read as a conversation")
+	}
+}
+
+// A line that is longer than an answer may be is cut, and not left out.
+func TestMCPAnswerOfALongLine(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, ".claude/projects/-work")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("é lamp ", 20_000)
+	record := fmt.Sprintf(`{"type":"user","sessionId":"one","uuid":"u1","timestamp":"2026-11-20T10:00:00Z","cwd":"/work","version":"2.1.332","message":{"role":"user","content":"begin %s needle %s"}}`, long, long)
+	if err := os.WriteFile(filepath.Join(dir, "one.jsonl"), []byte(record+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := &cli.Env{Environ: []string{"HOME=" + home}, Dir: home, Now: time.Now}
+	for in, want := range map[arguments]string{{Query: "needle"}: "needle", {Query: "needle", Regexp: true}: "begin é lamp", {Session: "one"}: "begin é lamp"} {
+		i := 0
+		if in.Session != "" {
+			i = 1
+		}
+		text, failed := (&server{Everywhere: true}).call(env, tools[i], in)
+		if failed || !strings.Contains(text, want) || len(text) > maxResult+100 || strings.Contains(text, "error: ") || !utf8.ValidString(text) {
+			t.Errorf("%+v: %d bytes, %v: %.200s", in, len(text), failed, text)
+		}
+		if cut := strings.HasSuffix(text, "\n[cut: ask for less]\n"); cut != (want != "needle") {
+			t.Errorf("%+v: cut %v", in, cut)
+		}
 	}
 }
