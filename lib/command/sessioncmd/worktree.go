@@ -177,9 +177,9 @@ func fill(env *cli.Env, w *instance.Worktree) {
 	if len(left) > 0 {
 		others := ""
 		if n := len(left) - 1; n > 0 {
-			others = fmt.Sprintf(" and %d more", n)
+			others = fmt.Sprintf(" (and %d more)", n)
 		}
-		env.Warn("not copied into the worktree: %s%s: links are not followed", git.Quote(left[0]), others)
+		env.Warn("not copied into the worktree: %v%s", left[0], others)
 	}
 	if err != nil {
 		env.Warn("the worktree lacks what %s names: %v", git.Include, err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/sys/atomicfile"
@@ -30,9 +31,9 @@ var ErrTooMuch = errors.New("too much to copy")
 
 // CopyIncluded copies the files that from's Include names and that git ignores there, from
 // the checkout with the top from into the worktree with the top to. It returns their number,
-// and the names of those that it leaves, because they are links, no regular files, or behind
-// a link. It overwrites nothing. Nothing is copied if they are more than 20,000 or over 2 GiB.
-func CopyIncluded(from, to string, wait time.Duration) (n int, left []string, err error) {
+// and those that it leaves, with the reason: links, what is behind one, no regular files, and
+// what cannot be copied. It overwrites nothing. It stops where no other file could be written. Nothing is copied if they are more than 20,000 or over 2 GiB.
+func CopyIncluded(from, to string, wait time.Duration) (n int, left []error, err error) {
 	source, err := os.OpenRoot(from)
 	if err != nil {
 		return 0, nil, err
@@ -72,10 +73,17 @@ func CopyIncluded(from, to string, wait time.Duration) (n int, left []string, er
 		switch err := copyInto(target, source, name); {
 		case err == nil:
 			n++
+		case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, atomicfile.ErrLink), errors.Is(err, atomicfile.ErrNotRegular):
-			left = append(left, name)
-		case !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist):
+			left = append(left, fmt.Errorf("%s: links are not followed", Quote(name)))
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):
 			return n, left, atomicfile.Error("copy", filepath.Join(from, name), err)
+		default:
+			var path *fs.PathError
+			if errors.As(err, &path) {
+				err = path.Err
+			}
+			left = append(left, fmt.Errorf("%s: %w", Quote(name), err))
 		}
 	}
 	return n, left, nil
