@@ -99,7 +99,7 @@ func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 		return e.withExitCode(err)
 	}
 	worked := false
-	err := watch(time.Duration(c.Timeout), func() (bool, error) {
+	err := watch(time.Duration(c.Timeout), time.Now(), func() (bool, error) {
 		s := e.agents.Status(ctx, []*instance.Instance{e.in})[0]
 		switch {
 		case s.Alive == tick.Unknown: // a later look may succeed

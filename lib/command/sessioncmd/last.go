@@ -156,12 +156,24 @@ func asks(known *agent.Table, m fleet.Member) bool {
 	return err == nil && shown == agent.Asks
 }
 
-// await waits until the agent has answered the prompt, and prints the answer.
-func (c *sendPrompt) await(env *cli.Env, s sent) error {
+// await waits until the agent has answered the prompt, and prints the answer. The timeout
+// began at begin.
+func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 	var m fleet.Member
 	var a answer
 	var since, asking time.Time // when it was first seen waiting, or asking
-	err := watch(time.Duration(c.Timeout), func() (bool, error) {
+	read := func() (r conversation.Reader, err error) {
+		r, f, err := conversationOf(s.scope, m)
+		if err == nil {
+			from, after := s.mark.at, time.Time{}
+			if f != s.mark.file { // the other file may hold the same prompt from before
+				from, after = 0, s.before
+			}
+			a, _, err = readLastAnswer(r, f, from, s.text, after)
+		}
+		return r, err
+	}
+	err := watch(time.Duration(c.Timeout), begin, func() (bool, error) {
 		in, err := s.Store.Get(s.in.ID)
 		if err != nil {
 			return false, withExitCode(s.in.Name, err)
@@ -171,6 +183,9 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 		case err != nil:
 			return false, withExitCode(s.in.Name, err)
 		case ended(m):
+			if _, err := read(); err == nil && a.asked && a.text != "" {
+				return true, nil
+			}
 			return false, cli.Fail(cli.AnswerNo, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
 		case asks(s.Table(), m): // some clients have no hook for this
 			if asking.IsZero() {
@@ -188,14 +203,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 		if since.IsZero() {
 			since = time.Now()
 		}
-		r, f, err := conversationOf(s.scope, m)
-		if err == nil {
-			from, after := s.mark.at, time.Time{}
-			if f != s.mark.file { // the other file may hold the same prompt from before
-				from, after = 0, s.before
-			}
-			a, _, err = readLastAnswer(r, f, from, s.text, after)
-		}
+		r, err := read()
 		switch {
 		case a.asked && a.text != "":
 			return true, nil

@@ -1,6 +1,7 @@
 package sessioncmd
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,5 +36,14 @@ func TestLast(t *testing.T) {
 		if err != nil || got != c.want {
 			t.Errorf("%s after %s: %+v, %v", c.asked, c.after, got, err)
 		}
+	}
+}
+
+// What is waited for after a deadline that several share is looked at once.
+func TestWatchAfterDeadline(t *testing.T) {
+	looks := 0
+	err := watch(time.Minute, time.Now().Add(-time.Hour), func() (bool, error) { looks++; return false, nil })
+	if !errors.Is(err, errTimeout) || looks != 1 {
+		t.Errorf("%d looks, %v", looks, err)
 	}
 }

@@ -57,11 +57,19 @@ func (c *sendPrompt) Run(env *cli.Env) error {
 // With --wait it prints each answer below the agent's name.
 func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
 	var all []*instance.Instance
+	told := map[string]bool{}
 	for _, name := range names {
-		if !slices.ContainsFunc(all, func(in *instance.Instance) bool { return in.Name == name }) {
-			all = append(all, &instance.Instance{Name: name})
+		key := name
+		if e, err := onOtherHost(env, name); e == nil && err == nil {
+			if in, _, err := c.findReadable(env, name); err == nil { // the sending tells of an error
+				key = string(in.ID)
+			}
+		}
+		if !told[key] {
+			told[key], all = true, append(all, &instance.Instance{Name: name})
 		}
 	}
+	begin := time.Now()
 	prompts := make([]sent, len(all))
 	failed := forEachInstance(env, all, func(to *instance.Instance) (said string, err error) {
 		if !c.Wait {
@@ -75,7 +83,7 @@ func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
 			continue
 		}
 		fmt.Fprintf(env.Stdout, "%s:\n", s.in.Name)
-		if err := c.await(env, s); err != nil {
+		if err := c.await(env, s, begin); err != nil {
 			env.Error("%v", err)
 			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), errors.New("not all have answered")))
 		}
@@ -96,12 +104,13 @@ func (c *sendPrompt) toOne(env *cli.Env, name, text string) error {
 	if away, err := c.findRemote(env, name, c.findReadable); err != nil || away != nil {
 		return away.send(env, c, text, err)
 	}
+	begin := time.Now()
 	s, said, err := c.send(env, name, text)
 	switch {
 	case err != nil:
 		return err
 	case c.Wait:
-		return c.await(env, s)
+		return c.await(env, s, begin)
 	}
 	_, err = fmt.Fprintln(env.Stdout, said)
 	return err

@@ -53,7 +53,7 @@ func (c *wait) Run(env *cli.Env) error {
 		return err
 	}
 	var failed error
-	err = watch(time.Duration(c.Timeout), func() (bool, error) {
+	err = watch(time.Duration(c.Timeout), time.Now(), func() (bool, error) {
 		for i, in := range left { // reload, because a restart changes it; a removed one is noticed below
 			if now, err := at.Store.Get(in.ID); err == nil {
 				left[i] = now
@@ -133,10 +133,9 @@ func settled(at scope, m fleet.Member) (fleet.Member, error) {
 
 var errTimeout = errors.New("timed out")
 
-// watch calls look until it reports the end or an error, or until limit has passed (0 is no
-// limit). The pauses grow from 100 ms to 1 s, because a look costs a call of tmux.
-func watch(limit time.Duration, look func() (over bool, err error)) error {
-	begin := time.Now()
+// watch calls look until it reports the end or an error, or until limit has passed since
+// begin (0 is no limit). The pauses grow from 100 ms to 1 s, because a look costs a call of tmux.
+func watch(limit time.Duration, begin time.Time, look func() (over bool, err error)) error {
 	for pause := 100 * time.Millisecond; ; pause = min(pause*5/4, time.Second) {
 		if over, err := look(); over || err != nil {
 			return err
