@@ -102,9 +102,13 @@ func (notifySilent) Run(env *cli.Env) error {
 			if m.Silent == 0 {
 				continue
 			}
-			first, err := m.NoteSilence()
+			first, err := m.NoteSilence(true) // before, so that no two commands tell of it
 			if first {
 				err = notify.Run(env, own.Command, m.Name, string(m.Status), string(activity.Silent), roster.StatusText(m))
+			}
+			if first && err != nil {
+				_, again := m.NoteSilence(false)
+				err = errors.Join(err, again)
 			}
 			failed = errors.Join(failed, err)
 		}

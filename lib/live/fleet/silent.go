@@ -64,13 +64,17 @@ func (m *Member) runsCommand() bool {
 	})
 }
 
-// NoteSilence keeps that the person is told of the agent's silence, and reports whether they
-// were not before.
-func (m *Member) NoteSilence() (first bool, err error) {
+// NoteSilence keeps whether the person is told of the agent's silence, and reports whether
+// that was otherwise before.
+func (m *Member) NoteSilence(told bool) (changed bool, err error) {
+	at := time.Time{}
+	if told {
+		at = m.SilentSince
+	}
 	err = activity.Change(m.home, m.Record.ID, func(s *activity.State) bool {
-		first = s.SilentTold.Before(m.SilentSince)
-		s.SilentTold = m.SilentSince
-		return first
+		changed = told == s.SilentTold.Before(m.SilentSince)
+		s.SilentTold = at
+		return changed
 	})
-	return first && err == nil, err
+	return changed && err == nil, err
 }
