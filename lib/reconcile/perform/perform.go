@@ -314,7 +314,8 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 		ch.Session.Token = newToken()
 		ch.Session.ScrubbedAt = time.Time{}
 	}
-	if !starts {
+	accepts := ch.Change == lifecycle.Note && ch.Session.Hash != m.Hash
+	if !starts && !accepts {
 		return nil
 	}
 	t := ch.config.Find(m.Template)
@@ -323,6 +324,10 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	}
 	allowed, stripped := t.Allowed(m.Overlay)
 	ch.effective = ch.config.Effective(*t, allowed)
+	if accepts {
+		ch.Session.Hash, m.Fields = ch.effective.Hash(), ch.effective.Digests()
+		return nil
+	}
 	if len(stripped) > 0 {
 		m.Overlay = allowed
 		ch.log("session.overlay.stripped", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": stripped})
