@@ -280,10 +280,13 @@ func (s Server) RemainOnExit(pane string) (Remain, error) {
 }
 
 // IsDead reports whether a remaining pane's terminal is closed: nobody has it open any more,
-// and tmux has read all that was printed.
+// and tmux has read all that was printed. A pane that is gone is an error.
 func (s Server) IsDead(pane string) (bool, error) {
-	out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead}")
-	return out == "1", err
+	out, err := s.run("display-message", "-p", "-t", pane, "#{pane_id} #{pane_dead}")
+	if id, _, _ := strings.Cut(out, " "); err == nil && id != pane { // some versions of tmux tell nothing of a pane that is gone
+		err = fmt.Errorf("there is no pane '%s'", pane)
+	}
+	return out == pane+" 1", err
 }
 
 // ExitedCleanly reports whether the process of a remaining pane has ended with exit status

@@ -214,6 +214,12 @@ func TestRemainOnExit(t *testing.T) {
 	if err := s.RestoreRemainOnExit("%99", Remain{}); err == nil {
 		t.Error("a pane that is not there was set")
 	}
+	if _, err := s.IsDead("%99"); err == nil {
+		t.Error("a pane that is not there is alive")
+	}
+	if dead, err := s.IsDead(p.ID); err != nil || dead {
+		t.Errorf("a pane that is there is dead: %v, %v", dead, err)
+	}
 }
 
 func TestSetEnvironment(t *testing.T) {
