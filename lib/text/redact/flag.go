@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // Flags of programs that take a secret.
 
@@ -117,6 +120,20 @@ const (
 	joinedOrNext = joined | nextArg
 )
 
+// flagPrograms has for a program which of shortFlags it has: a bit for each.
+var flagPrograms = func() map[string]uint64 {
+	all := map[string]uint64{}
+	for n, f := range shortFlags {
+		for program := range strings.FieldsSeq(f.programs) {
+			all[program] |= 1 << n
+		}
+	}
+	return all
+}()
+
+// unlisted makes words of a list of arguments.
+var unlisted = strings.NewReplacer(",", " ", `\"`, " ", `"`, " ", "'", " ", "[", " ", "(", " ")
+
 // shortFlag finds the value of one of shortFlags. The flag begins at s[i], and its letters
 // end at s[end].
 func (sc *scanner) shortFlag(i, end int) (from, to int) {
@@ -127,7 +144,7 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 	before := strings.ReplaceAll(sc.s[max(0, i-maxLook):i], "\\\n", " ") // a command of several lines
 	cut := "\n|&;"
 	if i > 0 && (s[i-1] == '"' || s[i-1] == '\'') { // in a list of arguments
-		before, cut = strings.NewReplacer(",", " ", `\"`, " ", `"`, " ", "'", " ", "[", " ", "(", " ").Replace(before), "|&;"
+		before, cut = unlisted.Replace(before), "|&;"
 	}
 	words := strings.Fields(before[strings.LastIndexAny(before, cut)+1:])
 	if v := nextArgument(s, i+2); v > i+2 && withUser(words, s[i+1]) {
@@ -135,7 +152,13 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 			return value(s, v)
 		}
 	}
-	for _, f := range shortFlags {
+	var named uint64
+	for _, w := range words {
+		w = strings.TrimRight(w, "\"'`)")
+		named |= flagPrograms[w[strings.LastIndexAny(w, "/\\\"'`($")+1:]]
+	}
+	for ; named != 0; named &= named - 1 {
+		f := &shortFlags[bits.TrailingZeros64(named)]
 		v := i + 1 + len(f.flag)
 		if v > len(s) || s[i+1:v] != f.flag {
 			continue
@@ -148,7 +171,7 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 		if at > v {
 			how = nextArg
 		}
-		if f.how&how == 0 || !oneOf(words, f.programs) {
+		if f.how&how == 0 {
 			continue
 		}
 		if from, to = value(s[:min(len(s), v+maxLook)], at); from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || phrase(s[from:to])) {
@@ -164,20 +187,6 @@ func withUser(words []string, letter byte) bool {
 	for i, w := range words {
 		if i+1 < len(words) && (letter == 'p' && (w == "-u" || w == "--user" || w == "--username") || letter == 'P' && w == "-U") {
 			return true
-		}
-	}
-	return false
-}
-
-// oneOf reports whether one of words is one of programs, perhaps with its folder.
-func oneOf(words []string, programs string) bool {
-	for _, w := range words {
-		w = strings.TrimRight(w, "\"'`)")
-		w = w[strings.LastIndexAny(w, "/\\\"'`($")+1:]
-		for p := range strings.FieldsSeq(programs) {
-			if w == p {
-				return true
-			}
 		}
 	}
 	return false
@@ -202,7 +211,7 @@ func (sc *scanner) pair(i, end int, name string) (from, to int) {
 	}
 	sure := name == "--auth" || strings.HasSuffix(name, "-creds") || name == "--creds"
 	for _, p := range pairs {
-		if !oneOf([]string{name}, p.flags) {
+		if !strings.Contains(" "+p.flags+" ", " "+name+" ") {
 			continue
 		}
 		named := false

@@ -190,5 +190,8 @@ func (sc *scanner) hereText(i int) (from, to int) {
 	if user := run(lines, 0, "w-."); user < len(lines) && lines[user] == ':' && !strings.Contains(lines, "\n") { // bob:x
 		from, lines = from+user+1, lines[user+1:]
 	}
+	if strings.TrimSpace(lines) == "" {
+		return 0, 0
+	}
 	return from, from + len(lines)
 }
