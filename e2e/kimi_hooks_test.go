@@ -126,7 +126,7 @@ func TestKimiHandover(t *testing.T) {
 	p.kimiTell("the first prompt")
 	first, before := w.started()[0], p.get("#{pane_pid}")
 	// The successor asks: a hand-over cannot know that its predecessor did not.
-	p.kimi("run: gt-handoff -s 'half is done' -m - <"+note, "Handoff complete")
+	p.kimi("run: gt-handoff -s 'half is done' -m - <"+note, "ANSWER to Handoff: half is done")
 	w.waitFor("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
 	r := w.asked("Go on from the note.")
 	w.toldOnce(r, "Handoff complete: you are the new session", "NOTE-CANARY the other half")
