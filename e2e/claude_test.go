@@ -131,7 +131,7 @@ func TestClaudeConversations(t *testing.T) {
 		`(?s)\[1\] you.*\[2\] claude.*\[3\]`:  {"read", id},
 		`(?s)^\[3\] you[^\n]*\n  after it\n`:  {"read", id, "--last", "1"},
 		`^` + fork + `\n$`:                    {"find", "--cwd", w.project, "--limit", "1"},
-		fmt.Sprintf(`(?m) %d( |$)`, 10*turns):     {"usage"},
+		fmt.Sprintf(`(?m) %d( |$)`, 10*turns): {"usage"},
 		`"kind":"call".*"tool":"Bash".*echo`:  {"read", id, "--json"},
 		`(?s)> Bash: .*echo E2E-OUTPUT`:       {"read", id, "--turns", "1"},
 		`(?s)\nresult.*E2E-OUTPUT|\] result.`: {"read", id, "--turns", "1", "--tools"},
