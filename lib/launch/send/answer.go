@@ -39,6 +39,17 @@ func (t Target) question(patience time.Duration) (agent.Question, error) {
 	}
 }
 
+// reread returns what the client asks now. What is not q counts only after a moment: a screen
+// that is drawn anew can show a part of it.
+func (t Target) reread(q agent.Question, patience time.Duration) (agent.Question, error) {
+	for begin := time.Now(); ; time.Sleep(pollInterval) {
+		now, err := t.question(patience)
+		if err != nil || now.IsSameQuestion(q) || time.Since(begin) > redraw {
+			return now, err
+		}
+	}
+}
+
 const (
 	// opens bounds the wait for a client that asks before it has opened its folder.
 	opens = 5 * time.Second
@@ -98,7 +109,7 @@ func (t Target) choose(q agent.Question, at int, limits Limits) error {
 			return err
 		}
 		for begin := time.Now(); q.Selected() == from; time.Sleep(pollInterval) {
-			now, err := t.Question()
+			now, err := t.reread(q, redraw)
 			switch {
 			case err != nil:
 				return err
@@ -118,7 +129,7 @@ func (t Target) choose(q agent.Question, at int, limits Limits) error {
 func (t Target) taken(q agent.Question, limits Limits, enter func(now agent.Question) bool) error {
 	entered := false
 	for begin := time.Now(); ; time.Sleep(pollInterval) {
-		now, err := t.question(restart)
+		now, err := t.reread(q, restart)
 		switch {
 		case errors.Is(err, ErrNoQuestion):
 			return nil
