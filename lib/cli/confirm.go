@@ -22,3 +22,12 @@ func (e *Env) Confirm(question, not, flag string) error {
 	}
 	return nil
 }
+
+// ConfirmBusy asks the person before something is ended that is busy, as lines say. Where there
+// is no terminal it refuses. not says what was not done; --now answers for the person.
+func (e *Env) ConfirmBusy(lines []string, not string) error {
+	if !term.IsTerminal(e.Stdin) {
+		return Fail(AnswerNo, errors.New(not+": "+strings.Join(lines, "; ")), "--now does it all the same")
+	}
+	return e.Confirm(strings.Join(lines, "\n")+"\nGo on? [y/N] ", not, "--now")
+}

@@ -1,13 +1,9 @@
 package handoffcmd
 
 import (
-	"fmt"
-
-	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/live/status"
 	"gt/lib/state/activity"
-	"gt/lib/text/term"
 )
 
 // allowBusy asks at the terminal before another agent is cut off in a turn or in what it runs
@@ -21,13 +17,10 @@ func (h handover) allowBusy() error {
 		is.Status = status.Waiting
 	}
 	busy := status.Busy(is.Status, is.Reason, is.Background)
-	switch {
-	case busy == "":
+	if busy == "" {
 		return nil
-	case !term.IsTerminal(h.env.Stdin):
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing was handed over: it is busy: %s", busy), "--now does it all the same")
 	}
-	return h.env.Confirm("it is busy: "+busy+"\nGo on? [y/N] ", "nothing was handed over", "--now")
+	return h.env.ConfirmBusy([]string{"it is busy: " + busy}, "nothing was handed over")
 }
 
 // showsPrompt reports whether the agent's screen shows that it waits. No hook tells of a turn

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/launch"
 	"gt/lib/state/instance"
 	"gt/lib/sys/process"
-	"gt/lib/text/term"
 )
 
 // hidden is the flag of commands that refuse an agent which cannot be seen from here.
@@ -56,13 +54,10 @@ func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
 			busy = append(busy, fmt.Sprintf("%s is busy: %s", m.Name, what))
 		}
 	}
-	switch {
-	case busy == nil:
+	if busy == nil {
 		return nil
-	case !term.IsTerminal(at.Env.Stdin):
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing was %s: %s", verb, strings.Join(busy, "; ")), "--now does it all the same")
 	}
-	return at.Env.Confirm(strings.Join(busy, "\n")+"\nGo on? [y/N] ", "nothing was "+verb, "--now")
+	return at.Env.ConfirmBusy(busy, "nothing was "+verb)
 }
 
 // allowsChosen is allows for the agents that a command selects.
