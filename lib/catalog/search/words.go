@@ -90,7 +90,7 @@ var kindWeights = map[conversation.Kind]struct{ weight, length float64 }{
 // that differs in a letter. titles has the title of each conversation. The error is about
 // what could not be read.
 func (w *Words) Search(all []conversation.Conversation, titles []string, idle func(done, total int64)) (found []Found, instead map[string]string, err error) {
-	found, counts, err := w.search(all, titles, idle)
+	found, counts, err := w.SearchExact(all, titles, idle)
 	if len(found) > 0 {
 		return found, nil, err
 	}
@@ -108,12 +108,12 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 		}
 	}
 	if len(instead) > 0 {
-		if found, _, err = again.search(all, titles, idle); len(found) > 0 {
+		if found, _, err = again.SearchExact(all, titles, idle); len(found) > 0 {
 			return found, instead, err
 		}
 	}
 	again.most = true
-	if found, _, err = again.search(all, titles, idle); len(found) > 0 {
+	if found, _, err = again.SearchExact(all, titles, idle); len(found) > 0 {
 		for typed, near := range instead { // not a word that was found, and then removed as secret
 			if !slices.Contains(found[0].Missing, near) {
 				continue
@@ -129,7 +129,9 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 	return found, instead, err
 }
 
-func (w *Words) search(all []conversation.Conversation, titles []string, idle func(done, total int64)) (found []Found, counts []int, err error) {
+// SearchExact is Search without another word and without a missing one, which is one pass. counts
+// tells how many conversations have each word.
+func (w *Words) SearchExact(all []conversation.Conversation, titles []string, idle func(done, total int64)) (found []Found, counts []int, err error) {
 	s := newSearch(all)
 	in := make([]atomic.Int64, len(w.terms)) // how many conversations have each term
 	s.read = func(i int, done *atomic.Int64, each func(Hit) bool) error {

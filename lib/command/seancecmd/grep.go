@@ -129,7 +129,7 @@ func (c *grep) hintOther(env *cli.Env, places []target) {
 		}
 	}
 	words := seeking{Words: []string{c.Pattern}}
-	if found, instead, _ := words.query(env).Search(searched, titlesOf(env, places), func(int64, int64) {}); len(found) > 0 && len(found[0].Missing)+len(instead) == 0 {
+	if found, _, _ := words.query(env).SearchExact(searched, titlesOf(env, places), func(int64, int64) {}); len(found) > 0 {
 		env.Hint("gt-seance search finds its words")
 	}
 }
