@@ -82,7 +82,7 @@ func TestElsewhere(t *testing.T) {
 	d := NewDir(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())
 	testenv.NoError(t, err)
-	self.NS = "1"
+	self.NS = testenv.PIDNamespace(t)
 	testenv.NoError(t, d.Track("x", self))
 	if f, err := d.Get("x"); err != nil || f.State != Foreign || f.Process != self {
 		t.Errorf("%+v, %v", f, err)

@@ -475,6 +475,7 @@ func TestAnotherNamespace(t *testing.T) {
 	if p.NS == "" {
 		t.Skip("this system has no PID namespaces")
 	}
+	other := testenv.PIDNamespace(t)
 	now := time.Now()
 	conversation := filepath.Join(t.TempDir(), "c.jsonl")
 	testenv.NoError(t, os.WriteFile(conversation, nil, 0o600))
@@ -485,15 +486,15 @@ func TestAnotherNamespace(t *testing.T) {
 		r          Record
 		live, gone bool
 	}{
-		"began just now":            {Record{StartedAt: now, PIDNS: "1"}, true, false},
-		"on another host":           {Record{StartedAt: now, PIDNS: "1", Host: "not-" + host}, true, false},
-		"silent":                    {Record{StartedAt: long, PIDNS: "1"}, false, true},
-		"silent on another host":    {Record{StartedAt: long, PIDNS: "1", Host: "not-" + host}, false, true},
-		"a hook ran":                {Record{StartedAt: long, PIDNS: "1", Hook: &HookDedup{At: now.Add(-time.Hour)}}, true, false},
-		"it handed over":            {Record{StartedAt: long, PIDNS: "1", Handoff: &handover.Handover{At: now.Add(-time.Hour)}}, true, false},
-		"its conversation goes on":  {Record{StartedAt: long, PIDNS: "1", Transcript: conversation}, true, false},
-		"ended":                     {Record{StartedAt: now, PIDNS: "1", EndedAt: now}, false, false},
-		"of another boot":           {Record{StartedAt: now, PIDNS: "1", BootID: "another", Host: host}, false, true},
+		"began just now":            {Record{StartedAt: now, PIDNS: other}, true, false},
+		"on another host":           {Record{StartedAt: now, PIDNS: other, Host: "not-" + host}, true, false},
+		"silent":                    {Record{StartedAt: long, PIDNS: other}, false, true},
+		"silent on another host":    {Record{StartedAt: long, PIDNS: other, Host: "not-" + host}, false, true},
+		"a hook ran":                {Record{StartedAt: long, PIDNS: other, Hook: &HookDedup{At: now.Add(-time.Hour)}}, true, false},
+		"it handed over":            {Record{StartedAt: long, PIDNS: other, Handoff: &handover.Handover{At: now.Add(-time.Hour)}}, true, false},
+		"its conversation goes on":  {Record{StartedAt: long, PIDNS: other, Transcript: conversation}, true, false},
+		"ended":                     {Record{StartedAt: now, PIDNS: other, EndedAt: now}, false, false},
+		"of another boot":           {Record{StartedAt: now, PIDNS: other, BootID: "another", Host: host}, false, true},
 		"of ours":                   {Record{StartedAt: long, PIDNS: p.NS}, true, false},
 		"from before it was noted":  {Record{StartedAt: long}, true, false},
 		"of ours on another host":   {Record{StartedAt: now, PIDNS: p.NS, BootID: "another", Host: "not-" + host}, true, false},
@@ -501,9 +502,9 @@ func TestAnotherNamespace(t *testing.T) {
 		"booted, with a domain":     {Record{StartedAt: now, PIDNS: p.NS, BootID: "another", Host: strings.ToUpper(host) + ".lan"}, false, true},
 		"long on another host":      {Record{StartedAt: long, PIDNS: p.NS, BootID: "another", Host: "not-" + host}, false, true},
 		"of ours under no process":  {Record{StartedAt: now, PIDNS: p.NS, PID: 1 << 30}, false, true},
-		"elsewhere and no process":  {Record{StartedAt: now, PIDNS: "1", PID: 1 << 30}, true, false},
-		"of a server elsewhere":     {Record{StartedAt: now, PIDNS: "1", ServerPID: 1 << 30, ServerStart: "1"}, true, false},
-		"its clock is a year ahead": {Record{StartedAt: now.AddDate(1, 0, 0), PIDNS: "1"}, false, true},
+		"elsewhere and no process":  {Record{StartedAt: now, PIDNS: other, PID: 1 << 30}, true, false},
+		"of a server elsewhere":     {Record{StartedAt: now, PIDNS: other, ServerPID: 1 << 30, ServerStart: "1"}, true, false},
+		"its clock is a year ahead": {Record{StartedAt: now.AddDate(1, 0, 0), PIDNS: other}, false, true},
 	} {
 		r := c.r
 		if r.ID = "s1"; r.PID == 0 {
@@ -518,7 +519,7 @@ func TestAnotherNamespace(t *testing.T) {
 	}
 	// Nobody takes its place, whatever number its process has.
 	s := newStore(t)
-	r := Record{ID: "s1", Actor: "gastown/crew/max", StartedAt: now, PID: os.Getpid(), PIDStart: "1", BootID: p.Boot, PIDNS: "1", TmuxPane: "%1", TmuxServer: "/s", Host: "not-" + host}
+	r := Record{ID: "s1", Actor: "gastown/crew/max", StartedAt: now, PID: os.Getpid(), PIDStart: "1", BootID: p.Boot, PIDNS: other, TmuxPane: "%1", TmuxServer: "/s", Host: "not-" + host}
 	testenv.NoError(t, s.Put(&r, atomicfile.Unsynced))
 	st := start(t, s, now, StartParams{ID: "s2", Source: "startup", Process: p, TmuxPane: "%1", TmuxServer: "/s", Host: host})
 	if st.Parent != nil || len(st.Others) != 1 {
