@@ -150,7 +150,7 @@ ordinary() {
 	[ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || return 0
 	mkdir "$dir/home"
 	chown 65534:65534 "$dir/home"
-	for package in . $(grep -rl --include='*_test.go' 'os.Geteuid() == 0' lib | xargs -n1 dirname | sort -u); do
+	for package in . $(grep -rlE --include='*_test.go' 'os.Geteuid\(\) == 0|testenv.PIDNamespace' lib | xargs -n1 dirname | sort -u); do
 		pattern=.
 		[ "$package" != . ] || pattern='^TestScripts$/^(flow_compaction|handoff_buffer|handoff_pane|prime_alone|session_life|together_busy|town_trust)$'
 		go test -vet=off -c -o "$dir/package.test" "./$package"
