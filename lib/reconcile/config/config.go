@@ -44,7 +44,13 @@ type Source struct {
 // NewSource returns the source of a town, or of a profile unless that is "".
 func NewSource(t town.Town, profile string, getenv func(string) string) Source {
 	if profile == "" && !t.Personal {
-		s := Source{File: filepath.Join(t.Root, name), Work: t.Root, read: t.Read}
+		s := Source{File: filepath.Join(t.Root, name), Work: t.Root, read: func(name string) (data []byte, err error) {
+			// What runs for days is not to keep the trust that it began with.
+			if t.Trust, err = t.State.Trusted(t.Root); err != nil && !errors.Is(err, place.ErrUntrusted) {
+				return nil, err
+			}
+			return t.Read(name)
+		}}
 		for _, actor := range beads.Actor("") {
 			s.sets = append(s.sets, actor[0])
 		}
