@@ -468,7 +468,11 @@ func (r *reading) nearest(text, said string) (near float64, line Line) {
 					letters += len(r.terms[t].typed) + 1
 				}
 				apart := max(end-p.at-letters, 0)
-				if score := float64(len(seen)*len(seen)) / float64(wanted*wanted) / (1 + float64(apart)/60); score > near {
+				score := float64(len(seen)*len(seen)) / float64(wanted*wanted) / (1 + float64(apart)/60)
+				if score > near && strings.Contains(text[p.at:end], "\n") { // one line is shown
+					score *= 0.9
+				}
+				if score > near {
 					near, from = score, p.at
 				}
 			}

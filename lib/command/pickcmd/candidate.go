@@ -72,8 +72,8 @@ const (
 	whoWidth   = 18
 )
 
-// line returns a session in the finder's form: its id, a tab and the visible text. It
-// rejects an id that is not one plain word, or that could be a flag, because the finder
+// line returns a session in the finder's form: its id, what the preview reads of it, and the
+// visible text, with tabs between them. It rejects an id that is not one plain word, or that could be a flag, because the finder
 // puts it into a shell command.
 func (c *candidates) line(s *catalog.Session) (string, bool) {
 	id := string(s.ID)
@@ -98,7 +98,7 @@ func (c *candidates) line(s *catalog.Session) (string, bool) {
 		columns = []string{columns[0], columns[1], columns[4], "·", strings.TrimSpace(columns[2]), who}
 	}
 	shown := strings.Join(columns, " ")
-	return id + "\t" + strings.TrimRight(shown, " "), true
+	return id + "\t--last=3\t" + strings.TrimRight(shown, " "), true
 }
 
 // age formats the time since t, in the unit with the fewest digits.

@@ -32,8 +32,9 @@ shows each conversation, and the id of the chosen session is printed.
   gt-seance list --json --outcome crash | gt-pick | xargs gt-seance read
   gt-seance list --json | gt-pick --action enter=resume --action ctrl-y=print
 
-It searches the id, the age, the agent, the folder, and the title. 'word
-matches exactly, and !word excludes. With --action, the action's name and a tab
+It searches the id, the age, the agent, the folder, and the title, and then what
+was said and done, as gt-seance search does. 'word matches exactly, and !word
+excludes. With --action, the action's name and a tab
 are printed before the id.
 `
 
@@ -49,6 +50,8 @@ func Program() cli.Program {
 type grammar struct {
 	cli.Flags
 	Action []action `sep:"none" placeholder:"KEY=NAME" help:"A key that chooses a session, and the name of its action (repeatable; default: enter)."`
+	Among  string   `hidden:"" placeholder:"FILE" help:"For the finder: print the rows in this file, those with the words of a query first."`
+	Query  string   `hidden:"" help:"The query of --among."`
 }
 
 // action is a key that chooses a session, and the name that is printed for it.
@@ -67,6 +70,9 @@ func (a *action) UnmarshalText(text []byte) error {
 }
 
 func (g *grammar) Run(env *cli.Env) error {
+	if g.Among != "" {
+		return printFound(env, g.Among, g.Query)
+	}
 	// The finder uses /dev/tty, which can exist although nobody sees it, for example
 	// when a program collects our output. So check standard error.
 	switch {
@@ -77,7 +83,12 @@ func (g *grammar) Run(env *cli.Env) error {
 	case term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, fmt.Errorf("standard input must have the sessions"), "gt-seance list --json | gt-pick")
 	}
-	options, err := fzf.ParseOptions(false, g.arguments(env))
+	rows, err := newRowFile()
+	if err != nil {
+		return err
+	}
+	defer rows.remove()
+	options, err := fzf.ParseOptions(false, g.arguments(env, rows))
 	if err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
@@ -95,11 +106,17 @@ func (g *grammar) Run(env *cli.Env) error {
 		return err
 	}
 	options.Input = make(chan string, 1000)
+	// The finder closes os.Stdin before it lists rows anew; the sessions come from it still.
+	if os.Stdin, err = os.Open(os.DevNull); err != nil {
+		return err
+	}
 	over := make(chan struct{})
 	defer close(over)
 	cli.Go(func() {
 		defer close(options.Input)
+		defer rows.flush()
 		for line, err := first, error(nil); err == nil; line, err = in.nextLine() {
+			rows.add(line)
 			select {
 			case options.Input <- line:
 			case <-over:
@@ -168,9 +185,9 @@ const besidePreview = 70
 
 // arguments returns all arguments of the finder. FZF_DEFAULT_OPTS is ignored: it is meant
 // for other uses, and can run commands or change the output.
-func (g *grammar) arguments(env *cli.Env) []string {
+func (g *grammar) arguments(env *cli.Env, rows *rowFile) []string {
 	args := []string{
-		"--delimiter=\t", "--with-nth=2..", // hide the id before the tab
+		"--delimiter=\t", "--with-nth=3..", // hide what is before the second tab
 		"--scheme=history", // newest first among equal matches
 		"--no-hscroll",     // keep the beginning of a row visible
 		"--layout=reverse", "--info=inline-right", "--ellipsis=…",
@@ -197,14 +214,14 @@ func (g *grammar) arguments(env *cli.Env) []string {
 	if err != nil {
 		return args // without a preview
 	}
+	seance = quotedPath(seance)
+	args = append(args, rows.searchArgs(seance)...)
 	return append(args, "--preview="+preview(seance), fmt.Sprintf("--preview-window=right,50%%,border-left,wrap,<%d(down,55%%,border-top,wrap)", besidePreview))
 }
 
 // preview returns the shell command that shows a session: its last turns, then its details.
-// {1} is the id; the finder quotes it, and candidate.line allows no special characters in
-// it.
+// {1} is the id, and {2} says which turns; the finder quotes them, and candidate.line allows
+// no special characters in them.
 func preview(seance string) string {
-	// keep a brace in the path from being taken for a placeholder
-	seance = strings.ReplaceAll(term.Quote(seance), "{", "{''")
-	return seance + " read --last 3 {1} 2>/dev/null && echo; " + seance + " show {1}"
+	return seance + " read {2} {1} 2>/dev/null && echo; " + seance + " show {1}"
 }

@@ -136,9 +136,10 @@ func bestOfEach(places []target, found []search.Found) (best []search.Found) {
 // sought is what search prints of a session as JSON.
 type sought struct {
 	found
-	Score   float64  `json:"score"`
-	Missing []string `json:"missing,omitempty"` // words that it does not have
-	Read    string   `json:"read"`              // the command that prints the exchange
+	Chain   session.ID `json:"chain_id,omitempty"`
+	Score   float64    `json:"score"`
+	Missing []string   `json:"missing,omitempty"` // words that it does not have
+	Read    string     `json:"read"`              // the command that prints the exchange
 }
 
 // maxPrinted is how many columns of a line are printed without a terminal.
@@ -161,7 +162,7 @@ func (c *seeking) print(env *cli.Env, all catalog.Catalog, places []target, best
 			s := at.session
 			host, _ := s.Copied()
 			j := sought{found{Session: string(s.ID), Agent: s.Agent, CWD: s.CWD, Title: s.Title, Host: host, Turn: &f.Turn, Kind: f.Kind,
-				Tool: env.Redact(f.Tool), Time: f.Time, Line: line.Number, Text: &line.Text}, f.Score, f.Missing, readOn(at, f.Turn, nil)}
+				Tool: env.Redact(f.Tool), Time: f.Time, Line: line.Number, Text: &line.Text}, s.ChainID, f.Score, f.Missing, readOn(at, f.Turn, nil)}
 			for _, p := range q.Places(line.Text) {
 				j.Matches = append(j.Matches, line.Text[p[0]:p[1]])
 			}

@@ -53,7 +53,7 @@ func bindings() []binding {
 		{keys: []string{"d"}, harmless: true, does: "its diff, and its screen again", do: (*model).diff},
 		{keys: []string{"space"}, harmless: true, short: "next", does: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
 		{keys: []string{"tab"}, harmless: true, short: "waiting", does: "only what waits, and all again", do: func(m *model) tea.Cmd { m.onlyWaiting(); return nil }},
-		{keys: []string{"/"}, harmless: true, short: "filter", does: "filter by name, group, status, agent, host …", do: (*model).search},
+		{keys: []string{"/"}, harmless: true, short: "filter", does: "filter by name, group, status, words said …", do: (*model).search},
 		{keys: []string{"esc"}, harmless: true, does: "no filter", do: func(m *model) tea.Cmd { m.showAll(); return nil }},
 		{keys: []string{"down", "j"}, harmless: true, label: "up, down, k, j", does: "choose, as pgup, pgdown, a click and the wheel", do: func(m *model) tea.Cmd { m.step(1); return nil }},
 		{keys: []string{"up", "k"}, harmless: true, do: func(m *model) tea.Cmd { m.step(-1); return nil }},

@@ -34,6 +34,7 @@ type model struct {
 	chosen  string // the key of the chosen row
 	waiting bool   // only what waits
 	filter  string
+	sought  sought
 
 	mode     mode
 	scroll   int // the first line of the help on the screen
@@ -119,7 +120,7 @@ func (m *model) tick() tea.Cmd {
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.now = m.env.Now()
 	cmd := m.update(msg)
-	return m, tea.Batch(cmd, m.refresh())
+	return m, tea.Batch(cmd, m.searchFilter(), m.refresh())
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {
@@ -145,6 +146,8 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.peeked(msg)
 	case options:
 		m.offer(msg)
+	case answered:
+		m.takeFound(msg)
 	case tea.PasteMsg:
 		if text, ok := strings.CutPrefix(msg.Content, burstMark); ok {
 			return m.burst(text)
@@ -220,11 +223,14 @@ func (m *model) tells(r *row) bool {
 // list finds what the list shows.
 func (m *model) list() {
 	m.items = m.items[:0]
-	words := strings.Fields(fold.Text(m.filter))
+	words := foldedWords(m.filter)
 	section, heading := "", -1
 	for i := range m.rows {
 		r := &m.rows[i]
-		if m.waiting && r.Status != status.Waiting || !r.matches(words) {
+		if m.waiting && r.Status != status.Waiting {
+			continue
+		}
+		if _, found := m.foundIn(r); !found && !r.matches(words) {
 			continue
 		}
 		if s := r.section(); s != section {
@@ -242,6 +248,8 @@ func (m *model) list() {
 	m.measure()
 	m.lay()
 }
+
+func foldedWords(text string) []string { return strings.Fields(fold.Text(text)) }
 
 func (r *row) matches(words []string) bool {
 	if len(words) == 0 {

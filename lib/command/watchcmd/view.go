@@ -50,7 +50,7 @@ func (m *model) measure() {
 		w.name = max(w.name, 2*r.Depth+term.Columns(r.address()))
 		w.status = max(w.status, term.Columns(r.Text))
 		w.agent = max(w.agent, term.Columns(r.Agent))
-		w.about = max(w.about, term.Columns(r.titleOrFolder()))
+		w.about = max(w.about, term.Columns(m.aboutText(r)))
 		short = max(short, term.Columns(r.short()))
 	}
 	const leastName, leastStatus, leastAbout = 12, 19, 12 // 19 is "waiting (permission" and more of it
@@ -281,11 +281,11 @@ func (m *model) line(i *item) string {
 		b.WriteString("  " + dim(term.Pad(r.Agent, w.agent)))
 	}
 	if w.about > 0 {
-		cut := term.Cut
-		if r.title == "" {
+		cut, about := term.Cut, m.aboutText(r)
+		if about == r.Folder {
 			cut = term.CutFront
 		}
-		b.WriteString("  " + dim(cut(r.titleOrFolder(), w.about)))
+		b.WriteString("  " + dim(cut(about, w.about)))
 	}
 	if !chosen {
 		return b.String()

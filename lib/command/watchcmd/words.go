@@ -1,0 +1,159 @@
+package watchcmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"gt/lib/cli"
+	"gt/lib/state/session"
+	"gt/lib/sys/bounded"
+	"gt/lib/sys/process"
+	"gt/lib/view/wordsearch"
+)
+
+// sought is what conversations have of the filter's words.
+type sought struct {
+	words string
+	stop  context.CancelFunc
+	found map[session.ID]match // of sessions and chains
+}
+
+type match struct {
+	rank int // 0 is the best
+	text string
+}
+
+// answered is the end of a search in conversations.
+type answered struct {
+	words string
+	found map[session.ID]match
+	err   error
+}
+
+// searchFilter starts a search for the filter's words once they have changed. What was
+// found for the beginning of them counts until it ends.
+func (m *model) searchFilter() tea.Cmd {
+	words := strings.TrimSpace(m.filter)
+	if words == m.sought.words {
+		return nil
+	}
+	if m.sought.stop != nil {
+		m.sought.stop()
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	last := m.sought
+	if m.sought = (sought{words: words, stop: stop}); last.words != "" && strings.HasPrefix(words, last.words) {
+		m.sought.found = last.found
+	}
+	m.list()
+	return func() tea.Msg {
+		all, err := m.searchTyped(ctx, words)
+		if ctx.Err() != nil { // the person has typed on
+			return nil
+		}
+		a := answered{words: words, found: map[session.ID]match{}, err: err}
+		for i, s := range all {
+			for _, id := range []session.ID{s.ID, s.Chain} {
+				if _, known := a.found[id]; id != "" && !known {
+					a.found[id] = match{i, s.Text}
+				}
+			}
+		}
+		return a
+	}
+}
+
+const (
+	// typingPause is how long a person stops typing before a search begins, which reads all
+	// conversations.
+	typingPause = 250 * time.Millisecond
+	// minTyped is the length of the shortest text that is searched for, in bytes.
+	minTyped = 3
+
+	searchTime = time.Minute
+	maxFound   = 32 << 20 // bytes
+)
+
+// searchTyped returns what gt-seance search finds once the person has stopped typing, which ends ctx.
+func (m *model) searchTyped(ctx context.Context, words string) ([]wordsearch.Session, error) {
+	if len(words) < minTyped {
+		return nil, nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(typingPause):
+	}
+	path, err := process.LookPath(process.SiblingBinary("gt-seance"), m.env.Dir, m.env.Environ)
+	if err != nil {
+		return nil, err
+	}
+	p := bounded.Program{Path: path, Args: []string{"search", "--json", "--limit", "0", "--", words}, Dir: m.env.Dir, Env: m.env.Environ, Within: searchTime, Most: maxFound}
+	result, err := p.Run(ctx)
+	var failed *bounded.Failed
+	if errors.As(err, &failed) && failed.Code == cli.AnswerNo || errors.Is(err, bounded.ErrTooMuch) {
+		err = nil
+	}
+	return wordsearch.ReadSessions(bytes.NewReader(result.Out)), err
+}
+
+// takeFound lists the agents whose conversations have the words as well. The best is
+// chosen if no agent has them in its name or title.
+func (m *model) takeFound(a answered) {
+	switch {
+	case a.words != m.sought.words:
+		return
+	case a.err != nil:
+		m.message = message{command: "gt-seance search", text: m.env.Line(a.err.Error(), maxMessage), failed: true}
+	}
+	m.sought.found = a.found
+	m.list()
+	best, words := -1, foldedWords(m.filter)
+	for i := range m.items {
+		r := m.items[i].row
+		if r == nil {
+			continue
+		}
+		if r.matches(words) {
+			return
+		}
+		if f, ok := m.foundIn(r); ok && (best < 0 || f.rank < m.rankOf(best)) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		m.choose(best)
+	}
+}
+
+func (m *model) rankOf(i int) int {
+	f, _ := m.foundIn(m.items[i].row)
+	return f.rank
+}
+
+// foundIn returns what was found in the conversations of an agent of this host.
+func (m *model) foundIn(r *row) (best match, ok bool) {
+	if r.member == nil || len(m.sought.found) == 0 {
+		return best, false
+	}
+	for _, id := range []session.ID{r.member.Now, r.member.SessionID, r.member.ChainID} {
+		if f, is := m.sought.found[id]; is && id != "" && (!ok || f.rank < best.rank) {
+			best, ok = f, true
+		}
+	}
+	return best, ok
+}
+
+// aboutText returns what the list shows of an agent in its last column: its title or
+// folder, or the words that were found in its conversations.
+func (m *model) aboutText(r *row) string {
+	if f, ok := m.foundIn(r); ok && m.filter != "" && !r.matches(foldedWords(m.filter)) {
+		return f.text
+	}
+	return r.titleOrFolder()
+}
