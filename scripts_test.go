@@ -99,6 +99,7 @@ func TestScripts(t *testing.T) {
 			"status": status,
 			"trust":  trustTown,
 			"page":   page,
+			"shows":  shows,
 			"peer":   makePeer,
 			"v0.1.0": fromV010,
 
