@@ -27,10 +27,14 @@ import (
 	"gt/lib/text/redact"
 )
 
-// parsePrograms calls visit with each Go file of what is installed, without tests.
-func parsePrograms(t *testing.T, visit func(path string, file *ast.File)) {
+// parsePrograms calls visit with each Go file of what is installed, without tests, or of folders
+// of it.
+func parsePrograms(t *testing.T, visit func(path string, file *ast.File), folders ...string) {
 	t.Helper()
-	for _, root := range []string{"cmd", "lib", "hooks"} {
+	if len(folders) == 0 {
+		folders = []string{"cmd", "lib", "hooks"}
+	}
+	for _, root := range folders {
 		testenv.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
