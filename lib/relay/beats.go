@@ -1,8 +1,6 @@
 package relay
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -109,7 +107,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Durat
 	}
 	if live {
 		for name, head := range from.heads {
-			from.copies.Heads(name, head)
+			from.logs.Compare(name, head)
 		}
 		if from.clocks = append(from.clocks, r.Now().Sub(m.Time())); len(from.clocks) > clocksKept {
 			from.clocks = from.clocks[1:]
@@ -142,9 +140,7 @@ func (r *Relay) askForBeat(m *remote, now time.Time) error {
 	if p.asks > mostAsks || now.Sub(p.asked).Abs() < wait {
 		return nil
 	}
-	var nonce [8]byte
-	rand.Read(nonce[:])
-	p.nonce, p.asked = hex.EncodeToString(nonce[:]), now
+	p.nonce, p.asked = newNonce(), now
 	p.asks++
 	msg, err := r.keys.Plain(r.header("beat", m.host.Key, p.nonce), nil)
 	if err != nil {

@@ -60,9 +60,12 @@ func (l *liar) publish(kind, to string, msg []byte, err error) {
 // says publishes a message that everybody may read.
 func (l *liar) says(kind string, body any) {
 	l.t.Helper()
-	data, err := json.Marshal(body)
-	if err != nil {
-		l.t.Fatal(err)
+	data, raw := body.([]byte)
+	if !raw {
+		var err error
+		if data, err = json.Marshal(body); err != nil {
+			l.t.Fatal(err)
+		}
 	}
 	msg, err := l.keys.Plain(seal.Header{Kind: kind, At: time.Now().UnixMilli()}, data)
 	l.publish(kind, "", msg, err)
@@ -81,6 +84,30 @@ func (l *liar) tells(to *host, subject string, h seal.Header, body []byte) {
 	}
 	msg, err := l.keys.ForHost(keys.Recipient(), h, body)
 	l.publish(subject, h.To, msg, err)
+}
+
+// answers has the liar answer each question of a host for a part of a file.
+func (l *liar) answers(to *host, answer func(feed.Want) feed.Chunk) {
+	l.t.Helper()
+	if _, err := l.nc.Subscribe("gt."+to.key()+".ask."+l.keys.Public(), func(msg *nats.Msg) {
+		m, err := seal.Parse(msg.Data)
+		if err != nil || m.Kind != "file" {
+			return
+		}
+		var want feed.Want
+		body, err := l.keys.Body(m, 1<<20)
+		if err == nil {
+			err = json.Unmarshal(body, &want)
+		}
+		data, failed := answer(want).Marshal()
+		if err = errors.Join(err, failed); err != nil {
+			l.t.Error(err)
+			return
+		}
+		l.tells(to, "chunk", seal.Header{Kind: "file", ID: m.ID}, data)
+	}); err != nil {
+		l.t.Fatal(err)
+	}
 }
 
 // meets says hello until the host has taken it.
@@ -199,9 +226,8 @@ func TestManyParcels(t *testing.T) {
 		announce(64)
 		eventually(t, "one was refused", func() bool { return b.refused("too many long letters of a") == 1 && b.parcels("a") == 64 })
 		// It says that it has none of them any more.
-		for i := range 64 {
-			l.tells(b, "chunk", seal.Header{Kind: "part", ID: letterID(i)}, []byte(`{"from":-1}`+"\n"))
-		}
+		l.answers(b, func(w feed.Want) feed.Chunk { return feed.Chunk{Name: w.Name, None: true} })
+		l.says("beat", map[string]any{"process": "x"})
 		eventually(t, "they are forgotten", func() bool { return b.parcels("a") == 0 })
 	})
 }
@@ -267,20 +293,15 @@ func TestManyLogs(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b, l := newFleet(t).deceived()
 		b.stopRelay()
-		const epoch = "0000000000000001-00000000"
-		held := map[string]any{}
 		for i := range feed.MaxFeeds - 10 {
-			held[fmt.Sprintf("town.x%d", i)] = map[string]string{"epoch": epoch}
+			testenv.NoError(t, os.MkdirAll(peer.NewHosts(b.state).Path("a", "towns", fmt.Sprint("x", i)), 0o700))
 		}
-		data, err := json.Marshal(held)
-		testenv.NoError(t, errors.Join(err, os.WriteFile(peer.NewHosts(b.state).Path("a", "feeds.json"), data, 0o600)))
 		b.startRelay()
 		l.meets(b, "a")
 		for i := range 60 {
-			c := feed.Chunk{Feed: fmt.Sprintf("town.y%d", i), Epoch: epoch, Size: 2, Before: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("x\n")}
-			data, err := c.Marshal()
+			data, err := feed.Chunk{Name: fmt.Sprintf("town.y%d", i), Size: 2, Data: []byte("x\n")}.Marshal()
 			testenv.NoError(t, err)
-			l.tells(b, "chunk", seal.Header{Kind: "chunk"}, data)
+			l.says("feed", data)
 		}
 		eventually(t, "the last ones were refused", func() bool { return b.refused("a log of a that is too long, or one too many") == 50 })
 	})
@@ -299,7 +320,7 @@ func TestManyHeads(t *testing.T) {
 		heads := func(n int) map[string]any {
 			all := map[string]feed.Head{}
 			for i := range n {
-				all[fmt.Sprintf("town.x%d", i)] = feed.Head{Epoch: "0000000000000001-00000000", Size: 5}
+				all[fmt.Sprintf("town.x%d", i)] = feed.Head{Size: 5}
 			}
 			return map[string]any{"process": "x", "heads": all}
 		}

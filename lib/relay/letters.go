@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -29,8 +28,6 @@ const (
 	// inline is the size up to which a letter is kept by the hub. A longer one goes from
 	// host to host, in parts, while both are there.
 	inline = 64 << 10
-	// partSize is the size of a part, in bytes.
-	partSize = 256 << 10
 	// window is how many letters for a host may be without a receipt: the hub keeps that
 	// many.
 	window = streams.Letters
@@ -238,7 +235,7 @@ func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 	if e.Size > inline {
 		return r.expect(from, m, e)
 	}
-	return r.deliver(from, m, e, bytes.NewReader(text), func() error { return nil })
+	return r.deliver(from, m.ID, m.Kind, e, bytes.NewReader(text), func() error { return nil })
 }
 
 // takes reports whether a letter of a kind and size is taken of a host, and why not.
@@ -257,23 +254,23 @@ func (r *Relay) takes(from *remote, name string, size int64) (reason string, tak
 }
 
 // deliver delivers a letter, and calls done once it is recorded.
-func (r *Relay) deliver(from *remote, m seal.Message, e envelope, text io.Reader, done func() error) error {
-	if reason, taken := r.takes(from, m.Kind, e.Size); !taken { // not any more
-		return r.delivered(from, m.ID, &Refused{reason}, done)
+func (r *Relay) deliver(from *remote, id, kind string, e envelope, text io.Reader, done func() error) error {
+	if reason, taken := r.takes(from, kind, e.Size); !taken { // not any more
+		return r.delivered(from, id, &Refused{reason}, done)
 	}
 	sender := Sender{Host: from.host, Trust: from.trust}
 	if e.Yours != 0 { // mutant never: TestAge
 		sender.Sent = time.UnixMilli(e.Yours)
 	}
-	err := r.Kinds[m.Kind].Deliver(sender, peer.Letter{Host: from.host.Name, ID: m.ID, Kind: m.Kind}, text)
+	err := r.Kinds[kind].Deliver(sender, peer.Letter{Host: from.host.Name, ID: id, Kind: kind}, text)
 	later := new(SlowDelivery)
 	switch {
 	case !errors.As(err, &later):
-		return r.delivered(from, m.ID, err, done)
+		return r.delivered(from, id, err, done)
 	case r.full(from): // it comes again
-		return fmt.Errorf("cannot deliver %s of %s: too much of it is under way", m.ID, from.host.Name)
+		return fmt.Errorf("cannot deliver %s of %s: too much of it is under way", id, from.host.Name)
 	}
-	r.deliverSlowly(from, m.ID, later, done)
+	r.deliverSlowly(from, id, later, done)
 	return nil
 }
 
@@ -333,38 +330,6 @@ func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 	return nil
 }
 
-// A letter that is too long for the hub: its parts are asked for.
-
-// expected is a long letter whose parts come.
-type expected struct {
-	Kind string   `json:"kind"`
-	At   int64    `json:"at"`
-	Env  envelope `json:"envelope"`
-}
-
-// gone is the place in a letter that its sender does not have any more.
-const gone = -1
-
-// partAt is what is asked for of a long letter, and what a part is.
-type partAt struct {
-	From int64 `json:"from"`
-}
-
-func (r *Relay) parcel(from *remote, id, ext string) string {
-	return r.hosts.Path(from.host.Name, "parcels", id+ext)
-}
-
-// parcels returns the ids of the long letters of a host that are on their way.
-func (r *Relay) parcels(from *remote) (ids []string) {
-	entries, _ := atomicfile.ReadDir(r.hosts.Path(from.host.Name, "parcels"))
-	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && peer.CheckID(id) == nil {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
 // expect notes a long letter, and asks for its first part.
 func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 	if len(e.SHA256) != sha256.Size*2 {
@@ -383,7 +348,7 @@ func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 			r.refuse("too many long letters of " + from.host.Name) // it comes again
 			return nil
 		}
-		data, err := json.Marshal(expected{m.Kind, m.At, e})
+		data, err := json.Marshal(expected{m.Kind, e})
 		if err != nil {
 			return err
 		}
@@ -394,152 +359,5 @@ func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 			return err
 		}
 	}
-	from.asked[m.ID] = time.Time{}
-	r.askForParts(from, r.Now())
-	return nil
-}
-
-// expected returns what is noted of a long letter.
-func (r *Relay) expected(from *remote, id string) (e expected, ok bool) {
-	data, err := atomicfile.Read(r.parcel(from, id, ".json"), 4096)
-	return e, err == nil && json.Unmarshal(data, &e) == nil
-}
-
-// forget removes what came of a long letter.
-func (r *Relay) forget(from *remote, id string) error {
-	delete(from.asked, id)
-	return errors.Join(atomicfile.Remove(r.parcel(from, id, ".json")), atomicfile.Remove(r.parcel(from, id, ".part")))
-}
-
-// askForParts asks a host for the next parts of its long letters.
-func (r *Relay) askForParts(from *remote, now time.Time) {
-	for _, id := range r.parcels(from) {
-		if info, err := os.Lstat(r.parcel(from, id, ".json")); err == nil && now.Sub(info.ModTime()) > forgotten {
-			if err := r.forget(from, id); err != nil {
-				r.Warn(err)
-			}
-			continue
-		}
-		if now.Sub(from.asked[id]).Abs() < askAgain || r.isUnderway(from, id) {
-			continue
-		}
-		if err := r.askForPart(from, id); err != nil {
-			r.Warn(err)
-		}
-	}
-}
-
-func (r *Relay) askForPart(from *remote, id string) error {
-	from.asked[id] = r.Now()
-	var have int64
-	if info, err := os.Lstat(r.parcel(from, id, ".part")); err == nil {
-		have = info.Size()
-	}
-	body, err := json.Marshal(partAt{have})
-	if err != nil {
-		return err
-	}
-	return r.send(from, "ask", "part", id, body)
-}
-
-// answerPart sends a part of a long letter to the host that it is for.
-func (r *Relay) answerPart(to *remote, m seal.Message, body []byte) error {
-	var p partAt
-	if json.Unmarshal(body, &p) != nil || p.From < 0 || peer.CheckID(m.ID) != nil {
-		r.refuse("a question that cannot be read")
-		return nil
-	}
-	l, ok, err := r.outbox.Find(to.host.Name, m.ID)
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return r.send(to, "chunk", "part", m.ID, []byte(fmt.Sprintf("{\"from\":%d}\n", gone)))
-	}
-	f, err := atomicfile.Open(r.outbox.Path(l))
-	if err != nil {
-		return atomicfile.Error("read", r.outbox.Path(l), err)
-	}
-	defer f.Close()
-	data := make([]byte, partSize)
-	n, err := f.ReadAt(data, p.From)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return atomicfile.Error("read", r.outbox.Path(l), err)
-	}
-	head, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	return r.send(to, "chunk", "part", l.ID, append(append(head, '\n'), data[:n]...))
-}
-
-// takePart adds a part to a long letter, and delivers it once it is complete.
-func (r *Relay) takePart(from *remote, m seal.Message, body []byte) error {
-	if peer.CheckID(m.ID) != nil || r.isUnderway(from, m.ID) {
-		return nil
-	}
-	e, ok := r.expected(from, m.ID)
-	if !ok {
-		return nil // delivered already
-	}
-	var p partAt
-	line, part, ok := bytes.Cut(body, []byte("\n"))
-	if !ok || json.Unmarshal(line, &p) != nil {
-		r.refuse("a part that cannot be read")
-		return nil
-	}
-	path := r.parcel(from, m.ID, ".part")
-	if p.From == gone {
-		return r.forget(from, m.ID)
-	}
-	f, err := atomicfile.OpenAppend(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return atomicfile.Error("write", path, err)
-	}
-	have := info.Size()
-	if p.From != have || have+int64(len(part)) > e.Env.Size {
-		return nil
-	}
-	if _, err := f.Write(part); err != nil {
-		return atomicfile.Error("write", path, err)
-	}
-	have += int64(len(part))
-	if have < e.Env.Size {
-		if len(part) == 0 {
-			return nil
-		}
-		return r.askForPart(from, m.ID)
-	}
-	if r.full(from) { // its last part comes again
-		return nil
-	}
-	sum := sha256.New()
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	if _, err := io.Copy(sum, f); err != nil {
-		return atomicfile.Error("read", path, err)
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != e.Env.SHA256 { // a loss of power, or a lie: it comes again
-		r.refuse("a letter that differs from its checksum")
-		return atomicfile.Remove(path)
-	}
-	text, err := atomicfile.Open(path)
-	if err != nil {
-		return atomicfile.Error("read", path, err)
-	}
-	m.Kind, m.At = e.Kind, e.At
-	done := func() error { return errors.Join(text.Close(), r.forget(from, m.ID)) }
-	if _, came := from.letters.came[m.ID]; came {
-		return done()
-	}
-	if err = r.deliver(from, m, e.Env, text, done); err != nil {
-		text.Close()
-	}
-	return err
+	return r.askForPart(from, m.ID)
 }

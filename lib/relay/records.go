@@ -10,7 +10,6 @@ import (
 
 	"gt/lib/relay/feed"
 	"gt/lib/relay/mirror"
-	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
 )
 
@@ -24,16 +23,17 @@ const (
 	pagesPerSec  = 1
 	pagesAtOnce  = 256
 
-	// Kinds of messages.
-	kindRecords = "records" // a page of the list, or the question for one
-	kindRecord  = "record"  // a part of a record, or the question for one
+	// kindRecords is the kind of a message with a page of the list, or with the question for one.
+	kindRecords = "records"
 )
+
+// noRecords tells a host that it may read none.
+var noRecords = mirror.Page{Off: true}
 
 // shared is what passes between this host and another one of records.
 type shared struct {
 	copies *mirror.Copies // of its records
 	asked  time.Time      // when something was asked for
-	waits  bool           // for a part
 	tries  int            // how often in vain
 	// listed reports whether its list came since it has connected, and listedAt is when it
 	// was asked for without that.
@@ -87,7 +87,7 @@ func (r *Relay) tellOfRecords(now time.Time) error {
 		}
 		switch last := r.recordSource.LastChange(); {
 		case !may:
-			errs = append(errs, r.sendPage(m, mirror.Page{Off: true}))
+			errs = append(errs, r.sendPage(m, noRecords))
 			r.recordSource.Left(m.host.Key)
 		case last != t.length || now.Sub(t.toldAt).Abs() >= toldEvery:
 			errs = append(errs, r.sendPage(m, r.recordSource.Length()))
@@ -122,93 +122,66 @@ func (r *Relay) sendPage(to *remote, p mirror.Page) error {
 	return r.send(to, "chunk", kindRecords, "", body)
 }
 
-// answerRecords answers a host that asks for this host's list, or for a part of a record.
-func (r *Relay) answerRecords(to *remote, m seal.Message, body []byte) error {
+// refusesRecords tells a host that it may read no records of this one, unless it may. It returns an
+// error if they cannot be read.
+func (r *Relay) refusesRecords(to *remote) (refused bool, err error) {
 	if !to.mayRead() || r.Records == nil {
-		return r.sendPage(to, mirror.Page{Off: true})
+		return true, r.sendPage(to, noRecords)
 	}
 	if r.recordSource == nil {
-		if err := r.scanRecords(); err != nil {
-			return err
-		}
+		err = r.scanRecords()
 	}
-	if m.Kind == kindRecords {
-		var next mirror.PageRequest
-		if json.Unmarshal(body, &next) != nil {
-			r.refuse("a question that cannot be read")
-			return nil
-		}
-		if !to.records.parts.AllowN(r.Now(), feed.MaxChunk) {
-			return nil // it asks again
-		}
-		return r.sendPage(to, r.recordSource.Page(next))
-	}
-	var want mirror.Want
-	if json.Unmarshal(body, &want) != nil {
-		r.refuse("a question that cannot be read")
-		return nil
-	}
-	c, err := r.recordSource.Answer(to.host.Key, want)
-	if err != nil && !c.Unread {
-		r.refuse("a question that cannot be read")
-		return nil
-	} else if err != nil {
-		r.Warn(err)
-	}
-	if !to.records.parts.AllowN(r.Now(), len(c.Data)) {
-		return nil
-	}
-	data, err := c.Marshal()
-	if err != nil {
-		return err
-	}
-	to.records.sentAt = r.Now()
-	return r.send(to, "chunk", kindRecord, "", data)
+	return false, err
 }
 
-// takeRecords takes a page of another host's list, or a part of a record, and asks for what
-// is missing then.
-func (r *Relay) takeRecords(from *remote, m seal.Message, body []byte) error {
+// answerRecords answers a host that asks for this host's list.
+func (r *Relay) answerRecords(to *remote, body []byte) error {
+	if refused, err := r.refusesRecords(to); refused || err != nil {
+		return err
+	}
+	var next mirror.PageRequest
+	if json.Unmarshal(body, &next) != nil {
+		r.refuse("a question that cannot be read")
+		return nil
+	}
+	if !to.records.parts.AllowN(r.Now(), feed.MaxChunk) {
+		return nil // it asks again
+	}
+	return r.sendPage(to, r.recordSource.Page(next))
+}
+
+// takeRecords takes a page of another host's list, and asks for what is missing then.
+func (r *Relay) takeRecords(from *remote, body []byte) error {
 	t, now := &from.records, r.Now()
-	if m.Kind == kindRecords {
-		var p mirror.Page
-		if json.Unmarshal(body, &p) != nil {
-			r.refuse("a list of records that cannot be read")
-			return nil
-		}
-		if !t.pages.AllowN(now, 1) {
-			r.refuse("too many lists of records of " + from.host.Name)
-			return nil
-		}
-		t.listed = true
-		if err := t.copies.Listed(p); errors.Is(err, mirror.ErrMany) {
-			r.refuse("the records of " + from.host.Name + ": " + err.Error())
-			return nil
-		} else if err != nil {
-			return err
-		}
-		r.leftOut(from)
-		if t.waits && now.Sub(t.asked).Abs() < askAgain { // its answer asks for more
-			return nil
-		}
-		return r.askForRecord(from)
+	var p mirror.Page
+	if json.Unmarshal(body, &p) != nil {
+		r.refuse("a list of records that cannot be read")
+		return nil
 	}
-	c, err := mirror.Unmarshal(body)
-	ok := true
-	if err == nil {
-		ok, err = t.copies.Add(c)
+	if !t.pages.AllowN(now, 1) {
+		r.refuse("too many lists of records of " + from.host.Name)
+		return nil
 	}
-	t.waits = t.waits && !ok
-	if errors.Is(err, mirror.ErrPart) {
-		r.refuse(err.Error())
+	t.listed = true
+	if err := t.copies.Listed(p); errors.Is(err, mirror.ErrMany) {
+		r.refuse("the records of " + from.host.Name + ": " + err.Error())
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if !ok {
+	r.leftOut(from)
+	if q := from.asked[recordFile]; q.id != "" && now.Sub(q.at).Abs() < askAgain { // its answer asks for more
 		return nil
 	}
-	t.tries = 0
+	return r.askForRecord(from)
+}
+
+// takeRecord takes a part of a record, and asks for the next one.
+func (r *Relay) takeRecord(from *remote, c feed.Chunk) error {
+	if err := from.records.copies.Add(c); err != nil {
+		return err
+	}
+	from.records.tries = 0
 	return r.askForRecord(from)
 }
 
@@ -232,16 +205,11 @@ func (r *Relay) askForRecord(from *remote) error {
 	if err != nil || !ok {
 		return err
 	}
-	now := r.Now()
-	from.records.asked, from.records.waits = now, true
-	if from.byteRate.TokensAt(now) < bytesAtOnce/4 {
+	from.records.asked = r.Now()
+	if from.byteRate.TokensAt(r.Now()) < bytesAtOnce/4 {
 		return nil
 	}
-	body, err := json.Marshal(want)
-	if err != nil {
-		return err
-	}
-	return r.send(from, "ask", kindRecord, "", body)
+	return r.askForFile(from, recordFile, want)
 }
 
 // askForRecords asks again for what did not come.

@@ -12,6 +12,7 @@ import (
 
 	"gt/lib/record"
 	"gt/lib/relay"
+	"gt/lib/relay/feed"
 	"gt/lib/relay/mirror"
 	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
@@ -134,8 +135,8 @@ func TestRecordsNotAllowed(t *testing.T) {
 		l.meets(a, "liar")
 		answers := l.receives(t, "chunk")
 		ask := func() {
-			body, _ := json.Marshal(mirror.Want{ID: firstRecord})
-			l.tells(a, "ask", seal.Header{Kind: "record"}, body)
+			body, _ := json.Marshal(feed.Want{Name: "record/" + string(firstRecord)})
+			l.tells(a, "ask", seal.Header{Kind: "file"}, body)
 			l.tells(a, "ask", seal.Header{Kind: "records"}, []byte("{}"))
 			for range 2 {
 				var p mirror.Page
@@ -151,8 +152,8 @@ func TestRecordsNotAllowed(t *testing.T) {
 		ask()
 		a.allows("liar", peer.Records)
 		for _, id := range []record.ID{"../../relay/keys", firstRecord} {
-			body, _ := json.Marshal(mirror.Want{ID: id})
-			l.tells(a, "ask", seal.Header{Kind: "record"}, body)
+			body, _ := json.Marshal(feed.Want{Name: "record/" + string(id)})
+			l.tells(a, "ask", seal.Header{Kind: "file"}, body)
 		}
 		for {
 			if data := <-answers; strings.Contains(string(data), "seed") {
@@ -172,30 +173,37 @@ func TestHostileRecords(t *testing.T) {
 		b := f.host("b").startRelay()
 		l := f.liar()
 		l.meets(b, "a")
-		part := func(id record.ID) []byte {
-			data, err := mirror.Chunk{ID: id, Size: 3, Check: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("{}\n")}.Marshal()
-			testenv.NoError(t, err)
-			return data
+		part := func(id record.ID) feed.Chunk {
+			return feed.Chunk{Name: "record/" + string(id), Size: 3, Data: []byte("{}\n")}
 		}
+		asked := 0
+		l.answers(b, func(w feed.Want) feed.Chunk {
+			if asked++; asked == 1 {
+				return feed.Chunk{Name: w.Name, Size: 3}
+			}
+			return part(firstRecord)
+		})
 		page := func(p mirror.Page) {
 			data, err := json.Marshal(p)
 			testenv.NoError(t, err)
 			l.tells(b, "chunk", seal.Header{Kind: "records"}, data)
 		}
-		l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord)) // not asked for
-		l.tells(b, "chunk", seal.Header{Kind: "record"}, part("../../x"))
+		for _, id := range []record.ID{firstRecord, otherRecord, "../../x"} { // not asked for
+			data, err := part(id).Marshal()
+			testenv.NoError(t, err)
+			l.tells(b, "chunk", seal.Header{Kind: "file"}, data)
+			l.tells(b, "chunk", seal.Header{Kind: "file", ID: "1"}, data)
+		}
 		l.tells(b, "chunk", seal.Header{Kind: "records"}, []byte("x"))
 		page(mirror.Page{List: "l", Through: 1, Last: 1, Records: []mirror.Entry{{ID: "../../x", Size: 3}}})
 		page(mirror.Page{List: "l", Through: 2, Last: 2, Records: []mirror.Entry{{ID: firstRecord, Size: 3}, {ID: otherRecord, Size: mirror.MaxRecord + 1}}})
-		time.Sleep(200 * time.Millisecond)
-		l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord))
 		eventually(t, "one record is there", func() bool {
 			data, err := os.ReadFile(peer.NewHosts(b.state).Path("a", "records", string(firstRecord)+".jsonl"))
 			return err == nil && string(data) == "{}\n"
 		})
 		eventually(t, "the status says what is missing", func() bool {
 			s, err := relay.ReadStatus(b.state)
-			return err == nil && s.Left["a"] == 1 && s.Refused[mirror.ErrPart.Error()] == 1 && s.Refused["a list of records that cannot be read"] == 1
+			return err == nil && s.Left["a"] == 1 && s.Refused[feed.ErrChunk.Error()] == 1 && s.Refused["a list of records that cannot be read"] == 1
 		})
 		eventually(t, "it sent too many lists", func() bool {
 			for range 100 { // more than are taken meanwhile, however slow this machine is

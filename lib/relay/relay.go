@@ -9,8 +9,6 @@ package relay
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -208,9 +206,7 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 	}
 	r := &Relay{Options: o, hosts: peer.NewHosts(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
 	r.underway, r.ended = underway{}, make(chan ended)
-	var id [8]byte
-	rand.Read(id[:])
-	r.process = hex.EncodeToString(id[:])
+	r.process = newNonce()
 	r.status.Refused, r.status.Left = map[string]int{}, map[string]int{}
 	if err := r.load(); err != nil {
 		lock.Unlock()
@@ -750,7 +746,7 @@ func (r *Relay) sendLogs(ctx context.Context) (sent bool, err error) {
 	logs := r.Logs()
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
 		for {
-			c, ok, err := r.source.NextChunk(name, logs[name], r.Now())
+			c, ok, err := r.source.NextChunk(name, logs[name])
 			if err != nil {
 				r.Warn(err)
 			}

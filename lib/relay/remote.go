@@ -35,9 +35,10 @@ const (
 type remote struct {
 	host       peer.Host
 	trust      peer.Trust
-	copies     *feed.Copies
+	logs       *feed.Copies
+	fed        int64                // when the latest part of a log was sent, by its clock
 	heads      map[string]feed.Head // how far its logs have grown; nil before its first beat
-	asked      map[string]time.Time // when something missing was asked for
+	asked      map[string]question  // what was asked for, by questionKey
 	letters    *letters
 	allowsSent bool // over this connection
 	saved      time.Time
@@ -53,12 +54,12 @@ type remote struct {
 
 func (r *Relay) open(h peer.Host) (*remote, error) {
 	m := &remote{
-		host: h, asked: map[string]time.Time{},
+		host: h, asked: map[string]question{},
 		letterRate: rate.NewLimiter(lettersPerSec, lettersAtOnce),
 		byteRate:   rate.NewLimiter(bytesPerSec, bytesAtOnce),
 	}
 	var err error
-	if m.copies, err = feed.OpenCopies(r.hosts.Path(h.Name)); err != nil {
+	if m.logs, err = feed.OpenCopies(r.hosts.Path(h.Name)); err != nil {
 		return nil, err
 	}
 	if err = r.openShared(m); err != nil {
@@ -195,7 +196,16 @@ func (r *Relay) take(msg message) error {
 	case "allows":
 		return r.takeAllows(from, m)
 	case "feed":
-		return r.takeChunk(from, m.PlainBody(), false)
+		if m.At < from.fed { // what the hub sends again
+			return nil
+		}
+		from.fed = m.At
+		c, err := feed.Unmarshal(m.PlainBody())
+		if err != nil {
+			r.refuse(err.Error())
+			return nil
+		}
+		return r.takeLog(from, c, false)
 	case "to":
 		return r.takeLetter(from, m)
 	case "receipt":
@@ -215,14 +225,13 @@ func (r *Relay) take(msg message) error {
 			return nil
 		}
 		switch m.Kind {
-		case "part":
-			return r.takePart(from, m, body)
+		case kindFile:
+			return r.takeFile(from, m.ID, body)
 		case "leases":
 			return r.takeLeases(from, body)
-		case kindRecords, kindRecord:
-			return r.takeRecords(from, m, body)
+		case kindRecords:
+			return r.takeRecords(from, body)
 		}
-		return r.takeChunk(from, body, true)
 	}
 	return nil
 }
@@ -267,7 +276,7 @@ func took(from *remote, m seal.Message) {
 func fits(kind, subject string) bool {
 	switch subject {
 	case "ask", "chunk":
-		return slices.Contains([]string{subject, "beat", "part", "leases", kindRecords, kindRecord}, kind)
+		return slices.Contains([]string{"beat", "leases", kindFile, kindRecords}, kind)
 	case "to":
 		return true // letters have many kinds
 	}
@@ -369,49 +378,11 @@ func (r *Relay) judge(from *remote, at time.Time) {
 // complete reports whether the copies of a host's logs are as long as its logs.
 func (r *Relay) complete(from *remote) bool {
 	for name, head := range from.heads {
-		if (feed.Want{Feed: name, Epoch: head.Epoch}).Check() != nil || from.copies.Missing(name, head) != nil {
+		if !from.logs.Complete(name, head) {
 			return false
 		}
 	}
 	return from.heads != nil
-}
-
-// takeChunk adds to a copy. What is still missing after an answer is asked for at once.
-func (r *Relay) takeChunk(from *remote, body []byte, answer bool) error {
-	c, err := feed.Unmarshal(body)
-	if err != nil {
-		r.refuse(err.Error())
-		return nil
-	}
-	want, err := from.copies.Add(c)
-	if errors.Is(err, feed.ErrFull) {
-		r.refuse("a log of " + from.host.Name + " that is too long, or one too many")
-		return nil
-	} else if err != nil {
-		return err
-	}
-	if answer && want == nil {
-		if head, ok := from.heads[c.Feed]; ok {
-			want = from.copies.Missing(c.Feed, head)
-		}
-	} else if want != nil && r.Now().Sub(from.asked[c.Feed]).Abs() < askAgain {
-		return nil
-	}
-	if want == nil {
-		r.judge(from, r.Now())
-		return nil
-	}
-	return r.ask(from, *want)
-}
-
-// ask asks a host for what a copy of its logs lacks.
-func (r *Relay) ask(from *remote, want feed.Want) error {
-	from.asked[want.Feed] = r.Now()
-	body, err := json.Marshal(want)
-	if err != nil {
-		return err
-	}
-	return r.send(from, "ask", "ask", "", body)
 }
 
 // send publishes a message for one host that need not be kept.
@@ -426,34 +397,6 @@ func (r *Relay) send(to *remote, subject, kind, id string, body []byte) error {
 	return r.nc.Publish(r.subject(subject, to.host.Key), msg)
 }
 
-// askForMissing asks the hosts that are there for what the copies of their logs lack.
-func (r *Relay) askForMissing(now time.Time) {
-	for _, m := range r.remotes {
-		if m.trust.Revoked || m.host.IsAway(now) {
-			continue
-		}
-		asks := 0
-		for name, head := range m.heads {
-			if asks == asksAtOnce {
-				break // the others come next time
-			}
-			if now.Sub(m.asked[name]).Abs() < askAgain || (feed.Want{Feed: name, Epoch: head.Epoch}).Check() != nil {
-				continue
-			}
-			if want := m.copies.Missing(name, head); want != nil {
-				asks++
-				if err := r.ask(m, *want); err != nil {
-					r.Warn(err)
-				}
-			}
-		}
-		r.askForParts(m, now)
-		if err := r.askForRecords(m, now); err != nil {
-			r.Warn(err)
-		}
-	}
-}
-
 // takeAsk answers what another host lacks: of a log, or of a long letter.
 func (r *Relay) takeAsk(from *remote, m seal.Message) error {
 	if m.Kind == "beat" { // nothing in it is secret
@@ -465,29 +408,12 @@ func (r *Relay) takeAsk(from *remote, m seal.Message) error {
 		return nil
 	}
 	switch m.Kind {
-	case "part":
-		return r.answerPart(from, m, body)
+	case kindFile:
+		return r.answerFile(from, m.ID, body)
 	case "leases":
 		return r.answerLeases(from, body)
-	case kindRecords, kindRecord:
-		return r.answerRecords(from, m, body)
+	case kindRecords:
+		return r.answerRecords(from, body)
 	}
-	var want feed.Want
-	if err := json.Unmarshal(body, &want); err != nil || want.Check() != nil {
-		r.refuse("a question that cannot be read")
-		return nil
-	}
-	path, ok := r.Logs()[want.Feed]
-	if !ok {
-		return nil
-	}
-	c, ok, err := r.source.Answer(want, path, r.Now())
-	if err != nil || !ok {
-		return err
-	}
-	data, err := c.Marshal()
-	if err != nil {
-		return err
-	}
-	return r.send(from, "chunk", "chunk", "", data)
+	return nil
 }

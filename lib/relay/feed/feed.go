@@ -1,14 +1,14 @@
-// Package feed copies append-only files, such as event logs, from a host to others.
+// Package feed copies files that grow, such as event logs, from a host to others.
 //
-// A copy is a prefix of the original, so its size is the place at which it continues: a
-// kill, a cut line or a message that comes twice cannot hurt it. An epoch names the bytes
-// of an original. When a file was not only appended to (a prune, a backup), its host
-// begins a new epoch, and the copy is replaced once the new one is complete.
+// A copy is a prefix of its original, so its size is the place at which it goes on, and a check
+// of its end says whether the original still begins with it: a kill, a cut line or a message
+// that comes twice cannot hurt it. If the original begins otherwise (after a prune, or with a
+// backup), its host sends it from its beginning on. That grows beside the copy, in <file>.part,
+// and takes its place once it is complete. Neither side has to remember anything.
 package feed
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -19,7 +19,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
@@ -29,25 +28,38 @@ import (
 // MaxChunk bounds the data of a chunk, in bytes.
 const MaxChunk = 256 << 10
 
-// MaxCopy bounds a copy, in bytes: another host must not fill this one's disk.
+// MaxCopy bounds the copy of a log, in bytes: another host must not fill this one's disk.
 const MaxCopy = 1 << 30
 
-// MaxFeeds bounds the files of a host, and MaxBytes their copies together.
+// MaxFeeds bounds the logs of a host, and MaxBytes their copies together.
 const (
 	MaxFeeds = 1024
 	MaxBytes = 2 << 30
 )
 
-// Chunk is a part of a file.
-type Chunk struct {
-	Feed  string `json:"feed"`
-	Epoch string `json:"epoch"`
-	At    int64  `json:"at"`   // place of the first byte
-	Size  int64  `json:"size"` // of the original, as far as its lines are complete
-	// Before is the check of the original's bytes before At.
-	Before string `json:"before"`
-	Data   []byte `json:"-"`
+// Want asks for the bytes of a file from a place on.
+type Want struct {
+	Name  string `json:"name"`
+	From  int64  `json:"from"`
+	Check string `json:"check,omitempty"` // of the bytes before From
 }
+
+// Chunk is a part of a file. It begins at the place that was asked for, or at 0 if the file
+// begins otherwise than the copy.
+type Chunk struct {
+	Name string `json:"name"`
+	For  int64  `json:"for"` // the place that was asked for
+	At   int64  `json:"at"`
+	Size int64  `json:"size"` // of the file, as far as its lines are complete
+	// Before is the check of the file's bytes before At.
+	Before string `json:"before,omitempty"`
+	// None says that there is no such file, or that it cannot be read.
+	None bool   `json:"none,omitempty"`
+	Data []byte `json:"-"`
+}
+
+// ErrChunk is returned for an invalid chunk.
+var ErrChunk = errors.New("an invalid part of a file")
 
 // Marshal returns the chunk as a line of JSON and its data.
 func (c Chunk) Marshal() ([]byte, error) {
@@ -58,240 +70,63 @@ func (c Chunk) Marshal() ([]byte, error) {
 	return append(append(head, '\n'), c.Data...), nil
 }
 
-// Unmarshal parses what Marshal returned.
+// Unmarshal parses what Marshal returned. The name can be any.
 func Unmarshal(data []byte) (c Chunk, err error) {
 	head, rest, ok := bytes.Cut(data, []byte("\n"))
-	if !ok {
-		return c, errors.New("a chunk without its first line")
-	}
-	if err := json.Unmarshal(head, &c); err != nil {
-		return c, err
-	}
-	if c.At < 0 || c.Size < 0 || len(rest) > MaxChunk {
-		return c, errors.New("an invalid chunk")
+	if !ok || json.Unmarshal(head, &c) != nil || c.At < 0 || c.At != 0 && c.At != c.For || c.Size < 0 || len(rest) > MaxChunk || len(rest) > 0 && int64(len(rest)) > c.Size-c.At {
+		return c, ErrChunk
 	}
 	c.Data = rest
-	return c, errors.Join(checkFeed(c.Feed), checkEpoch(c.Epoch))
+	return c, nil
 }
 
-// Head is how far an original has grown.
+// restarts reports whether the file begins otherwise than what was known of it.
+func (c Chunk) restarts() bool { return c.At == 0 && c.For > 0 }
+
+// Head is how far a log has grown.
 type Head struct {
-	Epoch string `json:"epoch"`
-	Size  int64  `json:"size"`
+	Size int64 `json:"size"`
 	// Check is the SHA-256 of the first 4 KB and the last 64 KB before Size. A copy
 	// that differs from its original does so at its end when something is appended.
 	Check string `json:"check,omitempty"`
 }
 
-// Want is what a copy lacks: the bytes from From on. Renew asks for an epoch after Epoch,
-// because the copy differs from the original.
-type Want struct {
-	Feed  string `json:"feed"`
-	Epoch string `json:"epoch"`
-	From  int64  `json:"from"`
-	Renew bool   `json:"renew,omitempty"`
-}
+var feedName = lazyregexp.New(`^(events|town\.[A-Za-z0-9_][A-Za-z0-9._-]{0,127})$`)
 
-// Check returns an error unless the want is well-formed.
-func (w Want) Check() error {
-	if w.From < 0 {
-		return errors.New("an invalid place in a file")
-	}
-	if w.Epoch == "" {
-		return checkFeed(w.Feed)
-	}
-	return errors.Join(checkFeed(w.Feed), checkEpoch(w.Epoch))
-}
-
-var (
-	feedName  = lazyregexp.New(`^(events|town\.[A-Za-z0-9_][A-Za-z0-9._-]{0,127})$`)
-	epochName = lazyregexp.New(`^[0-9]{16}-[0-9a-f]{8}$`)
-)
-
-func checkFeed(s string) error {
+// CheckName returns an error unless s can name a log.
+func CheckName(s string) error {
 	if !feedName().MatchString(s) {
-		return fmt.Errorf("invalid name of a feed '%.80s'", s)
+		return fmt.Errorf("invalid name of a log '%.80s'", s)
 	}
 	return nil
 }
 
-func checkEpoch(s string) error {
-	if !epochName().MatchString(s) {
-		return fmt.Errorf("invalid epoch '%.80s'", s)
-	}
-	return nil
-}
-
-// epochAfter returns a new epoch that sorts after another, even if the clock went back.
-func epochAfter(now time.Time, last string) string {
-	n := uint64(max(now.UnixMilli(), 0))
-	var before uint64
-	if _, err := fmt.Sscanf(last, "%016d-", &before); err == nil && before >= n && before < 9e15 {
-		n = before + 1
-	}
-	var random [4]byte
-	rand.Read(random[:])
-	return fmt.Sprintf("%016d-%s", n, hex.EncodeToString(random[:]))
-}
-
-// Source follows the files of this host. It remembers in <state>/relay/feeds.json what
-// was sent.
-type Source struct {
-	state place.State
-	sent  map[string]*sent
-}
-
-type sent struct {
-	Head
-	seen fs.FileInfo // when it had nothing new
-}
-
-// NewSource returns a Source that goes on where the last one stopped.
-func NewSource(state place.State) (*Source, error) {
-	s := &Source{state, map[string]*sent{}}
-	data, err := atomicfile.Read(s.path(), 16<<20)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", s.path(), err)
-	}
-	if json.Unmarshal(data, &s.sent) != nil { // a new epoch of each is all it costs
-		s.sent = map[string]*sent{}
-	}
-	return s, nil
-}
-
-func (s *Source) path() string { return s.state.Path("relay", "feeds.json") }
-
-// Store keeps what was sent. If it is lost, the bytes are sent again.
-func (s *Source) Store() error {
-	data, err := json.Marshal(s.sent)
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(s.path(), append(data, '\n'), atomicfile.Unsynced)
-}
-
-// Heads returns how far each feed was sent.
-func (s *Source) Heads() map[string]Head {
-	heads := map[string]Head{}
-	for name, f := range s.sent {
-		heads[name] = f.Head
-	}
-	return heads
-}
-
-// NextChunk returns the next bytes of a file that were not sent. ok is false if there are none.
-// The caller sends them and then calls Sent.
-func (s *Source) NextChunk(name, path string, now time.Time) (c Chunk, ok bool, err error) {
-	f, info, err := open(path)
-	if f == nil {
-		return c, false, err
-	}
-	defer f.Close()
-	was := s.sent[name]
-	if was != nil && was.seen != nil && os.SameFile(was.seen, info) && was.seen.Size() == info.Size() && was.seen.ModTime().Equal(info.ModTime()) {
-		return c, false, nil
-	}
-	if was == nil || !was.holds(f, info.Size()) {
-		last := ""
-		if was != nil {
-			last = was.Epoch
-		}
-		was = &sent{Head: Head{Epoch: epochAfter(now, last)}}
-		s.sent[name] = was
-	}
-	c, err = read(f, name, was.Head, was.Size, info.Size())
-	if err == nil && len(c.Data) == 0 {
-		was.seen = info
-	}
-	return c, len(c.Data) > 0, err
-}
-
-// Sent records that a chunk of NextChunk was sent.
-func (s *Source) Sent(c Chunk, path string) error {
-	was := s.sent[c.Feed]
-	if was == nil || was.Epoch != c.Epoch {
-		return nil
-	}
-	f, _, err := open(path)
-	if f == nil {
-		return err
-	}
-	defer f.Close()
-	was.Size = c.At + int64(len(c.Data))
-	was.Check, err = Check(f, was.Size)
-	return err
-}
-
-// Answer returns what a copy wants of a file that was sent already.
-func (s *Source) Answer(w Want, path string, now time.Time) (c Chunk, ok bool, err error) {
-	was := s.sent[w.Feed]
-	if was == nil {
-		return c, false, nil
-	}
-	if w.Renew && w.Epoch >= was.Epoch {
-		*was = sent{Head: Head{Epoch: epochAfter(now, w.Epoch)}}
-		return c, false, nil // Next sends it
-	}
-	f, info, err := open(path)
-	if f == nil {
-		return c, false, err
-	}
-	defer f.Close()
-	if !was.holds(f, info.Size()) {
-		return c, false, nil // Next begins a new epoch
-	}
-	from := w.From
-	if w.Epoch != was.Epoch {
-		from = 0
-	}
-	if from >= was.Size {
-		return c, false, nil
-	}
-	c, err = read(f, w.Feed, was.Head, from, was.Size)
-	return c, len(c.Data) > 0, err
-}
-
-// open opens a file that may not exist, then f is nil.
-func open(path string) (*os.File, fs.FileInfo, error) {
-	f, err := atomicfile.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	} else if err != nil {
-		return nil, nil, atomicfile.Error("read", path, err)
-	}
+// Read returns what is wanted of a file. Of one that has lines, those that are complete, but at
+// least a part of a long line.
+func Read(f *os.File, w Want, lines bool) (Chunk, error) {
+	c := Chunk{Name: w.Name, For: w.From, At: w.From}
 	info, err := f.Stat()
 	if err != nil {
-		f.Close()
-		return nil, nil, atomicfile.Error("read", path, err)
+		return c, atomicfile.Error("read", f.Name(), err)
 	}
-	return f, info, nil
-}
-
-// read returns the next part of a file as a chunk.
-func read(f *os.File, name string, head Head, from, size int64) (Chunk, error) {
-	c, err := Part(f, from, size)
-	c.Feed, c.Epoch = name, head.Epoch
-	return c, err
-}
-
-// Part reads complete lines of a file from a place on, but at least a part of a long line. The
-// chunk names no feed.
-func Part(f *os.File, from, size int64) (Chunk, error) {
-	end, err := LastLine(f, from, size)
-	if err != nil {
-		return Chunk{}, atomicfile.Error("read", f.Name(), err)
+	if c.At > info.Size() {
+		c.At = 0
+	} else if c.At > 0 {
+		if c.Before, err = Check(f, c.At); err != nil || c.Before != w.Check {
+			c.At, c.Before = 0, ""
+		}
 	}
-	data := make([]byte, min(end-from, MaxChunk))
-	if _, err := f.ReadAt(data, from); err != nil && !errors.Is(err, io.EOF) {
-		return Chunk{}, atomicfile.Error("read", f.Name(), err)
+	if c.Size = info.Size(); lines {
+		c.Size, err = LastLine(f, c.At, c.Size)
 	}
-	before, err := Check(f, from)
-	if err != nil {
-		return Chunk{}, atomicfile.Error("read", f.Name(), err)
+	if err == nil {
+		c.Data = make([]byte, min(c.Size-c.At, MaxChunk))
+		_, err = f.ReadAt(c.Data, c.At)
 	}
-	return Chunk{At: from, Size: end, Before: before, Data: data}, nil
+	if err != nil && !errors.Is(err, io.EOF) {
+		return c, atomicfile.Error("read", f.Name(), err)
+	}
+	return c, nil
 }
 
 // LastLine returns the end of the last complete line, at least from: what follows it may
@@ -312,15 +147,6 @@ func LastLine(f *os.File, from, size int64) (int64, error) {
 	return from, nil
 }
 
-// holds reports whether the file still begins with what was sent.
-func (s *sent) holds(f *os.File, size int64) bool {
-	if size < s.Size {
-		return false
-	}
-	sum, err := Check(f, s.Size)
-	return err == nil && (s.Size == 0 || sum == s.Check)
-}
-
 // Check returns the check of the bytes before a place; see Head.
 func Check(f *os.File, size int64) (string, error) {
 	first := make([]byte, min(size, 4<<10))
@@ -335,172 +161,24 @@ func Check(f *os.File, size int64) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// Copies are the copies of another host's files, in one folder.
-type Copies struct {
-	dir   string
-	feeds map[string]*held
-	most  int64 // MaxBytes
-}
-
-// totalSize returns how many bytes the copies have.
-func (c *Copies) totalSize() (n int64) {
-	for name := range c.feeds {
-		n += size(c.Path(name)) + size(c.Path(name)+".part")
-	}
-	return n
-}
-
-type held struct {
-	Epoch string `json:"epoch"`
-	// Next is the epoch of <file>.part, which replaces the copy once it is complete.
-	Next string `json:"next,omitempty"`
-
-	// Differs reports that the copy differs from the original, which has to begin a new epoch.
-	Differs bool `json:"differs,omitempty"`
-
-	// checked is the size at which the copy was found to be as the original.
-	checked int64
-	// short counts how many heads in a row were older than the copy.
-	short int
-}
-
-// OpenCopies returns the copies in a folder.
-func OpenCopies(dir string) (*Copies, error) {
-	c := &Copies{dir, map[string]*held{}, MaxBytes}
-	path := filepath.Join(dir, "feeds.json")
-	data, err := atomicfile.Read(path, 16<<20)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", path, err)
-	}
-	if json.Unmarshal(data, &c.feeds) != nil {
-		c.feeds = map[string]*held{} // the next chunk says which epoch there is
-	}
-	return c, nil
-}
-
-func (c *Copies) store() error {
-	data, err := json.Marshal(c.feeds)
+// CheckAt is Check of the file at path.
+func CheckAt(path string, size int64) (string, error) {
+	f, err := atomicfile.Open(path)
 	if err != nil {
-		return err
+		return "", atomicfile.Error("read", path, err)
 	}
-	return atomicfile.Write(filepath.Join(c.dir, "feeds.json"), append(data, '\n'), atomicfile.Unsynced)
+	defer f.Close()
+	return Check(f, size)
 }
 
-// Path returns where the copy of a feed is.
-func (c *Copies) Path(name string) string {
-	if town, ok := strings.CutPrefix(name, "town."); ok {
-		return filepath.Join(c.dir, "towns", town, ".events.jsonl")
-	}
-	return filepath.Join(c.dir, ".events.jsonl")
-}
+const part = ".part"
 
-// ErrFull is returned for a copy that would become larger than MaxCopy, or all than MaxBytes, and
-// for one more than MaxFeeds.
-var ErrFull = fmt.Errorf("the copy would become larger than %d MiB, or all than %d, or there are over %d", MaxCopy>>20, MaxBytes>>20, MaxFeeds)
-
-// Add adds a chunk to its copy, and returns what is missing, if anything.
-func (c *Copies) Add(ch Chunk) (want *Want, err error) {
-	h := c.feeds[ch.Feed]
-	if h == nil {
-		if len(c.feeds) >= MaxFeeds { // mutant never: ./lib/relay TestManyLogs
-			return nil, ErrFull
-		}
-		h = new(held)
-		if !atomicfile.Exists(c.Path(ch.Feed)) {
-			h.Epoch = ch.Epoch
-		} // otherwise its epoch is unknown, and it stays until there is a complete new one
-		c.feeds[ch.Feed] = h
-		if err := c.store(); err != nil {
-			return nil, err
-		}
+// growing returns the file to which bytes of the copy at path are appended.
+func growing(path string) string {
+	if atomicfile.Exists(path + part) {
+		return path + part
 	}
-	path := c.Path(ch.Feed)
-	if ch.Epoch < h.Epoch {
-		return nil, nil // an old message
-	}
-	if ch.Epoch == h.Epoch {
-		return c.append(path, ch)
-	}
-	part := path + ".part"
-	if h.Next != ch.Epoch {
-		if ch.Epoch < h.Next {
-			return nil, nil
-		}
-		if err := atomicfile.Remove(part); err != nil {
-			return nil, err
-		}
-		h.Next, h.Differs = ch.Epoch, false
-		if err := c.store(); err != nil {
-			return nil, err
-		}
-	}
-	if want, err = c.append(part, ch); want != nil || err != nil || size(part) < ch.Size {
-		return want, err
-	}
-	if err := atomicfile.Rename(part, path, atomicfile.Unsynced); err != nil {
-		return nil, err
-	}
-	h.Epoch, h.Next, h.checked = ch.Epoch, "", 0
-	return nil, c.store()
-}
-
-// Missing returns what a copy lacks of an original that has grown this far.
-func (c *Copies) Missing(name string, head Head) *Want {
-	h := c.feeds[name]
-	switch {
-	case h == nil && head.Size > 0, h != nil && head.Epoch > max(h.Epoch, h.Next):
-		return &Want{Feed: name, Epoch: head.Epoch}
-	case h == nil:
-		return nil
-	case head.Epoch < max(h.Epoch, h.Next): // the host was set back, and does not know its own epoch
-		return h.renew(name, max(h.Epoch, h.Next))
-	case h.Differs:
-		return &Want{Feed: name, Epoch: max(h.Epoch, h.Next), Renew: true}
-	case head.Epoch == h.Epoch:
-		have := size(c.Path(name))
-		if have > head.Size { // a backup was restored there, unless a newer head is on its way
-			return h.renew(name, head.Epoch)
-		}
-		if have < head.Size {
-			return &Want{Feed: name, Epoch: head.Epoch, From: have}
-		}
-		if h.checked != have && head.Check != "" {
-			if sum, err := CheckAt(c.Path(name), have); err != nil || sum != head.Check {
-				h.Differs = true
-				return &Want{Feed: name, Epoch: h.Epoch, Renew: true}
-			}
-			h.checked = have
-		}
-	case head.Epoch == h.Next:
-		return &Want{Feed: name, Epoch: head.Epoch, From: size(c.Path(name) + ".part")}
-	}
-	return nil
-}
-
-// shortFor is how many heads in a row have to be older than a copy before its original counts
-// as set back. Until then what was sent later came earlier.
-const shortFor = 3
-
-// Heads compares a copy with a new head of its original. The caller calls it once for each.
-func (c *Copies) Heads(name string, head Head) {
-	h := c.feeds[name]
-	switch {
-	case h == nil:
-	case head.Epoch < max(h.Epoch, h.Next), head.Epoch == h.Epoch && size(c.Path(name)) > head.Size:
-		h.short++
-	default:
-		h.short = 0
-	}
-}
-
-// renew asks for a new epoch, if the original was set back.
-func (h *held) renew(name, epoch string) *Want {
-	if h.short < shortFor {
-		return nil
-	}
-	return &Want{Feed: name, Epoch: epoch, Renew: true}
+	return path
 }
 
 func size(path string) int64 {
@@ -511,27 +189,60 @@ func size(path string) int64 {
 	return info.Size()
 }
 
-// append writes what a file lacks of a chunk.
-func (c *Copies) append(path string, ch Chunk) (*Want, error) {
-	switch have := size(path); {
-	case ch.At > have:
-		return &Want{Feed: ch.Feed, Epoch: ch.Epoch, From: have}, nil
-	case ch.At+int64(len(ch.Data)) > MaxCopy:
-		return nil, ErrFull
-	case c.totalSize()+int64(len(ch.Data)) > c.most: // mutant never: TestMostBytes
-		return nil, ErrFull
+// Size returns the size of the copy at path: 0 if there is none, and -1 while a new one grows
+// beside it.
+func Size(path string) int64 {
+	if growing(path) != path {
+		return -1
 	}
-	same, err := Append(path, ch)
-	if err != nil || same {
-		return nil, err
-	}
-	c.feeds[ch.Feed].Differs = true
-	return &Want{Feed: ch.Feed, Epoch: ch.Epoch, Renew: true}, c.store()
+	return size(path)
 }
 
-// Append writes what the file at path lacks of a chunk that begins within it or at its end.
-// same is false, and nothing is written, if the file differs from what the chunk is of.
-func Append(path string, ch Chunk) (same bool, err error) {
+// Lacking returns what to ask for to go on with the copy at path.
+func Lacking(name, path string) (w Want, err error) {
+	path = growing(path)
+	if w.Name, w.From = name, size(path); w.From > 0 {
+		w.Check, err = CheckAt(path, w.From)
+	}
+	return w, err
+}
+
+// Discard removes the copy at path, and what grows beside it.
+func Discard(path string) error {
+	return errors.Join(atomicfile.Remove(path), atomicfile.Remove(path+part))
+}
+
+// Append appends to the copy at path what it lacks of a chunk, up to a size of most bytes. same
+// is false, and nothing is kept, if the chunk is not of a file that begins with the copy or does
+// not follow it. complete reports whether the copy is complete now.
+func Append(path string, c Chunk, most int64) (same, complete bool, err error) {
+	to := growing(path)
+	if c.restarts() {
+		to = path + part
+		if err := atomicfile.Remove(to); err != nil {
+			return false, false, err
+		}
+	}
+	end := max(min(c.Size, most), c.At) // mutant without min: ./lib/relay/mirror TestHostile
+	same, err = write(to, c.At, c.Before, c.Data[:min(int64(len(c.Data)), end-c.At)])
+	if err == nil && !same && to != path {
+		err = atomicfile.Remove(to)
+	}
+	if err != nil || !same || size(to) < end {
+		return same, false, err
+	}
+	if to != path { // mutant never: TestHistory
+		err = atomicfile.Rename(to, path, atomicfile.Synced)
+	}
+	return true, err == nil, err
+}
+
+// write writes what the file at path lacks of the bytes at a place within it or at its end. same
+// is false, and nothing is written, if it differs from what the bytes are of.
+func write(path string, at int64, before string, data []byte) (same bool, err error) {
+	if at > size(path) {
+		return false, nil
+	}
 	if err := atomicfile.EnsurePrivateDir(filepath.Dir(path)); err != nil {
 		return false, err
 	}
@@ -540,36 +251,205 @@ func Append(path string, ch Chunk) (same bool, err error) {
 		return false, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return false, atomicfile.Error("write", path, err)
-	}
-	known := ch.Data[:min(max(info.Size()-ch.At, 0), int64(len(ch.Data)))]
-	before, err := CheckAt(path, ch.At)
-	if err != nil {
-		return false, err
-	}
-	same, err = equal(path, ch.At, known)
-	if err != nil || !same || before != ch.Before { // mutant never: TestHistory
-		return false, err
-	}
-	if rest := ch.Data[len(known):]; len(rest) > 0 {
-		if _, err := f.Write(rest); err != nil { // what was written stays: the size says how much
-			return true, atomicfile.Error("write", path, err)
+	if at > 0 {
+		sum, err := CheckAt(path, at)
+		if err != nil || sum != before { // mutant never: TestHistory
+			return false, err
 		}
 	}
-	return true, nil
+	known := data[:min(size(path)-at, int64(len(data)))]
+	same, err = equal(path, at, known)
+	if rest := data[len(known):]; err == nil && same && len(rest) > 0 {
+		_, err = f.Write(rest) // what was written stays: the size says how much
+	}
+	return same, atomicfile.Error("write", path, err)
 }
 
-// CheckAt is Check of the file at path.
-func CheckAt(path string, size int64) (string, error) {
-	f, err := atomicfile.Open(path)
+// Source follows the logs of this host. It remembers in <state>/relay/feeds.json what was sent.
+type Source struct {
+	state place.State
+	sent  map[string]*sent
+}
+
+type sent struct {
+	Head
+	seen fs.FileInfo // when it had nothing new
+}
+
+// NewSource returns a Source that goes on where the last one stopped.
+func NewSource(state place.State) (*Source, error) {
+	s := &Source{state, map[string]*sent{}}
+	data, err := atomicfile.Read(s.path(), 16<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", s.path(), err)
+	}
+	if json.Unmarshal(data, &s.sent) != nil { // that each is sent again is all it costs
+		s.sent = map[string]*sent{}
+	}
+	return s, nil
+}
+
+func (s *Source) path() string { return s.state.Path("relay", "feeds.json") }
+
+// Store keeps what was sent. If it is lost, the bytes are sent again.
+func (s *Source) Store() error {
+	data, err := json.Marshal(s.sent)
 	if err != nil {
-		return "", atomicfile.Error("read", path, err)
+		return err
+	}
+	return atomicfile.Write(s.path(), append(data, '\n'), atomicfile.Unsynced)
+}
+
+// Heads returns how far each log was sent.
+func (s *Source) Heads() map[string]Head {
+	heads := map[string]Head{}
+	for name, f := range s.sent {
+		heads[name] = f.Head
+	}
+	return heads
+}
+
+// NextChunk returns the next bytes of a log that were not sent. ok is false if there are none.
+// The caller sends them and then calls Sent.
+func (s *Source) NextChunk(name, path string) (c Chunk, ok bool, err error) {
+	f, err := atomicfile.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, false, nil
+	} else if err != nil {
+		return c, false, atomicfile.Error("read", path, err)
 	}
 	defer f.Close()
-	return Check(f, size)
+	info, err := f.Stat()
+	if err != nil {
+		return c, false, atomicfile.Error("read", path, err)
+	}
+	was := s.sent[name]
+	if was == nil {
+		was = new(sent)
+		s.sent[name] = was
+	}
+	if was.seen != nil && os.SameFile(was.seen, info) && was.seen.Size() == info.Size() && was.seen.ModTime().Equal(info.ModTime()) {
+		return c, false, nil
+	}
+	c, err = Read(f, Want{name, was.Size, was.Check}, true)
+	if err == nil && len(c.Data) == 0 {
+		if was.seen = info; c.restarts() {
+			was.Head = Head{}
+		}
+	}
+	return c, len(c.Data) > 0, err
 }
+
+// Sent records that a chunk of NextChunk was sent.
+func (s *Source) Sent(c Chunk, path string) (err error) {
+	was := s.sent[c.Name]
+	was.Size = c.At + int64(len(c.Data))
+	was.Check, err = CheckAt(path, was.Size)
+	return err
+}
+
+// Copies are the copies of another host's logs, in one folder.
+type Copies struct {
+	dir  string
+	logs map[string]*copied
+	most int64 // MaxBytes
+}
+
+// copied is what is known of the copy of a log.
+type copied struct {
+	// doubted reports that the log may begin otherwise by now.
+	doubted bool
+	checked string // the check of the head that it was last found to be as
+}
+
+// OpenCopies returns the copies in a folder.
+func OpenCopies(dir string) (*Copies, error) {
+	c := &Copies{dir, map[string]*copied{}, MaxBytes}
+	if path := c.Path("events"); atomicfile.Exists(growing(path)) {
+		c.logs["events"] = new(copied)
+	}
+	towns, err := atomicfile.Entries(filepath.Join(dir, "towns"))
+	for _, e := range towns {
+		if name := "town." + e.Name(); CheckName(name) == nil {
+			c.logs[name] = new(copied)
+		}
+	}
+	return c, err
+}
+
+// Path returns where the copy of a log is.
+func (c *Copies) Path(name string) string {
+	if town, ok := strings.CutPrefix(name, "town."); ok {
+		return filepath.Join(c.dir, "towns", town, ".events.jsonl")
+	}
+	return filepath.Join(c.dir, ".events.jsonl")
+}
+
+// totalSize returns how many bytes the copies have.
+func (c *Copies) totalSize() (n int64) {
+	for name := range c.logs {
+		n += size(c.Path(name)) + size(c.Path(name)+part)
+	}
+	return n
+}
+
+// ErrFull is returned for a copy that would become larger than MaxCopy, or all than MaxBytes, and
+// for one more than MaxFeeds.
+var ErrFull = fmt.Errorf("the copy would become larger than %d MiB, or all than %d, or there are over %d", MaxCopy>>20, MaxBytes>>20, MaxFeeds)
+
+// Add adds a chunk to its copy, and reports whether the copy took it. Otherwise, or if it is not
+// complete, Want says what to ask for.
+func (c *Copies) Add(ch Chunk) (taken bool, err error) {
+	if err := CheckName(ch.Name); err != nil || ch.None {
+		return false, err
+	}
+	l := c.logs[ch.Name]
+	switch n := int64(len(ch.Data)); {
+	case l == nil && len(c.logs) >= MaxFeeds, // mutant never: ./lib/relay TestManyLogs
+		ch.At+n > MaxCopy,
+		c.totalSize()+n > c.most: // mutant never: TestMostBytes
+		return false, ErrFull
+	case l == nil:
+		l = new(copied)
+		c.logs[ch.Name] = l
+	}
+	if ch.restarts() {
+		l.checked = ""
+	}
+	taken, _, err = Append(c.Path(ch.Name), ch, MaxCopy)
+	l.doubted = err == nil && !taken
+	return taken, err
+}
+
+// Compare compares a copy with a new head of its log, which the log had just now.
+func (c *Copies) Compare(name string, head Head) {
+	l, have := c.logs[name], size(c.Path(name))
+	switch {
+	case l == nil:
+	case have > head.Size: // a backup was restored there, unless a newer head is on its way
+		l.doubted = true
+	case have == head.Size && have > 0 && l.checked != head.Check:
+		if sum, err := CheckAt(c.Path(name), have); err != nil || sum != head.Check {
+			l.doubted = true
+			return
+		}
+		l.checked = head.Check
+	}
+}
+
+// Complete reports whether a copy has what its log has, as far as is known.
+func (c *Copies) Complete(name string, head Head) bool {
+	l := c.logs[name]
+	if l == nil {
+		return head.Size == 0
+	}
+	return !l.doubted && Size(c.Path(name)) >= head.Size
+}
+
+// Want returns what to ask for to go on with the copy of a log.
+func (c *Copies) Want(name string) (Want, error) { return Lacking(name, c.Path(name)) }
 
 // equal reports whether a file has these bytes at a place.
 func equal(path string, at int64, data []byte) (bool, error) {

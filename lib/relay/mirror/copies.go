@@ -27,16 +27,9 @@ type Copies struct {
 	lacking    []record.ID          // of which bytes are missing
 	unread     map[record.ID]bool   // that their host cannot read
 	left       int
-	asked      Want
-	// anew is the record of which a new copy grows in <id>.jsonl.part, because the copy
-	// differs from it.
-	anew record.ID
 }
 
-const (
-	ext  = ".jsonl"
-	part = ".part"
-)
+const ext = ".jsonl"
 
 // Open returns the copies in a folder, which need not exist.
 func Open(dir string) (*Copies, error) {
@@ -47,15 +40,9 @@ func Open(dir string) (*Copies, error) {
 		return nil, atomicfile.Error("read", dir, err)
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), part) {
-			if err := atomicfile.Remove(filepath.Join(dir, e.Name())); err != nil {
-				return nil, err
-			}
-		}
-		name, ok := strings.CutSuffix(e.Name(), ext)
-		id, err := record.ParseID(name)
-		if info, failed := e.Info(); ok && err == nil && failed == nil {
-			c.held[id] = info.Size()
+		name, _, ok := strings.Cut(e.Name(), ext) // also one that grows beside a copy
+		if id, err := record.ParseID(name); ok && err == nil {
+			c.held[id] = feed.Size(c.path(id))
 		}
 	}
 	return c, nil
@@ -66,14 +53,6 @@ func (c *Copies) forget() {
 }
 
 func (c *Copies) path(id record.ID) string { return filepath.Join(c.dir, string(id)+ext) }
-
-// growing returns the file to which a record's bytes are appended.
-func (c *Copies) growing(id record.ID) string {
-	if c.anew == id {
-		return c.path(id) + part
-	}
-	return c.path(id)
-}
 
 // HasCopies reports whether there are copies.
 func (c *Copies) HasCopies() bool { return len(c.held) > 0 }
@@ -156,12 +135,9 @@ func (c *Copies) choose() error {
 	var errs []error
 	for id := range c.held {
 		if !kept[id] {
-			errs = append(errs, atomicfile.Remove(c.path(id)))
+			errs = append(errs, feed.Discard(c.path(id)))
 			delete(c.held, id)
 		}
-	}
-	if c.anew != "" && !kept[c.anew] {
-		errs = append(errs, c.renew(""))
 	}
 	return errors.Join(errs...)
 }
@@ -187,32 +163,13 @@ func (c *Copies) complete(e *Entry) bool {
 	return true
 }
 
-// renew begins a new copy of a record.
-func (c *Copies) renew(id record.ID) error {
-	var err error
-	if c.anew != "" {
-		err = atomicfile.Remove(c.growing(c.anew))
-	}
-	c.anew = id
-	return err
-}
-
 // Want returns what to ask for. ok is false if nothing is missing.
-func (c *Copies) Want() (w Want, ok bool, err error) {
+func (c *Copies) Want() (w feed.Want, ok bool, err error) {
 	if len(c.lacking) == 0 {
 		return w, false, nil
 	}
-	w.ID = c.lacking[0]
-	path := c.growing(w.ID)
-	info, err := os.Lstat(path)
-	if err == nil {
-		w.At = info.Size()
-		w.Check, err = feed.CheckAt(path, w.At)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	c.asked = w
-	return w, true, atomicfile.Error("read", path, err)
+	w, err = feed.Lacking(string(c.lacking[0]), c.path(c.lacking[0]))
+	return w, true, err
 }
 
 // AskOthersFirst asks for the other records first: nothing comes of the one that was wanted.
@@ -222,59 +179,30 @@ func (c *Copies) AskOthersFirst() {
 	}
 }
 
-// Add adds what was wanted to its copy. ok is false for any other part, such as the answer to
-// an earlier question.
-func (c *Copies) Add(ch Chunk) (ok bool, err error) {
-	e := c.listed[ch.ID]
-	if ch.ID != c.asked.ID || ch.For != c.asked.At || e == nil {
-		return false, nil
+// Add adds what was wanted to its copy. No more is taken than what was listed: that is what was
+// counted.
+func (c *Copies) Add(ch feed.Chunk) error {
+	id := record.ID(ch.Name)
+	e := c.listed[id]
+	if e == nil {
+		return nil
 	}
-	w := c.asked
-	c.asked = Want{}
-	return true, c.add(ch, w, e)
-}
-
-func (c *Copies) add(ch Chunk, w Want, e *Entry) error {
+	if ch.None {
+		c.unread[id] = true
+		c.dropLacking(id)
+		return nil
+	}
+	same, complete, err := feed.Append(c.path(id), ch, e.Size)
+	c.held[id] = feed.Size(c.path(id))
 	switch {
-	case ch.Unread:
-		c.unread[ch.ID] = true
-		c.dropLacking(ch.ID)
-		return nil
-	case ch.At != w.At && ch.At != 0:
-		return ErrPart
-	case ch.At == 0 && w.At > 0: // the copy differs
-		if err := c.renew(ch.ID); err != nil {
-			return err
-		}
-	}
-	// No more is taken than what was listed: that is what was counted.
-	end := max(min(ch.Size, e.Size), ch.At) // mutant without min: TestHostile
-	data := ch.Data[:min(int64(len(ch.Data)), end-ch.At)]
-	same, err := feed.Append(c.growing(ch.ID), feed.Chunk{At: ch.At, Before: ch.Check, Data: data})
-	if err != nil {
+	case err != nil:
 		return err
+	case complete:
+		e.Size = c.held[id]
+		c.dropLacking(id)
+	case !same || len(ch.Data) == 0: // it was changed meanwhile
+		return feed.ErrChunk
 	}
-	if !same { // it was changed meanwhile
-		return c.renew(ch.ID)
-	}
-	at := ch.At + int64(len(data))
-	if at < end && len(data) == 0 {
-		return ErrPart
-	}
-	if at < end {
-		if c.anew != ch.ID {
-			c.held[ch.ID] = at
-		}
-		return nil
-	}
-	if c.anew == ch.ID { // mutant never: TestHistory
-		if err := atomicfile.Rename(c.growing(ch.ID), c.path(ch.ID), atomicfile.Synced); err != nil {
-			return err
-		}
-		c.anew = ""
-	}
-	e.Size, c.held[ch.ID] = at, at
-	c.dropLacking(ch.ID)
 	return nil
 }
 

@@ -3,16 +3,13 @@
 //
 // The other host asks, and this one answers, while both are there; the hub keeps nothing.
 // A list says which records there are, in the order of their changes, so that the other
-// host asks only for what changed since. A copy is a prefix of its record: its size, and a
-// check of its end, say how it goes on. Neither side has to remember anything.
+// host asks only for what changed since. The records are copied as all files are (feed).
 package mirror
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -68,51 +65,6 @@ type Page struct {
 type PageRequest struct {
 	List  string `json:"list,omitempty"`
 	After int64  `json:"after"`
-}
-
-// Want asks for the bytes of a record from a place on. Check is that of what precedes them.
-type Want struct {
-	ID    record.ID `json:"id"`
-	At    int64     `json:"at"`
-	Check string    `json:"check"`
-}
-
-// Chunk is a part of a record. It begins at the place that was asked for, or at 0 if what
-// precedes that is different.
-type Chunk struct {
-	ID    record.ID `json:"id"`
-	For   int64     `json:"for"` // the place that was asked for
-	At    int64     `json:"at"`
-	Size  int64     `json:"size"` // of the record, as far as its lines are complete
-	Check string    `json:"check"`
-	// Unread says that the record cannot be read now.
-	Unread bool   `json:"unread,omitempty"`
-	Data   []byte `json:"-"`
-}
-
-// Marshal returns the chunk as a line of JSON and its data.
-func (c Chunk) Marshal() ([]byte, error) {
-	head, err := json.Marshal(c)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(head, '\n'), c.Data...), nil
-}
-
-// ErrPart is returned for an invalid part of a record.
-var ErrPart = errors.New("an invalid part of a record")
-
-// Unmarshal parses what Marshal returned.
-func Unmarshal(data []byte) (c Chunk, err error) {
-	head, rest, ok := bytes.Cut(data, []byte("\n"))
-	if !ok || json.Unmarshal(head, &c) != nil || c.At < 0 || c.Size < 0 || len(rest) > feed.MaxChunk || int64(len(rest)) > c.Size-c.At && len(rest) > 0 {
-		return c, ErrPart
-	}
-	c.Data = rest
-	if _, err := record.ParseID(string(c.ID)); err != nil {
-		return c, ErrPart
-	}
-	return c, nil
 }
 
 // Source lists and reads the records of this host.
@@ -232,35 +184,12 @@ func (s *Source) Length() Page {
 	return Page{List: s.list, After: s.last, Through: s.last, Last: s.last}
 }
 
-// Answer returns what a host asks for of a record.
-func (s *Source) Answer(host string, w Want) (c Chunk, err error) {
-	if _, err := record.ParseID(string(w.ID)); err != nil || w.At < 0 {
-		return c, ErrPart
+// Open opens the lines of a record for a host. A packed one stays open for its next question. The
+// caller calls done.
+func (s *Source) Open(host string, id record.ID) (f *os.File, done func(), err error) {
+	if _, err := record.ParseID(string(id)); err != nil {
+		return nil, nil, err
 	}
-	f, done, err := s.lines(host, w.ID)
-	if err != nil {
-		return Chunk{ID: w.ID, For: w.At, Unread: true}, err
-	}
-	defer done()
-	info, err := f.Stat()
-	if err != nil {
-		return Chunk{ID: w.ID, For: w.At, Unread: true}, err
-	}
-	from := w.At
-	if from > info.Size() {
-		from = 0
-	} else if sum, err := feed.Check(f, from); err != nil || sum != w.Check {
-		from = 0
-	}
-	part, err := feed.Part(f, from, info.Size())
-	if err != nil {
-		return Chunk{ID: w.ID, For: w.At, Unread: true}, err
-	}
-	return Chunk{ID: w.ID, For: w.At, At: from, Size: part.Size, Check: part.Before, Data: part.Data}, nil
-}
-
-// lines opens the lines of a record. A packed one stays open for the next part.
-func (s *Source) lines(host string, id record.ID) (f *os.File, done func(), err error) {
 	path := s.store.File(id)
 	if path == s.store.Path(id) {
 		s.Left(host)

@@ -1,0 +1,328 @@
+package relay
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"gt/lib/record"
+	"gt/lib/relay/feed"
+	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
+)
+
+// A host asks another one for the next bytes of a file, and gets them: of a log, of a record, or
+// of a letter that is too long for the hub. Whoever asks keeps what it has asked, and takes an
+// answer to that alone: the hub can send an earlier one again.
+
+// kindFile is the kind of the message that asks for a part of a file, and of the answer. The file
+// is called logFile, recordFile or letterFile, and the name of the log or an ID.
+const (
+	kindFile   = "file"
+	logFile    = "log"
+	recordFile = "record"
+	letterFile = "letter"
+)
+
+// question is what a host was asked for last of a file.
+type question struct {
+	id   string // "" once it was answered
+	name string
+	at   time.Time
+}
+
+// questionKey returns what a question is kept under: of records one is asked for at a time.
+func questionKey(name string) string {
+	if strings.HasPrefix(name, recordFile+"/") {
+		return recordFile
+	}
+	return name
+}
+
+// hasAsked reports whether a host was asked for a file just now.
+func (m *remote) hasAsked(name string, now time.Time) bool {
+	return now.Sub(m.asked[questionKey(name)].at).Abs() < askAgain
+}
+
+func newNonce() string {
+	var nonce [8]byte
+	rand.Read(nonce[:])
+	return hex.EncodeToString(nonce[:])
+}
+
+// askForFile asks a host for a part of a file.
+func (r *Relay) askForFile(from *remote, what string, want feed.Want) error {
+	want.Name = what + "/" + want.Name
+	q := question{newNonce(), want.Name, r.Now()}
+	from.asked[questionKey(want.Name)] = q
+	body, err := json.Marshal(want)
+	if err != nil {
+		return err
+	}
+	return r.send(from, "ask", kindFile, q.id, body)
+}
+
+// answerFile sends a part of a file to the host that asks for it.
+func (r *Relay) answerFile(to *remote, id string, body []byte) error {
+	var want feed.Want
+	if json.Unmarshal(body, &want) != nil || want.From < 0 {
+		r.refuse("a question that cannot be read")
+		return nil
+	}
+	what, name, _ := strings.Cut(want.Name, "/")
+	if what == recordFile {
+		if refused, err := r.refusesRecords(to); refused || err != nil {
+			return err
+		}
+	}
+	c := feed.Chunk{Name: want.Name, For: want.From, None: true}
+	f, done, err := r.openFile(to, what, name)
+	if err == nil {
+		c, err = feed.Read(f, want, what != letterFile)
+		done()
+	}
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+	case what == recordFile:
+		r.Warn(err)
+		c.None, c.Data = true, nil // until it has changed
+	default:
+		return err
+	}
+	if what == recordFile {
+		if to.records.sentAt = r.Now(); !to.records.parts.AllowN(r.Now(), len(c.Data)) {
+			return nil // it asks again
+		}
+	}
+	data, err := c.Marshal()
+	if err != nil {
+		return err
+	}
+	return r.send(to, "chunk", kindFile, id, data)
+}
+
+// openFile opens a file of this host that another one asks for, or returns fs.ErrNotExist.
+func (r *Relay) openFile(to *remote, what, name string) (f *os.File, done func(), err error) {
+	path := ""
+	switch what {
+	case recordFile:
+		return r.recordSource.Open(to.host.Key, record.ID(name))
+	case logFile:
+		path = r.Logs()[name]
+	case letterFile:
+		l, ok, err := r.outbox.Find(to.host.Name, name)
+		if err != nil {
+			return nil, nil, err
+		} else if ok {
+			path = r.outbox.Path(l)
+		}
+	}
+	if path == "" {
+		return nil, nil, fs.ErrNotExist
+	}
+	f, err = atomicfile.Open(path)
+	return f, func() { f.Close() }, err
+}
+
+// takeFile takes a part of a file that this host has asked for, and asks for the next one.
+func (r *Relay) takeFile(from *remote, id string, body []byte) error {
+	c, err := feed.Unmarshal(body)
+	if err != nil {
+		r.refuse(err.Error())
+		return nil
+	}
+	q := from.asked[questionKey(c.Name)]
+	if q.id == "" || q.id != id || q.name != c.Name {
+		return nil
+	}
+	q.id = ""
+	from.asked[questionKey(c.Name)] = q
+	what, name, _ := strings.Cut(c.Name, "/")
+	c.Name = name
+	switch what {
+	case logFile:
+		return r.takeLog(from, c, true)
+	case recordFile:
+		err = r.takeRecord(from, c)
+	case letterFile:
+		err = r.takePart(from, c)
+	}
+	if errors.Is(err, feed.ErrChunk) {
+		r.refuse(err.Error())
+		return nil
+	}
+	return err
+}
+
+// takeLog adds to the copy of a log, and asks for what is still missing: after an answer at once.
+func (r *Relay) takeLog(from *remote, c feed.Chunk, answer bool) error {
+	taken, err := from.logs.Add(c)
+	if errors.Is(err, feed.ErrFull) {
+		r.refuse("a log of " + from.host.Name + " that is too long, or one too many")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if taken && from.logs.Complete(c.Name, from.heads[c.Name]) {
+		r.judge(from, r.Now())
+		return nil
+	}
+	if answer && len(c.Data) == 0 || !answer && (taken || from.hasAsked(logFile+"/"+c.Name, r.Now())) {
+		return nil
+	}
+	return r.askForLog(from, c.Name)
+}
+
+func (r *Relay) askForLog(from *remote, name string) error {
+	want, err := from.logs.Want(name)
+	if err != nil {
+		return err
+	}
+	return r.askForFile(from, logFile, want)
+}
+
+// askForMissing asks the hosts that are there for what this one lacks of their files.
+func (r *Relay) askForMissing(now time.Time) {
+	for _, m := range r.remotes {
+		if m.trust.Revoked || m.host.IsAway(now) {
+			continue
+		}
+		asks := 0
+		for name, head := range m.heads {
+			if asks == asksAtOnce {
+				break // the others come next time
+			}
+			if m.hasAsked(logFile+"/"+name, now) || m.logs.Complete(name, head) {
+				continue
+			}
+			asks++
+			if err := r.askForLog(m, name); err != nil {
+				r.Warn(err)
+			}
+		}
+		r.askForParts(m, now)
+		if err := r.askForRecords(m, now); err != nil {
+			r.Warn(err)
+		}
+	}
+}
+
+// A letter that is too long for the hub.
+
+// expected is a long letter whose parts come.
+type expected struct {
+	Kind string   `json:"kind"`
+	Env  envelope `json:"envelope"`
+}
+
+func (r *Relay) parcel(from *remote, id, ext string) string {
+	return r.hosts.Path(from.host.Name, "parcels", id+ext)
+}
+
+// parcels returns the ids of the long letters of a host that are on their way.
+func (r *Relay) parcels(from *remote) (ids []string) {
+	entries, _ := atomicfile.ReadDir(r.hosts.Path(from.host.Name, "parcels"))
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && peer.CheckID(id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// expected returns what is noted of a long letter.
+func (r *Relay) expected(from *remote, id string) (e expected, ok bool) {
+	data, err := atomicfile.Read(r.parcel(from, id, ".json"), 4096)
+	return e, err == nil && json.Unmarshal(data, &e) == nil
+}
+
+// forget removes what came of a long letter.
+func (r *Relay) forget(from *remote, id string) error {
+	delete(from.asked, letterFile+"/"+id)
+	return errors.Join(atomicfile.Remove(r.parcel(from, id, ".json")), feed.Discard(r.parcel(from, id, ".part")))
+}
+
+// askForParts asks a host for the next parts of its long letters.
+func (r *Relay) askForParts(from *remote, now time.Time) {
+	for _, id := range r.parcels(from) {
+		var err error
+		if info, failed := os.Lstat(r.parcel(from, id, ".json")); failed == nil && now.Sub(info.ModTime()) > forgotten {
+			err = r.forget(from, id)
+		} else if !from.hasAsked(letterFile+"/"+id, now) && !r.isUnderway(from, id) {
+			err = r.askForPart(from, id)
+		}
+		if err != nil {
+			r.Warn(err)
+		}
+	}
+}
+
+func (r *Relay) askForPart(from *remote, id string) error {
+	want, err := feed.Lacking(id, r.parcel(from, id, ".part"))
+	if err != nil {
+		return err
+	}
+	return r.askForFile(from, letterFile, want)
+}
+
+// takePart adds a part to a long letter, and delivers it once it is complete.
+func (r *Relay) takePart(from *remote, c feed.Chunk) error {
+	e, ok := r.expected(from, c.Name)
+	if !ok || r.isUnderway(from, c.Name) {
+		return nil // delivered already
+	}
+	if c.None { // it was taken back
+		return r.forget(from, c.Name)
+	}
+	path := r.parcel(from, c.Name, ".part")
+	same, complete, err := feed.Append(path, c, e.Env.Size)
+	switch {
+	case err != nil:
+		return err
+	case complete:
+		return r.deliverLong(from, c.Name, e)
+	case !same || len(c.Data) == 0: // it comes again
+		return feed.ErrChunk
+	}
+	return r.askForPart(from, c.Name)
+}
+
+// deliverLong delivers a long letter that is complete.
+func (r *Relay) deliverLong(from *remote, id string, e expected) error {
+	if r.full(from) { // its last part comes again
+		return nil
+	}
+	path := r.parcel(from, id, ".part")
+	text, err := atomicfile.Open(path)
+	if err != nil {
+		return atomicfile.Error("read", path, err)
+	}
+	sum := sha256.New()
+	if _, err = io.Copy(sum, text); err == nil {
+		_, err = text.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		text.Close()
+		return atomicfile.Error("read", path, err)
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != e.Env.SHA256 { // a loss of power, or a lie: it comes again
+		text.Close()
+		r.refuse("a letter that differs from its checksum")
+		return feed.Discard(path)
+	}
+	done := func() error { return errors.Join(text.Close(), r.forget(from, id)) }
+	if _, came := from.letters.came[id]; came {
+		return done()
+	}
+	if err = r.deliver(from, id, e.Kind, e.Env, text, done); err != nil {
+		text.Close()
+	}
+	return err
+}
