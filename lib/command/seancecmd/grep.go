@@ -33,6 +33,7 @@ type grep struct {
 	Count   bool   `short:"c" xor:"form" help:"Print only the number of matching lines of each session that has any."`
 	Color   string `enum:"auto,always,never" default:"auto" placeholder:"WHEN" help:"Highlight matches: auto (on a terminal), always, never."`
 	JSON    bool   `name:"json" help:"One JSON object per matching line."`
+	Width   int    `hidden:"" help:"For gt-seance mcp: cut a longer line around its match, without a terminal too."`
 
 	selection
 }
@@ -328,7 +329,7 @@ func (p *printer) text(h search.Hit, l search.Line) {
 		if !l.Match {
 			turn += "-"
 		}
-		p.put(strings.Join([]string{string(cmp.Or(p.subagent, p.session).ID), turn, speaker, when, p.marked(l, l.Text, 0)}, "\t") + "\n")
+		p.put(strings.Join([]string{string(cmp.Or(p.subagent, p.session).ID), turn, speaker, when, p.marked(l, l.Text, p.Width)}, "\t") + "\n")
 		return
 	}
 	when := "     "

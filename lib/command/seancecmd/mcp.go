@@ -25,6 +25,7 @@ const (
 	protocol   = "2025-06-18"
 	maxRequest = 1 << 20
 	maxResult  = 60 << 10 // bytes of a tool's answer
+	maxLine    = 4000     // columns of a line that a regular expression found
 )
 
 var protocols = []string{protocol, "2025-03-26", "2024-11-05"}
@@ -66,6 +67,9 @@ type arguments struct {
 	Session string `json:"session"`
 	Turns   string `json:"turns"`
 	Last    int    `json:"last"`
+	File    string `json:"file"`
+	Lines   string `json:"lines"`
+	Commit  string `json:"commit"`
 }
 
 func (c *server) scopeArgs() []string {
@@ -103,7 +107,26 @@ var tools = []tool{
 			if in.Tools {
 				all = append(all, "--tools")
 			}
-			return append(append([]string{"grep", "--ignore-case"}, all...), "--", in.Query)
+			return append(append([]string{"grep", "--ignore-case", "--width=" + strconv.Itoa(maxLine)}, all...), "--", in.Query)
+		},
+	},
+	{
+		Name:        "blame",
+		Description: "Find which session, and which request in it, wrote lines of a file. Each line is: lines, session id, turn, time, commit, how sure, request. Use read to read on.",
+		Schema: schema{"object", map[string]property{
+			"file":   {"string", "The file. Without it, all that the commit added."},
+			"lines":  {"string", "Only this line, or the lines from one to another: 12 or 12,18."},
+			"commit": {"string", "Only the lines that this commit added."},
+		}, nil},
+		args: func(c *server, in arguments) []string {
+			all := append(append([]string{"blame"}, flag("commit", in.Commit)...), c.scopeArgs()...)
+			if in.File == "" {
+				return all
+			}
+			if in.Lines != "" {
+				in.File += ":" + in.Lines
+			}
+			return append(all, "--", in.File)
 		},
 	},
 	{

@@ -68,6 +68,9 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 		Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Work: c.Work, Host: c.Host, Here: c.Here,
 		Outcome: session.Outcome(c.Outcome), Since: c.Since.TimeBefore(now), Until: c.Until.TimeBefore(now), Subagents: c.All, Logged: c.Town,
 	}
+	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
+		return f, cli.Fail(cli.Usage, errors.New("--since is not before --until"))
+	}
 	if c.Host != "" && all.HasPeers() {
 		f.OwnHost = ownHost(env)
 	}

@@ -36,7 +36,7 @@ type usage struct {
 }
 
 func (c *usage) Validate() error {
-	switch others := c.Each || !c.selectsAll() || len(c.Log) > 0 || !slices.Equal(c.By, []string{"model"}); {
+	switch others := c.Each || c.All || !c.selectsAll() || len(c.Log) > 0 || !slices.Equal(c.By, []string{"model"}); {
 	case c.Line && (others || c.JSON):
 		return errors.New("--line has no other flags")
 	case c.Disk && (others || c.ID != ""):
@@ -88,7 +88,7 @@ func (c *usage) Run(env *cli.Env) error {
 	case c.Disk:
 		return c.disk(env)
 	}
-	if c.ID != "" && !c.selectsAll() {
+	if c.ID != "" && (c.All || !c.selectsAll()) {
 		return cli.Fail(cli.Usage, errors.New("a session's id and a filter cannot be combined"))
 	}
 	found, all, err := c.spenders(env)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -147,7 +146,7 @@ func (c *usage) disk(env *cli.Env) error {
 		env.Warn("%v", err)
 	}
 	by := map[string]*kept{}
-	counted := map[string]bool{}
+	counted := diskSpace{}
 	for _, one := range found {
 		name := one.File.Client
 		if name == record.Client { // those that the client has deleted; all are below
@@ -165,14 +164,7 @@ func (c *usage) disk(env *cli.Env) error {
 				k.Oldest = day
 			}
 		}
-		for _, f := range one.File.Files() {
-			if counted[f.Path] {
-				continue
-			}
-			counted[f.Path] = true
-			k.Bytes += pathSize(f.Path)
-			k.Bytes += pathSize(strings.TrimSuffix(f.Path, filepath.Ext(f.Path)) + string(filepath.Separator) + "tool-results")
-		}
+		k.Bytes += counted.addConversation(one.File)
 	}
 	all := make([]kept, 0, len(by)+1)
 	for _, k := range by {
@@ -181,9 +173,9 @@ func (c *usage) disk(env *cli.Env) error {
 	slices.SortFunc(all, func(a, b kept) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Agent, b.Agent)) })
 	var records int64
 	for _, store := range (record.Reader{}).Stores(env.Getenv) {
-		records += pathSize(store)
+		records += counted.add(store)
 	}
-	for _, k := range []kept{{Agent: "gt-record", Bytes: records}, {Agent: "gt's caches", Bytes: pathSize(personal.State.Path(".sessions"))}} {
+	for _, k := range []kept{{Agent: "gt-record", Bytes: records}, {Agent: "gt's caches", Bytes: counted.add(personal.State.Path(".sessions"))}} {
 		if k.Bytes > 0 {
 			all = append(all, k)
 		}
@@ -211,17 +203,4 @@ func (c *usage) disk(env *cli.Env) error {
 		{Heading: "SIZE", Cell: func(k kept) string { return term.Size(k.Bytes) }},
 		{Heading: "OLDEST", Cell: func(k kept) string { return k.Oldest }},
 	}, append(all, sum)), nil)
-}
-
-// pathSize returns the size of a file, or of all files in a folder; 0 of what is not there.
-func pathSize(path string) (sum int64) {
-	filepath.WalkDir(path, func(_ string, d os.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				sum += info.Size()
-			}
-		}
-		return nil
-	})
-	return sum
 }

@@ -125,7 +125,8 @@ func TestReadAheadKeepsNoFailure(t *testing.T) {
 	}
 }
 
-// A line that is longer than an answer may be is cut, and not left out.
+// A line that is longer than an answer may be is cut, around what was found in it, and not
+// left out.
 func TestMCPAnswerOfALongLine(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, ".claude/projects/-work")
@@ -138,12 +139,13 @@ func TestMCPAnswerOfALongLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := &cli.Env{Environ: []string{"HOME=" + home}, Dir: home, Now: time.Now}
-	for in, want := range map[arguments]string{{Query: "needle"}: "needle", {Query: "needle", Regexp: true}: "begin é lamp", {Session: "one"}: "begin é lamp"} {
-		i := 0
+	for in, want := range map[arguments]string{{Query: "needle"}: "needle", {Query: "needle", Regexp: true}: "needle", {Session: "one"}: "begin é lamp"} {
+		name := "search"
 		if in.Session != "" {
-			i = 1
+			name = "read"
 		}
-		text, failed := (&server{Everywhere: true}).call(env, tools[i], in)
+		tool := tools[slices.IndexFunc(tools, func(t tool) bool { return t.Name == name })]
+		text, failed := (&server{Everywhere: true}).call(env, tool, in)
 		if failed || !strings.Contains(text, want) || len(text) > maxResult+100 || strings.Contains(text, "error: ") || !utf8.ValidString(text) {
 			t.Errorf("%+v: %d bytes, %v: %.200s", in, len(text), failed, text)
 		}
