@@ -271,7 +271,10 @@ uncomplete() {
 			"${XDG_CONFIG_HOME:-$HOME/.config}/fish/completions/$program.fish"
 	done
 	rm -f "$share/gt/completion.zsh"
-	rmdir "$share/gt" 2>/dev/null || :
+	for dir in "$share/gt" "${BASH_COMPLETION_USER_DIR:-$share/bash-completion}" "${XDG_CONFIG_HOME:-$HOME/.config}/fish"; do
+		rmdir "$dir/completions" 2>/dev/null || :
+		rmdir "$dir" 2>/dev/null || :
+	done
 	if has_line; then
 		rest=$(sed '/# gt: completion$/d' "$zshrc"; echo x)
 		printf '%s' "${rest%x}" >"$zshrc" # through a link, and with its mode
@@ -594,9 +597,11 @@ uninstall() {
 		"$bin/gt-hooks" uninstall --all ||
 			die "nothing was removed: without its binaries, the hooks that are still wired would only fail"
 	fi
-	for unit in "${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user/gt-relay.service" "$HOME/Library/LaunchAgents/gt-relay.plist"; do
-		grep -q "$bin/gt-relay" "$unit" 2>/dev/null || continue
-		systemctl --user disable --now gt-relay 2>/dev/null || launchctl bootout "gui/$(id -u)/gt-relay" 2>/dev/null || :
+	units=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user agents=$HOME/Library/LaunchAgents
+	for unit in "$units/gt-relay.service" "$units/gt-reconcile.service" "$agents/gt-relay.plist" "$agents/gt.reconcile.plist"; do
+		grep -q "$bin/gt-re" "$unit" 2>/dev/null || continue
+		name=$(basename "$unit")
+		systemctl --user disable --now "$name" 2>/dev/null || launchctl bootout "gui/$(id -u)/${name%.plist}" 2>/dev/null || :
 		rm -f "$unit"
 		say "removed $(tilde "$unit")"
 	done
@@ -615,6 +620,8 @@ uninstall() {
 		say "until then $(leave_behind)"
 		say "stand in $(tilde "$bin") and do nothing; to remove these: ./install.sh --uninstall, once more"
 	fi
+	rmdir "$units" "${units%/*}" 2>/dev/null || :
+	[ -n "${PREFIX:-}" ] || rmdir "$man" "${man%/*}" "$bin" 2>/dev/null || :
 	kept='' away=''
 	keep "${XDG_STATE_HOME:-$HOME/.local/state}/gt" 'sessions, notes, checkpoints and events, of all folders'
 	keep "${XDG_CONFIG_HOME:-$HOME/.config}/gt" 'your settings and roles'
@@ -633,6 +640,10 @@ END
 			keep "$file" 'the settings as they were before gt'
 		done
 	done
+	for file in "$HOME/.tmux.conf" "${XDG_CONFIG_HOME:-$HOME/.config}/tmux/tmux.conf" "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/settings.json"; do
+		! grep -qE '(^|[^a-z-])gt-[a-z]+ ' "$file" 2>/dev/null || keep "$file" 'names programs of gt, in a line of yours'
+	done
+	! crontab -l 2>/dev/null | grep -qE '(^|[^a-z-])gt-[a-z]+ ' || say "your crontab names programs of gt: crontab -e"
 	[ -n "$kept" ] || say "nothing of gt is left"
 	[ -z "$mine" ] || say "to delete those that only gt uses:
   rm -r$(printf '%s' "$mine" | tr '\n' ' ')"

@@ -223,13 +223,13 @@ func WriteCommand(path string, text []byte, dryRun bool) (own, changed bool, err
 // folder.
 func (c Command) PruneFolders(folder string) {
 	for name := range c.Extra {
-		prune(filepath.Dir(filepath.Join(folder, filepath.Dir(c.File), name)), folder)
+		PruneFolders(filepath.Dir(filepath.Join(folder, filepath.Dir(c.File), name)), folder)
 	}
-	prune(filepath.Dir(c.Path(folder)), folder)
+	PruneFolders(filepath.Dir(c.Path(folder)), folder)
 }
 
-// prune removes a folder and its parents below top while they are empty.
-func prune(dir, top string) {
+// PruneFolders removes a folder and its parents below top while they are empty.
+func PruneFolders(dir, top string) {
 	for ; len(dir) > len(top); dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil { // not empty, or missing
 			return

@@ -14,6 +14,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/client/wiring"
 	"gt/lib/place"
+	"gt/lib/place/git"
 	"gt/lib/text/count"
 	"gt/lib/text/term"
 )
@@ -374,6 +375,13 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	done, err := alter(t, path, nil, c.DryRun)
 	if err != nil {
 		return err
+	}
+	if len(done.changes) > 0 && !c.DryRun {
+		top := t.folder
+		if c.Scope != wiring.User {
+			top = git.Top(env.Dir)
+		}
+		wiring.PruneFolders(filepath.Dir(path), top)
 	}
 	if t.client.Forget != nil && !c.DryRun {
 		changed, err := t.client.Forget(t.agent(env, nil), was.Source)
