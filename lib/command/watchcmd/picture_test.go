@@ -63,7 +63,7 @@ func text(m *model) string {
 	return strings.Join(lines, "\n")
 }
 
-// The picture and the keys on the page are those of the program.
+// The picture on the page is that of the program.
 func TestPage(t *testing.T) {
 	rows := []row{
 		testRow("", "api", "", "~/src/api", status.Waiting, status.Permission, 3*time.Minute),
@@ -83,16 +83,6 @@ func TestPage(t *testing.T) {
 	m := testModel(80, 13, rows)
 	m.show(seen{key: m.chosen, text: "Bash command\n  rm -r build\nDo you want to proceed?\n❯ 1. Yes\n  2. No"})
 	parts[1] = "text\n" + text(m) + "\n"
-	var keys strings.Builder
-	keys.WriteString("| key | what it does |\n|---|---|\n")
-	for _, b := range bindings() {
-		if b.does != "" {
-			fmt.Fprintf(&keys, "| `%s` | %s |\n", strings.ReplaceAll(b.name(), ", ", "`, `"), b.does)
-		}
-	}
-	before, rest, _ := strings.Cut(parts[2], "| key |")
-	_, after, _ := strings.Cut(rest, "\n\n")
-	parts[2] = before + keys.String() + "\n" + after
 	want := strings.Join(parts, "```")
 	if *update {
 		testenv.NoError(t, os.WriteFile(file, []byte(want), 0o644))
