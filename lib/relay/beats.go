@@ -100,7 +100,10 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Durat
 		r.refuse("too many logs of " + from.host.Name)
 		return nil
 	}
-	from.host.Every = min(max(b.Every, peer.Ended), int(beatLatest/time.Second))
+	was := from.host.Every
+	if from.host.Every = min(max(b.Every, peer.Ended), int(beatLatest/time.Second)); (was == peer.Ended) != (from.host.Every == peer.Ended) {
+		from.changed, from.saved = true, time.Time{} // whether it is away is known at once
+	}
 	from.heads = b.Heads
 	if from.heads == nil { // it has no log yet
 		from.heads = map[string]feed.Head{}

@@ -14,7 +14,7 @@ import (
 )
 
 // Records of conversations go from host to host while both are connected: only the permitted
-// hosts may read them, and a hub has no room for them. A host that may read them gets the length
+// hosts may read them, and a hub has no room for them. A host that may read them is told the length
 // of the list of records, and asks for what it lacks.
 const (
 	recordsEvery = 15 * time.Second // how often this host looks for changes
@@ -23,12 +23,15 @@ const (
 	pagesPerSec  = 1
 	pagesAtOnce  = 256
 
-	// kindRecords is the kind of a message with a page of the list, or with the question for one.
+	// kindRecords is the kind of a message that says how long the list is.
 	kindRecords = "records"
 )
 
-// noRecords tells a host that it may read none.
-var noRecords = mirror.Page{Off: true}
+// sharing says how long the list is, or that its receiver may read no records.
+type sharing struct {
+	feed.Head
+	Off bool `json:"off,omitempty"`
+}
 
 // shared is what passes between this host and another one of records.
 type shared struct {
@@ -41,7 +44,7 @@ type shared struct {
 	listedAt time.Time
 
 	may    bool      // it was told that it may read this host's
-	length int64     // how long this host's list is, as far as it was told
+	told   feed.Head // how long this host's list is, as far as it was told
 	toldAt time.Time // zero: not over this connection
 	sentAt time.Time // when a part was sent
 
@@ -85,13 +88,13 @@ func (r *Relay) tellOfRecords(now time.Time) error {
 		if r.recordSource == nil {
 			continue
 		}
-		switch last := r.recordSource.LastChange(); {
+		switch head := r.recordSource.Head(); {
 		case !may:
-			errs = append(errs, r.sendPage(m, noRecords))
+			errs = append(errs, r.tellSharing(m, sharing{Off: true}))
 			r.recordSource.Left(m.host.Key)
-		case last != t.length || now.Sub(t.toldAt).Abs() >= toldEvery:
-			errs = append(errs, r.sendPage(m, r.recordSource.Length()))
-			t.length, t.toldAt = last, now
+		case head != t.told || now.Sub(t.toldAt).Abs() >= toldEvery:
+			errs = append(errs, r.tellSharing(m, sharing{Head: head}))
+			t.told, t.toldAt = head, now
 		}
 		t.may = may
 	}
@@ -106,7 +109,7 @@ func (r *Relay) scanRecords() error {
 	if err != nil {
 		return err
 	}
-	source := mirror.NewSource(store, r.process, r.State.Path("relay"))
+	source := mirror.NewSource(store, r.State.Path("relay"))
 	if err := source.Scan(); err != nil {
 		return err // an empty list would remove all copies
 	}
@@ -114,8 +117,8 @@ func (r *Relay) scanRecords() error {
 	return nil
 }
 
-func (r *Relay) sendPage(to *remote, p mirror.Page) error {
-	body, err := json.Marshal(p)
+func (r *Relay) tellSharing(to *remote, s sharing) error {
+	body, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
@@ -126,7 +129,7 @@ func (r *Relay) sendPage(to *remote, p mirror.Page) error {
 // error if they cannot be read.
 func (r *Relay) refusesRecords(to *remote) (refused bool, err error) {
 	if !to.mayRead() || r.Records == nil {
-		return true, r.sendPage(to, noRecords)
+		return true, r.tellSharing(to, sharing{Off: true})
 	}
 	if r.recordSource == nil {
 		err = r.scanRecords()
@@ -134,27 +137,11 @@ func (r *Relay) refusesRecords(to *remote) (refused bool, err error) {
 	return false, err
 }
 
-// answerRecords answers a host that asks for this host's list.
-func (r *Relay) answerRecords(to *remote, body []byte) error {
-	if refused, err := r.refusesRecords(to); refused || err != nil {
-		return err
-	}
-	var next mirror.PageRequest
-	if json.Unmarshal(body, &next) != nil {
-		r.refuse("a question that cannot be read")
-		return nil
-	}
-	if !to.records.parts.AllowN(r.Now(), feed.MaxChunk) {
-		return nil // it asks again
-	}
-	return r.sendPage(to, r.recordSource.Page(next))
-}
-
-// takeRecords takes a page of another host's list, and asks for what is missing then.
-func (r *Relay) takeRecords(from *remote, body []byte) error {
+// takeSharing takes how long another host's list is, and asks for what is missing then.
+func (r *Relay) takeSharing(from *remote, body []byte) error {
 	t, now := &from.records, r.Now()
-	var p mirror.Page
-	if json.Unmarshal(body, &p) != nil {
+	var says sharing
+	if json.Unmarshal(body, &says) != nil || says.Size < 0 {
 		r.refuse("a list of records that cannot be read")
 		return nil
 	}
@@ -162,45 +149,44 @@ func (r *Relay) takeRecords(from *remote, body []byte) error {
 		r.refuse("too many lists of records of " + from.host.Name)
 		return nil
 	}
-	t.listed = true
-	if err := t.copies.Listed(p); errors.Is(err, mirror.ErrMany) {
-		r.refuse("the records of " + from.host.Name + ": " + err.Error())
-		return nil
-	} else if err != nil {
+	if t.listed = true; says.Off {
+		return t.copies.Remove()
+	}
+	if err := r.noteList(from, t.copies.Told(says.Head)); err != nil {
 		return err
 	}
-	r.leftOut(from)
 	if q := from.asked[recordFile]; q.id != "" && now.Sub(q.at).Abs() < askAgain { // its answer asks for more
 		return nil
 	}
 	return r.askForRecord(from)
 }
 
-// takeRecord takes a part of a record, and asks for the next one.
+// takeRecord takes a part of the list or of a record, and asks for the next one.
 func (r *Relay) takeRecord(from *remote, c feed.Chunk) error {
-	if err := from.records.copies.Add(c); err != nil {
+	if err := r.noteList(from, from.records.copies.Add(c)); err != nil {
 		return err
 	}
-	from.records.tries = 0
+	from.records.tries, from.records.listed = 0, true
 	return r.askForRecord(from)
 }
 
-// leftOut notes in the status how many records of a host are not copied.
-func (r *Relay) leftOut(from *remote) {
+// noteList notes in the status what is not copied of a host.
+func (r *Relay) noteList(from *remote, err error) error {
+	if errors.Is(err, mirror.ErrMany) {
+		r.refuse("the records of " + from.host.Name + ": " + err.Error())
+		return nil
+	}
 	if n := from.records.copies.Left(); n > 0 {
 		r.status.Left[from.host.Name] = n
 	} else {
 		delete(r.status.Left, from.host.Name)
 	}
+	return err
 }
 
-// askForRecord asks a host for the rest of its list, or for the next part of its records,
-// unless it has sent so much that its letters would be held up.
+// askForRecord asks a host for what is missing of its list and its records, unless it has sent so
+// much that its letters would be held up.
 func (r *Relay) askForRecord(from *remote) error {
-	if next, more := from.records.copies.Unlisted(); more {
-		from.records.asked = r.Now()
-		return r.askForPage(from, next)
-	}
 	want, ok, err := from.records.copies.Want()
 	if err != nil || !ok {
 		return err
@@ -216,7 +202,7 @@ func (r *Relay) askForRecord(from *remote) error {
 func (r *Relay) askForRecords(from *remote, now time.Time) error {
 	t := &from.records
 	switch {
-	case t.lacks():
+	case t.copies.Lacking():
 		if now.Sub(t.asked).Abs() < askAgain {
 			return nil
 		}
@@ -226,23 +212,13 @@ func (r *Relay) askForRecords(from *remote, now time.Time) error {
 		return r.askForRecord(from)
 	case (t.copies.HasCopies() || slices.Contains(from.host.Allows, peer.Records)) && !t.listed && now.Sub(t.listedAt).Abs() >= toldEvery: // may this host still read them?
 		t.listedAt = now
-		return r.askForPage(from, mirror.PageRequest{})
+		want, err := t.copies.WantList()
+		if err != nil {
+			return err
+		}
+		return r.askForFile(from, recordFile, want)
 	}
 	return nil
-}
-
-func (r *Relay) askForPage(from *remote, next mirror.PageRequest) error {
-	body, err := json.Marshal(next)
-	if err != nil {
-		return err
-	}
-	return r.send(from, "ask", kindRecords, "", body)
-}
-
-// lacks reports whether the list or a record is not complete.
-func (t *shared) lacks() bool {
-	_, more := t.copies.Unlisted()
-	return more || t.copies.Lacking()
 }
 
 // copying reports whether records are being copied, from or to a host that is there.
@@ -252,7 +228,7 @@ func (r *Relay) copying(now time.Time) bool {
 		if m.host.IsAway(now) || m.trust.Revoked {
 			continue
 		}
-		if now.Sub(t.sentAt).Abs() < stillCopying || t.lacks() && t.tries < 3 || !t.listed && now.Sub(t.listedAt).Abs() < receiptWait {
+		if now.Sub(t.sentAt).Abs() < stillCopying || t.copies.Lacking() && t.tries < 3 || !t.listed && now.Sub(t.listedAt).Abs() < receiptWait {
 			return true
 		}
 	}

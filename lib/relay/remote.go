@@ -230,7 +230,7 @@ func (r *Relay) take(msg message) error {
 		case "leases":
 			return r.takeLeases(from, body)
 		case kindRecords:
-			return r.takeRecords(from, body)
+			return r.takeSharing(from, body)
 		}
 	}
 	return nil
@@ -412,8 +412,6 @@ func (r *Relay) takeAsk(from *remote, m seal.Message) error {
 		return r.answerFile(from, m.ID, body)
 	case "leases":
 		return r.answerLeases(from, body)
-	case kindRecords:
-		return r.answerRecords(from, body)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -16,17 +17,19 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Copies are the copies of another host's records, in one folder: <id>.jsonl.
+// Copies are the copies of another host's records, in one folder: <id>.jsonl. The copy of their list
+// is beside it.
 type Copies struct {
-	dir        string
-	list       string
-	have, last int64 // numbers of the list: as far as it is known, and its end
-	listed     map[record.ID]*Entry
-	held       map[record.ID]int64  // sizes of the copies
-	checked    map[record.ID]string // their tails, as far as they were compared
-	lacking    []record.ID          // of which bytes are missing
-	unread     map[record.ID]bool   // that their host cannot read
-	left       int
+	dir     string
+	head    feed.Head // of the list there, as far as is known
+	doubted bool      // the list may begin otherwise there
+	read    int64     // how far the list was read
+	listed  map[record.ID]*Entry
+	held    map[record.ID]int64  // sizes of the copies
+	checked map[record.ID]string // their tails, as far as they were compared
+	lacking []record.ID          // of which bytes are missing
+	unread  map[record.ID]bool   // that their host cannot read
+	left    int
 }
 
 const ext = ".jsonl"
@@ -60,54 +63,77 @@ func (c *Copies) HasCopies() bool { return len(c.held) > 0 }
 // Left returns how many records are not copied, because they are too large or too many.
 func (c *Copies) Left() int { return c.left }
 
-// Lacking reports whether a record is not complete.
-func (c *Copies) Lacking() bool { return len(c.lacking) > 0 }
+// Lacking reports whether the list or a record is not complete.
+func (c *Copies) Lacking() bool { return c.Unlisted() || len(c.lacking) > 0 }
 
-// Unlisted returns what to ask for if the list is not complete.
-func (c *Copies) Unlisted() (n PageRequest, ok bool) {
-	return PageRequest{c.list, c.have}, c.have < c.last
-}
+func (c *Copies) list() string { return c.dir + ".list" }
+
+// Unlisted reports whether the list is not complete.
+func (c *Copies) Unlisted() bool { return c.doubted || feed.Size(c.list()) < c.head.Size }
 
 // ErrMany is returned for a list of more than MaxRecords.
 var ErrMany = fmt.Errorf("over %d records", MaxRecords)
 
-var errPage = errors.New("an invalid list of records")
+// Remove removes all copies.
+func (c *Copies) Remove() error {
+	c.forget()
+	return errors.Join(os.RemoveAll(c.dir), feed.Discard(c.list()))
+}
 
-// Listed takes a page of the list.
-func (c *Copies) Listed(p Page) error {
-	if p.Off {
-		c.forget()
-		return os.RemoveAll(c.dir)
+// Told takes how long the list is there.
+func (c *Copies) Told(head feed.Head) error {
+	have := feed.Size(c.list())
+	c.head, c.doubted = head, have > head.Size
+	if have == head.Size && have > 0 {
+		sum, err := feed.CheckAt(c.list(), have)
+		c.doubted = err != nil || sum != head.Check
 	}
-	if p.List == "" || len(p.List) > 64 || p.After < 0 || p.Through < p.After || p.Last < p.Through || len(p.Records) > pageSize {
-		return errPage
-	}
-	for _, e := range p.Records {
-		if _, err := record.ParseID(string(e.ID)); err != nil || e.Size < -1 {
-			return errPage
-		}
-	}
-	if p.List != c.list {
-		c.list, c.have, c.lacking = p.List, 0, nil
+	return c.readList()
+}
+
+// addList adds what was wanted to the list.
+func (c *Copies) addList(ch feed.Chunk) error {
+	if ch.At == 0 {
+		c.read = 0
 		clear(c.listed)
 		clear(c.unread)
 	}
-	c.last = p.Last
-	if p.After == c.have {
-		c.have = p.Through
-		for _, e := range p.Records {
-			delete(c.unread, e.ID)
-			if c.listed[e.ID] = &e; e.Size < 0 {
-				delete(c.listed, e.ID)
-			}
-			if len(c.listed) > MaxRecords { // mutant never: TestHostile
-				delete(c.listed, e.ID)
-				return ErrMany
-			}
-		}
+	same, complete, err := feed.Append(c.list(), ch, maxList)
+	switch c.doubted = !same; {
+	case err != nil:
+		return err
+	case complete:
+		c.head.Size = feed.Size(c.list())
+		return c.readList()
+	case !same || len(ch.Data) == 0:
+		return feed.ErrChunk
 	}
-	if c.have < c.last {
+	return nil
+}
+
+// readList reads what is new in the list, if that is complete.
+func (c *Copies) readList() error {
+	if c.Unlisted() {
 		return nil
+	}
+	data, err := atomicfile.Read(c.list(), maxList)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return atomicfile.Error("read", c.list(), err)
+	}
+	for line := range bytes.Lines(data[min(c.read, int64(len(data))):]) {
+		c.read += int64(len(line))
+		e, ok := parseEntry(line)
+		if !ok {
+			continue
+		}
+		delete(c.unread, e.ID)
+		if c.listed[e.ID] = &e; e.Size < 0 {
+			delete(c.listed, e.ID)
+		}
+		if len(c.listed) > MaxRecords { // mutant never: TestHostile
+			delete(c.listed, e.ID)
+			return ErrMany
+		}
 	}
 	return c.choose()
 }
@@ -163,14 +189,22 @@ func (c *Copies) complete(e *Entry) bool {
 	return true
 }
 
-// Want returns what to ask for. ok is false if nothing is missing.
+// Want returns what to ask for: of the list, whose name is empty, or of a record. ok is false if
+// nothing is missing.
 func (c *Copies) Want() (w feed.Want, ok bool, err error) {
+	if c.Unlisted() {
+		w, err = c.WantList()
+		return w, true, err
+	}
 	if len(c.lacking) == 0 {
 		return w, false, nil
 	}
 	w, err = feed.Lacking(string(c.lacking[0]), c.path(c.lacking[0]))
 	return w, true, err
 }
+
+// WantList returns what to ask for to go on with the list.
+func (c *Copies) WantList() (feed.Want, error) { return feed.Lacking("", c.list()) }
 
 // AskOthersFirst asks for the other records first: nothing comes of the one that was wanted.
 func (c *Copies) AskOthersFirst() {
@@ -182,6 +216,9 @@ func (c *Copies) AskOthersFirst() {
 // Add adds what was wanted to its copy. No more is taken than what was listed: that is what was
 // counted.
 func (c *Copies) Add(ch feed.Chunk) error {
+	if ch.Name == "" {
+		return c.addList(ch)
+	}
 	id := record.ID(ch.Name)
 	e := c.listed[id]
 	if e == nil {

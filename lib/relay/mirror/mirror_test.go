@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,8 +41,7 @@ func TestHistory(t *testing.T) {
 		store := record.Store{Sessions: filepath.Join(root, "sessions"), Contexts: filepath.Join(root, "context")}
 		noError(t, store.Prepare())
 		dir := filepath.Join(root, "peers", "a", "records")
-		lists := 0
-		source := func() *Source { lists++; return NewSource(store, fmt.Sprint("list", lists), root) }
+		source := func() *Source { return NewSource(store, root) }
 		s := source()
 		c, err := Open(dir)
 		noError(t, err)
@@ -55,12 +55,9 @@ func TestHistory(t *testing.T) {
 			noError(t, errors.Join(err, f.Close()))
 		}
 		packed := func(id record.ID) bool { return strings.HasSuffix(store.File(id), ".gz") }
-		list := func(lose func() bool) {
+		list := func() {
 			noError(t, s.Scan())
-			noError(t, c.Listed(s.Length()))
-			for next, more := c.Unlisted(); more && !lose(); next, more = c.Unlisted() {
-				noError(t, c.Listed(s.Page(next)))
-			}
+			noError(t, c.Told(s.Head()))
 		}
 		ask := func() bool {
 			w, ok, err := c.Want()
@@ -118,7 +115,21 @@ func TestHistory(t *testing.T) {
 					write(backed, string(backup), os.O_TRUNC)
 				}
 			},
-			"list":          func(t *rapid.T) { list(func() bool { return rapid.Bool().Draw(t, "lost") }) },
+			"list": func(*rapid.T) { list() },
+			"list lost": func(*rapid.T) {
+				noError(t, os.RemoveAll(s.list()))
+				s = source()
+			},
+			"list torn": func(*rapid.T) {
+				for _, path := range []string{s.list(), c.list()} {
+					if info, err := os.Stat(path); err == nil {
+						noError(t, os.Truncate(path, info.Size()*2/3))
+					}
+				}
+				s = source()
+				c, err = Open(dir)
+				noError(t, err)
+			},
 			"ask":           func(t *rapid.T) { ask() },
 			"later":         func(*rapid.T) { c.AskOthersFirst() },
 			"source killed": func(*rapid.T) { s = source() },
@@ -140,7 +151,7 @@ func TestHistory(t *testing.T) {
 			},
 		})
 		for range 20 { // what was listed before an answer came may be old
-			list(func() bool { return false })
+			list()
 			for range 1000 {
 				if !ask() {
 					break
@@ -179,35 +190,53 @@ func TestHostile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "records")
 	c, err := Open(dir)
 	noError(t, err)
-	for _, p := range []Page{
-		{List: "l", Last: 1, Through: 1, Records: []Entry{{ID: "../../x", Size: 1}}},
-		{List: "l", Last: 1, Through: 1, Records: []Entry{{ID: "session-x-../../y", Size: 1}}},
-		{List: "l", Last: 1, Through: 1, Records: []Entry{{ID: idOf(1), Size: -2}}},
-		{List: "l", Last: 1, Through: 2}, {List: "l", After: 2, Through: 1, Last: 3}, {List: "", Last: 1}, {List: strings.Repeat("l", 65)},
-		{List: "l", Last: 1, Through: 1, Records: make([]Entry, pageSize+1)},
-	} {
-		if err := c.Listed(p); err == nil {
-			t.Errorf("%+v was taken", p)
+	list := func(entries ...any) error { // replaces the list
+		t.Helper()
+		var text []byte
+		for _, e := range entries {
+			line, ok := e.(string)
+			if !ok {
+				data, err := json.Marshal(e)
+				noError(t, err)
+				line = string(data)
+			}
+			text = append(append(text, line...), '\n')
 		}
+		ch := feed.Chunk{Size: int64(len(text))}
+		noError(t, c.Told(feed.Head{Size: 1 << 40}))
+		for ch.For = 1; len(text) > 0; ch.For = ch.At {
+			ch.Data = text[:min(len(text), 100_000)]
+			if ch.At > 0 {
+				sum, err := feed.CheckAt(c.list()+".part", ch.At)
+				noError(t, err)
+				ch.Before = sum
+			}
+			if err := c.Add(ch); err != nil {
+				return err
+			}
+			text, ch.At = text[len(ch.Data):], ch.At+int64(len(ch.Data))
+		}
+		return nil
 	}
-	if _, _, err := NewSource(record.Store{Sessions: t.TempDir()}, "l", dir).Open("b", "../x"); err == nil {
+	noError(t, list(Entry{ID: "../../x", Size: 1}, Entry{ID: "session-x-../../y", Size: 1}, Entry{ID: idOf(1), Size: -2}, "x", "[]", `{"id":"session-m`))
+	if c.Lacking() || len(c.listed) > 0 {
+		t.Errorf("%v is listed", c.listed)
+	}
+	if _, _, err := NewSource(record.Store{Sessions: t.TempDir()}, dir).Open("b", "../x"); err == nil {
 		t.Error("../x was read")
 	}
 
 	// The latest records are copied, as many as fit.
-	p := Page{List: "m", Through: 12, Last: 12}
+	var all []any
 	for n := range 12 {
-		p.Records = append(p.Records, Entry{ID: idOf(n), Size: MaxRecord, Changed: int64(n)})
+		all = append(all, Entry{ID: idOf(n), Size: MaxRecord + int64(n/11), Changed: int64(n)})
 	}
-	p.Records[11].Size++
-	err = c.Listed(p)
-	noError(t, err)
+	noError(t, list(all...))
 	if w, _, err := c.Want(); c.Left() != 5 || len(c.lacking) != 7 || w.Name != string(idOf(10)) || err != nil {
 		t.Errorf("%d are left out, %d lack, first %s, %v", c.Left(), len(c.lacking), w.Name, err)
 	}
 	// Of a record, no more comes than was counted.
-	err = c.Listed(Page{List: "n", Through: 1, Last: 1, Records: []Entry{{ID: idOf(1), Size: 3}}})
-	noError(t, err)
+	noError(t, list(Entry{ID: idOf(1), Size: 3}))
 	w, _, err := c.Want()
 	noError(t, err)
 	noError(t, c.Add(feed.Chunk{Name: w.Name, Size: MaxRecord, Data: []byte("{}\n{}\n{}\n")}))
@@ -220,20 +249,14 @@ func TestHostile(t *testing.T) {
 	if entries, err := os.ReadDir(dir); len(entries) != 1 || err != nil {
 		t.Errorf("%v, %v", entries, err)
 	}
-	for n := 0; ; n++ {
-		p := Page{List: "o", After: int64(n * pageSize), Through: int64((n + 1) * pageSize), Last: 1 << 40}
-		for i := range pageSize {
-			p.Records = append(p.Records, Entry{ID: record.ID(fmt.Sprintf("session-%d-abcdef", n*pageSize+i)), Size: 1})
-		}
-		if err := c.Listed(p); errors.Is(err, ErrMany) {
-			break
-		} else if err != nil || len(c.listed) > MaxRecords {
-			t.Fatal(len(c.listed), err)
-		}
+	all = nil
+	for n := range MaxRecords + 1 {
+		all = append(all, Entry{ID: record.ID(fmt.Sprintf("session-%d-abcdef", n)), Size: 1})
 	}
-	if err := c.Listed(Page{Off: true}); err != nil {
-		t.Error(err)
+	if err := list(all...); !errors.Is(err, ErrMany) || len(c.listed) > MaxRecords {
+		t.Error(len(c.listed), err)
 	}
+	noError(t, c.Remove())
 	if _, err := os.Stat(dir); err == nil || c.HasCopies() {
 		t.Error("the copies are still there")
 	}

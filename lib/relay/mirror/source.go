@@ -2,23 +2,27 @@
 // them.
 //
 // The other host asks, and this one answers, while both are there; the hub keeps nothing.
-// A list says which records there are, in the order of their changes, so that the other
-// host asks only for what changed since. The records are copied as all files are (feed).
+// A list, a file to which a line is appended for each record that changes, says which records
+// there are. The list and the records are copied as all files are (feed).
 package mirror
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"gt/lib/record"
 	"gt/lib/relay/feed"
+	"gt/lib/sys/atomicfile"
 )
 
 // Limits of what is taken of a host: a record, all of them, and their number.
@@ -28,10 +32,14 @@ const (
 	MaxRecords = 50_000
 )
 
-// pageSize is how many records are listed at once: about 180 KB.
-const pageSize = 1500
+// maxList bounds a list, in bytes, and staleLines is how many of its lines may be about what has changed
+// since, and as many again as there are records.
+const (
+	maxList    = 32 << 20
+	staleLines = 1000
+)
 
-// Entry is a record in a list.
+// Entry is a record in a list: a line of JSON. The last one of a record counts.
 type Entry struct {
 	ID      record.ID `json:"id"`
 	Size    int64     `json:"size"`    // of its complete lines; -1: it is gone
@@ -50,37 +58,19 @@ func tailOf(f *os.File, size int64) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// Page is a part of a list: the records that changed after number After, up to number
-// Through. A page without records only says how long the list is.
-type Page struct {
-	List    string  `json:"list"` // names the numbering
-	After   int64   `json:"after"`
-	Through int64   `json:"through"`
-	Last    int64   `json:"last"`
-	Off     bool    `json:"off,omitempty"` // the receiver may read none
-	Records []Entry `json:"records,omitempty"`
-}
-
-// PageRequest asks for the page after a number.
-type PageRequest struct {
-	List  string `json:"list,omitempty"`
-	After int64  `json:"after"`
-}
-
 // Source lists and reads the records of this host.
 type Source struct {
-	store   record.Store
-	list    string
-	scratch string
-	last    int64
-	all     map[record.ID]*listed
-	open    map[string]*unpacked // by the host that asks
+	store record.Store
+	dir   string
+	all   map[record.ID]*listed
+	lines int // of the list; -1 if it has to be written anew
+	head  feed.Head
+	open  map[string]*unpacked // by the host that asks
 }
 
 type listed struct {
 	Entry
-	number int64
-	seen   fs.FileInfo
+	seen fs.FileInfo
 }
 
 // unpacked is a packed record that a host reads part by part.
@@ -90,14 +80,37 @@ type unpacked struct {
 	f    *os.File
 }
 
-// NewSource returns a Source. list names its numbers, which no other Source has; packed records
-// are unpacked on the file system of the folder scratch.
-func NewSource(store record.Store, list, scratch string) *Source {
-	return &Source{store: store, list: list, scratch: scratch, all: map[record.ID]*listed{}, open: map[string]*unpacked{}}
+// NewSource returns a Source. Its list is in a folder, as records.list; packed records are unpacked
+// on the file system of that.
+func NewSource(store record.Store, dir string) *Source {
+	s := &Source{store: store, dir: dir, all: map[record.ID]*listed{}, lines: -1, open: map[string]*unpacked{}}
+	data, err := atomicfile.Read(s.list(), maxList)
+	if err != nil {
+		return s // it is written anew
+	}
+	s.lines = 0
+	for line := range bytes.Lines(data) {
+		if e, ok := parseEntry(line); ok {
+			s.all[e.ID] = &listed{Entry: e}
+		}
+		s.lines++
+	}
+	return s
 }
 
-// LastChange returns the number of the last change.
-func (s *Source) LastChange() int64 { return s.last }
+func (s *Source) list() string { return filepath.Join(s.dir, "records.list") }
+
+// parseEntry parses a line of a list.
+func parseEntry(line []byte) (e Entry, ok bool) {
+	if json.Unmarshal(line, &e) != nil || e.Size < -1 {
+		return e, false
+	}
+	_, err := record.ParseID(string(e.ID))
+	return e, err == nil
+}
+
+// Head returns how long the list is.
+func (s *Source) Head() feed.Head { return s.head }
 
 // Scan notes which records have changed.
 func (s *Source) Scan() error {
@@ -124,8 +137,12 @@ func (s *Source) Scan() error {
 		} else {
 			e.Size, e.Tail, err = s.end(id, info.Size())
 		}
-		if err == nil {
-			changed = append(changed, &listed{Entry: e, seen: info})
+		switch {
+		case err != nil:
+		case was != nil && was.Entry == e:
+			was.seen = info
+		default:
+			changed = append(changed, &listed{e, info})
 		}
 	}
 	for id, was := range s.all {
@@ -133,18 +150,55 @@ func (s *Source) Scan() error {
 			changed = append(changed, &listed{Entry: Entry{ID: id, Size: -1, Changed: was.Changed}})
 		}
 	}
-	slices.SortFunc(changed, func(a, b *listed) int { return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.ID, b.ID)) })
+	return s.append(changed)
+}
+
+// append notes changes in the list.
+func (s *Source) append(changed []*listed) (err error) {
 	for _, c := range changed {
-		s.last++
-		c.number = s.last
 		s.all[c.ID] = c
 	}
-	return nil
+	anew := s.lines < 0 || s.lines+len(changed) > 2*len(s.all)+staleLines || !atomicfile.Exists(s.list())
+	if anew {
+		maps.DeleteFunc(s.all, func(_ record.ID, l *listed) bool { return l.Size < 0 })
+		changed, s.lines = slices.Collect(maps.Values(s.all)), 0
+	}
+	slices.SortFunc(changed, func(a, b *listed) int { return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.ID, b.ID)) })
+	var lines []byte
+	for _, c := range changed {
+		line, err := json.Marshal(c.Entry)
+		if err != nil {
+			return err
+		}
+		lines = append(append(lines, line...), '\n')
+	}
+	if s.lines += len(changed); anew {
+		err = atomicfile.Write(s.list(), lines, atomicfile.Unsynced)
+	} else if len(lines) > 0 {
+		err = s.appendLines(lines)
+	}
+	if err == nil {
+		s.head.Size = feed.Size(s.list())
+		s.head.Check, err = feed.CheckAt(s.list(), s.head.Size)
+	}
+	if err != nil {
+		s.lines = -1
+	}
+	return err
+}
+
+func (s *Source) appendLines(lines []byte) error {
+	f, err := atomicfile.OpenAppend(s.list())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return atomicfile.AppendLines(f, lines)
 }
 
 // end returns where the last complete line of a record ends, and the digest of its last bytes.
 func (s *Source) end(id record.ID, size int64) (end int64, tail string, err error) {
-	f, err := s.store.Unpacked(id, s.scratch)
+	f, err := s.store.Unpacked(id, s.dir)
 	if err != nil {
 		return 0, "", err
 	}
@@ -159,41 +213,20 @@ func sameVersion(a, b fs.FileInfo) bool {
 	return a != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// Page answers what asks for a page.
-func (s *Source) Page(n PageRequest) Page {
-	if n.List != s.list || n.After < 0 || n.After > s.last {
-		n.After = 0
-	}
-	p := Page{List: s.list, After: n.After, Through: n.After, Last: s.last}
-	later := slices.SortedFunc(maps.Values(s.all), func(a, b *listed) int { return cmp.Compare(a.number, b.number) })
-	for _, l := range later {
-		if l.number <= n.After {
-			continue
-		}
-		if len(p.Records) == pageSize {
-			return p
-		}
-		p.Records, p.Through = append(p.Records, l.Entry), l.number
-	}
-	p.Through = s.last
-	return p
-}
-
-// Length returns a page that only says how long the list is.
-func (s *Source) Length() Page {
-	return Page{List: s.list, After: s.last, Through: s.last, Last: s.last}
-}
-
-// Open opens the lines of a record for a host. A packed one stays open for its next question. The
-// caller calls done.
+// Open opens the lines of a record, or the list if id is empty, for a host. A packed record stays open
+// for its next question. The caller calls done.
 func (s *Source) Open(host string, id record.ID) (f *os.File, done func(), err error) {
+	if id == "" {
+		f, err = atomicfile.Open(s.list())
+		return f, func() { f.Close() }, err
+	}
 	if _, err := record.ParseID(string(id)); err != nil {
 		return nil, nil, err
 	}
 	path := s.store.File(id)
 	if path == s.store.Path(id) {
 		s.Left(host)
-		f, err = s.store.Unpacked(id, s.scratch)
+		f, err = s.store.Unpacked(id, s.dir)
 		return f, func() { f.Close() }, err
 	}
 	info, err := os.Lstat(path)
@@ -204,7 +237,7 @@ func (s *Source) Open(host string, id record.ID) (f *os.File, done func(), err e
 		return u.f, func() {}, nil
 	}
 	s.Left(host)
-	if f, err = s.store.Unpacked(id, s.scratch); err != nil {
+	if f, err = s.store.Unpacked(id, s.dir); err != nil {
 		return nil, nil, err
 	}
 	s.open[host] = &unpacked{id, info, f}
