@@ -110,50 +110,72 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 		return Pane{}, err
 	}
 	defer socket.Close()
-	remain := "off"
-	if n.Remain {
-		remain = "on"
-	}
 	args := slices.Concat([]string{"start-server", ";", "load-buffer", "-b", string(n.Buffer), "-", ";"}, creates,
 		[]string{"-P", "-F", paneFormat, "-c", literal(strings.ReplaceAll(n.Dir, "#", "##")), "--"})
 	for _, a := range n.Command {
 		args = append(args, literal(a))
 	}
-	args = append(args, ";", "set-option", "-p", "-t", "="+n.Name+":", "remain-on-exit", remain, ";",
-		"set-option", "-p", "-t", "="+n.Name+":", "@gt-agent", literal(n.Mark))
-	if creates[0] == "new-session" {
-		// With the options of the person's, tmux can end a session that nobody is attached to,
-		// and can make it as small as a client of another session (tmux 3.3a) in spite of -x.
-		// A window that was resized keeps its size until somebody attaches.
-		args = append(args, ";", "set-option", "-t", "="+n.Name+":", "destroy-unattached", "off", ";",
-			"set-option", "-t", "="+n.Name+":", "@gt-session", literal(n.Mark), ";",
-			"resize-window", "-t", "="+n.Name+":", "-x", "200", "-y", "50", ";",
-			"set-option", "-w", "-u", "-t", "="+n.Name+":", "window-size")
-	}
-	for _, kv := range n.Vars {
-		args = append(args, ";", "set-environment", "-t", "="+n.Name, kv[0], literal(kv[1]))
-	}
-	if n.Theme != "" {
-		args = append(args, ";", "set-option", "-t", "="+n.Name+":", "status-style", literal(n.Theme))
-	}
+	// In the same call, for tmux can end the session after it.
+	args = slices.Concat(args, n.settings("="+n.Name+":", creates[0]), []string{";", "display-message", "-p", "-t", "=" + n.Name + ":", "#{pane_id}"})
 	var out string
 	if socket.File == nil {
 		out, err = at.startServer(n, args)
 	} else {
 		out, err = at.call(socket, bytes.NewReader(n.Data), n.Environ, starting, args...)
 	}
-	switch {
-	case err == nil && out == "": // the server ended during the call
+	if err == nil && out == "" { // the server ended during the call
 		return Pane{}, ErrNoServer
-	case err == nil:
-		return parsePane(out)
+	}
+	pane, perr := parsePane(out)
+	switch {
+	case perr != nil:
+	case strings.HasSuffix(out, "\n"+pane.ID):
+		err = nil // only a hook of the person's can have failed
+	default: // such a hook has renamed the session, or another pane is its active one
+		if _, found, _ := strings.Cut(out, "\n"); isPane(found) {
+			_, _ = s.run("set-option", "-p", "-u", "-t", found, "@gt-agent", ";", "set-option", "-p", "-u", "-t", found, "remain-on-exit")
+		}
+		if _, err = s.run(n.settings(pane.ID, creates[0])[1:]...); err == nil {
+			pane, err = s.Pane(pane.ID, wait)
+		} else if _, gone := s.Pane(pane.ID, wait); gone != nil && !errors.Is(gone, ErrNoAnswer) {
+			err = errors.New("tmux ended its pane at once, maybe by a hook (tmux show-hooks -g)")
+		}
+	}
+	if err == nil {
+		return pane, perr
 	}
 	_ = at.Drop(n.Buffer) // it may not have been loaded, or was taken
-	switch {
-	case strings.Contains(err.Error(), "duplicate session"):
+	if strings.Contains(err.Error(), "duplicate session") {
 		return Pane{}, fmt.Errorf("%w: %s", ErrDuplicate, n.Name)
 	}
 	return Pane{}, errors.Join(err, s.killStarted(n.Buffer))
+}
+
+// settings returns tmux's commands, each after a ";", for the options of the pane that a
+// command has created, and of its session.
+func (n NewSession) settings(pane, created string) []string {
+	remain := "off"
+	if n.Remain {
+		remain = "on"
+	}
+	args := []string{";", "set-option", "-p", "-t", pane, "remain-on-exit", remain,
+		";", "set-option", "-p", "-t", pane, "@gt-agent", literal(n.Mark)}
+	if created == "new-session" {
+		// With the options of the person's, tmux can end a session that nobody is attached to,
+		// and can make it as small as a client of another session (tmux 3.3a) in spite of -x.
+		// A window that was resized keeps its size until somebody attaches.
+		args = append(args, ";", "set-option", "-t", pane, "destroy-unattached", "off",
+			";", "set-option", "-t", pane, "@gt-session", literal(n.Mark),
+			";", "resize-window", "-t", pane, "-x", "200", "-y", "50",
+			";", "set-option", "-w", "-u", "-t", pane, "window-size")
+	}
+	for _, kv := range n.Vars {
+		args = append(args, ";", "set-environment", "-t", pane, kv[0], literal(kv[1]))
+	}
+	if n.Theme != "" {
+		args = append(args, ";", "set-option", "-t", pane, "status-style", literal(n.Theme))
+	}
+	return args
 }
 
 func (s Server) killStarted(b Buffer) error {
@@ -226,7 +248,7 @@ func (s Server) startServer(n NewSession, args []string) (string, error) {
 		// Another process may have started the server meanwhile. No error of tmux begins
 		// like this.
 		if !errors.Is(none, ErrNoServer) && !strings.HasPrefix(err.Error(), "tmux: Failed to ") {
-			return "", err // tmux itself failed
+			return out, err // tmux itself failed
 		}
 	}
 	return run()

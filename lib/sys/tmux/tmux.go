@@ -180,7 +180,9 @@ func (s Server) ActivePane(session string) (Pane, error) {
 	return parsePane(out)
 }
 
-func parsePane(line string) (Pane, error) {
+// parsePane parses the first line: a hook of the person's can print more.
+func parsePane(out string) (Pane, error) {
+	line, _, _ := strings.Cut(out, "\n")
 	f := strings.SplitN(line, "\t", 9)
 	if len(f) < 9 {
 		return Pane{}, errors.New("cannot parse tmux's description of a pane")

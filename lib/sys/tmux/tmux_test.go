@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -375,6 +376,39 @@ func TestCheckVersion(t *testing.T) {
 func TestLongSocket(t *testing.T) {
 	at := Server(filepath.Join(t.TempDir(), strings.Repeat("long", 40), "s"))
 	if _, err := at.New(NewSession{Name: "a", Dir: "/", Buffer: "gt-a", Command: []string{"sleep", "1"}}); err == nil || !strings.Contains(err.Error(), "TMUX_TMPDIR") {
+		t.Error(err)
+	}
+}
+
+// A hook of the person's that renames the session, makes another pane the active one or
+// fails does not keep New from its own pane, and no other gets the options of that.
+func TestNewUnderHooks(t *testing.T) {
+	s, _ := server(t, "mine")
+	for hook, session := range map[string]string{
+		"rename-session work": "work", "split-window 'sleep 600'": "", "new-window 'sleep 600'": "",
+		"split-window -d 'sleep 600' ; break-pane": "", "switch-client -t mine": "",
+	} {
+		_, err := s.run("set-hook", "-g", "after-new-session", hook)
+		testenv.NoError(t, err)
+		p, err := s.New(NewSession{Name: "new", Dir: "/", Mark: "m", Remain: true, Vars: [][2]string{{"A", "1"}}, Buffer: NewBuffer(), Command: []string{"sleep", "600"}})
+		if err != nil {
+			t.Errorf("%s: %v", hook, err)
+			continue
+		}
+		if want := cmp.Or(session, "new"); p.Session != want || s.Environments([]string{p.ID})[p.ID] == nil {
+			t.Errorf("%s: the pane is %+v", hook, p)
+		}
+		marked, err := s.run("list-panes", "-a", "-F", "#{?@gt-agent,#{pane_id} #{@gt-agent} #{@gt-session} #{remain-on-exit},}")
+		testenv.NoError(t, err)
+		if marked = strings.Join(strings.Fields(marked), " "); marked != p.ID+" m m on" {
+			t.Errorf("%s: marked are %q, the pane is %s", hook, marked, p.ID)
+		}
+		_, err = s.run("kill-session", "-t", p.ID)
+		testenv.NoError(t, err)
+	}
+	_, err := s.run("set-hook", "-g", "after-new-session", "kill-pane")
+	testenv.NoError(t, err)
+	if _, err := s.New(NewSession{Name: "new", Dir: "/", Buffer: NewBuffer(), Command: []string{"sleep", "600"}}); err == nil || !strings.Contains(err.Error(), "show-hooks") {
 		t.Error(err)
 	}
 }
