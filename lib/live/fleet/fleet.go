@@ -488,7 +488,7 @@ func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, st
 	} else if m.Record != nil && presence != process.Dead {
 		told := m.observed()
 		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), told, m.noted(stores), m.stopped(stores, told))
-		if !m.begun() { // it was the previous agent that ended
+		if !m.begun() || m.leftConversation() { // it was the previous agent, or the agent's previous conversation, that ended
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
 		}
 	}
@@ -744,7 +744,7 @@ func run(pane tmux.Pane) (p process.Proc, name string, is process.Presence) {
 // its one prompt. An agent that ended with its terminal or machine is still wanted.
 func (m *Member) ended() bool {
 	r := m.Record
-	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt) && m.begun() && !m.leftAlone()
+	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt) && m.begun() && !m.leftAlone() && !m.leftConversation()
 }
 
 // Left is the reason of a session's end whose agent's process exited with success in its
@@ -755,6 +755,12 @@ const Left = "prompt_input_exit"
 // goes on and reports every end in the same way.
 func (m *Member) leftAlone() bool {
 	return m.Record.Server().IsSet() && m.Adopted == nil && m.Record.Reason != Left
+}
+
+// leftConversation reports whether the client ended the session and runs: it is in a new
+// conversation, which some clients, such as Codex after /new, tell with its first prompt.
+func (m *Member) leftConversation() bool {
+	return m.Record.Ended() && m.Record.Reason != Left && m.Record.Process().Alive()
 }
 
 // begun reports whether the session began or was resumed since the agent was started. Until
