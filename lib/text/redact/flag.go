@@ -147,7 +147,7 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 		before, cut = unlisted.Replace(before), "|&;"
 	}
 	words := strings.Fields(before[strings.LastIndexAny(before, cut)+1:])
-	if v := nextArgument(s, i+2); v > i+2 && withUser(words, s[i+1]) {
+	if v := nextArgument(s, i+2); v > i+2 && userFlag(words, s[i+1]) {
 		if from, to = head(s, v); from < to && strong(s[from:to]) && !placeholder(s[from:to]) && s[from] != '-' {
 			return value(s, v)
 		}
@@ -181,9 +181,9 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 	return 0, 0
 }
 
-// withUser reports whether the words before the flag for a password have one for a user, as in
+// userFlag reports whether the words before the flag for a password have one for a user, as in
 // most programs: -u bob -p x.
-func withUser(words []string, letter byte) bool {
+func userFlag(words []string, letter byte) bool {
 	for i, w := range words {
 		if i+1 < len(words) && (letter == 'p' && (w == "-u" || w == "--user" || w == "--username") || letter == 'P' && w == "-U") {
 			return true

@@ -15,21 +15,9 @@ var foreign = [...]string{
 	"密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "密钥", "秘钥", "令牌", "トークン", "토큰", "токен", "ключ api",
 }
 
-// mayBeForeign reports whether a text can contain one of these words.
-func mayBeForeign(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return true
-		}
-	}
-	return strings.Contains(s, "de passe") || strings.Contains(s, "ra passe") || strings.Contains(s, "ra-passe")
-}
-
+// isForeign reports whether one of these words ends at s[n].
 func (sc *scanner) isForeign(n int) bool {
 	const longest = 32
-	if !sc.foreign {
-		return false
-	}
 	before := sc.s[max(sc.done, n-longest):max(n, sc.done)]
 	plain := !strings.HasSuffix(before, "passe")
 	for i := len(before) - 1; plain && i >= 0 && i > len(before)-12; i-- {

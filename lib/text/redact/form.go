@@ -33,8 +33,12 @@ func (sc *scanner) form(i int) (from, to int) {
 	word := run(s[:min(len(s), i+16)], i, "a")
 	find := sc.assigned
 	switch name := s[i:word]; {
+	case equalFold(name[:min(4, len(name))], "seed"), equalFold(name, "phrase"), equalFold(name, "mnemonic"), equalFold(name[:min(6, len(name))], "phrase"):
+		return sc.wallet(word)
+	case equalFold(name, "send"), equalFold(name, "sendline"):
+		find = sc.sent
 	case name == "ENV", equalFold(name, "set"), equalFold(name, "setx"), equalFold(name, "setenv"):
-	case equalFold(name, "password"):
+	case equalFold(name, "password"), equalFold(name, "pass"):
 		find = sc.spelled
 	case equalFold(name, "identified"):
 		find = sc.identified
@@ -49,9 +53,12 @@ func (sc *scanner) form(i int) (from, to int) {
 	return find(i, word)
 }
 
-// blanks skips a few blanks and tabs.
+// blanks skips a few blanks and tabs, and the end of a line that a shell continues.
 func blanks(s string, i int) int {
-	for n := i; i < len(s) && (s[i] == ' ' || s[i] == '\t') && i-n < maxName; i++ {
+	for n := i; i < len(s) && (s[i] == ' ' || s[i] == '\t' || s[i] == '\\' && strings.HasPrefix(s[i:], "\\\n")) && i-n < maxName; i++ {
+		if s[i] == '\\' {
+			i++
+		}
 	}
 	return i
 }
@@ -139,7 +146,9 @@ func (sc *scanner) spelled(i, word int) (from, to int) {
 		if !strings.Contains(statement, "user ") && !strings.Contains(statement, "role ") {
 			return likelyValue(s, v, "password")
 		}
-	} else if words := strings.Fields(before[strings.LastIndex(before, "\n\n")+1:]); !netrc(words) ||
+	} else if words := strings.Fields(before[strings.LastIndex(before, "\n\n")+1:]); !netrc(words) && withUser(words, s[v:]) {
+		return likelyValue(s, v, "password")
+	} else if !netrc(words) ||
 		strings.HasPrefix(strings.ToLower(s[v:min(len(s), v+maxLook)]), words[len(words)-1]) { // login string, password string
 		return 0, 0
 	}
@@ -148,6 +157,13 @@ func (sc *scanner) spelled(i, word int) (from, to int) {
 		return 0, 0
 	}
 	return from, to
+}
+
+// withUser reports whether the words before a password name its user, and v is one word at the
+// end of a line: user bob pass x.
+func withUser(words []string, v string) bool {
+	n := len(words)
+	return n > 1 && (words[n-2] == "user" || words[n-2] == "username" || words[n-2] == "login") && run(words[n-1], 0, "w-.@") == len(words[n-1]) && lastWord(v, unquoted(v, 0))
 }
 
 // netrc reports whether the words before a password are from a .netrc file: machine h
@@ -161,6 +177,71 @@ func netrc(words []string) bool {
 		return words[n-3] == "default" || n > 3 && words[n-4] == "machine"
 	}
 	return false
+}
+
+// wallet finds the words from which a wallet is restored, behind their label, which ends at
+// s[i]: seed phrase: abandon ability … They are 12 to 24 words of three to eight letters, perhaps
+// with numbers, and none of those that every sentence has.
+func (sc *scanner) wallet(i int) (from, to int) {
+	s, n := sc.s, 0
+	for p := i; p < len(s) && n <= 24 && !strings.HasPrefix(s[p:], Mark); {
+		end := p
+		for end < len(s) && isLower(rune(s[end])) {
+			end++
+		}
+		word := s[p:end]
+		stop := end < len(s) && (isWord(s[end]) && !isDigit(s[end]) || s[end] >= 0x80)
+		switch word {
+		case "the", "and", "for", "are", "was", "not", "but", "has", "its", "from", "have", "into", "your", "must", "with":
+			stop = true
+		}
+		switch {
+		case word == "" && (n == 0 && p-i < maxName || n > 0 && p-to < 6 && strings.IndexByte(" \t\r\n,\"'`.)0123456789:;|*[]", s[p]) >= 0):
+			p++
+		case len(word) < 3 || len(word) > 8 || stop:
+			if n >= 12 || p-i > maxName {
+				p = len(s)
+				break
+			}
+			n, p = 0, max(end, p+1)
+		default:
+			if n++; n == 1 {
+				from = p
+			}
+			p, to = end, end
+		}
+	}
+	if n < 12 || n > 24 { // a list of all words
+		return 0, 0
+	}
+	return from, to
+}
+
+// sent finds the answer to a prompt for a password in a script of expect: send "x\r",
+// child.sendline("x"). The word ends at s[word].
+func (sc *scanner) sent(i, word int) (from, to int) {
+	s := sc.s
+	v := blanks(s, word)
+	if strings.HasPrefix(s[v:], "-- ") {
+		v = blanks(s, v+len("--"))
+	} else if v < len(s) && s[v] == '(' {
+		v++
+	}
+	if !quoted(s, v) {
+		return 0, 0
+	}
+	from, to = head(s, v)
+	word = to
+	for _, end := range [...]string{"\r\n", `\r\n`, "\r", `\r`, "\n", `\n`} {
+		to = from + len(strings.TrimSuffix(s[from:max(from, to)], end))
+	}
+	before := s[max(sc.done, i-maxLook/2):i]
+	before = before[max(0, strings.LastIndex(before, "send")):]
+	asked := strings.Contains(before, "assw") || strings.Contains(before, "assphrase") || strings.Contains(before, "asscode")
+	if to-from < 4 || isPlaceholder(s, from, to) || strings.IndexByte(s[from:to], ' ') >= 0 || !asked && (to == word || !looksSecret(s[from:to], minPassword) && !signed(s[from:to])) {
+		return 0, 0
+	}
+	return from, to
 }
 
 // identified finds the value in IDENTIFIED BY 'x'. The first word ends at s[i].

@@ -29,13 +29,19 @@ var fromInput = [...]string{
 	"auth login", "vault login -", "--token-file -", "--from-file=/dev/stdin", "age -p", "--passwd-on-stdin", "--password-file -", "--password-file=-", "sudo --stdin", "docker secret create", "podman secret create",
 }
 
+// position is one of positions, whose command is cut at the stroke.
+type position struct {
+	before, behind string
+	skip           int
+	sign           byte
+}
+
 // positional finds the secret of one of positions, whose stroke is at s[i].
 func (sc *scanner) positional(i int) (from, to int) {
 	s := sc.s
-	for _, n := range sc.index.commands[s[i]&(1<<7-1)] {
-		p := &positions[n]
-		before, behind, _ := strings.Cut(p.command, "|")
-		if !strings.HasPrefix(s[i:], behind) || !strings.HasSuffix(s[sc.done:i], before) || s[i-len(before)] != '-' && !sc.begins(i-len(before)) ||
+	for _, p := range sc.index.commands[s[i]&(1<<7-1)] {
+		before, behind := p.before, p.behind
+		if len(behind) > 1 && i+1 < len(s) && s[i+1] != behind[1] || !strings.HasPrefix(s[i:], behind) || !strings.HasSuffix(s[sc.done:i], before) || s[i-len(before)] != '-' && !sc.begins(i-len(before)) ||
 			before == "/user" && !sc.command(i, "net use ") && !sc.command(i, "runas ") {
 			continue
 		}
@@ -104,11 +110,24 @@ func readsSecret(s string) bool {
 // piped finds what echo and printf write into a command that reads a secret: echo x | sudo -S.
 // s[i] is the bar.
 func (sc *scanner) piped(i int) (from, to int) {
-	s := sc.s
+	s, bar := sc.s, i
 	if i+1 == len(s) || s[i+1] == '|' || !readsSecret(s[i+1:]) {
 		return 0, 0
 	}
-	before := s[max(sc.done, i-maxLook):i]
+	before := strings.TrimRight(s[max(sc.done, i-maxLook):i], " \t")
+	if subshell, ok := strings.CutSuffix(before, ")"); ok { // (echo x; echo x) | passwd
+		i, before = i-(len(s[max(sc.done, i-maxLook):i])-len(subshell)), subshell
+		for at := strings.LastIndexByte(before, '\n') + 1; ; {
+			n := strings.Index(before[at:], "echo ")
+			if n < 0 {
+				break
+			}
+			at += n + len("echo ")
+			if from, to = value(s[:i], i-len(before)+at); from < to {
+				sc.addCell(from, to, "password")
+			}
+		}
+	}
 	before = strings.TrimRight(before[strings.LastIndexAny(before, "\n;|")+1:], " \t")
 	at := max(strings.LastIndex(before, "echo "), strings.LastIndex(before, "printf "), strings.LastIndex(before, "yes "))
 	if at < 0 {
@@ -131,7 +150,7 @@ func (sc *scanner) piped(i int) (from, to int) {
 		return 0, 0
 	}
 	word := s[from:to]
-	if colon := strings.IndexByte(word, ':'); colon > 0 && strings.Contains(s[i:min(len(s), i+maxLook/2)], "chpasswd") { // bob:x
+	if colon := strings.IndexByte(word, ':'); colon > 0 && strings.Contains(s[bar:min(len(s), bar+maxLook/2)], "chpasswd") { // bob:x
 		from += colon + 1
 	} else if strings.HasSuffix(word, `\n`) {
 		to -= 2

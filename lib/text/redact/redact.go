@@ -172,7 +172,7 @@ func mergeSpans(some, more []span) []span {
 // formed returns the secrets in s that are recognized by their form.
 func formed(s string, seams []int) []span {
 	var found []span
-	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams, foreign: mayBeForeign(s)}
+	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams}
 	for i := 0; i < len(s); {
 		if !sc.index.asks(s, i) {
 			i++
@@ -205,7 +205,7 @@ func formed(s string, seams []int) []span {
 		found = append(found, span{from, to})
 		i, sc.done = to, to
 	}
-	return found
+	return mergeSpans(found, sc.cells)
 }
 
 // replaceAll replaces every v in s with Mark, and adjusts the seams.
@@ -345,9 +345,9 @@ type scanner struct {
 	done  int // everything before this offset has been handled
 	end   int // the next end of a private key, -1 if it was not searched for yet
 	index *index
-	seams []int // offsets where something invisible was removed
-
-	foreign bool // the text may have a word of another language
+	seams []int  // offsets where something invisible was removed
+	cells []span // secrets in tables
+	table int    // the end of the table that was handled last
 }
 
 // secretAt returns the span of the secret that s[i] indicates; to is 0 if there is none. The
@@ -368,6 +368,9 @@ func (sc *scanner) secretAt(i int) (from, to int) {
 	case ':':
 		if strings.HasPrefix(sc.s[i:], "://") {
 			return password(sc.s, i+3)
+		}
+		if strings.HasPrefix(sc.s[i:], ":pserver:") {
+			return password(sc.s, i+len(":pserver:"))
 		}
 		return sc.firstFound(i, (*scanner).masked, (*scanner).jwk, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource)
 	case ',':
@@ -398,7 +401,7 @@ func (sc *scanner) secretAt(i int) (from, to int) {
 		return sc.firstFound(i, (*scanner).header, (*scanner).form, (*scanner).shaped)
 	case 'P', 'p':
 		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).labeled, (*scanner).form, (*scanner).shaped)
-	case 'E', 'I', 'i', '0', '#':
+	case 'E', 'I', 'i', '0', '#', 'M', 'm':
 		return sc.firstFound(i, (*scanner).form, (*scanner).shaped)
 	case 'e':
 		return sc.firstFound(i, (*scanner).jwt, (*scanner).shaped)

@@ -522,21 +522,26 @@ func (sc *scanner) signsIn(i int) string {
 	return ""
 }
 
-// connecting are calls that take a password behind other arguments.
-var connecting = [...]string{"mysqli_connect(", "mysql_connect(", "mysqli(", "PDO(", "Credentials(", "getConnection(", "jwt.sign(", "jwt.verify(", "jwt.encode(", "jwt.decode(", "JWT.encode(", "JWT.decode(", "JWT::encode(", "JWT::decode(", "ftp_login(", "create_superuser("}
-
-// connecting reports whether a password follows the comma at s[i] in one of these calls.
+// connecting reports whether a password follows the comma at s[i] in a call that takes one
+// behind other arguments.
 func (sc *scanner) connecting(i int) bool {
 	before := sc.s[max(sc.done, i-maxTag):i]
 	before = before[strings.LastIndexByte(before, '\n')+1:]
-	if strings.IndexByte(before, '(') < 0 {
+	call, arguments, ok := strings.Cut(before, "(")
+	for ok && strings.IndexByte(arguments, '(') >= 0 { // of the innermost call
+		call, arguments, ok = strings.Cut(arguments, "(")
+	}
+	if !ok || strings.IndexByte(arguments, ')') >= 0 {
 		return false
 	}
-	for _, call := range connecting {
-		if at := strings.LastIndex(before, call); at >= 0 && !strings.Contains(before[at+len(call):], ")") {
-			commas := strings.Count(before[at+len(call):], ",") + 1
-			return commas == 2 || commas == 3 && call == "Credentials(" || commas == 1 && strings.HasPrefix(strings.ToLower(call), "jwt")
-		}
+	commas := strings.Count(arguments, ",") + 1
+	switch strings.TrimLeft(call[strings.LastIndexAny(call, " \t=.:>")+1:], "$@&!") {
+	case "mysqli_connect", "mysql_connect", "mysqli", "PDO", "getConnection", "ftp_login", "create_superuser":
+		return commas == 2
+	case "Credentials":
+		return commas == 2 || commas == 3
+	case "sign", "verify", "encode", "decode":
+		return commas == 1 && strings.Contains(strings.ToLower(call[max(0, len(call)-len("jwt::decode")):]), "jwt")
 	}
 	return false
 }

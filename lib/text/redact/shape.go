@@ -153,8 +153,8 @@ var shapes = [...]shape{
 type index struct {
 	first    [1 << 14]uint16
 	next     [len(shapes)]uint16
-	commands [1 << 7][]uint8 // for each character, which of positions have it behind the stroke
-	looks    [1 << 14]uint32 // for each pair at which a secret can be found, a bit set of third characters
+	commands [1 << 7][]position // for each character, which of positions have it behind the stroke
+	looks    [1 << 14]uint32    // for each pair at which a secret can be found, a bit set of third characters
 }
 
 // bit returns the bit of a third character. A capital letter has that of the small one.
@@ -167,6 +167,7 @@ const anyNext = "=:,>-|%["
 var starts = [...]string{
 	"Aut", "aut", "AUt", "aUt", "Bea", "bea", "BEa", "bEa", "Coo", "coo", "COo", "cOo", "Set", "set", "SEt", "sEt", // headers
 	"ey", "Q~", "QQ", ".at", "_mm", ".v1", "_PF", "_P0", "To-", "to-", "TO-", "FFF", "+AC", "+AS", "+AB", "+AM", "+AE", "+AR", "ACD", "AZD", "<<", "(ec", "(pr", "'ec", `"ec`, "AzF", "AzS", "ENV", "Ide", "ide", "IDe", "Pas", "pas", "PAs", "Pri", "0x", "_au", "_pa",
+	"sen", "Sen", "see", "See", "SEe", "phr", "Phr", "PHr", "mne", "Mne", "MNe", // what is sent at a prompt, words of a wallet
 	"key", "Key", "KEy", "ken", "KEn", "cre", "CRe", "#d", // and by a name within it
 	"/p:", "/p ", "/gp", "/rp", "|ey",
 	`("`, `('`, `(\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
@@ -200,11 +201,11 @@ var shapeIndex = sync.OnceValue(func() *index {
 	for _, p := range starts {
 		x.add(p)
 	}
-	for n, p := range positions {
-		_, p, _ := strings.Cut(p.command, "|")
-		x.commands[p[0]] = append(x.commands[p[0]], uint8(n))
-		if len(p) > 1 { // the colon stops the scanner in any case
-			x.add(p)
+	for _, p := range positions {
+		before, behind, _ := strings.Cut(p.command, "|")
+		x.commands[behind[0]] = append(x.commands[behind[0]], position{before, behind, p.skip, p.sign})
+		if len(behind) > 1 { // the colon stops the scanner in any case
+			x.add(behind)
 		}
 	}
 	for _, c := range []byte(anyNext) {

@@ -12,7 +12,12 @@ var spacedBy = [...]string{"-", "|", "│", "->", "→", "➜", "=>", "is:", "is
 // The part of the name that suggests a secret begins at s[i].
 func (sc *scanner) spacedValue(i int) (from, to int) {
 	s := sc.s
-	name, end := sc.spacedName(i)
+	if !beginsSecret(s[i:min(len(s), i+3)]) {
+		return 0, 0
+	}
+	end := run(s[:min(len(s), i+maxName)], i, "w-")
+	sc.addColumns(i, end)
+	name := sc.spacedName(i, end)
 	if name == "" {
 		return 0, 0
 	}
@@ -44,7 +49,7 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 			from > v && g.sign == "" && (sc.firstWord(start) || strings.HasSuffix(strings.TrimRight(s[:start], " "), "{")), // storePassword "x"
 			g.sign == "is:", strings.HasPrefix(g.sign, "is") && lastWord(s, to) && owned(s[:start]),
 			(g.sign == "-" || g.sign == "") && sc.firstWord(start) && lastWord(s, to) && !strings.ContainsAny(s[from:to], "/:"),
-			g.sign == "|" && name == strings.ToUpper(name) && strings.Contains(name, "_") && sc.cell(start):
+			g.sign == "|" && name == strings.ToUpper(name) && strings.Contains(name, "_") && sc.beginsCell(start):
 			return value(s, v)
 		}
 	}
@@ -52,7 +57,7 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 	case !strong(s[from:to]):
 		return 0, 0
 	case g.sign == "|" || g.sign == "│":
-		if !sc.cell(start) {
+		if !sc.beginsCell(start) {
 			return 0, 0
 		}
 		if bar := strings.IndexByte(s[from:to], '|'); bar > 0 {
@@ -72,25 +77,20 @@ func owned(s string) bool {
 	return strings.HasSuffix(s, "my ") || strings.HasSuffix(s, "your ") || strings.HasSuffix(s, "new ")
 }
 
-// spacedName returns the name of which s[i] begins the part that suggests a secret, and its
-// end. Blanks or signs follow it.
-func (sc *scanner) spacedName(i int) (name string, end int) {
+// spacedName returns the name that ends at s[end] if blanks or signs follow it.
+func (sc *scanner) spacedName(i, end int) string {
 	s := sc.s
-	if !beginsSecret(s[i:min(len(s), i+6)]) {
-		return "", 0
-	}
-	end = run(s[:min(len(s), i+maxName)], i, "w-")
 	if end == len(s) || end == i || strings.IndexByte(" \t|.`*", s[end]) < 0 {
-		return "", 0
+		return ""
 	}
-	name = sc.nameBefore(end)
+	name := sc.nameBefore(end)
 	if equalFold(name, "key") {
 		name = sc.spaced(end, name)
 	}
 	if name == "" || !sureName(name) && !directive(name) {
-		return "", 0
+		return ""
 	}
-	return name, end
+	return name
 }
 
 // A gap separates a name from its value.
@@ -175,7 +175,7 @@ func (sc *scanner) labeled(i int) (from, to int) {
 	}
 	v := i + len(word) + sign + 2
 	from, to = head(s, v)
-	if from >= to || placeholder(s[from:to]) || !strong(s[from:to]) || !lastWord(s, to) {
+	if from >= to || placeholder(s[from:to]) || !strong(s[from:to]) && !signed(s[from:to]) || !lastWord(s, to) {
 		return 0, 0
 	}
 	return from, to
@@ -216,8 +216,8 @@ func (sc *scanner) firstWord(i int) bool {
 	return strings.HasSuffix(line, "> ")
 }
 
-// cell reports whether a cell of a table, or a line, begins at s[i].
-func (sc *scanner) cell(i int) bool {
+// beginsCell reports whether a cell of a table, or a line, begins at s[i].
+func (sc *scanner) beginsCell(i int) bool {
 	for n := i; i > sc.done && strings.IndexByte(" \t`*", sc.s[i-1]) >= 0 && n-i < maxName; i-- {
 	}
 	return i == 0 || sc.s[i-1] == '|' || sc.s[i-1] == '\n' || strings.HasSuffix(sc.s[:i], "│")

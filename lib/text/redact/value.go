@@ -12,16 +12,27 @@ import (
 func likelyValue(s string, i int, name string) (from, to int) {
 	i = opening(s, i)
 	from, to = head(s, i)
+	if last := from + len("abcd efgh ijkl mnop"); last <= len(s) && passwordName(name) && lastWord(s, last) && appPassword(strings.ReplaceAll(s[from:last], " ", "-")) {
+		return from, last
+	}
 	if from < to && from > i && passwordName(name) && (lastWord(s, to) && signed(s[from:to]) || phrase(s[from:to])) {
 		return from, to
 	}
-	if from >= to || isPlaceholder(s, from, to) || !looksSecret(s[from:to], minLength(name)) && !symbols(s[from:to]) && (!passwordName(name) || !appPassword(s[from:to])) {
+	if from >= to || !isLikely(s, from, to, name) {
 		return 0, 0
 	}
-	if rest := s[from+min(len(name), to-from) : to]; minLength(name) == minValue && len(rest) < 5 && run(rest, 0, "0") == len(rest) && strings.HasPrefix(s[from:to], name) {
-		return 0, 0 // token: "token12"
-	}
 	return value(s, i)
+}
+
+// isLikely reports whether s[from:to], of a setting or in a column of that name, looks like a
+// secret.
+func isLikely(s string, from, to int, name string) bool {
+	v := s[from:to]
+	if isPlaceholder(s, from, to) || !looksSecret(v, minLength(name)) && !symbols(v) && (!passwordName(name) || !appPassword(v)) {
+		return false
+	}
+	rest := v[min(len(name), len(v)):]
+	return minLength(name) < minValue || len(rest) >= 5 || run(rest, 0, "0") < len(rest) || !strings.HasPrefix(v, name) // token: "token12"
 }
 
 // value returns the span of the value that begins at s[i]. It ends at the closing quote,
@@ -248,7 +259,7 @@ func looksSecret(v string, least int) bool {
 	}
 	parts := strings.Split(v, ".")
 	return len(parts) == 1 || slices.ContainsFunc(parts, func(p string) bool {
-		return p == "" || isDigit(p[0]) || run(p, 0, "w") < len(p)
+		return p == "" || isDigit(p[0]) || run(p, 0, "w") < len(p) || changes(p) > 3
 	})
 }
 

@@ -1,0 +1,227 @@
+package redact
+
+import "strings"
+
+// Tables: names of columns, and rows with a cell for each of them. CSV, Markdown, what
+// programs print, and the statements that fill a table of SQL.
+
+// addColumns finds the cells below the name of a column, which ends at s[end], and adds them to
+// sc.cells. The part of the name that suggests a secret begins at s[i].
+func (sc *scanner) addColumns(i, end int) {
+	s, p := sc.s, end
+	for p < len(s) && p-end < maxName/2 && strings.IndexByte("\"'`] ", s[p]) >= 0 {
+		p++
+	}
+	if i < sc.table || p < len(s) && strings.IndexByte(",;|\t)\r\n\xe2", s[p]) < 0 && p-end < 2 {
+		return
+	}
+	low := max(0, i-maxLook)
+	before := s[low:i]
+	if open := strings.LastIndexByte(before, '('); open >= 0 && strings.IndexByte(before[open:], ')') < 0 {
+		words := strings.Fields(strings.ToLower(before[max(0, open-maxTag):open]))
+		if n := len(words) - 2; n >= 0 && (words[n] == "into" || strings.HasSuffix(words[n], "copy")) {
+			sc.addInserted(low + open + 1)
+		}
+		return
+	}
+	start := low + strings.LastIndexByte(before, '\n') + 1
+	eol := strings.IndexByte(s[i:min(len(s), i+maxLook)], '\n')
+	if eol < 0 {
+		return
+	}
+	eol += i
+	sc.table = eol
+	for _, sep := range [...]string{"|", "│", "\t", ";", ",", "  "} {
+		if head := s[start:eol]; strings.Contains(head, sep) {
+			names := columnNames(strings.TrimRight(head, "\r "), sep)
+			if quote := strings.LastIndexByte(s[start:i], '"'); names == nil && quote >= 0 { // in another text
+				names = columnNames(strings.TrimRight(head[quote+1:], "\r "), sep)
+			}
+			if names != nil {
+				sc.addRows(eol+1, sep, names)
+			}
+			return
+		}
+	}
+}
+
+// columnNames returns the names of a table's columns, with "" for those whose cells are no
+// secrets; nil if the line has no such names. What is before the first name may be anything.
+func columnNames(line, sep string) []string {
+	var names []string
+	found := false
+	for p, more := 0, true; more; {
+		var from, to int
+		from, to, p, more = cellAt(line, p, sep)
+		name := line[from:to]
+		bar := sep == "|" || sep == "│"
+		switch {
+		case len(names) == 0:
+			name = name[strings.LastIndexAny(name, "\"'`>:=")+1:]
+		case bar && name == "" && !more:
+		case name == "" || len(name) > maxName || run(name, 0, "w-./ #?*`") < len(name) || isDigit(name[0]) || strings.Count(name, " ") > 3,
+			sep == "  " && name[0] > 'Z':
+			return nil
+		}
+		if name = strings.Trim(strings.ReplaceAll(name, " ", "_"), "_*`"); name != "" && (sureName(name) || passwordName(name)) {
+			found = true
+		} else {
+			name = ""
+		}
+		names = append(names, name)
+	}
+	if !found || len(names) < 2 || len(names) == 2 && names[1] != "" && strings.Trim(line[:strings.Index(line, sep)], " 0123456789+-") == "" {
+		return nil
+	}
+	return names
+}
+
+// cellAt returns the text of the cell at s[p], without quotes and blanks, the beginning of the
+// next one, and whether that is on the same line.
+func cellAt(s string, p int, sep string) (from, to, next int, more bool) {
+	for p < len(s) && s[p] == ' ' {
+		p++
+	}
+	from = p
+	if p < len(s) && s[p] == '"' {
+		from++
+		for to = from; to < len(s) && s[to] != '\n'; to++ {
+			if s[to] == '"' {
+				if to+1 == len(s) || s[to+1] != '"' {
+					break
+				}
+				to++
+			}
+		}
+		for p = min(to+1, len(s)); p < len(s) && s[p] == ' ' && sep != "  "; p++ {
+		}
+		return from, to, p + len(sep), strings.HasPrefix(s[p:], sep)
+	}
+	for p < len(s) && s[p] != '\n' && s[p] != '"' && !strings.HasPrefix(s[p:], sep) {
+		p++
+	}
+	for to = p; to > from && (s[to-1] == ' ' || s[to-1] == '\r'); to-- {
+	}
+	return from, to, p + len(sep), strings.HasPrefix(s[p:], sep)
+}
+
+// addRows adds the secrets of a table whose rows begin at s[p]. It ends before a line that has
+// another number of cells, and where a text that it is in ends with a quote.
+func (sc *scanner) addRows(p int, sep string, names []string) {
+	s := sc.s
+	for p < len(s) && s[p] != '\n' {
+		line := s[p:]
+		if end := strings.IndexByte(line, '\n'); end >= 0 {
+			line = line[:end]
+		}
+		n, more := 0, true
+		known := len(sc.cells)
+		for q := 0; more; n++ {
+			var from, to int
+			from, to, q, more = cellAt(line, q, sep)
+			if n < len(names) && names[n] != "" {
+				sc.addCell(p+from, p+to, names[n])
+			}
+		}
+		ended := n < len(names) && strings.IndexByte(line, '"') >= 0 && len(sc.cells) > known
+		if n != len(names) && !ended && strings.Trim(line, "-+|=: ─┼├┤") != "" {
+			sc.cells = sc.cells[:known]
+			return
+		}
+		if p += len(line) + 1; ended {
+			break
+		}
+		sc.table = min(p, len(s))
+	}
+}
+
+// addCell adds a cell of a column of that name if it looks like a secret.
+func (sc *scanner) addCell(from, to int, name string) {
+	if from < to && isLikely(sc.s, from, to, name) {
+		sc.cells = append(sc.cells, span{from, to})
+	}
+}
+
+// addInserted adds the secrets of a statement of SQL, INSERT INTO t (a, b) VALUES (…), (…) or COPY
+// t (a, b) FROM stdin, whose first name begins at s[p].
+func (sc *scanner) addInserted(p int) {
+	s := sc.s
+	end := strings.IndexByte(s[p:min(len(s), p+2*maxLook)], ')')
+	if end < 0 {
+		return
+	}
+	var names []string
+	for name := range strings.SplitSeq(s[p:p+end], ",") {
+		if name = strings.Trim(name, " \t\r\n\"'`[]\\"); name == "" || !sureName(name) && !passwordName(name) {
+			name = ""
+		}
+		names = append(names, name)
+	}
+	p += end + 1
+	sc.table = p
+	words := strings.ToLower(s[p:min(len(s), p+maxTag)])
+	if strings.HasPrefix(strings.TrimLeft(words, " \n"), "from ") {
+		if eol := strings.Index(words, "\n"); eol >= 0 {
+			sc.addRows(p+eol+1, "\t", names)
+		}
+		return
+	}
+	values := strings.Index(words, "values")
+	if values < 0 || strings.Contains(words[:values], ";") {
+		return
+	}
+	for p += values + len("values"); p < len(s); {
+		open := p + len(s[p:]) - len(strings.TrimLeft(s[p:], " \t\r\n,"))
+		if open == len(s) || s[open] != '(' {
+			return
+		}
+		var bound bool
+		if p, bound = sc.addTuple(open+1, names); bound { // VALUES (?, ?)", ("bob", "x")
+			args, _, _ := strings.Cut(s[p:min(len(s), p+maxName)], ",")
+			if args = strings.Trim(args, "; \t\n\r"); args == "" || strings.Trim(args, "\"'`") == "" {
+				p += strings.IndexByte(s[p:], ',') + 1
+				p = blanks(s, p)
+				if p < len(s) && strings.IndexByte("[({", s[p]) >= 0 {
+					p++
+				}
+				sc.addTuple(p, names)
+			}
+			return
+		}
+		sc.table = p
+	}
+}
+
+// addTuple adds the secrets of the values at s[p], up to the bracket that closes them, and returns
+// what is behind it. bound reports whether one of them is a parameter: ?, $1, %s, :name.
+func (sc *scanner) addTuple(p int, names []string) (end int, bound bool) {
+	s := sc.s
+	for column, depth, fresh := 0, 0, true; p < len(s); p++ {
+		switch c := s[p]; c {
+		case '(', '[':
+			depth++
+		case ')', ']', '}', ';':
+			if depth--; depth < 0 || c == ';' {
+				return p + 1, bound
+			}
+		case ',':
+			if depth == 0 {
+				column, fresh = column+1, true
+			}
+		case '?', '%', '$', ':', '@':
+			bound = bound || fresh && column < len(names) && names[column] != ""
+		case '\'', '"':
+			from := p + 1
+			for p = from; p < len(s) && s[p] != c; p++ {
+				if s[p] == '\\' || c == '\'' && strings.HasPrefix(s[p:], "''") {
+					p++
+				}
+			}
+			if fresh && column < len(names) && names[column] != "" {
+				sc.addCell(from, min(p, len(s)), names[column])
+			}
+			fresh = false
+		}
+	}
+	return len(s), bound
+}
