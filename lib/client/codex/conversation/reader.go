@@ -322,6 +322,7 @@ type state struct {
 	pending     []conversation.Entry // an answer that may still turn out to be a summary, and what follows it
 	missed      int64                // the offset of the first record that was read but not given
 	asking      map[string]bool      // the calls that ask the person
+	review      string               // the outcome of the last /review
 
 	summary bool // see conversation.Options
 }
@@ -543,6 +544,9 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 		return each(e)
 	case "response_item":
 		s.items++
+		if len(s.pending) > 0 && p.Get("role").Str == "assistant" && slices.Equal(strings.Fields(s.pending[0].Text), strings.Fields(s.review)) && slices.Equal(strings.Fields(textOf(p.Get("content"))), strings.Fields(s.review)) {
+			s.pending = s.pending[1:] // newer versions record it as an answer as well
+		}
 		return s.release(at, each) && s.item(e, rec, each)
 	}
 	return true
@@ -663,6 +667,12 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 				e.Target = ""
 				return give(conversation.Result, output)
 			}
+			if text := reviewed(p); text != "" {
+				s.review = text
+				set(conversation.Answer, text)
+				s.pending = append(s.pending, e)
+				return true
+			}
 			if text := asked(p); text != "" {
 				return give(conversation.Prompt, text)
 			}
@@ -723,6 +733,20 @@ func asked(p gjson.Result) string {
 		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// reviewed returns the outcome of a /review, which the client gives the model in a user message.
+func reviewed(p gjson.Result) string {
+	text := strings.TrimSpace(p.Get("content.0.text").Str)
+	if !strings.HasPrefix(text, "<user_action>\n") || !strings.HasSuffix(text, "</user_action>") || !strings.Contains(text, "<action>review</action>") {
+		return ""
+	}
+	_, text, _ = strings.Cut(text, "<results>")
+	at := strings.LastIndex(text, "</results>")
+	if text = strings.TrimSpace(text[:max(0, at)]); text == "None." { // it was interrupted
+		return ""
+	}
+	return text
 }
 
 func shell(p gjson.Result) (command, output string, ok bool) {

@@ -285,6 +285,33 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// What a /review found is an answer, once: older versions give it to the model alone, newer ones
+// record an answer as well.
+func TestReview(t *testing.T) {
+	line := func(role, text string) string {
+		return fmt.Sprintf(`{"timestamp":"2026-11-21T09:19:38.332Z","type":"response_item","payload":{"type":"message","role":%q,"content":[{"type":"input_text","text":%q}]}}`, role, text) + "\n"
+	}
+	given := func(results string) string {
+		return line("user", "<user_action>\n  <context>User initiated a review task.</context>\n  <action>review</action>\n  <results>\n  "+results+"\n  </results>\n</user_action>\n")
+	}
+	exited := `{"timestamp":"2026-11-21T09:19:39.332Z","type":"event_msg","payload":{"type":"exited_review_mode","review_output":null}}` + "\n"
+	for _, test := range []struct{ name, text, want string }{
+		{"older", given("No bug.\n- one"), "No bug.\n- one"},
+		{"older, then an answer", given("No bug.") + exited + line("assistant", "more"), "No bug.|more"},
+		{"newer", given("No bug.\n- one") + exited + line("assistant", "No bug.\n\n- one"), "No bug.\n\n- one"},
+		{"interrupted", given("None."), ""},
+		{"said twice", line("assistant", "yes") + line("assistant", "yes"), "yes|yes"},
+	} {
+		path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
+		testenv.NoError(t, os.WriteFile(path, []byte(test.text), 0o600))
+		all, _ := readertest.ReadFrom(t, &Reader{}, conversation.File{Path: path}, 0, -1)
+		held := readertest.Held{Entries: all}
+		if got := strings.Join(held.Texts(conversation.Answer), "|"); got != test.want || len(held.Texts(conversation.Prompt)) > 0 {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
 // Calls and results read as a person would write them.
 func TestTools(t *testing.T) {
 	for _, test := range []struct{ payload, want string }{
