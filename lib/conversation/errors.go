@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,11 +71,15 @@ func (u *ReadErrors) File(path string) (info os.FileInfo, ok bool) {
 }
 
 // Stat sets the size and the time of f, as far as File accepts its file. A newer time of a
-// file beside it, such as the session's state, counts instead.
+// file beside it, such as the session's state, counts instead. A sync tool's copy gets the id of
+// its original. What macOS keeps of a file beside it, on a disk of another system, is none.
 func (u *ReadErrors) Stat(f *File, beside ...string) bool {
 	info, ok := u.File(f.Path)
-	if !ok {
+	if !ok || strings.HasPrefix(filepath.Base(f.Path), "._") {
 		return false
+	}
+	if id, copied := IDOfName(string(f.ID)); copied {
+		f.ID, f.Copy = id, true
 	}
 	f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
 	for _, path := range beside {

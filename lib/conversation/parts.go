@@ -150,10 +150,10 @@ func segments(r Reader, files []File) []int64 {
 func IDOfName(name string) (id session.ID, isCopy bool) {
 	const size = 36
 	stem := name
-	if len(name) > size && session.IsUUID(name[:size]) && !isWord(name[size]) {
+	if len(name) > size && session.IsUUID(name[:size]) && (!isWord(name[size]) || name[size] == '_' && strings.Contains(name, "onflict")) {
 		stem = name[:size]
 	}
-	for _, mark := range []string{".sync-conflict-", " (", ".conflict"} {
+	for _, mark := range []string{".sync-conflict-", " (", ".conflict", "_conflict-"} {
 		stem, _, _ = strings.Cut(stem, mark)
 	}
 	id, err := session.ParseID(stem)

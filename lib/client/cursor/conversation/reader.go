@@ -54,9 +54,9 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	}
 	var lost conversation.ReadErrors
 	give := func(path string, parent session.ID) {
-		id, err := session.ParseID(strings.TrimSuffix(filepath.Base(path), ending))
-		f := conversation.File{Client: "cursor", Store: store, Path: path, ID: id, Parent: parent}
-		if err == nil && strings.HasSuffix(path, ending) && lost.Stat(&f) {
+		id, copied := conversation.IDOfName(strings.TrimSuffix(filepath.Base(path), ending))
+		f := conversation.File{Client: "cursor", Store: store, Path: path, ID: id, Parent: parent, Copy: copied}
+		if id != "" && strings.HasSuffix(path, ending) && lost.Stat(&f) {
 			each(f)
 		}
 	}

@@ -69,13 +69,23 @@ func (*Reader) Stores(getenv func(string) string) []string {
 	})
 }
 
+// databases returns the databases in a folder, those that a sync tool copied last: the first that
+// has a session counts.
 func databases(dir string, lost *conversation.ReadErrors) (paths []string) {
+	var copies []string
 	for _, e := range lost.List(dir) {
-		if strings.HasSuffix(e.Name(), ".db") {
-			paths = append(paths, filepath.Join(dir, e.Name()))
+		name, ok := strings.CutSuffix(e.Name(), ".db")
+		if !ok || strings.HasPrefix(name, "._") {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if _, copied := conversation.IDOfName(name); copied || strings.Contains(name, " ") {
+			copies = append(copies, path)
+		} else {
+			paths = append(paths, path)
 		}
 	}
-	return paths
+	return append(paths, copies...)
 }
 
 // Find reads the sessions of all databases, and lists the files of sessions in none.

@@ -91,29 +91,26 @@ func (c Reader) walkFiles(store, dir string, entries []os.DirEntry, depth int, l
 
 func (Reader) list(store, dir string, entries []os.DirEntry, lost *conversation.ReadErrors, each func(conversation.File)) {
 	for _, e := range entries {
-		id := idOf(e.Name())
+		id, copied := idOf(e.Name())
 		if id == "" && e.Name() != "session.jsonl" { // whose header has the id
 			continue
 		}
-		f := conversation.File{Client: "pi", Store: store, Path: filepath.Join(dir, e.Name()), ID: id}
+		f := conversation.File{Client: "pi", Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Copy: copied}
 		if lost.Stat(&f) {
 			each(f)
 		}
 	}
 }
 
-// idOf returns the id in a file's name, or "" if it is not a session's.
-func idOf(name string) session.ID {
+// idOf returns the id in a file's name, or "" if it is not a session's, and whether a sync tool
+// made the file.
+func idOf(name string) (id session.ID, isCopy bool) {
 	name, ok := strings.CutSuffix(name, ".jsonl")
-	stamp, id, named := strings.Cut(name, "_")
+	stamp, rest, named := strings.Cut(name, "_")
 	if !ok || !named || len(stamp) < 10 || stamp[0] < '0' || stamp[0] > '9' {
-		return ""
+		return "", false
 	}
-	checked, err := session.ParseID(id)
-	if err != nil {
-		return ""
-	}
-	return checked
+	return conversation.IDOfName(rest)
 }
 
 // wholeSize is the largest file that Metadata reads completely, because a name can be
@@ -153,7 +150,8 @@ func (h *header) front(r gjson.Result) {
 		h.Started = at
 		h.ID = cmp.Or(conversation.IDOf(r.Get("id")), h.ID)
 		conversation.Keep(&h.CWD, r.Get("cwd").Str)
-		h.ForkOf = session.ID(strings.Clone(string(idOf(filepath.Base(r.Get("parentSession").Str)))))
+		of, _ := idOf(filepath.Base(strings.Clone(r.Get("parentSession").Str)))
+		h.ForkOf = of
 		return
 	case "message":
 		if m := r.Get("message"); m.Get("role").Str == "user" {

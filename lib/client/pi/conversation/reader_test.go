@@ -62,7 +62,8 @@ func TestVersions(t *testing.T) {
 		t.Helper()
 		data := []byte(strings.Join(lines, "\n") + "\n")
 		testenv.NoError(t, os.WriteFile(path, data, 0o600))
-		f := conversation.File{Client: "pi", Path: path, ID: idOf(filepath.Base(path)), Size: int64(len(data))}
+		id, _ := idOf(filepath.Base(path))
+		f := conversation.File{Client: "pi", Path: path, ID: id, Size: int64(len(data))}
 		facts, err := Reader{}.Metadata(f)
 		testenv.NoError(t, err)
 		entries, _ := readertest.ReadFrom(t, Reader{}, f, 0, -1)
