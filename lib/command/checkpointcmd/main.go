@@ -385,7 +385,8 @@ func backgroundWork(env *cli.Env, call *hook.Invocation, f conversation.File) *t
 // maxBeside limits the description of one background task, in characters.
 const maxBeside = 200
 
-// measure stores how full the context is, for the hook of the next prompt.
+// measure stores how full the context is, for the hook of the next prompt, and for lists what
+// the conversation is about.
 func measure(call *hook.Invocation, fold *summary.Fold, share int) error {
 	c := fold.Context
 	if c.ClientWarns {
@@ -394,6 +395,10 @@ func measure(call *hook.Invocation, fold *summary.Fold, share int) error {
 	return activity.Change(call.Home, call.ID, func(s *activity.State) bool {
 		before := *s
 		*s = s.Measure(c.Used, fold.Window(), c.Compactions, share)
+		s.Title = term.Cut(term.OneLine(cmp.Or(fold.Named, fold.Generated)), activity.MaxTopic)
+		if q := fold.LastRequest(); q.Text != "" && (s.Request == "" || q.Time.After(s.Prompted)) {
+			s.Request = term.Cut(term.OneLine(q.Text), activity.MaxTopic)
+		}
 		return *s != before
 	})
 }

@@ -101,8 +101,8 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 const maxClockSkew = 10 * time.Second
 
 // record stores the session's state after this event, and reports whether it changed. It
-// ignores an event that is older than the stored state.
-func record(call *hook.Invocation, before activity.State, now time.Time) (after activity.State, noted bool, err error) {
+// ignores an event that is older than the stored state. said is what the person typed.
+func record(call *hook.Invocation, before activity.State, said string, now time.Time) (after activity.State, noted bool, err error) {
 	if _, changes := nextState(before, call.Input, call.Dialect.NotesStatus); !changes {
 		return before, false, nil
 	}
@@ -115,6 +115,9 @@ func record(call *hook.Invocation, before activity.State, now time.Time) (after 
 		to.Since = now
 		if call.Input.Kind() == "UserPromptSubmit" {
 			to.Prompted = now
+			if said != "" && !isCommand(said) {
+				to.Request = term.Cut(term.OneLine(said), activity.MaxTopic)
+			}
 		}
 		*s, after, noted = to, to, true
 		return true
@@ -147,20 +150,30 @@ func (t *touch) report(env *cli.Env, call *hook.Invocation, doing activity.State
 // second.
 const maxKept = 1 << 20
 
+// typedPrompt returns the prompt that the person sent, without secrets, "" if the event is
+// none or the prompt is not kept.
+func typedPrompt(env *cli.Env, call *hook.Invocation) string {
+	if call.Input.AgentID != "" || call.Input.Kind() != "UserPromptSubmit" || !byPerson(call.Input.Source) {
+		return ""
+	}
+	said := conversation.Words(call.Input.Prompt)
+	if isRead := !registry.RecordsHooks(call.Agent); isRead && (isTagged(said) || len(said) > maxKept) {
+		return ""
+	}
+	return strings.TrimSpace(term.CleanText(env.Redact(said)))
+}
+
 // keepPrompt adds a prompt to the thread of the session's chain, and makes it the first
 // request if it is the session's first and the chain has none. The end of the turn reads it
 // from the conversation again, but a session can be handed over or die before.
-func keepPrompt(env *cli.Env, call *hook.Invocation) error {
-	said := conversation.Words(call.Input.Prompt)
-	isRead := !registry.RecordsHooks(call.Agent)
-	if said == "" || isRead && (isTagged(said) || len(said) > maxKept) || !byPerson(call.Input.Source) {
+func keepPrompt(env *cli.Env, call *hook.Invocation, said string) error {
+	if said == "" {
 		return nil
 	}
 	r, err := call.Store.Get(call.ID)
 	if err != nil {
 		return err
 	}
-	said = strings.TrimSpace(term.CleanText(env.Redact(said)))
 	now := env.Now().UTC().Truncate(time.Millisecond)
 	part := thread.Part{Session: call.ID, Agent: call.Agent, Time: now, Prompts: []thread.Quote{{Text: pasted.Shorten(said), Time: now}}}
 	state, chain := call.Home.Town.State, call.ID
@@ -175,7 +188,7 @@ func keepPrompt(env *cli.Env, call *hook.Invocation) error {
 	} else {
 		err = thread.Append(state, chain, part, call.Warn)
 	}
-	if isRead && errors.Is(err, flock.ErrBusy) {
+	if !registry.RecordsHooks(call.Agent) && errors.Is(err, flock.ErrBusy) {
 		return nil // the end of the turn tries again
 	}
 	if err != nil {

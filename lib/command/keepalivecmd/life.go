@@ -62,20 +62,22 @@ func (t *touch) Run(env *cli.Env) error {
 	call.Warn(call.Tell(t.Flags))
 	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
 	var err error
+	said := ""
 	var doing activity.State
 	var prompted time.Time // time of the prompt before this one
 	if t.Hook && call.ID != "" {
 		err = call.EnsureRecord() // alive even without a record
+		said = typedPrompt(env, call)
 		if doing = activity.Read(call.Home, call.ID); isLate(call, doing) {
 			if call.Input.Kind() == "UserPromptSubmit" && call.Input.AgentID == "" { // it is being resumed
-				return call.End(errors.Join(err, keepPrompt(env, call)))
+				return call.End(errors.Join(err, keepPrompt(env, call, said)))
 			}
 			return nil
 		}
 		prompted = doing.Prompted
 		var nerr error
 		var begun bool
-		doing, begun, nerr = record(call, doing, sign.Timestamp)
+		doing, begun, nerr = record(call, doing, said, sign.Timestamp)
 		if begun && t.Notify != "" {
 			nerr = t.report(env, call, doing)
 		}
@@ -89,7 +91,7 @@ func (t *touch) Run(env *cli.Env) error {
 		err = errors.Join(err, tellAgent(env, call, doing, prompted))
 	}
 	if t.Hook && call.ID != "" {
-		hold, rerr := requested(env, call)
+		hold, rerr := requested(env, call, said)
 		err = errors.Join(err, rerr)
 		if hold != nil {
 			return errors.Join(call.End(err), call.End(t.handOver(env, call, *hold)))
@@ -149,8 +151,9 @@ func newNotes(env *cli.Env, call *hook.Invocation, prompted time.Time) (string, 
 // (lib/state/request). If it must be served now, hold is not nil: "" at the end of a turn,
 // otherwise why the pane is kept.
 //
-// A request is served at the end of the turn, or before if the person sends a prompt first.
-func requested(env *cli.Env, call *hook.Invocation) (hold *string, err error) {
+// A request is served at the end of the turn, or before if the person sends a prompt first,
+// which is said.
+func requested(env *cli.Env, call *hook.Invocation, said string) (hold *string, err error) {
 	home, id := call.Home, call.ID
 	asks := request.Asks(home, id)
 	switch kind := call.Input.Kind(); {
@@ -173,7 +176,7 @@ func requested(env *cli.Env, call *hook.Invocation) (hold *string, err error) {
 		_, err = request.Take(home, id, shown)
 	}
 	if *hold != "" {
-		err = errors.Join(err, keepPrompt(env, call), request.Turn(home, id, env.Now()))
+		err = errors.Join(err, keepPrompt(env, call, said), request.Turn(home, id, env.Now()))
 	}
 	if !request.Waits(home, id) {
 		hold = nil

@@ -251,7 +251,7 @@ func spent(u conversation.ModelUsage, named bool) string {
 	text := fmt.Sprintf("%s in, %s from cache, %s to cache, %s out",
 		thousands(u.Input), thousands(u.CacheRead), thousands(u.CacheWrite), thousands(u.Output))
 	if u.Cost > 0 {
-		text += ", " + cost(u.Cost)
+		text += ", " + count.Dollars(u.Cost)
 	}
 	if named {
 		text += " (" + u.Model + ")"

@@ -383,7 +383,7 @@ func grouped(all []spending, by []string) (sums []spending) {
 func (c *usage) table(env *cli.Env, lines []spending, narrow bool) [][]string {
 	number, cache := thousands, "CACHE "
 	if narrow {
-		number, cache = compact, ""
+		number, cache = count.Compact, ""
 	}
 	free := !slices.ContainsFunc(lines, func(l spending) bool { return l.Cost > 0 })
 	unpriced := !slices.ContainsFunc(lines, func(l spending) bool { return l.Priced > 0 })
@@ -415,8 +415,8 @@ func (c *usage) table(env *cli.Env, lines []spending, narrow bool) [][]string {
 		{Heading: cache + "READ", Cell: func(l spending) string { return number(l.CacheRead) }},
 		{Heading: cache + "WRITE", Cell: func(l spending) string { return number(l.CacheWrite) }},
 		{Heading: "OUTPUT", Cell: func(l spending) string { return number(l.Output) }},
-		{Heading: "PRICE", Hidden: unpriced, Cell: priceCell},
-		{Heading: "COST", Hidden: free, Cell: func(l spending) string { return cost(l.Cost) }},
+		{Heading: "PRICE", Hidden: unpriced, Cell: func(l spending) string { return price.Text(l.Usage) }},
+		{Heading: "COST", Hidden: free, Cell: func(l spending) string { return count.Dollars(l.Cost) }},
 	}...), lines)
 }
 
@@ -448,39 +448,6 @@ func (c *usage) spenders(env *cli.Env) (found []*catalog.Session, all catalog.Ca
 		}
 	}
 	return found, all, err
-}
-
-func cost(dollars float64) string {
-	switch {
-	case dollars == 0:
-		return ""
-	case dollars < 1:
-		return fmt.Sprintf("$%.4f", dollars)
-	}
-	return fmt.Sprintf("$%.2f", dollars)
-}
-
-// priceCell marks a price that lacks that of some tokens.
-func priceCell(s spending) string {
-	switch {
-	case s.Unpriced == 0:
-		return cost(s.Priced)
-	case s.Priced == 0:
-		return "?"
-	}
-	return cost(s.Priced) + "+"
-}
-
-// compact returns a number in four or five characters: 999, 12.3k, 4.5M.
-func compact(n int64) string {
-	short, units := float64(n), []string{"", "k", "M", "G", "T"}
-	for short >= 999.95 && len(units) > 1 {
-		short, units = short/1000, units[1:]
-	}
-	if units[0] == "" {
-		return strconv.FormatInt(n, 10)
-	}
-	return fmt.Sprintf("%.1f%s", short, units[0])
 }
 
 func thousands(n int64) string {

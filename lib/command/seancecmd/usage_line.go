@@ -14,10 +14,12 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/conversation"
+	"gt/lib/conversation/price"
 	"gt/lib/place/town"
 	"gt/lib/record"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 )
 
@@ -84,19 +86,19 @@ func (c *usage) line(env *cli.Env) error {
 	}
 	var parts []string
 	if own := now.Sessions[id]; own.HasTokens() || said.Cost.Total > 0 {
-		money := cost(said.Cost.Total)
+		money := count.Dollars(said.Cost.Total)
 		if money == "" {
-			money = priceCell(spending{Usage: own})
+			money = price.Text(own)
 		}
 		parts = append(parts, lineOf("", own, money))
 	}
-	parts = append(parts, lineOf("today ", now.Today, priceCell(spending{Usage: now.Today})))
+	parts = append(parts, lineOf("today ", now.Today, price.Text(now.Today)))
 	_, err := fmt.Fprintln(env.Stdout, strings.Join(parts, " · "))
 	return err
 }
 
 func lineOf(name string, u conversation.Usage, money string) string {
-	return strings.TrimRight(fmt.Sprintf("%s%s tokens %s", name, compact(u.Tokens()), money), " ")
+	return strings.TrimRight(fmt.Sprintf("%s%s tokens %s", name, count.Compact(u.Tokens()), money), " ")
 }
 
 // countNow counts what a session used, and what all used since midnight.

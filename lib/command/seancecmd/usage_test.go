@@ -44,14 +44,6 @@ func TestIntoBlocks(t *testing.T) {
 	}
 }
 
-func TestCompact(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1.0k", 12_345: "12.3k", 999_949: "999.9k", 999_950: "1.0M", 4_560_000_000: "4.6G"} {
-		if got := compact(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}
-
 // The status line counts a day, and counts again only when that is cheap or another day begins.
 func TestUsageLine(t *testing.T) {
 	home := t.TempDir()

@@ -1,7 +1,6 @@
 package sessioncmd
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,22 +8,19 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/conversation/price"
+	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
 	"gt/lib/state/peer"
+	counted "gt/lib/text/count"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
 	"gt/lib/view/roster"
 )
 
 func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
-	own, err := roster.OwnHost(env)
-	unread = errors.Join(unread, err)
 	hosts, err := roster.Peers(env).ReadHosts()
 	unread = errors.Join(unread, err)
-	var all []roster.Hosted
-	for _, r := range rows {
-		all = append(all, roster.HostedRow(env, own, r.Row))
-	}
 	if c.JSON {
 		unread = c.printJSON(env, rows, unread)
 	}
@@ -39,12 +35,14 @@ func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 					return err
 				}
 			default:
-				all = append(all, roster.HostedAgent(a))
+				rows = append(rows, row{Hosted: roster.HostedAgent(a)})
 			}
 		}
 	}
-	if !c.JSON {
-		if err := printHosted(env, all); err != nil {
+	if !c.JSON && len(rows) == 0 {
+		env.Hint("no agent matches")
+	} else if !c.JSON {
+		if err := c.print(env, rows, false); err != nil {
 			return errors.Join(err, unread)
 		}
 	}
@@ -68,34 +66,6 @@ func (c *list) selectsAgent(a peer.Agent) bool {
 	return (c.Status == "" || c.Status == a.Status) && (c.Agent == "" || c.Agent == a.Agent) &&
 		(c.Group == "" || instance.IsInGroup(a.Group, strings.Trim(c.Group, "/"))) &&
 		(c.Template == "" || c.Template == a.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), a.State))
-}
-
-func printHosted(env *cli.Env, all []roster.Hosted) error {
-	if len(all) == 0 {
-		env.Hint("no agent matches")
-		return nil
-	}
-	line := func(text string) string { return env.Line(text, maxCell) }
-	now := env.Now()
-	cells := term.Cells([]term.Column[roster.Hosted]{
-		{Heading: "NAME", Cell: func(h roster.Hosted) string {
-			return strings.Repeat("  ", h.Depth) + line(h.Name)
-		}},
-		{Heading: "HOST", Cell: func(h roster.Hosted) string { return cmp.Or(h.Host, "-") }},
-		{Heading: "STATUS", Cell: func(h roster.Hosted) string { return line(h.Text) }},
-		{Heading: "FOR", Cell: func(h roster.Hosted) string {
-			if h.Since.IsZero() {
-				return ""
-			}
-			return duration.Format(roster.Rough(now.Sub(h.Since)))
-		}},
-		{Heading: "AGENT", Cell: func(h roster.Hosted) string { return line(h.Agent) }},
-		{Heading: "GROUP", Hidden: !slices.ContainsFunc(all, func(h roster.Hosted) bool { return h.Group != "" }), Cell: func(h roster.Hosted) string { return line(h.Group) }},
-		{Heading: "FOLDER", Cell: func(h roster.Hosted) string { return line(h.Folder) }},
-	}, all)
-	width := term.Width(env.Stdout, env.Getenv)
-	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "GROUP", "FOR")
-	return term.StyleFor(env.Stdout, env.Getenv).CutLast("STATUS").TableOfPaths(env.Stdout, width, cells, painted(env, slices.Index(cells[0], "STATUS")))
 }
 
 // warnAway says when a host was last seen, unless it is there now.
@@ -125,7 +95,7 @@ func (c *summed) named(env *cli.Env) error {
 			l.Host = own
 			return errors.Join((marks{}).tell(in.Store, l.templated, m.Name), env.JSON(l))
 		}
-		return printOne(env, m.Name, roster.StatusText(m), m.Since)
+		return errors.Join(printOne(env, m.Name, roster.StatusText(m), m.Since), printProgress(env, m))
 	}
 	h, err := roster.Peers(env).Find(at)
 	if err != nil {
@@ -151,6 +121,38 @@ func (c *summed) named(env *cli.Env) error {
 		}
 	}
 	warnAway(env, h)
+	return nil
+}
+
+// printProgress prints what an agent is at, on a screen. A pipe gets one line, at once.
+func printProgress(env *cli.Env, m fleet.Member) error {
+	if term.Width(env.Stdout, env.Getenv) == 0 {
+		return nil
+	}
+	rows := []row{{Hosted: roster.HostedRow(env, "", roster.Row{Member: &m})}}
+	all := func(string) bool { return true }
+	lookUp(env, rows, all, glance, func(err error) { env.Warn("%v", err) })
+	is := progressOf(env, rows[0], all)
+	branch, context, today := is.Branch, "", ""
+	if is.Changes != nil {
+		branch = strings.TrimSpace(branch + " " + is.Changes.String())
+	}
+	if c := is.Context; c != nil && c.Window > 0 {
+		context = fmt.Sprintf("%s of %s tokens", roster.ContextText(c.Tokens, c.Window), counted.Compact(c.Window))
+	} else if c != nil {
+		context = counted.Compact(c.Tokens) + " tokens"
+	}
+	if is.Today != nil {
+		today = strings.TrimSuffix(counted.Compact(is.Today.Tokens())+" tokens, "+price.Text(*is.Today), ", ")
+	}
+	for _, field := range [][2]string{{"topic", is.Topic}, {"branch", branch}, {"context", context}, {"today", today}} {
+		if field[1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(env.Stdout, "  %-8s %s\n", field[0], env.Line(field[1], maxCell)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

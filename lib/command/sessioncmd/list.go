@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/conversation"
 	"gt/lib/launch/parcel"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -32,7 +33,9 @@ type list struct {
 	Group  string `short:"g" placeholder:"GROUP" help:"Only the agents of a group and of those below it."`
 	Agent  string `short:"a" placeholder:"AGENT" help:"Only this agent's: claude, codex, ..."`
 	Hosts  bool   `help:"The agents of other hosts, too."`
-	JSON   bool   `name:"json" help:"One JSON object per line."`
+	JSON   bool   `name:"json" help:"One JSON object per line; --columns adds fields."`
+
+	Columns []string `placeholder:"COLUMN,..." help:"These columns, in this order: name, status, for, agent, group, template, pane, mcp, context, branch, changes, today, topic, folder, host or profile."`
 
 	Template string `group:"Sessions of templates:" placeholder:"NAME" help:"Only the sessions of this template."`
 	State    string `group:"Sessions of templates:" placeholder:"STATE" help:"Only the sessions in this state: active, suspended, draining, archived, ..."`
@@ -40,7 +43,7 @@ type list struct {
 }
 
 func (c *list) Validate() error {
-	return errors.Join(c.everywhereFlag.Validate(), knownStates(c.State))
+	return errors.Join(c.everywhereFlag.Validate(), knownStates(c.State), c.checkColumns())
 }
 
 // line is an instance in the output of --json.
@@ -73,6 +76,7 @@ type line struct {
 	Departures []instance.Departure `json:"departures,omitempty"`
 	Adopt      string               `json:"adopt,omitempty"` // what adopts an agent that gt did not start
 	*templated
+	*progress
 }
 
 func lineOf(env *cli.Env, m fleet.Member) line {
@@ -125,7 +129,7 @@ func (c *list) Run(env *cli.Env) error {
 		return unread
 	}
 	at, err := roster.ReadWithStrangers(env, c.Profile, all)
-	found := c.find(at)
+	found := c.find(env, at)
 	unread = errors.Join(unread, err, found.unread)
 	rows := found.rows
 	// Another town's table may know the agent; in that case it has instances there.
@@ -149,7 +153,7 @@ func (c *list) Run(env *cli.Env) error {
 		env.Hint("no agent matches (%d in all)", found.total)
 		return unread
 	}
-	if err := c.print(env, rows, c.Everywhere && found.named); err != nil {
+	if err := c.print(env, rows, found.named); err != nil {
 		return errors.Join(err, unread)
 	}
 	for _, r := range rows {
@@ -186,7 +190,11 @@ type listed struct {
 	unread error
 }
 
-func (c *list) find(at []roster.Listed) (l listed) {
+func (c *list) find(env *cli.Env, at []roster.Listed) (l listed) {
+	own := ""
+	if c.Hosts || slices.Contains(c.Columns, "host") {
+		own, l.unread = roster.OwnHost(env)
+	}
 	for _, s := range at {
 		if c.retired() {
 			more, err := retiredOf(s.Store)
@@ -204,7 +212,7 @@ func (c *list) find(at []roster.Listed) (l listed) {
 		l.named = l.named || len(found) > 0 && s.Name() != ""
 		for _, r := range roster.Flatten(groups, found) {
 			r.Scope = s.Scope
-			l.rows = append(l.rows, row{Row: r})
+			l.rows = append(l.rows, row{Hosted: roster.HostedRow(env, own, r)})
 		}
 	}
 	return l
@@ -221,10 +229,7 @@ func (c *list) selects(m *fleet.Member) bool {
 func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 	lines, printed, errs := make([]line, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
 	share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
-	host := ""
-	if c.Hosts {
-		host, _ = roster.OwnHost(env) // hosted reports the error
-	}
+	c.inspect(env, rows, c.asked)
 	marked := marks{}
 	for i, r := range rows {
 		if err := marked.tell(r.Scope.Store, lines[i].templated, r.Name); err != nil {
@@ -233,7 +238,9 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 		if c.Everywhere {
 			lines[i].setScope(r.Scope)
 		}
-		lines[i].Host = host
+		if lines[i].Host = r.Host; len(c.Columns) > 0 {
+			lines[i].progress = progressOf(env, r, c.asked)
+		}
 	}
 	share(len(rows), func(i int) { printed[i], errs[i] = term.JSON(lines[i]) })
 	if err := errors.Join(errs...); err != nil {
@@ -260,32 +267,206 @@ func share(n int, do func(i int)) {
 }
 
 type row struct {
-	roster.Row
-	outOfSync bool // .mcp.json changed; only set for a table
+	roster.Hosted
+	outOfSync bool               // .mcp.json changed
+	changes   *roster.Changes    // nil if they are not known
+	today     conversation.Usage // what it used
 }
 
-type column = term.Column[row]
+// columnNames are what --columns takes, in the order of a table.
+var columnNames = []string{"profile", "name", "host", "status", "for", "agent", "group", "template", "pane", "mcp", "context", "branch", "changes", "today", "topic", "folder"}
 
-// print prints the table, with a column for the scope if placed is true.
-func (c *list) print(env *cli.Env, rows []row, placed bool) error {
-	if !slices.ContainsFunc(rows, func(r row) bool { return r.Managed == nil }) {
-		return printSessions(env, rows, placed)
+func (c *list) checkColumns() error {
+	for _, name := range c.Columns {
+		if !slices.Contains(columnNames, name) {
+			return fmt.Errorf("there is no column '%.80s' (try %s)", name, strings.Join(columnNames, ", "))
+		}
 	}
-	share(len(rows), func(i int) { rows[i].outOfSync = outOfSync(*rows[i].Member) })
+	return nil
+}
+
+func (c *list) asked(name string) bool { return slices.Contains(c.Columns, name) }
+
+// Bounds of what a list reads that nobody asked for: it has so few agents, and waits so long.
+const (
+	maxListed = 50
+	glance    = time.Second
+	askedFor  = time.Minute
+)
+
+// print prints the table, with a column for the scope if one has a name and all are listed.
+func (c *list) print(env *cli.Env, rows []row, named bool) error {
+	if len(c.Columns) == 0 && !slices.ContainsFunc(rows, func(r row) bool { return r.Member == nil || r.Managed == nil }) {
+		return printSessions(env, rows, c.Everywhere && named)
+	}
 	width := term.Width(env.Stdout, env.Getenv)
-	cells := term.Cells(instanceColumns(env, rows, placed, width), rows)
-	cells = term.Narrow(width, cells, "AGENT", "TEMPLATE", "FOLDER", "GROUP", "ABOUT", "FOR")
+	shown := c.asked
+	if len(c.Columns) == 0 {
+		shown = c.fitting(rows, width, named)
+	}
+	c.inspect(env, rows, shown)
+	columns := instanceColumns(env, shown)
+	if len(c.Columns) > 0 {
+		chosen := make([]column, len(c.Columns))
+		for i, name := range c.Columns {
+			chosen[i] = columns[slices.Index(columnNames, name)]
+		}
+		columns = chosen
+	}
+	cells := term.Cells(columns, rows)
+	if len(c.Columns) == 0 {
+		cells = withoutEmpty(cells, "MCP", "CONTEXT", "BRANCH", "CHANGES", "TODAY")
+		cells = term.Narrow(width, cells, "PANE", "FOLDER", "TODAY", "AGENT", "TEMPLATE", "GROUP", "CONTEXT", "CHANGES", "BRANCH", "TOPIC", "FOR")
+	}
 	style, paint := term.StyleFor(env.Stdout, env.Getenv).CutLast("STATUS"), painted(env, slices.Index(cells[0], "STATUS"))
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
 }
 
-const wide = 110
+// withoutEmpty removes the columns with these headings in which no row has anything.
+func withoutEmpty(cells [][]string, headings ...string) [][]string {
+	for _, heading := range headings {
+		at := slices.Index(cells[0], heading)
+		if at < 0 || slices.ContainsFunc(cells[1:], func(row []string) bool { return row[at] != "" }) {
+			continue
+		}
+		for i := range cells {
+			cells[i] = slices.Delete(cells[i], at, at+1)
+		}
+	}
+	return cells
+}
 
-// instanceColumns returns the columns of a list of agents, some of which can be a
-// template's.
-func instanceColumns(env *cli.Env, rows []row, placed bool, width int) []column {
-	now, home := env.Now(), env.Getenv("HOME")
+// fitting returns which columns a table of a width has by itself. What takes long to find out
+// is shown of few agents.
+func (c *list) fitting(rows []row, width int, named bool) func(string) bool {
 	inAny := func(is func(row) bool) bool { return slices.ContainsFunc(rows, is) }
+	own := func(is func(row) bool) bool { return inAny(func(r row) bool { return r.Member != nil && is(r) }) }
+	from := func(columns int) bool { return width >= columns }
+	titled := width > 0 && inAny(func(r row) bool { return r.Topic() != "" })
+	return func(name string) bool {
+		switch name {
+		case "profile":
+			return c.Everywhere && named
+		case "host":
+			return c.Hosts
+		case "group":
+			return inAny(func(r row) bool { return r.Group != "" })
+		case "template":
+			return own(func(r row) bool { return r.Managed != nil })
+		case "mcp":
+			return true
+		case "topic":
+			return titled
+		case "context":
+			return from(100)
+		case "branch":
+			return from(100) && len(rows) <= maxListed
+		case "changes":
+			return from(110) && len(rows) <= maxListed
+		case "pane", "today":
+			return from(150) && len(rows) <= maxListed
+		case "folder":
+			return !titled || from(140)
+		}
+		return true
+	}
+}
+
+// inspect finds out what shown columns need that takes time.
+func (c *list) inspect(env *cli.Env, rows []row, shown func(string) bool) {
+	if len(c.Columns) > 0 {
+		lookUp(env, rows, shown, askedFor, func(err error) { env.Warn("%v", err) })
+	} else {
+		lookUp(env, rows, shown, glance, func(error) {}) // nobody asked for it
+	}
+}
+
+// lookUp is inspect for at most within. It calls failed with an error.
+func lookUp(env *cli.Env, rows []row, shown func(string) bool, within time.Duration, failed func(error)) {
+	if shown("mcp") {
+		share(len(rows), func(i int) { rows[i].outOfSync = rows[i].Member != nil && outOfSync(*rows[i].Member) })
+	}
+	var used roster.Usage
+	var unread error
+	counting := cli.Go(func() {
+		if shown("today") { // while git is asked
+			used, unread = roster.ReadUsage(env, within)
+		}
+	})
+	if shown("changes") {
+		var folders []string
+		for _, r := range rows {
+			if r.Member != nil {
+				folders = append(folders, r.Path)
+			}
+		}
+		changes := roster.ReadChanges(folders, within)
+		for i := range rows {
+			if rows[i].Member != nil {
+				rows[i].changes = changes[rows[i].Path]
+			}
+		}
+	}
+	counting.Wait()
+	if !shown("today") {
+		return
+	}
+	if unread != nil {
+		failed(unread)
+	}
+	now := map[session.ID]bool{}
+	for _, r := range rows {
+		if r.Member != nil {
+			now[r.Now] = true
+		}
+	}
+	for i := range rows {
+		if rows[i].Member != nil {
+			rows[i].today = used.Today(rows[i].Member, now)
+		}
+	}
+}
+
+// progress is what an agent is at, in the output of --json.
+type progress struct {
+	Topic   string              `json:"topic,omitempty"`
+	Branch  string              `json:"branch,omitempty"`
+	Changes *roster.Changes     `json:"changes,omitempty"`
+	Context *contextUse         `json:"context,omitempty"`
+	Today   *conversation.Usage `json:"today,omitempty"`
+}
+
+// contextUse is how full a context is, in tokens. The window is 0 if it is unknown.
+type contextUse struct {
+	Tokens int64 `json:"tokens"`
+	Window int64 `json:"window"`
+}
+
+func progressOf(env *cli.Env, r row, shown func(string) bool) *progress {
+	var w progress
+	if shown("topic") {
+		w.Topic = env.Redact(r.Topic())
+	}
+	if shown("branch") {
+		w.Branch = env.Redact(git.Branch(git.Top(r.Path)))
+	}
+	if shown("changes") {
+		w.Changes = r.changes
+	}
+	if doing := r.Activity(); shown("context") && doing.Tokens > 0 {
+		w.Context = &contextUse{doing.Tokens, doing.Window}
+	}
+	if shown("today") && r.today != (conversation.Usage{}) {
+		w.Today = &r.today
+	}
+	return &w
+}
+
+type column = term.Column[row]
+
+// instanceColumns returns the columns of a list of agents, by columnNames.
+func instanceColumns(env *cli.Env, shown func(string) bool) []column {
+	now := env.Now()
 	lines := map[string]string{} // many rows share agents and groups
 	line := func(s string) string {
 		if _, ok := lines[s]; !ok {
@@ -293,17 +474,24 @@ func instanceColumns(env *cli.Env, rows []row, placed bool, width int) []column 
 		}
 		return lines[s]
 	}
-	folder := func(r row) string { return env.Line(term.Tilde(r.Path, home), maxCell) }
-	more := width >= wide
-	titled := width > 0 && inAny(func(r row) bool { return rowTopic(r) != "" })
-	return []column{
-		placeColumn(env, placed),
-		nameColumn(env),
-		{Heading: "STATUS", Cell: func(r row) string {
-			if m := r.Managed; m != nil && m.State != lifecycle.Active {
-				return string(m.State)
+	folder := func(r row) string { return env.Line(r.Folder, maxCell) }
+	own := func(cell func(row) string) func(row) string { // of an agent of this host
+		return func(r row) string {
+			if r.Member == nil {
+				return ""
 			}
-			return roster.ListText(*r.Member)
+			return cell(r)
+		}
+	}
+	columns := []column{
+		placeColumn(env, true),
+		nameColumn(env),
+		{Heading: "HOST", Cell: func(r row) string { return cmp.Or(line(r.Host), "-") }},
+		{Heading: "STATUS", Cell: func(r row) string {
+			if r.Member != nil && r.Managed != nil && r.Managed.State != lifecycle.Active {
+				return string(r.Managed.State)
+			}
+			return line(r.Text)
 		}},
 		{Heading: "FOR", Cell: func(r row) string {
 			if r.Since.IsZero() {
@@ -312,38 +500,55 @@ func instanceColumns(env *cli.Env, rows []row, placed bool, width int) []column 
 			return duration.Format(roster.Rough(now.Sub(r.Since)))
 		}},
 		{Heading: "AGENT", Cell: func(r row) string { return line(r.Agent) }},
-		{Heading: "GROUP", Hidden: !inAny(func(r row) bool { return r.Group != "" }), Cell: func(r row) string { return line(r.Group) }},
-		{Heading: "TEMPLATE", Hidden: !inAny(func(r row) bool { return r.Managed != nil }), Cell: func(r row) string {
+		{Heading: "GROUP", Cell: func(r row) string { return line(r.Group) }},
+		{Heading: "TEMPLATE", Cell: own(func(r row) string {
 			if r.Managed == nil {
 				return ""
 			}
 			return line(r.Managed.Template)
-		}},
-		{Heading: "PANE", Hidden: !more, Cell: func(r row) string { return r.Pane.ID }},
-		{Heading: "MCP", Hidden: !inAny(func(r row) bool { return r.outOfSync }), Cell: func(r row) string {
+		})},
+		{Heading: "PANE", Cell: own(func(r row) string { return r.Pane.ID })},
+		{Heading: "MCP", Cell: func(r row) string {
 			if r.outOfSync {
 				return "changed"
 			}
 			return ""
 		}},
-		{Heading: "ABOUT", Hidden: !titled, Cell: func(r row) string {
-			if more {
-				return line(rowTopic(r))
+		{Heading: "CONTEXT", Cell: own(func(r row) string { return roster.ContextText(r.Activity().Tokens, r.Activity().Window) })},
+		{Heading: "BRANCH", Cell: own(func(r row) string { return line(git.Branch(git.Top(r.Path))) })},
+		{Heading: "CHANGES", Cell: func(r row) string {
+			if r.changes == nil {
+				return ""
 			}
-			return cmp.Or(line(rowTopic(r)), folder(r)) // which often repeats the name
+			return r.changes.String()
 		}},
-		{Heading: "FOLDER", Hidden: titled && !more, Cell: folder},
+		{Heading: "TODAY", Cell: func(r row) string { return roster.UsageText(r.today) }},
+		{Heading: "TOPIC", Cell: func(r row) string {
+			topic := line(r.Topic())
+			if topic == "" && !shown("folder") {
+				topic = folder(r) // which often repeats the name
+			}
+			return topic
+		}},
+		{Heading: "FOLDER", Cell: folder},
 	}
+	for i := range columns {
+		columns[i].Hidden = !shown(columnNames[i])
+	}
+	return columns
 }
-
-func rowTopic(r row) string { return cmp.Or(r.Title, r.Topic) }
 
 func nameColumn(env *cli.Env) column {
 	return column{Heading: "NAME", Cell: func(r row) string { return strings.Repeat("  ", r.Depth) + env.Line(r.Name, maxCell) }}
 }
 
 func placeColumn(env *cli.Env, shown bool) column {
-	return column{Heading: "PROFILE", Hidden: !shown, Cell: func(r row) string { return cmp.Or(env.Line(r.Scope.Name(), maxCell), "-") }}
+	return column{Heading: "PROFILE", Hidden: !shown, Cell: func(r row) string {
+		if r.Member == nil {
+			return "-"
+		}
+		return cmp.Or(env.Line(r.Scope.Name(), maxCell), "-")
+	}}
 }
 
 // painted colours the cells of the status column by their first word.

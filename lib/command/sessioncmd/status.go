@@ -99,9 +99,10 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	}
 	out := bufio.NewWriterSize(env.Stdout, 64<<10)
 	fmt.Fprintln(out, strings.Join(counts, ", "))
-	var rows [][2]string
+	var rows [][3]string
+	width := term.Width(env.Stdout, env.Getenv)
 	for _, one := range logins(by[status.Waiting]) {
-		rows = append(rows, [2]string{env.Line(strings.Join(one.names, ", "), maxCell), one.describeRefusal(env)})
+		rows = append(rows, [3]string{env.Line(strings.Join(one.names, ", "), maxCell), one.describeRefusal(env)})
 	}
 	for _, s := range roster.Order[:3] {
 		for _, m := range by[s] {
@@ -112,7 +113,11 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 			if !m.Since.IsZero() && m.Silent == 0 {
 				does += " for " + duration.Format(roster.Rough(env.Now().Sub(m.Since)))
 			}
-			rows = append(rows, [2]string{env.Line(m.Name, maxCell), does})
+			topic := ""
+			if width > 0 {
+				topic = env.Line(m.Topic(), maxCell)
+			}
+			rows = append(rows, [3]string{env.Line(m.Name, maxCell), does, topic})
 		}
 	}
 	widest := 0
@@ -122,13 +127,20 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 		}
 	}
 	for _, row := range rows {
-		fmt.Fprintln(out, "  "+row[0]+strings.Repeat(" ", max(widest-term.Columns(row[0]), 0))+"  "+row[1])
+		line := "  " + row[0] + strings.Repeat(" ", max(widest-term.Columns(row[0]), 0)) + "  " + row[1]
+		if room := width - term.Columns(line) - 2; row[2] != "" && room >= leastTopic {
+			line += "  " + term.Cut(row[2], room)
+		}
+		fmt.Fprintln(out, line)
 	}
 	return out.Flush()
 }
 
 // maxAligned is the greatest width of a name behind which the others are aligned.
 const maxAligned = 30
+
+// leastTopic is how much room a topic needs.
+const leastTopic = 12
 
 const maxNamed = 3
 

@@ -128,7 +128,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 			}
 			s.rows = append(s.rows, row{
 				Hosted: roster.HostedRow(env, own, one), key: key,
-				title: r.line(cmp.Or(one.Title, one.Topic)), scope: at.Scope, member: one.Member,
+				title: r.line(one.Topic()), scope: at.Scope, member: one.Member,
 			})
 			if folder := one.StateFolder(); folder != "" && one.Pane.ID != "" {
 				folders = append(folders, folder)

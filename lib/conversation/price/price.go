@@ -15,6 +15,7 @@ import (
 
 	"gt/lib/conversation"
 	"gt/lib/place"
+	"gt/lib/text/count"
 	"gt/lib/text/lazyregexp"
 )
 
@@ -109,6 +110,17 @@ func (t *Table) RequestPrice(model string, at time.Time, u conversation.Usage) (
 	}
 	const million = 1e6
 	return sum / million, true
+}
+
+// Text returns the price of a usage. It marks one that lacks that of some tokens.
+func Text(u conversation.Usage) string {
+	switch {
+	case u.Unpriced == 0:
+		return count.Dollars(u.Priced)
+	case u.Priced == 0:
+		return "?"
+	}
+	return count.Dollars(u.Priced) + "+"
 }
 
 // find returns the latest row that had begun, of those the one for a prompt of that size.

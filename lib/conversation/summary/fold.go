@@ -186,6 +186,14 @@ func (f *Fold) Take(e conversation.Entry) bool {
 	return true
 }
 
+// LastRequest returns the person's last request that is no reply, the zero Request without one.
+func (f *Fold) LastRequest() (last Request) {
+	if i := lastPrompt(f.Requests, func(Request) bool { return true }); i >= 0 {
+		last = f.Requests[i]
+	}
+	return last
+}
+
 // BeganIn sets where the session began according to others, for a conversation that does
 // not tell it.
 func (f *Fold) BeganIn(cwd string) { f.Began = f.cut(cwd, pathLength) }

@@ -61,8 +61,9 @@ type Member struct {
 	// answer.
 	Unanswered error
 
-	home    home.Home // the record's home
-	atStart bool      // only the screen tells of it, because no hook has run yet
+	home     home.Home // the record's home
+	activity *activity.State
+	atStart  bool // only the screen tells of it, because no hook has run yet
 }
 
 // ErrUnseen is returned for an agent in a tmux server of another PID namespace.
@@ -559,7 +560,7 @@ func (m *Member) carry(got status.Result, stores func(string) []string) status.R
 	if got.Status != status.Waiting && got.Status != status.Idle || got.Reason != status.Done && got.Reason != "" || m.Record == nil {
 		return got
 	}
-	switch last := activity.Read(m.home, m.Record.ID); {
+	switch last := m.Activity(); {
 	case last.Since.IsZero() || !last.Since.Before(m.StartedAt):
 	case last.Status == activity.Limited, last.Reason == activity.Spent:
 		got.Reason, got.By.At = status.Limited, last.Since
@@ -572,11 +573,34 @@ func (m *Member) carry(got status.Result, stores func(string) []string) status.R
 // Interrupted reports whether the last run of an agent that does not run ended in the middle
 // of a turn.
 func (m *Member) Interrupted() bool {
-	return m.Record != nil && activity.Read(m.home, m.Record.ID).CutOff()
+	return m.Activity().CutOff()
 }
 
 func (m *Member) setStatus(got status.Result) {
 	m.Status, m.Reason, m.Background, m.Since, m.Quiet, m.Login = got.Status, got.Reason, got.Background, got.By.At, got.Quiet, got.By.Login
+}
+
+// Activity returns what the session's hooks stored last, the zero State without a session. It
+// reads it once.
+func (m *Member) Activity() activity.State {
+	if m.activity == nil && m.Record != nil {
+		doing := activity.Read(m.home, m.Record.ID)
+		m.activity = &doing
+	}
+	if m.activity == nil {
+		return activity.State{}
+	}
+	return *m.activity
+}
+
+// Topic returns what the agent is about: the person's title, else its client's, else its last
+// request, also that of the session that handed over to it; else the topic of its last start.
+func (m *Member) Topic() string {
+	topic := cmp.Or(m.Title, m.Activity().Topic())
+	if topic == "" && m.Record != nil && m.Record.ParentID != "" {
+		topic = activity.Read(m.home, m.Record.ParentID).Topic()
+	}
+	return cmp.Or(topic, m.Instance.Topic)
 }
 
 // StateFolder returns the folder whose files say what the agent does, "" if there is none.
@@ -590,10 +614,7 @@ func (m *Member) StateFolder() string {
 // LimitedAt returns when its account reached a limit, if that was the last report of its
 // hooks. Otherwise it returns the zero time.
 func (m *Member) LimitedAt() time.Time {
-	if m.Record == nil {
-		return time.Time{}
-	}
-	last := activity.Read(m.home, m.Record.ID)
+	last := m.Activity()
 	if last.Reason != activity.Spent || last.Since.Before(m.StartedAt) {
 		return time.Time{}
 	}
@@ -620,7 +641,7 @@ func (m *Member) resets(stores func(string) []string, at time.Time) time.Time {
 // observed returns the last report of the session's hooks. Without a stored state, it uses
 // the home's keepalive file, which gt-keepalive touch also writes by hand.
 func (m *Member) observed() status.Observation {
-	if doing := activity.Read(m.home, m.Record.ID); doing.Status != "" {
+	if doing := m.Activity(); doing.Status != "" {
 		return status.OfActivity(status.Hook, doing)
 	}
 	// A notification updates the file even if it does not change the status.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,8 +36,13 @@ type State struct {
 	Ahead   int    // commits that the upstream lacks
 	Behind  int    // commits that the branch lacks
 	Changes []Change
+	// Added and Removed are the lines of tracked files that differ from HEAD. Only Measure sets
+	// them.
+	Added, Removed int
 	// Truncated reports that git's output exceeded maxStatus, so that changes are missing.
 	Truncated bool
+
+	tracking bool // Ahead and Behind are known
 }
 
 // Change is a changed file, or a folder of untracked files, whose name ends in a slash.
@@ -74,6 +80,45 @@ func Status(dir string, wait time.Duration) (State, error) {
 	s := parseStatus(out.buf.Bytes())
 	s.Truncated = out.cut
 	return s, nil
+}
+
+// Measure is Status with the number of changed lines. Ahead of a branch without an upstream is
+// Unpushed. It asks git up to four times, each for at most wait.
+func Measure(dir string, wait time.Duration) (State, error) {
+	s, err := Status(dir, wait)
+	if err != nil || s.Head == "" {
+		return s, err
+	}
+	if !s.tracking {
+		s.Ahead = Unpushed(dir, wait)
+	}
+	if !slices.ContainsFunc(s.Changes, func(c Change) bool { return !c.Untracked }) {
+		return s, nil
+	}
+	out, err := answer(dir, wait, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--shortstat", "HEAD", "--")
+	if err != nil {
+		return s, atomicfile.Error("count the changes in", dir, err)
+	}
+	for part := range strings.SplitSeq(out.buf.String(), ",") { // 2 files changed, 12 insertions(+), 3 deletions(-)
+		n, what, _ := strings.Cut(strings.TrimSpace(part), " ")
+		switch {
+		case strings.HasPrefix(what, "insertion"):
+			s.Added, _ = strconv.Atoi(n)
+		case strings.HasPrefix(what, "deletion"):
+			s.Removed, _ = strconv.Atoi(n)
+		}
+	}
+	return s, nil
+}
+
+// Untracked returns how many untracked files and folders there are.
+func (s State) Untracked() (n int) {
+	for _, c := range s.Changes {
+		if c.Untracked {
+			n++
+		}
+	}
+	return n
 }
 
 // Diff returns the beginning of what differs in the worktree that contains dir from its last
@@ -292,6 +337,7 @@ func (s *State) header(line string) {
 		}
 	case "branch.ab": // such as +2 -1; absent if the upstream's branch is gone
 		ahead, behind, _ := strings.Cut(value, " ")
+		s.tracking = true
 		s.Ahead, _ = strconv.Atoi(strings.TrimPrefix(ahead, "+"))
 		s.Behind, _ = strconv.Atoi(strings.TrimPrefix(behind, "-"))
 	}

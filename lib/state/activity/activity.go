@@ -10,6 +10,7 @@
 package activity
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -78,6 +79,11 @@ type State struct {
 	// Prompted is the time of the last prompt.
 	Prompted time.Time `json:"prompted,omitzero"`
 
+	// Title is the name that the client, or the person there, gave the conversation. Request is
+	// the beginning of the person's last request. Both are one line, without secrets.
+	Title   string `json:"title,omitempty"`
+	Request string `json:"request,omitempty"`
+
 	// Repeated is the text of a start, for a client whose model has it for one request: gt
 	// gives it with each of the turn.
 	Repeated string `json:"repeated,omitempty"`
@@ -96,6 +102,12 @@ const (
 	Due       Warning = "due"  // with the next prompt
 	Delivered Warning = "told" // it was told
 )
+
+// Topic returns what the session is about: its title, else the last request.
+func (s State) Topic() string { return cmp.Or(s.Title, s.Request) }
+
+// MaxTopic limits Title and Request, in columns.
+const MaxTopic = 200
 
 const Suffix = ".state"
 

@@ -40,6 +40,9 @@ func Narrow(width int, rows [][]string, headings ...string) [][]string {
 		need := -len(columnGap)
 		for column := range rows[0] {
 			most := readable
+			if name := rows[0][column]; name == "NAME" || name == "STATUS" { // the one is typed, the other is never cut
+				most = minPath
+			}
 			if last := len(rows[0]) - 1; column == last {
 				most = minLast
 				if slices.ContainsFunc(rows, func(row []string) bool { return isPath(row[last]) }) {

@@ -13,15 +13,25 @@ import (
 	"gt/lib/text/term"
 )
 
-// Hosted is an agent in a list of all hosts.
+// Hosted is an agent in a list of all hosts. Its Member is nil if it is another host's.
 type Hosted struct {
+	Row
 	Host, Name, Text, Agent, Group, Folder string // Text is the status with its reason
 
 	Status status.Status
 	Reason status.Reason
-	Busy   string // what its end would cut off, "" if that is nothing
-	Depth  int
+	Busy   string    // what its end would cut off, "" if that is nothing
 	Since  time.Time // zero if the agent does not run, or if that is unknown
+
+	title string // of an agent of another host
+}
+
+// Topic returns what the agent is about, "" if that is unknown.
+func (h *Hosted) Topic() string {
+	if h.Member == nil {
+		return h.title
+	}
+	return h.Member.Topic()
 }
 
 // Peers returns what is known of the other hosts.
@@ -39,14 +49,14 @@ func OwnHost(env *cli.Env) (string, error) {
 // HostedRow returns an agent of this host, which others call own.
 func HostedRow(env *cli.Env, own string, r Row) Hosted {
 	return Hosted{
-		Host: own, Name: r.Name, Text: ListText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.Path, env.Getenv("HOME")),
-		Status: r.Status, Reason: r.Reason, Busy: r.Busy(), Depth: r.Depth, Since: r.Since,
+		Row: r, Host: own, Name: r.Name, Text: ListText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.Path, env.Getenv("HOME")),
+		Status: r.Status, Reason: r.Reason, Busy: r.Busy(), Since: r.Since,
 	}
 }
 
 // HostedAgent returns an agent of another host.
 func HostedAgent(a peer.Agent) Hosted {
-	h := Hosted{Host: a.Host, Name: a.Name, Text: PeerStatus(a), Agent: a.Agent, Group: a.Group, Folder: a.Path, Status: status.Status(a.Status), Reason: status.Reason(a.Reason)}
+	h := Hosted{title: a.Title, Host: a.Host, Name: a.Name, Text: PeerStatus(a), Agent: a.Agent, Group: a.Group, Folder: a.Path, Status: status.Status(a.Status), Reason: status.Reason(a.Reason)}
 	h.Busy = status.Busy(h.Status, h.Reason, a.Background)
 	if a.Since != nil && a.Runs() {
 		h.Since = *a.Since
