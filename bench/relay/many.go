@@ -307,7 +307,7 @@ func (a *actor) event() error {
 	path := a.state.Path(".events.jsonl")
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c, ok, err := a.source.NextChunk("events", path, time.Now())
+	c, ok, err := a.source.NextChunk("events", path)
 	if err != nil || !ok {
 		return errors.Join(err, errors.New("no event"))
 	}
