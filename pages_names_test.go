@@ -486,7 +486,7 @@ func TestPageForm(t *testing.T) {
 		data, err := os.ReadFile(page)
 		testenv.NoError(t, err)
 		parts := regexp.MustCompile(`\n\n+`).Split(string(data), 4)
-		if len(parts) < 3 || !strings.HasPrefix(parts[0], "# ") {
+		if len(parts) < 3 || !strings.HasPrefix(parts[0], "# ") || strings.Contains(parts[0], "\n") {
 			t.Errorf("%s has no name or no text", page)
 			continue
 		}

@@ -313,6 +313,7 @@ func TestPageBlocks(t *testing.T) {
 		for _, b := range blocks(t, name) {
 			switch {
 			case b.notRun != "":
+				checkBenchmark(t, b)
 				left = append(left, fmt.Sprintf("%v: %s", b, b.notRun))
 			case b.test != "":
 				compared++
@@ -338,6 +339,30 @@ func TestPageBlocks(t *testing.T) {
 	}
 	if run < 60 {
 		t.Errorf("only %d blocks were found", run)
+	}
+}
+
+// checkBenchmark checks that a benchmark has the flags that a block names, also behind #.
+func checkBenchmark(t *testing.T, b block) {
+	t.Helper()
+	for _, line := range b.lines {
+		name := regexp.MustCompile(`\./bench/(\w+)`).FindStringSubmatch(line)
+		if name == nil {
+			continue
+		}
+		var text string
+		files, err := filepath.Glob(filepath.Join("bench", name[1], "*.go"))
+		testenv.NoError(t, err)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			testenv.NoError(t, err)
+			text += string(data)
+		}
+		for _, flag := range regexp.MustCompile(` -(\w\w+)`).FindAllStringSubmatch(line, -1) {
+			if !regexp.MustCompile(`flag\.\w+\((&\w+, )?"` + flag[1] + `"`).MatchString(text) {
+				t.Errorf("%v: bench/%s has no flag -%s", b, name[1], flag[1])
+			}
+		}
 	}
 }
 
