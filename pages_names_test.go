@@ -127,6 +127,15 @@ func TestPageVariables(t *testing.T) {
 	for _, m := range assigned.FindAllStringSubmatch(string(script), -1) {
 		add(m[1], "install.sh")
 	}
+	plugins, err := filepath.Glob("lib/client/*/wiring/*.[jt]s")
+	testenv.NoError(t, err)
+	for _, path := range plugins {
+		data, err := os.ReadFile(path)
+		testenv.NoError(t, err)
+		for _, m := range regexp.MustCompile(`process\.env\.(\w+)`).FindAllStringSubmatch(string(data), -1) {
+			add(m[1], path)
+		}
+	}
 	tables, err := filepath.Glob("lib/client/*/agent.toml")
 	testenv.NoError(t, err)
 	for _, path := range tables {
@@ -345,10 +354,15 @@ func TestPageConfiguration(t *testing.T) {
 		return ""
 	}
 	testenv.NoError(t, os.Mkdir(filepath.Join(dir, "gt"), 0o700))
-	known := map[string]bool{}
+	known, text := map[string]bool{}, allPages(t)
 	parsePrograms(t, func(path string, file *ast.File) {
+		if filepath.Dir(path) == "lib/client/codex/wiring" || filepath.Dir(path) == "lib/conversation/price" {
+			return // Codex's own, and a file that explains itself
+		}
 		for name := range tags(file, "toml") {
-			known[name] = true
+			if known[name] = true; !strings.Contains(text, name) {
+				t.Errorf("%s reads the key '%s', which no page names", path, name)
+			}
 		}
 	})
 	for _, page := range pages(t) {
