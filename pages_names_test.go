@@ -1,6 +1,7 @@
 package gt_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -17,7 +18,9 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+	"github.com/alecthomas/kong"
 
+	"gt/internal/programs"
 	"gt/internal/testenv"
 	"gt/lib/client/agent"
 	towns "gt/lib/place/town"
@@ -513,4 +516,87 @@ func TestPageForm(t *testing.T) {
 			t.Errorf("%s: the command that most people want comes below a heading, at line %d", page, commands[0].line)
 		}
 	}
+}
+
+// TestPageInline: a command that a page names in its text has the subcommands and flags that the
+// page gives it, and a flag that stands alone is one of some program.
+func TestPageInline(t *testing.T) {
+	apps, flags := map[string]*kong.Node{}, map[string]bool{}
+	var collect func(n *kong.Node)
+	collect = func(n *kong.Node) {
+		for _, f := range n.Flags {
+			flags[f.Name] = true
+		}
+		for _, child := range n.Children {
+			collect(child)
+		}
+	}
+	for _, p := range programs.List() {
+		app, err := p.Model()
+		testenv.NoError(t, err)
+		apps[p.Name] = app.Node
+		collect(app.Node)
+	}
+	flags["ci"] = true // of test.sh
+	found := 0
+	for _, page := range pages(t) {
+		data, err := os.ReadFile(page)
+		testenv.NoError(t, err)
+		for _, code := range quotedIn(string(data)) {
+			words := strings.Fields(code)
+			n := apps[words[0]]
+			if n == nil {
+				if len(words) == 1 && regexp.MustCompile(`^--[a-z]`).MatchString(code) {
+					name, _, _ := strings.Cut(code[2:], "=")
+					if !flags[name] && !flags[strings.TrimPrefix(name, "no-")] {
+						t.Errorf("%s: no program has the flag %s", page, code)
+					}
+				}
+				continue
+			}
+			found++
+			if err := checkCommand(n, words[1:]); err != nil {
+				t.Errorf("%s: `%s`: %v", page, code, err)
+			}
+		}
+	}
+	if found < 150 {
+		t.Errorf("only %d commands were found", found)
+	}
+}
+
+// checkCommand follows the words of a command line through a program's grammar.
+func checkCommand(n *kong.Node, words []string) error {
+	for i, word := range words {
+		name, long := strings.CutPrefix(word, "--")
+		name, _, _ = strings.Cut(strings.Trim(name, ",;"), "=")
+		switch {
+		case word == "--", word == "|", word == "completion":
+			return nil
+		case long:
+			ok := name == "help" || name == "version"
+			from := n
+			if n.DefaultCmd != nil {
+				from = n.DefaultCmd
+			}
+			for at := from; at != nil; at = at.Parent {
+				for _, f := range at.Flags {
+					ok = ok || f.Name == name || f.Tag.Negatable != "" && "no-"+f.Name == name
+				}
+			}
+			if !ok {
+				return fmt.Errorf("%s has no flag --%s", n.FullPath(), name)
+			}
+		case strings.HasPrefix(word, "-"), i > 0 && strings.HasPrefix(words[i-1], "-"), !regexp.MustCompile(`^[a-z-]+$`).MatchString(word):
+			// a short flag, what may be the value of one, or a placeholder
+		default:
+			at := slices.IndexFunc(n.Children, func(c *kong.Node) bool { return c.Name == word || slices.Contains(c.Aliases, word) })
+			if at >= 0 {
+				n = n.Children[at]
+			} else if len(n.Children) > 0 && (n.DefaultCmd == nil || len(n.DefaultCmd.Positional) == 0) {
+				return fmt.Errorf("%s has no command '%s'", n.FullPath(), word)
+			}
+		}
+	}
+	return nil
 }
