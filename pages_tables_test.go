@@ -1,9 +1,12 @@
 package gt_test
 
 import (
+	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +17,8 @@ import (
 
 	"gt/internal/testenv"
 	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/hook"
 	"gt/lib/log/retention"
 )
 
@@ -323,5 +328,88 @@ func TestPageHandover(t *testing.T) {
 	}
 	if len(kinds) < 10 {
 		t.Errorf("only %d rows were found", len(kinds))
+	}
+}
+
+// TestPageAgents: the tables of docs/agents.md and docs/hooks.md say of each agent what its block
+// and its dialect have.
+func TestPageAgents(t *testing.T) {
+	table := agent.Builtin()
+	mark := func(letter string, has bool) string {
+		if has {
+			return letter
+		}
+		return ""
+	}
+	found := 0
+	for _, row := range rows(section(t, "docs/agents.md", "## Which agent does what")) {
+		name := strings.ToLower(strings.Fields(row[0])[0])
+		c := table.FindClient(name)
+		tested, _, _ := strings.Cut(row[1], "(")
+		if got := regexp.MustCompile(`\d+\.\d+\.\d+`).FindAllString(tested, -1); !slices.Equal(got, c.Hooks.ProvedVersions) {
+			t.Errorf("docs/agents.md: versions of %s: %v, not %v", name, got, c.Hooks.ProvedVersions)
+		}
+		want := mark("S", hook.DialectOf(name).Compaction) + mark("F", len(c.ForkFlag) > 0) + mark("T", c.Ask != nil)
+		if got := strings.NewReplacer("A", "", ",", "", " ", "", "–", "").Replace(row[4]); got != want {
+			t.Errorf("docs/agents.md: %s has %s, not %s", name, want, got)
+		}
+		found++
+	}
+	usual := regexp.MustCompile(`\$\{[A-Z_]+:-([^}]*)\}`)
+	hooks, err := os.ReadFile("docs/hooks.md")
+	testenv.NoError(t, err)
+	_, text, _ := strings.Cut(string(hooks), "\n| agent | user | project |\n")
+	text, _, _ = strings.Cut(text, "\n\n")
+	for _, row := range rows("| agent | user | project |\n" + text) {
+		at := table.FindClient(strings.Trim(row[0], "`")).Hooks
+		user := at.User
+		if user != "" && !strings.HasPrefix(user, "~") {
+			user = usual.ReplaceAllString(at.Home, "$1") + "/" + user
+		}
+		want := slices.DeleteFunc([]string{user, at.Project, at.Local}, func(s string) bool { return s == "" })
+		if got := quotedIn(row[1] + " " + row[2]); !slices.Equal(got, want) {
+			t.Errorf("docs/hooks.md: the files of %s are %v, not %v", row[0], want, got)
+		}
+		found++
+	}
+	if found != 23 {
+		t.Errorf("%d rows were compared", found)
+	}
+}
+
+// TestPageThread: the bounds in docs/thread.md are those of package thread.
+func TestPageThread(t *testing.T) {
+	bounds := map[string]int64{}
+	parsePrograms(t, func(path string, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+				if v, err := types.Eval(token.NewFileSet(), nil, token.NoPos, types.ExprString(spec.Values[0])); err == nil && v.Value != nil {
+					if n, exact := constant.Int64Val(constant.ToInt(v.Value)); exact {
+						bounds[spec.Names[0].Name] = n
+					}
+				}
+			}
+			return true
+		})
+	}, "lib/state/thread", "lib/text/standing")
+	text := section(t, "docs/thread.md", "## What is in it")
+	for name, phrase := range map[string]string{
+		"MaxRequest":  "%d KB kept",
+		"maxPrompts":  "word for word | %d KB",
+		"maxLast":     "the last in full (%d KB)",
+		"maxOlder":    "beginning and end (%d KB)",
+		"maxMessages": "forty",
+		"maxFound":    "twenty of",
+		"maxActions":  "two hundred",
+	} {
+		want := phrase
+		if strings.Contains(phrase, "%d") {
+			want = fmt.Sprintf(phrase, bounds[name]>>10)
+		} else if n := map[string]int64{"forty": 40, "twenty of": 20, "two hundred": 200}[phrase]; bounds[name] != n {
+			t.Errorf("docs/thread.md says '%s', and %s is %d", phrase, name, bounds[name])
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("docs/thread.md does not say '%s', which %s is", want, name)
+		}
 	}
 }
