@@ -102,8 +102,10 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 		return from, err
 	}
 	defer f.Close()
-	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return from, atomicfile.Error("read", path, err)
+	if from > 0 {
+		if _, err := f.Seek(from, io.SeekStart); err != nil {
+			return from, atomicfile.Error("read", path, err)
+		}
 	}
 	r := lineReaders.Get().(*bufio.Reader)
 	defer lineReaders.Put(r)

@@ -30,15 +30,25 @@ type UsageTally struct {
 
 // mark notes a name and reports whether it was noted before.
 func (t *UsageTally) mark(name ...string) bool {
-	key := maphash.String(t.seed, strings.Join(name, "\x00"))
+	key := t.hash(name)
 	_, again := t.seen[key]
 	t.seen[key] = struct{}{}
 	return again
 }
 
 func (t *UsageTally) hasSeen(name ...string) bool {
-	_, has := t.seen[maphash.String(t.seed, strings.Join(name, "\x00"))]
+	_, has := t.seen[t.hash(name)]
 	return has
+}
+
+func (t *UsageTally) hash(name []string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	for _, part := range name {
+		h.WriteString(part)
+		h.WriteByte(0)
+	}
+	return h.Sum64()
 }
 
 type counted struct {
@@ -89,7 +99,7 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	}
 	of.Ancestors = slices.DeleteFunc(slices.Clone(of.Ancestors), func(a session.ID) bool { return a == "" || a == of.ID })
 	var order []string
-	last := map[string]counted{}             // the last record of a message counts: a client may write several while it streams
+	last := make(map[string]int, len(spent)) // in spent: the last record of a message counts: a client may write several while it streams
 	own := map[time.Time]map[string]*Usage{} // by hour and model
 	count := func(c counted) {
 		if c.at.Before(t.Since) || !t.Until.IsZero() && !c.at.Before(t.Until) {
@@ -107,7 +117,7 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 		}
 		add(own[hour], c.entry.Model, used)
 	}
-	for _, now := range spent {
+	for i, now := range spent {
 		e := now.entry
 		if e.ID == "" {
 			count(now)
@@ -118,12 +128,12 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 		if !again {
 			order = append(order, id)
 		}
-		last[id] = now
+		last[id] = i
 		if !e.Usage.onlyCost() || t.hasSeen("id", now.client, e.ID) {
 			continue
 		}
 		t.stated[of.ID] = append(t.stated[of.ID], now)
-		was := before.entry.Usage.Cost
+		was := spent[before].entry.Usage.Cost
 		if !again {
 			was = t.inherited(of, e.Model)
 		}
@@ -134,7 +144,7 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	}
 	copied := t.copies(of)
 	for _, id := range order {
-		if c := last[id]; !t.countedBefore(c, of, copied) && !c.entry.Usage.onlyCost() {
+		if c := spent[last[id]]; !t.countedBefore(c, of, copied) && !c.entry.Usage.onlyCost() {
 			count(c)
 		}
 	}

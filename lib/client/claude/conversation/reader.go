@@ -252,7 +252,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		}
 	}
 	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
-	r := records{kept: keptIn(f), id: string(f.ID), summary: o.ForSummary, each: each, given: map[uint64]bool{}}
+	r := records{kept: keptIn(f), id: string(f.ID), summary: o.ForSummary, tokens: o.TokensOnly, each: each, given: map[uint64]bool{}}
 	var before []byte // the last of the records that only a time is needed of
 	line := func(line []byte, at int64) bool {
 		if o.Skip != nil && !isAsking(line) && o.Skip(line) {
@@ -296,6 +296,7 @@ type records struct {
 	kept    string          // the folder with large results
 	id      string          // the session's, if it is known
 	summary bool            // see conversation.Options
+	tokens  bool            // as well
 	given   map[uint64]bool // the keys of records, for some are written again
 	folder  bool            // the Folder entry was given
 	each    func(conversation.Entry) bool
@@ -377,8 +378,8 @@ func (r *records) assistant(e conversation.Entry, rec record) bool {
 	e.Model = m.model
 	switch {
 	case e.Model != "<synthetic>":
-		if !r.spent(e, rec) {
-			return false
+		if more := r.spent(e, rec); !more || r.tokens {
+			return more
 		}
 	case rec.APIError: // the person saw it
 		e.Model, e.Failed = "", true
@@ -524,12 +525,25 @@ func hasTokens(line []byte) bool {
 	return bytes.Contains(line, []byte(`"usage"`)) || bytes.Contains(line, []byte(`"totalCostUSD"`))
 }
 
-func usageOf(u gjson.Result) conversation.Usage {
-	return conversation.Usage{
-		CacheWrite1h: conversation.TokenCount(u.Get("cache_creation.ephemeral_1h_input_tokens")), Fast: u.Get("speed").Str == "fast",
-		Input: conversation.TokenCount(u.Get("input_tokens")), Output: conversation.TokenCount(u.Get("output_tokens")),
-		CacheRead: conversation.TokenCount(u.Get("cache_read_input_tokens")), CacheWrite: conversation.TokenCount(u.Get("cache_creation_input_tokens")),
-	}
+func usageOf(u gjson.Result) (used conversation.Usage) {
+	u.ForEach(func(key, v gjson.Result) bool { // each Get would begin anew
+		switch key.Str {
+		case "input_tokens":
+			used.Input = conversation.TokenCount(v)
+		case "output_tokens":
+			used.Output = conversation.TokenCount(v)
+		case "cache_read_input_tokens":
+			used.CacheRead = conversation.TokenCount(v)
+		case "cache_creation_input_tokens":
+			used.CacheWrite = conversation.TokenCount(v)
+		case "cache_creation":
+			used.CacheWrite1h = conversation.TokenCount(v.Get("ephemeral_1h_input_tokens"))
+		case "speed":
+			used.Fast = v.Str == "fast"
+		}
+		return true
+	})
+	return used
 }
 
 func (r *records) cost(e conversation.Entry, rec record) bool {
