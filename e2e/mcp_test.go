@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -36,12 +38,34 @@ func TestClaudeMCP(t *testing.T) {
 	if !strings.Contains(said, id) || !strings.Contains(said, "the HISTORY-CANARY") {
 		t.Errorf("it found %q", said)
 	}
-	line := w.gt("sh", "-c", `printf '{"session_id":"%s","cost":{"total_cost_usd":0.5}}' "$0" | gt-seance usage --line`, id)
-	if !strings.Contains(line, " tokens $0.5000 · today ") {
-		t.Errorf("the status line is %q", line)
-	}
 	w.gt("gt-hooks", "uninstall", "claude")
 	if said := w.ask("who knows it").Result; !strings.HasPrefix(said, "no tool in ") {
 		t.Errorf("without the server it found %q", said)
 	}
 }
+
+// A real Claude Code shows in its status line what its session and the day used.
+func TestClaudeStatusLine(t *testing.T) {
+	w := newWorld(t)
+	settings := map[string]any{}
+	if err := json.Unmarshal([]byte(w.read(w.userSettings())), &settings); err != nil {
+		t.Fatal(err)
+	}
+	said := w.Path("status")
+	settings["statusLine"] = map[string]string{"type": "command", "command": "tee -a " + said + " | gt-seance usage --line"}
+	w.writeJSON(w.userSettings(), settings)
+	p := w.claude("line")
+	p.typ("good morning")
+	w.waitFor("the line shows what the session used", func() bool { return used.MatchString(p.screen()) })
+	for text := range strings.SplitSeq(w.read(said), "}{") { // what the client says of itself is understood
+		if !strings.Contains(text, `"session_id":"`) {
+			t.Errorf("the client says %q", text)
+		}
+	}
+	if id := w.newest(); !strings.Contains(w.gt("gt-seance", "usage", "--line", id), " tokens") {
+		t.Error("it is not counted")
+	}
+}
+
+// used is a line with tokens of the session, and of the day.
+var used = regexp.MustCompile(`[1-9][0-9.k]* tokens.* · today [1-9][0-9.k]* tokens`)
