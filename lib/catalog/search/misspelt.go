@@ -1,36 +1,46 @@
 package search
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/conversation"
-	"gt/lib/text/spelling"
+	"gt/lib/text/fold"
 )
 
-// minMisspelt is the length of the shortest word that is corrected.
+// minMisspelt is the length of the shortest word that is corrected, in letters. A shorter one
+// still stands for one that differs in its accents.
 const minMisspelt = 5
 
-// nearest returns the most frequent word of conversations that differs from a word in one
-// letter, or in the order of two; "" if there is none. Only files whose bytes have the text
-// are searched.
+// maxWord is the length of the longest word that is looked at, in bytes. Text without blanks
+// is no word.
+const maxWord = 64
+
+// nearest returns the most frequent word of conversations that differs from a word in
+// accents, in one letter, or in the order of two; "" if there is none, or the word itself is
+// there. Only files whose bytes have the text are searched.
 func nearest(t *term, all []conversation.Conversation) string {
 	word := t.parts[0]
-	if len(t.parts) > 1 || len(word) < minMisspelt || !isLetters(word) {
+	if len(t.parts) > 1 || utf8.RuneCountInString(word) < 3 {
 		return ""
 	}
-	// One of the halves is right, unless the two letters in the middle changed places.
-	m := len(word) / 2
-	swapped := word[:m-1] + word[m:m+1] + word[m-1:m] + word[m+1:]
-	needles := []needle{newNeedle(word[:m], true), newNeedle(word[m:], true), newNeedle(swapped, true)}
+	var needles []needle // of ASCII words
+	if len(word) >= minMisspelt && isLetters(word) {
+		// One of the halves is right, unless the two letters in the middle changed places.
+		m := len(word) / 2
+		swapped := word[:m-1] + word[m:m+1] + word[m-1:m] + word[m+1:]
+		needles = []needle{newNeedle(word[:m], true), newNeedle(word[m:], true), newNeedle(swapped, true)}
+	}
+	plain := fold.WithoutAccents(word)
 	var mu sync.Mutex
 	counts := map[string]int{}
+	exact := false
 	cli.Parallel(all, func(c conversation.Conversation) {
 		r := scan.ReaderOf(c.File.Client)
 		if r == nil {
@@ -43,11 +53,23 @@ func nearest(t *term, all []conversation.Conversation) string {
 		if quiet == nil {
 			return
 		}
-		seen := map[string]bool{}
+		seen, checked, isThere := map[string]bool{}, map[string]bool{}, false
+		check := func(run []byte) {
+			if len(run) > maxWord || checked[string(run)] {
+				return
+			}
+			checked[string(run)] = true
+			for _, there := range strings.FieldsFunc(folded(string(run)), func(r rune) bool { return !isWordRune(r) }) {
+				isThere = isThere || strings.HasPrefix(there, word)
+				if isAlike(word, plain, there) {
+					seen[there] = true
+				}
+			}
+		}
 		for _, part := range c.File.Files() {
 			// What cannot be read was reported by the search.
 			_, _ = conversation.Lines(part.Path, 0, func(record []byte, _ int64) bool {
-				if index(needles, record) < 0 || quiet(record) {
+				if quiet(record) {
 					return true
 				}
 				for _, n := range needles {
@@ -56,17 +78,18 @@ func nearest(t *term, all []conversation.Conversation) string {
 						if i < 0 {
 							break
 						}
-						from, to := i, i+len(n.word)
-						for from > 0 && isLetter(rest[from-1]) {
-							from--
-						}
-						for to < len(rest) && isLetter(rest[to]) {
-							to++
-						}
-						if there := strings.ToLower(string(bytes.TrimSpace(rest[from:to]))); isNear(word, there) {
-							seen[there] = true
-						}
+						from, to := letterRun(rest, i, i+len(n.word))
+						check(rest[from:to])
 						rest = rest[to:]
+					}
+				}
+				for i := 0; i < len(record); i++ {
+					if record[i] >= utf8.RuneSelf {
+						from, to := letterRun(record, i, i+1)
+						if first, _ := utf8.DecodeRune(record[from:]); first >= utf8.RuneSelf || first|0x20 == rune(plain[0]) {
+							check(record[from:to])
+						}
+						i = to
 					}
 				}
 				return true
@@ -74,32 +97,66 @@ func nearest(t *term, all []conversation.Conversation) string {
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		exact = exact || isThere
 		for w := range seen {
 			counts[w]++
 		}
 	})
 	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
-	if len(words) == 0 {
+	if len(words) == 0 || exact {
 		return ""
 	}
 	return words[0]
 }
 
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+// letterRun returns where the letters around a place in a record of JSON begin and end.
+func letterRun(record []byte, from, to int) (int, int) {
+	isLetter := func(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= utf8.RuneSelf }
+	for from > 0 && isLetter(record[from-1]) {
+		from--
+	}
+	for to < len(record) && isLetter(record[to]) {
+		to++
+	}
+	if from > 0 && record[from-1] == '\\' && from+1 < to { // \n
+		from++
+	}
+	return from, to
+}
 
-// isNear reports whether a word differs from another in one letter, or in the order of two.
-func isNear(word, other string) bool {
-	if len(other)-len(word) > 1 || len(word)-len(other) > 1 {
+// isAlike reports whether a folded word differs from another in its accents, or without them
+// in one letter or in the order of two. plain is the word without accents.
+func isAlike(word, plain, other string) bool {
+	if word == other {
 		return false
 	}
-	if len(word) == len(other) {
-		i := 0
-		for i < len(word) && word[i] == other[i] {
-			i++
-		}
-		if i+1 < len(word) && word[i] == other[i+1] && word[i+1] == other[i] && word[i+2:] == other[i+2:] {
-			return true
-		}
+	b, german := fold.WithoutAccents(other), germanPlain(other)
+	if plain == b || plain == german || germanPlain(word) == b {
+		return true
 	}
-	return word != other && spelling.Distance(word, other) == 1
+	a := []rune(plain)
+	return utf8.RuneCountInString(word) >= minMisspelt && (isNear(a, []rune(b)) || isNear(a, []rune(german)))
+}
+
+// germanPlain returns a word as it is written without umlauts.
+func germanPlain(word string) string {
+	return fold.WithoutAccents(strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "å", "aa").Replace(word))
+}
+
+// isNear reports whether a word differs from another in one letter, or in the order of two.
+func isNear(a, b []rune) bool {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	a, b = a[i:], b[i:]
+	switch len(a) - len(b) {
+	case 0:
+		return len(a) > 0 && slices.Equal(a[1:], b[1:]) || len(a) > 1 && a[0] == b[1] && a[1] == b[0] && slices.Equal(a[2:], b[2:])
+	case 1:
+		return slices.Equal(a[1:], b)
+	case -1:
+		return slices.Equal(a, b[1:])
+	}
+	return false
 }

@@ -279,3 +279,24 @@ func TestMissingWordIsTheTypedOne(t *testing.T) {
 		t.Errorf("%+v %v", found, instead)
 	}
 }
+
+// A word is found that was typed without its accents or umlauts, with one letter wrong, in any
+// script.
+func TestWordsAlike(t *testing.T) {
+	s := &store{}
+	dir := t.TempDir()
+	s.add(t, dir, "claude", "many", "",
+		said{"you", "Bitte prüfe die Größe der\nÜberschriften"}, said{"agent", "Die Schriftgröße ist 18px."},
+		said{"you", "Le café cre\u0300me ne s’affiche pas"}, said{"you", "почини кнопку входа"}, said{"you", "bardzo łatwy"})
+	for typed, turn := range map[string]int{
+		"Groesse der Ueberschriften": 1, "grosse uberschriften": 1, "Überschrifetn": 1, "schriftgrösse": 1, "SCHRIFTGROESSE": 1, "schriftgrosze": 1,
+		"cafe creme": 2, "créme afiche": 2, "кнопка входа": 3, "почнии": 3, "latwy": 4,
+		"caff": 0, "кнут": 0, "offiche pax": 0, "ubersetzungen": 0, "groesser": 1, "bat": 0,
+	} {
+		found, instead, err := NewWords(typed).Search(s.all, s.titles, func(int64, int64) {})
+		testenv.NoError(t, err)
+		if turn == 0 && len(found) > 0 || turn > 0 && (len(found) == 0 || found[0].Turn != turn || len(found[0].Missing) > 0) {
+			t.Errorf("%s: %+v %v", typed, found, instead)
+		}
+	}
+}

@@ -99,7 +99,8 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 	instead = map[string]string{}
 	for i, n := range counts {
 		t := &again.terms[i]
-		if n > 0 || t.of != nil || t.optional {
+		// The bytes of a file may have the ASCII part of a word, and not the word.
+		if n > 0 && isLetters(t.parts[0]) || t.of != nil || t.optional {
 			continue
 		}
 		if near := nearest(t, all); near != "" {

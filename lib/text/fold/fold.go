@@ -5,6 +5,7 @@ package fold
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -27,6 +28,23 @@ func Name(s string) string {
 		return s
 	}
 	return norm.NFC.String(s)
+}
+
+// letters are those that Unicode does not make of a letter and an accent.
+var letters = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ı", "i")
+
+// WithoutAccents returns a text in lower case without accents, as people type it whose
+// keyboard has none.
+func WithoutAccents(s string) string {
+	if s = strings.ToLower(s); isASCII(s) {
+		return s
+	}
+	return norm.NFC.String(letters.Replace(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(s))))
 }
 
 // SameName reports whether two names are the same (see Name).
