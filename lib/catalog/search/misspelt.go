@@ -140,8 +140,10 @@ func isAlike(word, plain, other string) bool {
 
 // germanPlain returns a word as it is written without umlauts.
 func germanPlain(word string) string {
-	return fold.WithoutAccents(strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "å", "aa").Replace(word))
+	return fold.WithoutAccents(umlauts.Replace(word))
 }
+
+var umlauts = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "å", "aa")
 
 // isNear reports whether a word differs from another in one letter, or in the order of two.
 func isNear(a, b []rune) bool {

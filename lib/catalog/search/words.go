@@ -12,6 +12,7 @@ import (
 
 	"gt/lib/catalog/scan"
 	"gt/lib/conversation"
+	"gt/lib/conversation/edits"
 	"gt/lib/conversation/summary"
 )
 
@@ -41,7 +42,21 @@ func NewWords(typed string) *Words {
 // are the ways to write its path: each also stands for a longer path that ends with it.
 func (w *Words) Touched(paths ...string) {
 	t := newTerm(filepath.Base(paths[0]))
-	t.stem, t.of = "", func(e conversation.Entry) string { return strings.Join(summary.Changes(e), "\n") }
+	for _, path := range paths[1:] {
+		more := newTerm(filepath.Base(path)).needles
+		if more == nil || t.needles == nil {
+			t.needles = nil
+			break
+		}
+		t.needles = append(t.needles, more...)
+	}
+	t.stem, t.of = "", func(e conversation.Entry) string {
+		changed := summary.Changes(e)
+		for _, edit := range edits.FindEdits(e) {
+			changed = append(changed, edit.Path)
+		}
+		return strings.Join(changed, "\n")
+	}
 	t.whole = func(text string) bool {
 		for path := range strings.Lines(text) {
 			if slices.ContainsFunc(paths, func(p string) bool { return samePath(strings.TrimSpace(path), p) }) {
@@ -276,7 +291,7 @@ func (r *reading) noteTerms(record []byte, quiet func([]byte) bool) (more bool) 
 			continue
 		}
 		n := r.terms[t].needles
-		if n == nil || n[0].index(record) >= 0 {
+		if n == nil || index(n, record) >= 0 {
 			if isQuiet == nil {
 				q := quiet(record)
 				isQuiet = &q

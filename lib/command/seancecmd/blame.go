@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"gt/lib/conversation/edits"
 	"gt/lib/place/git"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/lazyregexp"
 	"gt/lib/text/term"
 )
 
@@ -46,7 +46,7 @@ const maxBlamed = 16 << 20
 const gitPatience = time.Minute
 
 // placePattern also takes a column, as compilers write it.
-var placePattern = regexp.MustCompile(`^(.+?):(\d+)(?:[,-](\d+))?(?::\d*)?:?$`)
+var placePattern = lazyregexp.New(`^(.+?):(\d+)(?:[,-](\d+))?(?::\d*)?:?$`)
 
 // origin is where lines of a file come from.
 type origin struct {
@@ -70,7 +70,7 @@ type origin struct {
 
 func (c *blaming) Run(env *cli.Env) error {
 	name, from, to := c.Place, 1, 0
-	if m := placePattern.FindStringSubmatch(c.Place); m != nil && !pathExists(env.Abs(c.Place)) {
+	if m := placePattern().FindStringSubmatch(c.Place); m != nil && !pathExists(env.Abs(c.Place)) {
 		name = m[1]
 		from, _ = strconv.Atoi(m[2])
 		to, _ = strconv.Atoi(cmp.Or(m[3], m[2]))
@@ -317,7 +317,7 @@ func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time,
 		}
 		n := ch.Adds(l.Text)
 		switch {
-		case n > 0 && (!weak || ch.HasNeighbour(before, l.Text, after)):
+		case n > 0 && (!weak || ch.HasNeighbour(before, l.Text, after) || l.Commit != "" && b.confirms(l, ch.Change)):
 			of = cmp.Or(of, ch.Change)
 		case other:
 		case n < 0 && !weak, n == 0 && ch.Whole:

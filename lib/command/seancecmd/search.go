@@ -47,7 +47,8 @@ func (c *seeking) Run(env *cli.Env) error {
 		return err
 	}
 	bar := term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now)
-	found, instead, failed := c.query(env).Search(conversationsOf(places), titlesOf(env, places), bar.Show)
+	q := c.query(env)
+	found, instead, failed := q.Search(conversationsOf(places), titlesOf(env, places), bar.Show)
 	bar.Finish()
 	switch {
 	case failed != nil && len(found) == 0:
@@ -63,8 +64,11 @@ func (c *seeking) Run(env *cli.Env) error {
 	if missing := found[0].Missing; len(missing) > 0 {
 		env.Hint("nothing has all words; these have most (the first without '%s')", env.Line(strings.Join(missing, "', '"), 60))
 	}
-	return c.print(env, all, places, bestOfEach(places, found))
+	return c.print(env, q, all, places, bestOfEach(places, found))
 }
+
+// renamePatience is how long git may take to tell what a file was called.
+const renamePatience = 10 * time.Second
 
 // query returns the search. What was touched or ran need not have words.
 func (c *seeking) query(env *cli.Env) *search.Words {
@@ -81,6 +85,13 @@ func (c *seeking) query(env *cli.Env) *search.Words {
 				paths = []string{inside} // in any of its worktrees
 			} else {
 				paths = []string{abs}
+			}
+			former, _ := git.PathsOf(filepath.Dir(abs), filepath.Base(abs), renamePatience) // none outside git
+			for _, path := range former {
+				if !strings.Contains(path, "/") { // or any file of that name would do
+					path = filepath.Join(top, path)
+				}
+				paths = append(paths, path)
 			}
 		}
 		q.Touched(paths...)
@@ -145,14 +156,13 @@ type sought struct {
 // maxPrinted is how many columns of a line are printed without a terminal.
 const maxPrinted = 1000
 
-func (c *seeking) print(env *cli.Env, all catalog.Catalog, places []target, best []search.Found) error {
+func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, places []target, best []search.Found) error {
 	out, style := bufio.NewWriter(env.Stdout), term.StyleFor(env.Stdout, env.Getenv)
 	width, terminal, short := term.Width(env.Stdout, env.Getenv), term.IsTerminal(env.Stdout), all.Short()
 	more := 0
 	if c.Limit > 0 && len(best) > c.Limit {
 		best, more = best[:c.Limit], len(best)-c.Limit
 	}
-	q := c.query(env)
 	for _, f := range best {
 		at := places[f.Index]
 		line := f.Lines[0]

@@ -23,14 +23,16 @@ type Edit struct {
 }
 
 // FindEdits returns what a call changed. It understands the arguments of the tools of all clients
-// (see arguments) and patches, of a tool or in a command.
+// (see arguments), patches, of a tool or in a command, and texts that a command writes.
 func FindEdits(e conversation.Entry) []Edit {
-	paths := summary.Changes(e)
+	paths, command := summary.Changes(e), summary.ShellCommand(e)
 	switch {
-	case e.Kind != conversation.Call || len(paths) == 0:
+	case e.Kind != conversation.Call || len(paths) == 0 && command == "":
 		return nil
 	case strings.Contains(e.Text, "*** Begin Patch"):
 		return patched(e.Text)
+	case command != "":
+		return writtenByShell(command)
 	}
 	one := Edit{Path: paths[0]}
 	for name, value := range arguments(e.Text) {

@@ -35,6 +35,12 @@ func TestOf(t *testing.T) {
 			[]Edit{{Path: "a.go", Old: []string{"keep", "old"}, New: []string{"keep", "new"}}, {Path: "b.go", New: []string{"one"}, Whole: true}}},
 		{"shell", `{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.go\n-old\n+new\n*** End Patch\nEOF"}`, []Edit{{Path: "a.go", Old: []string{"old"}, New: []string{"new"}}}},
 		{"Bash", `{"command":"cat a"}`, nil},
+		{"Bash", `{"command":"cat > a.sh <<'EOF'\n#!/bin/sh\nrun > log\nEOF\nchmod +x a.sh","description":"x"}`, []Edit{{Path: "a.sh", New: []string{"#!/bin/sh", "run > log"}, Whole: true}}},
+		{"Bash", `{"command":"cd sub && cat <<EOF >> \"a b\"\none\nEOF"}`, []Edit{{Path: "sub/a b", New: []string{"one"}}}},
+		{"shell", `{"command":"mkdir -p d && sudo tee -a /etc/x <<-\"END\" >/dev/null\n\tone\n\tEND\necho 'two' >>y && echo three"}`,
+			[]Edit{{Path: "/etc/x", New: []string{"\tone"}}, {Path: "y", New: []string{"two"}}}},
+		{"Bash", `{"command":"printf 'a\\nb\\n' > x; echo \"c\" > /dev/null"}`, []Edit{{Path: "x", New: []string{"a", "b"}, Whole: true}}},
+		{"Bash", `{"command":"python3 - <<EOF > out\nprint(1)\nEOF\necho \"$x\" 2>err; cat <<EOF\nshown\nEOF\nls > files"}`, nil},
 		{"Read", `{"file_path":"/w/a"}`, nil},
 	} {
 		text := conversation.CallText(gjson.Parse(c.input))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,6 +66,19 @@ type CommitChange struct {
 	Path    string       // from the top of the worktree
 	Added   []BlamedLine // only Number and Text
 	Removed []string
+}
+
+// PathsOf returns the paths in its repository that a file in the folder dir has and had before
+// it was renamed.
+func PathsOf(dir, file string, wait time.Duration) ([]string, error) {
+	text, err := output(dir, wait, "log", "--follow", "--format=", "--name-only", "--", file)
+	var all []string
+	for line := range strings.Lines(text) {
+		if path := unquoted(strings.TrimSuffix(line, "\n")); !slices.Contains(all, path) {
+			all = append(all, path)
+		}
+	}
+	return all, err
 }
 
 // ChangesOf returns the full hash, the times and the changes of a commit, of all files or one.
