@@ -41,8 +41,8 @@ func Program() cli.Program {
 		Summary: `
 Saves the state of a session, in case it dies without a hand-over: the state of
 git, its work, and the agent's last words. A hook writes a checkpoint after
-every turn. An agent can add what only it knows, which stays until it changes
-it:
+every turn. An agent can add what only it knows. That stays until the agent
+changes it:
 
   gt-checkpoint write --notes 'tests pass; next: the migration'
   gt-checkpoint read
@@ -75,8 +75,8 @@ type grammar struct {
 
 type write struct {
 	hook.Flags
-	Notes     *string `help:"What the successor must know. An empty TEXT removes the value, here and below." placeholder:"TEXT"`
-	Molecule  *string `help:"The molecule in progress (default: the one that the work names)." placeholder:"ID" group:"In a town:"`
+	Notes     *string `help:"What the successor must know. An empty TEXT removes it." placeholder:"TEXT"`
+	Molecule  *string `help:"The molecule in progress (default: the one that the work names). An empty ID removes it." placeholder:"ID" group:"In a town:"`
 	Step      *string `help:"The current step of the molecule." placeholder:"ID" group:"In a town:"`
 	StepTitle *string `help:"The title of that step." placeholder:"TEXT" group:"In a town:"`
 }

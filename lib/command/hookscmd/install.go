@@ -22,7 +22,7 @@ import (
 type install struct {
 	Agent  []string `arg:"" optional:"" help:"The agents by name, such as claude or codex; without one, the command lists those that gt knows."`
 	All    bool     `help:"Every agent that is on this machine."`
-	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (all projects, the default), project (shared with it) or local (this project, for me)."`
+	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (all projects, the default), project (shared with it) or local (this project, for you)."`
 	Allow  *bool    `negatable:"" help:"Let the agents run gt-handoff and gt-mail without asking each time, by rules in their own settings (of all projects); in a terminal, the first installation asks."`
 	Record *bool    `negatable:"" help:"Keep a copy of every conversation (docs/record.md), by your settings and the hooks; in a terminal, an upgrade asks once."`
 	MCP    bool     `name:"mcp" help:"Also add gt-seance mcp to the agents, by their own command: search, read and thread for those without a shell (Claude Code, Codex)."`
@@ -268,8 +268,8 @@ func (c *install) hint(env *cli.Env, say *printer, t target, changed bool) {
 }
 
 type uninstall struct {
-	Agent  []string `arg:"" optional:"" help:"The agents (default: the one that is wired, if there is only one)."`
-	All    bool     `help:"Every agent that gt is wired into."`
+	Agent  []string `arg:"" optional:"" help:"The agents (default: the one that has gt's hooks, if there is only one)."`
+	All    bool     `help:"Every agent that has gt's hooks."`
 	Own    bool     `help:"Only hooks that run the programs beside this gt-hooks; a package does this before its removal."`
 	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (the default), project or local."`
 	DryRun bool     `help:"Show what would change, and change nothing."`

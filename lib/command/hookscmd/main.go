@@ -22,7 +22,7 @@ import (
 )
 
 const summary = `
-Wires gt into coding agents' hooks, by entries in each agent's own settings.
+Adds gt's hooks to your coding agents, by entries in each agent's own settings.
 
   gt-hooks install --all           every agent that is here, for every project
   gt-hooks install codex --scope project --dry-run
@@ -64,10 +64,10 @@ func agentNames(env *cli.Env, begin string) []cli.Candidate {
 
 type grammar struct {
 	cli.Flags
-	Install   install   `cmd:"" help:"Wire gt into agents' settings, or bring the wiring up to date."`
+	Install   install   `cmd:"" help:"Add gt's hooks to agents' settings, or bring them up to date."`
 	Status    status    `cmd:"" default:"withargs" help:"Show what is wired where, and what to do about the rest (the default)."`
 	Prove     prove     `cmd:"" help:"Show that the hooks really fire: when each was last seen, and what stops it."`
-	Uninstall uninstall `cmd:"" help:"Take gt out of agents' settings."`
+	Uninstall uninstall `cmd:"" help:"Remove gt's hooks from agents' settings."`
 	Trust     trust     `cmd:"" group:"For agents that share a town (docs/use-gas-town.md):" help:"Trust a folder as a town, so that its files count; list the towns that you trust."`
 	Untrust   untrust   `cmd:"" help:"Withdraw that trust." group:"For agents that share a town (docs/use-gas-town.md):"`
 	Blocked   blocked   `cmd:"" hidden:"" help:"Print what keeps an agent from running the hooks that it has; gt-handoff asks."`

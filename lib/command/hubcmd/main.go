@@ -41,9 +41,9 @@ For a team, on a machine that all of them reach:
   gt-hub hosts                  who may connect
   gt-hub remove NAME            end this at once
 
-It keeps what hosts have not taken yet, each message synced to disk. Letters
-and records are sealed: its owner reads none, but the hosts' event logs and
-lists of agents, which are redacted, and who sends how much to whom.
+It keeps what hosts have not taken yet, each message synced to disk. Whoever
+runs it can read the hosts' event logs and lists of agents, without secrets, and
+who sends how much to whom. Letters and records are sealed.
 `
 
 const exitCodes = `

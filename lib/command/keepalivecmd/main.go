@@ -12,14 +12,12 @@ func Program() cli.Program {
 		Name: "gt-keepalive",
 		Summary: `
 Records that an agent is alive and what it does, and tells how long ago that
-was. An agent's hooks call touch and end; whoever watches over agents asks, in
-their folder:
+was. An agent's hooks call touch and end. In an agent's folder, you ask:
 
   gt-keepalive check --max-age 5m || echo idle
   gt-keepalive show
 
-It also keeps track of the processes of sessions, by more than their numbers,
-and ends no other:
+It also tracks the processes of sessions, and ends exactly those:
 
   gt-keepalive pid track gt-api
   gt-keepalive pid list

@@ -134,7 +134,7 @@ func (c *send) wake(env *cli.Env, me agent, to post.Recipient) (woken bool, err 
 
 type hook struct {
 	ID  string `arg:"" optional:"" help:"The note, by its ID or the beginning of it."`
-	New bool   `help:"Write a note to this agent itself, with -s and -m, and hook it."`
+	New bool   `help:"Write a note to this agent itself, with -s and -m, and give it as work."`
 	message
 	JSON bool `name:"json" help:"Print the note as one JSON object."`
 }
@@ -208,7 +208,7 @@ func (a agent) requestSend(env *cli.Env, n mail.Note, given, asJSON bool, failed
 			Request string `json:"request"`
 		}{strings.TrimSuffix(said, "\n")})
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command write notes; the note is delivered when your turn ends.\n", said)
+	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command write notes; the note is sent when your turn ends.\n", said)
 	return err
 }
 

@@ -63,7 +63,7 @@ func (c *accept) Run(env *cli.Env) error {
 
 type pin struct {
 	selection
-	Off bool `help:"They may be replaced again."`
+	Off bool `help:"Allow replacing them again."`
 }
 
 func (c *pin) Run(env *cli.Env) error {

@@ -24,9 +24,9 @@ import (
 
 type convert struct {
 	ID     string `arg:"" help:"The record."`
-	To     string `required:"" placeholder:"AGENT" help:"The agent that is to go on with it (claude, codex, gemini, qwen, opencode, pi, kimi)."`
-	CWD    string `name:"cwd" placeholder:"DIR" help:"The folder that it goes on in (default: the session's, or this one where that is gone)."`
-	JSON   bool   `name:"json" help:"One JSON object: the id and the file of what was written, and the arguments that go on with it."`
+	To     string `required:"" placeholder:"AGENT" help:"The agent that continues it (claude, codex, gemini, qwen, opencode, pi, kimi)."`
+	CWD    string `name:"cwd" placeholder:"DIR" help:"The folder in which it continues (default: the session's, or this one if that is gone)."`
+	JSON   bool   `name:"json" help:"One JSON object: the id and the file of what was written, and the arguments that continue it."`
 	DryRun bool   `short:"n" help:"Print what would be written where, and write nothing."`
 }
 

@@ -42,7 +42,7 @@ func (c *forgetful) Run(env *cli.Env) error {
 }
 
 type prune struct {
-	OlderThan duration.Flag `default:"90d" placeholder:"TIME" help:"Of sessions in which nothing was said for so long (default 90d)."`
+	OlderThan duration.Flag `default:"90d" placeholder:"TIME" help:"Of sessions in which nothing was said for this long (default 90d)."`
 	DryRun    bool          `help:"Print what would be removed, and change nothing."`
 }
 

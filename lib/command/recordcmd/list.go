@@ -20,7 +20,7 @@ import (
 
 type list struct {
 	Limit *int   `short:"n" placeholder:"N" help:"Only the newest N (default 20); 0 lists all."`
-	Agent string `placeholder:"NAME" help:"Only this client's (claude, codex, ...)."`
+	Agent string `placeholder:"NAME" help:"Only of this agent (claude, codex, ...)."`
 	All   bool   `short:"a" help:"Include subagents and what was removed, and do not limit the number."`
 	JSON  bool   `name:"json" help:"One JSON object per line."`
 }

@@ -23,7 +23,7 @@ its own.
   gt-record list                       what is recorded
   gt-record show 4f2c81d0              print a conversation
   gt-record verify --all               is every line what was written?
-  gt-record forget 4f2c81d0            remove a record, and make no other of it
+  gt-record forget 4f2c81d0            remove a record for good
   gt-record prune --older-than 90d --dry-run
 
 Records are files of JSON lines in ~/.agent/sessions ($AGENT_HOME/sessions).
@@ -44,14 +44,14 @@ type grammar struct {
 	List     list      `cmd:"" default:"withargs" help:"List the records, the newest first (the default)."`
 	Show     show      `cmd:"" help:"Print the conversation in a record."`
 	Tail     tail      `cmd:"" help:"Print the end of a record."`
-	Continue goOn      `cmd:"" help:"Print what a session knew, messages and events, for one that continues."`
+	Continue goOn      `cmd:"" help:"Print what a session knew, for a session that continues its work."`
 	Context  contexts  `cmd:"" help:"List, print or clear the large results that were kept aside."`
 	Step     step      `cmd:"" help:"Note in this session's record that a step begins or is done."`
 	FromHook fromHook  `cmd:"" name:"told" hidden:"" help:"For gt's hooks: keep what one of them tells of a client that keeps no conversation."`
 	Convert  convert   `cmd:"" help:"Write a record as a conversation that another agent resumes, and print the command that does."`
 	Export   export    `cmd:"" help:"Print a record in another form."`
 	Verify   verify    `cmd:"" help:"Check that every line is what was written."`
-	Forget   forgetful `cmd:"" help:"Remove a record, and make no other of that session."`
+	Forget   forgetful `cmd:"" help:"Remove a record, and never record that session again."`
 	Prune    prune     `cmd:"" help:"Remove records of sessions that ended long ago."`
 }
 

@@ -26,10 +26,10 @@ import (
 
 type syncing struct {
 	ID  []string `arg:"" optional:"" name:"id" help:"The sessions: the agents' ids of them, the ids of their records, or the beginnings of either."`
-	All bool     `help:"All conversations that clients keep on this machine."`
+	All bool     `help:"All conversations that agents keep on this machine."`
 
 	Hook   bool   `help:"For an agent's hook: only where [record] in config.toml has on = true; exit 0 whatever happens."`
-	Agent  string `placeholder:"NAME" help:"With --hook: the session's client (claude, codex, ...)."`
+	Agent  string `placeholder:"NAME" help:"With --hook: the session's agent (claude, codex, ...)."`
 	Why    string `placeholder:"WORD" enum:",turn,end" default:"" help:"With --hook: what is over: a turn, or the session (end)."`
 	Reason string `placeholder:"TEXT" help:"With --hook: why the session ended."`
 }
@@ -69,7 +69,7 @@ func (c *syncing) Run(env *cli.Env) error {
 
 // conversations returns all conversations that clients keep here, each once.
 func conversations(env *cli.Env) []conversation.Conversation {
-	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
+	reading := term.NewProgress(env.Stderr, env.Getenv, "reading conversations", env.Now)
 	found, errs := scan.FindConversations(env.Getenv, redact.Cut(env.Environ), town.Personal(env.Getenv).Transcripts(), reading.Show)
 	reading.Finish()
 	for _, err := range errs {

@@ -43,7 +43,7 @@ connected:
   gt-relay run                  relay until ctrl-C; gt-relay service installs it
   gt-relay                      the hosts, when each was seen, what waits
 
-Then, without a word of network:
+Then:
 
   gt-seance list --host HOST
   gt-mail send NAME@HOST -s 'Tests are red' -m 'since 4f2c1'

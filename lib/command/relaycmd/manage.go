@@ -46,7 +46,7 @@ func formatAge(at *time.Time, now time.Time) string {
 
 type allow struct {
 	Host string   `arg:"" completer:"host" help:"The host."`
-	What []string `arg:"" help:"What it may do here: peek, send, answer, start, stop, work, move; records (copy this host's records of conversations); or all. This adds to what it may already; none first takes that back."`
+	What []string `arg:"" help:"What it may do here: peek, send, answer, start, stop, work, move; records (copy this host's records of conversations); or all. This is added to what it may do already; none takes all of that back first."`
 }
 
 func (c *allow) Run(env *cli.Env) error {

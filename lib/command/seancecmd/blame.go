@@ -25,7 +25,7 @@ import (
 )
 
 type blaming struct {
-	Place  string `arg:"" optional:"" name:"file[:line[,line]]" help:"The file, and of it this line, or the lines from one to another."`
+	Place  string `arg:"" optional:"" name:"file[:line[,line]]" help:"The file, and in it a line (:42) or a range of lines (:42,48)."`
 	Commit string `placeholder:"SHA" help:"The lines that this commit added, of the file or of all."`
 	JSON   bool   `name:"json" help:"One JSON object for lines with the same origin."`
 

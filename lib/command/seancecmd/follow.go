@@ -74,7 +74,7 @@ func (c *follow) Run(env *cli.Env) error {
 		before := o.From
 		if o.From, err = p.pages(f, o, 1, 0); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				return cli.Failf(cli.AnswerNo, "the transcript of session '%s' is gone", s.ID)
+				return cli.Failf(cli.AnswerNo, "the conversation of session '%s' is gone", s.ID)
 			}
 			return err
 		}

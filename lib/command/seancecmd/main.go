@@ -49,7 +49,7 @@ type grammar struct {
 	Search   seeking    `cmd:"" help:"Find what was said or done in any session by some words, the best first."`
 	Grep     grep       `cmd:"" help:"Search the conversations line by line for a regular expression."`
 	Blame    blaming    `cmd:"" help:"Show which request of which session wrote a line."`
-	Chain    chainOf    `cmd:"" help:"Show the chain that a session is in, or the chains that worked on something."`
+	Chain    chainOf    `cmd:"" help:"Show the chain that a session is in, or the chains that worked on a task."`
 	Thread   threadOf   `cmd:"" help:"Show what a chain knows: what you asked for and said, the rules that you set, the hand-overs."`
 	Timeline picture    `cmd:"" help:"Draw who worked when, in the terminal or as a page."`
 	Read     read       `cmd:"" help:"Print the conversation of a session, or of a chain."`

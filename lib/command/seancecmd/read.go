@@ -140,7 +140,7 @@ func transcriptOf(env *cli.Env, own account.StoreGuard, s *catalog.Session) (con
 	case s.Agent != "" && readers.FindReader(s.Agent) == nil:
 		return f, cli.Fail(cli.AnswerNo, fmt.Errorf("cannot read session '%s': gt does not know the format of %s's conversations", s.ID, term.Clean(s.Agent)))
 	default:
-		return f, cli.Fail(cli.AnswerNo, fmt.Errorf("session '%s' has left no transcript here", s.ID),
+		return f, cli.Fail(cli.AnswerNo, fmt.Errorf("session '%s' has left no conversation here", s.ID),
 			"the client may have removed it, or it ran on another machine")
 	}
 }

@@ -194,7 +194,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	if here.Unread != nil {
 		env.Warn("%v", here.Unread)
 	}
-	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
+	reading := term.NewProgress(env.Stderr, env.Getenv, "reading conversations", env.Now)
 	found, errs := scan.FindConversations(env.Getenv, redact.Cut(env.Environ), personal.Transcripts(), reading.Show)
 	reading.Finish()
 	for _, err := range errs {

@@ -29,7 +29,7 @@ type talk struct {
 
 // Help is printed below the usage.
 func (talk) Help() string {
-	return `The session answers from all that it knew, and nothing of it is changed: its agent runs on a copy that is kept nowhere, without hooks, and can change no file. It may still run, or belong to another account. If its client cannot do that, or has deleted it and gt-record has it, Claude Code or Codex answers from a copy of the conversation without secrets.
+	return `The session answers from all that it knew, and does not change: its agent answers on a copy that is not saved, runs no hooks and changes no file. The session may still be running, or belong to another account. For a session of another client, or one that only gt-record still has, Claude Code or Codex answers from a copy of the conversation without secrets.
 
   gt-seance talk 4f2c81d0 'why did you drop the index?'
   git diff | gt-seance talk 4f2c81d0 -

@@ -27,7 +27,7 @@ type usage struct {
 	ID   string   `arg:"" optional:"" help:"The session, by its id or the beginning of it (default: all)."`
 	By   []string `enum:"day,week,month,block,model,agent,project,branch,chain,session" default:"model" placeholder:"WHAT" help:"A line for each day, week, month, block of five hours, model, agent, project, branch, chain or session, or of several, as in day,model (default: model)."`
 	Each bool     `help:"Add a line for each session and model."`
-	Line bool     `xor:"what" help:"One line for a client's status line: what the session used and what all did today. The client's JSON on standard input names the session."`
+	Line bool     `xor:"what" help:"One line for a client's status line: what the session used, and all sessions today. The client's JSON on standard input names the session."`
 	Disk bool     `xor:"what" help:"The disk space that conversations take, by agent."`
 	JSON bool     `name:"json" help:"One JSON object per line."`
 
@@ -122,7 +122,7 @@ func (c *usage) Run(env *cli.Env) error {
 		lines = append(lines, grouped(sums, nil)...)
 	}
 	if read < c.selected {
-		env.Hint("%d of %s left no transcript here", c.selected-read, count.Plural(c.selected, "session"))
+		env.Hint("%d of %s left no conversation here", c.selected-read, count.Plural(c.selected, "session"))
 	}
 	warnUnpriced(env, spent)
 	width := term.Width(env.Stdout, env.Getenv)

@@ -38,7 +38,7 @@ func (h hidden) believeHeld(at scope, held *instance.Locked) error {
 
 // cut is the flag of commands that end agents which may be busy.
 type cut struct {
-	Now bool `help:"Do it even while they are busy: in a turn, or with commands in the background."`
+	Now bool `help:"Do it even if an agent is busy: in a turn, or with commands in the background."`
 }
 
 // allows asks at the terminal before agents are ended that are busy, and refuses elsewhere,

@@ -132,9 +132,9 @@ type grammar struct {
 	Doctor  doctor     `cmd:"" help:"Find what is wrong with the agents, with the command that mends it; changes nothing."`
 	Notify  notifier   `cmd:"" help:"Run a command of yours when an agent begins to wait."`
 	Ack     ack        `cmd:"" help:"Note that you have seen a waiting agent; it counts as idle then."`
-	Pack    pack       `cmd:"" help:"Stop an agent, and print all that it needs to go on on another machine."`
+	Pack    pack       `cmd:"" help:"Stop an agent, and print all that it needs to continue on another machine."`
 	Unpack  unpack     `cmd:"" help:"Add an agent that another machine has packed."`
-	Accept  accept     `cmd:"" help:"Show what an agent brings that came from another machine and waits for you; start it."`
+	Accept  accept     `cmd:"" help:"Show what an agent from another machine could run or permit here, and start it."`
 	Rename  rename     `cmd:"" help:"Give an agent another name."`
 	Move    move       `cmd:"" help:"Put an agent into a group."`
 	Rm      rm         `cmd:"" help:"Remove a stopped agent from the list."`

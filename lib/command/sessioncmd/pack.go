@@ -71,7 +71,7 @@ type unpack struct {
 	Name   string  `type:"given" short:"n" placeholder:"NAME" help:"Its name here (default: the one that it had)."`
 	Folder string  `type:"given" placeholder:"DIR" help:"A folder in its repository (default: where sessions have worked in it)."`
 	Clone  string  `type:"given" placeholder:"DIR" help:"Clone its repository to this new folder."`
-	Agent  string  `type:"given" short:"a" placeholder:"AGENT" help:"Let another agent go on with its conversation."`
+	Agent  string  `type:"given" short:"a" placeholder:"AGENT" help:"Let another client continue its conversation."`
 	In     *string `placeholder:"COMMAND" help:"Start it in this, as new --in does; an empty one is none."`
 	Args   bool    `help:"Take all of its arguments; without this, only the model."`
 	Force  bool    `help:"Take it although this machine knows its session or thread."`

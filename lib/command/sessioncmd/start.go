@@ -500,7 +500,7 @@ func (c *start) Run(env *cli.Env) (err error) {
 
 type restart struct {
 	agentSelection
-	Account string `placeholder:"NAME" help:"Go on under another account of the client, with a copy of the conversation: the name of its folder, as claude-work, default for the usual one, or the folder."`
+	Account string `placeholder:"NAME" help:"Continue under another account of the client, with a copy of the conversation: its folder, the folder's name (claude-work), or default for the usual one."`
 	Yes     bool   `help:"Do not ask before that."`
 	Trust   bool   `help:"With --account: accept what the client asks at the start about trust and permissions."`
 	outliveFlag

@@ -158,7 +158,7 @@ func (w *unpacking) inspect() error {
 		}
 	}
 	if transcripts != 1 {
-		return errors.New("its conversation has no transcript")
+		return errors.New("its conversation's file is missing")
 	}
 	return nil
 }
