@@ -133,7 +133,7 @@ func (t target) successor(o order) (agent.Client, error) {
 	switch {
 	case o.kind == session.KindCycle:
 		if t.id == "" && !t.agent.IsSet() {
-			return same, cli.Fail(cli.AnswerNo, errors.New("no session runs here whose conversation could continue"),
+			return same, cli.Fail(cli.AnswerNo, errors.New("no session here has a conversation that can continue"),
 				"without --cycle the next session in this folder gets the note")
 		}
 		if !same.CanResume() {

@@ -46,7 +46,7 @@ func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (wha
 		case err != nil:
 			return "", changed, err
 		case !own && wanted:
-			env.Hint("'%s' is not gt's and stays as it is: %s is what it says there; gt-handoff does the same as gt's", path, t.client.Command.Typed)
+			env.Hint("'%s' is not gt's and stays as it is: %s does what that file says; gt-handoff hands over", path, t.client.Command.Typed)
 			return "", changed, nil
 		case !own:
 			return "", changed, nil

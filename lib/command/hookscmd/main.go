@@ -116,7 +116,7 @@ func unwritable(path string, err error) error {
 	info, serr := os.Stat(dir)
 	switch real := place.Real(path); {
 	case real != filepath.Clean(path):
-		return cli.WithHint(err, "'%s' leads there; what makes that file, such as Home Manager, has to make the change (docs/where.md)", path)
+		return cli.WithHint(err, "'%s' is a link to it: make the change in what writes that file, such as Home Manager (docs/where.md)", path)
 	case serr == nil && atomicfile.Owner(info) != os.Geteuid():
 		return cli.WithHint(err, "the folder belongs to another user: sudo chown -R %d %s", os.Geteuid(), term.Typed(dir))
 	}

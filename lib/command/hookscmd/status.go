@@ -136,7 +136,7 @@ func tellStopped(env *cli.Env) {
 	}
 	if stop := stop.Read(state); stop != nil {
 		env.Warn("recording has stopped on %s: %s", term.Day(stop.Since, env.Now()), stop.Why)
-		env.Hint("correct it; the end of the next turn records again, and gt-record sync --all what was missed")
+		env.Hint("correct it; gt records again at the end of the next turn, and gt-record sync --all adds what was missed")
 	}
 }
 

@@ -98,7 +98,7 @@ func foreign(s *catalog.Session) error {
 	if s.File.Path == "" {
 		return cli.WithHint(err, "gt-seance show %s shows what is known of it here", s.ID)
 	}
-	return cli.WithHint(err, "gt-seance resume %s resumes it there; gt-record convert %s --to AGENT makes of the copy of its record a conversation that goes on here", s.ID, s.ID)
+	return cli.WithHint(err, "gt-seance resume %s resumes it there; gt-record convert %s --to AGENT converts the copy of its record into a conversation that continues here", s.ID, s.ID)
 }
 
 // hintCopied says of which host's record a conversation is the copy, if it is one, and how old

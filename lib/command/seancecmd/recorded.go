@@ -31,7 +31,7 @@ func (c *talk) copied(env *cli.Env, all *agent.Table, own account.StoreGuard, s 
 		return nil, nil, err
 	}
 	if c.DryRun {
-		return nil, nil, cli.Fail(cli.AnswerNo, fmt.Errorf("a copy of the conversation of session %s is asked, which is there only meanwhile", s.ID),
+		return nil, nil, cli.Fail(cli.AnswerNo, fmt.Errorf("this asks a copy of the conversation of session %s, which is removed afterwards", s.ID),
 			fmt.Sprintf("gt-record convert %s --to %s makes one that stays", s.ID, client.Name))
 	}
 	scratch, err := ask.Scratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
