@@ -284,10 +284,11 @@ func (r *Relay) Run(ctx context.Context) error {
 	}()
 	lost := r.Now()
 	for ctx.Err() == nil {
-		if !seal.Exist(r.State) { // the folder was removed
-			return errGone
+		var nc *nats.Conn
+		err := r.reload()
+		if err == nil {
+			nc, err = r.Connect(ctx, r.keys)
 		}
-		nc, err := r.Connect(ctx, r.keys)
 		if err == nil {
 			err = r.Session(ctx, nc)
 			nc.Close()
@@ -397,9 +398,6 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		case <-lost:
 			return errLost
 		case <-tick.C:
-			if !seal.Exist(r.State) {
-				return errGone
-			}
 			now := r.Now()
 			if now.Sub(ticked).Abs() > sleptFor && nc.FlushTimeout(answerWait) != nil { // mutant never: TestDeadConnection
 				return errLost
@@ -689,7 +687,9 @@ func (r *Relay) scan(ctx context.Context) error {
 // reload reads this host's keys if their file is another one than the last time.
 func (r *Relay) reload() error {
 	info, err := os.Lstat(r.State.Path("relay", "keys.json")) // before it is read
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errGone
+	} else if err != nil {
 		return err
 	}
 	if was := r.keysAt; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) {

@@ -188,10 +188,9 @@ func (r *Relay) take(msg message) error {
 		}
 		return r.takeBeat(from, m, live, msg.age)
 	case "states":
-		if r.older(from, m) {
+		if !r.isNewest(from, m) {
 			return nil
 		}
-		took(from, m)
 		return atomicfile.Write(r.hosts.Path(from.host.Name, "instances.jsonl"), m.PlainBody(), atomicfile.Unsynced)
 	case "allows":
 		return r.takeAllows(from, m)
@@ -238,38 +237,33 @@ func (r *Relay) take(msg message) error {
 
 // takeAllows takes what a host says that this one may do there.
 func (r *Relay) takeAllows(from *remote, m seal.Message) error {
-	if r.older(from, m) {
-		return nil
-	}
 	body, err := r.keys.Body(m, 1024)
 	if err != nil {
 		r.refuse("what is allowed here cannot be opened")
 		return nil
 	}
-	took(from, m)
+	if !r.isNewest(from, m) {
+		return nil
+	}
 	from.host.Allows, from.changed = append([]string{}, strings.Fields(string(body))...), true
 	return nil
 }
 
-// older reports whether a newer message of the kind was taken: the hub was set back, or sends
-// again what is past.
-func (r *Relay) older(from *remote, m seal.Message) bool {
-	if m.At >= from.host.Latest[m.Kind] { // mutant always: TestReplayed
+// isNewest reports whether no newer message of the kind was taken, and notes this one. Otherwise
+// the hub was set back, or sends again what is past.
+func (r *Relay) isNewest(from *remote, m seal.Message) bool {
+	last, known := from.host.Latest[m.Kind]
+	if known && m.At < last { // mutant never: TestReplayed
+		r.refuse(fmt.Sprintf("an older %s of %s than its last one", m.Kind, from.host.Name))
 		return false
-	}
-	r.refuse(fmt.Sprintf("an older %s of %s than its last one", m.Kind, from.host.Name))
-	return true
-}
-
-// took notes that a message is the newest of its kind.
-func took(from *remote, m seal.Message) {
-	if from.host.Latest[m.Kind] == m.At {
-		return
 	}
 	if from.host.Latest == nil {
 		from.host.Latest = map[string]int64{}
 	}
-	from.host.Latest[m.Kind], from.changed = m.At, true
+	if m.At != last {
+		from.host.Latest[m.Kind], from.changed = m.At, true
+	}
+	return true
 }
 
 // fits reports whether a message of a kind belongs under a subject. The hub could put any there.

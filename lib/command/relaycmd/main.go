@@ -546,7 +546,7 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 	for _, host := range slices.Sorted(maps.Keys(s.Left)) {
 		env.Warn("%s: %d of its records are not copied, over %d MiB each or %d GiB together", host, s.Left[host], mirror.MaxRecord>>20, mirror.MaxBytes>>30)
 	}
-	for _, reason := range slices.Sorted(keysOf(s.Refused)) {
+	for _, reason := range slices.Sorted(maps.Keys(s.Refused)) {
 		env.Warn("not accepted: %s (%d)", env.Line(reason, 200), s.Refused[reason])
 	}
 	return nil

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,8 +20,6 @@ import (
 	"gt/lib/sys/flock"
 	"gt/lib/text/duration"
 )
-
-func keysOf(m map[string]int) iter.Seq[string] { return maps.Keys(m) }
 
 func (f fleet) running() bool {
 	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
@@ -198,7 +194,7 @@ func (c *forget) Run(env *cli.Env) error {
 type leave struct{}
 
 // leaveWait is how long a relay that runs may take to see that it has no hub any more.
-const leaveWait = 30 * time.Second
+const leaveWait = time.Minute
 
 func (c *leave) Run(env *cli.Env) error {
 	f, own, err := joined(env)

@@ -252,17 +252,19 @@ func write(path string, at int64, before string, data []byte) (same bool, err er
 	}
 	defer f.Close()
 	if at > 0 {
-		sum, err := CheckAt(path, at)
+		sum, err := Check(f, at)
 		if err != nil || sum != before { // mutant never: TestHistory
-			return false, err
+			return false, atomicfile.Error("read", path, err)
 		}
 	}
-	known := data[:min(size(path)-at, int64(len(data)))]
-	same, err = equal(path, at, known)
-	if rest := data[len(known):]; err == nil && same && len(rest) > 0 {
+	known := make([]byte, min(size(path)-at, int64(len(data))))
+	if _, err := f.ReadAt(known, at); err != nil || !bytes.HasPrefix(data, known) {
+		return false, atomicfile.Error("read", path, err)
+	}
+	if rest := data[len(known):]; len(rest) > 0 {
 		_, err = f.Write(rest) // what was written stays: the size says how much
 	}
-	return same, atomicfile.Error("write", path, err)
+	return true, atomicfile.Error("write", path, err)
 }
 
 // Source follows the logs of this host. It remembers in <state>/relay/feeds.json what was sent.
@@ -450,20 +452,3 @@ func (c *Copies) Complete(name string, head Head) bool {
 
 // Want returns what to ask for to go on with the copy of a log.
 func (c *Copies) Want(name string) (Want, error) { return Lacking(name, c.Path(name)) }
-
-// equal reports whether a file has these bytes at a place.
-func equal(path string, at int64, data []byte) (bool, error) {
-	if len(data) == 0 {
-		return true, nil
-	}
-	f, err := atomicfile.Open(path)
-	if err != nil {
-		return false, atomicfile.Error("read", path, err)
-	}
-	defer f.Close()
-	have := make([]byte, len(data))
-	if _, err := f.ReadAt(have, at); err != nil {
-		return false, atomicfile.Error("read", path, err)
-	}
-	return bytes.Equal(have, data), nil
-}

@@ -56,9 +56,6 @@ func Load(state place.State, create bool) (*Keys, error) {
 	return k, atomicfile.Error("read", path, k.parse())
 }
 
-// Exist reports whether this host has keys.
-func Exist(state place.State) bool { return atomicfile.Exists(state.Path("relay", "keys.json")) }
-
 // Store writes the keys, synced to disk.
 func (k *Keys) Store(state place.State) error {
 	data, err := json.Marshal(k)
