@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"gt/internal/testenv"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -304,6 +305,98 @@ func TestManyLogs(t *testing.T) {
 			l.says("feed", data)
 		}
 		eventually(t, "the last ones were refused", func() bool { return b.refused("a log of a that is too long, or one too many") == 50 })
+	})
+}
+
+// TestHostileQuestions shows that a host that asks for a file gets a log, or what waits for it, and
+// nothing else.
+func TestHostileQuestions(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, l := f.host("a"), f.liar()
+		a.event("an event")
+		a.startRelay()
+		l.meets(a, "liar")
+		testenv.NoError(t, os.WriteFile(a.state.Path("relay", "other.json"), []byte("secret\n"), 0o600))
+		other := a.send("other", "secret\n")
+		own := a.send("liar", "long"+strings.Repeat(" ", 100_000))
+		answers := l.receives(t, "chunk")
+		for _, c := range []struct{ question, want string }{
+			{`{"name":"log/events"}`, `"text":"an event"`},
+			{`{"name":"letter/` + own.ID + `"}`, "long"},
+			{`{"name":"letter/` + other.ID + `"}`, `"none":true`},
+			{`{"name":"letter/../other/` + other.ID + `"}`, `"none":true`},
+			{`{"name":"letter/"}`, `"none":true`},
+			{`{"name":"log/../relay/keys.json"}`, `"none":true`},
+			{`{"name":"log/relay/other.json"}`, `"none":true`},
+			{`{"name":"log/"}`, `"none":true`},
+			{`{"name":"/etc/hostname"}`, `"none":true`},
+			{`{"name":"events"}`, `"none":true`},
+			{`{"name":""}`, `"none":true`},
+			{`{"name":"record/x"}`, `"off":true`},
+			{`{"name":"record/"}`, `"off":true`},
+			{`{"name":"record/../../relay/keys"}`, `"off":true`},
+			{`{"name":"log/events","from":9223372036854775807}`, `"at":0`},
+			{`{"name":"log/events","from":5,"check":"x"}`, `"at":0`},
+			{`{"name":"log/events","from":-1}`, ""}, {`{"name":1}`, ""}, {`[]`, ""}, {``, ""},
+		} {
+			l.tells(a, "ask", seal.Header{Kind: "file", ID: "1"}, []byte(c.question))
+			if c.want == "" {
+				continue
+			}
+			if got := string(<-answers); !strings.Contains(got, c.want) || strings.Contains(got, "secret") || strings.Contains(got, "seed") {
+				t.Errorf("%s: %.200q", c.question, got)
+			}
+		}
+		eventually(t, "the others were refused", func() bool { return a.refused("a question that cannot be read") == 4 })
+	})
+}
+
+// TestHostileAnswers shows that nothing is written of an answer that does not belong to what was
+// asked, or is not one.
+func TestHostileAnswers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b, l := newFleet(t).deceived()
+		long := letterID(1)
+		var asked atomic.Int64
+		ways := []func(feed.Want) feed.Chunk{
+			func(w feed.Want) feed.Chunk { return feed.Chunk{Name: "log/events", Size: 2, Data: []byte("x\n")} },
+			func(w feed.Want) feed.Chunk { return feed.Chunk{Name: w.Name + "/../x", Size: 2, Data: []byte("x\n")} },
+			func(w feed.Want) feed.Chunk { return feed.Chunk{Name: "../" + w.Name, Size: 2, Data: []byte("x\n")} },
+			func(w feed.Want) feed.Chunk {
+				return feed.Chunk{Name: w.Name, For: 7, At: 7, Size: 9, Data: []byte("x\n")}
+			},
+			func(w feed.Want) feed.Chunk { return feed.Chunk{Name: w.Name, Size: 1 << 62} },
+			func(w feed.Want) feed.Chunk { return feed.Chunk{Name: w.Name, Size: 1, Data: []byte("x\n")} },
+			func(w feed.Want) feed.Chunk { return feed.Chunk{Name: w.Name, At: -1, Size: 1} },
+			func(w feed.Want) feed.Chunk { return feed.Chunk{Name: w.Name, For: -1, At: -1, Size: 1} },
+		}
+		l.answers(b, func(w feed.Want) feed.Chunk { return ways[min(int(asked.Add(1)), len(ways))-1](w) })
+		stop := make(chan struct{})
+		go func() {
+			for {
+				l.says("beat", map[string]any{"process": "x"})
+				select {
+				case <-stop:
+					return
+				case <-time.After(30 * time.Second):
+				}
+			}
+		}()
+		defer close(stop)
+		l.tells(b, "to", seal.Header{Kind: "note", ID: long}, []byte(`{"size":1000000,"sha256":"`+strings.Repeat("0", 64)+"\"}\n"))
+		eventually(t, "all of them were tried", func() bool { return asked.Load() > int64(len(ways)) })
+		dir := peer.NewHosts(b.state).Path("a")
+		err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+			if info, failed := e.Info(); failed == nil && !e.IsDir() && !slices.Contains([]string{"host.json", long + ".json"}, e.Name()) && info.Size() > 0 {
+				t.Errorf("%s has %d bytes", path, info.Size())
+			}
+			return err
+		})
+		testenv.NoError(t, err)
+		if asked.Load() > 30 {
+			t.Errorf("it asked %d times", asked.Load())
+		}
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"gt/internal/testenv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -284,6 +285,61 @@ func TestWhatAHostMayDo(t *testing.T) {
 	}
 	for _, subject := range []string{">", "gt.>", "_INBOX.>", "_INBOX_*.>", streams.Inbox(b.Public()) + ".>", "gt.*.ask." + b.Public(), "gt.*.to." + b.Public(), "$JS.>", "$SYS.>"} {
 		refused("subscribe to "+subject, func() error { _, err := ac.SubscribeSync(subject); return err })
+	}
+}
+
+// apiVerbs are the requests of JetStream, for a stream and a consumer, and of the server.
+var apiVerbs = []string{
+	"STREAM.CREATE.*", "STREAM.UPDATE.*", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO.*", "STREAM.DELETE.*", "STREAM.PURGE.*",
+	"STREAM.SNAPSHOT.*", "STREAM.RESTORE.*", "STREAM.MSG.DELETE.*", "STREAM.MSG.GET.*", "DIRECT.GET.*", "DIRECT.GET.*.gt.x.beat",
+	"CONSUMER.CREATE.*", "CONSUMER.CREATE.*.c", "CONSUMER.CREATE.*.c.gt.x.beat", "CONSUMER.DURABLE.CREATE.*.c", "CONSUMER.NAMES.*",
+	"CONSUMER.LIST.*", "CONSUMER.INFO.*.c", "CONSUMER.DELETE.*.c", "CONSUMER.PAUSE.*.c", "CONSUMER.MSG.NEXT.*.c", "CONSUMER.RESET.*.c",
+	"CONSUMER.UNPIN.*.c", "STREAM.PEER.REMOVE.*", "STREAM.PEER.EVACUATE.*", "STREAM.CANCEL_MOVE.*", "STREAM.LEADER.STEPDOWN.*",
+	"CONSUMER.LEADER.STEPDOWN.*.c", "CONSUMER.PEER.REMOVE.*.c", "CONSUMER.PEER.EVACUATE.*.c", "META.LEADER.STEPDOWN", "META.RESCUE",
+	"SERVER.REMOVE", "SERVER.EVACUATE", "ACCOUNT.PURGE.$G", "ACCOUNT.STREAM.MOVE.$G.*", "ACCOUNT.STREAM.CANCEL_MOVE.$G.*", "INFO",
+}
+
+// TestEveryVerb has a host try every request of JetStream, on its own stream, on one of all hosts
+// and on another host's: only those that its relay makes are taken.
+func TestEveryVerb(t *testing.T) {
+	w := newWorld(t)
+	var errs refusals
+	a, ac := w.host(&errs)
+	b, _ := w.host(new(refusals))
+	taken := []string{"STREAM.INFO.*", "CONSUMER.CREATE.*.c", "CONSUMER.CREATE.*.c.gt.x.beat", "CONSUMER.INFO.*.c", "CONSUMER.DELETE.*.c", "CONSUMER.MSG.NEXT.*.c"}
+	var want, subjects []string
+	for _, s := range []struct {
+		name string
+		may  bool
+	}{{streams.InboxStream(a.Public()), true}, {streams.Feeds, true}, {streams.InboxStream(b.Public()), false}, {"$G", false}} {
+		for _, verb := range apiVerbs {
+			subject := "$JS.API." + strings.ReplaceAll(verb, "*", s.name)
+			subjects = append(subjects, subject)
+			if verb != "INFO" && !(s.may && slices.Contains(taken, verb)) {
+				want = append(want, subject)
+			}
+		}
+	}
+	for _, other := range []string{"$JS.ACK.S.c.1.1.1.1.0", "$JS.FC.S.c.x", "$JS.EVENT.ADVISORY.API", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SRV.PING", "$KV.S.x", "$O.S.M.x", "$NRG.x", "gt.*.feed", "gt." + a.Public()} {
+		subjects, want = append(subjects, other), append(want, other)
+	}
+	for _, subject := range subjects {
+		testenv.NoError(t, ac.PublishRequest(subject, streams.Inbox(a.Public())+".x", []byte("{}")))
+	}
+	testenv.NoError(t, ac.FlushTimeout(time.Minute))
+	var refused []string
+	for deadline := time.Now().Add(time.Minute); len(refused) < len(want) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for _, err := range errs.take() {
+			refused = append(refused, err.Error())
+		}
+	}
+	for _, subject := range want {
+		if !slices.ContainsFunc(refused, func(err string) bool { return strings.Contains(err, `"`+subject+`"`) }) {
+			t.Errorf("a host can ask for %s", subject)
+		}
+	}
+	if len(refused) != len(want) {
+		t.Errorf("%d were refused of %d: %q", len(refused), len(want), refused)
 	}
 }
 
