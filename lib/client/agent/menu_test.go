@@ -22,6 +22,8 @@ func TestMenuIsQuestion(t *testing.T) {
 		"a new model, selected by colour": {"gemini", lit, 2},
 		"a list that the agent wrote":     {"claude", "● I would\n  1. mend it\n  2. test it\n", 0},
 		"a menu that was left behind":     {"claude", theme + "a\nb\nc\nd\ne\nf\ng\n", 0},
+		"a menu below Codex's prompts":    {"codex", "› please say it\n\n• It is done.\n\n" + upgrade, 3},
+		"a list in Codex's prompt":        {"codex", "› please\n  1. mend it\n  2. test it\n\n  ? for shortcuts\n", 0},
 		"a box below it":                  {"claude", theme + rule + "❯ \n" + rule, 0},
 		"Codex, which works":              {"codex", upgrade + "• Working (3s • esc to interrupt)\n", 0},
 		"Codex's box":                     {"codex", "› Ask Codex to do anything\n\n  ? for shortcuts\n", 0},
