@@ -2,6 +2,7 @@
 package hook
 
 import (
+	"cmp"
 	"iter"
 	"path/filepath"
 	"strings"
@@ -15,11 +16,29 @@ import (
 var Client = contract.Client{
 	Client:   &names.OpenCode,
 	Accounts: accounts,
-	Dialect:  contract.Dialect{MaxContext: 10000, Shape: contract.Plain, Compaction: true, Headless: headless},
+	Dialect:  contract.Dialect{MaxContext: 10000, Shape: contract.Plain, Compaction: true, SharedServer: &server, Headless: headless},
 }
 
-func headless(r contract.Run) bool {
-	return r.Subcommand("--log-level", "-m", "--model", "--agent") == "run"
+func headless(r contract.Run) bool { return subcommand(r) == "run" }
+
+func subcommand(r contract.Run) string {
+	return r.Subcommand("--log-level", "-m", "--model", "--agent", "--port", "--hostname", "--mdns-domain", "--cors")
+}
+
+// server is "opencode serve" or "opencode web", which runs the plugins; "opencode attach URL" is
+// a window of it.
+var server = contract.SharedServer{
+	Program: "opencode",
+	Var:     "OPENCODE",
+	Serves: func(args []string) bool {
+		word := subcommand(contract.Run{Args: args})
+		return word == "serve" || word == "web"
+	},
+	Shows: func(args []string) bool { return subcommand(contract.Run{Args: args}) == "attach" },
+	Dir:   contract.DirFlag("--dir", "--dir"),
+	Account: func(getenv func(string) string) string {
+		return filepath.Join(cmp.Or(getenv("XDG_DATA_HOME"), filepath.Join(getenv("HOME"), ".local", "share")), "opencode")
+	},
 }
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {

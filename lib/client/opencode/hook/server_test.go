@@ -1,0 +1,30 @@
+package hook
+
+import (
+	"strings"
+	"testing"
+)
+
+// "opencode attach" is a window of "opencode serve" and "opencode web"; other runs have their
+// sessions themselves.
+func TestServer(t *testing.T) {
+	for line, want := range map[string]string{
+		"opencode serve --port 4096": "serves", "opencode --log-level DEBUG serve": "serves", "opencode web": "serves",
+		"opencode attach http://127.0.0.1:4096 --dir /w": "shows",
+		"opencode": "", "opencode /w": "", "opencode --model serve": "", "opencode run serve": "", "opencode --port 4096": "",
+	} {
+		got := ""
+		switch args := strings.Fields(line); {
+		case server.Serves(args):
+			got = "serves"
+		case server.Shows(args):
+			got = "shows"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	if dir := server.Dir(strings.Fields("opencode attach http://127.0.0.1:4096 --dir api"), "/w"); dir != "/w/api" {
+		t.Errorf("it works in %s", dir)
+	}
+}
