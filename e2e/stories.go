@@ -31,7 +31,7 @@ var sharedStories = []string{"TestConversions", "TestRecordOfKilled", "TestScree
 
 // long are those that take minutes, of several for each client. They are not selected: they
 // are told where all are.
-var long = []string{"TestBeads", "TestClaudeVersions", "TestConversions", "TestHandoverToOpenCodeWithConversation", "TestLaunchers", "TestMove", "TestPool", "TestRecordOfKilled", "TestSends", "TestSendsAtALimit", "TestSessionAsks", "TestSessions"}
+var long = []string{"TestBeads", "TestClaudeVersions", "TestConversions", "TestFleet", "TestHandoverToOpenCodeWithConversation", "TestLaunchers", "TestMove", "TestOpenedByHand", "TestPool", "TestRecordOfKilled", "TestSends", "TestSendsAtALimit", "TestSessionAsks", "TestSessions"}
 
 // ClientOfStory returns the client whose story a test is, and "" for one that is every
 // client's.
