@@ -24,8 +24,8 @@ import (
 // it returns.
 //
 // It tries, in this order: a tmux session, because its name can look like a work id; a
-// pane; the id of a session; an address or role; a note in the box; an agent of gt-session;
-// an id of the home's work store.
+// pane; the id of a session; an address or role; a note in the box by its whole id; an agent of
+// gt-session; a note by a part of its id; an id of the home's work store.
 func (t target) named(what, kind string) (o target, work string, err error) {
 	if t.server.HasSession(what) {
 		o, err = t.forTmuxSession(what, identity.Identity{}, kind)
@@ -78,6 +78,14 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 	}
 	box := mail.NewBox(t.home, t.home.Identity.Address())
 	note, err := box.Get(what)
+	if err != nil || note.ID != what { // a part of a note's id can be the whole name of an agent
+		if r, err := t.started(what); r != nil || err != nil {
+			if err == nil {
+				t, err = t.forRecord(r, kind)
+			}
+			return t, "", err
+		}
+	}
 	var many *mail.Ambiguous
 	switch {
 	case err == nil:
@@ -87,14 +95,7 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 	case !errors.Is(err, mail.ErrNotFound) && t.home.Problem == nil: // a folder where nothing is kept has no notes
 		return t, "", err
 	}
-	if r, err = t.started(what); r != nil || err != nil {
-		if err == nil {
-			t, err = t.forRecord(r, kind)
-		}
-		return t, "", err
-	}
-	switch {
-	case beads.Find(t.home) != "" && isBead(what):
+	if beads.Find(t.home) != "" && isBead(what) {
 		return t, what, nil
 	}
 	if strings.HasPrefix(what, "%") {
