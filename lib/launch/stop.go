@@ -69,6 +69,10 @@ func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 		live.Gone(tree, grace.Terminate)
 	}
 	live.Kill(append(tree, of(root)...))
+	// Until its parent takes notice, a script that looks for the process still finds it.
+	for deadline := time.Now().Add(time.Second); syscall.Kill(root.PID, 0) == nil && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // quits gives a client its quit command and reports whether it ended. It does not try while
