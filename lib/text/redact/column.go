@@ -39,8 +39,8 @@ func (sc *scanner) addColumns(i, end int) {
 			}
 			if names != nil {
 				sc.addRows(eol+1, sep, names)
+				return
 			}
-			return
 		}
 	}
 }
@@ -137,6 +137,9 @@ func (sc *scanner) addRows(p int, sep string, names []string) {
 
 // addCell adds a cell of a column of that name if it looks like a secret.
 func (sc *scanner) addCell(from, to int, name string) {
+	for ; from < to && strings.IndexByte("`*", sc.s[from]) >= 0 && sc.s[to-1] == sc.s[from]; to-- {
+		from++
+	}
 	if from < to && isLikely(sc.s, from, to, name) {
 		sc.cells = append(sc.cells, span{from, to})
 	}
@@ -164,6 +167,10 @@ func (sc *scanner) addInserted(p int) {
 		if eol := strings.Index(words, "\n"); eol >= 0 {
 			sc.addRows(p+eol+1, "\t", names)
 		}
+		return
+	}
+	if query := strings.TrimLeft(words, " \n"); strings.HasPrefix(query, "select ") {
+		sc.addTuple(p+len(words)-len(query), names)
 		return
 	}
 	values := strings.Index(words, "values")

@@ -33,10 +33,10 @@ func (sc *scanner) form(i int) (from, to int) {
 	word := run(s[:min(len(s), i+16)], i, "a")
 	find := sc.assigned
 	switch name := s[i:word]; {
-	case equalFold(name[:min(4, len(name))], "seed"), equalFold(name, "phrase"), equalFold(name, "mnemonic"), equalFold(name[:min(6, len(name))], "phrase"):
+	case equalFold(name[:min(4, len(name))], "seed"), equalFold(name[:min(6, len(name))], "phrase"), equalFold(name, "mnemonic"), equalFold(name, "recovery"), equalFold(name, "bip39"):
 		return sc.wallet(word)
 	case equalFold(name, "send"), equalFold(name, "sendline"):
-		find = sc.sent
+		return sc.sent(i, word)
 	case name == "ENV", equalFold(name, "set"), equalFold(name, "setx"), equalFold(name, "setenv"):
 	case equalFold(name, "password"), equalFold(name, "pass"):
 		find = sc.spelled
@@ -87,7 +87,7 @@ func (sc *scanner) assigned(_, i int) (from, to int) {
 		flags = true
 	}
 	v = blanks(s, v)
-	if name == "" || v == len(s) || !secretName(name) || strings.IndexByte("-=:\n", s[v]) >= 0 {
+	if name == "" || v == len(s) || !secretName(name) && !passwordName(name) || strings.IndexByte("-=:\n", s[v]) >= 0 {
 		return 0, 0
 	}
 	from, to = head(s, v)
@@ -95,7 +95,7 @@ func (sc *scanner) assigned(_, i int) (from, to int) {
 		return 0, 0
 	}
 	looks := looksSecret(s[from:to], minLength(name)) || symbols(s[from:to])
-	if name == strings.ToUpper(name) && (looks || flags || s[i-1] != 't' && lone(s, v)) || looks && sureName(name) {
+	if name == strings.ToUpper(name) && (looks || flags || s[i-1] != 't' && lone(s, v)) || looks && (sureName(name) || passwordName(name)) {
 		return value(s, v)
 	}
 	return 0, 0
@@ -197,7 +197,7 @@ func (sc *scanner) wallet(i int) (from, to int) {
 		}
 		switch {
 		case word == "" && (n == 0 && p-i < maxName || n > 0 && p-to < 6 && strings.IndexByte(" \t\r\n,\"'`.)0123456789:;|*[]", s[p]) >= 0):
-			p++
+			p = max(p+1, run(s, p, "w"))
 		case len(word) < 3 || len(word) > 8 || stop:
 			if n >= 12 || p-i > maxName {
 				p = len(s)
@@ -222,9 +222,10 @@ func (sc *scanner) wallet(i int) (from, to int) {
 func (sc *scanner) sent(i, word int) (from, to int) {
 	s := sc.s
 	v := blanks(s, word)
-	if strings.HasPrefix(s[v:], "-- ") {
-		v = blanks(s, v+len("--"))
-	} else if v < len(s) && s[v] == '(' {
+	for v+2 < len(s) && s[v] == '-' && s[v+2] == ' ' {
+		v = blanks(s, v+2)
+	}
+	if v < len(s) && s[v] == '(' {
 		v++
 	}
 	if !quoted(s, v) {

@@ -71,6 +71,15 @@ var handwritten = []string{
 	"aws configure set \\\n  aws_secret_access_key \\\n  «SggMu8vR1oCZ29kfvVPn4KCroYhcH9muZ11Kl3rv»",
 	"2026-11-28 A temporary password is generated for root@localhost: «xK9#mQ2$vL»",
 	"kubeadm join h:6443 --token «fwi0s7.r3w0s00c0jma4619» --discovery-token-ca-cert-hash sha256:71e9a72937116d10f35970d13a48f1b763357840fc1878d1fa0141312f12fa5a",
+	"     1\tname,password\n     2\tbob,«xK9mQ2vL77»",
+	"users:\n| login | pwd | role |\n| --- | --- | --- |\n| bob | `«Tr0ub4dor3»` | admin |",
+	"INSERT INTO users (name, password_hash, salt) SELECT 'bob', '«S3cr3tP4ss»', 'x';",
+	"expect eof; expect -re \"(P|p)assword:\" { exp_send \"«S3cr3tP4ss»\\r\" }",
+	"set pw \"«S3cr3tP4ss»\"\nexpect \"Password:\"\nsend \"$pw\\r\"",
+	"expect \"Enter passphrase\" ; send -s \"«Tr0ub4dor3»\\r\"",
+	"wallet recovery words: «legal winner thank year wave sausage worth useful legal winner thank yellow»",
+	"bip39: «legal winner thank year wave sausage worth useful legal winner thank yellow»",
+	"MNEMONIC_PHRASE: >-\n  «legal winner thank year wave sausage\n  worth useful legal winner thank yellow»",
 }
 
 func TestWritten(t *testing.T) {

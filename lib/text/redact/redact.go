@@ -396,12 +396,12 @@ func (sc *scanner) secretAt(i int) (from, to int) {
 	case 'a', 'C', 'c':
 		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
 	case 'B', 'b':
-		return sc.firstFound(i, (*scanner).header, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).header, (*scanner).form, (*scanner).shaped)
 	case 'S', 's':
 		return sc.firstFound(i, (*scanner).header, (*scanner).form, (*scanner).shaped)
 	case 'P', 'p':
 		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).labeled, (*scanner).form, (*scanner).shaped)
-	case 'E', 'I', 'i', '0', '#', 'M', 'm':
+	case 'E', 'I', 'i', '0', '#', 'M', 'm', 'R', 'r':
 		return sc.firstFound(i, (*scanner).form, (*scanner).shaped)
 	case 'e':
 		return sc.firstFound(i, (*scanner).jwt, (*scanner).shaped)

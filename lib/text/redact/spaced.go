@@ -188,7 +188,7 @@ func beginsSecret(s string) bool {
 		return false
 	}
 	switch string([]byte{s[0] | 0x20, s[1] | 0x20, s[2] | 0x20}) {
-	case "key", "ken", "pas", "aut", "cre":
+	case "key", "ken", "pas", "pwd", "aut", "cre":
 		return true
 	}
 	return false
