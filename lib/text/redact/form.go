@@ -323,6 +323,28 @@ func (sc *scanner) dataSource(i int) (from, to int) {
 	return 0, 0
 }
 
+// login finds the password in bob:x behind a word for the two, or behind a mail server and its
+// port, as Postfix has them. s[i] is the colon.
+func (sc *scanner) login(i int) (from, to int) {
+	s := sc.s
+	if i+1 >= len(s) || s[i+1] <= ' ' || s[i+1] == '/' || s[i+1] == ':' {
+		return 0, 0
+	}
+	user := sc.skipBack(i, "w-.@", maxName)
+	if name := s[user:i]; name == "" || user == sc.done || s[user-1] != ' ' || strings.IndexByte(name, '.') >= 0 && strings.IndexByte(name, '@') < 0 { // a file
+		return 0, 0
+	}
+	before := strings.TrimRight(strings.ToLower(s[max(sc.done, user-maxName/2):user]), " ")
+	port := strings.TrimRight(before, "0123456789")
+	if !strings.HasSuffix(before, "credentials") && !strings.HasSuffix(before, "creds") && !strings.HasSuffix(before, "basic auth") && (port == before || !strings.HasSuffix(port, "]:")) {
+		return 0, 0
+	}
+	if from, to = head(s, i+1); from >= to || strings.ContainsAny(s[from:to], "/:") || isPlaceholder(s, from, to) || !looksSecret(s[from:to], minPassword) && !signed(s[from:to]) {
+		return 0, 0
+	}
+	return from, to
+}
+
 // discord finds the token of a Discord bot: the base64 of its number, six characters of a
 // time, and a signature. s[i] is the first full stop.
 func (sc *scanner) discord(i int) (from, to int) {

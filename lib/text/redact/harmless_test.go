@@ -62,6 +62,10 @@ var harmless = []string{
 	"Username | Password reset at\n---------+------------------\nbob      | 2026-11-28T10:00:00Z",
 	"file,secret_name,path\na.yaml,app-token-1,x/y1",
 	"const [user, password, token] = useState(\"a1b2c3d4\");",
+	"credentials at 10:30am2x",
+	"lost credentials app:prod",
+	"[::1]:587 main.go:123",
+	"the credentials file.go:12a3b4",
 }
 
 func TestHarmless(t *testing.T) {

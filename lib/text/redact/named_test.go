@@ -80,6 +80,9 @@ var handwritten = []string{
 	"wallet recovery words: «legal winner thank year wave sausage worth useful legal winner thank yellow»",
 	"bip39: «legal winner thank year wave sausage worth useful legal winner thank yellow»",
 	"MNEMONIC_PHRASE: >-\n  «legal winner thank year wave sausage\n  worth useful legal winner thank yellow»",
+	"connecting with credentials bob:«hunter22x»",
+	"basic auth bob:«Winter2026!» failed",
+	"[smtp.example.org]:587 bob@x.com:«S3cr3tP4ss»",
 }
 
 func TestWritten(t *testing.T) {

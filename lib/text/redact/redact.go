@@ -372,7 +372,7 @@ func (sc *scanner) secretAt(i int) (from, to int) {
 		if strings.HasPrefix(sc.s[i:], ":pserver:") {
 			return password(sc.s, i+len(":pserver:"))
 		}
-		return sc.firstFound(i, (*scanner).masked, (*scanner).jwk, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource)
+		return sc.firstFound(i, (*scanner).masked, (*scanner).jwk, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource, (*scanner).login)
 	case ',':
 		return sc.argument(i)
 	case '>':
