@@ -23,7 +23,7 @@ import (
 //	a prompt with "work"  is worked on until $WORK/go is there, which it removes; not a beacon
 //	a prompt with "run"   is asked permission for, with three options, which have no numbers
 //	                      where it has "auto" as well: arrow keys and Enter take one
-//	a prompt with "leave" has the client end, as /exit does
+//	a prompt with "leave" has the client end, as /exit does; with "then leave" it answers first
 //
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
 // in claude-N.answers; what it was told while it worked, in claude-N.queued.
@@ -232,6 +232,9 @@ func (s *screen) turn(prompt string) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	case strings.Contains(prompt, "leave"), prompt == "/exit":
+		if strings.Contains(prompt, "then leave") {
+			s.endTurn()
+		}
 		s.end()
 		return
 	case strings.Contains(prompt, "run"):

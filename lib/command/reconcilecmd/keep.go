@@ -29,15 +29,14 @@ func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.Worl
 	}
 	var found []*instance.Instance
 	for _, name := range c.Names {
-		before := len(found)
-		for _, in := range all {
-			m := in.Managed
-			if m != nil && (name == in.Name || name == m.Template || name == fmt.Sprintf("%s~%d", m.Template, m.Slot)) && !slices.Contains(found, in) {
+		meant := named(w.Store, all, name)
+		if len(meant) == 0 {
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("no session of a template is named '%.80s'", name), "gt-session list shows them")
+		}
+		for _, in := range meant {
+			if !slices.Contains(found, in) {
 				found = append(found, in)
 			}
-		}
-		if len(found) == before {
-			return cli.Fail(cli.AnswerNo, fmt.Errorf("no session of a template is named '%.80s'", name), "gt-session list shows them")
 		}
 	}
 	for _, in := range found {
@@ -53,6 +52,23 @@ func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.Worl
 		}
 	}
 	return nil
+}
+
+// named returns the sessions that a name means: all of a template, or those that a list shows
+// under it.
+func named(store instance.Store, all []*instance.Instance, name string) (found []*instance.Instance) {
+	of := func(in *instance.Instance) bool { return in.Managed.Template == name }
+	for _, matches := range append([]func(*instance.Instance) bool{of}, instance.Matchers(name, store.Session)...) {
+		for _, in := range all {
+			if in.Managed != nil && matches(in) {
+				found = append(found, in)
+			}
+		}
+		if found != nil {
+			break
+		}
+	}
+	return found
 }
 
 type accept struct{ selection }

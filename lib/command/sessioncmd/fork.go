@@ -100,6 +100,9 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		case err == nil:
 			made = append(made, &one)
 		case !taken || c.Name != "" && c.Times == 1 || n > len(made)+maxForks:
+			if errors.Is(err, git.ErrBranchTaken) {
+				err = cli.Fail(cli.AnswerNo, err, fmt.Sprintf("choose another with -n NAME; gt-session new --worktree %s works on that branch, without the conversation", one.Name))
+			}
 			failed = withExitCode(one.Name, err)
 		}
 	}

@@ -162,6 +162,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 	var m fleet.Member
 	var a answer
 	var since, asking time.Time // when it was first seen waiting, or asking
+	over := false               // it has ended
 	read := func() (r conversation.Reader, err error) {
 		r, f, err := conversationOf(s.scope, m)
 		if err == nil {
@@ -183,6 +184,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 		case err != nil:
 			return false, withExitCode(s.in.Name, err)
 		case ended(m):
+			over = true
 			if _, err := read(); err == nil && a.asked && a.text != "" {
 				return true, nil
 			}
@@ -221,5 +223,9 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has not answered yet: what it was told is not in its conversation", m.Name),
 			fmt.Sprintf("gt-session show %s --last prints what it said last", m.Name))
 	}
-	return a.print(env, m)
+	err = a.print(env, m)
+	if err == nil && over {
+		env.Hint("%s has ended; gt-session start %[1]s has it go on", m.Name)
+	}
+	return err
 }

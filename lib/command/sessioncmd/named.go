@@ -17,11 +17,9 @@ import (
 // meant returns the instances that a name means. All that a list prints of one names it.
 func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
 	by := instance.Matchers(name, at.Store.Session)
-	by = slices.Insert(by, len(by)-1,
-		func(in *instance.Instance) bool {
-			return strings.Contains(name, "/") && fold.SameName(in.Path, at.Env.Abs(name))
-		},
-		func(in *instance.Instance) bool { return slices.Contains(selected(all, name), in) })
+	by = slices.Insert(by, len(by)-2, func(in *instance.Instance) bool {
+		return strings.Contains(name, "/") && fold.SameName(in.Path, at.Env.Abs(name))
+	})
 	for _, matches := range by {
 		if found := filterInstances(all, matches); len(found) > 0 {
 			return found

@@ -342,7 +342,7 @@ func (c *inspect) Run(env *cli.Env) error {
 	}
 	rows := [][2]string{
 		{"name", in.Name}, {"id", string(in.ID)}, {"template", m.Template}, {"state", fmt.Sprintf("%s (%s)", m.State, m.Reason.Words())},
-		{"slot", slot(m)}, {"generation", fmt.Sprint(m.Generation)}, {"marker", label}, {"session", key}, {"config", m.Hash},
+		{"slot", m.SlotText()}, {"generation", fmt.Sprint(m.Generation)}, {"marker", label}, {"session", key}, {"config", m.Hash},
 		{"agent", in.Agent}, {"folder", in.Path}, {"tmux", in.TmuxSession}, {"runtime", m.Runtime},
 		{"made", formatTime(m.CreatedAt)}, {"active", formatTime(m.ActiveAt)}, {"suspended", formatTime(m.SuspendedAt)}, {"draining", formatTime(m.DrainAt)},
 		{"archived", formatTime(m.ArchivedAt)}, {"closed", formatTime(m.ClosedAt)}, {"crashes", zero(m.CrashCount)}, {"ended", m.CrashReason}, {"quarantine", formatTime(m.QuarantineUntil)},
@@ -373,18 +373,6 @@ func zero(n int) string {
 	return fmt.Sprint(n)
 }
 
-// slot returns a session's place in its pool, or "-".
-func slot(m *instance.Managed) string {
-	switch m.State {
-	case lifecycle.Archived, lifecycle.Closed:
-		return "-"
-	}
-	if m.Slot == 0 {
-		return "-"
-	}
-	return fmt.Sprint(m.Slot)
-}
-
 func routed(markers route.Markers, name string) (string, error) {
 	all, err := markers.ReadMarkers()
 	for label, names := range all {
@@ -393,20 +381,6 @@ func routed(markers route.Markers, name string) (string, error) {
 		}
 	}
 	return "", err
-}
-
-// selected returns the sessions that TEMPLATE~SLOT names, or the active ones of a template.
-func selected(all []*instance.Instance, name string) (found []*instance.Instance) {
-	template, place, bySlot := strings.Cut(name, "~")
-	for _, in := range all {
-		m := in.Managed
-		switch {
-		case m == nil || m.Template != template:
-		case bySlot && slot(m) == place, !bySlot && m.State == lifecycle.Active:
-			found = append(found, in)
-		}
-	}
-	return found
 }
 
 func candidate(in *instance.Instance) string {
@@ -504,7 +478,7 @@ func templatedOf(in *instance.Instance) *templated {
 		return nil
 	}
 	t := &templated{Template: m.Template, State: m.State, Why: m.Reason, Crash: m.CrashReason, Generation: m.Generation, ConfigHash: m.Hash}
-	if slot(m) != "-" {
+	if m.SlotText() != "-" {
 		t.Slot = m.Slot
 	}
 	return t
@@ -577,7 +551,7 @@ func printSessions(env *cli.Env, rows []row, placed bool) error {
 		placeColumn(env, placed),
 		nameColumn(env),
 		{Heading: "TEMPLATE", Cell: func(r row) string { return env.Line(r.Managed.Template, maxCell) }},
-		{Heading: "SLOT", Cell: func(r row) string { return slot(r.Managed) }},
+		{Heading: "SLOT", Cell: func(r row) string { return r.Managed.SlotText() }},
 		{Heading: "STATE", Cell: func(r row) string { return env.Line(string(r.Managed.State), maxCell) }},
 		{Heading: "AGE", Cell: func(r row) string { return age(r.Instance, now) }},
 		{Heading: "REASON", Cell: func(r row) string { return env.Line(stateReason(r.Managed), maxCell) }},

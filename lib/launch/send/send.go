@@ -220,7 +220,7 @@ func (t Target) awaitProof(text string, since time.Time, limits Limits) (Proof, 
 		v := view{hookReported: t.hookReported(since), time: time.Now()}
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
-			return NoProof, err
+			return t.proofAtEnd(since, err)
 		}
 		v.input, _ = t.Client.Input(screen)
 		v.deaf = t.Client.Deaf(screen)
@@ -229,7 +229,7 @@ func (t Target) awaitProof(text string, since time.Time, limits Limits) (Proof, 
 		switch s.see(v) {
 		case due:
 			if err := t.Server.Type(t.Pane, "\r"); err != nil {
-				return NoProof, err
+				return t.proofAtEnd(since, err)
 			}
 		case proven:
 			return s.proof, nil
@@ -237,6 +237,17 @@ func (t Target) awaitProof(text string, since time.Time, limits Limits) (Proof, 
 			return NoProof, s.err
 		}
 	}
+}
+
+// proofAtEnd returns what proves that the client took a text before its pane was gone, or err.
+func (t Target) proofAtEnd(since time.Time, err error) (Proof, error) {
+	switch {
+	case t.hookReported(since):
+		return Hook, nil
+	case t.PromptSeen != nil && t.PromptSeen(since):
+		return InConversation, nil
+	}
+	return NoProof, err
 }
 
 // opening returns the beginning of a text, as a screen shows it at any width.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gt/lib/place"
+	"gt/lib/state/lifecycle"
 	"gt/lib/state/session"
 	"gt/lib/text/fold"
 )
@@ -25,16 +26,22 @@ const shownID = 8
 
 // Matchers returns what lists show of an instance, as functions that report whether a name
 // means an instance by it: its name or id, its pane, the beginning of its id, its session, its
-// title and its tmux session. The first that matches any counts. sessionOf returns an
+// title, its template with its place (TEMPLATE~SLOT) or, if it is active, without, and its tmux
+// session. The first that matches any counts. sessionOf returns an
 // instance's session.
 func Matchers(name string, sessionOf func(*Instance) session.ID) []func(*Instance) bool {
 	id, notID := session.ParseID(name)
+	template, slot, bySlot := strings.Cut(name, "~")
 	return []func(*Instance) bool{
 		func(in *Instance) bool { return fold.SameName(in.Name, name) || string(in.ID) == name },
 		func(in *Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
 		func(in *Instance) bool { return len(name) >= shownID && strings.HasPrefix(string(in.ID), name) },
 		func(in *Instance) bool { return notID == nil && sessionOf(in) == id },
 		func(in *Instance) bool { return in.Title != "" && fold.SameName(in.Title, name) },
+		func(in *Instance) bool {
+			m := in.Managed
+			return m != nil && m.Template == template && (bySlot && m.SlotText() == slot || !bySlot && m.State == lifecycle.Active)
+		},
 		func(in *Instance) bool { return in.TmuxSession == name && name != "" },
 	}
 }

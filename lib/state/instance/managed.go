@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +45,14 @@ func (m *Managed) UnmarshalJSON(data []byte) (err error) {
 func (m *Managed) MarshalJSON() ([]byte, error) {
 	type plain Managed
 	return openjson.Marshal((*plain)(m), m.unknown)
+}
+
+// SlotText returns a session's place in its pool, or "-".
+func (m *Managed) SlotText() string {
+	if m.Slot == 0 || m.State == lifecycle.Archived || m.State == lifecycle.Closed {
+		return "-"
+	}
+	return strconv.Itoa(m.Slot)
 }
 
 func (m *Managed) valid() error {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// ErrDead is returned for input to a remaining pane whose process has ended.
+// ErrDead is returned for a pane that is gone, and for input to a remaining one whose process
+// has ended.
 var ErrDead = errors.New("nothing runs in its pane any more")
 
 var ErrReadOnly = errors.New("input to its pane is switched off")
@@ -56,6 +57,14 @@ func (s Server) input(pane string, data io.Reader, command string, before ...str
 		return ErrDead
 	case out == "off":
 		return ErrReadOnly
+	}
+	return deadIfGone(err)
+}
+
+// deadIfGone returns ErrDead for tmux's error that a pane is gone, with or without its server.
+func deadIfGone(err error) error {
+	if err != nil && (strings.Contains(err.Error(), "can't find pane") || errors.Is(err, ErrNoServer) && !errors.Is(err, ErrNoTmux)) {
+		return ErrDead
 	}
 	return err
 }

@@ -406,7 +406,8 @@ func (s Server) CaptureStyled(pane string) (string, error) {
 	if !isPane(pane) {
 		return "", fmt.Errorf("'%s' is not a tmux pane", pane)
 	}
-	return s.run("capture-pane", "-p", "-e", "-t", pane)
+	screen, err := s.run("capture-pane", "-p", "-e", "-t", pane)
+	return screen, deadIfGone(err)
 }
 
 func (s Server) Panes() ([]Pane, error) {
