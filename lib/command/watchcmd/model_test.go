@@ -426,3 +426,23 @@ func TestNarrowScreen(t *testing.T) {
 		}
 	}
 }
+
+// The last answer stands above the screen, and beside it on a wide terminal; of a question the
+// screen needs the room.
+func TestSaid(t *testing.T) {
+	for _, c := range []struct {
+		width  int
+		reason status.Reason
+		want   string
+	}{
+		{80, status.Done, "  claude  Done.\n          All tests are green.\n  its screen"},
+		{120, status.Done, "  claude  Done.                                  │ its screen\n          All tests are green."},
+		{80, status.Permission, "──\n  its screen"},
+	} {
+		m := testModel(c.width, 30, []row{testRow("", "api", "", "~/src/api", status.Waiting, c.reason, time.Minute)})
+		m.show(seen{key: m.chosen, pane: true, text: "its screen", answer: "Done.\n\n\x1b[31mAll\ttests are green."})
+		if got := text(m); !strings.Contains(strings.ReplaceAll(got, "[31m", ""), c.want) {
+			t.Errorf("%d columns, %s: no %q in\n%s", c.width, c.reason, c.want, got)
+		}
+	}
+}

@@ -21,6 +21,9 @@ type panel struct {
 	same  int       // how often they were the same
 	busy  bool      // somebody reads them
 	held  string    // the key of the row whose diff it shows, "" for none
+
+	answer string    // the agent's last one
+	since  time.Time // of the status when the answer was read
 }
 
 // seen is what an agent shows.
@@ -28,6 +31,9 @@ type seen struct {
 	key, text, note string
 	pane            bool
 	held            bool // it is a diff
+
+	answer string
+	since  time.Time
 }
 
 // How often a pane is read: one that does not change, less often.
@@ -61,13 +67,18 @@ func (m *model) refresh() tea.Cmd {
 			return nil
 		}
 		m.panel.busy = true
-		server, pane, key := tmux.Server(r.member.TmuxServer), r.member.Pane.ID, r.key
+		server, pane, member := tmux.Server(r.member.TmuxServer), r.member.Pane.ID, r.member
+		s := seen{key: r.key, pane: true, answer: m.panel.answer, since: r.Since}
+		answered := fresh && m.panel.since.Equal(r.Since)
 		return func() tea.Msg {
-			text, err := server.CapturePane(pane)
-			if err != nil {
-				return seen{key: key, pane: true, note: "tmux does not show it: " + err.Error()}
+			if !answered {
+				s.answer = member.LastAnswer(m.env.Redact)
 			}
-			return seen{key: key, pane: true, text: text}
+			var err error
+			if s.text, err = server.CapturePane(pane); err != nil {
+				s.note = "tmux does not show it: " + err.Error()
+			}
+			return s
 		}
 	case fresh && !m.panel.at.IsZero():
 		return nil
@@ -101,7 +112,45 @@ func (m *model) show(s seen) {
 	if m.panel.key == s.key && strings.Join(lines, "\n") == strings.Join(m.panel.lines, "\n") {
 		same = m.panel.same + 1
 	}
-	m.panel = panel{key: s.key, pane: s.pane, lines: lines, note: plain.Cut(term.Clean(m.env.Redact(s.note)), maxTitle), at: m.now, same: same, held: m.panel.held}
+	m.panel = panel{key: s.key, pane: s.pane, lines: lines, note: plain.Cut(term.Clean(m.env.Redact(s.note)), maxTitle), at: m.now, same: same, held: m.panel.held, answer: s.answer, since: s.since}
+}
+
+// Of a panel, what was said has a part: beside the screen from such a width on, above it from such
+// a height on.
+const (
+	leastBeside = 110
+	leastAbove  = 8
+)
+
+// said returns the person's last request and the agent's last answer, in so many lines at most,
+// nil if neither is known.
+func (m *model) said(r *row, width, height int) (lines []string) {
+	if r.member == nil || m.panel.held == r.key || m.mode == answering {
+		return nil
+	}
+	add := func(who, text string, most int) {
+		first := who + "  "
+		for line := range strings.SplitSeq(text, "\n") {
+			if line = strings.TrimSpace(strings.ReplaceAll(line, "\t", " ")); line == "" || most <= 0 {
+				continue
+			}
+			for _, part := range strings.Split(term.Fill(first+line, width, len(first)), "\n") {
+				if most--; most >= 0 {
+					lines = append(lines, term.Cut(part, width))
+				}
+			}
+			first = strings.Repeat(" ", len(first))
+		}
+	}
+	answer := strings.TrimSpace(m.env.Text(m.panel.answer))
+	most := height
+	if answer != "" {
+		most = max(height/3, 1)
+	}
+	widest := max(len("you"), min(term.Columns(r.Agent), 12))
+	add(term.Pad("you", widest), m.env.Line(r.member.Activity().Request, maxTitle), most)
+	add(term.Pad(r.Agent, widest), answer, height-len(lines))
+	return lines
 }
 
 // peek reads the screen of the chosen row anew.

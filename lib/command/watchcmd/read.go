@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +17,8 @@ import (
 	"gt/lib/cli"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
+	"gt/lib/place/git"
+	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/view/roster"
 )
@@ -26,6 +30,8 @@ type row struct {
 	title  string        // "" for none
 	scope  roster.Scope  // of an agent of this host
 	member *fleet.Member // nil for an agent of another host
+
+	context, branch, today string // how full its context is, its folder's branch with what is changed there, what it used
 }
 
 // address returns the name by which gt-session knows the agent.
@@ -73,6 +79,71 @@ type reader struct {
 	changes    *changes
 	lines      map[string]string // texts that were cleaned
 	every      time.Duration     // the least time between two reads
+
+	inspected   time.Time       // when an inspection began last
+	inspections chan inspection // those that have ended
+	found       inspection      // the last one
+}
+
+// inspection is what takes long to find out.
+type inspection struct {
+	changes map[string]*roster.Changes // by folder
+	usage   roster.Usage
+	took    time.Duration
+}
+
+// Bounds of an inspection: of so many folders, each part for so long, and that seldom.
+const (
+	maxFolders   = 50
+	inspectFor   = 10 * time.Second
+	inspectEvery = 30 * time.Second
+	inspectShare = 100 // at most this part of the time
+)
+
+// readProgress reads the branches of the rows' folders. What is changed there, and what was used
+// today, is found out while the screen goes on, so a later read has it.
+func (r *reader) readProgress(rows []row) {
+	branches := map[string]string{}
+	for i := range rows {
+		if m := rows[i].member; m != nil && len(branches) <= maxFolders {
+			if _, known := branches[m.Path]; !known {
+				branches[m.Path] = r.line(git.Branch(git.Top(m.Path)))
+			}
+		}
+	}
+	select {
+	case r.found = <-r.inspections:
+	default:
+	}
+	if begin := time.Now(); begin.Sub(r.inspected) > max(inspectEvery, inspectShare*r.found.took) {
+		r.inspected = begin
+		folders := slices.Sorted(maps.Keys(branches))
+		cli.Go(func() {
+			is := inspection{changes: roster.ReadChanges(folders, inspectFor)}
+			is.usage, _ = roster.ReadUsage(r.env, inspectFor) // without it nothing is said
+			is.took = time.Since(begin)
+			r.inspections <- is
+			mark(r.changes.seen)
+		})
+	}
+	now := map[session.ID]bool{}
+	for i := range rows {
+		if m := rows[i].member; m != nil {
+			now[m.Now] = true
+		}
+	}
+	for i := range rows {
+		m := rows[i].member
+		if m == nil {
+			continue
+		}
+		if rows[i].branch = branches[m.Path]; rows[i].branch != "" && r.found.changes[m.Path] != nil {
+			rows[i].branch = strings.TrimSpace(rows[i].branch + " " + r.found.changes[m.Path].String())
+		}
+		if today := roster.UsageText(r.found.usage.Today(m, now)); today != "" {
+			rows[i].today = today + " today"
+		}
+	}
 }
 
 // read reads all agents. It follows their files from then on.
@@ -126,8 +197,9 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 			if roster.IsStranger(*one.Member) {
 				key += one.Pane.ID
 			}
+			doing := one.Activity()
 			s.rows = append(s.rows, row{
-				Hosted: roster.HostedRow(env, own, one), key: key,
+				Hosted: roster.HostedRow(env, own, one), key: key, context: roster.ContextText(doing.Tokens, doing.Window),
 				title: r.line(one.Topic()), scope: at.Scope, member: one.Member,
 			})
 			if folder := one.StateFolder(); folder != "" && one.Pane.ID != "" {
@@ -155,6 +227,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 			})
 		}
 	}
+	r.readProgress(s.rows)
 	for i := range s.rows {
 		h := &s.rows[i].Hosted
 		for _, text := range []*string{&h.Name, &h.Text, &h.Agent, &h.Group, &h.Folder} {

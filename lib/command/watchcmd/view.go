@@ -18,7 +18,7 @@ func order() []status.Status { return roster.Order[:] }
 
 // widths are those of the list's columns; 0 leaves one out.
 type widths struct {
-	name, status, age, agent, about int
+	name, status, age, agent, context, branch, about int
 
 	short bool // the status is what row.short says
 }
@@ -50,21 +50,31 @@ func (m *model) measure() {
 		w.name = max(w.name, 2*r.Depth+term.Columns(r.address()))
 		w.status = max(w.status, term.Columns(r.Text))
 		w.agent = max(w.agent, term.Columns(r.Agent))
+		w.context = max(w.context, term.Columns(r.context))
+		w.branch = max(w.branch, term.Columns(r.branch))
 		w.about = max(w.about, term.Columns(m.aboutText(r)))
 		short = max(short, term.Columns(r.short()))
 	}
 	const leastName, leastStatus, leastAbout = 12, 19, 12 // 19 is "waiting (permission" and more of it
+	const leastRest = 24                                  // of a topic beside a branch or a context
 	longest := w.name
 	w.name = min(w.name, max(m.width*3/10, leastName))
 	w.agent = min(w.agent, 12)
 	room := func() int { // what the columns leave
 		left := m.width - margin - w.name
-		for _, n := range []int{w.status, w.age, w.agent} {
+		for _, n := range []int{w.status, w.age, w.agent, w.context, w.branch} {
 			if n > 0 {
 				left -= gap + n
 			}
 		}
 		return left
+	}
+	w.branch = min(w.branch, 40)
+	if room() < leastRest {
+		w.branch = 0
+	}
+	if room() < leastRest {
+		w.context = 0
 	}
 	if room() < min(0, leastStatus-w.status) {
 		w.agent = 0
@@ -156,7 +166,7 @@ func (m *model) View() tea.View {
 }
 
 // ascii replaces gt's own signs on a terminal without them.
-var ascii = strings.NewReplacer("─", "-", "·", "-", "…", "~", "↑", "^", "↓", "v")
+var ascii = strings.NewReplacer("─", "-", "·", "-", "…", "~", "↑", "^", "↓", "v", "│", "|")
 
 func (m *model) title() string {
 	n := 0
@@ -280,6 +290,12 @@ func (m *model) line(i *item) string {
 	if w.agent > 0 {
 		b.WriteString("  " + dim(term.Pad(r.Agent, w.agent)))
 	}
+	if w.context > 0 {
+		b.WriteString("  " + dim(strings.Repeat(" ", max(w.context-len(r.context), 0))+r.context))
+	}
+	if w.branch > 0 {
+		b.WriteString("  " + dim(term.Pad(r.branch, w.branch)))
+	}
 	if w.about > 0 {
 		cut, about := term.Cut, m.aboutText(r)
 		if about == r.Folder {
@@ -337,10 +353,31 @@ func (m *model) shown() []string {
 	var text []string
 	if m.panel.note != "" && len(strings.TrimSpace(strings.Join(m.panel.lines, ""))) == 0 {
 		text = []string{m.style.Dim(term.Cut("  "+m.panel.note, m.width))}
-	} else {
-		for _, line := range m.visibleLines(r, height) {
-			text = append(text, term.Cut("  "+line, m.width))
+		return append(lines, text...)
+	}
+	if m.width >= leastBeside {
+		left := m.width * 2 / 5
+		if said := m.said(r, left-2, height); said != nil {
+			shown := m.visibleLines(r, height)
+			for i := range max(len(said), len(shown)) {
+				line := strings.Repeat(" ", left)
+				if i < len(said) {
+					line = m.style.Dim(term.Pad("  "+said[i], left))
+				}
+				if line += m.style.Dim(" │ "); i < len(shown) {
+					line += term.Cut(shown[i], m.width-left-3)
+				}
+				text = append(text, line)
+			}
+			return append(lines, text...)
 		}
+	} else if height >= leastAbove && !r.asks() {
+		for _, line := range m.said(r, m.width-2, max(height/3, 2)) {
+			text = append(text, m.style.Dim("  "+line))
+		}
+	}
+	for _, line := range m.visibleLines(r, height-len(text)) {
+		text = append(text, term.Cut("  "+line, m.width))
 	}
 	return append(lines, text...)
 }
@@ -387,7 +424,7 @@ func (m *model) rule(r *row) string {
 		if r.title != "" {
 			folder = r.Folder // which the list does not have
 		}
-		for _, more := range []string{r.title, folder, m.panel.note} {
+		for _, more := range []string{r.title, r.today, folder, m.panel.note} {
 			if more != "" && (more != m.panel.note || m.panel.key == r.key && len(m.panel.lines) > 0 && strings.TrimSpace(m.panel.lines[0]) != "") {
 				left += " · " + more
 			}

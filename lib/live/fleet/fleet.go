@@ -24,6 +24,7 @@ import (
 	"gt/lib/client/readers"
 	"gt/lib/client/readers/files"
 	"gt/lib/conversation"
+	"gt/lib/conversation/tail"
 	"gt/lib/live"
 	"gt/lib/live/status"
 	"gt/lib/place"
@@ -591,6 +592,17 @@ func (m *Member) Activity() activity.State {
 		return activity.State{}
 	}
 	return *m.activity
+}
+
+// LastAnswer returns the agent's last answer at the end of its last turn, "" if none is known.
+// It reads one small file.
+func (m *Member) LastAnswer(clean func(string) string) string {
+	if m.Record == nil {
+		return ""
+	}
+	f := conversation.File{Client: cmp.Or(m.Record.Agent, contract.Default), Path: m.Record.Transcript, ID: m.Record.ID}
+	sum, _, _ := tail.NewFile(m.home, m.Record).Stored(f, clean) // an unreadable file has none
+	return sum.Answer
 }
 
 // Topic returns what the agent is about: the person's title, else its client's, else its last
