@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
@@ -69,7 +70,8 @@ func nearest(t *term, all []conversation.Conversation) string {
 		for _, part := range c.File.Files() {
 			// What cannot be read was reported by the search.
 			_, _ = conversation.Lines(part.Path, 0, func(record []byte, _ int64) bool {
-				if quiet(record) {
+				other := nextNonASCII(record, 0)
+				if other == len(record) && index(needles, record) < 0 || quiet(record) {
 					return true
 				}
 				for _, n := range needles {
@@ -83,14 +85,12 @@ func nearest(t *term, all []conversation.Conversation) string {
 						rest = rest[to:]
 					}
 				}
-				for i := 0; i < len(record); i++ {
-					if record[i] >= utf8.RuneSelf {
-						from, to := letterRun(record, i, i+1)
-						if first, _ := utf8.DecodeRune(record[from:]); first >= utf8.RuneSelf || first|0x20 == rune(plain[0]) {
-							check(record[from:to])
-						}
-						i = to
+				for other < len(record) {
+					from, to := letterRun(record, other, other+1)
+					if first, _ := utf8.DecodeRune(record[from:]); first >= utf8.RuneSelf || first|0x20 == rune(plain[0]) {
+						check(record[from:to])
 					}
+					other = nextNonASCII(record, to)
 				}
 				return true
 			})
@@ -107,6 +107,16 @@ func nearest(t *term, all []conversation.Conversation) string {
 		return ""
 	}
 	return words[0]
+}
+
+// nextNonASCII returns where the first byte from a place on is that is not ASCII, or the length.
+func nextNonASCII(b []byte, from int) int {
+	for ; from+8 <= len(b) && binary.LittleEndian.Uint64(b[from:])&0x8080808080808080 == 0; from += 8 {
+	}
+	for from < len(b) && b[from] < utf8.RuneSelf {
+		from++
+	}
+	return from
 }
 
 // letterRun returns where the letters around a place in a record of JSON begin and end.
