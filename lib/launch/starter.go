@@ -86,13 +86,20 @@ func (s Starter) Start(id instance.ID, again bool) (*Launch, error) {
 
 // StartHeld is Start for an instance that the caller has locked.
 func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
-	l, err := s.launch(held.Instance)
+	l, err := s.launchHeld(held)
 	if err != nil {
 		return l, err
 	}
-	l.put = func() error { return held.Put(l.now) }
 	if err := s.checkNotMoved(held.Instance); err != nil {
 		return l, err
+	}
+	if l.m.LostPane() && s.Check(held.Instance) == nil {
+		if _, err := (Stopper{Env: s.Env, Store: s.Store, Table: s.Table, Now: true, Wanted: true}).StopHeld(held); err != nil {
+			return l, err
+		}
+		if l, err = s.launchHeld(held); err != nil {
+			return l, err
+		}
 	}
 	if l.alive && !again {
 		if l.pane = l.m.Pane; !s.Revives && s.Template == nil && l.pane.ID != "" { // an earlier start may have been killed before this
@@ -149,6 +156,13 @@ func (s Starter) ownAfterAll(in *instance.Instance) bool {
 		time.Sleep(30 * time.Millisecond)
 	}
 	return false
+}
+
+// launchHeld is launch for an instance that the caller has locked.
+func (s Starter) launchHeld(held *instance.Locked) (*Launch, error) {
+	l, err := s.launch(held.Instance)
+	l.put = func() error { return held.Put(l.now) }
+	return l, err
 }
 
 func (s Starter) launch(in *instance.Instance) (*Launch, error) {

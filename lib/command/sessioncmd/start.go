@@ -557,9 +557,10 @@ type restore struct {
 // hangup is how long an agent has to end after its pane is gone, as with tmux's server.
 const hangup = 2 * time.Second
 
-// stays reports whether an agent's process runs, and does not end with its pane by then.
+// stays reports whether an agent's process runs, and does not end with its pane by then. One
+// that nobody can reach again is ended by the start.
 func stays(m fleet.Member, by time.Time) bool {
-	return m.Process.IsSet() && (m.Pane.ID != "" || m.Adopted != nil || !live.Gone([]process.Proc{m.Process}, time.Until(by)))
+	return m.Process.IsSet() && (m.Pane.ID != "" || m.Adopted != nil || !live.Gone([]process.Proc{m.Process}, time.Until(by)) && !m.LostPane())
 }
 
 // Run starts every agent that should run and does not, in all scopes if no profile is

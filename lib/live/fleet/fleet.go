@@ -121,6 +121,13 @@ func (e *UnreachableError) Remedy() string {
 	return fmt.Sprintf("mkdir -p -m 700 %s && kill -USR1 %d", term.Typed(filepath.Dir(e.Socket)), e.Server)
 }
 
+// LostPane reports whether its process goes on although its pane was closed, as Gemini CLI's
+// does. Nobody can reach it again.
+func (m *Member) LostPane() bool {
+	var lost *UnreachableError
+	return errors.As(m.Unanswered, &lost) && lost.Socket == "" && m.Adopted == nil && lost.Process.HungUp()
+}
+
 // answer is what a tmux server has.
 type answer struct {
 	asked *cli.Task // nil once it is here
@@ -469,6 +476,9 @@ func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, st
 		m.Unanswered = ErrUnseen
 	case presence == process.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.findOutside(m, known, store):
 		pane, p, presence, running = m.Pane, m.Process, process.Alive, process.Alive
+		if m.LostPane() {
+			presence = process.Dead
+		}
 	case presence == process.Dead && pane.ID == "":
 		if m.Unanswered = m.hidden(now); m.Unanswered != nil {
 			presence = process.Unseen
