@@ -246,7 +246,7 @@ func (w *world) run(dir string, env []string, name string, args ...string) ([]by
 
 // look finds a program on the world's PATH.
 func (w *world) look(name string) string {
-	for _, dir := range []string{bin, w.Path("bin")} {
+	for _, dir := range []string{w.Programs, w.Path("bin")} {
 		if path := filepath.Join(dir, name); exists(path) {
 			return path
 		}

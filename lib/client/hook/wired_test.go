@@ -3,6 +3,7 @@ package hook_test
 import (
 	"encoding/json"
 	"gt/internal/testenv"
+	"strings"
 	"testing"
 
 	"gt/hooks"
@@ -15,7 +16,6 @@ func TestWired(t *testing.T) {
 		Hooks map[string][]struct {
 			Hooks []struct {
 				Command string
-				Args    []string
 			}
 		}
 	}
@@ -24,14 +24,15 @@ func TestWired(t *testing.T) {
 	for event, groups := range wiring.Hooks {
 		for _, g := range groups {
 			for _, h := range g.Hooks {
-				command := h.Args[0]
+				args := strings.Fields(strings.TrimSuffix(h.Command, " || :"))[1:]
+				command := args[0]
 				if command != "touch" && command != "write" {
 					continue
 				}
 				seen[command] = true
 				want := hook.Flags{Hook: true, Agent: "claude"}
-				if got, ok := hook.Wired(h.Args, command); got != want || !ok {
-					t.Errorf("%s: %v is read as %+v, %v", event, h.Args, got, ok)
+				if got, ok := hook.Wired(args, command); got != want || !ok {
+					t.Errorf("%s: %v is read as %+v, %v", event, args, got, ok)
 				}
 			}
 		}

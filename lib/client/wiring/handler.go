@@ -32,8 +32,8 @@ type Handler struct {
 // one that runs on this system.
 var lines = []string{"bash", "command", "powershell"}
 
-// pluginTail follows the call of a program in a plugin, which may be there without gt.
-const pluginTail = " 2>/dev/null ||"
+// hiddenTail follows the call of a program whose absence the client must not hear of.
+const hiddenTail = " 2>/dev/null ||"
 
 var limits = []string{"timeout", "timeoutSec"}
 
@@ -42,13 +42,15 @@ func (h Handler) String() string {
 	return strings.Join(append([]string{h.Command}, h.Args...), " ")
 }
 
-// Brief returns the command line with the binary's name in place of its path.
+// Brief returns the command line with the binary's name in place of its path, and without what
+// hides a failure.
 func (h Handler) Brief() string {
 	switch {
 	case h.script:
 		return h.Command
 	case h.Args == nil:
-		return bare(h.Command)
+		line := strings.TrimSuffix(bare(h.Command), " || :")
+		return strings.TrimSuffix(line, " 2>/dev/null")
 	}
 	return strings.Join(append([]string{h.Binary}, h.Args...), " ")
 }
@@ -76,9 +78,16 @@ func (h Handler) Duty() string {
 	return h.Binary
 }
 
-// sameExceptPlace reports whether two handlers differ only in position and the program's folder.
+// sameExceptPlace reports whether two handlers differ only in position, in the program's folder
+// and in what hides that it is missing.
 func (h Handler) sameExceptPlace(w Handler) bool {
-	return h.sameGroup(w) && reflect.DeepEqual(h.settings(bare), w.settings(bare))
+	call := func(line string) string {
+		if call, _, hidden := strings.Cut(line, hiddenTail); hidden {
+			line = call + " || :"
+		}
+		return bare(line)
+	}
+	return h.sameGroup(w) && reflect.DeepEqual(h.settings(call), w.settings(call))
 }
 
 // equal reports whether two handlers differ only in position.
@@ -98,9 +107,6 @@ func (h Handler) settings(take func(line string) string) map[string]any {
 	json.Unmarshal(h.Raw, &m) // valid: it is part of a parsed document
 	for _, key := range lines {
 		if line, ok := m[key].(string); ok && h.Args == nil {
-			if call, _, plugin := strings.Cut(line, pluginTail); plugin {
-				line = call + " || :"
-			}
 			m[key] = take(line)
 		} else if ok {
 			m[key] = take(quote(line))

@@ -9,8 +9,7 @@ import (
 	"gt/lib/client/agent"
 )
 
-// Takes reports whether the client's version takes an event, or "args": see Since. One that is
-// not known does.
+// Takes reports whether the client's version takes an event. One that is not known does.
 func (c Client) Takes(event string) bool {
 	return c.Version == "" || agent.CompareVersions(c.Version, c.Since[event]) >= 0
 }
@@ -32,7 +31,7 @@ func (c Client) Lacks(name string) string {
 		return ""
 	}
 	for _, event := range slices.Sorted(maps.Keys(c.Since)) {
-		if event == "args" || c.Takes(event) {
+		if c.Takes(event) {
 			continue
 		}
 		lacks = append(lacks, event)
@@ -52,14 +51,10 @@ func (c Client) Unfit(name string, s Source) string {
 	if c.Unable() != "" {
 		return name + " " + c.Unable()
 	}
-	why := ""
 	for _, h := range s.OwnHandlers() {
 		if !c.Takes(h.Event) {
 			return fmt.Sprintf("%s %s does not know %s and skips all of '%s'", name, c.Version, h.Event, s.File)
 		}
-		if h.Args != nil && !c.Takes("args") {
-			why = fmt.Sprintf("%s %s drops the arguments of the hooks in '%s'", name, c.Version, s.File)
-		}
 	}
-	return why
+	return ""
 }

@@ -3,7 +3,6 @@ package wiring
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,35 +39,7 @@ func (c Client) model() ([]Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Handler
-	for _, h := range c.handlers(doc) {
-		if !c.Takes(h.Event) {
-			continue
-		}
-		if !c.Takes("args") {
-			h = h.Shell()
-		}
-		all = append(all, h)
-	}
-	return all, nil
-}
-
-// Shell returns a handler in shell form. It is the same for one that is in it.
-func (h Handler) Shell() Handler {
-	if h.Args == nil {
-		return h
-	}
-	line := quote(h.Command)
-	for _, arg := range h.Args {
-		line += " " + quote(arg)
-	}
-	text, err := json.Marshal(line + " || :")
-	if err == nil {
-		text = fmt.Appendf(nil, `{"type": "command", "command": %s, "timeout": %v}`, text, h.Timeout)
-	}
-	shell, _ := NewHandler(h.Event, text, h.Line)
-	shell.Matcher = h.Matcher
-	return shell
+	return slices.DeleteFunc(c.handlers(doc), func(h Handler) bool { return !c.Takes(h.Event) }), nil
 }
 
 // place sets the binary's path and the agent's flags in a handler of the text.
@@ -82,16 +53,6 @@ func (c Client) place(w *Handler, dir string, flags []string) error {
 		return err
 	}
 	path := filepath.Join(dir, w.Binary)
-	if w.Args != nil {
-		if i := slices.Index(w.Args, "--agent"); i >= 0 && len(flags) > 2 {
-			w.Args = slices.Concat(w.Args[:i], flags, w.Args[i+2:])
-			if err := set("args", w.Args); err != nil {
-				return err
-			}
-		}
-		w.Command = path
-		return set("command", path)
-	}
 	var fields map[string]any
 	if err := json.Unmarshal(w.Raw, &fields); err != nil {
 		return err
@@ -132,13 +93,10 @@ func (c Client) Programs(h Handler) []string {
 }
 
 // SameHandler reports whether the handler a differs from b only in its position in a file, in the
-// binaries' folder and in the form that every version of the client takes.
+// binaries' folder and in what hides that a program is missing.
 func (c Client) SameHandler(a, b Handler) bool {
 	if c.Shape == Script {
 		return sameScript(a.Raw, b.Raw)
-	}
-	if a.Args == nil {
-		b = b.Shell()
 	}
 	return a.sameExceptPlace(b)
 }
@@ -150,9 +108,6 @@ var settingFlags = lazyregexp.New(`,\s*"--(?:cap|fill|notify|record)",\s*"[^"]*"
 // SameButSettings reports whether two handlers differ only in the flags that come from
 // the person's settings.
 func (c Client) SameButSettings(a, b Handler) bool {
-	if a.Args == nil && c.Shape != Script {
-		b = b.Shell()
-	}
 	a.Raw, b.Raw = settingFlags().ReplaceAll(a.Raw, nil), settingFlags().ReplaceAll(b.Raw, nil)
 	return c.SameHandler(a, b)
 }

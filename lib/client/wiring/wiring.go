@@ -33,8 +33,7 @@ type Client struct {
 	Format Format
 
 	// Oldest is the first version of the client that gt can be wired into; Since has the first
-	// one that takes an event, or under "args" a handler's arguments apart from its command.
-	// Empty if all do.
+	// one that takes an event. Empty if all do.
 	Oldest string
 	Since  map[string]string
 	// Version is the version that is on this machine, or "". Set it for a wiring that fits.

@@ -32,7 +32,7 @@ func wantOf(t *testing.T, c wiring.Client, dir string) []wiring.Handler {
 	return w
 }
 
-// The wiring's limits are in seconds, it runs only gt's binaries, and it needs no shell.
+// The wiring's limits are in seconds, and it runs only gt's binaries, as hooks.
 func TestWiringFile(t *testing.T) {
 	claude := clientOf(t, "claude")
 	doc, err := jsonedit.Parse(hooks.Claude, false)
@@ -42,7 +42,7 @@ func TestWiringFile(t *testing.T) {
 		t.Errorf("%d hooks, not 12", len(all))
 	}
 	for _, h := range all {
-		if h.Binary != h.Command || h.Args == nil || !slices.Contains(h.Args, "--hook") {
+		if h.Binary != h.Program() || h.Args != nil || !strings.Contains(h.Command, " --hook ") {
 			t.Errorf("%s: %s", h.Event, h)
 		}
 		if h.Timeout < 1 || h.Timeout > 60 {

@@ -493,17 +493,14 @@ func (p *printer) changes(path string, done outcome, dryRun bool, result string)
 	}
 	rows := make([][]string, len(done.changes))
 	for i, c := range done.changes {
-		rows[i] = []string{"  +", c.Event, p.env.Redact(c.Brief())}
-		switch dir := filepath.Dir(c.Program()); {
-		case c.Added:
-		case c.Args == nil: // show the command as it was written
-			rows[i] = []string{"  -", c.Event, p.env.Redact(c.Command)}
-		case dir != ".":
-			rows[i][2] += " in " + dir
-			fallthrough
-		default:
-			rows[i][0] = "  -"
+		sign, what := "  +", c.Brief()
+		if !c.Added {
+			sign = "  -"
+			if dir := filepath.Dir(c.Program()); dir != "." {
+				what += " in " + dir
+			}
 		}
+		rows[i] = []string{sign, c.Event, p.env.Redact(what)}
 	}
 	p.line("%s", path)
 	p.table(rows)
