@@ -1,6 +1,7 @@
 package gt_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -486,10 +487,13 @@ read -r line
 	}
 }
 
-// A release has each program of cmd.
+// A release has each program of cmd, and its formula no address that nobody gave.
 func TestReleasePrograms(t *testing.T) {
 	text, err := os.ReadFile(".goreleaser.yaml")
 	testenv.NoError(t, err)
+	if !bytes.Contains(text, []byte("url_template: '{{ .Env.GT_DOWNLOADS }}/")) || bytes.Contains(text, []byte("example.com")) {
+		t.Error("the formula has an address of its own")
+	}
 	folders, err := os.ReadDir("cmd")
 	testenv.NoError(t, err)
 	for _, folder := range folders {
