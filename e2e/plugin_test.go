@@ -197,8 +197,9 @@ func TestClaudeVersions(t *testing.T) {
 }
 
 // In each other client that has plugins or extensions, gt's tells a session once who it is and
-// notes its start, gt-hooks names it, and removed it says nothing any more.
-func pluginStory(w *world, name string, install [][]string, remove []string, run func(prompt string)) {
+// notes its start, gt-hooks names it, and removed it says nothing any more. Copilot's saves a
+// session before a compaction and hands it over, too.
+func pluginStory(w *world, name string, install [][]string, remove []string, run func(prompt string), inPane func()) {
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	for _, args := range install {
 		w.gt(name, args...)
@@ -211,6 +212,7 @@ func pluginStory(w *world, name string, install [][]string, remove []string, run
 		w.Errorf("the model is told %d times who it is", n)
 	}
 	w.oneEvent("session_start", w.onlySessionID())
+	inPane()
 	w.noHookErrors()
 	w.gt(name, remove...)
 	run("alone now")
@@ -221,18 +223,36 @@ func pluginStory(w *world, name string, install [][]string, remove []string, run
 
 func TestCopilotPlugin(t *testing.T) {
 	w := newCopilot(t)
+	w.model.Answer(copilotModel)
 	pluginStory(w, "copilot", [][]string{{"plugin", "marketplace", "add", repository(t)}, {"plugin", "install", "gt@gt"}},
-		[]string{"plugin", "uninstall", "gt@gt"}, func(prompt string) { w.copilot("-p", prompt) })
+		[]string{"plugin", "uninstall", "gt@gt"}, func(prompt string) { w.copilot("-p", prompt) }, func() {
+			p := w.open("max", "copilot", "--allow-all-tools", "-i", "good morning")
+			p.awaitScreen("ANSWER to good morning")
+			id, before := w.latest(), p.pid()
+			p.copilot("/compact", "Compaction completed")
+			w.oneEvent("handoff", id)
+			p.copilot("and now?", "ANSWER to and now?")
+			if after := w.asked("and now?"); after.Count("Context compacted. Continue your previous task.") != 1 || len(w.notes()) != 1 {
+				t.Errorf("after the compaction there are notes %q, and the model is told:\n%s", w.notes(), after.Text())
+			}
+			p.copilot("please hand over", "Go on from the note.")
+			w.waitFor("the pane has a fresh client", func() bool { return p.pid() != before })
+			w.toldOnce(w.asked("Go on from the note."), "MESSAGE-CANARY", "ROLE-CANARY")
+			w.waitFor("the first handed over", func() bool { return w.record(id).Outcome == "handoff" })
+			p.copilot("do you know enough?", "ANSWER to do you know")
+			p.copilot("/exit", "")
+			w.hooksOfCopilot()
+		})
 }
 
 func TestGeminiPlugin(t *testing.T) {
 	w := newGemini(t)
 	pluginStory(w, "gemini", [][]string{{"extensions", "install", "--consent", filepath.Join(repository(t), "plugins", "gemini")}},
-		[]string{"extensions", "uninstall", "gt"}, func(prompt string) { w.headless("gemini", "-p", prompt) })
+		[]string{"extensions", "uninstall", "gt"}, func(prompt string) { w.headless("gemini", "-p", prompt) }, func() {})
 }
 
 func TestQwenPlugin(t *testing.T) {
 	w := newQwen(t)
 	pluginStory(w, "qwen", [][]string{{"extensions", "install", "--consent", filepath.Join(repository(t), "plugins", "qwen")}},
-		[]string{"extensions", "uninstall", "gt"}, func(prompt string) { w.headless("qwen", "-p", prompt) })
+		[]string{"extensions", "uninstall", "gt"}, func(prompt string) { w.headless("qwen", "-p", prompt) }, func() {})
 }
