@@ -186,9 +186,9 @@ func TestInstall(t *testing.T) {
 			most = 8 << 20
 		case "gt-handoff": // a hook runs it, and it reads every agent's conversations
 			most = 9 << 20
-		case "gt-hooks", "gt-pick", "gt-reconcile", "gt-seance", "gt-watch": // a database, and a screen or a network
+		case "gt-hooks", "gt-pick", "gt-reconcile", "gt-seance": // a database, and a screen or a network
 			most = 16 << 20
-		case "gt-record": // the same, and what unpacks
+		case "gt-record", "gt-watch": // the same, and what unpacks, or tells what an agent said
 			most = 17 << 20
 		case "gt-session": // all that starts, moves and examines an agent, and what may come with one
 			most = 18 << 20

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
@@ -615,14 +616,29 @@ func (m *Member) LastAnswer(clean func(string) string) string {
 	return sum.Answer
 }
 
-// Topic returns what the agent is about: the person's title, else its client's, else its last
-// request, also that of the session that handed over to it; else the topic of its last start.
+// Topic returns what the agent is about: the person's title, unless its name says the same, else
+// its client's, else its last request, also that of the session that handed over to it; else the
+// topic of its last start.
 func (m *Member) Topic() string {
-	topic := cmp.Or(m.Title, m.Activity().Topic())
+	topic := m.Title
+	if letters(term.Clean(topic)) == letters(m.Name) {
+		topic = ""
+	}
+	topic = cmp.Or(topic, m.Activity().Topic())
 	if topic == "" && m.Record != nil && m.Record.ParentID != "" {
 		topic = activity.Read(m.home, m.Record.ParentID).Topic()
 	}
 	return cmp.Or(topic, m.Instance.Topic)
+}
+
+// letters returns the letters and digits of s, in lower case.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsNumber(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, s)
 }
 
 // StateFolder returns the folder whose files say what the agent does, "" if there is none.
