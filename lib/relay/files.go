@@ -90,7 +90,7 @@ func (r *Relay) answerFile(to *remote, id string, body []byte) error {
 	}
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
-	case what == recordFile:
+	case what == recordFile && name != "": // not of the list: that is asked for again
 		r.Warn(err)
 		c.None, c.Data = true, nil // until it has changed
 	default:

@@ -163,6 +163,9 @@ func (r *Relay) takeSharing(from *remote, body []byte) error {
 
 // takeRecord takes a part of the list or of a record, and asks for the next one.
 func (r *Relay) takeRecord(from *remote, c feed.Chunk) error {
+	if c.None && c.Name == "" { // it is asked again later
+		return nil
+	}
 	if err := r.noteList(from, from.records.copies.Add(c)); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,6 +214,26 @@ func TestHostileRecords(t *testing.T) {
 		})
 		if entries, err := os.ReadDir(peer.NewHosts(b.state).Path("a", "records")); err != nil || len(entries) != 1 {
 			t.Errorf("%v, %v", entries, err)
+		}
+	})
+}
+
+// TestUnreadableList shows that a host that cannot read its list of records is asked for it again,
+// but not at once.
+func TestUnreadableList(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b, l := newFleet(t).deceived()
+		var asked atomic.Int64
+		l.answers(b, func(w feed.Want) feed.Chunk {
+			asked.Add(1)
+			return feed.Chunk{Name: w.Name, For: w.From, None: true}
+		})
+		l.says("beat", map[string]any{"process": "x"})
+		l.tells(b, "chunk", seal.Header{Kind: "records"}, []byte(`{"size":100}`))
+		eventually(t, "it was asked again", func() bool { return asked.Load() > 1 })
+		time.Sleep(30 * time.Second)
+		if n := asked.Load(); n > 15 {
+			t.Errorf("it was asked %d times", n)
 		}
 	})
 }

@@ -214,19 +214,20 @@ func (c *Copies) AskOthersFirst() {
 }
 
 // Add adds what was wanted to its copy. No more is taken than what was listed: that is what was
-// counted.
+// counted. A list that its host cannot read just now changes nothing.
 func (c *Copies) Add(ch feed.Chunk) error {
-	if ch.Name == "" {
-		return c.addList(ch)
-	}
 	id := record.ID(ch.Name)
 	e := c.listed[id]
-	if e == nil {
+	switch {
+	case ch.None:
+		if e != nil {
+			c.unread[id] = true
+			c.dropLacking(id)
+		}
 		return nil
-	}
-	if ch.None {
-		c.unread[id] = true
-		c.dropLacking(id)
+	case id == "":
+		return c.addList(ch)
+	case e == nil:
 		return nil
 	}
 	same, complete, err := feed.Append(c.path(id), ch, e.Size)

@@ -261,3 +261,26 @@ func TestHostile(t *testing.T) {
 		t.Error("the copies are still there")
 	}
 }
+
+// TestUnreadableList shows that a list that its host cannot read just now changes nothing here: all
+// copies stay, and the list goes on where it was.
+func TestUnreadableList(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "records")
+	c, err := Open(dir)
+	noError(t, err)
+	list := fmt.Appendf(nil, `{"id":%q,"size":3}`+"\n", idOf(1))
+	noError(t, c.Told(feed.Head{Size: int64(len(list))}))
+	noError(t, c.Add(feed.Chunk{Size: int64(len(list)), Data: list}))
+	noError(t, c.Add(feed.Chunk{Name: string(idOf(1)), Size: 3, Data: []byte("{}\n")}))
+	noError(t, c.Told(feed.Head{Size: int64(2 * len(list))}))
+	want, _, err := c.Want()
+	noError(t, err)
+	noError(t, c.Add(feed.Chunk{Name: want.Name, For: want.From, None: true}))
+	again, ok, err := c.Want()
+	if want.Name != "" || want.From != int64(len(list)) || again != want || !ok || err != nil {
+		t.Errorf("after %+v it wants %+v, %v, %v", want, again, ok, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, string(idOf(1))+ext)); err != nil || string(data) != "{}\n" || !c.HasCopies() {
+		t.Errorf("the copy is %q, %v", data, err)
+	}
+}
