@@ -213,8 +213,9 @@ func Discard(path string) error {
 }
 
 // Append appends to the copy at path what it lacks of a chunk, up to a size of most bytes. same
-// is false, and nothing is kept, if the chunk is not of a file that begins with the copy or does
-// not follow it. complete reports whether the copy is complete now.
+// is false, and nothing of the chunk is kept, if the chunk does not follow the copy or is of a file
+// that begins otherwise; only the latter ends a copy that grows beside another one. complete reports
+// whether the copy is complete now.
 func Append(path string, c Chunk, most int64) (same, complete bool, err error) {
 	to := growing(path)
 	if c.restarts() {
@@ -222,6 +223,9 @@ func Append(path string, c Chunk, most int64) (same, complete bool, err error) {
 		if err := atomicfile.Remove(to); err != nil {
 			return false, false, err
 		}
+	}
+	if c.At > size(to) { // a part between them is missing
+		return false, false, nil
 	}
 	end := max(min(c.Size, most), c.At) // mutant without min: ./lib/relay/mirror TestHostile
 	same, err = write(to, c.At, c.Before, c.Data[:min(int64(len(c.Data)), end-c.At)])
@@ -240,9 +244,6 @@ func Append(path string, c Chunk, most int64) (same, complete bool, err error) {
 // write writes what the file at path lacks of the bytes at a place within it or at its end. same
 // is false, and nothing is written, if it differs from what the bytes are of.
 func write(path string, at int64, before string, data []byte) (same bool, err error) {
-	if at > size(path) {
-		return false, nil
-	}
 	if err := atomicfile.EnsurePrivateDir(filepath.Dir(path)); err != nil {
 		return false, err
 	}

@@ -261,3 +261,59 @@ func TestMostBytes(t *testing.T) {
 	}
 	testenv.NoError(t, add("town.x", "123\n"))
 }
+
+// TestReplacedAndGrows shows that the copy of a log that was replaced by another one, of several
+// chunks, becomes complete although each answer is followed by a line that was just appended.
+func TestReplacedAndGrows(t *testing.T) {
+	state := place.State(t.TempDir())
+	noError(t, os.MkdirAll(state.Path("relay"), 0o700))
+	log := state.Path(".events.jsonl")
+	s, err := NewSource(state)
+	noError(t, err)
+	c, err := OpenCopies(t.TempDir())
+	noError(t, err)
+	send := func(came bool) {
+		for {
+			ch, ok, err := s.NextChunk("events", log)
+			noError(t, err)
+			if !ok {
+				return
+			}
+			noError(t, s.Sent(ch, log))
+			if came {
+				_, err = c.Add(ch)
+				noError(t, err)
+			}
+		}
+	}
+	replace := func(line string) {
+		noError(t, os.WriteFile(log+".new", bytes.Repeat([]byte(line+"\n"), 3*MaxChunk/len(line)), 0o600))
+		noError(t, os.Rename(log+".new", log))
+	}
+	replace("the first log")
+	send(true)
+	replace("the second log, which is another one")
+	send(false)
+	for range 10 {
+		f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
+		noError(t, err)
+		_, err = f.WriteString("one more\n")
+		noError(t, errors.Join(err, f.Close()))
+		send(true)
+		if c.Complete("events", s.Heads()["events"]) {
+			break
+		}
+		w, err := c.Want("events")
+		noError(t, err)
+		f, err = os.Open(log)
+		noError(t, err)
+		ch, err := Read(f, w, true)
+		noError(t, errors.Join(err, f.Close()))
+		_, err = c.Add(ch)
+		noError(t, err)
+	}
+	want, _ := os.ReadFile(log)
+	if got, _ := os.ReadFile(c.Path("events")); !bytes.Equal(got, want) {
+		t.Errorf("the copy has %d bytes, the log %d", len(got), len(want))
+	}
+}
