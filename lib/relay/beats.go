@@ -2,6 +2,8 @@ package relay
 
 import (
 	"encoding/json"
+	"maps"
+	"strings"
 	"time"
 
 	"gt/lib/relay/feed"
@@ -100,6 +102,11 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Durat
 		r.refuse("too many logs of " + from.host.Name)
 		return nil
 	}
+	said := len(b.Heads)
+	maps.DeleteFunc(b.Heads, func(name string, head feed.Head) bool { return feed.CheckName(name) != nil || head.Size < 0 })
+	if len(b.Heads) < said {
+		r.refuse("an invalid name or size of a log of " + from.host.Name)
+	}
 	was := from.host.Every
 	if from.host.Every = min(max(b.Every, peer.Ended), int(beatLatest/time.Second)); (was == peer.Ended) != (from.host.Every == peer.Ended) {
 		from.changed, from.saved = true, time.Time{} // whether it is away is known at once
@@ -108,6 +115,11 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Durat
 	if from.heads == nil { // it has no log yet
 		from.heads = map[string]feed.Head{}
 	}
+	maps.DeleteFunc(from.asked, func(name string, _ question) bool {
+		log, ok := strings.CutPrefix(name, logFile+"/")
+		_, has := from.heads[log]
+		return ok && !has
+	})
 	if live {
 		for name, head := range from.heads {
 			from.logs.Compare(name, head)

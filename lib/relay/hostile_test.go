@@ -427,6 +427,39 @@ func TestManyHeads(t *testing.T) {
 	})
 }
 
+// TestOddFeeds shows that a host is asked for nothing of a log that it cannot have, and that each
+// message about one is counted and no warning.
+func TestOddFeeds(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		b, l := f.host("b"), f.liar()
+		o := b.options()
+		var warned, asked atomic.Int64
+		o.Warn = func(error) { warned.Add(1) }
+		b.upWith(o)
+		l.meets(b, "a")
+		l.answers(b, func(w feed.Want) feed.Chunk { asked.Add(1); return feed.Chunk{Name: w.Name, None: true} })
+		for i := range 20 {
+			for _, c := range []feed.Chunk{
+				{Name: fmt.Sprintf("town.x%d", i), None: true}, {Name: fmt.Sprintf("../x%d", i), Size: 2, Data: []byte("x\n")},
+				{Name: "", Size: 2, Data: []byte("x\n")}, {Name: fmt.Sprintf("town.../../x%d", i), For: 7, At: 7, Size: 9, Data: []byte("x\n")},
+			} {
+				data, err := c.Marshal()
+				testenv.NoError(t, err)
+				l.says("feed", data)
+			}
+		}
+		l.says("beat", map[string]any{"process": "x", "heads": map[string]feed.Head{"town.../../../../x": {Size: 5}, "../x": {Size: 5}, "": {Size: 5}, "events": {Size: -5}}})
+		eventually(t, "they were refused", func() bool {
+			return b.refused(feed.ErrChunk.Error()) == 80 && b.refused("an invalid name or size of a log of a") == 1
+		})
+		time.Sleep(10 * time.Second)
+		if asked.Load() > 0 || warned.Load() > 0 {
+			t.Errorf("%d questions, %d warnings", asked.Load(), warned.Load())
+		}
+	})
+}
+
 // TestLongReason shows that a long reason of a refusal reaches the sender, cut, and that the
 // relay that refused starts again.
 func TestLongReason(t *testing.T) {

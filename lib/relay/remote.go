@@ -200,8 +200,8 @@ func (r *Relay) take(msg message) error {
 		}
 		from.fed = m.At
 		c, err := feed.Unmarshal(m.PlainBody())
-		if err != nil {
-			r.refuse(err.Error())
+		if err != nil || c.None || feed.CheckName(c.Name) != nil {
+			r.refuse(feed.ErrChunk.Error())
 			return nil
 		}
 		return r.takeLog(from, c, false)
