@@ -29,6 +29,10 @@ const (
 	logFile    = "log"
 	recordFile = "record"
 	letterFile = "letter"
+
+	// questionCost is what a question costs besides the bytes of its answer: a log, a record and
+	// their checks are read for it. A host can ask 16,384 at once and 64 a second.
+	questionCost = 16 << 10
 )
 
 // question is what a host was asked for last of a file.
@@ -69,7 +73,8 @@ func (r *Relay) askForFile(from *remote, what string, want feed.Want) error {
 	return r.send(from, "ask", kindFile, q.id, body)
 }
 
-// answerFile sends a part of a file to the host that asks for it.
+// answerFile sends a part of a file to the host that asks for it, unless it has asked for so much
+// that it has to wait: it asks again. Records leave a quarter for its letters and logs.
 func (r *Relay) answerFile(to *remote, id string, body []byte) error {
 	var want feed.Want
 	if json.Unmarshal(body, &want) != nil || want.From < 0 {
@@ -77,6 +82,14 @@ func (r *Relay) answerFile(to *remote, id string, body []byte) error {
 		return nil
 	}
 	what, name, _ := strings.Cut(want.Name, "/")
+	now, least := r.Now(), feed.MaxChunk+questionCost
+	if what == recordFile {
+		least = bytesAtOnce / 4
+	}
+	if to.answerRate.TokensAt(now) < float64(least) {
+		return nil
+	}
+	to.answerRate.AllowN(now, questionCost)
 	if what == recordFile {
 		if refused, err := r.refusesRecords(to); refused || err != nil {
 			return err
@@ -96,10 +109,9 @@ func (r *Relay) answerFile(to *remote, id string, body []byte) error {
 	default:
 		return err
 	}
+	to.answerRate.AllowN(now, len(c.Data))
 	if what == recordFile {
-		if to.records.sentAt = r.Now(); !to.records.parts.AllowN(r.Now(), len(c.Data)) {
-			return nil // it asks again
-		}
+		to.records.sentAt = now
 	}
 	data, err := c.Marshal()
 	if err != nil {

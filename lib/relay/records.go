@@ -49,11 +49,10 @@ type shared struct {
 	sentAt time.Time // when a part was sent
 
 	pages *rate.Limiter // of lists that it sends
-	parts *rate.Limiter // of bytes that it is sent
 }
 
 func (r *Relay) openShared(m *remote) (err error) {
-	m.records.pages, m.records.parts = rate.NewLimiter(pagesPerSec, pagesAtOnce), rate.NewLimiter(bytesPerSec, bytesAtOnce)
+	m.records.pages = rate.NewLimiter(pagesPerSec, pagesAtOnce)
 	m.records.copies, err = mirror.Open(r.hosts.Records(m.host.Name))
 	return err
 }

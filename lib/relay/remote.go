@@ -50,6 +50,7 @@ type remote struct {
 	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats that came at once
 
 	letterRate, byteRate *rate.Limiter
+	answerRate           *rate.Limiter // of bytes of files that it is sent; see questionCost
 }
 
 func (r *Relay) open(h peer.Host) (*remote, error) {
@@ -57,6 +58,7 @@ func (r *Relay) open(h peer.Host) (*remote, error) {
 		host: h, asked: map[string]question{},
 		letterRate: rate.NewLimiter(lettersPerSec, lettersAtOnce),
 		byteRate:   rate.NewLimiter(bytesPerSec, bytesAtOnce),
+		answerRate: rate.NewLimiter(bytesPerSec, bytesAtOnce),
 	}
 	var err error
 	if m.logs, err = feed.OpenCopies(r.hosts.Path(h.Name)); err != nil {
