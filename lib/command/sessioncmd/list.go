@@ -3,6 +3,7 @@ package sessioncmd
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -390,7 +391,7 @@ func lookUp(env *cli.Env, rows []row, shown func(string) bool, within time.Durat
 	var unread error
 	counting := cli.Go(func() {
 		if shown("today") { // while git is asked
-			used, unread = roster.ReadUsage(env, within)
+			used, unread = roster.ReadUsage(context.Background(), env, within)
 		}
 	})
 	if shown("changes") {

@@ -71,6 +71,7 @@ func (m *model) burst(text string) tea.Cmd {
 		}
 		return cmd
 	}
+	m.sought.acted = true
 	var all []tea.Cmd
 	for i, r := range text {
 		b := bindingOf(cmp.Or(map[rune]string{'\t': "tab", '\r': "enter", '\n': "enter", ' ': "space"}[r], string(r)))

@@ -79,6 +79,9 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if msg.Code == utf8.RuneError { // a key that only its terminal knows
 		return nil
 	}
+	if m.mode != typing || m.about != "" {
+		m.sought.acted = true
+	}
 	if m.mode != typing || msg.Mod&(tea.ModCtrl|tea.ModAlt) != 0 {
 		msg = latin(msg)
 	}

@@ -66,8 +66,9 @@ func (g *grammar) Run(env *cli.Env) error {
 	case env.Getenv("TERM") == "" || env.Getenv("TERM") == "dumb":
 		return cli.Fail(cli.Usage, fmt.Errorf("the terminal TERM=%s has no screen", env.Getenv("TERM")), list)
 	}
-	r := &reader{env: env, profile: g.Profile, everywhere: g.Everywhere, changes: newChanges(), every: pollAfterChange, inspections: make(chan inspection, 1)}
-	defer r.changes.close()
+	r := newReader(env)
+	r.profile, r.everywhere = g.Profile, g.Everywhere
+	defer r.close()
 	first := r.read() // a wrong profile is told before the screen is taken
 	if first.err != nil && first.rows == nil {
 		return first.err

@@ -360,6 +360,7 @@ func (m *model) chooseNext() {
 
 func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 	at := msg.Mouse()
+	m.sought.acted = true
 	switch msg.(type) {
 	case tea.MouseWheelMsg:
 		by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheel, tea.MouseWheelDown: wheel}[at.Button]

@@ -2,6 +2,7 @@ package watchcmd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"maps"
@@ -83,6 +84,24 @@ type reader struct {
 	inspected   time.Time       // when an inspection began last
 	inspections chan inspection // those that have ended
 	found       inspection      // the last one
+
+	// ctx ends with the screen. A process of gt-seance ends with it, and runs under running.
+	ctx     context.Context
+	stop    context.CancelFunc
+	running sync.RWMutex
+}
+
+func newReader(env *cli.Env) *reader {
+	r := &reader{env: env, changes: newChanges(), every: pollAfterChange, inspections: make(chan inspection, 1)}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r
+}
+
+// close ends what runs beside the screen, and waits until its processes are gone.
+func (r *reader) close() {
+	r.stop()
+	r.running.Lock()
+	r.changes.close()
 }
 
 // inspection is what takes long to find out.
@@ -120,7 +139,9 @@ func (r *reader) readProgress(rows []row) {
 		folders := slices.Sorted(maps.Keys(branches))
 		cli.Go(func() {
 			is := inspection{changes: roster.ReadChanges(folders, inspectFor)}
-			is.usage, _ = roster.ReadUsage(r.env, inspectFor) // without it nothing is said
+			r.running.RLock()
+			is.usage, _ = roster.ReadUsage(r.ctx, r.env, inspectFor) // without it nothing is said
+			r.running.RUnlock()
 			is.took = time.Since(begin)
 			r.inspections <- is
 			mark(r.changes.seen)

@@ -21,6 +21,9 @@ type sought struct {
 	words string
 	stop  context.CancelFunc
 	found map[session.ID]match // of sessions and chains
+
+	chosen string // the row that was chosen when the search began
+	acted  bool   // the person has pressed a key of the list since
 }
 
 type match struct {
@@ -45,12 +48,13 @@ func (m *model) searchFilter() tea.Cmd {
 	if m.sought.stop != nil {
 		m.sought.stop()
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(m.reader.ctx)
 	last := m.sought
 	if m.sought = (sought{words: words, stop: stop}); last.words != "" && strings.HasPrefix(words, last.words) {
 		m.sought.found = last.found
 	}
 	m.list()
+	m.sought.chosen = m.chosen
 	return func() tea.Msg {
 		all, err := m.searchTyped(ctx, words)
 		if ctx.Err() != nil { // the person has typed on
@@ -94,6 +98,8 @@ func (m *model) searchTyped(ctx context.Context, words string) ([]wordsearch.Ses
 		return nil, err
 	}
 	p := bounded.Program{Path: path, Args: []string{"search", "--json", "--limit", "0", "--", words}, Dir: m.env.Dir, Env: m.env.Environ, Within: searchTime, Most: maxFound}
+	m.reader.running.RLock()
+	defer m.reader.running.RUnlock()
 	result, err := p.Run(ctx)
 	var failed *bounded.Failed
 	if errors.As(err, &failed) && failed.Code == cli.AnswerNo || errors.Is(err, bounded.ErrTooMuch) {
@@ -103,7 +109,8 @@ func (m *model) searchTyped(ctx context.Context, words string) ([]wordsearch.Ses
 }
 
 // takeFound lists the agents whose conversations have the words as well. The best is
-// chosen if no agent has them in its name or title.
+// chosen if no agent has them in its name or title, and the person has done nothing in the list
+// since the search began.
 func (m *model) takeFound(a answered) {
 	switch {
 	case a.words != m.sought.words:
@@ -112,6 +119,7 @@ func (m *model) takeFound(a answered) {
 		m.message = message{command: "gt-seance search", text: m.env.Line(a.err.Error(), maxMessage), failed: true}
 	}
 	m.sought.found = a.found
+	untouched := !m.sought.acted && m.chosen == m.sought.chosen
 	m.list()
 	best, words := -1, foldedWords(m.filter)
 	for i := range m.items {
@@ -126,7 +134,7 @@ func (m *model) takeFound(a answered) {
 			best = i
 		}
 	}
-	if best >= 0 {
+	if best >= 0 && untouched {
 		m.choose(best)
 	}
 }

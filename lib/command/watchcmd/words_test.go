@@ -2,13 +2,17 @@ package watchcmd
 
 import (
 	"fmt"
-	"gt/internal/testenv"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
+	"gt/internal/testenv"
 	"gt/lib/live/status"
 	"gt/lib/state/session"
 )
@@ -65,5 +69,66 @@ echo '{"session_id":"before","chain_id":"of-db","turn":1,"text":"An anchor chain
 	testenv.NoError(t, err)
 	if want := "search --json --limit 0 -- anchors\nsearch --json --limit 0 -- api\n"; string(ran) != want {
 		t.Errorf("it ran %q", ran)
+	}
+}
+
+// An answer that comes after the person has chosen another agent, or has pressed a key of the
+// list, lists what was found and moves no choice.
+func TestLateAnswerMovesNoChoice(t *testing.T) {
+	for name, act := range map[string]func(m *model){
+		"nothing": func(*model) {},
+		"down":    func(m *model) { press(m, "down") },
+		"a key":   func(m *model) { press(m, "G", "g") },
+		"a click": func(m *model) { m.Update(tea.MouseClickMsg{Button: tea.MouseLeft, Y: 2}) },
+		"send":    func(m *model) { press(m, "s") },
+	} {
+		var rows []row
+		for _, name := range []string{"api", "db", "web"} {
+			r := testRow("", name, "", "~/"+name, status.Running, "", time.Minute)
+			r.member.SessionID = session.ID("of-" + name)
+			rows = append(rows, r)
+		}
+		m := testModel(100, 20, rows)
+		m.sought.found = map[session.ID]match{"of-api": {0, "an"}, "of-db": {1, "an"}, "of-web": {2, "an"}}
+		m.sought.words, m.filter = "an", "an"
+		m.list()
+		press(m, "/")
+		m.Update(tea.PasteMsg{Content: "chor"})
+		press(m, "enter")
+		act(m)
+		before := m.chosen
+		m.Update(answered{words: "anchor", found: map[session.ID]match{"of-web": {0, "anchor"}, "of-api": {1, "anchor"}, "of-db": {2, "anchor"}}})
+		if want := map[bool]string{true: rows[2].key, false: before}[name == "nothing"]; m.chosen != want {
+			t.Errorf("%s: chosen %q, want %q", name, m.chosen, want)
+		}
+	}
+}
+
+// The end of the screen ends a search that runs.
+func TestEndStopsSearch(t *testing.T) {
+	dir := t.TempDir()
+	started := filepath.Join(dir, "started")
+	script := "#!/bin/sh\necho $$ >'" + started + "'\nexec sleep 600\n"
+	testenv.NoError(t, os.WriteFile(filepath.Join(dir, "gt-seance"), []byte(script), 0o700))
+	m := testModel(100, 20, nil)
+	m.env.Dir, m.env.Environ = t.TempDir(), []string{"PATH=" + dir + ":/bin:/usr/bin"}
+	m.filter = "anchor"
+	search := m.searchFilter()
+	ended := make(chan tea.Msg)
+	go func() { ended <- search() }()
+	pid := 0
+	for end := time.Now().Add(time.Minute); pid == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		data, _ := os.ReadFile(started)
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
+	}
+	if pid == 0 {
+		t.Fatal("it has not begun")
+	}
+	m.reader.close()
+	if err := syscall.Kill(pid, 0); err == nil {
+		t.Error("the search goes on")
+	}
+	if msg := <-ended; msg != nil {
+		t.Error(msg)
 	}
 }

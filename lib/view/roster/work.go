@@ -89,8 +89,9 @@ type usedToday struct {
 
 const maxUsage = 8 << 20
 
-// ReadUsage has gt-seance count what all sessions used today, for at most within.
-func ReadUsage(env *cli.Env, within time.Duration) (Usage, error) {
+// ReadUsage has gt-seance count what all sessions used today, for at most within
+// and not after the end of ctx.
+func ReadUsage(ctx context.Context, env *cli.Env, within time.Duration) (Usage, error) {
 	all := Usage{map[session.ID]usedToday{}}
 	path, err := process.LookPath(process.SiblingBinary("gt-seance"), "", env.ChildEnviron())
 	if err != nil {
@@ -98,7 +99,7 @@ func ReadUsage(env *cli.Env, within time.Duration) (Usage, error) {
 	}
 	r, err := bounded.Program{
 		Path: path, Args: []string{"usage", "--since", "today", "--by", "chain,session", "--json"}, Dir: "/", Env: env.ChildEnviron(), Within: within, Most: maxUsage,
-	}.Run(context.Background())
+	}.Run(ctx)
 	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.AnswerNo { // there are none
 		return all, nil
 	} else if err != nil {
