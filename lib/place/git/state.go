@@ -67,12 +67,13 @@ const maxStatus = 8 << 20
 // It runs no program that the repository, or a nested one, names (see isolated). The files
 // of gt's own state do not count as changes.
 func Status(dir string, wait time.Duration) (State, error) {
+	end := time.Now().Add(wait)
 	ask := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"}
 	out, err := answer(dir, wait, append(ask, "--renames")...)
 	if errors.Is(err, errMissing) {
 		// A partial clone lacks the object. Fetching it could run a program that the
 		// repository names.
-		out, err = answer(dir, wait, append(ask, "--no-renames")...)
+		out, err = answer(dir, time.Until(end), append(ask, "--no-renames")...)
 	}
 	if err != nil {
 		return State{}, atomicfile.Error("read the git state of", dir, err)
@@ -83,19 +84,23 @@ func Status(dir string, wait time.Duration) (State, error) {
 }
 
 // Measure is Status with the number of changed lines. Ahead of a branch without an upstream is
-// Unpushed. It asks git up to four times, each for at most wait.
+// Unpushed. After wait it returns ErrTimeout with what is known until then, which has a Head if
+// Status has answered.
 func Measure(dir string, wait time.Duration) (State, error) {
+	end := time.Now().Add(wait)
 	s, err := Status(dir, wait)
 	if err != nil || s.Head == "" {
 		return s, err
 	}
 	if !s.tracking {
-		s.Ahead = Unpushed(dir, wait)
+		if s.Ahead = Unpushed(dir, time.Until(end)); time.Now().After(end) {
+			return s, fmt.Errorf("%w (over %v)", ErrTimeout, wait)
+		}
 	}
 	if !slices.ContainsFunc(s.Changes, func(c Change) bool { return !c.Untracked }) {
 		return s, nil
 	}
-	out, err := answer(dir, wait, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--shortstat", "HEAD", "--")
+	out, err := answer(dir, time.Until(end), "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--shortstat", "HEAD", "--")
 	if err != nil {
 		return s, atomicfile.Error("count the changes in", dir, err)
 	}
@@ -343,15 +348,17 @@ func (s *State) header(line string) {
 	}
 }
 
-// Unpushed returns how many commits of HEAD no remote branch has, 0 if there is no remote.
+// Unpushed returns how many commits of HEAD no remote branch has, 0 if there is no remote or
+// git does not tell within wait.
 func Unpushed(dir string, wait time.Duration) int {
+	end := time.Now().Add(wait)
 	out, err := answer(dir, wait, "rev-list", "--count", "HEAD", "--not", "--remotes")
 	if err != nil {
 		return 0
 	}
 	n, _ := strconv.Atoi(strings.TrimSpace(out.buf.String()))
 	if n > 0 {
-		if remotes, err := answer(dir, wait, "for-each-ref", "--count=1", "refs/remotes"); err != nil || remotes.buf.Len() == 0 {
+		if remotes, err := answer(dir, time.Until(end), "for-each-ref", "--count=1", "refs/remotes"); err != nil || remotes.buf.Len() == 0 {
 			return 0
 		}
 	}

@@ -269,6 +269,29 @@ func TestStatusTimeout(t *testing.T) {
 	}
 }
 
+// All that is asked of git has one time limit, and what git told before its end is known.
+func TestMeasureTimeout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	dir, asked := repository(t), filepath.Join(t.TempDir(), "asked")
+	fakeGit(t, "echo \"$*\" >>'"+asked+`'
+case $* in *porcelain*) printf '# branch.oid 1111111111111111111111111111111111111111\0# branch.head main\0? new\0'
+	exec printf '1 .M N... 100644 100644 100644 1111111 1111111 file\0' ;;
+esac
+exec sleep 600
+`)
+	s, err := Measure(dir, 3*time.Second)
+	if !errors.Is(err, ErrTimeout) || s.Branch != "main" || s.Untracked() != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	data, err := os.ReadFile(asked)
+	testenv.NoError(t, err)
+	if got := string(data); !strings.Contains(got, "rev-list") || strings.Contains(got, "diff") {
+		t.Errorf("it asked %s", got)
+	}
+}
+
 // git's memory is bounded, so that a file without end cannot take the machine's.
 func TestStatusMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {

@@ -44,7 +44,8 @@ func (c Changes) String() string {
 }
 
 // ReadChanges asks git for the changes in folders, several at once, and returns them by
-// folder. After within it returns those that it has. A folder in no repository has none.
+// folder. After within it returns what it has: what git did not tell of a folder until then
+// counts as 0. A folder in no repository has none.
 func ReadChanges(folders []string, within time.Duration) map[string]*Changes {
 	begin := time.Now()
 	tops, of := []string{}, map[string][]string{}
@@ -61,7 +62,7 @@ func ReadChanges(folders []string, within time.Duration) map[string]*Changes {
 		if left <= 0 || git.Branch(tops[i]) == "" {
 			return
 		}
-		if s, err := git.Measure(tops[i], left); err == nil {
+		if s, err := git.Measure(tops[i], left); err == nil || s.Head != "" {
 			read[i] = &Changes{s.Added, s.Removed, s.Untracked(), s.Ahead, s.Behind}
 		}
 	})
