@@ -78,28 +78,37 @@ func (c *seeking) query(env *cli.Env) *search.Words {
 	}
 	q.Clean = func(s string) string { return env.Text(s) }
 	if c.Touched != "" {
-		paths := []string{c.Touched}
-		abs := env.Abs(c.Touched)
-		if top := git.Top(env.Dir); pathExists(abs) || filepath.IsAbs(c.Touched) {
-			if inside, err := filepath.Rel(top, abs); err == nil && filepath.IsLocal(inside) && strings.Contains(inside, "/") {
-				paths = []string{inside} // in any of its worktrees
-			} else {
-				paths = []string{abs}
-			}
-			former, _ := git.PathsOf(filepath.Dir(abs), filepath.Base(abs), renamePatience) // none outside git
-			for _, path := range former {
-				if !strings.Contains(path, "/") { // or any file of that name would do
-					path = filepath.Join(top, path)
-				}
-				paths = append(paths, path)
-			}
-		}
-		q.Touched(paths...)
+		q.Touched(pathsOf(env, c.Touched)...)
 	}
 	if c.Ran != "" {
 		q.Ran(c.Ran)
 	}
 	return q
+}
+
+// pathsOf returns the paths by which a conversation can name a file: its own, from the top of
+// its repository, and those that it had before it was renamed.
+func pathsOf(env *cli.Env, name string) []string {
+	abs := env.Abs(name)
+	if !pathExists(abs) && !filepath.IsAbs(name) {
+		return []string{name}
+	}
+	top := git.Top(filepath.Dir(abs))
+	if git.Branch(top) == "" { // in no repository
+		top = git.Top(env.Dir)
+	}
+	paths := []string{abs}
+	if inside, err := filepath.Rel(top, abs); err == nil && filepath.IsLocal(inside) && strings.Contains(inside, "/") {
+		paths = []string{inside} // in any of its worktrees
+	}
+	former, _ := git.PathsOf(filepath.Dir(abs), filepath.Base(abs), renamePatience) // none outside git
+	for _, path := range former {
+		if !strings.Contains(path, "/") { // or any file of that name would do
+			path = filepath.Join(top, path)
+		}
+		paths = append(paths, path)
+	}
+	return paths
 }
 
 func conversationsOf(places []target) []conversation.Conversation {

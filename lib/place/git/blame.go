@@ -71,7 +71,7 @@ type CommitChange struct {
 // PathsOf returns the paths in its repository that a file in the folder dir has and had before
 // it was renamed.
 func PathsOf(dir, file string, wait time.Duration) ([]string, error) {
-	text, err := output(dir, wait, "log", "--follow", "--format=", "--name-only", "--", file)
+	text, err := output(dir, wait, "log", "--follow", "--format=", "--name-only", "--", ":(literal)"+file)
 	var all []string
 	for line := range strings.Lines(text) {
 		if path := unquoted(strings.TrimSuffix(line, "\n")); !slices.Contains(all, path) {
