@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/conversation"
 	"gt/lib/conversation/price"
 	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
@@ -95,7 +96,7 @@ func (c *summed) named(env *cli.Env) error {
 			l.Host = own
 			return errors.Join((marks{}).tell(in.Store, l.templated, m.Name), env.JSON(l))
 		}
-		return errors.Join(printOne(env, m.Name, roster.StatusText(m), m.Since), printProgress(env, m))
+		return errors.Join(printOne(env, m.Name, roster.StatusText(m), m.Since), printProgress(in, m))
 	}
 	h, err := roster.Peers(env).Find(at)
 	if err != nil {
@@ -125,15 +126,17 @@ func (c *summed) named(env *cli.Env) error {
 }
 
 // printProgress prints what an agent is at, on a screen. A pipe gets one line, at once.
-func printProgress(env *cli.Env, m fleet.Member) error {
+func printProgress(at scope, m fleet.Member) error {
+	env := at.Env
 	if term.Width(env.Stdout, env.Getenv) == 0 {
 		return nil
 	}
-	rows := []row{{Hosted: roster.HostedRow(env, "", roster.Row{Member: &m})}}
-	all := func(string) bool { return true }
-	lookUp(env, rows, all, glance, func(err error) { env.Warn("%v", err) })
-	is := progressOf(env, rows[0], all)
-	branch, context, today := is.Branch, "", ""
+	rows := []row{{Hosted: roster.HostedRow(env, "", roster.Row{Member: &m, Scope: at})}}
+	warn := func(err error) { env.Warn("%v", err) }
+	notToday := func(name string) bool { return name != "today" }
+	lookUp(env, rows, notToday, glance, warn)
+	is := progressOf(env, rows[0], notToday)
+	branch, context := is.Branch, ""
 	if is.Changes != nil {
 		branch = strings.TrimSpace(branch + " " + is.Changes.String())
 	}
@@ -142,18 +145,21 @@ func printProgress(env *cli.Env, m fleet.Member) error {
 	} else if c != nil {
 		context = counted.Compact(c.Tokens) + " tokens"
 	}
-	if is.Today != nil {
-		today = strings.TrimSuffix(counted.Compact(is.Today.Tokens())+" tokens, "+price.Text(*is.Today), ", ")
-	}
-	for _, field := range [][2]string{{"topic", is.Topic}, {"branch", branch}, {"context", context}, {"today", today}} {
-		if field[1] == "" {
-			continue
+	field := func(name, value string) (err error) {
+		if value != "" {
+			_, err = fmt.Fprintf(env.Stdout, "  %-8s %s\n", name, env.Line(value, maxCell))
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "  %-8s %s\n", field[0], env.Line(field[1], maxCell)); err != nil {
-			return err
-		}
+		return err
 	}
-	return nil
+	if err := errors.Join(field("topic", is.Topic), field("branch", branch), field("context", context)); err != nil {
+		return err
+	}
+	lookUp(env, rows, func(name string) bool { return name == "today" }, askedFor, warn)
+	used := rows[0].today
+	if used == (conversation.Usage{}) {
+		return nil
+	}
+	return field("today", strings.TrimSuffix(counted.Compact(used.Tokens())+" tokens, "+price.Text(used), ", "))
 }
 
 func printOne(env *cli.Env, name, status string, since time.Time) error {

@@ -316,8 +316,8 @@ func (c *list) print(env *cli.Env, rows []row, named bool) error {
 	}
 	cells := term.Cells(columns, rows)
 	if len(c.Columns) == 0 {
-		cells = withoutEmpty(cells, "MCP", "CONTEXT", "BRANCH", "CHANGES", "TODAY")
-		cells = term.Narrow(width, cells, "PANE", "FOLDER", "TODAY", "AGENT", "TEMPLATE", "GROUP", "CONTEXT", "CHANGES", "BRANCH", "TOPIC", "FOR")
+		cells = withoutEmpty(cells, "MCP", "CONTEXT", "BRANCH", "CHANGES")
+		cells = term.Narrow(width, cells, "PANE", "FOLDER", "AGENT", "TEMPLATE", "GROUP", "CONTEXT", "CHANGES", "BRANCH", "TOPIC", "FOR")
 	}
 	style, paint := term.StyleFor(env.Stdout, env.Getenv).CutLast("STATUS"), painted(env, slices.Index(cells[0], "STATUS"))
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
@@ -364,8 +364,10 @@ func (c *list) fitting(rows []row, width int, named bool) func(string) bool {
 			return from(100) && len(rows) <= maxListed
 		case "changes":
 			return from(110) && len(rows) <= maxListed
-		case "pane", "today":
+		case "pane":
 			return from(150) && len(rows) <= maxListed
+		case "today": // it reads all conversations of the day
+			return false
 		case "folder":
 			return !titled || from(140)
 		}
@@ -415,10 +417,11 @@ func lookUp(env *cli.Env, rows []row, shown func(string) bool, within time.Durat
 	if unread != nil {
 		failed(unread)
 	}
-	now := map[session.ID]bool{}
-	for _, r := range rows {
-		if r.Member != nil {
-			now[r.Now] = true
+	now, last := map[session.ID]bool{}, ""
+	for _, r := range rows { // those of a scope follow each other
+		if r.Member != nil && r.Scope.Store.Dir != last {
+			roster.AddCurrentSessions(r.Scope, now)
+			last = r.Scope.Store.Dir
 		}
 	}
 	for i := range rows {

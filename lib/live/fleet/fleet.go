@@ -641,6 +641,23 @@ func letters(s string) string {
 	}, s)
 }
 
+// Sessions returns the agent's session and those that it follows, newest first, as far as they
+// ran after since. The first that it was forked from, or that others has, ends them.
+func (m *Member) Sessions(others map[session.ID]bool, since time.Time) []session.ID {
+	all := []session.ID{m.Now}
+	for r := m.Record; r != nil; {
+		id := r.ParentID
+		if id == "" || id == m.ForkOf || others[id] || slices.Contains(all, id) {
+			break
+		}
+		if r, _ = (session.Store{Home: m.home}).Get(id); r != nil && r.Ended() && r.EndedAt.Before(since) {
+			break
+		}
+		all = append(all, id)
+	}
+	return all
+}
+
 // StateFolder returns the folder whose files say what the agent does, "" if there is none.
 func (m *Member) StateFolder() string {
 	if m.Record == nil {

@@ -79,13 +79,8 @@ func ReadChanges(folders []string, within time.Duration) map[string]*Changes {
 
 // Usage is what agents used today, as gt-seance counts it.
 type Usage struct {
-	bySession map[session.ID]usedToday
-}
-
-type usedToday struct {
-	Session session.ID `json:"session_id"`
-	Chain   session.ID `json:"chain_id"`
-	conversation.Usage
+	bySession map[session.ID]conversation.Usage
+	since     time.Time // midnight
 }
 
 const maxUsage = 8 << 20
@@ -93,13 +88,14 @@ const maxUsage = 8 << 20
 // ReadUsage has gt-seance count what all sessions used today, for at most within
 // and not after the end of ctx.
 func ReadUsage(ctx context.Context, env *cli.Env, within time.Duration) (Usage, error) {
-	all := Usage{map[session.ID]usedToday{}}
+	now := env.Now().Local()
+	all := Usage{map[session.ID]conversation.Usage{}, time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.Local)}
 	path, err := process.LookPath(process.SiblingBinary("gt-seance"), "", env.ChildEnviron())
 	if err != nil {
 		return all, err
 	}
 	r, err := bounded.Program{
-		Path: path, Args: []string{"usage", "--since", "today", "--by", "chain,session", "--json"}, Dir: "/", Env: env.ChildEnviron(), Within: within, Most: maxUsage,
+		Path: path, Args: []string{"usage", "--since", "today", "--by", "session", "--json"}, Dir: "/", Env: env.ChildEnviron(), Within: within, Most: maxUsage,
 	}.Run(ctx)
 	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.AnswerNo { // there are none
 		return all, nil
@@ -107,31 +103,36 @@ func ReadUsage(ctx context.Context, env *cli.Env, within time.Duration) (Usage, 
 		return all, fmt.Errorf("cannot count what was used today: %w", err)
 	}
 	for line := range strings.Lines(string(r.Out)) {
-		var one usedToday
+		var one struct {
+			Session session.ID `json:"session_id"`
+			conversation.Usage
+		}
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			return all, err
 		}
-		all.bySession[one.Session] = one
+		all.bySession[one.Session] = one.Usage
 	}
 	return all, nil
 }
 
-// Today returns what an agent used today: its session and those of its chain before it. others
-// are agents that may have sessions of the same chain, such as forks.
+// Today returns what an agent used today: its session and those that it follows. others are
+// the current sessions of all agents of its scope.
 func (u Usage) Today(m *fleet.Member, others map[session.ID]bool) (sum conversation.Usage) {
-	if m.Now == "" {
+	if m.Now == "" || len(u.bySession) == 0 {
 		return sum
 	}
-	chain := m.Now
-	if m.Record != nil {
-		chain = m.Record.Chain()
-	}
-	for id, one := range u.bySession {
-		if id == m.Now || one.Chain == chain && !others[id] {
-			sum.Add(one.Usage)
-		}
+	for _, id := range m.Sessions(others, u.since) {
+		sum.Add(u.bySession[id])
 	}
 	return sum
+}
+
+// AddCurrentSessions adds the current sessions of all agents of a scope to all.
+func AddCurrentSessions(at Scope, all map[session.ID]bool) {
+	instances, _ := at.Store.ReadInstances() // the list has said what is unreadable
+	for _, in := range instances {
+		all[at.Store.Session(in)] = true
+	}
 }
 
 // UsageText returns tokens and their price, such as "1.2M $3.40", "" for none.
