@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"gt/lib/catalog/scan"
@@ -39,6 +40,8 @@ func nearest(t *term, all []conversation.Conversation) string {
 		needles = []needle{newNeedle(word[:m], true), newNeedle(word[m:], true), newNeedle(swapped, true)}
 	}
 	plain := fold.WithoutAccents(word)
+	first, _ := utf8.DecodeRuneInString(word)
+	unspaced := unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) // it has no blanks between words
 	var mu sync.Mutex
 	counts := map[string]int{}
 	exact := false
@@ -56,6 +59,7 @@ func nearest(t *term, all []conversation.Conversation) string {
 		}
 		seen, checked, isThere := map[string]bool{}, map[string]bool{}, false
 		check := func(run []byte) {
+			isThere = isThere || unspaced && strings.Contains(folded(string(run)), word)
 			if len(run) > maxWord || checked[string(run)] {
 				return
 			}

@@ -300,3 +300,22 @@ func TestWordsAlike(t *testing.T) {
 		}
 	}
 }
+
+// A word that occurs is not exchanged for one like it, also where no blanks are between words.
+func TestWordThatOccursIsKept(t *testing.T) {
+	for typed, texts := range map[string][2]string{
+		"编译错误处理 zeppelin":       {"请修复解析器的编译错误处理问题，" + strings.Repeat("然后再检查一遍", 6), "编译错误处里 zeppelin"},
+		"全文検索機能 zeppelin":       {"昨日の全文検索機能を直して", "全文検索器能 zeppelin"},
+		"schluessel9 dirigible": {"schluessel9 fehlt", "schlüssel9 dirigible"},
+	} {
+		s := &store{}
+		dir := t.TempDir()
+		s.add(t, dir, "claude", "one", "", said{"you", texts[0]})
+		s.add(t, dir, "claude", "two", "", said{"you", texts[1]})
+		found, instead, err := NewWords(typed).Search(s.all, s.titles, func(int64, int64) {})
+		testenv.NoError(t, err)
+		if len(instead) > 0 {
+			t.Errorf("%s: %+v %v", typed, found, instead)
+		}
+	}
+}

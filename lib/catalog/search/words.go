@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"gt/lib/catalog/scan"
 	"gt/lib/conversation"
@@ -115,7 +116,7 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 	for i, n := range counts {
 		t := &again.terms[i]
 		// The bytes of a file may have the ASCII part of a word, and not the word.
-		if n > 0 && isLetters(t.parts[0]) || t.of != nil || t.optional {
+		if n > 0 && strings.IndexFunc(t.parts[0], func(r rune) bool { return r >= utf8.RuneSelf }) < 0 || t.of != nil || t.optional {
 			continue
 		}
 		if near := nearest(t, all); near != "" {
