@@ -170,7 +170,7 @@ func (sc *scanner) addInserted(p int) {
 		return
 	}
 	if query := strings.TrimLeft(words, " \n"); strings.HasPrefix(query, "select ") {
-		sc.addTuple(p+len(words)-len(query), names)
+		sc.table, _ = sc.addTuple(p+len(words)-len(query), names)
 		return
 	}
 	values := strings.Index(words, "values")
@@ -183,26 +183,29 @@ func (sc *scanner) addInserted(p int) {
 			return
 		}
 		var bound bool
-		if p, bound = sc.addTuple(open+1, names); bound { // VALUES (?, ?)", ("bob", "x")
+		p, bound = sc.addTuple(open+1, names)
+		if sc.table = p; bound { // VALUES (?, ?)", ("bob", "x")
 			args, _, _ := strings.Cut(s[p:min(len(s), p+maxName)], ",")
 			if args = strings.Trim(args, "; \t\n\r"); args == "" || strings.Trim(args, "\"'`") == "" {
-				p += strings.IndexByte(s[p:], ',') + 1
+				p += strings.IndexByte(s[p:min(len(s), p+maxName)], ',') + 1
 				p = blanks(s, p)
 				if p < len(s) && strings.IndexByte("[({", s[p]) >= 0 {
 					p++
 				}
-				sc.addTuple(p, names)
+				sc.table, _ = sc.addTuple(p, names)
 			}
 			return
 		}
-		sc.table = p
 	}
 }
 
+// maxTuple is how many bytes of one row of values are examined.
+const maxTuple = 8 << 10
+
 // addTuple adds the secrets of the values at s[p], up to the bracket that closes them, and returns
-// what is behind it. bound reports whether one of them is a parameter: ?, $1, %s, :name.
+// what is behind it, at most maxTuple bytes on; the next statement ends them too. bound reports whether one of them is a parameter: ?, $1, %s, :name.
 func (sc *scanner) addTuple(p int, names []string) (end int, bound bool) {
-	s := sc.s
+	s := sc.s[:min(len(sc.s), p+maxTuple)]
 	for column, depth, fresh := 0, 0, true; p < len(s); p++ {
 		switch c := s[p]; c {
 		case '(', '[':
@@ -214,6 +217,10 @@ func (sc *scanner) addTuple(p int, names []string) (end int, bound bool) {
 		case ',':
 			if depth == 0 {
 				column, fresh = column+1, true
+			}
+		case 'I', 'i':
+			if equalFold(s[p:min(len(s), p+len("insert into"))], "insert into") {
+				return p, bound
 			}
 		case '?', '%', '$', ':', '@':
 			bound = bound || fresh && column < len(names) && names[column] != ""

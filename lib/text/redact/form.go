@@ -1,8 +1,10 @@
 package redact
 
 import (
+	_ "embed" // bip39.txt
 	"encoding/base64"
 	"math/bits"
+	"strconv"
 	"strings"
 )
 
@@ -179,42 +181,84 @@ func netrc(words []string) bool {
 	return false
 }
 
+// bip39 has the 2,048 English words of BIP39, sorted, one a line.
+//
+//go:embed bip39.txt
+var bip39 string
+
+// isSeedWord reports whether BIP39 has a word, in lower or upper case.
+func isSeedWord(word string) bool {
+	if len(word) < 3 || len(word) > 8 {
+		return false
+	}
+	word = strings.ToLower(word)
+	for low, high := 0, len(bip39); low < high; {
+		middle := (low + high) / 2
+		start := strings.LastIndexByte(bip39[:middle], '\n') + 1
+		end := start + strings.IndexByte(bip39[start:], '\n')
+		switch line := bip39[start:end]; {
+		case line == word:
+			return true
+		case line < word:
+			low = end + 1
+		default:
+			high = start
+		}
+	}
+	return false
+}
+
 // wallet finds the words from which a wallet is restored, behind their label, which ends at
-// s[i]: seed phrase: abandon ability … They are 12 to 24 words of three to eight letters, perhaps
-// with numbers, and none of those that every sentence has.
+// s[i]: seed phrase: abandon ability … They are words of BIP39, perhaps with numbers; each phrase
+// has 12, 15, 18, 21 or 24. A word that labels something else ends them.
 func (sc *scanner) wallet(i int) (from, to int) {
-	s, n := sc.s, 0
-	for p := i; p < len(s) && n <= 24 && !strings.HasPrefix(s[p:], Mark); {
+	s, n, first, last := sc.s, 0, 0, i
+	for p := i; p < len(s) && (n > 0 || p-i < maxName) && p-last < maxName && !strings.HasPrefix(s[p:], Mark); {
 		end := p
-		for end < len(s) && isLower(rune(s[end])) {
+		for end < len(s) && end-p < maxName/2 && isWord(s[end]) && !isDigit(s[end]) {
 			end++
 		}
-		word := s[p:end]
-		stop := end < len(s) && (isWord(s[end]) && !isDigit(s[end]) || s[end] >= 0x80)
-		switch word {
-		case "the", "and", "for", "are", "was", "not", "but", "has", "its", "from", "have", "into", "your", "must", "with":
-			stop = true
+		if end == p {
+			switch {
+			case s[p] == '\\' && p+1 < len(s) && strings.IndexByte("nrt", s[p+1]) >= 0: // in JSON
+				p++
+			case n > 0 && strings.IndexByte(" \t\r\n,\"'`.)0123456789:;|*[]-\\", s[p]) < 0:
+				if n = 0; to > 0 {
+					return from, to
+				}
+			}
+			p++
+			continue
 		}
-		switch {
-		case word == "" && (n == 0 && p-i < maxName || n > 0 && p-to < 6 && strings.IndexByte(" \t\r\n,\"'`.)0123456789:;|*[]", s[p]) >= 0):
-			p = max(p+1, run(s, p, "w"))
-		case len(word) < 3 || len(word) > 8 || stop:
-			if n >= 12 || p-i > maxName {
-				p = len(s)
+		next := n + 2
+		if n == 0 && strings.IndexByte(s[max(i, p-4):p], '1') < 0 { // no list
+			next = 0
+		}
+		if end < len(s) && s[end] >= 0x80 || !isSeedWord(s[p:end]) || labels(s, end, next) {
+			if to > 0 {
 				break
 			}
-			n, p = 0, max(end, p+1)
-		default:
-			if n++; n == 1 {
-				from = p
-			}
-			p, to = end, end
+			n = 0
+		} else if n++; n == 1 {
+			first = p
 		}
-	}
-	if n < 12 || n > 24 { // a list of all words
-		return 0, 0
+		if n >= 12 && n%3 == 0 {
+			from, to = first, end
+		}
+		p, last = end, end
 	}
 	return from, to
+}
+
+// labels reports whether the word that ends at s[i] is a name, before a colon or an equals sign,
+// perhaps with a number; next is the number of the word behind it in a list.
+func labels(s string, i, next int) bool {
+	line, _, _ := strings.Cut(s[i:min(len(s), i+maxName/2)], "\n")
+	line = strings.TrimLeft(line, " \t\"'`\\_#")
+	rest := strings.TrimLeft(line, "0123456789")
+	number := line[:len(line)-len(rest)]
+	rest = strings.TrimLeft(rest, " \t\"'`\\")
+	return rest != "" && (rest[0] == ':' || rest[0] == '=') && (number == "" || number != strconv.Itoa(next))
 }
 
 // sent finds the answer to a prompt for a password in a script of expect: send "x\r",

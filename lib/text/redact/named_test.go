@@ -64,6 +64,18 @@ var handwritten = []string{
 	"const seedPhrase = '«zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo wrong»';",
 	"Your seed phrase (write it down):\n1. «legal 2. winner 3. thank 4. year 5. wave 6. sausage 7. worth 8. useful 9. legal 10. winner 11. thank 12. yellow»",
 	"\"mnemonic\": \"«letter advice cage absurd amount doctor acoustic avoid letter advice cage absurd amount doctor acoustic avoid letter advice cage absurd amount doctor acoustic bless»\"",
+	"mnemonic: «abandon ability have about above absent absorb abstract absurd abuse access accident»",
+	"mnemonic: «must into have must into have must into have must into have»",
+	"seed phrase 1: «legal winner thank year wave sausage worth useful legal winner thank yellow»\nseed phrase 2: «abandon ability have about above absent absorb abstract absurd abuse access accident»",
+	"seed 1: «legal winner thank year wave sausage worth useful legal winner thank yellow»\nseed 2: «abandon ability have about above absent absorb abstract absurd abuse access accident»",
+	"alice:\n  mnemonic: «legal winner thank year wave sausage worth useful legal winner thank yellow»\nbob:\n  mnemonic: «abandon ability have about above absent absorb abstract absurd abuse access accident»",
+	"{\"mnemonic\": \"«legal winner thank year wave sausage worth useful legal winner thank yellow»\",\n \"address\": \"0x12ab\"}",
+	"seeds:\n  - «legal winner thank year wave sausage worth useful legal winner thank yellow»\n  - «abandon ability have about above absent absorb abstract absurd abuse access accident»\n  - «legal winner thank year wave sausage worth useful legal winner thank yellow»",
+	"{\"text\":\"Seed words:\\n1. «legal\\n7. winner\\n7. thank\\n7. year\\n7. wave\\n7. sausage\\n7. worth\\n7. useful\\n7. legal\\n7. winner\\n7. thank\\n7. yellow»\"}",
+	"mnemonic:\n      - \"«zoo\"\n      - \"zebra\"\n      - \"youth\"\n      - \"yellow\"\n      - \"year\"\n      - \"wrong\"\n      - \"write\"\n      - \"wrist\"\n      - \"world\"\n      - \"zone\"\n      - \"zero\"\n      - \"yard»\"",
+	"MNEMONIC={«LEGAL WINNER THANK YEAR WAVE SAUSAGE WORTH USEFUL LEGAL WINNER THANK YELLOW»}",
+	"seed phrase: 1: «legal 2: winner 3: thank 4: year 5: wave 6: sausage 7: worth 8: useful 9: legal 10: winner 11: thank 12: yellow»",
+	"INSERT INTO users (name, password) VALUES ($1,\nINSERT INTO users (name, password) VALUES ('bob', '«Tr0ub4dor3»');",
 	"cvs -d :pserver:bob:«Winter2026x»@h:/r co x",
 	"fetchmail: user bob pass «hunter22x»",
 	"(echo «S3cr3tP4ss»; echo «Tr0ub4dor3») | passwd root",
@@ -83,6 +95,19 @@ var handwritten = []string{
 	"connecting with credentials bob:«hunter22x»",
 	"basic auth bob:«Winter2026!» failed",
 	"[smtp.example.org]:587 bob@x.com:«S3cr3tP4ss»",
+}
+
+// Of a phrase, and of what stands beside it, no more than its words goes.
+func TestSeedPhrases(t *testing.T) {
+	const words = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+	for _, text := range []string{
+		"seed phrase 1: §\nseed phrase 2: §", "seed 1: §\nseed 2: §", "alice:\n  mnemonic: §\nbob:\n  mnemonic: §",
+		"{\"mnemonic\": \"§\",\n \"address\": \"0x12ab\"}", `{\"mnemonic\":\"§\",\"index\":0}`, "mnemonic = § # keep", "MNEMONIC=§\nINDEX=1",
+	} {
+		if got, want := Text(strings.ReplaceAll(text, "§", words), nil), strings.ReplaceAll(text, "§", Mark); got != want {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
 }
 
 func TestWritten(t *testing.T) {

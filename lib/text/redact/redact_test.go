@@ -194,6 +194,9 @@ func TestLinear(t *testing.T) {
 		join("-----BEGIN ", "PRIVATE KEY-----"), join("-----BEGIN ", "PRIVATE KEY-----\n"), join("-----END ", "PRIVATE KEY-----\n"), join(abc, "\n-----END ", "KEY-----\n"),
 		"A_KEY=$", "authorization:$1/", "Cookie: a=$", "Cookie: a=b;", "curl -u ", "curl -u a:$", `"token","`, `"token", "a`, "<token>", "<token>a", `name="token" value="`, "value=", "sig=", "?sig=$",
 		"1|", ".atlasv1.", "aQ~", "1:AA", "_mmk", "-us", "eyJrIjoi", "pat.", "glpat-.", "sc_", "A_KEY=;a", "-----END ", "-----", "A_KEY=", "A_KEY='", "\\n", "AKIA", "xoxb-", "ya29.", "SG.",
+		"phrase", "seed", "seed ", "seed: zoo", "seed 1", "mnemonic: zoo zoo zoo ", "INSERT INTO users (name, password) VALUES ($1,\n", "INSERT INTO users (name, password) VALUES ('\n", "INSERT INTO users (name, password) SELECT 'a\n",
+		"COPY t (a, token) FROM stdin;\n", "a,password\n", "a,password\nb\n", "| password | a |\n", "password,", "a  TOKEN\n\"", "send \"", "send -a ", "child.sendline('assword", "(echo a) | passwd", "echo ) | passwd ", "creds a:", "creds a:'", "]:1 a:\"",
+		"user bob pass ", "pass \"", "app password: abcd efgh ", "mysqli_connect(a,", "PDO((", "set \\\n",
 	} {
 		// The processor's time: others may use the machine.
 		took := func(size int) time.Duration {
