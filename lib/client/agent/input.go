@@ -21,11 +21,6 @@ func (c Client) Input(styled string) (shown Input, below string) {
 	all, plain = strings.ToLower(all), strings.ToLower(plain)
 	empty, asks := c.EmptyInput.lastMatch(plain), c.PromptPatterns.lastMatch(plain)
 	box := max(c.InputBox.lastMatch(plain), empty)
-	if box > asks {
-		if _, below, _ := strings.Cut(plain[box:], "\n"); isNumberedMenu(styled, below) {
-			return Asks, plain // what looks like a box is an earlier prompt
-		}
-	}
 	switch {
 	case empty >= box && empty > asks:
 		return EmptyInput, plain[empty:]

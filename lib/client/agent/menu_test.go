@@ -1,6 +1,9 @@
 package agent
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 const (
 	rule    = "────────────────────────────\n"
@@ -24,6 +27,11 @@ func TestMenuIsQuestion(t *testing.T) {
 		"a menu that was left behind":     {"claude", theme + "a\nb\nc\nd\ne\nf\ng\n", 0},
 		"a menu below Codex's prompts":    {"codex", "› please say it\n\n• It is done.\n\n" + upgrade, 3},
 		"a list in Codex's prompt":        {"codex", "› please\n  1. mend it\n  2. test it\n\n  ? for shortcuts\n", 0},
+		"a list in Codex's box":           {"codex", "• Done.\n\n›  1. test\n  2. test the parser\n\n  ? for shortcuts\n", 0},
+		"a list in Codex's last prompt":   {"codex", "› 1. test\n  2. test it\n\n• Done.\n\n› Ask Codex to do anything\n\n  gpt · /work\n", 0},
+		"a list in Claude's box":          {"claude", rule + "❯ 1. mend it\n  2. test it\n" + rule + "  ? for shortcuts\n", 0},
+		"a list in Cline's box":           {"cline", strings.Repeat("─", 30) + "\n ❯ 1. mend it\n   2. test it\n" + strings.Repeat("─", 30) + "\n", 0},
+		"a list that Claude answered":     {"claude", "● 1. Redis\n  2. Postgres\n\nWhich one?\n\n" + rule + "❯ Redis\n" + rule, 0},
 		"a box below it":                  {"claude", theme + rule + "❯ \n" + rule, 0},
 		"Codex, which works":              {"codex", upgrade + "• Working (3s • esc to interrupt)\n", 0},
 		"Codex's box":                     {"codex", "› Ask Codex to do anything\n\n  ? for shortcuts\n", 0},

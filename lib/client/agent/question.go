@@ -109,13 +109,6 @@ func isMenu(styled string) bool {
 	return false
 }
 
-// isNumberedMenu is isMenu for numbered options that stand in the lower part of the screen,
-// in lower case.
-func isNumberedMenu(styled, lower string) bool {
-	q := options(styled)
-	return len(q.Options) > 1 && q.Previous == "" && strings.Contains(lower, strings.ToLower(q.Options[0].Text)) && isMenu(styled)
-}
-
 // maxBelow is how many lines below its options a menu can have: a note, and the keys.
 const maxBelow = 6
 
