@@ -276,9 +276,10 @@ uncomplete() {
 		rmdir "$dir" 2>/dev/null || :
 	done
 	if has_line; then
-		rest=$(sed '/# gt: completion$/d' "$zshrc"; echo x)
-		printf '%s' "${rest%x}" >"$zshrc" # through a link, and with its mode
-		[ -s "$zshrc" ] || [ -L "$zshrc" ] || rm -f "$zshrc"
+		if rest=$(LC_ALL=C sed '/# gt: completion$/d' "$zshrc" && echo x); then
+			printf '%s' "${rest%x}" >"$zshrc" # through a link, and with its mode
+			[ -s "$zshrc" ] || [ -L "$zshrc" ] || rm -f "$zshrc"
+		fi
 	fi
 }
 
@@ -595,11 +596,12 @@ uninstall() {
 		running=$("$bin/gt-seance" list --live --limit 0 --format '{{.Agent}} {{.TmuxPane}} in {{.CWD}}' 2>/dev/null) || :
 		towns=$("$bin/gt-hooks" trust --list 2>/dev/null | sed -n 's/  trusted$//p') || :
 		"$bin/gt-hooks" uninstall --all ||
-			die "nothing was removed: without its binaries, the hooks that are still wired would only fail"
+			die "no program was removed: without its binaries, the hooks that are still wired would only fail"
 	fi
 	units=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user agents=$HOME/Library/LaunchAgents
+	real=$(CDPATH='' cd -- "$bin" 2>/dev/null && pwd -P) || real=$bin # as a unit names it
 	for unit in "$units/gt-relay.service" "$units/gt-reconcile.service" "$agents/gt-relay.plist" "$agents/gt.reconcile.plist"; do
-		grep -q "$bin/gt-re" "$unit" 2>/dev/null || continue
+		grep -qF -e "$bin/gt-re" -e "$real/gt-re" "$unit" 2>/dev/null || continue
 		name=$(basename "$unit")
 		systemctl --user disable --now "$name" 2>/dev/null || launchctl bootout "gui/$(id -u)/${name%.plist}" 2>/dev/null || :
 		rm -f "$unit"
@@ -641,9 +643,9 @@ END
 		done
 	done
 	for file in "$HOME/.tmux.conf" "${XDG_CONFIG_HOME:-$HOME/.config}/tmux/tmux.conf" "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/settings.json"; do
-		! grep -qE '(^|[^a-z-])gt-[a-z]+ ' "$file" 2>/dev/null || keep "$file" 'names programs of gt, in a line of yours'
+		! grep -qE '(^|[^a-z-])gt-[a-z]+([^a-z-]|$)' "$file" 2>/dev/null || keep "$file" 'names programs of gt, in a line of yours'
 	done
-	! crontab -l 2>/dev/null | grep -qE '(^|[^a-z-])gt-[a-z]+ ' || say "your crontab names programs of gt: crontab -e"
+	! crontab -l 2>/dev/null | grep -qE '(^|[^a-z-])gt-[a-z]+([^a-z-]|$)' || say "your crontab names programs of gt: crontab -e"
 	[ -n "$kept" ] || say "nothing of gt is left"
 	[ -z "$mine" ] || say "to delete those that only gt uses:
   rm -r$(printf '%s' "$mine" | tr '\n' ' ')"

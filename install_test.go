@@ -298,7 +298,7 @@ func TestInstallHooks(t *testing.T) {
 
 	// Hooks without binaries would fail at every turn, so they stay together.
 	said = m.install(1, "--uninstall")
-	m.expect(said, `nothing was removed`)
+	m.expect(said, `no program was removed`)
 	m.expect(m.list(".local/bin"), `^gt-prime$`)
 }
 

@@ -94,7 +94,9 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 		return l, err
 	}
 	if l.m.LostPane() && s.Check(held.Instance) == nil {
-		if _, err := (Stopper{Env: s.Env, Store: s.Store, Table: s.Table, Now: true, Wanted: true}).StopHeld(held); err != nil {
+		// The end of its pane told it to end. One that goes on is told again before it is killed.
+		live.Gone([]process.Proc{l.m.Process}, HangUp)
+		if _, err := (Stopper{Env: s.Env, Store: s.Store, Table: s.Table, Wanted: true}).StopHeld(held); err != nil {
 			return l, err
 		}
 		if l, err = s.launchHeld(held); err != nil {

@@ -34,6 +34,9 @@ type Grace struct {
 // confirmation if it comes within a second or two.
 var OwnWay = Grace{Quit: 6 * time.Second, Interrupt: 4 * time.Second, Terminate: 10 * time.Second}
 
+// HangUp is how long an agent has to end after its pane is gone, as with tmux's server.
+const HangUp = 2 * time.Second
+
 // Sum returns the longest time that all ways take together.
 func (g Grace) Sum() time.Duration { return g.Quit + g.Interrupt + g.Terminate }
 

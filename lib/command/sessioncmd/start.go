@@ -554,9 +554,6 @@ type restore struct {
 	hidden
 }
 
-// hangup is how long an agent has to end after its pane is gone, as with tmux's server.
-const hangup = 2 * time.Second
-
 // stays reports whether an agent's process runs, and does not end with its pane by then. One
 // that nobody can reach again is ended by the start.
 func stays(m fleet.Member, by time.Time) bool {
@@ -572,7 +569,7 @@ func (c *restore) Run(env *cli.Env) error {
 	}
 	at, err := roster.Read(env, all)
 	unread = errors.Join(unread, err)
-	hungUp := time.Now().Add(hangup)
+	hungUp := time.Now().Add(launch.HangUp)
 	var gone, down []*instance.Instance
 	var unseen []string // names of those that may run elsewhere
 	starters := map[*instance.Instance]launch.Starter{}
