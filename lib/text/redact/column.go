@@ -203,7 +203,8 @@ func (sc *scanner) addInserted(p int) {
 const maxTuple = 8 << 10
 
 // addTuple adds the secrets of the values at s[p], up to the bracket that closes them, and returns
-// what is behind it, at most maxTuple bytes on; the next statement ends them too. bound reports whether one of them is a parameter: ?, $1, %s, :name.
+// what is behind it. The next statement, and maxTuple bytes that are no long value, end them too.
+// bound reports whether one of them is a parameter: ?, $1, %s, :name.
 func (sc *scanner) addTuple(p int, names []string) (end int, bound bool) {
 	s := sc.s[:min(len(sc.s), p+maxTuple)]
 	for column, depth, fresh := 0, 0, true; p < len(s); p++ {
@@ -234,7 +235,13 @@ func (sc *scanner) addTuple(p int, names []string) (end int, bound bool) {
 			if fresh && column < len(names) && names[column] != "" {
 				sc.addCell(from, min(p, len(s)), names[column])
 			}
-			fresh = false
+			if fresh = false; p >= len(s) { // a picture, say, is not examined
+				if p = strings.IndexByte(sc.s[len(s):], c); p < 0 {
+					return len(sc.s), bound
+				}
+				p += len(s)
+				s = sc.s[:min(len(sc.s), p+maxTuple)]
+			}
 		}
 	}
 	return len(s), bound

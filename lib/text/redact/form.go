@@ -242,7 +242,7 @@ func (sc *scanner) wallet(i int) (from, to int) {
 		} else if n++; n == 1 {
 			first = p
 		}
-		if n >= 12 && n%3 == 0 {
+		if n >= 12 && (n%3 == 0 || !strings.Contains(s[last:p], "\n")) { // a word before the phrase can be one of the list
 			from, to = first, end
 		}
 		p, last = end, end

@@ -100,6 +100,9 @@ var handwritten = []string{
 // Of a phrase, and of what stands beside it, no more than its words goes.
 func TestSeedPhrases(t *testing.T) {
 	const words = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+	if got := Text("## Seed phrase\n\n"+words, nil); strings.Contains(got, "yellow") {
+		t.Errorf("behind a word of the list: %q", got)
+	}
 	for _, text := range []string{
 		"seed phrase 1: §\nseed phrase 2: §", "seed 1: §\nseed 2: §", "alice:\n  mnemonic: §\nbob:\n  mnemonic: §",
 		"{\"mnemonic\": \"§\",\n \"address\": \"0x12ab\"}", `{\"mnemonic\":\"§\",\"index\":0}`, "mnemonic = § # keep", "MNEMONIC=§\nINDEX=1",
@@ -107,6 +110,15 @@ func TestSeedPhrases(t *testing.T) {
 		if got, want := Text(strings.ReplaceAll(text, "§", words), nil), strings.ReplaceAll(text, "§", Mark); got != want {
 			t.Errorf("%q becomes %q", text, got)
 		}
+	}
+}
+
+// A value of many bytes hides none behind it.
+func TestLongValue(t *testing.T) {
+	long := strings.Repeat("QUJD", 5000)
+	text := "INSERT INTO users (name, avatar, password) VALUES ('bob','" + long + "','Tr0ub4dor3'), ('al','x','Winter2026x');"
+	if got := Text(text, nil); strings.Contains(got, "Tr0ub4dor3") || strings.Contains(got, "Winter2026x") {
+		t.Errorf("it becomes %q", strings.ReplaceAll(got, long, "…"))
 	}
 }
 
