@@ -109,6 +109,11 @@ func (p *pane) submit(line string) {
 	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen("❯\u00a0" + line)
+	if line == "/compact" { // stays in the box while its hooks run, and a second Enter compacts again
+		time.Sleep(300 * time.Millisecond) // the menu of commands opens
+		p.w.tmux("send-keys", "-t", p.id, "Enter")
+		return
+	}
 	// The client may take a key that comes too early for a line break.
 	p.pressWhile("Enter", func() bool { return strings.Contains(p.input(), line) })
 }
