@@ -56,19 +56,10 @@ func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.Worl
 
 // named returns the sessions that a name means: all of a template, or those that a list shows
 // under it.
-func named(store instance.Store, all []*instance.Instance, name string) (found []*instance.Instance) {
+func named(store instance.Store, all []*instance.Instance, name string) []*instance.Instance {
+	all = slices.DeleteFunc(slices.Clone(all), func(in *instance.Instance) bool { return in.Managed == nil })
 	of := func(in *instance.Instance) bool { return in.Managed.Template == name }
-	for _, matches := range append([]func(*instance.Instance) bool{of}, instance.Matchers(name, store.Session)...) {
-		for _, in := range all {
-			if in.Managed != nil && matches(in) {
-				found = append(found, in)
-			}
-		}
-		if found != nil {
-			break
-		}
-	}
-	return found
+	return instance.FindFirst(all, append([]func(*instance.Instance) bool{of}, instance.Matchers(name, store.Session)...))
 }
 
 type accept struct{ selection }

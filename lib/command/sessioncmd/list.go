@@ -457,8 +457,10 @@ func progressOf(env *cli.Env, r row, shown func(string) bool) *progress {
 	if shown("changes") {
 		w.Changes = r.changes
 	}
-	if doing := r.Activity(); shown("context") && doing.Tokens > 0 {
-		w.Context = &contextUse{doing.Tokens, doing.Window}
+	if shown("context") {
+		if doing := r.Activity(); doing.Tokens > 0 {
+			w.Context = &contextUse{doing.Tokens, doing.Window}
+		}
 	}
 	if shown("today") && r.today != (conversation.Usage{}) {
 		w.Today = &r.today

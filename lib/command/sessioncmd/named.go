@@ -20,12 +20,7 @@ func meant(at scope, all []*instance.Instance, name string) []*instance.Instance
 	by = slices.Insert(by, len(by)-2, func(in *instance.Instance) bool {
 		return strings.Contains(name, "/") && fold.SameName(in.Path, at.Env.Abs(name))
 	})
-	for _, matches := range by {
-		if found := filterInstances(all, matches); len(found) > 0 {
-			return found
-		}
-	}
-	return nil
+	return instance.FindFirst(all, by)
 }
 
 // findByName returns the instance that a name means. If nothing matches it returns unread, because
@@ -57,19 +52,11 @@ func findByName(at scope, all []*instance.Instance, unread error, name string) (
 	return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("there is no agent '%.80s'", name), hint)
 }
 
-func filterInstances(all []*instance.Instance, matches func(*instance.Instance) bool) (found []*instance.Instance) {
-	for _, in := range all {
-		if matches(in) {
-			found = append(found, in)
-		}
-	}
-	return found
-}
-
 func beginning(all []*instance.Instance, name string) []*instance.Instance {
-	return filterInstances(all, func(in *instance.Instance) bool {
+	begins := func(in *instance.Instance) bool {
 		return name != "" && strings.HasPrefix(fold.Text(in.Name), fold.Text(name))
-	})
+	}
+	return instance.FindFirst(all, []func(*instance.Instance) bool{begins})
 }
 
 // singleMatch returns the one instance that a name means, or an error that lists what it could be.

@@ -46,6 +46,21 @@ func Matchers(name string, sessionOf func(*Instance) session.ID) []func(*Instanc
 	}
 }
 
+// FindFirst returns the instances that match the first of the functions that matches any.
+func FindFirst(all []*Instance, matchers []func(*Instance) bool) (found []*Instance) {
+	for _, matches := range matchers {
+		for _, in := range all {
+			if matches(in) {
+				found = append(found, in)
+			}
+		}
+		if found != nil {
+			break
+		}
+	}
+	return found
+}
+
 // Named returns the agents that lists show under a name: by Matchers of an instance in any
 // store, or the pane of another agent that runs. unread reports instances that could not be
 // read.
@@ -64,15 +79,11 @@ func Named(state place.State, name string) (found []Called, unread error) {
 			of[in], all = s, append(all, in)
 		}
 	}
-	for _, matches := range Matchers(name, func(in *Instance) session.ID { return of[in].Session(in) }) {
-		for _, in := range all {
-			if matches(in) && (!pane || in.Desired == Running) {
-				found = append(found, Called{in.Name, in.Path, of[in].Session(in), of[in].Name(in.ID)})
-			}
-		}
-		if found != nil {
-			break
-		}
+	if pane {
+		all = slices.DeleteFunc(all, func(in *Instance) bool { return in.Desired != Running })
+	}
+	for _, in := range FindFirst(all, Matchers(name, func(in *Instance) session.ID { return of[in].Session(in) })) {
+		found = append(found, Called{in.Name, in.Path, of[in].Session(in), of[in].Name(in.ID)})
 	}
 	if !pane {
 		return found, unread
