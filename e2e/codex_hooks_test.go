@@ -654,7 +654,7 @@ func TestCodexClear(t *testing.T) {
 	p := w.open("max", "codex", "good morning")
 	w.waitFor("the answer is on the screen", func() bool { return strings.Contains(p.screen(), "ANSWER to good morning") })
 	old := w.onlySessionID()
-	p.codex("/clear", "Ask Codex to do anything")
+	p.codex("/clear", "Ask Codex to do anything", "• ANSWER")
 	p.codex("what now?", "ANSWER to what now")
 	fresh := w.asked("what now?")
 	if told := fresh.Told(); fresh.Session == old || !strings.Contains(told, "was cleared on purpose") {

@@ -142,12 +142,24 @@ func TestCodexInPane(t *testing.T) {
 	w.keepFixture("codex", "pane", filepath.Join(w.home, ".codex"), filepath.Join(w.home, ".codex", "session_index.jsonl"), c.File.Path)
 }
 
-// codex types a line into Codex, and waits until the screen shows what follows.
-func (p *pane) codex(line, then string) {
+// codex types a line into Codex, and waits until the screen shows what follows ("" if the pane
+// closes) and nothing of what stood before. Codex refuses most commands until the hooks at a
+// turn's end are through; a refused one is typed again.
+func (p *pane) codex(line, then string, before ...string) {
 	p.w.Helper()
-	p.w.tmux("send-keys", "-t", p.id, "-l", line)
-	p.awaitScreen("› " + line)
-	p.sendUntil(then, "› "+line+"\n\n  ")
+	const refusal = "is disabled while a task is in progress"
+	refusals := func() int { return strings.Count(p.screen(), refusal) }
+	before = append(before, "› "+line+"\n\n  ")
+	for known := -1; refusals() > known; {
+		known = refusals()
+		p.w.tmux("send-keys", "-t", p.id, "-l", line)
+		p.awaitScreen("› " + line)
+		p.sendWhile(func() bool {
+			screen := p.screen()
+			has := func(text string) bool { return strings.Contains(screen, text) }
+			return strings.Count(screen, refusal) <= known && (!showsNext(screen, then) || slices.ContainsFunc(before, has))
+		})
+	}
 }
 
 // paths are the conversations' files.

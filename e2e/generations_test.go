@@ -163,7 +163,7 @@ func (l *line) compact() {
 func (l *line) clear() {
 	l.w.Helper()
 	if l.agent == "codex" {
-		l.p.codex("/clear", "Ask Codex to do anything")
+		l.p.codex("/clear", "Ask Codex to do anything", "• ANSWER")
 	} else {
 		l.p.typ("/clear")
 		l.w.waitFor("another session starts", func() bool { return len(l.w.records()) == l.starts+1 })

@@ -119,16 +119,23 @@ func (p *pane) submit(line string) {
 }
 
 // sendUntil sends a line that is typed until the screen shows what follows ("" if the pane
-// closes), and not what stands there before. An Enter that comes at once would be taken for a
-// line break of something pasted.
-func (p *pane) sendUntil(then string, before ...string) {
+// closes).
+func (p *pane) sendUntil(then string) {
+	p.w.Helper()
+	p.sendWhile(func() bool { return !showsNext(p.screen(), then) })
+}
+
+// showsNext reports whether the screen shows the text, or for "" whether the pane has closed.
+func showsNext(screen, text string) bool {
+	return (text == "") == (screen == "") && strings.Contains(screen, text)
+}
+
+// sendWhile sends a line that is typed for as long as a condition holds. An Enter that comes at
+// once would be taken for a line break of something pasted.
+func (p *pane) sendWhile(holds func() bool) {
 	p.w.Helper()
 	time.Sleep(300 * time.Millisecond)
-	p.pressWhile("Enter", func() bool {
-		screen := p.screen()
-		has := func(text string) bool { return strings.Contains(screen, text) }
-		return (then == "") != (screen == "") || !has(then) || slices.ContainsFunc(before, has)
-	})
+	p.pressWhile("Enter", holds)
 }
 
 // typed types a line and sends it once, and waits until the screen shows what follows.
