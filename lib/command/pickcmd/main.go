@@ -79,7 +79,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	case !term.IsTerminal(env.Stderr):
 		return cli.Fail(cli.Usage, fmt.Errorf("picking needs a terminal on standard error"), "gt-seance list prints the sessions")
 	case env.Getenv("TERM") == "dumb":
-		return cli.Fail(cli.Usage, fmt.Errorf("the terminal TERM=dumb has no screen"), "gt-seance list prints the sessions")
+		return cli.Fail(cli.Usage, fmt.Errorf("the terminal (TERM=dumb) cannot show a full screen"), "gt-seance list prints the sessions")
 	case term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, fmt.Errorf("standard input must have the sessions"), "gt-seance list --json | gt-pick")
 	}

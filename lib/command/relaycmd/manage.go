@@ -64,7 +64,7 @@ func (c *allow) Run(env *cli.Env) error {
 		case slices.Contains(peer.Allowable, w):
 			may = append(may, w)
 		default:
-			return cli.Fail(cli.Usage, fmt.Errorf("'%s' is nothing that a host can be allowed", env.Line(w, 40)), strings.Join(peer.Allowable, ", ")+", all, none")
+			return cli.Fail(cli.Usage, fmt.Errorf("unknown permission '%s'", env.Line(w, 40)), strings.Join(peer.Allowable, ", ")+", all, none")
 		}
 	}
 	slices.Sort(may)

@@ -145,7 +145,7 @@ func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 		if extends, err := extendsFile(filepath.Join(to, name), real); err != nil {
 			return c, err
 		} else if !extends {
-			return c, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' is there already, with another content", filepath.Join(to, name)), "the conversation has gone on there; move that file away first")
+			return c, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' is there already, with other content", filepath.Join(to, name)), "the conversation has gone on there; move that file away first")
 		}
 		c.files, c.size = append(c.files, name), c.size+info.Size()
 	}

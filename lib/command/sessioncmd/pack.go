@@ -46,7 +46,7 @@ func (c *pack) Run(env *cli.Env) error {
 		return reportDone(env, withExitCode(in.Name, err), "took %s back; gt-session start %[1]s starts it", in.Name)
 	}
 	if f, ok := env.Stdout.(*os.File); ok && term.IsTerminal(f) {
-		return cli.Fail(cli.Usage, errors.New("a parcel is not for a terminal"),
+		return cli.Fail(cli.Usage, errors.New("standard output is a terminal, and a parcel is binary"),
 			fmt.Sprintf("gt-session pack %s >FILE, or: gt-session pack %[1]s | ssh HOST gt-session unpack", in.Name))
 	}
 	if m := at.Member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {

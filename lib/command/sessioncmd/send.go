@@ -154,7 +154,7 @@ func (c *sendPrompt) clean(env *cli.Env, text string) (string, error) {
 	}
 	switch {
 	case command != "":
-		return "", cli.Fail(cli.Usage, fmt.Errorf("%s would be a command of the client", term.Quote(command)), "--command sends it as one; with a word before it, it is text")
+		return "", cli.Fail(cli.Usage, fmt.Errorf("the client would take %s as a command", term.Quote(command)), "--command sends it as one; with a word before it, it is text")
 	case text == "":
 		return "", cli.Failf(cli.Usage, "the text is empty")
 	case c.Command && strings.Contains(text, "\n"):

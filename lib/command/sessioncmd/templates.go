@@ -40,7 +40,7 @@ func withExitCodeOf(name string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, flock.ErrBusy):
-		return cli.Fail(cli.Busy, fmt.Errorf("somebody else is at %s: %w", name, err), "try again")
+		return cli.Fail(cli.Busy, fmt.Errorf("another command is working on %s: %w", name, err), "try again")
 	case errors.Is(err, perform.ErrOverlay):
 		return cli.Fail(cli.Usage, err)
 	case errors.Is(err, perform.ErrNoTemplate):

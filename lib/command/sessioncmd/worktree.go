@@ -278,7 +278,7 @@ func removeWorktree(at scope, held *instance.Locked) (was bool, err error) {
 		if is, err := atomicfile.Present(w.Path + removingSuffix); err != nil {
 			return false, stays(err)
 		} else if is {
-			return false, stays(fmt.Errorf("'%s' is there, too", w.Path+removingSuffix))
+			return false, stays(fmt.Errorf("'%s' exists already", w.Path+removingSuffix))
 		}
 		if err := atomicfile.Rename(w.Path, w.Path+removingSuffix, atomicfile.Synced); err != nil {
 			return false, stays(err)

@@ -64,7 +64,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	case !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout):
 		return cli.Fail(cli.Usage, errors.New("watching needs a terminal"), list)
 	case env.Getenv("TERM") == "" || env.Getenv("TERM") == "dumb":
-		return cli.Fail(cli.Usage, fmt.Errorf("the terminal TERM=%s has no screen", env.Getenv("TERM")), list)
+		return cli.Fail(cli.Usage, fmt.Errorf("the terminal (TERM=%s) cannot show a full screen", env.Getenv("TERM")), list)
 	}
 	r := newReader(env)
 	r.profile, r.everywhere = g.Profile, g.Everywhere

@@ -214,7 +214,7 @@ func (m *Manifest) checkMembers() error {
 		case last != (one.Name == endName), !last && one.Name != memberName(i), !used[one.Name]:
 			return fmt.Errorf("it has a member %.80q that it does not describe", one.Name)
 		case err != nil || len(digest) != 32:
-			return fmt.Errorf("the digest of %s is none", one.Name)
+			return fmt.Errorf("invalid digest of %s", one.Name)
 		case one.Size < 0 || one.Size > maxTotal-total: // mutant always: TestHostile
 			return fmt.Errorf("it has more than %d bytes", int64(maxTotal))
 		}

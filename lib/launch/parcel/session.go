@@ -335,7 +335,7 @@ func (w *unpacking) moveFile(n Named, to string) error {
 		case same:
 			return nil
 		case !begins && !w.Forced && (!w.Returns || n.Name == conversation.Transcript), !w.Returns && !w.Forced:
-			return w.fail(fmt.Errorf("'%s' is here already, with another content", to), "--force sets it aside")
+			return w.fail(fmt.Errorf("'%s' is here already, with other content", to), "--force sets it aside")
 		case !begins && n.Name == conversation.Transcript:
 			if err := atomicfile.Rename(to, to+replacedSuffix, atomicfile.Synced); err != nil {
 				return err
