@@ -82,6 +82,7 @@ func (w *world) held(client string, n int) []readertest.Held {
 // has none) and their prompts.
 func (w *world) heldInPane(client, title string, prompts ...string) readertest.Held {
 	w.Helper()
+	w.killProcesses() // a server behind the client's windows writes on
 	c := w.held(client, 1)[0]
 	if f := c.Metadata; f.Headless || f.Prompt != prompts[0] || f.Parent != "" || title != "" && f.Title != title {
 		w.Errorf("the conversation's facts are %+v", f)

@@ -322,16 +322,7 @@ func (w *world) end() {
 	if w.Failed() {
 		w.report()
 	}
-	for range 5 { // what is killed may just have started another
-		pids := w.processes()
-		if len(pids) == 0 {
-			break
-		}
-		for _, pid := range pids {
-			syscall.Kill(pid, syscall.SIGKILL)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	w.killProcesses()
 	w.model.Close()
 	if os.Getenv("GT_E2E_KEEP") != "" {
 		w.Logf("kept %s", w.Root)
@@ -344,6 +335,20 @@ func (w *world) end() {
 		time.Sleep(50 * time.Millisecond)
 	}
 	w.Errorf("%s cannot be removed", w.Root)
+}
+
+// killProcesses ends what runs in the world.
+func (w *world) killProcesses() {
+	for range 5 { // what is killed may just have started another
+		pids := w.processes()
+		if len(pids) == 0 {
+			break
+		}
+		for _, pid := range pids {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // processes are those that have this world's HOME: each was started by the
