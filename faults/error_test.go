@@ -223,21 +223,36 @@ func target(path string) string {
 
 // silent are the faults that may pass without a word, each with its reason.
 func (f fault) silent(program string) string {
+	path := f.path()
+	if below, ok := strings.CutPrefix(path, scratch); ok {
+		path = "/scratch" + below
+	} else if path == "/" || strings.HasPrefix(scratch, path+"/") {
+		path = "/above"
+	}
 	for _, s := range mayBeSilent {
-		if slices.Contains(s.calls, f.name) && (s.program == "" || s.program == program) && s.path.MatchString(f.path()) {
+		if slices.Contains(s.calls, f.name) && s.isOf(program) && s.path.MatchString(path) {
 			return s.reason
 		}
 	}
 	return ""
 }
 
-var mayBeSilent = []struct {
-	program string // any, where it is empty
+type silence struct {
+	program string // any, where it is empty; with a ! all others
 	calls   []string
 	path    *regexp.Regexp
 	reason  string
-}{
-	{"", []string{"newfstatat"}, regexp.MustCompile(`^/dev(/shm(/gt-faults-[0-9]+(/[^/]+(/home(/\.local(/state)?)?|/work|/town(/gastown(/crew)?)?)?)?)?)?$`),
+}
+
+func (s silence) isOf(program string) bool {
+	if other, not := strings.CutPrefix(s.program, "!"); not {
+		return program != other
+	}
+	return s.program == "" || s.program == program
+}
+
+var mayBeSilent = []silence{
+	{"!gt-checkpoint", []string{"newfstatat"}, regexp.MustCompile(`^/above$|^/scratch(/[^/]+(/home(/\.local(/state)?)?|/work|/town(/gastown(/crew)?)?)?)?$`),
 		"a folder on the way that cannot be looked at is what its name says"},
 	{"", []string{"openat", "read", "newfstatat"}, regexp.MustCompile(`/homes/[^/]*/mirror$`),
 		"what other programs of a town see is written again with the next hook"},
@@ -249,7 +264,7 @@ var mayBeSilent = []struct {
 		"what a sandbox keeps from the state is asked for in the project"},
 	{"", []string{"openat", "read", "readlinkat"}, regexp.MustCompile(`^/proc/`),
 		"what the system does not tell of a process is not noted"},
-	{"", []string{"openat", "read", "newfstatat", "getdents64"}, regexp.MustCompile(`/\.git(/(HEAD|commondir|logs/HEAD|info|config))?$`),
+	{"!gt-checkpoint", []string{"openat", "read", "newfstatat", "getdents64"}, regexp.MustCompile(`/\.git(/(HEAD|commondir|logs/HEAD|info|config))?$`),
 		"what git knows, the branch and the commits, is put in where it can be had"},
 	{"", []string{"openat", "read", "newfstatat", "mkdirat", "flock", "write", "close"}, regexp.MustCompile(`/\.git/info(/exclude)?$`),
 		"that git shows a file of ours is no reason not to write it, and the next write tries again"},

@@ -37,14 +37,19 @@ type checkout struct {
 	head   string // content of HEAD
 }
 
-// locate returns the repository that contains dir, a path without links.
+// locate returns the repository that contains dir, a path without links. One that the system
+// keeps from being read is an error: the folders above could be in another repository.
 func locate(dir string) (checkout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) && !place.IsSafe(at) {
 			return checkout{}, ErrOthers
 		}
-		if r, err := topOf(at); err == nil {
+		r, err := topOf(at)
+		if err == nil {
 			return r, nil
+		}
+		if atomicfile.Unread(err) && !atomicfile.Absent(err) {
+			return checkout{}, err
 		}
 		if at == filepath.Dir(at) {
 			return checkout{}, ErrNotRepository
