@@ -28,11 +28,13 @@ import (
 // first.
 const MaxInput = 4 << 20
 
-// Deadline is how long Read waits for a client that neither writes nor closes the pipe.
-const Deadline = 500 * time.Millisecond
+// Deadline is how long a hook waits for a client that neither writes nor closes the pipe. On
+// a busy machine a client may not run for a second after it has started the hook, and a hook
+// without its input is about a wrong session. Clients end a hook after five seconds or more.
+const Deadline = 3 * time.Second
 
-// inputWaitSeconds is how many deadlines Read waits for a client that goes on writing.
-const inputWaitSeconds = 10
+// maxDeadlines is how many deadlines Read waits for a client that goes on writing.
+const maxDeadlines = 2
 
 var bom = []byte("\xef\xbb\xbf")
 
@@ -72,7 +74,7 @@ type Input struct {
 }
 
 // Read reads a hook's input from r. It never fails. It waits at most for the deadline, or
-// ten of them while more data comes. If there is no input, or it is not a JSON object, or
+// two of them while more data comes. If there is no input, or it is not a JSON object, or
 // r is a terminal, it returns what it understood, which may be nothing. It returns as
 // soon as the object is complete, even if the pipe stays open.
 func Read(r io.Reader, deadline time.Duration) Input {
@@ -136,7 +138,7 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 		defer close(sofar)
 		pour(r, sofar, done)
 	})
-	timeout, last, late := time.NewTimer(deadline), time.Now().Add(inputWaitSeconds*deadline), false
+	timeout, last, late := time.NewTimer(deadline), time.Now().Add(maxDeadlines*deadline), false
 	defer timeout.Stop()
 	for {
 		select {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -228,6 +229,23 @@ func TestReadAnswersAtOnceWhenThePipeStaysOpen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client on a busy machine gives a hook its input long after it has started it.
+func TestReadWaitsForASlowClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		go func() {
+			time.Sleep(2 * time.Second)
+			io.WriteString(w, `{"session_id":"s1"`)
+			time.Sleep(2 * time.Second)
+			io.WriteString(w, "}")
+			w.Close()
+		}()
+		if got := Read(r, Deadline); got.SessionID != "s1" || got.Problem != "" {
+			t.Errorf("%+v", got)
+		}
+	})
 }
 
 func TestReadGivesUpAtTheDeadline(t *testing.T) {
