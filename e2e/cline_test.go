@@ -5,7 +5,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"gt/e2e/model"
 )
@@ -33,32 +32,19 @@ func clineShell(command string) model.Reply {
 func (p *pane) cline(line, then string) {
 	p.w.Helper()
 	p.awaitScreen("(Shift+Tab)")
-	var last time.Time
-	p.w.waitFor("the client shows "+line, func() bool {
-		if strings.Contains(p.input(), line) {
-			return true
-		}
-		if time.Since(last) > 10*time.Second {
-			last = time.Now()
-			p.w.tmux("send-keys", "-t", p.id, "-l", line)
-		}
-		return false
-	})
-	last = time.Time{}
+	compactions := func() int { return len(p.w.model.Requests().Kind(model.Compaction)) }
+	before := compactions()
+	var typed, sent pause
 	p.w.waitFor("the client has taken "+line, func() bool {
-		screen := p.screen()
-		if last.IsZero() || strings.Contains(p.input(), line) {
-			// It is not taken yet.
-		} else if then == "" && screen == "" || then != "" && strings.Contains(screen, then) {
-			return true
-		}
-		if line == "/compact" && !last.IsZero() && time.Since(last) > 10*time.Second {
-			p.w.tmuxOutput("send-keys", "-t", p.id, "-l", line)
-			p.awaitScreen(line)
-		}
-		if time.Since(last) > 2*time.Second && strings.Contains(p.input(), line) {
-			last = time.Now()
+		screen, boxed := p.screen(), strings.Contains(p.input(), line)
+		switch dropped := sent.began.IsZero() || line == "/compact" && compactions() == before; {
+		case boxed && sent.restart(takesKey):
 			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
+		case !boxed && !sent.began.IsZero() && showsNext(screen, then):
+			return true
+		case !boxed && dropped && screen != "" && typed.restart(5*takesKey):
+			p.w.tmux("send-keys", "-t", p.id, "C-u") // where it was not dropped, but is late
+			p.w.tmux("send-keys", "-t", p.id, "-l", line)
 		}
 		return false
 	})

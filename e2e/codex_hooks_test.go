@@ -211,13 +211,12 @@ func (p *pane) codexReplaced(line string, than int) {
 	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen("› " + line)
-	last := time.Time{}
+	var pressed pause
 	p.w.waitFor("a new process runs in the pane", func() bool {
 		if p.pid() != than {
 			return true
 		}
-		if time.Since(last) > 2*time.Second && strings.Contains(p.screen(), "› "+line+"\n\n  ") {
-			last = time.Now()
+		if strings.Contains(p.screen(), "› "+line+"\n\n  ") && pressed.restart(takesKey) {
 			time.Sleep(300 * time.Millisecond)
 			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
 		}
@@ -381,6 +380,7 @@ func TestCodexHandover(t *testing.T) {
 			if r := w.record(first.Session); r.ParentID != old || r.ChainID != old || r.TmuxPane != p.id {
 				t.Errorf("the successor's record says %+v", r)
 			}
+			w.waitFor("the old session is over", func() bool { return w.record(old).EndedAt != "" })
 			if r := w.record(old); r.Outcome != "handoff" || r.ChildID != first.Session {
 				t.Errorf("the record of who handed over says %+v", r)
 			}

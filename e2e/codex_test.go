@@ -127,6 +127,7 @@ func TestCodexInPane(t *testing.T) {
 	p.codex("/rename A fine name", "A fine name")
 	p.codex("/compact", "Context compacted")
 	p.codex("after the compaction", "ANSWER to after")
+	p.awaitIdle("esc to interrupt")
 	p.codex("/quit", "")
 	w.ended()
 

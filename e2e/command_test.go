@@ -135,7 +135,7 @@ func TestPiCommand(t *testing.T) {
 		p := w.open("pi", "pi")
 		p.awaitScreen("e2e-model")
 		return p
-	}, func(p *pane, line string) { p.typed(line, "SUBJECT-CANARY") })
+	}, func(p *pane, line string) { p.pi(line, "SUBJECT-CANARY") })
 }
 
 func TestOpenCodeCommand(t *testing.T) {

@@ -132,11 +132,11 @@ func (p *pane) copilot(line, then string) {
 		return strings.Contains(p.screen(), "\n❯") && !strings.Contains(p.screen(), "esc interrupt")
 	})
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
-	p.w.waitFor("Copilot shows what is typed", func() bool { // behind a line feed, where an Enter came late
-		screen := p.screen()
+	boxed := func(screen string) bool { // behind a line feed, where an Enter came late
 		return strings.Contains(screen[strings.LastIndex(screen, "❯")+1:], line)
-	})
-	p.sendUntil(then)
+	}
+	p.w.waitFor("Copilot shows what is typed", func() bool { return boxed(p.screen()) })
+	p.sendBoxed(then, boxed)
 }
 
 // withWorkspaces are the conversations' files, and what lies beside them.

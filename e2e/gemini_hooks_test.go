@@ -33,21 +33,18 @@ func (p *pane) tell(line string) *model.Request {
 // command, or draws its screen anew, is lost, and typed again.
 func (p *pane) enter(line string) {
 	p.w.Helper()
-	var typed, sent time.Time
+	var typed, sent pause
 	p.w.waitFor("the client takes "+line, func() bool {
 		screen := p.screen()
 		switch empty := screen == "" || strings.Contains(screen, inputLine); {
-		case empty && !sent.IsZero():
+		case empty && !sent.began.IsZero():
 			return true
-		case empty:
-			if screen != "" && time.Since(typed) > 3*time.Second {
-				p.w.tmux("send-keys", "-t", p.id, "-l", line)
-				typed = time.Now()
-			}
-		case !typed.IsZero() && strings.Contains(screen, line) && time.Since(sent) > 2*time.Second:
+		case empty && screen != "" && typed.restart(takesKey):
+			p.w.tmux("send-keys", "-t", p.id, "C-u") // where it was not lost, but is late
+			p.w.tmux("send-keys", "-t", p.id, "-l", line)
+		case !empty && !typed.began.IsZero() && strings.Contains(screen, line) && sent.restart(takesKey):
 			time.Sleep(300 * time.Millisecond)
 			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
-			sent = time.Now()
 		}
 		return false
 	})

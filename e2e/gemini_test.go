@@ -70,7 +70,12 @@ func (p *pane) line(mark, line, then string) {
 	p.awaitScreen(mark)
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen(line)
-	p.sendUntil(then)
+	p.sendBoxed(then, func(screen string) bool {
+		if mark == inputLine { // stands in an empty box
+			return !strings.Contains(screen, mark) && strings.Contains(screen, line)
+		}
+		return strings.Contains(screen, mark+line)
+	})
 }
 
 // ended waits until the client in the only pane has ended.

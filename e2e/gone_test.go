@@ -54,7 +54,10 @@ func TestProgramsGone(t *testing.T) {
 					if strings.Contains(r.Asked(), "echo") && r.Result() == "" {
 						return model.Bash("echo E2E-OUTPUT")
 					}
-					return model.Say("It is done.")
+					if r.Result() != "" {
+						return model.Say("It is done.")
+					}
+					return model.Say("ANSWER it is.")
 				})
 			}
 			w.wireAgent(of.client)

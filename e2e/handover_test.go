@@ -128,6 +128,7 @@ func TestHandoverFromSandbox(t *testing.T) {
 		t.Errorf("the successor's record says %+v", r)
 	}
 	w.oneEvent("handoff", old)
+	w.waitFor("the old session is over", func() bool { return w.record(old).EndedAt != "" })
 	w.oneEvent("session_end", old)
 	if r := w.record(old); r.Outcome != "handoff" {
 		t.Errorf("the record of who handed over says %+v", r)

@@ -90,7 +90,7 @@ func pluggedOpenCode(t *testing.T) *plugged {
 			p.awaitScreen("Ask anything")
 			return p
 		},
-		typ: (*pane).typed, compacted: "SUMMARY-CANARY",
+		typ: (*pane).opencode, compacted: "SUMMARY-CANARY",
 		resume: func(id string) []string { return []string{"--session", id} },
 		fork:   func(id string) []string { return []string{"--session", id, "--fork"} },
 	}

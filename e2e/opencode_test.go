@@ -21,6 +21,8 @@ func newOpenCode(t *testing.T) *world {
 	w.model.Answer(func(r *model.Request) model.Reply {
 		asked := r.Asked()
 		switch {
+		case strings.Contains(r.System, "title"):
+			return model.Say("A fine title")
 		case r.Kind == model.Compaction:
 			return model.Say("SUMMARY-CANARY")
 		case strings.Contains(asked, "please echo"):
@@ -50,6 +52,13 @@ func chats(n int) conversation.Usage {
 func (w *world) opencode(args ...string) {
 	w.Helper()
 	w.headless("opencode", append([]string{"run"}, args...)...)
+}
+
+// opencode types a line into OpenCode and waits until its screen shows what follows. It knows a
+// command by its menu alone.
+func (p *pane) opencode(line, then string) {
+	p.w.Helper()
+	p.typed(line, then, "esc interrupt", "┃ ")
 }
 
 // OpenCode's conversations are found in its database and read as they were held:
@@ -107,10 +116,10 @@ func TestOpenCodeInPane(t *testing.T) {
 	w := newOpenCode(t)
 	p := w.open("oc", "opencode", "--prompt", "please echo")
 	w.waitFor("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
-	p.typed("/compact", "SUMMARY-CANARY")
-	p.typed("after the compaction", "ANSWER to after the compaction")
-	p.typed("to be taken back", "ANSWER to to be taken back")
-	p.typed("/undo", "reverted")
+	p.opencode("/compact", "SUMMARY-CANARY")
+	p.opencode("after the compaction", "ANSWER to after the compaction")
+	p.opencode("to be taken back", "ANSWER to to be taken back")
+	p.opencode("/undo", "reverted")
 	w.tmux("kill-server")
 	w.waitFor("the client has ended", func() bool { return len(w.processes()) == 0 })
 

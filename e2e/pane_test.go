@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,6 +84,21 @@ func (p *pane) awaitScreen(text string) {
 	p.w.waitFor("the screen shows "+strconv.Quote(text), func() bool { return strings.Contains(p.screen(), text) })
 }
 
+// awaitMatch waits until the screen has a match, and returns its first group: of a list whose
+// head stands there already the rest may not be drawn yet.
+func (p *pane) awaitMatch(pattern string) (group string) {
+	p.w.Helper()
+	re := regexp.MustCompile(pattern)
+	p.w.waitFor("the screen has "+pattern, func() bool {
+		m := re.FindStringSubmatch(p.screen())
+		if m != nil {
+			group = m[1]
+		}
+		return m != nil
+	})
+	return group
+}
+
 // awaitPrompt waits until the client shows its empty input line. What newer
 // clients offer at a start is declined.
 func (p *pane) awaitPrompt() {
@@ -118,11 +134,23 @@ func (p *pane) submit(line string) {
 	p.pressWhile("Enter", func() bool { return strings.Contains(p.input(), line) })
 }
 
-// sendUntil sends a line that is typed until the screen shows what follows ("" if the pane
-// closes).
-func (p *pane) sendUntil(then string) {
+// sendBoxed sends a line that is typed, and waits until the screen shows what follows ("" if
+// the pane closes). Enter is pressed again only while the line stands in the input box: one
+// more would be for who runs in the pane next, into whom gt may be typing just then.
+func (p *pane) sendBoxed(then string, boxed func(screen string) bool) {
 	p.w.Helper()
-	p.sendWhile(func() bool { return !showsNext(p.screen(), then) })
+	time.Sleep(300 * time.Millisecond)
+	var pressed pause
+	p.w.waitFor("the screen shows "+strconv.Quote(then), func() bool {
+		screen := p.screen()
+		if showsNext(screen, then) {
+			return true
+		}
+		if screen != "" && boxed(screen) && pressed.restart(takesKey) {
+			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
+		}
+		return false
+	})
 }
 
 // showsNext reports whether the screen shows the text, or for "" whether the pane has closed.
@@ -138,14 +166,25 @@ func (p *pane) sendWhile(holds func() bool) {
 	p.pressWhile("Enter", holds)
 }
 
-// typed types a line and sends it once, and waits until the screen shows what follows.
-func (p *pane) typed(line, then string) {
+// typed types a line into a client that does not show that it is busy, sends it once, and waits
+// until the screen shows what follows. A command is sent when it stands behind menu, too.
+func (p *pane) typed(line, then, busy, menu string) {
 	p.w.Helper()
+	p.awaitIdle(busy)
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen(line)
-	time.Sleep(300 * time.Millisecond) // the menu of commands opens
+	if strings.HasPrefix(line, "/") {
+		p.awaitScreen(menu + line)
+	}
+	time.Sleep(300 * time.Millisecond)
 	p.w.tmux("send-keys", "-t", p.id, "Enter")
 	p.awaitScreen(then)
+}
+
+// awaitIdle waits until the screen does not show that a turn goes on.
+func (p *pane) awaitIdle(busy string) {
+	p.w.Helper()
+	p.w.waitFor("the screen does not show "+strconv.Quote(busy), func() bool { return !strings.Contains(p.screen(), busy) })
 }
 
 // press sends a key until the screen shows none of the texts that it stands at: a
@@ -158,17 +197,35 @@ func (p *pane) press(key string, at ...string) {
 // pressWhile sends a key for as long as a condition holds.
 func (p *pane) pressWhile(key string, holds func() bool) {
 	p.w.Helper()
-	last := time.Time{}
+	var pressed pause
 	p.w.waitFor(key+" is taken", func() bool {
 		if !holds() {
 			return true
 		}
-		if time.Since(last) > 2*time.Second {
-			last = time.Now()
+		if pressed.restart(takesKey) {
 			p.w.tmuxOutput("send-keys", "-t", p.id, key)
 		}
 		return false
 	})
+}
+
+// takesKey is how long a client is given to take a key before it is sent again.
+const takesKey = 2 * time.Second
+
+// A pause lies between two times that the same is sent.
+type pause struct {
+	began time.Time
+	looks int
+}
+
+// restart reports whether nothing was sent yet, or the pause after it is over: so much time, and
+// on a busy machine, where each look takes longer, so many looks. Then the pause begins anew.
+func (p *pause) restart(length time.Duration) bool {
+	if p.looks--; p.looks > 0 || time.Since(p.began) < length {
+		return false
+	}
+	p.began, p.looks = time.Now(), int(length/glance)
+	return true
 }
 
 // input is the client's input box: what stands between its two rules.

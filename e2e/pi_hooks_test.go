@@ -20,7 +20,7 @@ func pluggedPi(t *testing.T) *plugged {
 			p.awaitScreen("e2e-model")
 			return p
 		},
-		typ: (*pane).typed, compacted: "Compacted from",
+		typ: (*pane).pi, compacted: "Compacted from",
 		resume: func(id string) []string { return []string{"--session", id} },
 		fork:   func(id string) []string { return []string{"--fork", id} },
 	}

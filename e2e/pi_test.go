@@ -44,6 +44,15 @@ func (w *world) pi(args ...string) {
 	w.headless("pi", append([]string{"-p"}, args...)...)
 }
 
+// piBusy is on pi's screen during a turn, which a /compact would break off.
+const piBusy = "Working..."
+
+// pi types a line into pi and waits until its screen shows what follows.
+func (p *pane) pi(line, then string) {
+	p.w.Helper()
+	p.typed(line, then, piBusy, "")
+}
+
 // pi's sessions are found and read as they were held: headless, resumed, and
 // forked.
 //
@@ -84,19 +93,20 @@ func TestPiInPane(t *testing.T) {
 	w := newPi(t)
 	p := w.open("pi", "pi")
 	p.awaitScreen("e2e-model")
-	p.typed("please echo", "It is done.")
-	p.typed("another way", "ANSWER to another way")
-	p.typed("/name A fine name", "name set: A fine name")
-	p.typed("/tree", "Session Tree")
+	p.pi("please echo", "It is done.")
+	p.pi("another way", "ANSWER to another way")
+	p.pi("/name A fine name", "name set: A fine name")
+	p.pi("/tree", "Session Tree")
 	w.tmux("send-keys", "-t", p.id, "Up") // from the answer to the prompt
 	w.tmux("send-keys", "-t", p.id, "Enter")
 	p.awaitScreen("No summary")
 	w.tmux("send-keys", "-t", p.id, "Enter")
 	p.awaitScreen("Navigated to selected point")
 	w.tmux("send-keys", "-t", p.id, "C-u")
-	p.typed("the right way", "ANSWER to the right way")
-	p.typed("/compact", "Compacted from")
-	p.typed("after the compaction", "ANSWER to after the compaction")
+	p.pi("the right way", "ANSWER to the right way")
+	p.pi("/compact", "Compacted from")
+	p.pi("after the compaction", "ANSWER to after the compaction")
+	p.awaitIdle(piBusy)
 	w.tmux("send-keys", "-t", p.id, "C-d")
 	w.ended()
 

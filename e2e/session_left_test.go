@@ -3,10 +3,8 @@
 package e2e
 
 import (
-	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gt/e2e/model"
 )
@@ -25,14 +23,7 @@ func TestCodexLeft(t *testing.T) {
 		{"quit", func(w *world, p *pane) {
 			w.tmux("send-keys", "-t", p.id, "-l", "/quit")
 			p.awaitScreen("› /quit")
-			var last time.Time
-			for strings.Contains(p.screen(), "› /quit") {
-				if time.Since(last) > 2*time.Second { // it may take a key that comes early for a line break
-					last = time.Now()
-					w.tmuxOutput("send-keys", "-t", p.id, "Enter")
-				}
-				time.Sleep(glance)
-			}
+			p.press("Enter", "› /quit") // it may take a key that comes early for a line break
 		}, "stopped"},
 		{"killed", func(w *world, p *pane) { syscall.Kill(p.pid(), syscall.SIGKILL) }, "error"},
 		{"session", func(w *world, p *pane) { w.tmux("kill-session", "-t", "=gt-api") }, "error"},

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -207,11 +206,7 @@ func TestSessionStatus(t *testing.T) {
 	tell("please deny it")
 	a.becomes("waiting (permission)")
 	asked()
-	no := regexp.MustCompile(`(\d)\. No`).FindStringSubmatch(p.screen())
-	if no == nil {
-		t.Fatalf("there is no No:\n%s", p.screen())
-	}
-	p.pressWhile(no[1], asks)
+	p.pressWhile(p.awaitMatch(`(\d)\. No`), asks)
 	a.stays("waiting (done)")
 	tell("please dismiss it")
 	a.becomes("waiting (permission)")

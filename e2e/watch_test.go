@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -52,12 +51,9 @@ func TestWatch(t *testing.T) {
 		screen.awaitScreen(command)
 		press("a")
 		screen.awaitScreen("answer api with 1 to")
-		taken := regexp.MustCompile(`(?m)^ (\d)\. ` + option + ` *$`).FindStringSubmatch(screen.screen())
-		if taken == nil {
-			t.Fatalf("%s is not offered:\n%s", option, screen.screen())
-		}
-		press(taken[1])
-		screen.awaitScreen("answered api: " + taken[1] + ". " + option)
+		taken := screen.awaitMatch(`(?m)^ (\d)\. ` + option + ` *$`)
+		press(taken)
+		screen.awaitScreen("answered api: " + taken + ". " + option)
 		screen.awaitScreen("waiting (done)")
 	}
 	answer("please allow it", "touch allowed", "Yes")
