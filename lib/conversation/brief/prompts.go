@@ -11,6 +11,7 @@ import (
 	"gt/lib/state/thread"
 	"gt/lib/text/count"
 	"gt/lib/text/frame"
+	"gt/lib/text/pasted"
 	"gt/lib/text/term"
 )
 
@@ -133,10 +134,11 @@ func (b Brief) unknown(text string) (l list) {
 	return l
 }
 
-// The indices of Lists.Answers and Lists.Actions.
+// The indices of the Lists.
 const (
-	answers = 1
-	actions = 2
+	prompts = iota
+	answers
+	actions
 )
 
 // choose makes the lines of those with the most points. A third of the room is for answers
@@ -246,10 +248,16 @@ func (l list) earlierValues(i, room int) string {
 	return text + ")"
 }
 
-// line returns the line of a message, cut to a length. One that is cut is cleaned before,
-// but not all of a long one, of which little is shown.
+// line returns the line of a message, cut to a length. What is pasted goes first. One that is
+// cut is cleaned before, but not all of a long one, of which little is shown.
 func (l list) line(i, length int) string {
 	text := term.OneLine(l.all[i].Text)
+	if l.all[i].list == prompts && utf8.RuneCountInString(text) > length {
+		typed := pasted.Typed(l.all[i].Text, func([]string) string { return "" })
+		if strings.TrimSpace(typed) != "" {
+			text = term.OneLine(pasted.Typed(l.all[i].Text, pasted.Mark))
+		}
+	}
 	if l.clean != nil && utf8.RuneCountInString(text) > length { // mutant never: TestPromptsFit
 		text = term.OneLine(l.clean(summary.Cut(text, 4*length)))
 	}

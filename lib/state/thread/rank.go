@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gt/lib/text/pasted"
 	"gt/lib/text/standing"
 )
 
@@ -25,8 +26,8 @@ func (s *Score) add(points int, why string, values ...any) {
 // The points of a message. What is told of a chain with more messages than there is room
 // for are those with the most points.
 const (
-	pointsNew     = 10 // for words that no later message has
-	pointsValue   = 3  // for each name, number, path or the like that no later message has
+	pointsNew     = 10 // for words that no other message has
+	pointsValue   = 3  // for each name, number, path or the like that no other message has
 	maxValues     = 4
 	pointsRule    = 10 // it says what must, may or should be, or what somebody wants
 	pointsLabel   = 4  // it begins with what it is: "FACT: …"
@@ -42,14 +43,14 @@ const (
 	pointsFailed  = 6    // of what failed
 )
 
-// score adds up what a message carries: the cues, which belong to the message alone, what
-// later messages do not say, and its place, counted from the last message, which is 0; most
-// are the points of the last three.
-func score(cues Score, words []word, later map[string]int, place, most int) Score {
+// score adds up what a message carries: the cues, which belong to the message alone, the
+// words that few messages have, and its place, counted from the last message, which is 0;
+// most are the points of the last three.
+func score(cues Score, words []word, counts map[string]int, place, most int) Score {
 	s := cues
 	total, fresh, values := 0.0, 0.0, 0.0
 	for _, w := range words {
-		share := 1 / float64(1+later[w.text])
+		share := w.rarity(counts)
 		total, fresh = total+w.weight, fresh+w.weight*share
 		if w.value {
 			values += share
@@ -124,18 +125,28 @@ func Explain(all []Quote, byAgent bool) []Score {
 
 func scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
 	all := make([]Score, len(quotes))
-	later, groups, sizes, number := map[string]int{}, map[string]int{}, map[int]int{}, 0
+	words, frames := make([][]word, len(quotes)), make([]string, len(quotes))
+	counts := map[string]int{} // of the messages with a word
+	for i, q := range quotes {
+		words[i], frames[i] = wordsOf(q.Text)
+		for _, w := range words[i] {
+			for _, part := range w.parts() {
+				counts[part]++
+			}
+		}
+	}
+	groups, sizes, number := map[string]int{}, map[int]int{}, 0
 	denied := map[string]denial{} // by value
-	for i := range quotes {
-		q := &quotes[len(quotes)-1-i]
-		words, frame := wordsOf(q.Text)
+	for place := range quotes {
+		i := len(quotes) - 1 - place
+		q := &quotes[i]
 		most := pointsLast
 		if byAgent {
 			most = pointsLastOf
 		}
-		s := score(cues(q), words, later, i, most)
-		if q.Group = groups[frame]; q.Group == 0 {
-			q.Group = deniedBy(denied, words)
+		s := score(cues(q), words[i], counts, place, most)
+		if q.Group = groups[frames[i]]; q.Group == 0 {
+			q.Group = deniedBy(denied, words[i])
 		}
 		if q.Group != 0 {
 			s.add(pointsAlike, "a later message says it with other values")
@@ -143,17 +154,16 @@ func scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
 			number++
 			q.Group = number
 		}
-		if _, ok := groups[frame]; !ok && frame != "" {
-			groups[frame] = q.Group
+		if _, ok := groups[frames[i]]; !ok && frames[i] != "" {
+			groups[frames[i]] = q.Group
 		}
-		for k, w := range words {
-			later[w.text]++
-			if k > 0 && w.value && standing.Denies(words[k-1].text) {
-				denied[w.text] = denial{q.Group, words}
+		for k, w := range words[i] {
+			if k > 0 && w.value && standing.Denies(words[i][k-1].text) {
+				denied[w.text] = denial{q.Group, words[i]}
 			}
 		}
 		sizes[q.Group]++
-		all[len(all)-1-i] = s
+		all[i] = s
 	}
 	for i := range quotes {
 		if q := &quotes[i]; sizes[q.Group] == 1 {
@@ -190,6 +200,30 @@ type word struct {
 	weight float64
 }
 
+// parts returns the pieces of a value, "topic", "milas" and "31" of "topic/milas-31", or the
+// word itself.
+func (w word) parts() []string {
+	if !w.value {
+		return []string{w.text}
+	}
+	return strings.FieldsFunc(w.text, func(r rune) bool {
+		return r != '$' && r != '%' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	})
+}
+
+// rarity returns how rare a word is: 1 if only one message has it, and the less the more
+// have it. A value is as rare as its rarest piece. A number of one or two digits is no rare one.
+func (w word) rarity(counts map[string]int) (rarity float64) {
+	for _, part := range w.parts() {
+		share := 1 / float64(max(1, counts[part]))
+		if len(part) < 3 && part[0] >= '0' && part[0] <= '9' {
+			share /= 2
+		}
+		rarity = max(rarity, share)
+	}
+	return rarity
+}
+
 const (
 	// maxScored is how much of a message counts for its points, in bytes.
 	maxScored = 1 << 10
@@ -206,6 +240,7 @@ func wordsOf(text string) (words []word, frame string) {
 	shouts := true                 // no word so far has a small letter
 	var before string
 	plain := 0
+	text = pasted.Typed(text, func([]string) string { return "" })
 	if len(text) > maxScored {
 		text = text[:start(text, maxScored)]
 	}

@@ -50,6 +50,54 @@ func Shorten(text string) string {
 	return bounded(strings.Join(out, "\n"))
 }
 
+// Typed returns the lines that the person typed, and in place of each paste with several
+// lines what mark returns for them, "" for nothing. A list of values, "Port: 7443", is typed.
+func Typed(text string, mark func(lines []string) string) string {
+	const fewLines, fewBytes = 6, 400 // a shorter paste stays
+	if len(text) < fewBytes && strings.Count(text, "\n") < fewLines-1 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	var out []string
+	for i := 0; i < len(lines); {
+		n := max(paste(lines[i:]), 1)
+		block := lines[i : i+n]
+		if n >= fewLines || n > 2 && size(block) >= fewBytes {
+			said := slices.DeleteFunc(slices.Clone(block), func(line string) bool { return !isRemark(line) && !isEntry(line) })
+			if len(said) > maxSaid && 2*len(said) < n {
+				said = nil
+			}
+			if block = said; len(said) < n && mark(lines[i:i+n]) != "" {
+				block = append([]string{mark(lines[i : i+n])}, said...)
+			}
+		}
+		out = append(out, block...)
+		i += n
+	}
+	return strings.Join(out, "\n")
+}
+
+// isEntry reports whether a line gives something a value: "Deadline: 2027-03-04".
+func isEntry(line string) bool {
+	name, value, found := strings.Cut(line, ": ")
+	first, _ := utf8.DecodeRuneInString(name)
+	return found && value != "" && len(line) < 100 && unicode.IsUpper(first) && isTyped(name) && !begins().MatchString(line)
+}
+
+// Mark stands for a paste where there is little room: how many lines it has, and the
+// beginning of the first.
+func Mark(lines []string) string {
+	const most = 60
+	first := strings.Join(strings.Fields(lines[0]), " ")
+	if strings.Trim(first, "`~") == "" && len(lines) > 1 {
+		first = strings.Join(strings.Fields(lines[1]), " ")
+	}
+	if r := []rune(first); len(r) > most {
+		first = string(r[:most-1])
+	}
+	return fmt.Sprintf("[%d lines: %s…]", len(lines), first)
+}
+
 // middle returns what is kept of a paste's middle: its size, and the few lines that the
 // person seems to have typed into it.
 func middle(lines []string) []string {
@@ -169,6 +217,8 @@ func isOutput(line string) bool {
 		return false
 	case begins().MatchString(line):
 		return true
+	case isPath(strings.TrimLeft(bare, "-*• ")):
+		return true
 	case isItem(bare):
 		return false
 	case strings.HasPrefix(line, "    "), strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "+"), strings.HasPrefix(line, "-"):
@@ -188,6 +238,11 @@ func isItem(line string) bool {
 	}
 	digits := strings.TrimLeft(line, "0123456789")
 	return len(digits) < len(line) && (strings.HasPrefix(digits, ". ") || strings.HasPrefix(digits, ") "))
+}
+
+// isPath reports whether a line is one path or name of a file, as in a list of them.
+func isPath(line string) bool {
+	return strings.ContainsAny(line[:max(len(line)-1, 0)], "/.") && !strings.ContainsFunc(line, func(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf })
 }
 
 // isTyped reports whether a line looks like words and not like code: most of it is letters

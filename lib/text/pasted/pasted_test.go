@@ -108,3 +108,24 @@ func FuzzShorten(f *testing.F) {
 		}
 	})
 }
+
+// What is typed beside a paste stays, the paste is named, and a list of values is no paste.
+func TestTypedBesidePastes(t *testing.T) {
+	log := strings.Repeat("2027-03-04 05:06:07 INFO took 12ms id=98\n", 12)
+	code := "```\n" + strings.Repeat("x, err := a.B(ctx, \"c\", 7)\n", 12) + "```"
+	values := "Deadline: 2027-01-02\nBudget: $956\nPort: 7443\nHost: build-03\nBranch: topic/x-31\nOwner: D. R.\nZone: UTC"
+	files := "these are left:\n" + strings.Repeat("src/a/b_c.ts\n", 8) + "take them one by one"
+	for _, c := range []struct{ text, want string }{
+		{"the log says\n" + log + "why is that so slow", "the log says\n[12 lines: 2027-03-04 05:06:07 INFO took 12ms id=98…]\nwhy is that so slow"},
+		{"look\n" + code, "look\n[14 lines: x, err := a.B(ctx, \"c\", 7)…]"},
+		{files, "these are left:\n[8 lines: src/a/b_c.ts…]\ntake them one by one"},
+		{values, values},
+		{"- " + strings.Repeat("never push to main\n- ", 8) + "ask", "- " + strings.Repeat("never push to main\n- ", 8) + "ask"},
+		{"x := 1\ny := 2\nwhy", "x := 1\ny := 2\nwhy"},
+		{log[:200] + "\nplease never keep this id\n" + log, "[18 lines: 2027-03-04 05:06:07 INFO took 12ms id=98…]\nplease never keep this id\n"},
+	} {
+		if got := Typed(c.text, Mark); got != c.want {
+			t.Errorf("got  %q\nwant %q", got, c.want)
+		}
+	}
+}

@@ -4,7 +4,7 @@ import "slices"
 
 // Words that say what should be or what somebody wants, and that correct something.
 const (
-	shouldWords  = "must should shall may cannot can't required prefer prefers preference want wants rather like need rule muss müssen darf dürfen soll sollen sollte möchte will lieber doit dois doivent faut préfère veux voudrais debe debes deben quiero prefiero deve devi voglio preferisco devo quero prefiro moet mag wil liever"
+	shouldWords  = "must should shall may cannot can't required prefer prefers preference want wants rather need rule muss müssen darf dürfen soll sollen sollte möchte will lieber doit dois doivent faut préfère veux voudrais debe debes deben quiero prefiero deve devi voglio preferisco devo quero prefiro moet mag wil liever"
 	correctWords = "instead actually correction rather stattdessen eigentlich sondern plutôt sino mejor invece piuttosto"
 )
 
