@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"gt/lib/client/agent"
 )
 
 // instance is what gt-session lists of an agent.
@@ -92,6 +94,17 @@ func (a agents) becomes(name, status string) (is instance) {
 func (a agents) awaits(name string) instance {
 	a.Helper()
 	return a.becomes(name, "waiting")
+}
+
+// awaitBox waits until an agent that has just been started shows that it takes a prompt: what
+// is sent before is refused after two seconds.
+func (a agents) awaitBox(name string) {
+	a.Helper()
+	a.waitFor(name+" takes a prompt", func() bool {
+		is := a.findListed(name)
+		screen := (&pane{a.world, "gt-" + name, is.Pane}).screen()
+		return agent.Builtin().FindClient(is.Agent).ScreenState(screen) == agent.Waiting
+	})
 }
 
 // pane is the pane of an agent.

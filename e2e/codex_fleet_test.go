@@ -60,6 +60,7 @@ func TestCodexFleet(t *testing.T) {
 		t.Helper()
 		for _, name := range names {
 			asked := fmt.Sprintf("please say %s %s", question, name)
+			a.awaitBox(name)
 			a.session("send", name, asked)
 			if r := w.asked(asked); !strings.Contains(string(r.Body), "MARK-"+name) {
 				t.Errorf("asked %q, %s does not know what was said before", asked, name)

@@ -45,6 +45,7 @@ func TestHandoverChangesAgent(t *testing.T) {
 	goesOn := func(when string, of instance, mark string) {
 		t.Helper()
 		asked := "please go on " + strings.ReplaceAll(when, " ", "-")
+		a.awaitBox("web")
 		a.session("send", "web", asked)
 		if r := w.asked(asked); !strings.Contains(string(r.Body), mark) {
 			t.Errorf("%s, asked %q, it does not know of %s", when, asked, mark)

@@ -44,6 +44,7 @@ func TestSessions(t *testing.T) {
 			}
 			goesOn := func(question string) {
 				t.Helper()
+				a.awaitBox("api")
 				a.session("send", "api", question)
 				if r := w.asked(question); !strings.Contains(string(r.Body), "MARK-ONE") {
 					t.Errorf("asked %q, it does not know what was said before", question)

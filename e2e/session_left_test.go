@@ -45,6 +45,7 @@ func TestCodexLeft(t *testing.T) {
 			}
 			if of.status == "error" {
 				a.session("restore")
+				a.awaitBox("api")
 				a.session("send", "api", "please say TWO")
 				w.asked("please say TWO")
 			} else if out := a.session("restore"); out != "" {

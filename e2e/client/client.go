@@ -93,7 +93,7 @@ func inFolder(dir, command string, pkgs ...string) (Client, error) {
 func DemandVersion(t testing.TB, name, version string) Client {
 	t.Helper()
 	p := packages[name]
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "npm", "view", p.pkg+"@"+version, "version").Output()
 	if err != nil {
@@ -180,7 +180,7 @@ func probeClient(path string) (Client, error) {
 		return Client{}, err
 	}
 	defer os.RemoveAll(home)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.Env = []string{"HOME=" + home, "PATH=" + filepath.Dir(path) + ":" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1"}
