@@ -18,11 +18,13 @@ type Schema map[string]string
 // path that ends with "!" must be there, one that ends with "?" may be null, and the paths
 // below "x=y" are those of an object x whose type is y. Lines that begin with "#" are comments.
 //
-// The kinds are object, array, string, boolean, number, positive (a number), whole (0 or a
-// positive integer), count (a positive integer), share (0 to 1), url, switch (a boolean or an
-// array), any, and the values of a string that are allowed: a|b. "closed" is an object with
-// no members but those that have a path. A kind that begins with "@" is itself a path, at
-// which the rules for such values stand.
+// The kinds are object, array, string, boolean, number, positive (a number), zero (a number
+// from 0), integer, whole (0 or a positive integer), count (a positive integer), share (0 to
+// 1), url, switch (a boolean or an array), toggle (a boolean or an object), any, and the values
+// of a string that are allowed: a|b, where "{}" is any object; "none" is a key that may not be
+// there. "closed" is an object with no
+// members but those that have a path, a^b one with one of these members and not both. A kind
+// that begins with "@" is itself a path, at which the rules for such values stand.
 func ParseSchema(text string) Schema {
 	s := Schema{}
 	for line := range strings.Lines(text) {
@@ -133,6 +135,8 @@ func kindMismatch(kind string, n *jsonedit.Node, raw string) string {
 	ok, what := true, ""
 	switch kind {
 	case "", "any":
+	case "none":
+		ok, what = false, "a key that it takes"
 	case "object", "closed":
 		ok, what = n.IsObject(), "an object"
 	case "array":
@@ -147,8 +151,14 @@ func kindMismatch(kind string, n *jsonedit.Node, raw string) string {
 		ok, what = numeric && number >= 0 && number <= 1, "a number from 0 to 1"
 	case "switch":
 		ok, what = raw == "true" || raw == "false" || n.IsArray(), "true or false"
+	case "toggle":
+		ok, what = raw == "true" || raw == "false" || n.IsObject(), "true or false"
 	case "number":
 		ok, what = numeric, "a number"
+	case "zero":
+		ok, what = numeric && number >= 0, "a number from 0"
+	case "integer":
+		ok, what = numeric && number == float64(int64(number)), "a whole number"
 	case "positive":
 		ok, what = numeric && number > 0, "a number above 0"
 	case "whole":
@@ -156,10 +166,15 @@ func kindMismatch(kind string, n *jsonedit.Node, raw string) string {
 	case "count":
 		ok, what = numeric && number > 0 && number == float64(int64(number)), "a whole number above 0"
 	default:
+		if one, other, alternative := strings.Cut(kind, "^"); alternative {
+			ok, what = n.IsObject() && (n.Get(one) == nil) != (n.Get(other) == nil), "an object with either "+one+" or "+other
+			break
+		}
 		var value string
 		json.Unmarshal([]byte(raw), &value)
-		allowed := strings.Split(kind, "|")
-		ok, what = text && slices.Contains(allowed, value), "one of "+strings.Join(allowed, ", ")
+		words, object := strings.CutPrefix(kind, "{}|")
+		allowed := strings.Split(words, "|")
+		ok, what = text && slices.Contains(allowed, value) || object && n.IsObject(), "one of "+strings.Join(allowed, ", ")
 	}
 	if ok {
 		return ""

@@ -202,10 +202,21 @@ func (c Client) switchedOff(doc *jsonedit.Doc) *bool {
 			return nil
 		}
 	}
-	var v bool
-	if json.Unmarshal(doc.Raw(n), &v) != nil {
+	var value any
+	json.Unmarshal(doc.Raw(n), &value) // it was parsed
+	var on bool
+	switch v := value.(type) { // as JavaScript takes it, in which those clients are written
+	case nil:
 		return nil
+	case bool:
+		on = v
+	case float64:
+		on = v != 0
+	case string: // a switch that is on by default is Gemini CLI's, which reads the word
+		on = v != "" && (c.OffValue || !strings.EqualFold(v, "false"))
+	default:
+		on = true
 	}
-	off := v == c.OffValue
+	off := on == c.OffValue
 	return &off
 }

@@ -182,15 +182,52 @@ func refusal(config string) string {
 	if refused == nil {
 		return ""
 	}
-	name := refused.Key[strings.LastIndexByte(refused.Key, '.')+1:]
-	refused.Line = 0
-	for i, line := range strings.Split(config, "\n") {
-		if key, _, _ := strings.Cut(strings.TrimLeft(line, " \t["), "="); strings.HasSuffix(strings.Trim(key, " \t\"]"), name) {
-			refused.Line = i + 1
-			break
+	refused.Line = lineOf(config, refused.Key)
+	return refused.String()
+}
+
+// lineOf returns the line of a config.toml that has the value with a key of jsonedit's form,
+// or what the value lies in.
+func lineOf(config, key string) (line int) {
+	table, counts, longest := "", map[string]int{}, 0 // counts has the tables of each array so far
+	for i, text := range strings.Split(config, "\n") {
+		head, _, _ := strings.Cut(text, "=")
+		head = strings.TrimSpace(head)
+		name, array := strings.CutPrefix(head, "[[")
+		name, header := strings.CutPrefix(name, "[")
+		if header = header || array; header {
+			name = name[:max(0, strings.LastIndex(name, "]"))]
+			name = strings.TrimSuffix(name, "]")
+		}
+		var value map[string]any
+		parsed, err := toml.Decode(name+" = 1", &value)
+		if keys := parsed.Keys(); err != nil || len(keys) == 0 {
+			continue
+		}
+		at := table
+		if header {
+			at = ""
+		}
+		parts := parsed.Keys()[len(parsed.Keys())-1]
+		for n, part := range parts {
+			at = strings.TrimPrefix(at+"."+part, ".")
+			if last := n == len(parts)-1; array && last {
+				counts[at]++
+			}
+			if counts[at] > 0 && header {
+				at = fmt.Sprintf("%s[%d]", at, counts[at]-1)
+			}
+		}
+		if header {
+			table = at
+		}
+		if rest, ok := strings.CutPrefix(key, at); ok && len(at) >= longest && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			line, longest = i+1, len(at)
+		} else if line == 0 && (strings.HasPrefix(at, key+"[") || strings.HasPrefix(at, key+".")) {
+			line = i + 1
 		}
 	}
-	return refused.String()
+	return line
 }
 
 // trust returns the key under which Codex 0.169 records that a handler of a file is

@@ -79,15 +79,19 @@ func TestWithoutTrust(t *testing.T) {
 // What Codex does not start with is named by its line, and what it takes is not.
 func TestConfigRefusal(t *testing.T) {
 	for config, want := range map[string]string{
-		"model = 5\n":                                            "line 1: model is not a text",
-		"# mine\n[hooks]\nStop = \"x\"\n":                        "line 3: hooks.Stop is not an array",
-		"[[hooks]]\nevent = \"x\"\n":                             "line 1: hooks is not an object",
-		"[features]\na = true\nhooks = \"yes\"\n":                "line 3: features.hooks is not true or false",
-		"\n[mcp_servers.x]\ncommand = 5\n":                       "line 3: mcp_servers.x.command is not a text",
-		"notify = \"x\"\n":                                       "line 1: notify is not an array",
-		"sandbox_mode = \"nope\"\n":                              "line 1: sandbox_mode is not one of read-only, workspace-write, danger-full-access",
-		"unknown_key = 5\nmodel = \"x\"\n[hooks.state]\na = 1\n": "",
-		"description = 2020-01-01\n":                             "",
+		"model = 5\n":                             "line 1: model is not a text",
+		"# mine\n[hooks]\nStop = \"x\"\n":         "line 3: hooks.Stop is not an array",
+		"[[hooks]]\nevent = \"x\"\n":              "line 1: hooks is not an object",
+		"[features]\na = true\nhooks = \"yes\"\n": "line 3: features.hooks is not true or false",
+		"\n[mcp_servers.x]\ncommand = 5\n":        "line 3: mcp_servers.x.command is not a text",
+		"notify = \"x\"\n":                        "line 1: notify is not an array",
+		"sandbox_mode = \"nope\"\n":               "line 1: sandbox_mode is not one of read-only, workspace-write, danger-full-access",
+		"unknown_key = 5\nmodel = \"x\"\n[hooks.state]\n[hooks.state.\"/h:stop:0:0\"]\n":     "",
+		"model = \"x\"\n[profiles.a]\nmodel = 5\n":                                           "line 3: profiles.a.model is not a text",
+		"[profiles.a]\nx = [\n  1,\n]\n\n[mcp_servers.\"a.b\"]\nargs = []\nenabled = true\n": "line 6: mcp_servers.a.b is not an object with either command or url",
+		"[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\n[[hooks.Stop.hooks]]\ntype = \"x\"\n": "line 6: hooks.Stop[1].hooks[0] has no \"command\"",
+		"[mcp_servers]\na = {command = \"a\",\n  args = [5]}\n": "line 2: mcp_servers.a.args[0] is not a text",
+		"description = 2020-01-01\n":                            "",
 	} {
 		if got := refusal(config); got != want {
 			t.Errorf("%q: %q", config, got)
