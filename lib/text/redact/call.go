@@ -9,7 +9,7 @@ import "strings"
 // hashPassword("x").
 func (sc *scanner) called(i int) (from, to int) {
 	s := sc.s
-	if i == 0 || strings.IndexByte("dDyYtTnNeErR", s[i-1]) < 0 || !quoted(s, i+1) { // the last letters of those names
+	if i == 0 || strings.IndexByte("dDyYtTnNeErRlLsS", s[i-1]) < 0 || !quoted(s, i+1) { // the last letters of those names
 		return 0, 0
 	}
 	name := sc.nameBefore(i)
@@ -18,6 +18,19 @@ func (sc *scanner) called(i int) (from, to int) {
 		return 0, 0
 	}
 	switch lower := strings.ToLower(word); lower {
+	case "fill", "type", "typetext", "send_keys", "sendkeys", "setvalue", "set_value", "presssequentially", "keys": // in the field of that name
+		before := s[max(sc.done, i-maxTag):i]
+		if before = before[strings.LastIndexAny(before, "\n;")+1:]; strings.Contains(before, "assword") || strings.Contains(before, "assphrase") {
+			return likelyValue(s, i+1, "password")
+		}
+		return 0, 0
+	case "connect": // "user/x@host"
+		from, to = head(s, i+1)
+		user, rest, _ := strings.Cut(s[from:max(from, to)], "/")
+		if at := strings.LastIndexByte(rest, '@'); at > 0 && run(user, 0, "w") == len(user) && looksSecret(rest[:at], minPassword) {
+			return from + len(user) + 1, from + len(user) + 1 + at
+		}
+		return 0, 0
 	case "unwrap_or", "orelse", "getorelse", "orelseget", "or_else":
 		if n := i - len(word) - 1; n > sc.done && s[n-1] == ')' {
 			if name = sc.nameBefore(sc.unquote(n - 1)); sureName(name) {

@@ -12,6 +12,9 @@ func (sc *scanner) addColumns(i, end int) {
 	for p < len(s) && p-end < maxName/2 && strings.IndexByte("\"'`] ", s[p]) >= 0 {
 		p++
 	}
+	if i >= sc.table && sc.addArrays(i, end) {
+		return
+	}
 	if i < sc.table || p < len(s) && strings.IndexByte(",;|\t)\r\n\xe2", s[p]) < 0 && p-end < 2 {
 		return
 	}
@@ -245,4 +248,149 @@ func (sc *scanner) addTuple(p int, names []string) (end int, bound bool) {
 		}
 	}
 	return len(s), bound
+}
+
+// addArrays adds the secrets of arrays of JSON below one of names, ["user", "password"], of which
+// one ends at s[end]. It reports whether there is such an array.
+func (sc *scanner) addArrays(i, end int) bool {
+	s := sc.s
+	if end+1 >= len(s) || s[end] != '"' || s[end+1] != ',' && s[end+1] != ']' {
+		return false
+	}
+	low := max(sc.done, i-maxLook)
+	open := strings.LastIndexByte(s[low:i], '[')
+	stop := strings.IndexByte(s[end:min(len(s), end+maxLook)], ']')
+	if open < 0 || stop < 0 || strings.IndexByte(s[low+open:i], ':') >= 0 {
+		return false
+	}
+	var names []string
+	for name := range strings.SplitSeq(s[low+open+1:end+stop], ",") {
+		if name = strings.Trim(name, " \t\r\n\""); name == "" || !sureName(name) && !passwordName(name) {
+			name = ""
+		}
+		names = append(names, name)
+	}
+	sc.table = end + stop
+	if len(names) < 2 {
+		return false
+	}
+	for p := end + stop + 1; ; {
+		between := strings.IndexByte(s[p:min(len(s), p+maxName)], '[')
+		if between < 0 || strings.ContainsAny(s[p:p+between], "(;=") {
+			return true
+		}
+		for p += between; p < len(s) && strings.IndexByte(" \t\r\n[", s[p]) >= 0; p++ {
+		}
+		p, _ = sc.addTuple(p, names)
+		sc.table = p
+	}
+}
+
+// addAliased adds the value of a column of SQL that gets its name, s[i:end], behind the value:
+// SELECT 'x' AS password.
+func (sc *scanner) addAliased(i, end int) {
+	s := sc.s
+	for n := i; i > sc.done && n-i < maxName && (isWord(s[i-1]) || s[i-1] == '-'); i-- {
+	}
+	p := i
+	for p > sc.done && strings.IndexByte("\"'`[", s[p-1]) >= 0 {
+		p--
+	}
+	if p-sc.done < minPassword || s[p-1] != ' ' || strings.IndexByte("sS'\")", s[p-2]) < 0 || isWord(s[p-2]) && s[p-3]|0x20 != 'a' {
+		return
+	}
+	low := max(sc.done, p-maxLook)
+	before := strings.TrimRight(s[low:p], " ")
+	bare := strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(before, "AS"), "as"), " ")
+	if kind := strings.TrimRight(bare, "abcdefghijklmnopqrstuvwxyz"); kind != bare { // of PostgreSQL
+		bare = strings.TrimSuffix(kind, "::")
+	}
+	bare = strings.TrimRight(bare, ")")
+	n := len(bare) - 1
+	if n < minPassword || bare[n] != '\'' && bare[n] != '"' || len(bare) == len(before) && !strings.Contains(strings.ToLower(before), "select ") {
+		return
+	}
+	if open := strings.LastIndexByte(bare[:n], bare[n]); open >= 0 && open+1 < n && (sureName(s[i:end]) || passwordName(s[i:end])) {
+		name := s[i:end]
+		sc.addCell(low+open+1, low+n, name)
+	}
+}
+
+// maxSecretData is how many bytes before and behind its kind are examined of a Secret.
+const maxSecretData = 8 << 10
+
+// addSecretData adds the data of an object of Kubernetes, kind: Secret, whatever their names. s[i]
+// is the colon behind kind.
+func (sc *scanner) addSecretData(i int) {
+	const kind = "Secret"
+	s := sc.s
+	v := blanks(s, i+1)
+	if v < len(s) && s[v] == '"' {
+		v++
+	}
+	if !strings.HasPrefix(s[v:], kind) || v+len(kind) < len(s) && isWord(s[v+len(kind)]) {
+		return
+	}
+	v += len(kind)
+	before := s[max(sc.done, i-maxSecretData) : i-len("kind")]
+	behind := s[v:min(len(s), v+maxSecretData)]
+	before = before[max(strings.LastIndex(before, "kind"), strings.LastIndex(before, "\n---"), 0):]
+	for _, mark := range [...]string{"kind", "\n---"} {
+		if end := strings.Index(behind, mark); end >= 0 {
+			behind = behind[:end]
+		}
+	}
+	for _, name := range [...]string{"data", "stringData"} {
+		sc.addMembers(i-len("kind")-len(before), before, name)
+		sc.addMembers(v, behind, name)
+	}
+}
+
+// addMembers adds the values of the first object of that name in doc, YAML or JSON, which begins at
+// s[low].
+func (sc *scanner) addMembers(low int, doc, name string) {
+	start, p := 0, 0
+	for ok := false; !ok; ok = start == 0 || !isWord(doc[start-1]) { // not metadata
+		n := strings.Index(doc[p:], name)
+		if n < 0 {
+			return
+		}
+		start, p = p+n, p+n+len(name)
+	}
+	margin := start - strings.LastIndexByte(doc[:start], '\n') - 1
+	if strings.HasPrefix(doc[p:], `"`) {
+		p++
+		margin = -1
+	}
+	if p = blanks(doc, p); p == len(doc) || doc[p] != ':' {
+		return
+	}
+	for p++; p < len(doc); {
+		line := p
+		for p < len(doc) && strings.IndexByte(" \t\r\n,{\"", doc[p]) >= 0 {
+			if doc[p] == '\n' {
+				line = p + 1
+			}
+			p++
+		}
+		end := run(doc, p, "w-./")
+		if end == p || margin >= 0 && p-line <= margin {
+			return
+		}
+		if end < len(doc) && doc[end] == '"' {
+			end++
+		}
+		v := blanks(doc, end)
+		if v == len(doc) || doc[v] != ':' {
+			return
+		}
+		from, to := head(doc, blanks(doc, v+1))
+		if from >= to {
+			return
+		}
+		if to-from >= minPassword && !isPlaceholder(doc, from, to) && doc[from] != '|' && doc[from] != '>' {
+			sc.cells = append(sc.cells, span{low + from, low + to})
+		}
+		p = to
+	}
 }

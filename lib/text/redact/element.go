@@ -16,6 +16,9 @@ func (sc *scanner) element(i int) (from, to int) {
 		return 0, 0
 	}
 	tag, before := window[start+1:], window[:start]
+	if len(tag) > 1 && (tag[0]|0x20 == 't') && (tag[1]|0x20 == 'h' || tag[1]|0x20 == 'd') && (len(tag) == 2 || tag[2] == ' ') && i >= sc.cellsTo {
+		sc.addHTMLColumns(i)
+	}
 	end := run(tag, 0, "w-.:")
 	name := tag[:end]
 	if end < len(tag) && tag[end] != ' ' && tag[end] != '\n' && tag[end] != '\t' {
@@ -29,10 +32,7 @@ func (sc *scanner) element(i int) (from, to int) {
 			return 0, 0
 		}
 	}
-	from = i + 1
-	for from < len(s) && strings.IndexByte(" \t\r\n", s[from]) >= 0 && from-i < maxName {
-		from++
-	}
+	from = skipTags(s, i+1)
 	const data = "<![CDATA["
 	stop := byte('<')
 	if strings.HasPrefix(s[from:], data) {
@@ -63,20 +63,106 @@ func attribute(s string) string {
 // named returns the name in the element at the end of s: <key>token</key>, or
 // <setting name="token"> before the tag of a value.
 func named(s string) string {
-	s = strings.TrimRight(s, " \t\r\n")
-	if !strings.HasSuffix(s, ">") {
-		return ""
-	}
-	open := strings.LastIndexByte(s, '<')
-	if open < 0 {
-		return ""
-	}
-	if !strings.HasPrefix(s[open:], "</") {
-		return attribute(s[open+1 : len(s)-1])
-	}
-	switch tag := strings.ToLower(s[open+2 : len(s)-1]); {
-	case strings.HasSuffix(tag, "name"), strings.HasSuffix(tag, "key"), tag == "td", tag == "th", tag == "dt":
-		return s[strings.LastIndexByte(s[:open], '>')+1 : open]
+	for range 3 {
+		s = strings.TrimRight(s, " \t\r\n")
+		open := strings.LastIndexByte(s, '<')
+		if open < 0 || !strings.HasSuffix(s, ">") {
+			return ""
+		}
+		if !strings.HasPrefix(s[open:], "</") {
+			if name := attribute(s[open+1 : len(s)-1]); name != "" || !isInline(s[open:]) {
+				return name
+			}
+			s = s[:open]
+			continue
+		}
+		switch tag := strings.ToLower(s[open+2 : len(s)-1]); {
+		case strings.HasSuffix(tag, "name"), strings.HasSuffix(tag, "key"), tag == "td", tag == "th", tag == "dt", isInline(s[open:]):
+			if name := strings.TrimRight(s[strings.LastIndexByte(s[:open], '>')+1:open], ": \t\r\n"); name != "" {
+				return name
+			}
+			s = s[:open]
+		default:
+			return ""
+		}
 	}
 	return ""
+}
+
+// isInline reports whether s begins with the tag of an element of HTML that has a word in it.
+func isInline(s string) bool {
+	name := strings.TrimLeft(s, "</")
+	switch strings.ToLower(name[:run(name, 0, "a")]) {
+	case "b", "strong", "em", "i", "code", "kbd", "tt", "span", "label", "div", "p", "pre", "samp", "td", "dd":
+		return true
+	}
+	return false
+}
+
+// skipTags skips blanks, the ends of lines and a few such tags at s[i].
+func skipTags(s string, i int) int {
+	for range 4 {
+		for n := i; i < len(s) && strings.IndexByte(" \t\r\n", s[i]) >= 0 && i-n < maxName; i++ {
+		}
+		if i == len(s) || s[i] != '<' || !isInline(s[i:min(len(s), i+maxName)]) {
+			break
+		}
+		end := strings.IndexByte(s[i:min(len(s), i+maxTag)], '>')
+		if end < 0 {
+			break
+		}
+		i += end + 1
+	}
+	return i
+}
+
+// addHTMLColumns adds the secrets of a table of HTML whose first cell begins after s[i]: those
+// below the name of a column.
+func (sc *scanner) addHTMLColumns(i int) {
+	s := sc.s
+	end := strings.Index(s[i:], "</table")
+	if end < 0 {
+		end = len(s) - i
+	}
+	sc.cellsTo = i + end
+	var names []string
+	found := false
+	for p, column, head := i+1, 0, true; p < sc.cellsTo; {
+		from := skipTags(s[:sc.cellsTo], p)
+		to := from
+		for to < sc.cellsTo && s[to] != '<' && to-from < maxLook {
+			to++
+		}
+		switch name := strings.ReplaceAll(strings.TrimSpace(s[from:to]), " ", "_"); {
+		case head && len(name) < maxName && (sureName(name) || passwordName(name)):
+			names, found = append(names, name), true
+		case head:
+			names = append(names, "")
+		case column < len(names) && names[column] != "":
+			for to > from && s[to-1] <= ' ' {
+				to--
+			}
+			sc.addCell(from, to, names[column])
+		}
+		column++
+		for more := false; !more; { // the next cell
+			n := strings.IndexByte(s[p:sc.cellsTo], '<')
+			if n < 0 {
+				return
+			}
+			p += n + 1
+			switch tag := strings.ToLower(s[p:min(sc.cellsTo, p+3)]); {
+			case strings.HasPrefix(tag, "tr"):
+				if column, head = 0, false; !found {
+					return
+				}
+			case tag == "td>", tag == "td ", tag == "th>", tag == "th ":
+				n := strings.IndexByte(s[p:sc.cellsTo], '>')
+				if n < 0 {
+					return
+				}
+				p, more = p+n+1, true
+			}
+		}
+	}
 }

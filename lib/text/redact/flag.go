@@ -111,7 +111,7 @@ var shortFlags = [...]struct {
 	{"kadmin", "pw", nextArg}, {"swaks", "ap", nextArg}, {"sendemail sendEmail", "xp", nextArg}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "A", nextArg}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "X", nextArg},
 	{"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "c", nextArg}, {"influx", "t", nextArg}, {"elasticsearch-users", "p", nextArg}, {"openssl", "k", nextArg}, {"cqlsh cypher-shell ncftpput ncftpget ncftp steghide cbq vncviewer", "p", nextArg}, {"mosquitto_pub mosquitto_sub mosquitto_rr", "P", nextArg},
 	{"ssh-keygen", "N", nextArg}, {"ssh-keygen", "P", nextArg}, {"add-generic-password add-internet-password", "w", nextArg}, {"unlock-keychain create-keychain", "p", nextArg},
-	{"security", "P", nextArg}, {"set-key-partition-list", "k", nextArg}, {"twine", "p", nextArg}, {"plink pscp psftp putty", "pw", nextArg}, {"nordvpn openfortivpn", "p", nextArg},
+	{"security", "P", nextArg}, {"set-key-partition-list", "k", nextArg}, {"twine", "p", nextArg}, {"nuget", "k", nextArg}, {"plink pscp psftp putty", "pw", nextArg}, {"nordvpn openfortivpn", "p", nextArg},
 }
 
 const (

@@ -1,6 +1,10 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Settings named by the word for a password in another language, in its own script or with
 // accents. Words in plain letters are in secretName.
@@ -52,4 +56,83 @@ func (sc *scanner) wideSetting(i int) (from, to int) {
 		}
 	}
 	return likelyValue(s, blanks(s, i+len(wide)), name)
+}
+
+// wallets are labels of a wallet's words in other scripts.
+var wallets = [...]string{"シード", "フレーズ", "ニーモニック", "助记词", "助記詞", "短语", "시드", "구문", "니모닉", "фраза", "мнемоника", "фраза восстановления"}
+
+// foreignWallet finds a wallet's words behind such a label and the sign at s[i].
+func (sc *scanner) foreignWallet(i int) (from, to int) {
+	n := sc.unquote(i)
+	if n == sc.done || sc.s[n-1] < 0x80 {
+		return 0, 0
+	}
+	for _, label := range wallets {
+		if strings.HasSuffix(sc.s[sc.done:n], label) {
+			return sc.foreignWords(n-len(label), n)
+		}
+	}
+	return 0, 0
+}
+
+// foreignWords finds a wallet's words that are none of BIP39's English ones, behind a label that
+// begins at s[i] and whose first word ends at s[end]. There are as many as such words ever are,
+// alone on the rest of their line, and none is as short as the small words of a sentence.
+func (sc *scanner) foreignWords(i, end int) (from, to int) {
+	s := sc.s
+	sign := strings.IndexAny(s[end:min(len(s), end+maxName/2)], ":=：\n")
+	if sign < 0 || s[end+sign] == '\n' {
+		return 0, 0
+	}
+	label := strings.ToLower(s[i : end+sign])
+	bare := strings.Trim(label, " \"'_")
+	if bare == "recovery" {
+		return 0, 0
+	}
+	_, size := utf8.DecodeRuneInString(s[end+sign:])
+	from = blanks(s, end+sign+size)
+	if from < len(s) && strings.IndexByte("\"'`", s[from]) >= 0 {
+		from++
+	}
+	words, plain := 0, true
+	for to = from; to < len(s); {
+		letters := 0
+		start := to
+		for to < len(s) && letters < 13 {
+			r, size := utf8.DecodeRuneInString(s[to:])
+			if !unicode.IsLetter(r) && !unicode.IsMark(r) || unicode.IsUpper(r) {
+				break
+			}
+			plain = plain && r < 0x80
+			letters, to = letters+1, to+size
+		}
+		if letters == 0 || letters == 13 || letters < 3 && s[start] < 0x80 || words == 33 {
+			return 0, 0
+		}
+		words++
+		space := to
+		for space < len(s) && (s[space] == ' ' || strings.HasPrefix(s[space:], "\u3000")) {
+			if s[space] != ' ' {
+				space += 2
+			}
+			space++
+		}
+		if space == to || space == len(s) || strings.IndexByte("\r\n\"'`<\\", s[space]) >= 0 {
+			break
+		}
+		to = space
+	}
+	if to < len(s) && strings.IndexByte(" \r\n\"'`<\\", s[to]) < 0 {
+		return 0, 0
+	}
+	switch words {
+	case 20, 25, 33:
+	case 12, 13, 15, 18, 21, 24:
+		if plain && (bare == "seed" || bare == "seeds" || strings.HasPrefix(bare, "share")) {
+			return 0, 0
+		}
+	default:
+		return 0, 0
+	}
+	return from, to
 }

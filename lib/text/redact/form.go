@@ -36,7 +36,12 @@ func (sc *scanner) form(i int) (from, to int) {
 	find := sc.assigned
 	switch name := s[i:word]; {
 	case equalFold(name[:min(4, len(name))], "seed"), equalFold(name[:min(6, len(name))], "phrase"), equalFold(name, "mnemonic"), equalFold(name, "recovery"), equalFold(name, "bip39"):
-		return sc.wallet(word)
+		if from, to = sc.wallet(word); to > 0 {
+			return from, to
+		}
+		return sc.foreignWords(i, word)
+	case equalFold(name, "frase"), equalFold(name, "share"), equalFold(name, "shamir"):
+		return sc.foreignWords(i, word)
 	case equalFold(name, "send"), equalFold(name, "sendline"):
 		return sc.sent(i, word)
 	case name == "ENV", equalFold(name, "set"), equalFold(name, "setx"), equalFold(name, "setenv"):
@@ -293,6 +298,17 @@ func (sc *scanner) sent(i, word int) (from, to int) {
 func (sc *scanner) identified(_, i int) (from, to int) {
 	s := sc.s
 	rest := s[i:min(len(s), i+96)]
+	if v := blanks(s, i); len(rest) > 4 && v+3 < len(s) && equalFold(s[v:v+3], "by ") && !quoted(s, blanks(s, v+3)) { // of Oracle
+		from, to = head(s, blanks(s, v+3))
+		if next := blanks(s, to); to > from && next+8 < len(s) && equalFold(s[next:next+8], "replace ") {
+			first, last := head(s, blanks(s, next+8))
+			sc.addCell(first, last, "password")
+		}
+		if from < to && looksSecret(s[from:to], minPassword) && !isPlaceholder(s, from, to) {
+			return from, to
+		}
+		return 0, 0
+	}
 	quote := strings.IndexAny(rest, "'\"\n;")
 	if quote < 0 || rest[quote] == '\n' || rest[quote] == ';' {
 		return 0, 0
@@ -352,13 +368,23 @@ func (sc *scanner) dataSource(i int) (from, to int) {
 	s := sc.s
 	window := s[i:min(len(s), i+maxLook/2)]
 	at := strings.IndexByte(window, '@')
+	if strings.HasPrefix(window, ":1521") || strings.HasPrefix(window, ":1522") { // of Oracle: bob/x@host:1521/name
+		host := sc.skipBack(i, "w.-", maxName)
+		if host > sc.done && s[host-1] == '@' {
+			begin := max(sc.done, host-maxName)
+			word := s[begin+strings.LastIndexAny(s[begin:host-1], " \t\r\n\"'`=(")+1 : host-1]
+			if user, v, _ := strings.Cut(word, "/"); run(user, 0, "w") == len(user) && user != "" && looksSecret(v, minPassword) {
+				return host - 1 - len(v), host - 1
+			}
+		}
+	}
 	if at < 0 || i == sc.done || !isWord(s[i-1]) {
 		return 0, 0
 	}
-	for _, host := range []string{"@tcp(", "@unix(", "@tcp4(", "@tcp6("} {
+	for _, host := range []string{"@tcp(", "@unix(", "@tcp4(", "@tcp6(", "@/"} {
 		if n := strings.Index(window[at:], host); n >= 0 {
 			v := window[1 : at+n]
-			if v == "" || strings.ContainsAny(v, " \t\r\n\"'`") || placeholder(v) {
+			if host == "@/" && (n > 0 || !looksSecret(v, minPassword)) || v == "" || strings.ContainsAny(v, " \t\r\n\"'`") || placeholder(v) {
 				return 0, 0
 			}
 			return i + 1, i + at + n
@@ -488,12 +514,15 @@ func (sc *scanner) pgpass(i int) (from, to int) {
 		return 0, 0
 	}
 	host := sc.skipBack(i, "w.-*", maxName)
+	if s[i+1:port] == "5432" { // a socket, or an address of IPv6
+		host = sc.skipBack(i, "w.-*:[]/", maxName)
+	}
 	if host == i || host > 0 && s[host-1] > ' ' && strings.IndexByte("\"'`", s[host-1]) < 0 && host != sc.done {
 		return 0, 0
 	}
 	p := port
 	for range 2 { // the database and the user
-		end := run(s[:min(len(s), p+maxName)], p+1, "w.-*")
+		end := run(s[:min(len(s), p+maxName)], p+1, "w.-*@")
 		if end == p+1 || end == len(s) || s[end] != ':' {
 			return 0, 0
 		}

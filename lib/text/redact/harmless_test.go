@@ -69,6 +69,15 @@ var harmless = []string{
 	"lost credentials app:prod",
 	"[::1]:587 main.go:123",
 	"the credentials file.go:12a3b4",
+	"<table><tr><th>Field</th><th>Password</th></tr><tr><td>length</td><td>required</td></tr><tr><td>sha256</td><td>hashed with bcrypt</td></tr></table>",
+	"<table><tr><td>Name</td><td>abc12345</td></tr></table>", "<tr><th>Token count</th><td>12345678</td></tr>", "<th>Tokens</th><td>a1b2c3d4</td>", "<p>Password: <code>string</code></p>", "<label>Password</label><span>required</span>", "<b>Password</b> must have 8 characters",
+	`{"columns":["user","tokens"],"rows":[["bob1x2y3","12345678"]]}`, `["user","password"]`, `const fields = ["user","password"]; const x = ["bob12345", "a1b2c3d4"]`, `{"required":["user","password"],"properties":["x","string"]}`, `{"password":["required","min8"]}`,
+	`{"name":"build-v2","value":"a1b2c3d4e5"}`, `{"id":"max_tokens","text":"a1b2c3d4"}`, `{"type":"text","text":"a1b2c3d4"}`, `{"field":"token","content":"see the docs"}`, `{"title":"Rotate the token","body":"see issue 12"}`, `{"label":"password","value":"required"}`,
+	"SELECT count(*) AS tokens FROM t1", "SELECT x1.token AS token FROM x1", "SELECT 'bearer' AS token_type", "SELECT name AS password_hint", "SELECT password FROM users WHERE name = 'bob12345'", "SELECT id, 'abc12345' AS name", "identified by its id1234", "ALTER USER bob IDENTIFIED BY :password",
+	"kind: ConfigMap\ndata:\n  foo: VHIwdWI0ZG9yM3g=\n", "kind: SecretStore\ndata:\n  foo: a1b2c3d4e5\n", "kind: Secret\nmetadata:\n  name: app-x1y2z3\n", `{"kind":"Pod","data":{"foo":"VHIwdWI0ZG9yM3g="}}`,
+	"mnemonic: a short word that helps you to keep the opcode in mind here", "seed phrase: twelve words", "share: users posts comments orders items carts coupons reviews images videos tags prices", "the phrase: nobody knows", "recovery: restart the server after that check logs and then verify the state again",
+	"cy.get('#user').type('bob12345')", "await page.fill('#name', 'a1b2c3d4')", "passwordField.sendKeys(password1)", "connect('bob12345')", "socket.connect('h1', 'a1b2c3d4')", "app/x1y2@sha256:1521", "registry/app1@h:1521",
+	`"main.go": {"x.y": "a1b2c3d4"}`, `s:4:"name";s:8:"a1b2c3d4";`, "x <- \"a1b2c3d4\"", "BUNDLE_PATH: vendor/b1", "image@/x1", "PRAGMA journal_mode = 'wal12345'", "Cookie: accepted", `{"name":"Accept","value":"text/html1"}`, "dotnet build -k x1y2z3w4",
 }
 
 func TestHarmless(t *testing.T) {

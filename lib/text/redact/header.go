@@ -29,7 +29,7 @@ loop:
 		return colon + 1, at
 	case colon-i >= 20 && (colon == at-1 || s[colon+1:at] == "x-oauth-basic") && strings.ContainsAny(s[i:colon], "0123456789"): // the token is the user
 		return i, colon
-	case colon < 0 && at-i >= 20 && strings.ContainsAny(s[i:at], "0123456789"):
+	case colon < 0 && (at-i >= 20 || mixed(s[i:at])) && strings.ContainsAny(s[i:at], "0123456789"):
 		return i, at
 	}
 	return 0, 0
@@ -174,3 +174,6 @@ func credential(s string, i, least int) (from, to int) {
 	}
 	return i, to
 }
+
+// isCookie reports whether a name is that of a header with cookies.
+func isCookie(name string) bool { return equalFold(name, "cookie") || equalFold(name, "set-cookie") }

@@ -37,7 +37,7 @@ func secretName(name string) bool {
 		return true
 	case "auth", "pat", "pwd", "pass", "cookie":
 		return len(parts) > 1 || name == "AUTH" || name == "PAT"
-	case "authorization", "jwt", "creds", "mnemonic", "psk":
+	case "authorization", "jwt", "creds", "mnemonic", "psk", "totp":
 		return true
 	case "hash":
 		if len(parts) > 1 && parts[len(parts)-2] == "cert" {
@@ -178,7 +178,7 @@ func sureName(name string) bool {
 // split splits a name into its words, in lower case: API_KEY, api-key and apiKey all
 // become api and key.
 func split(name string) []string {
-	var parts []string
+	parts := make([]string, 0, 4)
 	start := 0
 	flush := func(end int) {
 		if end > start {

@@ -1,8 +1,12 @@
 package redact
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 // What scanners' rules do not have, and people write: each secret between « and ».
@@ -122,8 +126,17 @@ func TestLongValue(t *testing.T) {
 	}
 }
 
+// testdata/forms.jsonl has a form of writing a secret on each line, after the name of its class.
 func TestWritten(t *testing.T) {
-	for _, text := range handwritten {
+	data, err := os.ReadFile("testdata/forms.jsonl")
+	testenv.NoError(t, err)
+	texts := handwritten
+	for line := range strings.Lines(string(data)) {
+		var form [2]string
+		testenv.NoError(t, json.Unmarshal([]byte(line), &form))
+		texts = append(texts, form[1])
+	}
+	for _, text := range texts {
 		plain := strings.NewReplacer("«", "", "»", "").Replace(text)
 		got := Text(plain, nil)
 		for i, part := range strings.FieldsFunc("."+text, func(r rune) bool { return r == '«' || r == '»' }) {

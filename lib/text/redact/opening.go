@@ -41,7 +41,7 @@ func wraps(name string) bool {
 		"hidden", "string", "str", "text", "from", "into", "some", "ok", "just", "bytes", "bytearray", "byte",
 		"to", "ptr", "pointer", "of", "valueof", "box", "arc", "rc", "cow", "borrowed", "owned", "stringvalue",
 		"stringptr", "field", "secretkeyspec", "convertto-securestring", "strdup", "unicode", "encode", "utf8", "raw", "literal", "quote", "char",
-		"cstring", "bstr", "nsstring":
+		"cstring", "bstr", "nsstring", "crypt", "md5", "sha1", "sha2", "sha256":
 		return true
 	}
 	return false
@@ -63,6 +63,9 @@ func opened(s string, i int) (next int, wrapper bool) {
 		if strings.HasPrefix(s[i:], "[]") { // []byte("x")
 			return i + 2, true
 		}
+		if strings.HasPrefix(s[i:], "[[") && i+2 < len(s) && isAlnum(s[i+2]) { // of Lua
+			return i + 2, false
+		}
 		p := i + 1
 		for p < len(s) && strings.IndexByte(" \t\r\n", s[p]) >= 0 && p-i < maxName/2 {
 			p++
@@ -75,6 +78,9 @@ func opened(s string, i int) (next int, wrapper bool) {
 			return blanks(s, end), false
 		}
 		return i + 1, true
+	}
+	if strings.HasPrefix(s[i:], "q{") || strings.HasPrefix(s[i:], "qq{") { // of Perl
+		return i + strings.IndexByte(s[i:], '{') + 1, false
 	}
 	end := run(s[:min(len(s), i+maxName)], i, "w.:-@$")
 	if end == i || end == len(s) {
@@ -102,7 +108,7 @@ func tagged(s string, i int) int {
 
 // literal is opened for a prefix of a string literal, whose quote is s[end].
 func literal(s string, i, end int) (next int, wrapper bool) {
-	if end-i > 3 || strings.Trim(strings.ToLower(s[i:end]), "brful8@$") != "" {
+	if end-i > 3 || strings.Trim(strings.ToLower(s[i:end]), "brfuln8@$") != "" {
 		return i, false
 	}
 	if s[end-1] == 'R' && strings.HasPrefix(s[end:], `"(`) { // of C++

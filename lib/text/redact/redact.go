@@ -341,13 +341,14 @@ func escape(v, blank string) string {
 
 // scanner finds secrets by their form.
 type scanner struct {
-	s     string
-	done  int // everything before this offset has been handled
-	end   int // the next end of a private key, -1 if it was not searched for yet
-	index *index
-	seams []int  // offsets where something invisible was removed
-	cells []span // secrets in tables
-	table int    // the end of the table that was handled last
+	s       string
+	done    int // everything before this offset has been handled
+	end     int // the next end of a private key, -1 if it was not searched for yet
+	index   *index
+	seams   []int  // offsets where something invisible was removed
+	cells   []span // secrets in tables
+	table   int    // the end of the table that was handled last
+	cellsTo int    // the end of the table of HTML that was handled last
 }
 
 // secretAt returns the span of the secret that s[i] indicates; to is 0 if there is none. The
@@ -360,7 +361,7 @@ func (sc *scanner) secretAt(i int) (from, to int) {
 	}
 	switch sc.s[i] {
 	case wide[0]:
-		return sc.wideSetting(i)
+		return sc.firstFound(i, (*scanner).foreignWallet, (*scanner).wideSetting)
 	case '=':
 		return sc.firstFound(i, (*scanner).formData, (*scanner).pipeline, (*scanner).setting)
 	case '/':
@@ -372,7 +373,7 @@ func (sc *scanner) secretAt(i int) (from, to int) {
 		if strings.HasPrefix(sc.s[i:], ":pserver:") {
 			return password(sc.s, i+len(":pserver:"))
 		}
-		return sc.firstFound(i, (*scanner).masked, (*scanner).jwk, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource, (*scanner).login)
+		return sc.firstFound(i, (*scanner).foreignWallet, (*scanner).masked, (*scanner).jwk, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource, (*scanner).login)
 	case ',':
 		return sc.argument(i)
 	case '>':
@@ -389,8 +390,8 @@ func (sc *scanner) secretAt(i int) (from, to int) {
 		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).shaped)
 	case 'T', 't':
 		return sc.firstFound(i, (*scanner).secureString, (*scanner).shaped)
-	case '+', 'F':
-		return sc.firstFound(i, (*scanner).suffixed, (*scanner).shaped)
+	case '+', 'F', 'f':
+		return sc.firstFound(i, (*scanner).suffixed, (*scanner).form, (*scanner).shaped)
 	case 'A':
 		return sc.firstFound(i, (*scanner).suffixed, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
 	case 'a', 'C', 'c':

@@ -196,6 +196,8 @@ func TestLinear(t *testing.T) {
 		"1|", ".atlasv1.", "aQ~", "1:AA", "_mmk", "-us", "eyJrIjoi", "pat.", "glpat-.", "sc_", "A_KEY=;a", "-----END ", "-----", "A_KEY=", "A_KEY='", "\\n", "AKIA", "xoxb-", "ya29.", "SG.",
 		"phrase", "seed", "seed ", "seed: zoo", "seed 1", "mnemonic: zoo zoo zoo ", "INSERT INTO users (name, password) VALUES ($1,\n", "INSERT INTO users (name, password) VALUES ('\n", "INSERT INTO users (name, password) SELECT 'a\n",
 		"COPY t (a, token) FROM stdin;\n", "a,password\n", "a,password\nb\n", "| password | a |\n", "password,", "a  TOKEN\n\"", "send \"", "send -a ", "child.sendline('assword", "(echo a) | passwd", "echo ) | passwd ", "creds a:", "creds a:'", "]:1 a:\"",
+		"<td>", "<th>password</th>", "<th>password</th><tr><td>a", `["password",`, `["password","a"],["`, `"password":["a","`, "kind: Secret\n", "kind: Secret\ndata:\n a: b\n", "data: {\"kind: Secret ",
+		"' AS password", "'a' AS token ", "seed phrase: abc ", "share: ", "mnemonic: abc abc ", "シード: ", `";s:1:"`, `{"a.b":`, `"token":{"a.b":"`, `value":"a","name":`, "a:5432:b:c:", "::5432:", "Password: <b>", "fill('", "a@b:1521", "password <- \"",
 		"user bob pass ", "pass \"", "app password: abcd efgh ", "mysqli_connect(a,", "PDO((", "set \\\n",
 	} {
 		// The processor's time: others may use the machine.

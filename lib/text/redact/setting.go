@@ -15,7 +15,13 @@ import (
 func (sc *scanner) setting(i int) (from, to int) {
 	s := sc.s
 	name, end := sc.settingName(i)
-	if name == "" {
+	switch {
+	case name == "":
+		return 0, 0
+	case end < 0 && isCookie(name):
+		return likelyCookies(s, blanks(s, i+1)+1)
+	case equalFold(name, "kind"):
+		sc.addSecretData(i)
 		return 0, 0
 	}
 	if from, to = sc.short(end, i+1, name); to > 0 {
@@ -36,6 +42,14 @@ func (sc *scanner) setting(i int) (from, to int) {
 		return 0, 0
 	}
 	inBlock := false
+	if s[i] == ':' && strings.HasPrefix(strings.TrimLeft(s[i+1:v], " "), "<") { // in HTML
+		from, to = head(s, v)
+		to = from + strings.IndexByte(s[from:max(from, to)]+"<", '<')
+		if from < to && isLikely(s, from, to, name) {
+			return from, to
+		}
+		return 0, 0
+	}
 	if s[i] == ':' {
 		if v, inBlock = sc.nextLine(v); v == 0 {
 			return 0, 0
@@ -49,6 +63,18 @@ func (sc *scanner) setting(i int) (from, to int) {
 	if from, to = likelyValue(s, v, name); inBlock && to > 0 {
 		to = folded(s, from, to)
 	}
+	if to > 0 && s[v] == '[' { // "password": ["x", "y"]
+		for p := to + 1; p < len(s); {
+			next := strings.TrimLeft(s[p:min(len(s), p+maxName)], " \t\r\n,")
+			p += len(s[p:min(len(s), p+maxName)]) - len(next)
+			if !quoted(s, p) {
+				break
+			}
+			first, last := head(s, p)
+			sc.addCell(first, last, name)
+			p = last + 1
+		}
+	}
 	return from, to
 }
 
@@ -58,6 +84,9 @@ func (sc *scanner) setting(i int) (from, to int) {
 func (sc *scanner) idOrUser(i int, name string) (from, to int) {
 	const account = 88 // of a key's base64
 	s := sc.s
+	if strings.HasPrefix(name, "BUNDLE_") { // BUNDLE_GEMS__EXAMPLE__ORG: bob:x
+		name = "login"
+	}
 	switch last := name[len(name)-1]; last | 0x20 {
 	case 'd', 'y', 'h', 's', 'n', '1' | 0x20, '2' | 0x20:
 	default:
@@ -127,13 +156,16 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 		if s[i] == '=' {
 			return sc.typed(i)
 		}
-	case "value", "Value", "VALUE", "default", "Default", "ParameterValue", "parameterValue": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
+	case "value", "Value", "VALUE", "default", "Default", "ParameterValue", "parameterValue", "val", "v", "content", "data", "text", "current", "body": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
 		name := sc.named(end - len(word))
 		if name == "" {
 			name = sc.namedAfter(i + 1)
 		}
 		return name, -1
 	case "key", "Key", "KEY", "keys", "Keys": // API key: x
+		if start := end - len(word); s[i] == '=' && equalFold(s[max(0, start-len("pragma ")):start], "pragma ") {
+			return "password", end
+		}
 		if words := sc.spaced(end, word); words != "" {
 			return words, end
 		}
@@ -146,6 +178,30 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 			return cmp.Or(sc.spaced(n, last), last), n
 		}
 	default:
+		switch start := end - len(word); {
+		case end < i && strings.HasSuffix(word, "Value"):
+			if name := cmp.Or(sc.named(start), sc.namedAfter(i+1)); name != "" {
+				return name, -1
+			}
+		case end == i && isDigit(word[0]) && strings.HasSuffix(s[sc.done:start], `";s:`) && quoted(s, i+1): // of PHP: s:8:"password";s:1:"x"
+			return sc.nameBefore(start - len(`";s:`)), end
+		case end == i && s[i] == '=' && strings.HasSuffix(s[sc.done:start], "--from-literal="):
+			return "password", end
+		case end < i && s[i] == ':' && strings.IndexByte(word, '.') > 0 && start > sc.done+1 && s[start-1] == '"': // "gitlab-token": {"gitlab.com": "x"}
+			before := strings.TrimRight(s[max(sc.done, start-maxName):start-1], " \t\r\n")
+			if before, ok := strings.CutSuffix(before, "{"); ok {
+				if n := strings.LastIndexByte(s[max(sc.done, start-maxName):start], '{') + max(sc.done, start-maxName); strings.HasSuffix(strings.TrimRight(before, " "), ":") {
+					switch of := sc.nameBefore(sc.unquote(sc.unquote(n) - 1)); of {
+					case "github-oauth", "gitlab-oauth":
+						return "token", -1
+					default:
+						if sureName(of) {
+							return of, -1
+						}
+					}
+				}
+			}
+		}
 		if s[i] == '=' && !secretName(word) {
 			if name, n := sc.typed(i); name != "" {
 				return name, n
@@ -168,6 +224,9 @@ func valueStart(s string, i, end int, name string) int {
 		v++
 	}
 	for n := v; v < len(s) && strings.IndexByte(" =:\t*", s[v]) >= 0 && v-n < 8; v++ {
+	}
+	if s[i] == ':' && v < len(s) && s[v] == '<' { // <b>Password:</b> <code>x
+		return skipTags(s, v)
 	}
 	return v
 }
@@ -336,7 +395,7 @@ func (sc *scanner) connects(n int, name string) bool {
 		return false
 	}
 	return strings.Contains(before, "server=") || strings.Contains(before, "uid=") || strings.Contains(before, "user id=") ||
-		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=") || strings.Contains(before, "driver=") || strings.Contains(before, "dsn=") || strings.Contains(before, "dbq=")
+		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=") || strings.Contains(before, "driver=") || strings.Contains(before, "user=") || strings.Contains(before, "jdbc:") || strings.Contains(before, "dsn=") || strings.Contains(before, "dbq=")
 }
 
 // connected is value for a connection string, in which ODBC puts a value with signs in
@@ -429,10 +488,10 @@ func (sc *scanner) inQuery(n int, name string) bool {
 // names reports whether a word is the key for the name of a setting.
 func names(word string) bool {
 	switch word {
-	case "name", "key", "parameterkey", "variable", "id":
+	case "k", "id", "label", "field", "title", "variable", "param", "parameter", "property", "env", "slug", "setting", "attribute", "option", "header":
 		return true
 	}
-	return false
+	return strings.HasSuffix(word, "name") || strings.HasSuffix(word, "key")
 }
 
 // maxNamed bounds the distance between such a name and its value.
@@ -472,7 +531,7 @@ func (sc *scanner) named(n int) string {
 		}
 		p = max(end, sep)
 	}
-	if name == "" || !secretName(name) {
+	if name == "" || !secretName(name) && !isCookie(name) {
 		return ""
 	}
 	return name
@@ -486,20 +545,19 @@ func (sc *scanner) namedAfter(v int) string {
 		v++
 	}
 	_, end := head(s, v)
-	word := ""
-	for p := end; p < len(s) && p-end < maxName && s[p] != '}' && s[p] != '{'; {
+	key, word := false, ""
+	for p := end; p < len(s) && p-end < maxNamed/2 && s[p] != '}' && s[p] != '{' && s[p] != '<'; {
 		to := run(s[:min(len(s), p+maxName)], p, "w-.")
-		switch {
-		case to == p:
+		if to == p {
 			p++
 			continue
-		case word == "":
-			if word = strings.ToLower(s[p:to]); !names(word) {
-				return ""
+		}
+		if key = !key && to < len(s) && strings.IndexByte(s[to:min(len(s), to+3)], '=')+strings.IndexByte(s[to:min(len(s), to+3)], ':') > -2; key {
+			word = strings.ToLower(s[p:to])
+		} else if names(word) {
+			if secretName(s[p:to]) {
+				return s[p:to]
 			}
-		case secretName(s[p:to]):
-			return s[p:to]
-		default:
 			return ""
 		}
 		p = to
@@ -536,8 +594,19 @@ func (sc *scanner) connecting(i int) bool {
 	}
 	commas := strings.Count(arguments, ",") + 1
 	switch strings.TrimLeft(call[strings.LastIndexAny(call, " \t=.:>")+1:], "$@&!") {
-	case "mysqli_connect", "mysql_connect", "mysqli", "PDO", "getConnection", "ftp_login", "create_superuser":
+	case "mysqli_connect", "mysql_connect", "mysqli", "PDO", "getConnection", "ftp_login", "create_superuser", "Sequelize", "FTP":
 		return commas == 2
+	case "connect":
+		switch receiver := strings.TrimRight(call[:len(call)-len("connect")], ".->:"); receiver[strings.LastIndexAny(receiver, " \t=(")+1:] {
+		case "pymysql", "MySQLdb", "DBI", "mariadb":
+			return commas == 2
+		case "oracledb", "cx_Oracle":
+			return commas == 1
+		}
+	case "fill", "type":
+		return commas == 1 && strings.Contains(arguments, "assword")
+	case "basic", "pgp_sym_encrypt", "pgp_sym_decrypt", "aes_encrypt", "aes_decrypt", "AES_ENCRYPT", "AES_DECRYPT":
+		return commas == 1
 	case "Credentials":
 		return commas == 2 || commas == 3
 	case "sign", "verify", "encode", "decode":

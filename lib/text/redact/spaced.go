@@ -6,7 +6,7 @@ import "strings"
 // directive per line, in sentences.
 
 // spacedBy are the separators between them, which have blanks around them.
-var spacedBy = [...]string{"-", "|", "│", "->", "→", "➜", "=>", "is:", "is", "was", ":", "="}
+var spacedBy = [...]string{"-", "|", "│", "->", "<-", "→", "➜", "=>", "is:", "is", "was", ":", "="}
 
 // spacedValue finds the value after a name: auth_pass x, | token | x |, api_key ..... x.
 // The part of the name that suggests a secret begins at s[i].
@@ -17,6 +17,7 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 	}
 	end := run(s[:min(len(s), i+maxName)], i, "w-")
 	sc.addColumns(i, end)
+	sc.addAliased(i, end)
 	name := sc.spacedName(i, end)
 	if name == "" {
 		return 0, 0
@@ -46,6 +47,7 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 	if passwordName(name) && (looksSecret(s[from:to], minPassword) || signed(s[from:to])) {
 		switch {
 		case g.sign != "" && isDigit(g.sign[0]), // of a router: password 0 x
+			from > v && (g.sign == "<-" || g.sign == "."),                                                                  // of R, and of Lisp
 			from > v && g.sign == "" && (sc.firstWord(start) || strings.HasSuffix(strings.TrimRight(s[:start], " "), "{")), // storePassword "x"
 			g.sign == "is:", strings.HasPrefix(g.sign, "is") && lastWord(s, to) && owned(s[:start]),
 			(g.sign == "-" || g.sign == "") && sc.firstWord(start) && lastWord(s, to) && !strings.ContainsAny(s[from:to], "/:"),

@@ -12,6 +12,11 @@ import (
 func likelyValue(s string, i int, name string) (from, to int) {
 	i = opening(s, i)
 	from, to = head(s, i)
+	for _, scheme := range [...]string{"Bearer ", "Basic ", "Token ", "token "} {
+		if from > i && strings.HasPrefix(s[from:max(from, to)], scheme) && isLikely(s, from+len(scheme), to, name) {
+			return from + len(scheme), to
+		}
+	}
 	if last := from + len("abcd efgh ijkl mnop"); last <= len(s) && passwordName(name) && lastWord(s, last) && appPassword(strings.ReplaceAll(s[from:last], " ", "-")) {
 		return from, last
 	}
