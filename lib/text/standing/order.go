@@ -18,13 +18,15 @@ const (
 // something holds, or at which of many occasions; that it holds only for the moment; and
 // what has to stay as it is.
 const (
-	asksNever  = "you must not|you must never|you should never|you should not|you may not|you are not allowed|you're not allowed|you don't edit|you don't touch|you don't change|i want you to never|i don't want you to|i don't want any|i never want|what i don't want|make sure you never|make sure to never|remember to never|under no circumstances|hands off|stop adding|stop using|stop creating|stop writing|stop changing|stop asking|stop apologizing|avoid adding|avoid using|avoid introducing|avoid creating|avoid touching|avoid changing|no new|no additional|no external|no more|keine neuen|keine zusätzlichen|geen nieuwe|pas de nouvelle|pas de nouveau|nada de|sin librerías|du darfst nicht|du darfst kein|du darfst keine|du darfst nie|du darfst nichts|du sollst nicht|du sollst nie|il ne faut jamais|il ne faut pas|tu ne dois pas|tu ne dois jamais"
+	asksNever  = "you must not|you must never|you should never|you should not|you may not|you are not allowed|you're not allowed|you don't edit|you don't touch|you don't change|i want you to never|i don't want you to|i don't want any|i never want|what i don't want|make sure you never|make sure to never|remember to never|under no circumstances|hands off|stop adding|stop using|stop creating|stop writing|stop changing|stop asking|stop apologizing|refrain from|avoid adding|avoid using|avoid introducing|avoid creating|avoid touching|avoid changing|no new|no additional|no external|no more|keine neuen|keine zusätzlichen|geen nieuwe|pas de nouvelle|pas de nouveau|nada de|sin librerías|du darfst nicht|du darfst kein|du darfst keine|du darfst nie|du darfst nichts|du sollst nicht|du sollst nie|il ne faut jamais|il ne faut pas|tu ne dois pas|tu ne dois jamais"
 	asksAlways = "you must always|you should always|i want you to always|make sure to always|make sure you always|remember to always|ask before|ask me before|ask me first|check with me before|one commit per|before every|before each|after every|after each"
-	asksOnly   = "you must only|you may only|you should only|only ever|only touch|only change|only edit|only modify|only work|only commit|only push|only deploy|stick to|limit yourself|limit your changes|stay within|stay inside|stay under|stay below|stay out of"
-	lasting    = "from now on|from here on|going forward|henceforth|ab jetzt|ab sofort|von jetzt an|von nun an|künftig|in zukunft|désormais|dorénavant|à partir de maintenant|a partir de ahora|de ahora en adelante|d'ora in poi|d'ora in avanti|a partir de agora|daqui em diante|vanaf nu|voortaan|until i say|until i tell|until i ask|until i've|unless i ask|unless i say|unless i tell|without asking me|ohne rücksprache|sans me demander|sin preguntarme"
-	recurring  = "before pushing|before committing|before merging|before every|before each|before any|after every|after each|every time you|whenever you|whatever you do|no matter what|at all times"
-	passing    = "yet|for now|this time|right now|for the moment|at the moment|like that|like this|while we're|erstmal|vorerst|noch nicht|noch nichts|pour l'instant|pour le moment|por ahora|de momento|per ora|per adesso|por enquanto|voorlopig"
-	bounds     = "out of the question|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not|mustn't|may only be|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|must never be changed|must never be touched|must never be modified|must never be rebuilt|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert|auf keinen fall|unter keinen umständen|en aucun cas|sous aucun prétexte|bajo ningún concepto|em hipótese alguma|in nessun caso|in geen geval"
+	asksOnly   = "you must only|you may only|you should only|only ever|only write|only use|only touch|only change|only edit|only modify|only work|only commit|only push|only deploy|stick to|limit yourself|limit your changes|stay within|stay inside|stay under|stay below|stay out of"
+	lasting    = "at all costs|from now on|from here on|going forward|henceforth|ab jetzt|ab sofort|von jetzt an|von nun an|künftig|in zukunft|désormais|dorénavant|à partir de maintenant|a partir de ahora|de ahora en adelante|d'ora in poi|d'ora in avanti|a partir de agora|daqui em diante|vanaf nu|voortaan|until i say|until i tell|until i ask|until i've|unless i ask|unless i say|unless i tell|without asking me|ohne rücksprache|sans me demander|sin preguntarme"
+	// recurringForeign are the occasions of an order in other languages.
+	recurringForeign = "vor jedem|vor jeder|nach jedem|nach jeder|avant chaque|après chaque|antes de cada|después de cada|prima di ogni|dopo ogni|depois de cada|voor elke|na elke"
+	recurring        = "before pushing|before committing|before merging|before every|before each|before any|after every|after each|every time you|whenever you|whatever you do|no matter what|at all times"
+	passing          = "yet|for now|this time|right now|for the moment|at the moment|like that|like this|while we're|erstmal|vorerst|noch nicht|noch nichts|pour l'instant|pour le moment|por ahora|de momento|per ora|per adesso|por enquanto|voorlopig"
+	bounds           = "out of the question|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not|mustn't|may only be|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|must never be changed|must never be touched|must never be modified|must never be rebuilt|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert|auf keinen fall|unter keinen umständen|en aucun cas|sous aucun prétexte|bajo ningún concepto|em hipótese alguma|in nessun caso|in geen geval"
 )
 
 // tellers are words with which a clause begins that tells what is or was.
@@ -90,7 +92,7 @@ func (s *sentence) refersBack() bool {
 // kind returns the kind of a sentence that is known to be an instruction.
 func (s *sentence) kind() Kind {
 	switch {
-	case anyOf(s.words, neverWords+" "+notWords):
+	case anyOf(s.words, neverWords+" "+notWords+" avoid"):
 		return KindNever
 	case anyOf(s.words, onlyWords):
 		return KindOnly
@@ -121,19 +123,24 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 	}
 	switch verb := w[1]; {
 	case startsWith(w, asksNever) && !anyOf(w, "now see get"), s.forbids(i, w, before),
-		w[0] == "no" && anyOf(s.clauses[i], "please pls plz ever"),
+		w[0] == "no" && (anyOf(s.clauses[i], "please pls plz ever") || i == 0 && len(w) > 2 && s.words[len(s.words)-1] == "ever"),
 		oneOf(w[0], "no nothing") && anyOf(w[1:], "until before without unless") && !anyOf(w, "was were"),
 		w[0] == "never" && (isVerb(verb) || isOrder(before)),
 		oneOf(w[0], "leave keep") && !oneOf(verb, "it that this as as-is") && holdsAny(w, "alone|untouched|unchanged|as is|as-is|intact|as it is|as they are"),
-		holdsAny(w, bounds) && !anyOf(w, "that which now") && !strings.Contains(s.text, "MUST NOT"): // a specification's
+		holdsAny(w, bounds) && !anyOf(w, "that which now today said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
 		return KindNever
 	case startsWith(w, asksAlways), w[0] == "always" && isVerb(verb):
 		return KindAlways
-	case startsWith(w, asksOnly), w[0] == "only" && i == 0 && len(s.words) < 5 && strings.ToLower(s.text[1:]) != s.text[1:] && isVerb(w[len(w)-1]):
+	case startsWith(w, asksOnly) && !anyOf(w, "half first second last"), w[0] == "only" && i == 0 && len(s.words) < 5 && strings.ToLower(s.text[1:]) != s.text[1:] && isVerb(w[len(w)-1]):
 		return KindOnly
 	case isOrder(w) && holdsAny(w, recurring) && !slices.ContainsFunc(before, func(w string) bool { return strings.ContainsAny(w, "./") }), // not a task in a file
 		oneOf(w[0], "report answer reply format quote cite") && anyOf(w, "all every each"),
-		startsWith(w, "answer in|reply in|respond in") && len(w) < 5, w[0] == "prefer", oneOf(w[0], "all every each") && holdsAny(w, "needs a|need a|must"),
+		startsWith(w, "answer in|reply in|respond in") && len(w) < 5, w[0] == "prefer", oneOf(w[0], "all every each") && holdsAny(w, "needs a|needs to|needs tests|need a|must|has to|have to") && !anyOf(w, "fixed done now"),
+		i == 0 && !oneOf(w[0], tellers) && anyOf(w, "must") && holdsAny(w, "before you|before every|before each|before any"),
+		i > 0 && startsWith(s.words, "whenever you|every time you|each time you") && isOrder(w),
+		w[0] == "keep" && oneOf(verb, "all any every") && holdsAny(w, "out of|away from"),
+		oneOf(w[0], "alle jede jeder jedes tous toutes chaque todos todas cada tutti tutte ogni elke") && anyOf(w, "müssen muss doivent doit deben debe devono deve devem moeten moet") && anyOf(w, alwaysWords+" "+neverWords),
+		holdsAny(s.words, recurringForeign) && anyOf(w, foreignVerbs) && !anyOf(s.words, "ich wir je j'ai nous yo io eu ik"),
 		w[0] == "we" && isOrder(w[2:]) && (oneOf(verb, "never always only") || i == 0 && verb == "don't"),
 		len(w) > 2 && startsWith(w, "we never") && isVerb(w[2]),
 		startsWith(w, "use|we use") && anyOf(s.words, "not never") && len(s.words) < 9 && !anyOf(s.words, "if is are"): // "use pnpm, not npm"
