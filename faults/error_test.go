@@ -230,29 +230,20 @@ func (f fault) silent(program string) string {
 		path = "/above"
 	}
 	for _, s := range mayBeSilent {
-		if slices.Contains(s.calls, f.name) && s.isOf(program) && s.path.MatchString(path) {
+		if slices.Contains(s.calls, f.name) && (s.program == "" || s.program == program) && s.path.MatchString(path) {
 			return s.reason
 		}
 	}
 	return ""
 }
 
-type silence struct {
-	program string // any, where it is empty; with a ! all others
+var mayBeSilent = []struct {
+	program string // any, where it is empty
 	calls   []string
 	path    *regexp.Regexp
 	reason  string
-}
-
-func (s silence) isOf(program string) bool {
-	if other, not := strings.CutPrefix(s.program, "!"); not {
-		return program != other
-	}
-	return s.program == "" || s.program == program
-}
-
-var mayBeSilent = []silence{
-	{"!gt-checkpoint", []string{"newfstatat"}, regexp.MustCompile(`^/above$|^/scratch(/[^/]+(/home(/\.local(/state)?)?|/work|/town(/gastown(/crew)?)?)?)?$`),
+}{
+	{"", []string{"newfstatat"}, regexp.MustCompile(`^/above$|^/scratch(/[^/]+(/home(/\.local(/state)?)?|/work|/town(/gastown(/crew)?)?)?)?$`),
 		"a folder on the way that cannot be looked at is what its name says"},
 	{"", []string{"openat", "read", "newfstatat"}, regexp.MustCompile(`/homes/[^/]*/mirror$`),
 		"what other programs of a town see is written again with the next hook"},
@@ -264,7 +255,7 @@ var mayBeSilent = []silence{
 		"what a sandbox keeps from the state is asked for in the project"},
 	{"", []string{"openat", "read", "readlinkat"}, regexp.MustCompile(`^/proc/`),
 		"what the system does not tell of a process is not noted"},
-	{"!gt-checkpoint", []string{"openat", "read", "newfstatat", "getdents64"}, regexp.MustCompile(`/\.git(/(HEAD|commondir|logs/HEAD|info|config))?$`),
+	{"", []string{"openat", "read", "newfstatat", "getdents64"}, regexp.MustCompile(`/\.git(/(HEAD|commondir|logs/HEAD|info|config))?$`),
 		"what git knows, the branch and the commits, is put in where it can be had"},
 	{"", []string{"openat", "read", "newfstatat", "mkdirat", "flock", "write", "close"}, regexp.MustCompile(`/\.git/info(/exclude)?$`),
 		"that git shows a file of ours is no reason not to write it, and the next write tries again"},
