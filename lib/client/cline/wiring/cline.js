@@ -117,15 +117,12 @@ const hooks = {
     }
     const newest = messages.findLast((m) => m.role === "user")?.id
     if (due || more.length) {
-      const asked = [due, ...more]
-      const texts = await within(Promise.all(asked))
-      if (texts) {
-        due = undefined
-        const text = [told.get(newest), ...texts].filter(Boolean).join("\n")
-        if (text) told.set(newest, text)
-      } else {
-        due = Promise.all(asked).then((all) => all.filter(Boolean).join("\n"))
-      }
+      const asked = [due, ...more].filter(Boolean)
+      const texts = await Promise.all(asked.map(within))
+      const late = asked.filter((_, i) => texts[i] === undefined)
+      due = late.length > 0 ? Promise.all(late).then((all) => all.filter(Boolean).join("\n")) : undefined
+      const text = [told.get(newest), ...texts].filter(Boolean).join("\n")
+      if (text) told.set(newest, text)
     }
     if (told.size === 0) return
     const before = (m) => (told.has(m.id) ? { ...m, content: [{ type: "text", text: told.get(m.id) }, ...m.content] } : m)

@@ -13,6 +13,7 @@ import (
 const program = `#!/bin/sh
 input=$(cat)
 printf '%s %s %s\n' "${0##*/}" "$*" "$input" >>"$LOG"
+case $input in *'"prompt":"be slow"'*) until test -e "$LOG.go"; do sleep 0.05; done ;; esac
 case "${0##*/} $*" in
 *--state*) echo '{"home":"/the home"}' ;;
 gt-prime*) echo TOLD ;;
@@ -20,18 +21,7 @@ esac
 `
 
 // story calls the plugin as Cline does, and prints what it answers.
-const story = `import plugin from "./gt.mjs"
-const { setup, hooks } = plugin
-setup({}, JSON.parse(process.env.CONTEXT))
-const user = (id, text) => ({ id, role: "user", content: [{ type: "text", text }], createdAt: 2000 })
-const prompt = (id, text) => user(id, '<user_input mode="act">' + text + "</user_input>")
-const answer = (id) => ({ id, role: "assistant", content: [{ type: "text", text: "fine" }], createdAt: 2000 })
-const ask = async (all, sent = all, more = {}, iteration = 1) => {
-  const out = await hooks.beforeModel({ snapshot: { messages: all, iteration, ...more }, request: { messages: sent } })
-  console.log(JSON.stringify((out?.messages ?? sent).map((m) => m.content.map((p) => p.text.trim()).join(" + "))))
-}
-const run = async (command) => console.log(JSON.stringify((await hooks.beforeTool({ snapshot: {}, toolCall: { toolName: "run_commands" }, input: { commands: [command] } }))?.input))
-const all = [prompt("1", "build it")]
+const story = asCline + `const all = [prompt("1", "build it")]
 await ask(all, all, { parentAgentId: "other" })
 await ask(all)
 all.push(answer("2"), prompt("3", "go\ron"), user("4", "<hook_context>no person</hook_context>"))
@@ -45,6 +35,26 @@ await hooks.afterRun({ snapshot: { lastError: "429 Too Many Requests" }, result:
 await hooks.afterRun({ snapshot: {}, result: { status: "aborted" } })
 process.kill(process.pid, "SIGTERM")
 setTimeout(() => console.log("it lives on"), 5000)
+`
+
+// slow is the story of a busy machine: what is known of a prompt comes too late for its request.
+const slow = asCline + `await ask([prompt("1", "be slow")])
+writeFileSync(process.env.LOG + ".go", "")
+process.exit()
+`
+
+const asCline = `import { writeFileSync } from "node:fs"
+import plugin from "./gt.mjs"
+const { setup, hooks } = plugin
+setup({}, JSON.parse(process.env.CONTEXT))
+const user = (id, text) => ({ id, role: "user", content: [{ type: "text", text }], createdAt: 2000 })
+const prompt = (id, text) => user(id, '<user_input mode="act">' + text + "</user_input>")
+const answer = (id) => ({ id, role: "assistant", content: [{ type: "text", text: "fine" }], createdAt: 2000 })
+const ask = async (all, sent = all, more = {}, iteration = 1) => {
+  const out = await hooks.beforeModel({ snapshot: { messages: all, iteration, ...more }, request: { messages: sent } })
+  console.log(JSON.stringify((out?.messages ?? sent).map((m) => m.content.map((p) => p.text.trim()).join(" + "))))
+}
+const run = async (command) => console.log(JSON.stringify((await hooks.beforeTool({ snapshot: {}, toolCall: { toolName: "run_commands" }, input: { commands: [command] } }))?.input))
 `
 
 // What the plugin is told by Cline becomes calls of gt's binaries, in order and once each,
@@ -66,8 +76,8 @@ func TestPlugin(t *testing.T) {
 		script = strings.ReplaceAll(script, `"`+name+`"`, `"`+filepath.Join(dir, name)+`"`)
 	}
 	write("gt.mjs", script, 0o600)
-	write("story.mjs", story, 0o600)
-	play := func(context string) (said, calls string) {
+	play := func(story, context string) (said, calls string) {
+		write("story.mjs", story, 0o600)
 		log := filepath.Join(dir, "log")
 		os.Remove(log)
 		cmd := exec.Command(node, "story.mjs")
@@ -86,7 +96,7 @@ func TestPlugin(t *testing.T) {
 		}
 		return string(out), strings.Join(all, "")
 	}
-	said, calls := play(`{"session":{"sessionId":"1000_abc"},"workspaceInfo":{"rootPath":"/work"}}`)
+	said, calls := play(story, `{"session":{"sessionId":"1000_abc"},"workspaceInfo":{"rootPath":"/work"}}`)
 	want := `["<user_input mode=\"act\">build it</user_input>"]
 ["TOLD + <user_input mode=\"act\">build it</user_input>"]
 ["TOLD + <user_input mode=\"act\">build it</user_input>","fine","<user_input mode=\"act\">go\ron</user_input>","<hook_context>no person</hook_context>"]
@@ -113,7 +123,12 @@ gt-keepalive end "SessionEnd","session_id":"1000_abc","reason":"session_stop"}
 	if calls != want {
 		t.Errorf("the calls are\n%s\nand not\n%s", calls, want)
 	}
-	if _, calls := play(`{}`); strings.Count(calls, "\n") != 1 || !strings.HasPrefix(calls, "gt-keepalive end ") || strings.Contains(calls, "session_id") || !strings.Contains(calls, `"reason":"prompt_input_exit"`) {
+	if _, calls := play(story, `{}`); strings.Count(calls, "\n") != 1 || !strings.HasPrefix(calls, "gt-keepalive end ") || strings.Contains(calls, "session_id") || !strings.Contains(calls, `"reason":"prompt_input_exit"`) {
 		t.Errorf("a window's calls are\n%s", calls)
+	}
+	// What a start is told does not wait for what is behind it.
+	said, _ = play(slow, `{"session":{"sessionId":"1000_abc"},"workspaceInfo":{"rootPath":"/work"}}`)
+	if want := `["TOLD + <user_input mode=\"act\">be slow</user_input>"]` + "\n"; said != want {
+		t.Errorf("on a busy machine the model gets\n%s", said)
 	}
 }
