@@ -56,6 +56,8 @@ func TestClaudeStatusLine(t *testing.T) {
 	w.writeJSON(w.userSettings(), settings)
 	p := w.claude("line")
 	p.typ("good morning")
+	w.awaitWritten(`"output_tokens"`) // which may be after the client has asked for its line
+	p.typ("good evening")
 	w.waitFor("the line shows what the session used", func() bool { return used.MatchString(p.screen()) })
 	for text := range strings.SplitSeq(w.read(said), "}{") { // what the client says of itself is understood
 		if !strings.Contains(text, `"session_id":"`) {

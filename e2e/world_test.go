@@ -22,9 +22,9 @@ import (
 )
 
 // patience is how long anything may take. The machine is shared and at times
-// slow; what works is over long before. (An OpenCode that was killed while it
-// looked for its packages has the next one wait for a minute.)
-const patience = 4 * time.Minute
+// slow; what works is over long before. (At a load of 100 an OpenCode asks its
+// model for the first time after six minutes.)
+const patience = 10 * time.Minute
 
 // bin is the folder of the gt binaries that this run built.
 var bin string
