@@ -23,8 +23,9 @@ type Schema map[string]string
 // 1), url, switch (a boolean or an array), toggle (a boolean or an object), any, and the values
 // of a string that are allowed: a|b, where "{}" is any object; "none" is a key that may not be
 // there. "closed" is an object with no
-// members but those that have a path, a^b one with one of these members and not both. A kind
-// that begins with "@" is itself a path, at which the rules for such values stand.
+// members but those that have a path, a^b one with one of these members and not both. "1" is
+// that number. A kind that begins with "@" is itself a path, at which the rules for such values
+// stand. The path "BOM" stands for a byte order mark.
 func ParseSchema(text string) Schema {
 	s := Schema{}
 	for line := range strings.Lines(text) {
@@ -55,6 +56,9 @@ func (r *Refusal) String() string {
 func (s Schema) Check(doc *jsonedit.Doc) *Refusal {
 	if len(s) == 0 {
 		return nil
+	}
+	if s["BOM"] != "" && doc.Marked() {
+		return &Refusal{1, "", "it begins with a byte order mark"}
 	}
 	if !doc.Root.IsObject() {
 		return &Refusal{doc.Root.Line, "", "the settings are no object"}
@@ -137,6 +141,8 @@ func kindMismatch(kind string, n *jsonedit.Node, raw string) string {
 	case "", "any":
 	case "none":
 		ok, what = false, "a key that it takes"
+	case "1":
+		ok, what = numeric && number == 1, "the number 1"
 	case "object", "closed":
 		ok, what = n.IsObject(), "an object"
 	case "array":

@@ -129,6 +129,9 @@ func deep(text []byte) int {
 	return -1
 }
 
+// Marked reports whether the text begins with a byte order mark.
+func (d *Doc) Marked() bool { return d.start > 0 }
+
 // Parse parses a text. It keeps a byte order mark, and allows comments if comments is set.
 // Errors name line and column.
 func Parse(text []byte, comments bool) (*Doc, error) {

@@ -19,10 +19,19 @@ import (
 //go:embed copilot.json
 var text []byte
 
+// schema is what Copilot 1.0.102 takes in a file of hooks; for another value it skips the file.
+const schema = `none BOM
+1 version
+boolean disableAllHooks
+any hooks
+array hooks.agentStop hooks.errorOccurred hooks.notification hooks.permissionRequest hooks.postToolUse
+array hooks.preCompact hooks.preToolUse hooks.sessionEnd hooks.subagentStop hooks.userPromptSubmitted
+`
+
 // Client returns the wiring of Copilot CLI.
 func Client() wiring.Client {
 	return wiring.Client{
-		Name: "copilot", Text: text, Shape: wiring.Flat,
+		Name: "copilot", Text: text, Schema: schema, Shape: wiring.Flat,
 		OffKey: "disableAllHooks", OffValue: true,
 		TurnEnds:    []string{"Stop", "agentStop"},
 		Compact:     "/compact",

@@ -18,10 +18,21 @@ import (
 //go:embed gemini.json
 var text []byte
 
+// Matchers is the schema of what Gemini CLI and its forks run no hook of an event for.
+const Matchers = `any hooks
+@event hooks.*
+string @event.[].matcher?
+`
+
+// schema is, beside Matchers, what Gemini CLI 0.61 does not start with.
+const schema = Matchers + `none BOM
+object security
+`
+
 // Client returns the wiring of Gemini CLI.
 func Client() wiring.Client {
 	return wiring.Client{
-		Name: "gemini", Text: text, Unit: wiring.Milliseconds,
+		Name: "gemini", Text: text, Schema: schema, Unit: wiring.Milliseconds,
 		Oldest: "0.26.0", // hooks are on by default
 		OffKey: "hooksConfig.enabled", OffValue: false,
 		Comments: true,

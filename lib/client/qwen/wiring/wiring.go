@@ -14,7 +14,7 @@ var text []byte
 // Client returns the wiring of Qwen Code.
 func Client() wiring.Client {
 	return wiring.Client{
-		Name: "qwen", Text: text, Unit: wiring.EitherUnit,
+		Name: "qwen", Text: text, Schema: gemini.Matchers, Unit: wiring.EitherUnit,
 		OffKey: "disableAllHooks", OffValue: true,
 		Comments: true,
 		TurnEnds: []string{"Stop"},
