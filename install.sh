@@ -409,7 +409,12 @@ build() {
 
 # unpack takes the programs and manual pages of a release archive.
 unpack() {
-	version=$(bin/gt-hooks --version) || die "gt does not run here: is the archive one for $(uname -s) on $(uname -m)?"
+	if ! version=$(bin/gt-hooks --version); then
+		case $(xattr bin/gt-hooks 2>/dev/null) in
+		*com.apple.quarantine*) die "macOS runs no program that a browser downloaded until you type: xattr -dr com.apple.quarantine $(quoted "$here")" ;;
+		esac
+		die "gt does not run here: is the archive one for $(uname -s) on $(uname -m)?"
+	fi
 	version=${version#gt-hooks }
 	version=${version%% *}
 	for program in $parts; do
