@@ -18,6 +18,9 @@ type SharedServer struct {
 	// whether it can be a window that shows a server's session.
 	Serves func(args []string) bool
 	Shows  func(args []string) bool
+	// Address returns the URL of the server that a window with these arguments shows. It is nil
+	// if a client's windows show the server of their account.
+	Address func(args []string) string
 	// Dir returns the folder in which a window works that was started in dir with these
 	// arguments.
 	Dir func(args []string, dir string) string

@@ -1,8 +1,12 @@
 package hook
 
 import (
+	"cmp"
+	"net/netip"
+	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gt/lib/cli"
@@ -101,7 +105,7 @@ func (c *Invocation) window() process.Proc {
 		if c.ID != "" && slices.Contains(args, string(c.ID)) {
 			return p
 		}
-		if worksIn(c.behind, p, args, c.Dir) {
+		if worksIn(c.behind, p, args, c.Dir) && (c.behind.Address == nil || answersAt(c.server, c.behind.Address(args))) {
 			here = append(here, p)
 		}
 	}
@@ -140,6 +144,34 @@ func accountOf(server *contract.SharedServer, p process.Proc) string {
 	}
 	env := cli.Env{Environ: environ}
 	return server.Account(env.Getenv)
+}
+
+// answersAt reports whether the server can be the one at a URL: the URL's host is this machine,
+// and the server listens on its port, if the system tells that.
+func answersAt(server process.Proc, address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || !isThisMachine(u.Hostname()) {
+		return false
+	}
+	port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
+	if err != nil {
+		return false
+	}
+	listens, known := server.Listens(port)
+	return listens || !known
+}
+
+// isThisMachine reports whether a URL's host names this machine whatever its network is.
+func isThisMachine(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsLoopback() || ip.IsUnspecified()
+	}
+	label := func(name string) string {
+		name, _, _ = strings.Cut(strings.ToLower(name), ".")
+		return name
+	}
+	own, err := os.Hostname()
+	return label(host) == "localhost" || err != nil || label(host) == label(own)
 }
 
 func worksIn(server *contract.SharedServer, p process.Proc, args []string, dir string) bool {

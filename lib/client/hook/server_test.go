@@ -1,13 +1,16 @@
 package hook
 
 import (
-	"gt/internal/testenv"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"gt/internal/testenv"
 	"gt/lib/cli"
 	"gt/lib/client/registry"
 	"gt/lib/sys/process"
@@ -30,6 +33,37 @@ func TestWorksIn(t *testing.T) {
 		if got := worksIn(registry.FindClient("codex").Dialect.SharedServer, self, strings.Fields(c.args), c.dir); got != c.want {
 			t.Errorf("'%s' in %s: %v", c.args, c.dir, got)
 		}
+	}
+}
+
+// A window of a server on another machine, or at another port of this one, is none of this
+// server.
+func TestAnswersAt(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the system does not tell where a process listens")
+	}
+	self, err := process.Find(os.Getpid())
+	testenv.NoError(t, err)
+	here, err := net.Listen("tcp4", "127.0.0.1:0")
+	testenv.NoError(t, err)
+	defer here.Close()
+	closed, err := net.Listen("tcp4", "127.0.0.1:0")
+	testenv.NoError(t, err)
+	other := closed.Addr().(*net.TCPAddr).Port
+	testenv.NoError(t, closed.Close())
+	name, err := os.Hostname()
+	testenv.NoError(t, err)
+	for address, want := range map[string]bool{
+		"http://127.0.0.1:%d": true, "http://localhost:%d/": true, "http://[::1]:%d": true, "http://0.0.0.0:%d": true, "http://" + name + ":%d": true,
+		"http://192.0.2.7:%d": false, "http://other.example:%d": false, "": false, "http://127.0.0.1": false, ":%d": false,
+	} {
+		address := strings.ReplaceAll(address, "%d", fmt.Sprint(here.Addr().(*net.TCPAddr).Port))
+		if got := answersAt(self, address); got != want {
+			t.Errorf("%s: %v", address, got)
+		}
+	}
+	if address := fmt.Sprintf("http://127.0.0.1:%d", other); answersAt(self, address) {
+		t.Errorf("%s, where nothing listens, is this server", address)
 	}
 }
 

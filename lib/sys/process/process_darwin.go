@@ -136,6 +136,9 @@ func (p Proc) Dir() (string, error) {
 // args returns nil: there are no PID namespaces.
 func (p Proc) args() ([]string, error) { return nil, nil }
 
+// Listens returns that it is not known.
+func (p Proc) Listens(int) (listens, known bool) { return false, false }
+
 // HungUp returns false: macOS does not report it.
 func (p Proc) HungUp() bool { return false }
 

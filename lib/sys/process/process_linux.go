@@ -243,6 +243,31 @@ func (p Proc) HungUp() bool {
 	return err == nil && strings.HasPrefix(path, "/dev/pts/") && strings.HasSuffix(path, " (deleted)")
 }
 
+// Listens reports whether the process accepts connections at a TCP port, and whether that is
+// known.
+func (p Proc) Listens(port int) (listens, known bool) {
+	dir := "/proc/" + strconv.Itoa(p.PID)
+	sockets := map[string]bool{}
+	for _, table := range []string{"/net/tcp", "/net/tcp6"} {
+		data, err := os.ReadFile(dir + table)
+		known = known || err == nil
+		for line := range strings.Lines(string(data)) {
+			const local, state, inode, listening = 1, 3, 9, "0A"
+			f := strings.Fields(line)
+			if len(f) > inode && f[state] == listening && strings.HasSuffix(f[local], fmt.Sprintf(":%04X", port)) {
+				sockets["socket:["+f[inode]+"]"] = true
+			}
+		}
+	}
+	entries, err := os.ReadDir(dir + "/fd")
+	for _, e := range entries {
+		if name, err := os.Readlink(dir + "/fd/" + e.Name()); err == nil && sockets[name] {
+			return true, true
+		}
+	}
+	return false, known && err == nil
+}
+
 // OnScreen reports whether the process has a screen: its standard input is a terminal from
 // which it reads single keys.
 func (p Proc) OnScreen() bool {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gt/lib/client/contract"
@@ -35,7 +36,15 @@ var server = contract.SharedServer{
 		return word == "serve" || word == "web"
 	},
 	Shows: func(args []string) bool { return subcommand(contract.Run{Args: args}) == "attach" },
-	Dir:   contract.DirFlag("--dir", "--dir"),
+	Address: func(args []string) string {
+		words := (contract.Run{Args: args}).Words()
+		i := slices.IndexFunc(words, func(word string) bool { return strings.Contains(word, "://") })
+		if i < 0 {
+			return ""
+		}
+		return words[i]
+	},
+	Dir: contract.DirFlag("--dir", "--dir"),
 	Account: func(getenv func(string) string) string {
 		return filepath.Join(cmp.Or(getenv("XDG_DATA_HOME"), filepath.Join(getenv("HOME"), ".local", "share")), "opencode")
 	},

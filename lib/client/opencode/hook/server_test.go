@@ -27,4 +27,9 @@ func TestServer(t *testing.T) {
 	if dir := server.Dir(strings.Fields("opencode attach http://127.0.0.1:4096 --dir api"), "/w"); dir != "/w/api" {
 		t.Errorf("it works in %s", dir)
 	}
+	for line, want := range map[string]string{"opencode attach http://h:1 --dir /w": "http://h:1", "opencode attach -s ses_1 https://h/": "https://h/", "opencode attach": ""} {
+		if got := server.Address(strings.Fields(line)); got != want {
+			t.Errorf("%s: it shows %q, want %q", line, got, want)
+		}
+	}
 }
