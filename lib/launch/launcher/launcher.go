@@ -271,7 +271,7 @@ func Typed(known *agent.Table, c agent.Client, p process.Proc) (words []string, 
 		end = w.shell
 	}
 	if s := w.stranger; s >= 0 && s < end && (w.shell >= 0 || pane >= 0) {
-		return path[s].Args, true, len(path[s].Args) == 0
+		return asTyped(path[s].Args), true, len(path[s].Args) == 0
 	}
 	w.launchers = slices.DeleteFunc(w.launchers, func(f found) bool { return f.at >= end || w.stranger >= 0 && f.at > w.stranger })
 	words, err := w.words()

@@ -181,3 +181,18 @@ func TestSplit(t *testing.T) {
 		}
 	}
 }
+
+// What a program has made of its command line is not what a person types.
+func TestAsTyped(t *testing.T) {
+	for words, want := range map[string]string{
+		"SCREEN -S sc claude":                     "screen -S sc claude",
+		"sudo --preserve-env=A B_C claude":        "sudo --preserve-env=A,B_C claude",
+		"sudo --preserve-env=A -u max B_C claude": "sudo --preserve-env=A -u max B_C claude",
+		"env A=1 claude":                          "env A=1 claude",
+		"":                                        "",
+	} {
+		if got := strings.Join(asTyped(strings.Fields(words)), " "); got != want {
+			t.Errorf("%s: %s, want %s", words, got, want)
+		}
+	}
+}

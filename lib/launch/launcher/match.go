@@ -87,8 +87,12 @@ func wordsBefore(args, command []string) (words []string, ok bool) {
 }
 
 // asTyped returns the words of a launcher as they were typed. sudo splits the list of
-// --preserve-env=A,B at its commas in place and then shows --preserve-env=A B.
+// --preserve-env=A,B at its commas in place and then shows --preserve-env=A B; the server that
+// screen starts is called SCREEN.
 func asTyped(words []string) []string {
+	if len(words) > 0 && words[0] == "SCREEN" {
+		return append([]string{"screen"}, words[1:]...)
+	}
 	if len(words) == 0 || filepath.Base(words[0]) != "sudo" {
 		return words
 	}
