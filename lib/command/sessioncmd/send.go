@@ -197,7 +197,7 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 	}
 	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().FindClient(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
-		to.LastPromptAt, to.Refused = fleet.LastPromptAt(at.Store, m.Instance), m.Refused(env.Getenv)
+		to.LastPrompt, to.Refused = fleet.LastPrompt(at.Store, m.Instance), m.Refused(env.Getenv)
 		to.PromptSeen = func(since time.Time) bool { return toldSince(at, m, text, since) }
 		to.Unseen = func() bool {
 			return m.Record == nil || readers.FindReader(m.Record.Agent) == nil ||
@@ -217,7 +217,7 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 		s.queued = true
 		said += ", which is busy and takes it up later"
 	case send.Screen:
-		if to.LastPromptAt != nil {
+		if to.LastPrompt != nil {
 			env.Warn("no hook of %s reported that it began a turn; its screen shows that the text was submitted", m.Name)
 		} else if !c.Command {
 			env.Hint("%s has no hooks that tell; its screen shows that the text was submitted", m.Name)

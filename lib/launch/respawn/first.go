@@ -152,11 +152,12 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 	path := func(r *session.Record) string {
 		return cmp.Or(r.Transcript, files.Path(f.Client.Dialect, getenv, r.CWD, string(r.ID)))
 	}
-	to.LastPromptAt = func() time.Time {
+	to.LastPrompt = func() (time.Time, string) {
 		if r := record(); r != nil {
-			return activity.Read(h, r.ID).Prompted
+			doing := activity.Read(h, r.ID)
+			return doing.Prompted, doing.Request
 		}
-		return time.Time{}
+		return time.Time{}, ""
 	}
 	to.Unseen = func() bool { r := record(); return r == nil || reader == nil || path(r) == "" }
 	to.PromptSeen = func(since time.Time) (seen bool) {

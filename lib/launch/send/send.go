@@ -59,9 +59,9 @@ type Target struct {
 	Pane   string // its id
 	Client agent.Client
 	Busy   bool // it is working
-	// LastPromptAt returns when a hook last reported a prompt. It is nil for a client
-	// without such a hook.
-	LastPromptAt func() time.Time
+	// LastPrompt returns when a hook last reported a prompt, and the beginning of the last
+	// one with words that a hook reported. It is nil for a client without such a hook.
+	LastPrompt func() (at time.Time, words string)
 	// Refused reports whether the client logged since a time that it dropped a prompt. It
 	// is nil for clients that do not log this.
 	Refused func(since time.Time) bool
@@ -153,7 +153,10 @@ func (t Target) trySend(text string, limits Limits) (Proof, error) {
 	if err != nil {
 		return NoProof, err
 	}
-	begin := time.Now()
+	begin, earlier := time.Now(), ""
+	if t.LastPrompt != nil {
+		_, earlier = t.LastPrompt()
+	}
 	if err := t.typeIn(text, before, begin, limits.Arrive); errors.Is(err, errTaken) {
 		return InConversation, nil
 	} else if err != nil {
@@ -163,9 +166,9 @@ func (t Target) trySend(text string, limits Limits) (Proof, error) {
 		return NoProof, err
 	}
 	if !t.Client.KnowsInput() {
-		return t.awaitHook(begin, limits.Hook), nil
+		return t.awaitHook(text, earlier, begin, limits.Hook), nil
 	}
-	return t.awaitProof(text, begin, limits)
+	return t.awaitProof(text, earlier, begin, limits)
 }
 
 // typeIn pastes a text into the input box and waits until it has arrived.
@@ -186,28 +189,43 @@ func (t Target) typeIn(text, screen string, begin time.Time, within time.Duratio
 	return nil
 }
 
-// hookReported reports whether a hook has reported a prompt since a time. If the agent was
-// busy, the report may be about another prompt.
-func (t Target) hookReported(since time.Time) bool {
-	return t.LastPromptAt != nil && !t.Busy && t.LastPromptAt().After(since)
+// heard looks whether a hook has reported the text as a prompt since a time, or another one,
+// such as the first prompt of an agent that starts. earlier is what LastPrompt returned then.
+// If the agent was busy, nothing is known.
+func (t Target) heard(text, earlier string, since time.Time) (it, another bool) {
+	if t.LastPrompt == nil || t.Busy {
+		return false, false
+	}
+	at, words := t.LastPrompt()
+	if !at.After(since) {
+		return false, false
+	}
+	own := []rune(squeeze(text))
+	another = words != earlier && !strings.Contains(squeeze(words), string(own[:min(len(own), distinct)]))
+	return !another, another
 }
 
+// distinct is how many characters at the beginning of a prompt tell it from another, and hold
+// nothing that is taken out of what hooks report.
+const distinct = 12
+
 // awaitHook waits for a hook's proof. It is for clients whose screen is unknown.
-func (t Target) awaitHook(since time.Time, within time.Duration) Proof {
+func (t Target) awaitHook(text, earlier string, since time.Time, within time.Duration) Proof {
 	for first := time.Now(); ; time.Sleep(pollInterval) {
+		it, _ := t.heard(text, earlier, since)
 		switch {
-		case t.hookReported(since):
+		case it:
 			return Hook
-		case t.LastPromptAt == nil || time.Since(first) > within:
+		case t.LastPrompt == nil || time.Since(first) > within:
 			return NoProof
 		}
 	}
 }
 
 // awaitProof presses Enter until the text is submitted.
-func (t Target) awaitProof(text string, since time.Time, limits Limits) (Proof, error) {
+func (t Target) awaitProof(text, earlier string, since time.Time, limits Limits) (Proof, error) {
 	s := newSubmission(time.Now(), limits)
-	s.busy, s.hooked = t.Busy, t.LastPromptAt != nil
+	s.busy, s.hooked = t.Busy, t.LastPrompt != nil
 	if t.Refused != nil {
 		s.refused = func() bool { return t.Refused(since) }
 	}
@@ -217,19 +235,21 @@ func (t Target) awaitProof(text string, since time.Time, limits Limits) (Proof, 
 	}
 	words := opening(text)
 	for ; ; time.Sleep(pollInterval) {
-		v := view{hookReported: t.hookReported(since), time: time.Now()}
+		v := view{time: time.Now()}
+		v.hookReported, v.another = t.heard(text, earlier, since)
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
-			return t.proofAtEnd(since, err)
+			return t.proofAtEnd(v.hookReported, since, err)
 		}
 		v.input, _ = t.Client.Input(screen)
 		v.deaf = t.Client.Deaf(screen)
 		shown := agent.Plain(screen)
-		v.shown = t.Client.ScreenState(shown) == agent.Busy || v.input != agent.Draft && strings.Contains(squeeze(shown), words)
+		v.works = t.Client.ScreenState(shown) == agent.Busy
+		v.shown = v.input != agent.Draft && strings.Contains(squeeze(shown), words)
 		switch s.see(v) {
 		case due:
 			if err := t.Server.Type(t.Pane, "\r"); err != nil {
-				return t.proofAtEnd(since, err)
+				return t.proofAtEnd(v.hookReported, since, err)
 			}
 		case proven:
 			return s.proof, nil
@@ -240,9 +260,9 @@ func (t Target) awaitProof(text string, since time.Time, limits Limits) (Proof, 
 }
 
 // proofAtEnd returns what proves that the client took a text before its pane was gone, or err.
-func (t Target) proofAtEnd(since time.Time, err error) (Proof, error) {
+func (t Target) proofAtEnd(hookReported bool, since time.Time, err error) (Proof, error) {
 	switch {
-	case t.hookReported(since):
+	case hookReported:
 		return Hook, nil
 	case t.PromptSeen != nil && t.PromptSeen(since):
 		return InConversation, nil

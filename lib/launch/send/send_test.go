@@ -4,7 +4,37 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
+
+// A hook that reports another prompt, such as the first one of an agent that starts, is no
+// proof of a text. One whose words are not known is.
+func TestHeard(t *testing.T) {
+	typed := time.Now()
+	for name, c := range map[string]struct {
+		text, earlier, words string
+		at                   time.Duration
+		it, another          bool
+	}{
+		"the text":                          {"port  the\nlexer now", "", "port the lexer n…", 1, true, false},
+		"with what the client adds":         {"port the lexer", "", "[Image #1] port the lexer", 1, true, false},
+		"without a secret":                  {"port the lexer with hunter2", "", "port the lexer with [redacted]", 1, true, false},
+		"the text before":                   {"port the lexer", "", "port the lexer", -1, false, false},
+		"the first prompt":                  {"port the lexer", "", "Handoff: go on.", 1, false, true},
+		"a prompt whose words are not kept": {"port the lexer", "go on", "go on", 1, true, false},
+		"the same text again":               {"go on", "go on", "go on", 1, true, false},
+	} {
+		to := Target{LastPrompt: func() (time.Time, string) { return typed.Add(c.at), c.words }}
+		if it, another := to.heard(c.text, c.earlier, typed); it != c.it || another != c.another {
+			t.Errorf("%s: %v, another %v", name, it, another)
+		}
+		if to.Busy = true; c.it {
+			if it, _ := to.heard(c.text, c.earlier, typed); it {
+				t.Errorf("%s: known of a busy agent", name)
+			}
+		}
+	}
+}
 
 // A text that a client takes for keys, a command or the beginning of a word to complete is
 // typed as text; what is a command is named.

@@ -29,8 +29,10 @@ type view struct {
 	time         time.Time
 	input        agent.Input // what its input box has
 	deaf         bool        // the client drops what is typed
-	hookReported bool        // a hook has reported a prompt since the text was typed
-	shown        bool        // the screen shows that it works, or the text outside the box
+	hookReported bool        // a hook has reported the text as a prompt since it was typed
+	another      bool        // a hook has reported another one since, which may be what it works on
+	works        bool        // the screen shows that it works
+	shown        bool        // the screen shows the text outside the box
 }
 
 // submission is a text whose Enter was pressed. It decides from views alone, without any
@@ -47,7 +49,8 @@ type submission struct {
 	again          time.Duration // how long after the last Enter the next is due
 	empty          time.Time     // since when the box is empty; zero if it is not
 	read           time.Time     // when the conversation was read last
-	shown          bool          // the screen has shown something of the text
+	shown          bool          // the screen has shown the text
+	worked         bool          // the screen has shown that the agent works
 
 	proof Proof // set when proven
 	err   error // set when failed
@@ -59,7 +62,7 @@ func newSubmission(first time.Time, limits Limits) *submission {
 
 // see returns the state of the text after a view.
 func (s *submission) see(v view) state {
-	s.shown = s.shown || v.shown
+	s.shown, s.worked = s.shown || v.shown, s.worked || v.works
 	switch {
 	case v.input == agent.Draft:
 		s.empty = time.Time{}
@@ -137,7 +140,7 @@ func (s *submission) unreported(v view, settled time.Duration) state {
 		}
 	}
 	switch {
-	case s.inConversation == nil, s.shown, s.unseen != nil && s.unseen():
+	case s.inConversation == nil && !v.another, s.shown, s.worked && !v.another, s.unseen != nil && s.unseen():
 		s.proof = Screen
 		return proven
 	case over: // mutant never: TestSubmission

@@ -24,6 +24,7 @@ func TestSubmission(t *testing.T) {
 		heard, refused            time.Duration // since when; 0 for never
 		reads, unseen             bool          // there is a conversation, which is not known
 		prompted, shown           time.Duration // since when the conversation and the screen have it; 0 for never
+		works, another            time.Duration // since when it works, and a hook has told of another prompt; 0 for never
 		looks                     []look
 		proof                     Proof
 		err                       error
@@ -55,6 +56,13 @@ func TestSubmission(t *testing.T) {
 		},
 		"a text that the screen has shown may be taken": {
 			hooked: true, reads: true, shown: 1 * s, looks: []look{{0, gone, emptied}, {5 * s, gone, emptied}, {5*s + 1, gone, proven}}, proof: Screen,
+		},
+		"an agent that works has taken it": {
+			hooked: true, reads: true, works: 1 * s, looks: []look{{0, gone, emptied}, {5 * s, gone, emptied}, {5*s + 1, gone, proven}}, proof: Screen,
+		},
+		"but not if a hook told of another prompt": {
+			hooked: true, reads: true, works: 1 * s, another: 2 * s,
+			looks: []look{{0, gone, emptied}, {1 * s, gone, emptied}, {5*s + 1, gone, emptied}, {20 * s, gone, emptied}, {20*s + 1, gone, failed}}, err: ErrUntaken,
 		},
 		"a conversation that is not known tells nothing": {
 			hooked: true, reads: true, unseen: true, looks: []look{{0, gone, emptied}, {5*s + 1, gone, proven}}, proof: Screen,
@@ -115,6 +123,7 @@ func TestSubmission(t *testing.T) {
 				at = l.at
 				v := view{
 					time: first.Add(at), input: l.input, deaf: c.deaf, hookReported: c.heard > 0 && at >= c.heard, shown: c.shown > 0 && at >= c.shown,
+					works: c.works > 0 && at >= c.works, another: c.another > 0 && at >= c.another,
 				}
 				if got := sub.see(v); got != l.want {
 					t.Fatalf("after %v it is %d, not %d", at, got, l.want)

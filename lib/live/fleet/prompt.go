@@ -10,19 +10,21 @@ import (
 	"gt/lib/state/instance"
 )
 
-// LastPromptAt returns a function that returns the time of the last prompt that a hook
-// reported for an instance, zero without one. It only reads a few small files.
-func LastPromptAt(store instance.Store, in *instance.Instance) func() time.Time {
-	return func() time.Time {
+// LastPrompt returns a function that returns the time of the last prompt that a hook
+// reported for an instance, zero without one, and the beginning of the last one that has
+// words. It only reads a few small files.
+func LastPrompt(store instance.Store, in *instance.Instance) func() (at time.Time, words string) {
+	return func() (time.Time, string) {
 		id := store.Session(in)
 		if id == "" {
-			return time.Time{}
+			return time.Time{}, ""
 		}
 		h, ok, err := home.OfSession(store.State, string(id))
 		if err != nil || !ok {
-			return time.Time{}
+			return time.Time{}, ""
 		}
-		return activity.Read(h, id).Prompted
+		doing := activity.Read(h, id)
+		return doing.Prompted, doing.Request
 	}
 }
 
