@@ -501,7 +501,9 @@ func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, st
 	} else if m.Record != nil && presence != process.Dead {
 		told := m.observed()
 		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), told, m.noted(stores), m.stopped(stores, told))
-		if !m.begun() || m.leftConversation() { // it was the previous agent, or the agent's previous conversation, that ended
+		if began := m.successorBegan(p); !began.IsZero() { // all this is of its predecessor
+			f.Started, f.Seen = began, nil
+		} else if !m.begun() || m.leftConversation() { // it was the previous agent, or the agent's previous conversation, that ended
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
 		}
 	}
@@ -837,6 +839,20 @@ func (m *Member) leftAlone() bool {
 // conversation, which some clients, such as Codex after /new, tell with its first prompt.
 func (m *Member) leftConversation() bool {
 	return m.Record.Ended() && m.Record.Reason != Left && m.Record.Process().Alive()
+}
+
+// successorBegan returns when the process p began to which the session handed over, and zero
+// if it handed over to none, or has a hook told of the next session.
+func (m *Member) successorBegan(p process.Proc) time.Time {
+	r := m.Record
+	if r.Outcome != session.Handoff || !p.IsSet() || r.Process().Alive() {
+		return time.Time{}
+	}
+	began, err := process.StartTime(p.PID)
+	if err != nil || began.Before(r.Began()) { // a shell in which the agent was
+		return time.Time{}
+	}
+	return began
 }
 
 // begun reports whether the session began or was resumed since the agent was started. Until

@@ -39,3 +39,35 @@ func TestLeftConversation(t *testing.T) {
 		}
 	}
 }
+
+// A process to which a session handed over, and of which no hook has told yet, does not have the
+// end of that session. A shell that ran before the session does.
+func TestSuccessorBegan(t *testing.T) {
+	client := exec.Command("sleep", "600")
+	testenv.NoError(t, client.Start())
+	t.Cleanup(func() { client.Process.Kill(); client.Wait() })
+	p, err := process.Find(client.Process.Pid)
+	testenv.NoError(t, err)
+	now := time.Now()
+	for _, c := range []struct {
+		name    string
+		began   time.Time
+		outcome session.Outcome
+		alive   bool
+		want    bool
+	}{
+		{"handed over", now.Add(-time.Hour), session.Handoff, false, true},
+		{"handed over in a shell", now.Add(time.Hour), session.Handoff, false, false},
+		{"the same process", now.Add(-time.Hour), session.Handoff, true, false},
+		{"left", now.Add(-time.Hour), session.Done, false, false},
+	} {
+		r := &session.Record{ID: "s", StartedAt: c.began, EndedAt: now.Add(time.Hour), Outcome: c.outcome}
+		if c.alive {
+			r.SetProcess(p)
+		}
+		m := Member{Record: r}
+		if began := m.successorBegan(p); began.IsZero() == c.want {
+			t.Errorf("%s: %v", c.name, began)
+		}
+	}
+}
