@@ -47,6 +47,7 @@ type Launch struct {
 	put   func() error // writes the instance
 	m     fleet.Member
 	alive bool // an agent of the instance runs, and ends first
+	ran   bool // the instance was started before
 	now   time.Time
 	self  string // the program that calls respawn.Exec for --exec BUFFER
 	at    tmux.Server
@@ -549,7 +550,8 @@ func (l *Launch) makeSession() error {
 		return err
 	}
 	var err error
-	if l.pane = l.m.Pane; l.alive || l.Revives {
+	again := l.alive || l.Revives
+	if l.pane = l.m.Pane; again {
 		if l.alive { // one that crashed is logged as a crash by who follows it
 			l.noteStop(20 * time.Second)
 		}
@@ -564,10 +566,18 @@ func (l *Launch) makeSession() error {
 			session := l.pane.Session // of several that show it, the one where it was found
 			l.pane, err = l.at.Pane(l.pane.ID, 5*time.Second)
 			l.pane.Session = session
+		} else if _, gone := l.at.Pane(l.pane.ID, 5*time.Second); l.alive && gone != nil && !errors.Is(gone, tmux.ErrNoAnswer) {
+			// A hook of the person's has closed it when the old agent ended.
+			again, l.m.Pane, l.TmuxSession, l.TmuxPane = false, tmux.Pane{}, l.sessionName(l.Instance), ""
+			err = l.put()
 		}
 	} else if err = l.runBetween(); err != nil {
 		return err
-	} else if err = l.foreign(l.TmuxSession, true); err == nil {
+	}
+	if err == nil && !again {
+		err = l.foreign(l.TmuxSession, true)
+	}
+	if err == nil && !again {
 		l.buffer = tmux.NewBuffer()
 		l.pane, err = l.spec.StartInSession(l.at, l.TmuxSession, l.self, l.Theme, l.buffer, l.run)
 		if errors.Is(err, tmux.ErrDuplicate) { // it was made meanwhile
@@ -612,8 +622,14 @@ func (l *Launch) foreign(name string, end bool) error {
 	if len(all) == 0 {
 		return nil
 	}
-	if !l.ofRole(all[0]) {
+	switch {
+	case l.ofRole(all[0]):
+	case !l.leavesRoom(name, all):
 		return l.taken(name, all[0])
+	case end:
+		return l.at.Lend(name, l.Store.Name(l.ID), all)
+	default:
+		return nil
 	}
 	for _, pane := range all {
 		if !l.Replaces && !live.OnlyShell(pane) {
@@ -629,6 +645,25 @@ func (l *Launch) foreign(name string, end bool) error {
 		}
 	}
 	return nil
+}
+
+// leavesRoom reports whether an agent that was started before gets a window beside the panes of
+// the session of its name: a program that restores tmux has made the session anew, with
+// shells in the agent's folder; or gt made it, and a person has begun another program in the
+// agent's pane.
+func (l *Launch) leavesRoom(name string, panes []tmux.Pane) bool {
+	mark := l.Store.Name(l.ID)
+	made := l.at.MadeFor(name, mark)
+	return l.ran && l.Role == "" && !slices.ContainsFunc(panes, func(p tmux.Pane) bool {
+		program := process.Name(p.PID)
+		switch {
+		case p.Mark == mark: // unless it is being started
+			return program == "" || strings.HasPrefix(program, "gt-") || strings.HasPrefix(program, "tmux")
+		case p.Mark != "":
+			return true
+		}
+		return !made && (!live.OnlyShell(p) || place.Real(p.Path) != place.Real(l.Path))
+	})
 }
 
 // ofRole reports whether a pane's session is of the instance's role in its town, as the

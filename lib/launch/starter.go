@@ -44,6 +44,9 @@ type Starter struct {
 	Replaces bool   // end what another program of the town runs in the role's tmux session first
 	Resumes  bool   // its folder was made for a conversation, and is removed if there is none
 	Revives  bool   // restart a crashed agent in its pane
+	// HungUp is when an agent whose pane was closed has had its time to end; zero is HangUp
+	// from the start.
+	HungUp time.Time
 	// Between is called once the agent that ran has ended, before the next one starts; it may
 	// be nil.
 	Between func() error
@@ -95,7 +98,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 	}
 	if l.m.LostPane() && s.Check(held.Instance) == nil {
 		// The end of its pane told it to end. One that goes on is told again before it is killed.
-		live.Gone([]process.Proc{l.m.Process}, HangUp)
+		live.Gone([]process.Proc{l.m.Process}, time.Until(cmp.Or(s.HungUp, time.Now().Add(HangUp))))
 		if _, err := (Stopper{Env: s.Env, Store: s.Store, Table: s.Table, Wanted: true}).StopHeld(held); err != nil {
 			return l, err
 		}
@@ -172,7 +175,7 @@ func (s Starter) launch(in *instance.Instance) (*Launch, error) {
 	if in.StartedAt.IsZero() && in.Managed == nil && in.Adopted == nil { // it is bound to no tmux server yet
 		in.TmuxServer = string(tmux.CurrentServer())
 	}
-	l := &Launch{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer), self: self}
+	l := &Launch{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer), self: self, ran: !in.StartedAt.IsZero()}
 	for end := time.Now().Add(blink); ; time.Sleep(blink / 4) {
 		l.m = fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, l.now)[0]
 		// A process can look gone during its exec, and what looks gone is replaced.

@@ -209,7 +209,7 @@ func (e *examination) examineStopped(m *fleet.Member) {
 		e.add(zombie, m.Name, fmt.Sprintf("has ended, and its pane %s is still there", m.Pane.ID), fix)
 	case m.Status == status.Error && e.taken(m):
 		e.add(vanished, m.Name, fmt.Sprintf("should be running, and the tmux session %s runs something else", m.TmuxSession),
-			fmt.Sprintf("gt-session new --replace -n %s %s", m.Name, term.Typed(m.Path)))
+			fmt.Sprintf("gt-session start %s; if that is refused: tmux rename-session -t =%s OTHER", m.Name, m.TmuxSession))
 	case m.Status == status.Error:
 		e.add(vanished, m.Name, "should be running, and its tmux session is gone", "gt-session restore")
 	}

@@ -590,6 +590,7 @@ func (c *restore) Run(env *cli.Env) error {
 			if m.Managed == nil && m.Wanted() && m.Moved == nil && !stays(m, hungUp) && (m.Status != status.Unknown || away != nil) {
 				gone = append(gone, m.Instance)
 				starts := starter(s.Scope)
+				starts.HungUp = hungUp
 				if c.Continue && m.Interrupted() {
 					starts.Prompt = conversation.Resumption
 				}

@@ -57,6 +57,8 @@ var calls = map[string]func(Server, Pane) error{
 	"Say":          func(s Server, p Pane) error { return s.Say("a line") },
 	"SwitchClient": func(s Server, p Pane) error { return s.SwitchClient(p.Session) },
 	"LeftOf":       func(s Server, p Pane) error { s.LeftOf(p.Session, "x"); return nil },
+	"MadeFor":      func(s Server, p Pane) error { s.MadeFor(p.Session, "x"); return nil },
+	"Lend":         func(s Server, p Pane) error { return s.Lend(p.Session, "x", []Pane{p}) },
 	"Ends":         func(s Server, p Pane) error { return s.Ends() },
 	"KillPane":     func(s Server, p Pane) error { return s.KillPane(p.ID) },
 	"New": func(s Server, p Pane) error {

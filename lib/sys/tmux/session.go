@@ -87,12 +87,35 @@ func (s Server) Ends() error {
 // LeftOf reports whether New made the session of that name for the same mark, and its pane
 // is gone.
 func (s Server) LeftOf(session, mark string) bool {
-	said, err := s.run("show-options", "-q", "-v", "-t", "="+session+":", "@gt-session")
-	if err != nil || said == "" || said != mark {
+	if !s.MadeFor(session, mark) {
 		return false
 	}
 	panes, err := s.Panes()
 	return err == nil && !slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == session && p.Mark == mark })
+}
+
+// tmux 3.1 to 3.6 ends with all its sessions when it makes a window while the person's
+// window-size is manual. freeSize switches that off, and fixSize on again.
+var (
+	freeSize = []string{"if-shell", "-F", "#{==:#{window-size},manual}", "set-option -g @gt-size manual ; set-option -g window-size largest"}
+	fixSize  = []string{"if-shell", "-F", "#{@gt-size}", "set-option -g window-size manual ; set-option -g -u @gt-size"}
+)
+
+// MadeFor reports whether New made the session of that name for the mark.
+func (s Server) MadeFor(session, mark string) bool {
+	said, err := s.run("show-options", "-q", "-v", "-t", "="+session+":", "@gt-session")
+	return err == nil && said != "" && said == mark
+}
+
+// Lend lets New make the pane of a mark in somebody else's session of its name, as if New had
+// made that session. The panes there, maybe of that mark, are nobody's agent.
+func (s Server) Lend(session, mark string, panes []Pane) error {
+	args := []string{"set-option", "-t", "=" + session + ":", "@gt-session", literal(mark)}
+	for _, p := range panes {
+		args = append(args, ";", "set-option", "-p", "-u", "-t", p.ID, "@gt-agent")
+	}
+	_, err := s.run(args...)
+	return err
 }
 
 func (s Server) make(n NewSession, creates ...string) (Pane, error) {
@@ -110,18 +133,21 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 		return Pane{}, err
 	}
 	defer socket.Close()
-	args := slices.Concat([]string{"start-server", ";", "load-buffer", "-b", string(n.Buffer), "-", ";"}, creates,
+	args := slices.Concat([]string{"start-server", ";"}, freeSize, []string{";", "load-buffer", "-b", string(n.Buffer), "-", ";"}, creates,
 		[]string{"-P", "-F", paneFormat, "-c", literal(strings.ReplaceAll(n.Dir, "#", "##")), "--"})
 	for _, a := range n.Command {
 		args = append(args, literal(a))
 	}
 	// In the same call, for tmux can end the session after it.
-	args = slices.Concat(args, n.settings("="+n.Name+":", creates[0]), []string{";", "display-message", "-p", "-t", "=" + n.Name + ":", "#{pane_id}"})
+	args = slices.Concat(args, n.settings("="+n.Name+":", creates[0]), []string{";", "display-message", "-p", "-t", "=" + n.Name + ":", "#{pane_id}", ";"}, fixSize)
 	var out string
 	if socket.File == nil {
 		out, err = at.startServer(n, args)
 	} else {
 		out, err = at.call(socket, bytes.NewReader(n.Data), n.Environ, starting, args...)
+	}
+	if err != nil {
+		_, _ = at.run(fixSize...) // the call ended before that
 	}
 	if err == nil && out == "" { // the server ended during the call
 		return Pane{}, ErrNoServer

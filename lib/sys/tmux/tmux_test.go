@@ -412,3 +412,32 @@ func TestNewUnderHooks(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Where the person's window-size is manual, some versions of tmux end when they make a window.
+// New makes one, also if that fails, and leaves the option as it was.
+func TestNewUnderManualSize(t *testing.T) {
+	s, other := server(t, "other")
+	_, err := s.run("set-option", "-g", "window-size", "manual")
+	testenv.NoError(t, err)
+	session := NewSession{Name: "made", Dir: "/", Mark: "x", Buffer: NewBuffer(), Command: []string{"sleep", "600"}}
+	for _, want := range []error{nil, ErrDuplicate} {
+		pane, err := s.New(session)
+		if !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		if now, err := s.Pane(other.ID, wait); err != nil || now.PID != other.PID {
+			t.Fatalf("the other session: %+v %v", now, err)
+		}
+		if size, err := s.run("show-options", "-g", "window-size", ";", "show-options", "-g", "-q", "@gt-size"); err != nil || size != "window-size manual" {
+			t.Errorf("%q %v", size, err)
+		}
+		if width, _ := s.run("display-message", "-p", "-t", "=made:", "#{window_width}x#{window_height}"); width != "200x50" {
+			t.Errorf("%s is %s", pane.ID, width)
+		}
+	}
+	testenv.NoError(t, s.Lend("other", "y", nil))
+	session.Name, session.Mark, session.Buffer = "other", "y", NewBuffer()
+	if pane, err := s.New(session); err != nil || pane.Session != "other" || pane.ID == other.ID {
+		t.Errorf("a session that is lent: %+v %v", pane, err)
+	}
+}
