@@ -44,7 +44,7 @@ func findByName(at scope, all []*instance.Instance, unread error, name string) (
 	}
 	hint := "gt-session lists them"
 	if strings.HasPrefix(name, "%") {
-		hint += "; " + roster.Adopts + " adopts those that it did not start"
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt-session has not started or adopted an agent in pane %.80s", name), roster.Adopts+" adopts those in tmux")
 	}
 	if _, host, ok := peer.Split(name); ok {
 		hint = fmt.Sprintf("gt-session status %s shows one of the host %s, if there is one", name, host)
