@@ -252,11 +252,12 @@ func (f *soak) wrong() (kinds, told []string) {
 			say("status", "%s was stopped, and is listed as %+v", a.name, l)
 		case !alive && !a.stopped && l.Status != "error":
 			say("status", "%s is gone, and is listed as %+v", a.name, l)
-		case !alive && l.Pane != "":
+		case !alive && l.Pane != "" && strings.TrimSpace(f.tmuxOutput("display-message", "-p", "-t", l.Pane, "#{pane_dead}")) != "1": // one that remains shows its last words
 			say("pane", "%s is gone, and is listed as %+v", a.name, l)
 		case !alive:
 		case a.busy && l.Status != "running":
 			say("status", "%s works, and is listed as %+v", a.name, l)
+		case !a.busy && l.Status == "unknown" && f.screenOf(a) == "": // a client that starts slowly
 		case !a.busy && l.Status != "waiting" && l.Status != "idle":
 			say("status", "%s waits, and is listed as %+v", a.name, l)
 		case l.Pane != p.pane:
@@ -276,6 +277,15 @@ func (f *soak) wrong() (kinds, told []string) {
 		sessions[l.Session] = a.name
 	}
 	return kinds, told
+}
+
+// drawn waits until a client that was started has drawn its screen: on a busy machine some
+// need minutes.
+func (f *soak) drawn(a *soaked) {
+	f.Helper()
+	for end := time.Now().Add(5 * time.Minute); f.screenOf(a) == "" && time.Now().Before(end); {
+		time.Sleep(time.Second)
+	}
 }
 
 // check waits until the list is true, and says what stays false.
@@ -402,6 +412,7 @@ func (f *soak) revive(a *soaked) {
 		f.gtMay("restore")
 	}
 	f.check(what)
+	f.drawn(a)
 	if f.prompt(a, f.random.IntN(2) == 0) {
 		f.check(what + ", asked")
 	}
@@ -495,6 +506,8 @@ var soakSteps = []struct {
 			f.Logf("  gt-handoff: %v\n%s", err, out)
 		}
 		f.check("hand-over of " + a.name)
+		f.drawn(a)
+		f.check("hand-over of " + a.name + ", whose screen is drawn")
 		f.prompt(a, false)
 	}},
 	{"hand-over to another client", false, func(f *soak, a *soaked, p, _ spot) {
@@ -506,6 +519,8 @@ var soakSteps = []struct {
 		}
 		a.client = to
 		f.check("hand-over to another client of " + a.name)
+		f.drawn(a)
+		f.check("hand-over to another client of " + a.name + ", whose screen is drawn")
 		f.prompt(a, false)
 	}},
 	{"kill -9", false, func(f *soak, a *soaked, p, _ spot) { syscall.Kill(p.pid, syscall.SIGKILL) }},
