@@ -319,7 +319,7 @@ check() {
 	[ $archive = yes ] || check_go
 	command -v git >/dev/null ||
 		warn "git is missing, so gt cannot tell a successor what was changed; install it with: $(how git)"
-	case "$(tmux -V 2>/dev/null)" in 'tmux 1.'* | 'tmux 2.'*) warn "$(tmux -V) is too old: gt needs tmux 3.0 or later" ;; esac
+	case "$(tmux -V 2>/dev/null)" in 'tmux 1.'* | 'tmux 2.'* | 'tmux 3.0'*) warn "$(tmux -V) is too old: gt needs tmux 3.1 or later" ;; esac
 	command -v tmux >/dev/null ||
 		warn "tmux is missing, so a hand-over cannot put the successor into the same pane; install it with: $(how tmux)"
 }

@@ -105,10 +105,11 @@ func (s Server) callBelow(launcher []string, socket process.Socket, input io.Rea
 	}
 }
 
-// MinVersion is the first version of tmux that has what gt uses, such as options of panes.
-const MinVersion = "3.0"
+// MinVersion is the first version of tmux that has what gt uses, such as commands from
+// standard input, by which it reads the screens.
+const MinVersion = "3.1"
 
-var versionForm = lazyregexp.New(`^tmux (?:[a-z]*-)?(\d+)\.`)
+var versionForm = lazyregexp.New(`^tmux (?:[a-z]*-)?(\d+\.\d+)`)
 
 // CheckVersion returns an error if tmux is not installed, or is older than MinVersion.
 func CheckVersion() error {
@@ -121,7 +122,7 @@ func CheckVersion() error {
 		return fmt.Errorf("cannot run '%s': %w", program, err)
 	}
 	said := strings.TrimSpace(string(out))
-	if m := versionForm().FindStringSubmatch(said); m != nil && len(m[1]) == 1 && m[1] < MinVersion[:1] {
+	if m := versionForm().FindStringSubmatch(said); m != nil && len(m[1]) == len(MinVersion) && m[1] < MinVersion {
 		return fmt.Errorf("%s is too old: gt needs tmux %s or later", said, MinVersion)
 	}
 	return nil

@@ -360,7 +360,7 @@ func TestOfEachPane(t *testing.T) {
 func TestCheckVersion(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	for said, old := range map[string]bool{"tmux 2.8": true, "tmux 1.8": true, "tmux 3.0a": false, "tmux 3.3a": false, "tmux next-3.7": false, "tmux master": false, "tmux 10.1": false, "tmux openbsd-6.6": false} {
+	for said, old := range map[string]bool{"tmux 2.8": true, "tmux 1.8": true, "tmux 3.0a": true, "tmux 3.1": false, "tmux 3.1c": false, "tmux 3.3a": false, "tmux 3.10": false, "tmux next-3.7": false, "tmux master": false, "tmux 10.1": false, "tmux openbsd-6.6": false} {
 		testenv.NoError(t, os.WriteFile(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\necho "+said+"\n"), 0o755))
 		if err := CheckVersion(); (err != nil) != old {
 			t.Errorf("%s: %v", said, err)
