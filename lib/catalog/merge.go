@@ -159,11 +159,8 @@ func (s *Session) converse(c *conversation.Conversation) {
 // metLater reports whether the log may have begun after the session: it was resumed or
 // compacted, or its start is not logged.
 func (s *Session) metLater() bool {
-	return s.Source == "resume" || s.Source == "compact" || !s.begun()
+	return s.Source == "resume" || s.Source == "compact" || s.Source == "" && s.CWD == "" // no start or resume, which names a folder
 }
-
-// begun reports whether the log has a start or resume, which names a folder.
-func (s *Session) begun() bool { return s.Source != "" || s.CWD != "" }
 
 // original returns the session of which a conversation began as a copy, or "". Of a
 // client's conversations with the same first entry, the one that started first is the

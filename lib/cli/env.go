@@ -12,6 +12,8 @@
 package cli
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +27,7 @@ import (
 	"gt/lib/text/frame"
 	"gt/lib/text/plain"
 	"gt/lib/text/redact"
+	"gt/lib/text/term"
 )
 
 // Env is a program's only access to arguments, environment, clock and standard streams, so
@@ -187,4 +190,59 @@ func split(err error) []error {
 		all = append(all, split(err)...)
 	}
 	return all
+}
+
+// Printf formats to standard output.
+func (e *Env) Printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(e.Stdout, format, args...)
+	return err
+}
+
+// Println prints its arguments, and the end of a line, to standard output.
+func (e *Env) Println(args ...any) error {
+	_, err := fmt.Fprintln(e.Stdout, args...)
+	return err
+}
+
+// JSON writes v to standard output as one line, for --json.
+func (e *Env) JSON(v any) error {
+	line, err := term.JSON(v)
+	if err != nil {
+		return err
+	}
+	_, err = e.Stdout.Write(line)
+	return err
+}
+
+// JSONLines writes each of all as JSON does, on a line of its own.
+func JSONLines[T any](env *Env, all []T) error {
+	for _, v := range all {
+		if err := env.JSON(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Confirm asks the person at the terminal. Any answer but yes is an error with the text not,
+// and so is a missing terminal, for which flag answers.
+func (e *Env) Confirm(question, not, flag string) error {
+	if !term.IsTerminal(e.Stdin) {
+		return Fail(AnswerNo, errors.New(not+": there is no terminal to ask on"), flag+" answers for you")
+	}
+	fmt.Fprint(e.Stdout, question)
+	answer, _ := bufio.NewReader(e.Stdin).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return Failf(AnswerNo, "%s", not)
+	}
+	return nil
+}
+
+// ConfirmBusy asks the person before something is ended that is busy, as lines say. Where there
+// is no terminal it refuses. not says what was not done; --now answers for the person.
+func (e *Env) ConfirmBusy(lines []string, not string) error {
+	if !term.IsTerminal(e.Stdin) {
+		return Fail(AnswerNo, errors.New(not+": "+strings.Join(lines, "; ")), "--now does it all the same")
+	}
+	return e.Confirm(strings.Join(lines, "\n")+"\nGo on? [y/N] ", not, "--now")
 }

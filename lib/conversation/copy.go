@@ -24,6 +24,14 @@ type Copy struct {
 	Settled
 }
 
+// TimeOf returns the time of an entry, or Now if it has none.
+func (c *Copy) TimeOf(at time.Time) time.Time {
+	if at.IsZero() {
+		return c.Now
+	}
+	return at
+}
+
 // Writer writes a conversation in one client's format, so that the client resumes it.
 type Writer interface {
 	// Client returns the client's name, as in lib/client/agent.

@@ -51,12 +51,6 @@ type shared struct {
 	pages *rate.Limiter // of lists that it sends
 }
 
-func (r *Relay) openShared(m *remote) (err error) {
-	m.records.pages = rate.NewLimiter(pagesPerSec, pagesAtOnce)
-	m.records.copies, err = mirror.Open(r.hosts.Records(m.host.Name))
-	return err
-}
-
 // mayRead reports whether a host may read this host's records.
 func (m *remote) mayRead() bool {
 	return !m.trust.Revoked && slices.Contains(m.trust.Allowed, peer.Records) // mutant always: TestRecordsNotAllowed

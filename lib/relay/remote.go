@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"gt/lib/relay/feed"
+	"gt/lib/relay/mirror"
 	"gt/lib/relay/seal"
 	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
@@ -64,7 +65,8 @@ func (r *Relay) open(h peer.Host) (*remote, error) {
 	if m.logs, err = feed.OpenCopies(r.hosts.Path(h.Name)); err != nil {
 		return nil, err
 	}
-	if err = r.openShared(m); err != nil {
+	m.records.pages = rate.NewLimiter(pagesPerSec, pagesAtOnce)
+	if m.records.copies, err = mirror.Open(r.hosts.Records(m.host.Name)); err != nil {
 		return nil, err
 	}
 	if m.letters, err = openLetters(r.hosts.Path(h.Name, "letters")); err != nil {

@@ -132,7 +132,9 @@ const (
 )
 
 // SetClean sets the function that cleans texts. It is called before the first Take.
-func (f *Fold) SetClean(clean func(string) string) { f.clean = cleaned(clean) }
+func (f *Fold) SetClean(clean func(string) string) {
+	f.clean = func(s string) string { return term.CleanText(clean(s)) }
+}
 
 // Take adds the next entry. It always returns true, so that it can be given to a Reader's
 // Read.

@@ -9,8 +9,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"gt/lib/text/term"
 )
 
 // Summary is what a successor needs to know of a session. Each text has a maximum length
@@ -140,10 +138,6 @@ func Clean(s Summary, clean func(string) string) Summary {
 		s.Failures[i] = clean(failure)
 	}
 	return s
-}
-
-func cleaned(clean func(string) string) func(string) string {
-	return func(s string) string { return term.CleanText(clean(s)) }
 }
 
 const cutMark = " … [cut] … "

@@ -14,6 +14,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
+	"gt/lib/text/term"
 )
 
 // importWait bounds an import. A client's first start alone can take a minute.
@@ -75,14 +76,9 @@ func refusal(client agent.Client, what string, err error, words ...string) error
 		failure = cli.Failf(cli.AnswerNo, "%s did not %s: %v", client.Name, what, err)
 	}
 	for _, w := range words {
-		if line := lastLine(w); line != "" {
+		if line := term.LastLine(w); line != "" {
 			return cli.WithHint(failure, "%s: %s", client.Name, line)
 		}
 	}
 	return failure
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }

@@ -463,17 +463,13 @@ func (w *rewrite) carry() error {
 		return atomicfile.Error("read", string(w.log), err)
 	}
 	w.begun = intent{Log: inode(log), Archive: info.Size(), Segment: w.segment}
-	if err := w.intend(); err != nil {
+	if err := atomicfile.WriteJSON(w.log.intentPath(), w.begun, atomicfile.Synced); err != nil {
 		return err
 	}
 	if torn {
 		return w.toOld.WriteByte('\n')
 	}
 	return nil
-}
-
-func (w *rewrite) intend() error {
-	return atomicfile.WriteJSON(w.log.intentPath(), w.begun, atomicfile.Synced)
 }
 
 // forEachLine decides about the lines between two offsets of the old log.

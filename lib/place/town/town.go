@@ -3,6 +3,7 @@
 package town
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -69,9 +70,7 @@ func FindIn(state place.State, getenv func(string) string, dir string) Town {
 			if err == nil { // mutant always: TestUntrusted
 				return Town{Root: d, State: state, Trust: trust, Untrusted: untrusted}
 			}
-			if untrusted == "" {
-				untrusted = d
-			}
+			untrusted = cmp.Or(untrusted, d)
 			if !errors.Is(err, place.ErrUntrusted) {
 				unread = err
 			}

@@ -26,6 +26,7 @@ import (
 	"gt/lib/state/peer"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
+	"gt/lib/text/term"
 )
 
 // Ready is the line that gt-hub --stdio prints before the first byte of NATS. What a login
@@ -261,7 +262,7 @@ func (p Program) pipe(ctx context.Context, args []string) (net.Conn, error) {
 	if err := awaitReady(from); err != nil {
 		cancel()
 		_ = cmd.Wait()
-		if last := said.lastLine(); last != "" {
+		if last := term.LastLine(string(said.data)); last != "" {
 			return nil, fmt.Errorf("%s: %s", args[0], strings.TrimPrefix(last, args[0]+": "))
 		}
 		return nil, fmt.Errorf("%s: %w", args[0], err)
@@ -303,9 +304,4 @@ func (t *tail) Write(p []byte) (int, error) {
 		t.data = t.data[len(t.data)-4096:]
 	}
 	return len(p), nil
-}
-
-func (t *tail) lastLine() string {
-	lines := strings.Split(strings.TrimSpace(string(t.data)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }

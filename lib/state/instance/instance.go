@@ -18,11 +18,13 @@
 package instance
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -30,6 +32,7 @@ import (
 
 	"gt/lib/place"
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 	"gt/lib/text/fold"
 	"gt/lib/text/openjson"
@@ -350,4 +353,25 @@ func (w *Worktree) valid() bool {
 func (in *Instance) MarshalJSON() ([]byte, error) {
 	type plain Instance
 	return openjson.Marshal((*plain)(in), in.unknown)
+}
+
+const maxServers = 1 << 20
+
+// Servers returns the names of the MCP servers in a folder's .mcp.json.
+func Servers(dir string) (names []string) {
+	data, err := atomicfile.Read(filepath.Join(dir, ".mcp.json"), maxServers)
+	if err != nil {
+		return nil
+	}
+	var file struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+	}
+	if json.Unmarshal(data, &file) != nil {
+		return nil
+	}
+	for name := range file.Servers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
 }

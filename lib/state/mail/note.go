@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -87,10 +88,7 @@ func (n Note) WriteTo(w io.Writer) (int64, error) {
 	if n.messageID != "" {
 		header("Message-ID", "<"+strings.Map(atomRune, n.messageID)+"@"+domain+">")
 	}
-	kind := n.Type
-	if kind == "" {
-		kind = Plain
-	}
+	kind := cmp.Or(n.Type, Plain)
 	header("X-Gt-Type", encodeWords(oneLine(kind)))
 	header("X-Gt-Session", encodeWords(oneLine(n.Session)))
 	header("X-Gt-Chain", encodeWords(oneLine(n.Chain)))
@@ -295,4 +293,14 @@ func encodeBody(s string) (encoding, body string) {
 		}
 	}
 	return "quoted-printable", strings.ReplaceAll(b.String(), "=\r\n", "=\n")
+}
+
+// StaleReason shows both times if a note is older than the session that reads it, so that a
+// predecessor may have dealt with it. Otherwise, and if a time is zero, it is "".
+func StaleReason(note, sessionCreated time.Time) string {
+	if note.IsZero() || sessionCreated.IsZero() || !note.Before(sessionCreated) {
+		return ""
+	}
+	return fmt.Sprintf("message=%s session_started=%s",
+		note.UTC().Format(time.RFC3339), sessionCreated.UTC().Format(time.RFC3339))
 }

@@ -202,12 +202,6 @@ func (r *Record) sign() time.Time {
 // stopped reports whether the session ended because of Stop.
 func (r *Record) stopped() bool { return r.Stop != nil && !r.sign().After(r.Stop.Until) }
 
-// silent reports whether the last sign of life is longer ago than that. A time in the
-// future, from a wrong clock, counts the same.
-func (r *Record) silent(now time.Time, than time.Duration) bool {
-	return now.Sub(r.sign()).Abs() > than
-}
-
 // Presence returns what is known of the session's client, or of the server behind it if
 // that is all that was recorded. A session that has ended is Dead, and so is one that cannot
 // be seen from here (see IsElsewhere) and has been silent for 12 hours, or for a day if its
@@ -233,7 +227,7 @@ func (r *Record) presence(now time.Time, p process.Proc) process.Presence {
 			return process.Unseen // it was recorded without its namespace
 		}
 	}
-	if is == process.Unseen && r.silent(now, wait) {
+	if is == process.Unseen && now.Sub(r.sign()).Abs() > wait { // also a time in the future, from a wrong clock
 		return process.Dead
 	}
 	return is

@@ -3,8 +3,6 @@ package session
 import (
 	"slices"
 	"time"
-
-	"gt/lib/sys/process"
 )
 
 // Liveness is what is known of a session's process.
@@ -127,15 +125,13 @@ func (n newcomer) follows(c Candidate) succession {
 // found dead now always does. One that was found dead before or was killed does for the
 // time recent, until another session follows it.
 func (n newcomer) lost(c Candidate) bool {
-	return c.Liveness == Dead || c.brokeOff() && n.isRecent(c.EndedAt) && !n.followedByAnother(c.Record)
+	return c.Liveness == Dead || c.brokeOff() && n.now.Sub(c.EndedAt).Abs() < recent && !n.followedByAnother(c.Record)
 }
 
 func (r *Record) brokeOff() bool { return r.Outcome == Killed || r.Outcome == Crash }
 
 // recent is how long a session that broke off can be followed.
 const recent = 24 * time.Hour
-
-func (n newcomer) isRecent(t time.Time) bool { return n.now.Sub(t).Abs() < recent }
 
 // followedByAnother reports whether another session has followed r. A successor without a
 // record does not count: its start was killed.
@@ -146,10 +142,8 @@ func (n newcomer) followedByAnother(r *Record) bool {
 
 // replaces reports whether the newcomer's process ran r until now, as after /clear.
 func (n newcomer) replaces(r *Record) bool {
-	return runs(n.Process, r) && (!r.Ended() || n.wasCleared(r) || n.wasLeft(r))
+	return n.Process.IsSet() && r.Process() == n.Process && (!r.Ended() || n.wasCleared(r) || n.wasLeft(r))
 }
-
-func runs(p process.Proc, r *Record) bool { return p.IsSet() && r.Process() == p }
 
 // clearTime is how long a session may take to begin after /clear.
 const clearTime = time.Minute

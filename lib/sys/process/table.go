@@ -1,7 +1,9 @@
 package process
 
 import (
+	"cmp"
 	"maps"
+	"path/filepath"
 	"slices"
 )
 
@@ -36,5 +38,41 @@ func (t Table) Descendants(pid int) []int {
 			}
 		}
 	}
+	return all
+}
+
+// Named returns the processes with that program name (see Name), lowest PID first.
+func Named(name string) []Proc {
+	var all []Proc
+	for pid := range parents() {
+		if Name(pid) != name {
+			continue
+		}
+		if p, err := Find(pid); err == nil {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b Proc) int { return cmp.Compare(a.PID, b.PID) })
+	return all
+}
+
+// Using returns the visible processes that work in a folder or below it, or have a file
+// there open, lowest PID first.
+func Using(dir string) []Proc {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	inside := func(path string) bool { return isBelow(path, dir) }
+	var all []Proc
+	for pid := range parents() {
+		p, err := Find(pid)
+		if err != nil {
+			continue
+		}
+		if at, err := p.Dir(); err == nil && inside(at) || slices.ContainsFunc(p.Files(), inside) {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b Proc) int { return a.PID - b.PID })
 	return all
 }

@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -97,10 +98,7 @@ func (s Server) socket() Server {
 	if path, _, _ := strings.Cut(os.Getenv("TMUX"), ","); path != "" {
 		return Server(path)
 	}
-	dir := os.Getenv("TMUX_TMPDIR")
-	if dir == "" {
-		dir = "/tmp"
-	}
+	dir := cmp.Or(os.Getenv("TMUX_TMPDIR"), "/tmp")
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}

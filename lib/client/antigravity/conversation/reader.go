@@ -15,6 +15,7 @@ package antigravity
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -261,9 +262,7 @@ func entriesOf(r gjson.Result, subagent, twice bool) (all []conversation.Entry) 
 			give(conversation.Entry{Kind: conversation.Summary, Text: content})
 		}
 	case kind == "ERROR_MESSAGE":
-		if content == "" {
-			content = r.Get("error").Str
-		}
+		content = cmp.Or(content, r.Get("error").Str)
 		give(conversation.Entry{Kind: conversation.Result, Text: content, Failed: true})
 	case source == fromModel && kind != "":
 		give(conversation.Entry{

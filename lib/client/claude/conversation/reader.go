@@ -581,7 +581,7 @@ func (Reader) Quiet(record []byte, tools bool) bool {
 	if before, _, ok := bytes.Cut(front, []byte(`"attachment":{"type":"`)); ok {
 		return !bytes.Contains(before, []byte(`"message":`)) && !isAsking(record)
 	}
-	return !tools && isBringing(record)
+	return !tools && lookAt(record) == bringing
 }
 
 var noted = []string{

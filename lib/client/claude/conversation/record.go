@@ -327,9 +327,6 @@ func (rec record) summary() string { return kept(rec.Message.asked()) }
 // request is empty.
 func isAsking(line []byte) bool { return lookAt(line) == asking }
 
-// isBringing reports whether a line has a tool's result without a person's text.
-func isBringing(line []byte) bool { return lookAt(line) == bringing }
-
 func (rec record) request() request {
 	var q request
 	switch {

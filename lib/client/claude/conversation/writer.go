@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,19 +70,15 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			return err
 		}
 		i++
-		at := e.Time
-		if at.IsZero() {
-			at = c.Now
-		}
 		rec := written{
 			Parent: before, UserType: "external", CWD: c.CWD, Session: c.ID, Version: versionWritten, Branch: c.Branch,
-			Kind: "user", ID: session.NewID(), Time: at.UTC().Format("2006-01-02T15:04:05.000Z"),
+			Kind: "user", ID: session.NewID(), Time: c.TimeOf(e.Time).UTC().Format("2006-01-02T15:04:05.000Z"),
 		}
 		call := fmt.Sprintf("toolu_%.8s_%s", c.ID, e.CallID)
 		agent := func(block map[string]any, stop string) {
 			rec.Kind = "assistant"
 			rec.Message = agentWords{
-				ID: fmt.Sprintf("msg_%.8s_%d", c.ID, i), Type: "message", Role: "assistant", Model: modelOf(e, c), Content: []any{block},
+				ID: fmt.Sprintf("msg_%.8s_%d", c.ID, i), Type: "message", Role: "assistant", Model: cmp.Or(e.Model, c.From), Content: []any{block},
 				StopReason: stop, Usage: map[string]int{"input_tokens": 0, "output_tokens": 0},
 			}
 		}
@@ -108,11 +105,4 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		before = &id
 	}
 	return nil
-}
-
-func modelOf(e conversation.Entry, c *conversation.Copy) string {
-	if e.Model != "" {
-		return e.Model
-	}
-	return c.From
 }

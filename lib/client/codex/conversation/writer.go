@@ -42,15 +42,11 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc.SetEscapeHTML(false)
 	const form = "2006-01-02T15:04:05.000Z"
 	put := func(e conversation.Entry, kind string, payload map[string]any) error {
-		at := e.Time
-		if at.IsZero() {
-			at = c.Now
-		}
 		return enc.Encode(struct {
 			Time    string         `json:"timestamp"`
 			Kind    string         `json:"type"`
 			Payload map[string]any `json:"payload"`
-		}{at.UTC().Format(form), kind, payload})
+		}{c.TimeOf(e.Time).UTC().Format(form), kind, payload})
 	}
 	meta := map[string]any{
 		"id": c.ID, "timestamp": c.Now.UTC().Format(form), "cwd": c.CWD, "originator": "codex_cli_rs", "cli_version": versionWritten, "source": "cli",

@@ -18,11 +18,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
 	"gt/lib/client/account"
 	"gt/lib/conversation"
+	"gt/lib/state/activity"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 )
@@ -43,10 +45,7 @@ func (Reader) Stores(getenv func(string) string) []string {
 // Path returns where Copilot keeps a session's events, which its hooks do not tell before
 // the end of a turn. getenv is Copilot's environment.
 func Path(getenv func(string) string, id string) string {
-	root := getenv("COPILOT_HOME")
-	if root == "" {
-		root = filepath.Join(getenv("HOME"), ".copilot")
-	}
+	root := cmp.Or(getenv("COPILOT_HOME"), filepath.Join(getenv("HOME"), ".copilot"))
 	if !filepath.IsAbs(root) {
 		return ""
 	}
@@ -394,10 +393,7 @@ func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bo
 		e.Tool = strings.Clone(d.Get("toolName").Str)
 		return give(conversation.Call, conversation.CallText(d.Get("arguments")))
 	case "tool.execution_complete":
-		text := d.Get("result.content").Str
-		if text == "" {
-			text = d.Get("error.message").Str
-		}
+		text := cmp.Or(d.Get("result.content").Str, d.Get("error.message").Str)
 		e.Failed = d.Get("success").Type == gjson.False
 		return give(conversation.Result, text)
 	case "human_response.recorded":
@@ -454,4 +450,22 @@ func usageOf(u gjson.Result) conversation.Usage {
 		Input:     max(0, conversation.TokenCount(u.Get("inputTokens"))-read-written),
 		CacheRead: read, CacheWrite: written, Output: conversation.TokenCount(u.Get("outputTokens")),
 	}
+}
+
+// Refused looks for a failed submission. While a prompt is pending, Copilot 1.0.102
+// appends the next one to it, and drops one that names a file with @: "Submission failed:
+// Error: data did not match any variant of untagged enum Attachment".
+func (Reader) Refused(path string, after time.Time) time.Time {
+	return conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
+		return v.Get("type").Str == "session.error" && strings.HasPrefix(v.Get("data.message").Str, "Submission failed"), false
+	})
+}
+
+// Stopped looks for the event "abort", which 1.0.102 writes when the person presses Esc,
+// denies permission or stops a tool.
+func (Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason) {
+	return conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
+		kind := v.Get("type").Str
+		return kind == "abort", strings.HasPrefix(kind, "assistant.") || kind == "user.message"
+	}), activity.Done
 }

@@ -118,10 +118,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		if err != nil {
 			return err
 		}
-		at := now
-		if t := step.Time(); !t.IsZero() {
-			at = t.UTC().Format(timeForm)
-		}
+		at := c.TimeOf(step.Time()).UTC().Format(timeForm)
 		m := words{ID: session.NewID(), Time: at, Kind: "gemini", Content: []part{}, Model: step.Model()}
 		if e := step.Asked; e != nil {
 			m.Kind, m.Model = "user", ""

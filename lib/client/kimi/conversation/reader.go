@@ -10,6 +10,7 @@ package kimi
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -49,10 +50,7 @@ const (
 // Path returns where Kimi Code keeps a session that began in cwd, which its hooks do not
 // tell. getenv is Kimi Code's environment.
 func Path(getenv func(string) string, cwd, id string) string {
-	root := getenv("KIMI_CODE_HOME")
-	if root == "" {
-		root = filepath.Join(getenv("HOME"), ".kimi-code")
-	}
+	root := cmp.Or(getenv("KIMI_CODE_HOME"), filepath.Join(getenv("HOME"), ".kimi-code"))
 	if !filepath.IsAbs(root) {
 		return ""
 	}

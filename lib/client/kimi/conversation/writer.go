@@ -57,10 +57,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		if err != nil {
 			return err
 		}
-		at := step.Time()
-		if at.IsZero() {
-			at = c.Now
-		}
+		at := c.TimeOf(step.Time())
 		if e := step.Asked; e != nil {
 			turn, steps = turn+1, 0
 			id := fmt.Sprintf("msg_%.8s_%d", c.ID[len("session_"):], turn)

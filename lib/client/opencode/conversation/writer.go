@@ -131,10 +131,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		if err != nil {
 			return err
 		}
-		at := c.Now.UnixMilli()
-		if t := step.Time(); !t.IsZero() {
-			at = t.UnixMilli()
-		}
+		at := c.TimeOf(step.Time()).UnixMilli()
 		at = max(last+1, min(at, c.Now.UnixMilli()-left))
 		last, left = at, left-1
 		n := uint64(0)

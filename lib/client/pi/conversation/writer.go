@@ -144,17 +144,11 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		before = &id
 		return enc.Encode(rec)
 	}
-	when := func(at time.Time) time.Time {
-		if at.IsZero() {
-			return c.Now
-		}
-		return at
-	}
 	for step, err := range c.Steps() {
 		if err != nil {
 			return err
 		}
-		at := when(step.Time())
+		at := c.TimeOf(step.Time())
 		if e := step.Asked; e != nil {
 			if err := put(at, asked{"user", []any{text{"text", e.Text}}, at.UnixMilli()}); err != nil {
 				return err
@@ -174,7 +168,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			return err
 		}
 		if e := step.Result; e != nil {
-			at := when(e.Time)
+			at := c.TimeOf(e.Time)
 			r := result{"toolResult", id, conversation.ToolName(e.Tool), []any{text{"text", e.Text}}, e.Failed, at.UnixMilli()}
 			if err := put(at, r); err != nil {
 				return err

@@ -104,11 +104,8 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	}
 	var before *session.ID
 	put := func(at time.Time, kind, by, model string, m message, result *outcome) error {
-		if at.IsZero() {
-			at = c.Now
-		}
 		rec := written{
-			ID: session.NewID(), Parent: before, Session: c.ID, Time: at.UTC().Format("2006-01-02T15:04:05.000Z"), Kind: kind, By: by,
+			ID: session.NewID(), Parent: before, Session: c.ID, Time: c.TimeOf(at).UTC().Format("2006-01-02T15:04:05.000Z"), Kind: kind, By: by,
 			CWD: root, Version: versionWritten, Branch: c.Branch, Model: model, Message: m, Result: result,
 		}
 		id := rec.ID // a copy: a pointer into rec would keep all of it in memory
