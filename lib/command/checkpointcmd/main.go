@@ -164,8 +164,7 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	if err := errors.Join(adopted, c.Write(call.Home), w.noteWork(call, r, c)); err != nil || w.Hook {
 		return err
 	}
-	_, err = fmt.Fprintln(env.Stdout, "saved")
-	return err
+	return env.Println("saved")
 }
 
 // noteWork updates the work in the session's record. Work given at the start stays until
@@ -333,8 +332,7 @@ func (*clear) Run(env *cli.Env) error {
 	if err := checkpoint.Clear(call.Home, call.ID, call.Warn); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(env.Stdout, "cleared")
-	return err
+	return env.Println("cleared")
 }
 
 // advance reads what the turn added to the conversation, so that a start after a crash need

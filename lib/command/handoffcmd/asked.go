@@ -61,8 +61,7 @@ func (h handover) request(message, work string) error {
 	case h.kind == session.KindCycle:
 		does = "this conversation goes on in a new process"
 	}
-	_, err = fmt.Fprintf(h.env.Stdout, "%sThe sandbox does not let this command reach its pane: %s as soon as your turn ends. End it now, and do nothing more.\n", said, does)
-	return err
+	return h.env.Printf("%sThe sandbox does not let this command reach its pane: %s as soon as your turn ends. End it now, and do nothing more.\n", said, does)
 }
 
 // finishWithin is how long after a request its turn may end. An agent whose turn goes on

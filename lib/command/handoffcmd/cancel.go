@@ -59,8 +59,7 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 	}
 	w := left[0]
 	if g.DryRun {
-		_, err := fmt.Fprintf(env.Stdout, "would cancel: %s\n", term.Clean(env.Redact(w.Note.ID+"  "+w.Note.Subject)))
-		return err
+		return env.Printf("would cancel: %s\n", term.Clean(env.Redact(w.Note.ID+"  "+w.Note.Subject)))
 	}
 	if err := w.Cancel(home, env.Now(), call.Warn); err != nil {
 		return err
@@ -69,6 +68,5 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 }
 
 func cancelled(env *cli.Env, note, subject string) error {
-	_, err := fmt.Fprintf(env.Stdout, "cancelled: %s\n", strings.TrimSpace(term.Clean(env.Redact(note+"  "+subject))))
-	return err
+	return env.Printf("cancelled: %s\n", strings.TrimSpace(term.Clean(env.Redact(note+"  "+subject))))
 }

@@ -1,8 +1,11 @@
 package handoffcmd
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,12 +14,16 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/launch/gtexec"
 	"gt/lib/launch/launcher"
 	"gt/lib/launch/respawn"
+	"gt/lib/live/status"
+	"gt/lib/state/activity"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/pidfile"
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 	"gt/lib/text/frame"
 	"gt/lib/text/redact"
@@ -28,15 +35,13 @@ func (h handover) launch(note mail.Note) error {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start a successor: %w", h.exchanged), "the note is saved: gt-mail read "+note.ID)
 	}
 	if h.paneLost != "" {
-		_, err := fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n%s\n", note.ID, h.paneLost)
-		return err
+		return h.env.Printf("saved; to read the note: gt-mail read %s\n%s\n", note.ID, h.paneLost)
 	}
 	if !h.replaces {
 		return h.sayHowToGoOn(note.ID)
 	}
 	if _, in := instance.OfAgent(h.home.Town.State, process.Variable(h.environ, instance.Variable)); in != nil && in.Moved != nil { // mutant never: . TestScripts/session_pack$
-		_, err := fmt.Fprintf(h.env.Stdout, "saved; %s moves to another machine after this turn, and the note with it\n", in.Name)
-		return err
+		return h.env.Printf("saved; %s moves to another machine after this turn, and the note with it\n", in.Name)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -147,8 +152,7 @@ func (h handover) sayHowToGoOn(note string) error {
 	case h.id == "" && !h.agent.IsSet():
 		lead = h.nobodys() + "\nto start one, type: "
 	}
-	_, err := fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n%s%s\n%s\n", note, lead, line, then)
-	return err
+	return h.env.Printf("saved; to read the note: gt-mail read %s\n%s%s\n%s\n", note, lead, line, then)
 }
 
 // nobodys explains a person's own note, and how to hand over an agent that works here.
@@ -245,8 +249,7 @@ func (h handover) printCommand() error {
 		line = clean
 		h.env.Warn("the agent was started with a secret among its arguments: insert it again in the place of %s", redact.Mark)
 	}
-	_, err := fmt.Fprintf(h.env.Stdout, "cd %s && exec %s\n", term.Quote(r.Dir), line)
-	return err
+	return h.env.Printf("cd %s && exec %s\n", term.Quote(r.Dir), line)
 }
 
 func (h handover) printPlan(d draft, work string, asks bool) {
@@ -285,4 +288,120 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 		}
 		say("    %s", strings.Join(words, " "))
 	}
+}
+
+// alongWait limits each run of gt-record: sync and convert read a long conversation whole,
+// and a client may have to import it.
+const alongWait = 6 * time.Minute
+
+// takeAlong converts the conversation for the successor's client and makes the successor
+// resume the copy. Nothing else changes.
+func (h handover) takeAlong(looks, asks bool) (handover, error) {
+	switch {
+	case h.id == "" || h.id.Invented() || h.unknown:
+		return h, cli.Fail(cli.AnswerNo, errors.New("gt does not know which conversation this is"),
+			"without --with-conversation a fresh session takes over, with the note")
+	case asks:
+		return h, h.cannotTakeAlong()
+	case looks:
+		_, err := fmt.Fprintf(h.env.Stdout, "would write the conversation for %s: gt-record convert %s --to %s\n",
+			h.successor.Client.Name, h.id, h.successor.Client.Name)
+		return h, err
+	}
+	run := func(args ...string) ([]byte, error) {
+		return gtexec.Output("gt-record", h.home.Dir, h.env.Environ, alongWait, args...)
+	}
+	if _, err := run("sync", string(h.id)); err != nil {
+		return h, cli.Fail(cli.AnswerNo, err)
+	}
+	dir := cmp.Or(h.dir, h.home.Dir)
+	out, err := run("convert", string(h.id), "--to", h.successor.Client.Name, "--cwd", dir, "--json")
+	if err != nil {
+		return h, cli.Fail(cli.AnswerNo, err, "without --with-conversation a fresh session takes over, with the note")
+	}
+	var written struct {
+		Session string `json:"session_id"`
+	}
+	if err := json.Unmarshal(out, &written); err != nil {
+		return h, fmt.Errorf("cannot understand what gt-record says: %w", err)
+	}
+	if h.carried, err = session.ParseID(written.Session); err != nil {
+		return h, fmt.Errorf("cannot understand what gt-record says: %w", err)
+	}
+	h.successor = respawn.NewSuccessor(h.successor.Client, h.home, h.carried)
+	h.env.Hint("%s goes on with conversation %s", h.successor.Client.Name, term.Clean(string(h.carried)))
+	return h, nil
+}
+
+// cannotTakeAlong returns the error for a hand-over inside a sandbox, where the other
+// client's folder is out of reach.
+func (h handover) cannotTakeAlong() error {
+	return cli.Fail(cli.AnswerNo, errors.New("the conversation cannot be written from within the sandbox"),
+		"outside of it: gt-handoff PANE --to AGENT --with-conversation, where PANE is that of this session; without --with-conversation the note is handed over")
+}
+
+// allowBusy asks at the terminal before another agent is cut off in a turn or in what it runs
+// in the background, and refuses elsewhere.
+func (h handover) allowBusy() error {
+	if !h.agent.IsSet() || h.id == "" {
+		return nil
+	}
+	is := status.OfActivity(status.Hook, activity.Read(h.home, h.id))
+	if is.Status == status.Running && h.showsPrompt() {
+		is.Status = status.Waiting
+	}
+	busy := status.Busy(is.Status, is.Reason, is.Background)
+	if busy == "" {
+		return nil
+	}
+	return h.env.ConfirmBusy([]string{"it is busy: " + busy}, "nothing was handed over")
+}
+
+// showsPrompt reports whether the agent's screen shows that it waits. No hook tells of a turn
+// that a person interrupted.
+func (h handover) showsPrompt() bool {
+	table, err := h.table()
+	if err != nil || h.pane.ID == "" {
+		return false
+	}
+	text, err := h.server.CapturePane(h.pane.ID)
+	return err == nil && table.FindClient(h.name).ScreenState(text) == agent.Waiting
+}
+
+// checkEarly reports whether there is nothing to save yet, because some clients run the hook
+// before every request to the model. A save is due only when the conversation is full, so
+// that the client compacts it, and only once until it is short again: a client whose
+// compaction fails tries again each time. The record keeps that it was saved. A compaction
+// that the person starts is never early.
+//
+// full comes from the client's own rule, its transcript and settings.
+func (h handover) checkEarly() (full, early bool, err error) {
+	policy := h.call.Dialect.CompactionPolicy
+	if policy == nil {
+		return false, false, nil
+	}
+	full, err = policy(h.transcript(), h.call.Dir, h.env.Getenv)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.warn(err)
+	}
+	if h.call.Input.Trigger != "auto" {
+		return full, false, nil
+	}
+	if full {
+		return full, h.record != nil && h.record.Full, nil
+	}
+	if h.record == nil || !h.record.Full {
+		return full, true, nil
+	}
+	lock, err := h.home.LockWithin(saveWait)
+	if err != nil {
+		return full, true, err
+	}
+	defer lock.Unlock()
+	r, err := h.store.Get(h.record.ID)
+	if err != nil || r == nil {
+		return full, true, err
+	}
+	r.Full = false
+	return full, true, h.store.Put(r, atomicfile.Unsynced)
 }

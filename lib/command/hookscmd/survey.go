@@ -1,6 +1,7 @@
 package hookscmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -103,17 +104,11 @@ func (p source) runs(env *cli.Env, dir string) bool {
 }
 
 func (p source) removal() string {
-	if p.Removal != "" {
-		return p.Removal
-	}
-	return p.of.remedy("uninstall", p.Scope)
+	return cmp.Or(p.Removal, p.of.remedy("uninstall", p.Scope))
 }
 
 func (p source) repair() string {
-	if p.Repair != "" {
-		return p.Repair
-	}
-	return p.of.remedy("install", p.Scope)
+	return cmp.Or(p.Repair, p.of.remedy("install", p.Scope))
 }
 
 func onPath(env *cli.Env, name string) (string, error) {

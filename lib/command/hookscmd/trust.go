@@ -77,8 +77,7 @@ func (c *trust) Run(env *cli.Env) error {
 		return err
 	}
 	if old != nil && maps.Equal(old.Files, t.Files) && old.Mail == t.Mail && old.Shows == t.Shows {
-		_, err := fmt.Fprintln(env.Stdout, "trusted already; nothing has changed")
-		return err
+		return env.Println("trusted already; nothing has changed")
 	}
 	if !c.Yes {
 		if err := env.Confirm("Trust this town? It counts as it is now. [y/N] ", "nothing was trusted", "--yes"); err != nil {
@@ -91,8 +90,7 @@ func (c *trust) Run(env *cli.Env) error {
 	if err := state.Trust(t); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(env.Stdout, term.Clean("trusted: "+t.Path))
-	return err
+	return env.Println(term.Clean("trusted: " + t.Path))
 }
 
 // townAt returns the folder dir, or the nearest one that claims to be a town if dir is "".
@@ -236,6 +234,5 @@ func (c *untrust) Run(env *cli.Env) error {
 		}
 		return err
 	}
-	_, err := fmt.Fprintln(env.Stdout, term.Clean("no longer trusted: "+dir))
-	return err
+	return env.Println(term.Clean("no longer trusted: " + dir))
 }

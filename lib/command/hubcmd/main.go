@@ -335,8 +335,7 @@ func (c *invite) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(env.Stdout, i)
-	return err
+	return env.Println(i)
 }
 
 type hosts struct {
@@ -402,8 +401,7 @@ func (c *remove) Run(env *cli.Env) error {
 		if err := hub.Remove(store, keys[0]); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(env.Stdout, "%s cannot connect any more\n", env.Line(all[keys[0]], 64))
-		return err
+		return env.Printf("%s cannot connect any more\n", env.Line(all[keys[0]], 64))
 	}
 	return cli.Fail(cli.Usage, fmt.Errorf("%d hosts are called '%s'", len(keys), env.Line(c.Host, 80)), "name it by its key: gt-hub hosts")
 }

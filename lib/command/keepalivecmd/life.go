@@ -363,8 +363,7 @@ func (s *show) Run(env *cli.Env) error {
 	if sign.SessionID != "" {
 		text += fmt.Sprintf(" (session %s)", sign.SessionID)
 	}
-	_, err := fmt.Fprintln(env.Stdout, term.Clean(text))
-	return err
+	return env.Println(term.Clean(text))
 }
 
 type aged struct {
@@ -434,6 +433,5 @@ func (c *check) Run(env *cli.Env) error {
 		fmt.Fprintf(env.Stdout, "idle for %v\n", age)
 		return cli.Silent
 	}
-	_, err := fmt.Fprintln(env.Stdout, describeSign(sign, age))
-	return err
+	return env.Println(describeSign(sign, age))
 }

@@ -279,8 +279,7 @@ func (r *reap) forget(env *cli.Env, dir pidfile.Dir, f pidfile.File, why string)
 	} else if err := dir.Remove(f); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(env.Stdout, "%s: %s\n", f.Session, why)
-	return err
+	return env.Printf("%s: %s\n", f.Session, why)
 }
 
 // signal sends sig to the process of the file and to no other. A process that is gone is

@@ -2,8 +2,6 @@ package krccmd
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -142,8 +140,7 @@ func update(env *cli.Env, said string, write func(books) error) error {
 	if err := write(p); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(env.Stdout, term.Clean(said))
-	return err
+	return env.Println(term.Clean(said))
 }
 
 // size is a number of bytes on the command line.
@@ -161,5 +158,3 @@ func (s *size) UnmarshalText(text []byte) error {
 	*s = size(n << shift)
 	return nil
 }
-
-func sorted(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

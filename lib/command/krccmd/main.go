@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -245,8 +247,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 	if at := in.state.LastPrune; !at.IsZero() {
 		last = fmt.Sprintf("pruned %s, the last time %s ago", count.Plural(in.state.Prunes, "time"), duration.Format(max(0, now.Sub(at))))
 	}
-	_, err := fmt.Fprintf(env.Stdout, "%s; prune --auto, where something runs it, prunes at most every %s\n", last, p.policy.Interval)
-	return err
+	return env.Printf("%s; prune --auto, where something runs it, prunes at most every %s\n", last, p.policy.Interval)
 }
 
 type decay struct {
@@ -319,8 +320,7 @@ func (c *decay) Run(env *cli.Env) error {
 	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, term.Narrow(width, rows, "LOWEST", "CURVE", "KEPT FOR", "EXPIRED"), nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "\n%s, average score %.2f (1 is new); %d at risk (below 0.25), %d expired\n", count.Plural(t.Events, "event"), total, waning, expired)
-	return err
+	return env.Printf("\n%s, average score %.2f (1 is new); %d at risk (below 0.25), %d expired\n", count.Plural(t.Events, "event"), total, waning, expired)
 }
 
 type prune struct {
@@ -456,7 +456,7 @@ func (c *prune) describe(r retention.Result) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %d of %s, %s of %s\n", verb, r.Pruned, count.Plural(r.Processed, "event"), term.Size(r.Before-r.After), term.Size(r.Before))
-	for _, kind := range sorted(r.ByType) {
+	for _, kind := range slices.Sorted(maps.Keys(r.ByType)) {
 		fmt.Fprintf(&b, "  %6d  %s\n", r.ByType[kind], term.Clean(kind))
 	}
 	if r.Carried > 0 {

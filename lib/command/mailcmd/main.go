@@ -150,6 +150,5 @@ func printNote(env *cli.Env, asJSON bool, n mail.Note, format string, args ...an
 		n.Body = ""
 		return env.JSON(n)
 	}
-	_, err := fmt.Fprintf(env.Stdout, "%s  %s\n", n.ID, term.Clean(env.Redact(fmt.Sprintf(format, args...))))
-	return err
+	return env.Printf("%s  %s\n", n.ID, term.Clean(env.Redact(fmt.Sprintf(format, args...))))
 }

@@ -239,8 +239,7 @@ func (c *unsend) Run(env *cli.Env) error {
 		if err := box.Forget(w.Letter); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(env.Stdout, "%s  removed: %s\n", w.ID, term.Clean(w.Subject))
-		return err
+		return env.Printf("%s  removed: %s\n", w.ID, term.Clean(w.Subject))
 	}
 	if err := box.Remove(w.Letter); err != nil {
 		return err
@@ -249,6 +248,5 @@ func (c *unsend) Run(env *cli.Env) error {
 	if w.Host == peer.AnyHost {
 		unless = "a session has it"
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s  taken back, unless %s: %s\n", w.ID, unless, term.Clean(w.Subject))
-	return err
+	return env.Printf("%s  taken back, unless %s: %s\n", w.ID, unless, term.Clean(w.Subject))
 }

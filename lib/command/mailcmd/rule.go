@@ -140,8 +140,7 @@ func (c *addRule) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "added: %s\n", term.Clean(text))
-	return err
+	return env.Printf("added: %s\n", term.Clean(text))
 }
 
 func (c *dropRule) Run(env *cli.Env) error {
@@ -162,6 +161,5 @@ func (c *dropRule) Run(env *cli.Env) error {
 	case !found:
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("there is no rule %d", c.Number), "gt-mail rule lists them")
 	}
-	_, err = fmt.Fprintf(env.Stdout, "dropped: %s\n", term.OneLine(term.Clean(env.Redact(dropped.Text))))
-	return err
+	return env.Printf("dropped: %s\n", term.OneLine(term.Clean(env.Redact(dropped.Text))))
 }

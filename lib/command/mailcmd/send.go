@@ -208,8 +208,7 @@ func (a agent) requestSend(env *cli.Env, n mail.Note, given, asJSON bool, failed
 			Request string `json:"request"`
 		}{strings.TrimSuffix(said, "\n")})
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command write notes; the note is sent when your turn ends.\n", said)
-	return err
+	return env.Printf("%sThe sandbox does not let this command write notes; the note is sent when your turn ends.\n", said)
 }
 
 type unhook struct {

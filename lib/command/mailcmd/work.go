@@ -126,8 +126,7 @@ func (workClaim) Run(env *cli.Env) error {
 	}
 	// The agent's hook would take such a line for a request.
 	body := strings.TrimPrefix(strings.ReplaceAll("\n"+env.Text(n.Body), "\n"+request.Kind, "\n "+request.Kind), "\n")
-	_, err = fmt.Fprintf(env.Stdout, "%s  %s\n\n%s\ngt-mail work done %s closes it.\n", n.ID, env.Line(n.Subject, mail.MaxSubject), body, n.ID)
-	return err
+	return env.Printf("%s  %s\n\n%s\ngt-mail work done %s closes it.\n", n.ID, env.Line(n.Subject, mail.MaxSubject), body, n.ID)
 }
 
 type workDone struct {
@@ -168,8 +167,7 @@ func (a agent) askWork(env *cli.Env, item request.Item, what string, failed erro
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command %s.\n", said, what)
-	return err
+	return env.Printf("%sThe sandbox does not let this command %s.\n", said, what)
 }
 
 type workAsked struct {

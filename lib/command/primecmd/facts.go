@@ -2,16 +2,23 @@ package primecmd
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/contract"
 	"gt/lib/client/hook"
+	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
+	"gt/lib/conversation/tail"
+	"gt/lib/launch/gtexec"
 	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
@@ -21,6 +28,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/state/waiting"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/pasted"
 )
@@ -416,4 +424,42 @@ func (s *start) readDuties(f *facts) (err error) {
 	s.warn(err)
 	f.duties.work, err = beads.Given(s.call.Home, s.env.ChildEnviron())
 	return err
+}
+
+// readWait limits the run of gt-seance that reads the rest of a conversation.
+const readWait = 2 * time.Second
+
+// tail returns the summary of the parent's conversation. It was stored at the end of each
+// turn, before a compaction or at a hand-over. If the conversation has grown since, the
+// session died in the middle of a turn and gt-seance reads the rest. If that fails, tail
+// returns the stored summary with the error.
+//
+// Readers check themselves that a conversation is the person's: a record proves only who
+// wrote the record.
+func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) {
+	client := cmp.Or(parent.Agent, contract.Default)
+	if _, err := os.Stat(parent.Transcript); err != nil || !registry.HasReader(client) {
+		return summary.Summary{}, atomicfile.Error("read", parent.Transcript, err)
+	}
+	f := conversation.File{Client: client, Path: parent.Transcript, ID: parent.ID}
+	stored, current, err := tail.NewFile(s.call.Home, parent).Stored(f, s.env.Redact)
+	if err == nil && current {
+		return stored, nil
+	}
+	args := []string{"tail", string(parent.ID), "--home", s.call.Home.Dir}
+	if a == locked {
+		args = append(args, "--update")
+	}
+	out, err := gtexec.Output("gt-seance", s.call.Dir, s.env.Environ, readWait, args...)
+	var grown summary.Summary
+	if err == nil {
+		err = json.Unmarshal(out, &grown)
+	}
+	switch {
+	case err == nil:
+		return summary.Clean(grown, s.env.Redact), nil
+	case len(stored.Requests) > 0:
+		err = fmt.Errorf("%w; using what was read of the conversation before", err)
+	}
+	return stored, err
 }

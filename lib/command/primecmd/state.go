@@ -12,8 +12,7 @@ import (
 
 func (s *start) printState(from *facts, now situation, asJSON bool) error {
 	if !asJSON {
-		_, err := fmt.Fprintln(s.env.Stdout, now.state)
-		return err
+		return s.env.Println(now.state)
 	}
 	type fact struct {
 		State      State      `json:"state"`

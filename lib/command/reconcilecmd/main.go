@@ -3,6 +3,7 @@
 package reconcilecmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -373,16 +374,12 @@ func printf(env *cli.Env, format string, args ...any) error {
 	if term.IsTerminal(env.Stdout) {
 		line = term.Fill(line, term.Width(env.Stdout, env.Getenv), changeColumn+1)
 	}
-	_, err := fmt.Fprintln(env.Stdout, line)
-	return err
+	return env.Println(line)
 }
 
 // maxLine limits a line, in characters.
 const maxLine = 4096
 
 func name(l line) string {
-	if l.Session != "" {
-		return l.Session
-	}
-	return strings.TrimSpace("one of " + l.Template)
+	return cmp.Or(l.Session, strings.TrimSpace("one of "+l.Template))
 }

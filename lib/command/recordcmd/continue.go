@@ -232,6 +232,5 @@ func (c *contextClear) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s cleared\n", count.Plural(len(gone), "result"))
-	return err
+	return env.Printf("%s cleared\n", count.Plural(len(gone), "result"))
 }

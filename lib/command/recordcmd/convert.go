@@ -123,8 +123,7 @@ func (c *convert) Run(env *cli.Env) error {
 	if c.JSON {
 		return env.JSON(converted{id, c.To, to.ID, dir, path, cmd.Args})
 	}
-	_, err = fmt.Fprintln(env.Stdout, term.Clean(env.Redact(cmd.String())))
-	return err
+	return env.Println(term.Clean(env.Redact(cmd.String())))
 }
 
 // write writes the conversation to path and returns its size in bytes. A client that

@@ -83,8 +83,7 @@ func (c *prune) Run(env *cli.Env) error {
 	if c.DryRun {
 		verb = "would be removed"
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s, %s, %s\n", count.Plural(n, "record"), term.Size(bytes), verb)
-	return err
+	return env.Printf("%s, %s, %s\n", count.Plural(n, "record"), term.Size(bytes), verb)
 }
 
 func lastOf(i record.Info) time.Time {

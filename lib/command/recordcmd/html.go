@@ -113,9 +113,7 @@ func (p *paged) entry(l *record.Line) {
 	case record.Kind(conversation.Call):
 		const width = 120
 		about := cmp.Or(l.Target, l.Text)
-		if text == "" {
-			text = p.text(l.Target)
-		}
+		text = cmp.Or(text, p.text(l.Target))
 		folded("call", "<b>"+p.line(l.Tool)+"</b> "+p.line(term.Cut(term.OneLine(term.CleanText(p.env.Redact(about))), width)))
 	case record.Kind(conversation.Result):
 		state := "result"

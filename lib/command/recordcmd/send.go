@@ -46,9 +46,7 @@ func send(env *cli.Env, address string, plain bool, body []byte) error {
 		return cli.Fail(cli.Usage, err)
 	}
 	port, path := u.Port(), u.EscapedPath()
-	if port == "" {
-		port = map[string]string{"http": "4318", "https": "443"}[u.Scheme]
-	}
+	port = cmp.Or(port, map[string]string{"http": "4318", "https": "443"}[u.Scheme])
 	if path == "" || path == "/" {
 		path = "/v1/traces"
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
+	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/text/count"
 	"gt/lib/text/term"
@@ -291,11 +294,56 @@ func (c *find) Run(env *cli.Env) error {
 		if c.JSON {
 			return env.JSON(s)
 		}
-		_, err := fmt.Fprintln(env.Stdout, s.ID)
-		return err
+		return env.Println(s.ID)
 	})
 	if err == nil && n == 0 {
 		err = cli.Silent
 	}
 	return err
+}
+
+// diskSpace adds up files, each once. It has the paths of those that were counted.
+type diskSpace map[string]bool
+
+// addConversation returns how many bytes a conversation takes, with what its client keeps in
+// a folder beside it: large results, subagents.
+func (d diskSpace) addConversation(f conversation.File) (n int64) {
+	for _, part := range f.Files() {
+		n += d.add(part.Path)
+		if beside := strings.TrimSuffix(part.Path, filepath.Ext(part.Path)); beside != part.Path {
+			n += d.add(beside)
+		}
+	}
+	return n
+}
+
+// add returns the size of a file, or of all files in a folder; 0 of what is not there.
+func (d diskSpace) add(path string) (n int64) {
+	filepath.WalkDir(path, func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && !d[path] {
+			if info, err := e.Info(); err == nil {
+				d[path] = true
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// largest returns the matching sessions with their sizes, the largest first. That of a session
+// includes its subagents; it is 0 if only a database has it.
+func largest(all catalog.Catalog, f catalog.Filter) []*catalog.Session {
+	found := all.Select(f, 0)
+	for _, s := range found {
+		counted := diskSpace{}
+		s.Size = 0
+		for _, of := range append([]*catalog.Session{s}, all.Subagents(s.ID)...) {
+			if of.File.Path != "" && of.File.Size > 0 {
+				s.Size += counted.addConversation(of.File)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *catalog.Session) int { return cmp.Compare(b.Size, a.Size) })
+	return found
 }

@@ -41,8 +41,7 @@ func (c *resumption) Run(env *cli.Env) error {
 		if len(on.Args) == 0 {
 			return on.impossible(s, c.Fork)
 		}
-		_, err := fmt.Fprintln(env.Stdout, term.Clean(env.Redact(on.Command.String())))
-		return err
+		return env.Println(term.Clean(env.Redact(on.Command.String())))
 	}
 	if !c.Fork && !c.Force {
 		if where := scan.HolderOf(env.Getenv, town.Personal(env.Getenv).State, s.ID); where != nil {

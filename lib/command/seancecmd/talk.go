@@ -65,8 +65,7 @@ func (c *talk) Run(env *cli.Env) error {
 // ask sends the question, or opens a conversation without one.
 func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err error) {
 	if c.DryRun {
-		_, err := fmt.Fprintln(env.Stdout, term.Clean(env.Redact(p.Command(c.Prompt == ""))))
-		return err
+		return env.Println(term.Clean(env.Redact(p.Command(c.Prompt == ""))))
 	}
 	if c.Prompt == "" {
 		return converse(env, p)
@@ -90,8 +89,7 @@ func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err er
 	if c.JSON {
 		return env.JSON(reply{ID: string(s.ID), Agent: p.Client.Name, Answer: answer})
 	}
-	_, err = fmt.Fprintln(env.Stdout, answer)
-	return err
+	return env.Println(answer)
 }
 
 // predecessor returns the session in a form that can be asked, until done is called. It

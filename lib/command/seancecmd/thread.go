@@ -65,8 +65,7 @@ func (c *threadOf) forget(env *cli.Env, chain session.ID) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "the thread of %s is removed; notes, records and conversations stay\n", chain)
-	return err
+	return env.Printf("the thread of %s is removed; notes, records and conversations stay\n", chain)
 }
 
 // Validate is called by kong.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
@@ -119,4 +120,11 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 		in.StartedAt, in.Agent = r.StartedAt.UTC(), cmp.Or(r.Agent, in.Agent)
 	}
 	return in, nil
+}
+
+// offerAdoption prints the command that adopts strangers in these panes.
+func offerAdoption(env *cli.Env, panes []string) {
+	if len(panes) > 0 {
+		env.Hint("gt-session did not start %s; %s adopts such agents", strings.Join(panes, ", "), roster.Adopts)
+	}
 }

@@ -62,8 +62,7 @@ func (c *reply) Run(env *cli.Env) error {
 	if err := setListed(held, "", env); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "answered %s: %d. %s\n", m.Name, c.Option, env.Line(taken.Text, maxCell))
-	return err
+	return env.Printf("answered %s: %d. %s\n", m.Name, c.Option, env.Line(taken.Text, maxCell))
 }
 
 type question struct {

@@ -65,8 +65,7 @@ func (e *remote) peek(env *cli.Env, err error) error {
 	if err != nil {
 		return e.withExitCode(err)
 	}
-	_, err = fmt.Fprintln(env.Stdout, strings.TrimRight(env.Text(text), "\n "))
-	return err
+	return env.Println(strings.TrimRight(env.Text(text), "\n "))
 }
 
 func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error {
@@ -83,8 +82,7 @@ func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error
 	if err := give(context.Background(), e.ref, text); err != nil {
 		return e.withExitCode(err)
 	}
-	_, err = fmt.Fprintln(env.Stdout, "sent to "+e.in.Name)
-	return err
+	return env.Println("sent to " + e.in.Name)
 }
 
 // ask sends a prompt, waits for the answer and prints it. It sends nothing if the runtime

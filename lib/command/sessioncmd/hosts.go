@@ -167,6 +167,5 @@ func printOne(env *cli.Env, name, status string, since time.Time) error {
 	if !since.IsZero() {
 		line += " for " + duration.Format(roster.Rough(env.Now().Sub(since)))
 	}
-	_, err := fmt.Fprintln(env.Stdout, line)
-	return err
+	return env.Println(line)
 }

@@ -105,8 +105,7 @@ func (a answer) print(env *cli.Env, m fleet.Member) error {
 	case text == "":
 		return cli.Failf(cli.AnswerNo, "%s has not answered yet", m.Name)
 	default:
-		_, err := fmt.Fprintln(env.Stdout, text)
-		return err
+		return env.Println(text)
 	}
 }
 

@@ -656,8 +656,7 @@ func printDiff(env *cli.Env, dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s: %s\n%s", env.Line(s.Branch, maxCell), s.Summary(), env.Text(text))
-	return err
+	return env.Printf("%s: %s\n%s", env.Line(s.Branch, maxCell), s.Summary(), env.Text(text))
 }
 
 func worktreeOf(in *instance.Instance) string {
@@ -718,8 +717,7 @@ func (c *peek) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(env.Stdout, strings.TrimRight(env.Text(text), "\n "))
-	return err
+	return env.Println(strings.TrimRight(env.Text(text), "\n "))
 }
 
 type attach struct {

@@ -3,7 +3,6 @@ package sessioncmd
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -44,8 +43,7 @@ func (notifyTest) Run(env *cli.Env) error {
 	if err := notify.Run(env, command, "test", string(status.Waiting), "done", "This is a test."); err != nil {
 		return cli.Fail(cli.AnswerNo, err)
 	}
-	_, err := fmt.Fprintf(env.Stdout, "ran %s; gt-hooks install --all puts it into the agents' hooks\n", term.Clean(command[0]))
-	return err
+	return env.Printf("ran %s; gt-hooks install --all puts it into the agents' hooks\n", term.Clean(command[0]))
 }
 
 type notifyWaiting struct {

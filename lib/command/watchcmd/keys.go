@@ -1,6 +1,7 @@
 package watchcmd
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -69,10 +70,7 @@ func bindings() []binding {
 
 // name returns the keys as the help has them.
 func (b binding) name() string {
-	if b.label != "" {
-		return b.label
-	}
-	return strings.Join(b.keys, ", ")
+	return cmp.Or(b.label, strings.Join(b.keys, ", "))
 }
 
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {

@@ -15,6 +15,7 @@ import (
 	"gt/lib/state/activity"
 	"gt/lib/text/fold"
 	"gt/lib/view/palette"
+	"gt/lib/view/roster"
 )
 
 // model is the state of the screen.
@@ -394,7 +395,7 @@ func (m *model) counts() (parts []count) {
 	for i := range m.rows {
 		by[m.rows[i].Status]++
 	}
-	for _, s := range order() {
+	for _, s := range roster.Order {
 		if by[s] > 0 {
 			parts = append(parts, count{s, fmt.Sprintf("%d %s", by[s], s)})
 		}

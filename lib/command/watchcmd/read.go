@@ -1,7 +1,6 @@
 package watchcmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -42,9 +41,6 @@ func (r *row) address() string {
 	}
 	return r.Name
 }
-
-// titleOrFolder returns what the agent is for: its title, or else its folder.
-func (r *row) titleOrFolder() string { return cmp.Or(r.title, r.Folder) }
 
 // asks reports whether the agent waits until somebody answers.
 func (r *row) asks() bool { return r.Status == status.Waiting && r.Reason.Asks() }

@@ -14,8 +14,6 @@ import (
 	"gt/lib/view/roster"
 )
 
-func order() []status.Status { return roster.Order[:] }
-
 // widths are those of the list's columns; 0 leaves one out.
 type widths struct {
 	name, status, age, agent, context, branch, about int

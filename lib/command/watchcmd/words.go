@@ -2,6 +2,7 @@ package watchcmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -163,5 +164,5 @@ func (m *model) aboutText(r *row) string {
 	if f, ok := m.foundIn(r); ok && m.filter != "" && !r.matches(foldedWords(m.filter)) {
 		return f.text
 	}
-	return r.titleOrFolder()
+	return cmp.Or(r.title, r.Folder)
 }
