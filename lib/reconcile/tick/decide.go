@@ -128,6 +128,9 @@ func (d *decision) enterState(s lifecycle.Session, state lifecycle.State, reason
 	switch state {
 	case lifecycle.Active:
 		s.ActiveAt = d.Now
+		if t := d.templates[s.Template]; t != nil && t.Pool != nil {
+			s.DrainTimeout = duration.Format(t.Pool.DrainTimeout)
+		}
 	case lifecycle.Suspended:
 		s.SuspendedAt = d.Now
 	case lifecycle.Draining:
@@ -370,6 +373,8 @@ func (d *decision) drained(s Session, t *Template) {
 	limit := pool.DrainTimeout
 	if t != nil && t.Pool != nil {
 		limit = t.Pool.DrainTimeout
+	} else if own, err := duration.Parse(s.DrainTimeout); err == nil {
+		limit = own
 	}
 	switch busy := s.atWork(); {
 	case busy == "":

@@ -201,6 +201,25 @@ func TestWhoIsNewest(t *testing.T) {
 	}
 }
 
+// A session whose template is gone drains for as long as the template said.
+func TestDrainOfAGoneTemplate(t *testing.T) {
+	w := newWorld(template("worker", pooled(1, 2, func(p *Pool) { p.DrainTimeout = time.Hour })))
+	w.want(1)
+	w.settle()
+	b := w.sessionsInState("worker", lifecycle.Active)[0]
+	b.busy = "a turn runs"
+	w.templates, w.force = nil, true
+	w.settle()
+	w.advance(59 * time.Minute)
+	if b.State != lifecycle.Draining {
+		t.Errorf("its turn was cut%s", w)
+	}
+	w.advance(time.Minute)
+	if b.State != lifecycle.Archived || b.Reason != lifecycle.DrainTimeout {
+		t.Errorf("the hour has passed%s", w)
+	}
+}
+
 // A session that crashes while it drains is archived at once and its work is blocked. The
 // crash does not count. [S4-39, S4-50]
 func TestACrashDuringADrain(t *testing.T) {

@@ -219,8 +219,11 @@ type Session struct {
 	SuspendedAt time.Time `json:"suspended_at,omitzero"`
 	DrainAt     time.Time `json:"drain_started,omitzero"`
 	DrainReason Reason    `json:"drain_reason,omitempty"` // kept when it is archived
-	ArchivedAt  time.Time `json:"archived_at,omitzero"`
-	ClosedAt    time.Time `json:"closed_at,omitzero"`
+	// DrainTimeout is the template's when the session was activated, as in its file. It counts
+	// once the template is gone.
+	DrainTimeout string    `json:"drain_timeout,omitempty"`
+	ArchivedAt   time.Time `json:"archived_at,omitzero"`
+	ClosedAt     time.Time `json:"closed_at,omitzero"`
 
 	CrashCount  int       `json:"crash_count,omitempty"` // since CrashSince
 	CrashSince  time.Time `json:"crash_since,omitzero"`
