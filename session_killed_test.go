@@ -124,7 +124,7 @@ func TestStartKilled(t *testing.T) {
 			t.Errorf("killed after %v, it is not started again when it crashes: %s", at, out)
 		}
 	}
-	for deadline := time.Now().Add(10 * time.Second); c.mustRun("tmux", "list-buffers") != ""; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); c.mustRun("tmux", "list-buffers") != ""; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a buffer is left")
 		}
@@ -178,7 +178,7 @@ kill -9 $PPID
 	// who called it.
 	remove := func() {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			r := job{Args: []string{"gt-session", "rm", "wt"}, Env: c.Env, Dir: c.Path("repo")}.Run()
 			if r.Code == 0 {
 				return

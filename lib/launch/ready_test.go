@@ -46,9 +46,11 @@ func TestBegan(t *testing.T) {
 	if _, err := Began(server, in("stuck", self, "--exec"), 300*time.Millisecond); err == nil || !strings.Contains(err.Error(), "did not start within") {
 		t.Error(err)
 	}
-	pane := in("agent", "sh", "-c", "sleep 1")
+	ends := filepath.Join(t.TempDir(), "ends")
+	pane := in("agent", "sh", "-c", "until test -e '"+ends+"'; do sleep 0.05; done")
 	p, err := Began(server, pane, time.Minute)
 	testenv.NoError(t, err)
+	testenv.NoError(t, os.WriteFile(ends, nil, 0o600))
 	if _, err := Ready(server, pane, agent.Client{}, p, func() bool { return false }); err == nil || !strings.Contains(err.Error(), "ended at once") {
 		t.Error(err)
 	}

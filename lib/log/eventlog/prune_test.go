@@ -500,7 +500,7 @@ func TestFollow(t *testing.T) {
 				if got != w {
 					t.Fatalf("told\n%swhere it should be\n%s", got, w)
 				}
-			case <-time.After(30 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatalf("not told\n%s", w)
 			}
 		}
@@ -546,7 +546,7 @@ func TestFollow(t *testing.T) {
 			if !strings.Contains(s, "lost to a prune") {
 				got += s
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("told only\n" + got)
 		}
 	}

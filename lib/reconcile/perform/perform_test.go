@@ -485,7 +485,7 @@ func TestStartsAtOnce(t *testing.T) {
 		mu.Unlock()
 		select {
 		case <-wait:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("it starts one after the other")
 		}
 		lock, err := s.Store.LockLifecycle()

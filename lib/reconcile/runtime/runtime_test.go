@@ -120,7 +120,7 @@ func TestTmuxOfAnother(t *testing.T) {
 	tm, ctx := runtime.Tmux{}, context.Background()
 	r := runtime.Ref{ID: "instances/x", Name: "gt-mine"}
 	sight := tm.Status(ctx, []runtime.Ref{r})[0]
-	for end := time.Now().Add(20 * time.Second); sight.Alive != tick.Dead && time.Now().Before(end); sight = tm.Status(ctx, []runtime.Ref{r})[0] {
+	for end := time.Now().Add(time.Minute); sight.Alive != tick.Dead && time.Now().Before(end); sight = tm.Status(ctx, []runtime.Ref{r})[0] {
 		time.Sleep(10 * time.Millisecond) // it becomes sleep, and has no environment for a moment
 	}
 	if sight.Alive != tick.Dead {

@@ -132,7 +132,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("waits for the other end of a FIFO")
 	}
 }

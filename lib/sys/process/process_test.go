@@ -47,7 +47,7 @@ func child(t *testing.T, name string, env []string, args ...string) (Proc, *exec
 	p, err := Find(cmd.Process.Pid)
 	testenv.NoError(t, err)
 	// Start returns in the middle of the exec, when the process has no arguments yet.
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if args, err := p.Args(); err != nil || len(args) > 0 || time.Now().After(deadline) {
 			return p, cmd
 		}
@@ -103,7 +103,7 @@ func TestSignal(t *testing.T) {
 	p, cmd := child(t, os.Args[0], nil)
 	testenv.NoError(t, p.Signal(syscall.SIGTERM))
 	// Dead and not waited for it is a zombie, and gone.
-	for end := time.Now().Add(20 * time.Second); p.Alive(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); p.Alive(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a zombie is alive")
 		}

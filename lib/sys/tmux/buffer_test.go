@@ -103,7 +103,7 @@ func TestBufferWithoutServer(t *testing.T) {
 // awaitArgs waits until the program in the pane runs.
 func awaitArgs(t *testing.T, file string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(file); err == nil {
 			return
 		}

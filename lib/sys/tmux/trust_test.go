@@ -55,7 +55,7 @@ func attacker(t *testing.T, path string, box ...string) {
 	cmd.Stderr = os.Stderr
 	testenv.NoError(t, cmd.Start())
 	t.Cleanup(func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); cmd.Wait() })
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(path + ".ready"); err == nil {
 			return
 		} else if time.Now().After(end) {
@@ -128,7 +128,7 @@ func TestForeignServer(t *testing.T) {
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	for _, give := range []int{-1, 0} { // as it is, and under our name
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 			_, err := os.Stat(path + ".ready")
 			if err == nil {
 				err = os.Lchown(path, give, give)
@@ -190,7 +190,7 @@ func TestServerAbove(t *testing.T) {
 	s, pane := server(t, "outer")
 	out := filepath.Join(filepath.Dir(string(s)), "out")
 	testenv.NoError(t, s.Respawn(pane.ID, true, NewBuffer(), nil, os.Args[0], "panes", out))
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		data, err := os.ReadFile(out)
 		if err == nil && len(data) > 0 {
 			if string(data) != "outer" {
