@@ -81,7 +81,6 @@ func pluggedOpenCode(t *testing.T) *plugged {
 	w := newOpenCode(t)
 	w.model.Answer(lighthouse)
 	w.install("opencode")
-	w.fetched(filepath.Join(w.home, ".config", "opencode"))
 	return &plugged{
 		world: w, name: "opencode", hook: filepath.Join(w.home, ".config", "opencode", "plugins", "gt.js"), projectHook: ".opencode/plugins/gt.js",
 		ask: func(prompt string, flags ...string) { w.opencode(append(flags, prompt)...) },

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ func newOpenCode(t *testing.T) *world {
 	t.Helper()
 	w := newWorldOf(t, "opencode")
 	w.setUp("opencode")
+	w.fetched(filepath.Join(w.home, ".config", "opencode"))
 	w.model.Answer(func(r *model.Request) model.Reply {
 		asked := r.Asked()
 		switch {
