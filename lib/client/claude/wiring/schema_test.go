@@ -227,4 +227,48 @@ drops {"hooks": {"Stop": [{"matcher": {"type": "x"}, "hooks": []}]}}
 drops {"hooks": {"Stop": {}}}
 drops {"hooks": {"Stop": [{"hooks": "x"}]}}
 drops {"hooks": {"UserPromptSubmit": [{"matcher": 5, "hooks": []}]}}
+skips {"permissions": {"allow": ["Bash"], "deny": null}}
+skips {"hooks": {"PreToolUse": [{"hooks": [{"type": "http", "url": "http://x/", "headers": {"A": 5}}]}]}}
+skips {"permissions": {"defaultMode": "ask"}}
+skips {"model": ["x"]}
+skips {"statusLine": {"type": "command", "command": 5}}
+skips {"enabledMcpjsonServers": [5]}
+skips {"sandbox": {"network": {"httpProxyPort": "x"}}}
+skips {"sandbox": {"enableWeakerNestedSandbox": "x"}}
+skips {"sandbox": {"network": {"allowLocalBinding": "x"}}}
+skips {"sandbox": {"network": {"allowUnixSockets": [5]}}}
+skips {"sandbox": {"filesystem": {"denyRead": [5]}}}
+skips {"sandbox": {"ignoreViolations": "x"}}
+takes {"env": {"A": ["x"]}}
+skips {"spinnerVerbs": {"mode": "append", "verbs": "x"}}
+takes {"statusLine": {"type": "command", "command": "x", "padding": -1}}
+takes {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "timeout": 1000000000000.0}]}]}}
+takes {"permissions": {"allow": [["Bash"]]}}
+skips {"worktree": {"sparsePaths": [5]}}
+skips {"autoMode": {"allow": [5]}}
+skips {"strictKnownMarketplaces": [{"source": "nope"}]}
+skips {"pluginConfigs": {"a": 5}}
+skips {"voice": {"enabled": "x"}}
+skips {"attribution": null}
+skips {"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "x", "timeout": "5"}]}]}}
+skips {"hooks": {"PreToolUse": [{"hooks": [{"type": "mcp_tool", "server": "a", "tool": "b", "input": "x"}]}]}}
+skips {"httpHookAllowedEnvVars": [5]}
+skips {"otelHeadersHelper": ["x"]}
+skips {"enabledPlugins": {"a@b": {}}}
+skips {"sandbox": {"network": {"socksProxyPort": "x"}}}
+skips {"sandbox": {"network": {"allowAllUnixSockets": "x"}}}
+skips {"sandbox": {"filesystem": {"allowWrite": [5]}}}
+skips {"sandbox": {"filesystem": {"denyWrite": [5]}}}
+skips {"sandbox": {"network": {"deniedDomains": [5]}}}
+skips {"worktree": {"symlinkDirectories": [5]}}
+skips {"autoMode": {"soft_deny": [5]}}
+skips {"autoMode": {"environment": [5]}}
+skips {"allowedHttpHookUrls": [5]}
+skips {"sandbox": {"ignoreViolations": {"a": "x"}}}
+skips {"sandbox": {"failIfUnavailable": "x"}}
+takes {"forceLoginOrgUUID": ["x"]}
+skips {"httpHookAllowedEnvVars": "x"}
+takes {"sandbox": {"network": {"httpProxyPort": 1.5}}}
+takes {"strictKnownMarketplaces": [{"source": "github", "repo": "a/b"}]}
+takes {"pluginConfigs": {"a": {}}}
 `
