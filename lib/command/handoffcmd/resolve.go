@@ -120,7 +120,7 @@ func (t target) forRecord(r *session.Record, kind string) (target, error) {
 	return t, cli.Fail(cli.AnswerNo, err)
 }
 
-// started returns the live session of an agent that gt-session lists under a name or title,
+// started returns the live session of an agent that gt-session lists under a name, title or id,
 // nil if it lists none. It fails if the agent is not running or its session is not known.
 func (t target) started(what string) (*session.Record, error) {
 	out, err := gtexec.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, "show", "--json", "--", what)
@@ -128,12 +128,12 @@ func (t target) started(what string) (*session.Record, error) {
 		return nil, nil // gt-session has no such agent
 	}
 	var in struct {
-		Name, Title string
-		Session     session.ID `json:"session_id"`
-		TmuxSession string     `json:"tmux_session"`
-		Pane        string
+		ID, Name, Title string
+		Session         session.ID `json:"session_id"`
+		TmuxSession     string     `json:"tmux_session"`
+		Pane            string
 	}
-	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what {
+	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
 		return nil, nil // a prefix of a name is not enough to end an agent
 	}
 	if _, err := session.ParseID(string(in.Session)); err == nil {

@@ -73,12 +73,8 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	}
 	found, err := matching(s, name)
 	if err == nil && len(found) == 0 {
-		called, _ := instance.Named(place.StateOf(env.Getenv), name) // gt-session says what is unreadable
-		for _, c := range called {
-			if c.Session == "" {
-				continue
-			}
-			more, _ := matching(s, string(c.Session))
+		for _, id := range calledSessions(env, name) {
+			more, _ := matching(s, id)
 			found = append(found, more...)
 		}
 	}
@@ -102,6 +98,17 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	return found[0], nil
 }
 
+// calledSessions returns the sessions of the agents that lists show under a name.
+func calledSessions(env *cli.Env, name string) (ids []string) {
+	called, _ := instance.Named(place.StateOf(env.Getenv), name) // gt-session says what is unreadable
+	for _, c := range called {
+		if c.Session != "" {
+			ids = append(ids, string(c.Session))
+		}
+	}
+	return ids
+}
+
 // current is find for commands that continue or pass on a conversation. It first updates
 // the record from the client's conversation, or creates it.
 func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
@@ -114,7 +121,7 @@ func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 		}
 		of = string(h.Session)
 	}
-	found, err := (&syncing{ID: []string{of}}).choose(s, conversations(env))
+	found, err := (&syncing{ID: []string{of}}).choose(env, s, conversations(env))
 	switch {
 	case err != nil && none == nil:
 		return id, nil // its client has deleted it

@@ -42,7 +42,7 @@ func note(env *cli.Env, name string, kind record.Kind, of string) error {
 		}
 		name = string(call.ID)
 		if found, err := matching(s, name); err == nil && len(found) == 0 {
-			all, err := (&syncing{ID: []string{name}}).choose(s, conversations(env))
+			all, err := (&syncing{ID: []string{name}}).choose(env, s, conversations(env))
 			if err != nil {
 				return err
 			}

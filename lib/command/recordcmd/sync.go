@@ -52,7 +52,7 @@ func (c *syncing) Run(env *cli.Env) error {
 	}
 	all := conversations(env)
 	if !c.All {
-		if all, err = c.choose(s, all); err != nil {
+		if all, err = c.choose(env, s, all); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func latest(found []conversation.Conversation) []conversation.Conversation {
 	return all
 }
 
-func (c *syncing) choose(s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
+func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
 	for _, name := range c.ID {
 		of := name
 		if id, err := record.ParseID(name); err == nil {
@@ -144,6 +144,11 @@ func (c *syncing) choose(s record.Store, all []conversation.Conversation) (chose
 				return nil, cli.Fail(cli.AnswerNo, err)
 			}
 			of = string(h.Session)
+		}
+		if !slices.ContainsFunc(all, func(c conversation.Conversation) bool { return strings.HasPrefix(idOf(c), of) }) {
+			if ids := calledSessions(env, of); len(ids) == 1 {
+				of = ids[0]
+			}
 		}
 		var found []conversation.Conversation
 		for _, c := range all {

@@ -25,8 +25,8 @@ type Called struct {
 const shownID = 8
 
 // Matchers returns what lists show of an instance, as functions that report whether a name
-// means an instance by it: its name or id, its pane, the beginning of its id, its session, its
-// title, its template with its place (TEMPLATE~SLOT) or, if it is active, without, and its tmux
+// means an instance by it: its name or id, its pane, the beginning of its id, its session or the
+// beginning of that id, its title, its template with its place (TEMPLATE~SLOT) or, if it is active, without, and its tmux
 // session. The first that matches any counts. sessionOf returns an
 // instance's session.
 func Matchers(name string, sessionOf func(*Instance) session.ID) []func(*Instance) bool {
@@ -36,7 +36,9 @@ func Matchers(name string, sessionOf func(*Instance) session.ID) []func(*Instanc
 		func(in *Instance) bool { return fold.SameName(in.Name, name) || string(in.ID) == name },
 		func(in *Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
 		func(in *Instance) bool { return len(name) >= shownID && strings.HasPrefix(string(in.ID), name) },
-		func(in *Instance) bool { return notID == nil && sessionOf(in) == id },
+		func(in *Instance) bool {
+			return notID == nil && (len(name) >= shownID && strings.HasPrefix(string(sessionOf(in)), name) || sessionOf(in) == id)
+		},
 		func(in *Instance) bool { return in.Title != "" && fold.SameName(in.Title, name) },
 		func(in *Instance) bool {
 			m := in.Managed
