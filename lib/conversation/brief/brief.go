@@ -189,7 +189,9 @@ func (b Brief) Text() string {
 		add(doneTitle, lists.Actions...)
 	}
 	add(firstAsked+cutAbove, summary.Cut(summary.Middle(origin, shortOrigin), fullOrigin))
-	add(earlierTitle, b.messages()...)
+	if !b.hasPrompts() || b.PromptsElsewhere { // otherwise the lists have them
+		add(earlierTitle, b.messages()...)
+	}
 	if !b.hasPrompts() { // otherwise the thread has them
 		add("Earlier requests and answers", b.turns()...)
 	}

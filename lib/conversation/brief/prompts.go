@@ -26,7 +26,7 @@ const (
 
 // promptLengths are the lengths to which messages are cut, in characters. As many as there
 // is room for get the first; then those with the most points get the others.
-var promptLengths = []int{280, 600, 1500}
+var promptLengths = []int{220, 600, 1500}
 
 // Lists are the parts of a thread that the reader's text does not have yet, a line each,
 // oldest first: the person's messages, what agents answered last in their turns, and the
@@ -85,10 +85,12 @@ type list struct {
 	size  func(string) int
 }
 
-// listed is a quote and which of the Lists it belongs to.
+// listed is a quote and which of the Lists it belongs to. Of a hand-over, message is what
+// the session wrote.
 type listed struct {
 	thread.Quote
-	list int
+	list    int
+	message string
 }
 
 // group names those that say the same with other values.
@@ -108,7 +110,10 @@ func (b Brief) unknown(text string) (l list) {
 	text = term.OneLine(text)
 	for i, quotes := range [][]thread.Quote{b.Thread.Distinct(), b.Thread.Answers, b.Thread.Actions} {
 		for _, q := range quotes {
-			l.all = append(l.all, listed{q, i})
+			l.all = append(l.all, listed{Quote: q, list: i})
+		}
+		if i == answers {
+			l.addHandovers(b.Thread.Messages)
 		}
 	}
 	l.known, l.lines, l.alike = make([]bool, len(l.all)), make([]string, len(l.all)), map[[2]int][]int{}
@@ -125,13 +130,39 @@ func (b Brief) unknown(text string) (l list) {
 		case actions:
 			l.known[i] = strings.Contains(text, thread.ActionOf(said))
 		case answers: // whose end can be in another place
-			l.known[i] = strings.Contains(text, said[:runeStart(said, min(len(said)-1, shortOrigin/3))])
+			most := len(said) - 1
+			if l.all[i].message != "" {
+				said = term.OneLine(l.all[i].message)
+				most = len(said)
+			}
+			l.known[i] = strings.Contains(text, said[:runeStart(said, min(most, shortOrigin/3))])
 		default:
 			l.known[i] = lines[said] || len(said) >= telling && (isTold(text, said) || isTold(text, framed(l.all[i].Text)))
 		}
 		return l.known[i]
 	})
 	return l
+}
+
+// addHandovers adds what sessions handed over to the answers, by its time. The last two come
+// before all that agents answered.
+func (l *list) addHandovers(all []thread.Message) {
+	const pointsLast, points = 100, 8
+	for i, m := range all {
+		text := "handed over: " + m.Subject
+		if m.Text != m.Subject {
+			text += ": " + m.Text
+		}
+		q := listed{thread.Quote{Text: text, Session: m.Session, Time: m.Time, Points: points}, answers, cmp.Or(m.Text, m.Subject)}
+		if i >= len(all)-2 {
+			q.Points = pointsLast
+		}
+		at := len(l.all)
+		for at > 0 && l.all[at-1].list == answers && l.all[at-1].Time.After(m.Time) {
+			at--
+		}
+		l.all = slices.Insert(l.all, at, q)
+	}
 }
 
 // The indices of the Lists.
@@ -141,8 +172,8 @@ const (
 	actions
 )
 
-// choose makes the lines of those with the most points. A third of the room is for answers
-// and actions, and what the person's messages leave. The beginning of one more message gets
+// choose makes the lines of those with the most points. A fifth of the room is for answers,
+// a fifth for actions, and what the person's messages leave. The beginning of one more message gets
 // what room is left at the end; otherwise long ones are cut less, and the values of those
 // that are alike are listed.
 func (l list) choose(room int) {
@@ -157,22 +188,25 @@ func (l list) choose(room int) {
 		l.lines[i], room = line, room-n
 		return true
 	}
-	short, share, cut := min(promptLengths[0], max(room/5, 90)), 0, false
+	short, cut := min(promptLengths[0], max(room/5, 90)), false
+	var shares [actions + 2]int // of each list, and last of what is left
 	if slices.ContainsFunc(l.order, func(i int) bool { return l.all[i].list > 0 }) {
-		share = room / 3
+		shares[answers], shares[actions] = room/5, room/5
 	}
-	room -= share
-	for pass := range 3 {
+	room -= shares[answers] + shares[actions]
+	for pass, share := range shares {
+		room += share
+		rest, length := pass > actions, short
+		if pass == actions {
+			length = short * 2 / 3 // a list of files says enough by then
+		}
 		for _, i := range l.order {
-			if l.lines[i] != "" || l.isAlike(i) || (l.all[i].list > 0) != (pass == 1) || set(i, l.line(i, short)+l.earlierValues(i, 0)) || pass < 2 || cut {
+			if l.lines[i] != "" || l.isAlike(i) || !rest && l.all[i].list != pass || set(i, l.line(i, length)+l.earlierValues(i, 0)) || !rest || cut {
 				continue
 			}
 			for n := min(room, short); n > 80 && !cut; n -= 20 {
 				cut = set(i, l.line(i, n))
 			}
-		}
-		if pass == 0 {
-			room += share
 		}
 	}
 	for _, length := range promptLengths {
@@ -215,7 +249,7 @@ func (l list) left() (n int) {
 func (l list) earlierValues(i, room int) string {
 	const few, longest = 3, 60
 	if l.all[i].list == actions { // what ran is worth more than how often
-		room = max(room, 200)
+		room = max(room, 120)
 	}
 	group := l.alike[l.group(i)]
 	if len(group) < 2 {

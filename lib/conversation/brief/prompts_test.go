@@ -152,3 +152,31 @@ func TestTitlesInWords(t *testing.T) {
 		t.Errorf("an agent's words are told as the person's:\n%s", text)
 	}
 }
+
+// The messages of the last two hand-overs come before what agents answered, each once and in
+// the order of time; one that the reader has is left out.
+func TestHandoversAreListed(t *testing.T) {
+	th := threadOf("Port the parser to the new grammar.")
+	at := th.Prompts[0].Time
+	for i := range 20 {
+		th.Answers = append(th.Answers, thread.Quote{Text: fmt.Sprintf("Decided: module%d is split, because of host-%d.internal. ", i, i) + strings.Repeat("And more. ", 40), Points: 20, Time: at.Add(time.Duration(i) * time.Hour)})
+	}
+	for i, text := range []string{"the oldest of them", "step 1", "step 12"} {
+		th.Messages = append(th.Messages, thread.Message{Note: fmt.Sprint(i), Subject: fmt.Sprint("subject ", i), Text: text, Time: at.Add(time.Duration(5*i+5)*time.Hour + time.Minute)})
+	}
+	b := Brief{Thread: th}
+	got := strings.Join(b.Lists("", 2000, utf8.RuneCountInString, "`all`").Answers, "\n")
+	first, second := strings.Index(got, "- handed over: subject 1: step 1\n"), strings.Index(got, "- handed over: subject 2: step 12")
+	if first < 0 || second < first || strings.Contains(got[:max(first, 0)], "Decided: module5 ") {
+		t.Errorf("%s", got)
+	}
+	for told, want := range map[string][2]bool{"The note:\nstep 12": {false, false}, "The note:\nstep 11": {false, true}, "step 3": {true, true}} {
+		got := strings.Join(b.Lists(told, 2000, utf8.RuneCountInString, "`all`").Answers, "\n") + "\n"
+		if strings.Contains(got, "step 1\n") != want[0] || strings.Contains(got, "step 12\n") != want[1] {
+			t.Errorf("beside %q:\n%s", told, got)
+		}
+	}
+	if text := b.Text(); strings.Count(text, "step 12") != 1 {
+		t.Errorf("%s", text)
+	}
+}

@@ -25,3 +25,19 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+// A text is cut between words, and Middle is what is missing.
+func TestCutBetweenWords(t *testing.T) {
+	text := strings.Repeat("transfer ledger settlement ", 20)
+	for length := 60; length < 200; length++ {
+		front, back, _ := strings.Cut(Cut(text, length), cutMark)
+		for _, w := range append(strings.Fields(front), strings.Fields(back)...) {
+			if !strings.Contains("transfer ledger settlement", w) || len(w) < 6 {
+				t.Errorf("%d: %q is cut", length, w)
+			}
+		}
+		if all := strings.Fields(front + " " + Middle(text, length) + " " + back); strings.Join(all, " ") != strings.TrimSpace(text) {
+			t.Errorf("%d: something is lost: %q", length, all)
+		}
+	}
+}

@@ -148,10 +148,8 @@ func Cut(s string, length int) string {
 	if !longer(s, length) {
 		return strings.Clone(s)
 	}
-	keep := length - utf8.RuneCountInString(cutMark)
-	front := keep * 2 / 3
-	return strings.TrimRightFunc(s[:runes(s, front)], unicode.IsSpace) + cutMark +
-		strings.TrimLeftFunc(s[backRunes(s, keep-front):], unicode.IsSpace)
+	front, back := cutEnds(s, length)
+	return strings.TrimRightFunc(s[:front], unicode.IsSpace) + cutMark + strings.TrimLeftFunc(s[back:], unicode.IsSpace)
 }
 
 // Middle returns what Cut removes, "" if it removes nothing.
@@ -159,9 +157,23 @@ func Middle(s string, length int) string {
 	if !longer(s, length) {
 		return ""
 	}
+	front, back := cutEnds(s, length)
+	return strings.TrimSpace(s[front:back])
+}
+
+// cutEnds returns where the part that Cut removes begins and ends: between words, if a blank
+// is near.
+func cutEnds(s string, length int) (front, back int) {
+	const near = 24 // bytes
 	keep := length - utf8.RuneCountInString(cutMark)
-	front := keep * 2 / 3
-	return strings.TrimSpace(s[runes(s, front):backRunes(s, keep-front)])
+	front, back = runes(s, keep*2/3), backRunes(s, keep-keep*2/3)
+	if i := strings.LastIndexAny(s[:front], " \n"); front-i <= min(near, front/2) {
+		front = i
+	}
+	if i := strings.IndexAny(s[back:], " \n"); i >= 0 && i <= min(near, (len(s)-back)/2) {
+		back += i
+	}
+	return front, back
 }
 
 // cutEnd shortens a text to at most length characters. It removes the end.

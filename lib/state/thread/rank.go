@@ -41,6 +41,7 @@ const (
 	pointsAlike   = -100 // for one that a later message says again with other values
 	pointsAgent   = -8   // of what an agent concluded or did
 	pointsFailed  = 6    // of what failed
+	pointsDecided = 8    // of what an agent decided or found out
 )
 
 // score adds up what a message carries: the cues, which belong to the message alone, the
@@ -76,6 +77,9 @@ func cuesOf(q Quote, byAgent bool) (s Score) {
 		s.add(pointsAgent, "by an agent")
 		if strings.HasPrefix(text, "`") && strings.Contains(text, "` failed: ") {
 			s.add(pointsFailed, "failed")
+		}
+		if standing.Decides(text) {
+			s.add(pointsDecided, "decided or found out")
 		}
 		return s
 	}
@@ -126,13 +130,19 @@ func Explain(all []Quote, byAgent bool) []Score {
 func scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
 	all := make([]Score, len(quotes))
 	words, frames := make([][]word, len(quotes)), make([]string, len(quotes))
-	counts := map[string]int{} // of the messages with a word
-	for i, q := range quotes {
-		words[i], frames[i] = wordsOf(q.Text)
-		for _, w := range words[i] {
+	// How many messages have a word: of the person's all, of an agent's the later ones, because
+	// what it runs again and again is worth telling for the last time.
+	counts := map[string]int{}
+	count := func(words []word) {
+		for _, w := range words {
 			for _, part := range w.parts() {
 				counts[part]++
 			}
+		}
+	}
+	for i, q := range quotes {
+		if words[i], frames[i] = wordsOf(q.Text); !byAgent {
+			count(words[i])
 		}
 	}
 	groups, sizes, number := map[string]int{}, map[int]int{}, 0
@@ -143,6 +153,9 @@ func scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
 		most := pointsLast
 		if byAgent {
 			most = pointsLastOf
+		}
+		if byAgent {
+			count(words[i])
 		}
 		s := score(cues(q), words[i], counts, place, most)
 		if q.Group = groups[frames[i]]; q.Group == 0 {

@@ -56,6 +56,18 @@ func TestScore(t *testing.T) {
 	}
 }
 
+// Of two answers of an agent the one that says what was decided carries more.
+func TestScoreOfAnswers(t *testing.T) {
+	for _, decided := range []string{"Decided: the flush stays in one step.", "The cause is the second booking.", "Wir haben uns für Redis entschieden.", "On a choisi la file unique."} {
+		th := said("The tests of the importer pass again.", decided, "I went on with the parser.", "I went on with the export.", "I went on with the cache.")
+		th.Answers, th.Prompts = th.Prompts, nil
+		th.Rank()
+		if th.Answers[1].Points <= th.Answers[0].Points {
+			t.Errorf("%q has %d points, %q has %d", decided, th.Answers[1].Points, th.Answers[0].Text, th.Answers[0].Points)
+		}
+	}
+}
+
 // What says the same with other values is a group; what speaks of something else is none.
 func TestGroups(t *testing.T) {
 	for _, c := range []struct {
