@@ -127,6 +127,8 @@ func (v values) valueOf(name string) string {
 		return fmt.Sprintf("eu-%s-%d", []string{"north", "south", "west"}[v.IntN(3)], 1+v.IntN(9))
 	case "date":
 		return fmt.Sprintf("2027-%02d-%02d", 1+v.IntN(12), 1+v.IntN(28))
+	case "n":
+		return fmt.Sprint(100 + v.IntN(900))
 	case "commit":
 		return fmt.Sprintf("%07x", v.IntN(1<<28))
 	case "case":
@@ -244,10 +246,11 @@ func (v values) noise(set string) string {
 	}
 	words := strings.Fields("ledger parser export import cache queue router session token invoice widget report filter schema loader writer")
 	word := func() string { return words[v.IntN(len(words))] }
+	text := v.paste(all[v.IntN(len(all))])
 	return strings.NewReplacer(
 		"{f}", fmt.Sprintf("%s/%s.%s", word(), word(), []string{"go", "py", "ts"}[v.IntN(3)]),
 		"{p}", "internal/"+word(), "{n}", fmt.Sprint(2+v.IntN(90)),
-	).Replace(all[v.IntN(len(all))])
+	).Replace(text)
 }
 
 // session returns the messages of a session, of which there are n, with the canaries at

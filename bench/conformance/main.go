@@ -4,7 +4,7 @@
 // description of the Compaction Conformance Kit (typed canaries, rounds, survival by kind),
 // with sentences, values and noise of its own.
 //
-//	go run ./bench/conformance [-set held] [-first 101] [-seeds 3] [-keep DIR]
+//	go run ./bench/conformance [-set held|pasted|tuned] [-first 101] [-seeds 3] [-keep DIR]
 //
 // Beside gt stand the end of the conversation and the first words of each message, in as
 // much room.
@@ -34,7 +34,7 @@ func main() {
 		return
 	}
 	b := bench{}
-	flag.StringVar(&b.set, "set", "held", "the sentences: held, or tuned on which the ranking was tuned")
+	flag.StringVar(&b.set, "set", "held", "the sentences and the noise: held, pasted, or tuned on which the ranking was tuned")
 	first := flag.Uint64("first", 101, "the first seed")
 	seeds := flag.Uint64("seeds", 3, "how many seeds")
 	flag.StringVar(&b.keep, "keep", "", "leave everything that was written in this folder")
