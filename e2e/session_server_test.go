@@ -54,7 +54,10 @@ func TestSessionSparesServer(t *testing.T) {
 		spared("stop of --respawn")
 		session(w.project, "restart", "two")
 		spared("restart of --remain")
-		session(w.project, "wait", "two") // gt knows of its session from its first hook on
+		w.waitFor("gt knows the session of two, from its first hook on", func() bool {
+			r, known := w.records()[a.findListed("two").SessionID]
+			return known && r.EndedAt == ""
+		})
 		if out, err := w.run(w.project, a.around, "gt-handoff", "two", "--now", "-m", "go on"); err != nil {
 			t.Fatalf("gt-handoff two: %v\n%s", err, out)
 		}

@@ -55,10 +55,8 @@ func TestSessionTrust(t *testing.T) {
 				}
 			}
 			a := w.agents()
-			out := a.session(append([]string{"new", dir, "-n", "api", "-a", of.client, "--"}, of.flags...)...)
-			if (of.client == "claude" || of.client == "kimi") && !strings.Contains(out, "its client asks something: gt-session answer api") {
-				t.Errorf("it says %q", out)
-			} // the others show an input box first
+			// Whether the start tells of it, too, is the machine's speed; see testdata/scripts.
+			a.session(append([]string{"new", dir, "-n", "api", "-a", of.client, "--"}, of.flags...)...)
 			w.waitFor("it is waiting (permission)", func() bool {
 				is := a.findListed("api")
 				return is.Status == "waiting" && is.Reason == "permission"
