@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -103,9 +104,25 @@ func Unreadable(path string, err error) error {
 func ReadJSON(path string, limit int64) (gjson.Result, error) {
 	data, err := atomicfile.Read(path, limit)
 	if err != nil || !gjson.ValidBytes(data) {
-		return gjson.Result{}, Unreadable(path, err)
+		return wholeMembers(data), Unreadable(path, err)
 	}
 	return gjson.ParseBytes(data), nil
+}
+
+// wholeMembers returns the members of a JSON object that a torn file has in full.
+func wholeMembers(data []byte) gjson.Result {
+	end := len(data)
+	for range maxTries {
+		if end = bytes.LastIndexByte(data[:end], ','); end < 0 {
+			break
+		}
+		for _, close := range [...]string{"}", "}}", "]}", "}}}", "}]}"} {
+			if torn := string(data[:end]) + close; gjson.Valid(torn) {
+				return gjson.Parse(torn)
+			}
+		}
+	}
+	return gjson.Result{}
 }
 
 // Unknown counts the records of a conversation whose kind its reader does not know. A newer

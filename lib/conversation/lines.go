@@ -35,7 +35,9 @@ const (
 //
 // A line is a record, but for what a crash or an editor leaves: NUL bytes around one, a byte
 // order mark, or two on one line, of which the first may be torn. What follows the last line feed is a record if it
-// is a whole JSON object, and ignored otherwise: its end may still come.
+// is a whole JSON object, and ignored otherwise: its end may still come. A record of at most
+// MaxHeld bytes over several lines, because of line feeds that a client did not escape or an
+// editor put in, is given as one line.
 func Lines(path string, from int64, each func(line []byte, at int64) bool) (next int64, err error) {
 	return LinesWithin(path, from, MaxRecord, each, nil)
 }
@@ -111,6 +113,7 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 	defer lineReaders.Put(r)
 	r.Reset(f)
 	var held []byte
+	apart := from // before this offset no lines belong together
 	for at := from; ; {
 		line, err := r.ReadSlice('\n')
 		size := int64(len(line))
@@ -145,6 +148,25 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 		}
 		begin, more := at, true
 		at += size
+		if err == nil && begin >= apart && size <= MaxHeld && line[0] == '{' {
+			if r.Buffered() == 0 {
+				line = slices.Clone(line) // the next is read into its place
+			}
+			if next, _ := r.Peek(1); len(next) > 0 && continuesRecord(next[0]) && !gjson.ValidBytes(line) && joint(line) == 0 {
+				whole, length := rejoin(line, r)
+				if whole == nil {
+					apart = begin + length
+					if _, err := f.Seek(at, io.SeekStart); err != nil {
+						return begin, atomicfile.Error("read", path, err)
+					}
+					r.Reset(f)
+					line = slices.Clone(line)
+				} else {
+					line, size = whole, length
+					at = begin + length
+				}
+			}
+		}
 		switch {
 		case size <= most:
 			end := at
@@ -161,6 +183,48 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 			return at, nil
 		}
 	}
+}
+
+// continuesRecord reports whether a line that begins with c can be more of the record before it.
+func continuesRecord(c byte) bool { return c != '{' && c != mark[0] && c != 0 }
+
+// rejoin returns the record that begins with a line and goes on in those that r has next, with
+// its line feeds escaped if they are in a text, and its length in the file; nil, and the length
+// of what it looked at, if there is none. It keeps a copy of line.
+func rejoin(line []byte, r *bufio.Reader) (record []byte, length int64) {
+	all := slices.Clone(line)
+	for len(all) < MaxHeld {
+		next, err := r.ReadSlice('\n')
+		if all[len(all)-1] == '\n' && len(next) > 0 && !continuesRecord(next[0]) && (next[0] != '{' || gjson.ValidBytes(next)) { // another record
+			break
+		}
+		all = append(all, next...)
+		end := bytes.TrimRight(next, "\r\n ")
+		if bytes.HasSuffix(end, []byte("}")) {
+			if text := bytes.TrimRight(all, "\r\n "); gjson.ValidBytes(text) {
+				return bytes.ReplaceAll(text, []byte("\n"), []byte(" ")), int64(len(all))
+			} else if text = bytes.ReplaceAll(text, []byte("\n"), []byte(`\n`)); gjson.ValidBytes(text) {
+				return text, int64(len(all))
+			}
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+	}
+	return nil, int64(len(all))
+}
+
+// restOfRecord returns the record that begins with a line and goes on in text[from:], and the
+// offset of what follows it; line and from if it is whole.
+func restOfRecord(line, text []byte, from int) (record []byte, next int) {
+	if from >= len(text) || len(line) == 0 || line[0] != '{' || !continuesRecord(text[from]) || gjson.ValidBytes(line) || joint(line) > 0 {
+		return line, from
+	}
+	whole, length := rejoin(append(slices.Clone(line), '\n'), bufio.NewReader(bytes.NewReader(text[from:])))
+	if whole == nil {
+		return line, from
+	}
+	return whole, from + int(length) - len(line) - 1
 }
 
 // mark is the byte order mark that an editor may have put before a file's first record.
@@ -317,6 +381,7 @@ func Ends(path string, first func(line []byte, whole bool) bool, last func(line 
 				break
 			}
 			given += len(line) + 1
+			line, given = restOfRecord(line, front, given)
 			_, more = recordsOn(line, 0, func(line []byte, _ int64) bool { return first(line, true) })
 		}
 		if !more || n == most {
@@ -342,6 +407,8 @@ func Ends(path string, first func(line []byte, whole bool) bool, last func(line 
 		if line, back, whole = bytes.Cut(back, []byte("\n")); !whole && !endsWhole(line) {
 			break
 		}
+		line, rest := restOfRecord(line, back, 0)
+		back = back[rest:]
 		recordsOn(line, 0, func(line []byte, _ int64) bool {
 			lines = append(lines, line)
 			return true

@@ -2,6 +2,7 @@ package readers_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"gt/internal/testenv"
 	"os"
 	"path/filepath"
@@ -46,7 +47,7 @@ func damage(t *testing.T, r conversation.Reader, store string, f conversation.Fi
 		}
 		return all
 	}
-	for name, data := range map[string][]byte{
+	damaged := map[string][]byte{
 		"NUL bytes behind records": joined(func(_ int, line []byte) []byte { return slices.Concat(line, nuls, []byte("\n")) }),
 		"NUL bytes before records": joined(func(_ int, line []byte) []byte { return slices.Concat(nuls, line, []byte("\n")) }),
 		"NUL bytes for line feeds": joined(func(i int, line []byte) []byte { return slices.Concat(line, nuls, []byte("\n")[:i%2]) }),
@@ -60,7 +61,21 @@ func damage(t *testing.T, r conversation.Reader, store string, f conversation.Fi
 			return slices.Concat(line[:len(line)/2*(i%2)], line, []byte("\n"))
 		}),
 		"blanks": joined(func(_ int, line []byte) []byte { return append(spread(line), '\n') }),
-	} {
+	}
+	if r.Client() != "gemini" { // whose messages are read again where they stand
+		damaged["line feeds in texts"] = joined(func(_ int, line []byte) []byte {
+			escapes := strings.NewReplacer(`\\`, `\\`, `\n{`, `\n{`, `\n`, "\n")
+			return []byte(escapes.Replace(string(line)) + "\n")
+		})
+		damaged["one member a line"] = joined(func(_ int, line []byte) []byte {
+			var out bytes.Buffer
+			if json.Indent(&out, line, "", "  ") != nil {
+				return append(line, '\n')
+			}
+			return append(out.Bytes(), '\n')
+		})
+	}
+	for name, data := range damaged {
 		dir := t.TempDir()
 		testenv.NoError(t, os.CopyFS(dir, os.DirFS(store)))
 		g := f

@@ -129,6 +129,7 @@ func state(f conversation.File) (gjson.Result, error) {
 // the records. Without a person, Kimi Code gives a session no name.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
+	folder := "" // as the model was told it, for a state that a crash cut off
 	front := func(line []byte) (more bool) {
 		r := conversation.Record(line)
 		if at := timeOf(r); m.Started.IsZero() {
@@ -136,6 +137,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 		if r.Get("type").Str == "profile.bind" {
 			conversation.Keep(&m.Model, r.Get("modelAlias").Str)
+			conversation.Keep(&folder, strings.Clone(r.Get("environmentDisclosure.cwd").Str))
 		}
 		if kind, text := content(r); kind == conversation.Prompt {
 			conversation.Keep(&m.First, strings.Clone(r.Get("message.id").Str))
@@ -164,7 +166,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		return conversation.Metadata{}, nil
 	}
 	s, err := state(f)
-	conversation.Keep(&m.CWD, s.Get("cwd").Str)
+	m.CWD = cmp.Or(s.Get("cwd").Str, folder)
 	if f.Parent == "" {
 		m.ForkOf = conversation.IDOf(s.Get("forkedFrom"))
 		if at := conversation.Milliseconds(s.Get("createdAt").Int()); !at.IsZero() { // a fork's own
