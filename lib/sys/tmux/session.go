@@ -95,7 +95,8 @@ func (s Server) LeftOf(session, mark string) bool {
 }
 
 // tmux 3.1 to 3.6 ends with all its sessions when it makes a window while the person's
-// window-size is manual. freeSize switches that off, and fixSize on again.
+// window-size is manual. freeSize switches that off, and fixSize on again. Of what stands between
+// them nothing waits, as load-buffer does for its input: other calls run meanwhile.
 var (
 	freeSize = []string{"if-shell", "-F", "#{==:#{window-size},manual}", "set-option -g @gt-size manual ; set-option -g window-size largest"}
 	fixSize  = []string{"if-shell", "-F", "#{@gt-size}", "set-option -g window-size manual ; set-option -g -u @gt-size"}
@@ -133,7 +134,7 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 		return Pane{}, err
 	}
 	defer socket.Close()
-	args := slices.Concat([]string{"start-server", ";"}, freeSize, []string{";", "load-buffer", "-b", string(n.Buffer), "-", ";"}, creates,
+	args := slices.Concat([]string{"start-server", ";", "load-buffer", "-b", string(n.Buffer), "-", ";"}, freeSize, []string{";"}, creates,
 		[]string{"-P", "-F", paneFormat, "-c", literal(strings.ReplaceAll(n.Dir, "#", "##")), "--"})
 	for _, a := range n.Command {
 		args = append(args, literal(a))

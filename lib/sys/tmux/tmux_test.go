@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -435,6 +436,20 @@ func TestNewUnderManualSize(t *testing.T) {
 		if width, _ := s.run("display-message", "-p", "-t", "=made:", "#{window_width}x#{window_height}"); width != "200x50" {
 			t.Errorf("%s is %s", pane.ID, width)
 		}
+	}
+	var all sync.WaitGroup
+	for i := range 4 { // at once
+		all.Go(func() {
+			n := session
+			n.Name, n.Buffer = fmt.Sprint("many-", i), NewBuffer()
+			if _, err := s.New(n); err != nil {
+				t.Errorf("%s: %v", n.Name, err)
+			}
+		})
+	}
+	all.Wait()
+	if size, err := s.run("show-options", "-g", "window-size"); err != nil || size != "window-size manual" {
+		t.Errorf("after several at once: %q %v", size, err)
 	}
 	testenv.NoError(t, s.Lend("other", "y", nil))
 	session.Name, session.Mark, session.Buffer = "other", "y", NewBuffer()
