@@ -19,7 +19,6 @@ import (
 	"gt/lib/launch"
 	"gt/lib/launch/notify"
 	"gt/lib/launch/respawn"
-	"gt/lib/launch/worktree"
 	"gt/lib/live"
 	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
@@ -261,8 +260,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 		})
 	}
 	return launch.Starter{
-		Worktree: func(in *instance.Instance, put func() error) error { return worktree.Ensure(a.Env, in, put) },
-		Env:      a.Env, Store: a.Store, Table: a.Table, Prompt: e.Prompt, Template: t,
+		Env: a.Env, Store: a.Store, Table: a.Table, Prompt: e.Prompt, Template: t,
 		Holder: func(id session.ID) *live.Holder { return scan.HolderOf(a.Env.Getenv, a.Store.State, id) },
 	}, nil
 }
@@ -384,10 +382,6 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 		if len(to.Command) > 0 && slices.Contains(strings.Split(to.Reasons(), ","), string(status.Failed)) {
 			warn(notify.Run(env, to.Command, session, string(status.Waiting), string(status.Failed), why))
 		}
-	}
-	w.RemoveWorktree = func(h *instance.Locked) error {
-		_, err := worktree.Remove(env, store, h)
-		return err
 	}
 	w.Config = config.NewSource(t, profile, env.Getenv).Read
 	w.Server = string(tmux.CurrentServer())

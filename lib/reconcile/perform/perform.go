@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/launch/worktree"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
@@ -64,12 +63,7 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		}
 	}
 	for _, id := range p.closed {
-		h, err := w.Store.TryHold(id)
-		w.warn(err)
-		if h != nil {
-			w.tearDown(h)
-			h.Release()
-		}
+		w.warn(w.Store.TornDown(id))
 	}
 	failed := map[string]bool{} // by template
 	var dead []Outcome
@@ -411,7 +405,7 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 				err = ch.free(ctx, ch.Block, true) // also what it claimed while it ended
 			}
 			if err == nil && ch.Session.State == lifecycle.Closed {
-				ch.tearDown(ch.session)
+				ch.session.MarkTornDown()
 			}
 		}
 		if err != nil {
@@ -419,20 +413,6 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 		}
 	}
 	return left
-}
-
-// tearDown removes the worktree of a closed session whose agent has ended. The next tick tries
-// again while somebody uses it. One that holds what is nowhere else stays, and the person is told.
-func (w *World) tearDown(h *instance.Locked) {
-	if h.Worktree != nil && w.RemoveWorktree != nil { // mutant never: TestWorktreeOfClosed
-		switch err := w.RemoveWorktree(h); {
-		case errors.Is(err, worktree.ErrInUse):
-			return
-		case err != nil:
-			w.warn(err)
-		}
-	}
-	h.MarkTornDown()
 }
 
 // free frees the session's claims, if there is a reason to.
@@ -608,13 +588,6 @@ func (w *World) record(c *config.Config, t *template.Template, creation *instanc
 			in.Name = name
 		}
 		in.TmuxSession = w.sessionName(in.Name)
-		if t.Worktree {
-			tree, work, err := worktree.Plan(filepath.Clean(dir), in.Name, "")
-			if err != nil {
-				return nil, err
-			}
-			in.Worktree, in.Path = &tree, work
-		}
 		if err = creation.Create(in, w.roundedNow()); !errors.Is(err, instance.ErrTaken) || overlay["name"] != "" || n == 12 {
 			return in, err
 		}

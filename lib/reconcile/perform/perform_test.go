@@ -17,8 +17,6 @@ import (
 
 	"gt/internal/testenv"
 
-	"gt/lib/launch/worktree"
-	"gt/lib/place/git"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
@@ -948,36 +946,6 @@ func TestClosedWithWork(t *testing.T) {
 		if s.runs[in.ID] != tick.Dead || s.marked() != 0 || !slices.Equal(s.freed, []string{"session_closed"}) {
 			t.Errorf("%s: runs %v, %d markers, freed %v", row.State, s.runs[in.ID], s.marked(), s.freed)
 		}
-	}
-}
-
-// The worktree of a closed session is removed when nobody uses it any longer, and the person is
-// told once of one that stays.
-func TestWorktreeOfClosed(t *testing.T) {
-	s := newScene(t, pool(0, 2, ""))
-	in := s.put(lifecycle.Active, true)
-	h, err := s.Store.Hold(in.ID, time.Second)
-	testenv.NoError(t, err)
-	h.Worktree = &instance.Worktree{Path: "/repo-w", Branch: "w", Repository: "/repo", Ready: true}
-	testenv.NoError(t, h.Put(s.clock))
-	h.Release()
-	s.runs[in.ID] = tick.Alive
-	var answers []error
-	s.RemoveWorktree = func(h *instance.Locked) error {
-		if h.ID != in.ID || s.runs[in.ID] != tick.Dead {
-			t.Errorf("the worktree of %s is removed, and its agent is %v", h.Name, s.runs[in.ID])
-		}
-		answers = append(answers, [...]error{worktree.ErrInUse, worktree.ErrInUse, git.ErrUnsaved}[len(answers)])
-		return answers[len(answers)-1]
-	}
-	var told []error
-	s.Warn = func(err error) { told = append(told, err) }
-	testenv.NoError(t, s.Close(context.Background(), in.ID, lifecycle.Manual))
-	for range 4 {
-		s.tick()
-	}
-	if len(answers) != 3 || len(told) != 1 || !errors.Is(told[0], git.ErrUnsaved) {
-		t.Errorf("tried %d times, told %v", len(answers), told)
 	}
 }
 

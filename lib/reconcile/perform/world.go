@@ -102,13 +102,10 @@ type World struct {
 	Check func(context.Context, *config.Config) map[string]tick.Demand
 	// Open returns the IDs of work that no session has, the oldest first, by template. Wake
 	// tells an idle session of it. Both may be nil.
-	Open func() (map[string][]string, error)
-	Wake func(*instance.Instance) error
-	// RemoveWorktree removes the worktree of a session that was closed, unless somebody uses it
-	// or it holds what is nowhere else. May be nil.
-	RemoveWorktree func(*instance.Locked) error
-	Server         string // tmux server for new sessions
-	Now            func() time.Time
+	Open   func() (map[string][]string, error)
+	Wake   func(*instance.Instance) error
+	Server string // tmux server for new sessions
+	Now    func() time.Time
 	// Log appends an event; may be nil.
 	Log  func(kind string, payload any)
 	Warn func(error)
