@@ -110,8 +110,9 @@ func TestHostileInput(t *testing.T) {
 	t.Run("nothing ever comes", func(t *testing.T) {
 		w.TB = t
 		for _, said := range []string{"", `{"session_id":"open"`, `{"session_id":"open"}`} {
-			var waiting sync.WaitGroup // each for seconds
-			for _, args := range hooks {
+			var waiting sync.WaitGroup // each for seconds, and each about a session of its own
+			for i, args := range hooks {
+				said := strings.Replace(said, "open", "open-"+strconv.Itoa(i), 1)
 				r, out, err := os.Pipe()
 				if err != nil {
 					t.Fatal(err)

@@ -30,8 +30,9 @@ const MaxInput = 4 << 20
 
 // Deadline is how long a hook waits for a client that neither writes nor closes the pipe. On
 // a busy machine a client may not run for a second after it has started the hook, and a hook
-// without its input is about a wrong session. Clients end a hook after five seconds or more.
-const Deadline = 3 * time.Second
+// without its input is about a wrong session. Codex ends some hooks after three seconds, which
+// is the least of all clients.
+const Deadline = 2 * time.Second
 
 // maxDeadlines is how many deadlines Read waits for a client that goes on writing.
 const maxDeadlines = 2

@@ -236,9 +236,9 @@ func TestReadWaitsForASlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		go func() {
-			time.Sleep(2 * time.Second)
+			time.Sleep(Deadline - time.Millisecond)
 			io.WriteString(w, `{"session_id":"s1"`)
-			time.Sleep(2 * time.Second)
+			time.Sleep(Deadline - time.Millisecond)
 			io.WriteString(w, "}")
 			w.Close()
 		}()

@@ -25,10 +25,10 @@ type Called struct {
 const shownID = 8
 
 // Matchers returns what lists show of an instance, as functions that report whether a name
-// means an instance by it: its name or id, its pane, the beginning of its id, its session or the
-// beginning of that id, its title, its template with its place (TEMPLATE~SLOT) or, if it is active, without, and its tmux
-// session. The first that matches any counts. sessionOf returns an
-// instance's session.
+// means an instance by it: its name or id, its pane, the beginning of its id, its session, the
+// beginning of that, its title, its template with its place (TEMPLATE~SLOT) or, if it is
+// active, without, and its tmux session. The first that matches any counts. sessionOf returns
+// an instance's session.
 func Matchers(name string, sessionOf func(*Instance) session.ID) []func(*Instance) bool {
 	id, notID := session.ParseID(name)
 	template, slot, bySlot := strings.Cut(name, "~")
@@ -36,8 +36,9 @@ func Matchers(name string, sessionOf func(*Instance) session.ID) []func(*Instanc
 		func(in *Instance) bool { return fold.SameName(in.Name, name) || string(in.ID) == name },
 		func(in *Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
 		func(in *Instance) bool { return len(name) >= shownID && strings.HasPrefix(string(in.ID), name) },
-		func(in *Instance) bool {
-			return notID == nil && (len(name) >= shownID && strings.HasPrefix(string(sessionOf(in)), name) || sessionOf(in) == id)
+		func(in *Instance) bool { return notID == nil && sessionOf(in) == id },
+		func(in *Instance) bool { // not "session_", with which all ids of a client begin
+			return len(strings.TrimPrefix(name, "session_")) >= shownID && strings.HasPrefix(string(sessionOf(in)), name)
 		},
 		func(in *Instance) bool { return in.Title != "" && fold.SameName(in.Title, name) },
 		func(in *Instance) bool {
