@@ -319,29 +319,30 @@ func (sc *scanner) addAliased(i, end int) {
 // maxSecretData is how many bytes before and behind its kind are examined of a Secret.
 const maxSecretData = 8 << 10
 
-// addSecretData adds the data of an object of Kubernetes, kind: Secret, whatever their names. s[i]
-// is the colon behind kind.
-func (sc *scanner) addSecretData(i int) {
-	const kind = "Secret"
+// addSecretData adds the data of an object of Kubernetes, kind: Secret, whatever their names. The
+// word kind begins at s[i], and its value behind the sign at s[v-1].
+func (sc *scanner) addSecretData(i, v int) {
+	const mark, kind = "kind", "Secret"
 	s := sc.s
-	v := blanks(s, i+1)
+	v = blanks(s, v)
 	if v < len(s) && s[v] == '"' {
 		v++
 	}
-	if !strings.HasPrefix(s[v:], kind) || v+len(kind) < len(s) && isWord(s[v+len(kind)]) {
+	if i < 0 || !strings.HasPrefix(s[v:], kind) || v+len(kind) < len(s) && isWord(s[v+len(kind)]) {
 		return
 	}
 	v += len(kind)
-	before := s[max(sc.done, i-maxSecretData) : i-len("kind")]
+	low := max(sc.done, sc.secretTo, i-maxSecretData)
+	before := s[min(low, i):i]
+	for _, mark := range [...]string{mark, "\n---"} { // the second is sought behind the first only
+		before = before[max(strings.LastIndex(before, mark), 0):]
+	}
 	behind := s[v:min(len(s), v+maxSecretData)]
-	before = before[max(strings.LastIndex(before, "kind"), strings.LastIndex(before, "\n---"), 0):]
-	for _, mark := range [...]string{"kind", "\n---"} {
-		if end := strings.Index(behind, mark); end >= 0 {
-			behind = behind[:end]
-		}
+	for _, mark := range [...]string{mark, "\n---"} {
+		behind, _, _ = strings.Cut(behind, mark)
 	}
 	for _, name := range [...]string{"data", "stringData"} {
-		sc.addMembers(i-len("kind")-len(before), before, name)
+		sc.addMembers(i-len(before), before, name)
 		sc.addMembers(v, behind, name)
 	}
 }
@@ -392,5 +393,6 @@ func (sc *scanner) addMembers(low int, doc, name string) {
 			sc.cells = append(sc.cells, span{low + from, low + to})
 		}
 		p = to
+		sc.secretTo = max(sc.secretTo, low+p)
 	}
 }

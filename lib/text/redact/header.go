@@ -103,18 +103,23 @@ func cookie(s string, end int) (from, to int) {
 
 // likelyCookies is cookies if the first value must look like a secret.
 func likelyCookies(s string, v int) (from, to int) {
-	if from, to = cookies(s, v); to == 0 {
+	near := s[:min(len(s), v+maxLook)]
+	if from, to = cookies(near, v); to == 0 {
 		return 0, 0
 	}
-	if strings.IndexByte("\"'`", s[v-1]) < 0 { // without quotes, it ends with the word
-		to = v + len(s[v:to]) - len(strings.TrimLeftFunc(s[v:to], func(r rune) bool { return r != ' ' }))
+	quoted := strings.IndexByte("\"'`", s[v-1]) >= 0
+	if blank := strings.IndexByte(near[from:to], ' '); blank >= 0 && !quoted { // they end with the word
+		to = from + blank
 	}
-	_, first, _ := strings.Cut(s[v:min(to, v+maxLook)], "=")
+	_, first, _ := strings.Cut(s[from:to], "=")
 	first, _, _ = strings.Cut(first, ";")
 	if !looksSecret(first, minValue) {
 		return 0, 0
 	}
-	return from, to
+	if blank := strings.IndexByte(s[v:], ' '); blank >= 0 && !quoted {
+		s = s[:v+blank]
+	}
+	return cookies(s, v)
 }
 
 // cookies finds the values of a Cookie header that begin at s[i]: the rest of the line, if

@@ -349,6 +349,8 @@ type scanner struct {
 	cells   []span // secrets in tables
 	table   int    // the end of the table that was handled last
 	cellsTo int    // the end of the table of HTML that was handled last
+
+	secretTo int // the end of what was handled last of the data of a Secret
 }
 
 // secretAt returns the span of the secret that s[i] indicates; to is 0 if there is none. The

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -197,6 +198,8 @@ func TestLinear(t *testing.T) {
 		"phrase", "seed", "seed ", "seed: zoo", "seed 1", "mnemonic: zoo zoo zoo ", "INSERT INTO users (name, password) VALUES ($1,\n", "INSERT INTO users (name, password) VALUES ('\n", "INSERT INTO users (name, password) SELECT 'a\n",
 		"COPY t (a, token) FROM stdin;\n", "a,password\n", "a,password\nb\n", "| password | a |\n", "password,", "a  TOKEN\n\"", "send \"", "send -a ", "child.sendline('assword", "(echo a) | passwd", "echo ) | passwd ", "creds a:", "creds a:'", "]:1 a:\"",
 		"<td>", "<th>password</th>", "<th>password</th><tr><td>a", `["password",`, `["password","a"],["`, `"password":["a","`, "kind: Secret\n", "kind: Secret\ndata:\n a: b\n", "data: {\"kind: Secret ",
+		"KIND: Secret\n", "kind: Secret\n\r\n", "kind: Secret\n---\n", "\"data\":{" + strings.Repeat("KIND: Secret,", 600), "\"data\":{" + strings.Repeat("a: b1b1b1b1,", 600) + "kind: Secret,", strings.Repeat("a: b1b1b1b1,", 600) + "\"kind\": \"Secret\",", "data:\n" + strings.Repeat(" kind: Secret\n", 500),
+		"Cookie=password=", "Cookie=\"password=", "cookie: a1b2c3d4=", "set-cookie (a=b1b1b1b1 ", "cookie(a=" + strings.Repeat("b1", 500) + " ",
 		"' AS password", "'a' AS token ", "seed phrase: abc ", "share: ", "mnemonic: abc abc ", "シード: ", `";s:1:"`, `{"a.b":`, `"token":{"a.b":"`, `value":"a","name":`, "a:5432:b:c:", "::5432:", "Password: <b>", "fill('", "a@b:1521", "password <- \"",
 		"user bob pass ", "pass \"", "app password: abcd efgh ", "mysqli_connect(a,", "PDO((", "set \\\n",
 	} {
@@ -213,6 +216,23 @@ func TestLinear(t *testing.T) {
 		}
 		if many > 24*few {
 			t.Errorf("%q: 16 KB take %v, 128 KB %v", piece, few, many)
+		}
+	}
+}
+
+// What a text costs has a bound that no window multiplies: the cells of an object are added once.
+func TestCost(t *testing.T) {
+	for _, piece := range []string{
+		"\"data\":{" + strings.Repeat("KIND: Secret,", 600), "\"data\":{" + strings.Repeat("kind: Secret,", 600), "data:\n" + strings.Repeat(" Kind: Secret\n", 500),
+		"\"data\":{" + strings.Repeat("a: b1b1b1b1,", 600) + "kind: Secret,", "kind: Secret\n\r\n",
+	} {
+		text := strings.Repeat(piece, 1+128<<10/len(piece))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		Text(text, nil)
+		runtime.ReadMemStats(&after)
+		if each := int(after.TotalAlloc-before.TotalAlloc) / len(text); each > 128 {
+			t.Errorf("%.40q: %d bytes of memory for each byte", piece, each)
 		}
 	}
 }

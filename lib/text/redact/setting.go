@@ -20,8 +20,8 @@ func (sc *scanner) setting(i int) (from, to int) {
 		return 0, 0
 	case end < 0 && isCookie(name):
 		return likelyCookies(s, blanks(s, i+1)+1)
-	case equalFold(name, "kind"):
-		sc.addSecretData(i)
+	case name == "kind":
+		sc.addSecretData(end-len(name), i+1)
 		return 0, 0
 	}
 	if from, to = sc.short(end, i+1, name); to > 0 {
