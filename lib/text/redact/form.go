@@ -4,6 +4,7 @@ import (
 	_ "embed" // bip39.txt
 	"encoding/base64"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -295,10 +296,14 @@ func (sc *scanner) sent(i, word int) (from, to int) {
 }
 
 // identified finds the value in IDENTIFIED BY 'x'. The first word ends at s[i].
-func (sc *scanner) identified(_, i int) (from, to int) {
+func (sc *scanner) identified(start, i int) (from, to int) {
 	s := sc.s
+	statement, names := definesUser(s[:start])
 	rest := s[i:min(len(s), i+96)]
 	if v := blanks(s, i); len(rest) > 4 && v+3 < len(s) && equalFold(s[v:v+3], "by ") && !quoted(s, blanks(s, v+3)) { // of Oracle
+		if !names {
+			return 0, 0
+		}
 		from, to = head(s, blanks(s, v+3))
 		if next := blanks(s, to); to > from && next+8 < len(s) && equalFold(s[next:next+8], "replace ") {
 			first, last := head(s, blanks(s, next+8))
@@ -315,8 +320,11 @@ func (sc *scanner) identified(_, i int) (from, to int) {
 	}
 	words := strings.Fields(strings.ToLower(rest[:quote]))
 	switch n := len(words); {
-	case n > 0 && words[n-1] == "by", n > 1 && words[n-1] == "password" && words[n-2] == "by",
-		n > 1 && words[n-1] == "as" && words[0] == "with":
+	case n > 1 && words[0] == "with" && (words[n-1] == "as" || words[n-1] == "by"):
+	case n > 0 && words[n-1] == "by", n > 1 && words[n-1] == "password" && words[n-2] == "by":
+		if !statement {
+			return 0, 0
+		}
 	default:
 		return 0, 0
 	}
@@ -325,6 +333,36 @@ func (sc *scanner) identified(_, i int) (from, to int) {
 		return 0, 0
 	}
 	return from, to
+}
+
+// definesUser reports whether s ends with the beginning of a statement of SQL that defines or
+// names a user, and whether it does so with the name of the user: CREATE USER bob.
+func definesUser(s string) (statement, named bool) {
+	s = strings.ToLower(s[max(0, len(s)-maxLook):])
+	for _, end := range [...]string{";", "\n\n", ". "} { // of another one
+		s = s[strings.LastIndex(s, end)+1:]
+	}
+	words := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`(,", r) })
+	n := len(words) - 1
+	if n < 1 {
+		return false, false
+	}
+	switch words[n] {
+	case "is", "are", "was", "were", "be", "been", "and", "or", "not":
+		return false, false // a sentence
+	}
+	verb := slices.ContainsFunc(words, func(word string) bool {
+		switch word {
+		case "create", "alter", "grant", "connect", "set":
+			return true
+		}
+		return false
+	})
+	switch words[n-1] {
+	case "user", "role", "to", "exists":
+		named = verb
+	}
+	return verb || named || slices.Contains(words, "user") || slices.Contains(words, "role"), named || verb && slices.Contains(words, "identified")
 }
 
 // putty finds the lines of a private key in PuTTY's format. The line with their number

@@ -78,6 +78,8 @@ var harmless = []string{
 	"mnemonic: a short word that helps you to keep the opcode in mind here", "seed phrase: twelve words", "share: users posts comments orders items carts coupons reviews images videos tags prices", "the phrase: nobody knows", "recovery: restart the server after that check logs and then verify the state again",
 	"cy.get('#user').type('bob12345')", "await page.fill('#name', 'a1b2c3d4')", "passwordField.sendKeys(password1)", "connect('bob12345')", "socket.connect('h1', 'a1b2c3d4')", "app/x1y2@sha256:1521", "registry/app1@h:1521",
 	`"main.go": {"x.y": "a1b2c3d4"}`, `s:4:"name";s:8:"a1b2c3d4";`, "x <- \"a1b2c3d4\"", "BUNDLE_PATH: vendor/b1", "image@/x1", "PRAGMA journal_mode = 'wal12345'", "Cookie: accepted", `{"name":"Accept","value":"text/html1"}`, "dotnet build -k x1y2z3w4",
+	"kubectl create configmap app --from-literal=LOG_LEVEL=debug2 --from-literal=REGION=eu-west-1", "kubectl create configmap my-secret --from-literal=a=a1b2c3d4", `{"name":"Cookie","value":`,
+	"each row is identified by user_id2 and name", "identified by issue-1234", "The bug was identified by test123abc in CI", "The bug was identified by 'test123abc' in CI", "a user identified by user_id2", "the user is identified by 'bob12345'", "Create a user. Rows identified by row_id2",
 }
 
 func TestHarmless(t *testing.T) {

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -185,7 +186,7 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 			}
 		case end == i && isDigit(word[0]) && strings.HasSuffix(s[sc.done:start], `";s:`) && quoted(s, i+1): // of PHP: s:8:"password";s:1:"x"
 			return sc.nameBefore(start - len(`";s:`)), end
-		case end == i && s[i] == '=' && strings.HasSuffix(s[sc.done:start], "--from-literal="):
+		case end == i && s[i] == '=' && strings.HasSuffix(s[sc.done:start], "--from-literal=") && ofSecret(s[:start]):
 			return "password", end
 		case end < i && s[i] == ':' && strings.IndexByte(word, '.') > 0 && start > sc.done+1 && s[start-1] == '"': // "gitlab-token": {"gitlab.com": "x"}
 			before := strings.TrimRight(s[max(sc.done, start-maxName):start-1], " \t\r\n")
@@ -209,6 +210,13 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 		}
 	}
 	return word, end
+}
+
+// ofSecret reports whether the command at the end of s has secret among its words.
+func ofSecret(s string) bool {
+	s = strings.ReplaceAll(s[max(0, len(s)-maxLook):], "\\\n", " ")
+	s = s[strings.LastIndexAny(s, "\n;|")+1:]
+	return slices.Contains(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\"',[]", r) }), "secret")
 }
 
 // valueStart returns the beginning of the value after the sign at s[i]. The name ends at
