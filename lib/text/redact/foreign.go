@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,35 +59,80 @@ func (sc *scanner) wideSetting(i int) (from, to int) {
 	return likelyValue(s, blanks(s, i+len(wide)), name)
 }
 
-// wallets are labels of a wallet's words in other scripts.
-var wallets = [...]string{"シード", "フレーズ", "ニーモニック", "助记词", "助記詞", "短语", "시드", "구문", "니모닉", "фраза", "мнемоника", "фраза восстановления"}
+// wallets are the labels of a wallet's words, in the languages that have a list of such words, as
+// bareLabel returns them. A phrase or a seed of something else is none.
+var wallets = [...]string{
+	"seed phrase", "seed words", "seed mnemonic", "recovery phrase", "recovery words", "recovery seed", "recovery mnemonic", "backup phrase", "secret phrase", "wallet phrase",
+	"mnemonic", "mnemonic phrase", "mnemonic words", "mnemonic seed", "mnemonic code", "bip", "bip39 phrase", "bip39 words", "bip 39 phrase", "bip39 seed", "shamir backup words", "shamir words",
+	"phrase de récupération", "phrase de recuperation", "phrase mnémonique", "phrase mnemonique", "phrase secrète", "phrase secrete", "phrase seed",
+	"frase semilla", "frase de semilla", "frase de recuperación", "frase de recuperacion", "frase mnemotécnica", "frase mnemónica", "frase mnemotecnica", "frase secreta", "frase seed",
+	"frase di recupero", "frase mnemonica", "frase segreta", "frase seme", "frase semente", "frase de recuperação", "frase de recuperacao", "frase mnemônica", "seed fráze",
+	"シード", "シードフレーズ", "シード フレーズ", "リカバリーフレーズ", "リカバリー フレーズ", "リカバリフレーズ", "復元フレーズ", "バックアップフレーズ", "ニーモニック", "ニーモニックフレーズ",
+	"助记词", "助記詞", "恢复短语", "恢復短語", "助记短语", "种子短语", "私密恢复短语", "시드 구문", "시드구문", "시드 문구", "복구 구문", "복구 문구", "니모닉", "니모닉 구문",
+	"сид фраза", "seed фраза", "мнемоническая фраза", "секретная фраза", "мнемоника", "фраза восстановления",
+}
 
-// foreignWallet finds a wallet's words behind such a label and the sign at s[i].
+// foreignWallet finds a wallet's words behind such a label, in another script, and the sign at s[i].
 func (sc *scanner) foreignWallet(i int) (from, to int) {
 	n := sc.unquote(i)
 	if n == sc.done || sc.s[n-1] < 0x80 {
 		return 0, 0
 	}
-	for _, label := range wallets {
-		if strings.HasSuffix(sc.s[sc.done:n], label) {
-			return sc.foreignWords(n-len(label), n)
-		}
-	}
-	return 0, 0
+	return sc.foreignWords(n, n)
 }
 
-// foreignWords finds a wallet's words that are none of BIP39's English ones, behind a label that
-// begins at s[i] and whose first word ends at s[end]. There are as many as such words ever are,
-// alone on the rest of their line, and none is as short as the small words of a sentence.
-func (sc *scanner) foreignWords(i, end int) (from, to int) {
+// bareLabel returns the words of a label in small letters: seed phrase for "SEED_PHRASE_2",
+// seedPhrase and Seed phrase (12 words). numbered reports whether a number was behind them.
+func bareLabel(s string) (label string, numbered bool) {
+	s = strings.TrimRight(s, " \"'`*_")
+	s = s[strings.LastIndexAny(s, "\n\"'`{,;")+1:]
+	if open := strings.LastIndexByte(s, '('); open >= 0 && strings.HasSuffix(s, ")") {
+		s = s[:open]
+	}
+	var b strings.Builder
+	lower := false
+	for _, r := range s {
+		switch {
+		case unicode.IsUpper(r) && lower:
+			b.WriteByte(' ')
+		case !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r):
+			r = ' '
+		}
+		b.WriteRune(unicode.ToLower(r))
+		lower = unicode.IsLower(r)
+	}
+	words := strings.Fields(b.String())
+	for n := len(words) - 1; n >= 0; n-- {
+		bare := strings.TrimRight(words[n], "0123456789")
+		numbered = numbered || bare != words[n]
+		if bare != "" && bare != "of" && bare != "is" {
+			words[n] = bare
+			return strings.Join(words[:n+1], " "), numbered
+		}
+	}
+	return "", false
+}
+
+// endsWith reports whether words ends with the whole words of end. Other scripts than the Latin
+// one have no blanks between them.
+func endsWith(words, end string) bool {
+	before, ok := strings.CutSuffix(words, end)
+	return ok && (before == "" || before[len(before)-1] == ' ' || end[0] >= 0x80)
+}
+
+// foreignWords finds a wallet's words that are none of BIP39's English ones, behind a label whose
+// first word ends at s[end]. There are as many as such words ever are, alone on the rest of their
+// line, and none is as short as the small words of a sentence.
+func (sc *scanner) foreignWords(_, end int) (from, to int) {
 	s := sc.s
 	sign := strings.IndexAny(s[end:min(len(s), end+maxName/2)], ":=：\n")
 	if sign < 0 || s[end+sign] == '\n' {
 		return 0, 0
 	}
-	label := strings.ToLower(s[i : end+sign])
-	bare := strings.Trim(label, " \"'_")
-	if bare == "recovery" {
+	label, numbered := bareLabel(s[max(sc.done, end-maxName) : end+sign])
+	isShare := endsWith(label, "share") && (numbered || endsWith(label, "slip39 share") || endsWith(label, "39 share") || endsWith(label, "shamir share") || endsWith(label, "recovery share") || endsWith(label, "backup share"))
+	isWallet := slices.ContainsFunc(wallets[:], func(end string) bool { return endsWith(label, end) })
+	if !isWallet && !isShare && !endsWith(label, "seed") {
 		return 0, 0
 	}
 	_, size := utf8.DecodeRuneInString(s[end+sign:])
@@ -128,7 +174,7 @@ func (sc *scanner) foreignWords(i, end int) (from, to int) {
 	switch words {
 	case 20, 25, 33:
 	case 12, 13, 15, 18, 21, 24:
-		if plain && (bare == "seed" || bare == "seeds" || strings.HasPrefix(bare, "share")) {
+		if plain && !isWallet {
 			return 0, 0
 		}
 	default:
