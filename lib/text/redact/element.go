@@ -17,7 +17,7 @@ func (sc *scanner) element(i int) (from, to int) {
 	}
 	tag, before := window[start+1:], window[:start]
 	if len(tag) > 1 && (tag[0]|0x20 == 't') && (tag[1]|0x20 == 'h' || tag[1]|0x20 == 'd') && (len(tag) == 2 || tag[2] == ' ') && i >= sc.cellsTo {
-		sc.addHTMLColumns(i)
+		sc.addHTMLColumns(i, tag[1]|0x20 == 'h')
 	}
 	end := run(tag, 0, "w-.:")
 	name := tag[:end]
@@ -117,8 +117,8 @@ func skipTags(s string, i int) int {
 }
 
 // addHTMLColumns adds the secrets of a table of HTML whose first cell begins after s[i]: those
-// below the name of a column.
-func (sc *scanner) addHTMLColumns(i int) {
+// below the name of a column, which is in a <th>. isName is whether the first cell is one.
+func (sc *scanner) addHTMLColumns(i int, isName bool) {
 	s := sc.s
 	end := strings.Index(s[i:], "</table")
 	if end < 0 {
@@ -134,11 +134,11 @@ func (sc *scanner) addHTMLColumns(i int) {
 			to++
 		}
 		switch name := strings.ReplaceAll(strings.TrimSpace(s[from:to]), " ", "_"); {
-		case head && len(name) < maxName && (sureName(name) || passwordName(name)):
+		case head && isName && len(name) < maxName && (sureName(name) || passwordName(name)):
 			names, found = append(names, name), true
 		case head:
 			names = append(names, "")
-		case column < len(names) && names[column] != "":
+		case !isName && column < len(names) && names[column] != "":
 			for to > from && s[to-1] <= ' ' {
 				to--
 			}
@@ -161,7 +161,7 @@ func (sc *scanner) addHTMLColumns(i int) {
 				if n < 0 {
 					return
 				}
-				p, more = p+n+1, true
+				p, more, isName = p+n+1, true, tag[1] == 'h'
 			}
 		}
 	}

@@ -41,10 +41,23 @@ func wraps(name string) bool {
 		"hidden", "string", "str", "text", "from", "into", "some", "ok", "just", "bytes", "bytearray", "byte",
 		"to", "ptr", "pointer", "of", "valueof", "box", "arc", "rc", "cow", "borrowed", "owned", "stringvalue",
 		"stringptr", "field", "secretkeyspec", "convertto-securestring", "strdup", "unicode", "encode", "utf8", "raw", "literal", "quote", "char",
-		"cstring", "bstr", "nsstring", "crypt", "md5", "sha1", "sha2", "sha256":
+		"cstring", "bstr", "nsstring":
 		return true
 	}
 	return false
+}
+
+// hashed returns the beginning of the text in MD5('x') at s[i], or i. A hash of something else
+// than a password is that of a file.
+func hashed(s string, i int) int {
+	end := run(s[:min(len(s), i+maxName)], i, "a")
+	switch strings.ToLower(s[i:end]) {
+	case "crypt", "md5", "sha1", "sha2", "sha256":
+		if end < len(s) && s[end] == '(' && quoted(s, end+1) {
+			return end + 1
+		}
+	}
+	return i
 }
 
 // opened skips one piece of syntax before a value at s[i]. wrapper reports whether a quoted

@@ -162,6 +162,12 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 		if name == "" {
 			name = sc.namedAfter(i + 1)
 		}
+		switch word {
+		case "content", "data", "text", "body": // of anything: only what is a password, or random
+			if from, to := head(s, blanks(s, i+1)); name != "" && !passwordName(name) && !isCookie(name) && (from >= to || !looksSession(s[from:to])) {
+				return "", -1
+			}
+		}
 		return name, -1
 	case "key", "Key", "KEY", "keys", "Keys": // API key: x
 		if start := end - len(word); s[i] == '=' && equalFold(s[max(0, start-len("pragma ")):start], "pragma ") {

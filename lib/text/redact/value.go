@@ -10,6 +10,9 @@ import (
 
 // likelyValue is value for a value that must look like a secret.
 func likelyValue(s string, i int, name string) (from, to int) {
+	if passwordName(name) {
+		i = hashed(s, i)
+	}
 	i = opening(s, i)
 	from, to = head(s, i)
 	for _, scheme := range [...]string{"Bearer ", "Basic ", "Token ", "token "} {
