@@ -109,10 +109,13 @@ func ReadJSON(path string, limit int64) (gjson.Result, error) {
 	return gjson.ParseBytes(data), nil
 }
 
+// maxCuts limits how many members from the end wholeMembers leaves out.
+const maxCuts = 20
+
 // wholeMembers returns the members of a JSON object that a torn file has in full.
 func wholeMembers(data []byte) gjson.Result {
 	end := len(data)
-	for range maxTries {
+	for range maxCuts {
 		if end = bytes.LastIndexByte(data[:end], ','); end < 0 {
 			break
 		}

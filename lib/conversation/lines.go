@@ -153,6 +153,7 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 				line = slices.Clone(line) // the next is read into its place
 			}
 			if next, _ := r.Peek(1); len(next) > 0 && continuesRecord(next[0]) && !gjson.ValidBytes(line) && joint(line) == 0 {
+				line = slices.Clone(line) // the buffer is read into again
 				whole, length := rejoin(line, r)
 				if whole == nil {
 					apart = begin + length
@@ -160,7 +161,6 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 						return begin, atomicfile.Error("read", path, err)
 					}
 					r.Reset(f)
-					line = slices.Clone(line)
 				} else {
 					line, size = whole, length
 					at = begin + length
@@ -188,31 +188,60 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 // continuesRecord reports whether a line that begins with c can be more of the record before it.
 func continuesRecord(c byte) bool { return c != '{' && c != mark[0] && c != 0 }
 
-// rejoin returns the record that begins with a line and goes on in those that r has next, with
-// its line feeds escaped if they are in a text, and its length in the file; nil, and the length
-// of what it looked at, if there is none. It keeps a copy of line.
+// rejoin returns the record that begins with a line and goes on in those that r has next, and
+// its length in the file; nil, and the length of what it looked at, if there is none. Line feeds,
+// carriage returns and tabs within a text are escaped, other line feeds become blanks. It
+// validates the record once: when what it opens is closed.
 func rejoin(line []byte, r *bufio.Reader) (record []byte, length int64) {
-	all := slices.Clone(line)
-	for len(all) < MaxHeld {
+	depth, inText, escaped, begins := 0, false, false, false // begins: the next byte begins a line
+	add := func(part []byte) {
+		for _, c := range part {
+			raw := bytes.IndexByte(rawInText, c)
+			switch {
+			case inText && raw >= 0:
+				record = append(record, '\\', "nrt"[raw])
+				escaped = false
+				continue
+			case inText:
+				inText = c != '"' || escaped
+				escaped = c == '\\' && !escaped
+			case c == '"':
+				inText = true
+			case c == '{', c == '[':
+				depth++
+			case c == '}', c == ']':
+				depth--
+			case c == '\n':
+				c = ' '
+			}
+			record = append(record, c)
+		}
+		length += int64(len(part))
+		begins = part[len(part)-1] == '\n'
+	}
+	for add(line); depth > 0 && length < MaxHeld; {
 		next, err := r.ReadSlice('\n')
-		if all[len(all)-1] == '\n' && len(next) > 0 && !continuesRecord(next[0]) && (next[0] != '{' || gjson.ValidBytes(next)) { // another record
+		if begins && len(next) > 0 && !continuesRecord(next[0]) && (next[0] != '{' || gjson.ValidBytes(next)) { // another record
 			break
 		}
-		all = append(all, next...)
-		end := bytes.TrimRight(next, "\r\n ")
-		if bytes.HasSuffix(end, []byte("}")) {
-			if text := bytes.TrimRight(all, "\r\n "); gjson.ValidBytes(text) {
-				return bytes.ReplaceAll(text, []byte("\n"), []byte(" ")), int64(len(all))
-			} else if text = bytes.ReplaceAll(text, []byte("\n"), []byte(`\n`)); gjson.ValidBytes(text) {
-				return text, int64(len(all))
+		if len(next) > 0 {
+			add(next)
+		}
+		if depth <= 0 {
+			if record = bytes.TrimRight(record, "\r "); gjson.ValidBytes(record) {
+				return record, length
 			}
+			break
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			break
 		}
 	}
-	return nil, int64(len(all))
+	return nil, length
 }
+
+// rawInText are the control characters that rejoin takes within a text.
+var rawInText = []byte("\n\r\t")
 
 // restOfRecord returns the record that begins with a line and goes on in text[from:], and the
 // offset of what follows it; line and from if it is whole.

@@ -4,6 +4,7 @@ import (
 	"gt/internal/testenv"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -44,5 +45,50 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%s, %d: %v %v %v", name, most, first, last, err)
 			}
 		}
+	}
+}
+
+// A record over several lines is given as one line, with what a client did not escape escaped;
+// a torn one takes no record after it along.
+func TestRecordsOverSeveralLines(t *testing.T) {
+	const next = `{"b":1}`
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"a text":          {"{\"a\":\"x {\n}\n\\\"[\ty\r\n\"}\n" + next + "\n", []string{`{"a":"x {\n}\n\"[\ty\r\n"}`, next}},
+		"indented":        {"{\n  \"a\": [\n    {\"c\": \"}\"}\n  ]\n}\n" + next + "\n", []string{`{   "a": [     {"c": "}"}   ] }`, next}},
+		"both":            {"{\n\"a\":\n\"x\ny\"\n}\n", []string{"{ \"a\": \"x\\ny\" }"}},
+		"no end":          {"{\"a\":\"x\ny\"", []string{"{\"a\":\"x"}},
+		"torn":            {"{\"a\":\"x\ny\n" + next + "\n", []string{"{\"a\":\"x", "y", next}},
+		"closed too soon": {"{\"a\":\nx}\n{\"c\":\"x\ny\"}\n", []string{"{\"a\":", "x}", `{"c":"x\ny"}`}},
+	} {
+		path := filepath.Join(t.TempDir(), "lines")
+		testenv.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
+		var got []string
+		_, err := Lines(path, 0, func(line []byte, _ int64) bool {
+			got = append(got, string(line))
+			return true
+		})
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q %v", name, got, err)
+		}
+	}
+}
+
+// A torn record is searched once for its end, however many of its lines could be that.
+func TestLongRecordOverManyLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines")
+	testenv.NoError(t, os.WriteFile(path, []byte("{\"a\":\"\n"+strings.Repeat("x }\n", 64<<10)), 0o600))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n := 0
+	_, err := Lines(path, 0, func([]byte, int64) bool {
+		n++
+		return true
+	})
+	runtime.ReadMemStats(&after)
+	if size := after.TotalAlloc - before.TotalAlloc; err != nil || n != 64<<10+1 || size > 16<<20 {
+		t.Errorf("%d lines, %d bytes held: %v", n, size, err)
 	}
 }
