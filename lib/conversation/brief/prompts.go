@@ -289,13 +289,21 @@ func (l list) line(i, length int) string {
 	if l.all[i].list == prompts && utf8.RuneCountInString(text) > length {
 		typed := pasted.Typed(l.all[i].Text, func([]string) string { return "" })
 		if strings.TrimSpace(typed) != "" {
-			text = term.OneLine(pasted.Typed(l.all[i].Text, pasted.Mark))
+			text = term.OneLine(pasted.Typed(l.all[i].Text, pasted.Mark(l.cleaned)))
 		}
 	}
-	if l.clean != nil && utf8.RuneCountInString(text) > length { // mutant never: TestPromptsFit
-		text = term.OneLine(l.clean(summary.Cut(text, 4*length)))
+	if utf8.RuneCountInString(text) > length { // mutant never: TestPromptsFit
+		text = term.OneLine(l.cleaned(summary.Cut(text, 4*length)))
 	}
 	return "- " + summary.Cut(text, length)
+}
+
+// cleaned returns a text as the brief's clean returns it (see Clean).
+func (l list) cleaned(text string) string {
+	if l.clean == nil {
+		return text
+	}
+	return l.clean(text)
 }
 
 // isTold reports whether a text has a message: all of one that is never cut, else what is

@@ -91,6 +91,12 @@ func TestPromptsFit(t *testing.T) {
 			t.Errorf("%d words before the secret:\n%s", i, got)
 		}
 	}
+	const secret, line = "SECRETxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "2027-03-04 05:06:07 INFO took 12ms by="
+	b = Brief{Thread: threadOf("look at this log\n"+line+secret+"\n"+strings.Repeat(line+"1\n", 12)+"why is it so slow", "and then", "go on", "yes")}
+	b = b.Clean(func(s string) string { return strings.ReplaceAll(s, secret, "***") })
+	if got := promptsOf(b, "", 400); !strings.Contains(got, "[13 lines: "+line+"***…] why") {
+		t.Errorf("a paste that begins with a secret:\n%s", got)
+	}
 }
 
 // What was said several times with other values is told once, where it was said last: with

@@ -246,14 +246,19 @@ const (
 
 // wordsOf returns a message's words, each once, and its frame: the words in their order with
 // a mark for each value, without a label before them. Two messages with one frame say the
-// same with other values. A message of values alone has none.
+// same with other values. A message of values alone, or with a
+// paste, has none.
 func wordsOf(text string) (words []word, frame string) {
 	var b strings.Builder
 	begins, capital := true, false // of a sentence; the word before is capitalised
 	shouts := true                 // no word so far has a small letter
 	var before string
 	plain := 0
-	text = pasted.Typed(text, func([]string) string { return "" })
+	hasPaste := false
+	text = pasted.Typed(text, func([]string) string {
+		hasPaste = true
+		return ""
+	})
 	if len(text) > maxScored {
 		text = text[:start(text, maxScored)]
 	}
@@ -296,7 +301,7 @@ func wordsOf(text string) (words []word, frame string) {
 		}
 		begins, capital = ends && strings.ContainsAny(field[len(field)-1:], ".!?:"), isCapital && !ends
 	}
-	if plain < minFrame {
+	if plain < minFrame || hasPaste {
 		return words, ""
 	}
 	return words, b.String() + before

@@ -86,6 +86,7 @@ func TestGroups(t *testing.T) {
 		{"Der Port ist 443", "der Port ist 7443, nicht 443", true},
 		{"look at line 201 of a.go", "the budget is 956, not 201", false},
 		{"FACT: the freeze is on 2027-01-02", "the freeze is on 2027-03-04", true},
+		{"these must stay as they are:\n" + strings.Repeat("src/auth/login.go\n", 6), "these must stay as they are:\n" + strings.Repeat("lib/pay/book.go\n", 6), false},
 	} {
 		th := said(c.one, c.other)
 		th.Rank()

@@ -25,6 +25,7 @@ const (
 	maxLine  = 8 << 10  // bytes of one pasted line; both ends of a longer one are kept
 	lineEnds = 200      // bytes of each
 	maxText  = 64 << 10 // bytes of a whole text; of a longer one only both ends are looked at
+	maxTyped = 8 << 10  // bytes of whole lines that Typed looks at
 )
 
 // Shorten returns a text with the middle of each long paste replaced by its size, as in
@@ -57,7 +58,13 @@ func Typed(text string, mark func(lines []string) string) string {
 	if len(text) < fewBytes && strings.Count(text, "\n") < fewLines-1 {
 		return text
 	}
-	lines := strings.Split(text, "\n")
+	kept := text
+	if len(text) > maxTyped {
+		if kept, _, _ = strings.Cut(text, "\n"); len(kept) < maxTyped {
+			kept = text[:strings.LastIndexByte(text[:maxTyped+1], '\n')]
+		}
+	}
+	lines := strings.Split(kept, "\n")
 	var out []string
 	for i := 0; i < len(lines); {
 		n := max(paste(lines[i:]), 1)
@@ -67,14 +74,21 @@ func Typed(text string, mark func(lines []string) string) string {
 			if len(said) > maxSaid && 2*len(said) < n {
 				said = nil
 			}
-			if block = said; len(said) < n && mark(lines[i:i+n]) != "" {
-				block = append([]string{mark(lines[i : i+n])}, said...)
+			if len(said) < n {
+				if marked := mark(block); marked != "" {
+					said = append([]string{marked}, said...)
+				}
+				block = said
 			}
 		}
 		out = append(out, block...)
 		i += n
 	}
-	return strings.Join(out, "\n")
+	typed := strings.Join(out, "\n")
+	if len(kept) < len(text) && strings.TrimSpace(typed) != "" {
+		typed += "\n…"
+	}
+	return typed
 }
 
 // isEntry reports whether a line gives something a value: "Deadline: 2027-03-04".
@@ -84,18 +98,28 @@ func isEntry(line string) bool {
 	return found && value != "" && len(line) < 100 && unicode.IsUpper(first) && isTyped(name) && !begins().MatchString(line)
 }
 
-// Mark stands for a paste where there is little room: how many lines it has, and the
-// beginning of the first.
-func Mark(lines []string) string {
-	const most = 60
-	first := strings.Join(strings.Fields(lines[0]), " ")
-	if strings.Trim(first, "`~") == "" && len(lines) > 1 {
-		first = strings.Join(strings.Fields(lines[1]), " ")
+// Mark returns what stands for a paste where there is little room: how many lines it had, and
+// the beginning of the first, cleaned before it is cut.
+func Mark(clean func(string) string) func(lines []string) string {
+	return func(lines []string) string {
+		const most = 60
+		first := lines[0]
+		if strings.Trim(first, "`~ ") == "" && len(lines) > 1 {
+			first = lines[1]
+		}
+		first = strings.Join(strings.Fields(clean(first)), " ")
+		if r := []rune(first); len(r) > most {
+			first = string(r[:most-1])
+		}
+		all := len(lines)
+		for _, line := range lines {
+			if n := 0; strings.HasPrefix(line, leftOutMark) {
+				fmt.Sscanf(line, leftOutMark+"%d lines,", &n)
+				all += max(0, n-1)
+			}
+		}
+		return fmt.Sprintf("[%d lines: %s…]", all, first)
 	}
-	if r := []rune(first); len(r) > most {
-		first = string(r[:most-1])
-	}
-	return fmt.Sprintf("[%d lines: %s…]", len(lines), first)
 }
 
 // middle returns what is kept of a paste's middle: its size, and the few lines that the
@@ -123,11 +147,14 @@ func middle(lines []string) []string {
 
 // isRemark reports whether a line between a program's lines looks like a person's sentence.
 func isRemark(line string) bool {
-	return !isOutput(line) && strings.Count(strings.TrimSpace(line), " ") >= 3
+	return strings.Count(strings.TrimSpace(line), " ") >= 3 && !isOutput(line)
 }
 
+// leftOutMark begins the line that stands for a paste's middle.
+const leftOutMark = "[… "
+
 func leftOut(lines []string) string {
-	return fmt.Sprintf("[… %d lines, %s …]", len(lines), term.Size(int64(size(lines))))
+	return fmt.Sprintf(leftOutMark+"%d lines, %s …]", len(lines), term.Size(int64(size(lines))))
 }
 
 // size returns the number of bytes of lines with their line feeds.
@@ -169,6 +196,9 @@ func middleCut(text string, n int) string {
 
 // paste returns how many of the first lines are one paste, 0 if the first is typed.
 func paste(lines []string) int {
+	if strings.TrimSpace(lines[0]) == "" {
+		return 0
+	}
 	if mark := fence(lines[0]); mark != "" {
 		for i, line := range lines[1:] {
 			if strings.HasPrefix(strings.TrimSpace(line), mark) {

@@ -115,7 +115,10 @@ func TestTypedBesidePastes(t *testing.T) {
 	code := "```\n" + strings.Repeat("x, err := a.B(ctx, \"c\", 7)\n", 12) + "```"
 	values := "Deadline: 2027-01-02\nBudget: $956\nPort: 7443\nHost: build-03\nBranch: topic/x-31\nOwner: D. R.\nZone: UTC"
 	files := "these are left:\n" + strings.Repeat("src/a/b_c.ts\n", 8) + "take them one by one"
+	mark := Mark(func(s string) string { return strings.ReplaceAll(s, "hunter-"+strings.Repeat("x1", 40), "***") })
 	for _, c := range []struct{ text, want string }{
+		{"the log says\n" + strings.TrimSpace(Shorten(strings.Repeat(log, 10))) + "\nwhy", "the log says\n[120 lines: 2027-03-04 05:06:07 INFO took 12ms id=98…]\nwhy"},
+		{"2027-03-04 05:06:07 by=hunter-" + strings.Repeat("x1", 40) + "\n" + log, "[13 lines: 2027-03-04 05:06:07 by=***…]\n"},
 		{"the log says\n" + log + "why is that so slow", "the log says\n[12 lines: 2027-03-04 05:06:07 INFO took 12ms id=98…]\nwhy is that so slow"},
 		{"look\n" + code, "look\n[14 lines: x, err := a.B(ctx, \"c\", 7)…]"},
 		{files, "these are left:\n[8 lines: src/a/b_c.ts…]\ntake them one by one"},
@@ -124,8 +127,25 @@ func TestTypedBesidePastes(t *testing.T) {
 		{"x := 1\ny := 2\nwhy", "x := 1\ny := 2\nwhy"},
 		{log[:200] + "\nplease never keep this id\n" + log, "[18 lines: 2027-03-04 05:06:07 INFO took 12ms id=98…]\nplease never keep this id\n"},
 	} {
-		if got := Typed(c.text, Mark); got != c.want {
+		if got := Typed(c.text, mark); got != c.want {
 			t.Errorf("got  %q\nwant %q", got, c.want)
 		}
+	}
+}
+
+// Each line is looked at a few times at most, and Typed looks at the beginning alone.
+func TestManyLines(t *testing.T) {
+	blank := "a" + strings.Repeat("\n", 1<<20) + "b"
+	if got := Shorten(blank); len(got) > maxText+100 {
+		t.Errorf("%d bytes", len(got))
+	}
+	none := func([]string) string { return "" }
+	long := "keep the name\n" + strings.Repeat("x, err := a.B(ctx, 7)\n", 1000) + "why"
+	if got := Typed(long, none); got != "keep the name\n…" {
+		t.Errorf("%q", got)
+	}
+	line := strings.Repeat("words and words ", 1000)
+	if got := Typed(line+"\nwhy", none); got != line+"\n…" {
+		t.Errorf("%d bytes", len(got))
 	}
 }
