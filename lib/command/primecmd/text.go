@@ -373,8 +373,8 @@ func (p *page) fill(t *thread.Thread, sections []section, most int) (others []st
 	all := []section{{title: "What else the person said in this work, oldest first"}, {title: "What agents answered in this work, oldest first"}, {title: "What was run and changed in this work, oldest first"}}
 	from := []string{"the person", "agents of this work", "the conversations"}
 	room := limit - size(told)
-	for i, kept := range [][]thread.Quote{t.Prompts, t.Answers, t.Actions} {
-		if len(kept) > 0 {
+	for i, kept := range []int{len(t.Prompts), len(t.Answers) + len(t.Messages), len(t.Actions)} {
+		if kept > 0 {
 			room -= all[i].frame(from[i], "-").size(size)
 		}
 	}

@@ -1,10 +1,15 @@
 package primecmd
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"gt/lib/cli"
+	"gt/lib/client/contract"
 	"gt/lib/state/beads"
+	"gt/lib/state/thread"
 )
 
 // An issue's id stays one word of the command, whatever it contains.
@@ -18,6 +23,23 @@ func TestIssue(t *testing.T) {
 	} {
 		if got := p.issue(beads.Work{ID: id}); got != want {
 			t.Errorf("%q is named as %s, want %s", id, got, want)
+		}
+	}
+}
+
+// The text of a thread that has hand-overs and no answers fits, whatever the client takes.
+func TestHandoversFit(t *testing.T) {
+	th := &thread.Thread{ChainID: "c"}
+	for i := range 60 {
+		th.Prompts = append(th.Prompts, thread.Quote{Text: fmt.Sprint("do step ", i, strings.Repeat(" word", 20))})
+		th.Messages = append(th.Messages, thread.Message{Subject: fmt.Sprint("done ", i), Text: fmt.Sprint("message ", i, strings.Repeat(" word", 20))})
+	}
+	th.Rank()
+	for limit := 2000; limit < 12000; limit += 500 {
+		p := &page{env: &cli.Env{}, thread: th, dialect: contract.Dialect{MaxContext: limit}}
+		text := p.layout([]section{{body: "# Begin"}, chain})
+		if n := utf8.RuneCountInString(text); n > limit || !strings.Contains(text, "handed over: done 59") {
+			t.Errorf("%d characters for %d:\n%s", n, limit, text)
 		}
 	}
 }

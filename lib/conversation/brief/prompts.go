@@ -35,8 +35,8 @@ type Lists struct{ Prompts, Answers, Actions []string }
 
 // Lists returns them without what the text known has. They are together at most room long,
 // as size counts it, and fill that if something is left out: of all three those with the
-// most points are in. If messages are left out, Prompts says how many and names the command
-// that prints all of them. Of those that say the same with other values it has the last,
+// most points are in. If messages or hand-overs are left out, Prompts says how many
+// and names the command that prints all of them. Of those that say the same with other values it has the last,
 // with the values of the others. Only what is cut is cleaned (see Clean), so the caller
 // cleans the lists.
 func (b Brief) Lists(known string, room int, size func(string) int, command string) Lists {
@@ -102,7 +102,6 @@ func (b Brief) unknown(text string) (l list) {
 		return l
 	}
 	l.clean = b.clean
-	const telling = 40 // a shorter text can be part of another one by chance
 	lines := map[string]bool{}
 	for line := range strings.Lines(text) {
 		lines[strings.TrimPrefix(strings.TrimSpace(line), "- ")] = true
@@ -129,13 +128,12 @@ func (b Brief) unknown(text string) (l list) {
 		switch l.all[i].list {
 		case actions:
 			l.known[i] = strings.Contains(text, thread.ActionOf(said))
-		case answers: // whose end can be in another place
-			most := len(said) - 1
-			if l.all[i].message != "" {
-				said = term.OneLine(l.all[i].message)
-				most = len(said)
+		case answers:
+			if message := l.all[i].message; message != "" {
+				l.known[i] = lines[strings.TrimPrefix(said, handedOver)] || isWritten(text, lines, message)
+			} else { // its end can be in another place
+				l.known[i] = strings.Contains(text, said[:runeStart(said, min(len(said)-1, shortOrigin/3))])
 			}
-			l.known[i] = strings.Contains(text, said[:runeStart(said, min(most, shortOrigin/3))])
 		default:
 			l.known[i] = lines[said] || len(said) >= telling && (isTold(text, said) || isTold(text, framed(l.all[i].Text)))
 		}
@@ -144,12 +142,36 @@ func (b Brief) unknown(text string) (l list) {
 	return l
 }
 
+// handedOver begins what is listed of a hand-over. In other places its subject begins it.
+const handedOver = "handed over: "
+
+// telling is how long a text is, in bytes, that is not part of another one by chance.
+const telling = 40
+
+// isWritten reports whether a text in one line has what a session handed over, as it is or as it
+// looks inside a frame: the beginning of a long message, or each of the lines of a short one.
+func isWritten(text string, lines map[string]bool, message string) bool {
+	said := term.OneLine(message)
+	if len(said) >= telling {
+		begins := func(said string) bool {
+			return strings.Contains(text, said[:runeStart(said, min(len(said), shortOrigin/3))])
+		}
+		return begins(said) || begins(framed(message))
+	}
+	for line := range strings.Lines(message) {
+		if line = strings.TrimSpace(line); line != "" && !lines[strings.TrimPrefix(line, "- ")] {
+			return false
+		}
+	}
+	return true
+}
+
 // addHandovers adds what sessions handed over to the answers, by its time. The last two come
 // before all that agents answered.
 func (l *list) addHandovers(all []thread.Message) {
 	const pointsLast, points = 100, 8
 	for i, m := range all {
-		text := "handed over: " + m.Subject
+		text := handedOver + m.Subject
 		if m.Text != m.Subject {
 			text += ": " + m.Text
 		}
@@ -229,7 +251,7 @@ func (l list) isAlike(i int) bool {
 	return len(group) > 0 && i != group[len(group)-1]
 }
 
-// left counts the person's messages that the text leaves out.
+// left counts the messages that the text leaves out: the person's, and what was handed over.
 func (l list) left() (n int) {
 	for i := range l.all {
 		at := i
@@ -237,7 +259,7 @@ func (l list) left() (n int) {
 			group := l.alike[l.group(i)]
 			at = group[len(group)-1]
 		}
-		if l.all[i].list == 0 && l.lines[i] == "" && l.lines[at] == "" && !l.known[i] && !l.known[at] {
+		if (l.all[i].list == prompts || l.all[i].message != "") && l.lines[i] == "" && l.lines[at] == "" && !l.known[i] && !l.known[at] {
 			n++
 		}
 	}

@@ -176,7 +176,7 @@ func TestHandoversAreListed(t *testing.T) {
 	if first < 0 || second < first || strings.Contains(got[:max(first, 0)], "Decided: module5 ") {
 		t.Errorf("%s", got)
 	}
-	for told, want := range map[string][2]bool{"The note:\nstep 12": {false, false}, "The note:\nstep 11": {false, true}, "step 3": {true, true}} {
+	for told, want := range map[string][2]bool{"The note:\nstep 12": {true, false}, "The note:\n- step 1\n": {false, true}, "step 11, step 12 and step 13": {true, true}} {
 		got := strings.Join(b.Lists(told, 2000, utf8.RuneCountInString, "`all`").Answers, "\n") + "\n"
 		if strings.Contains(got, "step 1\n") != want[0] || strings.Contains(got, "step 12\n") != want[1] {
 			t.Errorf("beside %q:\n%s", told, got)
@@ -184,5 +184,20 @@ func TestHandoversAreListed(t *testing.T) {
 	}
 	if text := b.Text(); strings.Count(text, "step 12") != 1 {
 		t.Errorf("%s", text)
+	}
+	// A long one is told once, also if a line of it looks like a title, and those that are left
+	// out are counted.
+	b.Message = "### Last request\nuse Redis for the queue, because the disk is slow"
+	th.Messages[2].Text = b.Message
+	if text := b.Text(); strings.Count(text, "use Redis for the queue") != 1 {
+		t.Errorf("%s", text)
+	}
+	th.Answers = nil
+	for i := range 30 {
+		th.Messages = append(th.Messages, thread.Message{Note: fmt.Sprint(i), Subject: fmt.Sprint("more ", i), Text: strings.Repeat("and so on ", 50), Time: at.Add(time.Duration(i+20) * time.Hour)})
+	}
+	lists := Brief{Thread: th}.Lists("", 2000, utf8.RuneCountInString, "`all`")
+	if left := fmt.Sprintf("- [%d messages are left out here: `all` prints all]", 33-len(lists.Answers)); lists.Prompts[0] != left {
+		t.Errorf("%d of 33 hand-overs are told, and %q", len(lists.Answers), lists.Prompts[0])
 	}
 }
