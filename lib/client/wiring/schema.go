@@ -40,16 +40,20 @@ func ParseSchema(text string) Schema {
 
 // A Refusal is the value for which a client skips its whole settings file.
 type Refusal struct {
-	Line   int
+	Line   int    // 0 if it is not known
 	Key    string // "hooks.Stop[0].matcher"
 	Reason string
 }
 
 func (r *Refusal) String() string {
-	if r.Key == "" {
-		return fmt.Sprintf("line %d: %s", r.Line, r.Reason)
+	text := r.Reason
+	if r.Key != "" {
+		text = r.Key + " " + text
 	}
-	return fmt.Sprintf("line %d: %s %s", r.Line, r.Key, r.Reason)
+	if r.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", r.Line, text)
+	}
+	return text
 }
 
 // Check returns the first value that the client refuses, or nil.

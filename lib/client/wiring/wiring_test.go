@@ -404,3 +404,15 @@ func TestWirings(t *testing.T) {
 		}
 	}
 }
+
+// A refusal whose line is not known names none.
+func TestRefusalWithoutLine(t *testing.T) {
+	for want, r := range map[string]wiring.Refusal{
+		"line 3: a is no text": {Line: 3, Key: "a", Reason: "is no text"},
+		"a is no text":         {Key: "a", Reason: "is no text"},
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

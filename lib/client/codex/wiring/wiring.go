@@ -187,10 +187,15 @@ func refusal(config string) string {
 }
 
 // lineOf returns the line of a config.toml that has the value with a key of jsonedit's form,
-// or what the value lies in.
+// or what the value lies in, 0 if none is found.
 func lineOf(config, key string) (line int) {
 	table, counts, longest := "", map[string]int{}, 0 // counts has the tables of each array so far
+	quotes := ""                                      // of the text over several lines that a line is in
 	for i, text := range strings.Split(config, "\n") {
+		within := quotes != ""
+		if quotes = openQuotes(text, quotes); within {
+			continue
+		}
 		head, _, _ := strings.Cut(text, "=")
 		head = strings.TrimSpace(head)
 		name, array := strings.CutPrefix(head, "[[")
@@ -228,6 +233,33 @@ func lineOf(config, key string) (line int) {
 		}
 	}
 	return line
+}
+
+// openQuotes returns the quotes of the text over several lines that goes on after a line, "" if
+// none does; before is what it returned for the line before.
+func openQuotes(line, before string) string {
+	quotes := before
+	for len(line) > 0 {
+		n := 1
+		switch {
+		case quotes == "" && line[0] == '#':
+			return ""
+		case quotes == "" && (line[0] == '"' || line[0] == '\''):
+			quotes = line[:1]
+			if triple := strings.Repeat(quotes, 3); strings.HasPrefix(line, triple) {
+				quotes, n = triple, 3
+			}
+		case quotes != "" && quotes[0] == '"' && line[0] == '\\':
+			n = min(2, len(line))
+		case quotes != "" && strings.HasPrefix(line, quotes):
+			n, quotes = len(quotes), ""
+		}
+		line = line[n:]
+	}
+	if len(quotes) < 3 {
+		return ""
+	}
+	return quotes
 }
 
 // trust returns the key under which Codex 0.169 records that a handler of a file is

@@ -90,8 +90,11 @@ func TestConfigRefusal(t *testing.T) {
 		"model = \"x\"\n[profiles.a]\nmodel = 5\n":                                           "line 3: profiles.a.model is not a text",
 		"[profiles.a]\nx = [\n  1,\n]\n\n[mcp_servers.\"a.b\"]\nargs = []\nenabled = true\n": "line 6: mcp_servers.a.b is not an object with either command or url",
 		"[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\n[[hooks.Stop.hooks]]\ntype = \"x\"\n": "line 6: hooks.Stop[1].hooks[0] has no \"command\"",
-		"[mcp_servers]\na = {command = \"a\",\n  args = [5]}\n": "line 2: mcp_servers.a.args[0] is not a text",
-		"description = 2020-01-01\n":                            "",
+		"[mcp_servers]\na = {command = \"a\",\n  args = [5]}\n":                 "line 2: mcp_servers.a.args[0] is not a text",
+		"x = \"\"\"\n[mcp_servers.a]\n\\\"\"\"\nmodel = 1\n\"\"\"\nmodel = 5\n": "line 6: model is not a text",
+		"x = '''\nmodel = 1\n''' # \"\"\"\nmodel = 5\n":                         "line 4: model is not a text",
+		"x = \"\\\"\"  # it's \"\"\"\nmodel = 5\n":                              "line 2: model is not a text",
+		"description = 2020-01-01\n":                                            "",
 	} {
 		if got := refusal(config); got != want {
 			t.Errorf("%q: %q", config, got)
