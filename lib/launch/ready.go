@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -250,14 +251,14 @@ const dead = "Pane is dead ("
 // Ended describes how the agent of a remaining pane ended: its exit status and its last
 // line.
 func Ended(server tmux.Server, pane tmux.Pane) string {
-	last := lastLine(screen(server, pane))
+	text := screen(server, pane)
 	// The pane is dead once its terminal is closed. tmux reaps the process a little later.
 	for end := time.Now().Add(waited); ; time.Sleep(20 * time.Millisecond) {
 		switch how, err := server.Ended(pane.ID); {
 		case how != "":
-			return how + ": " + last
+			return how + ": " + lastLine(cmp.Or(screen(server, pane), text))
 		case err != nil || time.Now().After(end):
-			return last
+			return lastLine(text)
 		}
 	}
 }
