@@ -13,7 +13,7 @@ import (
 const program = `#!/bin/sh
 input=$(cat)
 printf '%s %s %s\n' "${0##*/}" "$*" "$input" >>"$LOG"
-case $input in *'"prompt":"be slow"'*) until test -e "$LOG.go"; do sleep 0.05; done ;; esac
+case $input in *'"prompt":"be slow"'*) until test -e "$LOG.go" || ! test -d "${LOG%/*}"; do sleep 0.05; done ;; esac
 case "${0##*/} $*" in
 *--state*) echo '{"home":"/the home"}' ;;
 gt-prime*) echo TOLD ;;
