@@ -34,10 +34,10 @@ const (
 // after the last record given. The bytes are valid only during the call.
 //
 // A line is a record, but for what a crash or an editor leaves: NUL bytes around one, a byte
-// order mark, or two on one line, of which the first may be torn. What follows the last line feed is a record if it
-// is a whole JSON object, and ignored otherwise: its end may still come. A record of at most
-// MaxHeld bytes over several lines, because of line feeds that a client did not escape or an
-// editor put in, is given as one line.
+// order mark, or two on one line, of which the first may be torn. What follows the last line
+// feed is a record if it is a whole JSON object, and ignored otherwise: its end may still come.
+// A record of at most MaxHeld bytes over several lines, because of line feeds that a client did
+// not escape or an editor put in, is given as one line.
 func Lines(path string, from int64, each func(line []byte, at int64) bool) (next int64, err error) {
 	return LinesWithin(path, from, MaxRecord, each, nil)
 }

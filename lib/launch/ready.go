@@ -14,6 +14,7 @@ import (
 	"gt/lib/launch/send"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/term"
 )
 
 // Settled is how long an agent has to run until it counts as started, if no hook reports it
@@ -271,9 +272,5 @@ func lastLine(screen string) string {
 	if i := strings.LastIndex(screen, dead); i >= 0 && (i == 0 || screen[i-1] == '\n') {
 		screen = screen[:i]
 	}
-	lines := strings.Split(strings.TrimSpace(screen), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		return last
-	}
-	return "it printed nothing"
+	return cmp.Or(term.LastLine(screen), "it printed nothing")
 }

@@ -22,10 +22,9 @@ type Schema map[string]string
 // from 0), integer, whole (0 or a positive integer), count (a positive integer), share (0 to
 // 1), url, switch (a boolean or an array), toggle (a boolean or an object), any, and the values
 // of a string that are allowed: a|b, where "{}" is any object; "none" is a key that may not be
-// there. "closed" is an object with no
-// members but those that have a path, a^b one with one of these members and not both. "1" is
-// that number. A kind that begins with "@" is itself a path, at which the rules for such values
-// stand. The path "BOM" stands for a byte order mark.
+// there. "closed" is an object with no members but those that have a path, a^b one with one of
+// these members and not both. "1" is that number. A kind that begins with "@" is itself a path,
+// at which the rules for such values stand. The path "BOM" stands for a byte order mark.
 func ParseSchema(text string) Schema {
 	s := Schema{}
 	for line := range strings.Lines(text) {

@@ -123,8 +123,7 @@ func (m *model) start(c command) tea.Cmd {
 func (m *model) ran(r ran) {
 	m.message = message{command: r.String(), text: m.env.Line(r.failed, maxMessage), failed: r.failed != ""}
 	if r.failed == "" {
-		lines := strings.Split(strings.TrimSpace(m.env.Text(r.out)), "\n")
-		m.message.text = term.OneLine(lines[len(lines)-1])
+		m.message.text = term.OneLine(term.LastLine(m.env.Text(r.out)))
 	}
 	if r.input != "" {
 		if m.unsent = (command{}); r.failed != "" {
