@@ -220,7 +220,8 @@ func (l *Launch) findFolder() error {
 		return NoFolder(l.Instance, err)
 	}
 	l.Folder = &dir.Folder
-	return dir.Close()
+	dir.Close()
+	return nil
 }
 
 func NoFolder(in *instance.Instance, err error) error {

@@ -47,7 +47,8 @@ func Reopen(path string, was Folder) (*Opened, error) {
 
 func (o *Opened) Chdir() error { return o.file.Chdir() }
 
-func (o *Opened) Close() error { return o.file.Close() }
+// Close closes the folder. Nothing is written by way of it, so no error says anything.
+func (o *Opened) Close() { o.file.Close() }
 
 // ExchangedError reports that another folder is in the place of an agent's folder.
 type ExchangedError struct {

@@ -336,7 +336,7 @@ func replace(path string, write func(*os.File) error) error {
 	if err = write(f); err == nil {
 		err = f.Sync()
 	}
-	err = cmp.Or(err, f.Close())
+	err = cmp.Or(err, atomicfile.Close(f))
 	if err != nil {
 		atomicfile.Remove(aside)
 		return atomicfile.Error("write", aside, err)

@@ -111,7 +111,7 @@ func (w *writer) close(sync bool) error {
 	if err == nil && sync {
 		err = atomicfile.Error("write", w.path, w.f.Sync())
 	}
-	if cerr := w.f.Close(); err == nil {
+	if cerr := atomicfile.Close(w.f); err == nil {
 		err = atomicfile.Error("write", w.path, cerr)
 	}
 	return err

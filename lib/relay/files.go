@@ -329,7 +329,7 @@ func (r *Relay) deliverLong(from *remote, id string, e expected) error {
 		r.refuse("a letter that differs from its checksum")
 		return feed.Discard(path)
 	}
-	done := func() error { return errors.Join(text.Close(), r.forget(from, id)) }
+	done := func() error { text.Close(); return r.forget(from, id) }
 	if _, came := from.letters.came[id]; came {
 		return done()
 	}

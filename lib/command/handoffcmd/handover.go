@@ -109,7 +109,7 @@ func (h *handover) openFolder() {
 	dir, err := h.home.Enter(path)
 	if err == nil {
 		h.folder = dir.Folder
-		err = dir.Close()
+		dir.Close()
 	}
 	if errors.As(err, new(*place.ExchangedError)) { // a missing folder is reported by the command to type
 		h.exchanged = err

@@ -153,5 +153,5 @@ func copyFile(from, to string) bool {
 		return false
 	}
 	_, err = io.Copy(out, in)
-	return out.Close() == nil && err == nil
+	return atomicfile.Close(out) == nil && err == nil
 }

@@ -721,5 +721,5 @@ func (w *unpacking) put(root *os.Root, f File) error {
 		return err
 	}
 	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Close())
+	return errors.Join(err, atomicfile.Close(to))
 }

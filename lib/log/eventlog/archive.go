@@ -85,7 +85,7 @@ func (l Log) undoArchive(i intent) error {
 	}
 	f, err := atomicfile.OpenAppendIn(dir, archiveName)
 	if err == nil {
-		err = errors.Join(cut(f, i.Archive), f.Close()) // mutant skip: TestPruneClearsAwayWhatAKilledOneLeft
+		err = errors.Join(cut(f, i.Archive), atomicfile.Close(f)) // mutant skip: TestPruneClearsAwayWhatAKilledOneLeft
 	}
 	return atomicfile.Error("undo a prune in", string(l.Archive()), err)
 }

@@ -366,7 +366,7 @@ func MakeIn(dir *os.Root, name string, write func(*os.File) error) error {
 		return err
 	}
 	err = write(f)
-	err = cmp.Or(err, closed(f))
+	err = cmp.Or(err, Close(f))
 	if err == nil {
 		err = RenameIn(dir, tmp, name)
 	}
@@ -392,7 +392,7 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 	if err == nil && d == Synced { // mutant never: ./faults TestProtocol
 		err = tmp.Sync()
 	}
-	err = cmp.Or(err, closed(tmp))
+	err = cmp.Or(err, Close(tmp))
 	if err == nil {
 		err = move(tmp.Name(), path)
 	}
@@ -406,9 +406,9 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 	return err
 }
 
-// closed closes a file that was written. It ignores EINTR, after which the file is closed
+// Close closes a file that was written. It ignores EINTR, after which the file is closed
 // too.
-func closed(f *os.File) error {
+func Close(f *os.File) error {
 	err := f.Close()
 	if errors.Is(err, syscall.EINTR) {
 		return nil
@@ -429,7 +429,7 @@ func DeliverIn(dir *os.Root, at, tmp, to string, data []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	err = cmp.Or(err, closed(f))
+	err = cmp.Or(err, Close(f))
 	if err != nil {
 		_ = dir.Remove(tmp)
 		return Error("write", filepath.Join(at, tmp), err)
@@ -503,7 +503,7 @@ func syncIn(dir *os.Root, name string) error {
 		return err
 	}
 	err = f.Sync()
-	return cmp.Or(err, closed(f))
+	return cmp.Or(err, Close(f))
 }
 
 // OpenIn opens a regular file below an open folder. It refuses links: os.Root follows
@@ -899,7 +899,7 @@ func Stream(path string, write func(io.Writer) error) error {
 	if err == nil {
 		err = tmp.Sync()
 	}
-	err = cmp.Or(err, closed(tmp))
+	err = cmp.Or(err, Close(tmp))
 	if err == nil {
 		if err = move(tmp.Name(), path); err == nil {
 			err = syncDir(filepath.Dir(path))

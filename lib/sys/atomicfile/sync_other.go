@@ -16,7 +16,7 @@ func Sync(dir string, names []string) error {
 			return err
 		}
 		err = f.Sync()
-		err = cmp.Or(err, closed(f))
+		err = cmp.Or(err, Close(f))
 		if err != nil {
 			return Error("write", f.Name(), err)
 		}
