@@ -253,9 +253,10 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	}
 	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
 	r := records{kept: keptIn(f), id: string(f.ID), summary: o.ForSummary, tokens: o.TokensOnly, each: each, given: map[uint64]bool{}}
+	order := ordering{give: r.take, begun: o.TokensOnly || o.From > 0 && !o.ForSummary}
 	var before []byte // the last of the records that only a time is needed of
 	line := func(line []byte, at int64) bool {
-		if o.Skip != nil && !isAsking(line) && o.Skip(line) {
+		if o.Skip != nil && order.inOrder() && !isAsking(line) && o.Skip(line) {
 			return true
 		}
 		if o.TokensOnly && !hasTokens(line) {
@@ -272,24 +273,25 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		if side {
 			rec = rec.ownText()
 		}
-		return r.take(rec, at)
+		return order.add(rec, at, len(line))
 	}
-	if !o.ForSummary {
-		return conversation.Lines(f.Path, o.From, line)
+	most, long := int64(conversation.MaxRecord), (func(front, back []byte, at int64) bool)(nil)
+	if o.ForSummary {
+		most = conversation.MaxHeld
+		long = func(front, back []byte, at int64) bool {
+			return order.add(linkOf(front, back), at, len(front)+len(back))
+		}
 	}
 	stopped := false
-	next, err := conversation.LinesWithin(f.Path, o.From, conversation.MaxHeld, func(data []byte, at int64) bool {
+	next, err := conversation.LinesWithin(f.Path, o.From, most, func(data []byte, at int64) bool {
 		stopped = !line(data, at)
 		return !stopped
-	}, func(front, back []byte, at int64) bool {
-		stopped = !r.take(parseEnds(front, back), at)
-		return !stopped
-	})
-	if err == nil && !stopped {
-		todos := conversation.Todos{Scope: conversation.TaskFiles, Items: readTasks(f.Path)}
-		each(conversation.Entry{Kind: conversation.TodoList, Todos: &todos, Offset: next})
+	}, long)
+	if stopped || err != nil || !order.flush() || !o.ForSummary {
+		return next, err
 	}
-	return next, err
+	each(conversation.Entry{Kind: conversation.TodoList, Todos: &conversation.Todos{Scope: conversation.TaskFiles, Items: readTasks(f.Path)}, Offset: next})
+	return next, nil
 }
 
 type records struct {

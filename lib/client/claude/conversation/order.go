@@ -1,0 +1,92 @@
+package claude
+
+import (
+	"slices"
+
+	"gt/lib/conversation"
+)
+
+// ordering gives the records of the first turn in the order of their parents. Claude Code
+// can append that turn's answer, results and notes to a new file while the prompt that
+// they follow is still in its queue. Its own resume goes by parentUuid.
+type ordering struct {
+	give  func(record, int64) bool
+	given map[uint64]bool // by the hash of the id
+	held  []heldRecord    // their parents were not given
+	size  int             // the length of their lines
+	begun bool            // a prompt was given, or nothing is to be held any more
+}
+
+type heldRecord struct {
+	record
+	at int64
+}
+
+// The limits of what waits for a parent, which may never come.
+const (
+	maxHeldRecords = 64
+	maxHeldSize    = 4 << 20
+)
+
+// inOrder reports whether the records that come are given as they come.
+func (o *ordering) inOrder() bool { return o.begun && len(o.held) == 0 }
+
+// add gives a record and what waited for it, or holds it. Its line has size bytes. A prompt is
+// never held, so that who wants only the first one reads no further.
+func (o *ordering) add(rec record, at int64, size int) bool {
+	if o.inOrder() {
+		return o.give(rec, at)
+	}
+	switch prompt := rec.request().Text != ""; {
+	case rec.id == "" || rec.parent == "" || rec.Sidechain || o.given[conversation.HashID(rec.parent)]:
+	case prompt && o.holds(rec.parent): // what is held is of the turn before
+		if !o.flush() {
+			return false
+		}
+	case !prompt:
+		o.held, o.size = append(o.held, heldRecord{rec, at}), o.size+size
+		return len(o.held) < maxHeldRecords && o.size < maxHeldSize || o.flush()
+	}
+	return o.release(heldRecord{rec, at})
+}
+
+func (o *ordering) holds(id string) bool {
+	return slices.ContainsFunc(o.held, func(h heldRecord) bool { return h.id == id })
+}
+
+// release gives a record and those that follow it.
+func (o *ordering) release(rec heldRecord) bool {
+	if o.given == nil {
+		o.given = map[uint64]bool{}
+	}
+	o.given[conversation.HashID(rec.id)] = true
+	o.begun = o.begun || rec.request().Text != ""
+	if !o.give(rec.record, rec.at) {
+		return false
+	}
+	follows := func(h heldRecord) bool { return rec.id != "" && h.parent == rec.id }
+	for i := slices.IndexFunc(o.held, follows); i >= 0; i = slices.IndexFunc(o.held, follows) {
+		if !o.release(o.take(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *ordering) take(i int) heldRecord {
+	rec := o.held[i]
+	o.held = slices.Delete(o.held, i, i+1)
+	return rec
+}
+
+// flush gives what is held, and holds nothing from then on. Parents can form a circle.
+func (o *ordering) flush() bool {
+	o.begun = true
+	for len(o.held) > 0 {
+		first := slices.IndexFunc(o.held, func(h heldRecord) bool { return !o.holds(h.parent) })
+		if !o.release(o.take(max(first, 0))) {
+			return false
+		}
+	}
+	return true
+}
