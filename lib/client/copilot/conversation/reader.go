@@ -287,11 +287,18 @@ type usedTokens map[string]conversation.Usage
 // Read gives the events in order, without what the person took back (/rewind) but for its
 // tokens. Newer versions remove it from the file.
 func (c Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	used := usedTokens{}
+	used, given := usedTokens{}, map[uint64]bool{} // given by the hash of the id: a merged file has an event twice
+	read := func(line []byte, at int64, each func(conversation.Entry) bool) bool {
+		ev := parse(line)
+		id := conversation.HashID(ev.id)
+		again := id != 0 && given[id]
+		given[id] = true
+		return again || used.read(ev, at, each)
+	}
 	if o.From > 0 && o.State == nil { // a summary needs no totals
 		_, err := conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
 			if at < o.From && counts(line) {
-				used.read(parse(line), at, func(conversation.Entry) bool { return true })
+				read(line, at, func(conversation.Entry) bool { return true })
 			}
 			return at < o.From
 		})
@@ -312,7 +319,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		if o.Skip != nil && !counts(line) && !bytes.Contains(line, []byte(`"user.message"`)) && o.Skip(line) {
 			return true
 		}
-		return used.read(parse(line), at, each)
+		return read(line, at, each)
 	})
 }
 

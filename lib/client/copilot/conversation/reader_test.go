@@ -53,6 +53,26 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// A file that a sync tool merged has each event twice, and tells and counts it once.
+func TestRepeatedEvents(t *testing.T) {
+	store := t.TempDir()
+	testenv.NoError(t, os.CopyFS(store, os.DirFS(filepath.Join("testdata", "1.0.66"))))
+	once := readertest.ReadStore(t, Reader{}, store)
+	paths, err := filepath.Glob(filepath.Join(store, "session-state", "*", "events.jsonl"))
+	testenv.NoError(t, err)
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		testenv.NoError(t, err)
+		testenv.NoError(t, os.WriteFile(path, append(data, data...), 0o600))
+	}
+	twice := readertest.ReadStore(t, Reader{}, store)
+	for i := range once {
+		if a, b := once[i].Kinds(), twice[i].Kinds(); a != b {
+			t.Errorf("once %s\ntwice %s", a, b)
+		}
+	}
+}
+
 func TestForks(t *testing.T) {
 	all := readertest.ReadStore(t, Reader{}, filepath.Join("testdata", "1.0.102-pane"))
 	readertest.CheckFork(t, all[0], all[1])
