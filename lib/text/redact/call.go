@@ -38,6 +38,12 @@ func (sc *scanner) called(i int) (from, to int) {
 			}
 		}
 		return 0, 0
+	case "fernet", "stripe", "run", "login", "new": // with a key or token alone
+		switch name {
+		case "Fernet", "Stripe", "stripe", "bot.run", "client.run", "bot.login", "client.login", "AES.new", "hmac.new":
+			return likelyValue(s, i+1, "token")
+		}
+		return 0, 0
 	default:
 		rest := strings.TrimPrefix(strings.TrimPrefix(lower, "set"), "with")
 		switch strings.Trim(rest, "_") {

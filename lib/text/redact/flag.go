@@ -253,16 +253,26 @@ func (sc *scanner) command(i int, words string) bool {
 // slashFlag finds the password in xfreerdp /p:x and schtasks /rp x. s[i] is the slash.
 func (sc *scanner) slashFlag(i int) (from, to int) {
 	s := sc.s
+	v := i + len("/t/")
+	if strings.HasPrefix(s[i:], "/t/") && strings.Contains(s[max(sc.done, i-maxName):i], "conda") { // of a channel
+		if to = run(s, v, "w-"); to < len(s) && s[to] == '/' && looksSecret(s[v:to], minPassword) {
+			return v, to
+		}
+	}
 	if i == sc.done || s[i-1] > ' ' {
 		return 0, 0
 	}
-	switch v := i + len("/p:"); {
+	switch {
 	case strings.HasPrefix(s[i:], "/p:") && (sc.command(i, "freerdp") || sc.command(i, "mstsc")):
 		return filled(s, v)
 	case strings.HasPrefix(s[i:], "/gp:") && sc.command(i, "freerdp"):
 		return filled(s, v+1)
 	case strings.HasPrefix(s[i:], "/p ") && sc.command(i, "signtool"):
 		return likelyValue(s, blanks(s, v), "password")
+	case strings.HasPrefix(s[i:], "/d ") && sc.command(i, "reg add "):
+		if n := strings.LastIndex(s[sc.done:i], "/v "); n >= 0 {
+			return likelyValue(s, blanks(s, v-1), sc.nameBefore(run(s, sc.done+n+len("/v "), "w-")))
+		}
 	case strings.HasPrefix(s[i:], "/rp ") && sc.command(i, "schtasks"):
 		return likelyValue(s, blanks(s, v), "password")
 	}

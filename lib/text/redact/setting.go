@@ -527,10 +527,13 @@ func (sc *scanner) named(n int) string {
 		}
 		this := window[p:end]
 		sep := end
-		for sep < len(window) && strings.IndexByte(" \t\r\n\"'=:\\", window[sep]) >= 0 {
+		for sep < len(window) && strings.IndexByte(" \t\r\n\"'=:\\/", window[sep]) >= 0 {
 			sep++
 		}
 		next := run(window, sep, "w-.")
+		for next > sep && next < len(window) && window[next] == '/' { // the path of a parameter
+			sep, next = next+1, run(window, next+1, "w-.")
+		}
 		switch between := window[end:sep]; {
 		case names(strings.ToLower(this)) && next > sep && between != "" && (strings.Trim(between, " \n") != "" || this == "variable"):
 			name, p = window[sep:next], next
@@ -608,7 +611,7 @@ func (sc *scanner) connecting(i int) bool {
 	}
 	commas := strings.Count(arguments, ",") + 1
 	switch strings.TrimLeft(call[strings.LastIndexAny(call, " \t=.:>")+1:], "$@&!") {
-	case "mysqli_connect", "mysql_connect", "mysqli", "PDO", "getConnection", "ftp_login", "create_superuser", "Sequelize", "FTP":
+	case "mysqli_connect", "mysql_connect", "mysqli", "PDO", "getConnection", "ftp_login", "create_superuser", "Sequelize", "FTP", "PlainAuth":
 		return commas == 2
 	case "connect":
 		switch receiver := strings.TrimRight(call[:len(call)-len("connect")], ".->:"); receiver[strings.LastIndexAny(receiver, " \t=(")+1:] {
@@ -616,10 +619,12 @@ func (sc *scanner) connecting(i int) bool {
 			return commas == 2
 		case "oracledb", "cx_Oracle":
 			return commas == 1
+		case "ssh", "client":
+			return commas == 3
 		}
 	case "fill", "type":
 		return commas == 1 && strings.Contains(arguments, "assword")
-	case "basic", "pgp_sym_encrypt", "pgp_sym_decrypt", "aes_encrypt", "aes_decrypt", "AES_ENCRYPT", "AES_DECRYPT":
+	case "basic", "pgp_sym_encrypt", "pgp_sym_decrypt", "aes_encrypt", "aes_decrypt", "AES_ENCRYPT", "AES_DECRYPT", "createCipheriv", "createDecipheriv", "Twilio":
 		return commas == 1
 	case "Credentials":
 		return commas == 2 || commas == 3

@@ -169,7 +169,7 @@ var starts = [...]string{
 	"ey", "Q~", "QQ", ".at", "_mm", ".v1", "_PF", "_P0", "To-", "to-", "TO-", "FFF", "+AC", "+AS", "+AB", "+AM", "+AE", "+AR", "ACD", "AZD", "<<", "(ec", "(pr", "'ec", `"ec`, "AzF", "AzS", "ENV", "Ide", "ide", "IDe", "Pas", "pas", "PAs", "Pri", "0x", "_au", "_pa",
 	"fra", "Fra", "sha", "Sha", "SHa", "sen", "Sen", "see", "See", "SEe", "phr", "Phr", "PHr", "mne", "Mne", "MNe", "rec", "Rec", "REc", "bip", "Bip", "BIp", "pwd", "Pwd", "PWd", // what is sent at a prompt, words of a wallet
 	"key", "Key", "KEy", "ken", "KEn", "cre", "CRe", "#d", // and by a name within it
-	"/p:", "/p ", "/gp", "/rp", "|ey",
+	"/p:", "/p ", "/gp", "/rp", "/d ", "/t/", "|ey",
 	`("`, `('`, `(\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
 }
 
