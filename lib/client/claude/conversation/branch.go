@@ -40,10 +40,14 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 		return nil, err
 	}
 	var all conversation.Branch
+	end := 0 // resume does not begin at a late "progress" of older versions
 	add := func(rec record, at int64) bool {
 		if rec.id != "" && !rec.Sidechain {
 			begins := rec.Kind == "user" && rec.ask().Text != ""
 			all = append(all, conversation.Link{At: at, ID: conversation.HashID(rec.id), Parent: conversation.HashID(rec.parent), Begins: begins, Unlinked: !rec.linked})
+			if rec.Kind != "progress" {
+				end = len(all)
+			}
 		}
 		return true
 	}
@@ -53,6 +57,7 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 	if err != nil {
 		return nil, err
 	}
+	all = all[:end]
 	gone = all.Gone()
 	all.Report(o, gone)
 	return gone, nil

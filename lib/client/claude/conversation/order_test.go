@@ -4,33 +4,38 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"gt/lib/conversation"
 )
 
+// linkedLine returns a line as the client writes it; parent is "null" for none.
+func linkedLine(kind, id, parent, message string) string {
+	if parent != "null" {
+		parent = `"` + parent + `"`
+	}
+	return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"type":%q,%s,"uuid":%q,"timestamp":"2026-11-28T10:00:00.000Z"}`, parent, kind, message, id)
+}
+
+func linkedPrompt(id, parent, text string) string {
+	return linkedLine("user", id, parent, `"message":{"role":"user","content":"`+text+`"}`)
+}
+
+func linkedAnswer(id, parent, text string) string {
+	return linkedLine("assistant", id, parent, `"message":{"role":"assistant","model":"m","id":"m`+id+`","content":[{"type":"text","text":"`+text+`"}]}`)
+}
+
 // The order of a file of Claude Code 2.1.332, and other ones with the same links.
 func TestOrderOfFirstTurn(t *testing.T) {
-	record := func(kind, id, parent, message string) string {
-		if parent != "null" {
-			parent = `"` + parent + `"`
-		}
-		return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"type":%q,%s,"uuid":%q,"timestamp":"2026-11-28T10:00:00.000Z"}`, parent, kind, message, id)
-	}
-	user := func(id, parent, text string) string {
-		return record("user", id, parent, `"message":{"role":"user","content":"`+text+`"}`)
-	}
-	said := func(id, parent, text string) string {
-		return record("assistant", id, parent, `"message":{"role":"assistant","model":"m","id":"m`+id+`","content":[{"type":"text","text":"`+text+`"}]}`)
-	}
-	call := record("assistant", "c", "s", `"message":{"role":"assistant","model":"m","id":"mc","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"make"}}]}`)
-	result := record("user", "r", "c", `"message":{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":"built"}]}`)
+	call := linkedLine("assistant", "c", "s", `"message":{"role":"assistant","model":"m","id":"mc","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"make"}}]}`)
+	result := linkedLine("user", "r", "c", `"message":{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":"built"}]}`)
 	note := func(id, parent string) string {
-		return record("attachment", id, parent, `"attachment":{"type":"deferred_tools_delta"}`)
+		return linkedLine("attachment", id, parent, `"attachment":{"type":"deferred_tools_delta"}`)
 	}
-	p, n1, n2, s := user("p", "null", "build it"), note("n1", "p"), note("n2", "n1"), said("s", "n2", "I build.")
-	end, again, done := said("e", "r", "Built."), user("p2", "e", "thanks"), said("d", "p2", "Done.")
+	p, n1, n2, s := linkedPrompt("p", "null", "build it"), note("n1", "p"), note("n2", "n1"), linkedAnswer("s", "n2", "I build.")
+	end, again, done := linkedAnswer("e", "r", "Built."), linkedPrompt("p2", "e", "thanks"), linkedAnswer("d", "p2", "Done.")
 	mode := `{"type":"permission-mode","permissionMode":"default"}`
 	const want = "prompt build it|answer I build.|call make|result built|answer Built.|prompt thanks|answer Done."
 	for name, lines := range map[string][]string{
@@ -70,9 +75,9 @@ func TestOrderOfFirstTurn(t *testing.T) {
 		var lines, want []string
 		for i := range 3 * maxHeldRecords {
 			text := fmt.Sprint("n", i)
-			lines, want = append(lines, said(text, fmt.Sprint("gone", i/2), text)), append(want, "answer "+text)
+			lines, want = append(lines, linkedAnswer(text, fmt.Sprint("gone", i/2), text)), append(want, "answer "+text)
 		}
-		circle := []string{said("x", "y", "x"), said("y", "x", "y")}
+		circle := []string{linkedAnswer("x", "y", "x"), linkedAnswer("y", "x", "y")}
 		lines, want = append(lines, circle...), append(want, "answer x", "answer y")
 		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -87,6 +92,42 @@ func TestOrderOfFirstTurn(t *testing.T) {
 			t.Errorf("of a circle: %s", got)
 		}
 	})
+}
+
+// What Claude Code 2.1.332 sent to the model on "claude --resume" of a file with the same
+// links, but that gt also has what the client lost: whatever is before a parent that was
+// never written, and turns beside a note that was written late.
+func TestBranchOfResume(t *testing.T) {
+	base := []string{linkedPrompt("p1", "null", "P1"), linkedAnswer("a1", "p1", "A1"), linkedPrompt("p2", "a1", "P2"), linkedAnswer("a2", "p2", "A2")}
+	system := func(id, parent string) string {
+		return linkedLine("system", id, parent, `"subtype":"api_error","content":"x"`)
+	}
+	progress := func(id, parent string) string {
+		return linkedLine("progress", id, parent, `"data":{"type":"hook_progress"}`)
+	}
+	rewound := append(slices.Clone(base), linkedPrompt("p3", "a1", "P3"), linkedAnswer("a3", "p3", "A3"))
+	const both, third = "prompt P1|answer A1|prompt P2|answer A2", "prompt P1|answer A1|prompt P3|answer A3"
+	for name, c := range map[string]struct {
+		lines []string
+		want  string
+	}{
+		"straight":               {base, both},
+		"a late error":           {append(slices.Clone(base), system("s", "p1")), both},
+		"a late progress":        {append(slices.Clone(base), progress("g", "a1")), both},
+		"a fork at an error":     {[]string{base[0], base[1], system("s", "p1"), linkedPrompt("p2", "s", "P2"), base[3]}, both},
+		"a parent never written": {[]string{base[0], base[1], linkedPrompt("p2", "gone", "P2"), base[3]}, both},
+		"rewound":                {rewound, third},
+		"rewound, late progress": {append(slices.Clone(rewound), progress("g", "a2")), third},
+		"rewound to the first":   {append(slices.Clone(base), linkedPrompt("p3", "null", "P3"), linkedAnswer("a3", "p3", "A3")), "prompt P3|answer A3"},
+	} {
+		path := filepath.Join(t.TempDir(), "0dfb4f3e-6c1a-4d3c-9c1f-3a1b5c7d9e0f.jsonl")
+		if err := os.WriteFile(path, []byte(strings.Join(c.lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := entriesOf(t, path, conversation.Options{}); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
+		}
+	}
 }
 
 // entriesOf returns the kinds and texts of a conversation's entries.
