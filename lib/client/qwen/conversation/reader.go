@@ -209,12 +209,11 @@ func (q Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		return gemini.Reader{}.Read(f, o, each)
 	}
 	model := q.model(f, new(conversation.ReadErrors))
-	gone, err := rewound(f.Path)
+	gone, err := takenBack(f.Path, o)
 	if err != nil {
 		return o.From, err
 	}
-	gone.Report(o)
-	each = o.SkipTakenBack(gone.Contains, each)
+	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && !conversation.HasPair(line, "type", "user") && o.Skip(line) || !gjson.ValidBytes(line) {
 			return true
@@ -236,43 +235,32 @@ func (q Reader) Skipped(f conversation.File) (int, error) {
 	return conversation.Skipped(f.Path)
 }
 
-// rewound returns the ranges of a file that the person took back: from after the record
-// at which the conversation goes on to the rewind record.
-func rewound(path string) (gone conversation.Spans, err error) {
-	wanted := map[string][]int{} // the indexes in gone by the id of that record
-	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
-		if !conversation.HasPair(line, "subtype", "rewind") || len(gone) == gemini.MaxMessages || !gjson.ValidBytes(line) {
+// takenBack returns the offsets of the records that are not on the path to the last one. The
+// client resumes from there: a rewind is a record with an earlier parent, and of two processes
+// that go on with one session, the last one to write wins.
+func takenBack(path string, o conversation.Options) (gone map[int64]bool, err error) {
+	var all conversation.Branch
+	add := func(line []byte, at int64) bool {
+		v := gjson.GetManyBytes(line, "uuid", "parentUuid", "type", "subtype")
+		id, kind, subtype := v[0].Str, v[2].Str, v[3].Str
+		switch {
+		case id == "", subtype == "session_sources_snapshot", strings.HasPrefix(subtype, "session_artifact_"), strings.HasPrefix(subtype, "managed_session_"):
 			return true
 		}
-		if v := gjson.ParseBytes(line); v.Get("type").Str == "system" && v.Get("subtype").Str == "rewind" {
-			parent := strings.Clone(v.Get("parentUuid").Str)
-			if parent != "" {
-				wanted[parent] = append(wanted[parent], len(gone))
-			}
-			gone = append(gone, [2]int64{0, at})
+		begins := kind == "system" && subtype == "rewind"
+		if kind == "user" {
+			what, text := asked(gjson.ParseBytes(line))
+			begins = text != "" && what == conversation.Prompt
 		}
+		all = append(all, conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(v[1].Str), Begins: begins})
 		return true
-	})
-	if err != nil || len(wanted) == 0 {
-		return gone, err
 	}
-	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
-		// If a record is repeated, the last one before the rewind counts.
-		for _, i := range wanted[gjson.GetBytes(line, "uuid").Str] {
-			if at < gone[i][1] {
-				gone[i][0] = at + 1 // that record stays
-			}
-		}
-		return true
-	})
-	// A rewind to a record that does not exist takes back nothing.
-	for _, all := range wanted {
-		for _, i := range all {
-			if gone[i][0] == 0 {
-				gone[i][0] = gone[i][1]
-			}
-		}
-	}
+	// The path goes through records that are too long to be given.
+	_, err = conversation.LinesWithin(path, 0, conversation.MaxRecord, func(line []byte, at int64) bool {
+		return !gjson.ValidBytes(line) || add(line, at)
+	}, func(front, _ []byte, at int64) bool { return add(front, at) })
+	gone = all.Gone()
+	all.Report(o, gone)
 	return gone, err
 }
 

@@ -104,6 +104,11 @@ func TestRecords(t *testing.T) {
 		"two rewinds": {
 			append(slices.Clone(one), rewind("w", "a1"), user("u3", "w", "three", ""), rewind("v", "a1"), user("u4", "v", "four", "")),
 			"prompt one, spent, thought hm, answer 1, spent, prompt four"},
+		"a rewind at the end": {
+			append(slices.Clone(one), rewind("w", "a1")), "prompt one, spent, thought hm, answer 1, spent"},
+		"two processes in one session": { // the last one to write wins
+			append(slices.Clone(one), user("u3", "a1", "three", ""), says("a3", "u3", "3"), record("x", "a2", "system", `,"subtype":"session_artifact_event"`)),
+			"prompt one, spent, thought hm, answer 1, spent, prompt three, spent, thought hm, answer 3"},
 		"who speaks in the person's name": {
 			[]string{user("u1", "null", "clock", `,"subtype":"cron"`), user("u2", "u1", "done", `,"subtype":"notification","provenance":"system"`),
 				user("u3", "u2", "goal", `,"provenance":"goal_runtime"`), user("u4", "u3", "meanwhile", `,"subtype":"mid_turn_user_message"`),
