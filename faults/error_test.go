@@ -16,7 +16,7 @@ import (
 // a full disk keeps nobody from reading.
 func (c call) failures() []string {
 	switch c.name {
-	case "openat", "open", "creat":
+	case "openat", "openat2", "open", "creat":
 		if c.hasFlag("O_CREAT") || c.hasFlag("O_RDWR") || c.hasFlag("O_WRONLY") {
 			return []string{"EIO", "ENOSPC", "EDQUOT", "EACCES", "EROFS", "EMFILE", "EINTR"}
 		}

@@ -363,7 +363,7 @@ func (c call) changes() bool {
 		return c.hasFlag("O_CREAT")
 	case "close":
 		return isLock(lastElem(c.path()))
-	case "read", "pread64", "fstat", "newfstatat", "readlinkat", "getdents64", "faccessat", "faccessat2", "chdir", "pidfd_open":
+	case "openat2", "read", "pread64", "fstat", "newfstatat", "readlinkat", "getdents64", "faccessat", "faccessat2", "chdir", "pidfd_open":
 		return false
 	}
 	return true

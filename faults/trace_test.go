@@ -21,7 +21,7 @@ import (
 // files, folders, descriptors and other processes. What is left out (memory,
 // clocks, signal masks, waiting) changes nothing that anybody else can see,
 // and differs from run to run.
-const watched = "openat,open,creat,close,read,pread64,write,pwrite64,writev,fsync,fdatasync,ftruncate," +
+const watched = "openat,openat2,open,creat,close,read,pread64,write,pwrite64,writev,fsync,fdatasync,ftruncate," +
 	"rename,renameat,renameat2,link,linkat,symlinkat,unlink,unlinkat,rmdir,mkdir,mkdirat," +
 	"chmod,fchmod,fchmodat,chown,fchown,fchownat,utimensat,flock,fstat,newfstatat,readlinkat,getdents64," +
 	"faccessat,faccessat2,chdir,execve,clone,clone3,vfork,kill,tgkill,pidfd_open,pidfd_send_signal,exit_group"
@@ -47,7 +47,7 @@ func (c call) path() string {
 			}
 			return strings.TrimSuffix(p, "/.") // by which a folder is opened, and nothing else
 		}
-		if i == 0 && c.name != "openat" && !strings.HasPrefix(a, "AT_FDCWD") && !hasPathArgument(c.name) {
+		if i == 0 && !strings.HasPrefix(c.name, "openat") && !strings.HasPrefix(a, "AT_FDCWD") && !hasPathArgument(c.name) {
 			return descriptorPath(a)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"gt/lib/sys/atomicfile"
 )
 
 // linkless reports whether a path exists without links. It uses one system call for all
@@ -15,14 +17,21 @@ func linkless(path string) bool {
 	if !filepath.IsAbs(path) {
 		return false
 	}
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
-	})
+	fd, err := openNoLinks(path, unix.O_PATH|unix.O_CLOEXEC)
 	if err != nil {
 		return false
 	}
 	_ = unix.Close(fd)
 	return true
+}
+
+// openNoLinks fails with ENOSYS before Linux 5.6.
+func openNoLinks(path string, flags uint64) (fd int, err error) {
+	err = atomicfile.RetryInterrupted(func() error {
+		fd, err = unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS})
+		return err
+	})
+	return fd, err
 }
 
 func identify(path string) (Folder, error) {
@@ -36,8 +45,8 @@ func identifyOpened(f *os.File) (Folder, error) { return statx(int(f.Fd()), "", 
 
 // openLinkless opens a folder whose path contains no links.
 func openLinkless(path string) (*os.File, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: openFolder, Resolve: unix.RESOLVE_NO_SYMLINKS})
-	if errors.Is(err, unix.ENOSYS) { // before Linux 5.6: check its path once it is open
+	fd, err := openNoLinks(path, openFolder)
+	if errors.Is(err, unix.ENOSYS) { // check its path once it is open
 		f, err := os.OpenFile(path, openFolder, 0)
 		if err != nil {
 			return nil, err
@@ -59,7 +68,9 @@ func (o *Opened) Dir() string { return fmt.Sprintf("/proc/self/fd/%d", o.file.Fd
 
 func statx(at int, path string, flags int) (Folder, error) {
 	var st unix.Statx_t
-	err := unix.Statx(at, path, flags, unix.STATX_INO|unix.STATX_BTIME, &st)
+	err := atomicfile.RetryInterrupted(func() error {
+		return unix.Statx(at, path, flags, unix.STATX_INO|unix.STATX_BTIME, &st)
+	})
 	if err != nil {
 		return Folder{}, err
 	}

@@ -705,7 +705,7 @@ func (w *unpacking) clear(root *os.Root, name string) error {
 
 func (w *unpacking) put(root *os.Root, f File) error {
 	if f.Link != "" {
-		return root.Symlink(f.Link, f.Path)
+		return atomicfile.RetryInterrupted(func() error { return root.Symlink(f.Link, f.Path) })
 	}
 	perm := fs.FileMode(0o666)
 	if f.Exec {

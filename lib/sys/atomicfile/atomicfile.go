@@ -80,7 +80,7 @@ func Read(path string, limit int64) ([]byte, error) {
 
 // openFile opens a file for reading, like open.
 func openFile(path string) (fd int, err error) {
-	err = retryInterrupted(func() error {
+	err = RetryInterrupted(func() error {
 		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 		return err
 	})
@@ -90,7 +90,7 @@ func openFile(path string) (fd int, err error) {
 // readAll is Read for an open file descriptor.
 func readAll(fd int, limit int64) ([]byte, error) {
 	var st syscall.Stat_t
-	err := retryInterrupted(func() error { return syscall.Fstat(fd, &st) })
+	err := RetryInterrupted(func() error { return syscall.Fstat(fd, &st) })
 	switch {
 	case err != nil:
 		return nil, err
@@ -106,7 +106,7 @@ func readAll(fd int, limit int64) ([]byte, error) {
 	data := make([]byte, 0, size)
 	for {
 		n := 0
-		err := retryInterrupted(func() (err error) {
+		err := RetryInterrupted(func() (err error) {
 			n, err = syscall.Read(fd, data[len(data):cap(data)])
 			return err
 		})
@@ -125,10 +125,11 @@ func readAll(fd int, limit int64) ([]byte, error) {
 	}
 }
 
-// retryInterrupted repeats a system call that was interrupted, as package os does.
-func retryInterrupted(do func() error) error {
+// RetryInterrupted repeats a system call while it is interrupted, as most of package os
+// does by itself. Root.Rename, Root.Link and Root.Symlink do not.
+func RetryInterrupted(do func() error) error {
 	for {
-		if err := do(); err != syscall.EINTR {
+		if err := do(); !errors.Is(err, syscall.EINTR) {
 			return err
 		}
 	}
@@ -451,12 +452,7 @@ func OpenFolder(dir string) (*os.Root, error) { return os.OpenRoot(dir + Folder)
 
 // RenameIn is Rename for files in an open folder. It does not wait for the disk.
 func RenameIn(dir *os.Root, from, to string) error {
-	for {
-		// Unlike os.Rename, this does not repeat an interrupted call.
-		if err := dir.Rename(from, to); !errors.Is(err, syscall.EINTR) {
-			return err
-		}
-	}
+	return RetryInterrupted(func() error { return dir.Rename(from, to) })
 }
 
 // MkdirIn creates a folder in an open one, private to the user, and syncs it to disk. It
@@ -552,7 +548,7 @@ func OpenAppendIn(dir *os.Root, name string) (*os.File, error) {
 // LinkIn gives a file below an open folder a second name, which must not exist, and syncs
 // that to disk. If the file system has no links, it makes a copy.
 func LinkIn(dir *os.Root, from, to string) error {
-	err := dir.Link(from, to)
+	err := RetryInterrupted(func() error { return dir.Link(from, to) })
 	if hasNoLinks(err) {
 		err = copyIn(dir, from, to)
 	}
@@ -584,7 +580,7 @@ func Rename(from, to string, d Durability) error {
 
 // Remove removes a file or an empty folder. A missing one is not an error.
 func Remove(path string) error {
-	err := retryInterrupted(func() error { return syscall.Unlink(path) }) // os.Remove makes two calls for a missing file
+	err := RetryInterrupted(func() error { return syscall.Unlink(path) }) // os.Remove makes two calls for a missing file
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		err = os.Remove(path) // it may be a folder
 	}

@@ -184,6 +184,16 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// Package os wraps what a call returned.
+func TestRetryInterrupted(t *testing.T) {
+	results := []error{syscall.EINTR, &os.LinkError{Op: "linkat", Err: syscall.EINTR}, syscall.ENOSPC}
+	calls := 0
+	err := RetryInterrupted(func() error { calls++; return results[calls-1] })
+	if err != syscall.ENOSPC || calls != len(results) {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
 func TestFailureLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")

@@ -31,7 +31,7 @@ func moveInTurn(from, to string) error {
 		return err
 	}
 	defer folder.Close() // releases the lock
-	if err := retryInterrupted(func() error { return syscall.Flock(int(folder.Fd()), syscall.LOCK_EX) }); err != nil {
+	if err := RetryInterrupted(func() error { return syscall.Flock(int(folder.Fd()), syscall.LOCK_EX) }); err != nil {
 		return err
 	}
 	if Exists(to) {

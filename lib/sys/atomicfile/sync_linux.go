@@ -14,5 +14,5 @@ func Sync(dir string, _ []string) error {
 		return Error("write", dir, err)
 	}
 	defer d.Close()
-	return Error("write", dir, retryInterrupted(func() error { return unix.Syncfs(int(d.Fd())) }))
+	return Error("write", dir, RetryInterrupted(func() error { return unix.Syncfs(int(d.Fd())) }))
 }

@@ -89,11 +89,7 @@ func lock(f *os.File, wait time.Duration) error {
 }
 
 func flock(fd, how int) error {
-	for {
-		if err := syscall.Flock(fd, how); !errors.Is(err, syscall.EINTR) {
-			return err
-		}
-	}
+	return atomicfile.RetryInterrupted(func() error { return syscall.Flock(fd, how) })
 }
 
 // names reports whether the locked file still has its name: the holder before may have

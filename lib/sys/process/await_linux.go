@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"gt/lib/sys/atomicfile"
 )
 
 // AwaitEnd waits until the process with that PID has ended, zombies included. It returns at
@@ -16,10 +18,8 @@ func AwaitEnd(pid int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	for {
+	return atomicfile.RetryInterrupted(func() error {
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
+		return err
+	})
 }
