@@ -9,7 +9,9 @@ import (
 
 	"gt/internal/testenv"
 
+	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
 )
 
@@ -19,6 +21,31 @@ func TestMain(m *testing.M) {
 		time.Sleep(time.Minute)
 	}
 	os.Exit(m.Run())
+}
+
+// A first prompt waits for a question about the folder only if the client's own files, of the
+// account that it is started with, do not answer it.
+func TestAsksTrust(t *testing.T) {
+	home, account := t.TempDir(), t.TempDir()
+	testenv.NoError(t, os.WriteFile(filepath.Join(account, "trustedFolders.json"), []byte(`{"/work": "TRUST_FOLDER"}`), 0o600))
+	gemini := agent.Client{StoreEnv: "GEMINI", Hooks: agent.Hooks{Format: "gemini", Home: "${GEMINI:-~/.gemini}", User: "settings.json"}}
+	for _, c := range []struct {
+		client  agent.Client
+		account string
+		path    string
+		want    bool
+	}{
+		{gemini, "", "/work", true},
+		{gemini, account, "/work", false},
+		{gemini, account, "/other", true},
+		{agent.Client{}, "", "/work", false},
+	} {
+		l := &Launch{Instance: &instance.Instance{Path: c.path, Account: c.account}, plan: plan{client: c.client}}
+		l.Env = &cli.Env{Dir: "/", Environ: []string{"HOME=" + home}}
+		if got := l.asksTrust(); got != c.want {
+			t.Errorf("%s, account %q: asks %v", c.path, c.account, got)
+		}
+	}
 }
 
 // What never becomes the agent did not begin, and an agent that ends does not become ready.
