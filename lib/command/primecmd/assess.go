@@ -61,7 +61,7 @@ const (
 	fresh     contextState = "fresh"
 	compacted contextState = "compacted"
 	resumed   contextState = "resumed"
-	forgotten contextState = "forgotten" // resumed, but the client dropped the start-up text
+	forgotten contextState = "forgotten" // resumed, but the client dropped the start-up text; or its agent asks again
 )
 
 // handoverKind is the origin of a hand-over.
@@ -287,7 +287,7 @@ func (f *facts) isExpected(p *stored.Handover) bool {
 // conversation returns what the model knows of earlier work.
 func (f *facts) conversation(h handover) contextState {
 	switch {
-	case f.resumes() && f.forgets:
+	case f.resumes() && f.forgets, f.asksAgain && h.kind == noHandover:
 		return forgotten
 	case f.resumes():
 		return resumed

@@ -44,6 +44,8 @@ type facts struct {
 	// forgets reports whether the client drops the start-up text when it resumes a
 	// conversation.
 	forgets bool
+	// asksAgain reports that the session's agent asks what the session was told.
+	asksAgain bool
 	// carried reports whether the client resumes a copy of the predecessor's
 	// conversation, made for this session. It is still a new session.
 	carried bool
@@ -240,6 +242,8 @@ func (s *start) box() mail.Box {
 func (s *start) gather(f *facts, records []*session.Record) {
 	f.home = session.Observe(s.env.Now(), records)
 	f.left = nil
+	me := f.find(f.session.ID)
+	f.asksAgain = me != nil && me.Note != "" && !s.call.Hook
 	for i := range f.home {
 		if f.home[i].Handoff != nil {
 			f.left = append(f.left, s.leftBy(f, &f.home[i]))

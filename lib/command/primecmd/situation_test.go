@@ -69,6 +69,7 @@ var (
 	compaction  = fact{"source `compact`", func(f *facts) { f.session.Source = "compact" }}
 	resuming    = fact{"source `resume`", func(f *facts) { f.session.Source = "resume" }}
 	forgetful   = fact{"its client forgets what a start was told", func(f *facts) { f.forgets = true }}
+	asking      = fact{"the session's agent asks again", func(f *facts) { f.session.Source, f.asksAgain = "", true }}
 	idle        = fact{"its role has no tasks", func(f *facts) { f.works = false }}
 	outsideTmux = fact{"this session is outside tmux", func(f *facts) { f.session.TmuxPane = "" }}
 	samePane    = fact{"this is its pane", func(f *facts) { older(f).TmuxPane = "%1" }}
@@ -257,7 +258,7 @@ var table = []row{
 	{"My conversation was compacted, and my record and note are lost", []fact{compaction, myMarker}, PostHandoff, compacted, fromOwnSession, "", "", nil},
 	{"My conversation goes on in a new process (gt-handoff --cycle)", []fact{resuming, meCycled}, PostHandoff, resumed, fromOwnSession, "", "note n-me", nil},
 	{"I am resumed, also after I had handed over, or while another's note waits", []fact{resuming}, Normal, resumed, noHandover, "", "", [][]fact{{resuming, meHandsOver}, {resuming, ended, itsNote}}},
-	{"I am resumed, in a client that forgets (Copilot)", []fact{resuming, forgetful, given}, Normal, forgotten, noHandover, "", "given n-given", nil},
+	{"I am resumed, in a client that forgets (Copilot), or my agent asks again what it was told", []fact{resuming, forgetful, given}, Normal, forgotten, noHandover, "", "given n-given", [][]fact{{asking, given}, {died, asking, given}}},
 
 	{"Gas Town's gt handed over, also in a home that cannot be written", []fact{foreign}, PostHandoff, fresh, stranger, "", "", [][]fact{{foreign, noLock}}},
 	{"Gas Town's gt saved before a compaction, and a new conversation or the compacted one begins", []fact{foreignCompaction}, PostHandoff, compacted, stranger, "", "", [][]fact{{compaction, foreignCompaction}}},

@@ -261,11 +261,15 @@ const requestFirst = "What the person asks for comes first. "
 // continuing returns the short text for a conversation that goes on. The model must not
 // introduce itself again.
 func (p *page) continuing() []section {
-	text := "Context compacted. Continue your previous task."
-	if p.conversation != compacted && p.handover.kind == noHandover {
-		text = "Session resumed. Continue your previous task."
+	text := "Context compacted. "
+	switch {
+	case p.conversation == compacted || p.handover.kind != noHandover:
+	case p.session.Source == "":
+		text = ""
+	default:
+		text = "Session resumed. "
 	}
-	text += " " + p.identitySentence() + "\n" + requestFirst + "If you had asked something, wait for the answer."
+	text += "Continue your previous task. " + p.identitySentence() + "\n" + requestFirst + "If you had asked something, wait for the answer."
 	for _, n := range p.hooked {
 		if p.conversation != forgotten { // otherwise it follows in full
 			text += fmt.Sprintf("\nWork is %s to you: %s (%s).", p.given(), p.env.Quoted(n.Subject), p.gt("mail read "+n.ID))

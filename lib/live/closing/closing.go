@@ -115,19 +115,34 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 			return true
 		}))
 	}
-	if r.Outcome != session.Done || r.Reason == "clear" {
+	if r.Outcome != session.Done {
 		return err // the successor may need the checkpoint and the notes
 	}
-	if r.ParentID != "" && !wasUsed(s.Home, r) {
+	used := wasUsed(s.Home, r)
+	if !used && r.ParentID != "" {
 		err = errors.Join(err, handover.GiveBack(s.Home, string(r.ParentID), string(r.ID)))
 	}
-	err = errors.Join(err, checkpoint.Clear(s.Home, r.ID, s.Warn))
-	for _, note := range append(slices.Clone(r.DeliveredNotes), r.Note) {
-		if note == "" {
+	if r.Reason == "clear" && used {
+		return err
+	}
+	if r.Reason != "clear" {
+		err = errors.Join(err, checkpoint.Clear(s.Home, r.ID, s.Warn))
+	}
+	box := mail.NewBox(s.Home, s.Home.Identity.Address())
+	for _, id := range append(slices.Clone(r.DeliveredNotes), r.Note) {
+		if id == "" {
 			continue
 		}
-		if uerr := mail.NewBox(s.Home, s.Home.Identity.Address()).Unhook(note); !errors.Is(uerr, mail.ErrNotFound) {
-			err = errors.Join(err, uerr)
+		note, nerr := box.Get(id)
+		switch {
+		case nerr != nil || !note.Seen: // an unseen one was not delivered, so it waits
+		case used:
+			nerr = box.Unhook(id)
+		default:
+			nerr = box.MarkUnseen(id)
+		}
+		if !errors.Is(nerr, mail.ErrNotFound) {
+			err = errors.Join(err, nerr)
 		}
 	}
 	return err

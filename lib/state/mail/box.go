@@ -615,6 +615,11 @@ func (b Box) Unhook(id string) error { return b.mark(id, "S", "F") }
 // MarkSeen marks a note as read.
 func (b Box) MarkSeen(id string) error { return b.mark(id, "S", "") }
 
+// MarkUnseen takes back MarkSeen.
+func (b Box) MarkUnseen(id string) error {
+	return b.withNote(id, func(o *opened, e entry) error { return o.change(e, "", "S") })
+}
+
 // DoneWith closes a note.
 func (b Box) DoneWith(id string) error { return b.mark(id, "ST", "F") }
 

@@ -79,7 +79,7 @@ func Claims(s session.Store, known []session.Candidate, hooked []mail.Note, by R
 	for _, c := range all {
 		c.shared = len(free) > 0
 	}
-	return all, err
+	return slices.DeleteFunc(all, func(c *Claim) bool { return c.isBeingTold(known, by.ID) }), err
 }
 
 // mayGet reports whether an unread note can be for the reader. A session that runs can
@@ -97,6 +97,13 @@ func (by Reader) mayGet(s session.Store, known []session.Candidate, n mail.Note)
 	}
 	_, err = s.Get(id) // of a record that cannot be read nothing is known
 	return err == nil
+}
+
+// isBeingTold reports whether another session that runs is getting the note.
+func (c *Claim) isBeingTold(known []session.Candidate, by session.ID) bool {
+	return slices.ContainsFunc(known, func(o session.Candidate) bool {
+		return o.ID != by && o.Liveness == session.Running && (c.HoldsNote(o.Record.Note) || slices.ContainsFunc(o.DeliveredNotes, c.HoldsNote))
+	})
 }
 
 func find(known []session.Candidate, id string) *session.Candidate {

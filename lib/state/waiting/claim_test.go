@@ -44,6 +44,9 @@ func TestClaims(t *testing.T) {
 	work := mail.Note{ID: "n-work", Type: mail.Plain}
 	its := mail.Note{ID: "n-old", Type: mail.Handoff, Session: "old"}
 	mine := mail.Note{ID: "n-me", Type: mail.Handoff, Session: "me"}
+	told := session.Candidate{Record: &session.Record{ID: "other", Note: "n-person", DeliveredNotes: []string{"n-earlier"}}, Liveness: session.Running}
+	wasTold := told
+	wasTold.Liveness = session.Dead
 	hidden := mail.Note{ID: "n-hidden", Type: mail.Handoff, Session: "hidden"} // its record cannot be read
 	for name, c := range map[string]struct {
 		markers string // their names, senders and reasons
@@ -73,6 +76,9 @@ func TestClaims(t *testing.T) {
 		"another's marker beside that":          {markers: "handoff work", known: []session.Candidate{old(session.Ended, nil)}, notes: []mail.Note{its}, want: "n-old work>"},
 		"of a session that nobody knows":        {notes: []mail.Note{its}, want: "n-old"},
 		"of a session with a hidden record":     {notes: []mail.Note{hidden}},
+		"being told to another that runs":       {markers: "handoff work", known: []session.Candidate{told}, notes: []mail.Note{earlier, person}},
+		"being told to the reader":              {markers: "handoff work", known: []session.Candidate{told}, notes: []mail.Note{person}, by: Reader{ID: "other"}, want: "work>n-person"},
+		"was being told to one that died":       {markers: "handoff work", known: []session.Candidate{wasTold}, notes: []mail.Note{person}, want: "work>n-person"},
 		"others change the home":                {markers: "handoff work", notes: []mail.Note{person}, by: Reader{Busy: true}},
 		"others change it, and a session ended": {known: []session.Candidate{old(session.Ended, nil)}, notes: []mail.Note{its}, by: Reader{Busy: true}, want: "n-old"},
 		"resumed":                               {markers: ".runtime/handoff gt-mayor", notes: []mail.Note{person}, by: Reader{ID: "me", Continues: true}},
