@@ -15,6 +15,7 @@ import (
 // loads loads the plugin as OpenCode does, twice, and prints the prompts that it submits
 // and the variable's remaining value.
 const loads = `import both, { Gt } from "./gt.mjs"
+import * as all from "./gt.mjs"
 const said = []
 const before = [{ info: { role: "user", agent: "plan" } }, { info: { role: "assistant", agent: "build" } }]
 const session = {
@@ -23,7 +24,10 @@ const session = {
 }
 await Gt({ client: { session }, directory: "/work" })
 await both.server({ client: { session }, directory: "/work" }) // as newer ones find it
-if (both.id !== "gt" || (await both.setup({})) !== undefined) throw new Error("OpenCode 2 would not load it")
+// An export that is neither a function nor has a server fails in OpenCode 1, and its version 2
+// takes an object alone.
+for (const e of Object.values(all)) if (typeof (e.server ?? e) !== "function") throw new Error("OpenCode would not load it")
+if (typeof both !== "object" || both.id !== "gt" || (await both.setup({})) !== undefined) throw new Error("OpenCode 2 would not load it")
 setTimeout(() => console.log(JSON.stringify({ said, left: process.env.GT_RESUME_PROMPT })), 1)
 `
 

@@ -14,6 +14,9 @@ var text []byte
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "opencode", Text: text, Shape: wiring.Script, ScriptKind: "plugin",
+		// 1.3.2 fails on a default export beside another, 1.1 does not start with it, and 1.0 not
+		// with a folder plugins. What is between was not tried.
+		Oldest:   "1.14.34",
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact",
 		Command: &wiring.Command{
