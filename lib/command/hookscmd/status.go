@@ -276,8 +276,9 @@ func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 		}
 		all = append(all, f)
 	}
+	tooOld := p.of.client.Unable() != "" // which is told; what else is wrong, nobody can mend
 	for _, h := range ours {
-		if !slices.ContainsFunc(want, func(w wiring.Handler) bool { return h.Event == w.Event && h.Binary == w.Binary }) {
+		if !tooOld && !slices.ContainsFunc(want, func(w wiring.Handler) bool { return h.Event == w.Event && h.Binary == w.Binary }) {
 			f := found(h)
 			f.State, f.Detail = outdated, "this version has no hook there"
 			all = append(all, f)
@@ -289,7 +290,7 @@ func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 		switch {
 		case p.Refused != nil: // blockers say why
 			f.State, f.Detail = refused, ""
-		case f.State != wired:
+		case f.State != wired && !tooOld:
 			f.Fix = p.repair()
 		}
 	}
