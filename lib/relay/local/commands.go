@@ -21,6 +21,7 @@ import (
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
+	"gt/lib/text/plain"
 )
 
 // maxAsk bounds a command letter, in bytes.
@@ -110,6 +111,10 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	return nil
 }
 
+// slashes are the commands of clients that a host may type with send. Each says or shortens what a
+// conversation has. Others permit something, run programs, install plugins or write files.
+var slashes = []string{"/clear", "/compact", "/compress", "/context", "/cost", "/new", "/stats", "/status", "/usage"}
+
 // argsOf returns the arguments of gt-session for a command of a host. Nothing in it can become a flag.
 func argsOf(ask peer.Ask, from string) ([]string, error) {
 	if err := instance.CheckName(ask.Name); err != nil || strings.HasPrefix(ask.Name, "-") {
@@ -122,6 +127,10 @@ func argsOf(ask peer.Ask, from string) ([]string, error) {
 		return []string{"unpack", "--ask", "--from", from}, nil
 	case "send":
 		if ask.Slash {
+			word, _, _ := strings.Cut(strings.TrimSpace(plain.Text(ask.Text)), " ")
+			if !slices.Contains(slashes, word) { // mutant never: TestSlashes
+				return nil, fmt.Errorf("another host may not type '%.40s' there, only %s", word, strings.Join(slashes, ", "))
+			}
 			return []string{"send", "--command", "--", ask.Name, "-"}, nil
 		}
 		return []string{"send", "--", ask.Name, "-"}, nil

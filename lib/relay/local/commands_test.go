@@ -153,6 +153,22 @@ func TestHostileAsks(t *testing.T) {
 	}
 }
 
+// TestSlashes shows that a host that may send types no command of a client that would run a program
+// (!ls), permit something or install anything.
+func TestSlashes(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"/compact": true, " /compact keep the plan": true, "/new": true, "/clear": true,
+		"!touch x": false, " !touch x": false, "\x1b!touch x": false, "\u200b!touch x": false, "\ufeff/plugin install x@y": false, "! x": false, "$ x": false, "": false,
+		"/plugin marketplace add x/y": false, "/permissions": false, "/approval-mode yolo": false, "/yolo": false, "/mcp": false, "/hooks": false,
+		"/add-dir /": false, "/export /home/me/.bashrc": false, "/review $(x)": false, "/compact\n!touch x": false, "/compact\t!x": false, "/COMPACT": false, "/compact/x": false, "x": false,
+	} {
+		_, err := argsOf(peer.Ask{Command: "send", Name: "api", Text: text, Slash: true}, "lap")
+		if (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // TestWaits shows that a session that a person has to accept is not started, and that its sender
 // is told; and how one is asked about.
 func TestWaits(t *testing.T) {
