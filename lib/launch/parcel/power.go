@@ -1,6 +1,7 @@
 package parcel
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	"strings"
 
 	"gt/lib/client/agent"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/record/secretfile"
@@ -39,7 +42,7 @@ const (
 // can be the settings of some program.
 var words = []string{
 	".gitignore", ".gitkeep", ".keep", ".editorconfig", ".dockerignore", ".npmignore", ".prettierignore", ".eslintignore", ".clang-format",
-	".node-version", ".nvmrc", ".python-version", ".ruby-version", ".java-version", ".gitlab-ci.yml", ".travis.yml", ".circleci", ".changeset",
+	".gitlab-ci.yml", ".travis.yml", ".circleci", ".changeset",
 	".markdownlint.json", ".markdownlint.yaml", ".golangci.yml", ".golangci.yaml", ".gitlab", ".gitea", ".forgejo", ".mailmap", ".well-known",
 }
 
@@ -54,7 +57,7 @@ var hosted = []string{
 // as it is started in their folder.
 var runs = []string{
 	"opencode.json", "opencode.jsonc", "crush.json", "gemini-extension.json", "mise.toml", "mise.local.toml", "lefthook.yml", "lefthook.yaml",
-	"lefthook.toml", "lefthook.json", "devenv.nix", "devenv.yaml", "bunfig.toml", "town.toml",
+	"lefthook.toml", "lefthook.json", "devenv.nix", "devenv.yaml", "devenv.lock", "devenv.local.nix", "devenv.local.yaml", "bunfig.toml", "town.toml",
 }
 
 // installed are folders of programs and libraries that tools run, and that no repository keeps.
@@ -68,14 +71,19 @@ var tools = map[string][]string{
 	"uv": python, "uvx": python, "poetry": python, "pip": python, "python": python, "python3": python, "pytest": python, "tox": python, "hatch": python,
 	"cargo": {"cargo.toml", "build.rs"}, "bundle": {"gemfile", "gemfile.lock"}, "composer": {"composer.json"}, "deno": {"deno.json", "deno.jsonc"},
 	"gradle": gradle, "gradlew": gradle, "mvn": {"pom.xml"}, "docker": compose, "docker-compose": compose,
-	"nix": nix, "flake": nix, "nix-shell": nix, "use_nix": nix, "use_flake": nix,
+	"nix": nix, "flake": nix, "nix-shell": nix, "use_nix": nix, "use_flake": nix, "devbox": {"devbox.json", "devbox.lock"}, "pixi": {"pixi.toml", "pixi.lock"},
+	"pipenv": {"pipfile", "pipfile.lock"}, "pylint": {"pylintrc", "pylintrc.toml", "pyproject.toml", "setup.cfg"}, "mypy": {"mypy.ini", "pyproject.toml", "setup.cfg"},
+	"inv": {"tasks.py"}, "invoke": {"tasks.py"}, "turbo": {"turbo.json"}, "nx": {"nx.json"}, "gulp": {"gulpfile.js", "gulpfile.mjs"}, "grunt": {"gruntfile.js"},
+	"mix": {"mix.exs"}, "cmake": {"cmakelists.txt"}, "meson": {"meson.build"}, "bazel": bazel, "bazelisk": bazel, "sbt": {"build.sbt"}, "zig": {"build.zig"}, "swift": {"package.swift"},
+	"dotnet": {"directory.build.props", "directory.build.targets"}, "phpunit": {"phpunit.xml", "phpunit.xml.dist"}, "phpstan": {"phpstan.neon", "phpstan.neon.dist"},
 }
 
 var (
 	node    = []string{"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"}
-	python  = []string{"pyproject.toml", "uv.lock", "setup.py", "setup.cfg", "conftest.py", "tox.ini", "noxfile.py", "sitecustomize.py"}
+	python  = []string{"pyproject.toml", "uv.lock", "setup.py", "setup.cfg", "conftest.py", "pytest.ini", "tox.ini", "noxfile.py", "sitecustomize.py"}
 	gradle  = []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties"}
 	compose = []string{"dockerfile", "docker-compose.yml", "docker-compose.yaml", "compose.yml", "compose.yaml"}
+	bazel   = []string{"module.bazel", "workspace", "workspace.bazel", "build", "build.bazel"}
 	nix     = []string{"flake.nix", "flake.lock", "shell.nix", "default.nix"}
 )
 
@@ -367,8 +375,12 @@ func (w *unpacking) contents(ids []string, members map[string]File) (map[string]
 func (w *unpacking) leads(e git.Entry, members map[string]File) (string, error) {
 	contents, err := w.contents([]string{e.ID}, members)
 	to := string(contents[e.ID])
-	at := path.Join(path.Dir(e.Path), to)
-	if err == nil && !path.IsAbs(to) && filepath.IsLocal(at) && checkPath(at) == nil && !isPower(at) {
+	at, below := path.Join(path.Dir(e.Path), to), to
+	for up := true; up; {
+		below, up = strings.CutPrefix(below, "../")
+	}
+	back := slices.Contains(strings.Split(below, "/"), "..") && below != ".." // out of where another link leads
+	if err == nil && !back && !path.IsAbs(to) && filepath.IsLocal(at) && checkPath(at) == nil && !isPower(at) {
 		return "", nil
 	}
 	return to, err
@@ -380,13 +392,10 @@ func (w *unpacking) named(here []reference, run []git.Entry, arrives map[string]
 	files := indexOf(arrives)
 	all := map[string]string{}
 	for _, r := range here {
-		if dir, err := git.Dir(r.top); err == nil || r.top == "" {
-			for _, name := range []string{filepath.Join(dir, "config"), filepath.Join(dir, "..", "..", "config"), filepath.Join(w.Repository, "config")} {
-				if data, err := readHead(name); err == nil {
-					files.find("git", string(data), all)
-				}
-			}
-		}
+		files.find("git", git.Configuration(cmp.Or(r.top, w.Repository)), all)
+	}
+	for _, line := range w.ownHooks() {
+		files.find("a hook of yours", line, all)
 	}
 	for name := range all {
 		run = append(run, arrives[name])
@@ -418,9 +427,23 @@ func (w *unpacking) named(here []reference, run []git.Entry, arrives map[string]
 	return all, nil
 }
 
+// ownHooks returns the command lines of the hooks that the person's own settings of the client have
+// for every folder.
+func (w *unpacking) ownHooks() (lines []string) {
+	file, err := w.client.Hooks.UserFile(w.Env.Getenv, w.Env.Dir)
+	c, known := wirings.FindClient(cmp.Or(w.client.Hooks.Format, w.client.Dialect))
+	if err != nil || file == "" || !known {
+		return nil
+	}
+	for _, h := range c.Read(wiring.User, file).Handlers {
+		lines = append(lines, h.String())
+	}
+	return lines
+}
+
 // isProse reports whether a file is read by people and models.
 func isProse(name string) bool {
-	return slices.Contains([]string{".md", ".mdc", ".mdx", ".rst", ".txt"}, path.Ext(name))
+	return slices.Contains([]string{".md", ".mdc", ".mdx", ".rst"}, path.Ext(name))
 }
 
 // readHead returns the beginning of a file.
@@ -476,7 +499,7 @@ func (x index) find(file, text string, all map[string]string) {
 			}
 		}
 	}
-	begin := -1
+	begin, before := -1, "" // before is the word before
 	for i, r := range text + " " {
 		part := strings.ContainsRune("./_-@+", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80
 		if part && begin < 0 {
@@ -487,10 +510,12 @@ func (x index) find(file, text string, all map[string]string) {
 		}
 		word := fold(text[begin:min(i, len(text))])
 		hooks := file == "git" && hooksPath(text[:begin])
-		begin = -1
+		module := before == "-m"
+		begin, before = -1, word
 		for _, name := range tools[path.Base(word)] {
 			add(x["="+name])
 		}
+		add(x["~"+path.Base(word)+".config"]) // such as eslint.config.js
 		short := strings.TrimPrefix(strings.TrimPrefix(word, "./"), "/")
 		for up := true; up; {
 			short, up = strings.CutPrefix(short, "../")
@@ -512,7 +537,7 @@ func (x index) find(file, text string, all map[string]string) {
 		if strings.Contains(short, ".") {
 			add(x["~"+strings.ReplaceAll(short, ".", "/")])
 		}
-		if strings.HasSuffix(file, ".py") {
+		if module || strings.HasSuffix(file, ".py") {
 			add(x["~"+short])
 		}
 	}

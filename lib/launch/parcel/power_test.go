@@ -30,7 +30,7 @@ func TestIsPower(t *testing.T) {
 		"mise.prod.toml", ".mise.toml", ".config/mise/config.toml", ".tool-versions", ".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml",
 		".devcontainer/devcontainer.json", ".devcontainer.json", ".vscode/tasks.json", ".vscode/settings.json", ".idea/workspace.xml", "api.code-workspace",
 		".zed/tasks.json", ".exrc", ".nvim.lua", ".dir-locals.el", ".npmrc", ".yarnrc.yml", ".pnp.cjs", ".pnpmfile.cjs", "bunfig.toml", ".runtime/requests/x", "node_modules/x/index.js", "a/__pycache__/b.pyc",
-		"town.toml", ".bashrc", "devenv.nix", "GEMINI-EXTENSION.JSON",
+		"town.toml", ".bashrc", "devenv.nix", "devenv.local.nix", "GEMINI-EXTENSION.JSON", ".nvmrc", ".python-version", "sub/.node-version",
 	} {
 		if !isPower(name) {
 			t.Errorf("%s is words", name)
@@ -38,7 +38,7 @@ func TestIsPower(t *testing.T) {
 	}
 	for _, name := range []string{
 		"AGENTS.md", "CLAUDE.md", "sub/CLAUDE.md", "GEMINI.md", "main.go", "src/settings.json", "package.json", "Makefile", "run.sh", ".gitignore", "sub/.gitignore",
-		".editorconfig", ".github/workflows/ci.yml", ".github/CODEOWNERS", ".github/copilot-instructions.md", "claude/settings.json", "hooks.json", ".nvmrc",
+		".editorconfig", ".github/workflows/ci.yml", ".github/CODEOWNERS", ".github/copilot-instructions.md", "claude/settings.json", "hooks.json",
 	} {
 		if isPower(name) {
 			t.Errorf("%s is power", name)
@@ -59,6 +59,16 @@ func TestNamedByPower(t *testing.T) {
 		{".mcp.json", `"command":"go","args":["run","./cmd/mcp"]`, "cmd/mcp/main.go", ".mcp.json"},
 		{".mcp.json", `"command":"npm","args":["run","mcp"]`, "package.json", ".mcp.json"},
 		{".claude/settings.json", `"command":"/usr/bin/make -s check"`, "Makefile", ".claude/settings.json"},
+		{".claude/settings.json", `"command":"npx eslint --fix ."`, "eslint.config.mjs", ".claude/settings.json"},
+		{".claude/settings.json", `"command":"pylint src"`, "pylintrc", ".claude/settings.json"},
+		{".claude/settings.json", `"command":"python3 -m black ."`, "black.py", ".claude/settings.json"},
+		{".mcp.json", `"command":"python","args":["-m","server"]`, "server/__main__.py", ".mcp.json"},
+		{".envrc", "pip install -r requirements.txt\n", "requirements.txt", ".envrc"},
+		{"package.json", `"check":"cmake --build b && vitest"`, "sub/CMakeLists.txt", "package.json"},
+		{"package.json", `"check":"cmake --build b && vitest"`, "vitest.config.ts", "package.json"},
+		{"a hook of yours", "cd \"$CLAUDE_PROJECT_DIR\" && npm run lint", "package.json", "a hook of yours"},
+		{"git", "hookspath = hooks\nst = status -sb\n", "hooks/pre-commit", "git"},
+		{"git", "editor = vim\nname = max\nurl = https://example.org/core/api.git\n", "core/editor.go", ""},
 		{".envrc", "PATH_add bin\n", "bin/ls", ".envrc"},
 		{"tools/check.sh", ". tools/lib.sh", "tools/lib.sh", "tools/check.sh"},
 		{"server/index.js", "require('./lib')", "server/lib.js", "server/index.js"},
@@ -97,7 +107,8 @@ func TestPowers(t *testing.T) {
 	there.write("src/tools/lib.sh", "true\n")
 	there.git("-C", "src", "add", "-A")
 	there.git("-C", "src", "commit", "-q", "-m", "settings")
-	there.git("-C", "src", "config", "core.hooksPath", "hooks")
+	there.git("config", "--global", "core.hooksPath", "hooks")
+	there.write(".claude/settings.json", `{"hooks":{"PostToolUse":[{"hooks":[{"type":"command","command":"npm run lint"}]}]}}`)
 	maker := newHost(t)
 	maker.git("clone", "-q", filepath.Join(there.home, "src"), "src")
 	commit := func(script string) string {
@@ -143,7 +154,11 @@ printf '[submodule "m"]\npath=m\nurl=./m\n' >.gitmodules`, func(b *box) {
 		b.file(".env", "NODE_OPTIONS=--require=./x.js")
 		b.file(".runtime/requests/"+sessionID, "{}")
 		b.Git.Deleted = append(b.Git.Deleted, ".claude/agents/c.md")
-		b.Git.Files = append(b.Git.Files, File{Path: "keys", Link: "../../.ssh/authorized_keys"}, File{Path: ".codex", Link: "conf"})
+		b.Git.Files = append(b.Git.Files, File{Path: "keys", Link: "../../.ssh/authorized_keys"}, File{Path: ".codex", Link: "conf"},
+			File{Path: "d/to", Link: "../e"}, File{Path: "d/out", Link: "to/../../src/x"}, File{Path: "d/in", Link: "../../../src/../x"})
+		b.file("package.json", `{"scripts":{"lint":"node lint.js"}}`)
+		b.file("lint.js", "evil")
+		b.file("other.js", "work")
 	})
 	var got strings.Builder
 	for _, p := range waits.Waits {
@@ -161,9 +176,13 @@ printf '[submodule "m"]\npath=m\nurl=./m\n' >.gitmodules`, func(b *box) {
 .runtime/requests/` + sessionID + `: new
 .tool-versions: new, in its last commit
 agent: leads to .claude/agents/a.md
+d/in: leads to ../../../src/../x
+d/out: leads to to/../../src/x
 gits: leads to .git/hooks/pre-commit
 hooks/pre-commit: new, and git runs it
 keys: leads to ../../.ssh/authorized_keys
+lint.js: new, and package.json runs it
+package.json: new, and a hook of yours runs it
 sub/.claude: new
 tools/lib.sh: changed, and tools/check.sh runs it
 `
@@ -181,6 +200,24 @@ tools/lib.sh: changed, and tools/check.sh runs it
 	}
 	if all, err := AllWaiting(there.store(there.env()).State); err != nil || len(all) > 0 {
 		t.Errorf("it waits on: %v, %v", all, err)
+	}
+}
+
+// A parcel that comes back removes files of its own commits only, and none that is the person's alone.
+func TestRemovesItsOwn(t *testing.T) {
+	here := newHost(t)
+	here.git("init", "-q", "-b", "main", "src")
+	here.write("src/old", "old\n")
+	here.git("-C", "src", "add", "-A")
+	here.git("-C", "src", "commit", "-q", "-m", "first")
+	deny := filepath.Join(here.home, "src/.claude/settings.local.json")
+	here.write("src/.claude/settings.local.json", `{"permissions":{"deny":["Bash"]}}`)
+	src := filepath.Join(here.home, "src")
+	w := &unpacking{Unpacker: Unpacker{Env: here.env()}, reader: &reader{}, plan: plan{Repository: src, Worktree: src}}
+	w.Git = &Git{Index: here.git("-C", "src", "rev-parse", "HEAD"), Deleted: []string{".claude/settings.local.json", "old", "none"}}
+	testenv.NoError(t, w.overlay())
+	if atomicfile.Exists(filepath.Join(src, "old")) || !atomicfile.Exists(deny) {
+		t.Error(here.git("-C", "src", "status", "--short"))
 	}
 }
 

@@ -653,7 +653,18 @@ func (w *unpacking) overlay() error {
 	bad := func(name string, err error) error {
 		return fmt.Errorf("cannot write '%s' in '%s': %w", git.Quote(name), w.Worktree, err)
 	}
+	entries, err := git.Tree(w.Repository, w.Git.Index, gitWait)
+	if err != nil {
+		return err
+	}
+	tracked := map[string]bool{}
+	for _, e := range entries {
+		tracked[e.Path] = true
+	}
 	for _, name := range w.Git.Deleted {
+		if !tracked[name] { // mutant never: TestRemovesItsOwn
+			continue // it is not the parcel's to remove
+		}
 		if err := atomicfile.LinklessIn(root, filepath.Dir(name), false); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {

@@ -2,7 +2,9 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,10 +84,30 @@ const maxIncludes = 64
 // settings reads a configuration with its includes. It ignores unreadable files.
 func settings(path string) []setting {
 	left := maxIncludes
-	return include(path, 0, &left)
+	return include(path, 0, &left, false)
 }
 
-func include(path string, depth int, left *int) []setting {
+// Configuration returns the settings that git can have in a repository, a line each, in the form
+// hookspath = VALUE: those of the system, of the person and of the repository, with each file that
+// they include, also on a condition.
+func Configuration(dir string) string {
+	home := os.Getenv("HOME")
+	files := []string{"/etc/gitconfig", filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "git", "config"), filepath.Join(home, ".gitconfig")}
+	if r, err := findRepository(dir); err == nil {
+		files = append(files, filepath.Join(r.common, "config"), filepath.Join(r.dir, "config.worktree"))
+	}
+	var b strings.Builder
+	for _, file := range files {
+		left := maxIncludes
+		for _, s := range include(file, 0, &left, true) {
+			fmt.Fprintf(&b, "%s = %s\n", s.key, s.value)
+		}
+	}
+	return b.String()
+}
+
+// include reads a file and those that it includes, with every also those that it includes on a condition.
+func include(path string, depth int, left *int, every bool) []setting {
 	if *left--; *left < 0 || depth > 3 {
 		return nil
 	}
@@ -99,14 +121,17 @@ func include(path string, depth int, left *int) []setting {
 	}
 	var all []setting
 	for _, s := range parseConfig(string(data)) {
-		if s.name() != "include.path" || s.sub != "" {
+		if !(s.name() == "include.path" && s.sub == "") && !(every && s.name() == "includeif.path") {
 			all = append(all, s)
 			continue
+		}
+		if rest, ok := strings.CutPrefix(s.value, "~/"); ok {
+			s.value = filepath.Join(os.Getenv("HOME"), rest)
 		}
 		if !filepath.IsAbs(s.value) {
 			s.value = filepath.Join(filepath.Dir(path), s.value)
 		}
-		if all = append(all, include(s.value, depth+1, left)...); len(all) > maxConfig/16 {
+		if all = append(all, include(s.value, depth+1, left, every)...); len(all) > maxConfig/16 {
 			return all // it probably includes itself
 		}
 	}

@@ -2,6 +2,7 @@ package git
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -64,6 +65,23 @@ func TestHarmlessIsReadByGit(t *testing.T) {
 	}
 }
 
+// The settings of a person and of a repository count, with whatever they include.
+func TestConfiguration(t *testing.T) {
+	dir := repository(t)
+	home := os.Getenv("HOME")
+	write(t, home, ".gitconfig", "[includeIf \"onbranch:x\"]\n\tpath = ~/work\n")
+	write(t, home, "work", "[core]\n\thooksPath = hooks\n")
+	write(t, home, ".config/git/config", "[alias]\n\tst = !tools/st\n")
+	run(t, dir, "config", "include.path", "../team")
+	write(t, dir, "team", "[filter \"x\"]\n\tclean = tools/clean\n")
+	got := Configuration(dir)
+	for _, want := range []string{"hookspath = hooks\n", "st = !tools/st\n", "clean = tools/clean\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+}
+
 // A configuration that includes others is read with them, and one that includes
 // itself comes to an end.
 func TestSettings(t *testing.T) {
@@ -79,7 +97,7 @@ func TestSettings(t *testing.T) {
 	write(t, dir, "b", "[include]\n"+strings.Repeat("path = c\n", 60))
 	write(t, dir, "c", "[include]\n"+strings.Repeat("path = d\n", 60))
 	left := maxIncludes
-	if all := include(dir+"/a", 0, &left); len(all) > 0 || left > 0 {
+	if all := include(dir+"/a", 0, &left, false); len(all) > 0 || left > 0 {
 		t.Errorf("%d settings, %d files left", len(all), left)
 	}
 }
