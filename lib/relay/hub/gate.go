@@ -167,8 +167,8 @@ func (g *gate) command() error {
 	switch op {
 	case "PING", "PONG", "SUB", "UNSUB":
 		_, err = fmt.Fprintf(g.server, "%s %s\r\n", op, rest)
-	case "PUB", "HPUB":
-		err = g.publish(op, rest)
+	case "PUB": // no relay sends HPUB: headers have the server empty a subject, trace, expire or schedule
+		err = g.publish(rest)
 	case "": // an empty line
 	default:
 		err = fmt.Errorf("unknown command %.20q", op)
@@ -176,33 +176,27 @@ func (g *gate) command() error {
 	return err
 }
 
-// publish takes a message: "subject [reply] [size of the header] size".
-func (g *gate) publish(op, rest string) error {
+// publish takes a message: "subject [reply] size".
+func (g *gate) publish(rest string) error {
 	words := strings.Fields(rest)
-	sizes := 1
-	if op == "HPUB" {
-		sizes = 2
-	}
-	reply := ""
-	switch len(words) - sizes {
-	case 1:
-	case 2:
-		reply = words[1]
-	default:
+	if len(words) < 2 || len(words) > 3 {
 		return errors.New("a message without a subject")
+	}
+	subject, reply := words[0], ""
+	if len(words) == 3 {
+		reply = words[1]
 	}
 	size, err := strconv.Atoi(words[len(words)-1])
 	if err != nil || size < 0 || size > streams.MaxMessage+maxRequest {
 		return errors.New("a message without a size")
 	}
-	subject := words[0]
 	if why := g.refuses(subject, reply, size); why != "" {
 		if _, err := io.CopyN(io.Discard, g.from, int64(size)+2); err != nil {
 			return err
 		}
 		return g.refuse(why)
 	}
-	head := op + " " + strings.Join(words, " ") + "\r\n" // as it was read here
+	head := "PUB " + strings.Join(words, " ") + "\r\n" // as it was read here
 	if !strings.HasPrefix(subject, "$JS.") {
 		if _, err := io.WriteString(g.server, head); err != nil {
 			return err
@@ -214,16 +208,8 @@ func (g *gate) publish(op, rest string) error {
 	if _, err := io.ReadFull(g.from, body); err != nil {
 		return err
 	}
-	text := body[:size]
-	if sizes == 2 {
-		header, err := strconv.Atoi(words[len(words)-2])
-		if err != nil || header < 0 || header > size {
-			return errors.New("a message without a size")
-		}
-		text = text[header:]
-	}
 	if strings.HasPrefix(subject, "$JS.API.CONSUMER.CREATE.") {
-		if why := g.hub.refusesConsumer(g.key, text); why != "" {
+		if why := g.hub.refusesConsumer(g.key, body[:size]); why != "" {
 			return g.refuse(why)
 		}
 	}
