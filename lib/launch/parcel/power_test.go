@@ -3,15 +3,19 @@ package parcel
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"gt/internal/testenv"
 
 	"gt/lib/place/git"
+	"gt/lib/place/home"
 	"gt/lib/state/instance"
+	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
@@ -200,6 +204,42 @@ tools/lib.sh: changed, and tools/check.sh runs it
 	}
 	if all, err := AllWaiting(there.store(there.env()).State); err != nil || len(all) > 0 {
 		t.Errorf("it waits on: %v, %v", all, err)
+	}
+}
+
+// A host cannot have the notes of a session say that somebody of another host wrote them, nor hand
+// over to a session of another chain.
+func TestNotesSayWhoSentThem(t *testing.T) {
+	there, good := hosts(t)
+	b := good.clone(t)
+	own := b.Manifest.Session.Chain
+	for i, n := range []mail.Note{
+		{From: "max", Subject: "0"}, {From: "web@there", Host: "there", Subject: "1"}, {From: "api@lap@box", Host: "desk", Subject: "2"},
+		{From: "max", Type: mail.Handoff, Chain: "aaaaaaaa-0000-4000-8000-00000000000f", Subject: "3"}, {From: "api", Type: mail.Handoff, Chain: string(own), Subject: "4"},
+		{Subject: "5"},
+	} {
+		name := fmt.Sprintf("1795712515.M155504R0000000%d.x", i)
+		text, err := n.Message(name)
+		testenv.NoError(t, err)
+		member := memberName(len(b.Members) - 1)
+		b.Members = slices.Insert(b.Members, len(b.Members)-1, Member{Name: member})
+		b.put(member, string(text))
+		b.Manifest.Session.Notes = append(b.Manifest.Session.Notes, Named{Name: name, Fresh: true, Member: member})
+	}
+	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.From = "box" })
+	testenv.NoError(t, err)
+	h := home.FindOtherHome(there.env().Getenv, done.Path)
+	all, err := mail.NewBox(h, h.Identity.Address()).List()
+	testenv.NoError(t, err)
+	got := map[string]string{}
+	for _, n := range all {
+		got[n.Subject] = fmt.Sprintf("%s %s of %q", n.Type, n.From, n.Host)
+	}
+	want := map[string]string{
+		"0": `note max@box of "box"`, "1": `note web@box of "box"`, "2": `note api@lap@box of "box"`, "3": `note max@box of "box"`, "4": `handoff api of ""`, "5": `note unknown@box of "box"`,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
+	"gt/lib/state/peer"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
@@ -439,6 +440,13 @@ func (w *unpacking) makeNotes(h home.Home) error {
 			continue
 		}
 		text, err := atomicfile.Read(w.member(n.Member), mail.MaxMessage)
+		if err == nil && w.From != "" {
+			var odd error
+			if text, odd = w.attributed(a.Name, text); odd != nil {
+				w.warn(fmt.Errorf("a note of %s is left out: %w", w.From, odd))
+				continue
+			}
+		}
 		if err == nil {
 			err = box.Take(a, text)
 		}
@@ -447,6 +455,21 @@ func (w *unpacking) makeNotes(h home.Home) error {
 		}
 	}
 	return nil
+}
+
+// attributed returns a note as the host that sent the parcel can say it: of an agent there, whoever
+// it says that it is from, and a hand-over within the session's own chain only.
+func (w *unpacking) attributed(file string, text []byte) ([]byte, error) {
+	n, err := mail.Parse(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	if n.Type == mail.Handoff && n.Chain == string(w.reader.Session.Chain) {
+		return text, nil
+	}
+	from, _, _ := peer.Split(n.From)
+	n.Type, n.Chain, n.Host, n.From = mail.Plain, "", w.From, cmp.Or(from, n.From, "unknown")+"@"+w.From
+	return n.Message(file)
 }
 
 func (w *unpacking) makeCheckpoint(h home.Home) error {

@@ -105,7 +105,8 @@ var moved = []string{
 
 // Restrict is of conversation.Mover. When it resumes, Claude Code returns to the permission
 // mode that the transcript has last (seen with 2.1.197: acceptEdits). A mode that asks less
-// than usual becomes the usual one, and records go that are not moved.
+// than usual becomes the usual one, and records go that are not moved, with each line that is no
+// record: a more patient reader could find several in it.
 func (Writer) Restrict(w io.Writer, r io.Reader) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
@@ -131,8 +132,8 @@ func (Writer) Restrict(w io.Writer, r io.Reader) error {
 // key several times, or with escapes.
 func restricted(line []byte) []byte {
 	record := gjson.ParseBytes(line)
-	if !record.IsObject() || !gjson.ValidBytes(line) {
-		return line
+	if !record.IsObject() || !gjson.ValidBytes(line) { // mutant never: TestRestrict
+		return nil
 	}
 	var out bytes.Buffer
 	changed, is := false, true

@@ -73,7 +73,9 @@ func TestRestrict(t *testing.T) {
 		`{"type":"bridge-session"}`:                                                                                 "",
 		`{"type":"mode","mode":"coordinator"}` + "\n":                                                               "",
 		`{"permissionMode":["auto"]}` + "\n":                                                                        `{"permissionMode":"default"}` + "\n",
-		`{"message":{"content":"\"permissionMode\":\"auto\""}}` + "\n" + `{"type":"user","text":"to`:                `{"message":{"content":"\"permissionMode\":\"auto\""}}` + "\n" + `{"type":"user","text":"to`,
+		`{"message":{"content":"\"permissionMode\":\"auto\""}}` + "\n" + `{"type":"user","text":"to`:                `{"message":{"content":"\"permissionMode\":\"auto\""}}` + "\n",
+		`{"type":"user"} {"type":"mode","mode":"coordinator"}` + "\n" + `{"type":"user"}`:                           `{"type":"user"}`,
+		`[{"type":"mode"}]` + "\n" + `{"type":"user"}{"type":"relocated"}` + "\r\n\n" + `{"type":"summary"}` + "\n": `{"type":"summary"}` + "\n",
 	} {
 		var out strings.Builder
 		if err := (Writer{}).Restrict(&out, strings.NewReader(text)); err != nil || out.String() != want {
