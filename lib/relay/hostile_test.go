@@ -242,6 +242,7 @@ func TestNothingKept(t *testing.T) {
 		o := b.options()
 		no := func(relay.Sender) (bool, string) { return false, "you may not" }
 		o.Kinds["session"] = relay.Kind{Takes: no, Most: 1 << 30}
+		o.Kinds["large"] = relay.Kind{Takes: func(relay.Sender) (bool, string) { return true, "" }, Most: 1 << 30}
 		o.Kinds["result"] = relay.Kind{Takes: func(relay.Sender) (bool, string) { return false, "" }}
 		b.upWith(o)
 		l.meets(b, "a")
@@ -269,6 +270,10 @@ func TestNothingKept(t *testing.T) {
 			l.tells(b, "to", seal.Header{Kind: "note", ID: letterID(10 + i)}, []byte(fmt.Sprintf(`{"size":%d,"sha256":"%s"}`+"\n", 20<<20, strings.Repeat("0", 64))))
 		}
 		eventually(t, "the fourth is too much", func() bool { return b.refused("too many long letters of a") == 1 && b.parcels("a") == 3 })
+		for i := range 2 {
+			l.tells(b, "to", seal.Header{Kind: "large", ID: letterID(20 + i)}, []byte(fmt.Sprintf(`{"size":%d,"sha256":"%s"}`+"\n", 1<<30, strings.Repeat("0", 64))))
+		}
+		eventually(t, "so is another large one", func() bool { return b.refused("too many long letters of a") == 2 && b.parcels("a") == 4 })
 	})
 }
 

@@ -36,7 +36,7 @@ const (
 	// counts as having sent what there is.
 	receiptWait = 10 * time.Second
 	// maxParcels is how many long letters of a host may be on their way, and maxComing how many
-	// bytes they may have together, unless they are of a kind that the host has to be allowed.
+	// bytes they may have together, or twice the most of one of a kind that is longer.
 	maxParcels = 64
 	maxComing  = 64 << 20
 	// forgotten is when a long letter is forgotten of which nothing came.
@@ -339,13 +339,13 @@ func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 	path := r.parcel(from, m.ID, ".json")
 	if !atomicfile.Exists(path) {
 		coming := r.parcels(from)
-		room := maxComing - e.Size
+		room := max(maxComing, 2*r.Kinds[m.Kind].Most) - e.Size
 		for _, id := range coming {
 			if other, ok := r.expected(from, id); ok {
 				room -= other.Env.Size
 			}
 		}
-		if len(coming) >= maxParcels || room < 0 && r.Kinds[m.Kind].Takes == nil { // mutant never: TestManyParcels
+		if len(coming) >= maxParcels || room < 0 { // mutant never: TestManyParcels
 			r.refuse("too many long letters of " + from.host.Name) // it comes again
 			return nil
 		}

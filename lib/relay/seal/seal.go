@@ -213,6 +213,9 @@ func Parse(data []byte) (Message, error) {
 	if err := json.Unmarshal(header, &m.Header); err != nil {
 		return Message{}, fmt.Errorf("not a message of gt-relay: %w", err)
 	}
+	if year := m.Time().UTC().Year(); year < 1970 || year > 9999 { // mutant never: TestOddTimes
+		return Message{}, errors.New("a message of no time") // no file could keep it
+	}
 	line, sealed, ok := bytes.Cut(rest, []byte("\n"))
 	sig, err := encoding.DecodeString(string(line))
 	if !ok || err != nil {

@@ -3,7 +3,9 @@ package seal
 import (
 	"bytes"
 	"gt/internal/testenv"
+	"math"
 	"testing"
+	"time"
 
 	"gt/lib/place"
 )
@@ -58,5 +60,18 @@ func TestForged(t *testing.T) {
 		t.Error(err)
 	} else if _, err := b.Body(m, 5); err == nil {
 		t.Error("a stolen body was opened as the thief's")
+	}
+}
+
+// A message of a time that no file of JSON can have is none: what is kept of its host could not be
+// written any more.
+func TestOddTimes(t *testing.T) {
+	k := keys(t)
+	for at, ok := range map[int64]bool{0: true, time.Now().UnixMilli(): true, 253402300799999: true, 253402300800000: false, math.MaxInt64: false, -1: false, math.MinInt64: false} {
+		msg, err := k.Plain(Header{Kind: "beat", At: at}, nil)
+		testenv.NoError(t, err)
+		if m, err := Parse(msg); (err == nil) != ok {
+			t.Errorf("%d: %v, %v", at, m.Time(), err)
+		}
 	}
 }
