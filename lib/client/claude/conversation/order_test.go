@@ -52,6 +52,9 @@ func TestOrderOfFirstTurn(t *testing.T) {
 			if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			if m, err := (Reader{}).Metadata(conversation.File{Path: path}); err != nil || m.First != "p" || m.Prompt != "build it" {
+				t.Errorf("first %q, prompt %q, %v", m.First, m.Prompt, err)
+			}
 			for _, o := range []conversation.Options{{}, {ForSummary: true}, {Skip: func([]byte) bool { return false }}} {
 				if got := entriesOf(t, path, o); got != want {
 					t.Errorf("%+v:\n got %s\nwant %s", o, got, want)

@@ -129,6 +129,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 // header collects the metadata from the records at both ends of a file.
 type header struct {
 	conversation.Metadata           // from the front
+	rooted                bool      // First follows no other record
 	unnamed               bool      // a subagent's of a version that names its parent only in the records
 	own                   time.Time // the time of a record that is never copied
 	custom, generated     string    // the titles
@@ -150,8 +151,8 @@ func (h *header) front(rec record) {
 			h.Started = at
 		}
 	}
-	if h.First == "" {
-		h.First = rec.id
+	if rec.id != "" && (h.First == "" || !h.rooted && rec.parent == "") { // see ordering
+		h.First, h.rooted = rec.id, rec.parent == ""
 	}
 	if h.ForkOf == "" && rec.forkedFrom != "" {
 		if id, err := session.ParseID(rec.forkedFrom); err == nil {
