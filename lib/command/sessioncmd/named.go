@@ -9,6 +9,7 @@ import (
 	"gt/lib/launch/parcel"
 	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
 	"gt/lib/text/fold"
 	"gt/lib/view/roster"
@@ -27,6 +28,11 @@ func meant(at scope, all []*instance.Instance, name string) []*instance.Instance
 // the instance may be among those that could not be read.
 func findByName(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
 	if found := meant(at, all, name); len(found) > 0 {
+		// A session that is over does not keep its name.
+		closed := func(in *instance.Instance) bool { return in.Managed != nil && in.Managed.State == lifecycle.Closed }
+		if open := slices.DeleteFunc(slices.Clone(found), closed); len(open) > 0 {
+			found = open
+		}
 		return singleMatch(found, name)
 	}
 	switch begin := beginning(all, name); {
