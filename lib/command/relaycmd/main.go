@@ -207,7 +207,7 @@ func (c *join) Run(env *cli.Env) error {
 		return err
 	}
 	fmt.Fprintf(env.Stdout, "this host is %s now, in the fleet of %s\n", own.Name, hubName(at))
-	s := syncNow{Wait: timeout(20 * time.Second), quiet: true}
+	s := syncNow{Wait: duration.Flag(20 * time.Second), quiet: true}
 	if err := s.Run(env); err != nil && cli.ExitCode(err) != cli.Busy {
 		return err
 	}
@@ -291,17 +291,8 @@ func (f fleet) relay(ctx context.Context, warn func(error)) error {
 	return err
 }
 
-type timeout time.Duration
-
-// UnmarshalText parses 90s, 5m.
-func (d *timeout) UnmarshalText(text []byte) error {
-	v, err := duration.Parse(string(text))
-	*d = timeout(v)
-	return err
-}
-
 type syncNow struct {
-	Wait timeout `help:"How long at most." default:"30s" placeholder:"TIME"`
+	Wait duration.Flag `help:"How long at most." default:"30s" placeholder:"TIME"`
 
 	quiet bool
 }
