@@ -3,6 +3,7 @@ package hub
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,7 @@ const (
 	maxRequest  = 64 << 10 // of JetStream
 	maxInvited  = 4096
 	mostAllowed = 4096 // hosts that one can tell what it allows them
+	connections = 16   // of a host; one more ends its oldest: a network that was lost leaves some
 )
 
 // sizes bounds the messages of each kind, in bytes.
@@ -41,9 +43,9 @@ var kindSizes = map[string]int{
 	"feed": streams.MaxMessage / 2, "to": streams.MaxLetter, "ask": streams.MaxMessage / 2, "chunk": streams.MaxMessage,
 }
 
-// gated is the user of a connection through a gate. One without a user comes from this process,
-// or from its socket, and may do everything.
-const gated = "gated"
+// gated begins the user of a connection through a gate, followed by the gate's number. One without
+// a user comes from this process, or from its socket, and may do everything.
+const gated = "gated "
 
 // gate is the connection of one host.
 type gate struct {
@@ -52,6 +54,24 @@ type gate struct {
 	server net.Conn
 	inbox  string // prefix of its replies
 	key    string // "" for one with an invitation
+	number string
+	proved bool // the server has seen that the key is the host's
+}
+
+// prove notes that the host of a connection has proved its key, and ends its oldest one if it has too
+// many: it could take all that the system has for others.
+func (h *Hub) prove(number string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := slices.IndexFunc(h.gates, func(g *gate) bool { return g.number == number })
+	if at < 0 {
+		return
+	}
+	h.gates[at].proved = true
+	own := slices.DeleteFunc(slices.Clone(h.gates), func(g *gate) bool { return !g.proved || g.key != h.gates[at].key })
+	if len(own) > connections { // mutant never: TestManyConnections
+		cli.Go(func() { own[0].server.Close() })
+	}
 }
 
 // accept takes connections of hosts until the listener is closed.
@@ -100,7 +120,15 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 	if err := secure.HandshakeContext(context.Background()); err != nil {
 		return err
 	}
-	g := &gate{hub: h, from: bufio.NewReaderSize(secure, maxLine), server: server}
+	g := &gate{hub: h, from: bufio.NewReaderSize(secure, maxLine), server: server, number: rand.Text()}
+	h.mu.Lock()
+	h.gates = append(h.gates, g)
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.gates = slices.DeleteFunc(h.gates, func(other *gate) bool { return other == g })
+	}()
 	if err := g.connect(); err != nil {
 		return err
 	}
@@ -147,7 +175,7 @@ func (g *gate) connect() error {
 	if says["user"] == invite.User {
 		g.inbox = "_INBOX."
 	} else {
-		says["user"] = gated
+		says["user"] = gated + g.number
 		g.key, _ = says["nkey"].(string)
 		g.inbox = streams.Inbox(g.key) + "."
 	}

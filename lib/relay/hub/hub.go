@@ -79,6 +79,7 @@ type Hub struct {
 	mu         sync.Mutex
 	allowances map[string]map[string]bool // see mayTell
 	made       map[string]made
+	gates      []*gate     // the oldest first
 	full       atomic.Bool // the disk was full, and streams take no more
 }
 
@@ -315,6 +316,9 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 	pub, err := nkeys.FromPublicKey(o.Nkey)
 	if err != nil || pub.Verify(c.GetNonce(), sig) != nil {
 		return false
+	}
+	if number, ok := strings.CutPrefix(o.Username, gated); ok {
+		h.prove(number)
 	}
 	publish, subscribe := streams.Permissions(o.Nkey)
 	c.RegisterUser(&server.User{Username: o.Nkey, Permissions: &server.Permissions{

@@ -153,6 +153,35 @@ func TestWhoMayConnect(t *testing.T) {
 	}
 }
 
+// TestManyConnections shows that a host that connects without end ends its own connections, and no
+// other host's, nor by saying that it has another host's key.
+func TestManyConnections(t *testing.T) {
+	w := newWorld(t)
+	a, first := w.host(new(refusals))
+	_, other := w.host(new(refusals))
+	for range connections - 1 {
+		nc, err := w.connect(a)
+		testenv.NoError(t, err)
+		defer nc.Close()
+	}
+	for range connections {
+		if _, err := nats.Connect("tls://"+w.Addr(), nats.Secure(invite.Pinned(w.fingerprint())), nats.Nkey(a.Public(), keys(t).Sign)); !errors.Is(err, nats.ErrAuthorization) {
+			t.Fatal(err)
+		}
+	}
+	testenv.NoError(t, first.FlushTimeout(time.Minute))
+	last, err := w.connect(a)
+	testenv.NoError(t, err)
+	defer last.Close()
+	for end := time.Now().Add(time.Minute); !first.IsClosed() && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if !first.IsClosed() {
+		t.Error("its first connection goes on")
+	}
+	testenv.NoError(t, errors.Join(other.FlushTimeout(time.Minute), last.FlushTimeout(time.Minute)))
+}
+
 // ask makes a request with an invitation.
 func ask(w *world, i invite.Invitation, q invite.Request) error {
 	nc, err := nats.Connect("tls://"+w.Addr(), nats.UserInfo(invite.User, i.Secret), nats.Secure(invite.Pinned(w.fingerprint())))
