@@ -200,7 +200,8 @@ func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error
 	if err != nil {
 		return err
 	}
-	return r.keep(ctx, r.subject("to", to.host.Key), msg, jetstream.WithRetryAttempts(0))
+	_, err = r.store(ctx, r.subject("to", to.host.Key), msg, jetstream.WithRetryAttempts(0))
+	return err
 }
 
 // takeLetter delivers a letter, once, and says so to its sender.

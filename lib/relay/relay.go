@@ -540,13 +540,7 @@ func (r *Relay) subject(kind string, to ...string) string {
 	return strings.Join(append([]string{"gt", r.keys.Public(), kind}, to...), ".")
 }
 
-// keep publishes a message and waits until the hub has stored it.
-func (r *Relay) keep(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
-	_, err := r.store(ctx, subject, data, opts...)
-	return err
-}
-
-// store is keep, and returns the message's number in its stream.
+// store publishes a message, waits until the hub has stored it, and returns its number in its stream.
 func (r *Relay) store(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) (seq uint64, err error) {
 	ctx, done := context.WithTimeout(ctx, publishWait)
 	defer done()
@@ -635,7 +629,7 @@ func (r *Relay) scan(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.keep(ctx, r.subject("hello"), msg); err != nil {
+		if _, err := r.store(ctx, r.subject("hello"), msg); err != nil {
 			return err
 		}
 		r.helloSent = true
@@ -763,7 +757,7 @@ func (r *Relay) sendLogs(ctx context.Context) (sent bool, err error) {
 			if err != nil {
 				return sent, err
 			}
-			if err := r.keep(ctx, r.subject("feed"), msg); err != nil {
+			if _, err := r.store(ctx, r.subject("feed"), msg); err != nil {
 				return sent, err
 			}
 			sent = true
