@@ -474,9 +474,7 @@ func (p *printer) flush() {
 		}
 	}
 	if width == 0 || widest[0]+widest[1]+widest[2]+4 <= width {
-		if len(p.rows) > 0 {
-			p.tableOf(0, slices.Clone(p.rows))
-		}
+		p.list(0, p.rows)
 		return
 	}
 	for _, row := range p.rows {
@@ -505,7 +503,7 @@ func (p *printer) changes(path string, done outcome, dryRun bool, result string)
 		rows[i] = []string{sign, c.Event, p.env.Redact(what)}
 	}
 	p.line("%s", path)
-	p.table(rows)
+	p.list(term.Width(p.env.Stdout, p.env.Getenv), rows)
 	if done.backup != "" {
 		p.line("the file as it was: %s", done.backup)
 	}

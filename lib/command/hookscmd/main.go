@@ -198,6 +198,13 @@ func (p *printer) tableOf(width int, rows [][]string) {
 	}
 }
 
+// list fits rows without a heading to width.
+func (p *printer) list(width int, rows [][]string) {
+	if p.err == nil {
+		p.err = term.Style{}.Table(p.env.Stdout, width, rows, nil)
+	}
+}
+
 func (p *printer) paint() term.Painter {
 	style := term.StyleFor(p.env.Stdout, p.env.Getenv)
 	return func(_, _ int, cell string) string {
