@@ -29,8 +29,8 @@ func (p *pane) tell(line string) *model.Request {
 	return r
 }
 
-// enter types a line and sends it. What is typed while the client is busy with its own
-// command, or draws its screen anew, is lost, and typed again.
+// enter types a line into a client that is idle, and sends it. What is typed while the client
+// draws its screen anew is lost, and typed again.
 func (p *pane) enter(line string) {
 	p.w.Helper()
 	var typed, sent pause
@@ -39,7 +39,7 @@ func (p *pane) enter(line string) {
 		switch empty := screen == "" || strings.Contains(screen, inputLine); {
 		case empty && !sent.began.IsZero():
 			return true
-		case empty && screen != "" && typed.restart(takesKey):
+		case empty && screen != "" && !strings.Contains(screen, "esc to cancel") && typed.restart(takesKey):
 			p.w.tmux("send-keys", "-t", p.id, "C-u") // where it was not lost, but is late
 			p.w.tmux("send-keys", "-t", p.id, "-l", line)
 		case !empty && !typed.began.IsZero() && strings.Contains(screen, line) && sent.restart(takesKey):

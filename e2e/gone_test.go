@@ -28,6 +28,9 @@ func (w *world) ownPrograms() {
 	}
 }
 
+// harmed matches what a client shows of a hook that failed.
+var harmed = regexp.MustCompile(`(?i)hook.*(error|fail)|no such file|command not found|ENOENT`)
+
 // A client that runs while gt's programs are removed, and one that is started afterwards, shows
 // no failing hook, in no turn and not at its end.
 //
@@ -72,7 +75,6 @@ func TestProgramsGone(t *testing.T) {
 				}
 			}
 			p := a.pane("api")
-			harmed := regexp.MustCompile(`(?i)hook.*(error|fail)|no such file|command not found|ENOENT`)
 			unharmed := func(when, shown string) {
 				t.Helper()
 				for line := range strings.Lines(shown) {

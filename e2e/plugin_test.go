@@ -3,8 +3,11 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,14 +199,42 @@ func TestClaudeVersions(t *testing.T) {
 	}
 }
 
-// In each other client that has plugins or extensions, gt's tells a session once who it is and
-// notes its start, gt-hooks names it, and removed it says nothing any more. Copilot's saves a
-// session before a compaction and hands it over, too.
-func pluginStory(w *world, name string, install [][]string, remove []string, run func(prompt string), inPane func()) {
+// withoutGT runs a client with a plugin of gt's, but without gt: a first session is told so, where
+// the person sees it or the model reads it, a second one of nothing, and no hook fails.
+func (w *world) withoutGT(name string, flags ...string) {
+	w.Helper()
+	path := "PATH=" + w.Path("bin") + ":" + os.Getenv("PATH")
+	p := w.open("without", slices.Concat([]string{"env", path, name}, flags, []string{"-i", "without gt"})...)
+	const missing = "The plugin gt does nothing"
+	r := w.asked("without gt")
+	w.waitFor("it is said that gt is missing", func() bool { return strings.Contains(p.screen(), missing) || r.Count(missing) == 1 })
+	shown := p.screen()
+	w.tmux("kill-session", "-t", "=without")
+	out, err := w.WithEnv(path).Command(w.project, slices.Concat([]string{w.look(name)}, flags, []string{"-p", "once more"})...).CombinedOutput()
+	if err != nil {
+		w.Errorf("%s: %v", name, err)
+	}
+	if r := w.asked("once more"); r.Count(missing) > 0 || strings.Contains(string(out), missing) {
+		w.Errorf("%s says twice that gt is missing", name)
+	}
+	for line := range strings.Lines(shown + string(out)) {
+		if harmed.MatchString(line) {
+			w.Errorf("without gt %s shows %q", name, strings.TrimSpace(line))
+		}
+	}
+}
+
+// In each other client that has plugins or extensions, gt's tells a session once who it is, saves
+// it before a compaction and hands it over; gt-hooks names it, removed it says nothing any more,
+// and without gt only what is missing, once.
+func pluginStory(w *world, name string, flags []string, install [][]string, remove []string, inPane func()) {
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	for _, args := range install {
 		w.gt(name, args...)
 	}
+	run := func(prompt string) { w.headless(name, append(flags, "-p", prompt)...) }
+	w.open("keep", "sleep", "1000") // else tmux ends with the client
+	w.withoutGT(name, flags...)
 	if said, _ := w.run(w.project, nil, "gt-hooks", "status", name); !matches(`(?m)^plugin +(\d+) of \d+ `, string(said)) {
 		w.Errorf("gt-hooks status says\n%s", said)
 	}
@@ -221,11 +252,39 @@ func pluginStory(w *world, name string, install [][]string, remove []string, run
 	}
 }
 
+// geminiPlugin has Gemini CLI, or Qwen Code, compact in a pane and hand over to a fresh one.
+func (w *world) geminiPlugin(name string) {
+	w.answers(900_000)
+	var long strings.Builder // else there is nothing to compact; and no text that repeats itself, which Gemini CLI asks about
+	for i := range 300 {
+		fmt.Fprintf(&long, " %d", i)
+	}
+	p := w.open("g", name, "--yolo", "-i", "the first prompt"+long.String())
+	p.awaitScreen("ANSWER to the first prompt")
+	p.awaitScreen(inputLine)
+	p.tell("short prompt")
+	p.tell("this is much")
+	id := w.latest()
+	p.enter("/compress")
+	p.awaitScreen("compressed from")
+	w.waitFor("the compaction is noted", func() bool { return len(w.notes()) == 1 && len(w.events("handoff", id)) == 1 })
+	p.awaitScreen(inputLine)
+	w.toldOnce(p.tell("after the compaction"), "Context compacted. Continue your previous task.", "kept word for word")
+	before := p.get("#{pane_pid}")
+	p.enter("run: gt-handoff -s 'half is done' -m MESSAGE-CANARY")
+	w.waitFor("the pane has a fresh client", func() bool { return p.get("#{pane_pid}") != before })
+	// The predecessor's last request, of which the note tells, has the message too.
+	w.toldOnce(w.asked("Go on from the note."), "Handoff complete: you are the new session", "\nMESSAGE-CANARY\n", "ROLE-CANARY")
+	w.waitFor("the first handed over", func() bool { return w.record(id).Outcome == "handoff" && len(w.events("session_end", id)) == 1 })
+	p.awaitScreen("ANSWER to Handoff")
+	p.unharmed()
+}
+
 func TestCopilotPlugin(t *testing.T) {
 	w := newCopilot(t)
 	w.model.Answer(copilotModel)
-	pluginStory(w, "copilot", [][]string{{"plugin", "marketplace", "add", repository(t)}, {"plugin", "install", "gt@gt"}},
-		[]string{"plugin", "uninstall", "gt@gt"}, func(prompt string) { w.copilot("-p", prompt) }, func() {
+	pluginStory(w, "copilot", []string{"--allow-all-tools"}, [][]string{{"plugin", "marketplace", "add", repository(t)}, {"plugin", "install", "gt@gt"}},
+		[]string{"plugin", "uninstall", "gt@gt"}, func() {
 			p := w.open("max", "copilot", "--allow-all-tools", "-i", "good morning")
 			p.awaitScreen("ANSWER to good morning")
 			id, before := w.latest(), p.pid()
@@ -247,12 +306,12 @@ func TestCopilotPlugin(t *testing.T) {
 
 func TestGeminiPlugin(t *testing.T) {
 	w := newGemini(t)
-	pluginStory(w, "gemini", [][]string{{"extensions", "install", "--consent", filepath.Join(repository(t), "plugins", "gemini")}},
-		[]string{"extensions", "uninstall", "gt"}, func(prompt string) { w.headless("gemini", "-p", prompt) }, func() {})
+	pluginStory(w, "gemini", []string{"--yolo"}, [][]string{{"extensions", "install", "--consent", filepath.Join(repository(t), "plugins", "gemini")}},
+		[]string{"extensions", "uninstall", "gt"}, func() { w.geminiPlugin("gemini") })
 }
 
 func TestQwenPlugin(t *testing.T) {
 	w := newQwen(t)
-	pluginStory(w, "qwen", [][]string{{"extensions", "install", "--consent", filepath.Join(repository(t), "plugins", "qwen")}},
-		[]string{"extensions", "uninstall", "gt"}, func(prompt string) { w.headless("qwen", "-p", prompt) }, func() {})
+	pluginStory(w, "qwen", []string{"--yolo"}, [][]string{{"extensions", "install", "--consent", filepath.Join(repository(t), "plugins", "qwen")}},
+		[]string{"extensions", "uninstall", "gt"}, func() { w.geminiPlugin("qwen") })
 }

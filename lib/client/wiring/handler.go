@@ -78,8 +78,8 @@ func (h Handler) Duty() string {
 	return h.Binary
 }
 
-// sameExceptPlace reports whether two handlers differ only in position, in the program's folder
-// and in what hides that it is missing.
+// sameExceptPlace reports whether two handlers differ only in position, in the program's folder,
+// in what hides that it is missing, and in the name that Gemini CLI shows for a hook.
 func (h Handler) sameExceptPlace(w Handler) bool {
 	call := func(line string) string {
 		if call, _, hidden := strings.Cut(line, hiddenTail); hidden {
@@ -87,7 +87,10 @@ func (h Handler) sameExceptPlace(w Handler) bool {
 		}
 		return bare(line)
 	}
-	return h.sameGroup(w) && reflect.DeepEqual(h.settings(call), w.settings(call))
+	a, b := h.settings(call), w.settings(call)
+	delete(a, "name")
+	delete(b, "name")
+	return h.sameGroup(w) && reflect.DeepEqual(a, b)
 }
 
 // equal reports whether two handlers differ only in position.

@@ -96,7 +96,7 @@ func (c Client) Programs(h Handler) []string {
 }
 
 // SameHandler reports whether the handler a differs from b only in its position in a file, in the
-// binaries' folder and in what hides that a program is missing.
+// binaries' folder, in what hides that a program is missing, and in the name that is shown for it.
 func (c Client) SameHandler(a, b Handler) bool {
 	if c.Shape == Script {
 		return sameScript(a.Raw, b.Raw)

@@ -19,8 +19,24 @@ import (
 
 var update = flag.Bool("update", false, "write the plugins")
 
-// missing is what the start of a session says once where gt is not installed, and then never.
-const missing = ` 2>/dev/null || { [ $? = 127 ] && mkdir -p "$HOME/.cache" && mkdir "$HOME/.cache/gt-is-missing" && echo '{"systemMessage": "The plugin gt does nothing, for the programs of gt are not on PATH. Install them (see its README), or remove the plugin."}'; } 2>/dev/null || :`
+// missing returns what a plugin's hook does once where gt is not installed, and then never: it
+// says so to the person, or to a model that passes it on.
+func missing(client, field, text string) string {
+	return ` 2>/dev/null || { [ $? = 127 ] && d="$HOME/.cache/gt-is-missing" && mkdir -p "$d" && mkdir "$d/` + client + `" && echo '{"` + field + `": "` +
+		text + `The plugin gt does nothing, for the programs of gt are not on PATH. Install them (see its README), or remove the plugin."}'; } 2>/dev/null || :`
+}
+
+// tellsMissing returns the first event whose answer reaches somebody: Qwen Code shows the person
+// only what the end of a turn says, and Copilot tells nobody what a start says.
+func tellsMissing(client string) (event, tail string) {
+	switch client {
+	case "qwen":
+		return "Stop", missing(client, "systemMessage", "")
+	case "copilot":
+		return "UserPromptSubmit", missing(client, "additionalContext", "Tell the person first: ")
+	}
+	return "SessionStart", missing(client, "systemMessage", "")
+}
 
 // manifests are the files that make a folder of each client's a plugin, and a repository a
 // marketplace. VERSION and ABOUT are replaced.
@@ -83,30 +99,38 @@ func pluginHooks(t *testing.T, c wiring.Client) []byte {
 	dir := t.TempDir()
 	edit, _, err := c.Edit(filepath.Join(dir, "hooks.json"), nil, mustWant(t, c))
 	testenv.NoError(t, err)
-	lines := strings.SplitAfter(string(pretty(t, edit.Text)), "\n")
-	told := false
+	text := string(pretty(t, edit.Text))
+	if c.Name == "gemini" { // which else shows the whole command while it runs
+		text = strings.ReplaceAll(text, `"type": "command",`, `"name": "gt", "type": "command",`)
+		text = string(pretty(t, []byte(text)))
+	}
+	lines := strings.SplitAfter(text, "\n")
+	event, tail := tellsMissing(c.Name)
+	from := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, `    "`+event+`": [`) })
 	for i, line := range lines {
 		line = strings.Replace(line, " 2>/dev/null || :", " || :", 1)
-		tail := ` 2>/dev/null || :`
-		if strings.Contains(line, "gt-prime") && !told && strings.Contains(line, " || :") {
-			tail, told = missing, true
+		with := ` 2>/dev/null || :`
+		if i > from && tail != "" && strings.Contains(line, " || :") {
+			with, tail = tail, ""
 		}
-		escaped, _ := json.Marshal(tail)
+		escaped, _ := json.Marshal(with)
 		lines[i] = strings.Replace(line, " || :", unescaped(string(escaped[1:len(escaped)-1])), 1)
 	}
 	return []byte(strings.Join(lines, ""))
 }
 
-// Where gt is not installed no hook of a plugin fails or prints, but for the first start, which
-// says what is missing.
+// Where gt is not installed no hook of a plugin fails or prints, but for the first time that a
+// client can show it: that says what is missing.
 func TestPluginsWithoutPrograms(t *testing.T) {
+	cache := t.TempDir()
 	for _, name := range []string{"claude", "codex", "copilot", "gemini", "qwen"} {
 		c, _ := FindClient(name)
-		cache := t.TempDir()
 		s := c.Read(wiring.Plugin, filepath.Join("..", "..", "..", "plugins", name, "hooks", "hooks.json"))
 		if want := mustWant(t, c); len(s.OwnHandlers()) != len(want) {
 			t.Errorf("%s: %d hooks of %d", name, len(s.OwnHandlers()), len(want))
 		}
+		event, _ := tellsMissing(name)
+		first := slices.IndexFunc(s.OwnHandlers(), func(h wiring.Handler) bool { return h.Event == event })
 		for i, h := range append(s.OwnHandlers(), s.OwnHandlers()...) {
 			if !slices.ContainsFunc(mustWant(t, c), func(w wiring.Handler) bool { return c.SameHandler(h, w) }) {
 				t.Errorf("%s: gt-hooks does not know %s", name, h.Command)
@@ -114,7 +138,7 @@ func TestPluginsWithoutPrograms(t *testing.T) {
 			cmd := exec.Command("/bin/sh", "-c", h.Command)
 			cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + cache}
 			out, err := cmd.CombinedOutput()
-			if told := json.Valid(out) && bytes.Contains(out, []byte("not on PATH")); err != nil || len(out) > 0 != (i == 0) || told != (i == 0) {
+			if told := json.Valid(out) && bytes.Contains(out, []byte("not on PATH")); err != nil || len(out) > 0 != (i == first) || told != (i == first) {
 				t.Errorf("%s %s: %v: %q", name, h.Event, err, out)
 			}
 		}
