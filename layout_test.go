@@ -106,8 +106,8 @@ var calls = []struct {
 		"lib/launch/ask", // what a shell has to leave out
 	}, "a project's settings of a client add to it: what is started for the person gets cli.Env.ChildEnviron"},
 	{`os\.Exit\(`, nil, "a command returns its code; only main ends the process"},
-	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/sys/flock"},
-		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call"},
+	{`(?m)^\s*(defer )?go [a-z]`, []string{"lib/cli", "lib/sys/flock", "lib/sys/bounded"},
+		"a panic in a goroutine ends the process with 2, which blocks an agent; cli.Go brings it back. flock's only makes a system call, and bounded's only copies a pipe"},
 	{`os\.(Getenv|LookupEnv|Environ)\(`, []string{"lib/cli", "lib/place/git", "lib/sys/tmux", "lib/place"}, "the environment comes from Env; git and tmux have their own"},
 }
 

@@ -60,13 +60,12 @@ var claimed = []string{InProgress, hooked, "open"}
 // an error.
 const (
 	listTime   = 30 * time.Second
-	listLinger = 2 * time.Second // a busy machine reads slowly
 	mostIssues = 64 << 20
 )
 
 func (d Database) list(status string) ([]Work, error) {
 	q := question(d.bd, d.dir, d.environ, listTime, "list", "--status="+status, "--json", "--limit=0", "--readonly")
-	q.Most, q.Linger = mostIssues, listLinger
+	q.Most = mostIssues
 	out, err := query(q)
 	var found []Work
 	if err == nil {

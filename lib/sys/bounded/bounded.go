@@ -9,10 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"time"
+
+	"gt/lib/sys/atomicfile"
 )
 
 type Program struct {
@@ -77,15 +80,27 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	if cmd.Env == nil {
 		cmd.Env = []string{} // nil would mean this process's
 	}
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(p.Input), &said
+	cmd.Stdin = bytes.NewReader(p.Input)
 	if p.Stdin != nil {
 		cmd.Stdin = p.Stdin
 	}
-	if p.Most > 0 {
-		cmd.Stdout = &out
-	}
+	var outputs []*output
 	if p.Show != nil {
 		cmd.Stdout, cmd.Stderr = p.Show, p.Show
+	} else {
+		errs, err := newOutput(&said)
+		if err != nil {
+			return Result{}, fmt.Errorf("cannot run '%s': %w", p.Path, err)
+		}
+		outputs, cmd.Stderr = append(outputs, errs), errs.write
+		if p.Most > 0 {
+			from, err := newOutput(&out)
+			if err != nil {
+				errs.close(0)
+				return Result{}, fmt.Errorf("cannot run '%s': %w", p.Path, err)
+			}
+			outputs, cmd.Stdout = append(outputs, from), from.write
+		}
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !p.NoTerminal, Setsid: p.NoTerminal}
 	end := syscall.SIGKILL
@@ -94,7 +109,16 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, end) }
 	cmd.WaitDelay = cmp.Or(p.Linger, 100*time.Millisecond)
-	err := cmd.Run()
+	err := cmd.Start()
+	for _, o := range outputs {
+		o.write.Close()
+	}
+	if err == nil {
+		err = cmd.Wait()
+	}
+	for end, i := time.Now().Add(cmd.WaitDelay), 0; i < len(outputs); i++ {
+		outputs[i].close(time.Until(end))
+	}
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its remaining children
 	}
@@ -116,6 +140,59 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	}
 	return r, nil
 }
+
+// output is a pipe whose reader gets all that the program wrote. Package exec gives up after
+// WaitDelay and drops the rest, also if this process had no time to read it.
+type output struct {
+	to          io.Writer
+	read, write *os.File
+	done        chan struct{}
+}
+
+func newOutput(to io.Writer) (*output, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	o := &output{to, read, write, make(chan struct{})}
+	go func() {
+		_, _ = io.Copy(to, read)
+		close(o.done)
+	}()
+	return o, nil
+}
+
+// close waits until nobody can write any more, or for so long. Then it reads only what is in
+// the pipe already.
+func (o *output) close(wait time.Duration) {
+	o.write.Close()
+	defer o.read.Close()
+	select {
+	case <-o.done:
+		return
+	case <-time.After(wait):
+	}
+	_ = o.read.SetReadDeadline(time.Now())
+	<-o.done
+	_ = o.read.SetReadDeadline(time.Time{})
+	if in, err := o.read.SyscallConn(); err == nil {
+		_ = in.Read(func(fd uintptr) bool {
+			buf := make([]byte, pipeSize)
+			var n int
+			err := atomicfile.RetryInterrupted(func() (err error) {
+				n, err = syscall.Read(int(fd), buf)
+				return err
+			})
+			if err == nil {
+				_, _ = o.to.Write(buf[:n])
+			}
+			return true
+		})
+	}
+}
+
+// pipeSize is how much a pipe holds.
+const pipeSize = 64 << 10
 
 type front struct {
 	data []byte

@@ -9,6 +9,21 @@ import (
 	"time"
 )
 
+// All that a program printed before its end is there, however late it is read, and whoever
+// holds its output open.
+func TestOutputIsWhole(t *testing.T) {
+	for i := range 40 {
+		script := "echo yes; echo no >&2; exit 3"
+		if i%2 == 1 {
+			script = "sleep 60 & " + script
+		}
+		r, err := Program{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Within: time.Minute, Most: 100, Linger: time.Nanosecond}.Run(t.Context())
+		if string(r.Out) != "yes\n" || r.Stderr != "no\n" || r.Code != 3 {
+			t.Fatalf("%s: %q, %q, exit status %d, %v", script, r.Out, r.Stderr, r.Code, err)
+		}
+	}
+}
+
 // A late program that is asked to end can tidy up first; any other cannot.
 func TestAsks(t *testing.T) {
 	for _, asks := range []bool{true, false} {
