@@ -77,6 +77,9 @@ func (e End) Close(s session.Store, wait time.Duration) error {
 	}
 	defer lock.Unlock()
 	r, err := s.Get(e.ID)
+	if err == nil && r != nil {
+		err = r.Unread
+	}
 	if err != nil {
 		return err
 	}

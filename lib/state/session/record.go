@@ -87,6 +87,8 @@ type Record struct {
 
 	// Handoff is the hand-over of the session that waits, from its own file.
 	Handoff *handover.Handover `json:"-"`
+	// Unread says why it is not known whether there is one.
+	Unread error `json:"-"`
 	// Old is the one that gt v0.2.0 kept in the record.
 	Old *handover.Handover `json:"handoff,omitempty"`
 

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -432,6 +433,22 @@ func TestKilledBetweenEventAndRecord(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	want(t, s, "session_start a a", "session_end a done")
+}
+
+// Nobody knows whether a session handed over while its hand-over cannot be read. It does not
+// end as done then: that would have its checkpoint removed.
+func TestEndWithUnreadHandover(t *testing.T) {
+	s := newStore(t)
+	start(t, s, testTime, StartParams{ID: "a"})
+	path := s.Home.Path("handover")
+	testenv.NoError(t, os.WriteFile(path, nil, 0o600))
+	if _, err := s.End(testTime, "a", Done, ""); !errors.Is(err, syscall.ENOTDIR) || get(t, s, "a").Ended() {
+		t.Error(err)
+	}
+	testenv.NoError(t, os.Remove(path))
+	if _, err := s.End(testTime, "a", Done, ""); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestEnd(t *testing.T) {

@@ -108,6 +108,9 @@ func (s Store) findHandoff(r *Record) {
 	var err error
 	if r.Handoff, r.slot, err = handover.Read(s.Home, string(r.ID)); err != nil {
 		s.warn(err)
+		if atomicfile.Unread(err) {
+			r.Unread = err
+		}
 		return
 	}
 	old := r.Old

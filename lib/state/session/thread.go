@@ -420,6 +420,9 @@ func (s Store) End(now time.Time, id ID, o Outcome, reason string, args ...strin
 	if r == nil {
 		return nil, fmt.Errorf("cannot end '%s': %w", id, ErrUnknown)
 	}
+	if r.Unread != nil { // it would count as done, and its checkpoint as finished
+		return nil, r.Unread
+	}
 	if len(args) > 0 && !r.Ended() {
 		r.Args = args
 	}
