@@ -54,7 +54,8 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 
 	box := mail.NewBox(h.home, h.home.Identity.Address())
 	var before []string
-	if p := pending(record); h.kind == session.KindHandoff && record != nil {
+	earlier, p := "", record.Promised()
+	if h.kind == session.KindHandoff && record != nil {
 		switch {
 		case record.Ended() && (record.ChildID != "" || !h.record.Ended()), p != nil && p.TakenBy != "":
 			// The successor has started, so the next session receives this
@@ -62,17 +63,30 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 			h.replaces, h.paneLost, record = false, "another gt-handoff was faster, and its successor has begun: the session after that is told this note", nil
 		case p != nil:
 			before = append(p.Before, p.Note)
-			note.Body = d.body(h.earlier(box, record.Chain(), before))
+			earlier = h.earlier(box, record.Chain(), before)
 			if h.replaces && p.Respawn && now.Sub(p.At).Abs() < launchTime {
 				h.replaces, h.paneLost = false, "another gt-handoff of this session is under way: its successor is told this note as well"
 			}
 		}
 	}
-	if note.ID, err = box.Deliver(note, true); err != nil {
+	var keep []string
+	if h.kind != session.KindHandoff && p != nil {
+		keep = append(keep, p.Note)
+	}
+	if own := untold(record); own != "" { // the successor is told of both, as one message
+		d.message = strings.TrimSpace(d.message + "\n\n" + own)
+		earlier = strings.TrimSpace(own + "\n\n" + earlier)
+	}
+	if earlier != "" {
+		note.Body = d.body(earlier)
+	}
+	// Beside what waits for a successor, only the session itself is told what it saved.
+	hooked := h.kind == session.KindHandoff || p == nil || d.message != ""
+	if note.ID, err = box.Deliver(note, hooked); err != nil {
 		return note, false, err
 	}
-	h.warn(d.unsaved)                          // the note was saved, so this is no sandbox
-	h.warn(box.Supersede(note.Chain, note.ID)) // on failure it is delivered again
+	h.warn(d.unsaved)                                           // the note was saved, so this is no sandbox
+	h.warn(box.Supersede(note.Chain, append(keep, note.ID)...)) // on failure it is delivered again
 	if h.kind == session.KindHandoff && record != nil {
 		h.warn(h.carry(record, note, d.message)) // the note has the message, too
 	}
@@ -91,12 +105,17 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 // launchTime is how long a hand-over may take from its note to its successor.
 const launchTime = 10 * time.Second
 
-// pending returns the hand-over that a session has prepared for a successor, nil for none.
-func pending(r *session.Record) *stored.Handover {
-	if r == nil || r.Handoff == nil || r.Handoff.Kind != session.KindHandoff {
-		return nil
+// untold returns what somebody wrote into the note that a session saved for itself, and was
+// not told yet.
+func untold(r *session.Record) string {
+	if r == nil || r.Handoff == nil || r.Handoff == r.Promised() || r.Handoff.Text == nil {
+		return ""
 	}
-	return r.Handoff
+	said := brief.Message(r.Handoff.Text.Body)
+	if said == "" {
+		return ""
+	}
+	return fmt.Sprintf("Saved before that, as %q:\n\n%s", r.Handoff.Text.Subject, said)
 }
 
 // earlier returns the text of the session's undelivered notes, to be included in the note
@@ -130,10 +149,11 @@ func (h *handover) giveUp() error {
 	}
 	defer lock.Unlock()
 	r, err := h.store.Get(h.id)
-	if p := pending(r); err != nil || p == nil || !p.Respawn {
+	p := r.Promised()
+	if err != nil || p == nil || !p.Respawn {
 		return err
 	}
-	r.Handoff.Respawn = false
+	p.Respawn = false
 	return h.store.Put(r, atomicfile.Unsynced)
 }
 
@@ -159,7 +179,7 @@ func (h *handover) leave(record *session.Record, note mail.Note, before []string
 		}
 		return marker.Write(h.home, marker.NameFor(h.home, id, ""), from, h.handoverReason(), durable)
 	}
-	previous := ""
+	previous, earlier := "", record.Promised()
 	if record.Handoff != nil {
 		previous = record.Handoff.Marker
 	}
@@ -167,6 +187,9 @@ func (h *handover) leave(record *session.Record, note mail.Note, before []string
 		Kind: h.kind, Note: note.ID, Before: before, Reason: h.handoverReason(), At: now, Respawn: h.replaces, From: from,
 		Marker: marker.NameFor(h.home, record.ID, previous), Conversation: string(h.carried),
 		Text: &stored.Text{From: note.From, To: note.To, Subject: note.Subject, Date: note.Date.UTC(), Chain: note.Chain, Body: note.Body},
+	}
+	if h.kind != session.KindHandoff {
+		record.Handoff.Earlier = earlier
 	}
 	record.Full = h.full
 	if h.pane.Session != "" {

@@ -15,6 +15,7 @@ import (
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
+	"gt/lib/state/marker"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
@@ -168,7 +169,10 @@ func (c *commit) carryOn() error {
 		me.Note = h.note.ID
 	}
 	if p := me.Handoff; p != nil && p.Kind != session.KindHandoff {
-		me.Note, me.Handoff = cmp.Or(p.Note, me.Note), nil
+		me.Note, me.Handoff = cmp.Or(p.Note, me.Note), p.Earlier
+		if e := p.Earlier; e != nil {
+			c.warn(marker.Write(c.call.Home, e.Marker, e.From, e.Reason, atomicfile.Unsynced))
+		}
 	}
 	return c.call.Store.Put(me, atomicfile.Unsynced)
 }

@@ -245,8 +245,12 @@ func (s *start) gather(f *facts, records []*session.Record) {
 	me := f.find(f.session.ID)
 	f.asksAgain = me != nil && me.Note != "" && !s.call.Hook
 	for i := range f.home {
-		if f.home[i].Handoff != nil {
-			f.left = append(f.left, s.leftBy(f, &f.home[i]))
+		c := &f.home[i]
+		if e := c.Promised(); e != nil && c.ID != f.session.ID && (c.Liveness == session.Ended || c.Liveness == session.Dead) {
+			c.Handoff = e // what it saved for itself after that is nobody's
+		}
+		if c.Handoff != nil {
+			f.left = append(f.left, s.leftBy(f, c))
 		}
 	}
 	f.carried = slices.ContainsFunc(f.left, func(l leftHandover) bool {

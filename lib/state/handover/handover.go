@@ -37,6 +37,10 @@ type Handover struct {
 	// conversation.
 	Conversation string `json:"conversation,omitempty"`
 
+	// Earlier is what waited for a successor when the session saved this for itself. It
+	// waits again after this is taken.
+	Earlier *Handover `json:"earlier,omitempty"`
+
 	// Text is the note itself. Hand-overs of gt v0.2.0 and of a session that moved here have
 	// it in the mailbox only.
 	Text *Text `json:"text,omitempty"`

@@ -636,9 +636,9 @@ func (o *opened) mark(e entry, add, take string) error {
 	return o.unvouch(e)
 }
 
-// Supersede unhooks the earlier hand-over notes of a chain, which the delivered note by
-// replaces. It ignores an empty chain.
-func (b Box) Supersede(chain, by string) error {
+// Supersede unhooks the hand-over notes of a chain but those to keep: the one that replaces
+// the others, and what still waits. It ignores an empty chain.
+func (b Box) Supersede(chain string, keep ...string) error {
 	if chain == "" {
 		return nil
 	}
@@ -646,7 +646,7 @@ func (b Box) Supersede(chain, by string) error {
 		found, err := o.listNotes()
 		looked := 0
 		for _, e := range found {
-			if idOf(e.unique) == by || e.hasFlag('T') || !e.hasFlag('F') && e.hasFlag('S') {
+			if slices.Contains(keep, idOf(e.unique)) || e.hasFlag('T') || !e.hasFlag('F') && e.hasFlag('S') {
 				continue
 			}
 			if looked++; looked > 10*maxOpened {

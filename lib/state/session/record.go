@@ -123,6 +123,17 @@ type HookDedup struct {
 	At  time.Time `json:"at"`
 }
 
+// Promised returns the hand-over to a successor that waits, nil for none.
+func (r *Record) Promised() *handover.Handover {
+	switch {
+	case r == nil || r.Handoff == nil:
+		return nil
+	case r.Handoff.Kind == KindHandoff:
+		return r.Handoff
+	}
+	return r.Handoff.Earlier
+}
+
 // Process returns the client's process.
 func (r *Record) Process() process.Proc {
 	return process.Noted(r.PID, r.PIDStart, r.BootID, r.PIDNS)

@@ -454,9 +454,9 @@ const lostReason = "its process is gone"
 // classifyEnd returns the outcome to record. A prepared hand-over or a stop overrides what
 // the end looks like.
 func (r *Record) classifyEnd(o Outcome, reason string) (Outcome, string) {
-	switch {
-	case r.Handoff != nil && r.Handoff.Kind == KindHandoff:
-		return Handoff, r.Handoff.Reason
+	switch h := r.Promised(); {
+	case h != nil:
+		return Handoff, h.Reason
 	case r.stopped():
 		return Killed, r.Stop.Reason
 	}
