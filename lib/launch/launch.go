@@ -344,7 +344,7 @@ func (l *Launch) findConversation() {
 	m, spec := l.m, &l.spec
 	l.resumption = "a new conversation"
 	switch {
-	case l.client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable(l.Env.Getenv):
+	case l.client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable():
 		spec.Resume, spec.Shared = m.Now, m.Record.Served()
 		l.ForkOf = ""
 		l.resumption = "goes on with the conversation " + string(spec.Resume)

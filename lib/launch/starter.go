@@ -346,7 +346,7 @@ func Wake(env *cli.Env, store instance.Store, table *agent.Table, in *instance.I
 	}
 	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: client}
 	if client.Dialect != "" {
-		to.LastPrompt, to.Refused = fleet.LastPrompt(store, m.Instance), m.Refused(env.Getenv)
+		to.LastPrompt, to.Refused = fleet.LastPrompt(store, m.Instance), m.Refused()
 	}
 	_, err = to.Send(line, wakeLimits)
 	if send.Untyped(err) {

@@ -94,7 +94,7 @@ type carried struct {
 func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 	c.to = to
 	client := at.Table().FindClient(m.Agent)
-	if m.Record == nil || !client.CanResume() || !m.Resumable(at.Env.Getenv) {
+	if m.Record == nil || !client.CanResume() || !m.Resumable() {
 		return c, nil
 	}
 	r, f, err := conversationOf(at, m)

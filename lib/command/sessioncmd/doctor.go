@@ -214,7 +214,7 @@ func (e *examination) examineStopped(m *fleet.Member) {
 		e.add(vanished, m.Name, "should be running, and its tmux session is gone", "gt-session restore")
 	}
 	if client := e.scope.Table().FindClient(m.Agent); client.CanResume() && m.Record != nil && !m.Now.Invented() &&
-		!m.Activity().Prompted.IsZero() && !m.Resumable(e.env.Getenv) {
+		!m.Activity().Prompted.IsZero() && !m.Resumable() {
 		e.add(deleted, m.Name, fmt.Sprintf("cannot continue its conversation %s: %s has deleted it", m.Now, m.Agent),
 			fmt.Sprintf("gt-session start %s begins a new one; gt-record list shows what was kept", m.Name))
 	}

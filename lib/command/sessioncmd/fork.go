@@ -49,7 +49,7 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		return err
 	}
 	of := parent.Now
-	if of == "" || of.Invented() || !parent.Resumable(env.Getenv) {
+	if of == "" || of.Invented() || !parent.Resumable() {
 		if of = parent.ForkOf; of == "" {
 			return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", parent.Name), "gt-session new starts another agent")
 		}

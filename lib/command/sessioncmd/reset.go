@@ -74,7 +74,7 @@ func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	case m.Process.IsSet():
 	default:
 		if one.since = m.LimitedAt(); !one.since.IsZero() {
-			one.till = m.Resets(at.Env.Getenv, m.StartedAt.Add(time.Minute))
+			one.till = m.Resets(m.StartedAt.Add(time.Minute))
 		}
 	}
 	switch {

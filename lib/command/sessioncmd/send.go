@@ -197,7 +197,7 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 	}
 	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().FindClient(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
-		to.LastPrompt, to.Refused = fleet.LastPrompt(at.Store, m.Instance), m.Refused(env.Getenv)
+		to.LastPrompt, to.Refused = fleet.LastPrompt(at.Store, m.Instance), m.Refused()
 		to.PromptSeen = func(since time.Time) bool { return toldSince(at, m, text, since) }
 		to.Unseen = func() bool {
 			return m.Record == nil || readers.FindReader(m.Record.Agent) == nil ||

@@ -63,6 +63,7 @@ type Member struct {
 	// answer.
 	Unanswered error
 
+	look     *Survey   // by which it was read
 	home     home.Home // the record's home
 	activity *activity.State
 	atStart  bool // only the screen tells of it, because no hook has run yet
@@ -142,6 +143,7 @@ type answer struct {
 // Survey is a look at the agents of several stores and of tmux. It asks each tmux server once.
 type Survey struct {
 	getenv  func(string) string
+	stores  func(client string) []string // of the person
 	now     time.Time
 	servers map[tmux.Server]*answer
 	agents  func() map[string]process.Proc // see running
@@ -149,7 +151,7 @@ type Survey struct {
 
 // NewSurvey returns a look in this environment.
 func NewSurvey(getenv func(string) string, now time.Time) *Survey {
-	return &Survey{getenv: getenv, now: now, servers: map[tmux.Server]*answer{}, agents: sync.OnceValue(func() map[string]process.Proc { return running(place.StateOf(getenv)) })}
+	return &Survey{getenv: getenv, stores: storesOf(getenv), now: now, servers: map[tmux.Server]*answer{}, agents: sync.OnceValue(func() map[string]process.Proc { return running(place.StateOf(getenv)) })}
 }
 
 // Ask begins to ask a tmux server.
@@ -372,7 +374,10 @@ func (l *Survey) ReadPlaces(places []Place) [][]Member {
 			at = append(at, &places[i])
 		}
 	}
-	share(len(all), func(i int) { members[i].read(at[i].Store, at[i].Table, all[i]) })
+	share(len(all), func(i int) {
+		members[i].look = l
+		members[i].read(at[i].Store, at[i].Table, all[i])
+	})
 	claimed := map[session.ID]*Member{}
 	for i := range members {
 		m := &members[i]
@@ -392,14 +397,11 @@ func (l *Survey) ReadPlaces(places []Place) [][]Member {
 			l.answer(tmux.Server(in.TmuxServer))
 		}
 	}
-	stores := storesOf(l.getenv)
 	rest := make([]*unseen, len(all))
-	share(len(all), func(i int) {
-		rest[i] = members[i].observe(l, at[i].Store, at[i].Table, stores)
-	})
+	share(len(all), func(i int) { rest[i] = members[i].observe(at[i].Store, at[i].Table) })
 	show(members, rest)
-	limit(members, stores)
-	share(len(all), func(i int) { members[i].hear(l.now, stores) })
+	limit(members)
+	share(len(all), func(i int) { members[i].hear() })
 	looked := make([][]Member, len(places))
 	for i, p := range places {
 		looked[i], members = members[:len(p.Instances):len(p.Instances)], members[len(p.Instances):]
@@ -445,10 +447,10 @@ func (m *Member) read(store instance.Store, known *agent.Table, in *instance.Ins
 }
 
 // limit finds when the limits of members end.
-func limit(members []Member, stores func(string) []string) {
+func limit(members []Member) {
 	for i := range members {
 		if m := &members[i]; m.Reason == status.Limited {
-			m.Until = m.resets(stores, m.Since)
+			m.Until = m.Resets(m.Since)
 		}
 	}
 }
@@ -458,16 +460,16 @@ type unseen struct {
 	facts  status.Facts
 	got    status.Result // the status without the screen
 	client agent.Client
-	stores func(string) []string
 }
 
 // observe determines the status of an instance's agent. It returns nil unless the screen is
 // needed.
-func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, stores func(string) []string) *unseen {
+func (m *Member) observe(store instance.Store, known *agent.Table) *unseen {
 	if m.TmuxSession == "" { // it was never started
 		m.Status = status.Stopped
 		return nil
 	}
+	l := m.look
 	server, now := l.servers[tmux.Server(m.TmuxServer)], l.now
 	pane, p, presence, running := server.find(m.Instance, store.Name(m.ID))
 	switch {
@@ -500,14 +502,14 @@ func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, st
 		f.Seen = append(f.Seen, status.OfStart(m.Record))
 	} else if m.Record != nil && presence != process.Dead {
 		told := m.observed()
-		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), told, m.noted(stores), m.stopped(stores, told))
+		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), told, m.noted(), m.stopped(told))
 		if began := m.successorBegan(p); !began.IsZero() { // all this is of its predecessor
 			f.Started, f.Seen = began, nil
 		} else if !m.begun() || m.leftConversation() { // it was the previous agent, or the agent's previous conversation, that ended
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
 		}
 	}
-	u := &unseen{facts: f, got: m.carry(status.DeriveStatus(f), stores), client: client, stores: stores}
+	u := &unseen{facts: f, got: m.carry(status.DeriveStatus(f)), client: client}
 	if pane.ID != "" && (u.tellsNothing() || m.mayBeAnswered(u.got)) {
 		return u
 	}
@@ -550,7 +552,7 @@ func (m *Member) see(u *unseen, screen string) {
 	shows := live.Agent{Client: u.client, Screen: screen}
 	if u.tellsNothing() {
 		u.facts.Hooks, u.facts.Seen = false, append(u.facts.Seen, shows.Observe(u.facts.Now))
-		u.got = m.carry(status.DeriveStatus(u.facts), u.stores)
+		u.got = m.carry(status.DeriveStatus(u.facts))
 	}
 	if m.mayBeAnswered(u.got) {
 		u.got = shows.Answered(u.got)
@@ -570,7 +572,7 @@ func (m *Member) Busy() string {
 
 // carry returns the status of an agent that waits since its start and has done nothing yet:
 // its account is still at the limit that it had reached before, or its turn was interrupted.
-func (m *Member) carry(got status.Result, stores func(string) []string) status.Result {
+func (m *Member) carry(got status.Result) status.Result {
 	if got.Status != status.Waiting && got.Status != status.Idle || got.Reason != status.Done && got.Reason != "" || m.Record == nil {
 		return got
 	}
@@ -578,7 +580,7 @@ func (m *Member) carry(got status.Result, stores func(string) []string) status.R
 	case last.Since.IsZero() || !last.Since.Before(m.StartedAt):
 	case last.Status == activity.Limited, last.Reason == activity.Spent:
 		got.Reason, got.By.At = status.Limited, last.Since
-	case last.CutOff() && m.stopped(stores, status.OfActivity(status.Hook, last)).Status == "":
+	case last.CutOff() && m.stopped(status.OfActivity(status.Hook, last)).Status == "":
 		got.Reason = status.Interrupted
 	}
 	return got
@@ -680,12 +682,8 @@ func (m *Member) LimitedAt() time.Time {
 
 // Resets returns when the limit of its account at a time ends, if its client writes that.
 // Otherwise it returns the zero time.
-func (m *Member) Resets(getenv func(string) string, at time.Time) time.Time {
-	return m.resets(storesOf(getenv), at)
-}
-
-func (m *Member) resets(stores func(string) []string, at time.Time) time.Time {
-	if m.Record == nil || m.store(stores) == "" {
+func (m *Member) Resets(at time.Time) time.Time {
+	if m.Record == nil || m.store() == "" {
 		return time.Time{}
 	}
 	limiter, ok := m.reader().(conversation.Limiter)
@@ -710,12 +708,12 @@ func (m *Member) observed() status.Observation {
 
 // noted returns the session's state in the client's registry, in the person's store that
 // has the conversation.
-func (m *Member) noted(stores func(client string) []string) status.Observation {
+func (m *Member) noted() status.Observation {
 	watcher, ok := m.reader().(conversation.Watcher)
 	if !ok || m.Record.Ended() || !m.Record.Process().IsSet() {
 		return status.Observation{}
 	}
-	if store := m.store(stores); store != "" {
+	if store := m.store(); store != "" {
 		return status.OfActivity(status.Registry, watcher.ReadActivity(store, m.Record.ID, m.Record.Process()))
 	}
 	return status.Observation{}
@@ -723,9 +721,9 @@ func (m *Member) noted(stores func(client string) []string) status.Observation {
 
 // stopped returns the observation that the running turn was stopped, if the client writes
 // that into the conversation.
-func (m *Member) stopped(stores func(client string) []string, told status.Observation) status.Observation {
+func (m *Member) stopped(told status.Observation) status.Observation {
 	stopper, ok := m.reader().(conversation.Stopper)
-	if !ok || told.Status != status.Running && !told.Reason.Asks() || m.store(stores) == "" {
+	if !ok || told.Status != status.Running && !told.Reason.Asks() || m.store() == "" {
 		return status.Observation{}
 	}
 	at, why := stopper.Stopped(m.Record.Transcript, told.At)
@@ -743,8 +741,8 @@ func (m *Member) watched() bool {
 }
 
 // store returns the person's store that has the session's conversation, "" if none does.
-func (m *Member) store(stores func(client string) []string) string {
-	for _, store := range append(slices.Clip(stores(cmp.Or(m.Record.Agent, contract.Default))), m.Account) {
+func (m *Member) store() string {
+	for _, store := range append(slices.Clip(m.look.stores(cmp.Or(m.Record.Agent, contract.Default))), m.Account) {
 		if store != "" && strings.HasPrefix(m.Record.Transcript, store+"/") {
 			return store
 		}
@@ -871,21 +869,21 @@ func (m *Member) Wanted() bool { return m.Desired == instance.Running && !m.ende
 
 // client returns the environment with the client's own folder, if the instance has an
 // account.
-func (m *Member) client(getenv func(string) string) func(string) string {
+func (m *Member) client() func(string) string {
 	if m.Account == "" {
-		return getenv
+		return m.look.getenv
 	}
 	return func(key string) string {
 		if names.IsStoreVar(key) {
 			return m.Account
 		}
-		return getenv(key)
+		return m.look.getenv(key)
 	}
 }
 
 // Resumable reports whether the client has a conversation of the session. A session without
 // any message has none.
-func (m *Member) Resumable(getenv func(string) string) bool {
+func (m *Member) Resumable() bool {
 	path := ""
 	switch {
 	case m.Record != nil && m.Record.Transcript == "":
@@ -895,7 +893,7 @@ func (m *Member) Resumable(getenv func(string) string) bool {
 	case !m.SessionAt.Equal(m.StartedAt): // the conversation existed before the start
 		return true
 	default: // its hooks report nothing
-		path = files.Path(m.Agent, m.client(getenv), m.Path, string(m.Now))
+		path = files.Path(m.Agent, m.client(), m.Path, string(m.Now))
 	}
 	info, err := os.Stat(path)
 	r := readers.FindReader(m.Agent)

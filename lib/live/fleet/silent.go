@@ -21,7 +21,8 @@ const silentAfter = 10 * time.Minute
 // hear sets since when a working agent is silent: its hooks and its conversation give no
 // sign, and no tool of it runs. Of a client whose conversations do not tell which tools run,
 // it is not known.
-func (m *Member) hear(now time.Time, stores func(string) []string) {
+func (m *Member) hear() {
+	now := m.look.now
 	if m.Status != status.Running || m.Record == nil || now.Sub(m.Since) < silentAfter {
 		return
 	}
@@ -30,7 +31,7 @@ func (m *Member) hear(now time.Time, stores func(string) []string) {
 		last = beat.Timestamp
 	}
 	path := m.Record.Transcript
-	if now.Sub(last) < silentAfter || !strings.HasSuffix(path, ".jsonl") || m.store(stores) == "" {
+	if now.Sub(last) < silentAfter || !strings.HasSuffix(path, ".jsonl") || m.store() == "" {
 		return
 	}
 	info, err := os.Stat(path)

@@ -36,15 +36,15 @@ func (l *Survey) Strangers(known *agent.Table, server tmux.Server, taken func(pa
 				StartedAt: r.StartedAt, CreatedAt: r.StartedAt, SessionID: r.ID, ChainID: r.Chain(),
 				TmuxServer: string(server), TmuxSession: pane.Session, TmuxPane: pane.ID, Adopted: instance.Adopt(p),
 			}
-			all = append(all, Member{Instance: in, Now: r.ID, Record: r, home: h})
+			all = append(all, Member{Instance: in, Now: r.ID, Record: r, look: l, home: h})
 			break
 		}
 	}
-	stores, rest := storesOf(l.getenv), make([]*unseen, len(all))
+	rest := make([]*unseen, len(all))
 	for i := range all {
-		rest[i] = all[i].observe(l, instance.Store{}, known, stores)
+		rest[i] = all[i].observe(instance.Store{}, known)
 	}
 	show(all, rest)
-	limit(all, stores)
+	limit(all)
 	return all
 }

@@ -130,7 +130,7 @@ func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.St
 			}
 			s.LimitedAt = m.LimitedAt()
 			if s.Limited = !s.LimitedAt.IsZero(); s.Limited {
-				s.LimitedUntil = retryAt(s.LimitedAt, m.Resets(a.Env.Getenv, s.LimitedAt))
+				s.LimitedUntil = retryAt(s.LimitedAt, m.Resets(s.LimitedAt))
 			}
 		default:
 			s.Why = fmt.Sprintf("its process %d cannot be seen", m.Pane.PID)
@@ -142,7 +142,7 @@ func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.St
 				s.Asks = true
 			case status.Limited:
 				s.Limited, s.LimitedAt, s.Idle = true, a.Env.Now(), m.Since
-				s.LimitedUntil = retryAt(m.Since, m.Resets(a.Env.Getenv, m.Since))
+				s.LimitedUntil = retryAt(m.Since, m.Resets(m.Since))
 			default:
 				s.Idle = m.Quiet
 			}
