@@ -38,9 +38,8 @@ func (sc *scanner) called(i int) (from, to int) {
 			}
 		}
 		return 0, 0
-	case "fernet", "stripe", "run", "login", "new": // with a key or token alone
-		switch name {
-		case "Fernet", "Stripe", "stripe", "bot.run", "client.run", "bot.login", "client.login", "AES.new", "hmac.new":
+	case "new": // with a key
+		if name == "AES.new" || name == "hmac.new" {
 			return likelyValue(s, i+1, "token")
 		}
 		return 0, 0

@@ -254,7 +254,7 @@ func (sc *scanner) command(i int, words string) bool {
 func (sc *scanner) slashFlag(i int) (from, to int) {
 	s := sc.s
 	v := i + len("/t/")
-	if strings.HasPrefix(s[i:], "/t/") && strings.Contains(s[max(sc.done, i-maxName):i], "conda") { // of a channel
+	if strings.HasPrefix(s[i:], "/t/") && isConda(s[max(sc.done, i-maxName):i]) { // of a channel
 		if to = run(s, v, "w-"); to < len(s) && s[to] == '/' && looksSecret(s[v:to], minPassword) {
 			return v, to
 		}
@@ -270,13 +270,21 @@ func (sc *scanner) slashFlag(i int) (from, to int) {
 	case strings.HasPrefix(s[i:], "/p ") && sc.command(i, "signtool"):
 		return likelyValue(s, blanks(s, v), "password")
 	case strings.HasPrefix(s[i:], "/d ") && sc.command(i, "reg add "):
-		if n := strings.LastIndex(s[sc.done:i], "/v "); n >= 0 {
-			return likelyValue(s, blanks(s, v-1), sc.nameBefore(run(s, sc.done+n+len("/v "), "w-")))
+		before := s[max(sc.done, i-maxLook):i]
+		before = before[strings.LastIndex(before, "reg add "):]
+		if _, name, ok := strings.Cut(before, "/v "); ok {
+			return likelyValue(s, blanks(s, v-1), name[:run(name, 0, "w-")])
 		}
 	case strings.HasPrefix(s[i:], "/rp ") && sc.command(i, "schtasks"):
 		return likelyValue(s, blanks(s, v), "password")
 	}
 	return 0, 0
+}
+
+// isConda reports whether s ends with the host of channels of conda.
+func isConda(s string) bool {
+	host := s[strings.LastIndexByte(s, '/')+1:]
+	return strings.HasPrefix(host, "conda.") || strings.HasSuffix(host, "anaconda.org")
 }
 
 // masked finds what a workflow says is secret: ::add-mask::x, and issecret=true]x of Azure.

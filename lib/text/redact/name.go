@@ -45,8 +45,6 @@ func secretName(name string) bool {
 		}
 	case "pw":
 		return strings.ContainsAny(name, "_-") || len(parts) > 1 && parts[len(parts)-2] == "root" // olcRootPW
-	case "rekey":
-		return len(parts) == 1
 	case "ident": // npmAuthIdent
 		return len(parts) > 1 && parts[len(parts)-2] == "auth"
 	case "login", "session": // sonar.login, BW_SESSION
@@ -163,7 +161,7 @@ func sureName(name string) bool {
 	if last == "key" || last == "keys" {
 		switch parts[len(parts)-2] {
 		case "api", "access", "application", "private", "secret", "signing", "encryption", "master", "account", "deploy", "auth", "service", "webhook",
-			"role", "license", "licence", "supabase", "subscription", "functions", "validation", "decryption", "preshared", "shared", "unseal", "recovery", "activation", "jwt", "hmac", "nonce":
+			"role", "license", "licence", "supabase", "subscription", "functions", "validation", "decryption", "preshared", "shared", "unseal", "recovery", "jwt", "hmac", "nonce":
 			return true
 		}
 		return false

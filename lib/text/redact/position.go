@@ -20,7 +20,7 @@ var positions = [...]struct {
 	{"rabbitm|qctl add_user ", 1, 0}, {"rabbitm|qctl change_password ", 1, 0}, {"ejabbe|rdctl register ", 2, 0}, {"|mc alias set ", 3, 0}, {"config http|-basic.", 2, 0}, {"--global http|-basic.", 2, 0},
 	{"user-se|crets set ", 1, 0}, {"config set |--secret ", 1, 0}, {"ex|pdp ", 0, '/'}, {"im|pdp ", 0, '/'}, {"s|qlplus ", 0, '/'}, {"s|qlldr ", 0, '/'},
 	{"/user|:", 1, 0}, {"jdbc:oracle:thin|:", -1, '/'}, {"jdbc:oracle:oci|:", -1, '/'}, {"operator u|nseal ", 0, 0}, {"|IDENTIFY ", 0, 0}, {"wpa|-psk ", 0, 0}, {"|PSK ", 0, 0}, {"|EAP ", 0, 0}, {"encry|pt_string ", 0, 0},
-	{"enable se|cret ", 0, 0}, {"tacacs|-server key ", 0, 0}, {"radius|-server key ", 0, 0}, {"iwco|nfig ", 2, 0}, {"config pypi|-token.", 1, 0}, {"rclone config |create ", 3, 0}, {"setA|piKey ", 0, 0},
+	{"enable se|cret ", 0, 0}, {"tacacs|-server key ", 0, 0}, {"radius|-server key ", 0, 0}, {"config pypi|-token.", 1, 0}, {"rclone config |create ", 3, 0}, {"setA|piKey ", 0, 0},
 	{"bw u|nlock ", 0, 0}, {"bw lo|gin ", 1, 0}, {"+l|ogin ", 1, 0}, {"root|pw ", 0, 0},
 }
 

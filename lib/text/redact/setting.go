@@ -169,7 +169,7 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 			}
 		}
 		return name, -1
-	case "key", "Key", "KEY", "keys", "Keys": // API key: x
+	case "key", "Key", "KEY", "keys", "Keys", "rekey": // API key: x
 		if start := end - len(word); s[i] == '=' && equalFold(s[max(0, start-len("pragma ")):start], "pragma ") {
 			return "password", end
 		}
@@ -531,7 +531,7 @@ func (sc *scanner) named(n int) string {
 			sep++
 		}
 		next := run(window, sep, "w-.")
-		for next > sep && next < len(window) && window[next] == '/' { // the path of a parameter
+		for sep > end && window[sep-1] == '/' && next > sep && next < len(window) && window[next] == '/' { // the path of a parameter
 			sep, next = next+1, run(window, next+1, "w-.")
 		}
 		switch between := window[end:sep]; {
@@ -619,7 +619,7 @@ func (sc *scanner) connecting(i int) bool {
 			return commas == 2
 		case "oracledb", "cx_Oracle":
 			return commas == 1
-		case "ssh", "client":
+		case "ssh":
 			return commas == 3
 		}
 	case "fill", "type":
