@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,6 +70,9 @@ func Agent(environ []string, asked <-chan os.Signal, child int) {
 	}
 	if said := getenv(briefVar); said != "" {
 		fmt.Println(said)
+		if getenv("TMUX") != "" { // which can drop what a program prints right before it ends
+			_ = exec.Command("tmux", "display-message", "-p", "read").Run()
+		}
 		return
 	}
 	path := getenv(reportVar)
