@@ -77,11 +77,14 @@ func HashID(id string) uint64 {
 type Branch []Link
 
 // Gone returns the offsets of the records that are not part of the conversation any more.
-// That is the path from the last record back to the first. A record beside the path, such
-// as one of several results, is part of it unless it follows a prompt beside the path. A
-// record that follows none, or an unknown one, follows the one before it, but for a prompt
-// that says that it follows none. A record can stand before the one that it follows: Claude
-// Code can write the records of its first turn in another order.
+//
+// The conversation is the path from the last record back to the first. A prompt that is not
+// on the path was taken back, with all that follows it. What else is beside the path, such as
+// one of several results, belongs to the conversation.
+//
+// A record that names no parent, or an unknown one, follows the one before it, but for a
+// prompt that says that it follows none. A record can stand before its parent: Claude Code can
+// write the records of its first turn in another order. The time is linear.
 func (b Branch) Gone() map[int64]bool {
 	first := make(map[uint64]int, len(b))
 	linked := false
@@ -105,30 +108,38 @@ func (b Branch) Gone() map[int64]bool {
 		}
 		return i - 1
 	}
-	on := make([]bool, len(b))
-	for i := len(b) - 1; i >= 0 && !on[i]; i = parent(i) {
-		on[i] = true
-	}
-	beside := func(i int) bool {
-		for range b { // links can form a circle
-			if i < 0 || on[i] {
-				return false
-			} else if b[i].Begins {
-				return true
-			}
-			i = parent(i)
-		}
-		return false
+	const (
+		unknown = iota
+		kept
+		lost
+		walked // on the way to what says which of them it is
+	)
+	is := make([]byte, len(b))
+	for i := len(b) - 1; i >= 0 && is[i] != kept; i = parent(i) { // the path
+		is[i] = kept
 	}
 	var gone map[int64]bool
+	var walk []int
 	for i, l := range b {
-		if !beside(i) {
-			continue
+		walk = walk[:0]
+		at := i
+		for at >= 0 && is[at] == unknown && !b[at].Begins {
+			is[at], walk = walked, append(walk, at)
+			at = parent(at)
 		}
-		if gone == nil {
-			gone = map[int64]bool{}
+		found := byte(kept) // also if the links form a circle
+		if at >= 0 && (is[at] == unknown || is[at] == lost) {
+			is[at], found = lost, lost
 		}
-		gone[l.At] = true
+		for _, w := range walk {
+			is[w] = found
+		}
+		if is[i] == lost {
+			if gone == nil {
+				gone = map[int64]bool{}
+			}
+			gone[l.At] = true
+		}
 	}
 	return gone
 }

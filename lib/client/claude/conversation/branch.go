@@ -40,12 +40,12 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 		return nil, err
 	}
 	var all conversation.Branch
-	end := 0 // resume does not begin at a late "progress" of older versions
+	end := 0 // behind the last message: the path does not begin at a note that was written late
 	add := func(rec record, at int64) bool {
 		if rec.id != "" && !rec.Sidechain {
 			begins := rec.Kind == "user" && rec.ask().Text != ""
 			all = append(all, conversation.Link{At: at, ID: conversation.HashID(rec.id), Parent: conversation.HashID(rec.parent), Begins: begins, Unlinked: !rec.linked})
-			if rec.Kind != "progress" {
+			if rec.Kind == "user" || rec.Kind == "assistant" {
 				end = len(all)
 			}
 		}

@@ -6,15 +6,15 @@ import (
 	"gt/lib/conversation"
 )
 
-// ordering gives the records of the first turn in the order of their parents. Claude Code
-// can append that turn's answer, results and notes to a new file while the prompt that
-// they follow is still in its queue. Its own resume goes by parentUuid.
+// ordering gives records in the order of their parents until a prompt was given and nothing
+// is held. Claude Code can append the first turn's answer, results and notes to a new file
+// while the prompt that they follow is still in its queue. Its own resume goes by parentUuid.
 type ordering struct {
 	give  func(record, int64) bool
 	given map[uint64]bool // by the hash of the id
 	held  []heldRecord    // their parents were not given
 	size  int             // the length of their lines
-	begun bool            // a prompt was given, or nothing is to be held any more
+	done  bool            // a prompt was given, or too much was held
 }
 
 type heldRecord struct {
@@ -29,7 +29,7 @@ const (
 )
 
 // inOrder reports whether the records that come are given as they come.
-func (o *ordering) inOrder() bool { return o.begun && len(o.held) == 0 }
+func (o *ordering) inOrder() bool { return o.done && len(o.held) == 0 }
 
 // add gives a record and what waited for it, or holds it. Its line has size bytes. A prompt is
 // never held, so that who wants only the first one reads no further.
@@ -37,13 +37,13 @@ func (o *ordering) add(rec record, at int64, size int) bool {
 	if o.inOrder() {
 		return o.give(rec, at)
 	}
-	switch prompt := rec.request().Text != ""; {
+	switch {
 	case rec.id == "" || rec.parent == "" || rec.Sidechain || o.given[conversation.HashID(rec.parent)]:
-	case prompt && o.holds(rec.parent): // what is held is of the turn before
+	case rec.request().Text != "": // what is held is of the turn before
 		if !o.flush() {
 			return false
 		}
-	case !prompt:
+	default:
 		o.held, o.size = append(o.held, heldRecord{rec, at}), o.size+size
 		return len(o.held) < maxHeldRecords && o.size < maxHeldSize || o.flush()
 	}
@@ -60,7 +60,7 @@ func (o *ordering) release(rec heldRecord) bool {
 		o.given = map[uint64]bool{}
 	}
 	o.given[conversation.HashID(rec.id)] = true
-	o.begun = o.begun || rec.request().Text != ""
+	o.done = o.done || rec.request().Text != ""
 	if !o.give(rec.record, rec.at) {
 		return false
 	}
@@ -81,7 +81,7 @@ func (o *ordering) take(i int) heldRecord {
 
 // flush gives what is held, and holds nothing from then on. Parents can form a circle.
 func (o *ordering) flush() bool {
-	o.begun = true
+	o.done = true
 	for len(o.held) > 0 {
 		first := slices.IndexFunc(o.held, func(h heldRecord) bool { return !o.holds(h.parent) })
 		if !o.release(o.take(max(first, 0))) {

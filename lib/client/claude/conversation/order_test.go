@@ -73,6 +73,16 @@ func TestOrderOfFirstTurn(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+	t.Run("a file that lost its head", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "0dfb4f3e-6c1a-4d3c-9c1f-3a1b5c7d9e0f.jsonl")
+		lines := []string{linkedAnswer("a0", "gone", "A0"), linkedPrompt("p1", "lost", "P1"), linkedAnswer("a1", "p1", "A1"), linkedPrompt("p2", "a1", "P2")}
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := entriesOf(t, path, conversation.Options{}); got != "answer A0|prompt P1|answer A1|prompt P2" {
+			t.Errorf("got %s", got)
+		}
+	})
 	t.Run("a parent that never comes", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "0dfb4f3e-6c1a-4d3c-9c1f-3a1b5c7d9e0f.jsonl")
 		var lines, want []string
@@ -98,8 +108,8 @@ func TestOrderOfFirstTurn(t *testing.T) {
 }
 
 // What Claude Code 2.1.332 sent to the model on "claude --resume" of a file with the same
-// links, but that gt also has what the client lost: whatever is before a parent that was
-// never written, and turns beside a note that was written late.
+// links. gt also has what the client lost: whatever is before a parent that was never written,
+// and turns beside a note of the client that was written late.
 func TestBranchOfResume(t *testing.T) {
 	base := []string{linkedPrompt("p1", "null", "P1"), linkedAnswer("a1", "p1", "A1"), linkedPrompt("p2", "a1", "P2"), linkedAnswer("a2", "p2", "A2")}
 	system := func(id, parent string) string {
@@ -121,6 +131,7 @@ func TestBranchOfResume(t *testing.T) {
 		"a parent never written": {[]string{base[0], base[1], linkedPrompt("p2", "gone", "P2"), base[3]}, both},
 		"rewound":                {rewound, third},
 		"rewound, late progress": {append(slices.Clone(rewound), progress("g", "a2")), third},
+		"rewound, late error":    {append(slices.Clone(rewound), system("s", "p1")), third},
 		"rewound to the first":   {append(slices.Clone(base), linkedPrompt("p3", "null", "P3"), linkedAnswer("a3", "p3", "A3")), "prompt P3|answer A3"},
 	} {
 		path := filepath.Join(t.TempDir(), "0dfb4f3e-6c1a-4d3c-9c1f-3a1b5c7d9e0f.jsonl")

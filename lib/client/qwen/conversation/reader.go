@@ -209,9 +209,12 @@ func (q Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		return gemini.Reader{}.Read(f, o, each)
 	}
 	model := q.model(f, new(conversation.ReadErrors))
-	gone, err := takenBack(f.Path, o)
-	if err != nil {
-		return o.From, err
+	var gone map[int64]bool
+	if !o.TooLong(f.Path) {
+		var err error
+		if gone, err = takenBack(f.Path, o); err != nil {
+			return o.From, err
+		}
 	}
 	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
