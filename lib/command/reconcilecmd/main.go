@@ -320,28 +320,25 @@ func (c *tickCmd) Run(env *cli.Env) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	p, failed, err := makeTick(ctx, env, w, c.JSON)
-	lock.Unlock() // others may tick while a worktree is made
-	w.Wait()
 	switch {
 	case err != nil:
 		return aborted(err)
-	case *failed > 0:
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("not made: %s", count.Plural(*failed, "change")), "the next tick tries again")
+	case failed > 0:
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("not made: %s", count.Plural(failed, "change")), "the next tick tries again")
 	}
 	noTemplates(env, p.NoTemplates())
 	return nil
 }
 
-// makeTick runs a tick and prints its changes. After w.Wait, failed is how many failed.
-func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) (p *perform.Plan, failed *int, err error) {
-	failed = new(int)
+// makeTick runs a tick and prints its changes. failed counts those that failed.
+func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) (p *perform.Plan, failed int, err error) {
 	p, err = w.Tick(ctx, func(o perform.Outcome) {
 		l := lineOf(o.Action, o.Name)
 		switch {
 		case o.Skipped():
 			env.Warn("%s of %s: %v", o.Change, name(l), o.Err)
 		case o.Err != nil:
-			*failed++
+			failed++
 			env.Error("%s of %s: %v", o.Change, name(l), o.Err)
 		}
 		if o.Err != nil {

@@ -68,7 +68,6 @@ func (c *run) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	defer w.Wait()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	told, none := "", "" // print repeated messages once

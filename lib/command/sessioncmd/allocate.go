@@ -11,7 +11,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/launch"
-	"gt/lib/launch/worktree"
 	"gt/lib/live/fleet"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/git"
@@ -131,7 +130,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 		return false, err
 	}
 	if held.Worktree != nil {
-		removed, err := worktree.Remove(at.Env, at.Store, held)
+		removed, err := removeWorktree(at, held)
 		if err != nil {
 			return false, err
 		}

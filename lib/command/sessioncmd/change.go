@@ -9,7 +9,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/launch"
-	"gt/lib/launch/worktree"
 	"gt/lib/state/instance"
 	"gt/lib/text/fold"
 	"gt/lib/text/term"
@@ -148,7 +147,7 @@ func (c *rm) Run(env *cli.Env) error {
 	case w != nil && c.KeepWorktree:
 		also = fmt.Sprintf("; its worktree %s stays", env.DisplayPath(w.Path))
 	case w != nil:
-		was, err := worktree.Remove(at.Env, at.Store, held)
+		was, err := removeWorktree(at, held)
 		if err != nil {
 			return err
 		}

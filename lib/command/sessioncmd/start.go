@@ -18,7 +18,6 @@ import (
 	"gt/lib/launch"
 	"gt/lib/launch/launcher"
 	"gt/lib/launch/parcel"
-	"gt/lib/launch/worktree"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -258,7 +257,7 @@ func makeWorktree(at scope, in *instance.Instance) error {
 		return withExitCode(in.Name, err)
 	}
 	defer held.Release()
-	if err := worktree.Ensure(at.Env, held.Instance, func() error { return held.Put(at.Env.Now()) }); err != nil {
+	if err := ensure(at.Env, held.Instance, func() error { return held.Put(at.Env.Now()) }); err != nil {
 		if held.Worktree.Ready {
 			return err
 		}
@@ -292,7 +291,7 @@ func starter(at scope) launch.Starter {
 	return launch.Starter{
 		Env: at.Env, Store: at.Store, Table: at.Table(),
 		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(at.Env.Getenv, at.Store.State, id) },
-		Worktree: func(in *instance.Instance, put func() error) error { return worktree.Ensure(at.Env, in, put) },
+		Worktree: func(in *instance.Instance, put func() error) error { return ensure(at.Env, in, put) },
 	}
 }
 
@@ -303,7 +302,7 @@ func (b begin) unmade(at scope, id instance.ID, err error) error {
 	}
 	defer held.Release()
 	if held.Worktree != nil {
-		_, herr = worktree.Remove(at.Env, at.Store, held)
+		_, herr = removeWorktree(at, held)
 	}
 	if herr == nil {
 		herr = held.Remove(at.Env.Now())
@@ -381,7 +380,7 @@ func waits(b *launch.Launch) string {
 // replaced instance may keep its own.
 func claimed(at scope, id session.ID, replaces bool, name string) error {
 	own := false
-	err := instance.Walk(at.Store.State, func(s instance.Store, in *instance.Instance) error {
+	err := walkInstances(at.Store.State, func(s instance.Store, in *instance.Instance) error {
 		if s.Session(in) != id {
 			return nil
 		}

@@ -167,9 +167,9 @@ func CheckBranch(dir, branch string) error {
 
 // AddWorktree adds a worktree to dir's repository and checks out a branch: the existing
 // one, else a new one that follows the only remote's branch of that name, else a new one at
-// dir's HEAD. It notes the owner in the worktree's git folder; see CheckOwner. It completes an
-// interrupted call for the same owner. If it fails, it leaves no worktree and no new branch.
-func AddWorktree(dir, path, branch, owner string, wait time.Duration) error {
+// dir's HEAD. It completes an interrupted call. If it fails, it leaves no worktree and no
+// new branch.
+func AddWorktree(dir, path, branch string, wait time.Duration) error {
 	r, err := findRepository(dir)
 	if err != nil {
 		return err
@@ -193,15 +193,12 @@ func AddWorktree(dir, path, branch, owner string, wait time.Duration) error {
 			return &CheckedOutError{branch, w.Path}
 		case w.Path != path:
 		case w.Lock == initializing: // git itself was interrupted
-			if err := r.dropOwn(path, owner); err != nil {
+			if err := r.drop(path); err != nil {
 				return err
 			}
 		case w.Branch != branch:
 			return &CheckedOutError{w.Branch, path}
 		default:
-			if err := checkMaker(path, owner); err != nil {
-				return err
-			}
 			made = true
 		}
 	}
@@ -235,9 +232,6 @@ func AddWorktree(dir, path, branch, owner string, wait time.Duration) error {
 			}
 			return err
 		}
-	}
-	if err := noteOwner(path, owner); err != nil {
-		return errors.Join(err, undo())
 	}
 	unlock() // checking out a large repository takes long
 	if err := FillIndex(path, "HEAD", wait); err != nil {
@@ -280,68 +274,6 @@ type CheckedOutError struct{ Branch, Path string }
 
 func (e *CheckedOutError) Error() string {
 	return fmt.Sprintf("the branch '%s' is checked out in '%s'", e.Branch, e.Path)
-}
-
-// ownerFile is a file in a worktree's own git folder.
-const ownerFile = "gt-owner"
-
-// ErrNotOwned reports a worktree that was made by somebody else.
-var ErrNotOwned = errors.New("it was made for another session, or by hand")
-
-// CheckOwner returns an ErrNotOwned unless the worktree at path was made for owner. One without
-// an owner, which an older gt or a person made, passes if unknown is set.
-func CheckOwner(path, owner string, unknown bool) error {
-	r, err := topOf(path)
-	if err != nil {
-		return atomicfile.Error("use the worktree", path, err)
-	}
-	data, err := atomicfile.Read(filepath.Join(r.dir, ownerFile), maxHead)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && unknown, err == nil && string(data) == owner+"\n":
-		return nil
-	case err == nil, errors.Is(err, fs.ErrNotExist):
-		return ErrNotOwned
-	}
-	return err
-}
-
-func noteOwner(path, owner string) error {
-	if owner == "" {
-		return nil
-	}
-	r, err := topOf(path)
-	if err != nil {
-		return atomicfile.Error("use the worktree", path, err)
-	}
-	return atomicfile.Write(filepath.Join(r.dir, ownerFile), []byte(owner+"\n"), atomicfile.Synced)
-}
-
-// checkMaker returns an error unless owner may complete or drop an incomplete worktree: it has
-// begun it, or there is nothing in it yet but what git adds first, before the owner is noted.
-func checkMaker(path, owner string) error {
-	if owner == "" {
-		return nil
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return atomicfile.Error("read", path, err)
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	if r, err := topOf(path); len(entries) == 1 && entries[0].Name() == ".git" &&
-		(err != nil || !atomicfile.Exists(filepath.Join(r.dir, "index")) && !atomicfile.Exists(filepath.Join(r.dir, ownerFile))) {
-		return nil
-	}
-	return CheckOwner(path, owner, false)
-}
-
-// dropOwn is drop for a worktree that owner may drop.
-func (r checkout) dropOwn(path, owner string) error {
-	if err := checkMaker(path, owner); err != nil {
-		return err
-	}
-	return r.drop(path)
 }
 
 // drop removes an unused worktree.
@@ -551,9 +483,8 @@ func ForgetWorktree(dir, path string) error {
 	return err
 }
 
-// DropWorktree removes a worktree that AddWorktree has begun for the owner, if there is one. It
-// returns an ErrNotOwned for another one.
-func DropWorktree(dir, path, owner string) error {
+// DropWorktree removes a worktree in which no work was done, if there is one.
+func DropWorktree(dir, path string) error {
 	all, err := Worktrees(dir)
 	if err != nil {
 		return err
@@ -565,5 +496,5 @@ func DropWorktree(dir, path, owner string) error {
 	if err != nil {
 		return err
 	}
-	return r.dropOwn(path, owner)
+	return r.drop(path)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"gt/internal/testenv"
-	"gt/lib/sys/atomicfile"
 )
 
 // hostile has each program that a repository can name leave a trace.
@@ -40,7 +39,7 @@ func TestAddWorktreeSaysWhy(t *testing.T) {
 		"fix/parser": {filepath.Join(beside, "parser"), "cannot lock ref 'refs/heads/fix/parser'"},
 		"other":      {filepath.Join(beside, "file", "other"), "could not create leading directories"},
 	} {
-		err := AddWorktree(dir, c.path, branch, "", time.Minute)
+		err := AddWorktree(dir, c.path, branch, time.Minute)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "Preparing") {
 			t.Errorf("%s: %v", branch, err)
 		}
@@ -65,7 +64,7 @@ func TestAddWorktreeFollowsNoLink(t *testing.T) {
 		}
 		testenv.NoError(t, os.Symlink(outside, at))
 		before := readTree(t, outside)
-		err := AddWorktree(dir, filepath.Join(beside, "x"), "a/b", "", time.Minute)
+		err := AddWorktree(dir, filepath.Join(beside, "x"), "a/b", time.Minute)
 		if err == nil || !strings.HasSuffix(err.Error(), "/.git/"+name+"' is a link, and git would write where it leads") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -101,7 +100,7 @@ func TestAddWorktree(t *testing.T) {
 	beside := t.TempDir()
 	for _, branch := range []string{"here", "theirs", "all/new"} {
 		path := filepath.Join(beside, strings.ReplaceAll(branch, "/", "-"))
-		testenv.NoError(t, AddWorktree(dir, path, branch, "", time.Minute))
+		testenv.NoError(t, AddWorktree(dir, path, branch, time.Minute))
 		if data, err := os.ReadFile(filepath.Join(path, "sub", "b")); err != nil || len(data) == 0 {
 			t.Errorf("%s: %v", branch, err)
 		}
@@ -119,10 +118,10 @@ func TestAddWorktree(t *testing.T) {
 		t.Errorf("it follows %s", up)
 	}
 	var checked *CheckedOutError
-	if err := AddWorktree(dir, filepath.Join(beside, "x"), "here", "", time.Minute); !errors.As(err, &checked) || checked.Path != filepath.Join(beside, "here") {
+	if err := AddWorktree(dir, filepath.Join(beside, "x"), "here", time.Minute); !errors.As(err, &checked) || checked.Path != filepath.Join(beside, "here") {
 		t.Errorf("a branch that is checked out: %v", err)
 	}
-	if err := AddWorktree(dir, filepath.Join(beside, "x"), "main", "", time.Minute); !errors.As(err, &checked) || checked.Path != dir {
+	if err := AddWorktree(dir, filepath.Join(beside, "x"), "main", time.Minute); !errors.As(err, &checked) || checked.Path != dir {
 		t.Errorf("a branch that is checked out: %v", err)
 	}
 	for _, name := range []string{"-b", "a..b", "", "HEAD", "a b"} {
@@ -142,7 +141,7 @@ func TestAddWorktreesAtOnce(t *testing.T) {
 	for i := range 40 {
 		all.Go(func() {
 			branch := fmt.Sprint("b", i)
-			if err := AddWorktree(dir, filepath.Join(beside, branch), branch, "", time.Minute); err != nil {
+			if err := AddWorktree(dir, filepath.Join(beside, branch), branch, time.Minute); err != nil {
 				t.Errorf("%s: %v", branch, err)
 			}
 		})
@@ -175,9 +174,9 @@ func TestAddWorktreeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := repository(t, "a", "sub/b")
 			path := filepath.Join(t.TempDir(), "wt")
-			testenv.NoError(t, AddWorktree(dir, path, "new", "", time.Minute))
+			testenv.NoError(t, AddWorktree(dir, path, "new", time.Minute))
 			cut(t, dir, path, filepath.Join(dir, ".git", "worktrees", "wt"))
-			testenv.NoError(t, AddWorktree(dir, path, "new", "", time.Minute))
+			testenv.NoError(t, AddWorktree(dir, path, "new", time.Minute))
 			if err := Saved(path, time.Minute); err != nil {
 				t.Error(err)
 			}
@@ -197,7 +196,7 @@ func TestAddWorktreeFails(t *testing.T) {
 	blob := run(t, dir, "rev-parse", "HEAD:a")
 	testenv.NoError(t, os.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])))
 	path := filepath.Join(t.TempDir(), "wt")
-	if err := AddWorktree(dir, path, "new", "", time.Minute); err == nil {
+	if err := AddWorktree(dir, path, "new", time.Minute); err == nil {
 		t.Fatal("a file that is not there was checked out")
 	}
 	if pathExists(path) || run(t, dir, "branch", "--list", "new") != "" || strings.Contains(run(t, dir, "worktree", "list"), "wt") {
@@ -332,7 +331,7 @@ func TestSaved(t *testing.T) {
 			run(t, dir, "add", "-A")
 			run(t, dir, "commit", "-q", "--amend", "-m", "first")
 			path := filepath.Join(t.TempDir(), "wt")
-			testenv.NoError(t, AddWorktree(dir, path, "new", "", time.Minute))
+			testenv.NoError(t, AddWorktree(dir, path, "new", time.Minute))
 			c.do(t, dir, path)
 			if !pathExists(path) {
 				path += "2"
@@ -349,47 +348,10 @@ func TestSaved(t *testing.T) {
 }
 
 // What is removed is forgotten by git, and no other worktree with it.
-// A worktree is completed and dropped only for whom it was made, whatever its path and branch.
-func TestOwnersOfWorktrees(t *testing.T) {
-	dir := repository(t, "a")
-	path := filepath.Join(t.TempDir(), "x")
-	testenv.NoError(t, AddWorktree(dir, path, "new", "me", time.Minute))
-	for owner, want := range map[string]error{"me": nil, "other": ErrNotOwned} {
-		for _, unknown := range []bool{false, true} {
-			if err := CheckOwner(path, owner, unknown); !errors.Is(err, want) {
-				t.Errorf("%s: %v", owner, err)
-			}
-		}
-		if err := AddWorktree(dir, path, "new", owner, time.Minute); !errors.Is(err, want) {
-			t.Errorf("%s: %v", owner, err)
-		}
-	}
-	if err := DropWorktree(dir, path, "other"); !errors.Is(err, ErrNotOwned) || !atomicfile.Exists(path) {
-		t.Error(err)
-	}
-	testenv.NoError(t, DropWorktree(dir, path, "me"))
-	if atomicfile.Exists(path) {
-		t.Error("it is still there")
-	}
-
-	run(t, dir, "worktree", "add", "-q", path, "new") // by hand, at the same place
-	if err := CheckOwner(path, "me", false); !errors.Is(err, ErrNotOwned) {
-		t.Error(err)
-	}
-	if err := DropWorktree(dir, path, "me"); !errors.Is(err, ErrNotOwned) {
-		t.Error(err)
-	}
-	testenv.NoError(t, CheckOwner(path, "me", true))
-	run(t, dir, "worktree", "remove", path)
-	run(t, dir, "worktree", "add", "-q", "--no-checkout", path, "new") // killed before the owner was noted
-	testenv.NoError(t, AddWorktree(dir, path, "new", "me", time.Minute))
-	testenv.NoError(t, CheckOwner(path, "me", false))
-}
-
 func TestForgetWorktree(t *testing.T) {
 	dir, beside := repository(t, "a"), t.TempDir()
 	for _, name := range []string{"one", "two"} {
-		testenv.NoError(t, AddWorktree(dir, filepath.Join(beside, name), name, "", time.Minute))
+		testenv.NoError(t, AddWorktree(dir, filepath.Join(beside, name), name, time.Minute))
 	}
 	for _, name := range []string{"one", "two"} { // the second only is gone for a while
 		testenv.NoError(t, os.Rename(filepath.Join(beside, name), filepath.Join(beside, name+"-away")))

@@ -3,7 +3,6 @@
 package agents
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 	"gt/lib/launch"
 	"gt/lib/launch/notify"
 	"gt/lib/launch/respawn"
-	"gt/lib/launch/worktree"
 	"gt/lib/live"
 	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
@@ -263,24 +261,8 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	}
 	return launch.Starter{
 		Env: a.Env, Store: a.Store, Table: a.Table, Prompt: e.Prompt, Template: t,
-		Worktree: func(in *instance.Instance, put func() error) error { return a.makeWorktree(ctx, in, put) },
-		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(a.Env.Getenv, a.Store.State, id) },
+		Holder: func(id session.ID) *live.Holder { return scan.HolderOf(a.Env.Getenv, a.Store.State, id) },
 	}, nil
-}
-
-// makeWorktree makes the worktree of a session, with a branch of the session's name.
-func (a Agents) makeWorktree(ctx context.Context, in *instance.Instance, put func() error) error {
-	if in.Managed.Worktree && in.Worktree == nil {
-		w, work, err := worktree.Plan(in.Path, in.Name, "")
-		if err != nil {
-			return err
-		}
-		in.Worktree, in.Path, in.Folder = &w, work, nil
-		if err := put(); err != nil {
-			return err
-		}
-	}
-	return cmp.Or(worktree.Ensure(a.Env, in, put), ctx.Err())
 }
 
 func (a Agents) vars(in *instance.Instance, e template.Effective) (vars [][2]string) {
@@ -400,10 +382,6 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 		if len(to.Command) > 0 && slices.Contains(strings.Split(to.Reasons(), ","), string(status.Failed)) {
 			warn(notify.Run(env, to.Command, session, string(status.Waiting), string(status.Failed), why))
 		}
-	}
-	w.RemoveWorktree = func(h *instance.Locked) error {
-		_, err := worktree.Remove(env, store, h)
-		return err
 	}
 	w.Config = config.NewSource(t, profile, env.Getenv).Read
 	w.Server = string(tmux.CurrentServer())

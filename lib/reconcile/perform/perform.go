@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/launch/worktree"
-	"gt/lib/place/git"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
@@ -35,19 +33,9 @@ type Outcome struct {
 // session.
 func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
 
-// Tick makes one tick and calls told after each change, one at a time. If it returns an error,
-// it changed nothing. It does not wait for worktrees: told is called of the sessions that start
-// in them until Wait returns.
+// Tick makes one tick and calls told after each change. If it returns an error, it changed
+// nothing.
 func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
-	own := *w
-	own.ticks = true
-	w = &own
-	var telling sync.Mutex
-	tell := func(o Outcome) {
-		telling.Lock()
-		defer telling.Unlock()
-		told(o)
-	}
 	if err := w.Store.CompleteMoves(); err != nil {
 		return nil, err
 	}
@@ -75,22 +63,18 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		}
 	}
 	for _, id := range p.closed {
-		h, err := w.Store.TryHold(id)
-		w.warn(err)
-		if h != nil {
-			w.retire(h)
-		}
+		w.warn(w.Store.TornDown(id))
 	}
 	failed := map[string]bool{} // by template
 	var dead []Outcome
-	w.actions(ctx, p, tell, func(o Outcome) {
+	w.actions(ctx, p, func(o Outcome) {
 		if o.Change == lifecycle.Close && o.Err == nil && neverRan(o.Session) {
 			failed[o.Session.Template] = true
 		}
 		if o.Err == nil && died(o.Action) {
 			dead = append(dead, o)
 		}
-		tell(o)
+		told(o)
 	})
 	for name := range failed {
 		w.warn(w.Store.Forget(func(in *instance.Instance) bool { return in.Managed.Template == name && neverRan(in.Managed.Session) }, keptFailed))
@@ -139,39 +123,40 @@ const keptFailed = 10
 func neverRan(s lifecycle.Session) bool { return s.ActiveAt.IsZero() }
 
 // actions makes the changes in order. Those that start an agent come last, several at a
-// time, because a start mostly waits; in the background if it first makes a worktree.
-func (w *World) actions(ctx context.Context, p *Plan, later, told func(Outcome)) {
+// time, because a start mostly waits.
+func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 	var telling sync.Mutex
 	tell := func(o Outcome) {
 		telling.Lock()
 		defer telling.Unlock()
 		told(o)
 	}
-	change := func(a tick.Action, tell func(Outcome)) {
-		if ctx.Err() == nil {
-			name, err := w.ChangeSession(ctx, p.config, a)
-			tell(Outcome{a, name, err})
-		}
-	}
 	var starts, creates []tick.Action
 	for _, a := range p.Actions {
 		switch {
 		case a.Change == lifecycle.Create:
 			creates = append(creates, a)
-		case !slices.Contains(a.Change.Order().Ops, lifecycle.Start):
-			change(a, tell)
-		case p.lacking[a.Before.ID]:
-			w.inBackground(a.Before.Template, instance.ID(a.Before.ID), func() { change(a, later) })
-		default:
+			continue
+		case slices.Contains(a.Change.Order().Ops, lifecycle.Start):
 			starts = append(starts, a)
+			continue
+		case ctx.Err() != nil:
+			return
 		}
+		name, err := w.ChangeSession(ctx, p.config, a)
+		tell(Outcome{a, name, err})
 	}
-	cli.ParallelAtMost(w.AtOnce, starts, func(a tick.Action) { change(a, tell) })
+	cli.ParallelAtMost(w.AtOnce, starts, func(a tick.Action) {
+		if ctx.Err() == nil {
+			name, err := w.ChangeSession(ctx, p.config, a)
+			tell(Outcome{a, name, err})
+		}
+	})
 	// By now the reactivated sessions have their slots.
 	if ctx.Err() != nil || len(creates) == 0 {
 		return
 	}
-	begin := func(m created, tell func(Outcome)) {
+	cli.ParallelAtMost(w.AtOnce, w.create(p.config, creates, nil), func(m created) {
 		switch {
 		case m.err != nil:
 			tell(Outcome{m.Action, "", m.err})
@@ -181,15 +166,7 @@ func (w *World) actions(ctx context.Context, p *Plan, later, told func(Outcome))
 			name, err := w.applyOps(ctx, p.config, a, a.Change.Order().Ops[1:])
 			tell(Outcome{m.Action, name, err})
 		}
-	}
-	made := slices.DeleteFunc(w.create(p.config, creates, nil), func(m created) bool {
-		lacks := m.err == nil && m.in.LacksWorktree()
-		if lacks {
-			w.inBackground(m.Session.Template, m.in.ID, func() { begin(m, later) })
-		}
-		return lacks
 	})
-	cli.ParallelAtMost(w.AtOnce, made, func(m created) { begin(m, tell) })
 }
 
 // free frees claims that a session made while it lost its marker, or that a gone session
@@ -259,12 +236,7 @@ func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, o
 	case err != nil:
 		return "", err
 	}
-	retired := false
-	defer func() {
-		if !retired {
-			ch.session.Release()
-		}
-	}()
+	defer ch.session.Release()
 	name = ch.session.Name
 	if err := ch.check(ctx, a.Change.Order()); err != nil {
 		return name, err
@@ -275,51 +247,7 @@ func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, o
 	if a.Change != lifecycle.Create {
 		w.logAction(name, ch.Action)
 	}
-	if retired = ch.ended; retired {
-		w.retire(ch.session)
-	}
 	return name, nil
-}
-
-// retire removes the worktree of an archived or closed session whose agent has ended, and releases
-// the session. What is nowhere else stays, and the person is told. A closed session's that is in
-// use is tried again by the next tick. An archived one's is made again if it is reactivated.
-func (w *World) retire(h *instance.Locked) {
-	if h.Worktree == nil || w.RemoveWorktree == nil {
-		h.MarkTornDown()
-		h.Release()
-		return
-	}
-	do := func() {
-		defer h.Release()
-		switch err := w.RemoveWorktree(h); {
-		case errors.Is(err, worktree.ErrInUse):
-			if !w.ticks {
-				w.warn(err)
-			}
-			return
-		case err == nil && h.Managed.State == lifecycle.Archived:
-			h.Worktree.Ready = false
-			w.warn(w.putArchived(h))
-		case !errors.Is(err, git.ErrNotOwned):
-			w.warn(err)
-		}
-		h.MarkTornDown()
-	}
-	if w.ticks {
-		w.inBackground(h.Managed.Template, h.ID, do)
-	} else {
-		do()
-	}
-}
-
-func (w *World) putArchived(h *instance.Locked) error {
-	lock, err := w.Store.LockLifecycle()
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
-	return h.Put(w.roundedNow())
 }
 
 func (w *World) logAction(name string, a tick.Action) {
@@ -343,7 +271,6 @@ type transition struct {
 	tick.Action
 	session   *instance.Locked
 	was       instance.Instance // before its secrets were removed
-	ended     bool              // it was archived or closed, and its agent is gone
 	effective template.Effective
 }
 
@@ -401,7 +328,6 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 		ch.Session.Hash, m.Fields = ch.effective.Hash(), ch.effective.Digests()
 		return nil
 	}
-	ch.effective.Worktree = m.Worktree // only another session can have what the template asks for now
 	if len(stripped) > 0 {
 		m.Overlay = allowed
 		ch.log("session.overlay.stripped", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": stripped})
@@ -478,7 +404,9 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 				left = nil
 				err = ch.free(ctx, ch.Block, true) // also what it claimed while it ended
 			}
-			ch.ended = err == nil && (ch.Session.State == lifecycle.Closed || ch.Session.State == lifecycle.Archived)
+			if err == nil && ch.Session.State == lifecycle.Closed {
+				ch.session.MarkTornDown()
+			}
 		}
 		if err != nil {
 			return err
@@ -651,7 +579,7 @@ func (w *World) record(c *config.Config, t *template.Template, creation *instanc
 	s.ID, s.Token, s.Hash, s.Generation = string(id), newToken(), e.Hash(), 1
 	in = &instance.Instance{
 		ID: id, Title: e.Title, Path: filepath.Clean(dir), Agent: t.Provider, Desired: instance.Running, TmuxServer: w.Server,
-		Managed: &instance.Managed{Session: s, Runtime: c.Runtime, Worktree: t.Worktree, Overlay: overlay, Fields: e.Digests()},
+		Managed: &instance.Managed{Session: s, Runtime: c.Runtime, Overlay: overlay, Fields: e.Digests()},
 	}
 	hex := strings.ReplaceAll(string(id), "-", "")
 	for n := 6; ; n++ {

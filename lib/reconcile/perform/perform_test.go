@@ -17,8 +17,6 @@ import (
 
 	"gt/internal/testenv"
 
-	"gt/lib/launch/worktree"
-	"gt/lib/place/git"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
@@ -113,9 +111,6 @@ func (s *scene) Start(_ context.Context, h *instance.Locked, e template.Effectiv
 	}
 	if h.SessionID == "" {
 		h.SessionID = session.ID(session.NewID())
-	}
-	if h.Managed.Worktree {
-		h.Worktree = &instance.Worktree{Path: "/repo-" + h.Name, Branch: h.Name, Repository: "/repo", Ready: true}
 	}
 	return h.Put(s.clock)
 }
@@ -950,99 +945,6 @@ func TestClosedWithWork(t *testing.T) {
 		}
 		if s.runs[in.ID] != tick.Dead || s.marked() != 0 || !slices.Equal(s.freed, []string{"session_closed"}) {
 			t.Errorf("%s: runs %v, %d markers, freed %v", row.State, s.runs[in.ID], s.marked(), s.freed)
-		}
-	}
-}
-
-// No tick waits for a worktree that is made or removed, however long that takes, nor does one
-// act on its session. What fails is tried again.
-func TestWorktreesInBackground(t *testing.T) {
-	text := strings.Replace(pool(1, 1, ""), "env =", "worktree = true\nenv =", 1)
-	s := newScene(t, text)
-	s.broken = errors.New("git failed")
-	gate := make(chan bool)
-	s.during = func() { <-gate }
-	waits := func(state string) {
-		t.Helper()
-		s.clock = s.clock.Add(time.Hour) // far beyond the creation timeout
-		if got := s.tick(); got != "" || s.states() != state {
-			t.Errorf("%s: %s", got, s.states())
-		}
-		p, err := s.Plan(context.Background())
-		testenv.NoError(t, err)
-		if len(p.Notes) == 0 || p.Notes[0].Text != "its worktree is being made or removed" {
-			t.Errorf("%+v", p.Notes)
-		}
-	}
-	if got := s.tick(); got != "" {
-		t.Fatal(got)
-	}
-	waits("1 creating")
-	gate <- true
-	s.Wait()
-	in := s.allInstances()[0]
-	if in.Managed.CrashReason != "git failed" {
-		t.Errorf("%+v", in.Managed)
-	}
-	s.broken = nil
-	s.clock = s.clock.Add(time.Hour)
-	_ = s.tick()
-	waits("1 creating")
-	gate <- true
-	s.Wait()
-	if got := s.tick(); got != "complete" || len(s.allInstances()) != 1 {
-		t.Fatal(got, s.states())
-	}
-
-	s.RemoveWorktree = func(h *instance.Locked) error {
-		if s.runs[h.ID] != tick.Dead {
-			t.Errorf("the worktree of %s is removed while its agent runs", h.Name)
-		}
-		<-gate
-		return nil
-	}
-	testenv.NoError(t, s.Drain(context.Background(), in.ID))
-	s.config(strings.Replace(text, "min = 1", "min = 0", 1))
-	if got := s.tick(); got != "archive" {
-		t.Fatal(got)
-	}
-	waits("1 archived")
-	gate <- true
-	s.Wait()
-	if in, err := s.Store.Get(in.ID); err != nil || in.Worktree.Ready {
-		t.Errorf("%+v %v", in.Worktree, err)
-	}
-}
-
-// The worktree of a closed session goes when nobody uses it any longer. The person is told once
-// of one that stays, and not of one that is another session's.
-func TestWorktreeOfClosed(t *testing.T) {
-	for _, last := range []error{git.ErrUnsaved, git.ErrNotOwned, nil} {
-		s := newScene(t, strings.Replace(pool(1, 2, ""), "env =", "worktree = true\nenv =", 1))
-		_ = s.tick()
-		s.Wait()
-		_ = s.tick()
-		in := s.allInstances()[0]
-		answers := []error{worktree.ErrInUse, worktree.ErrInUse, last}
-		s.RemoveWorktree = func(*instance.Locked) error {
-			answer := answers[0]
-			answers = answers[1:]
-			return answer
-		}
-		var told []error
-		s.Warn = func(err error) { told = append(told, err) }
-		testenv.NoError(t, s.Close(context.Background(), in.ID, lifecycle.Manual))
-		s.config(pool(0, 2, ""))
-		for range 3 {
-			_ = s.tick()
-			s.Wait()
-		}
-		want := []error{worktree.ErrInUse} // somebody waits for this one
-		if last == git.ErrUnsaved {
-			want = append(want, last)
-		}
-		if len(answers) != 0 || !slices.Equal(told, want) {
-			t.Errorf("%v: not tried %d times, told %v", last, len(answers), told)
 		}
 	}
 }

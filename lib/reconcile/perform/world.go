@@ -16,10 +16,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"gt/lib/cli"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
@@ -104,12 +102,8 @@ type World struct {
 	Check func(context.Context, *config.Config) map[string]tick.Demand
 	// Open returns the IDs of work that no session has, the oldest first, by template. Wake
 	// tells an idle session of it. Both may be nil.
-	Open func() (map[string][]string, error)
-	Wake func(*instance.Instance) error
-	// RemoveWorktree removes the worktree of a session that was archived or closed; see
-	// worktree.Remove. May be nil.
-	RemoveWorktree func(*instance.Locked) error
-
+	Open   func() (map[string][]string, error)
+	Wake   func(*instance.Instance) error
 	Server string // tmux server for new sessions
 	Now    func() time.Time
 	// Log appends an event; may be nil.
@@ -127,66 +121,11 @@ type World struct {
 	newID      func() instance.ID
 	archived   *instance.Shelf // cache of earlier ticks
 	stayWanted bool            // Suspend leaves Desired at Running
-	background *background     // of all ticks
-	ticks      bool            // a tick makes the changes, and waits for no worktree
-}
-
-// background has what ticks do with worktrees. No tick waits for it: git, and what the person's
-// [worktree] setup runs, can take long. Each task holds its session's lock.
-type background struct {
-	sync.Mutex
-	tasks map[instance.ID]int
-	slots map[string]chan struct{} // by template: a slow one blocks no other
-	done  sync.WaitGroup
-}
-
-func (w *World) inBackground(template string, id instance.ID, do func()) {
-	b := w.background
-	b.Lock()
-	defer b.Unlock()
-	b.tasks[id]++
-	slots := b.slots[template]
-	if slots == nil {
-		slots = make(chan struct{}, cli.MaxWaitingTasks)
-		b.slots[template] = slots
-	}
-	b.done.Add(1)
-	cli.Go(func() {
-		defer b.done.Done()
-		slots <- struct{}{}
-		do()
-		<-slots
-		b.Lock()
-		defer b.Unlock()
-		b.tasks[id]--
-	})
-}
-
-// Wait waits for the worktrees that ticks have begun to make or remove, and for the agents that
-// start in them.
-func (w *World) Wait() { w.background.done.Wait() }
-
-// makesWorktree reports whether a program makes or removes the worktree of a session now.
-func (w *World) makesWorktree(in *instance.Instance) (bool, error) {
-	w.background.Lock()
-	n := w.background.tasks[in.ID]
-	w.background.Unlock()
-	if n > 0 || !in.LacksWorktree() {
-		return n > 0, nil
-	}
-	h, err := w.Store.TryHold(in.ID)
-	if h != nil {
-		h.Release()
-	}
-	return h == nil && err == nil, err
 }
 
 // NewWorld returns a world without agents, work and checks.
 func NewWorld(s instance.Store) *World {
-	return &World{
-		Store: s, Markers: route.NewMarkers(s), Now: time.Now, archived: new(instance.Shelf), newID: func() instance.ID { return instance.ID(session.NewID()) },
-		background: &background{tasks: map[instance.ID]int{}, slots: map[string]chan struct{}{}},
-	}
+	return &World{Store: s, Markers: route.NewMarkers(s), Now: time.Now, archived: new(instance.Shelf), newID: func() instance.ID { return instance.ID(session.NewID()) }}
 }
 
 func (w *World) roundedNow() time.Time { return w.Now().UTC().Round(0) }
@@ -315,9 +254,8 @@ type Plan struct {
 	config  *config.Config
 	before  *Memory
 	after   *Memory
-	closed  []instance.ID   // closed, with nothing left to end
-	lacking map[string]bool // session ids whose start first makes a worktree
-	wakes   []instance.ID   // idle sessions that are told of work
+	closed  []instance.ID // closed, with nothing left to end
+	wakes   []instance.ID // idle sessions that are told of work
 	Orphans []OrphanedWork
 }
 
@@ -408,7 +346,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{config: c, before: memory, Names: map[string]string{}, lacking: map[string]bool{}}
+	p := &Plan{config: c, before: memory, Names: map[string]string{}}
 	f := &p.Facts
 	f.Before, f.Force, f.MaxChanges = memory.Memory, w.Force, w.MaxChanges
 	for _, t := range c.Templates {
@@ -460,10 +398,6 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 			p.hold(t.Account, statuses[i])
 		}
 		s.Routed = markers.keep(s, in.Name, t)
-		p.lacking[s.ID] = in.LacksWorktree()
-		if s.Making, err = w.makesWorktree(in); err != nil {
-			return nil, err
-		}
 		f.Sessions = append(f.Sessions, s)
 		if r.tearingDown[s.ID] && s.Alive == tick.Dead && !s.Routed {
 			p.closed = append(p.closed, in.ID)
@@ -473,28 +407,9 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	p.Orphans = orphans(r.all, claimants, claims)
 	p.Plan = tick.Decide(*f)
 	p.Actions = append(p.Actions, tick.Retain(*f, p.Plan)...)
-	p.tellWorktrees(r.all)
 	p.after = p.remembered(memory)
 	p.wake(open)
 	return p, nil
-}
-
-// tellWorktrees adds to the reasons of changes what becomes of worktrees.
-func (p *Plan) tellWorktrees(all []*instance.Instance) {
-	has := map[string]bool{}
-	for _, in := range all {
-		has[string(in.ID)] = in.Managed.Worktree && in.Worktree != nil
-	}
-	for i := range p.Actions {
-		a := &p.Actions[i]
-		ends := a.Session.State == lifecycle.Archived || a.Session.State == lifecycle.Closed
-		switch t := p.config.Find(a.Session.Template); {
-		case a.Change == lifecycle.Create && t != nil && t.Worktree:
-			a.Why += "; in a worktree of its own"
-		case ends && a.Before.State != a.Session.State && has[a.Before.ID]:
-			a.Why += "; its worktree goes unless it holds what is nowhere else"
-		}
-	}
 }
 
 // wakeAgain is how long after a first call an idle session is called again to unclaimed work.
@@ -633,7 +548,7 @@ func (p *Plan) remembered(before *Memory) *Memory {
 func (w *World) observed(in *instance.Instance, s Status) tick.Session {
 	seen := tick.Session{
 		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Busy: s.Busy, Left: s.Left, Limited: s.Limited,
-		Started: !in.StartedAt.IsZero(), Ended: w.clean(s.Why), Worktree: in.Managed.Worktree,
+		Started: !in.StartedAt.IsZero(), Ended: w.clean(s.Why),
 	}
 	if s.Err != nil {
 		seen.Unseen = w.clean(s.Err.Error())

@@ -49,7 +49,6 @@ type Template struct {
 	Command        []string // empty for the provider's own
 	PromptTemplate string   // file, relative to the town
 	WorkDir        string   // relative to the town, or absolute; "" for the town
-	Worktree       bool     // each session has a worktree of its own of the repository of WorkDir
 	Env            map[string]string
 	Hooks          []string
 	PreStart       []string // commands to run before the agent starts
@@ -244,9 +243,6 @@ func (e Effective) Fields() map[string]string {
 		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": resolved(dir),
 		"hooks": list(slices.Sorted(slices.Values(e.Hooks))), "model": e.Model, "wake_mode": string(e.WakeMode),
 		"session_setup": list(e.SessionSetup), "session_setup_script": digest(e.Setup), "pre_start": list(e.PreStart),
-	}
-	if e.Worktree { // without it, the hash is that of an older gt
-		fields["worktree"] = "true"
 	}
 	for name, value := range e.Env {
 		fields["env."+name] = value

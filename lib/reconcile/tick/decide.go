@@ -154,11 +154,6 @@ func (d *decision) session(s Session) {
 		d.act(lifecycle.Note, s, after, "its times are in the future: the clock was set back")
 		return
 	}
-	if s.Making && row.Do != Unroute {
-		d.logf(s, "", "its worktree is being made or removed")
-		d.acted[s.ID] = true
-		return
-	}
 	switch row.Do {
 	case WaitForIt:
 		if s.State != lifecycle.Archived && s.State != lifecycle.Closed {
@@ -261,7 +256,7 @@ func (d *decision) begin(s Session, t *Template) {
 	if failed {
 		after = d.counted(s, t)
 	}
-	if d.Now.Sub(s.CreatingAt) > limit && (t == nil || !s.Worktree) {
+	if d.Now.Sub(s.CreatingAt) > limit {
 		d.act(lifecycle.Close, s, d.enterState(after, lifecycle.Closed, lifecycle.StaleCreating),
 			fmt.Sprintf("it did not start within %s", duration.Format(limit))+endReasonSuffix(after), block(workClosed), event(EventStaleCreating))
 		if failed {
@@ -487,11 +482,7 @@ func (d *decision) judge(s Session, t *Template) {
 		return
 	}
 	if drifted(s) && s.Pool == "" && !s.Pinned {
-		remedy := "restart it"
-		if slices.Contains(s.Differs, "worktree") {
-			remedy = "close it, and make it anew"
-		}
-		d.logf(s, "", "runs with another configuration than its template's (%s); %s", differs(s), remedy)
+		d.logf(s, "", "runs with another configuration than its template's (%s); restart it", differs(s))
 	}
 	if s.Pool != "" || t.IdleTimeout <= 0 || s.Idle.IsZero() || s.atWork() != "" || s.Attached || s.Asks {
 		return

@@ -1,5 +1,4 @@
-// Package worktree makes, fills and removes the worktrees of agents, each beside its repository.
-package worktree
+package sessioncmd
 
 import (
 	"context"
@@ -26,16 +25,15 @@ import (
 	"gt/lib/text/term"
 )
 
-// Checkout is how long a command of git may take.
-const Checkout = 10 * time.Minute
+const checkout = 10 * time.Minute
 
-// Plan returns the worktree for a branch, and the folder in it that corresponds to dir. The
-// worktree lies at the path at, or beside the repository if that is "". Plan makes nothing.
+// plan returns the worktree for a branch, and the folder in it that corresponds to dir. The
+// worktree lies at the path at, or beside the repository if that is "". plan makes nothing.
 // With an error it returns the worktree as far as it is known.
-func Plan(dir, branch, at string) (w instance.Worktree, work string, err error) {
+func plan(dir, branch, at string) (w instance.Worktree, work string, err error) {
 	all, err := git.Worktrees(dir)
 	if errors.Is(err, git.ErrNotRepository) {
-		return w, "", cli.Failf(cli.Usage, "cannot make a worktree: the folder '%s' is in no git repository", dir)
+		return w, "", cli.Failf(cli.Usage, "--worktree: the folder '%s' is in no git repository", dir)
 	} else if err != nil {
 		return w, "", fmt.Errorf("cannot make a worktree: %w", err)
 	}
@@ -106,9 +104,6 @@ func followMoved(in *instance.Instance, put func() error) error {
 		return nil
 	}
 	for _, other := range all {
-		if git.CheckOwner(other.Path, string(in.ID), in.Managed == nil) != nil {
-			continue
-		}
 		path := filepath.Join(other.Path, within)
 		folder, err := place.Identify(path)
 		if err == nil && (in.Folder != nil && folder.SameFolder(*in.Folder) || in.Folder == nil && other.Branch == w.Branch) {
@@ -123,10 +118,9 @@ func explainCheckedOut(err *git.CheckedOutError) error {
 	return cli.Fail(cli.AnswerNo, err, fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path)))
 }
 
-// Ensure makes the worktree of an instance or finishes one that was begun. It restores one
-// whose removal was interrupted before it was final. The instance is the worktree's owner.
-// That of a session of a template is made again from its branch if it is gone.
-func Ensure(env *cli.Env, in *instance.Instance, put func() error) error {
+// ensure makes the worktree of an instance or finishes one that was begun. It restores one
+// whose removal was interrupted before it was final.
+func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	w := in.Worktree
 	if w == nil {
 		return nil
@@ -136,10 +130,6 @@ func Ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	}
 	if is, err := atomicfile.Present(w.Path + gone); err != nil {
 		return err
-	} else if is && in.Managed != nil {
-		if err := finishRemoval(env, w); err != nil {
-			return err
-		}
 	} else if is {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree '%s' of %s was being removed", w.Path, in.Name), fmt.Sprintf("gt-session rm %s finishes that", in.Name))
 	}
@@ -150,20 +140,13 @@ func Ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 			return err
 		}
 	}
-	if w.Ready && in.Managed != nil {
-		is, err := atomicfile.Present(w.Path)
-		if err != nil {
-			return err
-		}
-		w.Ready = is
-	}
 	if w.Ready {
 		return setUp(env, in, put)
 	}
 	if err := unused(w); err != nil {
 		return err
 	}
-	err := git.AddWorktree(w.Repository, w.Path, w.Branch, string(in.ID), Checkout)
+	err := git.AddWorktree(w.Repository, w.Path, w.Branch, checkout)
 	var taken *git.CheckedOutError
 	switch {
 	case errors.As(err, &taken):
@@ -187,7 +170,7 @@ func fill(env *cli.Env, w *instance.Worktree) {
 	if git.IsBare(w.Repository) { // it has no files
 		return
 	}
-	n, left, err := git.CopyIncluded(w.Repository, w.Path, Checkout)
+	n, left, err := git.CopyIncluded(w.Repository, w.Path, checkout)
 	if n > 0 {
 		fmt.Fprintf(env.Stderr, "copied %s of %s into %s\n", counted.Plural(n, "file"), git.Include, env.DisplayPath(w.Path))
 	}
@@ -207,24 +190,15 @@ func setupCommands(env *cli.Env) []string {
 	return agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Worktree.Setup
 }
 
-// maxShown is the longest text that is shown, in bytes.
-const maxShown = 4096
-
 // maxSetup bounds a command of the setup.
 const maxSetup = time.Hour
 
 // setUp runs the person's commands for a new worktree in it, unless they have run. What they
-// print goes to standard error. The first that fails, or Ctrl-C, ends it. They run once; those of
-// a template's agent, which nobody starts by hand, run again until none fails.
+// print goes to standard error. The first that fails, or Ctrl-C, ends it; they run once.
 func setUp(env *cli.Env, in *instance.Instance, put func() error) error {
 	w := in.Worktree
 	if !w.SetUp {
 		return nil
-	}
-	if in.Managed != nil { // nobody watches; one that a killed tick has left may still run
-		if err := unused(w); err != nil {
-			return err
-		}
 	}
 	environ := process.Inherited(env.ChildEnviron())
 	shell, err := process.LookPath("sh", w.Path, environ)
@@ -234,13 +208,10 @@ func setUp(env *cli.Env, in *instance.Instance, put func() error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	for _, line := range setupCommands(env) {
-		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxShown))
+		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxCell))
 		run := bounded.Program{Path: shell, Args: []string{"-c", line}, Dir: w.Path, Env: environ, Show: env.Stderr, Within: maxSetup, NoTerminal: true}
 		if _, err = run.Run(ctx); err != nil {
-			if in.Managed != nil {
-				return fmt.Errorf("setup failed: '%s': %w", env.Line(line, maxShown), err)
-			}
-			err = cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree of %s is there, but its setup failed: '%s': %w", in.Name, env.Line(line, maxShown), err),
+			err = cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree of %s is there, but its setup failed: '%s': %w", in.Name, env.Line(line, maxCell), err),
 				fmt.Sprintf("gt-session start %s starts the agent all the same, gt-session rm %[1]s removes both", in.Name))
 			break
 		}
@@ -253,7 +224,7 @@ func setUp(env *cli.Env, in *instance.Instance, put func() error) error {
 // caller.
 func unused(w *instance.Worktree) error {
 	if all := process.Using(w.Path); len(all) > 0 {
-		return cli.Fail(cli.Busy, fmt.Errorf("the worktree '%s' is still being made, by process %d (%s): %w", w.Path, all[0].PID, process.Name(all[0].PID), ErrInUse), "try again")
+		return cli.Fail(cli.Busy, fmt.Errorf("the worktree '%s' is still being made, by process %d (%s)", w.Path, all[0].PID, process.Name(all[0].PID)), "try again")
 	}
 	return nil
 }
@@ -274,23 +245,16 @@ func moveBack(path string) error {
 	return atomicfile.Rename(path+removingSuffix, path, atomicfile.Synced)
 }
 
-// Remove removes the worktree of an instance, unless it is in use (ErrInUse), holds unsaved work
-// (git.ErrUnsaved) or has another owner (git.ErrNotOwned). It finishes an interrupted removal. It
-// reports whether there was one. The branch stays.
-func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool, err error) {
-	put := func() error {
-		if err := held.Put(env.Now()); !errors.Is(err, instance.ErrClosed) {
-			return err
-		}
-		return nil
-	}
-	if err := followMoved(held.Instance, put); err != nil {
+// removeWorktree removes the worktree of an instance, unless it is in use or holds unsaved
+// work. It finishes an interrupted removal. It reports whether there was one.
+func removeWorktree(at scope, held *instance.Locked) (was bool, err error) {
+	if err := followMoved(held.Instance, func() error { return held.Put(at.Env.Now()) }); err != nil {
 		return false, err
 	}
 	w := held.Worktree
 	stays := func(err error) error {
 		code := cli.IO
-		if errors.Is(err, git.ErrUnsaved) || errors.Is(err, ErrInUse) || errors.Is(err, git.ErrNotOwned) {
+		if errors.Is(err, git.ErrUnsaved) || errors.Is(err, errInUse) {
 			code = cli.AnswerNo
 		}
 		return cli.Fail(code, fmt.Errorf("the worktree '%s' of %s stays: %w", w.Path, held.Name, err),
@@ -298,12 +262,9 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 	}
 	if !w.Ready { // it was begun, and nobody has worked in it
 		if err := unused(w); err != nil {
-			if errors.Is(git.CheckOwner(w.Path, string(held.ID), true), git.ErrNotOwned) {
-				return false, stays(git.ErrNotOwned)
-			}
 			return false, err
 		}
-		if err := git.DropWorktree(w.Repository, w.Path, string(held.ID)); err != nil {
+		if err := git.DropWorktree(w.Repository, w.Path); err != nil {
 			return false, stays(err)
 		}
 		return true, nil
@@ -311,7 +272,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 	if is, err := atomicfile.Present(w.Path); err != nil {
 		return false, stays(err)
 	} else if is {
-		if err := idle(store, held, w.Path); err != nil {
+		if err := idle(at.Store, held, w.Path); err != nil {
 			return false, stays(err)
 		}
 		if is, err := atomicfile.Present(w.Path + removingSuffix); err != nil {
@@ -326,7 +287,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 	if is, err := atomicfile.Present(w.Path + removingSuffix); err != nil {
 		return false, stays(err)
 	} else if is {
-		if err := idle(store, held, w.Path+removingSuffix); err != nil {
+		if err := idle(at.Store, held, w.Path+removingSuffix); err != nil {
 			return false, stays(errors.Join(err, moveBack(w.Path)))
 		}
 		if err := os.RemoveAll(w.Path + gone); err != nil { // left by an earlier removal
@@ -341,32 +302,26 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 	} else if !was { // git may know of it: who moved it by hand can have that repaired
 		return false, nil
 	}
-	return true, finishRemoval(env, w)
-}
-
-// finishRemoval completes a removal that is final. The folder goes last: an interrupted removal
-// is recognized by it.
-func finishRemoval(env *cli.Env, w *instance.Worktree) error {
+	// The folder goes last: an interrupted removal is recognized by it.
 	if err := git.ForgetWorktree(w.Repository, w.Path); err != nil {
-		env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
+		at.Env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
 	}
-	return atomicfile.Error("remove", w.Path+gone, os.RemoveAll(w.Path+gone))
+	if err := os.RemoveAll(w.Path + gone); err != nil {
+		return false, atomicfile.Error("remove", w.Path+gone, err)
+	}
+	return true, nil
 }
 
-// ErrInUse reports a worktree in which a process or another agent works.
-var ErrInUse = errors.New("it is in use")
+var errInUse = errors.New("it is in use")
 
-// idle returns an error if a worktree is in use, holds unsaved work or has another owner.
+// idle returns an error if a worktree is in use or holds unsaved work.
 func idle(store instance.Store, held *instance.Locked, path string) error {
-	if err := git.CheckOwner(path, string(held.ID), held.Managed == nil); err != nil {
-		return err
-	}
 	if all := process.Using(path); len(all) > 0 {
-		return fmt.Errorf("%w: process %d (%s) works in it", ErrInUse, all[0].PID, process.Name(all[0].PID))
+		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))
 	}
-	err := instance.Walk(store.State, func(_ instance.Store, in *instance.Instance) error {
+	err := walkInstances(store.State, func(_ instance.Store, in *instance.Instance) error {
 		if in.ID != held.ID && place.IsBelow(in.Path, held.Worktree.Path) {
-			return fmt.Errorf("%w: %s works in it, too", ErrInUse, in.Name)
+			return fmt.Errorf("%w: %s works in it, too", errInUse, in.Name)
 		}
 		return nil
 	})
@@ -376,7 +331,7 @@ func idle(store instance.Store, held *instance.Locked, path string) error {
 	if err != nil {
 		return err
 	}
-	return git.Saved(path, Checkout)
+	return git.Saved(path, checkout)
 }
 
 // unoccupied returns an error if a session works in a worktree, as far as its hooks tell:
@@ -393,7 +348,7 @@ func unoccupied(store instance.Store, path string) error {
 		records, err := session.Store{Home: home.HomeOutsideTown(store.State, folder.Path)}.ReadRecords()
 		for _, r := range records {
 			if r.Live() {
-				return fmt.Errorf("%w: process %d of %s works in it, as its hooks tell", ErrInUse, r.PID, r.Agent)
+				return fmt.Errorf("%w: process %d of %s works in it, as its hooks tell", errInUse, r.PID, r.Agent)
 			}
 		}
 		if err != nil {
