@@ -1,10 +1,6 @@
 package claude
 
-import (
-	"slices"
-
-	"gt/lib/conversation"
-)
+import "gt/lib/conversation"
 
 // ordering gives records in the order of their parents until a prompt was given and nothing
 // is held. Claude Code can append the first turn's answer, results and notes to a new file
@@ -12,14 +8,14 @@ import (
 type ordering struct {
 	give  func(record, int64) bool
 	given map[uint64]bool // by the hash of the id
-	held  []heldRecord    // their parents were not given
+	held  []*heldRecord   // their parents were not given
 	size  int             // the length of their lines
 	done  bool            // a prompt was given, or too much was held
 }
 
 type heldRecord struct {
-	record
-	at int64
+	rec record
+	at  int64
 }
 
 // The limits of what waits for a parent, which may never come.
@@ -44,49 +40,61 @@ func (o *ordering) add(rec record, at int64, size int) bool {
 			return false
 		}
 	default:
-		o.held, o.size = append(o.held, heldRecord{rec, at}), o.size+size
+		o.held, o.size = append(o.held, &heldRecord{rec, at}), o.size+size
 		return len(o.held) < maxHeldRecords && o.size < maxHeldSize || o.flush()
 	}
-	return o.release(heldRecord{rec, at})
-}
-
-func (o *ordering) holds(id string) bool {
-	return slices.ContainsFunc(o.held, func(h heldRecord) bool { return h.id == id })
+	return o.release(rec, at)
 }
 
 // release gives a record and those that follow it.
-func (o *ordering) release(rec heldRecord) bool {
+func (o *ordering) release(rec record, at int64) bool {
 	if o.given == nil {
 		o.given = map[uint64]bool{}
 	}
 	o.given[conversation.HashID(rec.id)] = true
 	o.done = o.done || rec.request().Text != ""
-	if !o.give(rec.record, rec.at) {
+	if !o.give(rec, at) {
 		return false
 	}
-	follows := func(h heldRecord) bool { return rec.id != "" && h.parent == rec.id }
-	for i := slices.IndexFunc(o.held, follows); i >= 0; i = slices.IndexFunc(o.held, follows) {
-		if !o.release(o.take(i)) {
-			return false
+	for i := 0; rec.id != "" && i < len(o.held); i++ {
+		if o.held[i].rec.parent == rec.id {
+			if !o.releaseHeld(i) {
+				return false
+			}
+			i = -1 // others went with it
 		}
 	}
 	return true
 }
 
-func (o *ordering) take(i int) heldRecord {
-	rec := o.held[i]
-	o.held = slices.Delete(o.held, i, i+1)
-	return rec
+func (o *ordering) releaseHeld(i int) bool {
+	next := o.held[i]
+	o.held = append(o.held[:i], o.held[i+1:]...)
+	return o.release(next.rec, next.at)
 }
 
 // flush gives what is held, and holds nothing from then on. Parents can form a circle.
 func (o *ordering) flush() bool {
 	o.done = true
 	for len(o.held) > 0 {
-		first := slices.IndexFunc(o.held, func(h heldRecord) bool { return !o.holds(h.parent) })
-		if !o.release(o.take(max(first, 0))) {
+		first := 0
+		for i := len(o.held) - 1; i >= 0; i-- {
+			if !o.holds(o.held[i].rec.parent) {
+				first = i
+			}
+		}
+		if !o.releaseHeld(first) {
 			return false
 		}
 	}
 	return true
+}
+
+func (o *ordering) holds(id string) bool {
+	for _, h := range o.held {
+		if h.rec.id == id {
+			return true
+		}
+	}
+	return false
 }

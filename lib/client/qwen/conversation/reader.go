@@ -244,8 +244,8 @@ func (q Reader) Skipped(f conversation.File) (int, error) {
 func takenBack(path string, o conversation.Options) (gone map[int64]bool, err error) {
 	var all conversation.Branch
 	add := func(line []byte, at int64) bool {
-		v := gjson.GetManyBytes(line, "uuid", "parentUuid", "type", "subtype")
-		id, kind, subtype := v[0].Str, v[2].Str, v[3].Str
+		get := func(key string) string { return gjson.GetBytes(line, key).Str }
+		id, kind, subtype := get("uuid"), get("type"), get("subtype")
 		switch {
 		case id == "", subtype == "session_sources_snapshot", strings.HasPrefix(subtype, "session_artifact_"), strings.HasPrefix(subtype, "managed_session_"):
 			return true
@@ -255,7 +255,7 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 			what, text := asked(gjson.ParseBytes(line))
 			begins = text != "" && what == conversation.Prompt
 		}
-		all = append(all, conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(v[1].Str), Begins: begins})
+		all = append(all, conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(get("parentUuid")), Begins: begins})
 		return true
 	}
 	// The path goes through records that are too long to be given.
