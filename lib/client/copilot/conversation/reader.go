@@ -287,8 +287,12 @@ type usedTokens map[string]conversation.Usage
 // Read gives the events in order, without what the person took back (/rewind) but for its
 // tokens. Newer versions remove it from the file.
 func (c Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	used, given := usedTokens{}, map[uint64]bool{} // given by the hash of the id: a merged file has an event twice
-	read := func(line []byte, at int64, each func(conversation.Entry) bool) bool {
+	given, err := idsBefore(f.Path, o.From) // a file that a sync tool merged has an event twice
+	if err != nil {
+		return o.From, err
+	}
+	used := usedTokens{}
+	read := func(line []byte, at int64, given map[uint64]bool, each func(conversation.Entry) bool) bool {
 		ev := parse(line)
 		id := conversation.HashID(ev.id)
 		again := id != 0 && given[id]
@@ -296,9 +300,10 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		return again || used.read(ev, at, each)
 	}
 	if o.From > 0 && o.State == nil { // a summary needs no totals
+		counted := map[uint64]bool{}
 		_, err := conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
 			if at < o.From && counts(line) {
-				read(line, at, func(conversation.Entry) bool { return true })
+				read(line, at, counted, func(conversation.Entry) bool { return true })
 			}
 			return at < o.From
 		})
@@ -308,7 +313,6 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	}
 	var gone conversation.Spans
 	if !o.TooLong(f.Path) {
-		var err error
 		if gone, err = rewound(f.Path); err != nil {
 			return o.From, err
 		}
@@ -319,8 +323,39 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		if o.Skip != nil && !counts(line) && !bytes.Contains(line, []byte(`"user.message"`)) && o.Skip(line) {
 			return true
 		}
-		return read(line, at, each)
+		return read(line, at, given, each)
 	})
+}
+
+// idsBefore returns the hashes of the ids of the events before from, if the event at from is one
+// of them again; otherwise none.
+func idsBefore(path string, from int64) (ids map[uint64]bool, err error) {
+	ids = map[uint64]bool{}
+	next := ""
+	if from > 0 {
+		_, err = conversation.Lines(path, from, func(line []byte, _ int64) bool {
+			next = parse(line).id
+			return false
+		})
+	}
+	if err != nil || next == "" {
+		return ids, err
+	}
+	key, again := []byte(next), false
+	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
+		again = at < from && bytes.Contains(line, key) && parse(line).id == next
+		return at < from && !again
+	})
+	if err != nil || !again {
+		return ids, err
+	}
+	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
+		if at < from {
+			ids[conversation.HashID(parse(line).id)] = true
+		}
+		return at < from
+	})
+	return ids, err
 }
 
 // rewound returns the events that the person took back: those from the one that a rewind

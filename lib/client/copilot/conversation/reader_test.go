@@ -67,6 +67,17 @@ func TestRepeatedEvents(t *testing.T) {
 	}
 	twice := readertest.ReadStore(t, Reader{}, store)
 	for i := range once {
+		// One who has read the file before it was merged is told nothing again.
+		state := ""
+		more, _ := readertest.ReadFrom(t, Reader{}, twice[i].File, once[i].File.Size, 100)
+		_, err := Reader{}.Read(twice[i].File, conversation.Options{From: once[i].File.Size, ForSummary: true, State: &state}, func(e conversation.Entry) bool {
+			more = append(more, e)
+			return true
+		})
+		testenv.NoError(t, err)
+		if len(more) > 0 {
+			t.Errorf("told again: %+v", more)
+		}
 		if a, b := once[i].Kinds(), twice[i].Kinds(); a != b {
 			t.Errorf("once %s\ntwice %s", a, b)
 		}
