@@ -47,7 +47,11 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	if at != "" {
 		w.Path = at
 	}
+	top := git.Top(dir)
 	for _, other := range all {
+		if other.Path == top {
+			w.Start = other.Head
+		}
 		if other.Branch == branch {
 			return w, "", explainCheckedOut(&git.CheckedOutError{Branch: branch, Path: other.Path})
 		}
@@ -63,7 +67,6 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	if at != "" {
 		return w, at, nil
 	}
-	top := git.Top(dir)
 	within, err := filepath.Rel(top, dir)
 	if err != nil {
 		within = "."
@@ -146,7 +149,7 @@ func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	if err := unused(w); err != nil {
 		return err
 	}
-	err := git.AddWorktree(w.Repository, w.Path, w.Branch, checkout)
+	err := git.AddWorktree(w.Repository, w.Path, w.Branch, w.Start, checkout)
 	var taken *git.CheckedOutError
 	switch {
 	case errors.As(err, &taken):

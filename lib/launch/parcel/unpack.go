@@ -575,7 +575,7 @@ func (w *unpacking) makeWorktree() error {
 	if err != nil {
 		return fmt.Errorf("cannot make the branch %s: %w", git.Quote(w.Branch), err)
 	}
-	if err := git.AddWorktree(w.Repository, w.Worktree, w.Branch, gitWait); err != nil {
+	if err := git.AddWorktree(w.Repository, w.Worktree, w.Branch, "", gitWait); err != nil {
 		return fmt.Errorf("cannot make the worktree '%s': %w", w.Worktree, err)
 	}
 	if err := git.FillIndex(w.Worktree, g.Index, gitWait); err != nil {

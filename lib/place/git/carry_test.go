@@ -63,7 +63,7 @@ func TestCarry(t *testing.T) {
 	}
 	testenv.NoError(t, TakeBundle(clone, bundle, c, 1<<30, time.Minute))
 	path := filepath.Join(t.TempDir(), "tree")
-	testenv.NoError(t, errors.Join(MakeBranch(clone, "moved", c.Head, path), AddWorktree(clone, path, "moved", time.Minute), FillIndex(path, c.Index, time.Minute)))
+	testenv.NoError(t, errors.Join(MakeBranch(clone, "moved", c.Head, path), AddWorktree(clone, path, "moved", "", time.Minute), FillIndex(path, c.Index, time.Minute)))
 	if got := run(t, path, "status", "--porcelain"); got != "A  staged" {
 		t.Errorf("git says %q", got)
 	}

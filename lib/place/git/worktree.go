@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 // Worktree is a worktree of a repository.
 type Worktree struct {
 	Path   string
+	Head   string // its commit, or ""
 	Branch string // "" if no branch is checked out
 	Lock   string // why it is locked; "" if it is not
 	// Submodule reports that it is the checkout of a submodule.
@@ -107,6 +109,10 @@ func (r checkout) worktrees() ([]Worktree, error) {
 			continue
 		}
 		switch w := &all[len(all)-1]; key {
+		case "HEAD":
+			if strings.Trim(value, "0") != "" {
+				w.Head = value
+			}
 		case "branch":
 			w.Branch = strings.TrimPrefix(value, "refs/heads/")
 		case "locked":
@@ -167,9 +173,9 @@ func CheckBranch(dir, branch string) error {
 
 // AddWorktree adds a worktree to dir's repository and checks out a branch: the existing
 // one, else a new one that follows the only remote's branch of that name, else a new one at
-// dir's HEAD. It completes an interrupted call. If it fails, it leaves no worktree and no
+// the commit start, or at the HEAD of dir's main worktree if that is "". It completes an interrupted call. If it fails, it leaves no worktree and no
 // new branch.
-func AddWorktree(dir, path, branch string, wait time.Duration) error {
+func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 	r, err := findRepository(dir)
 	if err != nil {
 		return err
@@ -217,7 +223,7 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 		case r.unborn():
 			return ErrNoCommit
 		default:
-			add = append(add, "--no-track", "-b", branch, "--", path, "HEAD")
+			add = append(add, "--no-track", "-b", branch, "--", path, cmp.Or(start, "HEAD"))
 		}
 		if _, err := r.inPlace(add...); err != nil {
 			if slices.Contains(add, "-b") && !strings.Contains(err.Error(), "already exists") {

@@ -39,7 +39,7 @@ func TestAddWorktreeSaysWhy(t *testing.T) {
 		"fix/parser": {filepath.Join(beside, "parser"), "cannot lock ref 'refs/heads/fix/parser'"},
 		"other":      {filepath.Join(beside, "file", "other"), "could not create leading directories"},
 	} {
-		err := AddWorktree(dir, c.path, branch, time.Minute)
+		err := AddWorktree(dir, c.path, branch, "", time.Minute)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "Preparing") {
 			t.Errorf("%s: %v", branch, err)
 		}
@@ -64,7 +64,7 @@ func TestAddWorktreeFollowsNoLink(t *testing.T) {
 		}
 		testenv.NoError(t, os.Symlink(outside, at))
 		before := readTree(t, outside)
-		err := AddWorktree(dir, filepath.Join(beside, "x"), "a/b", time.Minute)
+		err := AddWorktree(dir, filepath.Join(beside, "x"), "a/b", "", time.Minute)
 		if err == nil || !strings.HasSuffix(err.Error(), "/.git/"+name+"' is a link, and git would write where it leads") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -100,7 +100,7 @@ func TestAddWorktree(t *testing.T) {
 	beside := t.TempDir()
 	for _, branch := range []string{"here", "theirs", "all/new"} {
 		path := filepath.Join(beside, strings.ReplaceAll(branch, "/", "-"))
-		testenv.NoError(t, AddWorktree(dir, path, branch, time.Minute))
+		testenv.NoError(t, AddWorktree(dir, path, branch, "", time.Minute))
 		if data, err := os.ReadFile(filepath.Join(path, "sub", "b")); err != nil || len(data) == 0 {
 			t.Errorf("%s: %v", branch, err)
 		}
@@ -118,10 +118,10 @@ func TestAddWorktree(t *testing.T) {
 		t.Errorf("it follows %s", up)
 	}
 	var checked *CheckedOutError
-	if err := AddWorktree(dir, filepath.Join(beside, "x"), "here", time.Minute); !errors.As(err, &checked) || checked.Path != filepath.Join(beside, "here") {
+	if err := AddWorktree(dir, filepath.Join(beside, "x"), "here", "", time.Minute); !errors.As(err, &checked) || checked.Path != filepath.Join(beside, "here") {
 		t.Errorf("a branch that is checked out: %v", err)
 	}
-	if err := AddWorktree(dir, filepath.Join(beside, "x"), "main", time.Minute); !errors.As(err, &checked) || checked.Path != dir {
+	if err := AddWorktree(dir, filepath.Join(beside, "x"), "main", "", time.Minute); !errors.As(err, &checked) || checked.Path != dir {
 		t.Errorf("a branch that is checked out: %v", err)
 	}
 	for _, name := range []string{"-b", "a..b", "", "HEAD", "a b"} {
@@ -141,7 +141,7 @@ func TestAddWorktreesAtOnce(t *testing.T) {
 	for i := range 40 {
 		all.Go(func() {
 			branch := fmt.Sprint("b", i)
-			if err := AddWorktree(dir, filepath.Join(beside, branch), branch, time.Minute); err != nil {
+			if err := AddWorktree(dir, filepath.Join(beside, branch), branch, "", time.Minute); err != nil {
 				t.Errorf("%s: %v", branch, err)
 			}
 		})
@@ -174,9 +174,9 @@ func TestAddWorktreeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := repository(t, "a", "sub/b")
 			path := filepath.Join(t.TempDir(), "wt")
-			testenv.NoError(t, AddWorktree(dir, path, "new", time.Minute))
+			testenv.NoError(t, AddWorktree(dir, path, "new", "", time.Minute))
 			cut(t, dir, path, filepath.Join(dir, ".git", "worktrees", "wt"))
-			testenv.NoError(t, AddWorktree(dir, path, "new", time.Minute))
+			testenv.NoError(t, AddWorktree(dir, path, "new", "", time.Minute))
 			if err := Saved(path, time.Minute); err != nil {
 				t.Error(err)
 			}
@@ -196,7 +196,7 @@ func TestAddWorktreeFails(t *testing.T) {
 	blob := run(t, dir, "rev-parse", "HEAD:a")
 	testenv.NoError(t, os.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])))
 	path := filepath.Join(t.TempDir(), "wt")
-	if err := AddWorktree(dir, path, "new", time.Minute); err == nil {
+	if err := AddWorktree(dir, path, "new", "", time.Minute); err == nil {
 		t.Fatal("a file that is not there was checked out")
 	}
 	if pathExists(path) || run(t, dir, "branch", "--list", "new") != "" || strings.Contains(run(t, dir, "worktree", "list"), "wt") {
@@ -331,7 +331,7 @@ func TestSaved(t *testing.T) {
 			run(t, dir, "add", "-A")
 			run(t, dir, "commit", "-q", "--amend", "-m", "first")
 			path := filepath.Join(t.TempDir(), "wt")
-			testenv.NoError(t, AddWorktree(dir, path, "new", time.Minute))
+			testenv.NoError(t, AddWorktree(dir, path, "new", "", time.Minute))
 			c.do(t, dir, path)
 			if !pathExists(path) {
 				path += "2"
@@ -351,7 +351,7 @@ func TestSaved(t *testing.T) {
 func TestForgetWorktree(t *testing.T) {
 	dir, beside := repository(t, "a"), t.TempDir()
 	for _, name := range []string{"one", "two"} {
-		testenv.NoError(t, AddWorktree(dir, filepath.Join(beside, name), name, time.Minute))
+		testenv.NoError(t, AddWorktree(dir, filepath.Join(beside, name), name, "", time.Minute))
 	}
 	for _, name := range []string{"one", "two"} { // the second only is gone for a while
 		testenv.NoError(t, os.Rename(filepath.Join(beside, name), filepath.Join(beside, name+"-away")))

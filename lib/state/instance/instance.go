@@ -165,6 +165,7 @@ type Worktree struct {
 	Path       string `json:"path"`
 	Branch     string `json:"branch"`
 	Repository string `json:"repository"`      // its repository's folder
+	Start      string `json:"start,omitempty"` // the commit at which a new branch begins, or ""
 	Ready      bool   `json:"ready,omitempty"` // it is complete
 	// SetUp reports that the person's commands for a new one have yet to run.
 	SetUp bool `json:"set_up,omitempty"`
