@@ -208,7 +208,8 @@ tools/lib.sh: changed, and tools/check.sh runs it
 }
 
 // A host cannot have the notes of a session say that somebody of another host wrote them, nor hand
-// over to a session of another chain.
+// over to a session of another chain, nor in another's name. What an agent of a third host wrote is not
+// taken for another's.
 func TestNotesSayWhoSentThem(t *testing.T) {
 	there, good := hosts(t)
 	b := good.clone(t)
@@ -216,7 +217,8 @@ func TestNotesSayWhoSentThem(t *testing.T) {
 	for i, n := range []mail.Note{
 		{From: "max", Subject: "0"}, {From: "web@there", Host: "there", Subject: "1"}, {From: "api@lap@box", Host: "desk", Subject: "2"},
 		{From: "max", Type: mail.Handoff, Chain: "aaaaaaaa-0000-4000-8000-00000000000f", Subject: "3"}, {From: "api", Type: mail.Handoff, Chain: string(own), Subject: "4"},
-		{Subject: "5"},
+		{Subject: "5"}, {From: "max", Type: mail.Handoff, Chain: string(own), Subject: "6"}, {From: "web@desk", Host: "desk", Type: mail.Handoff, Chain: string(own), Subject: "7"},
+		{From: "web@desk", Host: "desk", Subject: "8"}, {From: "web@box", Subject: "9"},
 	} {
 		name := fmt.Sprintf("1795712515.M155504R0000000%d.x", i)
 		text, err := n.Message(name)
@@ -236,7 +238,8 @@ func TestNotesSayWhoSentThem(t *testing.T) {
 		got[n.Subject] = fmt.Sprintf("%s %s of %q", n.Type, n.From, n.Host)
 	}
 	want := map[string]string{
-		"0": `note max@box of "box"`, "1": `note web@box of "box"`, "2": `note api@lap@box of "box"`, "3": `note max@box of "box"`, "4": `handoff api of ""`, "5": `note unknown@box of "box"`,
+		"0": `note max@box of "box"`, "1": `note web@there@box of "box"`, "2": `note api@lap@box of "box"`, "3": `note max@box of "box"`, "4": `handoff api of "box"`,
+		"5": `note unknown@box of "box"`, "6": `handoff max@box of "box"`, "7": `handoff web@desk@box of "box"`, "8": `note web@desk@box of "box"`, "9": `note web@box of "box"`,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%q, not %q", got, want)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"gt/lib/cli"
@@ -24,7 +25,6 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
-	"gt/lib/state/peer"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
@@ -442,7 +442,7 @@ func (w *unpacking) makeNotes(h home.Home) error {
 		text, err := atomicfile.Read(w.member(n.Member), mail.MaxMessage)
 		if err == nil && w.From != "" {
 			var odd error
-			if text, odd = w.attributed(a.Name, text); odd != nil {
+			if text, odd = w.attributed(a.Name, text, h.Identity.Address()); odd != nil {
 				w.warn(fmt.Errorf("a note of %s is left out: %w", w.From, odd))
 				continue
 			}
@@ -457,18 +457,21 @@ func (w *unpacking) makeNotes(h home.Home) error {
 	return nil
 }
 
-// attributed returns a note as the host that sent the parcel can say it: of an agent there, whoever
-// it says that it is from, and a hand-over within the session's own chain only.
-func (w *unpacking) attributed(file string, text []byte) ([]byte, error) {
+// attributed returns a note as the host that sent the parcel can say it: of that host, and of whoever
+// it says that it is from, with @HOST behind it. Only a hand-over within the session's own chain is
+// one here, and can be of the session itself: of its name here or its address.
+func (w *unpacking) attributed(file string, text []byte, address string) ([]byte, error) {
 	n, err := mail.Parse(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
-	if n.Type == mail.Handoff && n.Chain == string(w.reader.Session.Chain) {
-		return text, nil
+	n.Host = w.From
+	if n.Type != mail.Handoff || n.Chain != string(w.reader.Session.Chain) {
+		n.Type, n.Chain = mail.Plain, ""
 	}
-	from, _, _ := peer.Split(n.From)
-	n.Type, n.Chain, n.Host, n.From = mail.Plain, "", w.From, cmp.Or(from, n.From, "unknown")+"@"+w.From
+	if n.Type != mail.Handoff || n.From != w.plan.Name && n.From != address {
+		n.From = cmp.Or(strings.TrimSuffix(n.From, "@"+w.From), "unknown") + "@" + w.From
+	}
 	return n.Message(file)
 }
 

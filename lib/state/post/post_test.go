@@ -185,6 +185,7 @@ func TestRefusal(t *testing.T) {
 	good := h.letter("api@laptop", "a@box", "s", "b")
 	for what, err := range map[string]error{
 		"no agent":          h.deliver(id, h.letter("nobody@laptop", "a@box", "s", "b")),
+		"of a third host":   h.deliver(id, h.letter("api@desk@laptop", "a@box", "s", "b")), // the answer to what a session brought
 		"no host":           h.deliver(id, h.letter("api", "a@box", "s", "b")),
 		"a path":            h.deliver(id, h.letter("/etc/passwd@laptop", "a@box", "s", "b")),
 		"no message":        h.deliver(id, []byte("\x00\xff")),
@@ -200,7 +201,7 @@ func TestRefusal(t *testing.T) {
 		if _, ok := errors.AsType[*Refusal](err); !ok {
 			t.Errorf("%s: %v", what, err)
 		}
-		if errors.Is(err, ErrNone) != (what == "no agent" || what == "a path") {
+		if errors.Is(err, ErrNone) != (what == "no agent" || what == "a path" || what == "of a third host") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
