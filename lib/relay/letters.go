@@ -36,7 +36,8 @@ const (
 	// counts as having sent what there is.
 	receiptWait = 10 * time.Second
 	// maxParcels is how many long letters of a host may be on their way, and maxComing how many
-	// bytes they may have together, or twice the most of one of a kind that is longer.
+	// bytes they may have together. Letters of a kind that may be longer than that do not count
+	// there: they may have twice the most of one.
 	maxParcels = 64
 	maxComing  = 64 << 20
 	// forgotten is when a long letter is forgotten of which nothing came.
@@ -340,9 +341,13 @@ func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 	path := r.parcel(from, m.ID, ".json")
 	if !atomicfile.Exists(path) {
 		coming := r.parcels(from)
-		room := max(maxComing, 2*r.Kinds[m.Kind].Most) - e.Size
+		isLarge := func(kind string) bool { return r.Kinds[kind].Most > maxComing }
+		room := maxComing - e.Size
+		if isLarge(m.Kind) {
+			room = 2*r.Kinds[m.Kind].Most - e.Size
+		}
 		for _, id := range coming {
-			if other, ok := r.expected(from, id); ok {
+			if other, ok := r.expected(from, id); ok && isLarge(other.Kind) == isLarge(m.Kind) {
 				room -= other.Env.Size
 			}
 		}
