@@ -392,7 +392,7 @@ func (w *unpacking) named(here []reference, run []git.Entry, arrives map[string]
 	files := indexOf(arrives)
 	all := map[string]string{}
 	for _, r := range here {
-		files.find("git", git.Configuration(cmp.Or(r.top, w.Repository)), all)
+		files.find("git", git.Configuration(cmp.Or(r.top, w.Repository), w.Env.Getenv), all)
 	}
 	for _, line := range w.ownHooks() {
 		files.find("a hook of yours", line, all)

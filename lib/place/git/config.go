@@ -84,22 +84,31 @@ const maxIncludes = 64
 // settings reads a configuration with its includes. It ignores unreadable files.
 func settings(path string) []setting {
 	left := maxIncludes
-	return include(path, 0, &left, false)
+	return include(path, os.Getenv("HOME"), 0, &left, false)
+}
+
+// systemFiles are the configurations of the system, of the gits that are usual somewhere: a Linux's
+// own, one that was built or that Homebrew installed, and those of Xcode.
+var systemFiles = []string{
+	"/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig", "/home/linuxbrew/.linuxbrew/etc/gitconfig",
+	"/Library/Developer/CommandLineTools/usr/share/git-core/gitconfig", "/Applications/Xcode.app/Contents/Developer/usr/share/git-core/gitconfig",
 }
 
 // Configuration returns the settings that git can have in a repository, a line each, in the form
 // hookspath = VALUE: those of the system, of the person and of the repository, with each file that
-// they include, also on a condition.
-func Configuration(dir string) string {
-	home := os.Getenv("HOME")
-	files := []string{"/etc/gitconfig", filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "git", "config"), filepath.Join(home, ".gitconfig")}
+// they include, also on a condition. A file that GIT_CONFIG_SYSTEM or GIT_CONFIG_GLOBAL names does not
+// take the place of the usual one: whoever runs git may not have the variable.
+func Configuration(dir string, getenv func(string) string) string {
+	home := getenv("HOME")
+	files := append(slices.Clone(systemFiles), getenv("GIT_CONFIG_SYSTEM"), getenv("GIT_CONFIG_GLOBAL"),
+		filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "git", "config"), filepath.Join(home, ".gitconfig"))
 	if r, err := findRepository(dir); err == nil {
 		files = append(files, filepath.Join(r.common, "config"), filepath.Join(r.dir, "config.worktree"))
 	}
 	var b strings.Builder
 	for _, file := range files {
 		left := maxIncludes
-		for _, s := range include(file, 0, &left, true) {
+		for _, s := range include(file, home, 0, &left, true) {
 			fmt.Fprintf(&b, "%s = %s\n", s.key, s.value)
 		}
 	}
@@ -107,7 +116,8 @@ func Configuration(dir string) string {
 }
 
 // include reads a file and those that it includes, with every also those that it includes on a condition.
-func include(path string, depth int, left *int, every bool) []setting {
+// home is what a path with ~/ begins with.
+func include(path, home string, depth int, left *int, every bool) []setting {
 	if *left--; *left < 0 || depth > 3 {
 		return nil
 	}
@@ -126,12 +136,12 @@ func include(path string, depth int, left *int, every bool) []setting {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(s.value, "~/"); ok {
-			s.value = filepath.Join(os.Getenv("HOME"), rest)
+			s.value = filepath.Join(home, rest)
 		}
 		if !filepath.IsAbs(s.value) {
 			s.value = filepath.Join(filepath.Dir(path), s.value)
 		}
-		if all = append(all, include(s.value, depth+1, left, every)...); len(all) > maxConfig/16 {
+		if all = append(all, include(s.value, home, depth+1, left, every)...); len(all) > maxConfig/16 {
 			return all // it probably includes itself
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -74,8 +75,16 @@ func TestConfiguration(t *testing.T) {
 	write(t, home, ".config/git/config", "[alias]\n\tst = !tools/st\n")
 	run(t, dir, "config", "include.path", "../team")
 	write(t, dir, "team", "[filter \"x\"]\n\tclean = tools/clean\n")
-	got := Configuration(dir)
-	for _, want := range []string{"hookspath = hooks\n", "st = !tools/st\n", "clean = tools/clean\n"} {
+	for _, name := range []string{"system", "global", "mac"} {
+		write(t, dir, name, "[alias]\n\t"+name+" = !tools/x\n")
+	}
+	usual := systemFiles
+	t.Cleanup(func() { systemFiles = usual })
+	systemFiles = append(systemFiles, filepath.Join(dir, "mac"))
+	environ := map[string]string{"HOME": home, "GIT_CONFIG_SYSTEM": filepath.Join(dir, "system"), "GIT_CONFIG_GLOBAL": filepath.Join(dir, "global")}
+	t.Setenv("HOME", t.TempDir()) // of whoever runs this, which is not asked
+	got := Configuration(dir, func(key string) string { return environ[key] })
+	for _, want := range []string{"hookspath = hooks\n", "st = !tools/st\n", "clean = tools/clean\n", "system = !", "global = !", "mac = !"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
@@ -97,7 +106,7 @@ func TestSettings(t *testing.T) {
 	write(t, dir, "b", "[include]\n"+strings.Repeat("path = c\n", 60))
 	write(t, dir, "c", "[include]\n"+strings.Repeat("path = d\n", 60))
 	left := maxIncludes
-	if all := include(dir+"/a", 0, &left, false); len(all) > 0 || left > 0 {
+	if all := include(dir+"/a", "", 0, &left, false); len(all) > 0 || left > 0 {
 		t.Errorf("%d settings, %d files left", len(all), left)
 	}
 }
