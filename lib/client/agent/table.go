@@ -421,7 +421,7 @@ func (c Client) Untested(version string) string {
 	switch {
 	case CompareVersions(version, newest) > 0: // mutant never: TestUntested
 		is = "newer"
-	case CompareVersions(version, oldest) < 0:
+	case IsBefore(version, oldest):
 		is = "older"
 	default:
 		return ""
@@ -435,6 +435,12 @@ func (c Client) Untested(version string) string {
 // CompareVersions compares the numbers of two versions ("2.1.330"). What follows a dash does
 // not count.
 func CompareVersions(a, b string) int { return slices.Compare(numbers(a), numbers(b)) }
+
+// IsBefore reports whether a client's version is older than another. One that is unknown ("") is
+// not, nor is a build that is no release (0.0.0-dev-202611280900).
+func IsBefore(version, other string) bool {
+	return version != "" && !strings.HasPrefix(version, "0.0.0") && CompareVersions(version, other) < 0
+}
 
 func numbers(version string) (all []int) {
 	version, _, _ = strings.Cut(version, "-")

@@ -329,7 +329,7 @@ func TestHeadlessCommand(t *testing.T) {
 func TestUntested(t *testing.T) {
 	c := Client{Name: "x", Hooks: Hooks{ProvedVersions: []string{"2.1.197", "2.1.330"}}}
 	for version, want := range map[string]string{
-		"": "", "2.1.197": "", "2.1.200": "", "2.1.330": "", "2.1.330-beta.1": "",
+		"": "", "2.1.197": "", "2.1.200": "", "2.1.330": "", "2.1.330-beta.1": "", "0.0.0-dev-202611280900": "", "0.0.0": "",
 		"2.1.1000": "x 2.1.1000 is newer than the versions that were tested (2.1.197 to 2.1.330)",
 		"2.1.99":   "x 2.1.99 is older than the versions that were tested (2.1.197 to 2.1.330)",
 	} {

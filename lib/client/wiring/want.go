@@ -120,14 +120,14 @@ func (h Handler) Records() bool {
 	return slices.ContainsFunc(settingFlags().FindAll(h.Raw, -1), func(flag []byte) bool { return bytes.Contains(flag, []byte("--record")) })
 }
 
-// Takes reports whether the client's version takes an event. One that is not known does.
+// Takes reports whether the client's version takes an event. One that is not known, or no release, does.
 func (c Client) Takes(event string) bool {
-	return c.Version == "" || agent.CompareVersions(c.Version, c.Since[event]) >= 0
+	return !agent.IsBefore(c.Version, c.Since[event])
 }
 
 // Unable returns why gt cannot be wired into the client's version, or "".
 func (c Client) Unable() string {
-	if c.Version == "" || agent.CompareVersions(c.Version, c.Oldest) >= 0 {
+	if !agent.IsBefore(c.Version, c.Oldest) {
 		return ""
 	}
 	return fmt.Sprintf("%s is too old for gt's hooks; %s can run them", c.Version, c.Oldest)

@@ -416,3 +416,19 @@ func TestRefusalWithoutLine(t *testing.T) {
 		}
 	}
 }
+
+// A version is too old if it is known to be: a build that is no release is not.
+func TestUnable(t *testing.T) {
+	c := clientOf(t, "opencode")
+	c.Since = map[string]string{"New": "99.0.0"}
+	for version, takes := range map[string]bool{"": true, "0.0.0-dev-202611280900": true, "0.0.0": true, c.Oldest: false, "99.0.0": true} {
+		if c.Version = version; c.Unable() != "" || c.Takes("New") != takes {
+			t.Errorf("%q: %q, takes the event: %v", version, c.Unable(), c.Takes("New"))
+		}
+	}
+	for _, version := range []string{"0.0.1", "0.5.29", "1.3.2-beta.1"} {
+		if c.Version = version; c.Unable() == "" || c.Takes("New") {
+			t.Errorf("%q is not too old", version)
+		}
+	}
+}
