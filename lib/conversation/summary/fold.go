@@ -369,7 +369,7 @@ func (f *Fold) result(e conversation.Entry) {
 	if isCommand {
 		d.outcome, d.time = strings.Clone(e.Text[max(0, len(e.Text)-maxOutput):]), e.Time
 	}
-	if e.Failed || id == "" && isCommand && exitCode(e.Text) > 0 {
+	if e.Failed || isCommand && (id == "" || tellsExit(e.Text)) && exitCode(e.Text) > 0 {
 		bad := cmp.Or(strings.TrimSpace(e.Text), "failed")
 		d.Failed, d.Misused = f.failure(bad), strings.HasPrefix(bad, "<tool_use_error>")
 	}
@@ -383,7 +383,7 @@ func (f *Fold) failure(bad string) string {
 	if len(bad) > 2*maxOutput {
 		bad = bad[:maxOutput] + "\n" + bad[len(bad)-maxOutput:]
 	}
-	return Cut(term.OneLine(f.clean(bad)), failureLength)
+	return Cut(term.OneLine(f.clean(cmp.Or(printed(bad), bad))), failureLength)
 }
 
 // commit adds a finished call to the lists. Calls are committed in order.

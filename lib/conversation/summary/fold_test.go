@@ -96,7 +96,18 @@ func TestGathering(t *testing.T) {
 				for _, c := range s.Commands {
 					failed += fmt.Sprintf("%s %v ", c.Text, c.Failed)
 				}
-				return failed == "make a true make b true make c true make d true make e false " && len(s.Failures) == 4
+				return failed == "make a true make b true make c true make d true make e false " &&
+					slices.Equal(s.Failures, []string{"make a: Process exited with code 2 Output: broken", "make b: broken", "make c: broken", "make d: broken"})
+			},
+		},
+		"commands that fail, in the words of clients that number their calls": {
+			[]conversation.Entry{
+				{Kind: conversation.Call, CallID: "1", Tool: "run_shell_command", Text: "make a"}, {Kind: conversation.Result, CallID: "1", Text: "Command: make a\nDirectory: (root)\nOutput: broken\nError: (none)\nExit Code: 1\nSignal: 0\nProcess Group PGID: 7"},
+				{Kind: conversation.Call, CallID: "2", Tool: "bash", Text: "make b"}, {Kind: conversation.Result, CallID: "2", Text: "broken\n<shellId: 0 completed with exit code 3>"},
+				{Kind: conversation.Call, CallID: "3", Tool: "Bash", Text: "make c"}, {Kind: conversation.Result, CallID: "3", Text: "it once said:\nexit code: 3"},
+			},
+			func(s Summary) bool {
+				return slices.Equal(s.Failures, []string{"make a: broken", "make b: broken"})
 			},
 		},
 		"a failure that was put right": {

@@ -156,6 +156,13 @@ func exitCode(text string) int {
 	return 0
 }
 
+// tellsExit reports whether a result has its exit code in a client's own line.
+func tellsExit(text string) bool {
+	text = strings.TrimSpace(text)
+	last := text[strings.LastIndex(text, "\n")+1:]
+	return strings.HasPrefix(text, "Command: ") || strings.HasPrefix(last, "<shellId: ") || strings.HasPrefix(last, "<exited with exit code ")
+}
+
 // reads reports whether a command only shows something: nobody needs to know that it ran.
 func reads(command string) bool {
 	const readers = " cat ls head tail awk grep rg find fd wc pwd echo printf which cd tree stat file less sort uniq cut sleep true jq env ps export sed "
@@ -175,7 +182,7 @@ func reads(command string) bool {
 // with a number, which most programs end with, or a short last one; of a commit its name.
 func outcome(command, result string) string {
 	const longest, short = 160, 40
-	lines := strings.Split(strings.TrimSpace(result), "\n")
+	lines := strings.Split(printed(result), "\n")
 	if strings.Contains(command, "git commit") {
 		for _, line := range lines {
 			if strings.HasPrefix(line, "[") && strings.Contains(line, "] ") {
@@ -193,4 +200,31 @@ func outcome(command, result string) string {
 		return last
 	}
 	return ""
+}
+
+// printed returns what a command printed, without the lines that its client puts before and
+// behind it. It keeps exit codes that say more than that the command failed.
+func printed(result string) string {
+	const (
+		begins = "Chunk ID: |Wall time: |Original token count: |Total output lines: |Background PIDs: |Process Group PGID: |<shellId: |<exited with exit code |<untrusted_context>|</untrusted_context>"
+		whole  = "|Process exited with code 0|Process exited with code 1|Exit code: 0|Exit code: 1|Exit Code: 0|Exit Code: 1|Error: (none)|Signal: (none)|Signal: 0|Output: (empty)|Output:|"
+	)
+	isClients := func(line string) bool {
+		line = strings.TrimSpace(line)
+		return strings.Contains(whole, "|"+line+"|") || slices.ContainsFunc(strings.Split(begins, "|"), func(begin string) bool { return strings.HasPrefix(line, begin) })
+	}
+	text := strings.TrimSpace(result)
+	if strings.HasPrefix(text, "Command: ") {
+		if _, output, found := strings.Cut(text, "\nOutput: "); found {
+			text = output
+		}
+	}
+	lines := strings.Split(text, "\n")
+	for len(lines) > 0 && isClients(lines[0]) {
+		lines = lines[1:]
+	}
+	for len(lines) > 0 && isClients(lines[len(lines)-1]) {
+		lines = lines[:len(lines)-1]
+	}
+	return strings.TrimSpace(strings.TrimPrefix(strings.Join(lines, "\n"), "Output: "))
 }

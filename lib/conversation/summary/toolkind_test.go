@@ -15,6 +15,15 @@ func TestOutcome(t *testing.T) {
 		{"./bench", "p99 412 ms\n\nbye bye, and thank you for running this benchmark", "p99 412 ms"},
 		{"./gen", "-----END RSA PRIVATE KEY----- and a line that is longer than forty characters", ""},
 		{"true", "", ""},
+		// What a client says of the call did not come of it.
+		{"go test", "Chunk ID: 217ee2\nWall time: 0.5 seconds\nProcess exited with code 0\nOriginal token count: 9\nOutput:\nok  \tx\t0.412s\n", "ok x 0.412s"},
+		{"go vet", "Chunk ID: 217ee2\nWall time: 0.5 seconds\nProcess exited with code 0\nOriginal token count: 0\nOutput:\n", ""},
+		{"make", "Exit code: 0\nWall time: 2 seconds\nTotal output lines: 900\nOutput:\n\n900 tests passed", "900 tests passed"},
+		{"make", "<untrusted_context>\nOutput: 3 tests passed\nProcess Group PGID: 13790\n</untrusted_context>", "3 tests passed"},
+		{"make", "Output: (empty)\nError: (none)\nExit Code: 0\nSignal: 0\nBackground PIDs: (none)\nProcess Group PGID: 18049", ""},
+		{"make\nmake check", "Command: make\nmake check\nDirectory: (root)\nOutput: built\n3 tests passed\nError: (none)\nExit Code: 0\nSignal: (none)\nProcess Group PGID: 18049", "3 tests passed"},
+		{"make", "built\n<shellId: 0 completed with exit code 0>", "built"},
+		{"make", "built\n<exited with exit code 0>", "built"},
 	} {
 		if got := outcome(c.command, c.result); got != c.want {
 			t.Errorf("%s: %q, want %q", c.command, got, c.want)
