@@ -508,5 +508,6 @@ func times(text, marker string) int {
 	if len(first) >= 12 {
 		return strings.Count(text, first)
 	}
-	return strings.Count(text, "\n- "+first+"\n") // a short one can stand in anything
+	// A short one can stand in anything; "(answering: …" or "(after: …" can follow it.
+	return strings.Count(text, "\n- "+first+"\n") + strings.Count(text, "\n- "+first+" (a")
 }

@@ -342,15 +342,10 @@ var chain = section{chain: true}
 // messages, what agents answered and what was done. That has the room that the sections
 // leave, but at least four tenths of the text.
 func (p *page) layout(sections []section) string {
-	const little = 6000 // of a text that has room for the person's messages alone
 	limit, size := p.dialect.MaxContext, p.dialect.Size
 	at := slices.IndexFunc(sections, func(s section) bool { return s.chain })
 	if at < 0 || p.thread == nil {
 		return document(limit, size, sections)
-	}
-	t := *p.thread
-	if limit < little {
-		t.Answers, t.Actions = nil, nil
 	}
 	room := limit
 	for _, s := range sections {
@@ -360,9 +355,9 @@ func (p *page) layout(sections []section) string {
 	if least := limit * 4 / 10; room < least {
 		most -= least
 	}
-	others, lists := p.fill(&t, sections, most)
+	others, lists := p.fill(sections, most)
 	if spare := limit - size(strings.Join(others, "")) - size(lists); most < limit && spare > 0 {
-		others, lists = p.fill(&t, sections, most+spare) // what the lists leave is the sections' again
+		others, lists = p.fill(sections, most+spare) // what the lists leave is the sections' again
 	}
 	others[at] += lists
 	return strings.Join(others, "")
@@ -370,19 +365,24 @@ func (p *page) layout(sections []section) string {
 
 // fill returns the texts of sections that have most of the room together, and the lists of
 // what they do not tell of a thread, in the room that is left.
-func (p *page) fill(t *thread.Thread, sections []section, most int) (others []string, lists string) {
-	limit, size := p.dialect.MaxContext, p.dialect.Size
+func (p *page) fill(sections []section, most int) (others []string, lists string) {
+	const little = 6000 // of a text that has room for the person's messages alone
+	t, limit, size := p.thread, p.dialect.MaxContext, p.dialect.Size
 	others = parts(most, size, sections)
 	told := strings.Join(others, "")
 	all := []section{{title: "What else the person said in this work, oldest first"}, {title: "What agents answered in this work, oldest first"}, {title: "What was run and changed in this work, oldest first"}}
 	from := []string{"the person", "agents of this work", "the conversations"}
 	room := limit - size(told)
-	for i, kept := range []int{len(t.Prompts), len(t.Answers) + len(t.Messages), len(t.Actions)} {
+	kept := []int{len(t.Prompts), len(t.Answers) + len(t.Messages), len(t.Actions)}
+	if limit < little {
+		kept = []int{len(t.Prompts), len(t.Messages), 0}
+	}
+	for i, kept := range kept {
 		if kept > 0 {
 			room -= all[i].frame(from[i], "-").size(size)
 		}
 	}
-	chosen := brief.Brief{Thread: t}.Clean(p.env.Redact).Lists(told, room, size, p.gt("seance thread "+string(t.ChainID)))
+	chosen := brief.Brief{Thread: t, PromptsAlone: limit < little}.Clean(p.env.Redact).Lists(told, room, size, p.gt("seance thread "+string(t.ChainID)))
 	for i, lines := range [][]string{chosen.Prompts, chosen.Answers, chosen.Actions} {
 		lists += all[i].frame(from[i], p.words(strings.Join(lines, "\n"))).text()
 	}

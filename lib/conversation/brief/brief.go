@@ -39,6 +39,8 @@ type Brief struct {
 	Asking bool
 	// PromptsElsewhere reports that the reader gets the list of Prompts in another place.
 	PromptsElsewhere bool
+	// PromptsAlone leaves what agents answered and did out of the Lists.
+	PromptsAlone bool
 
 	promptRoom int // of the list of messages, in characters; 0 means promptRoom
 	clean      func(string) string
@@ -161,8 +163,11 @@ func (b Brief) Text() string {
 	if len(team) > 1 {
 		add("The agents of its team "+line(team[0]), bullets(team[1:])...)
 	}
+	if s.AnswerIsEarlier {
+		add(answerBefore, answer)
+	}
 	if !asked {
-		add(lastAsked, summary.Cut(last, lastRequest))
+		add(lastAsked, summary.Cut(last, lastRequest), b.lastQuestion())
 	}
 	goal := summary.Cut(first, shortGoal)
 	if b.hasPrompts() {
@@ -172,7 +177,9 @@ func (b Brief) Text() string {
 		add("First request of the session", goal)
 	}
 	add("Failures that are not fixed yet", bullets(s.Failures)...)
-	add("Last answer", answer)
+	if !s.AnswerIsEarlier {
+		add(lastAnswered, answer)
+	}
 	title, lines = b.unfinished()
 	add(title, lines...)
 	add("Worktree", b.worktree()...)
@@ -195,7 +202,7 @@ func (b Brief) Text() string {
 	if !b.hasPrompts() { // otherwise the thread has them
 		add("Earlier requests and answers", b.turns()...)
 	}
-	add("Last answer"+cutAbove, summary.Middle(s.Answer, lastAnswer))
+	add(lastAnswered+cutAbove, summary.Middle(s.Answer, lastAnswer))
 	add("Work in bd", b.issues()...)
 	add("Given and unread notes", b.notes()...)
 	if b.Thread == nil || len(b.Thread.Actions) == 0 {
@@ -213,6 +220,8 @@ const (
 	concluded     = "What agents answered, oldest first"
 	doneTitle     = "What was run and changed, oldest first"
 	lastAsked     = "Last request"
+	lastAnswered  = "Last answer"
+	answerBefore  = "Last answer, before the last request"
 	cutAbove      = ": the part cut above"
 	earlierTitle  = "Earlier hand-overs, latest first"
 
@@ -414,6 +423,21 @@ func (b Brief) LastRequest() string {
 	for _, r := range slices.Backward(b.Session.Requests) {
 		if !r.Reply {
 			return r.Text
+		}
+	}
+	return ""
+}
+
+// lastQuestion returns what a short last request answers, in a line of its own.
+func (b Brief) lastQuestion() string {
+	last := ""
+	for _, r := range slices.Backward(b.Session.Requests) {
+		switch {
+		case r.Reply:
+		case last != "":
+			return strings.TrimSpace(answering(r.Answer, last, true))
+		default:
+			last = r.Text
 		}
 	}
 	return ""

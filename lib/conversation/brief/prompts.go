@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"gt/lib/conversation/summary"
@@ -81,6 +82,8 @@ type list struct {
 	order []int  // the indices of the others, those with the most points first
 	lines []string
 	alike map[[2]int][]int // the indices of a group
+	said  []thread.Quote   // what agents answered, oldest first
+	after bool             // there is room to tell what a bare message follows that answers no question
 	clean func(string) string
 	size  func(string) int
 }
@@ -101,13 +104,17 @@ func (b Brief) unknown(text string) (l list) {
 	if b.Thread == nil {
 		return l
 	}
-	l.clean = b.clean
+	l.clean, l.said = b.clean, b.Thread.Answers
 	lines := map[string]bool{}
 	for line := range strings.Lines(text) {
 		lines[strings.TrimPrefix(strings.TrimSpace(line), "- ")] = true
 	}
 	text = term.OneLine(text)
-	for i, quotes := range [][]thread.Quote{b.Thread.Distinct(), b.Thread.Answers, b.Thread.Actions} {
+	all := [][]thread.Quote{b.Thread.Distinct(), b.Thread.Answers, b.Thread.Actions}
+	if b.PromptsAlone {
+		all[answers], all[actions] = nil, nil
+	}
+	for i, quotes := range all {
 		for _, q := range quotes {
 			l.all = append(l.all, listed{Quote: q, list: i})
 		}
@@ -231,9 +238,10 @@ func (l list) choose(room int) {
 			}
 		}
 	}
+	l.after = true
 	for _, length := range promptLengths {
 		for _, i := range l.order {
-			if l.lines[i] != "" && !cut && len(l.all[i].Text) > short {
+			if l.lines[i] != "" && !cut && (len(l.all[i].Text) > short || len(l.all[i].Text) < shortAnswer) {
 				set(i, l.line(i, length)+l.earlierValues(i, 0))
 			}
 		}
@@ -317,7 +325,86 @@ func (l list) line(i, length int) string {
 	if utf8.RuneCountInString(text) > length { // mutant never: TestPromptsFit
 		text = term.OneLine(l.cleaned(summary.Cut(text, 4*length)))
 	}
-	return "- " + summary.Cut(text, length)
+	return "- " + summary.Cut(text, length) + l.question(i)
+}
+
+// question returns what a short message of the person answers, "" if that is unknown.
+func (l list) question(i int) string {
+	q := l.all[i]
+	if q.list != prompts || q.Reply || !isShort(q.Text) {
+		return ""
+	}
+	at, _ := slices.BinarySearchFunc(l.said, q.Time, func(a thread.Quote, t time.Time) int { return a.Time.Compare(t) })
+	if at == 0 || l.said[at-1].Session != q.Session || i > 0 && l.all[i-1].Time.After(l.said[at-1].Time) {
+		return ""
+	}
+	said := l.said[at-1].Text
+	return answering(l.cleaned(said[runeStart(said, max(0, len(said)-8*longQuestion)):]), q.Text, l.after)
+}
+
+// The lengths of what somebody says to a question, and of the question, in characters.
+const (
+	shortAnswer   = 40
+	bareAnswer    = 10 // one that says nothing without what it follows, even if that does not ask
+	shortQuestion = 160
+	longQuestion  = 400 // with its choices
+)
+
+func isShort(text string) bool {
+	return utf8.RuneCountInString(text) <= shortAnswer && !strings.HasPrefix(text, "/")
+}
+
+// answering returns the question with which an answer of the agent ends, for the short
+// message that follows: the last sentence that asks, with the choices before it if the
+// message is one of them ("2", "b, but …"). If after, it is the last sentence before a bare
+// message that follows no question.
+func answering(said, reply string, after bool) string {
+	said = term.OneLine(said)
+	if !isShort(reply) || said == "" {
+		return ""
+	}
+	end, last, how := len(said), len(said), "answering"
+	switch asks := strings.LastIndexAny(said, "?？؟"); {
+	case asks >= 0 && len(said)-asks < shortQuestion:
+		last = asks
+		if _, size := utf8.DecodeRuneInString(said[asks:]); len(said)-asks > shortAnswer {
+			end = asks + size
+		}
+	case !after || utf8.RuneCountInString(reply) > bareAnswer || len(reply) > 2*bareAnswer: // "那个超时改成三十秒" says all
+		return ""
+	default:
+		how = "after"
+	}
+	choice, _, _ := strings.Cut(strings.TrimLeft(reply, "(["), " ")
+	choice = strings.TrimRight(choice, ".,:;)]")
+	begin, length := 0, longQuestion
+	if isChoice := utf8.RuneCountInString(choice) == 1 && choice != "y" && choice != "n" || choice != "" && choice[0] >= '0' && choice[0] <= '9'; !isChoice {
+		begin, length = sentenceStart(said[:last]), shortQuestion
+	}
+	said = said[begin:end]
+	if n := utf8.RuneCountInString(said); n > length {
+		said = string([]rune(said)[n-length:])
+		if i := strings.IndexByte(said, ' '); i >= 0 && i < len(said)/4 {
+			said = said[i+1:]
+		}
+		said = "…" + said
+	}
+	return " (" + how + ": " + said + ")"
+}
+
+// sentenceStart returns where the last sentence of a text begins.
+func sentenceStart(text string) int {
+	begin := 0
+	for i, r := range text {
+		switch next := i + utf8.RuneLen(r); {
+		case next >= len(text):
+		case strings.ContainsRune("。？！؟", r):
+			begin = next
+		case strings.ContainsRune(".?!:", r) && text[next] == ' ' && next+1 < len(text):
+			begin = next + 1
+		}
+	}
+	return begin
 }
 
 // cleaned returns a text as the brief's clean returns it (see Clean).

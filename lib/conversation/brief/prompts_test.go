@@ -201,3 +201,64 @@ func TestHandoversAreListed(t *testing.T) {
 		t.Errorf("%d of 33 hand-overs are told, and %q", len(lists.Answers), lists.Prompts[0])
 	}
 }
+
+// A short answer stands beside the question that it answers.
+func TestQuestionsOfShortAnswers(t *testing.T) {
+	for _, c := range []struct{ said, reply, want string }{
+		{"Close waits now. Shall I add a test?", "yes", " (answering: Shall I add a test?)"},
+		{"I see two: the retry and the batch size. Should I begin with (1) the retry or (2) the batch size?", "2",
+			" (answering: I see two: the retry and the batch size. Should I begin with (1) the retry or (2) the batch size?)"},
+		{"Either:\na) a defer\nb) Close waits\nWhich one?", "b, but no more than 5 seconds", " (answering: Either: a) a defer b) Close waits Which one?)"},
+		{"正規化を追加しました。テストも追加しますか？", "はい", " (answering: テストも追加しますか？)"},
+		{"Gemacht. Wir nehmen UTC, einverstanden?", "nein, Europe/Berlin", " (answering: Wir nehmen UTC, einverstanden?)"},
+		{"Shall I go on? Otherwise I wait.", "y", " (answering: Shall I go on? Otherwise I wait.)"},
+		{"It is a second bug. release() is not called on the error path.", "ok do it", " (after: release() is not called on the error path.)"},
+		{"It is a second bug.", "now the tests, please", ""},
+		{"It is a second bug.", "那个超时改成三十秒", ""},
+		{"Shall I add a test?", "no, first fix what the nightly run says about the pool", ""},
+		{"Shall I add a test?", "/review", ""},
+		{"", "yes", ""},
+	} {
+		if got := answering(c.said, c.reply, true); got != c.want {
+			t.Errorf("%q to %q:\n%q, want\n%q", c.reply, c.said, got, c.want)
+		}
+	}
+	if got := answering(strings.Repeat("long words and no end ", 60)+"?", "yes", true); utf8.RuneCountInString(got) > shortQuestion+20 || !strings.HasPrefix(got, " (answering: …") || !strings.HasSuffix(got, "end ?)") {
+		t.Errorf("of a long question: %q", got)
+	}
+
+	th := threadOf("Port the parser to the new grammar.", "yes", "no", "2", "stop the server first, it holds the lock on the file")
+	at := func(i int) time.Time { return th.Prompts[0].Time.Add(time.Duration(i)*time.Minute + 30*time.Second) }
+	th.Prompts[2].Session = "another"
+	th.Answers = []thread.Quote{
+		{Text: "The lexer is done. Now the parser?", Session: "s", Time: at(0)},
+		{Text: "Of another session?", Session: "s", Time: at(1)},
+		{Text: "SECRET one or two?", Session: "s", Time: at(2)},
+	}
+	b := Brief{Thread: th, PromptsAlone: true}.Clean(func(s string) string { return strings.ReplaceAll(s, "SECRET", "***") })
+	lists := b.Lists("", 4000, utf8.RuneCountInString, "`all`")
+	want := "- Port the parser to the new grammar.\n- yes (answering: Now the parser?)\n- no\n- 2 (answering: *** one or two?)\n- stop the server first, it holds the lock on the file"
+	if got := strings.Join(lists.Prompts, "\n"); got != want || lists.Answers != nil {
+		t.Errorf("%s\n%q", got, lists.Answers)
+	}
+	// Two messages in a row: the second one answers nothing.
+	th.Prompts[2].Session, th.Prompts[2].Time = "s", th.Prompts[1].Time.Add(time.Second)
+	th.Answers = th.Answers[:1]
+	if got := promptsOf(Brief{Thread: th}, "", 4000); !strings.Contains(got, "- yes (answering: Now the parser?)\n- no\n- 2\n") {
+		t.Errorf("%s", got)
+	}
+}
+
+// What the agent said before the last request is not told as the answer to it.
+func TestLastAnswerIsEarlier(t *testing.T) {
+	requests := []summary.Request{{Text: "fix the pool"}, {Text: "ok do it"}}
+	b := Brief{Session: summary.Summary{Requests: requests, Answer: "Shall I call release()?", AnswerIsEarlier: true}}
+	if got := b.Text(); !strings.Contains(got, "### Last answer, before the last request\nShall I call release()?\n\n### Last request\nok do it\n") || strings.Contains(got, "### Last answer\n") {
+		t.Errorf("%s", got)
+	}
+	requests[0].Answer = "Shall I call release()?"
+	b.Session = summary.Summary{Requests: requests, Answer: "release() is called."}
+	if got := b.Text(); !strings.Contains(got, "### Last request\nok do it\n(answering: Shall I call release()?)\n") || !strings.Contains(got, "### Last answer\nrelease() is called.") {
+		t.Errorf("%s", got)
+	}
+}

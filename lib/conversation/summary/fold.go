@@ -517,6 +517,7 @@ func Summarize(f *Fold) Summary {
 	}
 	if i := lastPrompt(s.Requests, func(r Request) bool { return r.Answer != "" }); i >= 0 {
 		s.Requests[i].Answer = ""
+		s.AnswerIsEarlier = i < lastPrompt(s.Requests, func(Request) bool { return true })
 	}
 	for _, x := range g.Failures[max(0, len(g.Failures)-maxFailures):] {
 		s.Failures = append(s.Failures, x.Text)

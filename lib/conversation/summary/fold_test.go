@@ -110,6 +110,14 @@ func TestGathering(t *testing.T) {
 				return slices.Equal(s.Failures, []string{"make a: broken", "make b: broken"})
 			},
 		},
+		"a request that has no answer yet": {
+			[]conversation.Entry{{Kind: conversation.Prompt, Text: "one"}, {Kind: conversation.Answer, Text: "two?"}, {Kind: conversation.Prompt, Text: "yes"}, {Kind: conversation.Call, Tool: "bash", Text: "make"}},
+			func(s Summary) bool { return s.Answer == "two?" && s.AnswerIsEarlier },
+		},
+		"a request that has one": {
+			[]conversation.Entry{{Kind: conversation.Prompt, Text: "one"}, {Kind: conversation.Answer, Text: "two?"}, {Kind: conversation.Prompt, Text: "yes"}, {Kind: conversation.Answer, Text: "I make it"}, {Kind: conversation.Call, Tool: "bash", Text: "make"}},
+			func(s Summary) bool { return s.Answer == "I make it" && !s.AnswerIsEarlier },
+		},
 		"a failure that was put right": {
 			[]conversation.Entry{
 				{Kind: conversation.Call, Tool: "bash", Text: "make"}, {Kind: conversation.Result, Tool: "bash", Text: "broken", Failed: true},

@@ -27,6 +27,9 @@ type Summary struct {
 	// Answered reports that Answer is the last entry: no request and no tool call
 	// followed, as at the end of a turn.
 	Answered bool `json:"answered,omitempty"`
+	// AnswerIsEarlier reports that the agent said Answer before the last request, and nothing
+	// since.
+	AnswerIsEarlier bool `json:"answer_is_earlier,omitempty"`
 	// Todos are the open items of the agent's list, in its order. Done counts the
 	// finished ones.
 	Todos []Todo `json:"todos,omitempty"`
@@ -107,7 +110,7 @@ func (s Summary) Asked(text string, at time.Time) Summary {
 	if i := lastPrompt(s.Requests, func(Request) bool { return true }); i >= 0 {
 		s.Requests[i].Answer = Cut(s.Answer, turnLength)
 	}
-	s.Requests, s.Answer, s.Answered = append(s.Requests, q), "", false
+	s.Requests, s.Answer, s.Answered, s.AnswerIsEarlier = append(s.Requests, q), "", false, false
 	return s
 }
 
