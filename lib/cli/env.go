@@ -181,6 +181,9 @@ func (e *Env) printMessages(kind string, all []error) {
 }
 
 func split(err error) []error {
+	if f, ok := err.(*failure); ok && strings.Contains(f.err.Error(), "\n") { // joined, with a hint
+		return split(f.err)
+	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}

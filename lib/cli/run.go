@@ -198,7 +198,7 @@ func explainUsage(err error, app *kong.Node, args []string) (said, hint string) 
 	}
 	if flag, got, ok := strings.Cut(said, "expected a valid "); ok {
 		if _, got, ok = strings.Cut(got, " but got "); ok {
-			return flag + got + " is not a number", ""
+			return strings.NewReplacer("[<", "<", ">]", ">").Replace(flag) + got + " is not a number", ""
 		}
 	}
 	return strings.NewReplacer(`one of "",`, "one of ", `,"" but`, " but").Replace(said), ""

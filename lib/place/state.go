@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"gt/lib/sys/atomicfile"
@@ -227,6 +228,8 @@ func (s State) Check() error {
 		}
 	case errors.Is(err, fs.ErrPermission):
 		return s.explainOwner(atomicfile.Error("use", string(s), err))
+	case errors.Is(err, syscall.ENOTDIR):
+		return atomicfile.Error("use", string(s), fmt.Errorf("%w; HOME or XDG_STATE_HOME leads through a file", syscall.ENOTDIR))
 	case err != nil:
 		return atomicfile.Error("use", string(s), err)
 	case !info.IsDir():

@@ -87,6 +87,9 @@ func open(env *cli.Env) (books, error) {
 		return p, err
 	}
 	p.policy, err = retention.Load(p.town.Retention(), p.warn)
+	if unusable := p.town.State.Check(); err != nil && unusable != nil {
+		return p, unusable // a reset would fail, too
+	}
 	return p, cli.WithHint(err, "gt-krc config reset restores the defaults")
 }
 

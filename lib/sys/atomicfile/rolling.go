@@ -237,7 +237,7 @@ func (r Rolling) find() (found, error) {
 			f.data, f.path = data, path
 			break
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // below a file is none
 			f.bad = append(f.bad, broken{path, err})
 		}
 	}
