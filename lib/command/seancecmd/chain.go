@@ -1,6 +1,7 @@
 package seancecmd
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -29,7 +30,10 @@ func (c *chainOf) Run(env *cli.Env) error {
 	word := strings.TrimSuffix(strings.TrimSuffix(c.Of, "…"), "...")
 	found, candidates := chain.Find(all.Linked(word), word)
 	if len(found) == 0 && candidates == nil {
-		if s, err := named(env, all, word); err == nil { // by its agent's name
+		s, err := named(env, all, word) // by its agent's name
+		if errors.Is(err, errNoConversation) {
+			return err
+		} else if err == nil {
 			found, candidates = chain.Find(all.Linked(string(s.ID)), string(s.ID))
 		}
 	}

@@ -277,7 +277,7 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	switch len(found) {
 	case 0:
 		if called != nil {
-			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", called[0].Name), "gt-session show "+called[0].Name+" shows what is known of it")
+			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s %w", called[0].Name, errNoConversation), "gt-session show "+called[0].Name+" shows what is known of it")
 		}
 		if all.Len() == 0 {
 			return nil, cli.Failf(cli.AnswerNo, noSessions)
@@ -292,6 +292,9 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	}
 	return nil, ambiguousError(env, all, name, found)
 }
+
+// errNoConversation is named's error for an agent that has said nothing yet.
+var errNoConversation = errors.New("has no conversation yet")
 
 // ambiguousError returns an error with the sessions that a prefix can mean.
 func ambiguousError(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {

@@ -219,7 +219,7 @@ func (s agentSelection) forEachSelected(env *cli.Env, do func(scope, *instance.I
 
 // noneYet hints that there are no agents yet, and that an agent in tmux can be adopted.
 func noneYet(at scope) {
-	at.Env.Hint(roster.NoneYet)
+	at.Env.Hint("%s", roster.NoneYet(at.Profile))
 	if found, err := unmanaged(at, tmux.CurrentServer()); err == nil && len(found) > 0 {
 		at.Env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
 	}

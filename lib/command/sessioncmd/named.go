@@ -12,6 +12,7 @@ import (
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
 	"gt/lib/text/fold"
+	"gt/lib/text/spelling"
 	"gt/lib/view/roster"
 )
 
@@ -49,6 +50,13 @@ func findByName(at scope, all []*instance.Instance, unread error, name string) (
 		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s came from another machine, and waits for you", name), fmt.Sprintf("gt-session accept %s shows what it brings, and starts it", name))
 	}
 	hint := "gt-session lists them"
+	var names []string
+	for _, in := range all {
+		names = append(names, in.Name)
+	}
+	if near := spelling.FindNear(name, names); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near[:min(len(near), candidates)], " or ") + "?"
+	}
 	if strings.HasPrefix(name, "%") {
 		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt-session has not started or adopted an agent in pane %.80s", name), roster.Adopts+" adopts those in tmux")
 	}

@@ -54,6 +54,7 @@ func (c *summed) Run(env *cli.Env) error {
 			all, by[m.Status] = append(all, m), append(by[m.Status], m)
 		}
 	}
+	slices.SortStableFunc(by[status.Waiting], func(a, b fleet.Member) int { return urgency(a.Reason) - urgency(b.Reason) })
 	err = nil
 	switch {
 	case c.Quiet:
@@ -84,6 +85,18 @@ func (c *summed) Run(env *cli.Env) error {
 		offerAdoption(env, panes)
 	}
 	return errors.Join(err, unread)
+}
+
+// urgency orders agents that wait: first those that ask and cannot go on, then those whose turn
+// went wrong, last those that are done.
+func urgency(r status.Reason) int {
+	switch {
+	case r.Asks():
+		return 0
+	case r == status.Done:
+		return 2
+	}
+	return 1
 }
 
 // print prints a line of counts, and the agents that wait, failed or are silent.

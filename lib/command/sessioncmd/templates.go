@@ -119,7 +119,11 @@ func (c picked) Validate() error {
 func knownStates(list string) error {
 	for state := range strings.SplitSeq(list, ",") {
 		if _, ok := lifecycle.State(state).Row(); !ok && state != "" {
-			return fmt.Errorf("--state: unknown state '%.40s'", state)
+			var known []string
+			for _, row := range lifecycle.States {
+				known = append(known, string(row.State))
+			}
+			return fmt.Errorf("--state: unknown state '%.40s' (try %s)", state, strings.Join(known, ", "))
 		}
 	}
 	return nil

@@ -427,6 +427,19 @@ func TestNarrowScreen(t *testing.T) {
 	}
 }
 
+// On 80 columns a long name leaves room for what an agent is at rather than for its client.
+func TestLongNames(t *testing.T) {
+	one := testRow("", "a-name-that-somebody-gave", "", "~/src/say", status.Waiting, status.Permission, time.Minute)
+	one.title = "Port the parser"
+	m := testModel(80, 14, []row{one})
+	if got := text(m); !strings.Contains(got, "1m  Port the parser\n") {
+		t.Errorf("the topic is cut:\n%s", got)
+	}
+	if m = testModel(120, 14, m.rows); !strings.Contains(text(m), "1m  claude  Port the parser\n") {
+		t.Errorf("the client is missing:\n%s", text(m))
+	}
+}
+
 // The last answer stands above the screen, and beside it on a wide terminal; of a question the
 // screen needs the room.
 func TestSaid(t *testing.T) {

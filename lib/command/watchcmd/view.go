@@ -74,7 +74,10 @@ func (m *model) measure() {
 	if room() < leastRest {
 		w.context = 0
 	}
-	if room() < min(0, leastStatus-w.status) {
+	// What an agent is at says more than its client, which is often the same for all.
+	const clearAbout = 18
+	rest := room() - gap
+	if rest+gap < min(0, leastStatus-w.status) || rest < min(w.about, clearAbout) && rest+gap+w.agent >= min(w.about, leastAbout) {
 		w.agent = 0
 	}
 	if over := -room(); over > 0 {
@@ -239,7 +242,7 @@ func (m *model) listed() (lines []string) {
 	case len(m.rows) > 0:
 		lines = append(lines, m.style.Dim(term.Cut(fmt.Sprintf("    no agent matches (%d in all); esc shows them", len(m.rows)), m.width)))
 	default:
-		lines = append(lines, "", term.Cut("  "+roster.NoneYet, m.width))
+		lines = append(lines, "", term.Cut("  "+roster.NoneYet(m.reader.profile), m.width))
 	}
 	for len(lines) < height {
 		lines = append(lines, "")

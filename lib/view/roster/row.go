@@ -146,5 +146,10 @@ func Rough(d time.Duration) time.Duration {
 // Order is the order of statuses in a summary. What needs the person comes first.
 var Order = [...]status.Status{status.Waiting, status.Error, status.Running, status.Starting, status.Idle, status.Unknown, status.Stopped}
 
-// NoneYet says what to do while there is no agent.
-const NoneYet = "no agents yet; gt-session new starts one in this folder"
+// NoneYet says what to do while a profile, or "" for the person's own agents, has no agent.
+func NoneYet(profile string) string {
+	if profile == "" {
+		return "no agents yet; gt-session new starts one in this folder"
+	}
+	return fmt.Sprintf("no agents in the profile %s yet; gt-session new -p %[1]s starts one in this folder", profile)
+}
