@@ -11,6 +11,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/conversation/price"
 	"gt/lib/live/fleet"
+	"gt/lib/place/git"
 	"gt/lib/state/instance"
 	"gt/lib/state/peer"
 	counted "gt/lib/text/count"
@@ -136,7 +137,7 @@ func printProgress(at scope, m fleet.Member) error {
 	notToday := func(name string) bool { return name != "today" }
 	lookUp(env, rows, notToday, glance, warn)
 	is := progressOf(env, rows[0], notToday)
-	branch, context := is.Branch, ""
+	branch, context := env.Redact(git.BranchOrCommit(git.Top(m.Path))), ""
 	if is.Changes != nil {
 		branch = strings.TrimSpace(branch + " " + is.Changes.String())
 	}

@@ -521,7 +521,7 @@ func instanceColumns(env *cli.Env, shown func(string) bool) []column {
 			return ""
 		}},
 		{Heading: "CONTEXT", Cell: own(func(r row) string { return roster.ContextText(r.Activity().Tokens, r.Activity().Window) })},
-		{Heading: "BRANCH", Cell: own(func(r row) string { return line(git.Branch(git.Top(r.Path))) })},
+		{Heading: "BRANCH", Cell: own(func(r row) string { return line(git.BranchOrCommit(git.Top(r.Path))) })},
 		{Heading: "CHANGES", Cell: func(r row) string {
 			if r.changes == nil {
 				return ""

@@ -122,7 +122,7 @@ func (r *reader) readProgress(rows []row) {
 	for i := range rows {
 		if m := rows[i].member; m != nil && len(branches) <= maxFolders {
 			if _, known := branches[m.Path]; !known {
-				branches[m.Path] = r.line(git.Branch(git.Top(m.Path)))
+				branches[m.Path] = r.line(git.BranchOrCommit(git.Top(m.Path)))
 			}
 		}
 	}

@@ -24,18 +24,33 @@ const maxHead = 4096
 // Branch reads the branch of the worktree whose top is dir. It returns "HEAD" if HEAD is
 // detached, and "" outside git.
 func Branch(dir string) string {
+	branch, _ := checkedOut(dir)
+	return branch
+}
+
+// BranchOrCommit is Branch for people: of a detached HEAD it tells the beginning of the commit.
+func BranchOrCommit(dir string) string {
+	branch, commit := checkedOut(dir)
+	if commit != "" {
+		return "detached " + commit[:min(len(commit), 8)]
+	}
+	return branch
+}
+
+// checkedOut returns what Branch does, and the commit if HEAD is detached.
+func checkedOut(dir string) (branch, commit string) {
 	gitDir, err := Dir(dir)
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	head, err := head(gitDir)
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	if branch, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok {
-		return branch
+		return branch, ""
 	}
-	return "HEAD"
+	return "HEAD", head
 }
 
 // Top returns the top of the worktree that dir is in (see place.Top), or dir itself

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -410,6 +411,14 @@ func TestHead(t *testing.T) {
 	since := time.Now()
 	if got := Branch(dir); got != "main" {
 		t.Errorf("Branch = %s", got)
+	}
+	run(t, dir, "checkout", "-q", "--detach")
+	if branch, got := Branch(dir), BranchOrCommit(dir); branch != "HEAD" || !regexp.MustCompile("^detached [0-9a-f]{8}$").MatchString(got) {
+		t.Errorf("detached: Branch = %s, BranchOrCommit = %s", branch, got)
+	}
+	run(t, dir, "checkout", "-q", "main")
+	if got := BranchOrCommit(dir); got != "main" {
+		t.Errorf("BranchOrCommit = %s", got)
 	}
 	run(t, dir, "commit", "-q", "--allow-empty", "-m", "second: with a colon")
 	var subjects []string
