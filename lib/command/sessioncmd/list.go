@@ -343,6 +343,9 @@ func (c *list) fitting(rows []row, width int, named bool) func(string) bool {
 	inAny := func(is func(row) bool) bool { return slices.ContainsFunc(rows, is) }
 	own := func(is func(row) bool) bool { return inAny(func(r row) bool { return r.Member != nil && is(r) }) }
 	from := func(columns int) bool { return width >= columns }
+	if width > 0 {
+		share(len(rows), func(i int) { rows[i].Topic() }) // the first call reads a file
+	}
 	titled := width > 0 && inAny(func(r row) bool { return r.Topic() != "" })
 	return func(name string) bool {
 		switch name {

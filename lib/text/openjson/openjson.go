@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -35,8 +36,15 @@ func Unmarshal(data []byte, v any) (Unknown, error) {
 	return unknown(data, names(reflect.TypeOf(v).Elem()))
 }
 
-// names returns the JSON names of a struct's fields, including those of embedded structs.
+// known caches names: a list of agents reads thousands of objects of a few types.
+var known sync.Map // of []string, by reflect.Type
+
+// names returns the JSON names of a struct's fields, including those of embedded structs. The
+// caller must not change them.
 func names(t reflect.Type) []string {
+	if all, ok := known.Load(t); ok {
+		return all.([]string)
+	}
 	var all []string
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -46,6 +54,7 @@ func names(t reflect.Type) []string {
 		}
 		all = append(all, name)
 	}
+	known.Store(t, all)
 	return all
 }
 
