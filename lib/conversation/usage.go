@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -274,8 +275,8 @@ func sorted(models map[string]*Usage) []ModelUsage {
 	for model, u := range models {
 		all = append(all, ModelUsage{model, *u})
 	}
-	slices.SortFunc(all, func(a, b ModelUsage) int {
-		return cmp.Or(cmp.Compare(b.Output, a.Output), cmp.Compare(a.Model, b.Model))
+	sort.Slice(all, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(all[j].Output, all[i].Output), cmp.Compare(all[i].Model, all[j].Model)) < 0
 	})
 	return all
 }

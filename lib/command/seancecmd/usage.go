@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -378,9 +379,10 @@ func grouped(all []spending, by []string) (sums []spending) {
 			order[s.Session] = i
 		}
 	}
-	slices.SortStableFunc(sums, func(a, b spending) int {
-		times := func(s spending) []string { return []string{s.Month, s.Week, s.Day, s.Block} }
-		return cmp.Or(cmp.Compare(order[a.Session], order[b.Session]), slices.Compare(times(a), times(b)), cmp.Compare(b.Output, a.Output), cmp.Compare(a.Model, b.Model))
+	sort.SliceStable(sums, func(i, j int) bool { // slices' functions are made anew for each large type
+		a, b := &sums[i], &sums[j]
+		times := func(s *spending) []string { return []string{s.Month, s.Week, s.Day, s.Block} }
+		return cmp.Or(cmp.Compare(order[a.Session], order[b.Session]), slices.Compare(times(a), times(b)), cmp.Compare(b.Output, a.Output), cmp.Compare(a.Model, b.Model)) < 0
 	})
 	return sums
 }
