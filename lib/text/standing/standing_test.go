@@ -228,9 +228,26 @@ func TestNoOrders(t *testing.T) {
 		"Alle Tests müssen heute noch laufen.",
 		"Vor jedem Test leere ich die Datenbank.",
 		"Avant chaque test la base est vidée.",
+		"b, but no more than 5 seconds",
+		"ja, aber nicht mehr als 5 Sekunden",
+		"no, don't delete it",
+		"no, use the second one, not the first",
+		"don't touch the tests in this commit",
+		"do not edit any files in this turn",
+		"don't run the load test today",
+		"no external calls today",
+		"bitte heute nicht deployen",
+		"don't use the cache just this once",
+		"do not push until tomorrow",
 		"Acceptance criteria:\n- never show a digit\n- always ask twice",
 	} {
 		if found := Find(text); len(found) > 0 {
+			t.Errorf("%q gives %+v", text, found)
+		}
+	}
+	// An answer can have one.
+	for _, text := range []string{"no, never push to main", "yes, and always use UTC for times", "b, but don't touch the schema"} {
+		if found := Find(text); len(found) != 1 {
 			t.Errorf("%q gives %+v", text, found)
 		}
 	}
