@@ -134,7 +134,7 @@ func (b Brief) unknown(text string) (l list) {
 		said := term.OneLine(l.all[i].Text)
 		switch l.all[i].list {
 		case actions:
-			l.known[i] = strings.Contains(text, thread.ActionOf(said))
+			l.known[i] = strings.Contains(text, thread.ActionOf(said)) || isFailureTold(text, said)
 		case answers:
 			if message := l.all[i].message; message != "" {
 				l.known[i] = lines[strings.TrimPrefix(said, handedOver)] || isWritten(text, lines, message)
@@ -154,6 +154,13 @@ const handedOver = "handed over: "
 
 // telling is how long a text is, in bytes, that is not part of another one by chance.
 const telling = 40
+
+// isFailureTold reports whether a text in one line has a command that failed among the failures,
+// with the beginning of what it said.
+func isFailureTold(text, action string) bool {
+	command, bad, failed := strings.Cut(action, "` failed: ")
+	return failed && strings.Contains(text, "- "+strings.TrimPrefix(command, "`")+": "+bad[:runeStart(bad, min(len(bad), telling))])
+}
 
 // isWritten reports whether a text in one line has what a session handed over, as it is or as it
 // looks inside a frame: the beginning of a long message, or each of the lines of a short one.

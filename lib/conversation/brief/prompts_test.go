@@ -262,3 +262,13 @@ func TestLastAnswerIsEarlier(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// A failure is told once; what the same command said another time is another one.
+func TestFailuresAreToldOnce(t *testing.T) {
+	th := threadOf("fix the pool")
+	th.Actions = []thread.Quote{{Text: "`go test ./a` failed: --- FAIL: TestClose (5.02s) pool_test.go:61: want 5s"}, {Text: "`go test ./b` failed: --- FAIL: TestB"}, {Text: "`make`: built"}}
+	b := Brief{Thread: th, Session: summary.Summary{Failures: []string{"go test ./a: --- FAIL: TestClose (5.02s) pool_test.go:61: want 5s", "go test ./b: panic"}}}
+	if got := b.Text(); strings.Count(got, "TestClose") != 1 || !strings.Contains(got, "- `go test ./b` failed: --- FAIL: TestB\n- `make`: built") {
+		t.Errorf("%s", got)
+	}
+}
