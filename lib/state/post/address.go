@@ -93,7 +93,7 @@ func Find(from home.Home, getenv func(string) string, dir, to string) (Recipient
 	if from.Town.Unread != nil {
 		code = cli.IO // it may be an agent of the town
 	}
-	return Recipient{}, cli.Fail(code, fmt.Errorf("there is no folder '%s'", to),
+	return Recipient{}, cli.Fail(code, fmt.Errorf("there is no agent and no folder '%s'", to),
 		"outside a town a recipient is self, the path of the folder that the agent works in, or the name of an agent of gt-session")
 }
 
