@@ -49,6 +49,7 @@ func TestWatch(t *testing.T) {
 		press("Enter")
 		screen.awaitScreen("waiting (permission)")
 		screen.awaitScreen(command)
+		screen.awaitScreen("Esc to cancel") // the last line of the question: one that is half drawn is another question
 		press("a")
 		screen.awaitScreen("answer api with 1 to")
 		taken := screen.awaitMatch(`(?m)^ (\d)\. ` + option + ` *$`)
