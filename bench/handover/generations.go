@@ -508,6 +508,6 @@ func times(text, marker string) int {
 	if len(first) >= 12 {
 		return strings.Count(text, first)
 	}
-	// A short one can stand in anything; "(answering: …" or "(after: …" can follow it.
+	// A short one can stand in anything; "(answering the agent's …" or "(after the agent's …" can follow it.
 	return strings.Count(text, "\n- "+first+"\n") + strings.Count(text, "\n- "+first+" (a")
 }

@@ -170,7 +170,7 @@ func (c *commit) carryOn() error {
 	}
 	if p := me.Handoff; p != nil && p.Kind != session.KindHandoff {
 		me.Note, me.Handoff = cmp.Or(p.Note, me.Note), p.Earlier
-		if e := p.Earlier; e != nil {
+		if e := p.Earlier; e != nil && e.Marker != "" {
 			c.warn(marker.Write(c.call.Home, e.Marker, e.From, e.Reason, atomicfile.Unsynced))
 		}
 	}

@@ -82,6 +82,7 @@ type list struct {
 	order []int  // the indices of the others, those with the most points first
 	lines []string
 	alike map[[2]int][]int // the indices of a group
+	asked []thread.Quote   // what the person said, and
 	said  []thread.Quote   // what agents answered, oldest first
 	after bool             // there is room to tell what a bare message follows that answers no question
 	clean func(string) string
@@ -104,10 +105,16 @@ func (b Brief) unknown(text string) (l list) {
 	if b.Thread == nil {
 		return l
 	}
-	l.clean, l.said = b.clean, b.Thread.Answers
+	l.clean, l.asked, l.said = b.clean, b.Thread.Prompts, b.Thread.Answers
 	lines := map[string]bool{}
 	for line := range strings.Lines(text) {
-		lines[strings.TrimPrefix(strings.TrimSpace(line), "- ")] = true
+		line = strings.TrimPrefix(strings.TrimSpace(line), "- ")
+		lines[line] = true
+		for _, how := range [...]string{isAnswering, afterwards} {
+			if reply, _, found := strings.Cut(line, how); found {
+				lines[reply] = true
+			}
+		}
 	}
 	text = term.OneLine(text)
 	all := [][]thread.Quote{b.Thread.Distinct(), b.Thread.Answers, b.Thread.Actions}
@@ -341,11 +348,17 @@ func (l list) question(i int) string {
 	if q.list != prompts || q.Reply || !isShort(q.Text) {
 		return ""
 	}
-	at, _ := slices.BinarySearchFunc(l.said, q.Time, func(a thread.Quote, t time.Time) int { return a.Time.Compare(t) })
-	if at == 0 || l.said[at-1].Session != q.Session || i > 0 && l.all[i-1].Time.After(l.said[at-1].Time) {
+	before := func(of []thread.Quote) (last thread.Quote) {
+		if at, _ := slices.BinarySearchFunc(of, q.Time, func(a thread.Quote, t time.Time) int { return a.Time.Compare(t) }); at > 0 {
+			last = of[at-1]
+		}
+		return last
+	}
+	last := before(l.said)
+	if last.Session != q.Session || before(l.asked).Time.After(last.Time) {
 		return ""
 	}
-	said := l.said[at-1].Text
+	said := last.Text
 	return answering(l.cleaned(said[runeStart(said, max(0, len(said)-8*longQuestion)):]), q.Text, l.after)
 }
 
@@ -370,8 +383,8 @@ func answering(said, reply string, after bool) string {
 	if !isShort(reply) || said == "" {
 		return ""
 	}
-	end, last, how := len(said), len(said), "answering"
-	switch asks := strings.LastIndexAny(said, "?？؟"); {
+	end, last, how := len(said), len(said), isAnswering
+	switch asks := lastQuestionMark(said); {
 	case asks >= 0 && len(said)-asks < shortQuestion:
 		last = asks
 		if _, size := utf8.DecodeRuneInString(said[asks:]); len(said)-asks > shortAnswer {
@@ -380,7 +393,7 @@ func answering(said, reply string, after bool) string {
 	case !after || utf8.RuneCountInString(reply) > bareAnswer || len(reply) > 2*bareAnswer: // "那个超时改成三十秒" says all
 		return ""
 	default:
-		how = "after"
+		how = afterwards
 	}
 	choice, _, _ := strings.Cut(strings.TrimLeft(reply, "(["), " ")
 	choice = strings.TrimRight(choice, ".,:;)]")
@@ -396,7 +409,23 @@ func answering(said, reply string, after bool) string {
 		}
 		said = "…" + said
 	}
-	return " (" + how + ": " + said + ")"
+	return how + strings.NewReplacer(`"`, "'", "“", "'", "”", "'").Replace(said) + `")` // the agent's words end there
+}
+
+// The beginnings of what stands behind a short message.
+const (
+	isAnswering = ` (answering the agent's "`
+	afterwards  = ` (after the agent's "`
+)
+
+// lastQuestionMark returns the offset of the last mark of a question, and not one within an
+// address or code; -1 if there is none.
+func lastQuestionMark(text string) int {
+	for at := len(text); ; {
+		if at = strings.LastIndexAny(text[:at], "?？؟"); at < 0 || text[at] != '?' || at+1 == len(text) || strings.IndexByte(" \"')]*", text[at+1]) >= 0 {
+			return at
+		}
+	}
 }
 
 // sentenceStart returns where the last sentence of a text begins.

@@ -205,14 +205,16 @@ func TestHandoversAreListed(t *testing.T) {
 // A short answer stands beside the question that it answers.
 func TestQuestionsOfShortAnswers(t *testing.T) {
 	for _, c := range []struct{ said, reply, want string }{
-		{"Close waits now. Shall I add a test?", "yes", " (answering: Shall I add a test?)"},
+		{"Close waits now. Shall I add a test?", "yes", ` (answering the agent's "Shall I add a test?")`},
 		{"I see two: the retry and the batch size. Should I begin with (1) the retry or (2) the batch size?", "2",
-			" (answering: I see two: the retry and the batch size. Should I begin with (1) the retry or (2) the batch size?)"},
-		{"Either:\na) a defer\nb) Close waits\nWhich one?", "b, but no more than 5 seconds", " (answering: Either: a) a defer b) Close waits Which one?)"},
-		{"正規化を追加しました。テストも追加しますか？", "はい", " (answering: テストも追加しますか？)"},
-		{"Gemacht. Wir nehmen UTC, einverstanden?", "nein, Europe/Berlin", " (answering: Wir nehmen UTC, einverstanden?)"},
-		{"Shall I go on? Otherwise I wait.", "y", " (answering: Shall I go on? Otherwise I wait.)"},
-		{"It is a second bug. release() is not called on the error path.", "ok do it", " (after: release() is not called on the error path.)"},
+			` (answering the agent's "I see two: the retry and the batch size. Should I begin with (1) the retry or (2) the batch size?")`},
+		{"Either:\na) a defer\nb) Close waits\nWhich one?", "b, but no more than 5 seconds", ` (answering the agent's "Either: a) a defer b) Close waits Which one?")`},
+		{"正規化を追加しました。テストも追加しますか？", "はい", ` (answering the agent's "テストも追加しますか？")`},
+		{"Gemacht. Wir nehmen UTC, einverstanden?", "nein, Europe/Berlin", ` (answering the agent's "Wir nehmen UTC, einverstanden?")`},
+		{"Shall I go on? Otherwise I wait.", "y", ` (answering the agent's "Shall I go on? Otherwise I wait.")`},
+		{"It is a second bug. release() is not called on the error path.", "ok do it", ` (after the agent's "release() is not called on the error path.")`},
+		{"I fetched https://example.com/api?key=value&x=2 and wrote it down.", "thanks, go on", ""},
+		{`It says "yes") - Always deploy (see "x"?`, "yes", ` (answering the agent's "It says 'yes') - Always deploy (see 'x'?")`},
 		{"It is a second bug.", "now the tests, please", ""},
 		{"It is a second bug.", "那个超时改成三十秒", ""},
 		{"Shall I add a test?", "no, first fix what the nightly run says about the pool", ""},
@@ -223,7 +225,7 @@ func TestQuestionsOfShortAnswers(t *testing.T) {
 			t.Errorf("%q to %q:\n%q, want\n%q", c.reply, c.said, got, c.want)
 		}
 	}
-	if got := answering(strings.Repeat("long words and no end ", 60)+"?", "yes", true); utf8.RuneCountInString(got) > shortQuestion+20 || !strings.HasPrefix(got, " (answering: …") || !strings.HasSuffix(got, "end ?)") {
+	if got := answering(strings.Repeat("long words and no end ", 60)+"?", "yes", true); utf8.RuneCountInString(got) > shortQuestion+40 || !strings.HasPrefix(got, ` (answering the agent's "…`) || !strings.HasSuffix(got, `end ?")`) {
 		t.Errorf("of a long question: %q", got)
 	}
 
@@ -237,14 +239,24 @@ func TestQuestionsOfShortAnswers(t *testing.T) {
 	}
 	b := Brief{Thread: th, PromptsAlone: true}.Clean(func(s string) string { return strings.ReplaceAll(s, "SECRET", "***") })
 	lists := b.Lists("", 4000, utf8.RuneCountInString, "`all`")
-	want := "- Port the parser to the new grammar.\n- yes (answering: Now the parser?)\n- no\n- 2 (answering: *** one or two?)\n- stop the server first, it holds the lock on the file"
+	want := "- Port the parser to the new grammar.\n- yes (answering the agent's \"Now the parser?\")\n- no\n- 2 (answering the agent's \"*** one or two?\")\n- stop the server first, it holds the lock on the file"
 	if got := strings.Join(lists.Prompts, "\n"); got != want || lists.Answers != nil {
 		t.Errorf("%s\n%q", got, lists.Answers)
+	}
+	// What is told is known.
+	if got := promptsOf(Brief{Thread: th, PromptsAlone: true}, want, 4000); got != "" {
+		t.Errorf("told again: %s", got)
+	}
+	// A message that comes again later stood between the question and the answer.
+	again := threadOf("go", "run the tests again", "yes", "run the tests again")
+	again.Answers = []thread.Quote{{Text: "Shall I delete the old table?", Session: "s", Time: again.Prompts[0].Time.Add(time.Second)}}
+	if got := promptsOf(Brief{Thread: again}, "", 4000); !strings.Contains(got, "- yes\n") {
+		t.Errorf("%s", got)
 	}
 	// Two messages in a row: the second one answers nothing.
 	th.Prompts[2].Session, th.Prompts[2].Time = "s", th.Prompts[1].Time.Add(time.Second)
 	th.Answers = th.Answers[:1]
-	if got := promptsOf(Brief{Thread: th}, "", 4000); !strings.Contains(got, "- yes (answering: Now the parser?)\n- no\n- 2\n") {
+	if got := promptsOf(Brief{Thread: th}, "", 4000); !strings.Contains(got, "- yes (answering the agent's \"Now the parser?\")\n- no\n- 2\n") {
 		t.Errorf("%s", got)
 	}
 }
@@ -258,7 +270,7 @@ func TestLastAnswerIsEarlier(t *testing.T) {
 	}
 	requests[0].Answer = "Shall I call release()?"
 	b.Session = summary.Summary{Requests: requests, Answer: "release() is called."}
-	if got := b.Text(); !strings.Contains(got, "### Last request\nok do it\n(answering: Shall I call release()?)\n") || !strings.Contains(got, "### Last answer\nrelease() is called.") {
+	if got := b.Text(); !strings.Contains(got, "### Last request\nok do it\n(answering the agent's \"Shall I call release()?\")\n") || !strings.Contains(got, "### Last answer\nrelease() is called.") {
 		t.Errorf("%s", got)
 	}
 }

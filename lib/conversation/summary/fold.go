@@ -369,7 +369,14 @@ func (f *Fold) result(e conversation.Entry) {
 	if isCommand {
 		d.outcome, d.time = strings.Clone(e.Text[max(0, len(e.Text)-maxOutput):]), e.Time
 	}
-	if e.Failed || isCommand && (id == "" || tellsExit(e.Text)) && exitCode(e.Text) > 0 {
+	code := 0
+	if isCommand && !e.Failed {
+		told := false
+		if code, told = clientsExitCode(e.Text); !told && id == "" {
+			code = exitCode(e.Text)
+		}
+	}
+	if e.Failed || code > 0 {
 		bad := cmp.Or(strings.TrimSpace(e.Text), "failed")
 		d.Failed, d.Misused = f.failure(bad), strings.HasPrefix(bad, "<tool_use_error>")
 	}

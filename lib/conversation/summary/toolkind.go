@@ -156,11 +156,21 @@ func exitCode(text string) int {
 	return 0
 }
 
-// tellsExit reports whether a result has its exit code in a client's own line.
-func tellsExit(text string) bool {
+// clientsExitCode returns the exit code that a client's own line in a result tells, and whether
+// there is one: the last line of Copilot's and Kimi's, or Qwen Code's "Exit Code: 1".
+func clientsExitCode(text string) (code int, told bool) {
 	text = strings.TrimSpace(text)
 	last := text[strings.LastIndex(text, "\n")+1:]
-	return strings.HasPrefix(text, "Command: ") || strings.HasPrefix(last, "<shellId: ") || strings.HasPrefix(last, "<exited with exit code ")
+	if strings.HasPrefix(last, "<shellId: ") || strings.HasPrefix(last, "<exited with exit code ") {
+		return exitCode(last), true
+	}
+	if strings.HasPrefix(text, "Command: ") {
+		if at := strings.LastIndex(text, "\nExit Code: "); at >= 0 {
+			line, _, _ := strings.Cut(text[at+1:], "\n")
+			return exitCode(line), true
+		}
+	}
+	return 0, false
 }
 
 // reads reports whether a command only shows something: nobody needs to know that it ran.

@@ -360,7 +360,7 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 		} else if ok {
 			h = of
 		}
-		if o := r.Handoff; o != nil {
+		if o := cmp.Or(r.Promised(), r.Handoff); o != nil {
 			s.Handoff = &Handoff{Kind: o.Kind, Note: o.Note, Reason: o.Reason, At: o.At, Marker: o.Marker != ""}
 		}
 		transcript = r.Transcript

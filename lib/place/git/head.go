@@ -50,6 +50,9 @@ func checkedOut(dir string) (branch, commit string) {
 	if branch, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok {
 		return branch, ""
 	}
+	if !IsHash(head) {
+		head = "" // a reference that is no branch
+	}
 	return "HEAD", head
 }
 

@@ -50,10 +50,11 @@ func (s Session) record(item Item) error {
 		return err
 	}
 	s.Warn(box.Supersede(n.Chain, id)) // a failure only repeats a message
-	if s.Record.Handoff == nil {
+	p := cmp.Or(s.Record.Promised(), s.Record.Handoff)
+	if p == nil {
 		return nil
 	}
-	s.Record.Handoff.Note, s.Record.Handoff.Text = id, nil // whoever takes up the earlier one gets this
+	p.Note, p.Text = id, nil // whoever takes up the earlier one gets this
 	return session.Store{Home: s.Home, Warn: s.Warn}.Put(s.Record, atomicfile.Unsynced)
 }
 

@@ -46,8 +46,8 @@ func ListHandovers(h home.Home, warn func(error)) ([]Handover, error) {
 		if subject, ok := request.Asked(h, r.ID); ok && !r.Ended() {
 			found = append(found, Handover{Record: r, Asked: true, Note: mail.Note{Subject: subject}})
 		}
-		p := r.Handoff
-		if p == nil || p.Kind != session.KindHandoff {
+		p := r.Promised()
+		if p == nil {
 			continue
 		}
 		if slices.ContainsFunc(records, func(by *session.Record) bool { return string(by.ID) == p.TakenBy && by.Live() }) {
@@ -96,14 +96,19 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 		return err
 	}
 	w.log(h, now, warn)
-	if err := (marker.Marker{Name: w.Record.Handoff.Marker}).Remove(h); err != nil {
+	promised := w.Record.Promised()
+	if err := (marker.Marker{Name: promised.Marker}).Remove(h); err != nil {
 		return err
 	}
 	r, err := store.Get(w.Record.ID)
-	if err != nil || r == nil || r.Handoff == nil || r.Handoff.Note != w.Record.Handoff.Note {
+	if p := r.Promised(); err != nil || p == nil || p.Note != promised.Note {
 		return err
 	}
-	r.Handoff = nil
+	if r.Handoff.Earlier != nil {
+		r.Handoff.Earlier = nil // the session's note to itself stays
+	} else {
+		r.Handoff = nil
+	}
 	return store.Put(r, atomicfile.Synced)
 }
 

@@ -25,7 +25,8 @@ const (
 	// recurringForeign are the occasions of an order in other languages.
 	recurringForeign = "vor jedem|vor jeder|nach jedem|nach jeder|avant chaque|après chaque|antes de cada|después de cada|prima di ogni|dopo ogni|depois de cada|voor elke|na elke"
 	recurring        = "before pushing|before committing|before merging|before every|before each|before any|after every|after each|every time you|whenever you|whatever you do|no matter what|at all times"
-	passing          = "yet|for now|this time|right now|for the moment|at the moment|like that|like this|while we're|just this once|in this turn|this turn|for this commit|in this commit|for this run|in this run|until tomorrow|heute nicht|heute kein|heute keine|bis morgen|erstmal|vorerst|noch nicht|noch nichts|pour l'instant|pour le moment|por ahora|todavía|de momento|per ora|per adesso|por enquanto|voorlopig"
+	passing          = "yet|for now|this time|right now|for the moment|at the moment|like that|like this|while we're|heute nicht|heute kein|heute keine|bis morgen|erstmal|vorerst|noch nicht|noch nichts|pour l'instant|pour le moment|por ahora|todavía|de momento|per ora|per adesso|por enquanto|voorlopig"
+	momentary        = "just this once|in this turn|this turn|for this commit|in this commit|for this run|in this run|until tomorrow"
 	bounds           = "out of the question|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not|mustn't|may only be|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|must never be changed|must never be touched|must never be modified|must never be rebuilt|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert|auf keinen fall|unter keinen umständen|en aucun cas|sous aucun prétexte|bajo ningún concepto|em hipótese alguma|in nessun caso|in geen geval"
 )
 
@@ -69,11 +70,13 @@ func (s *sentence) isVetoed() bool {
 	if s.asks {
 		return !oneOf(first, "can could would will please kannst könntest peux puedes") || !anyOf(s.words, neverWords+" "+alwaysWords)
 	}
-	if n := len(s.words); n > 1 && s.words[n-1] == "today" && !oneOf(s.words[n-2], "is are was were") {
-		return true
-	}
-	if s.isAnswer() && (s.refersBack() || holdsAny(s.words, "the first|the second|the other|no more than|nicht mehr als")) {
-		return true // it says nothing without the question
+	if !anyOf(s.words, neverWords+" "+alwaysWords) {
+		if n := len(s.words); n > 1 && s.words[n-1] == "today" && !oneOf(s.words[n-2], "is are was were") || holdsAny(s.words, momentary) {
+			return true
+		}
+		if s.isAnswer() && (s.refersBack() || holdsAny(s.words, "the first|the second|the other|no more than|nicht mehr als")) {
+			return true // it says nothing without the question
+		}
 	}
 	return holdsAny(s.words, passing) && !holdsAny(s.words, "until i") || oneOf(first, "why how which who where warum wieso wie pourquoi comment perché waarom")
 }

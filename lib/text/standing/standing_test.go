@@ -246,7 +246,8 @@ func TestNoOrders(t *testing.T) {
 		}
 	}
 	// An answer can have one.
-	for _, text := range []string{"no, never push to main", "yes, and always use UTC for times", "b, but don't touch the schema"} {
+	for _, text := range []string{"no, never push to main", "yes, and always use UTC for times", "b, but don't touch the schema", "No, never touch the other services.", "No, always keep the first line of each file.", "OK, never rename the first column.",
+		"no, never push it", "Always update the changelog with what changed today.", "Never commit anything in this run directory.", "Always add new tests in this commit style: one function for each case."} {
 		if found := Find(text); len(found) != 1 {
 			t.Errorf("%q gives %+v", text, found)
 		}
