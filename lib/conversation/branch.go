@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"slices"
+
+	"github.com/tidwall/gjson"
 )
 
 // A person can take back a part of a conversation and go on from before it. Its records
@@ -75,6 +77,25 @@ func HashID(id string) uint64 {
 
 // Branch are the links of a file, in its order.
 type Branch []Link
+
+// ReadTakenBack returns Gone of the links that the lines of a file have, and reports it. link
+// returns that of a line, if it has one; of a line that is too long to be given it gets the
+// beginning, because the path goes through it.
+func ReadTakenBack(path string, o Options, link func(line []byte, at int64) (l Link, ok bool)) (gone map[int64]bool, err error) {
+	var all Branch
+	add := func(line []byte, at int64) bool {
+		if l, ok := link(line, at); ok {
+			all = append(all, l)
+		}
+		return true
+	}
+	_, err = LinesWithin(path, 0, MaxRecord, func(line []byte, at int64) bool {
+		return !gjson.ValidBytes(line) || add(line, at)
+	}, func(front, _ []byte, at int64) bool { return add(front, at) })
+	gone = all.Gone()
+	all.Report(o, gone)
+	return gone, err
+}
 
 // Gone returns the offsets of the records that are not part of the conversation any more.
 //

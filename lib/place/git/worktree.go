@@ -173,8 +173,8 @@ func CheckBranch(dir, branch string) error {
 
 // AddWorktree adds a worktree to dir's repository and checks out a branch: the existing
 // one, else a new one that follows the only remote's branch of that name, else a new one at
-// the commit start, or at the HEAD of dir's main worktree if that is "". It completes an interrupted call. If it fails, it leaves no worktree and no
-// new branch.
+// the commit start, or at the HEAD of dir's main worktree if that is "". It completes an
+// interrupted call. If it fails, it leaves no worktree and no new branch.
 func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 	r, err := findRepository(dir)
 	if err != nil {

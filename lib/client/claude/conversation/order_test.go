@@ -2,12 +2,12 @@ package claude
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"gt/internal/readertest"
 	"gt/lib/conversation"
 )
 
@@ -48,10 +48,8 @@ func TestOrderOfFirstTurn(t *testing.T) {
 		"prompt after note": {s, n2, n1, call, p, result, end, again, done},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "0dfb4f3e-6c1a-4d3c-9c1f-3a1b5c7d9e0f.jsonl")
-			if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			path := filepath.Join(t.TempDir(), "x.jsonl")
+			readertest.Put(t, path, strings.Join(lines, "\n")+"\n")
 			if m, err := (Reader{}).Metadata(conversation.File{Path: path}); err != nil || m.First != "p" || m.Prompt != "build it" {
 				t.Errorf("first %q, prompt %q, %v", m.First, m.Prompt, err)
 			}
@@ -63,28 +61,24 @@ func TestOrderOfFirstTurn(t *testing.T) {
 		})
 	}
 	t.Run("from within a turn", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "0dfb4f3e-6c1a-4d3c-9c1f-3a1b5c7d9e0f.jsonl")
+		path := filepath.Join(t.TempDir(), "x.jsonl")
 		head := strings.Join([]string{p, n1, n2, s, call}, "\n") + "\n"
-		if err := os.WriteFile(path, []byte(head+strings.Join([]string{result, end, again, done}, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		readertest.Put(t, path, head+strings.Join([]string{result, end, again, done}, "\n")+"\n")
 		got := entriesOf(t, path, conversation.Options{From: int64(len(head)), ForSummary: true})
 		if _, after, _ := strings.Cut(want, "make|"); got != after {
 			t.Errorf("got %s", got)
 		}
 	})
 	t.Run("a file that lost its head", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "0dfb4f3e-6c1a-4d3c-9c1f-3a1b5c7d9e0f.jsonl")
+		path := filepath.Join(t.TempDir(), "x.jsonl")
 		lines := []string{linkedAnswer("a0", "gone", "A0"), linkedPrompt("p1", "lost", "P1"), linkedAnswer("a1", "p1", "A1"), linkedPrompt("p2", "a1", "P2")}
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		readertest.Put(t, path, strings.Join(lines, "\n")+"\n")
 		if got := entriesOf(t, path, conversation.Options{}); got != "answer A0|prompt P1|answer A1|prompt P2" {
 			t.Errorf("got %s", got)
 		}
 	})
 	t.Run("a parent that never comes", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "0dfb4f3e-6c1a-4d3c-9c1f-3a1b5c7d9e0f.jsonl")
+		path := filepath.Join(t.TempDir(), "x.jsonl")
 		var lines, want []string
 		for i := range 3 * maxHeldRecords {
 			text := fmt.Sprint("n", i)
@@ -92,15 +86,11 @@ func TestOrderOfFirstTurn(t *testing.T) {
 		}
 		circle := []string{linkedAnswer("x", "y", "x"), linkedAnswer("y", "x", "y")}
 		lines, want = append(lines, circle...), append(want, "answer x", "answer y")
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		readertest.Put(t, path, strings.Join(lines, "\n")+"\n")
 		if got := entriesOf(t, path, conversation.Options{}); got != strings.Join(want, "|") {
 			t.Errorf("got %s", got)
 		}
-		if err := os.WriteFile(path, []byte(strings.Join(circle, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		readertest.Put(t, path, strings.Join(circle, "\n")+"\n")
 		if got := entriesOf(t, path, conversation.Options{}); got != "answer x|answer y" {
 			t.Errorf("of a circle: %s", got)
 		}
@@ -134,10 +124,8 @@ func TestBranchOfResume(t *testing.T) {
 		"rewound, late error":    {append(slices.Clone(rewound), system("s", "p1")), third},
 		"rewound to the first":   {append(slices.Clone(base), linkedPrompt("p3", "null", "P3"), linkedAnswer("a3", "p3", "A3")), "prompt P3|answer A3"},
 	} {
-		path := filepath.Join(t.TempDir(), "0dfb4f3e-6c1a-4d3c-9c1f-3a1b5c7d9e0f.jsonl")
-		if err := os.WriteFile(path, []byte(strings.Join(c.lines, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := filepath.Join(t.TempDir(), "x.jsonl")
+		readertest.Put(t, path, strings.Join(c.lines, "\n")+"\n")
 		if got := entriesOf(t, path, conversation.Options{}); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}

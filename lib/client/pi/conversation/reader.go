@@ -269,24 +269,16 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 // tree returns the offsets of the records that are not on the path to the last one, and the
 // model chosen before o.From.
 func tree(path string, o conversation.Options) (gone map[int64]bool, model string, err error) {
-	var all conversation.Branch
-	add := func(line []byte, at int64) bool {
+	gone, err = conversation.ReadTakenBack(path, o, func(line []byte, at int64) (l conversation.Link, ok bool) {
 		kind, id := gjson.GetBytes(line, "type").Str, gjson.GetBytes(line, "id").Str
 		if kind == "session" || kind == "" || id == "" {
-			return true
+			return l, false
 		}
-		all = append(all, conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(gjson.GetBytes(line, "parentId").Str), Begins: true})
 		if kind == "model_change" && at < o.From {
 			model = strings.Clone(gjson.GetBytes(line, "modelId").Str)
 		}
-		return true
-	}
-	// The path goes through records that are too long to be given.
-	_, err = conversation.LinesWithin(path, 0, conversation.MaxRecord, func(line []byte, at int64) bool {
-		return !gjson.ValidBytes(line) || add(line, at)
-	}, func(front, _ []byte, at int64) bool { return add(front, at) })
-	gone = all.Gone()
-	all.Report(o, gone)
+		return conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(gjson.GetBytes(line, "parentId").Str), Begins: true}, true
+	})
 	return gone, model, err
 }
 

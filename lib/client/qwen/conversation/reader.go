@@ -242,29 +242,20 @@ func (q Reader) Skipped(f conversation.File) (int, error) {
 // client resumes from there: a rewind is a record with an earlier parent, and of two processes
 // that go on with one session, the last one to write wins.
 func takenBack(path string, o conversation.Options) (gone map[int64]bool, err error) {
-	var all conversation.Branch
-	add := func(line []byte, at int64) bool {
+	return conversation.ReadTakenBack(path, o, func(line []byte, at int64) (l conversation.Link, ok bool) {
 		get := func(key string) string { return gjson.GetBytes(line, key).Str }
 		id, kind, subtype := get("uuid"), get("type"), get("subtype")
 		switch {
 		case id == "", subtype == "session_sources_snapshot", strings.HasPrefix(subtype, "session_artifact_"), strings.HasPrefix(subtype, "managed_session_"):
-			return true
+			return l, false
 		}
 		begins := kind == "system" && subtype == "rewind"
 		if kind == "user" {
 			what, text := asked(gjson.ParseBytes(line))
 			begins = text != "" && what == conversation.Prompt
 		}
-		all = append(all, conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(get("parentUuid")), Begins: begins})
-		return true
-	}
-	// The path goes through records that are too long to be given.
-	_, err = conversation.LinesWithin(path, 0, conversation.MaxRecord, func(line []byte, at int64) bool {
-		return !gjson.ValidBytes(line) || add(line, at)
-	}, func(front, _ []byte, at int64) bool { return add(front, at) })
-	gone = all.Gone()
-	all.Report(o, gone)
-	return gone, err
+		return conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(get("parentUuid")), Begins: begins}, true
+	})
 }
 
 func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) bool {
