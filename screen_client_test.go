@@ -27,7 +27,8 @@ import (
 //
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
 // in claude-N.answers; what it was told while it worked, in claude-N.queued.
-// LOSES=x has it lose as many texts as that has letters; SWALLOW=xx has it miss as many
+// LOSES=x has it lose as many texts as that has letters, DROPS=x as many pastes, and DELAYS=x
+// draw as many pastes only behind the next key; SWALLOW=xx has it miss as many
 // Enters, as clients do in whose box a menu is open, and LATE=1 tells of an earlier prompt then; NOHOOKS=1 has it run no hook at a prompt, and
 // SLOW=1 take up what it was told while it worked only once $WORK/next is there. EAGER=1
 // has it submit what is pasted by itself, STAYS=1 leave /exit in its box when it ends, and
@@ -50,6 +51,9 @@ type screen struct {
 	selected     int
 	swallow      int
 	loses        int
+	drops        int
+	delays       int
+	delayed      string // what is pasted before the draft that is shown, and not drawn yet
 }
 
 var questions = []string{"Yes", "Yes, and do not ask again", "No"}
@@ -61,6 +65,7 @@ func (s *screen) run() error {
 		return err
 	}
 	s.swallow, s.loses = len(os.Getenv("SWALLOW")), len(os.Getenv("LOSES"))
+	s.drops, s.delays = len(os.Getenv("DROPS")), len(os.Getenv("DELAYS"))
 	s.asking = os.Getenv("ASKS") != ""
 	fmt.Print("\x1b[?2004h")
 	s.draw()
@@ -81,7 +86,15 @@ func (s *screen) run() error {
 				case seq == "\x1b[200~":
 					pasting, seq = true, ""
 				case seq == "\x1b[201~":
-					s.draft += strings.ReplaceAll(pasted.String(), "\r", "\n")
+					switch text := strings.ReplaceAll(pasted.String(), "\r", "\n"); {
+					case s.drops > 0:
+						s.drops--
+					case s.delays > 0:
+						s.delays--
+						s.delayed += text
+					default:
+						s.draft += text
+					}
 					pasting, seq = false, ""
 					pasted.Reset()
 					if os.Getenv("EAGER") != "" {
@@ -143,10 +156,14 @@ func (s *screen) key(c byte) {
 		go s.turn(prompt)
 	case c == 0x15: // Ctrl-U
 		s.draft = ""
+	case c == 0x7f: // Backspace
+		if r := []rune(s.draft); len(r) > 0 {
+			s.draft = string(r[:len(r)-1])
+		}
 	case c == 3: // Ctrl-C
 		go s.end()
 	case c >= ' ':
-		s.draft += string(rune(c))
+		s.draft, s.delayed = s.delayed+s.draft+string(rune(c)), ""
 	}
 }
 

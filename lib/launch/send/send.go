@@ -179,7 +179,15 @@ func (t Target) typeIn(text, screen string, begin time.Time, within time.Duratio
 		if err := t.Server.Paste(t.Pane, piece); err != nil {
 			return err
 		}
-		if box, err = t.arrived(box, i > 0, begin, within); err != nil {
+		was := box
+		if i == 0 && t.showsLoss() {
+			if box, err = t.arrived(was, false, begin, within/10); errors.Is(err, ErrNotArrived) {
+				box, err = t.pasteAgain(piece, was, begin, within)
+			}
+		} else {
+			box, err = t.arrived(was, i > 0, begin, within)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -187,6 +195,58 @@ func (t Target) typeIn(text, screen string, begin time.Time, within time.Duratio
 		time.Sleep(digestWait)
 	}
 	return nil
+}
+
+// showsLoss reports whether an empty box behind a paste means that the client has not read
+// the paste or lost it. A client that works, or whose conversation is unknown, may have taken
+// it unseen.
+func (t Target) showsLoss() bool {
+	return t.Client.KnowsInput() && !t.Busy && t.PromptSeen != nil && (t.Unseen == nil || !t.Unseen())
+}
+
+// pasteAgain pastes a text once more if the client lost it. Clients read their input in
+// order, so a key that was typed behind the text and stood in the box alone proves the loss.
+// Without that proof nothing is pasted, because the text may still be on its way.
+func (t Target) pasteAgain(text, was string, begin time.Time, within time.Duration) (string, error) {
+	const key, backspace = "^", "\x7f" // in vi's normal mode they leave an empty box empty
+	if err := t.Server.Type(t.Pane, key); err != nil {
+		return "", err
+	}
+	first, err := t.arrived(was, false, begin, within)
+	if err := t.Server.Type(t.Pane, backspace); err != nil {
+		return "", err
+	}
+	if err != nil {
+		return "", err
+	}
+	hasKey := func(box string) bool { return strings.Count(box, key) > strings.Count(was, key) }
+	empty := 0
+	for typed := time.Now(); time.Since(typed) < within; time.Sleep(pollInterval) {
+		screen, err := t.Server.CaptureStyled(t.Pane)
+		if err != nil {
+			return "", err
+		}
+		shown, box := t.Client.Input(screen)
+		if shown != agent.EmptyInput || !hasKey(first) {
+			empty = 0
+		} else {
+			empty++
+		}
+		switch {
+		case shown == agent.Asks:
+			return "", ErrAsks
+		case shown == agent.Draft && !hasKey(box): // the text was late
+			return t.arrived(was, false, begin, within)
+		case t.PromptSeen(begin):
+			return "", errTaken
+		case empty > 1:
+			if err := t.Server.Paste(t.Pane, text); err != nil {
+				return "", err
+			}
+			return t.arrived(was, false, begin, within)
+		}
+	}
+	return "", ErrNotArrived
 }
 
 // heard looks whether a hook has reported the text as a prompt since a time, or another one,
