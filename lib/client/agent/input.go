@@ -1,6 +1,9 @@
 package agent
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Input is the state of the input box on an agent's screen.
 type Input int
@@ -62,20 +65,25 @@ func Plain(styled string) string {
 	return all
 }
 
+// suggested stands in a screen without styles before text that a client suggests in its box:
+// it follows a cursor of one character in the default colour, and has a colour of its own.
+const suggested = '\x1a'
+
 // unstyled removes the sequences that set styles from a screen. all is the whole text;
-// plain has no faint or reversed text.
+// plain has no faint or reversed text, and the mark suggested.
 func unstyled(styled string) (all, plain string) {
 	var whole, normal strings.Builder
-	var faint, reversed bool
+	var now style
+	cursor := 0 // how many characters of a cursor come before
 	for styled != "" {
 		if codes, styles, rest, ok := sequence(styled); ok {
 			if styles {
-				faint, reversed = style(codes, faint, reversed)
+				now.set(codes)
 			}
 			styled = rest
 			continue
 		}
-		if faint && scrolls(styled) {
+		if now.faint && scrolls(styled) {
 			normal.WriteString(styled[:len("↑")])
 		}
 		c := styled[0]
@@ -83,8 +91,19 @@ func unstyled(styled string) (all, plain string) {
 		if c < ' ' && c != '\n' && c != '\t' {
 			continue
 		}
+		if utf8.RuneStart(c) {
+			switch {
+			case (now.reversed || now.underlined) && !now.coloured && c != '\n':
+				cursor++
+			case cursor == 1 && now.coloured && c != '\n':
+				normal.WriteByte(suggested)
+				fallthrough
+			default:
+				cursor = 0
+			}
+		}
 		whole.WriteByte(c)
-		if c == '\n' || !faint && !reversed {
+		if c == '\n' || !now.faint && !now.reversed {
 			normal.WriteByte(c)
 		}
 	}
@@ -128,27 +147,39 @@ func scrolls(styled string) bool {
 	return rest == "" || rest[0] == '\n'
 }
 
-func style(codes string, faint, reversed bool) (bool, bool) {
+// style is how a terminal shows text.
+type style struct{ faint, reversed, underlined, coloured bool }
+
+// set changes a style by the codes of a terminal sequence.
+func (s *style) set(codes string) {
 	words := strings.Split(codes, ";")
 	for i := 0; i < len(words); i++ {
-		switch words[i] {
+		switch word := words[i]; word {
 		case "", "0":
-			faint, reversed = false, false
+			*s = style{}
 		case "2":
-			faint = true
+			s.faint = true
 		case "22":
-			faint = false
+			s.faint = false
+		case "4":
+			s.underlined = true
+		case "24":
+			s.underlined = false
 		case "7":
-			reversed = true
+			s.reversed = true
 		case "27":
-			reversed = false
+			s.reversed = false
+		case "39":
+			s.coloured = false
 		case "38", "48", "58": // a colour: 5;N or 2;R;G;B follows
+			s.coloured = s.coloured || word == "38"
 			if i+1 < len(words) && words[i+1] == "5" {
 				i += 2
 			} else {
 				i += 4
 			}
+		default:
+			s.coloured = s.coloured || len(word) == 2 && (word[0] == '3' || word[0] == '9')
 		}
 	}
-	return faint, reversed
 }

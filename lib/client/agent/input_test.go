@@ -171,6 +171,13 @@ func TestInputOfClients(t *testing.T) {
 		{"gemini", " > run it\n\n Action Required\n Allow execution of [touch]?\n ● 1. Allow once\n   2. Allow for this session\n   3. No\n", Asks},
 		{"qwen", "  > hello\n" + rule + "> \x1b[7m \x1b[0m Type your message or @path/to/file\n" + rule, EmptyInput},
 		{"qwen", "  > hello\n" + rule + "> half\x1b[7m \x1b[0m\n" + rule, Draft},
+		{"qwen", "  > hello\n" + rule + "> \x1b[4m\x1b[39mr\x1b[0m\x1b[38;5;103m\x1b[49mun the tests now\n" + rule, EmptyInput},
+		{"qwen", "  > hello\n" + rule + "> \x1b[4m\x1b[39m试\x1b[0m\x1b[38;5;103m\x1b[49m一试\n" + rule, EmptyInput},
+		{"qwen", "  > hello\n" + rule + "> \x1b[4m\x1b[39m \x1b[0m\x1b[38;5;103m\x1b[49m 输入您的消息或 @ 文件路径\n" + rule, EmptyInput},
+		{"qwen", "  > hello\n" + rule + "> \x1b[4m\x1b[38;5;230mr\x1b[0m\x1b[38;5;230mun the tests\n" + rule, Draft}, // the cursor at its begin
+		{"qwen", "  > hello\n" + rule + "> \x1b[4mr\x1b[0mun the tests\n" + rule, Draft},
+		{"qwen", "  > hello\n" + rule + "> /re\x1b[4mv\x1b[0m\x1b[38;5;103miew\n" + rule, Draft},
+		{"qwen", "  > 跑测试\n" + rule + "> \x1b[4m \x1b[0m\n" + rule + "  等待用户确认...\n  ● 1. 是，允许一次\n", Asks},
 		{"copilot", " ❯ hello\n" + rule + "❯ \x1b[7m \x1b[0m\n" + rule, EmptyInput},
 		{"copilot", " ❯ hello\n" + rule + "❯ half\n" + rule, Draft},
 		{"copilot", " ❯ hello\n\x1b[2m────\n\x1b[0m❯\n\x1b[2m────\n\x1b[0m", EmptyInput},
