@@ -64,26 +64,31 @@ func waiting(h home.Home, session string) string { return h.Path("handover", "wa
 func taken(h home.Home, session string) string { return h.Path("handover", "taken", session) }
 
 // Slot is the place of one session's hand-over, as it was read.
-type Slot struct{ data []byte }
+type Slot struct {
+	data     []byte
+	unusable bool // it could not be read, or is no hand-over
+}
 
-// Read returns the hand-over of a session that waits, or nil.
+// Read returns the hand-over of a session that waits, or nil. With an error the slot is of
+// use as well: its Put keeps what could not be read.
 func Read(h home.Home, session string) (*Handover, Slot, error) {
 	path := waiting(h, session)
 	data, err := atomicfile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Slot{}, nil
 	} else if err != nil {
-		return nil, Slot{}, err
+		return nil, Slot{unusable: true}, err
 	}
 	o := new(Handover)
 	if err := json.Unmarshal(data, o); err != nil {
-		return nil, Slot{}, atomicfile.Error("read", path, fmt.Errorf("it is no hand-over: %w", err))
+		return nil, Slot{unusable: true}, atomicfile.Error("read", path, fmt.Errorf("it is no hand-over: %w", err))
 	}
-	return o, Slot{data}, nil
+	return o, Slot{data: data}, nil
 }
 
 // Put makes o the hand-over that waits; nil means that the one that was read is taken. It
-// does nothing if o is what was read. The caller holds the home's lock.
+// does nothing if o is what was read. What could not be read is set aside (see
+// atomicfile.Quarantine), not replaced. The caller holds the home's lock.
 func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durability) error {
 	if o == nil {
 		if s.data == nil {
@@ -108,10 +113,16 @@ func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durabi
 	if err := atomicfile.EnsurePrivateDir(h.Path("handover", "waiting")); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(waiting(h, session), data, d); err != nil {
+	path := waiting(h, session)
+	if s.unusable {
+		if _, err := atomicfile.Quarantine(path); err != nil && !atomicfile.Absent(err) {
+			return err
+		}
+	}
+	if err := atomicfile.Write(path, data, d); err != nil {
 		return err
 	}
-	s.data = data
+	s.data, s.unusable = data, false
 	return nil
 }
 

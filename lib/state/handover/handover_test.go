@@ -56,6 +56,30 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// What could not be read is set aside by the next hand-over of its session, and not replaced.
+func TestUnusableIsKept(t *testing.T) {
+	h := newHome(t)
+	testenv.NoError(t, atomicfile.EnsurePrivateDir(h.Path("handover", "waiting")))
+	path := h.Path("handover", "waiting", "old")
+	testenv.NoError(t, os.WriteFile(path, []byte("{torn"), 0o600))
+	o, slot, err := Read(h, "old")
+	if o != nil || err == nil {
+		t.Fatalf("it is %+v, %v", o, err)
+	}
+	testenv.NoError(t, slot.Put(h, "old", nil, atomicfile.Unsynced))
+	testenv.NoError(t, slot.Put(h, "old", &Handover{Kind: "compaction", Note: "2"}, atomicfile.Unsynced))
+	testenv.NoError(t, slot.Put(h, "old", &Handover{Kind: "compaction", Note: "3"}, atomicfile.Unsynced))
+	if data, err := os.ReadFile(path + ".bad"); err != nil || string(data) != "{torn" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if o, _, err := Read(h, "old"); err != nil || o.Note != "3" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if _, err := os.Lstat(path + ".bad.1"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
 // A session that was not used gives a hand-over back, unless another one has it or a newer
 // one waits.
 func TestGiveBack(t *testing.T) {
