@@ -145,14 +145,16 @@ const (
 	untaken    = time.Minute
 )
 
-func asks(known *agent.Table, m fleet.Member) bool {
+// look reports whether an agent asks something, and whether its screen shows that it works.
+func look(known *agent.Table, m fleet.Member) (asks, works bool) {
 	client := known.FindClient(m.Agent)
-	if !client.KnowsInput() {
-		return m.Reason == status.Permission || m.Reason == status.Question
-	}
 	screen, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
+	works = err == nil && client.ScreenState(agent.Plain(screen)) == agent.Busy
+	if !client.KnowsInput() {
+		return m.Reason == status.Permission || m.Reason == status.Question, works
+	}
 	shown, _ := client.Input(screen)
-	return err == nil && shown == agent.Asks
+	return err == nil && shown == agent.Asks, works
 }
 
 // await waits until the agent has answered the prompt, and prints the answer. The timeout
@@ -178,17 +180,18 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 		if err != nil {
 			return false, withExitCode(s.in.Name, err)
 		}
-		m, err = settled(s.scope, s.Member(in))
-		switch {
-		case err != nil:
+		if m, err = settled(s.scope, s.Member(in)); err != nil {
 			return false, withExitCode(s.in.Name, err)
+		}
+		asks, works := look(s.Table(), m)
+		switch {
 		case ended(m):
 			over = true
 			if _, err := read(); err == nil && a.asked && a.text != "" {
 				return true, nil
 			}
 			return false, cli.Fail(cli.AnswerNo, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
-		case asks(s.Table(), m): // some clients have no hook for this
+		case asks: // some clients have no hook for this
 			if asking.IsZero() {
 				asking = time.Now()
 			}
@@ -208,7 +211,11 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 		switch {
 		case a.asked && a.text != "":
 			return true, nil
-		case r == nil && !s.queued, a.asked && time.Since(since) > answerWait, time.Since(since) > untaken:
+		case r == nil && !s.queued:
+			return true, err
+		case works: // a hook of the turn before was late
+			since = time.Time{}
+		case a.asked && time.Since(since) > answerWait, time.Since(since) > untaken:
 			return true, err
 		}
 		return false, nil
