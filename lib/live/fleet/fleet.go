@@ -134,10 +134,11 @@ func (m *Member) LostPane() bool {
 type answer struct {
 	asked *cli.Task // nil once it is here
 	panes []tmux.Pane
-	byID  map[string][]tmux.Pane // a window can be in several sessions
-	here  bool                   // a server runs
-	away  bool                   // its processes cannot be seen
-	err   error
+	// Which of panes have an id, as a window can be in several sessions; a session; a mark.
+	byID, bySession, byMark map[string][]int
+	here                    bool // a server runs
+	away                    bool // its processes cannot be seen
+	err                     error
 }
 
 // Survey is a look at the agents of several stores and of tmux. It asks each tmux server once.
@@ -147,11 +148,14 @@ type Survey struct {
 	now     time.Time
 	servers map[tmux.Server]*answer
 	agents  func() map[string]process.Proc // see running
+	placed  map[int]bool                   // PIDs of agents in panes of their own
 }
 
 // NewSurvey returns a look in this environment.
 func NewSurvey(getenv func(string) string, now time.Time) *Survey {
-	return &Survey{getenv: getenv, stores: storesOf(getenv), now: now, servers: map[tmux.Server]*answer{}, agents: sync.OnceValue(func() map[string]process.Proc { return running(place.StateOf(getenv)) })}
+	l := &Survey{getenv: getenv, stores: storesOf(getenv), now: now, servers: map[tmux.Server]*answer{}, placed: map[int]bool{}}
+	l.agents = sync.OnceValue(func() map[string]process.Proc { return running(place.StateOf(getenv), l.placed) })
+	return l
 }
 
 // Ask begins to ask a tmux server.
@@ -183,64 +187,82 @@ func (a *answer) fetch(server tmux.Server) {
 	if pid, err := server.PID(); err == nil && len(panes) > 0 {
 		a.away = pid == 0
 	}
-	a.panes, a.byID = panes, map[string][]tmux.Pane{}
-	for _, p := range panes {
-		a.byID[p.ID] = append(a.byID[p.ID], p)
+	a.keep(panes)
+}
+
+func (a *answer) keep(panes []tmux.Pane) {
+	a.panes, a.byID, a.bySession, a.byMark = panes, map[string][]int{}, map[string][]int{}, map[string][]int{}
+	for i := range panes {
+		p := &panes[i]
+		a.byID[p.ID], a.bySession[p.Session] = append(a.byID[p.ID], i), append(a.bySession[p.Session], i)
+		if p.Mark != "" {
+			a.byMark[p.Mark] = append(a.byMark[p.Mark], i)
+		}
 	}
 }
 
 // candidates returns the panes in which an instance's agent can be: its pane, wherever that
 // is now, in the session where it was last if it is still there, too. If the pane is
 // unknown, as of a template's agent, it is one that has the mark or is in the session.
-func (a *answer) candidates(in *instance.Instance, name string) []tmux.Pane {
+func (a *answer) candidates(in *instance.Instance, name string) []int {
 	if in.TmuxPane == "" {
-		return slices.DeleteFunc(slices.Clone(a.panes), func(p tmux.Pane) bool { return p.Session != in.TmuxSession && p.Mark != name })
+		all := slices.Concat(a.bySession[in.TmuxSession], a.byMark[name])
+		slices.Sort(all)
+		return slices.Compact(all)
 	}
 	all := a.byID[in.TmuxPane]
-	if i := slices.IndexFunc(all, func(p tmux.Pane) bool { return p.Session == in.TmuxSession }); i > 0 {
+	if i := slices.IndexFunc(all, func(i int) bool { return a.panes[i].Session == in.TmuxSession }); i > 0 {
 		return all[i : i+1]
 	}
 	return all[:min(len(all), 1)]
 }
 
+// seat is where an instance's agent is.
+type seat struct {
+	pane              tmux.Pane
+	p                 process.Proc
+	presence, running process.Presence // of the pane and of what runs in it
+}
+
 // find returns the pane of an instance's agent and the agent's process. name is the store's
 // Name for the instance. The pane can have the id of one of an earlier server, so what runs
 // in it decides.
-func (a *answer) find(in *instance.Instance, name string) (pane tmux.Pane, p process.Proc, presence, running process.Presence) {
-	for _, pane := range a.candidates(in, name) {
+func (a *answer) find(in *instance.Instance, name string) seat {
+	for _, i := range a.candidates(in, name) {
+		pane := a.panes[i]
 		switch {
 		case a.away:
 			if pane.Mark == name || pane.Mark == "" {
-				return pane, p, process.Alive, process.Unseen
+				return seat{pane, process.Proc{}, process.Alive, process.Unseen}
 			}
 		case in.Adopted != nil:
-			if p = in.Adopted.Process(); p.Alive() { // otherwise the pane is the person's
-				return pane, p, process.Alive, process.Alive
+			if p := in.Adopted.Process(); p.Alive() { // otherwise the pane is the person's
+				return seat{pane, p, process.Alive, process.Alive}
 			}
 		default:
 			if pane.Mark != "" && pane.Mark != name {
 				continue // another agent's, to which a new server gave the id
 			}
-			var program string
-			p, program, running = run(pane)
+			p, program, running := run(pane)
 			if pane.Mark == "" && pane.Session != in.TmuxSession && strings.HasPrefix(program, "gt-") {
 				continue // another agent that is being started, and has no mark yet
 			}
 			if p.IsSet() && runs(p, program, pane, name) || !p.IsSet() && (pane.Mark == name || pane.Mark == "") {
-				return pane, p, process.Alive, running
+				return seat{pane, p, process.Alive, running}
 			}
 		}
 	}
 	if a.err != nil {
-		return tmux.Pane{}, process.Proc{}, process.Unseen, process.Unseen
+		return seat{presence: process.Unseen, running: process.Unseen}
 	}
-	return tmux.Pane{}, process.Proc{}, process.Dead, process.Unseen
+	return seat{presence: process.Dead, running: process.Unseen}
 }
 
-// running returns the processes that began as agents of instances of a state, by the stores' Name.
-func running(state place.State) map[string]process.Proc {
+// running returns the processes that began as agents of instances of a state, by the stores'
+// Name, except those with known PIDs.
+func running(state place.State, known map[int]bool) map[string]process.Proc {
 	all := map[string]process.Proc{}
-	for p, variable := range ofAgents(state) {
+	for p, variable := range ofAgents(state, known) {
 		name, began, _ := strings.Cut(variable, ":")
 		if strings.TrimSuffix(began, instance.Launched) == strconv.Itoa(p.PID) {
 			all[name] = p
@@ -251,17 +273,29 @@ func running(state place.State) map[string]process.Proc {
 
 // ofAgents yields the processes that are or come from agents of instances, with the
 // variable that names the instance. It leaves out gt's and tmux's own, and those of another
-// home's state: an instance keeps its id when it moves there.
-func ofAgents(state place.State) iter.Seq2[process.Proc, string] {
+// home's state: an instance keeps its id when it moves there. It does not look at known PIDs.
+func ofAgents(state place.State, known map[int]bool) iter.Seq2[process.Proc, string] {
 	return func(yield func(process.Proc, string) bool) {
+		states := map[[2]string]place.State{} // by the variables that name it
 		for _, pid := range process.ListPIDs() {
+			if known[pid] {
+				continue
+			}
 			p, program, err := process.FindNamed(pid)
 			if err != nil || strings.HasPrefix(program, "gt-") || strings.HasPrefix(program, "tmux") {
 				continue
 			}
 			environ, _ := p.EnvironOf(program) // another user's has none
 			getenv := func(key string) string { return process.Variable(environ, key) }
-			if v := getenv(instance.Variable); v != "" && place.StateOf(getenv) == state && !yield(p, v) {
+			v := getenv(instance.Variable)
+			if v == "" {
+				continue
+			}
+			where := [2]string{getenv("XDG_STATE_HOME"), getenv("HOME")}
+			if _, ok := states[where]; !ok {
+				states[where] = place.StateOf(getenv)
+			}
+			if states[where] == state && !yield(p, v) {
 				return
 			}
 		}
@@ -270,7 +304,7 @@ func ofAgents(state place.State) iter.Seq2[process.Proc, string] {
 
 // StartedBy returns the running processes that come from the agent of a store's instance.
 func StartedBy(store instance.Store, id instance.ID) (all []process.Proc) {
-	for p, variable := range ofAgents(store.State) {
+	for p, variable := range ofAgents(store.State, nil) {
 		if of, _, _ := strings.Cut(variable, ":"); of == store.Name(id) {
 			all = append(all, p)
 		}
@@ -288,14 +322,20 @@ func (l *Survey) broughtBack(m *Member, known *agent.Table) (pane tmux.Pane, p p
 	// A pane of a new server can have the number of the agent's last one.
 	recorded := r != nil && r.TmuxPane != "" && (r.TmuxPane != m.TmuxPane || m.Wanted()) &&
 		r.Live() && r.Process().Alive() && tmux.Server(r.TmuxServer).SameServer(server)
-	for _, pane := range l.servers[server].panes {
+	a := l.servers[server]
+	at := a.bySession[m.TmuxSession]
+	if recorded {
+		at = a.byID[r.TmuxPane]
+	}
+	for _, i := range at {
+		pane := a.panes[i]
 		switch {
 		case pane.Dead || pane.Mark != "":
 		case recorded:
-			if p := r.Process(); pane.ID == r.TmuxPane && live.OwnsPane(known, p, pane) {
+			if p := r.Process(); live.OwnsPane(known, p, pane) {
 				return pane, p, true
 			}
-		case m.Wanted() && pane.Session == m.TmuxSession && pane.Path == m.Path:
+		case m.Wanted() && pane.Path == m.Path:
 			p := live.FindClientBelow(known, server, pane, m.Agent)
 			args, err := p.Args()
 			if p.IsSet() && err == nil && (m.Now == "" || slices.Contains(args, string(m.Now))) {
@@ -397,8 +437,14 @@ func (l *Survey) ReadPlaces(places []Place) [][]Member {
 			l.answer(tmux.Server(in.TmuxServer))
 		}
 	}
-	rest := make([]*unseen, len(all))
-	share(len(all), func(i int) { rest[i] = members[i].observe(at[i].Store, at[i].Table) })
+	seats, rest := make([]seat, len(all)), make([]*unseen, len(all))
+	share(len(all), func(i int) { seats[i] = members[i].find(at[i].Store) })
+	for i := range seats {
+		if p := seats[i].p; p.IsSet() && all[i].Adopted == nil {
+			l.placed[p.PID] = true
+		}
+	}
+	share(len(all), func(i int) { rest[i] = members[i].observe(at[i].Store, at[i].Table, seats[i]) })
 	show(members, rest)
 	limit(members)
 	share(len(all), func(i int) { members[i].hear() })
@@ -462,16 +508,24 @@ type unseen struct {
 	client agent.Client
 }
 
-// observe determines the status of an instance's agent. It returns nil unless the screen is
-// needed.
-func (m *Member) observe(store instance.Store, known *agent.Table) *unseen {
+// find returns where the agent is, the zero seat if it was never started.
+func (m *Member) find(store instance.Store) seat {
+	if m.TmuxSession == "" {
+		return seat{}
+	}
+	return m.look.servers[tmux.Server(m.TmuxServer)].find(m.Instance, store.Name(m.ID))
+}
+
+// observe determines the status of an instance's agent, which is at a seat. It returns nil
+// unless the screen is needed.
+func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *unseen {
 	if m.TmuxSession == "" { // it was never started
 		m.Status = status.Stopped
 		return nil
 	}
 	l := m.look
 	server, now := l.servers[tmux.Server(m.TmuxServer)], l.now
-	pane, p, presence, running := server.find(m.Instance, store.Name(m.ID))
+	pane, p, presence, running := at.pane, at.p, at.presence, at.running
 	switch {
 	case presence == process.Unseen:
 		m.Unanswered = server.err

@@ -31,9 +31,11 @@ func TestLeftConversation(t *testing.T) {
 	for reason, want := range map[string]status.Status{"other": status.Waiting, Left: status.Stopped} {
 		r := &session.Record{ID: "s", Agent: "codex", StartedAt: in.StartedAt.Add(time.Second), EndedAt: in.StartedAt.Add(time.Minute), Outcome: session.Done, Reason: reason}
 		r.SetProcess(p)
-		l := &Survey{now: time.Now(), stores: func(string) []string { return nil }, servers: map[tmux.Server]*answer{"": {here: true, panes: []tmux.Pane{pane}, byID: map[string][]tmux.Pane{"%1": {pane}}}}}
+		here := &answer{here: true}
+		here.keep([]tmux.Pane{pane})
+		l := &Survey{now: time.Now(), stores: func(string) []string { return nil }, servers: map[tmux.Server]*answer{"": here}}
 		m := Member{Instance: in, Record: r, look: l}
-		m.observe(store, agent.Builtin())
+		m.observe(store, agent.Builtin(), m.find(store))
 		if m.Status != want {
 			t.Errorf("its conversation ended (%s), and it is %s", reason, m.Status)
 		}

@@ -42,7 +42,7 @@ func (l *Survey) Strangers(known *agent.Table, server tmux.Server, taken func(pa
 	}
 	rest := make([]*unseen, len(all))
 	for i := range all {
-		rest[i] = all[i].observe(instance.Store{}, known)
+		rest[i] = all[i].observe(instance.Store{}, known, all[i].find(instance.Store{}))
 	}
 	show(all, rest)
 	limit(all)

@@ -11,6 +11,7 @@ package activity
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
-	"gt/lib/text/openjson"
 )
 
 type Status string
@@ -125,7 +125,7 @@ func Read(h home.Home, id session.ID) (s State) {
 	if err != nil {
 		return State{}
 	}
-	if _, err := openjson.Unmarshal(data, &s); err != nil {
+	if err := json.Unmarshal(data, &s); err != nil {
 		return State{}
 	}
 	return s

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -526,7 +527,7 @@ func (s Store) currentSession(in *Instance) (session.ID, bool) {
 	var now CurrentSession
 	data, err := atomicfile.Read(s.path(string(in.ID)+sessionSuffix), maxFile)
 	if err == nil {
-		_, err = openjson.Unmarshal(data, &now)
+		err = json.Unmarshal(data, &now)
 	}
 	if err != nil || now.At.Before(in.StartedAt.Truncate(time.Millisecond)) {
 		return "", false

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,6 +107,9 @@ func (p Proc) procargs() (path string, args, environ []string, err error) {
 		environ = append(environ, s)
 	}
 }
+
+// ListPIDs returns the visible processes, zombies included.
+func ListPIDs() []int { return slices.Collect(maps.Keys(parents())) }
 
 func parents() map[int]int {
 	procs, _ := unix.SysctlKinfoProcSlice("kern.proc.all")

@@ -138,7 +138,7 @@ func abandoned(ns string) bool {
 		return at.(time.Time).IsZero()
 	}
 	is := !Contained()
-	for _, pid := range ListPIDs() {
+	for pid := range parents() {
 		if !is {
 			break
 		}
@@ -284,14 +284,23 @@ func (p Proc) OnScreen() bool {
 	return err == nil && mode.Lflag&unix.ICANON == 0
 }
 
-func parents() map[int]int {
+// ListPIDs returns the visible processes, zombies included.
+func ListPIDs() []int {
 	entries, _ := os.ReadDir("/proc")
-	all := make(map[int]int, len(entries))
+	all := make([]int, 0, len(entries))
 	for _, e := range entries {
 		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			if st, err := stat(pid); err == nil {
-				all[pid] = st.parent
-			}
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+func parents() map[int]int {
+	all := map[int]int{}
+	for _, pid := range ListPIDs() {
+		if st, err := stat(pid); err == nil {
+			all[pid] = st.parent
 		}
 	}
 	return all

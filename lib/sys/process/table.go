@@ -2,7 +2,6 @@ package process
 
 import (
 	"cmp"
-	"maps"
 	"path/filepath"
 	"slices"
 )
@@ -18,9 +17,6 @@ func Snapshot() Table {
 	}
 	return t
 }
-
-// ListPIDs returns the visible processes.
-func ListPIDs() []int { return slices.Collect(maps.Keys(parents())) }
 
 // Descendants returns a process and its descendants, parents first. For 0, the number of no
 // process, it returns nil, although the kernel's own processes have it as their parent.

@@ -66,13 +66,14 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 		}
 		at = append(at, fleet.Place{Store: p.Store, Instances: instances, Table: known})
 	}
-	claims, err := Peers(env).Claims()
+	hosts := Peers(env)
+	claims, err := hosts.Claims()
 	unread = errors.Join(unread, err)
 	for i, members := range look.ReadPlaces(at) {
 		for i := range members {
 			m := &members[i]
 			peer.MarkMoved(m.Instance, claims)
-			Peers(env).Underway(m.Instance)
+			hosts.Underway(m.Instance)
 			if m.Moved != nil && m.Status == status.Error {
 				m.Status = status.Stopped // nothing is wrong: it does not have to run here
 			}
