@@ -291,6 +291,23 @@ func recordsOn(line []byte, at int64, each func(record []byte, at int64) bool) (
 // The second begins behind the first, or in place of its rest; then it is found if it
 // begins as the first does.
 func joint(line []byte) int {
+	var begin []byte
+	if bytes.HasPrefix(line, []byte(`{"`)) {
+		const short = 16 // more than a nested object has in common with a record
+		begin = line[:min(len(line), short)]
+		if i := bytes.IndexByte(begin[2:], '"'); i >= 0 && !bytes.HasPrefix(begin, []byte(`{"type"`)) {
+			begin = begin[:i+3]
+		}
+	}
+	for from := 1; ; from++ { // most lines have nothing that can be one
+		i := bytes.Index(line[min(from, len(line)):], []byte(`{"`))
+		if i < 0 {
+			return 0
+		}
+		if from += i; line[from-1] == '}' || begin != nil && bytes.HasPrefix(line[from:], begin) {
+			break
+		}
+	}
 	for from := 0; ; {
 		i := bytes.Index(line[from:], []byte(`}{"`))
 		if i < 0 {
@@ -300,15 +317,7 @@ func joint(line []byte) int {
 			return from
 		}
 	}
-	if !bytes.HasPrefix(line, []byte(`{"`)) {
-		return 0
-	}
-	const short = 16 // more than a nested object has in common with a record
-	begin := line[:min(len(line), short)]
-	if i := bytes.IndexByte(begin[2:], '"'); i >= 0 && !bytes.HasPrefix(begin, []byte(`{"type"`)) {
-		begin = begin[:i+3]
-	}
-	for from, tries := 1, 0; tries < maxTries; tries++ {
+	for from, tries := 1, 0; begin != nil && tries < maxTries; tries++ {
 		i := bytes.Index(line[from:], begin)
 		if i < 0 || tries == 0 && gjson.ValidBytes(line) {
 			break

@@ -3,7 +3,9 @@ package claude
 import (
 	"bytes"
 	"io"
+	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/tidwall/gjson"
 
@@ -15,28 +17,8 @@ import (
 // next prompt follows the record before them. Most conversations have none, so the links of
 // all records are read only where a prompt does not follow the record before it.
 func takenBack(path string, o conversation.Options) (gone map[int64]bool, err error) {
-	before, err := idBefore(path, o.From)
-	if err != nil {
-		return nil, err
-	}
-	straight := true
-	_, err = conversation.LinesWithin(path, o.From, conversation.MaxHeld, func(line []byte, _ int64) bool {
-		if bytes.Contains(line[:min(len(line), 128)], []byte(`"isSidechain":true`)) {
-			return true
-		}
-		if isAsking(line) && len(before) > 0 {
-			rec := parse(line)
-			straight = rec.id == "" || rec.follows(string(before)) || rec.ask().Text == ""
-		}
-		if id := idIn(line); len(id) > 0 {
-			before = append(before[:0], id...)
-		}
-		return straight
-	}, func(front, back []byte, _ int64) bool {
-		before = append(before[:0], linkOf(front, back).id...)
-		return true
-	})
-	if err != nil || straight {
+	is, err := isStraight(path, o.From)
+	if is || err != nil {
 		return nil, err
 	}
 	var all conversation.Branch
@@ -61,6 +43,58 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 	gone = all.Gone()
 	all.Report(o, gone)
 	return gone, nil
+}
+
+// stretch is a part of a conversation, from an offset on to its end.
+type stretch struct {
+	path                string
+	from, size, changed int64 // changed in nanoseconds since 1970
+}
+
+// nearEnd is how far from a record's end its id mostly is, in bytes.
+const nearEnd = 512
+
+// straight is the last stretch that was. A summary of a long conversation reads it twice.
+var straight atomic.Pointer[stretch]
+
+// isStraight reports whether each prompt from an offset on follows the record before it.
+func isStraight(path string, from int64) (is bool, err error) {
+	now := stretch{path: path, from: from}
+	if info, err := os.Stat(path); err == nil {
+		now.size, now.changed = info.Size(), info.ModTime().UnixNano()
+	}
+	if known := straight.Load(); known != nil && *known == now {
+		return true, nil
+	}
+	before, err := idBefore(path, from)
+	if err != nil {
+		return false, err
+	}
+	is = true
+	_, err = conversation.LinesWithin(path, from, conversation.MaxHeld, func(line []byte, _ int64) bool {
+		if bytes.Contains(line[:min(len(line), 128)], []byte(`"isSidechain":true`)) {
+			return true
+		}
+		if isAsking(line) && len(before) > 0 {
+			rec := parse(line)
+			is = rec.id == "" || rec.follows(string(before)) || rec.ask().Text == ""
+		}
+		id := idIn(line[max(len(line)-nearEnd, 0):])
+		if len(id) == 0 {
+			id = idIn(line)
+		}
+		if len(id) > 0 {
+			before = append(before[:0], id...)
+		}
+		return is
+	}, func(front, back []byte, _ int64) bool {
+		before = append(before[:0], linkOf(front, back).id...)
+		return true
+	})
+	if is && err == nil {
+		straight.Store(&now)
+	}
+	return is && err == nil, err
 }
 
 // linkOf returns the record of a line of which only both ends are known, with its ids.

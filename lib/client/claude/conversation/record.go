@@ -212,13 +212,8 @@ func lookAt(line []byte) lineKind {
 		if !bytes.HasPrefix(content, toolResult) && !bytes.HasPrefix(content, toolResult2) {
 			return asking
 		}
-		const key = `"toolUseResult":`
-		if _, after, ok := bytes.Cut(line, []byte(key)); ok {
-			for _, outcome := range outcomes {
-				if bytes.HasPrefix(after, outcome) {
-					return asking
-				}
-			}
+		if after := afterKey(line); slices.ContainsFunc(outcomes, func(outcome []byte) bool { return bytes.HasPrefix(after, outcome) }) {
+			return asking
 		}
 		return bringing
 	}
@@ -227,6 +222,19 @@ func lookAt(line []byte) lineKind {
 		return asking
 	}
 	return otherLine
+}
+
+// afterKey returns what follows the first "toolUseResult": in a line, nil if there is none.
+// It looks for the end of the key, which begins with a rare character: bytes.Index is many
+// times as fast then.
+func afterKey(line []byte) []byte {
+	for rest := line; ; {
+		before, after, found := bytes.Cut(rest, []byte(`UseResult":`))
+		if !found || bytes.HasSuffix(before, []byte(`"tool`)) {
+			return after
+		}
+		rest = after
+	}
 }
 
 // parseEnds returns the record of a line of which only both ends are known. It is empty
