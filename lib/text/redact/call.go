@@ -9,7 +9,11 @@ import "strings"
 // hashPassword("x").
 func (sc *scanner) called(i int) (from, to int) {
 	s := sc.s
-	if i == 0 || strings.IndexByte("dDyYtTnNeErRlLsS", s[i-1]) < 0 || !quoted(s, i+1) { // the last letters of those names
+	v := i + 1
+	if v < len(s) && s[v] == 'b' { // of Python
+		v++
+	}
+	if i == 0 || strings.IndexByte("dDyYtTnNeErRlLsSwW", s[i-1]) < 0 || !quoted(s, v) { // the last letters of those names
 		return 0, 0
 	}
 	name := sc.nameBefore(i)
@@ -21,11 +25,11 @@ func (sc *scanner) called(i int) (from, to int) {
 	case "fill", "type", "typetext", "send_keys", "sendkeys", "setvalue", "set_value", "presssequentially", "keys": // in the field of that name
 		before := s[max(sc.done, i-maxTag):i]
 		if before = before[strings.LastIndexAny(before, "\n;")+1:]; strings.Contains(before, "assword") || strings.Contains(before, "assphrase") {
-			return likelyValue(s, i+1, "password")
+			return likelyValue(s, v, "password")
 		}
 		return 0, 0
 	case "connect": // "user/x@host"
-		from, to = head(s, i+1)
+		from, to = head(s, v)
 		user, rest, _ := strings.Cut(s[from:max(from, to)], "/")
 		if at := strings.LastIndexByte(rest, '@'); at > 0 && run(user, 0, "w") == len(user) && looksSecret(rest[:at], minPassword) {
 			return from + len(user) + 1, from + len(user) + 1 + at
@@ -34,13 +38,30 @@ func (sc *scanner) called(i int) (from, to int) {
 	case "unwrap_or", "orelse", "getorelse", "orelseget", "or_else":
 		if n := i - len(word) - 1; n > sc.done && s[n-1] == ')' {
 			if name = sc.nameBefore(sc.unquote(n - 1)); sureName(name) {
-				return likelyValue(s, i+1, name)
+				return likelyValue(s, v, name)
 			}
 		}
 		return 0, 0
 	case "new": // with a key
 		if name == "AES.new" || name == "hmac.new" {
-			return likelyValue(s, i+1, "token")
+			return likelyValue(s, v, "token")
+		}
+		return 0, 0
+	case "client": // of a service
+		if from, to = head(s, v); to-from >= 24 && run(s[:to], from, "w-") == to && mixed(s[from:to]) {
+			return from, to
+		}
+		return 0, 0
+	case "fernet", "stripe", "login", "run": // of a bot
+		from, to = head(s, v)
+		receiver := strings.ToLower(name[:len(name)-len(word)])
+		if (lower == "fernet" || lower == "stripe" || strings.HasSuffix(receiver, "bot.") || strings.HasSuffix(receiver, "client.")) && from < to && strong(s[from:to]) && !isPlaceholder(s, from, to) {
+			return from, to
+		}
+		return 0, 0
+	case "crypt": // of PostgreSQL
+		if from, to = head(s, v); from < to && strings.HasPrefix(s[to+1:], ", gen_salt(") {
+			return likelyValue(s, v, "password")
 		}
 		return 0, 0
 	default:
@@ -52,7 +73,7 @@ func (sc *scanner) called(i int) (from, to int) {
 			return 0, 0
 		}
 	}
-	return likelyValue(s, i+1, word)
+	return likelyValue(s, v, word)
 }
 
 // alternative finds the default value of a variable: X || "x", X ?? "x", get("X") or "x".
@@ -82,6 +103,12 @@ func (sc *scanner) alternative(i int) (from, to int) {
 		}
 		if name := sc.nameBefore(sc.unquote(i)); name != "" && sureName(name) {
 			return likelyValue(s, v, name)
+		}
+		before := s[max(sc.done, i-maxName):i]
+		if at := strings.LastIndex(before, ": <%="); at >= 0 && strings.IndexByte(before[at:], '\n') < 0 { // in the template of a setting
+			if name := sc.nameBefore(i - len(before) + at); name != "" && sureName(name) {
+				return likelyValue(s, v, name)
+			}
 		}
 	}
 	return 0, 0

@@ -24,7 +24,12 @@ func (sc *scanner) element(i int) (from, to int) {
 	if end < len(tag) && tag[end] != ' ' && tag[end] != '\n' && tag[end] != '\t' {
 		return 0, 0 // i<n && n>m
 	}
-	if name = name[strings.LastIndexByte(name, ':')+1:]; !sureName(name) {
+	if name = name[strings.LastIndexByte(name, ':')+1:]; name == "master" && strings.HasPrefix(s[i+1:], "{") { // of Maven's settings
+		if from, to = i+2, run(s, i+2, "a+/="); to-from >= 24 && to < len(s) && s[to] == '}' {
+			return from, to
+		}
+	}
+	if !sureName(name) {
 		if name = attribute(tag[end:]); name == "" {
 			name = named(before)
 		}

@@ -21,10 +21,13 @@ func (sc *scanner) flag(i int) (from, to int) {
 	if end < len(s) && s[end] == ':' && strings.HasPrefix(s[i:], "-u") && sc.command(i, "curl") { // curl -ubob:x
 		return filled(s, end+1)
 	}
+	name := s[i:end]
+	if len(name) > 2 && strings.HasPrefix(name, "-b") && sc.command(i, "secret set") { // gh secret set NAME -bx
+		return likelyValue(s, i+len("-b"), "token")
+	}
 	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 && nextArgument(s, end) == end {
 		return 0, 0
 	}
-	name := s[i:end]
 	if from, to = sc.pair(i, end, name); to > 0 {
 		return from, to
 	}
@@ -45,6 +48,14 @@ func (sc *scanner) flag(i int) (from, to int) {
 		return likelyValue(s, nextArgument(s, end), name)
 	case s[end] != '=' && takesPassword(name):
 		return likelyValue(s, nextArgument(s, end), "password")
+	case name == "--otp":
+		if from, to = head(s, end+1); to-from >= minPassword && run(s[:to], from, "0") == to {
+			return from, to
+		}
+	case equalFold(name, "-value"): // Set-Item env:NAME -Value x
+		if _, variable, ok := strings.Cut(s[max(sc.done, i-maxName):i], "env:"); ok && sureName(variable[:run(variable, 0, "w")]) {
+			return likelyValue(s, end+1, "password")
+		}
 	case name == "--auth" && sc.command(i, "netlify"):
 		return likelyValue(s, nextArgument(s, end), "token")
 	}
@@ -109,9 +120,9 @@ var shortFlags = [...]struct {
 	{"zip unzip zipcloak", "P", joinedOrNext}, {"rdesktop psexec psexec.exe psexec64.exe evil-winrm crackmapexec cme nxc netexec hydra medusa winexe", "p", nextArg},
 	{"ipmitool", "P", joinedOrNext}, {"mcrypt", "k", nextArg}, {"ccrypt ccencrypt ccdecrypt ccat", "K", nextArg}, {"aescrypt certutil mutool msoffcrypto-tool xfreerdp wlfreerdp", "p", nextArg}, {"kadmin", "w", nextArg},
 	{"kadmin", "pw", nextArg}, {"swaks", "ap", nextArg}, {"sendemail sendEmail", "xp", nextArg}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "A", nextArg}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "X", nextArg},
-	{"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "c", nextArg}, {"influx", "t", nextArg}, {"elasticsearch-users", "p", nextArg}, {"openssl", "k", nextArg}, {"cqlsh cypher-shell ncftpput ncftpget ncftp steghide cbq vncviewer", "p", nextArg}, {"mosquitto_pub mosquitto_sub mosquitto_rr", "P", nextArg},
+	{"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "c", nextArg}, {"influx vercel vc", "t", nextArg}, {"elasticsearch-users", "p", nextArg}, {"openssl", "k", nextArg}, {"cqlsh cypher-shell ncftpput ncftpget ncftp steghide cbq vncviewer", "p", nextArg}, {"mosquitto_pub mosquitto_sub mosquitto_rr", "P", nextArg},
 	{"ssh-keygen", "N", nextArg}, {"ssh-keygen", "P", nextArg}, {"add-generic-password add-internet-password", "w", nextArg}, {"unlock-keychain create-keychain", "p", nextArg},
-	{"security", "P", nextArg}, {"set-key-partition-list", "k", nextArg}, {"twine", "p", nextArg}, {"nuget", "k", nextArg}, {"plink pscp psftp putty", "pw", nextArg}, {"nordvpn openfortivpn", "p", nextArg},
+	{"security", "P", nextArg}, {"set-key-partition-list", "k", nextArg}, {"twine", "p", nextArg}, {"nuget", "k", nextArg}, {"plink pscp psftp putty", "pw", nextArg}, {"nordvpn openfortivpn nuget supabase", "p", nextArg},
 }
 
 const (
@@ -174,7 +185,7 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 		if f.how&how == 0 {
 			continue
 		}
-		if from, to = value(s[:min(len(s), v+maxLook)], at); from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || phrase(s[from:to])) {
+		if from, to = value(s[:min(len(s), v+maxLook)], at); from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || phrase(s[from:to])) && (f.how&joined > 0 || strings.IndexByte(s[from:to], '=') < 0) {
 			return value(s, at)
 		}
 	}
@@ -199,7 +210,7 @@ var pairs = [...]struct {
 }{
 	{"curl", "-u --user -U --proxy-user -E --cert --proxy-cert", ':'}, {"http https xh xhs", "-a --auth", ':'},
 	{"skopeo podman buildah ctr nerdctl crictl", "-u --user --creds --src-creds --dest-creds", ':'}, {"lftp", "-u --user", ','}, {"etcdctl", "--user", ':'},
-	{"smbclient rpcclient smbget net smbcacls smbpasswd", "-U --user", '%'}, {"wbinfo", "-a", '%'}, {"sqlmap", "--auth-cred", ':'},
+	{"smbclient rpcclient smbget net smbcacls smbpasswd", "-U --user", '%'}, {"wbinfo", "-a", '%'}, {"sqlmap", "--auth-cred", ':'}, {"cli.jar", "-auth", ':'},
 }
 
 // pair finds the password in the value of one of pairs. The flag begins at s[i] and ends at
@@ -227,6 +238,9 @@ func (sc *scanner) pair(i, end int, name string) (from, to int) {
 		}
 		from, to = head(s, v)
 		sign := strings.IndexByte(s[from:max(from, to)], p.sign)
+		if named && sign < 0 && strings.HasSuffix(p.flags, "--auth") && sc.command(i, "bearer") {
+			return likelyValue(s, v, "token")
+		}
 		if sign < 0 || from+sign+1 == to || isPlaceholder(s, from+sign+1, to) {
 			continue
 		}

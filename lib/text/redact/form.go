@@ -149,12 +149,13 @@ func (sc *scanner) spelled(i, word int) (from, to int) {
 		return 0, 0
 	}
 	before := strings.ToLower(s[max(sc.done, i-maxLook):i])
-	if s[v] == '\'' || s[v] == '"' {
+	words := strings.Fields(before[strings.LastIndex(before, "\n\n")+1:])
+	if (s[v] == '\'' || s[v] == '"') && !netrc(words) {
 		statement := before[strings.LastIndexByte(before, ';')+1:]
 		if !strings.Contains(statement, "user ") && !strings.Contains(statement, "role ") {
 			return likelyValue(s, v, "password")
 		}
-	} else if words := strings.Fields(before[strings.LastIndex(before, "\n\n")+1:]); !netrc(words) && withUser(words, s[v:]) {
+	} else if !netrc(words) && withUser(words, s[v:]) {
 		return likelyValue(s, v, "password")
 	} else if !netrc(words) ||
 		strings.HasPrefix(strings.ToLower(s[v:min(len(s), v+maxLook)]), words[len(words)-1]) { // login string, password string
@@ -181,6 +182,8 @@ func netrc(words []string) bool {
 	switch {
 	case n > 1 && words[n-2] == "machine":
 		return true
+	case n > 4 && words[n-2] == "account":
+		return netrc(words[:n-2])
 	case n > 2 && words[n-2] == "login":
 		return words[n-3] == "default" || n > 3 && words[n-4] == "machine"
 	}
@@ -439,18 +442,28 @@ func (sc *scanner) login(i int) (from, to int) {
 		return 0, 0
 	}
 	user := sc.skipBack(i, "w-.@", maxName)
-	if name := s[user:i]; name == "" || user == sc.done || s[user-1] != ' ' || strings.IndexByte(name, '.') >= 0 && strings.IndexByte(name, '@') < 0 { // a file
+	name := s[user:i]
+	if name == "" || user == sc.done || strings.IndexByte(" \"'", s[user-1]) < 0 || strings.IndexByte(name, '.') >= 0 && strings.IndexByte(name, '@') < 0 { // a file
 		return 0, 0
 	}
 	before := strings.TrimRight(strings.ToLower(s[max(sc.done, user-maxName/2):user]), " ")
+	from, to = head(s, i+1)
+	if at := strings.LastIndexByte(s[from:max(from, to)], '@'); at > 0 && strings.Contains(before, "winscp") { // and the host
+		to = from + at
+	}
+	if from >= to || strings.ContainsAny(s[from:to], "/:") || isPlaceholder(s, from, to) || !looksSecret(s[from:to], minPassword) && !signed(s[from:to]) {
+		return 0, 0
+	}
+	for _, word := range [...]string{"credentials", "creds", "basic auth", "winscp", "winscp.com", "winscp.exe"} {
+		if strings.HasSuffix(before, word) {
+			return from, to
+		}
+	}
 	port := strings.TrimRight(before, "0123456789")
-	if !strings.HasSuffix(before, "credentials") && !strings.HasSuffix(before, "creds") && !strings.HasSuffix(before, "basic auth") && (port == before || !strings.HasSuffix(port, "]:")) {
-		return 0, 0
+	if port != before && strings.HasSuffix(port, "]:") || strings.Contains(s[max(0, user-maxLook):user], "chpasswd:") || sc.command(i, "bundle config ") {
+		return from, to
 	}
-	if from, to = head(s, i+1); from >= to || strings.ContainsAny(s[from:to], "/:") || isPlaceholder(s, from, to) || !looksSecret(s[from:to], minPassword) && !signed(s[from:to]) {
-		return 0, 0
-	}
-	return from, to
+	return 0, 0
 }
 
 // discord finds the token of a Discord bot: the base64 of its number, six characters of a

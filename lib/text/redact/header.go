@@ -141,6 +141,21 @@ func cookies(s string, i int) (from, to int) {
 	return i, to
 }
 
+// cookieFile finds the value on a line of a file of cookies, behind the domain, whose end is s[i], and
+// five other fields.
+func (sc *scanner) cookieFile(i int) (from, to int) {
+	if !strings.HasPrefix(sc.s[i:], "\tTRUE\t/") && !strings.HasPrefix(sc.s[i:], "\tFALSE\t/") {
+		return 0, 0
+	}
+	line, _, _ := strings.Cut(sc.s[i+1:min(len(sc.s), i+2*maxLook)], "\n")
+	fields := strings.SplitN(line, "\t", 6)
+	if len(fields) < 6 || run(fields[3], 0, "0") < len(fields[3]) || !looksSecret(strings.TrimRight(fields[5], "\r"), minValue) {
+		return 0, 0
+	}
+	from = i + 1 + len(line) - len(fields[5])
+	return from, from + len(strings.TrimRight(fields[5], "\r"))
+}
+
 // separated returns the beginning of a credential that a quote, an operator or the end of a
 // line separates from its scheme, which ends at s[i]; i if nothing does.
 func separated(s string, i int) int {

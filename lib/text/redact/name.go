@@ -45,6 +45,8 @@ func secretName(name string) bool {
 		}
 	case "pw":
 		return strings.ContainsAny(name, "_-") || len(parts) > 1 && parts[len(parts)-2] == "root" // olcRootPW
+	case "phrase":
+		return len(parts) > 1 && parts[len(parts)-2] == "pass"
 	case "ident": // npmAuthIdent
 		return len(parts) > 1 && parts[len(parts)-2] == "auth"
 	case "login", "session": // sonar.login, BW_SESSION
@@ -143,7 +145,7 @@ func trimVariant(parts []string) []string {
 // they can be short.
 func passwordName(name string) bool {
 	name = strings.ToLower(name)
-	for _, end := range []string{"password", "passwd", "pass", "pwd", "pw", "passphrase", "passcode", "passwort", "kennwort", "passe", "contrasena", "senha", "haslo", "wachtwoord", "parol"} {
+	for _, end := range []string{"password", "passwd", "pass", "pwd", "pw", "passphrase", "pass_phrase", "pass-phrase", "passcode", "passwort", "kennwort", "passe", "contrasena", "senha", "haslo", "wachtwoord", "parol"} {
 		if strings.HasSuffix(name, end) {
 			return true
 		}

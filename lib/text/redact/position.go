@@ -7,7 +7,7 @@ import "strings"
 
 // positions are commands, and which of the words behind them is the secret; flags and what
 // stands in the same word do not count. With a sign, the secret is what is behind it in
-// that word. A stroke is before the characters at which the scanner finds the command: they
+// that word, and with a line feed, it is the line that the command prints. A stroke is before the characters at which the scanner finds the command: they
 // are rare, or stop it anyway.
 var positions = [...]struct {
 	command string
@@ -21,7 +21,9 @@ var positions = [...]struct {
 	{"user-se|crets set ", 1, 0}, {"config set |--secret ", 1, 0}, {"ex|pdp ", 0, '/'}, {"im|pdp ", 0, '/'}, {"s|qlplus ", 0, '/'}, {"s|qlldr ", 0, '/'},
 	{"/user|:", 1, 0}, {"jdbc:oracle:thin|:", -1, '/'}, {"jdbc:oracle:oci|:", -1, '/'}, {"operator u|nseal ", 0, 0}, {"|IDENTIFY ", 0, 0}, {"wpa|-psk ", 0, 0}, {"|PSK ", 0, 0}, {"|EAP ", 0, 0}, {"encry|pt_string ", 0, 0},
 	{"enable se|cret ", 0, 0}, {"tacacs|-server key ", 0, 0}, {"radius|-server key ", 0, 0}, {"config pypi|-token.", 1, 0}, {"rclone config |create ", 3, 0}, {"setA|piKey ", 0, 0},
-	{"bw u|nlock ", 0, 0}, {"bw lo|gin ", 1, 0}, {"+l|ogin ", 1, 0}, {"root|pw ", 0, 0},
+	{"bw u|nlock ", 0, 0}, {"bw lo|gin ", 1, 0}, {"+l|ogin ", 1, 0}, {"root|pw ", 0, 0}, {"|net user ", 1, 0},
+	{"op read op|:", 0, '\n'}, {"op read \"op|:", 0, '\n'}, {"op read 'op|:", 0, '\n'}, {"-|-fields ", 0, '\n'}, {"|pass show ", 0, '\n'}, {"bw get |password ", 0, '\n'}, {"find-generic|-password ", 0, '\n'}, {"find-internet|-password ", 0, '\n'},
+	{"output |-raw ", 0, '\n'}, {"'|{.data.", 0, '\n'}, {"\"|{.data.", 0, '\n'}, {"wg gen|key", 0, '\n'}, {"wg ge|npsk", 0, '\n'},
 }
 
 // fromInput are what a command says if it reads a secret from its standard input.
@@ -41,13 +43,18 @@ type position struct {
 // positional finds the secret of one of positions, whose stroke is at s[i].
 func (sc *scanner) positional(i int) (from, to int) {
 	s := sc.s
-	for _, p := range sc.index.commands[s[i]&(1<<7-1)] {
+	commands := sc.index.commands[s[i]&(1<<7-1)]
+	for n := range commands {
+		p := &commands[n]
 		before, behind := p.before, p.behind
-		if len(behind) > 1 && i+1 < len(s) && s[i+1] != behind[1] || !strings.HasPrefix(s[i:], behind) || !strings.HasSuffix(s[sc.done:i], before) || s[i-len(before)] != '-' && !sc.begins(i-len(before)) ||
-			before == "/user" && !sc.command(i, "net use ") && !sc.command(i, "runas ") {
+		if len(behind) > 1 && i+1 < len(s) && s[i+1] != behind[1] || before != "" && (i == sc.done || s[i-1] != before[len(before)-1]) || !strings.HasPrefix(s[i:], behind) || !strings.HasSuffix(s[sc.done:i], before) || s[i-len(before)] != '-' && !sc.begins(i-len(before)) ||
+			behind == "-fields " && !sc.command(i, "op item get ") || before == "/user" && !sc.command(i, "net use ") && !sc.command(i, "runas ") {
 			continue
 		}
 		v, skip := i+len(behind), p.skip
+		if p.sign == '\n' {
+			return printed(s, v)
+		}
 		for words := 0; words < maxWords && v < len(s) && s[v] >= ' '; words++ {
 			v = blanks(s, v)
 			from, to = head(s, v)
@@ -60,6 +67,12 @@ func (sc *scanner) positional(i int) (from, to int) {
 			}
 			switch word := s[from:to]; {
 			case s[v] == '-' && len(word) > 1, strings.HasPrefix(word, "/") && p.sign == 0:
+				switch {
+				case word == "-m", word == "--method", word == "-salt", word == "-S", word == "-R": // with a word of its own
+					skip++
+				case before == "ht" && skip > 0 && run(word, 1, "a") == len(word) && strings.IndexByte(word, 'n') > 0: // and no file
+					skip--
+				}
 			case p.sign != 0:
 				sign := strings.IndexByte(word, p.sign)
 				if sign <= 0 {
@@ -158,6 +171,42 @@ func (sc *scanner) piped(i int) (from, to int) {
 		to -= 2
 	}
 	if to-from < 4 || isPlaceholder(s, from, to) || strings.Contains(s[from:to], " ") && !phrase(s[from:to]) && !signed(s[from:to]) {
+		return 0, 0
+	}
+	return from, to
+}
+
+// printed finds what a command that prints a secret has printed: the line below s[i], if it is one
+// word.
+func printed(s string, i int) (from, to int) {
+	line := s[i:min(len(s), i+maxLook/2)]
+	end, feed := strings.IndexByte(line, '\n'), 1
+	if n := strings.Index(line, `\n`); n >= 0 && (end < 0 || n < end) { // in JSON
+		end, feed = n, 2
+	}
+	if end < 0 {
+		return 0, 0
+	}
+	from, to = head(s, i+end+feed)
+	if from != i+end+feed || to < len(s) && s[to] != '\n' && s[to] != '\\' && s[to] != '"' || from >= to || !looksSecret(s[from:to], minValue) || strings.ContainsAny(s[from:to], ":$") {
+		return 0, 0
+	}
+	return from, to
+}
+
+// granted finds a password in a rule of Redis: ACL SETUSER bob on >x, and user bob on >x in its
+// settings. s[i] is the sign.
+func (sc *scanner) granted(i int) (from, to int) {
+	s := sc.s
+	if i == sc.done || s[i-1] != ' ' || i+1 == len(s) || s[i+1] <= ' ' {
+		return 0, 0
+	}
+	line := s[max(sc.done, i-maxLook/2):i]
+	line = line[strings.LastIndexByte(line, '\n')+1:]
+	if !strings.HasPrefix(line, "user ") && !strings.Contains(strings.ToLower(line), "acl setuser ") {
+		return 0, 0
+	}
+	if from, to = head(s, i+1); from >= to || isPlaceholder(s, from, to) || !looksSecret(s[from:to], minPassword) && !signed(s[from:to]) {
 		return 0, 0
 	}
 	return from, to

@@ -173,11 +173,7 @@ func mergeSpans(some, more []span) []span {
 func formed(s string, seams []int) []span {
 	var found []span
 	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams}
-	for i := 0; i < len(s); {
-		if !sc.index.asks(s, i) {
-			i++
-			continue
-		}
+	for i := sc.index.nextStop(s, 0); i < len(s); i = sc.index.nextStop(s, i) {
 		if s[i] == Mark[0] && strings.HasPrefix(s[i:], Mark) {
 			// Treat it as if it was put there now, so that a second pass changes nothing.
 			i += len(Mark)
@@ -378,8 +374,10 @@ func (sc *scanner) secretAt(i int) (from, to int) {
 		return sc.firstFound(i, (*scanner).foreignWallet, (*scanner).masked, (*scanner).jwk, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource, (*scanner).login)
 	case ',':
 		return sc.argument(i)
+	case '\t':
+		return sc.cookieFile(i)
 	case '>':
-		return sc.element(i)
+		return sc.firstFound(i, (*scanner).granted, (*scanner).element)
 	case '"', '\'':
 		return sc.firstFound(i, (*scanner).alternative, (*scanner).echoed)
 	case '?':

@@ -201,6 +201,7 @@ func TestLinear(t *testing.T) {
 		"KIND: Secret\n", "kind: Secret\n\r\n", "kind: Secret\n---\n", "\"data\":{" + strings.Repeat("KIND: Secret,", 600), "\"data\":{" + strings.Repeat("a: b1b1b1b1,", 600) + "kind: Secret,", strings.Repeat("a: b1b1b1b1,", 600) + "\"kind\": \"Secret\",", "data:\n" + strings.Repeat(" kind: Secret\n", 500),
 		"create user a identified by ", "a=--from-literal=", "secret --from-literal=a=b ", "Cookie=password=", "Cookie=\"password=", "cookie: a1b2c3d4=", "set-cookie (a=b1b1b1b1 ", "cookie(a=" + strings.Repeat("b1", 500) + " ",
 		"' AS password", "'a' AS token ", "seed phrase: abc ", "share: ", "mnemonic: abc abc ", "シード: ", `";s:1:"`, `{"a.b":`, `"token":{"a.b":"`, `value":"a","name":`, "a:5432:b:c:", "::5432:", "Password: <b>", "fill('", "a@b:1521", "password <- \"",
+		"recovery codes: ", "recovery codes: a1b2c3d4\n", "otp=1", "code=grant_type=", "\tTRUE\t/\t", "\tTRUE\t/\t\t0\ta\ta1b2c3d4\n", "result: random_password", `"value":"httpOnly`, "pass show \n", "user bob on >", " a:b1c2d3", "use a as the password ", "net user ", "KEY 'ATTACH ", "<master>{", "{token,'", "op read op:", "bundle config a b:c1d2e3\n",
 		"user bob pass ", "pass \"", "app password: abcd efgh ", "mysqli_connect(a,", "reg add x /d y\n", "reg add /v a /d ", "https://conda.a/t/a", "PDO((", "set \\\n",
 	} {
 		// The processor's time: others may use the machine.

@@ -89,7 +89,11 @@ func (sc *scanner) idOrUser(i int, name string) (from, to int) {
 		name = "login"
 	}
 	switch last := name[len(name)-1]; last | 0x20 {
-	case 'd', 'y', 'h', 's', 'n', '1' | 0x20, '2' | 0x20:
+	case 'd', 'y', 'h', 's', 'n', 'p', '1' | 0x20, '2' | 0x20:
+	case 'e':
+		if len(name) < len("code") || name[len(name)-2]|0x20 != 'd' {
+			return 0, 0
+		}
 	default:
 		return 0, 0
 	}
@@ -99,7 +103,17 @@ func (sc *scanner) idOrUser(i int, name string) (from, to int) {
 			return from, to
 		}
 	case strings.HasSuffix(lower, "key"), strings.HasSuffix(lower, "key1"), strings.HasSuffix(lower, "key2"):
-		if from, to = head(s, blanks(s, i+1)); to-from == account && s[to-2:to] == "==" && mixed(s[from:to]) {
+		from, to = head(s, blanks(s, i+1))
+		if to-from == account && s[to-2:to] == "==" && mixed(s[from:to]) || from < to && strings.HasSuffix(lower, "activation_key") && strong(s[from:to]) {
+			return from, to
+		}
+		if v, ok := strings.CutPrefix(s[from:max(from, to)], "base64:"); ok && strings.HasSuffix(lower, "app_key") && looksSecret(v, minValue) { // of Laravel
+			return from, to
+		}
+	case lower == "pin", strings.HasSuffix(lower, "otp"), strings.HasSuffix(lower, "code"), strings.HasSuffix(lower, "codes"):
+		return sc.oneTime(i, lower)
+	case lower == "client_assertion":
+		if from, to = head(s, i+1); from < to && strong(s[from:to]) {
 			return from, to
 		}
 	case lower == "auth", lower == "creds", lower == "credentials", lower == "login":
@@ -110,6 +124,73 @@ func (sc *scanner) idOrUser(i int, name string) (from, to int) {
 		}
 	}
 	return 0, 0
+}
+
+// oneTime finds the value of a setting for a number or a code that stands for a person, once or
+// always: pin, otp, recovery code. The sign is s[i].
+func (sc *scanner) oneTime(i int, name string) (from, to int) {
+	s := sc.s
+	least := 6 // of digits
+	switch bare := strings.TrimRight(name, "s"); {
+	case name == "pin":
+		least = 4
+	case name == "code" && strings.Contains(s[max(0, i-maxLook/2):min(len(s), i+maxLook)], "grant_type="):
+		least = maxName // no number
+	case strings.HasSuffix(bare, "code"):
+		end := sc.wordEnd(i) - len(name)
+		of := split(bare[:len(bare)-len("code")])
+		if bare == "code" && end > sc.done && s[end-1] == ' ' {
+			of = split(sc.nameBefore(end - 1))
+		}
+		if len(of) == 0 {
+			return 0, 0
+		}
+		switch of[len(of)-1] {
+		case "recovery", "backup", "verification", "totp", "otp", "2fa", "mfa", "onetime", "scratch", "emergency":
+		case "time":
+			if len(of) < 2 || of[len(of)-2] != "one" {
+				return 0, 0
+			}
+		default:
+			return 0, 0
+		}
+	}
+	v := blanks(s, i+1)
+	if strings.HasSuffix(name, "codes") { // one or more on a line
+		sc.addCodes(v)
+		return 0, 0
+	}
+	if from, to = head(s, v); from >= to || isPlaceholder(s, from, to) {
+		return 0, 0
+	}
+	word, signs := s[from:to], "0"
+	if strings.HasSuffix(name, "code") {
+		signs = "0-"
+	}
+	if run(word, 0, signs) == len(word) && to-from >= least && to-from <= 16 || strong(word) && (name != "pin" || mixed(word)) {
+		return from, to
+	}
+	return 0, 0
+}
+
+// addCodes adds the codes that begin at s[i], some on a line, with the signs of a list.
+func (sc *scanner) addCodes(i int) {
+	s := sc.s
+	const most = 32
+	for n := 0; n < most; {
+		for k := i; i < len(s) && strings.IndexByte(" \t\r\n\"',[]-*.", s[i]) >= 0 && i-k < maxName/2; i++ {
+		}
+		end := run(s[:min(len(s), i+maxName)], i, "a-")
+		switch word := s[i:end]; {
+		case end < len(s) && s[end] == '.' && run(word, 0, "0") == len(word) && word != "": // of a list
+		case len(word) >= minValue && (changes(word) > 1 || run(word, 0, "0-") == len(word)):
+			sc.cells = append(sc.cells, span{i, end})
+			n++
+		default:
+			return
+		}
+		i = end
+	}
 }
 
 // settingName returns the name of the setting whose sign is s[i], and its end, which is -1
@@ -162,6 +243,11 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 		if name == "" {
 			name = sc.namedAfter(i + 1)
 		}
+		if name == "" && word == "value" && strings.Contains(s[i:min(len(s), i+maxLook)], `httpOnly`) { // of a browser's cookies
+			if from, to := head(s, blanks(s, i+1)); from < to && looksSession(s[from:to]) {
+				name = "token"
+			}
+		}
 		switch word {
 		case "content", "data", "text", "body": // of anything: only what is a password, or random
 			if from, to := head(s, blanks(s, i+1)); name != "" && !passwordName(name) && !isCookie(name) && (from >= to || !looksSession(s[from:to])) {
@@ -176,8 +262,20 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 		if words := sc.spaced(end, word); words != "" {
 			return words, end
 		}
+		if s[i] == ':' && strings.HasPrefix(strings.TrimPrefix(strings.ToLower(s[max(sc.done, end-len("here is your key")):max(sc.done, end-len(" key"))]), " "), "here") {
+			if from, to := head(s, opening(s, blanks(s, i+1))); from < to && strong(s[from:to]) {
+				return "api_key", end
+			}
+		}
+		if start := end - len(word); strings.Contains(s[max(sc.done, start-maxName/2):max(sc.done, start)], "cookieSession(") {
+			return "signing_key", end
+		}
 		if of := sc.named(end - len(word)); of != "" { // "Jwt": {"Key": "x"}
 			return of + "_key", end
+		}
+	case "result": // in the state of Terraform
+		if strings.Contains(s[max(sc.done, end-maxLook):max(sc.done, end)], "random_password") {
+			return "password", end
 		}
 	case "1", "2", "3", "4", "5": // Unseal Key 1: x
 		if n := sc.unquote(end - 1); n < end-1 && s[i] == ':' {
@@ -455,7 +553,7 @@ func (sc *scanner) short(n, v int, name string) (from, to int) {
 	}
 	switch word := s[from:to]; {
 	case lower == "auth" || name == "_auth":
-		if len(word) < minValue || !dockerAuth(word) {
+		if len(word) < minValue || !dockerAuth(word) && (lower != name || name == "auth" || !strong(word)) {
 			return 0, 0
 		}
 	case sessionCookie(name):
@@ -588,7 +686,11 @@ func (sc *scanner) signsIn(i int) string {
 	if i <= sc.done || sc.s[i-1] != '(' {
 		return ""
 	}
-	name := strings.ToLower(sc.nameBefore(sc.unquote(strings.LastIndexFunc(sc.s[sc.done:i-1], func(r rune) bool { return r != '=' && r != ' ' }) + 1 + sc.done)))
+	end := sc.unquote(strings.LastIndexFunc(sc.s[sc.done:i-1], func(r rune) bool { return r != '=' && r != ' ' }) + 1 + sc.done)
+	name := strings.ToLower(sc.nameBefore(end))
+	if class, ok := strings.CutSuffix(sc.s[max(sc.done, end-maxName):end], "]::new"); ok { // of PowerShell
+		name = strings.ToLower(class)
+	}
 	for _, end := range [...]string{"auth", "login", "credential", "credentials", "createhmac"} {
 		if strings.HasSuffix(name, end) {
 			return "password"
@@ -639,6 +741,22 @@ func (sc *scanner) argument(i int) (from, to int) {
 	s := sc.s
 	n := sc.unquote(i)
 	name := ""
+	if binary := i - len(">>"); binary > sc.done && s[binary:i] == ">>" { // of Erlang
+		n = sc.unquote(binary)
+	}
+	v := blanks(s, i+1)
+	if strings.HasPrefix(s[v:], "<<") {
+		v += len("<<")
+	}
+	if n == i && n > sc.done && isWord(s[n-1]) && quoted(s, v) { // {password, "x"}, -define(PASSWORD, "x")
+		word := sc.nameBefore(n)
+		start := strings.TrimRight(s[max(sc.done, n-len(word)-len("-define(")):n-len(word)], ":")
+		if (strings.HasSuffix(start, "{") || start == "-define(") && run(word, 0, "w") == len(word) && (word == strings.ToLower(word) || word == strings.ToUpper(word)) && (sureName(word) || passwordName(word)) {
+			if from, to = head(s, v); from < to && strong(s[from:to]) {
+				return likelyValue(s, v, word)
+			}
+		}
+	}
 	if n < i {
 		name = sc.nameBefore(n)
 		start := n - len(name)
@@ -655,12 +773,11 @@ func (sc *scanner) argument(i int) (from, to int) {
 		}
 	}
 	if name == "" {
-		if !quoted(s, blanks(s, i+1)) || !sc.connecting(i) {
+		if !quoted(s, v) || !sc.connecting(i) {
 			return 0, 0
 		}
 		name = "password"
 	}
-	v := i + 1
 	for v < len(s) && (s[v] == ' ' || s[v] == '\\') && v-i < maxName/2 {
 		v++
 	}

@@ -54,7 +54,7 @@ var shapes = [...]shape{
 	{"xaat-", "x-", 36, 36, word}, {"xapt-", "x-", 36, 36, word}, {"essu_", "w-=+/", 40, 0, bare}, {"pk1_", "x", 64, 64, word}, {"sk1_", "x", 64, 64, word}, {"st.", "x.", 80, 0, word},
 	{"AKCp", "a", 60, 0, bare}, {"cmVmd", "a", 55, 70, bare},
 	{"sgp_", "w", 40, 0, bare}, {"sntryu_", "x", 40, 0, word}, {"sntrys_", "w+/=", 60, 0, word}, {"CCIPAT_", "w", 30, 0, word},
-	{"bkua_", "a", 40, 0, bare}, {"lin_api_", "w", 32, 0, 0}, {"lin_oauth_", "w", 32, 0, 0}, {"figd_", "w-", 30, 0, bare},
+	{"bkua_", "a", 40, 0, bare}, {"lin_api_", "w", 32, 0, 0}, {"lin_oauth_", "w", 32, 0, 0}, {"lin_wh_", "w", 32, 0, bare}, {"figd_", "w-", 30, 0, bare},
 	{"ATATT3x", "w-=+/", 60, 0, bare}, {"ATCTT3x", "w-=+/", 60, 0, bare}, {"ATBB", "a", 24, 40, bare}, {"API-", "U", 25, 36, word},
 	{"pul-", "a", 40, 40, bare}, {"pnu_", "a", 36, 0, bare}, {"rdme_", "a", 60, 0, bare}, {"PMAK-", "a-", 50, 0, bare},
 	{"ntn_", "a", 40, 0, bare}, {"secret_", "a", 40, 50, bare}, {"CFPAT-", "w-", 40, 0, bare}, {"fio-u-", "w-=", 60, 0, bare},
@@ -89,7 +89,7 @@ var shapes = [...]shape{
 	{"tk-us-", "w-", 40, 0, bare}, {"ico-", "a", 32, 32, bare},
 	{"glc_", "a+/=", 32, 0, bare}, {"glsa_", "w", 40, 0, bare}, {"eyJrIjoi", "a=", 60, 0, word}, {"4b1d", "a", 38, 38, word},
 	{"dp.pt.", "a", 40, 0, word}, {"dp.st.", "w-.", 40, 0, word}, {"dp.ct.", "a", 40, 0, word}, {"dp.sa.", "a", 40, 0, word},
-	{"A3-", "U-", 30, 0, bare}, {"ops_eyJ", "w+/=-", 50, 0, word}, {"AGE-SECRET-KEY-1", "U", 40, 0, 0}, {"ZXlK", "w+/=-", 60, 0, bare},
+	{"A3-", "U-", 30, 0, bare}, {"ops_eyJ", "w+/=-", 50, 0, word}, {"AGE-SECRET-KEY-1", "U", 40, 0, 0}, {"AGE-SECRET-KEY-PQ-1", "U", 40, 0, 0}, {"ZXlK", "w+/=-", 60, 0, bare},
 	{"sdk-", "x-", 36, 36, bare}, {"aio_", "a", 28, 28, bare},
 	{"vck_", "w-", 24, 0, bare}, {"vcp_", "w-", 24, 0, bare}, {"vca_", "w-", 24, 0, bare}, {"vci_", "w-", 24, 0, bare}, {"vcr_", "w-", 24, 0, bare},
 	{"nfc_", "a", 36, 0, bare}, {"nfo_", "a", 36, 0, bare}, {"nfu_", "a", 36, 0, bare}, {"cfk_", "w-", 40, 0, bare}, {"cfut_", "w-", 40, 0, bare}, {"cfat_", "w-", 40, 0, bare},
@@ -132,11 +132,17 @@ var shapes = [...]shape{
 	{"hooks.slack.com/triggers/", "w/+", 24, 0, tail}, {"discord.com/api/webhooks/", "w-/", 40, 0, tail},
 	{"discordapp.com/api/webhooks/", "w-/", 40, 0, tail}, {"webhook.office.com/webhookb2/", "w-/@", 40, 0, tail},
 	{"outlook.office.com/webhook/", "w-/@", 40, 0, tail}, {"outlook.office365.com/webhook/", "w-/@", 40, 0, tail},
+	{"discord.com/api/v10/webhooks/", "w-/", 40, 0, tail}, {"discord.com/api/v9/webhooks/", "w-/", 40, 0, tail}, {"discord.com/api/v8/webhooks/", "w-/", 40, 0, tail},
+	{"hooks.slack-gov.com/services/", "w/+", 24, 0, tail}, {".feishu.cn/open-apis/bot/v2/hook/", "x-", 36, 36, tail}, {".larksuite.com/open-apis/bot/v2/hook/", "x-", 36, 36, tail},
+	{"qyapi.weixin.qq.com/cgi-bin/webhook/send?key=", "x-", 36, 36, tail},
 	{"hooks.zapier.com/hooks/catch/", "w/", 12, 0, tail}, {".tines.com/webhook/", "w/", 40, 0, tail}, {"api.telegram.org/bot", "w-:", 35, 0, tail},
 
 	{"syt_", "w=", 20, 0, bare}, {"syr_", "w=", 20, 0, bare}, {"access_token$", "a$", 48, 0, 0}, {"dG9rO", "a+/=", 55, 0, word}, {"KEY0", "w", 50, 60, bare}, {"alcht_", "a", 20, 0, bare},
 
 	{"GOOG1E", "U", 55, 55, word}, {"u+", "w-", 18, 18, word | random}, {"5H", "a", 49, 49, word | random}, {"5J", "a", 49, 49, word | random}, {"5K", "a", 49, 49, word | random},
+
+	// Settings of docker, in base64.
+	{"eyJhdXRocyI6", "w+/=", 20, 0, 0}, {"ewoJImF1dGhzIjo", "w+/=", 20, 0, 0}, {"ewogICJhdXRocyI6", "w+/=", 20, 0, 0}, {"ewogICAgImF1dGhzIjo", "w+/=", 20, 0, 0},
 
 	// Hashes of passwords.
 	{"$2a$", "w$./", 50, 0, 0}, {"$2b$", "w$./", 50, 0, 0}, {"$2x$", "w$./", 50, 0, 0}, {"$2y$", "w$./", 50, 0, 0},
@@ -148,11 +154,11 @@ var shapes = [...]shape{
 }
 
 // index finds the shapes that begin with two characters: first has the first of them for
-// each pair, and next the one after each shape. The values are indexes in shapes plus one;
+// each pair, and after the next one for each shape. The values are indexes in shapes plus one;
 // 0 means none.
 type index struct {
 	first    [1 << 14]uint16
-	next     [len(shapes)]uint16
+	after    [len(shapes)]uint16
 	commands [1 << 7][]position // for each character, which of positions have it behind the stroke
 	looks    [1 << 14]uint32    // for each pair at which a secret can be found, a bit set of third characters
 }
@@ -169,8 +175,23 @@ var starts = [...]string{
 	"ey", "Q~", "QQ", ".at", "_mm", ".v1", "_PF", "_P0", "To-", "to-", "TO-", "FFF", "+AC", "+AS", "+AB", "+AM", "+AE", "+AR", "ACD", "AZD", "<<", "(ec", "(pr", "'ec", `"ec`, "AzF", "AzS", "ENV", "Ide", "ide", "IDe", "Pas", "pas", "PAs", "Pri", "0x", "_au", "_pa",
 	"fra", "Fra", "sha", "Sha", "SHa", "sen", "Sen", "see", "See", "SEe", "phr", "Phr", "PHr", "mne", "Mne", "MNe", "rec", "Rec", "REc", "bip", "Bip", "BIp", "pwd", "Pwd", "PWd", // what is sent at a prompt, words of a wallet
 	"key", "Key", "KEy", "ken", "KEn", "cre", "CRe", "#d", // and by a name within it
-	"/p:", "/p ", "/gp", "/rp", "/d ", "/t/", "|ey",
-	`("`, `('`, `(\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
+	"\tTR", "\tFA", "/p:", "/p ", "/gp", "/rp", "/d ", "/t/", "|ey",
+	`("`, `('`, `(b"`, "(b'", `(\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
+}
+
+// nextStop returns the first offset from i on at which there is something to look for, or the length of s.
+func (x *index) nextStop(s string, i int) int {
+	for ; i+2 < len(s); i++ {
+		c, next := s[i], s[i+1]
+		if c|next < 1<<7 && c != '.' {
+			if x.looks[int(c)<<7|int(next)]&bit(s[i+2]) != 0 {
+				return i
+			}
+		} else if x.asks(s, i) {
+			return i
+		}
+	}
+	return i
 }
 
 // asks reports whether there is anything to look for at s[i].
@@ -195,7 +216,7 @@ var shapeIndex = sync.OnceValue(func() *index {
 	for i := len(shapes) - 1; i >= 0; i-- {
 		p := shapes[i].prefix
 		first := &x.first[int(p[0])<<7|int(p[1])]
-		x.next[i], *first = *first, uint16(i+1)
+		x.after[i], *first = *first, uint16(i+1)
 		x.add(p)
 	}
 	for _, p := range starts {
@@ -234,7 +255,7 @@ func (sc *scanner) shaped(i int) (from, to int) {
 	if i+1 >= len(s) || s[i]|s[i+1] >= 1<<7 {
 		return 0, 0
 	}
-	for n := sc.index.first[int(s[i])<<7|int(s[i+1])]; n > 0; n = sc.index.next[n-1] {
+	for n := sc.index.first[int(s[i])<<7|int(s[i+1])]; n > 0; n = sc.index.after[n-1] {
 		if from, to = sc.token(i, &shapes[n-1]); to > 0 {
 			return from, to
 		}
@@ -337,7 +358,7 @@ func beginsShape(s string) bool {
 		return false
 	}
 	x := shapeIndex()
-	for n := x.first[int(s[0])<<7|int(s[1])]; n > 0; n = x.next[n-1] {
+	for n := x.first[int(s[0])<<7|int(s[1])]; n > 0; n = x.after[n-1] {
 		if strings.HasPrefix(s, shapes[n-1].prefix) {
 			return true
 		}

@@ -19,6 +19,9 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 	sc.addColumns(i, end)
 	sc.addAliased(i, end)
 	name := sc.spacedName(i, end)
+	if i > sc.done && end < len(s) && s[end] == ' ' && sc.isDirective(i, s[i:end]) {
+		return likelyValue(s, blanks(s, end), "password")
+	}
 	if name == "" {
 		return 0, 0
 	}
@@ -71,6 +74,21 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 		return 0, 0
 	}
 	return value(s, v)
+}
+
+// isDirective reports whether the word at s[i] is one that the command or line before it makes the
+// name of a secret: iwconfig wlan0 key x, ATTACH 'f' AS f KEY 'x', username bob secret x.
+func (sc *scanner) isDirective(i int, word string) bool {
+	switch word {
+	case "key":
+		return sc.command(i, "iwconfig ")
+	case "KEY":
+		return sc.command(i, "ATTACH ")
+	case "cret":
+		words := strings.Fields(sc.s[max(sc.done, i-maxLook/2):i])
+		return len(words) > 2 && words[len(words)-1] == "se" && (words[len(words)-3] == "username" || words[len(words)-3] == "privilege")
+	}
+	return false
 }
 
 // owned reports whether the text before a password says whose it is.
@@ -159,6 +177,9 @@ func afterUser(s string, v int) int {
 func (sc *scanner) labeled(i int) (from, to int) {
 	s := sc.s
 	const word = "password "
+	if from, to = sc.usedAs(i); to > 0 {
+		return from, to
+	}
 	if i+len(word) > len(s) || !strings.EqualFold(s[i:i+len(word)], word) {
 		return 0, 0
 	}
@@ -216,6 +237,39 @@ func (sc *scanner) firstWord(i int) bool {
 		return true
 	}
 	return strings.HasSuffix(line, "> ")
+}
+
+// usedAs finds the value before the word password at s[i], which a verb says to use: use x as the
+// password.
+func (sc *scanner) usedAs(i int) (from, to int) {
+	s := sc.s
+	if i-len("x as ") <= sc.done || s[i-1] != ' ' || !strings.HasPrefix(s[i+1:], "assword") && !strings.HasPrefix(s[i+1:], "assphrase") {
+		return 0, 0
+	}
+	first := max(sc.done, i-maxTag)
+	before := strings.TrimSuffix(s[first:i], " ")
+	for _, article := range [...]string{" the", " my", " your", " a", " its", " our"} {
+		before = strings.TrimSuffix(before, article)
+	}
+	before, ok := strings.CutSuffix(before, " as")
+	if !ok {
+		return 0, 0
+	}
+	to = first + len(before)
+	from = first + strings.LastIndexByte(before, ' ') + 1
+	verb := before[:from-first]
+	switch verb = strings.TrimRight(verb, " "); strings.ToLower(verb[strings.LastIndexAny(verb, " \n,.;:(")+1:]) {
+	case "use", "used", "using", "set", "enter", "type", "put", "try", "choose", "chose", "with", "pick":
+	default:
+		return 0, 0
+	}
+	for from < to && strings.IndexByte("\"'`", s[from]) >= 0 && s[to-1] == s[from] {
+		from, to = from+1, to-1
+	}
+	if from >= to || isPlaceholder(s, from, to) || !strong(s[from:to]) && !signed(s[from:to]) {
+		return 0, 0
+	}
+	return from, to
 }
 
 // beginsCell reports whether a cell of a table, or a line, begins at s[i].
