@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"gt/lib/catalog/scan"
 	"gt/lib/conversation"
@@ -76,10 +77,11 @@ func (s *search) calls(i int, needles []needle, bases []string, clean func(strin
 	}
 	var calls []Hit // until the result is known
 	turn, said, request := 0, "", ""
+	var asked time.Time
 	_, err := conversation.ReadAll(r, f, conversation.Options{}, func(e conversation.Entry) bool {
 		switch e.Kind {
 		case conversation.Prompt:
-			turn, said, request = turn+1, strings.Clone(e.Text), ""
+			turn, said, request, asked = turn+1, strings.Clone(e.Text), "", e.Time
 		case conversation.Result:
 			if !e.Failed && !e.Rejected {
 				break
@@ -98,6 +100,9 @@ func (s *search) calls(i int, needles []needle, bases []string, clean func(strin
 			}
 			h := Hit{Entry: e, Turn: turn, Lines: []Line{{Text: request}}, key: s.keyOf(e)}
 			h.Text, h.Tool, h.Target, h.ID, h.CallID = strings.Clone(e.Text), strings.Clone(e.Tool), strings.Clone(e.Target), strings.Clone(e.ID), strings.Clone(e.CallID)
+			if h.Time.IsZero() { // a client that keeps only when the person asked
+				h.Time = asked
+			}
 			calls = append(calls, h)
 		}
 		return !s.halted()

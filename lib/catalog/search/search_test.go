@@ -538,3 +538,15 @@ func TestForms(t *testing.T) {
 		t.Error("-i does not find it")
 	}
 }
+
+// An edit without a time of its own is as old as its request, as all of Cursor's are.
+func TestChangeIsAsOldAsItsRequest(t *testing.T) {
+	store := filepath.Join("..", "..", "client", "cursor", "conversation", "testdata", "2026.07")
+	var all []conversation.Conversation
+	testenv.NoError(t, readers.FindReader("cursor").Find(store, func(f conversation.File) { all = append(all, conversation.Conversation{File: f}) }))
+	found, err := Changes(all, []string{"lamp.go"}, strings.TrimSpace, func(int64, int64) {})
+	testenv.NoError(t, err)
+	if want := time.Date(2026, 9, 3, 18, 21, 0, 0, time.UTC); len(found) != 1 || !found[0].Time.Equal(want) {
+		t.Errorf("%+v, want one of %v", found, want)
+	}
+}

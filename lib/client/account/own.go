@@ -104,7 +104,7 @@ func (o StoreGuard) File(client, path string) (store, real string, err error) {
 				if at == "" && Unreadable(err) && why == errElsewhere {
 					why = err // it may be there
 				}
-				if at == "" || !place.IsBelow(real, at) {
+				if at == "" || !place.IsBelow(real, at) && !o.linked(filepath.Join(p.Dir, folder), path, real) {
 					continue
 				}
 				if err == nil {
@@ -118,6 +118,18 @@ func (o StoreGuard) File(client, path string) (store, real string, err error) {
 		}
 	}
 	return "", "", &ForeignError{path, why}
+}
+
+// linked reports whether a conversation is in a folder to which a link in a store leads, as from a
+// project's folder to one that is synchronized. Such a folder must be the person's alone and
+// outside of the projects, and the file itself must be no link.
+func (o StoreGuard) linked(store, path, real string) bool {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil || filepath.Join(dir, filepath.Base(path)) != real || !place.IsBelow(filepath.Clean(path), store) {
+		return false
+	}
+	_, err = o.judge(Place{By: contract.Named}, dir)
+	return err == nil
 }
 
 // Holds is File for a conversation of any client.

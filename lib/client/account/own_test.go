@@ -50,11 +50,15 @@ func TestOwnFile(t *testing.T) {
 		"home/.local/share/opencode/opencode.db", "home/.gemini/tmp/p/chats/a.jsonl", "home/.qwen/projects/p/chats/a.jsonl",
 		"home/.copilot/session-state/a/events.jsonl", "home/.kimi-code/sessions/wd_p/a/agents/main/wire.jsonl",
 		"home/.cline/data/sessions/a/a.messages.json", "home/.vibe/a.jsonl",
-		"beside/projects/p/a.jsonl", "beside/listed/projects/p/a.jsonl", "beside/elsewhere/a.jsonl",
+		"beside/synced/a.jsonl", "beside/shared/a.jsonl", "beside/project/.git/x", "beside/project/kept/a.jsonl", "beside/projects/p/a.jsonl", "beside/listed/projects/p/a.jsonl", "beside/elsewhere/a.jsonl",
 	)
 	check(t, os.Symlink(filepath.Join(home, ".claude", "projects"), filepath.Join(beside, "link")))
 	check(t, os.Symlink(filepath.Join(beside, "elsewhere", "a.jsonl"), filepath.Join(home, ".claude", "projects", "p", "out.jsonl")))
-	own := StoreGuard{Getenv: getenv(home), Known: func(client string) Known {
+	for name, dir := range map[string]string{"synced": "synced", "shared": "shared", "inside": "project/kept"} {
+		check(t, os.Symlink(filepath.Join(beside, dir), filepath.Join(home, ".claude", "projects", name)))
+	}
+	check(t, os.Chmod(filepath.Join(beside, "shared"), 0o777))
+	own := StoreGuard{Getenv: getenv(home), Projects: []string{filepath.Join(beside, "project")}, Known: func(client string) Known {
 		if client == "vibe" {
 			return Known{Variable: "VIBE_HOME", Store: ".vibe"}
 		}
@@ -64,6 +68,7 @@ func TestOwnFile(t *testing.T) {
 		{"claude", home + "/.claude/projects/p/a.jsonl", ".claude"},
 		{"claude", home + "/.claude/projects/p/gone.jsonl", ".claude"},
 		{"claude", beside + "/link/p/a.jsonl", ".claude"},
+		{"claude", home + "/.claude/projects/synced/a.jsonl", ".claude"},
 		{"claude", home + "/.claude-work/projects/p/a.jsonl", ".claude-work"},
 		{"claude", beside + "/listed/projects/p/a.jsonl", "../beside/listed"},
 		{"codex", home + "/.codex/sessions/2026/a.jsonl", ".codex"},
@@ -81,6 +86,9 @@ func TestOwnFile(t *testing.T) {
 		{"claude", home + "/.codex/sessions/2026/a.jsonl", ""}, // another client's
 		{"claude", beside + "/projects/p/a.jsonl", ""},         // anywhere
 		{"claude", home + "/.claude/projects/p/out.jsonl", ""}, // the link leads elsewhere
+		{"claude", beside + "/synced/a.jsonl", ""},             // to which no link of the store led
+		{"claude", home + "/.claude/projects/shared/a.jsonl", ""},
+		{"claude", home + "/.claude/projects/inside/a.jsonl", ""},
 		{"claude", home + "/.claude/projects/../../../beside/elsewhere/a.jsonl", ""},
 		{"claude", home + "/.claude/projectsx/p/a.jsonl", ""},
 		{"claude", "projects/p/a.jsonl", ""},

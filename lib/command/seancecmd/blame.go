@@ -15,8 +15,10 @@ import (
 	"unicode"
 
 	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
 	"gt/lib/catalog/search"
 	"gt/lib/cli"
+	"gt/lib/conversation"
 	"gt/lib/conversation/edits"
 	"gt/lib/place/git"
 	"gt/lib/sys/atomicfile"
@@ -122,6 +124,15 @@ func (c *blaming) Run(env *cli.Env) error {
 			continue
 		}
 		found = append(found, o)
+	}
+	if slices.ContainsFunc(found, func(o origin) bool { return o.change == nil }) { // what was not read can have it
+		var lost conversation.ReadErrors
+		for _, at := range places {
+			lost.Add(scan.CheckRead(at.session.ID, at.conversation.File))
+		}
+		if err := lost.Err(); err != nil {
+			env.Warn("%v", err)
+		}
 	}
 	return c.print(env, all, found)
 }

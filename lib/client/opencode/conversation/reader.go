@@ -96,6 +96,9 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 		var files []conversation.File
 		err := c.withDatabase(path, func(db *sqlite.DB) error {
 			files = nil
+			if err := checkTables(db); err != nil {
+				lost.Add(atomicfile.Error("read", path, err))
+			}
 			return eachSession(db, func(r sqlite.Row) {
 				if id, err := session.ParseID(r.Text("id")); err == nil {
 					parent, _ := session.ParseID(r.Text("parent_id"))
@@ -146,6 +149,22 @@ func sessionTables(db *sqlite.DB) (tables []string) {
 		tables = append(tables, "session")
 	}
 	return tables
+}
+
+// checkTables returns an error if a database has OpenCode's sessions, but not in the tables that
+// the reader knows: a newer version may keep them in others.
+func checkTables(db *sqlite.DB) error {
+	if !slices.Contains(db.Columns("session"), "directory") || db.Columns("session_v2") != nil {
+		return nil // another program's, or OpenCode 2
+	}
+	for _, table := range [...]struct{ name, link string }{{"message", "session_id"}, {"part", "message_id"}} {
+		for _, column := range [...]string{"id", table.link, "data"} {
+			if !slices.Contains(db.Columns(table.name), column) {
+				return fmt.Errorf("table '%s' has no column '%s': it is of a version of OpenCode that this gt does not know", table.name, column)
+			}
+		}
+	}
+	return nil
 }
 
 func eachSession(db *sqlite.DB, each func(sqlite.Row)) error {

@@ -71,6 +71,26 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
+// Tables of a newer version are said to be unknown. Those of another program are passed over.
+func TestUnknownTables(t *testing.T) {
+	for sql, want := range map[string]string{
+		"CREATE TABLE session(id TEXT, directory TEXT); CREATE TABLE message(id TEXT, session_id TEXT, data TEXT)":                                                         "table 'part' has no column 'id'",
+		"CREATE TABLE session(id TEXT, directory TEXT); CREATE TABLE message(id TEXT, session_id TEXT, data TEXT); CREATE TABLE part(id TEXT, message_id TEXT, body TEXT)": "table 'part' has no column 'data'",
+		"CREATE TABLE session(id TEXT, directory TEXT); CREATE TABLE message(id TEXT, session_id TEXT, data TEXT); CREATE TABLE part(id TEXT, message_id TEXT, data TEXT)": "",
+		"CREATE TABLE session(id TEXT, user TEXT)": "",
+	} {
+		store := t.TempDir()
+		f, err := os.Create(filepath.Join(store, "opencode.db"))
+		testenv.NoError(t, err)
+		testenv.NoError(t, sqlite.Make(f, func(db *sqlite.Cache) error { return db.Exec(sql) }))
+		f.Close()
+		err = (&Reader{}).Find(store, func(conversation.File) {})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", sql, err, want)
+		}
+	}
+}
+
 const turn = "prompt answer call result spent answer spent"
 
 func TestReader(t *testing.T) {
