@@ -22,6 +22,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/process"
+	"gt/lib/text/count"
 	"gt/lib/text/frame"
 	"gt/lib/text/term"
 )
@@ -532,7 +533,7 @@ func (p *page) afterCrash() []section {
 	}
 	if len(notes) > 0 && p.tellsTask() {
 		// The notes come before the rest of the task.
-		last := brief.Brief{Session: p.tail}.LastRequest()
+		last := brief.Brief{Session: p.tail}.LastAsked()
 		sections = append(sections, section{title: "What it was last asked", most: olderNote}.frame("the person", p.words(p.env.Redact(last))))
 	}
 	sections = append(sections, p.noteSections()...)
@@ -546,6 +547,7 @@ func (p *page) afterCrash() []section {
 			all:   p.gt("seance show " + string(p.crashed.ID)),
 		}.frame("the previous session", p.words(brief.Brief{
 			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
+			RequestElsewhere: len(notes) > 0,
 		}.Clean(p.env.Redact).Text())))
 		return slices.Concat(sections, []section{p.folderChanges(p.saved()), chain}, p.rest(p.notedSections()...))
 	}
@@ -647,7 +649,11 @@ func (p *page) crashTodo(notes int) string {
 	case p.atRest && works > 0:
 		return compare + " It had finished its last turn, so start on the work that is " + p.given() + " to you.\n" + requestFirst + ask
 	case p.atRest:
-		return "It had finished its last turn, so there is nothing to continue: wait for what the person asks. What it said and did is below; where the files disagree, the files are right."
+		rest := ", so there is nothing to continue: wait for what the person asks"
+		if open, _ := (brief.Brief{Session: p.tail, Thread: p.thread}).OpenTodos(); len(open) > 0 {
+			rest = fmt.Sprintf(" and waited for the person, with %s. Say in one line what is open, and wait for what the person asks", count.Plural(len(open), "open to-do"))
+		}
+		return "It had finished its last turn" + rest + ". What it said and did is below; where the files disagree, the files are right."
 	case p.crashed == nil:
 		return compare + " Then continue from it if you are asked to. If nothing is asked, say in one line what it is about and wait for instructions."
 	}
@@ -770,7 +776,7 @@ func (p *page) company() string {
 func (p *page) rest(noted ...section) []section {
 	var sections []section
 	if p.checkpoint != nil {
-		text := p.words(p.checkpoint.Text())
+		text := p.words(p.checkpointText())
 		sections = append(sections, section{
 			title: "Checkpoint", all: p.gt("checkpoint read"),
 			whole: p.dialect.Size(text) <= p.dialect.MaxContext/10, // without notes it is short, and has what git says
@@ -800,6 +806,27 @@ func (p *page) rest(noted ...section) []section {
 	return append(sections, p.role)
 }
 
+// checkpointText returns what the checkpoint has besides what the text tells of the session
+// that saved it.
+func (p *page) checkpointText() string {
+	c := *p.checkpoint
+	if p.tellsTask() {
+		c.LastAnswer = ""
+		if p.inGit { // the commands of git that the text names show it
+			c.LastCommit = ""
+		}
+		if c.Branch == p.session.Branch {
+			c.Branch = ""
+		}
+		c.ModifiedFiles = slices.DeleteFunc(slices.Clone(c.ModifiedFiles), func(f string) bool { return slices.Contains(p.tail.Files, f) })
+	}
+	text := c.Text()
+	if p.tellsTask() && strings.Count(text, "\n") == 1 { // its date
+		return ""
+	}
+	return text
+}
+
 // isNamed reports whether a note is only named: the crashed session described itself in it,
 // and its transcript is newer.
 func (p *page) isNamed(n mail.Note) bool {
@@ -825,6 +852,8 @@ func (p *page) noteSection(title string, n mail.Note) section {
 // from the thread, and after a crash so is the rest of it.
 func (p *page) notePart(n mail.Note) string {
 	switch {
+	case p.tellsTask() && n.Session == string(p.crashed.ID) && brief.Message(n.Body) != "":
+		return brief.Message(n.Body) // what it did later is told as well
 	case p.thread == nil || n.Type != mail.Handoff || n.Chain != string(p.thread.ChainID):
 		return n.Body
 	case p.crashed != nil:

@@ -39,6 +39,8 @@ type Brief struct {
 	Asking bool
 	// PromptsElsewhere reports that the reader gets the list of Prompts in another place.
 	PromptsElsewhere bool
+	// RequestElsewhere reports that the reader gets the last request in another place.
+	RequestElsewhere bool
 	// PromptsAlone leaves what agents answered and did out of the Lists.
 	PromptsAlone bool
 
@@ -166,8 +168,12 @@ func (b Brief) Text() string {
 	if s.AnswerIsEarlier {
 		add(answerBefore, answer)
 	}
-	if !asked {
-		add(lastAsked, summary.Cut(last, lastRequest), b.lastQuestion())
+	switch asks := summary.Cut(last, lastRequest); {
+	case asked || b.RequestElsewhere:
+	case s.AnswerIsEarlier: // the question is above
+		add(lastAsked, asks)
+	default:
+		add(lastAsked, asks, b.lastQuestion())
 	}
 	goal := summary.Cut(first, shortGoal)
 	if b.hasPrompts() {
@@ -185,7 +191,9 @@ func (b Brief) Text() string {
 	add("Worktree", b.worktree()...)
 	add("Commits of this session", b.commits()...)
 	add("Files changed in this session, latest first", strings.Join(firstN(s.Files, maxFiles), ", "))
-	add(lastAsked+cutAbove, summary.Cut(summary.Middle(last, lastRequest), fullRequest))
+	if !b.RequestElsewhere {
+		add(lastAsked+cutAbove, summary.Cut(summary.Middle(last, lastRequest), fullRequest))
+	}
 	if first != last {
 		add("First request of the session"+cutAbove, summary.Cut(summary.Middle(first, shortGoal), fullRequest))
 	}
@@ -380,20 +388,22 @@ func (b Brief) backgroundWork() (running, team []string) {
 	return b.Thread.Beside.Running, b.Thread.Beside.Team
 }
 
-// todos returns the open items of the agent's list and a title that counts the finished
-// ones. If the session has no list, it takes the chain's.
-func (b Brief) todos() (title string, lines []string) {
-	open, done := b.Session.Todos, b.Session.Done
-	more := ""
-	if b.Thread != nil {
-		more = fmt.Sprintf(": `gt-seance thread %s`", b.Thread.ChainID)
-		if len(open) == 0 && done == 0 {
-			done = b.Thread.Done
-			for _, t := range b.Thread.Todos {
-				open = append(open, summary.Todo(t))
-			}
+// OpenTodos returns the open items of the agent's list and counts the finished ones. If the
+// session has no list, it takes the chain's.
+func (b Brief) OpenTodos() (open []summary.Todo, done int) {
+	open, done = b.Session.Todos, b.Session.Done
+	if b.Thread != nil && len(open) == 0 && done == 0 {
+		done = b.Thread.Done
+		for _, t := range b.Thread.Todos {
+			open = append(open, summary.Todo(t))
 		}
 	}
+	return open, done
+}
+
+// todos returns the open items of the agent's list and a title that counts the finished ones.
+func (b Brief) todos() (title string, lines []string) {
+	open, done := b.OpenTodos()
 	if len(open) == 0 {
 		if done == 0 {
 			return "", nil
@@ -406,7 +416,11 @@ func (b Brief) todos() (title string, lines []string) {
 	}
 	for i, t := range open {
 		if i == maxTodos {
-			lines = append(lines, fmt.Sprintf("- and %d more%s", len(open)-i, more))
+			line := fmt.Sprintf("- and %d more", len(open)-i)
+			if b.Thread != nil {
+				line += ": " + b.threadCommand()
+			}
+			lines = append(lines, line)
 			break
 		}
 		mark := "[ ]"
@@ -428,6 +442,11 @@ func (b Brief) LastRequest() string {
 	return ""
 }
 
+// LastAsked returns the last request and, if it is short, what it answers.
+func (b Brief) LastAsked() string {
+	return strings.TrimSpace(b.LastRequest() + "\n" + b.lastQuestion())
+}
+
 // lastQuestion returns what a short last request answers, in a line of its own.
 func (b Brief) lastQuestion() string {
 	last := ""
@@ -435,7 +454,11 @@ func (b Brief) lastQuestion() string {
 		switch {
 		case r.Reply:
 		case last != "":
-			return strings.TrimSpace(answering(r.Answer, last, true))
+			said := r.Answer
+			if b.Session.AnswerIsEarlier {
+				said = b.Session.Answer
+			}
+			return strings.TrimSpace(answering(said, last, true))
 		default:
 			last = r.Text
 		}
