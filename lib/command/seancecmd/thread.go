@@ -168,7 +168,7 @@ func (c *threadOf) explain(env *cli.Env, t *thread.Thread) string {
 	width := term.Width(env.Stdout, env.Getenv)
 	t.Prompts = t.Distinct()
 	told := brief.Brief{Thread: t}.Chosen(c.Room)
-	scores := thread.Explain(t.Prompts, false)
+	scores := t.Explain(t.Prompts, false)
 	order := make([]int, len(scores))
 	for i := range order {
 		order[i] = i

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"gt/lib/conversation/summary"
@@ -77,16 +76,15 @@ func leftOut(n int, command string) string {
 
 // list is a list of messages, answers and actions that are being chosen.
 type list struct {
-	all   []listed
-	known []bool // the reader is told it elsewhere
-	order []int  // the indices of the others, those with the most points first
-	lines []string
-	alike map[[2]int][]int // the indices of a group
-	asked []thread.Quote   // what the person said, and
-	said  []thread.Quote   // what agents answered, oldest first
-	after bool             // there is room to tell what a bare message follows that answers no question
-	clean func(string) string
-	size  func(string) int
+	all    []listed
+	known  []bool // the reader is told it elsewhere
+	order  []int  // the indices of the others, those with the most points first
+	lines  []string
+	alike  map[[2]int][]int // the indices of a group
+	thread *thread.Thread
+	after  bool // there is room to tell what a bare message follows that answers no question
+	clean  func(string) string
+	size   func(string) int
 }
 
 // listed is a quote and which of the Lists it belongs to. Of a hand-over, message is what
@@ -105,7 +103,7 @@ func (b Brief) unknown(text string) (l list) {
 	if b.Thread == nil {
 		return l
 	}
-	l.clean, l.asked, l.said = b.clean, b.Thread.Prompts, b.Thread.Answers
+	l.clean, l.thread = b.clean, b.Thread
 	lines := map[string]bool{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "- ")
@@ -244,7 +242,7 @@ func (l list) choose(room int) {
 			length = short * 2 / 3 // a list of files says enough by then
 		}
 		for _, i := range l.order {
-			if l.lines[i] != "" || l.isAlike(i) || !rest && l.all[i].list != pass || set(i, l.line(i, length)+l.earlierValues(i, 0)) || !rest || cut {
+			if l.lines[i] != "" || l.isAlike(i) || l.isQuoted(i) || !rest && l.all[i].list != pass || set(i, l.line(i, length)+l.earlierValues(i, 0)) || !rest || cut {
 				continue
 			}
 			for n := min(room, short); n > 80 && !cut; n -= 20 {
@@ -273,6 +271,21 @@ func (l list) isAlike(i int) bool {
 	return len(group) > 0 && i != group[len(group)-1]
 }
 
+// isQuoted reports whether the line of the message that follows an answer has all of the answer.
+func (l list) isQuoted(i int) bool {
+	q := l.all[i]
+	if q.list != answers || q.message != "" || len(q.Text) > 4*longQuestion {
+		return false
+	}
+	next, _ := slices.BinarySearchFunc(l.all, q, func(a, answer listed) int {
+		if a.list == prompts && !a.Time.After(answer.Time) {
+			return -1
+		}
+		return 1
+	})
+	return strings.Contains(l.lines[next], quoted(term.OneLine(l.cleaned(q.Text))))
+}
+
 // left counts the messages that the text leaves out: the person's, and what was handed over.
 func (l list) left() (n int) {
 	for i := range l.all {
@@ -289,11 +302,11 @@ func (l list) left() (n int) {
 }
 
 // earlierValues says how often a message was said before with other values, and with which: all of
-// a few, otherwise the latest for which there is room.
+// a few, otherwise the latest for which there is room, which are few.
 func (l list) earlierValues(i, room int) string {
-	const few, longest = 3, 60
-	if l.all[i].list == actions { // what ran is worth more than how often
-		room = max(room, 120)
+	const few, longest, most = 3, 60, 120
+	if room = min(room, most); l.all[i].list == actions { // what ran is worth more than how often
+		room = most
 	}
 	group := l.alike[l.group(i)]
 	if len(group) < 2 {
@@ -301,10 +314,10 @@ func (l list) earlierValues(i, room int) string {
 	}
 	group = group[:len(group)-1]
 	var values []string
-	now := strings.Fields(l.all[i].Text)
+	now := strings.Fields(l.thread.WithQuestion(l.all[i].Quote))
 	for _, j := range slices.Backward(group) {
-		other := slices.DeleteFunc(strings.Fields(l.all[j].Text), func(w string) bool { return slices.Contains(now, w) })
-		value := strings.TrimRight(summary.Cut(strings.Join(other, " "), longest), ".,:;")
+		other := slices.DeleteFunc(strings.Fields(l.thread.WithQuestion(l.all[j].Quote)), func(w string) bool { return slices.Contains(now, w) })
+		value := strings.TrimRight(summary.Cut(strings.Join(other, " "), longest), ".,:;?")
 		if value == "" || slices.Contains(values, value) {
 			continue
 		}
@@ -345,20 +358,10 @@ func (l list) line(i, length int) string {
 // question returns what a short message of the person answers, "" if that is unknown.
 func (l list) question(i int) string {
 	q := l.all[i]
-	if q.list != prompts || q.Reply || !isShort(q.Text) {
+	if q.list != prompts {
 		return ""
 	}
-	before := func(of []thread.Quote) (last thread.Quote) {
-		if at, _ := slices.BinarySearchFunc(of, q.Time, func(a thread.Quote, t time.Time) int { return a.Time.Compare(t) }); at > 0 {
-			last = of[at-1]
-		}
-		return last
-	}
-	last := before(l.said)
-	if last.Session != q.Session || before(l.asked).Time.After(last.Time) {
-		return ""
-	}
-	said := last.Text
+	said := l.thread.AnswerBefore(q.Quote)
 	return answering(l.cleaned(said[runeStart(said, max(0, len(said)-8*longQuestion)):]), q.Text, l.after)
 }
 
@@ -370,21 +373,17 @@ const (
 	longQuestion  = 400 // with its choices
 )
 
-func isShort(text string) bool {
-	return utf8.RuneCountInString(text) <= shortAnswer && !strings.HasPrefix(text, "/")
-}
-
 // answering returns the question with which an answer of the agent ends, for the short
 // message that follows: the last sentence that asks, with the choices before it if the
 // message is one of them ("2", "b, but …"). If after, it is the last sentence before a bare
 // message that follows no question.
 func answering(said, reply string, after bool) string {
 	said = term.OneLine(said)
-	if !isShort(reply) || said == "" {
+	if !thread.IsShort(reply) || said == "" {
 		return ""
 	}
 	end, last, how := len(said), len(said), isAnswering
-	switch asks := lastQuestionMark(said); {
+	switch asks := thread.LastQuestionMark(said); {
 	case asks >= 0 && len(said)-asks < shortQuestion:
 		last = asks
 		if _, size := utf8.DecodeRuneInString(said[asks:]); len(said)-asks > shortAnswer {
@@ -399,7 +398,7 @@ func answering(said, reply string, after bool) string {
 	choice = strings.TrimRight(choice, ".,:;)]")
 	begin, length := 0, longQuestion
 	if isChoice := utf8.RuneCountInString(choice) == 1 && choice != "y" && choice != "n" || choice != "" && choice[0] >= '0' && choice[0] <= '9'; !isChoice {
-		begin, length = sentenceStart(said[:last]), shortQuestion
+		begin, length = thread.SentenceStart(said[:last]), shortQuestion
 	}
 	said = said[begin:end]
 	if n := utf8.RuneCountInString(said); n > length {
@@ -409,7 +408,12 @@ func answering(said, reply string, after bool) string {
 		}
 		said = "…" + said
 	}
-	return how + strings.NewReplacer(`"`, "'", "“", "'", "”", "'").Replace(said) + `")` // the agent's words end there
+	return how + quoted(said) + `")`
+}
+
+// quoted returns an agent's words for the inside of quotes: they end there.
+func quoted(said string) string {
+	return strings.NewReplacer(`"`, "'", "“", "'", "”", "'").Replace(said)
 }
 
 // The beginnings of what stands behind a short message.
@@ -417,31 +421,6 @@ const (
 	isAnswering = ` (answering the agent's "`
 	afterwards  = ` (after the agent's "`
 )
-
-// lastQuestionMark returns the offset of the last mark of a question, and not one within an
-// address or code; -1 if there is none.
-func lastQuestionMark(text string) int {
-	for at := len(text); ; {
-		if at = strings.LastIndexAny(text[:at], "?？؟"); at < 0 || text[at] != '?' || at+1 == len(text) || strings.IndexByte(" \"')]*", text[at+1]) >= 0 {
-			return at
-		}
-	}
-}
-
-// sentenceStart returns where the last sentence of a text begins.
-func sentenceStart(text string) int {
-	begin := 0
-	for i, r := range text {
-		switch next := i + utf8.RuneLen(r); {
-		case next >= len(text):
-		case strings.ContainsRune("。？！؟", r):
-			begin = next
-		case strings.ContainsRune(".?!:", r) && text[next] == ' ' && next+1 < len(text):
-			begin = next + 1
-		}
-	}
-	return begin
-}
 
 // cleaned returns a text as the brief's clean returns it (see Clean).
 func (l list) cleaned(text string) string {

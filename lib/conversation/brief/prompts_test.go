@@ -2,6 +2,7 @@ package brief
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,8 +101,7 @@ func TestPromptsFit(t *testing.T) {
 }
 
 // What was said several times with other values is told once, where it was said last: with
-// the other values if they are few, otherwise with as many as there is room for. It counts
-// as told.
+// the other values if they are few, otherwise with the latest ones. It counts as told.
 func TestPromptsAlike(t *testing.T) {
 	var said []string
 	for i := range 40 {
@@ -113,10 +113,10 @@ func TestPromptsAlike(t *testing.T) {
 	b := Brief{Thread: threadOf(said...)}
 	for room, want := range map[int]string{
 		270:  "- the budget is $956 in total (before: $201)\n- the box listens on 7443, not 443\n- please check a39.go: add a smoke test after each deploy (35 times before",
-		1000: "a2.go; a1.go; a0.go)",
+		1000: "each deploy (35 times before: a38.go; a37.go; a36.go; ",
 	} {
 		got := promptsOf(b, "", room)
-		if !strings.Contains(got, want) || strings.Count(got, "smoke") != 1 || strings.Contains(got, "left out") || utf8.RuneCountInString(got) > room {
+		if !strings.Contains(got, want) || strings.Count(got, "smoke") != 1 || strings.Contains(got, "left out") || utf8.RuneCountInString(got) > min(room, 350) {
 			t.Errorf("room for %d:\n%s", room, got)
 		}
 	}
@@ -282,5 +282,51 @@ func TestFailuresAreToldOnce(t *testing.T) {
 	b := Brief{Thread: th, Session: summary.Summary{Failures: []string{"go test ./a: --- FAIL: TestClose (5.02s) pool_test.go:61: want 5s", "go test ./b: panic"}}}
 	if got := b.Text(); strings.Count(got, "TestClose") != 1 || !strings.Contains(got, "- `go test ./b` failed: --- FAIL: TestB\n- `make`: built") {
 		t.Errorf("%s", got)
+	}
+}
+
+// A short answer is told with each question that it answers, also if it is the same one, and
+// such a question not a second time. To questions that differ in their values it is told once.
+func TestRepeatedAnswers(t *testing.T) {
+	th := &thread.Thread{ChainID: "c"}
+	at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+	hear := func(p thread.Part) {
+		at = at.Add(10 * time.Second)
+		p.Session, p.Time = "s", at
+		for _, all := range [][]thread.Quote{p.Prompts, p.Answers} {
+			for i := range all {
+				all[i].Time = at
+			}
+		}
+		th.Take(p)
+		th.Take(p)
+	}
+	say := func(said, reply string) {
+		hear(thread.Part{Answers: []thread.Quote{{Text: said}}})
+		hear(thread.Part{Prompts: []thread.Quote{{Text: reply}}})
+	}
+	hear(thread.Part{Prompts: []thread.Quote{{Text: "Clean the repository."}}})
+	say("Shall I delete the old branches?", "yes")
+	say("Done. Shall I also drop the table orders_old?", "no")
+	say("Kept it. Shall I rename pkg/util to pkg/strs?", "yes")
+	say("Renamed. Shall I run gofmt over everything?", "no")
+	for i := range 9 {
+		say(fmt.Sprintf("It passes. Continue with module m%d.go?", i), "yes")
+	}
+	say("All are done. I stop here.", "thanks")
+	th.Rank()
+	lists := Brief{Thread: th}.Lists("", 4000, utf8.RuneCountInString, "`all`")
+	got := strings.Join(slices.Concat(lists.Prompts, lists.Answers), "\n")
+	for _, want := range []string{
+		`- yes (answering the agent's "Shall I delete the old branches?")`, `- no (answering the agent's "Shall I also drop the table orders_old?")`,
+		`- yes (answering the agent's "Shall I rename pkg/util to pkg/strs?")`, `- no (answering the agent's "Shall I run gofmt over everything?")`,
+		`- yes (answering the agent's "Continue with module m8.go?") (8 times before: m7.go; m6.go; `,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing:\n%s", want, got)
+		}
+	}
+	if strings.Count(got, "old branches") != 1 || strings.Count(got, "- yes") != 3 {
+		t.Errorf("told twice:\n%s", got)
 	}
 }

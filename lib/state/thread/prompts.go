@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gt/lib/text/standing"
 )
@@ -20,19 +21,29 @@ const (
 // the person said the same again.
 const sameTime = time.Minute
 
+// maxRepeated limits the short messages of a session with one text.
+const maxRepeated = 30
+
 // hear adds a message of the person and reports whether it is new or said again. The hook of
-// a prompt and the end of a turn both report a message, with times that differ a little.
+// a prompt and the end of a turn both report a message, with times that differ a little. A
+// short one that is said again to another answer of the agent is a message of its own.
 func (t *Thread) hear(q Quote) bool {
 	q.Text = cutMiddle(strings.TrimSpace(q.Text), maxMessage)
 	if q.Text == "" {
 		return false
 	}
 	whole := digest(q.Text)
-	i := slices.IndexFunc(t.Prompts, func(old Quote) bool {
-		return old.Session == q.Session && (old.Text == q.Text || old.Whole != "" && old.Whole == whole)
-	})
-	if i >= 0 {
+	var same []int // the indices of those with this text
+	for i, old := range t.Prompts {
+		if old.Session == q.Session && (old.Text == q.Text || old.Whole != "" && old.Whole == whole) {
+			same = append(same, i)
+		}
+	}
+	for _, i := range same {
 		old := t.Prompts[i]
+		if t.hasAnswerBetween(old, q) {
+			continue
+		}
 		if !q.Time.After(old.Time) {
 			return false
 		}
@@ -42,8 +53,62 @@ func (t *Thread) hear(q Quote) bool {
 		t.Prompts = insert(t.Prompts, old)
 		return again
 	}
+	if len(same) >= maxRepeated {
+		t.Prompts = slices.Delete(t.Prompts, same[0], same[0]+1)
+	}
 	t.Prompts = insert(t.Prompts, q)
 	return true
+}
+
+// IsShort reports whether a message says little without what it answers.
+func IsShort(text string) bool {
+	const most = 40 // characters
+	return utf8.RuneCountInString(text) <= most && !strings.HasPrefix(text, "/")
+}
+
+// hasAnswerBetween reports whether the agent answered between two short messages of a session.
+func (t *Thread) hasAnswerBetween(a, b Quote) bool {
+	if a.Time.After(b.Time) {
+		a, b = b, a
+	}
+	return IsShort(b.Text) && !a.Time.IsZero() && slices.ContainsFunc(t.Answers, func(q Quote) bool {
+		return q.Session == b.Session && q.Time.After(a.Time) && q.Time.Before(b.Time)
+	})
+}
+
+// AnswerBefore returns the answer of the agent that a short message of the person follows, ""
+// if that is unknown or another message is between.
+func (t *Thread) AnswerBefore(q Quote) string {
+	before := func(of []Quote) (last Quote) {
+		if at, _ := slices.BinarySearchFunc(of, q.Time, func(a Quote, t time.Time) int { return a.Time.Compare(t) }); at > 0 {
+			last = of[at-1]
+		}
+		return last
+	}
+	if q.Reply || !IsShort(q.Text) {
+		return ""
+	}
+	last := before(t.Answers)
+	if last.Session != q.Session || before(t.Prompts).Time.After(last.Time) {
+		return ""
+	}
+	return last.Text
+}
+
+// WithQuestion returns a message of the person, and before a short one without values of its
+// own what the agent asked.
+func (t *Thread) WithQuestion(q Quote) string {
+	const most = 160 // bytes
+	said := t.AnswerBefore(q)
+	said = strings.Join(strings.Fields(said[start(said, max(0, len(said)-most)):]), " ")
+	last := LastQuestionMark(said)
+	if last < 0 {
+		return q.Text
+	}
+	if words, frame := wordsOf(q.Text); frame != "" && slices.ContainsFunc(words, func(w word) bool { return w.value }) {
+		return q.Text
+	}
+	return said[SentenceStart(said[:last]):last] + "?\n" + q.Text
 }
 
 // insert adds a quote behind those that were said before it. One without a time comes
@@ -94,15 +159,42 @@ func shorten(all []Quote, isPlain func(int, Quote) bool) (kept []Quote, dropped 
 	return all, dropped
 }
 
-// Distinct returns Prompts with each text once, where it was said last.
+// LastQuestionMark returns the offset of the last mark of a question, and not one within an
+// address or code; -1 if there is none.
+func LastQuestionMark(text string) int {
+	for at := len(text); ; {
+		if at = strings.LastIndexAny(text[:at], "?？؟"); at < 0 || text[at] != '?' || at+1 == len(text) || strings.IndexByte(" \"')]*", text[at+1]) >= 0 {
+			return at
+		}
+	}
+}
+
+// SentenceStart returns where the last sentence of a text begins.
+func SentenceStart(text string) int {
+	begin := 0
+	for i, r := range text {
+		switch next := i + utf8.RuneLen(r); {
+		case next >= len(text):
+		case strings.ContainsRune("。？！؟", r):
+			begin = next
+		case strings.ContainsRune(".?!:", r) && text[next] == ' ' && next+1 < len(text):
+			begin = next + 1
+		}
+	}
+	return begin
+}
+
+// Distinct returns Prompts with each text once, where it was said last, but a short one with
+// each question that it answers.
 func (t *Thread) Distinct() []Quote {
-	latest := map[string]int{}
+	latest, said := map[string]int{}, make([]string, len(t.Prompts))
 	for i, q := range t.Prompts {
-		latest[q.Text] = i
+		said[i] = t.WithQuestion(q)
+		latest[said[i]] = i
 	}
 	var all []Quote
 	for i, q := range t.Prompts {
-		if latest[q.Text] == i {
+		if latest[said[i]] == i {
 			all = append(all, q)
 		}
 	}

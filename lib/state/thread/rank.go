@@ -108,7 +108,7 @@ func (t *Thread) Rank() {
 			continue
 		}
 		byAgent := all != &t.Prompts
-		for i, s := range scores(*all, byAgent, func(q *Quote) Score {
+		for i, s := range t.scores(*all, byAgent, func(q *Quote) Score {
 			if q.Cues == 0 {
 				q.Cues = cuesOf(*q, byAgent).Points
 			}
@@ -123,11 +123,11 @@ func (t *Thread) Rank() {
 
 // Explain returns the score of each of some messages of the person, or of an agent's answers
 // or actions.
-func Explain(all []Quote, byAgent bool) []Score {
-	return scores(all, byAgent, func(q *Quote) Score { return cuesOf(*q, byAgent) })
+func (t *Thread) Explain(all []Quote, byAgent bool) []Score {
+	return t.scores(all, byAgent, func(q *Quote) Score { return cuesOf(*q, byAgent) })
 }
 
-func scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
+func (t *Thread) scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
 	all := make([]Score, len(quotes))
 	words, frames := make([][]word, len(quotes)), make([]string, len(quotes))
 	// How many messages have a word: of the person's all, of an agent's the later ones, because
@@ -141,9 +141,12 @@ func scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
 		}
 	}
 	for i, q := range quotes {
-		if words[i], frames[i] = wordsOf(q.Text); !byAgent {
-			count(words[i])
+		if byAgent {
+			words[i], frames[i] = wordsOf(q.Text)
+			continue
 		}
+		words[i], frames[i] = wordsOf(t.WithQuestion(q))
+		count(words[i])
 	}
 	groups, sizes, number := map[string]int{}, map[int]int{}, 0
 	denied := map[string]denial{} // by value

@@ -123,12 +123,12 @@ func TestAmounts(t *testing.T) {
 func TestExplain(t *testing.T) {
 	th := said("FACT: the box is build-03", "and never reboot it", "yes", "ok", "go on")
 	th.Rank()
-	for i, s := range Explain(th.Prompts, false) {
+	for i, s := range th.Explain(th.Prompts, false) {
 		if s.Points != th.Prompts[i].Points {
 			t.Errorf("%q has %d points, explained are %d: %q", th.Prompts[i].Text, th.Prompts[i].Points, s.Points, s.Why)
 		}
 	}
-	if why := strings.Join(Explain(th.Prompts, false)[0].Why, "; "); !strings.Contains(why, "begins with what it is") || !strings.Contains(why, "names") {
+	if why := strings.Join(th.Explain(th.Prompts, false)[0].Why, "; "); !strings.Contains(why, "begins with what it is") || !strings.Contains(why, "names") {
 		t.Errorf("%s", why)
 	}
 }

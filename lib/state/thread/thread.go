@@ -53,7 +53,8 @@ type Thread struct {
 	// Request is the person's first request.
 	Request Quote `json:"request,omitzero"`
 	// Prompts is every message that the person typed, oldest first, the first request among
-	// them. A session that says the same again moves the message to the later time.
+	// them. A session that says the same again moves the message to the later time, but a short
+	// one that answers another question stands twice.
 	Prompts []Quote `json:"prompts,omitempty"`
 	// Answers are what agents said last in each turn, and Actions the commands that they ran with
 	// what came of them, and the files that they changed; both oldest first.
@@ -217,8 +218,8 @@ func (t *Thread) takeBack(p Part) {
 // changes nothing.
 func (t *Thread) Take(p Part) {
 	t.takeBack(p)
-	t.Hear(p)
 	t.work(p)
+	t.Hear(p)
 	if p.Beside != nil || t.Beside != nil && t.Beside.Session != p.Session {
 		if t.Beside = p.Beside; t.Beside != nil && len(t.Beside.Running)+len(t.Beside.Team) == 0 {
 			t.Beside = nil
@@ -304,14 +305,14 @@ func (t *Thread) Join(from *Thread, id session.ID) {
 	if from.Request.Session == id && t.Request.Text == "" {
 		t.Request = from.Request
 	}
-	for _, q := range from.Prompts {
-		if q.Session == id {
-			t.hear(q)
-		}
-	}
 	for _, q := range from.Answers {
 		if q.Session == id && !slices.Contains(t.Answers, q) {
 			t.Answers = insert(t.Answers, q)
+		}
+	}
+	for _, q := range from.Prompts {
+		if q.Session == id {
+			t.hear(q)
 		}
 	}
 	for _, q := range from.Actions {
