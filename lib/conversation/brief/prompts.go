@@ -22,6 +22,11 @@ const (
 	promptRoomShort = 1500
 	// maxListed limits the messages of which a list is made, to those with the most points.
 	maxListed = 600
+	// In more than nearRoom, the last nearMessages of the person come before what is only worded
+	// like a rule.
+	nearRoom     = 2500
+	nearMessages = 6
+	nearPoints   = 10
 )
 
 // promptLengths are the lengths to which messages are cut, in characters. As many as there
@@ -60,7 +65,7 @@ func (b Brief) Chosen(room int) []string {
 }
 
 func (b Brief) choose(known string, room int, size func(string) int, command string) list {
-	l := b.unknown(known)
+	l := b.unknown(known, room)
 	l.size = size
 	l.choose(room - size(leftOut(len(l.all), command)))
 	return l
@@ -98,8 +103,8 @@ type listed struct {
 // group names those that say the same with other values.
 func (l list) group(i int) [2]int { return [2]int{l.all[i].list, l.all[i].Group} }
 
-// unknown returns what can be listed and which of it a text has.
-func (b Brief) unknown(text string) (l list) {
+// unknown returns what can be listed in a room and which of it a text has.
+func (b Brief) unknown(text string, room int) (l list) {
 	if b.Thread == nil {
 		return l
 	}
@@ -132,6 +137,15 @@ func (b Brief) unknown(text string) (l list) {
 		l.order = append(l.order, i)
 		if q.Group != 0 {
 			l.alike[l.group(i)] = append(l.alike[l.group(i)], i)
+		}
+	}
+	if room > nearRoom {
+		near := 0
+		for i := len(all[prompts]) - 1; i >= 0 && near < nearMessages; i-- {
+			l.all[i].Points += nearPoints
+			if !l.all[i].Reply {
+				near++
+			}
 		}
 	}
 	slices.SortFunc(l.order, func(i, j int) int { return cmp.Or(l.all[j].Points-l.all[i].Points, j-i) })

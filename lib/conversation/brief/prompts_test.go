@@ -330,3 +330,26 @@ func TestRepeatedAnswers(t *testing.T) {
 		t.Errorf("told twice:\n%s", got)
 	}
 }
+
+// What was asked in the last turns is told before what is only worded like a rule, and a
+// reply is no turn.
+func TestRequestsOfTheLastTurns(t *testing.T) {
+	var said []string
+	for i := range 80 {
+		said = append(said, fmt.Sprintf("You must look at the module%s again, where %s.", strings.Repeat(" of it", i), strings.Repeat("something is slow and ", 8)))
+	}
+	for i := range 6 {
+		said = append(said, fmt.Sprintf("Next comes part%d. %s", i, strings.Repeat("And some more of it. ", 5+i)), "Which one? the first")
+	}
+	th := threadOf(said...)
+	for i := range th.Prompts {
+		th.Prompts[i].Reply = strings.HasPrefix(th.Prompts[i].Text, "Which")
+	}
+	th.Rank()
+	got := promptsOf(Brief{Thread: th}, "", 3000)
+	for i := range 6 {
+		if !strings.Contains(got, fmt.Sprintf("Next comes part%d.", i)) {
+			t.Errorf("the request of turn %d is missing:\n%s", i, got)
+		}
+	}
+}

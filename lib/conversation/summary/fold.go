@@ -57,6 +57,7 @@ type Fold struct {
 	clean      func(string) string
 	lastAnswer string    // the agent's last text, not cleaned
 	saidAt     time.Time // when
+	heard      bool      // Concluded has one since the last prompt of Hear
 	ran        []ToolCall
 	at         int64  // where its record begins
 	message    string // the id of its message
@@ -250,8 +251,18 @@ func (f *Fold) ask(q Request) {
 	}
 }
 
-// Hear adds a message to Typed alone.
+// Hear adds a message to Typed alone, or the last answer before a message to Concluded.
 func (f *Fold) Hear(e conversation.Entry) {
+	if e.Kind == conversation.Answer {
+		c := Conclusion{Text: Cut(f.clean(strings.TrimSpace(e.Text)), conclusionLength), Time: e.Time}
+		if f.heard {
+			f.Concluded[len(f.Concluded)-1] = c
+		} else {
+			f.Concluded, f.heard = append(f.Concluded, c), true
+		}
+		return
+	}
+	f.heard = f.heard && e.Kind == conversation.Reply
 	f.hear(conversation.Words(f.clean(e.Text)), Request{Time: e.Time, Reply: e.Kind == conversation.Reply})
 }
 

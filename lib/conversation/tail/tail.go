@@ -60,6 +60,8 @@ const (
 	// maxSearched limits the bytes before that end in which the person's messages are looked for.
 	// That takes a millisecond for some megabytes.
 	maxSearched = 64 << 20
+	// maxAnswer limits the record of an answer that is looked for with them.
+	maxAnswer = 64 << 10
 	// sample is how much is compared at each end of the bytes already read.
 	sample = 4 << 10
 	// beginning is how many of the first bytes are compared to tell a truncated file from
@@ -324,7 +326,8 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 	return err
 }
 
-// hear adds the person's messages before near, which the summary passes over.
+// hear adds the person's messages before near, which the summary passes over, and what the
+// agent answered to them.
 func (c *cursor) hear(file *os.File, f conversation.File, read Read, near int64) error {
 	from := c.Next
 	if near-from > maxSearched {
@@ -334,11 +337,15 @@ func (c *cursor) hear(file *os.File, f conversation.File, read Read, near int64)
 		}
 		from = near - maxSearched + int64(len(line)) // of a longer line the reader makes nothing
 	}
-	_, err := read(f, conversation.Options{From: from, Skip: func([]byte) bool { return true }, TakenBack: c.Fold.TakeBack}, func(e conversation.Entry) bool {
+	isOther := func(line []byte) bool {
+		return len(line) > maxAnswer || !bytes.Contains(line, []byte(`"end_turn"`)) // with which Claude Code marks a turn's answer
+	}
+	_, err := read(f, conversation.Options{From: from, Skip: isOther, TakenBack: c.Fold.TakeBack}, func(e conversation.Entry) bool {
 		if e.Offset >= near {
 			return false
 		}
-		if e.Kind == conversation.Prompt || e.Kind == conversation.Reply { // mutant never: TestAdvanceOfHuge
+		switch e.Kind {
+		case conversation.Prompt, conversation.Reply, conversation.Answer: // mutant never: TestAdvanceOfHuge
 			c.Fold.Hear(e)
 		}
 		return true

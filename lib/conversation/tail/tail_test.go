@@ -350,6 +350,7 @@ func TestAdvanceOfHuge(t *testing.T) {
 		f.Write(line)
 		if i == 100 {
 			fmt.Fprintf(f, claudePrompt, "one in between")
+			f.WriteString(strings.Replace(fmt.Sprintf(claudeAnswer, "decided halfway"), `"model"`, `"stop_reason":"end_turn","model"`, 1))
 		}
 	}
 	fmt.Fprintf(f, claudePrompt, "the last request")
@@ -370,6 +371,9 @@ func TestAdvanceOfHuge(t *testing.T) {
 	}
 	if got := strings.Join(typed, "|"); got != "the first request|one in between|the last request" {
 		t.Errorf("the messages are %s", got)
+	}
+	if c := fold.Concluded; len(c) != 2 || c[0].Text != "decided halfway" {
+		t.Errorf("%d answers: %.80v", len(c), c)
 	}
 	read = 0
 	sum := w.advance()

@@ -150,8 +150,8 @@ func (t *Thread) scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) [
 	}
 	groups, sizes, number := map[string]int{}, map[int]int{}, 0
 	denied := map[string]denial{} // by value
-	for place := range quotes {
-		i := len(quotes) - 1 - place
+	place := 0                    // a reply has that of its prompt
+	for i := len(quotes) - 1; i >= 0; i-- {
 		q := &quotes[i]
 		most := pointsLast
 		if byAgent {
@@ -177,6 +177,9 @@ func (t *Thread) scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) [
 			if k > 0 && w.value && standing.Denies(words[i][k-1].text) {
 				denied[w.text] = denial{q.Group, words[i]}
 			}
+		}
+		if !q.Reply {
+			place++
 		}
 		sizes[q.Group]++
 		all[i] = s
