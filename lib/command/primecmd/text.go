@@ -417,7 +417,7 @@ func (p *page) afterHandoff() []section {
 	if p.inGit {
 		todo += ")"
 	}
-	todo += ", say in one line what you will do next, and do it. Do not start over, and do not wait for confirmation." + p.molecule() + "\n" +
+	todo += ", say in one line what you will do next, and do it. Do not start over, and do not wait for confirmation." + p.afterwards() + p.molecule() + "\n" +
 		requestFirst + "If the note leaves a question for the person, ask it and wait for the answer."
 	switch {
 	case len(p.notes()) > 0:
@@ -516,8 +516,12 @@ func (p *page) noteSections() []section {
 		if n.Session == "" && p.handover.kind != brought {
 			title = "The note"
 		}
+		older := i < len(notes)-1
+		if older {
+			n.Body = brief.WithoutWorktree(n.Body)
+		}
 		s := p.noteSection(title, n)
-		if i < len(notes)-1 {
+		if older {
 			s.most = olderNote
 		}
 		sections = append(sections, s)
@@ -574,6 +578,7 @@ func (p *page) notedSections() []section {
 			sections = append(sections, section{body: "It had saved a note before a compaction: " + p.gt("mail read "+n.ID) + "."})
 			continue
 		}
+		n.Body = brief.WithoutWorktree(n.Body)
 		sections = append(sections, p.noteSection("An earlier note", n))
 	}
 	return sections
@@ -629,6 +634,14 @@ func (p *page) crashBanner(notes int) string {
 	return head + "\n\n" + said
 }
 
+// afterwards returns what to do when what the session before left is finished.
+func (p *page) afterwards() string {
+	if len(p.hooked)+len(p.work) == 0 || len(p.others) > 0 {
+		return ""
+	}
+	return " When that is finished, start on the work that is " + p.given() + " to you."
+}
+
 func (p *page) crashTodo(notes int) string {
 	compare := "First compare this with the files. Where they disagree, the files are right."
 	if p.inGit {
@@ -640,6 +653,9 @@ func (p *page) crashTodo(notes int) string {
 		works = 0 // it is the other sessions' work
 	} else if m := p.molecule(); m != "" {
 		ask += "\n" + strings.TrimSpace(m)
+	}
+	if !p.atRest {
+		ask += p.afterwards()
 	}
 	switch {
 	case notes > 0 && p.atRest:

@@ -188,7 +188,7 @@ func (b Brief) Text() string {
 	}
 	title, lines = b.unfinished()
 	add(title, lines...)
-	add("Worktree", b.worktree()...)
+	add(worktreeTitle, b.worktree()...)
 	add("Commits of this session", b.commits()...)
 	add("Files changed in this session, latest first", strings.Join(firstN(s.Files, maxFiles), ", "))
 	if !b.RequestElsewhere {
@@ -231,6 +231,7 @@ const (
 	lastAnswered  = "Last answer"
 	answerBefore  = "Last answer, before the last request"
 	cutAbove      = ": the part cut above"
+	worktreeTitle = "Worktree"
 	earlierTitle  = "Earlier hand-overs, latest first"
 
 	// The titles in notes of gt v0.1.0 and before.
@@ -276,6 +277,9 @@ func StripChain(text string) string {
 	return stripSections(text, ofChain...)
 }
 
+// WithoutWorktree returns a saved brief without the state of the worktree, which a later one has.
+func WithoutWorktree(text string) string { return stripSections(text, worktreeTitle) }
+
 // WithoutPrompts returns a saved brief without the Lists, for a reader that gets them another
 // way.
 func WithoutPrompts(text string) string {
@@ -300,20 +304,31 @@ func stripSections(text string, titles ...string) string {
 // said, open to-dos, failures, changed files, hooked work.
 func (b Brief) Essentials() string {
 	s := b.Session
-	last := max(0, len(s.Requests)-1)
-	for last > 0 && s.Requests[last].Reply {
-		last--
+	prompt := func(i int) int {
+		for i > 0 && s.Requests[i].Reply {
+			i--
+		}
+		return max(0, i)
+	}
+	last := prompt(len(s.Requests) - 1)
+	requests := slices.Clone(s.Requests[last:])
+	if before := prompt(last - 1); before < last && b.hasPrompts() { // with what the last one answers
+		asked := s.Requests[before]
+		if s.AnswerIsEarlier {
+			asked.Answer = s.Answer
+		}
+		requests = slices.Insert(requests, 0, asked)
 	}
 	t := b.Thread.Essential()
 	if t != nil {
-		t.Beside = b.Thread.Beside
+		t.Beside, t.Answers = b.Thread.Beside, b.Thread.Answers // for the questions in them
 	}
 	return Brief{
-		Hooked: b.Hooked, Thread: t, LivesOn: true, promptRoom: promptRoomShort, clean: b.clean,
+		Hooked: b.Hooked, Thread: t, LivesOn: true, promptRoom: promptRoomShort, PromptsAlone: true, clean: b.clean,
 		Session: summary.Summary{
 			Todos: s.Todos, Done: s.Done, Failures: s.Failures,
 			Files:    firstN(s.Files, maxFiles),
-			Requests: s.Requests[last:], First: summary.Request{Text: b.LastRequest()},
+			Requests: requests, First: summary.Request{Text: b.LastRequest()},
 		},
 	}.Text()
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
@@ -135,6 +136,23 @@ func TestEssentials(t *testing.T) {
 	for _, not := range []string{"half done", "branch main", "use a table", "go vet", "Kept:", "began with"} {
 		if strings.Contains(text, not) {
 			t.Errorf("%q in\n%s", not, text)
+		}
+	}
+}
+
+// The summariser is told what short answers answer, and no answers of the agent beside them.
+func TestEssentialsHaveQuestions(t *testing.T) {
+	th := threadOf("Port the parser to the new grammar.", "no", "and what about the printer, is it next?", "yes")
+	for i, said := range []string{"Shall I drop the old lexer?", "It is.", "Shall I begin with its tests?"} {
+		th.Answers = append(th.Answers, thread.Quote{Text: said, Session: "s", Time: th.Prompts[i].Time.Add(time.Second)})
+	}
+	b := Brief{Thread: th, Session: summary.Summary{
+		Requests: []summary.Request{{Text: "and what about the printer, is it next?"}, {Text: "yes"}}, Answer: "Shall I begin with its tests?", AnswerIsEarlier: true,
+	}}
+	text := b.Essentials()
+	for _, want := range []string{"yes\n(answering the agent's \"Shall I begin with its tests?\")", "- no (answering the agent's \"Shall I drop the old lexer?\")"} {
+		if strings.Count(text, want) != 1 || strings.Contains(text, "It is.") {
+			t.Errorf("no %q, or more, in\n%s", want, text)
 		}
 	}
 }

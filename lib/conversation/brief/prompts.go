@@ -161,7 +161,7 @@ func (b Brief) unknown(text string, room int) (l list) {
 				l.known[i] = strings.Contains(text, said[:runeStart(said, min(len(said)-1, shortOrigin/3))])
 			}
 		default:
-			l.known[i] = lines[said] || len(said) >= telling && (isTold(text, said) || isTold(text, framed(l.all[i].Text)))
+			l.known[i] = lines[said] && isQuestionTold(text, l.question(i)) || len(said) >= telling && (isTold(text, said) || isTold(text, framed(l.all[i].Text)))
 		}
 		return l.known[i]
 	})
@@ -173,6 +173,12 @@ const handedOver = "handed over: "
 
 // telling is how long a text is, in bytes, that is not part of another one by chance.
 const telling = 40
+
+// isQuestionTold reports whether a text in one line has the end of a question (see question).
+func isQuestionTold(text, question string) bool {
+	question = strings.TrimSuffix(question, `")`)
+	return strings.Contains(text, question[runeStart(question, max(0, len(question)-telling)):])
+}
 
 // isFailureTold reports whether a text in one line has a command that failed among the failures,
 // with the beginning of what it said.
@@ -328,10 +334,17 @@ func (l list) earlierValues(i, room int) string {
 	}
 	group = group[:len(group)-1]
 	var values []string
-	now := strings.Fields(l.thread.WithQuestion(l.all[i].Quote))
+	words := func(i int, known []string) (all []string) {
+		for w := range strings.FieldsSeq(l.thread.WithQuestion(l.all[i].Quote)) {
+			if w = strings.TrimLeft(strings.TrimRight(w, "`\"')].,:;?!"), "`\"'(["); w != "" && !slices.Contains(known, w) && !slices.Contains(all, w) {
+				all = append(all, w)
+			}
+		}
+		return all
+	}
+	now := words(i, nil)
 	for _, j := range slices.Backward(group) {
-		other := slices.DeleteFunc(strings.Fields(l.thread.WithQuestion(l.all[j].Quote)), func(w string) bool { return slices.Contains(now, w) })
-		value := strings.TrimRight(summary.Cut(strings.Join(other, " "), longest), ".,:;?")
+		value := summary.Cut(strings.Join(words(j, now), " "), longest)
 		if value == "" || slices.Contains(values, value) {
 			continue
 		}

@@ -244,7 +244,7 @@ func TestQuestionsOfShortAnswers(t *testing.T) {
 		t.Errorf("%s\n%q", got, lists.Answers)
 	}
 	// What is told is known.
-	if got := promptsOf(Brief{Thread: th, PromptsAlone: true}, want, 4000); got != "" {
+	if got := promptsOf(b, want, 4000); got != "" {
 		t.Errorf("told again: %s", got)
 	}
 	// A message that comes again later stood between the question and the answer.
@@ -328,6 +328,10 @@ func TestRepeatedAnswers(t *testing.T) {
 	}
 	if strings.Count(got, "old branches") != 1 || strings.Count(got, "- yes") != 3 {
 		t.Errorf("told twice:\n%s", got)
+	}
+	lists = Brief{Thread: th}.Lists("### Last request\nyes\n(answering the agent's \"Shall I rename pkg/util to pkg/strs?\")\n", 4000, utf8.RuneCountInString, "`all`")
+	if got := strings.Join(lists.Prompts, "\n"); strings.Count(got, "- yes") != 2 || strings.Contains(got, "pkg/util") {
+		t.Errorf("beside one of them:\n%s", got)
 	}
 }
 
