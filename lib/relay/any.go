@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,22 +39,6 @@ type leases struct {
 	asked   time.Time
 }
 
-func (r *Relay) loadLeases() error {
-	r.leases.tries = map[string]*peer.Tries{}
-	ids, err := r.outbox.Tried()
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		t, err := r.outbox.Tries(id)
-		if err != nil {
-			return err
-		}
-		r.leases.tries[id] = &t
-	}
-	return nil
-}
-
 // silences counts for how long each host was not heard while this one listened.
 func (r *Relay) silences(now time.Time) {
 	step := min(now.Sub(r.leases.scanned).Abs(), stepMost)
@@ -64,7 +49,7 @@ func (r *Relay) silences(now time.Time) {
 }
 
 // offer offers the work that waits for any host, and asks where the work is that was offered.
-func (r *Relay) offer(now time.Time) error {
+func (r *Relay) offer(_ context.Context, now time.Time) error {
 	r.silences(now)
 	all, err := r.outbox.ReadLetters()
 	if err != nil {

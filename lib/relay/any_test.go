@@ -3,14 +3,16 @@ package relay_test
 import (
 	"context"
 	"fmt"
-	"gt/internal/testenv"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 
 	"gt/lib/relay"
 	"gt/lib/relay/seal"
@@ -126,16 +128,12 @@ func (h *host) giveAny(subjects ...string) {
 
 // tries returns the offers of this host's works.
 func (h *host) tries() (all []peer.Tries) {
-	ids, err := peer.OutboxOf(h.state).Tried()
+	found, err := peer.OutboxOf(h.state).AllTries()
 	if err != nil {
 		h.f.t.Fatal(err)
 	}
-	for _, id := range ids {
-		t, err := peer.OutboxOf(h.state).Tries(id)
-		if err != nil {
-			h.f.t.Fatal(err)
-		}
-		all = append(all, t)
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		all = append(all, *found[id])
 	}
 	return all
 }

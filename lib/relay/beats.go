@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -56,38 +57,34 @@ func (r *Relay) beatInterval(now time.Time) time.Duration {
 }
 
 // beat says that this host is there, if it is time to.
-func (r *Relay) beat(now time.Time) error {
+func (r *Relay) beat(_ context.Context, now time.Time) error {
 	every := r.beatInterval(now)
 	if now.Sub(r.lastBeat).Abs() < min(every, r.promised) {
 		return nil
 	}
 	r.promised, r.lastBeat = every, now
-	return r.publishBeat()
+	return r.publishBeat("", "")
 }
 
-func (r *Relay) publishBeat() error {
-	msg, err := r.newBeat("", "")
+// publishBeat says that this host is there: to the host with the key that has asked, or to all.
+func (r *Relay) publishBeat(to, nonce string) error {
+	body, err := json.Marshal(beat{Process: r.process, Heads: r.source.Heads(), Every: int(r.promised / time.Second)})
 	if err != nil {
 		return err
 	}
-	return r.nc.Publish(r.subject("beat"), msg)
+	subject := r.subject("beat")
+	if to != "" {
+		subject = r.subject("chunk", to)
+	}
+	return r.publish(subject, r.header("beat", to, nonce), body)
 }
 
 // publishEnd says that this host is not there any more.
 func (r *Relay) publishEnd() {
 	r.promised = peer.Ended * time.Second
-	if r.publishBeat() == nil {
+	if r.publishBeat("", "") == nil {
 		_ = r.nc.FlushTimeout(time.Second)
 	}
-}
-
-// newBeat returns a beat, for one host that has asked or for all.
-func (r *Relay) newBeat(to, nonce string) ([]byte, error) {
-	body, err := json.Marshal(beat{Process: r.process, Heads: r.source.Heads(), Every: int(r.promised / time.Second)})
-	if err != nil {
-		return nil, err
-	}
-	return r.keys.Plain(r.header("beat", to, nonce), body)
 }
 
 // takeBeat takes a beat that is not older than what came of its host before. live reports
@@ -134,7 +131,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Durat
 }
 
 // askForBeats asks the hosts for a beat of which one is wanted.
-func (r *Relay) askForBeats(now time.Time) error {
+func (r *Relay) askForBeats(_ context.Context, now time.Time) error {
 	if r.pending[streams.Fleet]+r.pending[streams.PresenceStream] > 0 {
 		return nil
 	}
@@ -157,20 +154,7 @@ func (r *Relay) askForBeat(m *remote, now time.Time) error {
 	}
 	p.nonce, p.asked = newNonce(), now
 	p.asks++
-	msg, err := r.keys.Plain(r.header("beat", m.host.Key, p.nonce), nil)
-	if err != nil {
-		return err
-	}
-	return r.nc.Publish(r.subject("ask", m.host.Key), msg)
-}
-
-// answerBeat answers who asks for a beat.
-func (r *Relay) answerBeat(to *remote, nonce string) error {
-	msg, err := r.newBeat(to.host.Key, nonce)
-	if err != nil {
-		return err
-	}
-	return r.nc.Publish(r.subject("chunk", to.host.Key), msg)
+	return r.publish(r.subject("ask", m.host.Key), r.header("beat", m.host.Key, p.nonce), nil)
 }
 
 // see records that a host was seen, age ago. An old message proves nothing, because a hub can

@@ -251,8 +251,8 @@ func (r *Relay) parcels(from *remote) (ids []string) {
 
 // expected returns what is noted of a long letter.
 func (r *Relay) expected(from *remote, id string) (e expected, ok bool) {
-	data, err := atomicfile.Read(r.parcel(from, id, ".json"), 4096)
-	return e, err == nil && json.Unmarshal(data, &e) == nil
+	err := atomicfile.ReadJSON(r.parcel(from, id, ".json"), 4096, &e)
+	return e, err == nil
 }
 
 // forget removes what came of a long letter.

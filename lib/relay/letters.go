@@ -286,17 +286,9 @@ func (r *Relay) answered(from *remote, id, reason string) error {
 	return r.receipt(from, id, reason)
 }
 
-// receipt tells the sender of a letter that it is here.
+// receipt tells the sender of a letter that it is here. If it is lost, the letter comes again.
 func (r *Relay) receipt(to *remote, id, refused string) error {
-	if to.host.Box == "" {
-		return nil
-	}
-	msg, err := r.keys.ForHost(to.host.Box, r.header("receipt", to.host.Key, id), []byte(refused))
-	if err != nil {
-		return err
-	}
-	// Not acknowledged: if it is lost, the letter comes again.
-	return r.nc.Publish(r.subject("receipt", to.host.Key), msg)
+	return r.send(to, "receipt", "receipt", id, []byte(refused))
 }
 
 func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
@@ -355,14 +347,10 @@ func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 			r.refuse("too many long letters of " + from.host.Name) // it comes again
 			return nil
 		}
-		data, err := json.Marshal(expected{m.Kind, e})
-		if err != nil {
-			return err
-		}
 		if err := atomicfile.EnsurePrivateDir(filepath.Dir(path)); err != nil {
 			return err
 		}
-		if err := atomicfile.Write(path, data, atomicfile.Synced); err != nil {
+		if err := atomicfile.WriteJSON(path, expected{m.Kind, e}, atomicfile.Synced); err != nil {
 			return err
 		}
 	}

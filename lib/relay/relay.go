@@ -20,6 +20,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -242,7 +243,7 @@ func (r *Relay) load() (err error) {
 		return err
 	}
 	r.own.Key = r.keys.Public()
-	if err := r.loadLeases(); err != nil {
+	if r.leases.tries, err = r.outbox.AllTries(); err != nil {
 		return err
 	}
 	if r.source, err = feed.NewSource(r.State); err != nil {
@@ -368,13 +369,8 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		return err
 	}
 	lost := make(chan struct{})
-	var once bool
-	nc.SetClosedHandler(func(*nats.Conn) {
-		if !once {
-			once = true
-			close(lost)
-		}
-	})
+	closed := sync.OnceFunc(func() { close(lost) })
+	nc.SetClosedHandler(func(*nats.Conn) { closed() })
 	if nc.IsClosed() {
 		return errLost
 	}
@@ -434,7 +430,7 @@ func (r *Relay) stopBoth(ctx context.Context, nc *nats.Conn) error {
 	case <-time.After(heedsBeats + time.Second):
 	}
 	r.lastBeat = time.Time{}
-	if err := r.beat(r.Now()); err != nil {
+	if err := r.beat(ctx, r.Now()); err != nil {
 		return errors.Join(errClone, err)
 	}
 	return errors.Join(errClone, nc.FlushTimeout(publishWait))
@@ -540,6 +536,24 @@ func (r *Relay) subject(kind string, to ...string) string {
 	return strings.Join(append([]string{"gt", r.keys.Public(), kind}, to...), ".")
 }
 
+// publish publishes a message that everybody may read, and that need not be kept.
+func (r *Relay) publish(subject string, h seal.Header, body []byte) error {
+	msg, err := r.keys.Plain(h, body)
+	if err != nil {
+		return err
+	}
+	return r.nc.Publish(subject, msg)
+}
+
+// storePlain stores a message that everybody may read.
+func (r *Relay) storePlain(ctx context.Context, kind string, body []byte) error {
+	msg, err := r.keys.Plain(r.header(kind, "", ""), body)
+	if err == nil {
+		_, err = r.store(ctx, r.subject(kind), msg)
+	}
+	return err
+}
+
 // store publishes a message, waits until the hub has stored it, and returns its number in its stream.
 func (r *Relay) store(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) (seq uint64, err error) {
 	ctx, done := context.WithTimeout(ctx, publishWait)
@@ -614,51 +628,31 @@ type hello struct {
 	Version string `json:"version,omitempty"`
 }
 
+func (r *Relay) sayHello(ctx context.Context, _ time.Time) error {
+	if r.helloSent {
+		return nil
+	}
+	body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version})
+	if err == nil {
+		err = r.storePlain(ctx, "hello", body)
+	}
+	r.helloSent = err == nil
+	return err
+}
+
 // scan sends what is new in this host's files.
 func (r *Relay) scan(ctx context.Context) error {
 	if r.hubNow() != r.hub { // mutant never: TestAnotherHub
 		return errOther
 	}
-	now := r.Now()
-	if !r.helloSent {
-		body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version})
-		if err != nil {
-			return err
-		}
-		msg, err := r.keys.Plain(r.header("hello", "", ""), body)
-		if err != nil {
-			return err
-		}
-		if _, err := r.store(ctx, r.subject("hello"), msg); err != nil {
-			return err
-		}
-		r.helloSent = true
-	}
-	first := r.lastBeat.IsZero()
-	if err := r.beat(now); err != nil {
-		return err
-	}
 	if err := r.reload(); err != nil {
 		return err
 	}
-	if err := r.tellAllowed(ctx); err != nil {
-		return err
-	}
-	if sent, err := r.sendLogs(ctx); err != nil {
-		return err
-	} else if sent && first { // the first beat did not tell of them
-		if err := r.publishBeat(); err != nil {
+	now := r.Now()
+	for _, send := range []func(context.Context, time.Time) error{r.sayHello, r.beat, r.tellAllowed, r.sendLogs, r.sendStates, r.askForBeats, r.offer} {
+		if err := send(ctx, now); err != nil {
 			return err
 		}
-	}
-	if err := r.sendStates(ctx, now); err != nil {
-		return err
-	}
-	if err := r.askForBeats(now); err != nil {
-		return err
-	}
-	if err := r.offer(now); err != nil {
-		return err
 	}
 	waiting, err := r.sendLetters(ctx, now)
 	if err != nil {
@@ -717,7 +711,7 @@ func (r *Relay) readTrust(m *remote) error {
 }
 
 // tellAllowed tells each host about which the person has decided what it may do here.
-func (r *Relay) tellAllowed(ctx context.Context) error {
+func (r *Relay) tellAllowed(ctx context.Context, _ time.Time) error {
 	if r.pending[streams.Fleet] > 0 { // until then it is not known how old the last word is
 		return nil
 	}
@@ -737,9 +731,9 @@ func (r *Relay) tellAllowed(ctx context.Context) error {
 	return nil
 }
 
-// sendLogs sends what was appended to this host's logs, and reports whether there was any.
-func (r *Relay) sendLogs(ctx context.Context) (sent bool, err error) {
-	logs := r.Logs()
+// sendLogs sends what was appended to this host's logs.
+func (r *Relay) sendLogs(ctx context.Context, now time.Time) error {
+	logs, sent := r.Logs(), false
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
 		for {
 			c, ok, err := r.source.NextChunk(name, logs[name])
@@ -750,15 +744,11 @@ func (r *Relay) sendLogs(ctx context.Context) (sent bool, err error) {
 				break
 			}
 			body, err := c.Marshal()
-			if err != nil {
-				return sent, err
+			if err == nil {
+				err = r.storePlain(ctx, "feed", body)
 			}
-			msg, err := r.keys.Plain(r.header("feed", "", ""), body)
 			if err != nil {
-				return sent, err
-			}
-			if _, err := r.store(ctx, r.subject("feed"), msg); err != nil {
-				return sent, err
+				return err
 			}
 			sent = true
 			if err := r.source.Sent(c, logs[name]); err != nil {
@@ -767,10 +757,15 @@ func (r *Relay) sendLogs(ctx context.Context) (sent bool, err error) {
 			}
 		}
 	}
-	if sent {
-		err = r.source.Store()
+	if !sent {
+		return nil
 	}
-	return sent, err
+	if r.lastBeat.Equal(now) { // it did not tell of them
+		if err := r.publishBeat("", ""); err != nil {
+			return err
+		}
+	}
+	return r.source.Store()
 }
 
 // sendStates sends what this host's agents do, if it has changed.
@@ -832,11 +827,7 @@ func (r *Relay) writeStatus() {
 	if young && reflect.DeepEqual(s, w) && !r.wanted() {
 		return
 	}
-	data, err := json.Marshal(r.status)
-	if err == nil {
-		err = atomicfile.Write(r.State.Path("relay", "status.json"), append(data, '\n'), atomicfile.Unsynced)
-	}
-	if err != nil {
+	if err := atomicfile.WriteJSON(r.State.Path("relay", "status.json"), r.status, atomicfile.Unsynced); err != nil {
 		r.Warn(err)
 		return
 	}
@@ -853,9 +844,5 @@ func (r *Relay) wanted() bool {
 
 // ReadStatus returns the status of the relay that runs, or ran last.
 func ReadStatus(state place.State) (s Status, err error) {
-	data, err := atomicfile.Read(state.Path("relay", "status.json"), 1<<20)
-	if err != nil {
-		return s, err
-	}
-	return s, json.Unmarshal(data, &s)
+	return s, atomicfile.ReadJSON(state.Path("relay", "status.json"), 1<<20, &s)
 }

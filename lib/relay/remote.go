@@ -398,7 +398,7 @@ func (r *Relay) send(to *remote, subject, kind, id string, body []byte) error {
 // takeAsk answers what another host lacks: of a log, or of a long letter.
 func (r *Relay) takeAsk(from *remote, m seal.Message) error {
 	if m.Kind == "beat" { // nothing in it is secret
-		return r.answerBeat(from, m.ID)
+		return r.publishBeat(from.host.Key, m.ID)
 	}
 	body, err := r.keys.Body(m, maxLeases)
 	if err != nil {

@@ -365,8 +365,8 @@ type hostStatus struct {
 	Name     string        `json:"name"`
 	Key      string        `json:"key"`
 	Own      bool          `json:"own,omitempty"`
-	LastSeen *time.Time    `json:"last_seen,omitempty"`
-	Current  *time.Time    `json:"current,omitempty"`
+	LastSeen time.Time     `json:"last_seen,omitzero"`
+	Current  time.Time     `json:"current,omitzero"`
 	Away     bool          `json:"away,omitempty"`
 	Waiting  int           `json:"waiting"` // letters for it
 	Refused  []string      `json:"refused,omitempty"`
@@ -407,12 +407,8 @@ func (c *status) Run(env *cli.Env) error {
 		lines[0].Relay = &s
 	}
 	for _, h := range all {
-		l := hostStatus{Name: h.Name, Key: h.Key, Away: h.IsAway(now), Clash: h.Clash, Version: h.Version, Allows: h.Allows}
-		if !h.LastSeen.IsZero() {
-			l.LastSeen = &h.LastSeen
-		}
-		if !h.Current.IsZero() {
-			l.Current = &h.Current
+		l := hostStatus{
+			Name: h.Name, Key: h.Key, LastSeen: h.LastSeen, Current: h.Current, Away: h.IsAway(now), Clash: h.Clash, Version: h.Version, Allows: h.Allows,
 		}
 		if t, err := f.hosts.Trust(h); err != nil {
 			f.warn(err)
@@ -474,34 +470,27 @@ func (f fleet) printAny(letters []peer.Letter, now time.Time) error {
 
 func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.Time) error {
 	env := f.env
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s", lines[0].Name)
 	running := (s.Copying || now.Sub(s.CurrentAt) < 2*time.Minute) && f.running()
+	is := "not connected (gt-relay run)"
 	switch {
 	case at.URL == "":
-		b.WriteString(", in no fleet (gt-relay join ssh://HOST)")
+		is = "in no fleet (gt-relay join ssh://HOST)"
 	case running && !s.Connected.IsZero():
-		fmt.Fprintf(&b, ", connected to %s", hubName(at))
+		is = "connected to " + hubName(at)
 	case s.Error != "":
-		fmt.Fprintf(&b, ", not connected: %s", env.Line(s.Error, 200))
-	default:
-		fmt.Fprintf(&b, ", not connected (gt-relay run)")
+		is = "not connected: " + env.Line(s.Error, 200)
 	}
-	b.WriteString("\n")
 	if s.Clone != "" {
-		fmt.Fprintf(&b, "%s: gt-relay join HUB --new-key makes this one a host of its own\n", s.Clone)
+		is += "\n" + s.Clone + ": gt-relay join HUB --new-key makes this one a host of its own"
 	}
-	if _, err := io.WriteString(env.Stdout, b.String()); err != nil {
+	if err := env.Printf("%s, %s\n", lines[0].Name, is); err != nil {
 		return err
 	}
 	rows := [][]string{{"HOST", "SEEN", "NEWS", "WAITS", "ALLOWED", "YOU MAY"}}
 	for _, l := range lines[1:] {
-		allowed := strings.Join(l.Allowed, ",")
-		switch {
-		case l.Blocked:
+		allowed := cmp.Or(strings.Join(l.Allowed, ","), "-")
+		if l.Blocked {
 			allowed = "blocked"
-		case allowed == "":
-			allowed = "-"
 		}
 		waits := "-"
 		if l.Waiting > 0 {

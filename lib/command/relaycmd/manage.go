@@ -30,11 +30,11 @@ func (f fleet) running() bool {
 	return false
 }
 
-func formatAge(at *time.Time, now time.Time) string {
-	if at == nil {
+func formatAge(at, now time.Time) string {
+	if at.IsZero() {
 		return "never"
 	}
-	if d := now.Sub(*at); d >= time.Second {
+	if d := now.Sub(at); d >= time.Second {
 		return duration.Format(d.Truncate(time.Second)) + " ago"
 	}
 	return "now"
@@ -73,11 +73,9 @@ func (c *allow) Run(env *cli.Env) error {
 		return err
 	}
 	if len(may) == 0 {
-		_, err = fmt.Fprintf(env.Stdout, "%s may run nothing here\n", h.Name)
-	} else {
-		_, err = fmt.Fprintf(env.Stdout, "%s may here: %s\n", h.Name, strings.Join(may, ", "))
+		return env.Printf("%s may run nothing here\n", h.Name)
 	}
-	return err
+	return env.Printf("%s may here: %s\n", h.Name, strings.Join(may, ", "))
 }
 
 // known returns the files of a host that belongs to a fleet, and another host that it knows.
@@ -102,7 +100,7 @@ func (c *block) Run(env *cli.Env) error {
 	if err := f.hosts.SetTrust(h.Name, peer.Trust{Key: h.Key, Revoked: true}); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(env.Stdout, "nothing of %s is taken any more\n", h.Name); err != nil {
+	if err := env.Printf("nothing of %s is taken any more\n", h.Name); err != nil {
 		return err
 	}
 	env.Hint("it reads this host's log until gt-hub remove %s keeps it off the hub; gt-relay allow %s none takes the block back", h.Name, h.Name)
@@ -163,8 +161,7 @@ func (c *rename) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s is called %s now\n", c.Host, c.Name)
-	return err
+	return env.Printf("%s is called %s now\n", c.Host, c.Name)
 }
 
 type forget struct {
@@ -184,7 +181,7 @@ func (c *forget) Run(env *cli.Env) error {
 	if err := os.RemoveAll(f.hosts.Path(h.Name)); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(env.Stdout, "%s is forgotten here\n", h.Name); err != nil {
+	if err := env.Printf("%s is forgotten here\n", h.Name); err != nil {
 		return err
 	}
 	env.Hint("if it is still in the fleet, it comes back as a new host that is allowed nothing; gt-relay block keeps it out")
@@ -227,7 +224,7 @@ func (c *leave) Run(env *cli.Env) error {
 	if err := removeService(env); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(env.Stdout, "%s has left its fleet; gt-relay join comes back to it\n", own.Name); err != nil {
+	if err := env.Printf("%s has left its fleet; gt-relay join comes back to it\n", own.Name); err != nil {
 		return err
 	}
 	if len(unsent) > 0 {
@@ -327,8 +324,7 @@ func (c *service) Run(env *cli.Env) error {
 	if err := atomicfile.WriteMode(path, []byte(text), 0o644, atomicfile.Synced); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "wrote %s; it begins with:\n  %s\n", env.DisplayPath(path), next)
-	return err
+	return env.Printf("wrote %s; it begins with:\n  %s\n", env.DisplayPath(path), next)
 }
 
 func systemdQuote(s string) string {

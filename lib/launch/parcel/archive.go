@@ -47,6 +47,15 @@ func (w *writer) add(c content) (string, error) {
 	return name, err
 }
 
+// addJSON is add for a value.
+func (w *writer) addJSON(v any) (string, error) {
+	data, err := openjson.File(v)
+	if err != nil {
+		return "", err
+	}
+	return w.add(content{data: data})
+}
+
 func (w *writer) addAs(name string, c content) error {
 	r, err := c.open()
 	if err != nil {

@@ -229,37 +229,19 @@ func (m *Manifest) checkMembers() error {
 
 func memberName(i int) string { return fmt.Sprintf("member-%d", i) }
 
-func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i, r := range s {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			if r != '-' {
-				return false
-			}
-		} else if !strings.ContainsRune("0123456789abcdef", r) {
-			return false
-		}
-	}
-	return true
-}
+// isUUID reports whether a text is a UUID with no capital letter: it names a folder.
+func isUUID(s string) bool { return session.IsUUID(s) && s == strings.ToLower(s) }
 
 func (s *Session) check() error {
 	if s == nil {
 		return nil
 	}
-	for _, id := range []session.ID{s.ID, s.Chain} {
-		if _, err := session.ParseID(string(id)); err != nil {
-			return err
-		}
-	}
-	more := slices.Clone(s.Delivered)
+	ids := append(slices.Clone(s.Delivered), string(s.Parent), s.Note, string(s.ID), string(s.Chain))
 	if s.Handoff != nil {
-		more = append(more, s.Handoff.Note)
+		ids = append(ids, s.Handoff.Note)
 	}
-	for _, id := range append(more, string(s.Parent), s.Note) {
-		if _, err := session.ParseID(id); id != "" && err != nil {
+	for _, id := range ids {
+		if _, err := session.ParseID(id); err != nil && (id != "" || s.ID == "" || s.Chain == "") { // the others need not be there
 			return err
 		}
 	}
@@ -288,42 +270,24 @@ func (g *Git) check() error {
 			return fmt.Errorf("invalid commit %.80q", id)
 		}
 	}
-	if g.Within != "" {
-		if err := checkPath(g.Within); err != nil {
-			return err
-		}
-	}
+	var names []string
+	links := map[string]bool{}
 	for _, f := range g.Files {
-		if err := checkPath(f.Path); err != nil {
-			return err
-		}
 		if (f.Link == "") == (f.Member == "") || strings.ContainsRune(f.Link, 0) {
 			return fmt.Errorf("the file %.80q is neither a file nor a link", f.Path)
 		}
+		names, links[f.Path] = append(names, f.Path), f.Link != ""
 	}
-	for _, name := range slices.Concat(g.Deleted, g.Intended) {
+	if g.Within != "" {
+		names = append(names, g.Within+"/*") // it is a folder
+	}
+	for i, name := range slices.Concat(names, g.Deleted, g.Intended) {
 		if err := checkPath(name); err != nil {
 			return err
 		}
-	}
-	return g.checkLinks()
-}
-
-// checkLinks returns an error if a file or the agent's folder is behind a link of the parcel.
-func (g *Git) checkLinks() error {
-	links := map[string]bool{}
-	for _, f := range g.Files {
-		links[f.Path] = f.Link != ""
-	}
-	for at := g.Within; at != "" && at != "."; at = path.Dir(at) {
-		if links[at] {
-			return fmt.Errorf("%q: %w", g.Within, atomicfile.ErrLink)
-		}
-	}
-	for _, f := range g.Files {
-		for at := path.Dir(f.Path); at != "."; at = path.Dir(at) {
-			if links[at] {
-				return fmt.Errorf("%q: %w", f.Path, atomicfile.ErrLink)
+		for at := path.Dir(name); i < len(names) && at != "."; at = path.Dir(at) {
+			if links[at] { // of the parcel itself
+				return fmt.Errorf("%q: %w", name, atomicfile.ErrLink)
 			}
 		}
 	}

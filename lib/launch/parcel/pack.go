@@ -445,12 +445,8 @@ func (p Packer) thread(w *writer, s *Session) error {
 	t, err := thread.Read(p.Store.State, s.Chain, p.warn)
 	if errors.Is(err, thread.ErrNone) {
 		return nil
-	} else if err != nil {
-		return err
-	}
-	data, err := openjson.File(t)
-	if err == nil {
-		s.Thread, err = w.add(content{data: data})
+	} else if err == nil {
+		s.Thread, err = w.addJSON(t)
 	}
 	return err
 }
@@ -461,14 +457,10 @@ func (p Packer) checkpoint(w *writer, s *Session, h home.Home) error {
 		p.warn(err)
 	}
 	for _, c := range all {
-		if c.SessionID != s.ID || c.Claimed {
-			continue
+		if c.SessionID == s.ID && !c.Claimed {
+			s.Checkpoint, err = w.addJSON(c)
+			return err
 		}
-		data, err := openjson.File(c)
-		if err == nil {
-			s.Checkpoint, err = w.add(content{data: data})
-		}
-		return err
 	}
 	return nil
 }

@@ -5,11 +5,9 @@ package dial
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/url"
 	"os/exec"
@@ -57,25 +55,15 @@ func path(state place.State) string { return state.Path("relay", "hub.json") }
 
 // Load returns this host's hub, or fs.ErrNotExist.
 func Load(state place.State) (h Hub, err error) {
-	data, err := atomicfile.Read(path(state), 64<<10)
-	if errors.Is(err, fs.ErrNotExist) {
-		return h, err
-	} else if err != nil {
-		return h, atomicfile.Error("read", path(state), err)
-	}
-	return h, atomicfile.Error("read", path(state), json.Unmarshal(data, &h))
+	return h, atomicfile.ReadJSON(path(state), 64<<10, &h)
 }
 
 // Store keeps this host's hub, synced to disk.
 func (h Hub) Store(state place.State) error {
-	data, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
 	if err := state.Prepare(state.Path("relay")); err != nil {
 		return err
 	}
-	return atomicfile.Write(path(state), append(data, '\n'), atomicfile.Synced)
+	return atomicfile.WriteJSON(path(state), h, atomicfile.Synced)
 }
 
 // Forget removes this host's hub.

@@ -297,13 +297,7 @@ func NewSource(state place.State) (*Source, error) {
 func (s *Source) path() string { return s.state.Path("relay", "feeds.json") }
 
 // Store keeps what was sent. If it is lost, the bytes are sent again.
-func (s *Source) Store() error {
-	data, err := json.Marshal(s.sent)
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(s.path(), append(data, '\n'), atomicfile.Unsynced)
-}
+func (s *Source) Store() error { return atomicfile.WriteJSON(s.path(), s.sent, atomicfile.Unsynced) }
 
 // Heads returns how far each log was sent.
 func (s *Source) Heads() map[string]Head {

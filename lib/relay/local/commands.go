@@ -120,66 +120,57 @@ func argsOf(ask peer.Ask, from string) ([]string, error) {
 	if err := instance.CheckName(ask.Name); err != nil || strings.HasPrefix(ask.Name, "-") {
 		return nil, errors.New("invalid name of an agent")
 	}
-	switch ask.Command {
-	case "peek":
-		return []string{"peek", "--", ask.Name}, nil
-	case peer.Move:
+	var flags, rest []string
+	switch {
+	case ask.Command == peer.Move:
 		return []string{"unpack", "--ask", "--from", from}, nil
-	case "send":
-		if ask.Slash {
+	case !slices.Contains(peer.Commands, ask.Command):
+		return nil, fmt.Errorf("this version does not know the command '%.40s'", ask.Command)
+	case ask.Command == "send":
+		if rest = []string{"-"}; ask.Slash {
 			word, _, _ := strings.Cut(strings.TrimSpace(plain.Text(ask.Text)), " ")
 			if !slices.Contains(slashes, word) { // mutant never: TestSlashes
 				return nil, fmt.Errorf("another host may not type '%.40s' there, only %s", word, strings.Join(slashes, ", "))
 			}
-			return []string{"send", "--command", "--", ask.Name, "-"}, nil
+			flags = []string{"--command"}
 		}
-		return []string{"send", "--", ask.Name, "-"}, nil
-	case "answer":
-		if ask.N == 0 && ask.JSON {
-			return []string{"answer", "--json", "--", ask.Name}, nil
+	case ask.Command == "answer" && ask.N != 0:
+		if rest = []string{strconv.Itoa(ask.N)}; ask.Question != "" {
+			flags = []string{"--question=" + ask.Question}
 		}
-		if ask.N == 0 {
-			return []string{"answer", "--", ask.Name}, nil
-		}
-		args := []string{"answer", "--", ask.Name, strconv.Itoa(ask.N)}
-		if ask.Question != "" {
-			args = slices.Insert(args, 1, "--question="+ask.Question)
-		}
-		return args, nil
-	case "start":
-		if ask.Text != "" {
-			return []string{"start", "--message", "-", "--", ask.Name}, nil
-		}
-		return []string{"start", "--", ask.Name}, nil
-	case "stop":
-		if ask.Now {
-			return []string{"stop", "--now", "--", ask.Name}, nil
-		}
-		return []string{"stop", "--", ask.Name}, nil
+	case ask.Command == "answer" && ask.JSON:
+		flags = []string{"--json"}
+	case ask.Command == "start" && ask.Text != "":
+		flags = []string{"--message", "-"}
+	case ask.Command == "stop" && ask.Now:
+		flags = []string{"--now"}
 	}
-	return nil, fmt.Errorf("this version does not know the command '%.40s'", ask.Command)
+	return slices.Concat([]string{ask.Command}, flags, []string{"--", ask.Name}, rest), nil
 }
 
 // commandWithin is how long a command may take.
 const commandWithin = 2 * time.Minute
 
 func (c commands) run(host, id string, args []string, text string) {
-	answer := peer.Answer{To: id, Code: cli.IO}
-	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", c.env.ChildEnviron())
-	if err == nil {
-		var r bounded.Result
-		r, err = bounded.Program{
-			Path: path, Args: args, Dir: "/", Env: c.env.ChildEnviron(), Input: []byte(text), Within: commandWithin, Most: 1 << 20,
-		}.Run(context.Background())
-		answer.Code, answer.Stdout, answer.Stderr = r.Code, string(r.Out), r.Stderr
-		if failed := new(bounded.Failed); errors.As(err, &failed) {
-			err = nil
-		}
+	r, err := runSession(context.Background(), c.env, bounded.Program{Args: args, Input: []byte(text), Within: commandWithin, Most: 1 << 20})
+	c.answer(host, answerOf(id, "", r, err))
+}
+
+// runSession runs gt-session.
+func runSession(ctx context.Context, env *cli.Env, p bounded.Program) (r bounded.Result, err error) {
+	p.Dir, p.Env = "/", env.ChildEnviron()
+	if p.Path, err = process.LookPath(process.SiblingBinary("gt-session"), "", p.Env); err != nil {
+		return r, err
 	}
-	if err != nil {
-		answer.Code, answer.Stderr = cli.IO, err.Error()
+	return p.Run(ctx)
+}
+
+// answerOf returns the answer to a letter for which gt-session was run.
+func answerOf(id, before string, r bounded.Result, err error) peer.Answer {
+	if err != nil && !errors.As(err, new(*bounded.Failed)) {
+		r.Code, r.Stderr = cli.IO, err.Error()
 	}
-	c.answer(host, answer)
+	return peer.Answer{To: id, Code: r.Code, Stdout: before + string(r.Out), Stderr: r.Stderr}
 }
 
 // answer sends an answer, and forgets the command.
@@ -242,13 +233,7 @@ func (c commands) session(from relay.Sender, l peer.Letter, text io.Reader) erro
 }
 
 func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, text io.Reader) error {
-	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", c.env.ChildEnviron())
-	if err != nil {
-		return err
-	}
-	r, err := bounded.Program{
-		Path: path, Args: []string{"unpack", "--json", "--from", from.Name}, Dir: "/", Env: c.env.ChildEnviron(), Stdin: text, Within: unpackWithin, Most: 1 << 20,
-	}.Run(ctx)
+	r, err := runSession(ctx, c.env, bounded.Program{Args: []string{"unpack", "--json", "--from", from.Name}, Stdin: text, Within: unpackWithin, Most: 1 << 20})
 	if failed := new(bounded.Failed); errors.As(err, &failed) && (failed.Code == cli.AnswerNo || failed.Code == cli.Usage) {
 		reason := strings.TrimSpace(failed.Stderr)
 		return &relay.Refused{Reason: strings.TrimPrefix(reason, "gt-session: error: ")}
@@ -269,14 +254,8 @@ func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, 
 		return nil
 	}
 	cli.Go(func() {
-		started, err := bounded.Program{
-			Path: path, Args: []string{"start", "--", made.Name}, Dir: "/", Env: c.env.ChildEnviron(), Within: commandWithin, Most: 64 << 10,
-		}.Run(context.Background())
-		answer := peer.Answer{To: l.ID, Code: started.Code, Stdout: fmt.Sprintf("%s is in %s\n", made.Name, made.Path) + string(started.Out), Stderr: started.Stderr}
-		if failed := new(bounded.Failed); err != nil && !errors.As(err, &failed) {
-			answer.Code, answer.Stderr = cli.IO, err.Error()
-		}
-		c.answer(from.Name, answer)
+		started, err := runSession(context.Background(), c.env, bounded.Program{Args: []string{"start", "--", made.Name}, Within: commandWithin, Most: 64 << 10})
+		c.answer(from.Name, answerOf(l.ID, fmt.Sprintf("%s is in %s\n", made.Name, made.Path), started, err))
 	})
 	return nil
 }
@@ -289,12 +268,7 @@ func TakeBack(env *cli.Env, state place.State, l peer.Letter) error {
 	}
 	name, parcel, err := peer.OutboxOf(state).Moving(l.ID)
 	if err == nil {
-		var path string
-		if path, err = process.LookPath(process.SiblingBinary("gt-session"), "", env.ChildEnviron()); err == nil {
-			_, err = bounded.Program{
-				Path: path, Args: []string{"pack", "--cancel", "--force", "--parcel", parcel, "--", name}, Dir: "/", Env: env.ChildEnviron(), Within: commandWithin,
-			}.Run(context.Background())
-		}
+		_, err = runSession(context.Background(), env, bounded.Program{Args: []string{"pack", "--cancel", "--force", "--parcel", parcel, "--", name}, Within: commandWithin})
 	}
 	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.AnswerNo { // the command did it
 		err = nil

@@ -136,34 +136,18 @@ func logs(state place.State, warn func(error)) map[string]string {
 	return all
 }
 
-// instances asks gt-session what this host's agents do.
-func instances(ctx context.Context, env *cli.Env) ([]byte, error) {
-	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", env.ChildEnviron())
-	if err != nil {
-		return nil, err
-	}
-	r, err := bounded.Program{
-		Path: path, Args: []string{"list", "--everywhere", "--json"}, Dir: "/", Env: env.ChildEnviron(),
-		Within: 10 * time.Second, Most: 4 << 20,
-	}.Run(ctx)
-	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.AnswerNo {
-		err = nil // there are none
-	}
-	return r.Out, err
-}
-
 // states returns what this host's agents do, and before it which templates it has.
 func states(ctx context.Context, env *cli.Env, state place.State) ([]byte, error) {
-	agents, err := instances(ctx, env)
-	if err != nil {
+	agents, err := runSession(ctx, env, bounded.Program{Args: []string{"list", "--everywhere", "--json"}, Within: 10 * time.Second, Most: 4 << 20})
+	if failed := new(bounded.Failed); err != nil && !(errors.As(err, &failed) && failed.Code == cli.AnswerNo) { // there are none
 		return nil, err
 	}
 	names, err := config.Names(state, env.Getenv)
 	if err != nil || len(names) == 0 {
-		return agents, err
+		return agents.Out, err
 	}
 	line, err := json.Marshal(peer.Templates{Names: names})
-	return append(append(line, '\n'), agents...), err
+	return append(append(line, '\n'), agents.Out...), err
 }
 
 // watch reports changes of what a relay sends: letters, and the event log. Where the

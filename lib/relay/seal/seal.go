@@ -58,14 +58,10 @@ func Load(state place.State, create bool) (*Keys, error) {
 
 // Store writes the keys, synced to disk.
 func (k *Keys) Store(state place.State) error {
-	data, err := json.Marshal(k)
-	if err != nil {
-		return err
-	}
 	if err := state.Prepare(state.Path("relay")); err != nil {
 		return err
 	}
-	return atomicfile.Write(state.Path("relay", "keys.json"), append(data, '\n'), atomicfile.Synced)
+	return atomicfile.WriteJSON(state.Path("relay", "keys.json"), k, atomicfile.Synced)
 }
 
 func newKeys() (*Keys, error) {

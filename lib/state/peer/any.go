@@ -113,13 +113,15 @@ func (o Outbox) SetTries(id string, t Tries) error {
 // RemoveTries forgets the offers of a work.
 func (o Outbox) RemoveTries(id string) error { return atomicfile.Remove(o.triesPath(id)) }
 
-// Tried returns the IDs of the works that were offered.
-func (o Outbox) Tried() (ids []string, err error) {
+// AllTries returns the offers of all works that were offered, by the IDs of their letters.
+func (o Outbox) AllTries() (map[string]*Tries, error) {
+	all := map[string]*Tries{}
 	entries, err := atomicfile.Entries(o.state.Path("relay", "any"))
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && CheckID(id) == nil {
-			ids = append(ids, id)
+			t, failed := o.Tries(id)
+			all[id], err = &t, errors.Join(err, failed)
 		}
 	}
-	return ids, err
+	return all, err
 }

@@ -20,7 +20,6 @@ package peer
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -171,26 +170,16 @@ func (h Hosts) Path(host string, elem ...string) string {
 }
 
 // LocalHost returns this host's name and keys. It returns fs.ErrNotExist if it belongs to no fleet.
-func (h Hosts) LocalHost() (Host, error) { return readHost(h.state.Path("relay", hostFile)) }
+func (h Hosts) LocalHost() (host Host, err error) {
+	return host, read(h.state.Path("relay", hostFile), &host)
+}
 
 // SetOwn stores this host's name and keys, synced to disk.
 func (h Hosts) SetOwn(own Host) error {
 	return h.write(h.state.Path("relay", hostFile), own, atomicfile.Synced)
 }
 
-func readHost(path string) (host Host, err error) {
-	return host, read(path, &host)
-}
-
-func read(path string, v any) error {
-	data, err := atomicfile.Read(path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return err
-	} else if err == nil {
-		err = json.Unmarshal(data, v)
-	}
-	return atomicfile.Error("read", path, err)
-}
+func read(path string, v any) error { return atomicfile.ReadJSON(path, maxFile, v) }
 
 func (h Hosts) write(path string, v any, d atomicfile.Durability) error {
 	if err := h.state.Prepare(place.Real(filepath.Dir(path))); err != nil {
@@ -247,7 +236,8 @@ func (h Hosts) Get(name string) (Host, error) {
 	if h.hasLeft() {
 		return Host{Name: name}, fs.ErrNotExist
 	}
-	host, err := readHost(h.Path(name, hostFile))
+	var host Host
+	err := read(h.Path(name, hostFile), &host)
 	host.Name = name
 	return host, err
 }

@@ -69,31 +69,26 @@ func (h Hosts) renameMoved(from, to string, now time.Time) error {
 
 func (h Hosts) renameTries(from, to string) error {
 	out := OutboxOf(h.state)
-	ids, err := out.Tried()
+	all, err := out.AllTries()
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		t, err := out.Tries(id)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(t.Tries, func(t Try) bool { return t.Host == from }) && t.Late != from {
-			continue
-		}
+	for id, t := range all {
+		names := []*string{&t.Late}
 		for i := range t.Tries {
-			if t.Tries[i].Host == from {
-				t.Tries[i].Host = to
+			names = append(names, &t.Tries[i].Host)
+		}
+		changed := false
+		for _, name := range names {
+			if *name == from {
+				*name, changed = to, true
 			}
 		}
-		if t.Late == from {
-			t.Late = to
-		}
-		if err := out.SetTries(id, t); err != nil {
-			return err
+		if changed {
+			err = errors.Join(err, out.SetTries(id, *t))
 		}
 	}
-	return nil
+	return err
 }
 
 // Renamed returns the name that a host has now, which a person can have changed meanwhile.

@@ -78,6 +78,15 @@ func Read(path string, limit int64) ([]byte, error) {
 	return data, Error("read", path, err)
 }
 
+// ReadJSON is Read for a file with one JSON value, which it puts into v.
+func ReadJSON(path string, limit int64, v any) error {
+	data, err := Read(path, limit)
+	if err != nil {
+		return err
+	}
+	return Error("read", path, json.Unmarshal(data, v))
+}
+
 // openFile opens a file for reading, like open.
 func openFile(path string) (fd int, err error) {
 	err = RetryInterrupted(func() error {
