@@ -21,6 +21,7 @@ import (
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
+	"gt/lib/text/lazyregexp"
 	"gt/lib/text/plain"
 )
 
@@ -104,6 +105,9 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 		c.runs.end(from.Name)
 		return err
 	}
+	if ask.Command != peer.Move { // it is typed
+		ask.Text = mention().ReplaceAllString(plain.Text(ask.Text), "@ $1")
+	}
 	cli.Go(func() {
 		defer c.runs.end(from.Name)
 		c.run(from.Name, l.ID, args, ask.Text)
@@ -147,6 +151,10 @@ func argsOf(ask peer.Ask, from string) ([]string, error) {
 	}
 	return slices.Concat([]string{ask.Command}, flags, []string{"--", ask.Name}, rest), nil
 }
+
+// mention finds what clients take for the name of a file that they are to read: @FILE. Claude Code
+// reads any file so, also one for which its agent would have to ask. An address has none.
+var mention = lazyregexp.New(`\B@|@([./~"'\\])`)
 
 // commandWithin is how long a command may take.
 const commandWithin = 2 * time.Minute

@@ -169,6 +169,21 @@ func TestSlashes(t *testing.T) {
 	}
 }
 
+// TestMentions shows that no text of another host makes a client read a file by its name.
+func TestMentions(t *testing.T) {
+	for text, want := range map[string]string{
+		"look @/etc/passwd": "look @ /etc/passwd", "@~/.ssh/id": "@ ~/.ssh/id", "(@a.go": "(@ a.go", `x @"a b"`: `x @ "a b"`, "@\u200b/etc": "@ /etc", "a\u200b @x": "a @ x",
+		"me@/etc/x": "me@ /etc/x", "a@../x": "a@ ../x", "x\n@y": "x\n@ y", "@@z": "@ @ z", "mail me@box.org": "mail me@box.org", "npm i a@1.2": "npm i a@1.2", "@": "@ ",
+	} {
+		c, calls := world(t)
+		testenv.NoError(t, c.deliver(newSender("send"), letter(peer.Command), strings.NewReader(fmt.Sprintf(`{"command":"send","name":"api","text":%q}`, text))))
+		answered(t, c)
+		if got := calls(); got != "[send][--][api][-]\n"+want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
 // TestWaits shows that a session that a person has to accept is not started, and that its sender
 // is told; and how one is asked about.
 func TestWaits(t *testing.T) {
