@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gt/lib/sys/atomicfile"
@@ -79,7 +80,10 @@ func harmless(all []setting, branch string) []byte {
 	return b.Bytes()
 }
 
-const maxIncludes = 64
+const (
+	maxIncludes = 64
+	maxVars     = 1000
+)
 
 // settings reads a configuration with its includes. It ignores unreadable files.
 func settings(path string) []setting {
@@ -94,10 +98,13 @@ var systemFiles = []string{
 	"/Library/Developer/CommandLineTools/usr/share/git-core/gitconfig", "/Applications/Xcode.app/Contents/Developer/usr/share/git-core/gitconfig",
 }
 
+// programVars name programs that git runs.
+var programVars = []string{"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_ASKPASS"}
+
 // Configuration returns the settings that git can have in a repository, a line each, in the form
-// hookspath = VALUE: those of the system, of the person and of the repository, with each file that
-// they include, also on a condition. A file that GIT_CONFIG_SYSTEM or GIT_CONFIG_GLOBAL names does not
-// take the place of the usual one: whoever runs git may not have the variable.
+// hookspath = VALUE: those of the system, of the person, of the repository and of the variables, with
+// each file that they include, also on a condition. A file that GIT_CONFIG_SYSTEM or GIT_CONFIG_GLOBAL
+// names does not take the place of the usual one: whoever runs git may not have the variable.
 func Configuration(dir string, getenv func(string) string) string {
 	home := getenv("HOME")
 	files := append(slices.Clone(systemFiles), getenv("GIT_CONFIG_SYSTEM"), getenv("GIT_CONFIG_GLOBAL"),
@@ -106,6 +113,20 @@ func Configuration(dir string, getenv func(string) string) string {
 		files = append(files, filepath.Join(r.common, "config"), filepath.Join(r.dir, "config.worktree"))
 	}
 	var b strings.Builder
+	for _, name := range programVars {
+		fmt.Fprintf(&b, "%s = %s\n", name, getenv(name))
+	}
+	count, _ := strconv.Atoi(getenv("GIT_CONFIG_COUNT"))
+	for n := range min(count, maxVars) {
+		key, value := strings.ToLower(getenv(fmt.Sprint("GIT_CONFIG_KEY_", n))), getenv(fmt.Sprint("GIT_CONFIG_VALUE_", n))
+		fmt.Fprintf(&b, "%s = %s\n", key, value)
+		if strings.HasPrefix(key, "include") {
+			if rest, ok := strings.CutPrefix(value, "~/"); ok {
+				value = filepath.Join(home, rest)
+			}
+			files = append(files, value)
+		}
+	}
 	for _, file := range files {
 		left := maxIncludes
 		for _, s := range include(file, home, 0, &left, true) {
