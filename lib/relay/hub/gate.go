@@ -27,7 +27,8 @@ import (
 // to the host's own inbox alone, and messages of the size that their kind has.
 
 const (
-	gateWait    = 10 * time.Second // for the handshake and the first command
+	gateWait    = 5 * time.Second  // for the handshake and the first command
+	strangers   = 64               // connections that have not proved a key; one more ends the oldest
 	consumerFor = 10 * time.Minute // how long a consumer may lie there unused
 	consumers   = 512              // that a host may make in that time
 	maxLine     = 4096
@@ -50,12 +51,25 @@ const gated = "gated "
 // gate is the connection of one host.
 type gate struct {
 	hub    *Hub
+	conn   net.Conn
 	from   *bufio.Reader // the host
 	server net.Conn
 	inbox  string // prefix of its replies
 	key    string // "" for one with an invitation
 	number string
 	proved bool // the server has seen that the key is the host's
+}
+
+// register notes a connection, and ends the oldest one of a stranger if there are too many.
+func (h *Hub) register(g *gate) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gates = append(h.gates, g)
+	unproved := slices.DeleteFunc(slices.Clone(h.gates), func(g *gate) bool { return g.proved })
+	if len(unproved) > strangers { // mutant never: TestStrangers
+		h.gates = slices.DeleteFunc(h.gates, func(g *gate) bool { return g == unproved[0] })
+		unproved[0].conn.Close()
+	}
 }
 
 // prove notes that the host of a connection has proved its key, and ends its oldest one if it has too
@@ -98,6 +112,13 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 		return err
 	}
 	defer server.Close()
+	g := &gate{hub: h, conn: c, server: server, number: rand.Text()}
+	h.register(g)
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.gates = slices.DeleteFunc(h.gates, func(other *gate) bool { return other == g })
+	}()
 	says := bufio.NewReader(server)
 	line, err := says.ReadString('\n')
 	text, ok := strings.CutPrefix(line, "INFO ")
@@ -120,15 +141,7 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 	if err := secure.HandshakeContext(context.Background()); err != nil {
 		return err
 	}
-	g := &gate{hub: h, from: bufio.NewReaderSize(secure, maxLine), server: server, number: rand.Text()}
-	h.mu.Lock()
-	h.gates = append(h.gates, g)
-	h.mu.Unlock()
-	defer func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.gates = slices.DeleteFunc(h.gates, func(other *gate) bool { return other == g })
-	}()
+	g.from = bufio.NewReaderSize(secure, maxLine)
 	if err := g.connect(); err != nil {
 		return err
 	}

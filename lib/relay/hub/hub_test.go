@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"gt/internal/testenv"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,6 +182,28 @@ func TestManyConnections(t *testing.T) {
 		t.Error("its first connection goes on")
 	}
 	testenv.NoError(t, errors.Join(other.FlushTimeout(time.Minute), last.FlushTimeout(time.Minute)))
+}
+
+// TestStrangers shows that whoever connects without a key, however often, keeps no host out and has few
+// connections at a time.
+func TestStrangers(t *testing.T) {
+	w := newWorld(t)
+	_, first := w.host(new(refusals))
+	for range strangers + 100 {
+		c, err := net.Dial("tcp", w.Addr())
+		testenv.NoError(t, err)
+		defer c.Close()
+		_, err = bufio.NewReader(c).ReadString('\n') // it is registered
+		testenv.NoError(t, err)
+	}
+	w.mu.Lock()
+	n := len(w.gates)
+	w.mu.Unlock()
+	if n > strangers+1 {
+		t.Errorf("%d connections", n)
+	}
+	w.host(new(refusals))
+	testenv.NoError(t, first.FlushTimeout(time.Minute))
 }
 
 // ask makes a request with an invitation.
