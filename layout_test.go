@@ -76,7 +76,7 @@ var importRules = []struct {
 	{"github.com/nats-io/nats.go", []string{"lib/relay", "lib/relay/dial", "lib/relay/hub", "lib/relay/invite", "lib/relay/local"}, "the network is in one group"},
 	{"github.com/nats-io/nats.go/jetstream", []string{"lib/relay", "lib/relay/hub", "lib/relay/streams"}, "as above"},
 	{"github.com/nats-io/nats-server/v2/server", []string{"lib/relay/hub"}, "the server is in gt-hub alone"},
-	{"github.com/nats-io/nkeys", []string{"lib/relay/seal", "lib/relay/hub"}, "keys are used in one place, and checked by the hub"},
+	{"github.com/nats-io/nkeys", []string{"lib/relay/seal"}, "keys are used in one place"},
 	{"filippo.io/age", []string{"lib/relay/seal"}, "messages are sealed in one place"},
 	{"golang.org/x/time/rate", []string{"lib/relay"}, "what other hosts send is bounded in one place"},
 	{"github.com/fsnotify/fsnotify", []string{"lib/relay/local", "lib/command/watchcmd"}, "what waits to be sent, and what is on the screen, is looked at when it changes"},

@@ -352,20 +352,12 @@ func (c *hosts) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"HOST", "KEY"}}
-	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b string) int {
-		return strings.Compare(all[a]+a, all[b]+b)
-	}) {
-		if c.JSON {
-			if err := env.JSON(map[string]string{"name": all[key], "key": key}); err != nil {
-				return err
-			}
-			continue
-		}
-		rows = append(rows, []string{env.Line(all[key], 64), key})
+	rows, lines := [][]string{{"HOST", "KEY"}}, []map[string]string{}
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b string) int { return strings.Compare(all[a]+a, all[b]+b) }) {
+		rows, lines = append(rows, []string{env.Line(all[key], 64), key}), append(lines, map[string]string{"name": all[key], "key": key})
 	}
 	if c.JSON {
-		return nil
+		return cli.JSONLines(env, lines)
 	}
 	if len(rows) == 1 {
 		env.Hint("no host has joined yet: gt-hub invite")

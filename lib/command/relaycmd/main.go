@@ -120,19 +120,12 @@ func withHub(env *cli.Env) (fleet, error) {
 
 func (f fleet) warn(err error) { f.env.Warn("%v", err) }
 
-func completeHosts(env *cli.Env, begin string) []cli.Candidate {
-	f, err := files(env)
-	if err != nil {
-		return nil
-	}
-	all, _ := f.hosts.ReadHosts()
-	var found []cli.Candidate
+func completeHosts(env *cli.Env, _ string) (offered []cli.Candidate) {
+	all, _ := peer.NewHosts(place.StateOf(env.Getenv)).ReadHosts()
 	for _, h := range all {
-		if strings.HasPrefix(h.Name, begin) {
-			found = append(found, cli.Candidate{Word: h.Name})
-		}
+		offered = append(offered, cli.Candidate{Word: h.Name})
 	}
-	return found
+	return offered
 }
 
 type join struct {

@@ -233,16 +233,11 @@ func (p Program) pipe(ctx context.Context, args []string) (net.Conn, error) {
 	}
 	cmd.WaitDelay = time.Second
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		cancel()
-		return nil, err
+	out, oerr := cmd.StdoutPipe()
+	if err = errors.Join(err, oerr); err == nil {
+		err = cmd.Start()
 	}
-	out, err := cmd.StdoutPipe()
 	if err != nil {
-		cancel()
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
 		cancel()
 		return nil, err
 	}

@@ -43,7 +43,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nkeys"
 
 	"gt/lib/cli"
 	"gt/lib/relay/invite"
@@ -307,14 +306,7 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 	if seal.CheckKey(o.Nkey) != nil || !h.Knows(o.Nkey) {
 		return false
 	}
-	sig, err := base64.RawURLEncoding.DecodeString(o.Sig)
-	if err != nil {
-		if sig, err = base64.StdEncoding.DecodeString(o.Sig); err != nil {
-			return false
-		}
-	}
-	pub, err := nkeys.FromPublicKey(o.Nkey)
-	if err != nil || pub.Verify(c.GetNonce(), sig) != nil {
+	if sig, err := base64.RawURLEncoding.DecodeString(o.Sig); err != nil || seal.Verify(o.Nkey, c.GetNonce(), sig) != nil {
 		return false
 	}
 	if number, ok := strings.CutPrefix(o.Username, gated); ok {
@@ -402,20 +394,15 @@ func (h *Hub) clear(ctx context.Context, key string) error {
 
 // Hosts returns the names of the hosts that may connect, by key.
 func Hosts(store string) (map[string]string, error) {
-	entries, err := atomicfile.ReadDir(filepath.Join(store, "hosts"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", filepath.Join(store, "hosts"), err)
-	}
+	keys, err := atomicfile.Files(filepath.Join(store, "hosts"))
 	all := map[string]string{}
-	for _, e := range entries {
-		if seal.CheckKey(e.Name()) == nil {
-			name, _ := atomicfile.Read(filepath.Join(store, "hosts", e.Name()), 1024)
-			all[e.Name()] = strings.TrimSpace(string(name))
+	for _, key := range keys {
+		if seal.CheckKey(key) == nil {
+			name, _ := atomicfile.Read(filepath.Join(store, "hosts", key), 1024)
+			all[key] = strings.TrimSpace(string(name))
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // Remove keeps a host from connecting again. A hub that runs ends its connections, and removes
@@ -453,10 +440,10 @@ func (h *Hub) Sweep() {
 		done()
 	}
 	dir := filepath.Join(h.Store, "invited")
-	entries, _ := atomicfile.ReadDir(dir)
-	for _, e := range entries {
-		if ended(filepath.Join(dir, e.Name()), h.Now()) {
-			_ = atomicfile.Remove(filepath.Join(dir, e.Name()))
+	invited, _ := atomicfile.Files(dir)
+	for _, name := range invited {
+		if path := filepath.Join(dir, name); ended(path, h.Now()) {
+			_ = atomicfile.Remove(path)
 		}
 	}
 }
@@ -539,12 +526,10 @@ func certificate(store string, now time.Time) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return tls.Certificate{}, err
-	}
+	var serial [15]byte
+	rand.Read(serial[:])
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "gt-hub"}, DNSNames: []string{"gt-hub"},
+		SerialNumber: new(big.Int).SetBytes(serial[:]), Subject: pkix.Name{CommonName: "gt-hub"}, DNSNames: []string{"gt-hub"},
 		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(20, 0, 0),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -558,13 +543,13 @@ func certificate(store string, now time.Time) (tls.Certificate, error) {
 	}
 	cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
 	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	if err := atomicfile.EnsurePrivateDir(store); err != nil {
-		return tls.Certificate{}, err
+	if err = atomicfile.EnsurePrivateDir(store); err == nil {
+		err = atomicfile.Write(keyFile, key, atomicfile.Synced)
 	}
-	if err := atomicfile.Write(keyFile, key, atomicfile.Synced); err != nil {
-		return tls.Certificate{}, err
+	if err == nil {
+		err = atomicfile.Write(certFile, cert, atomicfile.Synced)
 	}
-	if err := atomicfile.Write(certFile, cert, atomicfile.Synced); err != nil {
+	if err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(cert, key)

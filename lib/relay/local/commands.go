@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,21 +196,15 @@ func (c commands) answer(host string, a peer.Answer) {
 
 // interrupted answers the commands that a relay before this one did not finish.
 func (c commands) interrupted() {
-	hosts, err := atomicfile.ReadDir(c.state.Path("relay", "commands"))
+	hosts, err := atomicfile.Folders(c.state.Path("relay", "commands"))
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			c.warn(err)
-		}
-		return
+		c.warn(err)
 	}
 	for _, h := range hosts {
-		if peer.CheckName(h.Name()) != nil {
-			continue
-		}
-		ids, _ := atomicfile.ReadDir(c.state.Path("relay", "commands", h.Name()))
+		ids, _ := atomicfile.Files(c.state.Path("relay", "commands", h))
 		for _, id := range ids {
-			if peer.CheckID(id.Name()) == nil {
-				c.answer(h.Name(), peer.Answer{To: id.Name(), Code: cli.Bug, Stderr: "gt-relay there ended in the middle; what was done is unknown"})
+			if peer.CheckName(h) == nil && peer.CheckID(id) == nil {
+				c.answer(h, peer.Answer{To: id, Code: cli.Bug, Stderr: "gt-relay there ended in the middle; what was done is unknown"})
 			}
 		}
 	}

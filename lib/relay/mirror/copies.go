@@ -38,17 +38,14 @@ const ext = ".jsonl"
 func Open(dir string) (*Copies, error) {
 	c := &Copies{dir: dir}
 	c.forget()
-	entries, err := atomicfile.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, atomicfile.Error("read", dir, err)
-	}
-	for _, e := range entries {
-		name, _, ok := strings.Cut(e.Name(), ext) // also one that grows beside a copy
+	files, err := atomicfile.Files(dir)
+	for _, file := range files {
+		name, _, ok := strings.Cut(file, ext) // also one that grows beside a copy
 		if id, err := record.ParseID(name); ok && err == nil {
 			c.held[id] = feed.Size(c.path(id))
 		}
 	}
-	return c, nil
+	return c, err
 }
 
 func (c *Copies) forget() {

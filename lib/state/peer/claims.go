@@ -67,14 +67,8 @@ func (h Hosts) Claims() (all map[instance.ID]Claim, err error) {
 	hosts, err := h.ReadHosts()
 	var key []byte
 	for _, host := range hosts {
-		path := h.Path(host.Name, "instances.jsonl")
-		data, failed := atomicfile.Read(path, maxAgents)
-		if failed != nil {
-			if !errors.Is(failed, fs.ErrNotExist) {
-				err = errors.Join(err, atomicfile.Error("read", path, failed))
-			}
-			continue
-		}
+		data, failed := h.states(host)
+		err = errors.Join(err, failed)
 		if !bytes.Contains(data, departure) || h.Blocked(host) != nil {
 			continue
 		}

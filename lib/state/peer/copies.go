@@ -18,16 +18,11 @@ const logName = ".events.jsonl"
 // Logs returns the paths of the copies of a host's event logs.
 func (h Hosts) Logs(host string) (logs []string, err error) {
 	logs = []string{h.Path(host, logName)}
-	entries, err := atomicfile.Entries(h.Path(host, "towns"))
-	if err != nil {
-		return logs, err
+	towns, err := atomicfile.Folders(h.Path(host, "towns"))
+	for _, town := range towns {
+		logs = append(logs, h.Path(host, "towns", town, logName))
 	}
-	for _, e := range entries {
-		if e.IsDir() {
-			logs = append(logs, h.Path(host, "towns", e.Name(), logName))
-		}
-	}
-	return logs, nil
+	return logs, err
 }
 
 // Records returns the folder of the copies of a host's records of conversations, which it may

@@ -208,23 +208,21 @@ func (h Hosts) ReadHosts() (all []Host, err error) {
 	if h.hasLeft() {
 		return nil, nil
 	}
-	entries, err := atomicfile.Entries(h.state.Path(folder))
+	names, err := atomicfile.Folders(h.state.Path(folder))
 	if err != nil {
 		return nil, err
 	}
 	var failed []error
-	for _, e := range entries {
-		if !e.IsDir() || CheckName(e.Name()) != nil {
+	for _, name := range names {
+		if CheckName(name) != nil {
 			continue
 		}
-		host, err := h.Get(e.Name())
+		host, err := h.Get(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = append(failed, err)
 		}
-		host.Name = e.Name()
 		all = append(all, host)
 	}
-	slices.SortFunc(all, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	return all, errors.Join(failed...)
 }
 
@@ -499,37 +497,26 @@ func (o Outbox) ReadLetters() ([]Letter, error) { return o.readFolder("out") }
 
 // readFolder returns the letters in a folder, oldest first for each host.
 func (o Outbox) readFolder(folder string) ([]Letter, error) {
-	hosts, err := atomicfile.Entries(o.state.Path("relay", folder))
-	if err != nil {
-		return nil, err
-	}
+	hosts, err := atomicfile.Folders(o.state.Path("relay", folder))
 	var all []Letter
 	for _, h := range hosts {
-		if !h.IsDir() || checkHost(h.Name()) != nil {
+		if checkHost(h) != nil {
 			continue
 		}
-		dir := o.state.Path("relay", folder, h.Name())
-		letters, err := atomicfile.ReadDir(dir)
+		letters, err := atomicfile.Files(o.state.Path("relay", folder, h))
 		if err != nil {
-			return all, atomicfile.Error("read", dir, err)
+			return all, err
 		}
-		for _, e := range letters {
-			id, kind, ok := cutLast(e.Name())
-			if ok && e.Type().IsRegular() && CheckID(id) == nil && CheckKind(kind) == nil {
-				all = append(all, Letter{h.Name(), id, kind})
+		for _, name := range letters {
+			kind := filepath.Ext(name)
+			l := Letter{h, strings.TrimSuffix(name, kind), strings.TrimPrefix(kind, ".")}
+			if CheckID(l.ID) == nil && CheckKind(l.Kind) == nil {
+				all = append(all, l)
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b Letter) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID))
 	})
-	return all, nil
-}
-
-func cutLast(name string) (id, kind string, ok bool) {
-	i := strings.LastIndexByte(name, '.')
-	if i < 0 {
-		return "", "", false
-	}
-	return name[:i], name[i+1:], true
+	return all, err
 }
