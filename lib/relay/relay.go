@@ -8,6 +8,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -201,16 +202,11 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 		return nil, nil, fmt.Errorf("%w: %w", ErrRunning, err)
 	}
 	o.Warn = limitWarnings(o.Warn, o.Now)
-	if o.LostAfter == 0 {
-		o.LostAfter = LostAfter
+	o.LostAfter, o.Beat, o.Small = cmp.Or(o.LostAfter, LostAfter), cmp.Or(o.Beat, beatEvery), cmp.Or(o.Small, smallFleet)
+	r := &Relay{
+		Options: o, hosts: peer.NewHosts(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now(), process: newNonce(),
+		underway: underway{}, ended: make(chan ended), status: Status{Refused: map[string]int{}, Left: map[string]int{}},
 	}
-	if o.Beat == 0 {
-		o.Beat, o.Small = beatEvery, smallFleet
-	}
-	r := &Relay{Options: o, hosts: peer.NewHosts(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
-	r.underway, r.ended = underway{}, make(chan ended)
-	r.process = newNonce()
-	r.status.Refused, r.status.Left = map[string]int{}, map[string]int{}
 	if err := r.load(); err != nil {
 		lock.Unlock()
 		return nil, nil, err
@@ -257,11 +253,9 @@ func (r *Relay) load() (err error) {
 		if seal.CheckKey(h.Key) != nil {
 			continue
 		}
-		m, err := r.open(h)
-		if err != nil {
+		if r.remotes[h.Key], err = r.open(h); err != nil {
 			return err
 		}
-		r.remotes[h.Key] = m
 	}
 	return nil
 }

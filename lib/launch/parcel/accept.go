@@ -1,7 +1,6 @@
 package parcel
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
-	"gt/lib/text/openjson"
 )
 
 // Waiting is a parcel that a person here has to accept: it brings what could run a program or
@@ -69,11 +67,7 @@ func (w *unpacking) wait() error {
 		err := refused(fmt.Errorf("%d others wait for a person already", len(all)))
 		return errors.Join(err, os.RemoveAll(w.dir))
 	}
-	data, err := openjson.File(&w.Manifest)
-	if err == nil {
-		err = atomicfile.Write(filepath.Join(w.dir, manifestName), data, atomicfile.Synced)
-	}
-	if err != nil {
+	if err := atomicfile.WriteJSON(filepath.Join(w.dir, manifestName), &w.Manifest, atomicfile.Synced); err != nil {
 		return err
 	}
 	w.plan.Waiting = &Waiting{
@@ -96,8 +90,8 @@ func AllWaiting(state place.State) (all []Waiting, err error) {
 }
 
 func planIn(dir string) (p plan, ok bool) {
-	data, err := atomicfile.Read(filepath.Join(dir, planName), maxManifest)
-	return p, err == nil && json.Unmarshal(data, &p) == nil
+	err := atomicfile.ReadJSON(filepath.Join(dir, planName), maxManifest, &p)
+	return p, err == nil
 }
 
 // Accept unpacks a parcel that waits, if confirm returns nil, which gets what it brings.
@@ -112,14 +106,13 @@ func (u Unpacker) Accept(one Waiting, confirm func([]Power) error) (Result, erro
 		return Result{}, err
 	}
 	defer lock.Unlock()
-	data, err := atomicfile.Read(filepath.Join(w.dir, manifestName), maxManifest)
-	if err == nil {
-		err = errors.Join(json.Unmarshal(data, &w.Manifest), w.check())
+	err = atomicfile.ReadJSON(filepath.Join(w.dir, manifestName), maxManifest, &w.Manifest)
+	for _, step := range []func() error{w.check, w.prepare} {
+		if err == nil {
+			err = step()
+		}
 	}
 	if err != nil {
-		return Result{}, err
-	}
-	if err := w.prepare(); err != nil {
 		return Result{}, err
 	}
 	return w.finish(w.dir + ".json")

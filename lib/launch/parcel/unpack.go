@@ -24,7 +24,6 @@ import (
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 	"gt/lib/sys/process"
-	"gt/lib/text/openjson"
 	"gt/lib/text/term"
 )
 
@@ -148,11 +147,7 @@ func (w *unpacking) finish(receipt string) (Result, error) {
 	} else if err != nil {
 		return done, err
 	}
-	data, err := openjson.File(done)
-	if err == nil {
-		err = atomicfile.Write(receipt, data, atomicfile.Synced)
-	}
-	if err != nil {
+	if err := atomicfile.WriteJSON(receipt, done, atomicfile.Synced); err != nil {
 		return done, err
 	}
 	return done, os.RemoveAll(w.dir)
@@ -172,12 +167,9 @@ func refused(err error) error {
 
 // received returns what was made of a parcel that was unpacked before.
 func (u Unpacker) received(receipt string) (done Result, ok bool) {
-	data, err := atomicfile.Read(receipt, maxSmall)
-	if err != nil || json.Unmarshal(data, &done) != nil {
-		return Result{}, false
-	}
+	err := atomicfile.ReadJSON(receipt, maxSmall, &done)
 	done.Again = true
-	return done, true
+	return done, err == nil
 }
 
 // prepare loads the plan of an unpacking that was killed, or makes one, before any member is
@@ -205,14 +197,10 @@ func (w *unpacking) prepare() error {
 }
 
 func (w *unpacking) keepPlan() error {
-	data, err := openjson.File(w.plan)
-	if err == nil {
-		err = w.Store.State.Prepare(w.dir)
-	}
-	if err != nil {
+	if err := w.Store.State.Prepare(w.dir); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(w.dir, planName), data, atomicfile.Synced)
+	return atomicfile.WriteJSON(filepath.Join(w.dir, planName), w.plan, atomicfile.Synced)
 }
 
 const planName = "plan.json"
