@@ -151,7 +151,8 @@ func (s section) leftOut(body string, n int) string {
 	return more + "]\n"
 }
 
-// fit returns the body, or as many of its lines as fit and a line that counts the rest.
+// fit returns the body, or as many of its lines as fit and a line that counts the rest. The
+// last of them is no heading and not blank.
 func fit(s section, room int, size func(string) int) string {
 	whole := s.body + "\n"
 	framed := size(s.begin) + size(s.end)
@@ -166,8 +167,11 @@ func fit(s section, room int, size func(string) int) string {
 		used += size(lines[n])
 		n++
 	}
+	for n > 0 && (lines[n-1] == "\n" || strings.HasPrefix(lines[n-1], "### ")) { // a heading alone says nothing
+		n--
+	}
 	text := strings.Join(lines[:n], "")
-	if n == 0 && room > 80 { // for one long line its beginning is better than nothing
+	if used == 0 && room > 80 { // for one long line its beginning is better than nothing
 		text = cut(lines[0], room-size("…\n"), size) + "…\n"
 		n = 1
 		if len(lines) <= 2 {

@@ -55,6 +55,17 @@ func TestFitCountsWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+// A section that is cut does not end with a heading or a blank line.
+func TestFitEndsWithWords(t *testing.T) {
+	body := strings.Repeat("### Heading\none line of words\n\n", 9)
+	for room := 80; room < len(body); room++ {
+		kept, _, _ := strings.Cut(fit(section{body: body, end: "END\n"}, room, contract.Units), "END\n")
+		if kept != "" && !strings.HasSuffix(kept, "words\n") && !strings.HasPrefix(kept, "[") {
+			t.Fatalf("room for %d:\n%s", room, kept)
+		}
+	}
+}
+
 // Many hooked notes with long subjects do not displace the most important text.
 func TestDocumentOfManySections(t *testing.T) {
 	for _, many := range []int{3, 30, 61, 300, 3000} {
