@@ -634,12 +634,23 @@ func (p *page) crashBanner(notes int) string {
 	return head + "\n\n" + said
 }
 
-// afterwards returns what to do when what the session before left is finished.
+// afterwards returns what to do when what the session before left is finished, "" if that was
+// the given work itself.
 func (p *page) afterwards() string {
 	if len(p.hooked)+len(p.work) == 0 || len(p.others) > 0 {
 		return ""
 	}
+	for _, r := range []*session.Record{p.crashed, p.handover.owner} {
+		if r != nil && p.isGiven(r.WorkUnit) {
+			return ""
+		}
+	}
 	return " When that is finished, start on the work that is " + p.given() + " to you."
+}
+
+// isGiven reports whether an id is of the given work.
+func (p *page) isGiven(id string) bool {
+	return slices.ContainsFunc(p.hooked, func(n mail.Note) bool { return n.ID == id }) || slices.ContainsFunc(p.work, func(w beads.Work) bool { return w.ID == id })
 }
 
 func (p *page) crashTodo(notes int) string {
@@ -828,6 +839,12 @@ func (p *page) checkpointText() string {
 	c := *p.checkpoint
 	if p.tellsTask() {
 		c.LastAnswer = ""
+		if p.isGiven(c.HookedBead) {
+			c.HookedBead = ""
+		}
+		if c.StepTitle == "" && c.MoleculeID != "" && strings.Contains(p.molecule(), p.env.Quoted(c.MoleculeID)) {
+			c.MoleculeID, c.CurrentStep = "", ""
+		}
 		if p.inGit { // the commands of git that the text names show it
 			c.LastCommit = ""
 		}
