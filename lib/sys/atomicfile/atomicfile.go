@@ -814,7 +814,8 @@ func Sweep(dir string, now time.Time) {
 
 // Error returns "cannot <verb> '<path>': <reason>", the form in which gt reports errors
 // about files. If err is an fs.PathError or os.LinkError, the reason is the error inside,
-// so that the path is not repeated. The result wraps the reason. It is nil if err is nil.
+// so that the path is not repeated, and an error of that form is returned as it is. The result
+// wraps the reason. It is nil if err is nil.
 func Error(verb, path string, err error) error {
 	if err == nil {
 		return nil
@@ -827,7 +828,11 @@ func Error(verb, path string, err error) error {
 	case errors.As(err, &le):
 		err = le.Err
 	}
-	return fmt.Errorf("cannot %s '%s': %w", verb, path, err)
+	said := fmt.Sprintf("cannot %s '%s': ", verb, path)
+	if strings.HasPrefix(err.Error(), said) {
+		return err
+	}
+	return fmt.Errorf("%s%w", said, err)
 }
 
 func temporaryName(name string) string {

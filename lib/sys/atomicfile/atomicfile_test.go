@@ -147,7 +147,7 @@ func TestReadIsBounded(t *testing.T) {
 	if len(data) > 0 || !errors.Is(err, ErrTooLarge) {
 		t.Errorf("%q %v", data, err)
 	}
-	if want := "cannot read '" + path + "': file too large (over 4 bytes)"; err.Error() != want {
+	if want := "cannot read '" + path + "': file too large (over 4 bytes)"; err.Error() != want || Error("read", path, err).Error() != want {
 		t.Error(err)
 	}
 }

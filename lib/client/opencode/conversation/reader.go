@@ -96,8 +96,8 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 		var files []conversation.File
 		err := c.withDatabase(path, func(db *sqlite.DB) error {
 			files = nil
-			if err := checkTables(db); err != nil {
-				lost.Add(atomicfile.Error("read", path, err))
+			if sessionTables(db) == nil {
+				return checkTables(path, db)
 			}
 			return eachSession(db, func(r sqlite.Row) {
 				if id, err := session.ParseID(r.Text("id")); err == nil {
@@ -151,16 +151,16 @@ func sessionTables(db *sqlite.DB) (tables []string) {
 	return tables
 }
 
-// checkTables returns an error if a database has OpenCode's sessions, but not in the tables that
+// checkTables returns an error if the database at path has OpenCode's sessions, but not in the tables that
 // the reader knows: a newer version may keep them in others.
-func checkTables(db *sqlite.DB) error {
+func checkTables(path string, db *sqlite.DB) error {
 	if !slices.Contains(db.Columns("session"), "directory") || db.Columns("session_v2") != nil {
 		return nil // another program's, or OpenCode 2
 	}
 	for _, table := range [...]struct{ name, link string }{{"message", "session_id"}, {"part", "message_id"}} {
 		for _, column := range [...]string{"id", table.link, "data"} {
 			if !slices.Contains(db.Columns(table.name), column) {
-				return fmt.Errorf("table '%s' has no column '%s': it is of a version of OpenCode that this gt does not know", table.name, column)
+				return fmt.Errorf("cannot read '%s': table '%s' has no column '%s': it is of a version of OpenCode that this gt does not know", path, table.name, column)
 			}
 		}
 	}
@@ -238,6 +238,9 @@ func (c *Reader) session(f conversation.File) (*sessionRow, error) {
 	var s *sessionRow
 	err := c.withDatabase(f.Path, func(db *sqlite.DB) error {
 		s = nil
+		if sessionTables(db) == nil {
+			return checkTables(f.Path, db)
+		}
 		for _, table := range sessionTables(db) {
 			err := db.SelectWhere(table, "id", string(f.ID), func(r sqlite.Row) bool {
 				s = &sessionRow{
@@ -262,6 +265,9 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
 			all = nil
+			if err := checkTables(f.Path, db); err != nil {
+				return err
+			}
 			return db.SelectWhere(s.messageTable(), "session_id", string(f.ID), func(r sqlite.Row) bool {
 				all = append(all, message{id: r.Text("id"), created: r.Int("time_created"), seq: r.Int("seq")})
 				return true

@@ -74,9 +74,9 @@ func TestSkipped(t *testing.T) {
 // Tables of a newer version are said to be unknown. Those of another program are passed over.
 func TestUnknownTables(t *testing.T) {
 	for sql, want := range map[string]string{
-		"CREATE TABLE session(id TEXT, directory TEXT); CREATE TABLE message(id TEXT, session_id TEXT, data TEXT)":                                                         "table 'part' has no column 'id'",
-		"CREATE TABLE session(id TEXT, directory TEXT); CREATE TABLE message(id TEXT, session_id TEXT, data TEXT); CREATE TABLE part(id TEXT, message_id TEXT, body TEXT)": "table 'part' has no column 'data'",
-		"CREATE TABLE session(id TEXT, directory TEXT); CREATE TABLE message(id TEXT, session_id TEXT, data TEXT); CREATE TABLE part(id TEXT, message_id TEXT, data TEXT)": "",
+		"CREATE TABLE session(id TEXT, directory TEXT); CREATE TABLE message(id TEXT, session_id TEXT, data TEXT)":                                                                                                     "table 'part' has no column 'id'",
+		"CREATE TABLE session(id TEXT, directory TEXT); CREATE TABLE message(id TEXT, session_id TEXT, data TEXT); CREATE TABLE part(id TEXT, message_id TEXT, body TEXT); INSERT INTO session VALUES ('ses_1', '/x')": "table 'part' has no column 'data'",
+		"CREATE TABLE session(id TEXT, directory TEXT); CREATE TABLE message(id TEXT, session_id TEXT, data TEXT); CREATE TABLE part(id TEXT, message_id TEXT, data TEXT)":                                             "",
 		"CREATE TABLE session(id TEXT, user TEXT)": "",
 	} {
 		store := t.TempDir()
@@ -84,7 +84,11 @@ func TestUnknownTables(t *testing.T) {
 		testenv.NoError(t, err)
 		testenv.NoError(t, sqlite.Make(f, func(db *sqlite.Cache) error { return db.Exec(sql) }))
 		f.Close()
-		err = (&Reader{}).Find(store, func(conversation.File) {})
+		r := &Reader{}
+		err = r.Find(store, func(conversation.File) {})
+		if err == nil {
+			_, err = r.Read(conversation.File{Client: "opencode", Store: store, Path: f.Name(), ID: "ses_1"}, conversation.Options{}, func(conversation.Entry) bool { return true })
+		}
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", sql, err, want)
 		}
