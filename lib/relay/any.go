@@ -39,18 +39,13 @@ type leases struct {
 	asked   time.Time
 }
 
-// silences counts for how long each host was not heard while this one listened.
-func (r *Relay) silences(now time.Time) {
+// offer offers the work that waits for any host, and asks where the work is that was offered.
+func (r *Relay) offer(_ context.Context, now time.Time) error {
 	step := min(now.Sub(r.leases.scanned).Abs(), stepMost)
 	r.leases.scanned = now
 	for _, m := range r.remotes {
-		m.silence += step
+		m.silence += step // it was not heard meanwhile, though this host listened
 	}
-}
-
-// offer offers the work that waits for any host, and asks where the work is that was offered.
-func (r *Relay) offer(_ context.Context, now time.Time) error {
-	r.silences(now)
 	all, err := r.outbox.ReadLetters()
 	if err != nil {
 		return err

@@ -273,7 +273,8 @@ func (r *Relay) deliver(from *remote, id, kind string, e envelope, text io.Reade
 	case r.full(from): // it comes again
 		return fmt.Errorf("cannot deliver %s of %s: too much of it is under way", id, from.host.Name)
 	}
-	r.deliverSlowly(from, id, later, done)
+	r.underway[[2]string{from.host.Key, id}] = true
+	cli.Go(func() { r.ended <- ended{from, id, later.Do(r.ctx), done} })
 	return nil
 }
 
@@ -394,12 +395,6 @@ func (r *Relay) full(from *remote) bool {
 		}
 	}
 	return n >= MostOfHost || len(r.underway) >= MostOfAll
-}
-
-// deliverSlowly delivers a letter beside the relay.
-func (r *Relay) deliverSlowly(from *remote, id string, l *SlowDelivery, done func() error) {
-	r.underway[[2]string{from.host.Key, id}] = true
-	cli.Go(func() { r.ended <- ended{from, id, l.Do(r.ctx), done} })
 }
 
 // finish answers a letter that was delivered beside the relay.

@@ -325,7 +325,7 @@ func (h *Hub) refusesConsumer(key string, text []byte) string {
 		if !slices.Contains(asked, name) { // mutant never: TestWhatAHostMayDo
 			return "a consumer with " + name
 		}
-		if name == "inactive_threshold" && tooLong(value) {
+		if n, ok := value.(float64); name == "inactive_threshold" && (!ok || n <= 0 || n > float64(consumerFor)) {
 			return "a consumer that stays"
 		}
 	}
@@ -340,11 +340,6 @@ func (h *Hub) refusesConsumer(key string, text []byte) string {
 	}
 	h.made[key] = m
 	return ""
-}
-
-func tooLong(value any) bool {
-	n, ok := value.(float64)
-	return !ok || n <= 0 || n > float64(consumerFor)
 }
 
 // made counts the consumers that a host has made since a time.
