@@ -261,10 +261,21 @@ func (a *answer) find(in *instance.Instance, name string) seat {
 // running returns the processes that began as agents of instances of a state, by the stores'
 // Name, except those with known PIDs.
 func running(state place.State, known map[int]bool) map[string]process.Proc {
+	began := func(pid int, variable string) bool {
+		_, at, _ := strings.Cut(variable, ":")
+		return strings.TrimSuffix(at, instance.Launched) == strconv.Itoa(pid)
+	}
 	all := map[string]process.Proc{}
-	for p, variable := range ofAgents(state, known) {
-		name, began, _ := strings.Cut(variable, ":")
-		if strings.TrimSuffix(began, instance.Launched) == strconv.Itoa(p.PID) {
+	skip := func(pid int) bool {
+		if known[pid] {
+			return true
+		}
+		own, _ := process.Proc{PID: pid}.EnvironOf("") // costs half of finding the process
+		return !began(pid, process.Variable(own, instance.Variable))
+	}
+	for p, variable := range ofAgents(state, skip) {
+		if began(p.PID, variable) {
+			name, _, _ := strings.Cut(variable, ":")
 			all[name] = p
 		}
 	}
@@ -273,12 +284,11 @@ func running(state place.State, known map[int]bool) map[string]process.Proc {
 
 // ofAgents yields the processes that are or come from agents of instances, with the
 // variable that names the instance. It leaves out gt's and tmux's own, and those of another
-// home's state: an instance keeps its id when it moves there. It does not look at known PIDs.
-func ofAgents(state place.State, known map[int]bool) iter.Seq2[process.Proc, string] {
+// home's state: an instance keeps its id when it moves there. It does not look at PIDs to skip.
+func ofAgents(state place.State, skip func(pid int) bool) iter.Seq2[process.Proc, string] {
 	return func(yield func(process.Proc, string) bool) {
-		states := map[[2]string]place.State{} // by the variables that name it
 		for _, pid := range process.ListPIDs() {
-			if known[pid] {
+			if skip(pid) {
 				continue
 			}
 			p, program, err := process.FindNamed(pid)
@@ -287,15 +297,7 @@ func ofAgents(state place.State, known map[int]bool) iter.Seq2[process.Proc, str
 			}
 			environ, _ := p.EnvironOf(program) // another user's has none
 			getenv := func(key string) string { return process.Variable(environ, key) }
-			v := getenv(instance.Variable)
-			if v == "" {
-				continue
-			}
-			where := [2]string{getenv("XDG_STATE_HOME"), getenv("HOME")}
-			if _, ok := states[where]; !ok {
-				states[where] = place.StateOf(getenv)
-			}
-			if states[where] == state && !yield(p, v) {
+			if v := getenv(instance.Variable); v != "" && place.StateOf(getenv) == state && !yield(p, v) {
 				return
 			}
 		}
@@ -304,7 +306,7 @@ func ofAgents(state place.State, known map[int]bool) iter.Seq2[process.Proc, str
 
 // StartedBy returns the running processes that come from the agent of a store's instance.
 func StartedBy(store instance.Store, id instance.ID) (all []process.Proc) {
-	for p, variable := range ofAgents(store.State, nil) {
+	for p, variable := range ofAgents(store.State, func(int) bool { return false }) {
 		if of, _, _ := strings.Cut(variable, ":"); of == store.Name(id) {
 			all = append(all, p)
 		}
