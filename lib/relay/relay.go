@@ -754,12 +754,10 @@ func (r *Relay) sendLogs(ctx context.Context, now time.Time) error {
 	if !sent {
 		return nil
 	}
-	if r.lastBeat.Equal(now) { // it did not tell of them
-		if err := r.publishBeat("", ""); err != nil {
-			return err
-		}
+	if err := r.source.Store(); err != nil || !r.lastBeat.Equal(now) {
+		return err
 	}
-	return r.source.Store()
+	return r.publishBeat("", "") // the beat before did not tell of them
 }
 
 // sendStates sends what this host's agents do, if it has changed.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,6 +22,9 @@ const (
 // it means that the box has more rows than the visible ones, which can be empty.
 func (c Client) Input(styled string) (shown Input, below string) {
 	all, plain := unstyled(styled)
+	if !slices.ContainsFunc(c.EmptyInput, func(p string) bool { return strings.Contains(p, `\x1a`) }) {
+		plain = strings.ReplaceAll(plain, suggested, "")
+	}
 	all, plain = strings.ToLower(all), strings.ToLower(plain)
 	empty, asks := c.EmptyInput.lastMatch(plain), c.PromptPatterns.lastMatch(plain)
 	box := max(c.InputBox.lastMatch(plain), empty)
@@ -66,8 +70,9 @@ func Plain(styled string) string {
 }
 
 // suggested stands in a screen without styles before text that a client suggests in its box:
-// it follows a cursor of one character in the default colour, and has a colour of its own.
-const suggested = '\x1a'
+// it follows a cursor of one character in the default colour, and has a colour of its own up to
+// the end of its row. Only for clients whose empty_input has it the mark means anything.
+const suggested = "\x1a"
 
 // unstyled removes the sequences that set styles from a screen. all is the whole text;
 // plain has no faint or reversed text, and the mark suggested.
@@ -95,8 +100,8 @@ func unstyled(styled string) (all, plain string) {
 			switch {
 			case (now.reversed || now.underlined) && !now.coloured && c != '\n':
 				cursor++
-			case cursor == 1 && now.coloured && c != '\n':
-				normal.WriteByte(suggested)
+			case cursor == 1 && now.coloured && !now.faint && c != '\n' && keepsColour(styled):
+				normal.WriteString(suggested)
 				fallthrough
 			default:
 				cursor = 0
@@ -108,6 +113,22 @@ func unstyled(styled string) (all, plain string) {
 		}
 	}
 	return whole.String(), normal.String()
+}
+
+// keepsColour reports whether no other style begins in a row before its end.
+func keepsColour(styled string) bool {
+	row, _, _ := strings.Cut(styled, "\n")
+	for row != "" {
+		if _, styles, rest, ok := sequence(row); ok {
+			if styles && strings.TrimSpace(Plain(rest)) != "" {
+				return false
+			}
+			row = rest
+			continue
+		}
+		row = row[1:]
+	}
+	return true
 }
 
 // sequence parses the terminal sequence at the beginning of a text. styles reports

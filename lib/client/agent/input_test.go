@@ -176,6 +176,10 @@ func TestInputOfClients(t *testing.T) {
 		{"qwen", "  > hello\n" + rule + "> \x1b[4m\x1b[39m \x1b[0m\x1b[38;5;103m\x1b[49m 输入您的消息或 @ 文件路径\n" + rule, EmptyInput},
 		{"qwen", "  > hello\n" + rule + "> \x1b[4m\x1b[38;5;230mr\x1b[0m\x1b[38;5;230mun the tests\n" + rule, Draft}, // the cursor at its begin
 		{"qwen", "  > hello\n" + rule + "> \x1b[4mr\x1b[0mun the tests\n" + rule, Draft},
+		{"qwen", "  > hello\n" + rule + "> \x1b[4m\x1b[39m \x1b[0m\x1b[38;5;103m@README.md\x1b[39m explain\n" + rule, Draft},
+		{"claude", rule + "❯ \x1b[7mT\x1b[0m\x1b[2m\x1b[38;5;246mry \"fix\"\x1b[0m\n" + rule, EmptyInput},
+		{"codex", "\x1b[1m›\x1b[0m \x1b[7mA\x1b[0m\x1b[2m\x1b[38;5;246msk Codex to do anything\x1b[0m\n\n  gpt · /work\n", EmptyInput},
+		{"kimi", "│ > \x1b[7m \x1b[0m\x1b[38;5;240m│\n", EmptyInput},
 		{"qwen", "  > hello\n" + rule + "> /re\x1b[4mv\x1b[0m\x1b[38;5;103miew\n" + rule, Draft},
 		{"qwen", "  > 跑测试\n" + rule + "> \x1b[4m \x1b[0m\n" + rule + "  等待用户确认...\n  ● 1. 是，允许一次\n", Asks},
 		{"copilot", " ❯ hello\n" + rule + "❯ \x1b[7m \x1b[0m\n" + rule, EmptyInput},

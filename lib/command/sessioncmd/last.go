@@ -145,16 +145,19 @@ const (
 	untaken    = time.Minute
 )
 
-// look reports whether an agent asks something, and whether its screen shows that it works.
-func look(known *agent.Table, m fleet.Member) (asks, works bool) {
+// look reports whether an agent asks something. screen is what it shows if that is that it
+// works, and "" otherwise.
+func look(known *agent.Table, m fleet.Member) (asks bool, screen string) {
 	client := known.FindClient(m.Agent)
-	screen, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
-	works = err == nil && client.ScreenState(agent.Plain(screen)) == agent.Busy
-	if !client.KnowsInput() {
-		return m.Reason == status.Permission || m.Reason == status.Question, works
+	styled, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
+	if text := agent.Plain(styled); err == nil && client.ScreenState(text) == agent.Busy {
+		screen = text
 	}
-	shown, _ := client.Input(screen)
-	return err == nil && shown == agent.Asks, works
+	if !client.KnowsInput() {
+		return m.Reason == status.Permission || m.Reason == status.Question, screen
+	}
+	shown, _ := client.Input(styled)
+	return err == nil && shown == agent.Asks, screen
 }
 
 // await waits until the agent has answered the prompt, and prints the answer. The timeout
@@ -164,6 +167,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 	var a answer
 	var since, asking time.Time // when it was first seen waiting, or asking
 	over := false               // it has ended
+	worked := ""                // its last screen that showed that it works
 	read := func() (r conversation.Reader, err error) {
 		r, f, err := conversationOf(s.scope, m)
 		if err == nil {
@@ -184,6 +188,9 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 			return false, withExitCode(s.in.Name, err)
 		}
 		asks, works := look(s.Table(), m)
+		if works != "" && works != worked { // a hook of the turn before was late
+			worked, since = works, time.Time{}
+		}
 		switch {
 		case ended(m):
 			over = true
@@ -213,9 +220,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 			return true, nil
 		case r == nil && !s.queued:
 			return true, err
-		case works: // a hook of the turn before was late
-			since = time.Time{}
-		case a.asked && time.Since(since) > answerWait, time.Since(since) > untaken:
+		case a.asked && works == "" && time.Since(since) > answerWait, time.Since(since) > untaken:
 			return true, err
 		}
 		return false, nil

@@ -157,7 +157,7 @@ func (t Target) trySend(text string, limits Limits) (Proof, error) {
 	if t.LastPrompt != nil {
 		_, earlier = t.LastPrompt()
 	}
-	if err := t.typeIn(text, before, begin, limits.Arrive); errors.Is(err, errTaken) {
+	if err := t.typeIn(text, before, earlier, begin, limits.Arrive); errors.Is(err, errTaken) {
 		return InConversation, nil
 	} else if err != nil {
 		return NoProof, err
@@ -172,20 +172,19 @@ func (t Target) trySend(text string, limits Limits) (Proof, error) {
 }
 
 // typeIn pastes a text into the input box and waits until it has arrived.
-func (t Target) typeIn(text, screen string, begin time.Time, within time.Duration) (err error) {
+func (t Target) typeIn(text, screen, earlier string, begin time.Time, within time.Duration) (err error) {
 	_, box := t.Client.Input(screen)
 	all := pieces(text, t.Client.PasteSize)
 	for i, piece := range all {
 		if err := t.Server.Paste(t.Pane, piece); err != nil {
 			return err
 		}
-		was := box
-		if i == 0 && t.showsLoss() {
-			if box, err = t.arrived(was, false, begin, within/10); errors.Is(err, ErrNotArrived) {
-				box, err = t.pasteAgain(piece, was, begin, within)
-			}
-		} else {
-			box, err = t.arrived(was, i > 0, begin, within)
+		was, empty := box, within
+		if i == 0 && t.showsLoss(text) {
+			empty = within / 10
+		}
+		if box, err = t.arrived(was, i > 0, begin, within, empty); errors.Is(err, ErrNotArrived) && empty < within {
+			box, err = t.pasteAgain(text, piece, was, earlier, begin, within)
 		}
 		if err != nil {
 			return err
@@ -197,54 +196,66 @@ func (t Target) typeIn(text, screen string, begin time.Time, within time.Duratio
 	return nil
 }
 
+// lossKey is what is typed behind a text that does not arrive. In vi's normal mode it and a
+// Backspace leave an empty box empty.
+const lossKey = "^"
+
 // showsLoss reports whether an empty box behind a paste means that the client has not read
 // the paste or lost it. A client that works, or whose conversation is unknown, may have taken
-// it unseen.
-func (t Target) showsLoss() bool {
-	return t.Client.KnowsInput() && !t.Busy && t.PromptSeen != nil && (t.Unseen == nil || !t.Unseen())
+// it unseen. lossKey must not be in the text.
+func (t Target) showsLoss(text string) bool {
+	return t.Client.KnowsInput() && !t.Busy && t.PromptSeen != nil && (t.Unseen == nil || !t.Unseen()) && !strings.Contains(text, lossKey)
 }
 
-// pasteAgain pastes a text once more if the client lost it. Clients read their input in
-// order, so a key that was typed behind the text and stood in the box alone proves the loss.
-// Without that proof nothing is pasted, because the text may still be on its way.
-func (t Target) pasteAgain(text, was string, begin time.Time, within time.Duration) (string, error) {
-	const key, backspace = "^", "\x7f" // in vi's normal mode they leave an empty box empty
-	if err := t.Server.Type(t.Pane, key); err != nil {
+// pasteAgain pastes a piece of a text once more if the client lost it. Clients read their input
+// in order, so once lossKey, typed behind the piece, stands in the box without it, the piece was
+// read. It was lost if nothing shows then that the client took it: no hook, no conversation, no
+// work. Otherwise it is not pasted again, because it may still be on its way.
+func (t Target) pasteAgain(text, piece, was, earlier string, begin time.Time, within time.Duration) (string, error) {
+	if err := t.Server.Type(t.Pane, lossKey); err != nil {
 		return "", err
 	}
-	first, err := t.arrived(was, false, begin, within)
-	if err := t.Server.Type(t.Pane, backspace); err != nil {
+	first, err := t.arrived(was, false, begin, within, within)
+	if err := t.Server.Type(t.Pane, "\x7f"); err != nil {
 		return "", err
 	}
 	if err != nil {
 		return "", err
 	}
-	hasKey := func(box string) bool { return strings.Count(box, key) > strings.Count(was, key) }
-	empty := 0
+	keys := strings.Count(was, lossKey)
+	alone := strings.Count(first, lossKey) > keys && !strings.Contains(squeeze(first), strings.ToLower(opening(text)))
+	var empty time.Time // since when the box is empty and nothing shows that the text was taken
 	for typed := time.Now(); time.Since(typed) < within; time.Sleep(pollInterval) {
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
 			return "", err
 		}
 		shown, box := t.Client.Input(screen)
-		if shown != agent.EmptyInput || !hasKey(first) {
-			empty = 0
-		} else {
-			empty++
-		}
+		it, another := t.heard(text, earlier, begin)
+		works := t.Client.ScreenState(agent.Plain(screen)) == agent.Busy
 		switch {
 		case shown == agent.Asks:
 			return "", ErrAsks
-		case shown == agent.Draft && !hasKey(box): // the text was late
-			return t.arrived(was, false, begin, within)
-		case t.PromptSeen(begin):
+		case shown == agent.Draft && strings.Count(box, lossKey) <= keys: // the text was late
+			return t.arrived(was, false, begin, within, within)
+		case it:
 			return "", errTaken
-		case empty > 1:
-			if err := t.Server.Paste(t.Pane, text); err != nil {
+		case shown != agent.EmptyInput || !alone || another || works || t.Client.Deaf(screen):
+			empty = time.Time{}
+		case empty.IsZero():
+			empty = time.Now()
+		case time.Since(empty) > restWait:
+			if t.PromptSeen(begin) {
+				return "", errTaken
+			}
+			if err := t.Server.Paste(t.Pane, piece); err != nil {
 				return "", err
 			}
-			return t.arrived(was, false, begin, within)
+			return t.arrived(was, false, begin, within, within)
 		}
+	}
+	if t.PromptSeen(begin) {
+		return "", errTaken
 	}
 	return "", ErrNotArrived
 }
@@ -412,12 +423,13 @@ func refuse(known bool, shown agent.Input) error {
 
 // arrived waits until a text is in the input box and the box, which showed was before, has
 // stopped changing. more says that the text follows another piece, and so may be added
-// outside the visible part.
+// outside the visible part. It waits within for a client that is deaf, and empty for one whose
+// box stays empty.
 //
 // It returns errTaken if the client took the text, typed since a time, before it was seen.
 // OpenCode delays an Enter, so one that was repeated for the prompt before can submit this
 // text.
-func (t Target) arrived(was string, more bool, since time.Time, within time.Duration) (box string, err error) {
+func (t Target) arrived(was string, more bool, since time.Time, within, empty time.Duration) (box string, err error) {
 	known, before := t.Client.KnowsInput(), was
 	var seen, rests time.Time // since when there is something, and since when it is unchanged
 	begin := time.Now()
@@ -449,7 +461,7 @@ func (t Target) arrived(was string, more bool, since time.Time, within time.Dura
 				return "", errTaken
 			}
 			look = time.Now().Add(restWait)
-		case now.Sub(begin) > within && known:
+		case now.Sub(begin) > empty && known:
 			return "", ErrNotArrived
 		case now.Sub(begin) > restWait && !known: // an unknown box may show nothing
 			return box, nil

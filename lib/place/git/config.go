@@ -99,7 +99,11 @@ var systemFiles = []string{
 }
 
 // programVars name programs that git runs.
-var programVars = []string{"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_ASKPASS"}
+var programVars = []string{
+	"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_ASKPASS",
+	"EDITOR", "VISUAL", "PAGER", "SSH_ASKPASS", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR",
+	"GIT_CONFIG_PARAMETERS", // settings of git -c, as git hands them to the programs that it runs
+}
 
 // Configuration returns the settings that git can have in a repository, a line each, in the form
 // hookspath = VALUE: those of the system, of the person, of the repository and of the variables, with
@@ -114,9 +118,11 @@ func Configuration(dir string, getenv func(string) string) string {
 	}
 	var b strings.Builder
 	for _, name := range programVars {
-		fmt.Fprintf(&b, "%s = %s\n", name, getenv(name))
+		if value := getenv(name); value != "" {
+			fmt.Fprintf(&b, "%s = %s\n", name, value)
+		}
 	}
-	count, _ := strconv.Atoi(getenv("GIT_CONFIG_COUNT"))
+	count, _ := strconv.Atoi(strings.TrimSpace(getenv("GIT_CONFIG_COUNT"))) // git skips blanks as well
 	for n := range min(count, maxVars) {
 		key, value := strings.ToLower(getenv(fmt.Sprint("GIT_CONFIG_KEY_", n))), getenv(fmt.Sprint("GIT_CONFIG_VALUE_", n))
 		fmt.Fprintf(&b, "%s = %s\n", key, value)

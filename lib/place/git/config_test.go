@@ -84,12 +84,12 @@ func TestConfiguration(t *testing.T) {
 	write(t, home, "more", "[alias]\n\tfile = !tools/x\n")
 	environ := map[string]string{
 		"HOME": home, "GIT_CONFIG_SYSTEM": filepath.Join(dir, "system"), "GIT_CONFIG_GLOBAL": filepath.Join(dir, "global"), "GIT_EXTERNAL_DIFF": "tools/diff",
-		"GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "ci", "GIT_CONFIG_KEY_1": "include.path", "GIT_CONFIG_VALUE_1": "~/more",
+		"EDITOR": "tools/edit", "GIT_CONFIG_PARAMETERS": "'core.fsmonitor'='tools/watch'", "GIT_CONFIG_COUNT": " 2", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "ci", "GIT_CONFIG_KEY_1": "include.path", "GIT_CONFIG_VALUE_1": "~/more",
 	}
 	t.Setenv("HOME", t.TempDir()) // of whoever runs this, which is not asked
 	got := Configuration(dir, func(key string) string { return environ[key] })
 	for _, want := range []string{"hookspath = hooks\n", "st = !tools/st\n", "clean = tools/clean\n", "system = !", "global = !", "mac = !",
-		"hookspath = ci\n", "file = !", "GIT_EXTERNAL_DIFF = tools/diff\n"} {
+		"hookspath = ci\n", "file = !", "GIT_EXTERNAL_DIFF = tools/diff\n", "EDITOR = tools/edit\n", "'tools/watch'"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}

@@ -28,7 +28,7 @@ import (
 
 const (
 	gateWait    = 5 * time.Second  // for the handshake and the first command
-	strangers   = 64               // connections that have not proved a key; one more ends the oldest
+	strangers   = 512              // connections that have not proved a key; see register
 	consumerFor = 10 * time.Minute // how long a consumer may lie there unused
 	consumers   = 512              // that a host may make in that time
 	maxLine     = 4096
@@ -60,16 +60,27 @@ type gate struct {
 	proved bool // the server has seen that the key is the host's
 }
 
-// register notes a connection, and ends the oldest one of a stranger if there are too many.
+// register notes a connection. If there are too many of strangers, it ends the oldest of the address
+// that has most of them, so that a flood from one address keeps out nobody else.
 func (h *Hub) register(g *gate) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gates = append(h.gates, g)
 	unproved := slices.DeleteFunc(slices.Clone(h.gates), func(g *gate) bool { return g.proved })
-	if len(unproved) > strangers { // mutant never: TestStrangers
-		h.gates = slices.DeleteFunc(h.gates, func(g *gate) bool { return g == unproved[0] })
-		unproved[0].conn.Close()
+	if len(unproved) <= strangers { // mutant always: TestStrangers
+		return
 	}
+	counts, oldest := map[string]int{}, unproved[0]
+	for _, g := range unproved {
+		counts[g.address()]++
+	}
+	for _, g := range unproved {
+		if counts[g.address()] > counts[oldest.address()] {
+			oldest = g
+		}
+	}
+	h.gates = slices.DeleteFunc(h.gates, func(g *gate) bool { return g == oldest })
+	oldest.conn.Close()
 }
 
 // prove notes that the host of a connection has proved its key, and ends its oldest one if it has too
@@ -86,6 +97,15 @@ func (h *Hub) prove(number string) {
 	if len(own) > connections { // mutant never: TestManyConnections
 		cli.Go(func() { own[0].server.Close() })
 	}
+}
+
+// address is the host's, without its port.
+func (g *gate) address() string {
+	host, _, err := net.SplitHostPort(g.conn.RemoteAddr().String())
+	if err != nil {
+		return g.conn.RemoteAddr().String()
+	}
+	return host
 }
 
 // accept takes connections of hosts until the listener is closed.

@@ -206,6 +206,32 @@ func TestStrangers(t *testing.T) {
 	testenv.NoError(t, first.FlushTimeout(time.Minute))
 }
 
+// farConn is a connection of a host with this address.
+type farConn struct {
+	net.Conn
+	address string
+	closed  bool
+}
+
+func (c *farConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(c.address), Port: 1} }
+func (c *farConn) Close() error         { c.closed = true; return nil }
+
+// TestStrangersOfOneAddress shows that a flood from one address ends connections of that address only.
+func TestStrangersOfOneAddress(t *testing.T) {
+	h := new(Hub)
+	calm := &farConn{address: "10.0.0.1"}
+	h.register(&gate{conn: calm})
+	var flood []*farConn
+	for range strangers + 10 {
+		c := &farConn{address: "10.0.0.2"}
+		flood = append(flood, c)
+		h.register(&gate{conn: c})
+	}
+	if calm.closed || !flood[0].closed || flood[len(flood)-1].closed || len(h.gates) != strangers {
+		t.Errorf("calm %v, first %v, last %v, %d connections", calm.closed, flood[0].closed, flood[len(flood)-1].closed, len(h.gates))
+	}
+}
+
 // ask makes a request with an invitation.
 func ask(w *world, i invite.Invitation, q invite.Request) error {
 	nc, err := nats.Connect("tls://"+w.Addr(), nats.UserInfo(invite.User, i.Secret), nats.Secure(invite.Pinned(w.fingerprint())))

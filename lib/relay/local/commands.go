@@ -105,17 +105,20 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 		c.runs.end(from.Name)
 		return err
 	}
-	if ask.Command != peer.Move { // it is typed
-		ask.Text = mention().ReplaceAllString(plain.Text(ask.Text), "@ $1")
+	said := ""
+	if text := plain.Text(ask.Text); ask.Command != peer.Move { // it is typed
+		if ask.Text = mention().ReplaceAllString(text, "@ $1"); ask.Text != text {
+			said = "a blank was put behind each @ that would name a file\n"
+		}
 	}
 	cli.Go(func() {
 		defer c.runs.end(from.Name)
-		c.run(from.Name, l.ID, args, ask.Text)
+		c.run(from.Name, l.ID, args, ask.Text, said)
 	})
 	return nil
 }
 
-// slashes are the commands of clients that a host may type with send. Each says or shortens what a
+// slashes are the commands of clients that a host may type with send and start. Each says or shortens what a
 // conversation has. Others permit something, run programs, install plugins or write files.
 var slashes = []string{"/clear", "/compact", "/compress", "/context", "/cost", "/new", "/stats", "/status", "/usage"}
 
@@ -123,6 +126,11 @@ var slashes = []string{"/clear", "/compact", "/compress", "/context", "/cost", "
 func argsOf(ask peer.Ask, from string) ([]string, error) {
 	if err := instance.CheckName(ask.Name); err != nil || strings.HasPrefix(ask.Name, "-") {
 		return nil, errors.New("invalid name of an agent")
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(plain.Text(ask.Text)), " ")
+	command := ask.Command == "send" && ask.Slash || ask.Command == "start" && strings.HasPrefix(word, "/") && len(word) > 1 && !strings.Contains(word[1:], "/")
+	if command && !slices.Contains(slashes, word) { // mutant never: TestSlashes
+		return nil, fmt.Errorf("another host may not type '%.40s' there, only %s", word, strings.Join(slashes, ", "))
 	}
 	var flags, rest []string
 	switch {
@@ -132,10 +140,6 @@ func argsOf(ask peer.Ask, from string) ([]string, error) {
 		return nil, fmt.Errorf("this version does not know the command '%.40s'", ask.Command)
 	case ask.Command == "send":
 		if rest = []string{"-"}; ask.Slash {
-			word, _, _ := strings.Cut(strings.TrimSpace(plain.Text(ask.Text)), " ")
-			if !slices.Contains(slashes, word) { // mutant never: TestSlashes
-				return nil, fmt.Errorf("another host may not type '%.40s' there, only %s", word, strings.Join(slashes, ", "))
-			}
 			flags = []string{"--command"}
 		}
 	case ask.Command == "answer" && ask.N != 0:
@@ -159,9 +163,12 @@ var mention = lazyregexp.New(`\B@|@([./~"'\\])`)
 // commandWithin is how long a command may take.
 const commandWithin = 2 * time.Minute
 
-func (c commands) run(host, id string, args []string, text string) {
+// run runs a command of a host and answers it. said is what the host's person is told besides.
+func (c commands) run(host, id string, args []string, text, said string) {
 	r, err := runSession(context.Background(), c.env, bounded.Program{Args: args, Input: []byte(text), Within: commandWithin, Most: 1 << 20})
-	c.answer(host, answerOf(id, "", r, err))
+	a := answerOf(id, "", r, err)
+	a.Stderr = said + a.Stderr
+	c.answer(host, a)
 }
 
 // runSession runs gt-session.

@@ -167,6 +167,11 @@ func TestSlashes(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	for text, ok := range map[string]bool{"/compact": true, "/add-dir /": false, " \u200b/yolo": false, "/etc/hosts is it": true, "port it": true, "!ls": true, "/": true} {
+		if _, err := argsOf(peer.Ask{Command: "start", Name: "api", Text: text}, "lap"); (err == nil) != ok {
+			t.Errorf("start %q: %v", text, err)
+		}
+	}
 }
 
 // TestMentions shows that no text of another host makes a client read a file by its name.

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"gt/lib/place/home"
@@ -153,7 +154,14 @@ func GiveBack(h home.Home, session, by string) error {
 // Sweep removes what killed writers left.
 func Sweep(h home.Home, now time.Time) { atomicfile.Sweep(h.Path("handover", "waiting"), now) }
 
-// Forget removes what a session handed over.
+// Forget removes what a session handed over, with what was set aside.
 func Forget(h home.Home, session string) error {
-	return errors.Join(atomicfile.Remove(waiting(h, session)), atomicfile.Remove(taken(h, session)))
+	names, err := atomicfile.Files(h.Path("handover", "waiting"))
+	errs := []error{err, atomicfile.Remove(waiting(h, session)), atomicfile.Remove(taken(h, session))}
+	for _, name := range names {
+		if strings.HasPrefix(name, session+".bad") {
+			errs = append(errs, atomicfile.Remove(waiting(h, name)))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -78,6 +78,10 @@ func TestUnusableIsKept(t *testing.T) {
 	if _, err := os.Lstat(path + ".bad.1"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
+	testenv.NoError(t, Forget(h, "old"))
+	if left, err := os.ReadDir(h.Path("handover", "waiting")); err != nil || len(left) != 0 {
+		t.Errorf("%v, %v", left, err)
+	}
 }
 
 // A session that was not used gives a hand-over back, unless another one has it or a newer

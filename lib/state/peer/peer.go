@@ -503,14 +503,14 @@ func (o Outbox) readFolder(folder string) ([]Letter, error) {
 		if checkHost(h) != nil {
 			continue
 		}
-		letters, err := atomicfile.Files(o.state.Path("relay", folder, h))
+		letters, err := atomicfile.Entries(o.state.Path("relay", folder, h)) // not Files: letters are written meanwhile
 		if err != nil {
 			return all, err
 		}
-		for _, name := range letters {
-			kind := filepath.Ext(name)
-			l := Letter{h, strings.TrimSuffix(name, kind), strings.TrimPrefix(kind, ".")}
-			if CheckID(l.ID) == nil && CheckKind(l.Kind) == nil {
+		for _, e := range letters {
+			kind := filepath.Ext(e.Name())
+			l := Letter{h, strings.TrimSuffix(e.Name(), kind), strings.TrimPrefix(kind, ".")}
+			if e.Type().IsRegular() && CheckID(l.ID) == nil && CheckKind(l.Kind) == nil {
 				all = append(all, l)
 			}
 		}
