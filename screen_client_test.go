@@ -28,7 +28,7 @@ import (
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
 // in claude-N.answers; what it was told while it worked, in claude-N.queued.
 // LOSES=x has it lose as many texts as that has letters, DROPS=x as many pastes, and DELAYS=x
-// draw as many pastes only behind the next key; SWALLOW=xx has it miss as many
+// draw as many pastes only behind the next key; FREEZES=1 has it read nothing while $WORK/frozen is there; SWALLOW=xx has it miss as many
 // Enters, as clients do in whose box a menu is open, and LATE=1 tells of an earlier prompt then; NOHOOKS=1 has it run no hook at a prompt, and
 // SLOW=1 take up what it was told while it worked only once $WORK/next is there. EAGER=1
 // has it submit what is pasted by itself, STAYS=1 leave /exit in its box when it ends, and
@@ -53,6 +53,7 @@ type screen struct {
 	loses        int
 	drops        int
 	delays       int
+	freezes      bool
 	delayed      string // what is pasted before the draft that is shown, and not drawn yet
 }
 
@@ -65,6 +66,7 @@ func (s *screen) run() error {
 		return err
 	}
 	s.swallow, s.loses = len(os.Getenv("SWALLOW")), len(os.Getenv("LOSES"))
+	s.freezes = os.Getenv("FREEZES") != ""
 	s.drops, s.delays = len(os.Getenv("DROPS")), len(os.Getenv("DELAYS"))
 	s.asking = os.Getenv("ASKS") != ""
 	fmt.Print("\x1b[?2004h")
@@ -77,6 +79,12 @@ func (s *screen) run() error {
 		n, err := os.Stdin.Read(buf)
 		if err != nil {
 			return err
+		}
+		for s.freezes {
+			if _, err := os.Stat(filepath.Join(os.Getenv("WORK"), "frozen")); err != nil {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
 		}
 		s.mu.Lock()
 		for _, c := range buf[:n] {
