@@ -60,7 +60,7 @@ func (sc *scanner) called(i int) (from, to int) {
 		}
 		return 0, 0
 	case "crypt": // of PostgreSQL
-		if from, to = head(s, v); from < to && strings.HasPrefix(s[to+1:], ", gen_salt(") {
+		if from, to = head(s, v); from < to && strings.HasPrefix(s[min(to+1, len(s)):], ", gen_salt(") {
 			return likelyValue(s, v, "password")
 		}
 		return 0, 0

@@ -4,6 +4,8 @@ import "testing"
 
 // Lines that speak of secrets, or look like some, and hold none.
 var harmless = []string{
+	// What commands print that is no secret.
+	"terraform output -raw bucket_name\nanalytics-Prod-4f2a91-eu\n", "$ kubectl get cm app -o jsonpath='{.data.build}'\nv1.24.3-Build99x\n",
 	// Prose.
 	"The password must have at least 8 characters, one digit and one sign.", "Passwords are hashed with bcrypt (cost 12) before they are stored.", "password is required", "password is too short (minimum is 8 characters)", "the password is stored in 1Password", "If the token is expired, call refresh_token() again.",
 	"password for bob: see the vault", "The API key is read from OPENAI_API_KEY.", "API key is missing or invalid (401)", "Your API key is valid for 30 days", "the secret is rotated every 90 days", "token is refreshed at 10:30", "Enter password for user bob: ", "Password: ", "password:", "password is `required`", "the `token` field", "token count: 12345",

@@ -153,7 +153,10 @@ func (sc *scanner) cookieFile(i int) (from, to int) {
 		return 0, 0
 	}
 	from = i + 1 + len(line) - len(fields[5])
-	return from, from + len(strings.TrimRight(fields[5], "\r"))
+	if to = strings.IndexAny(sc.s[from:], "\r\n"); to < 0 {
+		return from, len(sc.s)
+	}
+	return from, from + to
 }
 
 // separated returns the beginning of a credential that a quote, an operator or the end of a

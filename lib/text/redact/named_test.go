@@ -148,5 +148,8 @@ func TestWritten(t *testing.T) {
 		if again := Text(got, nil); again != got {
 			t.Errorf("a second time %q becomes %q", got, again)
 		}
+		for end := range plain { // a text that is cut off anywhere
+			Text(plain[:end], nil)
+		}
 	}
 }

@@ -53,7 +53,10 @@ func (sc *scanner) positional(i int) (from, to int) {
 		}
 		v, skip := i+len(behind), p.skip
 		if p.sign == '\n' {
-			return printed(s, v)
+			if from, to = printed(s, v); from < to && sc.printsSecret(i, v, behind) {
+				return from, to
+			}
+			continue
 		}
 		for words := 0; words < maxWords && v < len(s) && s[v] >= ' '; words++ {
 			v = blanks(s, v)
@@ -174,6 +177,19 @@ func (sc *scanner) piped(i int) (from, to int) {
 		return 0, 0
 	}
 	return from, to
+}
+
+// printsSecret reports whether what a command prints is one: of those that print any value by its
+// name, the name or the command says so. The name begins at s[v].
+func (sc *scanner) printsSecret(i, v int, behind string) bool {
+	switch behind {
+	case "-raw ":
+		from, to := head(sc.s, v)
+		return sureName(sc.s[from:to]) || passwordName(sc.s[from:to])
+	case "{.data.":
+		return sc.command(i, "get secret")
+	}
+	return true
 }
 
 // printed finds what a command that prints a secret has printed: the line below s[i], if it is one
