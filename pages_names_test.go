@@ -75,7 +75,7 @@ var otherWords = map[string]string{
 	"what every program reads":                          `HOME PATH PWD TERM TMUX TMUX_PANE SHELL`,
 	"what a program of the person is left":              `LC_ALL LC_CTYPE SUDO_UID WAYLAND_DISPLAY XDG_CACHE_HOME XDG_RUNTIME_DIR`,
 	"what changes the C library, proxies":               `GCONV_PATH GLIBC_TUNABLES ALL_PROXY HTTP_PROXY HTTPS_PROXY NO_PROXY`,
-	"files of git":                                      `BISECT_LOG CHERRY_PICK_HEAD MERGE_HEAD REVERT_HEAD`,
+	"files of git, and what it runs":                    `BISECT_LOG CHERRY_PICK_HEAD MERGE_HEAD REVERT_HEAD SSH_ASKPASS`,
 	"words in clients' files":                           `CONVERSATION_HISTORY EPHEMERAL_MESSAGE ERROR_MESSAGE PLANNER_RESPONSE RUN_COMMAND SYSTEM_MESSAGE USER_EXPLICIT USER_INPUT DO_NOT_TRUST TRUST_PARENT`,
 	"streams of the relay":                              `GT_FEEDS GT_FLEET GT_HERE`,
 	"forms of secrets":                                  `AES_DECRYPT AES_ENCRYPT API_KEY`,

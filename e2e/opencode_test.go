@@ -60,7 +60,18 @@ func (w *world) opencode(args ...string) {
 // command by its menu alone.
 func (p *pane) opencode(line, then string) {
 	p.w.Helper()
-	p.typed(line, then, "esc interrupt", "┃ ")
+	p.typed(line, "", "esc interrupt", "┃ ")
+	var sent pause
+	sent.restart(15 * takesKey)
+	p.w.waitFor("it takes the line", func() bool { // it can lose an Enter on its first screen
+		screen := p.screen()
+		taken := !strings.Contains(screen, "█▀▀█ █▀▀█ █▀▀█ █▀▀▄") || !strings.Contains(screen, line)
+		if !taken && sent.restart(15*takesKey) {
+			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
+		}
+		return taken
+	})
+	p.awaitScreen(then)
 }
 
 // OpenCode's conversations are found in its database and read as they were held:
