@@ -27,6 +27,8 @@ type desk struct {
 	late  []string // letters whose sessions were told
 
 	refuses, refused int // how many offers it refuses, and has refused
+	refusedAt        time.Time
+	again            time.Duration // how long after a refusal it was asked again
 }
 
 // working is a host with some sessions of the template worker. Its desk outlives its relay.
@@ -48,13 +50,16 @@ func (h *host) working(d *desk, sessions int, lostAfter time.Duration) *host {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.refused < d.refuses {
-			d.refused++
+			d.refused, d.refusedAt = d.refused+1, time.Now()
 			return &relay.Refused{Reason: "there is no room"}
 		}
 		if d.held == nil {
 			d.held, d.texts = map[string]*peer.Try{}, map[string]string{}
 		}
 		if d.held[l.ID] == nil {
+			if d.refused > 0 && len(d.held) == 0 {
+				d.again = time.Since(d.refusedAt)
+			}
 			_, subject, _ := strings.Cut(string(data), "Subject: ")
 			d.held[l.ID], d.texts[l.ID] = &peer.Try{Letter: l.ID, State: peer.Open}, strings.TrimSpace(subject)
 		}
@@ -340,6 +345,9 @@ func TestAnyRefused(t *testing.T) {
 		a.knowsWorkers(t, "b", "c")
 		a.giveAny("x")
 		first.claims(t, "b")
+		if first.again < 10*time.Second {
+			t.Errorf("b was asked again after %v", first.again)
+		}
 		if second.holds() > 0 {
 			t.Error("c was asked")
 		}
