@@ -145,19 +145,19 @@ const (
 	untaken    = time.Minute
 )
 
-// look reports whether an agent asks something. screen is what it shows if that is that it
-// works, and "" otherwise.
-func look(known *agent.Table, m fleet.Member) (asks bool, screen string) {
+// readScreen reports whether an agent asks something. working is its screen if that shows that
+// the agent works, and "" otherwise.
+func readScreen(known *agent.Table, m fleet.Member) (asks bool, working string) {
 	client := known.FindClient(m.Agent)
 	styled, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
 	if text := agent.Plain(styled); err == nil && client.ScreenState(text) == agent.Busy {
-		screen = text
+		working = text
 	}
 	if !client.KnowsInput() {
-		return m.Reason == status.Permission || m.Reason == status.Question, screen
+		return m.Reason == status.Permission || m.Reason == status.Question, working
 	}
 	shown, _ := client.Input(styled)
-	return err == nil && shown == agent.Asks, screen
+	return err == nil && shown == agent.Asks, working
 }
 
 // await waits until the agent has answered the prompt, and prints the answer. The timeout
@@ -187,9 +187,9 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 		if m, err = settled(s.scope, s.Member(in)); err != nil {
 			return false, withExitCode(s.in.Name, err)
 		}
-		asks, works := look(s.Table(), m)
-		if works != "" && works != worked { // a hook of the turn before was late
-			worked, since = works, time.Time{}
+		asks, working := readScreen(s.Table(), m)
+		if working != "" && working != worked { // a hook of the turn before was late
+			worked, since = working, time.Time{}
 		}
 		switch {
 		case ended(m):
@@ -220,7 +220,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 			return true, nil
 		case r == nil && !s.queued:
 			return true, err
-		case a.asked && works == "" && time.Since(since) > answerWait, time.Since(since) > untaken:
+		case a.asked && working == "" && time.Since(since) > answerWait, time.Since(since) > untaken:
 			return true, err
 		}
 		return false, nil

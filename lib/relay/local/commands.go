@@ -118,8 +118,9 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	return nil
 }
 
-// slashes are the commands of clients that a host may type with send and start. Each says or shortens what a
-// conversation has. Others permit something, run programs, install plugins or write files.
+// slashes are the commands of clients that a host may type with send and start. Each says or
+// shortens what a conversation has. Others permit something, run programs, install plugins or
+// write files.
 var slashes = []string{"/clear", "/compact", "/compress", "/context", "/cost", "/new", "/stats", "/status", "/usage"}
 
 // argsOf returns the arguments of gt-session for a command of a host. Nothing in it can become a flag.
