@@ -254,7 +254,7 @@ func write(path string, at int64, before string, data []byte) (same bool, err er
 	defer f.Close()
 	if at > 0 {
 		sum, err := Check(f, at)
-		if err != nil || sum != before {
+		if err != nil || sum != before { // mutant never: TestOtherBeginning
 			return false, atomicfile.Error("read", path, err)
 		}
 	}

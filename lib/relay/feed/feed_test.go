@@ -246,6 +246,26 @@ func TestHostileChunks(t *testing.T) {
 	}
 }
 
+// TestOtherBeginning shows that bytes are appended only to a copy of what comes before them.
+func TestOtherBeginning(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events")
+	other := filepath.Join(t.TempDir(), "events")
+	noError(t, os.WriteFile(path, []byte("ours\n"), 0o600))
+	noError(t, os.WriteFile(other, []byte("them\n"), 0o600))
+	before, err := CheckAt(other, 5)
+	noError(t, err)
+	c := Chunk{Name: "events", For: 5, At: 5, Size: 10, Before: before, Data: []byte("more\n")}
+	if same, complete, err := Append(path, c, MaxCopy); same || complete || err != nil {
+		t.Error(same, complete, err)
+	}
+	if data, err := os.ReadFile(path); err != nil || string(data) != "ours\n" {
+		t.Errorf("%q %v", data, err)
+	}
+	if same, complete, err := Append(other, c, MaxCopy); !same || !complete || err != nil {
+		t.Error(same, complete, err)
+	}
+}
+
 // TestMostBytes shows that the logs of a host have a limit together.
 func TestMostBytes(t *testing.T) {
 	c, err := OpenCopies(t.TempDir())
