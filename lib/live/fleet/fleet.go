@@ -558,7 +558,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *uns
 		f.Seen = append(f.Seen, status.OfStart(m.Record))
 	} else if m.Record != nil && presence != process.Dead {
 		told := m.observed()
-		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), told, m.noted(), m.stopped(told))
+		f.Seen = append(f.Seen, m.started(told), status.OfRecord(m.Record), told, m.noted(), m.stopped(told))
 		if began := m.successorBegan(p); !began.IsZero() { // all this is of its predecessor
 			f.Started, f.Seen = began, nil
 		} else if !m.begun() || m.leftConversation() { // it was the previous agent, or the agent's previous conversation, that ended
@@ -907,6 +907,21 @@ func (m *Member) successorBegan(p process.Proc) time.Time {
 		return time.Time{}
 	}
 	return began
+}
+
+// started returns the observation that the session began or was resumed, if what its hooks told
+// is not of a later turn. Some clients run the hook of the start beside that of the first prompt,
+// and either may be the last.
+func (m *Member) started(told status.Observation) status.Observation {
+	start := status.OfStart(m.Record)
+	if told.Status != status.Running || !told.At.Before(start.At) || !m.Record.Process().Alive() {
+		return start
+	}
+	began, err := process.StartTime(m.Record.PID)
+	if err != nil || told.At.Before(began) { // the turn was of a process before, which was cut off
+		return start
+	}
+	return status.Observation{}
 }
 
 // begun reports whether the session began or was resumed since the agent was started. Until

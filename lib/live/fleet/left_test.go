@@ -73,3 +73,32 @@ func TestSuccessorBegan(t *testing.T) {
 		}
 	}
 }
+
+// A session whose hook of the start ends after that of its first prompt runs. If the prompt was
+// of a process before, it waits.
+func TestStartBesidePrompt(t *testing.T) {
+	client := exec.Command("sleep", "600")
+	testenv.NoError(t, client.Start())
+	t.Cleanup(func() { client.Process.Kill(); client.Wait() })
+	p, err := process.Find(client.Process.Pid)
+	testenv.NoError(t, err)
+	now := time.Now()
+	for _, c := range []struct {
+		name     string
+		prompted time.Time
+		status   status.Status
+		want     bool
+	}{
+		{"the first prompt", now.Add(time.Minute), status.Running, false},
+		{"a process before", now.Add(-time.Hour), status.Running, true},
+		{"a turn that ended", now.Add(time.Minute), status.Waiting, true},
+		{"an earlier start", now.Add(time.Hour), status.Running, true},
+	} {
+		r := &session.Record{ID: "s", StartedAt: now.Add(2 * time.Minute)}
+		r.SetProcess(p)
+		m := Member{Record: r}
+		if start := m.started(status.Observation{Source: status.Hook, At: c.prompted, Status: c.status}); start.At.IsZero() == c.want {
+			t.Errorf("%s: %+v", c.name, start)
+		}
+	}
+}
