@@ -230,11 +230,21 @@ func runInPane(name string) error {
 	}()
 	if quiet := os.Getenv("SCREEN") == ""; !quiet || name == "claude" && os.Getenv("GT_INSTANCE") != "" {
 		at := files.Path("claude", os.Getenv, dir, id)
-		turn := func(event string) {
-			hook(event, map[string]string{"transcript_path": at}, "gt-keepalive", "touch", "--hook")
+		turn := func(event string, more ...string) {
+			fields := map[string]string{"transcript_path": at}
+			for _, pair := range more {
+				key, value, _ := strings.Cut(pair, "=")
+				fields[key] = value
+			}
+			hook(event, fields, "gt-keepalive", "touch", "--hook")
 		}
 		leave := func() { end <- syscall.SIGINT }
-		go (&screen{path: path, conversation: at, hook: turn, end: leave, quiet: quiet}).run()
+		s := &screen{path: path, conversation: at, hook: turn, end: leave, quiet: quiet}
+		if l := ledger(filepath.Join(os.Getenv("HOME"), ledgerFile)); l.exists() {
+			a := &townAgent{l, s, append(os.Environ(), own...), dir}
+			s.quiet, s.work, s.ended = false, a.work, a.ended
+		}
+		go s.run()
 	}
 	return serve(path, func(j *job) {
 		j.Dir, j.Env = dir, append(os.Environ(), own...)

@@ -36,8 +36,10 @@ import (
 // after an answer, drawn anew, and take another.
 type screen struct {
 	path         string
-	hook         func(event string)
-	conversation string // its file
+	hook         func(event string, fields ...string) // with more fields, as "error=rate_limit"
+	work         func(prompt string) (asks bool)      // what it does in a turn, nil: as above
+	ended        func()                               // and at its end
+	conversation string                               // its file
 	end          func()
 	mu           sync.Mutex
 	said         []string
@@ -251,6 +253,15 @@ func (s *screen) turn(prompt string) {
 	}
 	go_ := filepath.Join(os.Getenv("WORK"), "go")
 	switch {
+	case s.work != nil && prompt != "/exit":
+		if s.work(prompt) {
+			s.mu.Lock()
+			s.asking = true
+			s.mu.Unlock()
+			s.draw()
+			s.hook("PermissionRequest")
+			return
+		}
 	case strings.HasPrefix(prompt, "[GAS TOWN]"):
 	case strings.Contains(prompt, "work"):
 		for os.Remove(go_) != nil {
@@ -283,6 +294,9 @@ func (s *screen) endTurn() {
 	s.said = append(s.said, "● "+answer)
 	s.mu.Unlock()
 	s.write("assistant", map[string]any{"id": fmt.Sprint("msg_", len(s.said)), "role": "assistant", "content": []any{map[string]string{"type": "text", "text": answer}}})
+	if s.ended != nil {
+		s.ended()
+	}
 	if os.Getenv("NOHOOKS") == "" {
 		s.hook("Stop")
 	}

@@ -82,6 +82,7 @@ all() {
 	step 'a year' go test -timeout 30m -run TestYear ./lib/reconcile/perform -args -year 1
 	step storm go test -timeout 30m -run TestStorm ./lib/relay -args -storm 10m
 	step soak go test -timeout 90m -run TestSoak . -args -soak 1h
+	step town go test -timeout 120m -run TestTown . -args -town 1h
 	step 'newest tmux' newest_tmux
 	step mistakes mistakes 1
 	step stories tests -tags e2e -parallel 3 ./e2e ./hooks
