@@ -142,18 +142,24 @@ func holds(outer checkout, path string, wait time.Duration) (string, error) {
 }
 
 // commits returns the commits and stashes of a repository that would be lost with the
-// worktree outer, or "". The repository of a linked worktree can lie elsewhere: then only a
-// detached HEAD can be lost.
+// worktree outer, or "". The repository of a linked worktree can lie elsewhere: then only what
+// was committed on a detached HEAD can be lost.
 func commits(outer, r checkout, wait time.Duration) (what string, err error) {
 	var tips []string
 	if IsHash(r.head) { // no branch is checked out
 		tips = []string{r.head}
 	}
-	if r.common == outer.common || !place.IsBelow(r.common, outer.top) && !place.IsBelow(r.common, outer.dir) {
-		if tips == nil {
-			return "", nil
+	lost := func(elsewhere ...string) (string, error) {
+		elsewhere = append([]string{"--not"}, elsewhere...)
+		if len(tips) > 0 {
+			if what, err := r.unmerged(wait, slices.Concat(tips, elsewhere)...); err != nil || what != "" {
+				return what, err
+			}
 		}
-		return r.unmerged(wait, append(tips, "--not", "--branches", "--remotes", "--tags")...)
+		return r.leftBehind(wait, elsewhere)
+	}
+	if r.common == outer.common || !place.IsBelow(r.common, outer.top) && !place.IsBelow(r.common, outer.dir) {
+		return lost("--branches", "--remotes", "--tags")
 	}
 	for _, name := range readNames(filepath.Join(r.common, "worktrees")) {
 		at, err := atomicfile.Read(filepath.Join(r.common, "worktrees", name, "gitdir"), maxHead)
@@ -167,7 +173,8 @@ func commits(outer, r checkout, wait time.Duration) (what string, err error) {
 	if tips = append(tips, "--branches"); r.fetchedOnly() {
 		return r.unmerged(wait, append(tips, "--not", "--remotes", "--tags")...)
 	}
-	return r.unmerged(wait, append(tips, "--tags", "--not", "--remotes")...)
+	tips = append(tips, "--tags")
+	return lost("--remotes")
 }
 
 // stash reports whether a repository has a stash.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -328,7 +329,7 @@ var ErrUnsaved = errors.New("it holds what is nowhere else")
 
 // Saved returns an ErrUnsaved if removing a linked worktree would lose something: changes,
 // untracked files, an operation in progress, or commits that no other branch, tag or remote
-// has; in ignored folders, too, whatever another repository there has only here. The
+// has, also those that a checkout has left on a detached HEAD; in ignored folders, too, whatever another repository there has only here. The
 // worktree may have been moved.
 func Saved(path string, wait time.Duration) error {
 	r, err := topOf(path)
@@ -357,11 +358,15 @@ func Saved(path string, wait time.Duration) error {
 	case head == "":
 		what = "its branch has no commit"
 	default:
-		args := []string{"HEAD", "--not"}
+		elsewhere := []string{"--not"}
 		if branch, ok := strings.CutPrefix(r.head, "ref: refs/heads/"); ok {
-			args = append(args, "--exclude="+branch)
+			elsewhere = append(elsewhere, "--exclude="+branch)
 		}
-		what, err = r.unmerged(wait, append(args, "--branches", "--remotes", "--tags")...)
+		elsewhere = append(elsewhere, "--branches", "--remotes", "--tags")
+		what, err = r.unmerged(wait, append([]string{"HEAD"}, elsewhere...)...)
+		if what == "" && err == nil {
+			what, err = r.leftBehind(wait, elsewhere)
+		}
 	}
 	if err != nil {
 		return err
@@ -399,6 +404,33 @@ func (r checkout) unsaved(wait time.Duration) (head, what string, err error) {
 		return s.Head, "git is told not to look at " + Quote(hidden), err
 	}
 	return s.Head, "", nil
+}
+
+// leftBehind says how many commits a checkout has left on a detached HEAD, unless a ref of
+// elsewhere (arguments of git rev-list) reaches them. git warns of them then; later only the
+// worktree's reflog names them.
+func (r checkout) leftBehind(wait time.Duration, elsewhere []string) (string, error) {
+	data, err := atomicfile.Read(filepath.Join(r.dir, "logs", "HEAD"), maxReflog)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	left := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		_, what, _ := strings.Cut(line, "\t")
+		from, ok := strings.CutPrefix(what, "checkout: moving from ")
+		if id, _, _ := strings.Cut(from, " "); ok && IsHash(id) {
+			left[id] = true
+		}
+	}
+	if len(left) == 0 {
+		return "", nil
+	}
+	args := slices.Concat([]string{"--ignore-missing"}, slices.Sorted(maps.Keys(left)), elsewhere) // git may have pruned them
+	what, err := r.unmerged(wait, args...)
+	if what != "" {
+		what += ", left on a detached HEAD (git reflog)"
+	}
+	return what, err
 }
 
 // unmerged says how many commits git rev-list counts, or "" for none.

@@ -224,7 +224,39 @@ func TestSaved(t *testing.T) {
 		"committed": {func(t *testing.T, _, path string) { commit(t, path) }, "1 commit that is neither pushed nor merged"},
 		"two":       {func(t *testing.T, _, path string) { commit(t, path); commit(t, path) }, "2 commits that are"},
 		"detached":  {func(t *testing.T, _, path string) { run(t, path, "checkout", "-q", "--detach"); commit(t, path) }, "1 commit"},
-		"merged":    {func(t *testing.T, dir, path string) { commit(t, path); run(t, dir, "merge", "-q", "new") }, ""},
+		"left by a checkout": {func(t *testing.T, _, path string) {
+			run(t, path, "checkout", "-q", "--detach")
+			commit(t, path)
+			commit(t, path)
+			run(t, path, "checkout", "-q", "new")
+		}, "2 commits that are neither pushed nor merged, left on a detached HEAD"},
+		"left by a checkout on a detached HEAD": {func(t *testing.T, _, path string) {
+			run(t, path, "checkout", "-q", "--detach")
+			commit(t, path)
+			run(t, path, "checkout", "-q", "HEAD~1")
+		}, "1 commit that is neither pushed nor merged, left on a detached HEAD"},
+		"left and kept by a tag": {func(t *testing.T, _, path string) {
+			run(t, path, "checkout", "-q", "--detach")
+			commit(t, path)
+			run(t, path, "tag", "v1")
+			run(t, path, "checkout", "-q", "new")
+		}, ""},
+		"left and pruned": {func(t *testing.T, dir, path string) {
+			run(t, path, "checkout", "-q", "--detach")
+			commit(t, path)
+			id := run(t, path, "rev-parse", "HEAD")
+			run(t, path, "checkout", "-q", "new")
+			testenv.NoError(t, os.Remove(filepath.Join(dir, ".git", "objects", id[:2], id[2:])))
+		}, ""},
+		"squashed by a rebase": {func(t *testing.T, dir, path string) {
+			commit(t, path)
+			write(t, path, "b", "b")
+			run(t, path, "add", "b")
+			run(t, path, "commit", "-q", "--fixup", "HEAD")
+			run(t, path, "-c", "sequence.editor=true", "rebase", "-q", "-i", "--autosquash", "--keep-empty", "HEAD~2")
+			run(t, dir, "merge", "-q", "new")
+		}, ""},
+		"merged": {func(t *testing.T, dir, path string) { commit(t, path); run(t, dir, "merge", "-q", "new") }, ""},
 		"pushed": {func(t *testing.T, dir, path string) {
 			commit(t, path)
 			run(t, path, "update-ref", "refs/remotes/o/new", "HEAD")
@@ -257,6 +289,13 @@ func TestSaved(t *testing.T) {
 			commit(t, lib)
 			run(t, lib, "checkout", "-q", "-")
 		}, "ignored/lib has 1 commit"},
+		"clone with a commit left by a checkout": {func(t *testing.T, dir, path string) {
+			run(t, path, "clone", "-q", dir, "ignored/lib")
+			lib := filepath.Join(path, "ignored/lib")
+			run(t, lib, "checkout", "-q", "--detach")
+			commit(t, lib)
+			run(t, lib, "checkout", "-q", "-")
+		}, "ignored/lib has 1 commit that is neither pushed nor merged, left on a detached HEAD"},
 		"clone with a tag": {func(t *testing.T, dir, path string) {
 			run(t, path, "clone", "-q", dir, "ignored/lib")
 			lib := filepath.Join(path, "ignored/lib")
@@ -296,6 +335,13 @@ func TestSaved(t *testing.T) {
 			run(t, path, "worktree", "add", "-q", "-b", "sub", "ignored/sub")
 			commit(t, filepath.Join(path, "ignored/sub"))
 		}, ""},
+		"worktree with a commit left by a checkout": {func(t *testing.T, _, path string) {
+			run(t, path, "worktree", "add", "-q", "-b", "sub", "ignored/sub")
+			sub := filepath.Join(path, "ignored/sub")
+			run(t, sub, "checkout", "-q", "--detach")
+			commit(t, sub)
+			run(t, sub, "checkout", "-q", "sub")
+		}, "ignored/sub has 1 commit that is neither pushed nor merged, left on a detached HEAD"},
 		"detached worktree": {func(t *testing.T, _, path string) {
 			run(t, path, "worktree", "add", "-q", "--detach", "ignored/sub")
 			commit(t, filepath.Join(path, "ignored/sub"))
