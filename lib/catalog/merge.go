@@ -24,14 +24,20 @@ type talks struct {
 	running map[session.ID]process.Proc
 
 	below    map[session.ID][]session.ID // subagents, by their parents
-	families map[string]*talk            // one of those with that first entry, which may be forks of each other
+	families map[family][]*talk          // those with that first entry, which may be forks of each other
 	forks    map[session.ID][]session.ID // by the session that they name as their origin
 }
 
 type talk struct {
 	id session.ID
 	*conversation.Conversation
-	next *talk // with the same first entry
+}
+
+// family names the conversations of a client that begin with the same entry.
+type family struct{ client, first string }
+
+func (t *talk) family() family {
+	return family{cmp.Or(t.Metadata.Agent, t.File.Client), t.Metadata.First}
 }
 
 // candidates iterates over the conversations with text, in an order.
@@ -60,14 +66,14 @@ func (t talks) candidates(o order) iter.Seq[candidate] {
 // later. If two conversations have the same id, as after a store was copied, the one that
 // changed last counts, but one with text counts more than one without.
 func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]process.Proc) Catalog {
-	c.talks, c.met = talksOf(found, run), map[session.ID]*Session{}
-	return c
+	c.talks = talksOf(found, run)
+	return c.forgetSessions()
 }
 
 func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc) talks {
 	t := talks{
 		byID: make(map[session.ID]*talk, len(found)), running: run,
-		below: map[session.ID][]session.ID{}, families: make(map[string]*talk, len(found)), forks: map[session.ID][]session.ID{},
+		below: map[session.ID][]session.ID{}, families: make(map[family][]*talk, len(found)), forks: map[session.ID][]session.ID{},
 	}
 	talks := make([]talk, len(found)) // one by one takes longer
 	for i := range found {
@@ -104,7 +110,7 @@ func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc)
 		if parent := parentOf(one.Conversation); parent != "" {
 			t.below[parent] = append(t.below[parent], one.id)
 		} else if m.First != "" {
-			one.next, t.families[m.First] = t.families[m.First], one
+			t.families[one.family()] = append(t.families[one.family()], one)
 		}
 		if m.ForkOf != "" {
 			t.forks[m.ForkOf] = append(t.forks[m.ForkOf], one.id)
@@ -116,17 +122,6 @@ func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc)
 
 func parentOf(c *conversation.Conversation) session.ID {
 	return cmp.Or(c.Metadata.Parent, c.File.Parent)
-}
-
-// relatives returns the sessions of a client whose conversations have the same first entry.
-func (t talks) relatives(of *talk) (found []session.ID) {
-	client := func(t *talk) string { return cmp.Or(t.Metadata.Agent, t.File.Client) }
-	for other := t.families[of.Metadata.First]; other != nil; other = other.next {
-		if client(other) == client(of) {
-			found = append(found, other.id)
-		}
-	}
-	return found
 }
 
 func (s *Session) converse(c *conversation.Conversation) {
@@ -170,17 +165,20 @@ func (c Catalog) original(s *Session) session.ID {
 	if t == nil || s.first == "" || s.SubagentOf != "" {
 		return ""
 	}
-	first := s
-	for _, id := range c.talks.relatives(t) {
-		o := c.met[id]
-		if o == nil && id != s.ID {
-			o = c.make(candidate{id: id})
+	first, known := c.originals[t.family()]
+	if !known {
+		for _, relative := range slices.Backward(c.talks.families[t.family()]) {
+			o := c.met[relative.id]
+			if o == nil {
+				o = c.make(candidate{id: relative.id})
+			}
+			if o != nil && (first == nil || o.StartedAt.Before(first.StartedAt)) {
+				first = o
+			}
 		}
-		if o != nil && o.StartedAt.Before(first.StartedAt) {
-			first = o
-		}
+		c.originals[t.family()] = first
 	}
-	if first == s {
+	if first == nil || !first.StartedAt.Before(s.StartedAt) {
 		return ""
 	}
 	return first.ID
@@ -205,7 +203,11 @@ func (c Catalog) Forks(id session.ID) (found []*Session) {
 	if t == nil {
 		return nil
 	}
-	for _, of := range slices.Concat(c.talks.forks[id], c.talks.relatives(t)) {
+	all := slices.Clone(c.talks.forks[id])
+	for _, relative := range c.talks.families[t.family()] {
+		all = append(all, relative.id)
+	}
+	for _, of := range all {
 		if s := c.session(of); s.ForkOf == id {
 			found = append(found, s)
 		}
@@ -218,8 +220,8 @@ func (c Catalog) Forks(id session.ID) (found []*Session) {
 // such as one in whose folder a town was made meanwhile. The result does not depend on
 // the order of the two.
 func (c Catalog) Join(other Catalog) Catalog {
-	c.logs, c.met = slices.Concat(c.logs, other.logs), map[session.ID]*Session{}
-	return c
+	c.logs = slices.Concat(c.logs, other.logs)
+	return c.forgetSessions()
 }
 
 // AgentLabel returns the agent's address, or without one the last part of its folder.

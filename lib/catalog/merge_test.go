@@ -170,3 +170,37 @@ func TestSubagents(t *testing.T) {
 		}
 	}
 }
+
+// Each fork of a conversation names the one that started first. What a list of them costs grows
+// with their number, not with its square: so do the sessions that it puts together, each of
+// which is an allocation.
+func TestManyForks(t *testing.T) {
+	list := func(n int) (forks int, allocations float64) {
+		var found []conversation.Conversation
+		for i := range n {
+			id := fmt.Sprintf("fork-%04d", i)
+			found = append(found, said(id, "/"+id, 1, conversation.Metadata{First: "first", Started: minutesAfter(1 + (i+n/2)%n)}))
+		}
+		other := said("other", "/other", 1, conversation.Metadata{First: "first", Started: minutesAfter(0)})
+		other.File.Client = "codex"
+		found = append(found, other)
+		original := session.ID(fmt.Sprintf("fork-%04d", n-n/2))
+		allocations = testing.AllocsPerRun(1, func() {
+			forks = 0
+			for s := range (Catalog{}).Merge(found, nil).Sessions() {
+				switch {
+				case s.ForkOf == original:
+					forks++
+				case s.ForkOf != "":
+					t.Errorf("%s is a fork of %s, want %s", s.ID, s.ForkOf, original)
+				}
+			}
+		})
+		return forks, allocations
+	}
+	few, little := list(100)
+	many, much := list(400)
+	if few != 99 || many != 399 || much > 8*little {
+		t.Errorf("%d and %d forks, %.0f and %.0f allocations", few, many, little, much)
+	}
+}

@@ -38,8 +38,8 @@ func (c Catalog) JoinPeer(p Peer, logs Catalog, records ...conversation.Conversa
 		m := &records[i].Metadata
 		m.Parent, m.ForkOf, m.First = valid(string(m.Parent)), "", "" // it is no fork of a conversation here
 	}
-	c.peers, c.met = append(slices.Clone(c.peers), &copied{p, logs, talksOf(records, nil)}), map[session.ID]*Session{}
-	return c
+	c.peers = append(slices.Clone(c.peers), &copied{p, logs, talksOf(records, nil)})
+	return c.forgetSessions()
 }
 
 // HasPeers reports whether there are logs of other hosts.

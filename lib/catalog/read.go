@@ -48,7 +48,7 @@ func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, e
 	v.again = func() (*logView, error) {
 		return read(func(all sources) (*logView, error) { return all.viewAnew(path, nil) })
 	}
-	return Catalog{logs: []*logView{v}, met: map[session.ID]*Session{}}, nil
+	return Catalog{logs: []*logView{v}}.forgetSessions(), nil
 }
 
 // ReadTown is Read for a town's log and its spare log.

@@ -21,6 +21,15 @@ type Catalog struct {
 	// met are the sessions that were given to a caller. Each is given once, so that callers
 	// can compare and change them.
 	met map[session.ID]*Session
+	// originals are the sessions that started first, by the family of their conversations.
+	originals map[family]*Session
+}
+
+// forgetSessions returns the catalog without the sessions that were put together from what it
+// had before.
+func (c Catalog) forgetSessions() Catalog {
+	c.met, c.originals = map[session.ID]*Session{}, map[family]*Session{}
+	return c
 }
 
 // candidate is a session of one of the sources, where that source sorts it.
