@@ -1,6 +1,10 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+
+	"gt/lib/text/lazyregexp"
+)
 
 // maxTag bounds the length of the tag before a value, and of what is before the tag.
 const maxTag = 160
@@ -48,8 +52,14 @@ func (sc *scanner) element(i int) (from, to int) {
 	if to == len(s) || s[to] > ' ' && s[to] != stop || placeholder(s[from:to]) || !looksSecret(s[from:to], minLength(name)) {
 		return 0, 0
 	}
+	if !passwordName(name) && conversionName().MatchString(s[from:to]) {
+		return 0, 0
+	}
 	return from, to
 }
+
+// conversionName matches an identifier in the <token> of a parser: Ident2Name.
+var conversionName = lazyregexp.New(`^[A-Z][a-z]{2,}[24][A-Z][a-z]{2,}$`)
 
 // attribute returns the name in the attributes of an element: key="token".
 func attribute(s string) string {

@@ -22,8 +22,12 @@ func secretName(name string) bool {
 	// Properties of a secret are not secret.
 	case "file", "path", "dir", "url", "uri", "endpoint", "host", "type", "name", "sock", "socket", "ttl", "expiry",
 		"expires", "limit", "count", "length", "size", "budget", "max", "min", "helper", "policy", "store", "method",
-		"format", "version", "enabled", "required", "env", "var", "stdin":
+		"format", "version", "enabled", "required", "env", "var", "stdin", "ref", "algorithm":
 		return false
+	case "at": // password_changed_at, token_expires_at
+		if n := len(parts) - 2; n > 0 && (strings.HasSuffix(parts[n], "ed") || parts[n] == "expires" || parts[n] == "sent") {
+			return false
+		}
 	case "passe": // mot_de_passe
 		return len(parts) > 1 && (parts[0] == "mot" || parts[0] == "mots")
 	case "key", "keys":
