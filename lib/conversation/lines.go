@@ -299,6 +299,7 @@ func joint(line []byte) int {
 			begin = begin[:i+3]
 		}
 	}
+	typed, tries := []byte(`{"type":"`), 0
 	for from := 1; ; from++ { // most lines have nothing that can be one
 		i := bytes.Index(line[min(from, len(line)):], []byte(`{"`))
 		if i < 0 {
@@ -306,6 +307,12 @@ func joint(line []byte) int {
 		}
 		if from += i; line[from-1] == '}' || begin != nil && bytes.HasPrefix(line[from:], begin) {
 			break
+		}
+		// A record of another type in place of a text's rest. Nothing else has this there.
+		if bytes.HasPrefix(line, typed) && bytes.HasPrefix(line[from:], typed) && bytes.IndexByte([]byte("[,: \t"), line[from-1]) < 0 && tries < maxTries {
+			if tries++; gjson.ValidBytes(line[from:]) {
+				return from
+			}
 		}
 	}
 	for from := 0; ; {

@@ -56,12 +56,14 @@ func TestRecordsOverSeveralLines(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a text":          {"{\"a\":\"x {\n}\n\\\"[\ty\r\n\"}\n" + next + "\n", []string{`{"a":"x {\n}\n\"[\ty\r\n"}`, next}},
-		"indented":        {"{\n  \"a\": [\n    {\"c\": \"}\"}\n  ]\n}\n" + next + "\n", []string{`{   "a": [     {"c": "}"}   ] }`, next}},
-		"both":            {"{\n\"a\":\n\"x\ny\"\n}\n", []string{"{ \"a\": \"x\\ny\" }"}},
-		"no end":          {"{\"a\":\"x\ny\"", []string{"{\"a\":\"x"}},
-		"torn":            {"{\"a\":\"x\ny\n" + next + "\n", []string{"{\"a\":\"x", "y", next}},
-		"closed too soon": {"{\"a\":\nx}\n{\"c\":\"x\ny\"}\n", []string{"{\"a\":", "x}", `{"c":"x\ny"}`}},
+		"a text":                          {"{\"a\":\"x {\n}\n\\\"[\ty\r\n\"}\n" + next + "\n", []string{`{"a":"x {\n}\n\"[\ty\r\n"}`, next}},
+		"indented":                        {"{\n  \"a\": [\n    {\"c\": \"}\"}\n  ]\n}\n" + next + "\n", []string{`{   "a": [     {"c": "}"}   ] }`, next}},
+		"both":                            {"{\n\"a\":\n\"x\ny\"\n}\n", []string{"{ \"a\": \"x\\ny\" }"}},
+		"no end":                          {"{\"a\":\"x\ny\"", []string{"{\"a\":\"x"}},
+		"torn":                            {"{\"a\":\"x\ny\n" + next + "\n", []string{"{\"a\":\"x", "y", next}},
+		"torn before one of another type": {`{"type":"tool","data":{"text":"cu{"type":"answer","data":{"text":"{\"type\":1}"}}` + "\n", []string{`{"type":"tool","data":{"text":"cu`, `{"type":"answer","data":{"text":"{\"type\":1}"}}`}},
+		"parts of a type":                 {`{"type":"tool","data":[{"type":"a"}, {"type":"b{"},{"type":"c"}]}` + "\n", []string{`{"type":"tool","data":[{"type":"a"}, {"type":"b{"},{"type":"c"}]}`}},
+		"closed too soon":                 {"{\"a\":\nx}\n{\"c\":\"x\ny\"}\n", []string{"{\"a\":", "x}", `{"c":"x\ny"}`}},
 	} {
 		path := filepath.Join(t.TempDir(), "lines")
 		testenv.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))

@@ -321,6 +321,7 @@ type state struct {
 	lastRequest tokens               // the last request with a record of its own
 	pending     []conversation.Entry // an answer that may still turn out to be a summary, and what follows it
 	missed      int64                // the offset of the first record that was read but not given
+	asked       bool                 // a prompt was given
 	asking      map[string]bool      // the calls that ask the person
 	review      string               // the outcome of the last /review
 
@@ -399,8 +400,11 @@ func rolledBack(f conversation.File, o conversation.Options) (gone conversation.
 			prompts = prompts[:len(prompts)-n]
 			return true
 		}
-		if conversation.HasPair(line, "role", "user") {
-			s.read(parse(line), at, func(e conversation.Entry) bool {
+		if !conversation.HasPair(line, "role", "user") {
+			return true
+		}
+		if rec := parse(line); rec.kind != "compacted" {
+			s.read(rec, at, func(e conversation.Entry) bool {
 				if e.Kind == conversation.Prompt {
 					prompts = append(prompts, at)
 				}
@@ -447,7 +451,7 @@ func (s *state) kept(at int64) string {
 // resume restores the state at an offset. If it was not kept, the state only knows that
 // the conversation has begun.
 func (s *state) resume(kept string, from int64) {
-	s.started = true
+	s.started, s.asked = true, true
 	var k keptState
 	if json.Unmarshal([]byte(kept), &k) != nil || k.At != from {
 		return
@@ -527,8 +531,11 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 			return s.release(at, each)
 		}
 	case "compacted":
+		if !s.asked && !s.snapshot(e, p.Get("replacement_history"), each) {
+			return false
+		}
 		text := p.Get("message").Str
-		if _, after, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "Another language model started to solve this problem") {
+		if _, after, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, summarized) {
 			text = after
 		}
 		if len(s.pending) > 0 && s.pending[0].Text == text {
@@ -548,6 +555,26 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 			s.pending = s.pending[1:] // newer versions record it as an answer as well
 		}
 		return s.release(at, each) && s.item(e, rec, each)
+	}
+	return true
+}
+
+// summarized begins the text that the client puts in place of what it compacted.
+const summarized = "Another language model started to solve this problem"
+
+// snapshot gives the person's words in the history that a compaction left. Codex Desktop can
+// write a rollout anew at a compaction, which then begins with it: they are nowhere else.
+func (s *state) snapshot(e conversation.Entry, history gjson.Result, each func(conversation.Entry) bool) bool {
+	for _, item := range history.Array() {
+		if item.Get("role").Str != "user" || strings.HasPrefix(item.Get("content.0.text").Str, summarized) {
+			continue
+		}
+		if text := asked(item); text != "" {
+			s.asked = true
+			if e.Kind, e.Text, e.ID = conversation.Prompt, text, s.id(string(conversation.Prompt), text); !each(e) {
+				return false
+			}
+		}
 	}
 	return true
 }
@@ -674,6 +701,7 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 				return true
 			}
 			if text := asked(p); text != "" {
+				s.asked = true
 				return give(conversation.Prompt, text)
 			}
 		case "assistant":

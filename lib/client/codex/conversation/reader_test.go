@@ -395,3 +395,43 @@ func TestSegments(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// Codex Desktop can write a rollout anew at a compaction. It then begins with the history that
+// was left, which is the only place of the person's earlier words. In another rollout they are
+// there twice.
+func TestSnapshot(t *testing.T) {
+	item := func(role, text string) string {
+		return fmt.Sprintf(`{"type":"message","role":%q,"content":[{"type":"input_text","text":%q}]}`, role, text)
+	}
+	line := func(kind, payload string) string {
+		return fmt.Sprintf(`{"timestamp":"2026-11-21T09:19:38.332Z","type":%q,"payload":%s}`+"\n", kind, payload)
+	}
+	compacted := line("compacted", `{"message":"it goes on","replacement_history":[`+strings.Join([]string{
+		item("user", "<environment_context>\n<cwd>/w</cwd>\n</environment_context>"), item("user", "one"), item("developer", "be kind"), item("user", "two"),
+		item("user", summarized+" and\nit goes on"), `{"type":"compaction","encrypted_content":"x"}`,
+	}, ",")+`]}`)
+	one, two, three := line("response_item", item("user", "one")), line("response_item", item("user", "two")), line("response_item", item("user", "three"))
+	back := line("event_msg", `{"type":"thread_rolled_back","num_turns":1}`)
+	for text, want := range map[string]string{
+		compacted + three:                  "one|two|three",
+		one + two + compacted + three:      "one|two|three",
+		compacted + compacted + three:      "one|two|three",
+		compacted + three + back:           "one|two",
+		compacted + three + back + one:     "one|two|one",
+		compacted + three + back + back:    "one|two",
+		three + back + compacted + one:     "one",
+		line("session_meta", `{"id":"a"}`): "",
+	} {
+		path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
+		testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		all, _ := readertest.ReadFrom(t, &Reader{}, conversation.File{Path: path}, 0, -1)
+		held := readertest.Held{Entries: all}
+		if got := strings.Join(held.Texts(conversation.Prompt), "|"); got != want || strings.Contains(text, "compacted") && held.Texts(conversation.Summary)[0] != "it goes on" {
+			t.Errorf("%s has the prompts %q, want %q", text, got, want)
+		}
+		rest, _ := readertest.ReadFrom(t, &Reader{}, conversation.File{Path: path}, int64(strings.Index(text, "\n")+1), -1)
+		if got := strings.Join(readertest.Held{Entries: rest}.Texts(conversation.Prompt), "|"); !strings.HasSuffix(want, got) {
+			t.Errorf("%s goes on with the prompts %q, want the end of %q", text, got, want)
+		}
+	}
+}

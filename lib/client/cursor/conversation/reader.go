@@ -2,6 +2,7 @@
 //
 //	<store>/projects/<folder>/agent-transcripts/<id>/<id>.jsonl
 //	<store>/projects/<folder>/agent-transcripts/<id>.jsonl                     of older versions
+//	<store>/projects/<folder>/agent-transcripts/<id>/transcript.jsonl          of some versions
 //	<store>/projects/<folder>/agent-transcripts/<id>/subagents/<subagent>.jsonl
 //
 // A line has a role and Anthropic's parts of a message, and neither an id, a model, a time, tokens
@@ -53,10 +54,10 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 		return atomicfile.Error("read", dir, err)
 	}
 	var lost conversation.ReadErrors
-	give := func(path string, parent session.ID) {
-		id, copied := conversation.IDOfName(strings.TrimSuffix(filepath.Base(path), ending))
+	give := func(path, name string, parent session.ID) {
+		id, copied := conversation.IDOfName(strings.TrimSuffix(name, ending))
 		f := conversation.File{Client: "cursor", Store: store, Path: path, ID: id, Parent: parent, Copy: copied}
-		if id != "" && strings.HasSuffix(path, ending) && lost.Stat(&f) {
+		if id != "" && lost.Stat(&f) {
 			each(f)
 		}
 	}
@@ -68,16 +69,20 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 		for _, e := range lost.List(below) {
 			path := filepath.Join(below, e.Name())
 			if strings.HasSuffix(path, ending) {
-				give(path, "")
+				give(path, e.Name(), "")
 				continue
 			}
 			id, err := session.ParseID(e.Name())
 			if err != nil || e.Type().IsRegular() {
 				continue
 			}
-			give(filepath.Join(path, e.Name()+ending), "")
+			for _, own := range [...]string{e.Name() + ending, "transcript" + ending} {
+				give(filepath.Join(path, own), e.Name(), "")
+			}
 			for _, sub := range lost.List(filepath.Join(path, "subagents")) {
-				give(filepath.Join(path, "subagents", sub.Name()), id)
+				if strings.HasSuffix(sub.Name(), ending) {
+					give(filepath.Join(path, "subagents", sub.Name()), sub.Name(), id)
+				}
 			}
 		}
 	}

@@ -104,3 +104,13 @@ func TestTimeIn(t *testing.T) {
 		}
 	}
 }
+
+// Some versions call the transcript in a session's folder by one name.
+func TestOneName(t *testing.T) {
+	dir := t.TempDir()
+	readertest.Put(t, filepath.Join(dir, "projects", "p", transcripts, "00000001-0000-4000-8000-000000000000", "transcript.jsonl"), `{"role":"user","message":{"content":"port it"}}`+"\n")
+	all := readertest.ReadStore(t, Reader{}, dir)
+	if len(all) != 1 || all[0].Metadata.ID != "00000001-0000-4000-8000-000000000000" || all[0].Metadata.Prompt != "port it" {
+		t.Errorf("%+v", all)
+	}
+}

@@ -166,10 +166,11 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		return conversation.Metadata{}, nil
 	}
 	s, err := state(f)
-	m.CWD = cmp.Or(s.Get("cwd").Str, folder)
+	m.CWD = cmp.Or(s.Get("cwd").Str, s.Get("workDir").Str, folder) // workDir in versions before 2.0
 	if f.Parent == "" {
 		m.ForkOf = conversation.IDOf(s.Get("forkedFrom"))
-		if at := conversation.Milliseconds(s.Get("createdAt").Int()); !at.IsZero() { // a fork's own
+		at := s.Get("createdAt") // a fork's own
+		if at := cmp.Or(conversation.Milliseconds(at.Int()), conversation.ParseTime(at.Str)); !at.IsZero() {
 			m.Started = at
 		}
 		if s.Get("titleKind").Str != "replaceable" { // else it is the first prompt
@@ -266,13 +267,13 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 		give(conversation.Entry{Kind: conversation.Summary, Text: r.Get("summary").Str})
 	case "usage.record":
 		u := r.Get("usage")
-		give(conversation.Entry{
-			Kind: conversation.TokenUsage, Model: strings.Clone(r.Get("model").Str), ID: fmt.Sprintf("usage.%d", at.UnixMilli()),
-			Aside: r.Get("usageScope").Str != "turn",
-			Usage: conversation.Usage{
-				Input: conversation.TokenCount(u.Get("inputOther")), CacheRead: conversation.TokenCount(u.Get("inputCacheRead")),
-				CacheWrite: conversation.TokenCount(u.Get("inputCacheCreation")), Output: conversation.TokenCount(u.Get("output")),
-			},
+		used := conversation.Usage{
+			Input: conversation.TokenCount(u.Get("inputOther")), CacheRead: conversation.TokenCount(u.Get("inputCacheRead")),
+			CacheWrite: conversation.TokenCount(u.Get("inputCacheCreation")), Output: conversation.TokenCount(u.Get("output")),
+		}
+		give(conversation.Entry{ // two agents can end a request in the same millisecond
+			Kind: conversation.TokenUsage, Model: strings.Clone(r.Get("model").Str), ID: fmt.Sprintf("usage.%d.%d.%d", at.UnixMilli(), used.Tokens(), used.Output),
+			Aside: r.Get("usageScope").Str != "turn", Usage: used,
 		})
 	}
 	return all

@@ -100,3 +100,27 @@ func FuzzRead(f *testing.F) {
 	}
 	readertest.Fuzz(f, Reader{}, "sessions/wd_x/id/agents/main/"+wireFile, all...)
 }
+
+// Requests that end in the same millisecond are two, as those of two agents; a fork's copy is
+// none. The state of versions before 2.0 has other names.
+func TestSameMillisecond(t *testing.T) {
+	dir := t.TempDir()
+	spent := func(id string, n int) {
+		path := wireOf(dir, "/x", id)
+		readertest.Put(t, path, fmt.Sprintf(`{"type":"usage.record","model":"m","usage":{"inputOther":%d,"output":1},"usageScope":"turn","time":1795709434991}`+"\n", n))
+		readertest.Put(t, filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(path))), stateFile), `{"workDir":"/x","createdAt":"2026-11-26T17:12:41.618Z"}`)
+	}
+	spent("session_a", 7)
+	spent("session_b", 8)
+	spent("session_c", 7)
+	ids := map[string]bool{}
+	for _, h := range readertest.ReadStore(t, Reader{}, dir) {
+		ids[h.Entries[0].ID] = true
+		if m := h.Metadata; m.CWD != "/x" || m.Started.Day() != 26 {
+			t.Errorf("%+v", m)
+		}
+	}
+	if len(ids) != 2 {
+		t.Errorf("%v", ids)
+	}
+}

@@ -323,12 +323,13 @@ func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message s
 		})
 	} else {
 		var data []byte
-		if data, err = readFile(filepath.Join(f.Store, "storage", "message", string(f.ID), m.id+".json")); err == nil {
-			message = string(data)
-			err = readFiles(filepath.Join(f.Store, "storage", "part", m.id), func(id string, data []byte) {
-				all = append(all, part{id, string(data)})
-			})
-		}
+		data, err = readFile(filepath.Join(f.Store, "storage", "message", string(f.ID), m.id+".json"))
+		message = string(data)
+	}
+	if err == nil && len(all) == 0 { // also if the database imported the message without them
+		err = readFiles(filepath.Join(f.Store, "storage", "part", m.id), func(id string, data []byte) {
+			all = append(all, part{id, string(data)})
+		})
 	}
 	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.id, b.id) })
 	return message, all, err

@@ -419,3 +419,32 @@ func TestSecond(t *testing.T) {
 	readertest.CheckGoesOn(t, &Reader{}, h)
 	testenv.NoError(t, (&Reader{}).Unknown(h.File, func(kind string) { t.Errorf("'%s' is not known", kind) }))
 }
+
+// A database that imported a message without its parts has them beside it, where the version
+// before it kept them.
+func TestPartsBeside(t *testing.T) {
+	store := t.TempDir()
+	f, err := os.Create(filepath.Join(store, "opencode.db"))
+	testenv.NoError(t, err)
+	defer f.Close()
+	testenv.NoError(t, sqlite.Make(f, func(db *sqlite.Cache) error {
+		for _, sql := range []string{
+			"CREATE TABLE session(id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, model TEXT, revert TEXT, permission TEXT, time_created INTEGER, time_updated INTEGER)",
+			"CREATE TABLE message(id TEXT, session_id TEXT, time_created INTEGER, data TEXT)", "CREATE TABLE part(id TEXT, message_id TEXT, session_id TEXT, data TEXT)",
+			"INSERT INTO session VALUES ('ses_1', NULL, '/w', 'a title', '1.2.5', NULL, NULL, NULL, 1790000000000, 1790000000002)",
+			`INSERT INTO message VALUES ('msg_1', 'ses_1', 1790000000000, '{"role":"user","time":{"created":1790000000000}}'), ('msg_2', 'ses_1', 1790000000001, '{"role":"user","time":{"created":1790000000001}}')`,
+			`INSERT INTO part VALUES ('prt_2', 'msg_2', 'ses_1', '{"type":"text","text":"two"}')`,
+		} {
+			if err := db.Exec(sql); err != nil {
+				return fmt.Errorf("%s: %w", sql, err)
+			}
+		}
+		return nil
+	}))
+	for _, id := range []string{"msg_1", "msg_2"} {
+		readertest.Put(t, filepath.Join(store, "storage", "part", id, "prt_1.json"), `{"id":"prt_1","type":"text","text":"one"}`)
+	}
+	if all := readHeld(t, store); len(all) != 1 || strings.Join(all[0].Texts(conversation.Prompt), "|") != "one|two" || all[0].Metadata.Prompt != "one" {
+		t.Errorf("%+v", all)
+	}
+}
