@@ -250,7 +250,7 @@ func TestAMessageIsOneWrite(t *testing.T) {
 func TestJoinedErrorsAreALineEach(t *testing.T) {
 	var w writes
 	env := &Env{Name: "gt-x", Stderr: &w}
-	env.Warn("%v", errors.Join(errors.New("a\nb"), errors.Join(errors.New("c"), errors.New("d")), errors.New("c")))
+	env.WarnError(errors.Join(errors.New("a\nb"), errors.Join(errors.New("c"), errors.New("d")), errors.New("c")))
 	env.Error("%v", Fail(IO, errors.Join(errors.New("e"), errors.New("f")), "a hint"))
 	env.Error("%v", Fail(IO, fmt.Errorf("g: %w; %w", errors.New("h"), errors.New("i"))))
 	if fmt.Sprint(w) != "[gt-x: warning: a b\n gt-x: warning: c\n gt-x: warning: d\n gt-x: error: e\n gt-x: error: f\n gt-x: error: g: h; i\n]" {

@@ -146,6 +146,13 @@ var quotes = strings.NewReplacer(`"`, "'", "“", "'", "”", "'", "„", "'", "
 
 func (e *Env) Warn(format string, args ...any) { e.printMessage("warning", format, args...) }
 
+// WarnError writes err as a warning, joined errors as a line each. It writes nothing for nil.
+func (e *Env) WarnError(err error) {
+	if err != nil {
+		e.printMessages("warning", split(err))
+	}
+}
+
 // Hint writes what the reader can do about the message before.
 func (e *Env) Hint(format string, args ...any) { e.printMessage("hint", format, args...) }
 

@@ -562,7 +562,7 @@ func (l *Launch) makeSession() error {
 			l.markStarted(l.Env.Now())
 			return errors.Join(l.put(), l.runBetween())
 		}
-		err = l.spec.Respawn(l.at, l.pane, l.m.Process, l.self, l.now, stopped, func(err error) { l.Env.Warn("%v", err) }, l.run)
+		err = l.spec.Respawn(l.at, l.pane, l.m.Process, l.self, l.now, stopped, l.Env.WarnError, l.run)
 		if err == nil {
 			session := l.pane.Session // of several that show it, the one where it was found
 			l.pane, err = l.at.Pane(l.pane.ID, 5*time.Second)
@@ -695,9 +695,7 @@ func (l *Launch) taken(name string, pane tmux.Pane) error {
 // list is.
 func (l *Launch) holder(name string) (in *instance.Instance, of string) {
 	stores, err := instance.Stores(l.Store.State)
-	if err != nil {
-		l.Env.Warn("%v", err)
-	}
+	l.Env.WarnError(err)
 	for _, s := range stores {
 		all, _ := s.ReadInstances() // what is unreadable is reported elsewhere
 		for _, in := range all {
@@ -719,9 +717,7 @@ const StopReason = "gt-session stop"
 func (l *Launch) noteStop(within time.Duration) {
 	if r := l.m.Record; r != nil && !r.Ended() {
 		stop := session.Stop{Reason: StopReason, Until: l.now.Add(within)}
-		if err := closing.Expect(l.Store.State, r.ID, stop, func(err error) { l.Env.Warn("%v", err) }); err != nil {
-			l.Env.Warn("%v", err)
-		}
+		l.Env.WarnError(closing.Expect(l.Store.State, r.ID, stop, l.Env.WarnError))
 	}
 }
 

@@ -133,9 +133,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 func (s Starter) checkNotMoved(in *instance.Instance) error {
 	hosts := peer.NewHosts(s.Store.State)
 	claims, err := hosts.Claims()
-	if err != nil {
-		s.Env.Warn("%v", err)
-	}
+	s.Env.WarnError(err)
 	peer.MarkMoved(in, claims)
 	if s.TakesBack {
 		in.Moved, in.Generation = nil, max(in.Generation, claims[in.ID].Moves)
@@ -276,7 +274,7 @@ func BelieveGone(env *cli.Env, store instance.Store, table *agent.Table, held *i
 	}
 	if m.Record != nil {
 		end := closing.End{ID: m.Record.ID, Outcome: session.Crash, Reason: "its container or machine is gone", At: env.Now()}
-		if err := end.CloseIn(env.Getenv, store.State, hold, func(err error) { env.Warn("%v", err) }); err != nil {
+		if err := end.CloseIn(env.Getenv, store.State, hold, env.WarnError); err != nil {
 			return err
 		}
 	}

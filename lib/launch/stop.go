@@ -178,7 +178,7 @@ func (s Stopper) nameRest(in *instance.Instance) {
 	}
 }
 
-func (s Stopper) warn(err error) { s.Env.Warn("%v", err) }
+func (s Stopper) warn(err error) { s.Env.WarnError(err) }
 
 // close records the end of a session whose end hook did not run.
 func (s Stopper) close(id session.ID) error {

@@ -100,7 +100,7 @@ func (l *Launch) takeRoom() (release func(), err error) {
 	if l.alive || l.Revives || l.Template != nil {
 		return release, nil
 	}
-	most := agent.LoadPreferences(l.Env.Getenv, func(err error) { l.Env.Warn("%v", err) }).Session.MaxRunning
+	most := agent.LoadPreferences(l.Env.Getenv, l.Env.WarnError).Session.MaxRunning
 	if most == 0 {
 		return release, nil
 	}
@@ -138,9 +138,7 @@ func (l *Launch) track() {
 	if l.Role == "" {
 		return
 	}
-	if err := pidfile.NewDir(l.spec.Home.Town).Track(l.pane.Session, l.process); err != nil {
-		l.Env.Warn("%v", err)
-	}
+	l.Env.WarnError(pidfile.NewDir(l.spec.Home.Town).Track(l.pane.Session, l.process))
 }
 
 // stays reports whether the pane remains when the agent ends: for the person, or until
@@ -198,7 +196,7 @@ func (l *Launch) noteLeft() error {
 		return err
 	}
 	end := closing.End{ID: l.m.Record.ID, Outcome: session.Done, Reason: fleet.Left, At: l.now, ByClient: true}
-	if err := end.CloseIn(l.Env.Getenv, l.Store.State, hold, func(err error) { l.Env.Warn("%v", err) }); err != nil {
+	if err := end.CloseIn(l.Env.Getenv, l.Store.State, hold, l.Env.WarnError); err != nil {
 		return err
 	}
 	l.m = fleet.Members(l.Env.Getenv, l.Store, l.Table, []*instance.Instance{l.Instance}, l.Env.Now())[0]

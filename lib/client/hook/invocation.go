@@ -91,9 +91,7 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	}
 	if c.Input.SessionID != "" {
 		id, err := session.ParseID(c.Input.SessionID)
-		if err != nil {
-			env.Warn("%v", err)
-		}
+		env.WarnError(err)
 		c.ID = id
 	}
 	c.Dir = env.Dir
@@ -385,7 +383,7 @@ func (c *Invocation) Warn(err error) {
 		return
 	}
 	c.tolerated = append(c.tolerated, err)
-	c.env.Warn("%v", err)
+	c.env.WarnError(err)
 }
 
 // maxError limits the error text of an event, in characters. A home may have any number

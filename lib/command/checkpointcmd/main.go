@@ -120,9 +120,7 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 		return err // git could not be run either
 	}
 	adopted := call.EnsureRecord() // save even without a record
-	if err := call.NameTmux(); err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(call.NameTmux())
 	if w.Hook {
 		share := activity.DefaultShare
 		if w.Fill != nil {
@@ -133,7 +131,7 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	}
 	state, err := git.Status(call.Home.Dir, gitWait)
 	if err != nil && !errors.Is(err, git.ErrNotRepository) {
-		env.Warn("%v", err)
+		env.WarnError(err)
 	}
 	lock, err := call.Home.Lock()
 	if err != nil {
@@ -218,7 +216,7 @@ func (w *write) requestSave(env *cli.Env, call *hook.Invocation) (asked bool, er
 	if said != "" {
 		said += "\n"
 	} else { // if the request could be delivered after all, it was not the sandbox
-		env.Warn("%v", denied)
+		env.WarnError(denied)
 	}
 	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command write the checkpoint; it is saved when your turn ends.\n", said)
 	return true, err
@@ -242,9 +240,7 @@ func (w *write) report(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, molecule string) {
 	box := mail.NewBox(call.Home, call.Home.Identity.Address())
 	notes, err := box.Hooked()
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	for _, n := range notes {
 		if n.Type == mail.Handoff {
 			continue
@@ -254,7 +250,7 @@ func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, mo
 		case errors.Is(err, mail.ErrNotFound):
 			continue // closed meanwhile
 		case err != nil:
-			env.Warn("%v", err)
+			env.WarnError(err)
 		}
 		return n.ID, beads.Molecule(whole.Body)
 	}
@@ -269,9 +265,7 @@ func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, mo
 		return "", ""
 	}
 	issues, err := beads.Given(call.Home, env.ChildEnviron())
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	if len(issues) == 0 {
 		return "", ""
 	}
@@ -290,9 +284,7 @@ func (r *read) Run(env *cli.Env) error {
 		return err
 	}
 	all, err := checkpoint.List(call.Home)
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	if len(all) == 0 {
 		return cli.WithHint(cli.Failf(cli.AnswerNo, "there is no checkpoint in '%s'", call.Home.Dir),
 			"an agent here whose hooks are wired writes one after every turn; gt-hooks status shows the wiring")

@@ -82,9 +82,7 @@ func (g *grammar) finish(env *cli.Env, call *hook.Invocation) error {
 		return cli.Fail(cli.Usage, err)
 	}
 	call.ID = id
-	if err := call.End(g.serve(env, call)); err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(call.End(g.serve(env, call)))
 	return nil
 }
 

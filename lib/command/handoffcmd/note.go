@@ -69,7 +69,7 @@ func (h handover) compose(message, work string) draft {
 	}
 	asked.Wait()
 	if failed != nil && !errors.Is(failed, git.ErrNotRepository) {
-		h.env.Warn("%v", failed)
+		h.env.WarnError(failed)
 	}
 	if h.collect {
 		b.State = d.state

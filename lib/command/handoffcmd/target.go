@@ -118,7 +118,7 @@ func (t *target) findPane(saves bool) {
 	}
 	var err error
 	if t.pane, err = t.server.Pane(pane, paneWait); err != nil {
-		t.env.Warn("%v", err)
+		t.env.WarnError(err)
 	}
 }
 

@@ -53,11 +53,9 @@ func table(env *cli.Env) ([]target, error) {
 // load returns the table of agents, and a target for each.
 func load(env *cli.Env) (*agent.Table, []target, error) {
 	known, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town)
-	if err != nil {
-		env.Warn("%v", err) // an error in one file does not affect the others
-	}
-	own := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) })
-	record := agent.LoadRecord(env.Getenv, func(err error) { env.Warn("%v", err) }).On
+	env.WarnError(err) // an error in one file does not affect the others
+	own := agent.LoadPreferences(env.Getenv, env.WarnError)
+	record := agent.LoadRecord(env.Getenv, env.WarnError).On
 	notifies := len(own.Notify.Command) > 0
 	if notifies && !installed(env, notifier) {
 		notifies = false

@@ -70,7 +70,7 @@ func (c *copied) file(way ...string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
-		c.env.Warn("%v", err)
+		c.env.WarnError(err)
 		return nil
 	}
 	defer f.Close()
@@ -91,7 +91,7 @@ func (c *copied) boxes(address ...string) error {
 	if errors.Is(err, atomicfile.ErrNotFolder) {
 		return nil
 	} else if err != nil {
-		c.env.Warn("%v", err)
+		c.env.WarnError(err)
 		return nil
 	}
 	if slices.Contains(names, "cur") {
@@ -118,9 +118,7 @@ func (c *copied) box(box mail.Box, way []string) error {
 		return err
 	}
 	names, err := from.Names()
-	if err != nil {
-		c.env.Warn("%v", err)
-	}
+	c.env.WarnError(err)
 	for _, name := range names {
 		note := mail.Arriving{Name: name, Fresh: way[len(way)-1] == "new"}
 		if strings.HasPrefix(name, ".") || known(note) || c.skips(append(slices.Clip(way), name)...) {
@@ -128,7 +126,7 @@ func (c *copied) box(box mail.Box, way []string) error {
 		}
 		text, err := from.Read(name, mail.MaxMessage)
 		if err != nil {
-			c.env.Warn("%v", err)
+			c.env.WarnError(err)
 			continue
 		}
 		if err := box.Take(note, text); err != nil {

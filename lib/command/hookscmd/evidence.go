@@ -77,7 +77,7 @@ func gather(env *cli.Env) map[string]*evidence {
 		}
 		theirs, err := catalog.ReadTown(t, nil)
 		if err != nil {
-			env.Warn("%v", err)
+			env.WarnError(err)
 			continue
 		}
 		if all = all.Join(theirs); len(read) == 0 {

@@ -368,9 +368,7 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 		say.line("%s: no longer: %s", path, runsUnasked)
 	}
 	left, err := t.serve(env, path, "", c.DryRun)
-	if err != nil {
-		env.Warn("%v", err) // the hooks are removed all the same
-	}
+	env.WarnError(err) // the hooks are removed all the same
 	if left && !say.brief {
 		say.line("%s: %s mcp removed from its MCP servers", t.name, mcpProgram)
 	}

@@ -131,7 +131,7 @@ func (c *status) Run(env *cli.Env) error {
 func tellStopped(env *cli.Env) {
 	state := place.StateOf(env.Getenv)
 	if err := state.CheckOwner(); err != nil {
-		env.Warn("%v", err)
+		env.WarnError(err)
 		return
 	}
 	if stop := stop.Read(state); stop != nil {

@@ -71,7 +71,7 @@ func (c *trust) Run(env *cli.Env) error {
 	t.Mail, t.Since = c.Mail, env.Now().UTC().Truncate(time.Second)
 	old, err := state.Trusted(root)
 	if err != nil && !errors.Is(err, place.ErrUntrusted) {
-		env.Warn("%v", err) // it is replaced
+		env.WarnError(err) // it is replaced
 	}
 	if _, err := fmt.Fprint(env.Stdout, term.CleanText(env.Redact(describeTrust(t, old)))); err != nil {
 		return err
@@ -168,9 +168,7 @@ func describeTrust(t, old *place.Trust) string {
 
 func listTrust(env *cli.Env, state place.State, asJSON bool) error {
 	all, err := state.Towns()
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	if len(all) == 0 {
 		return cli.Fail(cli.AnswerNo, errors.New("you trust no town"), "gt-hooks trust DIR trusts one; you need it only in Gas Town")
 	}

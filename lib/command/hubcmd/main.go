@@ -141,7 +141,7 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 		return cli.Fail(cli.Busy, fmt.Errorf("another gt-hub uses '%s'", store))
 	}
 	defer lock.Unlock()
-	o := hub.Options{Store: store, MaxStore: most, Now: env.Now, Warn: func(err error) { env.Warn("%v", err) }}
+	o := hub.Options{Store: store, MaxStore: most, Now: env.Now, Warn: env.WarnError}
 	if c.Idle == 0 {
 		o.Listen = c.Listen
 	}
@@ -227,7 +227,7 @@ func externalAddress(listen, bound string) string {
 // relayHere relays for this host while its hub runs, unless it belongs to another fleet
 // or relays already.
 func relayHere(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub, name string) {
-	warn := func(err error) { env.Warn("%v", err) }
+	warn := env.WarnError
 	switch at, err := dial.Load(state); {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := local.Join(state, name, true); err != nil {

@@ -331,13 +331,11 @@ func sessionsOf(env *cli.Env, targets []*target) reaped {
 	state := place.StateOf(env.Getenv)
 	entries, err := atomicfile.ReadDir(state.Path("sessions"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		env.Warn("%v", err)
+		env.WarnError(err)
 	}
 	for _, e := range entries {
 		r, err := session.Lookup(state, session.ID(e.Name()))
-		if err != nil {
-			env.Warn("%v", err)
-		}
+		env.WarnError(err)
 		if err != nil || r == nil || !r.Live() || !slices.ContainsFunc(targets, func(t *target) bool {
 			return r.Process() == t.Process || r.Process().DescendsFrom(t.Process)
 		}) {
@@ -354,7 +352,7 @@ func sessionsOf(env *cli.Env, targets []*target) reaped {
 		}
 		of.all = append(of.all, reapedSession{r, session.Store{
 			Home: home.Fixed(state, client.Getenv, at, dir, r.CWD, e.Name()),
-			Warn: func(err error) { env.Warn("%v", err) },
+			Warn: env.WarnError,
 		}})
 	}
 	return of
@@ -373,9 +371,7 @@ func (of reaped) announce(until time.Time) {
 			err = s.store.Stop(s.ID, session.Stop{Reason: reason, Until: until})
 			lock.Unlock()
 		}
-		if err != nil {
-			of.env.Warn("%v", err) // the process is ended anyway
-		}
+		of.env.WarnError(err) // the process is ended anyway
 	}
 }
 
@@ -387,7 +383,7 @@ func (of reaped) close(now time.Time) {
 		}
 		end := closing.End{ID: s.ID, Outcome: session.Killed, Reason: reason, At: now}
 		if err := end.Close(s.store, endWait); err != nil && !errors.Is(err, session.ErrEnded) {
-			of.env.Warn("%v", err)
+			of.env.WarnError(err)
 		}
 	}
 }

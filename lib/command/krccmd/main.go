@@ -93,7 +93,7 @@ func open(env *cli.Env) (books, error) {
 	return p, cli.WithHint(err, "gt-krc config reset restores the defaults")
 }
 
-func (p books) warn(err error) { p.env.Warn("%v", err) }
+func (p books) warn(err error) { p.env.WarnError(err) }
 
 func (p books) logs() []eventlog.Log {
 	return []eventlog.Log{eventlog.Log(p.town.Events()), eventlog.Log(p.town.Feed())}

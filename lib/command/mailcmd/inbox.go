@@ -56,9 +56,7 @@ func (c *inbox) Run(env *cli.Env) error {
 		rows = append(rows, r)
 	}
 	work, err := beads.Given(me.home, env.ChildEnviron())
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	for _, w := range work {
 		rows = append(rows, row{Status: w.Status, Note: mail.Note{
 			ID: w.ID, Type: issueType, Subject: env.Redact(w.Title), Date: w.Updated, Hooked: true,

@@ -65,10 +65,8 @@ func currentAgent(env *cli.Env) agent {
 	if h.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is not an address and was ignored", h.Ignored)
 	}
-	if h.Town.Unread != nil {
-		env.Warn("%v", h.Town.Unread)
-	}
-	id := session.Store{Home: h, Warn: func(err error) { env.Warn("%v", err) }}.Current(env.Getenv, names.SessionVars(), false)
+	env.WarnError(h.Town.Unread)
+	id := session.Store{Home: h, Warn: env.WarnError}.Current(env.Getenv, names.SessionVars(), false)
 	box := mail.NewBox(h, h.Identity.Address())
 	if own := env.Getenv(instance.Variable); id != "" || own != "" {
 		box = box.ReadBy(instance.MatchOtherAgents(h.Town.State, own, id))
@@ -86,7 +84,7 @@ func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
 	}
 	n.Session = string(a.id)
 	// without the record the note only lacks its chain
-	store := session.Store{Home: a.home, Warn: func(err error) { env.Warn("%v", err) }}
+	store := session.Store{Home: a.home, Warn: env.WarnError}
 	if r, err := store.Get(a.id); err == nil && r != nil {
 		n.Chain = string(r.ChainID)
 	}

@@ -58,7 +58,7 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 	if now := env.Now(); kind == peer.Work && host.Name == peer.AnyHost {
 		waits = fmt.Sprintf("a session of %s on any host", to)
 		if why, err = waitsFor(env, to); err != nil {
-			env.Warn("%v", err)
+			env.WarnError(err)
 		}
 	} else if host.IsAway(now) {
 		waits += ", " + host.Seen(now)
@@ -109,12 +109,10 @@ func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 			w := pendingOf(env, l, text, err)
 			if l.Host == peer.AnyHost {
 				tries, err := box.Tries(l.ID)
-				if err != nil {
-					env.Warn("%v", err)
-				}
+				env.WarnError(err)
 				if w.Tries = tries.Tries; tries.LastTry() == nil || tries.LastTry().IsOver() {
 					if w.Waits, err = waitsFor(env, w.template()); err != nil {
-						env.Warn("%v", err)
+						env.WarnError(err)
 					}
 				}
 			}

@@ -61,7 +61,7 @@ type rules struct {
 // rulesHere returns the rules of the session's chain and of the repository. Without a session
 // there are the repository's.
 func rulesHere(env *cli.Env) (rules, error) {
-	warn := func(err error) { env.Warn("%v", err) }
+	warn := env.WarnError
 	me, id, err := chain(env)
 	common := git.Common(me.home.Dir)
 	r := rules{state: me.home.Town.State, ids: [2]session.ID{id, thread.RepositoryID(common)}, repository: thread.Rules(me.home.Town.State, common, warn)}
@@ -136,7 +136,7 @@ func (c *addRule) Run(env *cli.Env) error {
 	if n := len([]rune(text)); n > standing.MaxLength {
 		return cli.Failf(cli.Usage, "the rule has %d characters; the limit is %d", n, standing.MaxLength)
 	}
-	_, err = thread.Update(me.home.Town.State, id, atomicfile.Synced, func(err error) { env.Warn("%v", err) }, func(t *thread.Thread) { t.Add(in, env.Now().UTC()) })
+	_, err = thread.Update(me.home.Town.State, id, atomicfile.Synced, env.WarnError, func(t *thread.Thread) { t.Add(in, env.Now().UTC()) })
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (c *dropRule) Run(env *cli.Env) error {
 	}
 	var dropped thread.Instruction
 	found := false
-	_, err = thread.Update(r.state, id, atomicfile.Synced, func(err error) { env.Warn("%v", err) }, func(t *thread.Thread) { dropped, found = t.Drop(number) })
+	_, err = thread.Update(r.state, id, atomicfile.Synced, env.WarnError, func(t *thread.Thread) { dropped, found = t.Drop(number) })
 	switch {
 	case err != nil:
 		return err

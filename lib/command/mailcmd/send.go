@@ -80,9 +80,7 @@ func (c *send) Run(env *cli.Env) error {
 		return err
 	}
 	woken, err := c.wake(env, me, to)
-	if err != nil {
-		env.Warn("%v", err) // the note is there
-	}
+	env.WarnError(err) // the note is there
 	what, who := "sent", to.Address
 	if c.Hook {
 		what = "given"
@@ -99,7 +97,7 @@ func (c *send) Run(env *cli.Env) error {
 // wake tells the recipient's agents at once, if the person wants it of this note or of theirs.
 func (c *send) wake(env *cli.Env, me agent, to post.Recipient) (woken bool, err error) {
 	state := me.home.Town.State
-	names := table.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Mail.Wake
+	names := table.LoadPreferences(env.Getenv, env.WarnError).Mail.Wake
 	if !c.Wake && len(names) == 0 {
 		return false, nil
 	}
@@ -192,7 +190,7 @@ func (a agent) request(env *cli.Env, item request.Item, failed error) (said stri
 	case err != nil:
 		return "", err
 	case said == "": // if the request could be delivered after all, it was not the sandbox
-		env.Warn("%v", failed)
+		env.WarnError(failed)
 		return "", nil
 	}
 	return said + "\n", nil
@@ -256,9 +254,7 @@ func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 	}
 	defer lock.Unlock()
 	warn := func(err error) {
-		if err != nil {
-			env.Warn("%v", err)
-		}
+		env.WarnError(err)
 	}
 	all, err := waiting.ListHandovers(a.home, warn)
 	if err != nil {

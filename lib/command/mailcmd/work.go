@@ -139,7 +139,7 @@ func (c *workDone) Run(env *cli.Env) error {
 		return err
 	}
 	if err = w.MarkDone(in.Name, c.ID); errors.Is(err, work.ErrLate) {
-		env.Warn("%v", err)
+		env.WarnError(err)
 		return nil
 	} else if request.Denied(err) {
 		return currentAgent(env).askWork(env, request.Item{Kind: request.Done, Work: c.ID}, "close work: it is closed when your turn ends", err)

@@ -347,9 +347,7 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 			}
 			l.Error = o.Err.Error()
 		}
-		if err := printLine(env, asJSON, l); err != nil {
-			env.Warn("%v", err)
-		}
+		env.WarnError(printLine(env, asJSON, l))
 	})
 	if err != nil {
 		return p, failed, err

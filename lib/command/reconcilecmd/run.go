@@ -27,9 +27,7 @@ import (
 
 func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []problem) {
 	table, err := agent.Load(env.Getenv, t)
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	for _, one := range c.Templates {
 		if !table.Known(one.Provider) {
 			p := template.Problem{File: c.File, Line: one.ProviderLine, Key: "agent.provider", Err: fmt.Errorf("no agent is called '%.80s' (gt-hooks status lists them)", one.Provider)}

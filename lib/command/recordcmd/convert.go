@@ -91,9 +91,7 @@ func (c *convert) Run(env *cli.Env) error {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no folder '%s' here", c.To, folder), "start it once, or name its folder as you do for it")
 	}
 	known, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	client := known.FindClient(c.To)
 	if i, ok := w.(conversation.Importer); ok && !c.DryRun {
 		if to.Model = i.Model(env.Getenv); to.Model == "" {

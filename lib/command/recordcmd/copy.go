@@ -60,9 +60,7 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	hosts := peer.NewHosts(place.StateOf(env.Getenv))
 	known, err := hosts.ReadHosts()
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	var found source
 	var size int64
 	for _, h := range known {

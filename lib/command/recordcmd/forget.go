@@ -99,9 +99,7 @@ func lastOf(i record.Info) time.Time {
 func outdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (old []record.Info) {
 	state := place.StateOf(env.Getenv)
 	runs, errs := scan.Running(env.Getenv)
-	for _, err := range errs {
-		env.Warn("%v", err)
-	}
+	env.WarnError(errors.Join(errs...))
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b record.Info) int { return lastOf(a).Compare(lastOf(b)) })
 	size := int64(0)

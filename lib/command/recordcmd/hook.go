@@ -26,7 +26,7 @@ func (c *syncing) hooked(env *cli.Env) error {
 	state := place.StateOf(env.Getenv)
 	var unread error
 	own := agent.LoadRecord(env.Getenv, func(err error) {
-		env.Warn("%v", err)
+		env.WarnError(err)
 		unread = errors.Join(unread, err)
 	})
 	err := unread
@@ -63,9 +63,7 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	}
 	for looks := 0; ; {
 		all, err := sessionFiles(env, r, id)
-		if err != nil {
-			env.Warn("%v", err)
-		}
+		env.WarnError(err)
 		now := ""
 		for _, f := range all {
 			m, err := r.Metadata(f)

@@ -2,6 +2,7 @@ package recordcmd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -143,7 +144,7 @@ func logged(env *cli.Env, all []record.Info) catalog.Catalog {
 		read[t.Root] = true
 		theirs, err := catalog.ReadTown(t, nil)
 		if err != nil {
-			env.Warn("%v", err)
+			env.WarnError(err)
 			continue
 		}
 		sessions = sessions.Join(theirs)
@@ -181,11 +182,7 @@ func infos(env *cli.Env, s record.Store) ([]record.Info, error) {
 	}
 	all, errs := make([]record.Info, len(ids)), make([]error, len(ids))
 	cli.Parallel(cli.Numbers(len(ids)), func(i int) { all[i], errs[i] = s.Info(ids[i]) })
-	for _, err := range errs {
-		if err != nil {
-			env.Warn("%v", err)
-		}
-	}
+	env.WarnError(errors.Join(errs...))
 	all = slices.DeleteFunc(all, func(i record.Info) bool { return i.ID == "" })
 	slices.SortStableFunc(all, func(a, b record.Info) int {
 		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.ID, b.ID))

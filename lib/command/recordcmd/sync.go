@@ -72,9 +72,7 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading conversations", env.Now)
 	found, errs := scan.FindConversations(env.Getenv, redact.Cut(env.Environ), town.Personal(env.Getenv).Transcripts(), reading.Show)
 	reading.Finish()
-	for _, err := range errs {
-		env.Warn("%v", err)
-	}
+	env.WarnError(errors.Join(errs...))
 	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == record.Client })
 	scan.Locate(town.Personal(env.Getenv).State, found)
 	told := allTold(env)
@@ -98,14 +96,10 @@ func allTold(env *cli.Env) (found []conversation.Conversation) {
 		for _, store := range r.Stores(env.Getenv) {
 			err := r.Find(store, func(f conversation.File) {
 				m, err := r.Metadata(f)
-				if err != nil {
-					env.Warn("%v", err)
-				}
+				env.WarnError(err)
 				found = append(found, conversation.Conversation{File: f, Metadata: m})
 			})
-			if err != nil {
-				env.Warn("%v", err)
-			}
+			env.WarnError(err)
 		}
 	}
 	return found
@@ -218,7 +212,7 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 			sum.failed++
 			env.Warn("%s's session %s: %v", c.File.Client, idOf(c), err)
 		} else if err := scan.CheckRead(session.ID(idOf(c)), c.File); got.Lines > 0 && err != nil {
-			env.Warn("%v", err)
+			env.WarnError(err)
 		}
 		if got.Gone != "" {
 			if len(all) == 1 {

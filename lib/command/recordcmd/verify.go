@@ -115,7 +115,7 @@ func seal(env *cli.Env, s record.Store, id record.ID) error {
 		return err
 	}
 	own := town.Personal(env.Getenv) // agents in a town cannot write this log
-	return eventlog.Log(own.Events()).AppendOr(eventlog.Log(own.Spare()), func(err error) { env.Warn("%v", err) }, env.Now(), eventlog.RecordHead, Program().Name, sealed{string(h.Session), h.Agent, at})
+	return eventlog.Log(own.Events()).AppendOr(eventlog.Log(own.Spare()), env.WarnError, env.Now(), eventlog.RecordHead, Program().Name, sealed{string(h.Session), h.Agent, at})
 }
 
 // seals returns the last seal of each record that the log still has.

@@ -118,7 +118,7 @@ func withHub(env *cli.Env) (fleet, error) {
 	return f, err
 }
 
-func (f fleet) warn(err error) { f.env.Warn("%v", err) }
+func (f fleet) warn(err error) { f.env.WarnError(err) }
 
 func completeHosts(env *cli.Env, _ string) (offered []cli.Candidate) {
 	all, _ := peer.NewHosts(place.StateOf(env.Getenv)).ReadHosts()

@@ -102,9 +102,7 @@ func (c *blaming) Run(env *cli.Env) error {
 	bar := term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now)
 	changes, failed := search.Changes(conversationsOf(places), bases, func(s string) string { return env.Text(s) }, bar.Show)
 	bar.Finish()
-	if failed != nil {
-		env.Warn("%v", failed)
-	}
+	env.WarnError(failed)
 	b := &blamer{top: git.Top(env.Abs(filepath.Dir(cmp.Or(name, ".")))), places: places, commits: map[string]*commitLines{}, now: env.Now()}
 	b.take(changes, paths)
 	var found []origin
@@ -130,9 +128,7 @@ func (c *blaming) Run(env *cli.Env) error {
 		for _, at := range places {
 			lost.Add(scan.CheckRead(at.session.ID, at.conversation.File))
 		}
-		if err := lost.Err(); err != nil {
-			env.Warn("%v", err)
-		}
+		env.WarnError(lost.Err())
 	}
 	return c.print(env, all, found)
 }

@@ -88,9 +88,7 @@ func (c *follow) Run(env *cli.Env) error {
 			return err
 		}
 		if o.From-before > conversation.MaxRecord { // else no record was too long
-			if err := scan.CheckRead(s.ID, f); err != nil {
-				env.Warn("%v", err)
-			}
+			env.WarnError(scan.CheckRead(s.ID, f))
 		}
 	}
 }
@@ -165,10 +163,10 @@ func (c *tailText) Run(env *cli.Env) error {
 		}
 		return env.JSON(summary.Summarize(fold))
 	}
-	to := tail.Carry{Home: h, Record: r, Now: env.Now(), Warn: func(err error) { env.Warn("%v", err) }}
+	to := tail.Carry{Home: h, Record: r, Now: env.Now(), Warn: env.WarnError}
 	fold, _, err := told.Carry(read, to, env.Redact)
 	if unsaved := (*tail.SaveError)(nil); errors.As(err, &unsaved) {
-		env.Warn("%v", err)
+		env.WarnError(err)
 		err = nil
 	}
 	if err != nil {

@@ -84,7 +84,7 @@ func (c *grep) Run(env *cli.Env) error {
 	case failed != nil && p.session == nil:
 		return failed
 	case failed != nil:
-		env.Warn("%v", failed)
+		env.WarnError(failed)
 	case p.session == nil:
 		c.hintOther(env, places)
 		return cli.Silent
@@ -151,9 +151,7 @@ func (c *selection) targets(env *cli.Env) (all catalog.Catalog, found []target, 
 	}
 	found, lost := findTargets(owned(env), all, f)
 	unread(env, all)
-	if lost != nil {
-		env.Warn("%v", lost)
-	}
+	env.WarnError(lost)
 	if all.Len() == 0 {
 		env.Hint(noSessions)
 	}

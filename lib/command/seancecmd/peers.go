@@ -22,9 +22,7 @@ func peersOf(env *cli.Env) peer.Hosts { return peer.NewHosts(town.Personal(env.G
 func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) catalog.Catalog {
 	hosts, clean := peersOf(env), redact.Cut(env.Environ)
 	known, err := hosts.ReadHosts()
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	for _, h := range known {
 		logs, err := hosts.Logs(h.Name)
 		var read catalog.Catalog
@@ -58,7 +56,7 @@ func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) cat
 func ownHost(env *cli.Env) string {
 	own, err := peersOf(env).LocalHost()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		env.Warn("%v", err)
+		env.WarnError(err)
 	}
 	return own.Name
 }

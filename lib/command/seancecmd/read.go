@@ -80,7 +80,7 @@ func (c *read) Run(env *cli.Env) error {
 			if len(found) == 1 {
 				return err
 			}
-			env.Warn("%v", err)
+			env.WarnError(err)
 			continue
 		}
 		hintCopied(env, s)
@@ -105,9 +105,7 @@ func (c *read) Run(env *cli.Env) error {
 		if _, err = p.pages(f, conversation.Options{}, from, to); err != nil {
 			return err
 		}
-		if err := scan.CheckRead(s.ID, f); err != nil {
-			env.Warn("%v", err)
-		}
+		env.WarnError(scan.CheckRead(s.ID, f))
 		if len(found) == 1 && from > max(p.Turn, 1) {
 			return cli.Failf(cli.AnswerNo, "session '%s' has %s", s.ID, count.Plural(p.Turn, "turn"))
 		}

@@ -54,7 +54,7 @@ func (c *seeking) Run(env *cli.Env) error {
 	case failed != nil && len(found) == 0:
 		return failed
 	case failed != nil:
-		env.Warn("%v", failed)
+		env.WarnError(failed)
 	case len(found) == 0:
 		return cli.Silent
 	}

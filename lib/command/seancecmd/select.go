@@ -176,9 +176,7 @@ func cleaned(env *cli.Env, all iter.Seq[*catalog.Session]) iter.Seq[*catalog.Ses
 
 // unread warns of sessions that could not be read completely.
 func unread(env *cli.Env, all catalog.Catalog) {
-	if err := all.ReadErrors(); err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(all.ReadErrors())
 }
 
 func open(env *cli.Env) (catalog.Catalog, error) { return gather(env, false, nil) }
@@ -191,15 +189,11 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	if err := personal.State.CheckOwner(); err != nil {
 		return catalog.Catalog{}, err
 	}
-	if here.Unread != nil {
-		env.Warn("%v", here.Unread)
-	}
+	env.WarnError(here.Unread)
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading conversations", env.Now)
 	found, errs := scan.FindConversations(env.Getenv, redact.Cut(env.Environ), personal.Transcripts(), reading.Show)
 	reading.Finish()
-	for _, err := range errs {
-		env.Warn("%v", err)
-	}
+	env.WarnError(errors.Join(errs...))
 	scan.Locate(personal.State, found, env.Dir, home.Find(env.Getenv, env.Dir, "").Dir)
 	var more []eventlog.Log
 	for _, path := range logs {
@@ -215,9 +209,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 		return all, err
 	}
 	run, errs := scan.Running(env.Getenv)
-	for _, err := range errs {
-		env.Warn("%v", err)
-	}
+	env.WarnError(errors.Join(errs...))
 	if only {
 		return all.Merge(found, run), nil
 	}
@@ -233,7 +225,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 		read = append(read, t.Root)
 		theirs, err := catalog.ReadTown(t, reading.Show)
 		if err != nil {
-			env.Warn("%v", err) // the other logs are still useful
+			env.WarnError(err) // the other logs are still useful
 			continue
 		}
 		all = all.Join(theirs)

@@ -100,9 +100,7 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	if on, err := continuationOf(own, table, s, true); err == nil && len(on.Args) > 0 {
 		d.Fork = env.Redact(on.String())
 	}
-	if lost != nil {
-		env.Warn("%v", lost)
-	}
+	env.WarnError(lost)
 	for _, o := range all.Forks(s.ID) {
 		d.Forks = append(d.Forks, o.ID)
 	}

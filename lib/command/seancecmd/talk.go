@@ -137,9 +137,7 @@ func question(r io.Reader) (string, error) {
 // programs, accounts or settings.
 func agents(env *cli.Env) *agent.Table {
 	all, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	return all
 }
 
@@ -211,7 +209,7 @@ func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 		case ctx.Err() != nil:
 			return ask.ErrInterrupted
 		case errors.Is(err, ask.ErrInterrupted) && prompt != "":
-			env.Warn("%v", err)
+			env.WarnError(err)
 		case err != nil:
 			return err
 		}

@@ -36,7 +36,7 @@ func (c *threadOf) Run(env *cli.Env) error {
 	if c.Forget {
 		return c.forget(env, chain)
 	}
-	t, err := thread.Read(town.Personal(env.Getenv).State, chain, func(err error) { env.Warn("%v", err) })
+	t, err := thread.Read(town.Personal(env.Getenv).State, chain, env.WarnError)
 	switch {
 	case errors.Is(err, thread.ErrNone):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing is kept of the chain '%s' yet", chain),

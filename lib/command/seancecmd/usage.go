@@ -180,9 +180,7 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 	n := newCounter(env, all)
 	n.tally.Since, n.tally.Until = c.Since.TimeBefore(env.Now()), c.Until.TimeBefore(env.Now())
 	prices, err := price.Load(env.Getenv)
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	n.tally.Price = prices.RequestPrice
 	projects := map[string]string{}
 	for part := range slices.Chunk(sessions, readAhead) {
@@ -212,11 +210,9 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 		intoBlocks(spent)
 	}
 	for _, err := range n.failed {
-		env.Warn("%v", err)
+		env.WarnError(err)
 	}
-	if err := n.lost.Err(); err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(n.lost.Err())
 	return spent, read
 }
 
@@ -583,9 +579,7 @@ type kept struct {
 func (c *usage) disk(env *cli.Env) error {
 	personal := town.Personal(env.Getenv)
 	found, errs := scan.FindConversations(env.Getenv, env.Redact, personal.Transcripts(), nil)
-	for _, err := range errs {
-		env.Warn("%v", err)
-	}
+	env.WarnError(errors.Join(errs...))
 	by := map[string]*kept{}
 	counted := diskSpace{}
 	for _, one := range found {

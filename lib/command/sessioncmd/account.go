@@ -120,7 +120,7 @@ func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 			paths[other.Path] = true
 		}
 	}); err != nil {
-		at.Env.Warn("%v", err)
+		at.Env.WarnError(err)
 	}
 	if mover, ok := writers.FindWriter(client.Name).(conversation.Mover); ok {
 		all, err := mover.MovedFiles(f.Path, f.ID)

@@ -43,7 +43,7 @@ func (c *imports) adopt(env *cli.Env) error {
 	for _, a := range found {
 		in, err := adopted(at, server, a)
 		if err != nil {
-			env.Warn("%v", err)
+			env.WarnError(err)
 			continue
 		}
 		all = append(all, in)

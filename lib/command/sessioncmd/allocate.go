@@ -191,9 +191,7 @@ func spawned(env *cli.Env, in *instance.Instance) {
 		return // starting it reports that
 	}
 	t := home.FindOtherHome(env.Getenv, in.Path).Town
-	err = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), func(err error) { env.Warn("%v", err) }, env.Now(), eventlog.Spawn,
+	err = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), env.WarnError, env.Now(), eventlog.Spawn,
 		home.Find(env.Getenv, env.Dir, "").Identity.Address(), map[string]any{"rig": id.Rig, "polecat": id.Name})
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 }

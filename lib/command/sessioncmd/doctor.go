@@ -174,7 +174,7 @@ func (e *examination) examine(members []fleet.Member) {
 func (e *examination) heldBack() {
 	memory, err := perform.NewWorld(e.scope.Store).Memory()
 	if err != nil {
-		e.env.Warn("%v", err)
+		e.env.WarnError(err)
 		return
 	}
 	for _, n := range memory.Notices() {

@@ -133,7 +133,7 @@ func printProgress(at scope, m fleet.Member) error {
 		return nil
 	}
 	rows := []row{{Hosted: roster.HostedRow(env, "", roster.Row{Member: &m, Scope: at})}}
-	warn := func(err error) { env.Warn("%v", err) }
+	warn := env.WarnError
 	notToday := func(name string) bool { return name != "today" }
 	lookUp(env, rows, notToday, glance, warn)
 	is := progressOf(env, rows[0], notToday)

@@ -176,9 +176,7 @@ func (c *list) Run(env *cli.Env) error {
 // hintWaiting names the agents that came from other machines and wait for the person.
 func hintWaiting(env *cli.Env, state place.State) {
 	all, err := parcel.AllWaiting(state)
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	for _, one := range all {
 		env.Hint("%s, of %s, waits for you: gt-session accept %[1]s", one.Name, cmp.Or(one.From, "a file"))
 	}
@@ -381,7 +379,7 @@ func (c *list) fitting(rows []row, width int, named bool) func(string) bool {
 // inspect finds out what shown columns need that takes time.
 func (c *list) inspect(env *cli.Env, rows []row, shown func(string) bool) {
 	if len(c.Columns) > 0 {
-		lookUp(env, rows, shown, askedFor, func(err error) { env.Warn("%v", err) })
+		lookUp(env, rows, shown, askedFor, env.WarnError)
 	} else {
 		lookUp(env, rows, shown, glance, func(error) {}) // nobody asked for it
 	}
@@ -765,9 +763,7 @@ func (c *attach) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	if err := acknowledge(at, m.ID); err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(acknowledge(at, m.ID))
 	if socket != "" {
 		return nil
 	}

@@ -35,7 +35,7 @@ const maxNotice = 4 << 10
 type notifyTest struct{}
 
 func (notifyTest) Run(env *cli.Env) error {
-	command := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Notify.Command
+	command := agent.LoadPreferences(env.Getenv, env.WarnError).Notify.Command
 	if len(command) == 0 {
 		return cli.WithHint(cli.Failf(cli.AnswerNo, "no command is set"), `in %s: [notify], and below it: command = ["notify-send", "gt"]`,
 			cmp.Or(place.Config(env.Getenv, "config.toml"), "config.toml"))
@@ -86,7 +86,7 @@ type notifySilent struct{}
 
 // Run runs the command for the silent agents of all profiles, once for each silence.
 func (notifySilent) Run(env *cli.Env) error {
-	own := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Notify
+	own := agent.LoadPreferences(env.Getenv, env.WarnError).Notify
 	if !own.Wants(activity.Silent) {
 		return nil
 	}

@@ -86,9 +86,7 @@ func (c *wake) Run(env *cli.Env) (err error) {
 			continue // it was removed
 		}
 		known, werr := agent.Load(env.Getenv, town.Find(env.Getenv, in.Path))
-		if werr != nil {
-			env.Warn("%v", werr)
-		}
+		env.WarnError(werr)
 		told, werr := launch.Wake(env, s, known, in, conversation.NoteCame)
 		if err = errors.Join(err, werr); told {
 			fmt.Fprintln(env.Stdout, in.Name)

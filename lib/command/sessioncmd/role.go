@@ -51,9 +51,7 @@ func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 		in.Path, id = dir, home.FindOtherHome(at.Env.Getenv, dir).Identity
 	}
 	client, _, err := at.Table().ClientForRole(string(id.Role), id.Rig)
-	if err != nil {
-		at.Env.Warn("%v", err)
-	}
+	at.Env.WarnError(err)
 	if c.Agent != "" {
 		if !at.Table().Known(c.Agent) {
 			return nil, client, at.Table().Unknown(c.Agent)

@@ -264,9 +264,7 @@ func makeWorktree(at scope, in *instance.Instance) error {
 		if _, there := os.Lstat(in.Worktree.Path); there == nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
-		if rerr := held.Remove(at.Env.Now()); rerr != nil {
-			at.Env.Warn("%v", rerr)
-		}
+		at.Env.WarnError(held.Remove(at.Env.Now()))
 		return err
 	}
 	return nil

@@ -321,9 +321,7 @@ func (c *inspect) Run(env *cli.Env) error {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s was made from no template", in.Name), fmt.Sprintf("gt-session show %s shows it", in.Name))
 	}
 	plain, effective, err := w.Inspect(in)
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	for key := range in.Managed.Overlay {
 		if strings.HasPrefix(key, "env.") && effective[key] != "" {
 			effective[key] = redacted

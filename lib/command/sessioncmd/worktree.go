@@ -190,7 +190,7 @@ func fill(env *cli.Env, w *instance.Worktree) {
 }
 
 func setupCommands(env *cli.Env) []string {
-	return agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Worktree.Setup
+	return agent.LoadPreferences(env.Getenv, env.WarnError).Worktree.Setup
 }
 
 // maxSetup bounds a command of the setup.

@@ -146,9 +146,7 @@ func (p Packer) resumes(in *instance.Instance, claims map[instance.ID]peer.Claim
 // markMoved marks an instance that another host has, as launch.Starter does.
 func (p Packer) markMoved(in *instance.Instance) map[instance.ID]peer.Claim {
 	claims, err := peer.NewHosts(p.Store.State).Claims()
-	if err != nil {
-		p.Env.Warn("%v", err)
-	}
+	p.Env.WarnError(err)
 	peer.MarkMoved(in, claims)
 	return claims
 }
@@ -341,7 +339,7 @@ func (p Packer) leave(m fleet.Member) error {
 // movedReason is the end reason in the record of a session that moved.
 const movedReason = "gt-session pack"
 
-func (p Packer) warn(err error) { p.Env.Warn("%v", err) }
+func (p Packer) warn(err error) { p.Env.WarnError(err) }
 
 // session adds what the instance's session has.
 func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, error) {

@@ -195,7 +195,7 @@ func (w *unpacking) makeSession() (session.ID, error) {
 	return now, w.makeRecords(h, now, transcript)
 }
 
-func (w *unpacking) warn(err error) { w.Env.Warn("%v", err) }
+func (w *unpacking) warn(err error) { w.Env.WarnError(err) }
 
 // makeConversation writes the conversation, and returns where it is and its session. The
 // session is "" if there is no conversation.

@@ -105,12 +105,8 @@ func (c *Capture) ask(env *cli.Env, server tmux.Server, pane string, r *Run) {
 		r.Env = append(r.Env, name+"="+string(id))
 		vars = append(vars, [2]string{name, string(id)})
 	}
-	if err := server.SetEnvironment(pane, vars, nil, envWait); err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(server.SetEnvironment(pane, vars, nil, envWait))
 	getenv := func(name string) string { return process.Variable(r.Env, name) }
 	of := fmt.Sprintf("%s:%d", getenv(instance.Variable), os.Getpid()) // this process becomes the agent
-	if err := instance.Bind(place.StateOf(getenv), of, os.Getpid(), 0, instance.CurrentSession{SessionID: id, Agent: c.Agent, At: env.Now()}); err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(instance.Bind(place.StateOf(getenv), of, os.Getpid(), 0, instance.CurrentSession{SessionID: id, Agent: c.Agent, At: env.Now()}))
 }

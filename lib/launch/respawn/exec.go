@@ -50,9 +50,7 @@ func Exec(env *cli.Env, name string) error {
 	if err != nil {
 		return cli.Fail(cli.IO, err)
 	}
-	if err := server.SweepBuffers(env.Now()); err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(server.SweepBuffers(env.Now()))
 	var r Run
 	err = json.Unmarshal(data, &r)
 	switch {
@@ -91,9 +89,7 @@ func Exec(env *cli.Env, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := server.RestoreRemainOnExit(pane, r.Remain); err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(server.RestoreRemainOnExit(pane, r.Remain))
 	if r.First != nil {
 		if err := r.First.startTyper(server, pane, r.Dir, r.Env); err != nil {
 			return fmt.Errorf("cannot give it its first prompt: %w", err)

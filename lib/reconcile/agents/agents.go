@@ -57,9 +57,7 @@ func (a Agents) ref(in *instance.Instance) runtime.Ref {
 }
 
 func (a Agents) warn(err error) {
-	if err != nil {
-		a.Env.Warn("%v", err)
-	}
+	a.Env.WarnError(err)
 }
 
 // Status implements perform.Agents: it looks at tmux once, and at each other runtime once.
@@ -342,15 +340,13 @@ func NewAgents(env *cli.Env, t town.Town, profile string) (Agents, error) {
 	if profile == "" && !t.Personal {
 		store = instance.OfTown(t.State, t.Root)
 	}
-	store.Warn = func(err error) { env.Warn("%v", err) }
+	store.Warn = env.WarnError
 	self, err := os.Executable()
 	if err != nil {
 		return Agents{}, err
 	}
 	table, err := agent.Load(env.Getenv, t)
-	if err != nil {
-		env.Warn("%v", err)
-	}
+	env.WarnError(err)
 	dir := t.Root
 	if profile != "" || t.Personal {
 		dir = string(t.State)
@@ -372,7 +368,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, warn := all.Store, func(err error) { env.Warn("%v", err) }
+	store, warn := all.Store, env.WarnError
 	w := perform.NewWorld(store)
 	w.Agents = all
 	w.Now, w.Warn, w.AtOnce = env.Now, warn, cli.MaxWaitingTasks

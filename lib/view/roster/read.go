@@ -62,7 +62,7 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 		known, err := loads[i].table, loads[i].err
 		if err != nil && len(instances) > 0 && !said[err.Error()] {
 			said[err.Error()] = true
-			env.Warn("%v", err)
+			env.WarnError(err)
 		}
 		at = append(at, fleet.Place{Store: p.Store, Instances: instances, Table: known})
 	}

@@ -35,7 +35,7 @@ type Scope struct {
 // New returns the scope of a town, or of a profile unless it is "".
 func New(env *cli.Env, t town.Town, profile string) Scope {
 	at := Scope{Env: env, Town: t, Profile: profile, Store: StoreIn(t, profile), Table: TableOf(env, t)}
-	at.Store.Warn = func(err error) { env.Warn("%v", err) }
+	at.Store.Warn = env.WarnError
 	return at
 }
 
@@ -43,9 +43,7 @@ func New(env *cli.Env, t town.Town, profile string) Scope {
 func TableOf(env *cli.Env, t town.Town) func() *agent.Table {
 	return sync.OnceValue(func() *agent.Table {
 		table, err := agent.Load(env.Getenv, t)
-		if err != nil {
-			env.Warn("%v", err)
-		}
+		env.WarnError(err)
 		return table
 	})
 }
@@ -89,9 +87,7 @@ func StoreIn(t town.Town, profile string) instance.Store {
 // the person's own.
 func Named(env *cli.Env, profile string) (Scope, error) {
 	around := town.Find(env.Getenv, env.Dir)
-	if around.Unread != nil {
-		env.Warn("%v", around.Unread)
-	}
+	env.WarnError(around.Unread)
 	if err := around.State.Check(); err != nil {
 		return Scope{}, err
 	}
@@ -152,7 +148,7 @@ func (at Scope) AskAway(members []fleet.Member) {
 	}
 	all, err := agents.NewAgents(at.Env, at.Town, at.Profile)
 	if err != nil {
-		at.Env.Warn("%v", err)
+		at.Env.WarnError(err)
 		return
 	}
 	for i, s := range all.Status(context.Background(), away) {
