@@ -202,6 +202,12 @@ func split(err error) []error {
 	return all
 }
 
+// Print writes text to standard output as it is.
+func (e *Env) Print(text string) error {
+	_, err := io.WriteString(e.Stdout, text)
+	return err
+}
+
 // Printf formats to standard output.
 func (e *Env) Printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(e.Stdout, format, args...)

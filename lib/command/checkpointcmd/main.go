@@ -5,7 +5,6 @@ package checkpointcmd
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"time"
@@ -218,7 +217,7 @@ func (w *write) requestSave(env *cli.Env, call *hook.Invocation) (asked bool, er
 	} else { // if the request could be delivered after all, it was not the sandbox
 		env.WarnError(denied)
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%sThe sandbox does not let this command write the checkpoint; it is saved when your turn ends.\n", said)
+	err = env.Printf("%sThe sandbox does not let this command write the checkpoint; it is saved when your turn ends.\n", said)
 	return true, err
 }
 
@@ -306,8 +305,7 @@ func (r *read) Run(env *cli.Env) error {
 	if c.Stale(env.Now()) {
 		text += " (stale: a start ignores it)"
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s\n%s", frame.Line(text), frame.Words(c.Text())) // as a start prints it
-	return err
+	return env.Printf("%s\n%s", frame.Line(text), frame.Words(c.Text())) // as a start prints it
 }
 
 type clear struct{}

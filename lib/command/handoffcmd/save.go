@@ -2,7 +2,6 @@ package handoffcmd
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -244,14 +243,14 @@ func (h *handover) handoverReason() string {
 func (h handover) tellSummariser(note, essentials string) (err error) {
 	switch {
 	case !h.hook:
-		_, err = fmt.Fprintf(h.env.Stdout, "saved; to read the note: gt-mail read %s\n", note)
+		err = h.env.Printf("saved; to read the note: gt-mail read %s\n", note)
 	case h.call.Dialect.Compaction:
 		d := h.call.Dialect
 		text := toKeep(d, note, essentials)
 		if d.ShowsCompaction && h.call.Input.Trigger == "manual" {
 			text = forDisplay(note) // the person sees it
 		}
-		_, err = io.WriteString(h.env.Stdout, d.Reply(h.call.Input.Event, text))
+		err = h.env.Print(d.Reply(h.call.Input.Event, text))
 	}
 	return err
 }

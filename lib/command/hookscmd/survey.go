@@ -3,7 +3,6 @@ package hookscmd
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,7 +78,7 @@ func (c *blocked) Run(env *cli.Env) error {
 			continue
 		}
 		for _, b := range blockers(env, t, places) {
-			if _, err := fmt.Fprintf(env.Stdout, "%s\t%s\n", term.OneLine(b.Reason), term.OneLine(b.Remedy)); err != nil {
+			if err := env.Printf("%s\t%s\n", term.OneLine(b.Reason), term.OneLine(b.Remedy)); err != nil {
 				return err
 			}
 		}

@@ -73,7 +73,7 @@ func (c *trust) Run(env *cli.Env) error {
 	if err != nil && !errors.Is(err, place.ErrUntrusted) {
 		env.WarnError(err) // it is replaced
 	}
-	if _, err := fmt.Fprint(env.Stdout, term.CleanText(env.Redact(describeTrust(t, old)))); err != nil {
+	if err := env.Print(term.CleanText(env.Redact(describeTrust(t, old)))); err != nil {
 		return err
 	}
 	if old != nil && maps.Equal(old.Files, t.Files) && old.Mail == t.Mail && old.Shows == t.Shows {

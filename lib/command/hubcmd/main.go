@@ -111,8 +111,7 @@ func (c *run) Run(env *cli.Env) error {
 	}
 	switch {
 	case c.PrintConfig:
-		_, err := io.WriteString(env.Stdout, serverConfig)
-		return err
+		return env.Print(serverConfig)
 	case c.Stdio:
 		return c.stdio(env, store)
 	}
@@ -178,7 +177,7 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(env.Stdout, i); err != nil {
+		if err := env.Println(i); err != nil {
 			return err
 		}
 		env.Hint("the hub runs at %s; on a host: gt-relay join - (and paste that line); gt-hub invite makes another", address)
@@ -276,7 +275,7 @@ func (c *run) stdio(env *cli.Env, store string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(env.Stdout, dial.Ready); err != nil {
+	if err := env.Println(dial.Ready); err != nil {
 		return err
 	}
 	hub.Join(conn, pipes{env.Stdin, env.Stdout})

@@ -383,7 +383,7 @@ func reportNoHeartbeat(env *cli.Env, asJSON bool) error {
 			Alive bool    `json:"alive"`
 		}{"none", age.Seconds(), false})
 	} else {
-		_, err = fmt.Fprintln(env.Stdout, "no sign of life here")
+		err = env.Println("no sign of life here")
 	}
 	if err == nil {
 		err = cli.Silent

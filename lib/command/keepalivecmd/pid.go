@@ -82,7 +82,7 @@ func (a *alive) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(env.Stdout, describe(f)); err != nil {
+	if err := env.Println(describe(f)); err != nil {
 		return err
 	}
 	if f.State != pidfile.Alive {

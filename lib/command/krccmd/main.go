@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -231,7 +230,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 	if in.rotated > 0 {
 		aside = fmt.Sprintf("%s in %s, in .sessions/archive\n\n", term.Size(in.rotatedBytes), count.Plural(in.rotated, "rotated log"))
 	}
-	if _, err := io.WriteString(env.Stdout, aside); err != nil {
+	if err := env.Print(aside); err != nil {
 		return err
 	}
 	if in.tally.Events > 0 {
@@ -242,7 +241,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 		if err := style.Table(env.Stdout, width, term.Narrow(width, rows, "EXPIRED", "OLDEST", "SIZE"), nil); err != nil {
 			return err
 		}
-		if _, err := io.WriteString(env.Stdout, "\n"); err != nil {
+		if err := env.Print("\n"); err != nil {
 			return err
 		}
 	}
@@ -442,8 +441,7 @@ func (c *prune) print(env *cli.Env, result retention.Result) error {
 	case c.Auto && result.Pruned == 0:
 		return nil
 	}
-	_, err := env.Stdout.Write([]byte(c.describe(result)))
-	return err
+	return env.Print(c.describe(result))
 }
 
 func (c *prune) describe(r retention.Result) string {
@@ -528,9 +526,9 @@ func (c *rotate) Run(env *cli.Env) error {
 	case done.Path == "" && c.Over > 0:
 		return nil // silent in a crontab
 	case done.Path == "":
-		_, err = fmt.Fprintln(env.Stdout, "the log is empty")
+		err = env.Println("the log is empty")
 	default:
-		_, err = fmt.Fprintf(env.Stdout, "%s, %s, are now %s\n", count.Plural(done.Events, "event"), term.Size(done.Bytes), term.Clean(done.Path))
+		err = env.Printf("%s, %s, are now %s\n", count.Plural(done.Events, "event"), term.Size(done.Bytes), term.Clean(done.Path))
 	}
 	return err
 }
@@ -568,7 +566,7 @@ func (c *follow) Run(env *cli.Env) error {
 		if c.JSON {
 			failed = env.JSON(openjson.Clean(line, env.Redact)) // another program may have logged it
 		} else {
-			_, failed = fmt.Fprintln(env.Stdout, formatEvent(e, env.Redact))
+			failed = env.Println(formatEvent(e, env.Redact))
 		}
 		return failed == nil
 	})

@@ -3,7 +3,6 @@ package mailcmd
 import (
 	"cmp"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -190,7 +189,7 @@ func (c *read) Run(env *cli.Env) error {
 		}
 		err = env.JSON(r)
 	} else {
-		_, err = io.WriteString(env.Stdout, letter(r, !me.home.Town.Personal))
+		err = env.Print(letter(r, !me.home.Town.Personal))
 	}
 	if err != nil {
 		return err

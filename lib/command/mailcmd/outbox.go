@@ -63,7 +63,7 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 	} else if host.IsAway(now) {
 		waits += ", " + host.Seen(now)
 	}
-	if _, err = fmt.Fprintf(env.Stdout, "%s  waits for %s\n", w.ID, waits); err != nil {
+	if err = env.Printf("%s  waits for %s\n", w.ID, waits); err != nil {
 		return err
 	}
 	if why != "" {

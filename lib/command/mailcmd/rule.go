@@ -107,7 +107,7 @@ func (c *listRules) Run(env *cli.Env) error {
 			if i >= len(r.chain) {
 				of = "  (this repository)"
 			}
-			_, err = fmt.Fprintf(env.Stdout, "%2d  %s%s\n", i+1, term.OneLine(term.Clean(in.Text)), of)
+			err = env.Printf("%2d  %s%s\n", i+1, term.OneLine(term.Clean(in.Text)), of)
 		}
 		if err != nil {
 			return err

@@ -260,7 +260,7 @@ func (c *workList) Run(env *cli.Env) error {
 		if i.Late {
 			state += ", its giver took it back"
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", i.ID, env.Line(i.Template, 64), state, env.Line(i.Subject, 200)); err != nil {
+		if err := env.Printf("%s  %s  %s  %s\n", i.ID, env.Line(i.Template, 64), state, env.Line(i.Subject, 200)); err != nil {
 			return err
 		}
 	}
@@ -269,7 +269,7 @@ func (c *workList) Run(env *cli.Env) error {
 			break
 		}
 		state := cmp.Or(env.Line(w.describeHosts(), maxReason), "waits for a free session")
-		if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", w.ID, env.Line(w.To, 64), state, env.Line(w.Subject, 200)); err != nil {
+		if err := env.Printf("%s  %s  %s  %s\n", w.ID, env.Line(w.To, 64), state, env.Line(w.Subject, 200)); err != nil {
 			return err
 		}
 	}

@@ -140,8 +140,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	if len(g.Action) > 0 {
 		id = g.named(said[0]) + "\t" + id
 	}
-	_, err = io.WriteString(env.Stdout, id+"\n")
-	return err
+	return env.Print(id + "\n")
 }
 
 // endWithTerminal ends the finder as SIGTERM does, which it answers by putting the terminal

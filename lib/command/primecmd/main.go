@@ -149,8 +149,7 @@ func (g *grammar) tell(s *start, situation situation, others []*session.Record) 
 		}
 		text = reply
 	}
-	_, err := io.WriteString(s.env.Stdout, text)
-	return err
+	return s.env.Print(text)
 }
 
 // keepRepeated keeps the text for the later requests of the turn.
@@ -176,8 +175,7 @@ func repeatStart(env *cli.Env, call *hook.Invocation) error {
 			return true
 		})
 	case call.Input.Kind() == "PostToolUse":
-		_, err := io.WriteString(env.Stdout, call.Dialect.Reply(call.Input.Event, text))
-		return err
+		return env.Print(call.Dialect.Reply(call.Input.Event, text))
 	}
 	return nil
 }
@@ -197,8 +195,7 @@ func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
 		return nil
 	}
 	why := term.Clean(env.Redact(call.Home.Problem.Error()))
-	_, err := io.WriteString(env.Stdout, call.Dialect.Notice(keepsNothing+why))
-	return err
+	return env.Print(call.Dialect.Notice(keepsNothing + why))
 }
 
 // tellNote prints the text for a note from a file or from standard input.
@@ -218,8 +215,7 @@ func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 	}
 	s := newStart(env, call)
 	_, situation := s.collect(looking)
-	_, err = io.WriteString(env.Stdout, s.page(situation.bring(note), nil).render())
-	return err
+	return env.Print(s.page(situation.bring(note), nil).render())
 }
 
 // due reports whether this event delivers a start-up text. A start does, unless the client

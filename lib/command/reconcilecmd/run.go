@@ -257,6 +257,5 @@ func (c *service) Run(env *cli.Env) error {
 		args[1] = "tick"
 		text = cron(dir, args)
 	}
-	_, err = fmt.Fprint(env.Stdout, text)
-	return err
+	return env.Print(text)
 }

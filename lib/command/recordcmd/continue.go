@@ -212,8 +212,7 @@ func (c *contextGet) Run(env *cli.Env) error {
 		if term.IsTerminal(env.Stdout) {
 			text = term.CleanText(text)
 		}
-		_, err = fmt.Fprint(env.Stdout, env.Redact(text))
-		return err
+		return env.Print(env.Redact(text))
 	}
 	return cli.Failf(cli.AnswerNo, "the record '%s' has no '%s'", id, c.Ref)
 }

@@ -2,7 +2,6 @@ package recordcmd
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -34,7 +33,7 @@ func (c *forgetful) Run(env *cli.Env) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "%s: %s removed\n", id, count.Plural(gone.Lines, "line")); err != nil {
+		if err := env.Printf("%s: %s removed\n", id, count.Plural(gone.Lines, "line")); err != nil {
 			return err
 		}
 	}
@@ -69,7 +68,7 @@ func (c *prune) Run(env *cli.Env) error {
 	for _, i := range old {
 		bytes += i.Size
 		if c.DryRun {
-			if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", i.ID, i.Agent, term.Day(lastOf(i), env.Now()), term.Size(i.Size)); err != nil {
+			if err := env.Printf("%s  %s  %s  %s\n", i.ID, i.Agent, term.Day(lastOf(i), env.Now()), term.Size(i.Size)); err != nil {
 				return err
 			}
 			continue

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"gt/lib/cli"
@@ -72,7 +71,7 @@ func (c *verify) Run(env *cli.Env) error {
 		switch {
 		case errors.As(a.err, &fault):
 			bad++
-			if _, err := fmt.Fprintf(env.Stdout, "%s  %v\n", a.id, fault); err != nil {
+			if err := env.Printf("%s  %v\n", a.id, fault); err != nil {
 				return err
 			}
 		case a.err != nil:
@@ -82,7 +81,7 @@ func (c *verify) Run(env *cli.Env) error {
 			if a.torn {
 				torn = ", and one that is being written or was torn off: the next sync removes it"
 			}
-			if _, err := fmt.Fprintf(env.Stdout, "%s  %s, the last is %s%s\n", a.id, count.Plural(a.lines, "line"), a.head, torn); err != nil {
+			if err := env.Printf("%s  %s, the last is %s%s\n", a.id, count.Plural(a.lines, "line"), a.head, torn); err != nil {
 				return err
 			}
 		}
@@ -91,7 +90,7 @@ func (c *verify) Run(env *cli.Env) error {
 	case bad > 0:
 		return cli.Failf(cli.AnswerNo, "%s not what was written", count.PluralForm(bad, "record is", "records are"))
 	case c.All:
-		_, err = fmt.Fprintf(env.Stdout, "%s, %s: each is what was written\n", count.Plural(len(ids), "record"), count.Plural(lines, "line"))
+		err = env.Printf("%s, %s: each is what was written\n", count.Plural(len(ids), "record"), count.Plural(lines, "line"))
 	}
 	return err
 }

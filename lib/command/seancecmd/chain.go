@@ -79,6 +79,5 @@ func (c *chainOf) Run(env *cli.Env) error {
 		}
 		text = strings.Join(texts, "\n")
 	}
-	_, err = env.Stdout.Write([]byte(text))
-	return err
+	return env.Print(text)
 }

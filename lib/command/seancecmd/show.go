@@ -63,8 +63,7 @@ func (c *show) Run(env *cli.Env) error {
 	if c.JSON {
 		return env.JSON(d)
 	}
-	_, err = env.Stdout.Write([]byte(portrait(env, d)))
-	return err
+	return env.Print(portrait(env, d))
 }
 
 // describe collects details that lists do not have, because they need the transcript.

@@ -52,8 +52,7 @@ func (c *threadOf) Run(env *cli.Env) error {
 	if c.Explain {
 		text = c.explain
 	}
-	_, err = env.Stdout.Write([]byte(text(env, t)))
-	return err
+	return env.Print(text(env, t))
 }
 
 // forget removes the thread. What is said from now on begins another one.

@@ -92,8 +92,7 @@ func (c *picture) Run(env *cli.Env) error {
 		if p.Len() == 0 {
 			return nil
 		}
-		_, err := io.WriteString(env.Stdout, p.Text(palette.StyleFor(env.Stdout, env.Getenv), term.Width(env.Stdout, env.Getenv)))
-		return err
+		return env.Print(p.Text(palette.StyleFor(env.Stdout, env.Getenv), term.Width(env.Stdout, env.Getenv)))
 	}
 	if c.HTML != "" {
 		if err := write(env, c.HTML, p.HTML); err != nil {

@@ -54,7 +54,7 @@ func (c *imports) adopt(env *cli.Env) error {
 	}
 	all, err = adopt(all, env.Now())
 	for _, in := range all {
-		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s, pane %s of the tmux session %s\n", said, in.Name, in.Agent, env.DisplayPath(in.Path), in.TmuxPane, env.DisplayPath(in.TmuxSession)); err != nil {
+		if err := env.Printf("%s %s (%s) in %s, pane %s of the tmux session %s\n", said, in.Name, in.Agent, env.DisplayPath(in.Path), in.TmuxPane, env.DisplayPath(in.TmuxSession)); err != nil {
 			return err
 		}
 	}

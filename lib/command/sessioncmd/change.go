@@ -58,7 +58,7 @@ func (c *rename) Run(env *cli.Env) error {
 // reportDone prints what a command did, or returns err if it failed.
 func reportDone(env *cli.Env, err error, format string, args ...any) error {
 	if err == nil {
-		_, err = fmt.Fprintf(env.Stdout, format+"\n", args...)
+		err = env.Printf(format+"\n", args...)
 	}
 	return err
 }
@@ -128,8 +128,7 @@ func (c *rm) Run(env *cli.Env) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(env.Stdout, said)
-		return err
+		return env.Println(said)
 	}
 	defer held.Release()
 	if err := c.believeHeld(at, held); err != nil {

@@ -123,7 +123,7 @@ func (e *examination) print(asJSON bool) error {
 		if f.What, f.Fix = e.env.Line(f.What, maxCell), e.env.Line(f.Fix, maxCell); asJSON {
 			err = e.env.JSON(f)
 		} else {
-			_, err = fmt.Fprintf(e.env.Stdout, "%s\n  %s\n", f.What, f.Fix)
+			err = e.env.Printf("%s\n  %s\n", f.What, f.Fix)
 		}
 		if err != nil {
 			return err

@@ -167,7 +167,7 @@ func (c *imports) Run(env *cli.Env) error {
 		if c.DryRun {
 			said = "would import"
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s\n", said, in.Name, startedAs(at, in), env.DisplayPath(in.Path)); err != nil {
+		if err := env.Printf("%s %s (%s) in %s\n", said, in.Name, startedAs(at, in), env.DisplayPath(in.Path)); err != nil {
 			return err
 		}
 	}

@@ -148,7 +148,7 @@ func printProgress(at scope, m fleet.Member) error {
 	}
 	field := func(name, value string) (err error) {
 		if value != "" {
-			_, err = fmt.Fprintf(env.Stdout, "  %-8s %s\n", name, env.Line(value, maxCell))
+			err = env.Printf("  %-8s %s\n", name, env.Line(value, maxCell))
 		}
 		return err
 	}

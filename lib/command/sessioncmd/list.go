@@ -632,7 +632,7 @@ func (c *show) Run(env *cli.Env) error {
 		if field[1] == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "%-8s %s\n", field[0], env.Line(field[1], maxCell)); err != nil {
+		if err := env.Printf("%-8s %s\n", field[0], env.Line(field[1], maxCell)); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func (c *move) toHost(env *cli.Env) error {
 	if err := out.Moved(l.ID); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprint(env.Stdout, env.Text(a.Stdout)); err != nil {
+	if err := env.Print(env.Text(a.Stdout)); err != nil {
 		return err
 	}
 	if a.Code == cli.Busy {

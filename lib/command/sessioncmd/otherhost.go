@@ -78,7 +78,7 @@ func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprint(e.env.Stdout, e.env.Text(a.Stdout)); err != nil {
+	if err := e.env.Print(e.env.Text(a.Stdout)); err != nil {
 		return err
 	}
 	if a.Stderr != "" {

@@ -3,7 +3,6 @@ package sessioncmd
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -207,8 +206,7 @@ func showPowers(env *cli.Env, one parcel.Waiting, all []parcel.Power) error {
 		}
 	}
 	b.WriteString("\n")
-	_, err := io.WriteString(env.Stdout, b.String())
-	return err
+	return env.Print(b.String())
 }
 
 func typed(env *cli.Env, words []string) string {

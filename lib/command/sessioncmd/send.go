@@ -112,8 +112,7 @@ func (c *sendPrompt) toOne(env *cli.Env, name, text string) error {
 	case c.Wait:
 		return c.await(env, s, begin)
 	}
-	_, err = fmt.Fprintln(env.Stdout, said)
-	return err
+	return env.Println(said)
 }
 
 func (c *sendPrompt) Validate() error {

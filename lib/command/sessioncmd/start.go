@@ -354,10 +354,9 @@ func (b begin) run(at scope, id instance.ID) error {
 		return at.Env.JSON(lineOf(at.Env, at.Member(in)))
 	}
 	if !b.Start {
-		_, err = fmt.Fprintf(at.Env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
-		return err
+		return at.Env.Printf("made %s; gt-session start %s starts it\n", in.Name, in.Name)
 	}
-	if _, err = fmt.Fprintf(at.Env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, at.Env.DisplayPath(in.Path), in.Name, asks); err != nil {
+	if err = at.Env.Printf("started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, at.Env.DisplayPath(in.Path), in.Name, asks); err != nil {
 		return err
 	}
 	if c := at.Table().FindClient(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && !wired && at.Member(in).Status == status.Unknown {

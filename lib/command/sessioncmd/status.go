@@ -59,11 +59,11 @@ func (c *summed) Run(env *cli.Env) error {
 	switch {
 	case c.Quiet:
 		if n := len(by[status.Waiting]); n > 0 {
-			_, err = fmt.Fprintln(env.Stdout, n)
+			err = env.Println(n)
 		}
 	case c.Tmux:
 		if text := forTmux(by); text != "" {
-			_, err = fmt.Fprintln(env.Stdout, text)
+			err = env.Println(text)
 		}
 		unread = nil // a status line has no room for errors
 	default:

@@ -96,8 +96,7 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 	if asJSON {
 		return printLine(at, at.Member(in))
 	}
-	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.DisplayPath(in.Path), in.Name)
-	return err
+	return env.Printf("started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.DisplayPath(in.Path), in.Name)
 }
 
 // picked has the arguments and flags that select sessions, archived ones included.
@@ -361,7 +360,7 @@ func (c *inspect) Run(env *cli.Env) error {
 		if row[1] == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "%-22s %s\n", env.Line(row[0], maxCell), env.Line(row[1], maxCell)); err != nil {
+		if err := env.Printf("%-22s %s\n", env.Line(row[0], maxCell), env.Line(row[1], maxCell)); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ func (w outliveFlag) outlive(env *cli.Env, s agentSelection, done string) (bool,
 		if err != nil {
 			return false, fmt.Errorf("cannot go on without %s: %w", m.Name, err)
 		}
-		_, err = fmt.Fprintf(env.Stdout, "%s is %s in a moment, by process %d: this command runs in it\n", m.Name, done, pid)
+		err = env.Printf("%s is %s in a moment, by process %d: this command runs in it\n", m.Name, done, pid)
 		return true, err
 	}
 	return false, nil
