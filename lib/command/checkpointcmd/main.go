@@ -84,8 +84,7 @@ type write struct {
 // lacks git's part.
 const gitWait = 3 * time.Second
 
-// lastAnswer limits the agent's last answer, in characters.
-const lastAnswer = 1500
+const lastAnswer = 1500 // limits the agent's last answer, in characters
 
 // Run saves the state of git and what the caller reports. What the caller omits keeps its
 // earlier value.
@@ -254,8 +253,7 @@ func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, mo
 		return n.ID, beads.Molecule(whole.Body)
 	}
 	if w.Hook && before != "" {
-		// If before is not a note, it is bd's. If that cannot be looked up, keep
-		// it, too.
+		// If before is not a note, it is bd's. If that cannot be looked up, keep it, too.
 		if _, lookup := box.Get(before); lookup != nil || err != nil {
 			return before, ""
 		}
@@ -275,8 +273,7 @@ type read struct {
 	JSON bool `name:"json" help:"Print the file's fields as one JSON object."`
 }
 
-// Run prints the checkpoint of this session, or the one that it received, or the newest of
-// the home.
+// Run prints the checkpoint of this session, or the one that it received, or the newest of the home.
 func (r *read) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
 	if err := call.Home.Town.State.CheckOwner(); err != nil {
@@ -370,8 +367,7 @@ func backgroundWork(env *cli.Env, call *hook.Invocation, f conversation.File) *t
 	return b
 }
 
-// maxBeside limits the description of one background task, in characters.
-const maxBeside = 200
+const maxBeside = 200 // limits the description of one background task, in characters
 
 // measure stores how full the context is, for the hook of the next prompt, and for lists what
 // the conversation is about.

@@ -16,10 +16,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// asks reports whether the hand-over has to be requested, because this command runs in a
-// sandbox that hides tmux or the agent, or that does not let it write the state. Hooks run
-// outside the sandbox, so the one at the end of the turn serves the request. The record
-// shows whether a hook exists.
+// asks reports whether the hand-over has to be requested, because this command runs in a sandbox that
+// hides tmux or the agent, or that does not let it write the state. Hooks run outside the sandbox, so
+// the one at the end of the turn serves the request. The record shows whether a hook exists.
 func (h handover) asks() bool {
 	r := h.record
 	if h.kind == session.KindAuto || h.remote || r == nil || r.Hook == nil || r.Ended() {

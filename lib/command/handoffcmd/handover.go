@@ -37,9 +37,8 @@ type order struct {
 	dryRun   bool // change nothing
 }
 
-// handover is a resolved hand-over: the target, the order, the successor and whether that
-// one gets the pane. It does not change afterwards, except in save if another gt-handoff
-// was faster.
+// handover is a resolved hand-over: the target, the order, the successor and whether that one gets the
+// pane. It does not change afterwards, except in save if another gt-handoff was faster.
 type handover struct {
 	target
 	order
@@ -98,8 +97,7 @@ func (h handover) launcher() launcher.Launcher {
 	return h.in
 }
 
-// openFolder sets the folder in which the successor starts. A launcher has a folder of its
-// own.
+// openFolder sets the folder in which the successor starts. A launcher has a folder of its own.
 func (h *handover) openFolder() {
 	h.folder = place.Folder{}
 	path := h.dir
@@ -175,8 +173,7 @@ func (h handover) findProgram() error {
 	if !h.replaceable() {
 		return nil // a person starts it and sees its questions
 	}
-	// In the pane it would wait for the person to trust its hooks, and not read the
-	// note.
+	// In the pane it would wait for the person to trust its hooks, and not read the note.
 	said, err := gtexec.Output("gt-hooks", h.home.Dir, h.environ, hooksWait, "blocked", h.successor.Client.Name)
 	if reason, remedy, ok := strings.Cut(strings.TrimSpace(string(said)), "\t"); err == nil && ok {
 		remedy, _, _ = strings.Cut(remedy, "\n")
@@ -185,15 +182,13 @@ func (h handover) findProgram() error {
 	return nil
 }
 
-// hooksWait limits the run of gt-hooks.
-const hooksWait = 5 * time.Second
+const hooksWait = 5 * time.Second // limits the run of gt-hooks
 
 func (h handover) run(subject string) respawn.Run {
 	var next agent.NextRun
 	switch {
 	case h.kind == session.KindCycle:
-		// --continue takes the latest conversation of the folder, which may be
-		// another session's.
+		// --continue takes the latest conversation of the folder, which may be another session's.
 		next = agent.NextRun{Prompt: conversation.Continuation, Resume: string(h.id)}
 	case h.home.Town.Personal:
 		if subject == brief.NoSubject {
@@ -225,7 +220,6 @@ func (h handover) hookDelivers() bool {
 	return slices.ContainsFunc(records, func(r *session.Record) bool { return r.Agent == name && r.Hook != nil })
 }
 
-// sender returns who starts the successor, for its beacon.
 func (h handover) sender() string {
 	if h.remote {
 		return h.call.Home.Identity.String()
@@ -263,9 +257,8 @@ func (h handover) refuseLoop(note bool) error {
 	return atomicfile.Write(path, fmt.Appendf(nil, "%d\n", h.env.Now().Unix()), atomicfile.Unsynced)
 }
 
-// retire removes notes of hand-overs that were delivered long ago; the thread keeps what
-// must last. The caller holds the home's lock, so no session starts meanwhile that needs
-// one.
+// retire removes notes of hand-overs that were delivered long ago; the thread keeps what must last. The
+// caller holds the home's lock, so no session starts meanwhile that needs one.
 func (h *handover) retire(box mail.Box, now time.Time) error {
 	age := func() time.Duration {
 		unsure := agent.Retention(0)
@@ -284,8 +277,7 @@ func (h *handover) retire(box mail.Box, now time.Time) error {
 	})
 }
 
-// named returns the ids of the notes that the home's records name, nil if a record cannot
-// be read.
+// named returns the ids of the notes that the home's records name, nil if a record cannot be read.
 func (h *handover) named() map[string]bool {
 	unread := false
 	records, err := session.Store{Home: h.home, Warn: func(err error) { h.warn(err); unread = true }}.ReadRecords()

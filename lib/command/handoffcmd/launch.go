@@ -135,8 +135,7 @@ func (h handover) changeAgent(run respawn.Run) (restore func() error, err error)
 	})
 }
 
-// instanceWait bounds the wait for another command that holds the instance.
-const instanceWait = 2 * time.Second
+const instanceWait = 2 * time.Second // bounds the wait for another command that holds the instance
 
 // sayHowToGoOn prints what to type if no pane can be replaced.
 func (h handover) sayHowToGoOn(note string) error {
@@ -217,8 +216,7 @@ func (h handover) howToGoOn() (line, then string) {
 	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact(strings.Join(how, " "))), then
 }
 
-// notSame returns the message for an agent that could not be started in the same
-// surroundings.
+// notSame returns the message for an agent that could not be started in the same surroundings.
 func notSame(why string) string {
 	return "no agent was started, for it would not run in what this one was started in: " + why
 }

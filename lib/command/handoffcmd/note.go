@@ -193,8 +193,7 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	return summary.Summarize(fold), carried, err
 }
 
-// gitWait limits git, which may be slow in a huge worktree.
-const gitWait = 3 * time.Second
+const gitWait = 3 * time.Second // limits git, which may be slow in a huge worktree
 
 // warnOfGit warns of uncommitted work. The hand-over goes on, because the files stay.
 func (h handover) warnOfGit(s git.State) {

@@ -151,9 +151,8 @@ func (t target) started(what string) (*session.Record, error) {
 
 const startedWait = 5 * time.Second
 
-// running returns the live session in a pane that is named by its id, a prefix of it, or a
-// pane or tmux session of another server. It returns nil without a match, and an error for
-// several.
+// running returns the live session in a pane that is named by its id, a prefix of it, or a pane or tmux
+// session of another server. It returns nil without a match, and an error for several.
 func (t target) running(what string) (*session.Record, error) {
 	links, _ := os.ReadDir(t.home.Town.State.Path("sessions")) // unreadable sessions cannot be named
 	var found []*session.Record
@@ -180,8 +179,7 @@ func (t target) running(what string) (*session.Record, error) {
 	return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' means %d sessions", what, len(found)), hints...)
 }
 
-// shortID is the minimal length of a prefix of an id.
-const shortID = 4
+const shortID = 4 // the minimal length of a prefix of an id
 
 const maxCandidates = 10
 
@@ -193,7 +191,6 @@ func isBead(s string) bool {
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
 }
 
-// roleOf parses an address, or the name of a role in the town or in this rig.
 func (t target) roleOf(what string) (identity.Identity, bool) {
 	if t.home.Town.Personal {
 		return identity.Identity{}, false

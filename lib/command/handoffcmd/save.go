@@ -57,8 +57,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	if h.kind == session.KindHandoff && record != nil {
 		switch {
 		case record.Ended() && (record.ChildID != "" || !h.record.Ended()), p != nil && p.TakenBy != "":
-			// The successor has started, so the next session receives this
-			// note.
+			// The successor has started, so the next session receives this note.
 			h.replaces, h.paneLost, record = false, "another gt-handoff was faster, and its successor has begun: the session after that is told this note", nil
 		case p != nil:
 			before = append(p.Before, p.Note)
@@ -101,8 +100,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	return note, true, nil
 }
 
-// launchTime is how long a hand-over may take from its note to its successor.
-const launchTime = 10 * time.Second
+const launchTime = 10 * time.Second // how long a hand-over may take from its note to its successor
 
 // untold returns what somebody wrote into the note that a session saved for itself, and was
 // not told yet.
@@ -203,8 +201,7 @@ func (h *handover) leave(record *session.Record, note mail.Note, before []string
 	return marker.Write(h.home, record.Handoff.Marker, from, h.handoverReason(), durable)
 }
 
-// log logs the hand-over. A failure is only a warning, because note, marker and record are
-// saved.
+// log logs the hand-over. A failure is only a warning, because note, marker and record are saved.
 func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
 	payload := struct {
 		SessionID session.ID `json:"session_id,omitempty"`
@@ -265,8 +262,7 @@ func forDisplay(note string) string {
 // agents and what they read.
 const fromConversation = "the conversation"
 
-// toKeep returns the text for a summariser, with as much of the essentials as the client
-// accepts.
+// toKeep returns the text for a summariser, with as much of the essentials as the client accepts.
 func toKeep(d contract.Dialect, note, essentials string) string {
 	text := "Keep in the summary, as exactly as they were said: the task that is being worked on and what would finish it; " +
 		"decisions with their reasons; what was tried and failed; open to-dos; names of files, functions, commands and ids; " +

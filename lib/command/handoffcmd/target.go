@@ -47,8 +47,7 @@ type target struct {
 	inPane bool      // the environment names a pane
 	pane   tmux.Pane // empty outside tmux, and if tmux does not answer
 
-	// Both are read on first use: a hook that only saves needs no table, and most need
-	// neither.
+	// Both are read on first use: a hook that only saves needs no table, and most need neither.
 	table  func() (*agent.Table, error)
 	redact func(string) string // removes secrets
 }
@@ -82,8 +81,7 @@ func currentTarget(env *cli.Env, call *hook.Invocation, saves bool) target {
 	return t.complete()
 }
 
-// leftFor is how long after its end a person can hand over a session in its pane.
-const leftFor = 30 * time.Minute
+const leftFor = 30 * time.Minute // how long after its end a person can hand over a session in its pane
 
 // findLeft finds the last session of this pane, if it ended recently and has no successor.
 func (t *target) findLeft() {
@@ -140,7 +138,6 @@ func (t *target) findUnhooked() {
 	t.store = session.Store{Home: t.home, Warn: t.call.Warn}
 }
 
-// forTmuxSession finds the session in a named tmux session. id is its identity, if known.
 func (t target) forTmuxSession(name string, id identity.Identity, kind string) (target, error) {
 	pane, err := t.server.ActivePane(name)
 	if err != nil {
@@ -149,8 +146,7 @@ func (t target) forTmuxSession(name string, id identity.Identity, kind string) (
 	return t.forPane(pane, "the tmux session '"+name+"'", id, kind)
 }
 
-// whoRuns is the hint for a target that does not run.
-const whoRuns = "gt-seance list --live lists the agents that run"
+const whoRuns = "gt-seance list --live lists the agents that run" // the hint for a target that does not run
 
 // forPane returns the target in a pane; where describes the pane in errors.
 func (t target) forPane(pane tmux.Pane, where string, id identity.Identity, kind string) (_ target, err error) {
@@ -188,7 +184,6 @@ func (t target) forPane(pane tmux.Pane, where string, id identity.Identity, kind
 	return o.complete(), nil
 }
 
-// complete sets the fields that follow from the others.
 func (t target) complete() target {
 	t.environ = startEnviron(t.agent, t.env.ChildEnviron())
 	t.dir = t.home.Dir
@@ -203,8 +198,7 @@ func (t target) complete() target {
 		call.Warn(err)
 		return table, err
 	})
-	// Secrets are those of the agent's environment and of this command's, which may
-	// have more.
+	// Secrets are those of the agent's environment and of this command's, which may have more.
 	environ, ours := t.environ, t.env.Environ
 	clean := sync.OnceValue(func() func(string) string { return redact.NewRedactor(slices.Concat(environ, ours)) })
 	t.redact = func(text string) string { return clean()(text) }
@@ -238,9 +232,8 @@ func (t target) args() ([]string, error) {
 	return live.Args(t.agent, t.client(), t.env.Getenv)
 }
 
-// replaceable reports whether the pane can be given to a fresh agent. The agent must own
-// the pane and be interactive. A person's shell stays, and so does an agent or a script
-// that runs this one.
+// replaceable reports whether the pane can be given to a fresh agent. The agent must own the pane and
+// be interactive. A person's shell stays, and so does an agent or a script that runs this one.
 func (t target) replaceable() bool {
 	if t.pane.ID == "" || !t.agent.IsSet() || !live.OwnsPane(t.known(), t.agent, t.pane) {
 		return false
@@ -249,9 +242,8 @@ func (t target) replaceable() bool {
 	return err != nil || !t.client().Headless(args)
 }
 
-// transcript returns the path of the session's transcript from the hook's input or the
-// record, "" unless it is in a folder of the person's. A project's settings can make a
-// client report another path.
+// transcript returns the path of the session's transcript from the hook's input or the record, ""
+// unless it is in a folder of the person's. A project's settings can make a client report another path.
 func (t target) transcript() string {
 	if !t.remote && t.call.Input.Transcript != "" {
 		return t.owned(t.call.Input.Transcript)
@@ -265,9 +257,8 @@ func (t target) transcript() string {
 	return t.owned(files.Path(t.name, (&cli.Env{Environ: t.environ}).Getenv, t.dir, string(t.record.ID)))
 }
 
-// owned returns a transcript's path without links, and "" if the file is not in a store of
-// the person's client. Only the client's start environment and the person's own settings
-// decide that, not a town.
+// owned returns a transcript's path without links, and "" if the file is not in a store of the person's
+// client. Only the client's start environment and the person's own settings decide that, not a town.
 func (t target) owned(path string) string {
 	if path == "" {
 		return ""
@@ -285,8 +276,7 @@ func (t target) owned(path string) string {
 			return account.Known{Accounts: c.Listed(t.env.Getenv), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}
-	// A person's own agent has its own store, or that of the client whose dialect it
-	// uses.
+	// A person's own agent has its own store, or that of the client whose dialect it uses.
 	_, real, err := own.File(t.name, path)
 	if form := t.form(); err != nil && form != t.name {
 		_, real, err = own.File(form, path)

@@ -44,13 +44,11 @@ type file struct{ scope, path string }
 
 var scopes = []string{wiring.User, wiring.Project, wiring.Local}
 
-// table returns the agents that gt knows.
 func table(env *cli.Env) ([]target, error) {
 	_, all, err := load(env)
 	return all, err
 }
 
-// load returns the table of agents, and a target for each.
 func load(env *cli.Env) (*agent.Table, []target, error) {
 	known, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town)
 	env.WarnError(err) // an error in one file does not affect the others
@@ -143,8 +141,7 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 		t.unable = "its block does not name a file for hooks; [agents." + c.Name + ".hooks] has the key user"
 	}
 	if t.folder == "" && len(t.files) > 0 && t.files[0].scope == wiring.User {
-		// The person's home folder always exists, so it does not show that the
-		// agent is installed.
+		// The person's home folder always exists, so it does not show that the agent is installed.
 		if dir := filepath.Dir(t.files[0].path); dir != own {
 			t.folder = dir
 		}
@@ -203,7 +200,6 @@ func (t target) isInstalled(env *cli.Env) bool {
 	return err == nil && info.IsDir()
 }
 
-// speaks returns the agent's dialect, which is the name of a client.
 func (t target) speaks() string { return cmp.Or(t.dialect, t.client.Name) }
 
 // flags returns the flags with which every hook of the agent is called.
@@ -264,14 +260,12 @@ func namesOf(all []target) []string {
 	return names
 }
 
-// askVersion asks the agent for its version, for a wiring that fits it.
 func (t *target) askVersion(env *cli.Env) {
 	if t.unable == "" {
 		wirings.Fit(&t.client, t.known, process.Inherited(env.ChildEnviron()))
 	}
 }
 
-// wanted returns our wiring for the agent with the binaries in dir.
 func (t target) wanted(dir string) ([]wiring.Handler, error) {
 	return t.client.Wanted(dir, t.flags())
 }

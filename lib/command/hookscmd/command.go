@@ -9,11 +9,9 @@ import (
 	"gt/lib/client/wiring"
 )
 
-// commandEvent stands for the event in a finding about a command.
-const commandEvent = "command"
+const commandEvent = "command" // stands for the event in a finding about a command
 
-// allowEvent stands for the event in a finding about the rules of an agent.
-const allowEvent = "allow"
+const allowEvent = "allow" // stands for the event in a finding about the rules of an agent
 
 // commanded reports whether gt adds a command beside the hooks in a file. It does so only
 // in the person's own settings.
@@ -22,7 +20,6 @@ func (t target) commanded(file string) bool {
 		t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
 }
 
-// hasCommand reports whether the agent's folder has a command that gt wrote.
 func (t target) hasCommand(file string) bool {
 	if !t.commanded(file) {
 		return false
@@ -60,7 +57,6 @@ func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (wha
 	return what, changed, nil
 }
 
-// command returns the finding about the command of a place. ok is false if it has none.
 func (p source) command(dir string) (f finding, ok bool) {
 	t := p.of
 	if !t.commanded(p.File) || len(p.OwnHandlers()) == 0 {

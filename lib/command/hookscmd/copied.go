@@ -18,7 +18,6 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// copied copies the log and notes of a town into the state.
 type copied struct {
 	env     *cli.Env
 	town    town.Town
@@ -27,10 +26,9 @@ type copied struct {
 	notes   int
 }
 
-// copyShared copies a town's log and notes into the state if git would show them in the
-// town; gt keeps them in the state from then on. It skips what the state has, and what git
-// tracks, which may have come with the repository. It must run before the town is trusted,
-// because gt writes there after that.
+// copyShared copies a town's log and notes into the state if git would show them in the town; gt keeps
+// them in the state from then on. It skips what the state has, and what git tracks, which may have come
+// with the repository. It must run before the town is trusted, because gt writes there after that.
 func copyShared(env *cli.Env, state place.State, t *place.Trust) error {
 	if !t.Shows {
 		return nil
@@ -81,8 +79,7 @@ func (c *copied) file(way ...string) error {
 	return atomicfile.Copy(to, f)
 }
 
-// maxElements limits the number of elements in a mailbox's address.
-const maxElements = 4
+const maxElements = 4 // limits the number of elements in a mailbox's address
 
 // boxes copies the notes of the mailbox with this address and of those below it.
 func (c *copied) boxes(address ...string) error {
@@ -110,7 +107,6 @@ func (c *copied) boxes(address ...string) error {
 	return err
 }
 
-// box copies the notes in a folder of a mailbox.
 func (c *copied) box(box mail.Box, way []string) error {
 	from := place.SharedIn(c.town.Root, way...)
 	known, err := box.Known()

@@ -47,7 +47,6 @@ type evidence struct {
 	complaints []complaint          // oldest first
 }
 
-// sightingOf returns the sighting of one duty.
 func (e *evidence) sightingOf(program string) *sighting {
 	if e.duty == nil {
 		e.duty = map[string]*sighting{}
@@ -61,8 +60,7 @@ func (e *evidence) sightingOf(program string) *sighting {
 const (
 	// recent is how many sessions of an agent are examined in their homes.
 	recent = 20
-	// logTail is how many bytes at the end of a log are read for events that are
-	// not in the index.
+	// logTail is how many bytes at the end of a log are read for events that are not in the index.
 	logTail = 4 << 20
 )
 
@@ -143,7 +141,6 @@ func isTurnEnd(event string) bool {
 	return slices.ContainsFunc(wirings.Clients(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
 }
 
-// inspect finds the traces of a session's hooks in its home.
 func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 	h, ok, _ := home.OfSession(t.State, string(s.ID))
 	if !ok {
@@ -164,7 +161,6 @@ func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 	}
 }
 
-// tail calls each for the hand-overs and errors at the end of a log.
 func tail(log eventlog.Log, each func(eventlog.Event)) {
 	f, err := atomicfile.Open(string(log))
 	if errors.Is(err, fs.ErrNotExist) || err != nil {

@@ -196,8 +196,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	return nil
 }
 
-// byName is the folder of programs that are run by their names, from PATH.
-const byName = "."
+const byName = "." // the folder of programs that are run by their names, from PATH
 
 // shared returns the folder of the programs that an agent's hooks in a file run: dir, or
 // byName if all of the file's hooks run gt by name, or some are those of another home or machine whose
@@ -250,8 +249,7 @@ func anotherHome(env *cli.Env, settings, program string) bool {
 	return err == nil && oerr == nil && file.Device != own.Device
 }
 
-// hint prints what a person has to know about a wired agent, and what keeps its hooks from
-// running.
+// hint prints what a person has to know about a wired agent, and what keeps its hooks from running.
 func (c *install) hint(env *cli.Env, say *printer, t target, changed bool) {
 	if changed && c.Scope == wiring.Project && !say.shared {
 		say.shared = true
@@ -442,7 +440,6 @@ func (p *printer) row(t target, what, file string) {
 	}
 }
 
-// files prints what was done with the files of a command, or would be.
 func (p *printer) files(paths []string, dryRun bool, what string) {
 	for _, path := range paths {
 		switch {
@@ -462,8 +459,7 @@ func typedOf(t target) string {
 	return t.client.Command.Typed
 }
 
-// flush prints the rows. It never cuts a path, which would be useless; a long one gets its
-// own line.
+// flush prints the rows. It never cuts a path, which would be useless; a long one gets its own line.
 func (p *printer) flush() {
 	width, widest := term.Width(p.env.Stdout, p.env.Getenv), [3]int{}
 	for _, row := range p.rows {
@@ -528,7 +524,6 @@ func offerRecord(env *cli.Env, all []target) *bool {
 	return &on
 }
 
-// wiredBefore reports whether the person's settings of any agent have hooks of gt.
 func wiredBefore(env *cli.Env, all []target) bool {
 	for _, t := range all {
 		for _, p := range survey(env, t) {
@@ -540,7 +535,6 @@ func wiredBefore(env *cli.Env, all []target) bool {
 	return false
 }
 
-// runsUnasked describes the rules of an agent.
 var runsUnasked = strings.Join(wiring.Allowed, " and ") + " run without asking"
 
 // allowable reports whether a file is the person's own settings of an agent that has a list
@@ -549,7 +543,6 @@ func (t target) allowable(file string) bool {
 	return t.client.Allow != nil && len(t.files) > 0 && t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
 }
 
-// allows returns gt's rules in a settings file.
 func (t target) allows(file string) []string {
 	if !t.allowable(file) {
 		return nil
@@ -594,7 +587,6 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	c.Allow = &yes
 }
 
-// allowed returns the finding about the rules of a place. ok is false if it has none.
 func (p source) allowed(dir string) (f finding, ok bool) {
 	rules := p.of.allows(p.File)
 	if len(rules) == 0 {

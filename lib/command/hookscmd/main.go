@@ -47,7 +47,6 @@ func Program() cli.Program {
 	}
 }
 
-// agentNames offers the agents of the table for shell completion.
 func agentNames(env *cli.Env, begin string) []cli.Candidate {
 	all, err := table(env)
 	if err != nil {
@@ -78,7 +77,6 @@ type outcome struct {
 	backup  string
 }
 
-// alter replaces all wiring of gt in the agent's file by want.
 func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, error) {
 	var done outcome
 	edit := func(old []byte) (next settings.Edit, err error) {
@@ -184,7 +182,6 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
-// place returns a file's path with ~ for the home folder.
 func (p *printer) place(file string) string { return term.Tilde(file, p.env.Getenv("HOME")) }
 
 // table fits the rows to the terminal, and tableOf to width; 0 is no limit.
@@ -198,7 +195,6 @@ func (p *printer) tableOf(width int, rows [][]string) {
 	}
 }
 
-// list fits rows without a heading to width.
 func (p *printer) list(width int, rows [][]string) {
 	if p.err == nil {
 		p.err = term.Style{}.Table(p.env.Stdout, width, rows, nil)

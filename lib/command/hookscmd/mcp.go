@@ -13,11 +13,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// mcpEvent stands for the event in a finding about the MCP server.
-const mcpEvent = "mcp"
+const mcpEvent = "mcp" // stands for the event in a finding about the MCP server
 
-// mcpProgram is the program that is the server.
-const mcpProgram = "gt-seance"
+const mcpProgram = "gt-seance" // the program that is the server
 
 // serves reports whether a settings file is the person's own of an agent that gt can add an MCP
 // server to.
@@ -25,8 +23,7 @@ func (t target) serves(file string) bool {
 	return t.client.MCP != nil && t.folder != "" && len(t.files) > 0 && t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
 }
 
-// server returns the program that the agent starts as gt's MCP server and the file that says so,
-// or "".
+// server returns the program that the agent starts as gt's MCP server and the file that says so, or "".
 func (t target) server(file string) (program, in string) {
 	if !t.serves(file) {
 		return "", ""
@@ -76,7 +73,6 @@ func (t target) serve(env *cli.Env, file, program string, dryRun bool) (changed 
 	return true, nil
 }
 
-// served returns the finding about the MCP server of a place. ok is false if it has none.
 func (p source) served(dir string) (f finding, ok bool) {
 	program, in := p.of.server(p.File)
 	if program == "" {

@@ -399,10 +399,8 @@ type firing struct {
 	err        error
 }
 
-// fired reports whether the run shows that hooks fire.
 func (f *firing) fired() bool { return f.err == nil && f.took[primes] != 0 }
 
-// explain adds why no hook fired in a run.
 func (f *firing) explain(v *verdict) {
 	switch {
 	case f.err != nil:
@@ -434,8 +432,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	if !slices.ContainsFunc(r.places, func(p source) bool {
 		return p.Scope != wiring.Project && p.Scope != wiring.Local && len(p.OwnHandlers()) > 0
 	}) {
-		// A repository may have brought these settings, and other programs with
-		// them.
+		// A repository may have brought these settings, and other programs with them.
 		if !here {
 			f.err = errors.New("its hooks are in this folder's settings, and other programs of this folder could run too; --here allows that")
 			return f

@@ -214,8 +214,7 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 	return r, nil
 }
 
-// complete reports whether all hooks of gt work. It is true for an agent that gt cannot be
-// wired into.
+// complete reports whether all hooks of gt work. It is true for an agent that gt cannot be wired into.
 func (r report) complete() bool {
 	for _, w := range r.want {
 		if !slices.ContainsFunc(r.all, func(f finding) bool { return f.isAbout(w) && f.works() }) {
@@ -230,7 +229,6 @@ func (r report) complete() bool {
 	return len(r.stops) == 0
 }
 
-// unread returns the first file that cannot be read, or "".
 func (r report) unread() string {
 	for _, f := range r.all {
 		if f.State == noAccess {
@@ -240,12 +238,10 @@ func (r report) unread() string {
 	return ""
 }
 
-// mend returns a hint for a file that cannot be read.
 func (r report) mend(path string) string {
 	return fmt.Sprintf("correct '%s'; then gt-hooks status %s says what it lacks", path, r.name)
 }
 
-// isAbout reports whether a finding is about the hook w.
 func (f finding) isAbout(w wiring.Handler) bool { return f.Event == w.Event && f.Hook == w.Duty() }
 
 func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
@@ -343,7 +339,6 @@ func locate(env *cli.Env, program string) (string, error) {
 	return onPath(env, program)
 }
 
-// advise prints the problems and what to do about them, and reports whether there are none.
 func advise(env *cli.Env, reports []report) (whole bool) {
 	whole = len(reports) > 0
 	var a advice
@@ -457,7 +452,6 @@ func wiredFile(reports []report, agent string, scopes ...string) string {
 	return ""
 }
 
-// conflicts returns what keeps correct wiring from working.
 func conflicts(stops []wiring.Blocker, places []source) []string {
 	var all []string
 	for _, s := range stops {
@@ -480,8 +474,7 @@ func conflicts(stops []wiring.Blocker, places []source) []string {
 	return all
 }
 
-// overview prints a line for each wired scope of an agent, and one for each agent without
-// hooks.
+// overview prints a line for each wired scope of an agent, and one for each agent without hooks.
 func (p *printer) overview(reports []report) {
 	rows := [][]string{{"AGENT", "SCOPE", "HOOKS", "FILE"}}
 	for _, r := range reports {
@@ -508,7 +501,6 @@ func (p *printer) overview(reports []report) {
 	}
 }
 
-// state summarizes a place in a word or two.
 func (r report) state(at source) string {
 	if at.Refused != nil {
 		return refused
@@ -533,8 +525,7 @@ func (r report) state(at source) string {
 	return fmt.Sprintf("%d of %d", working, len(r.want))
 }
 
-// matrix prints an agent's places, and below them the state of each hook in each place with
-// hooks.
+// matrix prints an agent's places, and below them the state of each hook in each place with hooks.
 func (p *printer) matrix(r report) {
 	if r.unable != "" {
 		p.line("%s: %s", r.name, r.unable)

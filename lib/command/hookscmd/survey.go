@@ -44,7 +44,6 @@ func (t target) inspect(scope, file string) source {
 	return source{t.client.Read(scope, file), t}
 }
 
-// agent returns what the client's package needs to know about the agent.
 func (t target) agent(env *cli.Env, places []source) wiring.Agent {
 	a := wiring.Agent{Name: t.name, Command: t.command, Folder: t.folder, Project: git.Top(env.Dir)}
 	for _, p := range places {
@@ -53,7 +52,6 @@ func (t target) agent(env *cli.Env, places []source) wiring.Agent {
 	return a
 }
 
-// blockers returns settings of the agent that keep its hooks from running.
 func blockers(env *cli.Env, t target, places []source) []wiring.Blocker {
 	return wirings.Blockers(t.client, t.speaks(), t.agent(env, places))
 }
@@ -62,7 +60,6 @@ type blocked struct {
 	Agent string `arg:"" help:"The agent."`
 }
 
-// Run prints the reasons for which an agent does not run the hooks of gt in its settings.
 func (c *blocked) Run(env *cli.Env) error {
 	all, err := table(env)
 	if err != nil {

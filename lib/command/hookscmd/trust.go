@@ -39,7 +39,6 @@ func (c *trust) Validate() error {
 	return nil
 }
 
-// Run records that the person trusts a folder as a town.
 func (c *trust) Run(env *cli.Env) error {
 	state := place.StateOf(env.Getenv)
 	if err := state.CheckOwner(); err != nil {
@@ -128,10 +127,8 @@ func repositoryShows(root string) (bool, error) {
 	return err == nil && len(hidden) < len(shared), err
 }
 
-// gitWait limits a run of git, which may be slow in a huge worktree.
-const gitWait = 5 * time.Second
+const gitWait = 5 * time.Second // limits a run of git, which may be slow in a huge worktree
 
-// describeTrust returns what the person sees before trusting a town.
 func describeTrust(t, old *place.Trust) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", t.Path)
@@ -188,7 +185,6 @@ func listTrust(env *cli.Env, state place.State, asJSON bool) error {
 	return nil
 }
 
-// surveyTown returns what trusting a town includes, with the files that its templates name.
 func surveyTown(root string) (*place.Trust, error) {
 	t, err := place.Survey(root)
 	if err != nil || t.Files["town.toml"] == "" {
@@ -201,7 +197,6 @@ func surveyTown(root string) (*place.Trust, error) {
 	return t, t.Add(config.Named(read)...)
 }
 
-// trustStatus returns the state of a trusted town in a word.
 func trustStatus(state place.State, t *place.Trust) string {
 	if _, err := os.Stat(t.Path); errors.Is(err, fs.ErrNotExist) {
 		return "gone"

@@ -90,8 +90,7 @@ const (
 	socketName  = "s"    // short: a socket's path has little room
 )
 
-// tickEvery is how often a hub looks whether it is to go on.
-const tickEvery = 5 * time.Second
+const tickEvery = 5 * time.Second // how often a hub looks whether it is to go on
 
 type run struct {
 	data
@@ -269,7 +268,6 @@ func relayHere(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub,
 	}
 }
 
-// stdio connects standard input and output to the hub.
 func (c *run) stdio(env *cli.Env, store string) error {
 	conn, err := reach(env, store, c.Name)
 	if err != nil {
@@ -289,10 +287,8 @@ type pipes struct {
 
 func (pipes) Close() error { return nil }
 
-// idle is how long a hub that was started for a connection outlives the last one.
-const idle = 10 * time.Minute
+const idle = 10 * time.Minute // how long a hub that was started for a connection outlives the last one
 
-// reach connects to the hub of this user, and starts it if it does not run.
 func reach(env *cli.Env, store, name string) (net.Conn, error) {
 	if err := atomicfile.EnsurePrivateDir(store); err != nil {
 		return nil, err

@@ -125,8 +125,7 @@ func record(call *hook.Invocation, before activity.State, said string, now time.
 	return after, noted && err == nil, err
 }
 
-// maxLine limits the line that the person's command receives, in columns.
-const maxLine = 500
+const maxLine = 500 // limits the line that the person's command receives, in columns
 
 // report starts the person's command if the session begins to wait for one of the wanted
 // reasons. It does not wait for the command, which gt-session looks up.
@@ -145,9 +144,8 @@ func (t *touch) report(env *cli.Env, call *hook.Invocation, doing activity.State
 	return process.Detach(call.Home.Runtime(), args, env.ChildEnviron(), line+"\n")
 }
 
-// maxKept is the longest prompt, in bytes, that the hook of a prompt keeps if the end of
-// the turn can read it from the conversation. To redact so much takes a twentieth of a
-// second.
+// maxKept is the longest prompt, in bytes, that the hook of a prompt keeps if the end of the turn can
+// read it from the conversation. To redact so much takes a twentieth of a second.
 const maxKept = 1 << 20
 
 // typedPrompt returns the prompt that the person sent, without secrets, "" if the event is

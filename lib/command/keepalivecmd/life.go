@@ -27,17 +27,15 @@ import (
 	"gt/lib/text/term"
 )
 
-// maxCommand limits the name of a command, in columns.
-const maxCommand = 200
+const maxCommand = 200 // limits the name of a command, in columns
 
 type touch struct {
 	hook.Flags
 	Command string `arg:"" optional:"" help:"What the agent is doing (default: as in the hook's input)."`
 }
 
-// Run updates the keepalive file. It runs at every prompt and tool call, so it does little
-// else: it creates a missing record, and at the end of a turn it serves a requested
-// hand-over.
+// Run updates the keepalive file. It runs at every prompt and tool call, so it does little else: it
+// creates a missing record, and at the end of a turn it serves a requested hand-over.
 func (t *touch) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, t.Flags)
 	if call.Idle() {
@@ -203,8 +201,7 @@ func shownRequests(env *cli.Env, call *hook.Invocation) ([]string, error) {
 	return hook.Conversation(real, request.Kind)
 }
 
-// maxMode limits the name of a permission mode, in columns.
-const maxMode = 40
+const maxMode = 40 // limits the name of a permission mode, in columns
 
 // handOver executes gt-handoff in place of this process, to do what the command could not
 // do in its sandbox. It returns only an error.
@@ -236,8 +233,6 @@ func isLate(call *hook.Invocation, doing activity.State) bool {
 	return err == nil && r != nil && r.Ended()
 }
 
-// signOf returns the keepalive state after an event: running, or waiting after the end of a
-// turn.
 func signOf(in hook.Input, doing activity.Status) keepalive.State {
 	switch in.Kind() {
 	case "Stop", "Notification", "StopFailure", "Interrupt":
@@ -297,7 +292,6 @@ func (e *end) record(env *cli.Env, call *hook.Invocation) error {
 	return call.End(err)
 }
 
-// outcomeOf returns the outcome for the reason that a client gives with SessionEnd.
 func outcomeOf(call *hook.Invocation) session.Outcome {
 	if call.Killed(func() bool {
 		s := keepalive.Read(call.Home)
@@ -308,8 +302,7 @@ func outcomeOf(call *hook.Invocation) session.Outcome {
 	return session.Done
 }
 
-// endWait limits the wait for the home's lock. A session whose end is not recorded counts
-// as crashed.
+// endWait limits the wait for the home's lock. A session whose end is not recorded counts as crashed.
 const endWait = 6 * time.Second
 
 func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o session.Outcome, reason string) error {
@@ -332,8 +325,7 @@ func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o sessio
 	return end.Close(call.Store, wait)
 }
 
-// maxArgs is the length of a client's command line, in bytes, from which on it is not kept.
-const maxArgs = 8 << 10
+const maxArgs = 8 << 10 // the length of a client's command line, in bytes, from which on it is not kept
 
 type show struct {
 	JSON bool `name:"json" help:"Print it as one JSON object."`
@@ -402,7 +394,6 @@ type check struct {
 	JSON   bool          `name:"json" help:"Print it as one JSON object."`
 }
 
-// Run reports whether the last sign of life is recent enough.
 func (c *check) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
 	if err := call.Home.Town.State.CheckOwner(); err != nil {

@@ -30,7 +30,6 @@ type pid struct {
 	Reap  reap  `cmd:"" help:"End the tracked processes, and forget those that are gone."`
 }
 
-// pids returns the PID files of the surrounding town.
 func pids(env *cli.Env) pidfile.Dir {
 	return pidfile.NewDir(home.Find(env.Getenv, env.Dir, "").Town)
 }
@@ -76,7 +75,6 @@ type alive struct {
 	Session string `arg:"" help:"The session's name."`
 }
 
-// Run reports whether exactly the tracked process runs.
 func (a *alive) Run(env *cli.Env) error {
 	f, err := get(pids(env), a.Session)
 	if err != nil {
@@ -91,7 +89,6 @@ func (a *alive) Run(env *cli.Env) error {
 	return nil
 }
 
-// get is Dir.Get with exit codes.
 func get(dir pidfile.Dir, session string) (pidfile.File, error) {
 	f, err := dir.Get(session)
 	switch {
@@ -272,7 +269,6 @@ func (r *reap) files(dir pidfile.Dir) ([]pidfile.File, error) {
 	return files, failed
 }
 
-// forget removes a file and prints why.
 func (r *reap) forget(env *cli.Env, dir pidfile.Dir, f pidfile.File, why string) error {
 	if r.DryRun {
 		why = "would be forgotten: " + why
@@ -282,8 +278,7 @@ func (r *reap) forget(env *cli.Env, dir pidfile.Dir, f pidfile.File, why string)
 	return env.Printf("%s: %s\n", f.Session, why)
 }
 
-// signal sends sig to the process of the file and to no other. A process that is gone is
-// not an error.
+// signal sends sig to the process of the file and to no other. A process that is gone is not an error.
 func signal(t *target, sig syscall.Signal) error {
 	if err := t.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot end '%s' (process %d): %w", t.Session, t.Process.PID, err)
@@ -358,12 +353,10 @@ func sessionsOf(env *cli.Env, targets []*target) reaped {
 	return of
 }
 
-// reason is the recorded reason for the end of these sessions.
-const reason = "gt-keepalive pid reap"
+const reason = "gt-keepalive pid reap" // the recorded reason for the end of these sessions
 
-// announce records that the sessions are about to be ended, because their clients report an
-// end themselves and this process may be killed. A session that lives after until was
-// spared.
+// announce records that the sessions are about to be ended, because their clients report an end
+// themselves and this process may be killed. A session that lives after until was spared.
 func (of reaped) announce(until time.Time) {
 	for _, s := range of.all {
 		lock, err := s.store.Home.LockWithin(endWait)

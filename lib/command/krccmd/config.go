@@ -126,7 +126,6 @@ func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 	})
 }
 
-// update writes the policy, which it locks, and prints what was done.
 func update(env *cli.Env, said string, write func(books) error) error {
 	p, err := openLogs(env)
 	if err != nil {

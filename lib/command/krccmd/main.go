@@ -256,7 +256,6 @@ type decay struct {
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
-// Run prints how close the events are to their removal.
 func (c *decay) Run(env *cli.Env) error {
 	p, err := open(env)
 	if err != nil {
@@ -380,7 +379,6 @@ func (c *prune) Run(env *cli.Env) error {
 	return c.print(env, result)
 }
 
-// size returns the size of the logs, in bytes.
 func (p books) size() (size int64, err error) {
 	for _, l := range p.logs() {
 		n, err := l.Size()
@@ -399,7 +397,6 @@ func (c *prune) skip(env *cli.Env, report map[string]any) error {
 	return env.JSON(report)
 }
 
-// remove prunes each log, and returns the sum of what was removed.
 func (c *prune) remove(p books, begun time.Time) (retention.Result, error) {
 	result := retention.Result{ByType: map[string]int{}}
 	for i, l := range p.logs() {
@@ -595,5 +592,4 @@ func formatEvent(e eventlog.Event, clean func(string) string) string {
 	return term.Clean(strings.Join(words, "  "))
 }
 
-// maxWord limits each part of an event, in columns.
-const maxWord = 80
+const maxWord = 80 // limits each part of an event, in columns

@@ -29,7 +29,6 @@ type row struct {
 
 const issueType = "bead"
 
-// Run lists the agent's notes and work.
 func (c *inbox) Run(env *cli.Env) error {
 	me := currentAgent(env)
 	box := me.box
@@ -126,8 +125,7 @@ func (r row) flags(inTown bool) string {
 	return strings.Join(words, ",")
 }
 
-// maxFrom limits the sender's column, in columns of the terminal.
-const maxFrom = 22
+const maxFrom = 22 // limits the sender's column, in columns of the terminal
 
 func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 	own, now := me.home.Identity.Address(), env.Now()

@@ -88,8 +88,7 @@ type pending struct {
 	Letter  peer.Letter `json:"-"`
 }
 
-// maxReason bounds why a letter was refused, in characters.
-const maxReason = 200
+const maxReason = 200 // bounds why a letter was refused, in characters
 
 func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 	box = peer.OutboxOf(town.Personal(env.Getenv).State)

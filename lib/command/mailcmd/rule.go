@@ -37,8 +37,7 @@ type dropRule struct {
 	Number int `arg:"" help:"The number that gt-mail rule shows."`
 }
 
-// chain returns the chain of the current session or, for a person, of the one that began
-// last here.
+// chain returns the chain of the current session or, for a person, of the one that began last here.
 func chain(env *cli.Env) (agent, session.ID, error) {
 	me := currentAgent(env)
 	r, err := session.Store{Home: me.home}.CurrentRecord(env.Getenv, names.SessionVars())

@@ -246,7 +246,6 @@ func (c *doneCmd) Run(env *cli.Env) error {
 
 const cancelWait = 5 * time.Second
 
-// cancel cancels the hand-over of a note, if it still waits.
 func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 	lock, err := a.home.LockWithin(cancelWait)
 	if err != nil {

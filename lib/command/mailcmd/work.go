@@ -33,7 +33,6 @@ type workGive struct {
 	message
 }
 
-// placed returns the work of the scope that the command runs in.
 func placed(env *cli.Env) (home.Home, work.Work) {
 	h := home.Find(env.Getenv, env.Dir, "")
 	if s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable)); in != nil {
@@ -160,8 +159,7 @@ func (c *workBack) Run(env *cli.Env) error {
 	return unfound(err)
 }
 
-// askWork requests a change of work that a sandbox prevents. Otherwise it returns the
-// error.
+// askWork requests a change of work that a sandbox prevents. Otherwise it returns the error.
 func (a agent) askWork(env *cli.Env, item request.Item, what string, failed error) error {
 	said, err := a.request(env, item, failed)
 	if err != nil {

@@ -22,7 +22,6 @@ const (
 	maxID   = 128
 )
 
-// candidates reads sessions from standard input.
 type candidates struct {
 	env  *cli.Env
 	home string

@@ -35,15 +35,12 @@ func (r *rowFile) add(row string) { r.out.WriteString(row + "\n") }
 func (r *rowFile) flush()         { r.out.Flush() }
 func (r *rowFile) remove()        { r.file.Close(); os.Remove(r.path) }
 
-// search is a shell command that prints the rows of a file for a query, its %s: gt-seance,
-// gt-pick, the file. It waits until the person has stopped typing, and leaves out what the
-// query excludes, and what is too short to search for. The finder kills all of it when the
-// query changes.
+// search is a shell command that prints the rows of a file for a query, its %s: gt-seance, gt-pick, the
+// file. It waits until the person has stopped typing, and leaves out what the query excludes, and what
+// is too short to search for. The finder kills all of it when the query changes.
 const search = `sleep 0.25; q={q}; set -f; set -- $q; for w; do shift; case $w in "!"*|"|") ;; *) set -- "$@" "$w";; esac; done; ` +
 	`case $* in ""|[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9]) ;; *) %s search --json --limit 0 -- "$@" 2>/dev/null;; esac | %s --among=%s --query={q}`
 
-// searchArgs returns the finder's arguments for the search. Until it has ended, the finder
-// goes on with the rows that it has.
 func (r *rowFile) searchArgs(seance string) []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -117,8 +114,7 @@ func plainWords(query string) (words []string) {
 	return words
 }
 
-// hasWord reports whether a text has a word exactly as it is typed, and not as a part of
-// another.
+// hasWord reports whether a text has a word exactly as it is typed, and not as a part of another.
 func hasWord(text, word string) bool {
 	isLetter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	for i := 0; ; {

@@ -179,8 +179,7 @@ func (g *grammar) named(key string) string {
 	return key
 }
 
-// besidePreview is the width of a preview from which on it stands beside the list.
-const besidePreview = 70
+const besidePreview = 70 // the width of a preview from which on it stands beside the list
 
 // arguments returns all arguments of the finder. FZF_DEFAULT_OPTS is ignored: it is meant
 // for other uses, and can run commands or change the output.

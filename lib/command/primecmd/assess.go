@@ -31,9 +31,8 @@ type situation struct {
 	asking     bool                   // it was waiting for permission
 	checkpoint *checkpoint.Checkpoint // saved while it worked; may be nil
 	hooked     []mail.Note            // work given to the agent, oldest first
-	// waiting are hand-overs that no session has received yet, without handover's note.
-	// noted are those that the crashed session received or left for itself. Both have
-	// the oldest first.
+	// waiting are hand-overs that no session has received yet, without handover's note. noted are those
+	// that the crashed session received or left for itself. Both have the oldest first.
 	waiting []mail.Note
 	noted   []mail.Note
 	work    []beads.Work
@@ -52,9 +51,8 @@ const (
 	Normal        State = "normal"
 )
 
-// contextState is what the model already knows. If the conversation goes on, the text only
-// says who the session is and to continue: a model that knows that must not introduce
-// itself again.
+// contextState is what the model already knows. If the conversation goes on, the text only says who the
+// session is and to continue: a model that knows that must not introduce itself again.
 type contextState string
 
 const (
@@ -83,8 +81,7 @@ type handover struct {
 	mailbox
 }
 
-// predecessor is the session that this one follows, and its outcome. Record is nil without
-// one.
+// predecessor is the session that this one follows, and its outcome. Record is nil without one.
 type predecessor struct {
 	*session.Record
 	how session.Outcome
@@ -222,9 +219,8 @@ const (
 	unsure // it depends on whether the owner's pane still exists
 )
 
-// onItsWay is how long the successor of a pane is expected. A client may ask the person
-// something before it runs its hooks, and some successors never start while their pane
-// stays open for weeks.
+// onItsWay is how long the successor of a pane is expected. A client may ask the person something
+// before it runs its hooks, and some successors never start while their pane stays open for weeks.
 const onItsWay = 10 * time.Minute
 
 func (f *facts) judge(l leftHandover) verdict {
@@ -377,10 +373,9 @@ func (f *facts) checkpoint(p predecessor) *checkpoint.Checkpoint {
 	return nil
 }
 
-// recovers reports whether a checkpoint is delivered. It is if the predecessor broke off
-// and saved or last received it. It also is if its session broke off and nobody received it
-// yet, because that session has no record or the start that would have delivered it was
-// killed.
+// recovers reports whether a checkpoint is delivered. It is if the predecessor broke off and saved or
+// last received it. It also is if its session broke off and nobody received it yet, because that
+// session has no record or the start that would have delivered it was killed.
 func (f *facts) recovers(c savedCheckpoint, p predecessor) bool {
 	switch {
 	case p.brokeOff() && (c.SessionID == p.ID || c.TakenBy == p.ID):
@@ -439,10 +434,9 @@ func (a *assessment) sortHooked(s *situation, h handover, broke predecessor) {
 	s.handover = h
 }
 
-// purpose returns what a hooked note means for this session. All agents with the same name
-// share a box, but a hand-over is only for its own chain: for the successor of a session
-// that broke off with it or, if it is a claim, for the next start. broke is the session that
-// broke off.
+// purpose returns what a hooked note means for this session. All agents with the same name share a box,
+// but a hand-over is only for its own chain: for the successor of a session that broke off with it or,
+// if it is a claim, for the next start. broke is the session that broke off.
 func (f *facts) purpose(n mail.Note, h handover, broke predecessor) purpose {
 	switch {
 	case h.note != nil && n.ID == h.note.ID:

@@ -37,8 +37,7 @@ type commit struct {
 	duplicate bool              // the hook is wired twice and the other call has answered
 }
 
-// lockWait limits how long a start waits for the home's lock, once in begin and once in
-// acknowledge.
+// lockWait limits how long a start waits for the home's lock, once in begin and once in acknowledge.
 const lockWait = 4 * time.Second
 
 // begin assesses the situation and records the session, under the home's lock. Without the
@@ -60,7 +59,6 @@ func (c *commit) begin() error {
 	return c.record(records)
 }
 
-// acknowledge removes what was delivered.
 func (c *commit) acknowledge() error {
 	told := &c.situation
 	unnoted := c.facts.access != locked
@@ -159,7 +157,6 @@ func (c *commit) takeHandover() error {
 	return c.takenUp(owner)
 }
 
-// carryOn takes the session's own hand-over.
 func (c *commit) carryOn() error {
 	me, err := c.call.Store.Get(c.session.ID)
 	if err != nil || me == nil {
@@ -190,9 +187,8 @@ func (c *commit) takenUp(owner *session.Record) error {
 	return errors.Join(err, c.call.Store.Put(owner, atomicfile.Unsynced))
 }
 
-// repair returns the home's records and quarantines unusable ones. Requests that a session
-// left in its sandbox during a turn that never ended become notes. The caller holds the
-// lock.
+// repair returns the home's records and quarantines unusable ones. Requests that a session left in its
+// sandbox during a turn that never ended become notes. The caller holds the lock.
 func (c *commit) repair() []*session.Record {
 	records, err := c.call.Store.Repair()
 	c.warn(err)
@@ -203,8 +199,7 @@ func (c *commit) repair() []*session.Record {
 	return records
 }
 
-// record stores the session in the home. The caller holds the lock and has read the records
-// under it.
+// record stores the session in the home. The caller holds the lock and has read the records under it.
 func (c *commit) record(records []*session.Record) error {
 	p, s := c.session, c.situation
 	if !c.takes() {
@@ -278,9 +273,8 @@ func (c *commit) dropStale() error {
 	return nil
 }
 
-// lapse clears what an ended session left. A note that it left for itself is marked as
-// seen, because no other session takes it; one with a message that nobody was told waits for
-// the next start.
+// lapse clears what an ended session left. A note that it left for itself is marked as seen, because no
+// other session takes it; one with a message that nobody was told waits for the next start.
 func (c *commit) lapse(owner *session.Record) error {
 	var unread *mail.Note
 	if id := owner.Handoff.Note; id != "" {
@@ -329,7 +323,6 @@ func (c *commit) confirm() []*session.Record {
 	return records
 }
 
-// workUnit returns the id of the work given to the session, or "".
 func (s situation) workUnit() string {
 	if len(s.work) > 0 {
 		return s.work[0].ID
@@ -340,8 +333,7 @@ func (s situation) workUnit() string {
 	return ""
 }
 
-// maxMolecule limits the names of molecules and steps, in characters.
-const maxMolecule = 100
+const maxMolecule = 100 // limits the names of molecules and steps, in characters
 
 // molecule returns the molecule that the session continues and its step, from the
 // checkpoint or the given work.
@@ -357,7 +349,6 @@ func (s situation) molecule() (id, step string) {
 	return "", ""
 }
 
-// topic returns the topic of the session in Gas Town's words.
 func (s situation) topic() string {
 	switch s.state {
 	case PostHandoff:

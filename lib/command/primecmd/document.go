@@ -102,8 +102,7 @@ func parts(limit int, size func(string) int, sections []section) []string {
 	return all
 }
 
-// countRoom is reserved for the line that counts the sections without a heading.
-const countRoom = 50
+const countRoom = 50 // reserved for the line that counts the sections without a heading
 
 // head returns the heading, after a blank line unless it is the first.
 func (s section) head(after bool) string {
@@ -127,7 +126,6 @@ func (s section) minSize(size func(string) int) int {
 	return size(s.head(true)) + min(size(s.begin)+size(body)+size(s.end), size(s.leftOut(body, 0)))
 }
 
-// size returns the size of the whole section.
 func (s section) size(size func(string) int) int { return size(s.text()) }
 
 // text returns the whole section, "" if it has no body.
@@ -202,10 +200,9 @@ type shorter struct {
 	thread  *thread.Thread
 }
 
-// readShorter compares a resumed conversation with what gt read of it before. It returns
-// nil unless the file ends before the point up to which it was read, or the model has less
-// than half of the tokens of its last turn. It also returns nil if the client rewrote the
-// file, as for a compaction.
+// readShorter compares a resumed conversation with what gt read of it before. It returns nil unless the
+// file ends before the point up to which it was read, or the model has less than half of the tokens of
+// its last turn. It also returns nil if the client rewrote the file, as for a compaction.
 func (s *start) readShorter(now situation) *shorter {
 	if s.session.Source != "resume" || now.conversation != resumed && now.conversation != forgotten {
 		return nil

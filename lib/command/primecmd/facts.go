@@ -33,16 +33,14 @@ import (
 	"gt/lib/text/pasted"
 )
 
-// facts are what is known of a start. assess decides by them alone and reads no file,
-// process or clock. The first group is always known; what is expensive is nil or unread
-// until assess needs it.
+// facts are what is known of a start. assess decides by them alone and reads no file, process or clock.
+// The first group is always known; what is expensive is nil or unread until assess needs it.
 type facts struct {
 	now    time.Time
 	access access
 	// session is what the client reports about the session, and where it runs.
 	session session.StartParams
-	// forgets reports whether the client drops the start-up text when it resumes a
-	// conversation.
+	// forgets reports whether the client drops the start-up text when it resumes a conversation.
 	forgets bool
 	// asksAgain reports that the session's agent asks what the session was told.
 	asksAgain bool
@@ -63,8 +61,7 @@ type facts struct {
 	duties      *duties
 }
 
-// checkpoints are those of the home, newest first. partly reports whether some could not be
-// read.
+// checkpoints are those of the home, newest first. partly reports whether some could not be read.
 type checkpoints struct {
 	all    []savedCheckpoint
 	partly bool
@@ -103,10 +100,9 @@ type asker int
 const (
 	onlooker asker = iota // a person; nothing is recorded
 	member                // a session: its client's hook or a command of its agent
-	// fork is a client that forks a session and reports the parent's id as its own
-	// (Claude Code before 2.1.213). The next hook has the fork's id and records it.
-	// Until then nothing is recorded under the parent's id, because the parent may be
-	// alive.
+	// fork is a client that forks a session and reports the parent's id as its own (Claude Code before
+	// 2.1.213). The next hook has the fork's id and records it. Until then nothing is recorded under
+	// the parent's id, because the parent may be alive.
 	fork
 )
 
@@ -211,9 +207,8 @@ func (s *start) collect(a access) (*facts, situation) {
 	return s.assess(a, records)
 }
 
-// assess gathers the facts and returns what they mean. It writes nothing, except that it
-// repairs checkpoints under the lock. What it cannot read is left out: a shorter text is
-// better than none.
+// assess gathers the facts and returns what they mean. It writes nothing, except that it repairs
+// checkpoints under the lock. What it cannot read is left out: a shorter text is better than none.
 func (s *start) assess(a access, records []*session.Record) (*facts, situation) {
 	f := &facts{
 		now: s.env.Now(), access: a, session: s.session,
@@ -238,7 +233,6 @@ func (s *start) box() mail.Box {
 	return box.ReadBy(instance.MatchOtherAgents(h.Town.State, s.env.Getenv(instance.Variable), s.call.ID))
 }
 
-// gather reads the facts that every start needs.
 func (s *start) gather(f *facts, records []*session.Record) {
 	f.home = session.Observe(s.env.Now(), records)
 	f.left = nil
@@ -302,13 +296,11 @@ func (s *start) leftBy(f *facts, o *session.Candidate) leftHandover {
 	return l
 }
 
-// tmuxWait limits the question whether a pane exists.
-const tmuxWait = 250 * time.Millisecond
+const tmuxWait = 250 * time.Millisecond // limits the question whether a pane exists
 
 // missing reads a fact that assess needs.
 type missing func(*start, *facts) error
 
-// askPane asks tmux for the pane of a hand-over's owner.
 func askPane(l *leftHandover) missing {
 	return func(*start, *facts) error {
 		switch _, err := tmux.Server(l.owner.TmuxServer).Pane(l.owner.TmuxPane, tmuxWait); {
@@ -351,7 +343,6 @@ func (s *start) readCheckpoints(f *facts) error {
 	return err
 }
 
-// readEnding reads the end of the conversation of the session that broke off.
 func readEnding(r *session.Record) missing {
 	return func(s *start, f *facts) error {
 		tail, err := s.tail(f.access, r)
@@ -361,8 +352,7 @@ func readEnding(r *session.Record) missing {
 		// tail may be incomplete with an error
 		e := ending{tail: tail, asked: s.unwritten(r, tail), asking: activity.Read(s.call.Home, r.ID).Reason == activity.Permission}
 		if e.atRest = tail.Answered; e.atRest {
-			// A text can be the beginning of a turn; the keepalive file shows that it
-			// goes on.
+			// A text can be the beginning of a turn; the keepalive file shows that it goes on.
 			sign := keepalive.Read(s.call.Home)
 			e.atRest = sign == nil || sign.SessionID != r.ID || sign.State != keepalive.Running
 		}
@@ -394,10 +384,8 @@ func (s *start) unwritten(r *session.Record, tail summary.Summary) thread.Quote 
 	return thread.Quote{}
 }
 
-// maxCompared is how many bytes of two prompts are compared: the end of a long one is cut.
-const maxCompared = 200
+const maxCompared = 200 // how many bytes of two prompts are compared: the end of a long one is cut
 
-// readBody reads the body of a hooked note.
 func readBody(n *hookedNote) missing {
 	return func(s *start, _ *facts) error {
 		whole, err := s.box().ReadBody(n.Note)
@@ -434,8 +422,7 @@ func (s *start) readDuties(f *facts) (err error) {
 	return err
 }
 
-// readWait limits the run of gt-seance that reads the rest of a conversation.
-const readWait = 2 * time.Second
+const readWait = 2 * time.Second // limits the run of gt-seance that reads the rest of a conversation
 
 // tail returns the summary of the parent's conversation. It was stored at the end of each
 // turn, before a compaction or at a hand-over. If the conversation has grown since, the

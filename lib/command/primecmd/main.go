@@ -59,7 +59,6 @@ type grammar struct {
 	Handoff  string     `help:"Take this hand-over note instead of the one that waits here; - reads standard input." placeholder:"FILE"`
 }
 
-// Validate is called by kong.
 func (g *grammar) Validate() error {
 	switch {
 	case g.NewChain && (g.State || g.Client.Hook || g.DryRun || g.Explain || g.Handoff != ""):
@@ -113,8 +112,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	return nil
 }
 
-// show prints the text for a person or for a fork whose id is not known yet, and changes
-// nothing.
+// show prints the text for a person or for a fork whose id is not known yet, and changes nothing.
 func (g *grammar) show(s *start) error {
 	f, situation := s.collect(looking)
 	if g.State {
@@ -152,7 +150,6 @@ func (g *grammar) tell(s *start, situation situation, others []*session.Record) 
 	return s.env.Print(text)
 }
 
-// keepRepeated keeps the text for the later requests of the turn.
 func (s *start) keepRepeated(text string) error {
 	return activity.Change(s.call.Home, s.call.ID, func(a *activity.State) bool {
 		a.Repeated = text
@@ -198,7 +195,6 @@ func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
 	return env.Print(call.Dialect.Notice(keepsNothing + why))
 }
 
-// tellNote prints the text for a note from a file or from standard input.
 func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 	var in io.Reader = env.Stdin
 	if g.Handoff != "-" {
@@ -264,7 +260,6 @@ func unseen(call *hook.Invocation, p process.Proc) string {
 	return "startup"
 }
 
-// atPrompt reports whether the event is a prompt.
 func atPrompt(call *hook.Invocation) bool {
 	return call.Hook && call.Input.Kind() == "UserPromptSubmit"
 }

@@ -256,8 +256,7 @@ func (p *page) given() string {
 	return "hooked"
 }
 
-// requestFirst is part of every text that says what to do.
-const requestFirst = "What the person asks for comes first. "
+const requestFirst = "What the person asks for comes first. " // part of every text that says what to do
 
 // continuing returns the short text for a conversation that goes on. The model must not
 // introduce itself again.
@@ -298,8 +297,7 @@ func (p *page) continuing() []section {
 	return sections
 }
 
-// messages returns the notes that nobody was told yet, and what somebody wrote into the
-// session's own.
+// messages returns the notes that nobody was told yet, and what somebody wrote into the session's own.
 func (p *page) messages() []section {
 	if p.handover.kind != fromOwnSession {
 		return p.noteSections()
@@ -313,8 +311,7 @@ func (p *page) messages() []section {
 	return []section{p.noteSection("The note", note)}
 }
 
-// backgroundSection returns what runs in the background of a compacted session, which has forgotten
-// it.
+// backgroundSection returns what runs in the background of a compacted session, which has forgotten it.
 func (p *page) backgroundSection() section {
 	if p.thread == nil || p.thread.Beside == nil {
 		return section{}
@@ -390,7 +387,6 @@ func (p *page) fill(sections []section, most int) (others []string, lists string
 	return others, lists
 }
 
-// forgottenSections returns what a session received at its start and has forgotten.
 func (p *page) forgottenSections() []section {
 	var sections []section
 	if p.earlier != nil {
@@ -504,8 +500,7 @@ func (p *page) isLeft() bool {
 	return len(notes) > 0 && !slices.ContainsFunc(notes, func(n mail.Note) bool { return n.Session != "" }) && p.handover.kind != brought
 }
 
-// olderNote limits a note that a later one follows.
-const olderNote = 1500
+const olderNote = 1500 // limits a note that a later one follows
 
 // noteSections returns the new hand-overs, oldest first, the latest in full.
 func (p *page) noteSections() []section {
@@ -584,7 +579,6 @@ func (p *page) notedSections() []section {
 	return sections
 }
 
-// withoutNotes returns the thread without the hand-overs that have a section of their own.
 func (p *page) withoutNotes() *thread.Thread {
 	if p.thread == nil {
 		return nil
@@ -648,7 +642,6 @@ func (p *page) afterwards() string {
 	return " When that is finished, start on the work that is " + p.given() + " to you."
 }
 
-// isGiven reports whether an id is of the given work.
 func (p *page) isGiven(id string) bool {
 	return slices.ContainsFunc(p.hooked, func(n mail.Note) bool { return n.ID == id }) || slices.ContainsFunc(p.work, func(w beads.Work) bool { return w.ID == id })
 }
@@ -708,8 +701,7 @@ func (p *page) withWorkOfAnother() []section {
 	return append(append(sections, p.noteSections()...), p.rest()...)
 }
 
-// molecule returns the molecule and step of the work, if they are known. Only a town has
-// molecules.
+// molecule returns the molecule and step of the work, if they are known. Only a town has molecules.
 func (p *page) molecule() string {
 	if p.home.Town.Personal {
 		return ""
@@ -744,7 +736,6 @@ func (p *page) molecule() string {
 	return text + "."
 }
 
-// finish returns the command that closes the given work.
 func (p *page) finish() string {
 	switch {
 	case len(p.hooked) == 1 && len(p.work) == 0:
@@ -784,7 +775,6 @@ func (p *page) ordinary() []section {
 // tellsTask reports whether the text contains the task of the crashed session.
 func (p *page) tellsTask() bool { return p.crashed != nil && len(p.tail.Requests) > 0 }
 
-// company returns notices about other sessions here and unread notes.
 func (p *page) company() string {
 	text := ""
 	if len(p.others) > 0 {

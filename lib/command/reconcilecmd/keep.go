@@ -17,7 +17,6 @@ type selection struct {
 	Names []string `arg:"" name:"name" help:"Sessions, such as worker-a3f2b7 or worker~2, or a template for all of its sessions."`
 }
 
-// forEachNamed calls do for the named sessions and prints what was done with each.
 func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.World, instance.ID) error) error {
 	w, err := c.world(env)
 	if err != nil {
@@ -54,8 +53,7 @@ func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.Worl
 	return nil
 }
 
-// named returns the sessions that a name means: all of a template, or those that a list shows
-// under it.
+// named returns the sessions that a name means: all of a template, or those that a list shows under it.
 func named(store instance.Store, all []*instance.Instance, name string) []*instance.Instance {
 	all = slices.DeleteFunc(slices.Clone(all), func(in *instance.Instance) bool { return in.Managed == nil })
 	of := func(in *instance.Instance) bool { return in.Managed.Template == name }

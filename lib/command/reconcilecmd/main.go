@@ -104,7 +104,6 @@ func control(w *perform.World) (*flock.Lock, error) {
 	return lock, err
 }
 
-// aborted returns the error of a tick that changed nothing.
 func aborted(err error) error {
 	if err == nil {
 		return nil
@@ -293,8 +292,7 @@ func printLine(env *cli.Env, asJSON bool, l line) error {
 	return printf(env, "%-*s %s: %s", changeColumn, l.Change, who, l.Why)
 }
 
-// changeColumn is the width of the common changes.
-const changeColumn = 10
+const changeColumn = 10 // the width of the common changes
 
 type tickCmd struct {
 	profileFlag
@@ -365,8 +363,7 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 	return p, failed, nil
 }
 
-// printf prints one line, whatever names and files in it contain. On a terminal it wraps
-// the line.
+// printf prints one line, whatever names and files in it contain. On a terminal it wraps the line.
 func printf(env *cli.Env, format string, args ...any) error {
 	line := env.Line(fmt.Sprintf(format, args...), maxLine)
 	if term.IsTerminal(env.Stdout) {
@@ -375,8 +372,7 @@ func printf(env *cli.Env, format string, args ...any) error {
 	return env.Println(line)
 }
 
-// maxLine limits a line, in characters.
-const maxLine = 4096
+const maxLine = 4096 // limits a line, in characters
 
 func name(l line) string {
 	return cmp.Or(l.Session, strings.TrimSpace("one of "+l.Template))

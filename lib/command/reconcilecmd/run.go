@@ -175,8 +175,7 @@ func order(state string) int {
 	return slices.IndexFunc(lifecycle.States, func(s lifecycle.Row) bool { return string(s.State) == state })
 }
 
-// mostWhy limits the lines of status for a template.
-const mostWhy = 5
+const mostWhy = 5 // limits the lines of status for a template
 
 // poolsOf groups the sessions by template, those of the file first.
 func poolsOf(p *perform.Plan, memory *perform.Memory) (pools []pool) {

@@ -121,7 +121,6 @@ func eventLine(h record.Happened) string {
 	return line
 }
 
-// latestHere returns the record of the last session in this folder, "" without one.
 func latestHere(env *cli.Env, s record.Store) (record.ID, error) {
 	all, err := infos(env, s)
 	if err != nil {
@@ -147,7 +146,6 @@ type contextList struct {
 	JSON bool   `name:"json" help:"One JSON object per line."`
 }
 
-// Run lists the large results that are kept beside the record.
 func (c *contextList) Run(env *cli.Env) error {
 	s, id, err := openRecord(env, c.ID)
 	if err != nil {
@@ -221,7 +219,6 @@ type contextClear struct {
 	ID string `arg:"" help:"The record."`
 }
 
-// Run deletes the large results that are kept beside the record.
 func (c *contextClear) Run(env *cli.Env) error {
 	s, id, err := openRecord(env, c.ID)
 	if err != nil {

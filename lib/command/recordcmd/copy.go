@@ -51,8 +51,7 @@ func continuable(env *cli.Env, name string) (source, error) {
 // clientName is what a client is called. A copy could have anything in its place.
 var clientName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9 ._-]{0,63}$`)
 
-// orCopy returns the record of this host, or if it has none of that name a copy of another
-// host's.
+// orCopy returns the record of this host, or if it has none of that name a copy of another host's.
 func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 	if !errors.As(none, new(missing)) {
 		return own, none
@@ -96,8 +95,7 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 	return found, nil
 }
 
-// line prints a line of the record as it is. One of a copy is escaped, and left out if it is no
-// JSON.
+// line prints a line of the record as it is. One of a copy is escaped, and left out if it is no JSON.
 func (s source) line(out io.Writer, line []byte) error {
 	if s.host != "" { // mutant never: ./ TestScripts/relay_records$
 		var err error

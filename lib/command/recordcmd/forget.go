@@ -53,7 +53,6 @@ func (c *prune) Validate() error {
 	return nil
 }
 
-// Run removes the records of sessions that ended long ago.
 func (c *prune) Run(env *cli.Env) error {
 	s, err := store(env)
 	if err != nil {
@@ -92,9 +91,8 @@ func lastOf(i record.Info) time.Time {
 	return i.Ended
 }
 
-// outdated returns the records without an entry for longer than keep (0: any time), and the
-// oldest others until the rest is at most most bytes (0: no limit). It excludes sessions
-// that run.
+// outdated returns the records without an entry for longer than keep (0: any time), and the oldest
+// others until the rest is at most most bytes (0: no limit). It excludes sessions that run.
 func outdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (old []record.Info) {
 	state := place.StateOf(env.Getenv)
 	runs, errs := scan.Running(env.Getenv)

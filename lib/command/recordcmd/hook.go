@@ -83,8 +83,7 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 			}
 			now += f.Path + time.Unix(0, f.Changed).String()
 		}
-		// A client may write after its hook: Claude Code delays the last words of a
-		// turn for a moment.
+		// A client may write after its hook: Claude Code delays the last words of a turn for a moment.
 		if looks++; now == before || looks == most {
 			break
 		}
@@ -155,8 +154,7 @@ func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []c
 	return found, err
 }
 
-// packAge is the age from which on a record is packed.
-const packAge = 30 * 24 * time.Hour
+const packAge = 30 * 24 * time.Hour // the age from which on a record is packed
 
 // housekeeping packs old records, and prunes those that the person's settings do not keep.
 func housekeeping(env *cli.Env, s record.Store, own agent.Record) error {

@@ -33,8 +33,7 @@ func (c *list) Validate() error {
 	return nil
 }
 
-// wide is the width, in columns, from which on a list has all columns.
-const wide = 100
+const wide = 100 // the width, in columns, from which on a list has all columns
 
 const usual = 20
 
@@ -126,8 +125,6 @@ func topics(env *cli.Env, all []record.Info) func(record.Info) string {
 	}
 }
 
-// logged returns the sessions in the event logs of the person and of the towns that contain
-// the records' folders.
 func logged(env *cli.Env, all []record.Info) catalog.Catalog {
 	folders := map[string]bool{}
 	for _, i := range all {
@@ -173,8 +170,7 @@ func short(all []record.Info) func(string) string {
 	}
 }
 
-// infos returns what a list shows of all records, newest first. It warns of those that it
-// cannot read.
+// infos returns what a list shows of all records, newest first. It warns of those that it cannot read.
 func infos(env *cli.Env, s record.Store) ([]record.Info, error) {
 	ids, err := s.IDs()
 	if err != nil {

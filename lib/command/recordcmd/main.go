@@ -62,8 +62,7 @@ func store(env *cli.Env) (record.Store, error) {
 
 const maxCandidates = 10
 
-// find returns the record with an id, or with a client's session id. A unique prefix is
-// enough.
+// find returns the record with an id, or with a client's session id. A unique prefix is enough.
 func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	if id, err := record.ParseID(name); err == nil {

@@ -75,8 +75,6 @@ func (p *marked) put(text string) {
 	}
 }
 
-// fenced returns a text in a quotation, between fences that are longer than any in the
-// text.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

@@ -18,8 +18,7 @@ import (
 
 const sendWait = 30 * time.Second
 
-// maxReply limits the answer that is read, in bytes.
-const maxReply = 64 << 10
+const maxReply = 64 << 10 // limits the answer that is read, in bytes
 
 // send posts traces to a collector, by https or, on this machine, by http. plain allows
 // http to another machine.
@@ -93,8 +92,7 @@ func dial(u *url.URL, port string) (net.Conn, error) {
 }
 
 // collectorHeaders returns header lines from OTEL_EXPORTER_OTLP_TRACES_HEADERS or else
-// OTEL_EXPORTER_OTLP_HEADERS ("name=value,…" with values escaped as in a URL), which
-// usually hold keys.
+// OTEL_EXPORTER_OTLP_HEADERS ("name=value,…" with values escaped as in a URL), which usually hold keys.
 func collectorHeaders(getenv func(string) string) (string, error) {
 	name := "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
 	if getenv(name) == "" {

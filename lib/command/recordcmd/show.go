@@ -164,7 +164,6 @@ func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
 	}
 }
 
-// isShown reports whether a page shows anything of a line.
 func isShown(line []byte, tools bool) bool {
 	p := &page{Page: transcript.Page{W: io.Discard}, env: &cli.Env{}, tools: tools}
 	p.bytes(line)
@@ -246,7 +245,6 @@ func (p *page) line(l *record.Line) {
 	}
 }
 
-// reasonSuffix returns the reason for a session's end, as a suffix.
 func reasonSuffix(end *record.Line) string {
 	if said := catalog.FormatReason(end.Cause); said != "" {
 		return ": " + said

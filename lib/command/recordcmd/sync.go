@@ -41,7 +41,6 @@ func (c *syncing) Validate() error {
 	return nil
 }
 
-// Run updates records from the clients' conversations.
 func (c *syncing) Run(env *cli.Env) error {
 	if c.Hook {
 		return c.hooked(env)
@@ -84,8 +83,7 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	return latest(append(found, told...))
 }
 
-// allTold returns the conversations of clients that keep none, as their hooks received
-// them.
+// allTold returns the conversations of clients that keep none, as their hooks received them.
 func allTold(env *cli.Env) (found []conversation.Conversation) {
 	root, err := hookfile.Root(env.Getenv)
 	if err != nil {
@@ -175,7 +173,6 @@ func idOf(c conversation.Conversation) string {
 	return string(cmp.Or(c.Metadata.ID, c.File.ID))
 }
 
-// syncAll updates the records of conversations, on all processors.
 func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum synced, err error) {
 	x, err := s.Index()
 	if err != nil {

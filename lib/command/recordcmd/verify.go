@@ -26,8 +26,7 @@ func (c *verify) Validate() error {
 	return nil
 }
 
-// Run verifies records, and prints the first line of each that differs from what was
-// written.
+// Run verifies records, and prints the first line of each that differs from what was written.
 func (c *verify) Run(env *cli.Env) error {
 	s, err := store(env)
 	if err != nil {

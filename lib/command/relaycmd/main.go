@@ -269,7 +269,6 @@ func (run) Run(env *cli.Env) error {
 	return f.relay(ctx, f.warn)
 }
 
-// relay relays until the context ends.
 func (f fleet) relay(ctx context.Context, warn func(error)) error {
 	r, lock, err := relay.New(local.Options(ctx, f.env, f.state, warn))
 	if errors.Is(err, relay.ErrRunning) {

@@ -190,8 +190,7 @@ func (c *forget) Run(env *cli.Env) error {
 
 type leave struct{}
 
-// leaveWait is how long a relay that runs may take to see that it has no hub any more.
-const leaveWait = time.Minute
+const leaveWait = time.Minute // how long a relay that runs may take to see that it has no hub any more
 
 func (c *leave) Run(env *cli.Env) error {
 	f, own, err := joined(env)

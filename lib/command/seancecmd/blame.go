@@ -41,16 +41,13 @@ func (c *blaming) Validate() error {
 	return nil
 }
 
-// maxBlamed is the largest file that is blamed, in bytes.
-const maxBlamed = 16 << 20
+const maxBlamed = 16 << 20 // the largest file that is blamed, in bytes
 
-// gitPatience is how long git may take to tell who changed lines.
-const gitPatience = time.Minute
+const gitPatience = time.Minute // how long git may take to tell who changed lines
 
 // placePattern also takes a column, as compilers write it.
 var placePattern = lazyregexp.New(`^(.+?):(\d+)(?:[,-](\d+))?(?::\d*)?:?$`)
 
-// origin is where lines of a file come from.
 type origin struct {
 	Path      string    `json:"path"`
 	From      int       `json:"from"`
@@ -133,7 +130,6 @@ func (c *blaming) Run(env *cli.Env) error {
 	return c.print(env, all, found)
 }
 
-// isSameExchange reports whether lines come from the same exchange.
 func (o origin) isSameExchange(other origin) bool {
 	if o.change == nil || other.change == nil {
 		return o.change == other.change
@@ -265,7 +261,6 @@ func resolved(dir string) string {
 	return cmp.Or(real, dir)
 }
 
-// origin returns where a line comes from.
 func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
 	l := lines[i]
 	o := origin{Path: l.Path, From: l.Number, To: l.Number, Commit: l.Commit}
@@ -351,8 +346,7 @@ type commitLines struct {
 	replaced, whole map[*search.Change]bool // what confirms found of an edit
 }
 
-// confirms reports whether a line's commit removed what the edit replaced, or added all that
-// it wrote.
+// confirms reports whether a line's commit removed what the edit replaced, or added all that it wrote.
 func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
 	key := l.Commit + "\x00" + l.Path
 	of := b.commits[key]

@@ -8,7 +8,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// completers returns the shell completions for flags and arguments, by their names.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{
 		"id":         sessionIDs,
@@ -28,7 +27,6 @@ const (
 	maxLooked  = 1000 // sessions read for the values of a field
 )
 
-// sessionIDs offers sessions, newest first, with a description.
 func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	all, err := open(env)
 	if err != nil {

@@ -40,8 +40,7 @@ func (c *follow) Validate() error {
 	return nil
 }
 
-// pollInterval is the longest time until a new entry is shown.
-const pollInterval = 250 * time.Millisecond
+const pollInterval = 250 * time.Millisecond // the longest time until a new entry is shown
 
 // Run prints a conversation as it grows, until it is interrupted or its output is closed.
 func (c *follow) Run(env *cli.Env) error {

@@ -92,8 +92,7 @@ func (c *grep) Run(env *cli.Env) error {
 	return nil
 }
 
-// maxRetried is the number of bytes of conversations that are searched in another way.
-const maxRetried = 1 << 30
+const maxRetried = 1 << 30 // the number of bytes of conversations that are searched in another way
 
 // hintOther hints at the flag or command that finds what was not found.
 func (c *grep) hintOther(env *cli.Env, places []target) {
@@ -342,8 +341,7 @@ func (p *printer) text(h search.Hit, l search.Line) {
 	p.put(p.style.Dim(front) + p.marked(l, term.Clean(l.Text), max(p.width-len([]rune(front)), minText)) + "\n")
 }
 
-// minText is the smallest width of a text, in columns.
-const minText = 20
+const minText = 20 // the smallest width of a text, in columns
 
 // speaker returns who said what was found in a session, or in one of its subagents.
 func speaker(env *cli.Env, s, subagent *catalog.Session, h search.Hit) string {
@@ -381,8 +379,7 @@ func (p *printer) marked(l search.Line, text string, width int) string {
 	return highlight(p.style, text, spans, width)
 }
 
-// highlight highlights places in a text and cuts it around the first to width columns; 0 is
-// no limit.
+// highlight highlights places in a text and cuts it around the first to width columns; 0 is no limit.
 func highlight(style term.Style, text string, spans [][]int, width int) string {
 	shift, end := 0, len(text)
 	if width > 0 {
@@ -390,8 +387,7 @@ func highlight(style term.Style, text string, spans [][]int, width int) string {
 		if len(spans) > 0 {
 			begin = spans[0][0]
 		}
-		// If the line must be cut, a third of the width goes to the text before the
-		// match.
+		// If the line must be cut, a third of the width goes to the text before the match.
 		if cut := term.Cut(text, width); cut != text && len(term.Cut(text, width*2/3)) < begin {
 			front := term.CutFront(text[:begin], width/3)
 			shift = len(front) - begin
@@ -417,7 +413,6 @@ func highlight(style term.Style, text string, spans [][]int, width int) string {
 	return b.String() + text[written:]
 }
 
-// found is a line or a session as JSON.
 type found struct {
 	Session  string            `json:"session_id"`
 	Subagent string            `json:"subagent_id,omitempty"`
@@ -435,7 +430,6 @@ type found struct {
 	Count    int               `json:"count,omitempty"`
 }
 
-// found returns the session of the latest hit.
 func (p *printer) found() found {
 	s := p.session
 	host, _ := s.Copied()

@@ -230,7 +230,6 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 	}
 }
 
-// outcome returns how a session ended, or its state.
 func outcome(s *catalog.Session) string {
 	if s.Outcome == catalog.Gone && !s.Logged() {
 		return "-" // no hook ran in it, so its end is unknown
@@ -284,7 +283,6 @@ func (c *find) Validate() error {
 	return nil
 }
 
-// Run prints the ids of the selected sessions, for a pipeline.
 func (c *find) Run(env *cli.Env) error {
 	all, f, err := c.open(env)
 	if err != nil {

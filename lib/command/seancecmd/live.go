@@ -61,8 +61,6 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 	return strangers
 }
 
-// contextUse returns the status of an agent by its screen, "" if the screen does not show
-// it.
 func contextUse(env *cli.Env, a live.Agent) string {
 	now := env.Now()
 	got := status.DeriveStatus(status.Facts{Now: now, Pane: process.Alive, Seen: []status.Observation{a.Observe(now)}})
@@ -72,7 +70,6 @@ func contextUse(env *cli.Env, a live.Agent) string {
 	return string(got.Status)
 }
 
-// writing returns the session whose transcript an agent has open.
 func writing(a live.Agent, byFile func() map[string]*catalog.Session) *catalog.Session {
 	for path := range a.Transcripts() {
 		if s := byFile()[filepath.Clean(path)]; s != nil {

@@ -30,14 +30,12 @@ const (
 
 var protocols = []string{protocol, "2025-03-26", "2024-11-05"}
 
-// tool is a command of gt-seance for agents.
 type tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Schema      schema `json:"inputSchema"`
 	Hints       hints  `json:"annotations"`
 
-	// args returns the command line.
 	args func(c *server, in arguments) []string
 }
 
@@ -320,7 +318,6 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	return w.text.Write(p)
 }
 
-// checkScope returns an error for a session that did not work here.
 func (c *server) checkScope(env *cli.Env, id string) error {
 	here := selection{Here: true, All: true}
 	all, f, err := here.open(env)

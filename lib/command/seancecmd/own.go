@@ -42,8 +42,7 @@ func passed(env *cli.Env, s *catalog.Session, err error) error {
 	return err
 }
 
-// clientName returns the session's client. Gas Town's events do not name one and are Claude
-// Code's.
+// clientName returns the session's client. Gas Town's events do not name one and are Claude Code's.
 func clientName(s *catalog.Session) string { return cmp.Or(s.Agent, contract.Default) }
 
 // accountOf returns the client's folder with the session's conversation, "" if unknown. It
@@ -63,7 +62,6 @@ func accountOf(own account.StoreGuard, client agent.Client, s *catalog.Session) 
 	return store, err
 }
 
-// pathExists reports whether a path from a log exists on this machine.
 func pathExists(path string) bool {
 	_, err := os.Stat(path)
 	return filepath.IsAbs(path) && err == nil

@@ -87,7 +87,6 @@ func warnStale(env *cli.Env, found ...*catalog.Session) {
 	}
 }
 
-// foreign returns an error for a session of another host.
 func foreign(s *catalog.Session) error {
 	if !s.Foreign() {
 		return nil
@@ -99,8 +98,7 @@ func foreign(s *catalog.Session) error {
 	return cli.WithHint(err, "gt-seance resume %s resumes it there; gt-record convert %s --to AGENT converts the copy of its record into a conversation that continues here", s.ID, s.ID)
 }
 
-// hintCopied says of which host's record a conversation is the copy, if it is one, and how old
-// that is.
+// hintCopied says of which host's record a conversation is the copy, if it is one, and how old that is.
 func hintCopied(env *cli.Env, s *catalog.Session) bool {
 	host, at := s.Copied()
 	if host == "" {

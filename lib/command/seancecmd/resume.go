@@ -23,7 +23,6 @@ type resumption struct {
 	DryRun bool   `short:"n" help:"Print the command, and do nothing."`
 }
 
-// Run executes the session's agent in place of this process.
 func (c *resumption) Run(env *cli.Env) error {
 	s, err := findSession(env, c.ID)
 	if err == nil {
@@ -62,7 +61,6 @@ func (c *resumption) Run(env *cli.Env) error {
 	return on.Exec(env.ChildEnviron())
 }
 
-// missingFolderHint returns a hint for a session whose folder is gone.
 func (g continuation) missingFolderHint(s *catalog.Session) string {
 	if g.client.Ask != nil {
 		return fmt.Sprintf("gt-seance talk %s asks the session from any folder", s.ID)
@@ -99,10 +97,9 @@ func continuationOf(own account.StoreGuard, all *agent.Table, s *catalog.Session
 	}, nil
 }
 
-// folder returns where the session is resumed. That is its first folder, where its client
-// finds it, or the one that it moved to, which may be the same folder renamed. A folder
-// that only a log names must be the person's own. Relative paths are ignored. If dir is
-// empty, named is a folder that is gone.
+// folder returns where the session is resumed. That is its first folder, where its client finds it, or
+// the one that it moved to, which may be the same folder renamed. A folder that only a log names must
+// be the person's own. Relative paths are ignored. If dir is empty, named is a folder that is gone.
 func folder(own account.StoreGuard, s *catalog.Session) (dir, named string, err error) {
 	for _, at := range []string{s.CWD, s.Moved} {
 		if s.Foreign() || !filepath.IsAbs(at) {
@@ -154,7 +151,6 @@ func (g continuation) impossible(s *catalog.Session, fork bool) error {
 		fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID))
 }
 
-// onlyRecorded returns why a session's client cannot resume it.
 func onlyRecorded(s *catalog.Session) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s does not keep the conversation of session %s any more", s.Agent, s.ID),
 		fmt.Sprintf("gt-record convert %s --to AGENT makes of its record a conversation that goes on", s.ID),

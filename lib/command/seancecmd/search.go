@@ -67,8 +67,7 @@ func (c *seeking) Run(env *cli.Env) error {
 	return c.print(env, q, all, places, bestOfEach(places, found))
 }
 
-// renamePatience is how long git may take to tell what a file was called.
-const renamePatience = 10 * time.Second
+const renamePatience = 10 * time.Second // how long git may take to tell what a file was called
 
 // query returns the search. What was touched or ran need not have words.
 func (c *seeking) query(env *cli.Env) *search.Words {
@@ -153,7 +152,6 @@ func bestOfEach(places []target, found []search.Found) (best []search.Found) {
 	return best
 }
 
-// sought is what search prints of a session as JSON.
 type sought struct {
 	found
 	Chain   session.ID `json:"chain_id,omitempty"`
@@ -162,8 +160,7 @@ type sought struct {
 	Read    string     `json:"read"`              // the command that prints the exchange
 }
 
-// maxPrinted is how many columns of a line are printed without a terminal.
-const maxPrinted = 1000
+const maxPrinted = 1000 // how many columns of a line are printed without a terminal
 
 func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, places []target, best []search.Found) error {
 	out, style := bufio.NewWriter(env.Stdout), term.StyleFor(env.Stdout, env.Getenv)

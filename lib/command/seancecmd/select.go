@@ -104,7 +104,6 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	return f, nil
 }
 
-// open reads all sessions and returns the filter for the selected ones.
 func (c *selection) open(env *cli.Env) (all catalog.Catalog, f catalog.Filter, err error) {
 	if all, err = gather(env, c.Town, c.Log); err != nil {
 		return all, f, err
@@ -174,7 +173,6 @@ func cleaned(env *cli.Env, all iter.Seq[*catalog.Session]) iter.Seq[*catalog.Ses
 	}
 }
 
-// unread warns of sessions that could not be read completely.
 func unread(env *cli.Env, all catalog.Catalog) {
 	env.WarnError(all.ReadErrors())
 }
@@ -288,7 +286,6 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 // errNoConversation is named's error for an agent that has said nothing yet.
 var errNoConversation = errors.New("has no conversation yet")
 
-// ambiguousError returns an error with the sessions that a prefix can mean.
 func ambiguousError(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {
 	err := cli.Failf(cli.AnswerNo, "'%s' means %d sessions", name, len(found))
 	short := all.Short()
@@ -323,8 +320,7 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 	return found, all, err
 }
 
-// oldest returns the matching sessions that keep wants, oldest first. It is an error if none
-// matches.
+// oldest returns the matching sessions that keep wants, oldest first. It is an error if none matches.
 func oldest(env *cli.Env, all catalog.Catalog, f catalog.Filter, keep func(*catalog.Session) bool) (found []*catalog.Session, err error) {
 	none := true
 	for s := range cleaned(env, all.MatchingSessions(f)) {

@@ -138,8 +138,7 @@ func (d *detail) converse(env *cli.Env, all catalog.Catalog, own account.StoreGu
 	return lost
 }
 
-// maxKind is the longest name of a kind that is shown, in characters.
-const maxKind = 40
+const maxKind = 40 // the longest name of a kind that is shown, in characters
 
 func portrait(env *cli.Env, d detail) string {
 	var b strings.Builder

@@ -27,7 +27,6 @@ type talk struct {
 	JSON   bool   `name:"json" help:"One JSON object with the answer."`
 }
 
-// Help is printed below the usage.
 func (talk) Help() string {
 	return `The session answers from all that it knew, and does not change: its agent answers on a copy that is not saved, runs no hooks and changes no file. The session may still be running, or belong to another account. For a session of another client, or one that only gt-record still has, Claude Code or Codex answers from a copy of the conversation without secrets.
 
@@ -36,8 +35,7 @@ func (talk) Help() string {
   gt-seance talk 4f2c81d0        several questions, one a line`
 }
 
-// maxPrompt limits a question, in bytes.
-const maxPrompt = 1 << 20
+const maxPrompt = 1 << 20 // limits a question, in bytes
 
 func (c *talk) Run(env *cli.Env) error {
 	if c.JSON && c.Prompt == "" {
@@ -145,7 +143,6 @@ func clientOf(all *agent.Table, s *catalog.Session) agent.Client {
 	return all.FindClient(clientName(s))
 }
 
-// converse asks each line of standard input.
 func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -67,7 +67,6 @@ func (c *threadOf) forget(env *cli.Env, chain session.ID) error {
 	return env.Printf("the thread of %s is removed; notes, records and conversations stay\n", chain)
 }
 
-// Validate is called by kong.
 func (c *threadOf) Validate() error {
 	if c.Forget && c.JSON {
 		return cli.Failf(cli.Usage, "--forget cannot be combined with --json")

@@ -140,7 +140,6 @@ func (c *usage) Run(env *cli.Env) error {
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, cells, nil)
 }
 
-// warnUnpriced names the models whose tokens have no price.
 func warnUnpriced(env *cli.Env, spent []spending) {
 	var models []string
 	for _, s := range spent {
@@ -172,8 +171,7 @@ func tableWidth(rows [][]string) (width int) {
 	return width - 2
 }
 
-// unknown is the model or time of what a conversation does not date or attribute.
-const unknown = "unknown"
+const unknown = "unknown" // the model or time of what a conversation does not date or attribute
 
 // addUp returns what the sessions used, and how many transcripts were read.
 func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Catalog) (spent []spending, read int) {
@@ -216,7 +214,6 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 	return spent, read
 }
 
-// date sets the times of a spending in an hour.
 func (s *spending) date(hour time.Time) {
 	if s.Day, s.Week, s.Month, s.Block = unknown, unknown, unknown, unknown; hour.IsZero() {
 		return
@@ -290,8 +287,7 @@ func newCounter(env *cli.Env, all catalog.Catalog) *counter {
 	return &counter{env: env, all: all, own: owned(env), counts: map[session.ID]counted{}}
 }
 
-// readAhead is how many sessions are read at once.
-const readAhead = 512
+const readAhead = 512 // how many sessions are read at once
 
 // readAhead reads what the sessions spent, on all processors.
 func (n *counter) readAhead(sessions []*catalog.Session) {
@@ -309,8 +305,7 @@ func (n *counter) readAhead(sessions []*catalog.Session) {
 	}
 }
 
-// count returns what a session used without its subagents, and whether its conversation was
-// read.
+// count returns what a session used without its subagents, and whether its conversation was read.
 func (n *counter) count(s *catalog.Session) ([]conversation.HourUsage, bool) {
 	if done, known := n.counts[s.ID]; known {
 		return done.used, done.read
@@ -536,7 +531,6 @@ func lineOf(name string, u conversation.Usage, money string) string {
 	return strings.TrimRight(fmt.Sprintf("%s%s tokens %s", name, count.Compact(u.Tokens()), money), " ")
 }
 
-// countNow counts what a session used, and what all used since midnight.
 func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) {
 	began := env.Now()
 	now = usageNow{Day: began.Local().Format(time.DateOnly), At: began, Sessions: map[session.ID]conversation.Usage{id: {}}}
@@ -566,7 +560,6 @@ func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) 
 	return now, nil
 }
 
-// kept is the disk space that the conversations of an agent take.
 type kept struct {
 	Agent    string `json:"agent"` // or gt's own record, or its caches
 	Sessions int    `json:"sessions,omitempty"`

@@ -28,8 +28,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// usualAccount is the name of the account whose folder is the client's usual one.
-const usualAccount = "default"
+const usualAccount = "default" // the name of the account whose folder is the client's usual one
 
 // accountFolder returns the folder of a client's account: by the folder's name, with or
 // without its leading dot, by usualAccount, or by a path.
@@ -70,7 +69,6 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 	}
 }
 
-// ownAccounts judges the accounts of an agent's client.
 func ownAccounts(at scope, in *instance.Instance) account.StoreGuard {
 	return account.StoreGuard{Getenv: at.Env.Getenv, Projects: []string{git.Top(in.Path)}, Known: func(name string) account.Known {
 		c := at.Table().FindClient(name)

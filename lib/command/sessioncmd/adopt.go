@@ -122,7 +122,6 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 	return in, nil
 }
 
-// offerAdoption prints the command that adopts strangers in these panes.
 func offerAdoption(env *cli.Env, panes []string) {
 	if len(panes) > 0 {
 		env.Hint("gt-session did not start %s; %s adopts such agents", strings.Join(panes, ", "), roster.Adopts)

@@ -24,8 +24,7 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// someOf returns the rig of an address that means any of its polecats, such as
-// gastown/polecats.
+// someOf returns the rig of an address that means any of its polecats, such as gastown/polecats.
 func someOf(role string) (rig string, is bool) {
 	rig, is = strings.CutSuffix(strings.TrimSuffix(role, "/"), "/polecats")
 	return rig, is && rig != "" && !strings.Contains(rig, "/")
@@ -143,13 +142,11 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 	return true, held.Remove(at.Env.Now())
 }
 
-// work returns the notes that were given as work to the worker of a folder.
 func work(env *cli.Env, dir string) ([]mail.Note, error) {
 	at := home.FindOtherHome(env.Getenv, dir)
 	return mail.NewBox(at, at.Identity.Address()).Hooked()
 }
 
-// polecatNames are the names of new polecats, in this order.
 var polecatNames = [...]string{
 	"furiosa", "nux", "slit", "toast", "capable", "dag", "cheedo", "valkyrie", "keeper", "rictus", "morsov", "ace", "max", "goose", "glory", "bullet",
 }

@@ -16,14 +16,12 @@ import (
 
 type reply struct {
 	profile
-	Name   string `arg:"" help:"The agent."`
-	Option int    `arg:"" optional:"" name:"n" help:"The number of the option; without one, the options are listed."`
-	// Question is the digest of the question that the option belongs to.
+	Name     string `arg:"" help:"The agent."`
+	Option   int    `arg:"" optional:"" name:"n" help:"The number of the option; without one, the options are listed."`
 	Question string `placeholder:"ID" help:"Answer only this question (--json shows its id)."`
 	JSON     bool   `help:"With the options, print the question and its id as one JSON object."`
 }
 
-// Run answers the question that the agent's client asks, or lists its options.
 func (c *reply) Run(env *cli.Env) error {
 	if e, err := onOtherHost(env, c.Name); err != nil {
 		return err
@@ -95,7 +93,6 @@ func setListed(held *instance.Locked, digest string, env *cli.Env) error {
 	return held.Put(env.Now())
 }
 
-// unanswered adds an exit code and hints to the error of a question that was not answered.
 func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error {
 	failed := cli.Fail(cli.AnswerNo, fmt.Errorf("cannot answer %s: %w", m.Name, err))
 	switch {

@@ -42,7 +42,6 @@ func (p profile) findRemote(env *cli.Env, name string, find func(*cli.Env, strin
 	return &remote{in, all, r, ref}, nil
 }
 
-// withExitCode adds exit codes and hints to a runtime's errors.
 func (e *remote) withExitCode(err error) error {
 	switch {
 	case errors.Is(err, runtime.ErrNone):

@@ -22,7 +22,6 @@ func completers() map[string]cli.Completer {
 	}
 }
 
-// names offers the instances of the scope that a command without flags uses.
 func names(env *cli.Env, _ string) (offered []cli.Candidate) {
 	all, _ := placeOf(env).ReadInstances()
 	for _, in := range all {
@@ -42,7 +41,6 @@ func groups(env *cli.Env, _ string) (offered []cli.Candidate) {
 	return offered
 }
 
-// templates offers the templates of the town, and nothing if it is not trusted.
 func templates(env *cli.Env, _ string) (offered []cli.Candidate) {
 	t := town.Find(env.Getenv, env.Dir)
 	read, err := config.NewSource(t, "", env.Getenv).Read()

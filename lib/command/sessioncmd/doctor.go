@@ -116,7 +116,6 @@ func (c *doctor) Run(env *cli.Env) error {
 	return nil
 }
 
-// print prints each finding in a line, and its command in the next.
 func (e *examination) print(asJSON bool) error {
 	for _, f := range e.found {
 		var err error
@@ -244,8 +243,7 @@ func (e *examination) taken(m *fleet.Member) bool {
 	return slices.ContainsFunc(e.survey.Panes(tmux.Server(m.TmuxServer)), func(p tmux.Pane) bool { return p.Session == m.TmuxSession })
 }
 
-// overdue is how long gt-reconcile may take for what it does within seconds.
-const overdue = 10 * time.Minute
+const overdue = 10 * time.Minute // how long gt-reconcile may take for what it does within seconds
 
 func (e *examination) stuck(m *fleet.Member) {
 	since, is := time.Time{}, ""
@@ -276,7 +274,6 @@ func (e *examination) stuck(m *fleet.Member) {
 	}
 }
 
-// logins examines which accounts have to log in anew. Agents share them.
 func (e *examination) logins(members []fleet.Member) {
 	for _, one := range logins(members) {
 		e.add(loggedOut, "", fmt.Sprintf("%s%s cannot work: %s", strings.Join(one.names, ", "), e.scope.Suffix(), one.describeRefusal(e.env)), one.fix(e.scope.Table()))
@@ -302,8 +299,7 @@ func (e *examination) wiring(members []fleet.Member) {
 	}
 }
 
-// patientStart is how long a client may take until its first hook.
-const patientStart = 5 * time.Second
+const patientStart = 5 * time.Second // how long a client may take until its first hook
 
 func withVerbDo(names []string) string {
 	if len(names) == 1 {
@@ -356,7 +352,6 @@ func (e *examination) programs(members []fleet.Member) {
 	}
 }
 
-// missing returns why the program of a command cannot be found from a folder, or "".
 func (e *examination) missing(command []string, dir string) string {
 	if len(command) == 0 {
 		return ""

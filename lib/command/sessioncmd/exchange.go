@@ -30,9 +30,8 @@ import (
 	"gt/lib/view/roster"
 )
 
-// The exported and imported file is agent-deck's sessions.json. What it calls a session is
-// an instance here. The field "gt" holds what only gt knows, so an export and an import
-// lose nothing of it.
+// The exported and imported file is agent-deck's sessions.json. What it calls a session is an instance
+// here. The field "gt" holds what only gt knows, so an export and an import lose nothing of it.
 
 type fields map[string]json.RawMessage
 
@@ -53,7 +52,6 @@ type export struct {
 	profile
 }
 
-// Run prints the instances in agent-deck's format.
 func (c *export) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {
@@ -112,8 +110,7 @@ func commandOf(in *instance.Instance, known *agent.Table) string {
 	return strings.Join(words, " ")
 }
 
-// maxImport limits the size of an imported file, in bytes.
-const maxImport = 100 << 20
+const maxImport = 100 << 20 // limits the size of an imported file, in bytes
 
 type imports struct {
 	profile
@@ -177,7 +174,6 @@ func (c *imports) Run(env *cli.Env) error {
 	return nil
 }
 
-// startedAs returns the command line of an imported agent, as far as the file defines it.
 func startedAs(at scope, in *instance.Instance) string {
 	var words []string
 	if in.Account != "" {
@@ -189,8 +185,7 @@ func startedAs(at scope, in *instance.Instance) string {
 	return at.Env.Line(strings.Join(words, " "), maxArgs)
 }
 
-// maxArgs limits the arguments of an imported agent, in characters.
-const maxArgs = 16 << 10
+const maxArgs = 16 << 10 // limits the arguments of an imported agent, in characters
 
 // refused returns the error for a file that cannot be imported. It shows the first problem
 // and counts the rest, which are often the same.
@@ -285,7 +280,6 @@ func imported(at scope, data []byte) (i instance.Imported, err error) {
 	return i, err
 }
 
-// damaged returns an error that names the line of a JSON syntax error.
 func damaged(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {

@@ -34,8 +34,7 @@ func (c *fork) Validate() error {
 	return nil
 }
 
-// maxForks bounds how many copies a command makes: each is an agent that works.
-const maxForks = 50
+const maxForks = 50 // bounds how many copies a command makes: each is an agent that works
 
 // Run makes an instance whose agent starts with a copy of another's conversation. It does
 // not change the original.
@@ -126,8 +125,7 @@ func forkedAt(env *cli.Env, dir string) (string, error) {
 	return s.Head, nil
 }
 
-// add adds a fork, and makes its worktree with a new branch of its name at a commit, unless
-// that is "".
+// add adds a fork, and makes its worktree with a new branch of its name at a commit, unless that is "".
 func (c *fork) add(at scope, in *instance.Instance, head string) error {
 	if head == "" {
 		return at.Store.Create(in, at.Env.Now())

@@ -70,14 +70,12 @@ func (c *list) selectsAgent(a peer.Agent) bool {
 		(c.Template == "" || c.Template == a.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), a.State))
 }
 
-// warnAway says when a host was last seen, unless it is there now.
 func warnAway(env *cli.Env, h peer.Host) {
 	if now := env.Now(); h.IsAway(now) {
 		env.Hint("%s: %s", h.Name, h.Seen(now))
 	}
 }
 
-// named prints the status of one agent, of this host or of another.
 func (c *summed) named(env *cli.Env) error {
 	name, at, ok := peer.Split(c.Name)
 	own, err := roster.OwnHost(env)

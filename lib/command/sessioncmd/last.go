@@ -27,7 +27,6 @@ type answer struct {
 	error bool // the client wrote the text to report an error
 }
 
-// conversationOf returns the reader and the file of an agent's current conversation.
 func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation.File, error) {
 	if m.Record == nil {
 		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "%s has no conversation yet that gt knows of", m.Name)
@@ -115,8 +114,7 @@ type mark struct {
 	at   int64
 }
 
-// markOf returns the end of an agent's current conversation, or its beginning if gt cannot
-// read it.
+// markOf returns the end of an agent's current conversation, or its beginning if gt cannot read it.
 func markOf(at scope, m fleet.Member) mark {
 	r, f, err := conversationOf(at, m)
 	if err != nil {

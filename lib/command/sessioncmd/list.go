@@ -173,7 +173,6 @@ func (c *list) Run(env *cli.Env) error {
 	return unread
 }
 
-// hintWaiting names the agents that came from other machines and wait for the person.
 func hintWaiting(env *cli.Env, state place.State) {
 	all, err := parcel.AllWaiting(state)
 	env.WarnError(err)
@@ -643,8 +642,7 @@ func (c *show) Run(env *cli.Env) error {
 	return nil
 }
 
-// diffWait bounds git while a person waits.
-const diffWait = 10 * time.Second
+const diffWait = 10 * time.Second // bounds git while a person waits
 
 func printDiff(env *cli.Env, dir string) error {
 	s, err := git.Status(dir, diffWait)
@@ -674,7 +672,6 @@ func formatTime(t time.Time) string {
 	return t.Local().Format(time.DateTime)
 }
 
-// member returns the named instance and its status.
 func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) {
 	in, at, err := p.find(env, name)
 	if err != nil {
@@ -726,8 +723,7 @@ type attach struct {
 	Name string `arg:"" help:"The agent."`
 }
 
-// Run attaches the terminal to an agent. Inside tmux it switches the client to the agent's
-// session.
+// Run attaches the terminal to an agent. Inside tmux it switches the client to the agent's session.
 func (c *attach) Run(env *cli.Env) error {
 	if e, err := onOtherHost(env, c.Name); err != nil {
 		return err
@@ -774,7 +770,6 @@ type ack struct {
 	agentSelection
 }
 
-// Run records that the person has seen the agents wait.
 func (c *ack) Run(env *cli.Env) error {
 	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
 		return "acknowledged " + in.Name, acknowledge(at, in.ID)

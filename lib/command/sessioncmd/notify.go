@@ -29,8 +29,7 @@ type notifier struct {
 	Waiting notifyWaiting `cmd:"" hidden:"" help:"Tell that a session waits; its hook runs this."`
 }
 
-// maxNotice limits the message on standard input, in bytes.
-const maxNotice = 4 << 10
+const maxNotice = 4 << 10 // limits the message on standard input, in bytes
 
 type notifyTest struct{}
 
@@ -51,8 +50,7 @@ type notifyWaiting struct {
 	Reason  string `arg:"" help:"Why."`
 }
 
-// Run runs the command for a waiting session. Nobody sees its output, so it logs errors as
-// events.
+// Run runs the command for a waiting session. Nobody sees its output, so it logs errors as events.
 func (n notifyWaiting) Run(env *cli.Env) error {
 	id, err := session.ParseID(n.Session)
 	if err != nil {
@@ -84,7 +82,6 @@ func (n notifyWaiting) Run(env *cli.Env) error {
 
 type notifySilent struct{}
 
-// Run runs the command for the silent agents of all profiles, once for each silence.
 func (notifySilent) Run(env *cli.Env) error {
 	own := agent.LoadPreferences(env.Getenv, env.WarnError).Notify
 	if !own.Wants(activity.Silent) {

@@ -72,7 +72,6 @@ func (e *remoteAgent) ask(ask peer.Ask, within time.Duration) (a peer.Answer, er
 	return a, err
 }
 
-// run has the host carry out a command, and prints what it printed.
 func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
 	a, err := e.ask(ask, within)
 	if err != nil {
@@ -92,8 +91,7 @@ func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
 	return nil
 }
 
-// attach attaches this terminal to the agent through ssh, where the host is known to be
-// reached by it.
+// attach attaches this terminal to the agent through ssh, where the host is known to be reached by it.
 func (e *remoteAgent) attach() error {
 	by := fmt.Sprintf("ssh -t HOST gt-session attach %s does it, where HOST is %s for ssh", e.name, e.host.Name)
 	u, err := url.Parse(e.host.SSH)

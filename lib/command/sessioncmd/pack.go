@@ -31,7 +31,6 @@ type pack struct {
 	Force   bool          `help:"Pack it again or take it back, although an earlier parcel may have been unpacked."`
 }
 
-// Run writes an instance with its session to standard output.
 func (c *pack) Run(env *cli.Env) error {
 	in, at, err := c.findReadable(env, c.Name)
 	if err != nil {
@@ -86,7 +85,6 @@ func (c *unpack) Validate() error {
 	return nil
 }
 
-// Run makes an instance from a parcel on standard input.
 func (c *unpack) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {
@@ -183,7 +181,6 @@ func (c *accept) Run(env *cli.Env) error {
 	return reportDone(env, nil, "%s is in %s, started%s", made.Name, env.DisplayPath(made.Path), waits(b))
 }
 
-// showPowers prints what a parcel brings that could run a program or permit something.
 func showPowers(env *cli.Env, one parcel.Waiting, all []parcel.Power) error {
 	from := "a file"
 	if one.From != "" {

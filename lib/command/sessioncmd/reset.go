@@ -86,7 +86,6 @@ func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	return one, nil
 }
 
-// afterLimit waits for the end of a limit and has the agent go on.
 func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) {
 	for end := one.till.Add(resumeGrace); env.Now().Before(end); { // the machine may sleep meanwhile
 		time.Sleep(min(end.Sub(env.Now()), time.Minute))

@@ -64,7 +64,6 @@ type outlive struct {
 // notice that a process ends.
 const reaped = time.Second
 
-// Run waits for the end of the process, and then for reaped.
 func (c *outlive) Run(*cli.Env) error {
 	if err := os.Chdir("/"); err != nil { // do not keep the agent's worktree in use
 		return err

@@ -113,8 +113,7 @@ func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (stri
 	if c.Worktree == "" {
 		return "", cli.Fail(cli.AnswerNo, none, "--worktree BRANCH makes it, from the repository of its rig")
 	}
-	// The mayor's clone comes first: its checkout is newer than the HEAD of Gas Town's
-	// bare .repo.git.
+	// The mayor's clone comes first: its checkout is newer than the HEAD of Gas Town's bare .repo.git.
 	for _, name := range []string{"mayor/rig", "refinery/rig", ".repo.git"} {
 		repo := filepath.Join(t.Root, id.Rig, filepath.FromSlash(name))
 		if info, err := os.Stat(repo); err == nil && info.IsDir() {
@@ -202,7 +201,6 @@ func (c *newOne) changeHeld(at scope, id instance.ID, in *instance.Instance) err
 	return held.Put(at.Env.Now())
 }
 
-// replaceable returns an error if the flags may not be applied to an existing instance.
 func (c *newOne) replaceable(m fleet.Member, in *instance.Instance) error {
 	old := m.Instance
 	switch {

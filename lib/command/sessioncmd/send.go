@@ -34,8 +34,7 @@ type sendPrompt struct {
 	Command bool          `help:"The text is a command of the client's own, such as /compact."`
 }
 
-// maxText limits a prompt, in bytes.
-const maxText = 1 << 20
+const maxText = 1 << 20 // limits a prompt, in bytes
 
 func (c *sendPrompt) Run(env *cli.Env) error {
 	names, text := append([]string{c.Name}, c.Words...), c.Text
@@ -139,7 +138,6 @@ type sent struct {
 	mark   mark
 }
 
-// clean returns the text of the command line as it is sent.
 func (c *sendPrompt) clean(env *cli.Env, text string) (string, error) {
 	text, err := textOf(env, text)
 	if err != nil {
@@ -177,8 +175,7 @@ func textOf(env *cli.Env, text string) (string, error) {
 	return text, nil
 }
 
-// send types and submits the text, and returns in a sentence what proves that the client
-// took it.
+// send types and submits the text, and returns in a sentence what proves that the client took it.
 func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string, err error) {
 	held, at, err := c.lock(env, name)
 	if err != nil {

@@ -31,8 +31,7 @@ import (
 	"gt/lib/view/roster"
 )
 
-// readyWait is how long a command waits for another one that starts or stops the same
-// agent.
+// readyWait is how long a command waits for another one that starts or stops the same agent.
 const readyWait = 30 * time.Second
 
 type newOne struct {
@@ -90,8 +89,7 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 			return err
 		}
 	}
-	// Keep the lock until the instance is stored, so that the next allocation counts
-	// it.
+	// Keep the lock until the instance is stored, so that the next allocation counts it.
 	release = sync.OnceFunc(release)
 	defer release()
 	in, client, err := c.place(at)
@@ -270,7 +268,6 @@ func makeWorktree(at scope, in *instance.Instance) error {
 	return nil
 }
 
-// explain prints how an instance that does not exist yet would be started.
 func (b begin) explain(at scope, in *instance.Instance) error {
 	all, err := at.Store.ReadInstances()
 	if err != nil {
@@ -318,10 +315,8 @@ func (b begin) starter(at scope) launch.Starter {
 	return s
 }
 
-// maxTopic limits a topic, in characters.
-const maxTopic = 100
+const maxTopic = 100 // limits a topic, in characters
 
-// run starts the agent of a new instance unless --no-start is set.
 func (b begin) run(at scope, id instance.ID) error {
 	in, err := at.Store.Get(id)
 	if err != nil {
@@ -506,7 +501,6 @@ type restart struct {
 	cut
 }
 
-// Run restarts agents in their panes with their conversations.
 func (c *restart) Run(env *cli.Env) error {
 	if c.Account != "" {
 		if err := c.asksAccount(env); err != nil {
@@ -557,8 +551,7 @@ func stays(m fleet.Member, by time.Time) bool {
 	return m.Process.IsSet() && (m.Pane.ID != "" || m.Adopted != nil || !live.Gone([]process.Proc{m.Process}, time.Until(by)) && !m.LostPane())
 }
 
-// Run starts every agent that should run and does not, in all scopes if no profile is
-// named.
+// Run starts every agent that should run and does not, in all scopes if no profile is named.
 func (c *restore) Run(env *cli.Env) error {
 	all, unread := everywhereFlag{profile: c.profile, Everywhere: c.Profile == ""}.scopes(env)
 	if all == nil || unread != nil && c.Profile != "" {

@@ -99,7 +99,6 @@ func urgency(r status.Reason) int {
 	return 1
 }
 
-// print prints a line of counts, and the agents that wait, failed or are silent.
 func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error {
 	var counts []string
 	for _, s := range roster.Order {
@@ -149,11 +148,9 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	return out.Flush()
 }
 
-// maxAligned is the greatest width of a name behind which the others are aligned.
-const maxAligned = 30
+const maxAligned = 30 // the greatest width of a name behind which the others are aligned
 
-// leastTopic is how much room a topic needs.
-const leastTopic = 12
+const leastTopic = 12 // how much room a topic needs
 
 const maxNamed = 3
 

@@ -69,8 +69,7 @@ type downCmd struct {
 	Town bool `group:"In a town:" help:"End the agents of the town: the mayor first, then boot, the deacon and the witnesses, so that nobody starts again what has ended."`
 }
 
-// Run ends all agents without changing their desired state, so that restore starts them
-// again.
+// Run ends all agents without changing their desired state, so that restore starts them again.
 func (c *downCmd) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {

@@ -32,7 +32,6 @@ func (p profile) world(env *cli.Env) (*perform.World, error) {
 	return worldOf(at)
 }
 
-// world returns the World in which sessions of templates are changed.
 func worldOf(at scope) (*perform.World, error) { return agents.Open(at.Env, at.Town, at.Profile) }
 
 func withExitCodeOf(name string, err error) error {
@@ -114,7 +113,6 @@ func (c picked) Validate() error {
 	return knownStates(c.State)
 }
 
-// knownStates returns an error if a comma-separated list has an unknown state.
 func knownStates(list string) error {
 	for state := range strings.SplitSeq(list, ",") {
 		if _, ok := lifecycle.State(state).Row(); !ok && state != "" {
@@ -240,7 +238,6 @@ type drainAll struct {
 	Template string `required:"" placeholder:"NAME" help:"The template."`
 }
 
-// Run drains all active sessions of a template.
 func (c *drainAll) Run(env *cli.Env) error {
 	d := drain{picked{profile: c.profile, Template: c.Template}}
 	return d.Run(env)
@@ -301,7 +298,6 @@ func overlayLines(overlay map[string]string) map[string]string {
 	return shown
 }
 
-// Run shows a session: its record, its template, its own settings and the effective result.
 func (c *inspect) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {
@@ -403,7 +399,6 @@ func closesIt(ctx context.Context, w *perform.World, id instance.ID) error {
 	return w.Close(ctx, id, lifecycle.UserRequest)
 }
 
-// managed applies the actions of a command to a session of a template.
 func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs ...action) (string, error) {
 	w, err := p.world(env)
 	if err != nil {
@@ -532,8 +527,7 @@ func retiredOf(store instance.Store) (members []fleet.Member, unread error) {
 	return members, unread
 }
 
-// stateReason returns the reason of a session's state, with how its agent ended if that is the
-// cause.
+// stateReason returns the reason of a session's state, with how its agent ended if that is the cause.
 func stateReason(m *instance.Managed) string {
 	switch reason := m.Reason.Words(); {
 	case m.CrashReason == "":

@@ -18,8 +18,7 @@ type outliveFlag struct {
 	Outlive int `hidden:"" help:"The process that this command outlives."`
 }
 
-// handed is how long the caller has to read the output before its agent ends.
-const handed = 2 * time.Second
+const handed = 2 * time.Second // how long the caller has to read the output before its agent ends
 
 // outlive starts a detached copy of the command if the command runs below an agent that it
 // ends, and reports whether it did. Ending the agent would otherwise end the command first.

@@ -167,8 +167,6 @@ func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	return setUp(env, in, put)
 }
 
-// fill copies what the repository's git.Include names into a new worktree. It warns of what
-// is missing.
 func fill(env *cli.Env, w *instance.Worktree) {
 	if git.IsBare(w.Repository) { // it has no files
 		return
@@ -193,8 +191,7 @@ func setupCommands(env *cli.Env) []string {
 	return agent.LoadPreferences(env.Getenv, env.WarnError).Worktree.Setup
 }
 
-// maxSetup bounds a command of the setup.
-const maxSetup = time.Hour
+const maxSetup = time.Hour // bounds a command of the setup
 
 // setUp runs the person's commands for a new worktree in it, unless they have run. What they
 // print goes to standard error. The first that fails, or Ctrl-C, ends it; they run once.
@@ -223,8 +220,7 @@ func setUp(env *cli.Env, in *instance.Instance, put func() error) error {
 	return errors.Join(err, put())
 }
 
-// unused returns an error while git still works on a worktree. git outlives an interrupted
-// caller.
+// unused returns an error while git still works on a worktree. git outlives an interrupted caller.
 func unused(w *instance.Worktree) error {
 	if all := process.Using(w.Path); len(all) > 0 {
 		return cli.Fail(cli.Busy, fmt.Errorf("the worktree '%s' is still being made, by process %d (%s)", w.Path, all[0].PID, process.Name(all[0].PID)), "try again")

@@ -35,7 +35,6 @@ type command struct {
 	within  time.Duration // the time that it has
 }
 
-// session returns a call of gt-session about a row.
 func (m *model) session(r *row, verb string, args ...string) command {
 	c := command{env: m.env, words: []string{"gt-session", verb}, dir: m.env.Dir, environ: m.env.Environ, about: r.key, within: commandTime}
 	if r.member != nil && r.scope.Profile != "" {
@@ -71,7 +70,6 @@ const (
 	commandOutput = 1 << 20
 )
 
-// ran is what came of a command.
 type ran struct {
 	command
 	out    string
@@ -95,7 +93,6 @@ func (c command) run() ran {
 	return ran{command: c, out: string(result.Out)}
 }
 
-// explainError returns the error of a command with its hints.
 func (c command) explainError(stderr string, err error) string {
 	var parts []string
 	for line := range strings.Lines(stderr) {
@@ -113,13 +110,11 @@ func (c command) explainError(stderr string, err error) string {
 	return strings.Join(parts, "; ")
 }
 
-// start runs a command while the screen goes on.
 func (m *model) start(c command) tea.Cmd {
 	m.message = message{command: c.String(), text: "…"}
 	return func() tea.Msg { return c.run() }
 }
 
-// ran shows what came of a command.
 func (m *model) ran(r ran) {
 	m.message = message{command: r.String(), text: m.env.Line(r.failed, maxMessage), failed: r.failed != ""}
 	if r.failed == "" {
@@ -134,10 +129,8 @@ func (m *model) ran(r ran) {
 	m.panel.at = time.Time{}
 }
 
-// maxMessage bounds the message of a command, in characters.
-const maxMessage = 1000
+const maxMessage = 1000 // bounds the message of a command, in characters
 
-// act runs a command about the chosen row.
 func (m *model) act(verb string, args ...string) tea.Cmd {
 	r := m.row()
 	if r == nil {
@@ -276,7 +269,6 @@ func (m *model) attach() tea.Cmd {
 	})
 }
 
-// foreground is a command that has the terminal.
 type foreground struct {
 	command
 	stdin  io.Reader
@@ -284,8 +276,7 @@ type foreground struct {
 	stderr bytes.Buffer
 }
 
-// SetStdin gives it the terminal itself, which it could not be told from a pipe through
-// another reader.
+// SetStdin gives it the terminal itself, which it could not be told from a pipe through another reader.
 func (f *foreground) SetStdin(r io.Reader) {
 	if t, ok := r.(*typedInput); ok {
 		r = t.File
@@ -342,7 +333,6 @@ func (m *model) answer() tea.Cmd {
 	}
 }
 
-// offer shows the options of a question.
 func (m *model) offer(o options) {
 	if o.ran.failed != "" || len(o.all) == 0 {
 		m.ran(o.ran)

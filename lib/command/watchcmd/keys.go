@@ -12,7 +12,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// binding is a key and what it does.
 type binding struct {
 	keys   []string
 	label  string // the keys in the help, if they are not those
@@ -68,7 +67,6 @@ func bindings() []binding {
 	}
 }
 
-// name returns the keys as the help has them.
 func (b binding) name() string {
 	return cmp.Or(b.label, strings.Join(b.keys, ", "))
 }
@@ -123,7 +121,6 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// bindingOf returns what a key does in the list, nil for nothing.
 func bindingOf(key string) *binding {
 	for _, b := range bindings() {
 		if slices.Contains(b.keys, key) {
@@ -133,7 +130,6 @@ func bindingOf(key string) *binding {
 	return nil
 }
 
-// read scrolls the help.
 func (m *model) read(by int) { m.scroll = max(min(m.scroll+by, m.unseen(m.help())), 0) }
 
 // returnToList returns to the list. A filter that was given up is none.
@@ -146,7 +142,6 @@ func (m *model) returnToList(given bool) {
 	m.lay()
 }
 
-// find returns a row by its key, nil if it is gone.
 func (m *model) find(key string) *row {
 	for i := range m.rows {
 		if m.rows[i].key == key {
@@ -156,7 +151,6 @@ func (m *model) find(key string) *row {
 	return nil
 }
 
-// prompt asks for a text about the chosen row.
 func (m *model) prompt(a ask, text string) tea.Cmd {
 	r := m.row()
 	if r == nil {
@@ -168,7 +162,6 @@ func (m *model) prompt(a ask, text string) tea.Cmd {
 	return m.begin(text)
 }
 
-// begin shows an input line.
 func (m *model) begin(text string) tea.Cmd {
 	m.mode = typing
 	m.input = textarea.New()
@@ -213,8 +206,7 @@ func (m *model) typed(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// clusterBefore returns how many characters backspace deletes: all of what a person sees as
-// one.
+// clusterBefore returns how many characters backspace deletes: all of what a person sees as one.
 func (m *model) clusterBefore(msg tea.Msg) int {
 	if key, ok := msg.(tea.KeyPressMsg); !ok || key.String() != "backspace" {
 		return 1
@@ -226,7 +218,6 @@ func (m *model) clusterBefore(msg tea.Msg) int {
 // maxInput bounds the lines of an input that are on the screen, maxContent all.
 const maxInput, maxContent = 5, 1 << 20
 
-// size fits the input line into the screen.
 func (m *model) size() {
 	if m.mode == typing {
 		m.input.SetWidth(max(m.width-m.inputColumn(), 4))

@@ -18,7 +18,6 @@ import (
 	"gt/lib/view/roster"
 )
 
-// model is the state of the screen.
 type model struct {
 	env      *cli.Env
 	reader   *reader
@@ -98,7 +97,6 @@ func newModel(env *cli.Env, r *reader, style palette.Style) *model {
 	return &model{env: env, reader: r, style: style, now: env.Now()}
 }
 
-// The messages.
 type (
 	tick    time.Time
 	options struct {
@@ -117,7 +115,6 @@ func (m *model) tick() tea.Cmd {
 	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tick(t) })
 }
 
-// Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.now = m.env.Now()
 	cmd := m.update(msg)
@@ -221,7 +218,6 @@ func (m *model) tells(r *row) bool {
 	return r.member != nil && len(m.notified.Command) > 0 && slices.Contains(strings.Split(m.notified.Reasons(), ","), string(r.member.Reason))
 }
 
-// list finds what the list shows.
 func (m *model) list() {
 	m.items = m.items[:0]
 	words := foldedWords(m.filter)
@@ -270,7 +266,6 @@ func (m *model) chosenIndex() int {
 	return slices.IndexFunc(m.items, func(i item) bool { return i.row != nil && i.row.key == m.chosen })
 }
 
-// row returns the chosen row, nil if there is none.
 func (m *model) row() *row {
 	if i := m.chosenIndex(); i >= 0 {
 		return m.items[i].row
@@ -312,7 +307,6 @@ func (m *model) nearestRow(at int) int {
 	return -1
 }
 
-// choose chooses the row at a place of the list, or the nearest one.
 func (m *model) choose(at int) {
 	if i := m.nearestRow(min(at, len(m.items)-1)); i >= 0 {
 		m.chosen = m.items[i].row.key
@@ -386,10 +380,8 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-// wheel is how many rows the wheel moves the choice.
-const wheel = 3
+const wheel = 3 // how many rows the wheel moves the choice
 
-// counts says how many agents do what.
 func (m *model) counts() (parts []count) {
 	by := map[status.Status]int{}
 	for i := range m.rows {

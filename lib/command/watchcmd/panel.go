@@ -98,7 +98,6 @@ func (m *model) refresh() tea.Cmd {
 	}
 }
 
-// show puts what an agent shows into the panel.
 func (m *model) show(s seen) {
 	if s.held != (m.panel.held == s.key && s.key != "") { // the person has gone on
 		m.panel.busy = m.panel.busy && s.held
@@ -153,7 +152,6 @@ func (m *model) said(r *row, width, height int) (lines []string) {
 	return lines
 }
 
-// peek reads the screen of the chosen row anew.
 func (m *model) peek() tea.Cmd {
 	r := m.row()
 	if r == nil {

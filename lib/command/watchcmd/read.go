@@ -34,7 +34,6 @@ type row struct {
 	context, branch, today string // how full its context is, its folder's branch with what is changed there, what it used
 }
 
-// address returns the name by which gt-session knows the agent.
 func (r *row) address() string {
 	if r.member == nil {
 		return r.Name + "@" + r.Host
@@ -45,7 +44,6 @@ func (r *row) address() string {
 // asks reports whether the agent waits until somebody answers.
 func (r *row) asks() bool { return r.Status == status.Waiting && r.Reason.Asks() }
 
-// section returns the heading that the agent is below.
 func (r *row) section() string {
 	var parts []string
 	if r.member == nil {
@@ -268,11 +266,9 @@ func (r *reader) line(s string) string {
 	return line
 }
 
-// maxLines bounds the texts that are kept.
-const maxLines = 100_000
+const maxLines = 100_000 // bounds the texts that are kept
 
-// maxTitle bounds what is shown of a name, in characters.
-const maxTitle = 400
+const maxTitle = 400 // bounds what is shown of a name, in characters
 
 // How often the agents are read: soon after a change, less often while one follows the
 // other, and without one for what no file tells, such as a pane that is gone. Reading
@@ -306,7 +302,6 @@ func (r *reader) scheduleRead(took time.Duration) tea.Cmd {
 	}
 }
 
-// changes reports that files changed.
 type changes struct {
 	seen     chan struct{}
 	now      chan struct{}     // the person waits for it
@@ -348,8 +343,7 @@ func mark(c chan<- struct{}) {
 // burst is the number of changes that are kept until somebody looks. The system keeps more.
 const burst = 128
 
-// maxFollowed bounds the folders that are followed.
-const maxFollowed = 1000
+const maxFollowed = 1000 // bounds the folders that are followed
 
 // follow follows these folders and no others. Of one that is not there yet, it follows the
 // one in which it will be made.

@@ -21,8 +21,7 @@ type widths struct {
 	short bool // the status is what row.short says
 }
 
-// maxAge is the width of the longest age, such as 12d23h.
-const maxAge = 6
+const maxAge = 6 // the width of the longest age, such as 12d23h
 
 // gap is what is between two columns, margin what is before the first.
 const gap, margin = 2, 4
@@ -109,8 +108,7 @@ func (m *model) measure() {
 	m.widths = w
 }
 
-// leastPanel is the height of a screen's body from which on it has a panel.
-const leastPanel = 8
+const leastPanel = 8 // the height of a screen's body from which on it has a panel
 
 // body is the height between the first line and the last.
 func (m *model) body() int { return max(m.height-2, 0) }
@@ -127,7 +125,6 @@ func (m *model) listHeight() int {
 // panelHeight returns the lines of the panel, with its rule.
 func (m *model) panelHeight() int { return m.body() - m.listHeight() }
 
-// View implements tea.Model.
 func (m *model) View() tea.View {
 	v := tea.NewView("")
 	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, m.title()
@@ -182,7 +179,6 @@ func (m *model) title() string {
 	return fmt.Sprintf("%d waiting – gt-watch", n)
 }
 
-// headerLine returns the first line: how many do what, and what is left out.
 func (m *model) headerLine() string {
 	var left strings.Builder
 	used := 0
@@ -231,7 +227,6 @@ func (m *model) headerLine() string {
 
 func plainly(text string) string { return text }
 
-// listed returns the lines of the list.
 func (m *model) listed() (lines []string) {
 	height := m.listHeight()
 	switch {
@@ -250,7 +245,6 @@ func (m *model) listed() (lines []string) {
 	return lines
 }
 
-// line returns a line of the list.
 func (m *model) line(i *item) string {
 	switch {
 	case i.row == nil:
@@ -310,7 +304,6 @@ func (m *model) line(i *item) string {
 	return m.style.Reverse(term.Pad(b.String(), m.width))
 }
 
-// section returns the line of a heading.
 func (m *model) section(i *item) string {
 	text := i.heading
 	for host, seen := range m.silent {
@@ -416,7 +409,6 @@ func (m *model) visibleLines(r *row, height int) []string {
 	return lines[from:min(from+height, len(lines))]
 }
 
-// rule returns the line between list and panel.
 func (m *model) rule(r *row) string {
 	left := "──"
 	if r != nil {
@@ -443,7 +435,6 @@ func (m *model) rule(r *row) string {
 	return m.style.Dim(left + strings.Repeat("─", max(m.width-term.Columns(left)-term.Columns(right), 0)) + right)
 }
 
-// describeHidden says how many rows are above and below the screen.
 func (m *model) describeHidden() string {
 	var parts []string
 	say := func(sign string, items []item) {
@@ -467,7 +458,6 @@ func (m *model) describeHidden() string {
 	return strings.Join(parts, " · ")
 }
 
-// footerLines returns the lines at the bottom: what is asked, what came of a command, or the keys.
 func (m *model) footerLines() []string {
 	cut := func(text string) string { return term.Cut(text, m.width) }
 	switch m.mode {
@@ -517,10 +507,8 @@ func (m *model) footerLines() []string {
 	return []string{m.style.Dim(cut(text))}
 }
 
-// maxOutcome bounds the lines of an error.
-const maxOutcome = 3
+const maxOutcome = 3 // bounds the lines of an error
 
-// outcome returns the command that ran last, and what came of it.
 func (m *model) outcome() []string {
 	text := " " + m.message.command
 	if m.message.text != "" {
@@ -544,7 +532,6 @@ func (m *model) addressOf(key string) string {
 	return "it"
 }
 
-// inputPrompt returns what is before the input line.
 func (m *model) inputPrompt() string {
 	if m.about == "" {
 		return " /"
@@ -557,7 +544,6 @@ func (m *model) inputColumn() int { return term.Columns(m.inputPrompt()) }
 // unseen returns how many lines of the help the screen has no room for.
 func (m *model) unseen(help []string) int { return max(len(help)-m.body(), 0) }
 
-// help returns the lines of the help.
 func (m *model) help() (lines []string) {
 	widest := 0
 	for _, b := range bindings() {

@@ -109,9 +109,8 @@ func (m *model) searchTyped(ctx context.Context, words string) ([]wordsearch.Ses
 	return wordsearch.ReadSessions(bytes.NewReader(result.Out)), err
 }
 
-// takeFound lists the agents whose conversations have the words as well. The best is
-// chosen if no agent has them in its name or title, and the person has done nothing in the list
-// since the search began.
+// takeFound lists the agents whose conversations have the words as well. The best is chosen if no agent
+// has them in its name or title, and the person has done nothing in the list since the search began.
 func (m *model) takeFound(a answered) {
 	switch {
 	case a.words != m.sought.words:
