@@ -203,7 +203,6 @@ func sessionOf(id session.ID, events iter.Seq[*event]) (s *Session) {
 	return s
 }
 
-// take changes the session as an event says.
 func (s *Session) take(e *event) {
 	p := &e.Payload
 	switch e.Type {

@@ -71,7 +71,6 @@ func (f Filter) excludes(s *Session) bool {
 		f.Outcome != "" && s.Outcome != "" && s.Outcome != f.Outcome && s.peer == nil
 }
 
-// matchesAlsoFolder reports whether the session worked in one of f.Also.
 func (f Filter) matchesAlsoFolder(s *Session) bool {
 	for dir := range strings.SplitSeq(f.Also, "\x00") {
 		if dir != "" && (isBelow(s.CWD, dir) || isBelow(s.Moved, dir)) {

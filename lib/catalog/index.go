@@ -41,7 +41,6 @@ type header struct {
 	Actors   map[string]*actor `json:"actors"`
 }
 
-// covered is a file and the part of it that was read.
 type covered struct {
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
@@ -50,7 +49,6 @@ type covered struct {
 	Guard  string `json:"guard"` // the checksum of the file's beginning and of the bytes before Read
 }
 
-// index is an open index.
 type index struct {
 	header
 	*logView

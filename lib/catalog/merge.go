@@ -16,7 +16,6 @@ import (
 	"gt/lib/sys/process"
 )
 
-// talks are the conversations of sessions, by the sessions' ids.
 type talks struct {
 	byID    map[session.ID]*talk
 	newest  []*talk      // those with text, newest first

@@ -180,7 +180,6 @@ func (s *Session) resolveThere() {
 	}
 }
 
-// allLogs returns the logs of this host and of the others.
 func (c Catalog) allLogs() []*logView {
 	all := c.logs
 	for _, p := range c.peers {
@@ -189,7 +188,6 @@ func (c Catalog) allLogs() []*logView {
 	return all
 }
 
-// allTalks returns the conversations of this host, and the records of the others.
 func (c Catalog) allTalks() []talks {
 	all := []talks{c.talks}
 	for _, p := range c.peers {

@@ -68,7 +68,6 @@ func ReadTown(t town.Town, progress Progress, more ...eventlog.Log) (Catalog, er
 	return all, err
 }
 
-// openAll opens archives and logs.
 func openAll(logs ...eventlog.Log) (all sources, err error) {
 	for _, l := range logs {
 		// Open the log first: lines that leave it from now on are still in this file, and
@@ -93,7 +92,6 @@ type source struct {
 	end      int64 // of the last whole line read
 }
 
-// open opens a log; a missing one is an empty source.
 func open(path eventlog.Log) (*source, error) {
 	f, err := atomicfile.Open(string(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -266,7 +264,6 @@ func (all sources) read(progress Progress) (*reading, error) {
 	return r, err
 }
 
-// scanAnew is scan from the beginning.
 func (all sources) scanAnew(progress Progress, each func(e *event)) error {
 	for _, in := range all {
 		in.end = 0

@@ -26,7 +26,6 @@ type row struct {
 	events        []byte // as event.pack writes them
 }
 
-// session returns the session that the row is about.
 func (r *row) session() *Session { return sessionOf(r.id, unpack(r.events)) }
 
 // columns are those of the table, in the order of rowOf.
@@ -54,7 +53,6 @@ func rowOf(v sqlite.Values) *row {
 	}
 }
 
-// create makes the table with rows.
 func create(db *sqlite.Cache, rows map[session.ID]*row) error {
 	sorted := slices.SortedFunc(maps.Values(rows), func(a, b *row) int { // the table's order
 		return cmp.Or(cmp.Compare(b.started, a.started), cmp.Compare(a.id, b.id))
@@ -69,7 +67,6 @@ func create(db *sqlite.Cache, rows map[session.ID]*row) error {
 	return err
 }
 
-// insert adds rows to a table, or replaces those that it has.
 func insert(db *sqlite.Cache, table string, rows iter.Seq[*row]) error {
 	const place, count, once = "(?, ?, ?, ?, ?, ?, ?, ?)", 8, 10 // one by one takes half as long again
 	values := make([]any, 0, count*once)
@@ -200,7 +197,6 @@ func (v *logView) finder(calls int) func(session.ID) bool {
 	}
 }
 
-// children returns the sessions whose parent is that one.
 func (v *logView) children(id session.ID) []*row {
 	return v.rows("parent = ?1 AND parent <> '' AND id <> ?1", string(id))
 }
@@ -214,7 +210,6 @@ func (v *logView) chained(chain session.ID, prefix bool) []*row {
 	return v.rows("chain = ?1 AND chain <> id AND chain <> ''", string(chain))
 }
 
-// worked returns the sessions that worked on a unit.
 func (v *logView) worked(unit string) []*row { return v.rows("work = ?1 AND work <> ''", unit) }
 
 // open returns the sessions without an end in the log.

@@ -138,7 +138,6 @@ func (c Catalog) completed(s *Session) *Session {
 	return s
 }
 
-// session returns the session with that id, or nil.
 func (c Catalog) session(id session.ID) *Session {
 	if s := c.met[id]; s != nil {
 		return s
@@ -171,7 +170,6 @@ func (c Catalog) make(at candidate) *Session {
 	return s
 }
 
-// logged returns what the logs have of a session, or nil.
 func (c Catalog) logged(at candidate) *Session {
 	var rows []*row
 	for _, v := range c.logs {
@@ -195,7 +193,6 @@ func (c Catalog) logged(at candidate) *Session {
 	return sessionOf(at.id, slices.Values(events))
 }
 
-// child returns the last successor of a session, or "".
 func (c Catalog) child(id session.ID) session.ID {
 	var last *Session
 	logs := c.allLogs()

@@ -12,7 +12,6 @@ import (
 // Client is the name of records among the clients' conversations.
 const Client = "gt-record"
 
-// Reader is the conversation.Reader of records.
 type Reader struct{}
 
 func (Reader) Client() string { return Client }

@@ -232,7 +232,6 @@ func headOf(f io.ReaderAt) (Session, error) {
 	}
 }
 
-// ending is what the end of a record tells.
 type ending struct {
 	size   int64     // up to the end of the last whole line
 	torn   bool      // an incomplete line follows

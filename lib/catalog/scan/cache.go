@@ -17,7 +17,6 @@ import (
 // cacheVersion changes with the columns, and with what a reader makes of a file.
 const cacheVersion = 5
 
-// cached are conversations as the cache has them.
 type cached map[cacheKey]*conversation.Conversation
 
 // cacheKey is a file's path and, within a database, the id.

@@ -42,7 +42,6 @@ func FindConversations(getenv func(string) string, clean func(string) string, ca
 	return joinFiles(withoutCopies(all)), errs
 }
 
-// joinFiles returns each conversation once, with all its files.
 func joinFiles(all []conversation.Conversation) []conversation.Conversation {
 	type key struct {
 		client     string
@@ -90,7 +89,6 @@ func Records(store string, clean func(string) string, cache string) ([]conversat
 	return all, errors.Join(errs...)
 }
 
-// found is what a store has.
 type found struct {
 	reader conversation.Reader
 	store  string
@@ -99,7 +97,6 @@ type found struct {
 	lost   conversation.ReadErrors // of its conversations
 }
 
-// scanStores returns the conversations in stores.
 func scanStores(stores []*found, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
 	var known cached
 	begin := []func(){func() { known = load(cache) }}

@@ -221,7 +221,6 @@ type located struct {
 	Hit
 }
 
-// search is the state of a search.
 type search struct {
 	all   []conversation.Conversation
 	first bool // only the first hit of each conversation
@@ -346,7 +345,6 @@ func families(all []conversation.Conversation) [][]int {
 // maxForks limits how far a fork of a fork is followed to the original.
 const maxForks = 100
 
-// searchConversation is read for a Query.
 func (s *search) searchConversation(q *Query, i int, done *atomic.Int64, each func(Hit) bool) error {
 	f := s.all[i].File
 	count, counted := s.counter(i, done)

@@ -192,7 +192,6 @@ func (w *Words) SearchExact(all []conversation.Conversation, titles []string, id
 	return found, counts, err
 }
 
-// reading is the search in one conversation.
 type reading struct {
 	*search
 	*Words

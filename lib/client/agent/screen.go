@@ -101,7 +101,6 @@ func (p Patterns) lastMatch(screen string) int {
 	return at
 }
 
-// matchesWhole reports whether one of the patterns matches the whole text.
 func (p Patterns) matchesWhole(text string) bool {
 	for _, pattern := range p {
 		re, _ := expression(pattern)

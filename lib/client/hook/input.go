@@ -239,7 +239,6 @@ func (in Input) Call() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// texts returns where each text field is stored.
 func (in *Input) texts(parent *string) [contract.NumFields]*string {
 	return [contract.NumFields]*string{
 		contract.Event: &in.Event, contract.SessionID: &in.SessionID, contract.Transcript: &in.Transcript,

@@ -139,7 +139,6 @@ func Agents(root string) []string {
 	return all
 }
 
-// Reader is the conversation.Reader of what hooks recorded of an agent's sessions.
 type Reader struct{ Agent string }
 
 // Client returns the agent's name, because these are its only conversations.

@@ -165,7 +165,6 @@ var ends = [...]string{
 	"sites/default/settings.php", "config/parameters.yml", "pgcli/history", "nushell/history.txt", "atuin/history.db", "etc/shadow", "etc/shadow-", "etc/security/opasswd", ".ssh/identity",
 }
 
-// folders are folders in which every file is secret.
 var folders = [...]string{
 	"/run/secrets/", "/.gnupg/private-keys", "/.aws/sso/cache/", "/.aws/cli/cache/", "/legacy_credentials/", "/.cloudflared/", "/etc/wireguard/", "/.subversion/auth/", "/etc/iwd/",
 }

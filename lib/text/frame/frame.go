@@ -260,7 +260,6 @@ func ofType(before, rest string, several bool) bool {
 		(several || rest[1] >= 'a' && rest[1] <= 'z') // no client's single-word name is in mixed case
 }
 
-// hasSeveralWords reports whether a name has several words.
 func hasSeveralWords(name string) bool {
 	for i := 1; i+1 < len(name); i++ {
 		if name[i] == '-' && name[i-1] != '-' && isLetter(name[i+1]) {

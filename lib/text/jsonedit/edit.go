@@ -188,7 +188,6 @@ func (d *Doc) eol() []byte {
 	return []byte("\n")
 }
 
-// splice replaces text[from:to].
 func (d *Doc) splice(from, to int, parts ...[]byte) []byte {
 	return slices.Concat(d.text[:from], slices.Concat(parts...), d.text[to:])
 }

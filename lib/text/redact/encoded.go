@@ -15,7 +15,6 @@ import (
 // maxLevels bounds how often a text is decoded: JSON in JSON in a URL.
 const maxLevels = 3
 
-// reading is a decoded piece of text.
 type reading struct {
 	text   string
 	from   []int32 // for each byte of text, the beginning of its encoded form
@@ -92,7 +91,6 @@ func inReadings(piece string, values []string) []span {
 	return all
 }
 
-// read decodes s once.
 func read(s string) reading {
 	r := reading{from: make([]int32, 0, len(s)), to: make([]int32, 0, len(s))}
 	var b strings.Builder

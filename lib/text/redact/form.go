@@ -641,7 +641,6 @@ func dockerAuth(v string) bool {
 	return strings.IndexByte(string(plain), ':') > 0
 }
 
-// sessionCookie reports whether a name is that of a cookie that identifies a session.
 func sessionCookie(name string) bool {
 	switch name {
 	case "JSESSIONID", "PHPSESSID", "ASP.NET_SessionId", "connect.sid", "laravel_session", "sessionid", "_session_id", "wordpress_logged_in", "next-auth.session-token":

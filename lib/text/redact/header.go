@@ -198,5 +198,4 @@ func credential(s string, i, least int) (from, to int) {
 	return i, to
 }
 
-// isCookie reports whether a name is that of a header with cookies.
 func isCookie(name string) bool { return equalFold(name, "cookie") || equalFold(name, "set-cookie") }

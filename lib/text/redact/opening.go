@@ -28,7 +28,6 @@ func opening(s string, i int) int {
 	return p
 }
 
-// quoted reports whether a quoted text begins at s[p].
 func quoted(s string, p int) bool {
 	return p < len(s) && (s[p] == '"' || s[p] == '\'' || s[p] == '\\' && p+1 < len(s) && (s[p+1] == '"' || s[p+1] == '\''))
 }

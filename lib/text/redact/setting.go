@@ -787,7 +787,6 @@ func (sc *scanner) argument(i int) (from, to int) {
 	return likelyValue(s, v, name)
 }
 
-// nameBefore returns the name that ends at s[end].
 func (sc *scanner) nameBefore(end int) string {
 	s, done := sc.s, sc.done
 	start := end

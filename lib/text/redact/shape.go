@@ -194,7 +194,6 @@ func (x *index) nextStop(s string, i int) int {
 	return i
 }
 
-// asks reports whether there is anything to look for at s[i].
 func (x *index) asks(s string, i int) bool {
 	if i+2 >= len(s) {
 		return true
@@ -237,7 +236,6 @@ var shapeIndex = sync.OnceValue(func() *index {
 	return x
 })
 
-// add adds p to the beginnings that are searched for.
 func (x *index) add(p string) {
 	third := ^uint32(0)
 	if len(p) > 2 {
@@ -249,7 +247,6 @@ func (x *index) add(p string) {
 // maxDigit bounds the distance between the prefix of a token and its first digit.
 const maxDigit = 100
 
-// shaped finds a token of one of the shapes.
 func (sc *scanner) shaped(i int) (from, to int) {
 	s := sc.s
 	if i+1 >= len(s) || s[i]|s[i+1] >= 1<<7 {
@@ -263,7 +260,6 @@ func (sc *scanner) shaped(i int) (from, to int) {
 	return 0, 0
 }
 
-// token finds a token of a shape.
 func (sc *scanner) token(i int, sh *shape) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], sh.prefix) {

@@ -193,7 +193,6 @@ func phrase(v string) bool {
 	return false
 }
 
-// placeholder reports whether a value is a placeholder for a secret.
 func placeholder(v string) bool {
 	switch {
 	case strings.HasPrefix(v, Mark), strings.Trim(v, ".*xX") == "":

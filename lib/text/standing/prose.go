@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// line is one that the person wrote.
 type line struct {
 	text  string
 	ruled bool // an item under a heading that says that its items are instructions
@@ -23,7 +22,6 @@ const (
 	followingLines      // the lines after that, up to an empty one
 )
 
-// reader reads the lines of a text.
 type reader struct {
 	lines []line
 	in    part

@@ -14,7 +14,6 @@ type sentence struct {
 	asks    bool       // it ends in a question mark
 }
 
-// sentences are those of a line.
 func sentences(line string) []sentence {
 	var all []sentence
 	begin, masked := 0, mask(line)
@@ -64,7 +63,6 @@ func mask(line string) string {
 	return strings.NewReplacer("do not ", "don't  ", "Do not ", "don't  ", "DO NOT ", "don't  ", "do NOT ", "don't  ").Replace(line)
 }
 
-// clauses are those of a masked sentence.
 func clauses(text string) [][]string {
 	var all [][]string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",:;()—–…→，、：（）،؛", r) }) {
@@ -95,7 +93,6 @@ func oneOf(word, list string) bool {
 	return word == list || strings.HasPrefix(list, word+" ") || strings.HasSuffix(list, " "+word) || strings.Contains(list, " "+word+" ")
 }
 
-// anyOf reports whether one of the words is in the list.
 func anyOf(words []string, list string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return oneOf(w, list) })
 }
@@ -106,7 +103,6 @@ func startsWith(words []string, phrases string) bool {
 	return slices.ContainsFunc(strings.Split(phrases, "|"), func(p string) bool { return strings.HasPrefix(text, p+" ") })
 }
 
-// holdsAny reports whether one of the phrases stands among the words.
 func holdsAny(words []string, phrases string) bool {
 	text := " " + strings.Join(words, " ") + " "
 	return slices.ContainsFunc(strings.Split(phrases, "|"), func(p string) bool { return strings.Contains(text, " "+p+" ") })

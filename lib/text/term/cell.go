@@ -122,7 +122,6 @@ func Indent(text string, width int) string {
 	return b.String()
 }
 
-// tabStop is the maximum width of a tab.
 const tabStop = 8
 
 // front returns the beginning of a line that takes at most width columns, but at least one

@@ -87,7 +87,6 @@ func (s Style) Plain(text string) string {
 	return text
 }
 
-// statusStyle is the look of what an agent does.
 type statusStyle struct {
 	mark, ascii rune
 	sgr         string

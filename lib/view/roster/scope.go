@@ -157,7 +157,6 @@ func (at Scope) AskAway(members []fleet.Member) {
 	}
 }
 
-// statusOf converts the status that a runtime reports.
 func statusOf(m fleet.Member, s perform.Status) (status.Status, status.Reason, time.Time) {
 	switch {
 	case s.Alive == tick.Unknown:

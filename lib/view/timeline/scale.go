@@ -166,7 +166,6 @@ func (s step) nextTick(t time.Time) time.Time {
 	return time.Date(y, m+time.Month(s.months), 1, 0, 0, 0, 0, t.Location())
 }
 
-// maxTicks limits the ticks on an axis.
 const maxTicks = 20000
 
 // ticks returns about n marks on the axis, and above them the day, month or year where it

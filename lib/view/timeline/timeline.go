@@ -65,7 +65,6 @@ type shared struct {
 	outcome                      string // with the reason
 }
 
-// lane has all bars of one name.
 type lane struct {
 	name string
 	bars []int // indices, sorted by start

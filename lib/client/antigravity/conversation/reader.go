@@ -33,7 +33,6 @@ import (
 	"gt/lib/text/lazyregexp"
 )
 
-// Reader is the conversation.Reader of Antigravity CLI.
 type Reader struct {
 	mu      sync.Mutex
 	folders map[string]*storeFolders // by store
@@ -303,7 +302,6 @@ const fromModel = "MODEL"
 // model's own: each tool can have its result's type.
 var kinds = []string{userInput, fromModel, "CHECKPOINT", "CONVERSATION_HISTORY", "EPHEMERAL_MESSAGE", "ERROR_MESSAGE", "SYSTEM_MESSAGE"}
 
-// Unknown is conversation.Classifier's.
 func (*Reader) Unknown(f conversation.File, each func(kind string)) error {
 	return conversation.UnknownLines(f.Path, kinds, kindOf, each)
 }

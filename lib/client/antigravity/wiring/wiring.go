@@ -16,7 +16,6 @@ import (
 //go:embed antigravity.json
 var text []byte
 
-// Client returns the wiring of Antigravity CLI.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "antigravity", Text: text, Shape: wiring.Named,

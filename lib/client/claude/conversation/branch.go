@@ -117,7 +117,6 @@ func (rec record) ask() request {
 	return q
 }
 
-// follows reports whether a record follows the one with that id, as far as it tells.
 func (rec record) follows(id string) bool { return !rec.linked || rec.parent == id }
 
 // idIn returns the id in a line, without parsing it, or that of an object in the line.

@@ -27,7 +27,6 @@ const (
 	sessionPrefix = "session/"
 )
 
-// MovedFiles is of conversation.Mover.
 func (Writer) MovedFiles(transcript string, id session.ID) ([]conversation.MovedFile, error) {
 	beside := strings.TrimSuffix(transcript, ".jsonl")
 	all := []conversation.MovedFile{{Name: conversation.Transcript, Path: transcript}}
@@ -72,7 +71,6 @@ func movable(name string) bool {
 	return false
 }
 
-// Destination is of conversation.Mover.
 func (Writer) Destination(getenv func(string) string, cwd string, id session.ID, name string) string {
 	transcript := byRule(getenv, cwd, string(id))
 	if transcript == "" {

@@ -46,7 +46,6 @@ func (o *ordering) add(rec record, at int64, size int) bool {
 	return o.release(rec, at)
 }
 
-// release gives a record and those that follow it.
 func (o *ordering) release(rec record, at int64) bool {
 	if o.given == nil {
 		o.given = map[uint64]bool{}

@@ -29,13 +29,10 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Reader is the conversation.Reader of Claude Code.
 type Reader struct{}
 
 func (Reader) Client() string { return "claude" }
 
-// Stores returns the config folder that the environment names, the usual one, and those
-// of other accounts beside it.
 func (Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("claude", getenv)), "projects")
 }
@@ -141,7 +138,6 @@ func (h *header) begun() bool { return h.Prompt != "" && h.CWD != "" && h.First 
 
 func (h *header) complete() bool { return h.begun() && (h.last.model != "" || h.Model != "") }
 
-// front adds a record from the front, in order.
 func (h *header) front(rec record) {
 	if at := conversation.ParseTime(rec.Timestamp); !at.IsZero() {
 		if rec.Kind == "queue-operation" && h.own.IsZero() {
@@ -608,7 +604,6 @@ var kinds = []string{
 	"summary", "system", "tag", "tools-used", "user", "worktree-state",
 }
 
-// Unknown is conversation.Classifier's.
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	return conversation.UnknownLines(f.Path, kinds, conversation.TypeOf, each)
 }

@@ -453,7 +453,6 @@ func isCommand(s string) bool {
 	return strings.HasPrefix(s, "<command-") || strings.HasPrefix(s, "<bash-") || strings.HasPrefix(s, "<local-command-")
 }
 
-// inTag returns what a closed element of that name has.
 func inTag(s, name string) (text string, ok bool) {
 	_, s, _ = strings.Cut(s, "<"+name+">")
 	text, _, ok = strings.Cut(s, "</"+name+">")

@@ -135,7 +135,6 @@ func keptIn(f conversation.File) string {
 	return filepath.Join(dir, "tool-results")
 }
 
-// Keeps is conversation.Keeper's.
 func (Reader) Keeps(f conversation.File) bool {
 	_, err := os.Stat(keptIn(f))
 	return err == nil

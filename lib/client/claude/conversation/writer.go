@@ -13,7 +13,6 @@ import (
 	"gt/lib/state/session"
 )
 
-// Writer is the conversation.Writer of Claude Code.
 type Writer struct{}
 
 func (Writer) Client() string { return "claude" }

@@ -24,7 +24,6 @@ import (
 	"gt/lib/text/lazyregexp"
 )
 
-// Reader is the conversation.Reader of Cline.
 type Reader struct{}
 
 func (Reader) Client() string { return "cline" }
@@ -363,7 +362,6 @@ func given(c gjson.Result) string {
 // kinds are the types of the parts of messages that Cline 3.0.65 can write.
 var kinds = []string{"file", "image", "media", "redacted_thinking", "text", "thinking", "tool_result", "tool_use"}
 
-// Unknown is conversation.Classifier's.
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	return conversation.Document(f.Path, 0, nil, func(raw []byte, _ int64) bool {
 		gjson.GetBytes(raw, "content.#.type").ForEach(func(_, kind gjson.Result) bool {

@@ -10,7 +10,6 @@ import (
 //go:embed cline.js
 var text []byte
 
-// Client returns the wiring of Cline.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "cline", Text: text, Shape: wiring.Script, ScriptKind: "plugin",

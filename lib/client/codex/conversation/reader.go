@@ -38,7 +38,6 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Reader is the conversation.Reader of Codex.
 type Reader struct {
 	mu    sync.Mutex
 	names map[string]*storeNames // by store
@@ -64,8 +63,6 @@ func (*Reader) PlainText(f conversation.File) bool {
 	return !strings.HasSuffix(f.Path, conversation.Packed)
 }
 
-// Stores returns the folder that the environment names, the usual one, and those of other
-// accounts beside it.
 func (*Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("codex", getenv)), "sessions", "archived_sessions")
 }
@@ -924,7 +921,6 @@ var kinds = []string{
 	"session_meta", "token_usage_record", "turn_context", "world_state",
 }
 
-// Unknown is conversation.Classifier's.
 func (*Reader) Unknown(f conversation.File, each func(kind string)) error {
 	return conversation.UnknownLines(f.Path, kinds, kindOf, each)
 }

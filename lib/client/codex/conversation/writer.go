@@ -12,7 +12,6 @@ import (
 	"gt/lib/state/session"
 )
 
-// Writer is the conversation.Writer of Codex.
 type Writer struct{}
 
 func (Writer) Client() string { return "codex" }

@@ -13,7 +13,6 @@ import (
 	"gt/lib/client/names"
 )
 
-// Client is Codex.
 var Client = contract.Client{
 	Client:   &names.Codex,
 	Accounts: accounts,

@@ -32,7 +32,6 @@ var schema string
 //go:embed config.schema
 var configSchema string
 
-// Client returns the wiring of Codex.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "codex", Text: text, Schema: schema,

@@ -29,15 +29,12 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Reader is the conversation.Reader of GitHub's Copilot CLI.
 type Reader struct{}
 
 func (Reader) Client() string { return "copilot" }
 
 func (Reader) PlainText(conversation.File) bool { return true }
 
-// Stores returns the folder that the environment names, the usual one, and those of other
-// accounts beside it.
 func (Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("copilot", getenv)), "session-state")
 }

@@ -63,7 +63,6 @@ var kinds = []string{
 	"workflow.run_started", "workflow.run_updated",
 }
 
-// Unknown is conversation.Classifier's.
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	return conversation.UnknownLines(f.Path, kinds, conversation.TypeOf, each)
 }

@@ -28,7 +28,6 @@ array hooks.agentStop hooks.errorOccurred hooks.notification hooks.permissionReq
 array hooks.preCompact hooks.preToolUse hooks.sessionEnd hooks.subagentStop hooks.userPromptSubmitted
 `
 
-// Client returns the wiring of Copilot CLI.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "copilot", Text: text, Schema: schema, Shape: wiring.Flat,

@@ -30,7 +30,6 @@ import (
 	"gt/lib/text/lazyregexp"
 )
 
-// Reader is the conversation.Reader of Cursor.
 type Reader struct{}
 
 func (Reader) Client() string { return "cursor" }
@@ -320,7 +319,6 @@ func timeIn(text string) time.Time {
 // kinds are the types of lines that have no role.
 var kinds = []string{"user", "assistant", "turn_ended"}
 
-// Unknown is conversation.Classifier's.
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	return conversation.UnknownLines(f.Path, kinds, func(line []byte) string {
 		if role := gjson.GetBytes(line, "role").Str; role != "" {

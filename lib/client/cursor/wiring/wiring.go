@@ -11,7 +11,6 @@ import (
 //go:embed cursor.json
 var text []byte
 
-// Client returns the wiring of Cursor.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "cursor", Text: text, Shape: wiring.Flat,

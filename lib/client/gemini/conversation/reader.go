@@ -29,12 +29,10 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Reader is the conversation.Reader of Gemini CLI.
 type Reader struct{}
 
 func (Reader) Client() string { return "gemini" }
 
-// Stores returns the folder that the environment names, and the usual one.
 func (Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("gemini", getenv)), "tmp")
 }
@@ -153,7 +151,6 @@ func (l *metadataReader) header(v gjson.Result) {
 	}
 }
 
-// front adds a message from the beginning of a session.
 func (l *metadataReader) front(m gjson.Result) {
 	if l.facts.Started.IsZero() {
 		l.facts.Started = conversation.ParseTime(m.Get("timestamp").Str)
@@ -673,7 +670,6 @@ func (Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason)
 // write, and the first keys of the other records.
 var kinds = []string{"$rewindTo", "$set", "error", "gemini", "info", "kind", "qwen", "sessionId", "user", "warning"}
 
-// Unknown is conversation.Classifier's.
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	if !strings.HasSuffix(f.Path, ".json") {
 		return conversation.UnknownLines(f.Path, kinds, typeOf, each)

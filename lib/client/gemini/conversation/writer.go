@@ -18,7 +18,6 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Writer is the conversation.Writer of Gemini CLI.
 type Writer struct{}
 
 func (Writer) Client() string { return "gemini" }

@@ -17,7 +17,6 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Client is Gemini CLI.
 var Client = contract.Client{
 	Client:   &names.Gemini,
 	Accounts: accounts,

@@ -29,7 +29,6 @@ const schema = Matchers + `none BOM
 object security
 `
 
-// Client returns the wiring of Gemini CLI.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "gemini", Text: text, Schema: schema, Unit: wiring.Milliseconds,

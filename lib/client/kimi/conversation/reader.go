@@ -28,15 +28,12 @@ import (
 	"gt/lib/text/lazyregexp"
 )
 
-// Reader is the conversation.Reader of Kimi Code.
 type Reader struct{}
 
 func (Reader) Client() string { return "kimi" }
 
 func (Reader) PlainText(conversation.File) bool { return true }
 
-// Stores returns the folder that the environment names, the usual one, and those of other
-// accounts beside it.
 func (Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("kimi", getenv)), "sessions")
 }
@@ -331,7 +328,6 @@ var kinds = []string{
 	"turn.step.retrying", "usage.record",
 }
 
-// Unknown is conversation.Classifier's.
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	return conversation.UnknownLines(f.Path, kinds, kindOf, each)
 }

@@ -14,7 +14,6 @@ import (
 	"gt/lib/state/session"
 )
 
-// Writer is the conversation.Writer of Kimi Code.
 type Writer struct{}
 
 func (Writer) Client() string { return "kimi" }

@@ -21,7 +21,6 @@ import (
 //go:embed kimi.toml
 var text []byte
 
-// Client returns the wiring of Kimi Code.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "kimi", Text: text, Shape: wiring.Flat, Format: format{},

@@ -47,7 +47,6 @@ import (
 	"gt/lib/sys/sqlite"
 )
 
-// Reader is the conversation.Reader of OpenCode.
 type Reader struct {
 	mu  sync.Mutex
 	dbs map[string]*sqlite.DB // open databases, by path
@@ -641,7 +640,6 @@ var kinds = []string{
 	"agent", "compaction", "file", "patch", "reasoning", "retry", "snapshot", "step-finish", "step-start", "subtask", "text", "tool",
 }
 
-// Unknown is conversation.Classifier's.
 func (c *Reader) Unknown(f conversation.File, each func(kind string)) error {
 	s, err := c.session(f)
 	if err != nil || s == nil {

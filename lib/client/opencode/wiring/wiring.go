@@ -10,7 +10,6 @@ import (
 //go:embed opencode.js
 var text []byte
 
-// Client returns the wiring of OpenCode.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "opencode", Text: text, Shape: wiring.Script, ScriptKind: "plugin",

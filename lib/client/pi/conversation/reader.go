@@ -30,7 +30,6 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Reader is the conversation.Reader of pi.
 type Reader struct{}
 
 func (Reader) Client() string { return "pi" }
@@ -139,7 +138,6 @@ type header struct {
 	named  bool // the last name was found, which can be empty
 }
 
-// front adds a record, in order.
 func (h *header) front(r gjson.Result) {
 	at := conversation.ParseTime(r.Get("timestamp").Str)
 	switch r.Get("type").Str {
@@ -377,7 +375,6 @@ var kinds = []string{
 	"thinking_level_change", "usage",
 }
 
-// Unknown is conversation.Classifier's.
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	return conversation.UnknownLines(f.Path, kinds, kindOf, each)
 }

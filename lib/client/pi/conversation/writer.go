@@ -16,7 +16,6 @@ import (
 	"gt/lib/state/session"
 )
 
-// Writer is the conversation.Writer of pi.
 type Writer struct{}
 
 func (Writer) Client() string { return "pi" }

@@ -10,7 +10,6 @@ import (
 //go:embed pi.ts
 var text []byte
 
-// Client returns the wiring of pi.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "pi", Text: text, Shape: wiring.Script, ScriptKind: "extension",

@@ -23,7 +23,6 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Reader is the conversation.Reader of Qwen Code.
 type Reader struct{}
 
 func (Reader) Client() string { return "qwen" }
@@ -122,7 +121,6 @@ type header struct {
 
 func (h *header) begun() bool { return h.Prompt != "" && h.Version != "" && !h.Started.IsZero() }
 
-// front adds a record from the front, in order.
 func (h *header) front(line []byte) {
 	if !gjson.ValidBytes(line) {
 		return
@@ -368,7 +366,6 @@ var kinds = []string{
 	"slash_command", "turn_result", "ui_telemetry", "user_text_elements",
 }
 
-// Unknown is conversation.Classifier's.
 func (q Reader) Unknown(f conversation.File, each func(kind string)) error {
 	if q.old(f) {
 		return gemini.Reader{}.Unknown(f, each)

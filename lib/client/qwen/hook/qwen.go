@@ -10,7 +10,6 @@ import (
 	"gt/lib/client/names"
 )
 
-// Client is Qwen Code.
 var Client = contract.Client{
 	Client:   &names.Qwen,
 	Accounts: accounts,

@@ -11,7 +11,6 @@ import (
 //go:embed qwen.json
 var text []byte
 
-// Client returns the wiring of Qwen Code.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "qwen", Text: text, Schema: gemini.Matchers, Unit: wiring.EitherUnit,
