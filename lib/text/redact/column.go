@@ -8,10 +8,7 @@ import "strings"
 // addColumns finds the cells below the name of a column, which ends at s[end], and adds them to
 // sc.cells. The part of the name that suggests a secret begins at s[i].
 func (sc *scanner) addColumns(i, end int) {
-	s, p := sc.s, end
-	for p < len(s) && p-end < maxName/2 && strings.IndexByte("\"'`] ", s[p]) >= 0 {
-		p++
-	}
+	s, p := sc.s, skipChars(sc.s, end, "\"'`] ", maxName/2)
 	if i >= sc.table && sc.addArrays(i, end) {
 		return
 	}
@@ -82,9 +79,7 @@ func columnNames(line, sep string) []string {
 // cellAt returns the text of the cell at s[p], without quotes and blanks, the beginning of the
 // next one, and whether that is on the same line.
 func cellAt(s string, p int, sep string) (from, to, next int, more bool) {
-	for p < len(s) && s[p] == ' ' {
-		p++
-	}
+	p = skipChars(s, p, " ", len(s))
 	from = p
 	if p < len(s) && s[p] == '"' {
 		from++
@@ -279,9 +274,7 @@ func (sc *scanner) addArrays(i, end int) bool {
 		if between < 0 || strings.ContainsAny(s[p:p+between], "(;=") {
 			return true
 		}
-		for p += between; p < len(s) && strings.IndexByte(" \t\r\n[", s[p]) >= 0; p++ {
-		}
-		p, _ = sc.addTuple(p, names)
+		p, _ = sc.addTuple(skipChars(s, p+between, " \t\r\n[", len(s)), names)
 		sc.table = p
 	}
 }

@@ -65,10 +65,7 @@ var conversionName = lazyregexp.New(`^[A-Z][a-z]{2,}[24][A-Z][a-z]{2,}$`)
 func attribute(s string) string {
 	for _, key := range []string{"name=", "key=", "Name=", "Key=", "id="} {
 		if n := strings.Index(s, key); n > 0 && !isWord(s[n-1]) {
-			v := n + len(key)
-			for v < len(s) && strings.IndexByte("\"'\\", s[v]) >= 0 {
-				v++
-			}
+			v := skipChars(s, n+len(key), "\"'\\", len(s))
 			return s[v:run(s, v, "w-.")]
 		}
 	}
@@ -117,8 +114,7 @@ func isInline(s string) bool {
 // skipTags skips blanks, the ends of lines and a few such tags at s[i].
 func skipTags(s string, i int) int {
 	for range 4 {
-		for n := i; i < len(s) && strings.IndexByte(" \t\r\n", s[i]) >= 0 && i-n < maxName; i++ {
-		}
+		i = skipChars(s, i, " \t\r\n", maxName)
 		if i == len(s) || s[i] != '<' || !isInline(s[i:min(len(s), i+maxName)]) {
 			break
 		}

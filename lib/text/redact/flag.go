@@ -2,6 +2,7 @@ package redact
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -82,8 +83,7 @@ func nextArgument(s string, i int) int {
 	if v == len(s) || s[v] != ',' {
 		return i
 	}
-	for v++; v < len(s) && strings.IndexByte(" \t\n", s[v]) >= 0 && v-quote < maxName; v++ {
-	}
+	v = skipChars(s, v+1, " \t\n", maxName)
 	if !quoted(s, v) {
 		return i
 	}
@@ -97,12 +97,8 @@ func takesPassword(name string) bool {
 	if name == "pass" || name == "upw" || name == "psk" || name == "opw" || name == "oauth2-bearer" || name == "pinentry-pass" {
 		return true
 	}
-	for _, end := range []string{"storepass", "keypass", "userpass", "adminpass", "rootpass", "passwd", "pwd", "-pass", "-pw"} {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return name == "pw"
+	ends := []string{"storepass", "keypass", "userpass", "adminpass", "rootpass", "passwd", "pwd", "-pass", "-pw"}
+	return name == "pw" || slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // shortFlags are the flags of programs for a password, and how it follows: in the same word,

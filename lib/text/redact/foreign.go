@@ -12,7 +12,7 @@ import (
 
 // foreign are these words. Some are also forms of verbs, so the value must look like a
 // secret.
-var foreign = [...]string{
+var foreign = []string{
 	"mot de passe", "contraseña", "palavra passe", "palavra-passe",
 	"hasło", "lösenord", "jelszó", "şifre", "slaptažodis", "mật khẩu", "lykilorð",
 	"пароль", "лозинка", "парола", "κωδικός", "συνθηματικό", "סיסמה", "סיסמא", "كلمة المرور", "كلمة السر", "گذرواژه", "رمز عبور",
@@ -32,12 +32,7 @@ func (sc *scanner) isForeign(n int) bool {
 		return false // a cheap check, because every colon calls this
 	}
 	before = strings.ToLower(before)
-	for _, word := range foreign {
-		if strings.HasSuffix(before, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(foreign, func(word string) bool { return strings.HasSuffix(before, word) })
 }
 
 // wide begins the Chinese and Japanese colon and equals sign.
@@ -61,7 +56,7 @@ func (sc *scanner) wideSetting(i int) (from, to int) {
 
 // wallets are the labels of a wallet's words, in the languages that have a list of such words, as
 // bareLabel returns them. A phrase or a seed of something else is none.
-var wallets = [...]string{
+var wallets = []string{
 	"seed phrase", "seed words", "seed mnemonic", "recovery phrase", "recovery words", "recovery seed", "recovery mnemonic", "backup phrase", "secret phrase", "wallet phrase",
 	"mnemonic", "mnemonic phrase", "mnemonic words", "mnemonic seed", "mnemonic code", "bip", "bip39 phrase", "bip39 words", "bip 39 phrase", "bip39 seed", "shamir backup words", "shamir words",
 	"phrase de récupération", "phrase de recuperation", "phrase mnémonique", "phrase mnemonique", "phrase secrète", "phrase secrete", "phrase seed",
@@ -131,7 +126,7 @@ func (sc *scanner) foreignWords(_, end int) (from, to int) {
 	}
 	label, numbered := bareLabel(s[max(sc.done, end-maxName) : end+sign])
 	isShare := endsWith(label, "share") && (numbered || endsWith(label, "slip39 share") || endsWith(label, "39 share") || endsWith(label, "shamir share") || endsWith(label, "recovery share") || endsWith(label, "backup share"))
-	isWallet := slices.ContainsFunc(wallets[:], func(end string) bool { return endsWith(label, end) })
+	isWallet := slices.ContainsFunc(wallets, func(end string) bool { return endsWith(label, end) })
 	if !isWallet && !isShare && !endsWith(label, "seed") {
 		return 0, 0
 	}

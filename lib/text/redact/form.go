@@ -71,6 +71,13 @@ func blanks(s string, i int) int {
 	return i
 }
 
+// skipChars returns the end of these characters at s[i], of which it skips at most most.
+func skipChars(s string, i int, chars string, most int) int {
+	for n := i; i < len(s) && i-n < most && strings.IndexByte(chars, s[i]) >= 0; i++ {
+	}
+	return i
+}
+
 // assigned finds the value in ENV NAME x, set -gx NAME x, setx NAME x, and … set NAME x.
 // The first word ends at s[i].
 func (sc *scanner) assigned(_, i int) (from, to int) {
@@ -141,10 +148,7 @@ func (sc *scanner) npmrc(i int) (from, to int) {
 // word begins at s[i] and ends at s[word].
 func (sc *scanner) spelled(i, word int) (from, to int) {
 	s := sc.s
-	v := word
-	for v < len(s) && strings.IndexByte(" \t\r\n", s[v]) >= 0 && v-word < maxName {
-		v++
-	}
+	v := skipChars(s, word, " \t\r\n", maxName)
 	if v == word || v == len(s) {
 		return 0, 0
 	}

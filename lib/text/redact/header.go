@@ -91,10 +91,7 @@ func (sc *scanner) header(i int) (from, to int) {
 // cookie finds the values in --cookie 'a=x', cookie = "a=x" and "Cookie": "a=x". The name
 // ends at s[end]. Outside a header, the values must look like secrets.
 func cookie(s string, end int) (from, to int) {
-	v := end
-	for v < len(s) && strings.IndexByte(" \t:=\"'`\\(,", s[v]) >= 0 && v-end < 8 {
-		v++
-	}
+	v := skipChars(s, end, " \t:=\"'`\\(,", 8)
 	if v == end {
 		return 0, 0
 	}
@@ -176,8 +173,7 @@ func separated(s string, i int) int {
 // credential finds the word at s[i] after blanks. With least 1 any word counts. Otherwise
 // it must have at least that many characters and a digit near its beginning.
 func credential(s string, i, least int) (from, to int) {
-	for n := i; i < len(s) && (s[i] == ' ' || s[i] == '\t') && i-n < maxName; i++ {
-	}
+	i = skipChars(s, i, " \t", maxName)
 	stop := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'`\\<>,;[", c) >= 0 }
 	if i == len(s) || placeholder(s[i:min(len(s), i+maxLook)]) {
 		return 0, 0

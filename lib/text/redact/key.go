@@ -59,22 +59,14 @@ func (sc *scanner) privateKey(i int) (from, to int) {
 // number, a bar or arrow, the sign of a diff.
 func keyLine(s string, p int) int {
 	start := p
-	for p < len(s) && (s[p] == '\n' || s[p] == '\r' || s[p] == ' ' || s[p] == '\t') {
-		p++
-	}
-	if p == start {
+	if p = skipChars(s, p, "\n\r \t", len(s)); p == start {
 		return p
 	}
 	q := run(s[:min(p+8, len(s))], p, "0")
-	blank := q
-	for blank < len(s) && (s[blank] == ' ' || s[blank] == '\t') && blank-q < 4 {
-		blank++
-	}
+	blank := skipChars(s, q, " \t", 4)
 	for _, bar := range []string{"→", "│", "|", ":", "+", "-", ">"} {
 		if strings.HasPrefix(s[blank:], bar) {
-			for p = blank + len(bar); p < len(s) && s[p] == ' '; p++ {
-			}
-			return p
+			return skipChars(s, blank+len(bar), " ", len(s))
 		}
 	}
 	if q > p && blank > q {

@@ -78,11 +78,7 @@ func opened(s string, i int) (next int, wrapper bool) {
 		if strings.HasPrefix(s[i:], "[[") && i+2 < len(s) && isAlnum(s[i+2]) { // of Lua
 			return i + 2, false
 		}
-		p := i + 1
-		for p < len(s) && strings.IndexByte(" \t\r\n", s[p]) >= 0 && p-i < maxName/2 {
-			p++
-		}
-		return p, true
+		return skipChars(s, i+1, " \t\r\n", maxName/2), true
 	case '!':
 		return tagged(s, i), false
 	case '&': // a YAML anchor, or the address operator
@@ -146,8 +142,5 @@ func wrapping(s string, i, end int) (next int, wrapper bool) {
 	if digits := run(s[:min(len(s), p+8)], p, "0"); digits > p && strings.HasPrefix(s[digits:], ") ") { // string(12) "x"
 		return digits + 2, true
 	}
-	for p < len(s) && (s[p] == ' ' || s[p] == '\n') && p-end < maxName/2 {
-		p++
-	}
-	return p, true
+	return skipChars(s, p, " \n", maxName/2), true
 }

@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Secrets that a command takes by position or from its standard input, so that no name
 // stands before them.
@@ -27,7 +30,7 @@ var positions = [...]struct {
 }
 
 // fromInput are what a command says if it reads a secret from its standard input.
-var fromInput = [...]string{
+var fromInput = []string{
 	"-stdin", "--with-token", "sudo -S", "sudo -kS", "sudo -k -S", "chpasswd", "--passphrase-fd 0", "-passin stdin", "-pass stdin", "cryptsetup luks",
 	"secret put ", "secret set ", "secrets create ", "secrets set ", "secrets versions add", "passwd --stdin", "smbpasswd -s", "vncpasswd -f", "pass insert", "--data-file=-",
 	"auth login", "vault login -", "--token-file -", "--from-file=/dev/stdin", "age -p", "--passwd-on-stdin", "--password-file -", "--password-file=-", "sudo --stdin", "docker secret create", "podman secret create", "secret-tool store", "swarm unlock",
@@ -64,10 +67,7 @@ func (sc *scanner) positional(i int) (from, to int) {
 			if from >= to || strings.IndexByte("|&;<>\n", s[v]) >= 0 {
 				break
 			}
-			next := to
-			for next < len(s) && strings.IndexByte("\"'", s[next]) >= 0 {
-				next++
-			}
+			next := skipChars(s, to, "\"'", len(s))
 			switch word := s[from:to]; {
 			case s[v] == '-' && len(word) > 1, strings.HasPrefix(word, "/") && p.sign == 0:
 				switch {
@@ -117,12 +117,7 @@ func readsSecret(s string) bool {
 	if words := strings.Fields(s); len(words) > 0 && (words[0] == "kinit" || words[0] == "passwd" || len(words) > 1 && words[0] == "sudo" && words[1] == "passwd") {
 		return true
 	}
-	for _, text := range fromInput {
-		if strings.Contains(s, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fromInput, func(text string) bool { return strings.Contains(s, text) })
 }
 
 // piped finds what echo and printf write into a command that reads a secret: echo x | sudo -S.

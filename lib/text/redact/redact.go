@@ -391,14 +391,12 @@ func (sc *scanner) secretAt(i int) (from, to int) {
 	case 'T', 't':
 		return sc.firstFound(i, (*scanner).secureString, (*scanner).shaped)
 	case '+', 'F', 'f':
-		return sc.firstFound(i, (*scanner).suffixed, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).marked, (*scanner).form, (*scanner).shaped)
 	case 'A':
-		return sc.firstFound(i, (*scanner).suffixed, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).marked, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
 	case 'a', 'C', 'c':
 		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
-	case 'B', 'b':
-		return sc.firstFound(i, (*scanner).header, (*scanner).form, (*scanner).shaped)
-	case 'S', 's':
+	case 'B', 'b', 'S', 's':
 		return sc.firstFound(i, (*scanner).header, (*scanner).form, (*scanner).shaped)
 	case 'P', 'p':
 		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).labeled, (*scanner).form, (*scanner).shaped)
@@ -434,10 +432,8 @@ func (sc *scanner) dash(i int) (from, to int) {
 		return sc.privateKey(i)
 	case strings.HasPrefix(s[i:], endKey):
 		return sc.keyEnd(i)
-	case strings.HasPrefix(s[i:], "-us"):
-		return sc.mailchimp(i)
-	case strings.HasPrefix(s[i:], "-NR"):
-		return sc.suffixed(i)
+	case strings.HasPrefix(s[i:], "-us"), strings.HasPrefix(s[i:], "-NR"):
+		return sc.marked(i)
 	case i+9 < len(s) && s[i+9] == '-' && inClass(s[i+1], "x"):
 		if from, to = sc.mailgun(i); to > 0 {
 			return from, to
@@ -595,8 +591,7 @@ func wrapped(s string, end int, classes string) int {
 	default:
 		return end
 	}
-	for n := p; p < len(s) && p-n < 12 && (s[p] == ' ' || s[p] == '\t'); p++ {
-	}
+	p = skipChars(s, p, " \t", 12)
 	to := run(s[:min(len(s), p+maxLook)], p, classes)
 	rest := s[p:to]
 	if to == len(s) || s[to] < ' ' || strings.IndexByte("\"'`\\,;)", s[to]) >= 0 {

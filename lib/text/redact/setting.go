@@ -178,8 +178,7 @@ func (sc *scanner) addCodes(i int) {
 	s := sc.s
 	const most = 32
 	for n := 0; n < most; {
-		for k := i; i < len(s) && strings.IndexByte(" \t\r\n\"',[]-*.", s[i]) >= 0 && i-k < maxName/2; i++ {
-		}
+		i = skipChars(s, i, " \t\r\n\"',[]-*.", maxName/2)
 		end := run(s[:min(len(s), i+maxName)], i, "a-")
 		switch word := s[i:end]; {
 		case end < len(s) && s[end] == '.' && run(word, 0, "0") == len(word) && word != "": // of a list
@@ -335,8 +334,7 @@ func valueStart(s string, i, end int, name string) int {
 	case s[i] == ':' && end > 1 && strings.HasPrefix(s[v:], "-") && s[max(0, end-len(name)-1)] == '{': // ${NAME:-value}
 		v++
 	}
-	for n := v; v < len(s) && strings.IndexByte(" =:\t*", s[v]) >= 0 && v-n < 8; v++ {
-	}
+	v = skipChars(s, v, " =:\t*", 8)
 	if s[i] == ':' && v < len(s) && s[v] == '<' { // <b>Password:</b> <code>x
 		return skipTags(s, v)
 	}
@@ -435,8 +433,7 @@ func block(s string, v int) int {
 	}
 	p := v
 	if p < len(s) && (s[p] == '|' || s[p] == '>') {
-		for p++; p < len(s) && strings.IndexByte("+-123456789", s[p]) >= 0 && p-v < 3; p++ {
-		}
+		p = skipChars(s, p+1, "+-123456789", 2)
 	}
 	p = blanks(s, p)
 	if p < len(s) && s[p] == '#' && (p > v || s[p-1] == ' ') {
@@ -470,10 +467,7 @@ func (sc *scanner) spaced(n int, last string) string {
 // at s[v], or 0 if there is something else.
 func (sc *scanner) valueBelow(v int) int {
 	s := sc.s
-	from := v
-	for from < len(s) && strings.IndexByte("\n \t", s[from]) >= 0 && from-v < 24 {
-		from++
-	}
+	from := skipChars(s, v, "\n \t", 24)
 	if strings.Count(s[v:from], "\n") > 2 {
 		return 0
 	}
@@ -485,10 +479,7 @@ func (sc *scanner) valueBelow(v int) int {
 	if start == end || strings.IndexByte("-#", s[start]) >= 0 || strings.IndexByte(":=,", s[end-1]) >= 0 {
 		return 0
 	}
-	for end < len(s) && strings.IndexByte("\"'`", s[end]) >= 0 {
-		end++
-	}
-	if end < len(s) && s[end] != '\n' {
+	if end = skipChars(s, end, "\"'`", len(s)); end < len(s) && s[end] != '\n' {
 		return 0
 	}
 	return from
@@ -624,10 +615,7 @@ func (sc *scanner) named(n int) string {
 			continue
 		}
 		this := window[p:end]
-		sep := end
-		for sep < len(window) && strings.IndexByte(" \t\r\n\"'=:\\/", window[sep]) >= 0 {
-			sep++
-		}
+		sep := skipChars(window, end, " \t\r\n\"'=:\\/", len(window))
 		next := run(window, sep, "w-.")
 		for sep > end && window[sep-1] == '/' && next > sep && next < len(window) && window[next] == '/' { // the path of a parameter
 			sep, next = next+1, run(window, next+1, "w-.")
@@ -656,10 +644,7 @@ func (sc *scanner) named(n int) string {
 // {"value": "x", "name": "TOKEN"}.
 func (sc *scanner) namedAfter(v int) string {
 	s := sc.s
-	for v < len(s) && s[v] == ' ' {
-		v++
-	}
-	_, end := head(s, v)
+	_, end := head(s, skipChars(s, v, " ", len(s)))
 	key, word := false, ""
 	for p := end; p < len(s) && p-end < maxNamed/2 && s[p] != '}' && s[p] != '{' && s[p] != '<'; {
 		to := run(s[:min(len(s), p+maxName)], p, "w-.")
@@ -778,10 +763,7 @@ func (sc *scanner) argument(i int) (from, to int) {
 		}
 		name = "password"
 	}
-	for v < len(s) && (s[v] == ' ' || s[v] == '\\') && v-i < maxName/2 {
-		v++
-	}
-	if v = opening(s, v); v == len(s) || s[v] != '"' && s[v] != '\'' {
+	if v = opening(s, skipChars(s, v, " \\", maxName/2)); v == len(s) || s[v] != '"' && s[v] != '\'' {
 		return 0, 0
 	}
 	return likelyValue(s, v, name)

@@ -367,26 +367,6 @@ func beginsShape(s string) bool {
 func (sc *scanner) marked(i int) (from, to int) {
 	s := sc.s
 	switch {
-	case strings.HasPrefix(s[i:], "Q~"): // Azure: abc8Q~ and 31 to 34 more
-		to = run(s[:min(len(s), i+64)], i+2, "w-.~")
-		if from = sc.skipBack(i, "w.~", 4); i-from != 4 || !isDigit(s[i-1]) || to-i-2 < 31 || to-i-2 > 34 {
-			return 0, 0
-		}
-	case strings.HasPrefix(s[i:], "QQJ99"): // Azure's keys of 84 characters
-		to = run(s[:min(len(s), i+64)], i, "a")
-		if from = sc.skipBack(i, "a", 53); i-from != 53 || to-i < 24 || to-i > 40 {
-			return 0, 0
-		}
-	case strings.HasPrefix(s[i:], ".atlasv1."): // Terraform
-		to = run(s, i+len(".atlasv1."), "w-=")
-		if from = sc.skipBack(i, "a", 14); i-from != 14 || to-i < 60 {
-			return 0, 0
-		}
-	case strings.HasPrefix(s[i:], "_mmk"): // MaxMind
-		to = i + len("_mmk")
-		if from = sc.skipBack(i, "w", 36); i-from != 36 || to < len(s) && isWord(s[to]) {
-			return 0, 0
-		}
 	case strings.HasPrefix(s[i:], ".v1."): // Airtable's access token
 		mid := run(s, i+len(".v1."), "w-")
 		if from = sc.skipBack(i, "a", maxName); i-from < 10 || mid-i < 20 || mid >= len(s) || s[mid] != '.' {
@@ -395,87 +375,89 @@ func (sc *scanner) marked(i int) (from, to int) {
 		if to = run(s, mid+1, "x"); to-mid-1 < 32 {
 			return 0, 0
 		}
-	case strings.HasPrefix(s[i:], "_PF84_"), strings.HasPrefix(s[i:], "_P0A1_"): // Webex's bots
-		to = run(s[:min(len(s), i+64)], i+len("_PF84_"), "x-")
-		if from = sc.skipBack(i, "a", 64); i-from != 64 || to-i-len("_PF84_") != 36 {
-			return 0, 0
-		}
-	case s[i] == '.' && sc.backTo(i, "x", 32, 32) < i: // Zhipu
-		if from, to = i-32, run(s[:min(len(s), i+20)], i+1, "a"); to-i-1 != 16 {
-			return 0, 0
-		}
-	case s[i] == '.' && sc.backTo(i, "x", 24, 24) < i: // Codefresh
-		if from, to = i-24, run(s[:min(len(s), i+36)], i+1, "x"); to-i-1 != 32 {
-			return 0, 0
-		}
+		return from, to
 	case strings.HasPrefix(s[i:], "|ey"): // Convex
 		if from, to = i+1, run(s, i+1, "w+/=-"); to-from < 40 || !mixed(s[from:min(to, from+maxLook)]) {
 			return 0, 0
 		}
-	case s[i] == '|' || s[i] == '%': // the token of a Facebook app
-		to = run(s[:min(len(s), i+64)], i+1, "w-")
-		if from = sc.backTo(i, "0", 15, 16); from == i || to-i-1 < 27 || to-i-1 > 40 {
-			return 0, 0
-		}
+		return from, to
 	}
-	return from, to
-}
-
-// numbered finds the token of a Telegram bot: a number, a colon and a word; and one of
-// Tableau: base64, a colon and a word. s[i] is the colon.
-func (sc *scanner) numbered(i int) (from, to int) {
-	s := sc.s
-	if !strings.HasPrefix(s[i:], ":AA") {
-		to = run(s[:min(len(s), i+40)], i+1, "a")
-		if to-i-1 == 32 && run(s[:to], i+1, "x") == to {
-			if n := sc.skipBack(i, "0/", 40); i-n > 10 && (strings.HasPrefix(s[n:], "1/") || strings.HasPrefix(s[n:], "2/")) && sc.begins(n) { // Asana
-				return n, to
-			}
-			if n := sc.skipBack(i, "x-", 36); isUUID(s[n:i]) { // fal
-				return n, to
-			}
-		}
-		if n := i - len("0.") - 36 - len(".") - 30; n >= sc.done && strings.HasPrefix(s[n:], "0.") && isUUID(s[n+2:n+38]) && s[n+38] == '.' { // Bitwarden
-			return n, run(s, i+1, "a+/=")
-		}
-		if from = sc.backTo(i, "a+/=", 24, 24); from == i || to-i-1 != 32 || s[i-1] != '=' || s[i-2] != '=' {
-			return 0, 0
-		}
-		return from, to // Tableau
-	}
-	to = run(s[:min(len(s), i+48)], i+1, "w-")
-	if from = sc.backTo(i, "0", 8, 10); from == i || to-i-1 != 35 {
-		return 0, 0
-	}
-	return from, to
-}
-
-// suffixed finds tokens that are recognized by their end, a sign and some letters at s[i].
-func (sc *scanner) suffixed(i int) (from, to int) {
-	s := sc.s
-	for _, end := range suffixes {
-		if !strings.HasPrefix(s[i:], end.text) {
+	for n := range marks {
+		m := &marks[n]
+		if !strings.HasPrefix(s[i:], m.text) {
 			continue
 		}
-		to = i + len(end.text)
-		to = run(s[:min(len(s), to+end.after)], to, end.chars)
-		from = sc.skipBack(i, end.chars, end.before)
-		if i-from == end.before && to == i+len(end.text)+end.after && (to == len(s) || !isAlnum(s[to])) && sure(s[from:to], end.chars) {
-			return from, to
+		start := i + len(m.text)
+		if m.how&word != 0 {
+			from = sc.backTo(i, m.before, m.least, m.most)
+		} else if from = sc.skipBack(i, m.before, m.most); i-from < m.least {
+			continue
 		}
+		if to = run(s[:min(len(s), start+m.max+1)], start, m.after); from == i || to-start < m.min || to-start > m.max {
+			continue
+		}
+		if m.how&digit != 0 && !isDigit(s[i-1]) || m.how&random != 0 && !sure(s[from:to], m.before) || to < len(s) && isAlnum(s[to]) {
+			continue
+		}
+		return from, to
 	}
 	return 0, 0
 }
 
-// suffixes are such ends: what stands before and after them has so many characters of the
-// classes.
-var suffixes = [...]struct {
-	text, chars   string
-	before, after int
-}{
-	{"-NRMA", "x", 42, 0}, {"FFFFNRAL", "x", 32, 0}, // New Relic
-	{"+ACR", "a+/", 42, 6}, {"+ASt", "a+/=", 76, 8}, {"+ABa", "a+/=", 76, 8}, {"+AMC", "a+/=", 76, 8}, {"ACDb", "a+/=", 76, 8}, // Azure
-	{"+AEh", "a+/=", 33, 7}, {"+ASb", "a+/=", 33, 7}, {"+ARm", "a+/=", 33, 7}, {"AZDO", "a", 76, 4}, {"AzFu", "w-=", 44, 8}, {"AzSe", "a", 42, 6},
+// mark is a part of a token that tells what it is, and what stands before and behind that part.
+type mark struct {
+	text        string
+	before      string // the classes of the characters before it
+	least, most int    // their number
+	after       string
+	min, max    int
+	how         int // word: the token begins a word; digit: one is before the text; random: all of it is sure
+}
+
+const anyLength = 1 << 20
+
+var marks = [...]mark{
+	// Azure.
+	{"Q~", "w.~", 4, 4, "w-.~", 31, 34, digit}, {"QQJ99", "a", 53, 53, "a", 19, 35, 0},
+	{"+ACR", "a+/", 42, 42, "a+/", 6, 6, random}, {"+ASt", "a+/=", 76, 76, "a+/=", 8, 8, random},
+	{"+ABa", "a+/=", 76, 76, "a+/=", 8, 8, random}, {"+AMC", "a+/=", 76, 76, "a+/=", 8, 8, random},
+	{"ACDb", "a+/=", 76, 76, "a+/=", 8, 8, random}, {"+AEh", "a+/=", 33, 33, "a+/=", 7, 7, random},
+	{"+ASb", "a+/=", 33, 33, "a+/=", 7, 7, random}, {"+ARm", "a+/=", 33, 33, "a+/=", 7, 7, random},
+	{"AZDO", "a", 76, 76, "a", 4, 4, random}, {"AzFu", "w-=", 44, 44, "w-=", 8, 8, random},
+	{"AzSe", "a", 42, 42, "a", 6, 6, random},
+	// Terraform, MaxMind, Webex's bots, New Relic, Mailchimp with the name of a data centre.
+	{".atlasv1.", "a", 14, 14, "w-=", 51, anyLength, 0}, {"_mmk", "w", 36, 36, "", 0, 0, 0},
+	{"_PF84_", "a", 64, 64, "x-", 36, 36, 0}, {"_P0A1_", "a", 64, 64, "x-", 36, 36, 0},
+	{"-NRMA", "x", 42, 42, "x", 0, 0, random}, {"FFFFNRAL", "x", 32, 32, "x", 0, 0, random},
+	{"-us", "x", 32, 32, "0", 1, 3, word},
+	// Zhipu, Codefresh, a Facebook app, a Telegram bot.
+	{".", "x", 32, 32, "a", 16, 16, word}, {".", "x", 24, 24, "x", 32, 32, word},
+	{"|", "0", 15, 16, "w-", 27, 40, word}, {"%", "0", 15, 16, "w-", 27, 40, word},
+	{":", "0", 8, 10, "w-", 35, 35, word},
+}
+
+// numbered finds tokens with a colon at s[i]: a number, or base64, and a word.
+func (sc *scanner) numbered(i int) (from, to int) {
+	s := sc.s
+	if strings.HasPrefix(s[i:], ":AA") {
+		return sc.marked(i)
+	}
+	to = run(s[:min(len(s), i+40)], i+1, "a")
+	if to-i-1 == 32 && run(s[:to], i+1, "x") == to {
+		if n := sc.skipBack(i, "0/", 40); i-n > 10 && (strings.HasPrefix(s[n:], "1/") || strings.HasPrefix(s[n:], "2/")) && sc.begins(n) { // Asana
+			return n, to
+		}
+		if n := sc.skipBack(i, "x-", 36); isUUID(s[n:i]) { // fal
+			return n, to
+		}
+	}
+	if n := i - len("0.") - 36 - len(".") - 30; n >= sc.done && strings.HasPrefix(s[n:], "0.") && isUUID(s[n+2:n+38]) && s[n+38] == '.' { // Bitwarden
+		return n, run(s, i+1, "a+/=")
+	}
+	if from = sc.backTo(i, "a+/=", 24, 24); from == i || to-i-1 != 32 || s[i-1] != '=' || s[i-2] != '=' { // Tableau
+		return 0, 0
+	}
+	return from, to
 }
 
 // mailgun finds a Mailgun key: 32, 8 and 8 hexadecimal digits. s[i] is the first dash.
@@ -483,16 +465,6 @@ func (sc *scanner) mailgun(i int) (from, to int) {
 	s := sc.s
 	to = min(i+18, len(s))
 	if from = sc.backTo(i, "x", 32, 32); from == i || run(s[:to], i+1, "x") != i+9 || s[i+9] != '-' || run(s[:to], i+10, "x") != i+18 || to < len(s) && isAlnum(s[to]) {
-		return 0, 0
-	}
-	return from, to
-}
-
-// mailchimp finds a key of Mailchimp: 32 hexadecimal digits and the name of its data
-// centre, "-us12", which begins at s[i].
-func (sc *scanner) mailchimp(i int) (from, to int) {
-	to = run(sc.s[:min(len(sc.s), i+6)], i+3, "0")
-	if from = sc.backTo(i, "x", 32, 32); from == i || to == i+3 {
 		return 0, 0
 	}
 	return from, to

@@ -152,11 +152,7 @@ func gapAt(s string, i int) (g gap, ok bool) {
 
 // emphasis returns the end of the signs of Markdown around a word, which begin at s[i].
 func emphasis(s string, i int) int {
-	end := i
-	for end < len(s) && (s[end] == '`' || s[end] == '*') && end-i < 3 {
-		end++
-	}
-	return end
+	return skipChars(s, i, "`*", 3)
 }
 
 // afterUser returns the beginning of the second of two words at s[v] if it is the last one and
@@ -281,8 +277,7 @@ func (sc *scanner) beginsCell(i int) bool {
 
 // lastWord reports whether the line, perhaps after punctuation, ends at s[i].
 func lastWord(s string, i int) bool {
-	for n := i; i < len(s) && strings.IndexByte("\"'`;,.) \r", s[i]) >= 0 && i-n < 4; i++ {
-	}
+	i = skipChars(s, i, "\"'`;,.) \r", 4)
 	return i == len(s) || s[i] == '\n' || s[i] == '\\'
 }
 
