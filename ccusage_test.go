@@ -113,7 +113,8 @@ func spentIn(t *testing.T, client, store string) string {
 		if _, known := first[m.First]; !known && m.First != "" {
 			first[m.First] = m.ID
 		}
-		used, err := tally.Add(r, c.File, of)
+		spent, err := conversation.ReadSpent(r, c.File)
+		used := tally.AddSpent(spent, of)
 		testenv.NoError(t, err)
 		for _, u := range used {
 			sum.Add(u.Usage)

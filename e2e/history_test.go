@@ -159,7 +159,8 @@ func (w *world) spent(all []readertest.Held) conversation.Usage {
 				from.Ancestors = append(from.Ancestors, earlier.Metadata.ID)
 			}
 		}
-		added, err := tally.Add(readers.FindReader(c.File.Client), c.File, from)
+		spent, err := conversation.ReadSpent(readers.FindReader(c.File.Client), c.File)
+		added := tally.AddSpent(spent, from)
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -139,7 +139,8 @@ func Adds(t *testing.T, r conversation.Reader) func(Held) conversation.Usage {
 	var bill conversation.UsageTally
 	return func(h Held) (last conversation.Usage) {
 		h.File.Client = r.Client()
-		all, err := bill.Add(r, h.File, conversation.Lineage{ID: h.Metadata.ID, Began: h.Metadata.Started, Ancestors: []session.ID{h.Metadata.ForkOf, h.Metadata.Parent}})
+		spent, err := conversation.ReadSpent(r, h.File)
+		all := bill.AddSpent(spent, conversation.Lineage{ID: h.Metadata.ID, Began: h.Metadata.Started, Ancestors: []session.ID{h.Metadata.ForkOf, h.Metadata.Parent}})
 		if err != nil {
 			t.Fatal(err)
 		}

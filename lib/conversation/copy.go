@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -30,6 +31,18 @@ func (c *Copy) TimeOf(at time.Time) time.Time {
 		return c.Now
 	}
 	return at
+}
+
+// Stamp returns TimeOf as JavaScript writes it.
+func (c *Copy) Stamp(at time.Time) string {
+	return c.TimeOf(at).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// NewEncoder returns an encoder of lines of JSON, in which <, > and & are as they are.
+func NewEncoder(w io.Writer) *json.Encoder {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc
 }
 
 // Writer writes a conversation in one client's format, so that the client resumes it.

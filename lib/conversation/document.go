@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"strings"
@@ -44,12 +45,12 @@ type document struct {
 
 func (d *document) run() error {
 	if c, err := d.token(); err != nil || c != '{' {
-		return cmpErr(err)
+		return cmp.Or(err, errStop)
 	}
 	for {
 		c, err := d.token()
 		if err != nil || c == '}' {
-			return cmpErr(err)
+			return cmp.Or(err, errStop)
 		}
 		if c == ',' {
 			continue
@@ -64,7 +65,7 @@ func (d *document) run() error {
 		}
 		name := strings.Clone(key.Str)
 		if c, err = d.token(); err != nil || c != ':' {
-			return cmpErr(err)
+			return cmp.Or(err, errStop)
 		}
 		if c, err = d.token(); err != nil {
 			return err
@@ -82,13 +83,6 @@ func (d *document) run() error {
 			d.meta(name, gjson.ParseBytes(raw))
 		}
 	}
-}
-
-func cmpErr(err error) error {
-	if err == nil {
-		return errStop
-	}
-	return err
 }
 
 func (d *document) list() error {

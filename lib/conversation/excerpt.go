@@ -41,6 +41,14 @@ func TokenCount(v gjson.Result) int64 {
 	return int64(v.Num)
 }
 
+// UsageOf returns the numbers of tokens that a record has under these keys.
+func UsageOf(v gjson.Result, input, cacheRead, cacheWrite, output string) Usage {
+	return Usage{
+		Input: TokenCount(v.Get(input)), CacheRead: TokenCount(v.Get(cacheRead)),
+		CacheWrite: TokenCount(v.Get(cacheWrite)), Output: TokenCount(v.Get(output)),
+	}
+}
+
 // Keep sets *to to value if it is empty, so that the first value stays. It copies the
 // value, because what a reader gives is valid only until the next record.
 func Keep(to *string, value string) {

@@ -42,6 +42,23 @@ func Lines(path string, from int64, each func(line []byte, at int64) bool) (next
 	return LinesWithin(path, from, MaxRecord, each, nil)
 }
 
+// ReadRecords is a Reader's Read for a file whose lines are records: it calls each for the
+// entries of every record from o.From on. mayAsk reports whether a line may hold a prompt, which
+// o.Skip does not pass over.
+func ReadRecords(path string, o Options, mayAsk func(line []byte) bool, entries func(gjson.Result) []Entry, each func(Entry) bool) (int64, error) {
+	return Lines(path, o.From, func(line []byte, at int64) bool {
+		if o.Skip != nil && !mayAsk(line) && o.Skip(line) {
+			return true
+		}
+		for _, e := range entries(Record(line)) {
+			if e.Offset = at; !each(e) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // HasMore reports whether a file has complete lines from an offset on. A follower asks often,
 // and mostly nothing is new.
 func HasMore(path string, from int64) (more bool, err error) {

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -83,12 +82,6 @@ func ReadSpent(r Reader, f File) (Spent, error) {
 		return true
 	})
 	return spent, err
-}
-
-// Add reads a conversation and adds what it spent (see AddSpent).
-func (t *UsageTally) Add(r Reader, f File, of Lineage) ([]HourUsage, error) {
-	spent, err := ReadSpent(r, f)
-	return t.AddSpent(spent, of), err
 }
 
 // AddSpent returns what a conversation spent, by hour, without what an earlier conversation
@@ -275,8 +268,8 @@ func sorted(models map[string]*Usage) []ModelUsage {
 	for model, u := range models {
 		all = append(all, ModelUsage{model, *u})
 	}
-	sort.Slice(all, func(i, j int) bool {
-		return cmp.Or(cmp.Compare(all[j].Output, all[i].Output), cmp.Compare(all[i].Model, all[j].Model)) < 0
+	slices.SortFunc(all, func(a, b ModelUsage) int {
+		return cmp.Or(cmp.Compare(b.Output, a.Output), cmp.Compare(a.Model, b.Model))
 	})
 	return all
 }
@@ -302,24 +295,18 @@ func WindowOf(model string) int64 {
 		return window1M
 	}
 	// claude-3-5-sonnet-20241022, claude-opus-4-20250514, anthropic/claude-sonnet-4.5
-	var version []int
-	for _, word := range strings.FieldsFunc(rest, func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') }) {
-		if n, err := strconv.Atoi(word); err == nil && n < 100 && len(version) < 2 {
+	version := []int{}
+	for word := range strings.FieldsFuncSeq(rest, func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') }) {
+		if n, err := strconv.Atoi(word); err == nil && n < 100 {
 			version = append(version, n)
 		}
 	}
-	switch major, minor := valueAt(version, 0), valueAt(version, 1); {
+	version = append(version, 0, 0)
+	switch major, minor := version[0], version[1]; {
 	case major == 0:
 		return 0
 	case major > 4, major == 4 && minor > 6:
 		return window1M
 	}
 	return window200k
-}
-
-func valueAt(all []int, i int) int {
-	if i < len(all) {
-		return all[i]
-	}
-	return 0
 }

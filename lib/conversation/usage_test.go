@@ -64,7 +64,8 @@ func TestUsageTally(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var tally UsageTally
 			for i, of := range c.order {
-				added, err := tally.Add(c.files, File{Client: "told", Path: string(of.ID)}, of)
+				spent, err := ReadSpent(c.files, File{Client: "told", Path: string(of.ID)})
+				added := tally.AddSpent(spent, of)
 				var sum Usage
 				for _, d := range added {
 					sum.Add(d.Usage)
@@ -76,7 +77,8 @@ func TestUsageTally(t *testing.T) {
 		})
 	}
 	some := UsageTally{Since: at(2), Until: at(4)}
-	added, _ := some.Add(told{"one": {out(1, "a", "", "", 1), out(2, "b", "", "", 2), out(3, "", "", "", 4), out(4, "d", "", "", 8), cost(1, "c", 1), cost(3, "c", 3)}}, File{Path: "one"}, Lineage{ID: "one"})
+	spent, _ := ReadSpent(told{"one": {out(1, "a", "", "", 1), out(2, "b", "", "", 2), out(3, "", "", "", 4), out(4, "d", "", "", 8), cost(1, "c", 1), cost(3, "c", 3)}}, File{Path: "one"})
+	added := some.AddSpent(spent, Lineage{ID: "one"})
 	if len(added) != 2 || added[0].Usage != (Usage{Output: 2}) || added[1].Usage != (Usage{Output: 4, Cost: 2}) || added[1].Hour.Sub(added[0].Hour) != time.Hour {
 		t.Errorf("of some hours: %+v", added)
 	}

@@ -159,7 +159,7 @@ func (o StoreGuard) places(client string) iter.Seq[Place] {
 		k := o.Known(client)
 		if folders == nil {
 			folders = []string{"."}
-			for p := range contract.Accounts(o.Getenv, k.Variable, []string{k.Store}, ".") {
+			for p := range contract.Accounts(k.Variable, []string{k.Store}, ".")(o.Getenv) {
 				if k.Store != "" && !yield(p) {
 					return
 				}
@@ -318,6 +318,14 @@ func Dirs(places iter.Seq[Place]) []string {
 		all = append(all, p.Dir)
 	}
 	return all
+}
+
+// Folder returns the folder that a client with this environment uses.
+func Folder(client string, getenv func(string) string) (string, error) {
+	for p := range Places(client, getenv) {
+		return p.Dir, nil
+	}
+	return "", errors.New("HOME is not set")
 }
 
 // Stores returns the places that have one of these folders, each once even if several

@@ -24,30 +24,30 @@ type Place struct {
 	Folders []string // the subfolders that have the conversations; "." is Dir itself
 }
 
-// Accounts returns a client's own folders: the one that its variable names, and those of
-// the home folder that match a pattern, because people keep other accounts beside the
-// usual folder. It is a sequence, because finding the last ones needs a listing of the
-// home folder.
-func Accounts(getenv func(string) string, variable string, patterns []string, folders ...string) iter.Seq[Place] {
-	return func(yield func(Place) bool) {
-		if dir := getenv(variable); dir != "" && !yield(Place{dir, Named, folders}) {
-			return
-		}
-		home := getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return
-		}
-		for _, pattern := range patterns {
-			if !strings.Contains(pattern, "*") {
-				if !yield(Place{filepath.Join(home, pattern), Usual, folders}) {
-					return
-				}
-				continue
+// Accounts returns a function for Client.Accounts: the folder that the client's variable
+// names, and those of the home folder that match a pattern, because people keep other
+// accounts beside the usual folder. It is a sequence, because finding the last ones needs a
+// listing of the home folder.
+func Accounts(variable string, patterns []string, folders ...string) func(getenv func(string) string) iter.Seq[Place] {
+	return func(getenv func(string) string) iter.Seq[Place] {
+		return func(yield func(Place) bool) {
+			if dir := getenv(variable); dir != "" && !yield(Place{dir, Named, folders}) {
+				return
 			}
-			others, _ := filepath.Glob(filepath.Join(escape(home), pattern))
-			for _, dir := range others {
-				if !yield(Place{dir, Found, folders}) {
-					return
+			home := getenv("HOME")
+			if !filepath.IsAbs(home) {
+				return
+			}
+			for _, pattern := range patterns {
+				origin, dirs := Usual, []string{filepath.Join(home, pattern)}
+				if strings.Contains(pattern, "*") {
+					origin = Found
+					dirs, _ = filepath.Glob(filepath.Join(escape(home), pattern))
+				}
+				for _, dir := range dirs {
+					if !yield(Place{dir, origin, folders}) {
+						return
+					}
 				}
 			}
 		}

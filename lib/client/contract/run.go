@@ -35,6 +35,11 @@ func (r Run) HasFlag(flags ...string) bool {
 	return false
 }
 
+// WithFlag returns a function that reports whether a run has one of the flags.
+func WithFlag(flags ...string) func(Run) bool {
+	return func(r Run) bool { return r.HasFlag(flags...) }
+}
+
 // Subcommand returns the first word that is no flag and no value of one of the flags, or "".
 func (r Run) Subcommand(withValue ...string) string {
 	words := r.Words()

@@ -88,16 +88,13 @@ var (
 	Antigravity = Client{Name: "antigravity", Processes: []string{"agy"}, SessionVars: []string{"ANTIGRAVITY_CONVERSATION_ID"}}
 )
 
-// The order matters: if variables of several clients are set and nothing else decides,
+// AllClients are the names of all clients. The order matters: if variables of several clients are set and nothing else decides,
 // the first client counts.
-var allClients = [...]*Client{&Claude, &Gemini, &Copilot, &Qwen, &Codex, &Amp, &Cursor, &OpenCode, &Pi, &Kimi, &Cline, &Antigravity}
-
-// AllClients returns the names of all clients. Callers must not change them.
-func AllClients() []*Client { return allClients[:] }
+var AllClients = []*Client{&Claude, &Gemini, &Copilot, &Qwen, &Codex, &Amp, &Cursor, &OpenCode, &Pi, &Kimi, &Cline, &Antigravity}
 
 // FindClient returns a client's names, or nil.
 func FindClient(name string) *Client {
-	for _, c := range allClients {
+	for _, c := range AllClients {
 		if c.Name == name {
 			return c
 		}
@@ -105,7 +102,7 @@ func FindClient(name string) *Client {
 	return nil
 }
 
-func anyClient(matches func(*Client) bool) bool { return slices.ContainsFunc(allClients[:], matches) }
+func anyClient(matches func(*Client) bool) bool { return slices.ContainsFunc(AllClients, matches) }
 
 func HasProcess(name string) bool {
 	return anyClient(func(c *Client) bool { return slices.Contains(c.Processes, name) })
@@ -114,8 +111,8 @@ func HasProcess(name string) bool {
 // SessionVars returns the variables in which clients give their commands the session's
 // id.
 func SessionVars() []string {
-	vars := make([]string, 0, 2*len(allClients))
-	for _, c := range allClients {
+	vars := make([]string, 0, 2*len(AllClients))
+	for _, c := range AllClients {
 		vars = append(vars, c.SessionVars...)
 	}
 	return vars
@@ -142,7 +139,7 @@ func SetsSessionVar(name string) bool {
 // Tellers returns the clients that have a session variable set. A project's settings can
 // set another client's.
 func Tellers(getenv func(string) string) (tellers []string) {
-	for _, c := range allClients {
+	for _, c := range AllClients {
 		if slices.ContainsFunc(c.SessionVars, func(v string) bool { return getenv(v) != "" }) {
 			tellers = append(tellers, c.Name)
 		}

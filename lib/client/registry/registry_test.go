@@ -37,7 +37,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("the hooks know %d clients, the table %d", n, len(all))
 	}
 	for i, c := range registry.Clients() {
-		if i >= len(names.AllClients()) || c.Client != names.AllClients()[i] {
+		if i >= len(names.AllClients) || c.Client != names.AllClients[i] {
 			t.Errorf("the names of %s have another place among the clients", c.Name)
 		}
 	}

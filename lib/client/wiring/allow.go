@@ -140,9 +140,6 @@ func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, e
 func (a Allow) list(doc *jsonedit.Doc) *jsonedit.Node {
 	n := doc.Root
 	for _, key := range a.Keys {
-		if !n.IsObject() {
-			return nil
-		}
 		n = n.Get(key)
 	}
 	if !n.IsArray() {

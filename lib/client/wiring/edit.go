@@ -33,9 +33,12 @@ func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []
 	if err != nil || len(changes) == 0 {
 		return settings.Edit{Text: old}, changes, err
 	}
-	removes := slices.ContainsFunc(changes, func(ch Change) bool { return !ch.Added })
-	// A file without our hooks is as its owner made it.
-	return settings.Edit{Text: c.leftover(path, text, want), Backup: !removes}, changes, nil
+	return settings.Edit{Text: c.leftover(path, text, want), Backup: onlyAdd(changes)}, changes, nil
+}
+
+// onlyAdd reports whether the file had none of our hooks, so that it is as its owner made it.
+func onlyAdd(changes []Change) bool {
+	return !slices.ContainsFunc(changes, func(ch Change) bool { return !ch.Added })
 }
 
 // reformat is Edit for a file that is not JSON.
@@ -47,7 +50,7 @@ func (c Client) reformat(path string, old []byte, want []Handler) (settings.Edit
 	if len(text) == 0 && !settings.HasBackup(path) {
 		text = nil // gt created the file
 	}
-	return settings.Edit{Text: text, Backup: !slices.ContainsFunc(changes, func(ch Change) bool { return !ch.Added })}, changes, nil
+	return settings.Edit{Text: text, Backup: onlyAdd(changes)}, changes, nil
 }
 
 // leftover returns what remains of a settings file: nothing if an uninstallation empties
@@ -94,7 +97,7 @@ func (c Client) step(doc *jsonedit.Doc, want []Handler) ([]byte, []Change, error
 			return c.remove(doc, h.Node), []Change{{false, h}}, nil
 		}
 		w := missing[i]
-		if missing = slices.Delete(missing, i, i+1); !h.equal(w) {
+		if missing = slices.Delete(missing, i, i+1); !h.Equal(w) {
 			text, err := doc.Replace(h.Node, json.RawMessage(w.Raw))
 			return text, []Change{{false, h}, {true, w}}, err
 		}

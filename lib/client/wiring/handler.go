@@ -93,8 +93,8 @@ func (h Handler) sameExceptPlace(w Handler) bool {
 	return h.sameGroup(w) && reflect.DeepEqual(a, b)
 }
 
-// equal reports whether two handlers differ only in position.
-func (h Handler) equal(w Handler) bool {
+// Equal reports whether two handlers differ only in position.
+func (h Handler) Equal(w Handler) bool {
 	as := func(line string) string { return line }
 	return h.sameGroup(w) && reflect.DeepEqual(h.settings(as), w.settings(as))
 }
@@ -174,9 +174,6 @@ func NewHandler(event string, settings []byte, line int) (h Handler, ok bool) {
 	h.Event, h.Line, h.Node = event, line, nil
 	return h, ok
 }
-
-// Equal reports whether two handlers differ only in position.
-func (h Handler) Equal(w Handler) bool { return h.equal(w) }
 
 // handlerOf parses a handler without its event and matcher. typ is its "type".
 func handlerOf(doc *jsonedit.Doc, n *jsonedit.Node) (h Handler, typ string, ok bool) {

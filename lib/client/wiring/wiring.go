@@ -197,7 +197,7 @@ func (c Client) switchedOff(doc *jsonedit.Doc) *bool {
 		return nil
 	}
 	n := doc.Root
-	for _, key := range strings.Split(c.OffKey, ".") {
+	for key := range strings.SplitSeq(c.OffKey, ".") {
 		if n = n.Get(key); n == nil {
 			return nil
 		}

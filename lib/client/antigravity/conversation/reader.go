@@ -176,18 +176,11 @@ func timeOf(r gjson.Result) time.Time { return conversation.ParseTime(r.Get("cre
 // Read gives the steps in the order of the file.
 func (*Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	twice := filepath.Base(f.Path) == short
-	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
-		if o.Skip != nil && !bytes.Contains(line, []byte(userInput)) && !bytes.Contains(line, []byte(byUser)) && o.Skip(line) {
-			return true
-		}
-		for _, e := range entriesOf(conversation.Record(line), f.Parent != "", twice) {
-			e.Offset = at
-			if !each(e) {
-				return false
-			}
-		}
-		return true
-	})
+	mayAsk := func(line []byte) bool {
+		return bytes.Contains(line, []byte(userInput)) || bytes.Contains(line, []byte(byUser))
+	}
+	entries := func(r gjson.Result) []conversation.Entry { return entriesOf(r, f.Parent != "", twice) }
+	return conversation.ReadRecords(f.Path, o, mayAsk, entries, each)
 }
 
 const (

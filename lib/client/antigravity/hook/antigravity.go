@@ -7,7 +7,6 @@
 package hook
 
 import (
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +20,7 @@ import (
 // does not give. No hook runs when a session starts, is compacted or ends.
 var Client = contract.Client{
 	Client:        &names.Antigravity,
-	Accounts:      accounts,
+	Accounts:      contract.Accounts("", []string{store}, "brain"),
 	RunsElsewhere: true, // in the folder of hooks.json
 	Owns:          owns,
 	Parent:        parent,
@@ -38,19 +37,13 @@ var Client = contract.Client{
 	},
 	Limits: []string{"ndividual quota reached"}, // antigravity-cli#56, #163, #234, #457
 	Dialect: contract.Dialect{
-		MaxContext: 10000, Shape: contract.Steps, ForgetsContext: true, Headless: headless, EndsSilently: true,
+		MaxContext: 10000, Shape: contract.Steps, ForgetsContext: true, Headless: contract.WithFlag("-p", "--print", "--prompt"), EndsSilently: true,
 		DroppedSources: []string{"", "startup", "resume", "clear"},
 	},
 }
 
-func headless(r contract.Run) bool { return r.HasFlag("-p", "--print", "--prompt") }
-
 // store is the client's own folder, below HOME. No variable is known to move it.
 const store = ".gemini/antigravity-cli"
-
-func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Accounts(getenv, "", []string{store}, "brain")
-}
 
 // owns excludes the desktop program and the editor of the same name, which run the person's
 // hooks too and whose conversations agy does not resume.

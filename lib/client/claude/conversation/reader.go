@@ -328,7 +328,7 @@ func (r *records) take(rec record, at int64) bool {
 	case rec.Kind == "cost-state":
 		return r.cost(e, rec)
 	case rec.Compacted:
-		return r.text(e, conversation.Summary, rec.summary())
+		return r.text(e, conversation.Summary, kept(rec.Message.asked()))
 	case rec.Kind == "attachment":
 		if q := rec.request(); q.Text != "" {
 			return r.text(e, conversation.Prompt, q.Text)

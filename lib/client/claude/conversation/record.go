@@ -329,8 +329,6 @@ func (rec record) ofAnother(id string) bool {
 	return rec.session != "" && len(rec.session) == len(id) && rec.session != id
 }
 
-func (rec record) summary() string { return kept(rec.Message.asked()) }
-
 // isAsking reports whether a line may have a person's text or a title. For other lines,
 // request is empty.
 func isAsking(line []byte) bool { return lookAt(line) == asking }
@@ -423,7 +421,7 @@ func (m message) asked() string {
 // arguments. Text that the client or another agent wrote in the person's name, and the
 // person's own shell commands, give "".
 func messageText(s string) string {
-	s = typed(s)
+	s = claudehook.Typed(s)
 	switch {
 	case s == "[Request interrupted by user]", s == "[Request interrupted by user for tool use]",
 		strings.HasPrefix(s, "[Image: source: ") && strings.HasSuffix(s, "]") && !strings.Contains(s, "\n"):
@@ -441,12 +439,10 @@ func messageText(s string) string {
 			return ""
 		}
 		arguments, _ := inTag(s, "command-args")
-		return strings.TrimSpace(command + " " + typed(arguments))
+		return strings.TrimSpace(command + " " + claudehook.Typed(arguments))
 	}
 	return s
 }
-
-func typed(s string) string { return claudehook.Typed(s) }
 
 // isCommand reports whether the client has put a command into its own elements.
 func isCommand(s string) bool {

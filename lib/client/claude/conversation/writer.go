@@ -2,7 +2,6 @@ package claude
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -60,8 +59,7 @@ const versionWritten = "2.1.197"
 
 // Write writes a record for each entry. Each names the one before.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := conversation.NewEncoder(w)
 	var before *session.ID
 	i := 0
 	for e, err := range c.Entries {
@@ -71,7 +69,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		i++
 		rec := written{
 			Parent: before, UserType: "external", CWD: c.CWD, Session: c.ID, Version: versionWritten, Branch: c.Branch,
-			Kind: "user", ID: session.NewID(), Time: c.TimeOf(e.Time).UTC().Format("2006-01-02T15:04:05.000Z"),
+			Kind: "user", ID: session.NewID(), Time: c.Stamp(e.Time),
 		}
 		call := fmt.Sprintf("toolu_%.8s_%s", c.ID, e.CallID)
 		agent := func(block map[string]any, stop string) {

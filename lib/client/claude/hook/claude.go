@@ -73,9 +73,11 @@ func headless(r contract.Run) bool {
 	return r.HasFlag("-p", "--print", "--output-format", "--input-format") || fromSDK(r.Getenv) && !r.OnScreen()
 }
 
+var folders = []string{".claude", ".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"}
+
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	return func(yield func(contract.Place) bool) {
-		for p := range contract.Accounts(getenv, names.ClaudeConfig, []string{".claude", ".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"}, conversations) {
+		for p := range contract.Accounts(names.ClaudeConfig, folders, conversations)(getenv) {
 			if !yield(p) {
 				return
 			}

@@ -191,19 +191,14 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		if at < o.From {
 			return true
 		}
-		if raw == nil { // too long
-			next = at + 1
+		if next = at + max(int64(len(raw)), 1); raw == nil { // too long
 			return true
 		}
-		size := int64(len(raw))
 		if o.Skip != nil && gjson.GetBytes(raw, "role").Str != "user" && o.Skip(raw) {
-			next = at + size
 			return true
 		}
-		next = at + size
 		for _, e := range entriesOf(gjson.ParseBytes(raw), isSubagent(f.Path)) {
-			e.Offset = at
-			if !each(e) {
+			if e.Offset = at; !each(e) {
 				return false
 			}
 		}
@@ -285,11 +280,8 @@ func entriesOf(r gjson.Result, subagent bool) (all []conversation.Entry) {
 		give(conversation.Entry{Kind: conversation.Prompt, Text: text})
 	}
 	if m := r.Get("metrics"); m.IsObject() {
-		u := conversation.Usage{
-			CacheRead: conversation.TokenCount(m.Get("cacheReadTokens")), CacheWrite: conversation.TokenCount(m.Get("cacheWriteTokens")),
-			Output: conversation.TokenCount(m.Get("outputTokens")),
-		}
-		u.Input = max(0, conversation.TokenCount(m.Get("inputTokens"))-u.CacheRead-u.CacheWrite) // Cline counts them in
+		u := conversation.UsageOf(m, "inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
+		u.Input = max(0, u.Input-u.CacheRead-u.CacheWrite) // Cline counts them in
 		give(conversation.Entry{Kind: conversation.TokenUsage, Model: model, Usage: u})
 	}
 	return all

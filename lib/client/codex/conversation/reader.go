@@ -74,10 +74,9 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 	for i, folder := range []string{"sessions", "archived_sessions"} {
 		dir := filepath.Join(store, folder)
 		entries, failed := os.ReadDir(dir)
-		if lost.Add(atomicfile.Error("read", dir, failed)); failed == nil {
-			there = true
-		} else {
+		if there = there || failed == nil; failed != nil {
 			err = atomicfile.Error("read", dir, failed)
+			lost.Add(err)
 		}
 		depth := 3 * (1 - i) // the archive has no subfolders
 		c.walk(store, dir, entries, depth, names, &lost, each)
@@ -709,11 +708,7 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 			}
 		}
 	case "reasoning":
-		text := textOf(p.Get("summary"))
-		if text == "" {
-			text = textOf(p.Get("content"))
-		}
-		if text != "" {
+		if text := cmp.Or(textOf(p.Get("summary")), textOf(p.Get("content"))); text != "" {
 			return give(conversation.Thought, text)
 		}
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "image_generation_call":

@@ -37,18 +37,16 @@ const versionWritten = "0.94.0"
 // Write writes the session's metadata, then each item for the model with its event for
 // the screen.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	const form = "2006-01-02T15:04:05.000Z"
+	enc := conversation.NewEncoder(w)
 	put := func(e conversation.Entry, kind string, payload map[string]any) error {
 		return enc.Encode(struct {
 			Time    string         `json:"timestamp"`
 			Kind    string         `json:"type"`
 			Payload map[string]any `json:"payload"`
-		}{c.TimeOf(e.Time).UTC().Format(form), kind, payload})
+		}{c.Stamp(e.Time), kind, payload})
 	}
 	meta := map[string]any{
-		"id": c.ID, "timestamp": c.Now.UTC().Format(form), "cwd": c.CWD, "originator": "codex_cli_rs", "cli_version": versionWritten, "source": "cli",
+		"id": c.ID, "timestamp": c.Stamp(c.Now), "cwd": c.CWD, "originator": "codex_cli_rs", "cli_version": versionWritten, "source": "cli",
 	}
 	if c.Branch != "" {
 		meta["git"] = map[string]any{"branch": c.Branch}

@@ -3,7 +3,6 @@ package hook
 
 import (
 	"cmp"
-	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 
 var Client = contract.Client{
 	Client:   &names.Codex,
-	Accounts: accounts,
+	Accounts: contract.Accounts(names.CodexHome, []string{".codex", ".codex-*", ".codex_*"}, "sessions", "archived_sessions"),
 	Dialect: contract.Dialect{
 		MaxContext: 10000, CountsBytes: true, Shape: contract.Nested, // 2,500 tokens, of four bytes each
 		SystemMessage: true, SharedServer: &server, Killed: killed, EndWait: 2 * time.Second, // of three
@@ -37,10 +36,6 @@ func headless(r contract.Run) bool {
 // killed ignores "other", the reason of every regular end. At a signal Codex runs no
 // hook.
 func killed(e contract.End) bool { return e.Reason != "other" && contract.Killed(e) }
-
-func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Accounts(getenv, names.CodexHome, []string{".codex", ".codex-*", ".codex_*"}, "sessions", "archived_sessions")
-}
 
 // server is "codex app-server" of Codex 0.144 and later.
 var server = contract.SharedServer{

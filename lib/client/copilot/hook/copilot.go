@@ -2,8 +2,6 @@
 package hook
 
 import (
-	"iter"
-
 	"gt/lib/client/contract"
 	"gt/lib/client/names"
 )
@@ -12,7 +10,7 @@ import (
 // Claude Code's name of the event, else its own.
 var Client = contract.Client{
 	Client:           &names.Copilot,
-	Accounts:         accounts,
+	Accounts:         contract.Accounts(names.CopilotHome, []string{".copilot", ".copilot-*", ".copilot_*"}, "session-state"),
 	RunsForeignHooks: runsForeignHooks,
 	Fields: []contract.FieldName{
 		{Name: "sessionId", Field: contract.SessionID},
@@ -47,11 +45,9 @@ var Client = contract.Client{
 	Limits: []string{`"code":429`}, // in the API's message
 	Dialect: contract.Dialect{
 		MaxContext: 10000, Shape: contract.TopLevel, DropsStartContext: true, Overlaps: true,
-		Killed: killed, ClearReason: leftReason, Headless: headless,
+		Killed: killed, ClearReason: leftReason, Headless: contract.WithFlag("-p", "--prompt"),
 	},
 }
-
-func headless(r contract.Run) bool { return r.HasFlag("-p", "--prompt") }
 
 // leftReason is the reason when a person exits, when the terminal was closed, and when a
 // session is cleared: its successor starts with the next prompt.
@@ -76,8 +72,4 @@ func killed(e contract.End) bool {
 func runsForeignHooks(getenv func(string) string, named bool) bool {
 	return getenv("COPILOT_PROJECT_DIR") != "" ||
 		getenv("COPILOT_CLI") != "" && getenv("CLAUDECODE") == "" && (!named || getenv(names.CopilotSession) == "")
-}
-
-func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Accounts(getenv, names.CopilotHome, []string{".copilot", ".copilot-*", ".copilot_*"}, "session-state")
 }

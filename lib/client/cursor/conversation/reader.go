@@ -189,17 +189,8 @@ func folderOf(transcript string) string {
 
 // Read gives the messages in the order of the file. Only a prompt has a time.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
-		if o.Skip != nil && !conversation.HasPair(line[:min(len(line), 64)], "role", "user") && o.Skip(line) {
-			return true
-		}
-		for _, e := range entriesOf(conversation.Record(line)) {
-			if e.Offset = at; !each(e) {
-				return false
-			}
-		}
-		return true
-	})
+	mayAsk := func(line []byte) bool { return conversation.HasPair(line[:min(len(line), 64)], "role", "user") }
+	return conversation.ReadRecords(f.Path, o, mayAsk, entriesOf, each)
 }
 
 func entriesOf(r gjson.Result) (all []conversation.Entry) {

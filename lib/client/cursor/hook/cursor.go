@@ -2,15 +2,13 @@
 package hook
 
 import (
-	"iter"
-
 	"gt/lib/client/contract"
 	"gt/lib/client/names"
 )
 
 var Client = contract.Client{
 	Client:           &names.Cursor,
-	Accounts:         accounts,
+	Accounts:         contract.Accounts(names.CursorDir, []string{".cursor"}, "projects"),
 	TellsMore:        true,
 	RunsForeignHooks: runsForeignHooks,
 	Fields: []contract.FieldName{
@@ -24,7 +22,7 @@ var Client = contract.Client{
 		{Name: "beforeSubmitPrompt", Kind: "UserPromptSubmit"},
 		{Name: "stop", Kind: "Stop"},
 	},
-	Dialect: contract.Dialect{MaxContext: 10000, Shape: contract.Snake, Overlaps: true, DropsPromptContext: true, Headless: headless},
+	Dialect: contract.Dialect{MaxContext: 10000, Shape: contract.Snake, Overlaps: true, DropsPromptContext: true, Headless: contract.WithFlag("-p", "--print")},
 }
 
 // runsForeignHooks reports whether Cursor runs this program as a hook; it runs Claude
@@ -32,10 +30,4 @@ var Client = contract.Client{
 // agent have CURSOR_AGENT.
 func runsForeignHooks(getenv func(string) string, _ bool) bool {
 	return getenv("CURSOR_VERSION") != "" && getenv("CURSOR_PROJECT_DIR") != "" && getenv("CLAUDECODE") == "" && getenv("CURSOR_AGENT") == ""
-}
-
-func headless(r contract.Run) bool { return r.HasFlag("-p", "--print") }
-
-func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Accounts(getenv, names.CursorDir, []string{".cursor"}, "projects")
 }

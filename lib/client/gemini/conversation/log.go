@@ -2,8 +2,6 @@ package gemini
 
 import (
 	"bytes"
-	"hash/fnv"
-	"io"
 	"slices"
 	"strings"
 
@@ -53,12 +51,6 @@ type log struct {
 	skipped  int  // messages that are too long, or more than MaxMessages
 }
 
-func keyOf(id string) uint64 {
-	h := fnv.New64a()
-	io.WriteString(h, id)
-	return h.Sum64()
-}
-
 func scanFile(path string, from int64) (*log, error) {
 	log := &log{from: from, next: from, byKey: map[uint64]int{}}
 	if strings.HasSuffix(path, ".json") {
@@ -85,25 +77,24 @@ func scanFile(path string, from int64) (*log, error) {
 		if log.at = at; !v.IsObject() {
 			return true
 		}
-		// The first key tells most records apart, which is faster.
-		if id := v.Get("id"); bytes.HasPrefix(line, []byte(`{"id":`)) && id.Type == gjson.String {
-			log.message(id.Str, kindOf(v.Get("type").Str), place{at, at, int64(len(line))})
-			return true
+		var to gjson.Result
+		if !bytes.HasPrefix(line, []byte(`{"id":`)) { // as a message begins, of which most are
+			to = v.Get("$rewindTo")
 		}
-		if to := v.Get("$rewindTo"); to.Type == gjson.String {
+		var list gjson.Result
+		switch id, set := v.Get("id"), v.Get("$set"); {
+		case to.Type == gjson.String:
 			log.rewind(to.Str)
-		} else if id := v.Get("id"); id.Type == gjson.String {
+		case id.Type == gjson.String:
 			log.message(id.Str, kindOf(v.Get("type").Str), place{at, at, int64(len(line))})
-		} else if set := v.Get("$set"); set.IsObject() {
-			if list := set.Get("messages"); list.IsArray() {
-				log.set(line, at, list)
-			}
-		} else if v.Get("sessionId").Type == gjson.String && v.Get("projectHash").Type == gjson.String {
-			log.restart = begun
-			begun = true
-			if list := v.Get("messages"); list.IsArray() {
-				log.set(line, at, list)
-			}
+		case set.IsObject():
+			list = set.Get("messages")
+		case v.Get("sessionId").Type == gjson.String && v.Get("projectHash").Type == gjson.String:
+			log.restart, begun = begun, true
+			list = v.Get("messages")
+		}
+		if list.IsArray() {
+			log.set(line, at, list)
 		}
 		return true
 	}, func(_, _ []byte, _ int64) bool {
@@ -115,7 +106,7 @@ func scanFile(path string, from int64) (*log, error) {
 }
 
 func (l *log) message(id string, kind string, at place) {
-	key := keyOf(id)
+	key := conversation.HashID(id)
 	if i, known := l.byKey[key]; known && l.messages[i].state != gone {
 		m := &l.messages[i]
 		if m.last.line < l.from && at.line >= l.from {
@@ -158,7 +149,7 @@ func (l *log) add(key uint64, kind string, at place) (int, bool) {
 // rewind takes back a message and all later ones, or all if it is unknown.
 func (l *log) rewind(id string) {
 	from := 0
-	if i, known := l.byKey[keyOf(id)]; known {
+	if i, known := l.byKey[conversation.HashID(id)]; known {
 		from = max(0, slices.Index(l.live, i))
 	}
 	for _, i := range l.live[from:] {
@@ -212,7 +203,7 @@ func (l *log) members(line []byte, at int64, list gjson.Result) (members []membe
 		if id.Type != gjson.String || len(members) == MaxMessages {
 			return true
 		}
-		e := member{key: keyOf(id.Str), kind: kindOf(m.Get("type").Str)}
+		e := member{key: conversation.HashID(id.Str), kind: kindOf(m.Get("type").Str)}
 		if i := indexOf(line, list, m); i >= 0 {
 			e.place = place{at, at + int64(i), int64(len(m.Raw))}
 		}

@@ -332,11 +332,9 @@ func folderOf(store, dir, hash string, paths []string, lost *conversation.ReadEr
 	folder := ""
 	for _, place := range [][2]string{{"projects.json", "projects"}, {"trustedFolders.json", "@this"}} {
 		file, key := place[0], place[1]
-		data, err := atomicfile.Read(filepath.Join(store, file), 4<<20)
-		if lost.Add(err); err != nil || !gjson.ValidBytes(data) {
-			continue
-		}
-		gjson.GetBytes(data, key).ForEach(func(path, name gjson.Result) bool {
+		all, err := conversation.ReadJSON(filepath.Join(store, file), 4<<20)
+		lost.Add(err)
+		all.Get(key).ForEach(func(path, name gjson.Result) bool {
 			if filepath.IsAbs(path.Str) && (key == "projects" && name.Str == filepath.Base(dir) || Hash(path.Str) == hash) {
 				folder = path.Str
 			}
@@ -508,7 +506,7 @@ func (g *giver) user(m gjson.Result, summary bool) {
 	if m.Get("content").IsArray() {
 		g.parts(m, "functionResponse", func(r gjson.Result) {
 			results++
-			if id := r.Get("id").Str; !g.calls[keyOf(id)] || id == "" {
+			if id := r.Get("id").Str; !g.calls[conversation.HashID(id)] || id == "" {
 				g.entry.Tool = strings.Clone(r.Get("name").Str)
 				g.give(conversation.Result, Output(r.Get("response")))
 			}
@@ -567,7 +565,7 @@ func (g *giver) call(c gjson.Result) {
 	g.give(conversation.Call, conversation.Arguments(c.Get("args")))
 	results := c.Get("result")
 	if results.Exists() && results.Type != gjson.Null {
-		g.calls[keyOf(c.Get("id").Str)] = true
+		g.calls[conversation.HashID(c.Get("id").Str)] = true
 	}
 	g.entry.Failed = c.Get("status").Str == "error"
 	if results.Type == gjson.String {
@@ -646,10 +644,8 @@ func PersonsText(text string) string {
 			text = strings.TrimSpace(after)
 		}
 	}
-	for _, own := range injected {
-		if strings.HasPrefix(text, own) {
-			return ""
-		}
+	if slices.ContainsFunc(injected, func(own string) bool { return strings.HasPrefix(text, own) }) {
+		return ""
 	}
 	text, _, _ = strings.Cut(text, "\n--- Content from referenced files ---")
 	return text

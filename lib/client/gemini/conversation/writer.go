@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,12 +26,8 @@ func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 // hash of older versions: at its first start in the project, the client adopts the files
 // there.
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	for p := range account.Places("gemini", getenv) {
-		folder = p.Dir
-		break
-	}
-	if folder == "" {
-		return "", "", errors.New("HOME is not set")
+	if folder, err = account.Folder("gemini", getenv); err != nil {
+		return "", "", err
 	}
 	root, err := Root(c.CWD)
 	if err != nil {
@@ -92,18 +86,15 @@ type toolCall struct {
 	Time   string            `json:"timestamp"`
 }
 
-const timeForm = "2006-01-02T15:04:05.000Z"
-
 // Write writes a record for each step. The model's record includes the call and its
 // result.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := conversation.NewEncoder(w)
 	root, err := Root(c.CWD)
 	if err != nil {
 		return err
 	}
-	now := c.Now.UTC().Format(timeForm)
+	now := c.Stamp(c.Now)
 	if err := enc.Encode(struct {
 		ID      session.ID `json:"sessionId"`
 		Project string     `json:"projectHash"`
@@ -117,7 +108,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		if err != nil {
 			return err
 		}
-		at := c.TimeOf(step.Time()).UTC().Format(timeForm)
+		at := c.Stamp(step.Time())
 		m := words{ID: session.NewID(), Time: at, Kind: "gemini", Content: []part{}, Model: step.Model()}
 		if e := step.Asked; e != nil {
 			m.Kind, m.Model = "user", ""

@@ -33,7 +33,7 @@ var Client = contract.Client{
 	Notices: []contract.NoticeName{{Name: "ToolPermission", Notice: contract.AsksPermission}},
 	Dialect: contract.Dialect{
 		MaxContext: 10000, Shape: contract.Nested, SystemMessage: true,
-		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: full, Killed: killed, Headless: headless,
+		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: full, Killed: killed, Headless: contract.WithFlag("-p", "--prompt"),
 	},
 }
 
@@ -45,8 +45,6 @@ func killed(e contract.End) bool {
 	}
 	return contract.Killed(e)
 }
-
-func headless(r contract.Run) bool { return r.HasFlag("-p", "--prompt") }
 
 const maxSettings = 4 << 20
 

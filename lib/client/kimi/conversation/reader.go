@@ -196,18 +196,8 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	}
 	undone.Report(o)
 	each = o.SkipTakenBack(undone.Contains, each)
-	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
-		if o.Skip != nil && !bytes.Contains(line, []byte(`"context.append_message"`)) && o.Skip(line) {
-			return true
-		}
-		r := conversation.Record(line)
-		for _, e := range entriesOf(r) {
-			if e.Offset = at; !each(e) {
-				return false
-			}
-		}
-		return true
-	})
+	mayAsk := func(line []byte) bool { return bytes.Contains(line, []byte(`"context.append_message"`)) }
+	return conversation.ReadRecords(f.Path, o, mayAsk, entriesOf, each)
 }
 
 // undone returns where the turns are that the person took back.
@@ -263,11 +253,7 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	case "context.apply_compaction":
 		give(conversation.Entry{Kind: conversation.Summary, Text: r.Get("summary").Str})
 	case "usage.record":
-		u := r.Get("usage")
-		used := conversation.Usage{
-			Input: conversation.TokenCount(u.Get("inputOther")), CacheRead: conversation.TokenCount(u.Get("inputCacheRead")),
-			CacheWrite: conversation.TokenCount(u.Get("inputCacheCreation")), Output: conversation.TokenCount(u.Get("output")),
-		}
+		used := conversation.UsageOf(r.Get("usage"), "inputOther", "inputCacheRead", "inputCacheCreation", "output")
 		give(conversation.Entry{ // two agents can end a request in the same millisecond
 			Kind: conversation.TokenUsage, Model: strings.Clone(r.Get("model").Str), ID: fmt.Sprintf("usage.%d.%d.%d", at.UnixMilli(), used.Tokens(), used.Output),
 			Aside: r.Get("usageScope").Str != "turn", Usage: used,

@@ -21,10 +21,8 @@ func (Writer) Client() string { return "kimi" }
 func (Writer) NewID(time.Time) session.ID { return "session_" + session.NewID() }
 
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	for p := range account.Places("kimi", getenv) {
-		return wireOf(p.Dir, c.CWD, string(c.ID)), p.Dir, nil
-	}
-	return "", "", errors.New("HOME is not set")
+	folder, err = account.Folder("kimi", getenv)
+	return wireOf(folder, c.CWD, string(c.ID)), folder, err
 }
 
 // CompanionFile returns the session's state, without which Kimi Code does not find the session.
@@ -46,8 +44,7 @@ type object = map[string]any
 // Write writes a record for each prompt, and for each step of an answer those that Kimi
 // Code reads. It writes no model, so that Kimi Code uses its current one.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := conversation.NewEncoder(w)
 	if err := enc.Encode(metadata{"metadata", "1.5", c.Now.UnixMilli()}); err != nil {
 		return err
 	}

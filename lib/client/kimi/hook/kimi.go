@@ -2,8 +2,6 @@
 package hook
 
 import (
-	"iter"
-
 	"gt/lib/client/contract"
 	"gt/lib/client/names"
 )
@@ -12,7 +10,7 @@ import (
 // first prompt, so only the prompt's hook is wired.
 var Client = contract.Client{
 	Client:   &names.Kimi,
-	Accounts: accounts,
+	Accounts: contract.Accounts(names.KimiHome, []string{".kimi-code", ".kimi-code-*", ".kimi-code_*"}, "sessions"),
 	Fields: []contract.FieldName{
 		{Name: "error_type", Field: contract.Failure},
 	},
@@ -38,7 +36,3 @@ func killed(e contract.End) bool {
 
 // headless ignores the arguments, which Kimi Code has overwritten with its title.
 func headless(r contract.Run) bool { return !r.OnScreen() }
-
-func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Accounts(getenv, names.KimiHome, []string{".kimi-code", ".kimi-code-*", ".kimi-code_*"}, "sessions")
-}

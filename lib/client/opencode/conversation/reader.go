@@ -492,10 +492,8 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 		answer = conversation.Summary
 	}
 	spend := func(tokens, cost gjson.Result, n int) {
-		u := conversation.Usage{
-			Input: conversation.TokenCount(tokens.Get("input")), Output: conversation.TokenCount(tokens.Get("output")) + conversation.TokenCount(tokens.Get("reasoning")),
-			CacheRead: conversation.TokenCount(tokens.Get("cache.read")), CacheWrite: conversation.TokenCount(tokens.Get("cache.write")),
-		}
+		u := conversation.UsageOf(tokens, "input", "cache.read", "cache.write", "output")
+		u.Output += conversation.TokenCount(tokens.Get("reasoning"))
 		if cost.Num > 0 && cost.Num < 1e9 {
 			u.Cost = cost.Num
 		}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -29,10 +28,8 @@ type Writer struct{}
 func (Writer) Client() string { return "opencode" }
 
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	for p := range account.Places("opencode", getenv) {
-		return "", p.Dir, nil
-	}
-	return "", "", errors.New("HOME is not set")
+	folder, err = account.Folder("opencode", getenv)
+	return "", folder, err
 }
 
 // Import runs without plugins, so that nothing but the import happens.

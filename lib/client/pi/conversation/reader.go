@@ -250,18 +250,9 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		return o.From, err
 	}
 	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
-	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
-		if o.Skip != nil && !conversation.HasPair(line, "role", "user") && o.Skip(line) {
-			return true
-		}
-		r := conversation.Record(line)
-		for _, e := range entriesOf(r, &model) {
-			if e.Offset = at; !each(e) {
-				return false
-			}
-		}
-		return true
-	})
+	mayAsk := func(line []byte) bool { return conversation.HasPair(line, "role", "user") }
+	entries := func(r gjson.Result) []conversation.Entry { return entriesOf(r, &model) }
+	return conversation.ReadRecords(f.Path, o, mayAsk, entries, each)
 }
 
 // tree returns the offsets of the records that are not on the path to the last one, and the
@@ -316,10 +307,7 @@ func (e *entries) result(tool, text string, failed bool) {
 }
 
 func (e *entries) spend(usage gjson.Result, model string) {
-	u := conversation.Usage{
-		Input: conversation.TokenCount(usage.Get("input")), Output: conversation.TokenCount(usage.Get("output")),
-		CacheRead: conversation.TokenCount(usage.Get("cacheRead")), CacheWrite: conversation.TokenCount(usage.Get("cacheWrite")),
-	}
+	u := conversation.UsageOf(usage, "input", "cacheRead", "cacheWrite", "output")
 	if cost := usage.Get("cost.total").Num; cost > 0 && cost < 1e9 {
 		u.Cost = cost
 	}

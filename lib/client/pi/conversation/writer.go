@@ -2,7 +2,6 @@ package pi
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +36,7 @@ func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, fol
 	if own.Dir == "" {
 		return "", "", errors.New("HOME is not set")
 	}
-	name := strings.NewReplacer(":", "-", ".", "-").Replace(c.Now.UTC().Format(timeForm)) + "_" + string(c.ID) + ".jsonl"
+	name := strings.NewReplacer(":", "-", ".", "-").Replace(c.Stamp(c.Now)) + "_" + string(c.ID) + ".jsonl"
 	if chosen.Dir != "" {
 		return filepath.Join(chosen.Dir, name), own.Dir, nil
 	}
@@ -54,8 +53,6 @@ func realPath(dir string) string {
 	}
 	return dir
 }
-
-const timeForm = "2006-01-02T15:04:05.000Z"
 
 type written struct {
 	Kind    string  `json:"type"`
@@ -123,15 +120,14 @@ type call struct {
 // Write writes the header and a record for each message, which names the one before. It
 // writes no model, so that pi uses its current one.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := conversation.NewEncoder(w)
 	if err := enc.Encode(struct {
 		Kind    string     `json:"type"`
 		Version int        `json:"version"`
 		ID      session.ID `json:"id"`
 		Time    string     `json:"timestamp"`
 		CWD     string     `json:"cwd"`
-	}{"session", 3, c.ID, c.Now.UTC().Format(timeForm), realPath(c.CWD)}); err != nil {
+	}{"session", 3, c.ID, c.Stamp(c.Now), realPath(c.CWD)}); err != nil {
 		return err
 	}
 	n := 0
@@ -139,7 +135,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	put := func(at time.Time, message any) error {
 		n++
 		id := fmt.Sprintf("%08x", n)
-		rec := written{"message", id, before, at.UTC().Format(timeForm), message}
+		rec := written{"message", id, before, c.Stamp(at), message}
 		before = &id
 		return enc.Encode(rec)
 	}

@@ -193,11 +193,9 @@ func (Reader) model(f conversation.File, lost *conversation.ReadErrors) string {
 	if f.Parent == "" || !ok {
 		return ""
 	}
-	meta, err := atomicfile.Read(path+".meta.json", 1<<20)
-	if lost.Add(err); err != nil || !gjson.ValidBytes(meta) {
-		return ""
-	}
-	return strings.Clone(gjson.GetBytes(meta, "model").Str)
+	meta, err := conversation.ReadJSON(path+".meta.json", 1<<20)
+	lost.Add(err)
+	return strings.Clone(meta.Get("model").Str)
 }
 
 // Read gives the records in order, without those that the person took back. It still

@@ -1,8 +1,6 @@
 package qwen
 
 import (
-	"encoding/json"
-	"errors"
 	"io"
 	"path/filepath"
 	"time"
@@ -21,12 +19,8 @@ func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
 // Place returns the file by Qwen Code's own rule.
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	for p := range account.Places("qwen", getenv) {
-		folder = p.Dir
-		break
-	}
-	if folder == "" {
-		return "", "", errors.New("HOME is not set")
+	if folder, err = account.Folder("qwen", getenv); err != nil {
+		return "", "", err
 	}
 	root, err := gemini.Root(c.CWD)
 	if err != nil {
@@ -95,8 +89,7 @@ type outcome struct {
 // Write writes a record for each prompt, each step of the model and each result. Each
 // record names the one before.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := conversation.NewEncoder(w)
 	root, err := gemini.Root(c.CWD)
 	if err != nil {
 		return err
@@ -104,7 +97,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	var before *session.ID
 	put := func(at time.Time, kind, by, model string, m message, result *outcome) error {
 		rec := written{
-			ID: session.NewID(), Parent: before, Session: c.ID, Time: c.TimeOf(at).UTC().Format("2006-01-02T15:04:05.000Z"), Kind: kind, By: by,
+			ID: session.NewID(), Parent: before, Session: c.ID, Time: c.Stamp(at), Kind: kind, By: by,
 			CWD: root, Version: versionWritten, Branch: c.Branch, Model: model, Message: m, Result: result,
 		}
 		id := rec.ID // a copy: a pointer into rec would keep all of it in memory
