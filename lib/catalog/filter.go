@@ -225,7 +225,7 @@ func (c Catalog) named(f Filter) []*Session {
 // findSessions returns the sessions with those ids, newest first.
 func (c Catalog) findSessions(ids map[session.ID]bool) (found []*Session) {
 	for id, wanted := range ids {
-		if s := c.session(id); wanted && s != nil {
+		if s := c.Get(id); wanted && s != nil {
 			found = append(found, s)
 		}
 	}
@@ -266,7 +266,7 @@ func (c Catalog) Linked(name string) []*Session {
 	ids := map[session.ID]bool{}
 	var next []session.ID
 	add := func(id session.ID) {
-		if s := c.session(id); s != nil && !ids[id] {
+		if s := c.Get(id); s != nil && !ids[id] {
 			ids[id] = true
 			next = append(next, id, s.ChainID, s.ParentID, s.ForkOf, s.SubagentOf)
 		}

@@ -190,7 +190,7 @@ func (c Catalog) ExternalFork(s *Session) *Session {
 	if s.ForkOf == "" || s.first == "" {
 		return nil
 	}
-	if o := c.session(s.ForkOf); o != nil && o != s && o.Agent == s.Agent && o.first != s.first {
+	if o := c.Get(s.ForkOf); o != nil && o != s && o.Agent == s.Agent && o.first != s.first {
 		return o
 	}
 	return nil
@@ -207,7 +207,7 @@ func (c Catalog) Forks(id session.ID) (found []*Session) {
 		all = append(all, relative.id)
 	}
 	for _, of := range all {
-		if s := c.session(of); s.ForkOf == id {
+		if s := c.Get(of); s.ForkOf == id {
 			found = append(found, s)
 		}
 	}
@@ -262,7 +262,7 @@ func (c Catalog) Subagents(of session.ID) (found []*Session) {
 		return nil
 	}
 	all, foreign := c.talks, false
-	if s := c.session(of); s != nil && s.foreign {
+	if s := c.Get(of); s != nil && s.foreign {
 		all, foreign = s.peer.records, true
 	}
 	taken := map[session.ID]bool{of: true}
@@ -271,7 +271,7 @@ func (c Catalog) Subagents(of session.ID) (found []*Session) {
 		var own []*Session
 		for _, of := range all.below[id] {
 			// A cycle must end, and no other host has subagents of a session here.
-			if s := c.session(of); s != nil && !taken[of] && s.foreign == foreign {
+			if s := c.Get(of); s != nil && !taken[of] && s.foreign == foreign {
 				taken[of] = true
 				own = append(own, s)
 			}
@@ -288,7 +288,7 @@ func (c Catalog) Subagents(of session.ID) (found []*Session) {
 
 // Orphaned reports whether a session is a subagent's and its parent is not in the catalog.
 func (c Catalog) Orphaned(s *Session) bool {
-	return s.SubagentOf != "" && c.session(s.SubagentOf) == nil
+	return s.SubagentOf != "" && c.Get(s.SubagentOf) == nil
 }
 
 // Orphans returns the sessions of which Orphaned is true, newest first.

@@ -138,7 +138,8 @@ func (c Catalog) completed(s *Session) *Session {
 	return s
 }
 
-func (c Catalog) session(id session.ID) *Session {
+// Get returns the session with that id, or nil.
+func (c Catalog) Get(id session.ID) *Session {
 	if s := c.met[id]; s != nil {
 		return s
 	}
@@ -147,9 +148,6 @@ func (c Catalog) session(id session.ID) *Session {
 	}
 	return nil
 }
-
-// Get returns the session with that id, or nil.
-func (c Catalog) Get(id session.ID) *Session { return c.session(id) }
 
 // make puts a session together from its sources; nil if none has it.
 func (c Catalog) make(at candidate) *Session {
@@ -218,11 +216,11 @@ func (c Catalog) Find(prefix string) (found []*Session) {
 	if prefix == "" {
 		return nil
 	}
-	if s := c.session(session.ID(prefix)); s != nil {
+	if s := c.Get(session.ID(prefix)); s != nil {
 		return []*Session{s}
 	}
 	for _, id := range c.beginning(prefix) {
-		found = append(found, c.session(id))
+		found = append(found, c.Get(id))
 	}
 	slices.SortFunc(found, byStart.compare)
 	return found

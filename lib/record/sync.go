@@ -46,7 +46,7 @@ type Synced struct {
 // client has changed or removed.
 func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done Synced, err error) {
 	c.Metadata = y.clean(c.Metadata)
-	k := keyOf(c)
+	k := KeyOf(c)
 	id, suffix, err := y.Store.Find(y.Index, k)
 	if err == nil {
 		done.ID = id
@@ -91,7 +91,8 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 // parts returns how many files have what came before a conversation's own.
 func parts(f conversation.File) int { return len(f.Files()) - 1 }
 
-func keyOf(c conversation.Conversation) Key {
+// KeyOf returns the key of the record that a client's conversation has.
+func KeyOf(c conversation.Conversation) Key {
 	return Key{Agent: c.File.Client, Session: cmp.Or(c.Metadata.ID, c.File.ID), Parent: cmp.Or(c.Metadata.Parent, c.File.Parent)}
 }
 

@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"gt/lib/conversation"
 	"gt/lib/sys/atomicfile"
@@ -79,10 +79,7 @@ func (s Store) Messages(id ID, each func(Message) error) (err error) {
 		}
 		return err == nil
 	})
-	if err == nil {
-		err = lerr
-	}
-	return err
+	return cmp.Or(err, lerr)
 }
 
 // Events calls each for the events of a record. A tool_call comes when its result does.
@@ -92,13 +89,10 @@ func (s Store) Events(id ID, each func(Happened) error) (err error) {
 		err = h.line(&l)
 		return err == nil
 	})
-	if err == nil {
-		err = lerr
+	if err = cmp.Or(err, lerr); err != nil {
+		return err
 	}
-	if err == nil {
-		err = h.end()
-	}
-	return err
+	return h.end()
 }
 
 // happening converts lines to events.
@@ -194,18 +188,12 @@ func (h *happening) spent(l *Line) error {
 // result gives the oldest waiting call with the result's id, which is empty if the client
 // gives no ids.
 func (h *happening) result(l *Line) error {
-	at := -1
-	for i, c := range h.calls {
-		if c.CallID == l.CallID {
-			at = i
-			break
-		}
-	}
+	at := slices.IndexFunc(h.calls, func(c Happened) bool { return c.CallID == l.CallID })
 	if at < 0 {
 		return nil // its call is not in the record
 	}
 	e := h.calls[at]
-	h.calls = append(h.calls[:at], h.calls[at+1:]...)
+	h.calls = slices.Delete(h.calls, at, at+1)
 	success := !l.Failed && !l.Rejected
 	e.Success, e.Result = &success, l.Context
 	if !e.Time.IsZero() && !l.Time.IsZero() {
@@ -269,11 +257,7 @@ func shorten(s string) string {
 	if len(s) <= most {
 		return s
 	}
-	s = s[:most]
-	for len(s) > 0 && !utf8.ValidString(s[len(s)-min(len(s), utf8.UTFMax):]) {
-		s = s[:len(s)-1]
-	}
-	return s + "…"
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // WriteS3 writes a record in S3's format. It holds one line at a time.

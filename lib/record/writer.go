@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -111,8 +112,5 @@ func (w *writer) close(sync bool) error {
 	if err == nil && sync {
 		err = atomicfile.Error("write", w.path, w.f.Sync())
 	}
-	if cerr := atomicfile.Close(w.f); err == nil {
-		err = atomicfile.Error("write", w.path, cerr)
-	}
-	return err
+	return cmp.Or(err, atomicfile.Error("write", w.path, atomicfile.Close(w.f)))
 }

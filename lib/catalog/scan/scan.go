@@ -3,7 +3,6 @@
 package scan
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,21 +42,17 @@ func FindConversations(getenv func(string) string, clean func(string) string, ca
 }
 
 func joinFiles(all []conversation.Conversation) []conversation.Conversation {
-	type key struct {
-		client     string
-		id, parent session.ID
-	}
-	keyOf := func(c conversation.Conversation) key {
-		if c.Metadata.Started.IsZero() || c.File.Client == record.Client {
-			return key{}
+	keyOf := func(c conversation.Conversation) (k record.Key) {
+		if !c.Metadata.Started.IsZero() && c.File.Client != record.Client {
+			k = record.KeyOf(c)
 		}
-		return key{c.File.Client, cmp.Or(c.Metadata.ID, c.File.ID), cmp.Or(c.Metadata.Parent, c.File.Parent)}
+		return k
 	}
-	at := make(map[key]int, len(all)) // where the first one is
-	parts := map[key][]conversation.Conversation{}
+	at := make(map[record.Key]int, len(all)) // where the first one is
+	parts := map[record.Key][]conversation.Conversation{}
 	for i, c := range all {
 		k := keyOf(c)
-		if first, there := at[k]; k.id == "" {
+		if first, there := at[k]; k.Session == "" {
 			continue
 		} else if !there {
 			at[k] = i
@@ -177,23 +172,19 @@ var (
 // withoutCopies leaves out records of conversations that their clients still have: the
 // client's own has more, and earlier.
 func withoutCopies(all []conversation.Conversation) []conversation.Conversation {
-	type key struct {
-		agent      string
-		id, parent session.ID
-	}
 	recorded := slices.IndexFunc(all, func(c conversation.Conversation) bool { return c.File.Client == record.Client })
 	if recorded < 0 {
 		return all
 	}
-	kept := make(map[key]bool, recorded)
+	kept := make(map[record.Key]bool, recorded)
 	for _, c := range all {
-		if m := c.Metadata; c.File.Client != record.Client && !m.Started.IsZero() {
-			kept[key{c.File.Client, cmp.Or(m.ID, c.File.ID), cmp.Or(m.Parent, c.File.Parent)}] = true
+		if c.File.Client != record.Client && !c.Metadata.Started.IsZero() {
+			kept[record.KeyOf(c)] = true
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(c conversation.Conversation) bool {
 		m := c.Metadata
-		return c.File.Client == record.Client && (m.ID == "" || kept[key{m.Agent, m.ID, m.Parent}])
+		return c.File.Client == record.Client && (m.ID == "" || kept[record.Key{Agent: m.Agent, Session: m.ID, Parent: m.Parent}])
 	})
 }
 

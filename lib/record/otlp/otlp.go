@@ -6,11 +6,13 @@ package otlp
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"gt/lib/record"
@@ -41,9 +43,7 @@ func NewWriter(to io.Writer, program, version string, clean func(string) string)
 
 func (w *Writer) Close() error {
 	w.raw("]}\n")
-	if err := w.w.Flush(); w.err == nil {
-		w.err = err
-	}
+	w.err = cmp.Or(w.err, w.w.Flush())
 	return w.err
 }
 
@@ -55,9 +55,7 @@ func (w *Writer) raw(text string) {
 
 func (w *Writer) item(v any) {
 	data, err := json.Marshal(v)
-	if w.err == nil {
-		w.err = err
-	}
+	w.err = cmp.Or(w.err, err)
 	if w.begun {
 		w.raw(",")
 	}
@@ -157,11 +155,7 @@ func (w *Writer) Add(s record.Store, of record.ID) error {
 	w.begun = false
 
 	t := trace{w: w, agent: agent, session: session, from: i.Started, last: i.Started, same: map[string]int{}}
-	top := i.Session
-	if i.Parent != "" {
-		top = i.Parent
-	}
-	t.id, t.root = id(traceSize, i.Agent, top), root(i.Agent, i.Session)
+	t.id, t.root = id(traceSize, i.Agent, cmp.Or(i.Parent, i.Session)), root(i.Agent, i.Session)
 	if err := s.Events(of, t.event); err != nil {
 		return err
 	}
@@ -202,7 +196,7 @@ func (t *trace) event(e record.Happened) error {
 			start = end.Add(-time.Duration(*e.LatencyMs) * time.Millisecond)
 		}
 		t.model = t.w.Clean(e.Model)
-		s.Name, s.Kind = name("chat", t.model), client
+		s.Name, s.Kind = strings.TrimSpace("chat "+t.model), client
 		s.About = texts("gen_ai.operation.name", "chat", "gen_ai.provider.name", Provider(t.model), "gen_ai.request.model", t.model, "gen_ai.conversation.id", t.session)
 		if u := e.Usage; u != nil {
 			t.in, t.out = t.in+u.Prompt, t.out+u.Completion
@@ -215,7 +209,7 @@ func (t *trace) event(e record.Happened) error {
 			end = start.Add(time.Duration(*e.DurationMs) * time.Millisecond)
 		}
 		tool := t.w.Clean(e.Name)
-		s.Name = name("execute_tool", tool)
+		s.Name = strings.TrimSpace("execute_tool " + tool)
 		s.About = texts("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", tool, "gen_ai.tool.call.id", t.w.Clean(e.CallID), "gen_ai.conversation.id", t.session)
 		if e.Success != nil && !*e.Success {
 			s.Status = &status{failed}
@@ -241,9 +235,19 @@ func laterTime(a, b time.Time) time.Time {
 	return a
 }
 
-func name(operation, with string) string {
-	if with == "" {
-		return operation
+// Provider returns the provider of a model in the conventions' terms, as far as the
+// model's name tells. A gateway's prefix is ignored.
+func Provider(model string) string {
+	model = strings.ToLower(model)
+	for _, of := range [...]struct{ part, provider string }{
+		{"claude", "anthropic"}, {"gpt", "openai"}, {"codex", "openai"}, {"o1", "openai"}, {"o3", "openai"}, {"o4", "openai"},
+		{"gemini", "gcp.gemini"}, {"deepseek", "deepseek"}, {"mistral", "mistral_ai"}, {"codestral", "mistral_ai"}, {"command-", "cohere"}, {"grok", "x_ai"},
+	} {
+		for word := range strings.FieldsFuncSeq(model, func(r rune) bool { return r == '/' || r == '.' || r == ':' }) {
+			if strings.HasPrefix(word, of.part) {
+				return of.provider
+			}
+		}
 	}
-	return operation + " " + with
+	return ""
 }

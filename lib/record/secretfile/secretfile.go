@@ -4,6 +4,7 @@ package secretfile
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"gt/lib/conversation"
@@ -75,27 +76,9 @@ func IsSecret(file string) bool {
 	case ext == ".pub" || ext == ".md" || ext == ".go" || ext == ".html":
 		return false
 	}
-	for _, kind := range kinds {
-		if ext == kind {
-			return true
-		}
-	}
-	for _, own := range names {
-		if name == own {
-			return true
-		}
-	}
-	for _, end := range ends {
-		if strings.HasSuffix(file, end) {
-			return true
-		}
-	}
-	for _, dir := range folders {
-		if strings.Contains("/"+file, dir) {
-			return true
-		}
-	}
-	return isHistory(name) || isKey(file, name, ext)
+	return slices.Contains(kinds, ext) || slices.Contains(names, name) || isHistory(name) || isKey(file, name, ext) ||
+		slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(file, end) }) ||
+		slices.ContainsFunc(folders, func(dir string) bool { return strings.Contains("/"+file, dir) })
 }
 
 // isHistory reports whether a file is the input history of a shell or a database client:
@@ -120,24 +103,23 @@ func isKey(file, name, ext string) bool {
 	case ext == ".csv":
 		return strings.HasSuffix(name, "accesskeys.csv")
 	case ext == ".json":
-		for _, part := range [...]string{"service-account", "service_account", "serviceaccount", "client_secret", "firebase-adminsdk"} {
-			if strings.Contains(name, part) {
-				return true
-			}
+		parts := []string{"service-account", "service_account", "serviceaccount", "client_secret", "firebase-adminsdk"}
+		if slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) }) {
+			return true
 		}
 	}
 	return strings.HasSuffix(name, ".tfvars.json") || strings.HasSuffix(name, ".tfstate.backup") || name == "environ" && strings.Contains(file, "proc/")
 }
 
 // kinds are the extensions of keys, password stores, and connection settings.
-var kinds = [...]string{
+var kinds = []string{
 	".pem", ".key", ".p8", ".p12", ".pfx", ".pkcs12", ".pvk", ".jks", ".bks", ".keystore", ".keytab", ".ppk", ".asc", ".gpg", ".age", ".agekey", ".psk",
 	".kdb", ".kdbx", ".keychain", ".keychain-db", ".keyring", ".kwallet", ".agilekeychain", ".1pif", ".opvault", ".psafe3", ".enpassdb",
 	".tfvars", ".tfstate", ".ovpn", ".tblk", ".nmconnection", ".kubeconfig",
 }
 
 // names are files that are secret in any folder.
-var names = [...]string{
+var names = []string{
 	".netrc", "_netrc", ".authinfo", ".npmrc", ".yarnrc", ".pypirc", ".renviron", ".dev.vars", ".secrets",
 	".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".databrickscfg", ".erlang.cookie", "credentials-config.json",
 	".git-credentials", ".vault-token", ".vault_pass", ".vault_pass.txt", "vault_pass.txt", ".vault-password", "vault-password.txt",
@@ -155,7 +137,7 @@ var names = [...]string{
 }
 
 // ends are files that are secret in the folder of their program.
-var ends = [...]string{
+var ends = []string{
 	".aws/credentials", ".aws/config", ".docker/config.json", ".kube/config", "kubernetes/admin.conf", "gcloud/credentials.db", ".aliyun/config.json", ".bluemix/config.json",
 	"doctl/config.yaml", "hcloud/cli.toml", "scw/config.yaml", ".config/linode-cli", ".fly/config.yml", ".railway/config.json", "netlify/config.json", "configstore/firebase-tools.json",
 	".wrangler/config/default.toml", ".supabase/access-token", "stripe/config.toml", "gh/hosts.yml", "glab-cli/config.yml", ".config/hub", "git/credentials", "github-copilot/hosts.json",
@@ -165,7 +147,7 @@ var ends = [...]string{
 	"sites/default/settings.php", "config/parameters.yml", "pgcli/history", "nushell/history.txt", "atuin/history.db", "etc/shadow", "etc/shadow-", "etc/security/opasswd", ".ssh/identity",
 }
 
-var folders = [...]string{
+var folders = []string{
 	"/run/secrets/", "/.gnupg/private-keys", "/.aws/sso/cache/", "/.aws/cli/cache/", "/legacy_credentials/", "/.cloudflared/", "/etc/wireguard/", "/.subversion/auth/", "/etc/iwd/",
 }
 
