@@ -270,7 +270,7 @@ func (e *examination) stuck(m *fleet.Member) {
 	}
 	idle := m.Managed.State != lifecycle.Draining || !m.Process.IsSet() // one that drains may be working
 	if age := e.env.Now().Sub(since); idle && age > overdue {
-		e.add(stuck, m.Name, fmt.Sprintf("%s since %s ago, and no gt-reconcile sees to it", is, duration.Format(roster.Rough(age))), "gt-reconcile tick")
+		e.add(stuck, m.Name, fmt.Sprintf("%s since %s ago, and no gt-reconcile sees to it", is, duration.Format(duration.Rough(age))), "gt-reconcile tick")
 	}
 }
 

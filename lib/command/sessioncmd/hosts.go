@@ -164,7 +164,7 @@ func printProgress(at scope, m fleet.Member) error {
 func printOne(env *cli.Env, name, status string, since time.Time) error {
 	line := env.Line(name, maxCell) + "  " + env.Line(status, maxCell)
 	if !since.IsZero() {
-		line += " for " + duration.Format(roster.Rough(env.Now().Sub(since)))
+		line += " for " + duration.Format(duration.Rough(env.Now().Sub(since)))
 	}
 	return env.Println(line)
 }

@@ -503,7 +503,7 @@ func instanceColumns(env *cli.Env, shown func(string) bool) []column {
 			if r.Since.IsZero() {
 				return ""
 			}
-			return duration.Format(roster.Rough(now.Sub(r.Since)))
+			return duration.Format(duration.Rough(now.Sub(r.Since)))
 		}},
 		{Heading: "AGENT", Cell: func(r row) string { return line(r.Agent) }},
 		{Heading: "GROUP", Cell: func(r row) string { return line(r.Group) }},

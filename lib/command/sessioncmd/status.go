@@ -123,7 +123,7 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 			}
 			does := roster.StatusText(m)
 			if !m.Since.IsZero() && m.Silent == 0 {
-				does += " for " + duration.Format(roster.Rough(env.Now().Sub(m.Since)))
+				does += " for " + duration.Format(duration.Rough(env.Now().Sub(m.Since)))
 			}
 			topic := ""
 			if width > 0 {

@@ -329,7 +329,7 @@ func (m *model) age(since time.Time) string {
 	if d >= time.Minute {
 		d = d.Truncate(time.Minute)
 	}
-	return duration.Format(roster.Rough(d))
+	return duration.Format(duration.Rough(d))
 }
 
 // shown returns the panel: a rule with the name of the chosen row, and its last lines.

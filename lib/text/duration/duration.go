@@ -63,6 +63,17 @@ func invalid(s string) error {
 	return fmt.Errorf("invalid duration '%s' (try 90m or 7d)", s)
 }
 
+// Rough drops the smaller units of a long duration. A negative one is 0.
+func Rough(d time.Duration) time.Duration {
+	switch d = max(d, 0); {
+	case d >= day:
+		return d.Truncate(time.Hour)
+	case d >= time.Hour:
+		return d.Truncate(time.Minute)
+	}
+	return d
+}
+
 // Format formats a duration in days, hours, minutes and seconds without zero units: 7d,
 // 1d12h, 1m30s. Below a second it returns 0s.
 func Format(d time.Duration) string {

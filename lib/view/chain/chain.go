@@ -106,28 +106,32 @@ func groups(all []*catalog.Session) group {
 		}
 		return i
 	}
-	top := func(i int) int {
-		for up[i] != i {
-			up[i] = up[up[i]]
-			i = up[i]
-		}
-		return i
-	}
 	for _, s := range all {
 		here := node(s.ID)
 		for _, id := range []session.ID{s.ChainID, s.ParentID, s.ForkOf, s.SubagentOf} {
 			if id != "" {
-				up[top(here)] = top(node(id))
+				above := node(id) // which appends to up
+				up[Top(up, here)] = Top(up, above)
 			}
 		}
 	}
 	g := group{make(map[session.ID]int, len(all)), map[int][]*catalog.Session{}}
 	for _, s := range all {
-		t := top(index[s.ID])
+		t := Top(up, index[s.ID])
 		g.of[s.ID] = t
 		g.members[t] = append(g.members[t], s)
 	}
 	return g
+}
+
+// Top returns the root of a node in a forest of which up has each node's parent, and a root
+// itself (union-find). It shortens the path.
+func Top(up []int, node int) int {
+	for up[node] != node {
+		up[node] = up[up[node]]
+		node = up[node]
+	}
+	return node
 }
 
 // FindParent returns the session that s is linked to, and how. A subagent or fork does not

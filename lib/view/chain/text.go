@@ -57,13 +57,7 @@ func Lasted(s *catalog.Session, now time.Time) string {
 
 // Length formats a duration in its two largest units.
 func Length(d time.Duration) string {
-	switch {
-	case d >= 24*time.Hour:
-		d = d.Truncate(time.Hour)
-	case d >= time.Hour:
-		d = d.Truncate(time.Minute)
-	}
-	return duration.Format(d)
+	return duration.Format(duration.Rough(d))
 }
 
 type lines struct{ down, branch, last, blank, dot string }

@@ -41,10 +41,7 @@ func Flatten(groups []instance.Group, all []*fleet.Member) []Row {
 		sorted[i], children = placed{m, at}, children || m.ParentID != ""
 	}
 	slices.SortStableFunc(sorted, func(a, b placed) int {
-		if c := cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt)); c != 0 {
-			return c
-		}
-		return strings.Compare(string(a.ID), string(b.ID))
+		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	rows := make([]Row, 0, len(all))
 	for i, m := range sorted {
@@ -116,7 +113,7 @@ func StatusText(m fleet.Member) string {
 	case m.Background:
 		return fmt.Sprintf("%s (background runs)", m.Status)
 	case m.Silent > 0:
-		return fmt.Sprintf("%s (silent %s)", m.Status, duration.Format(Rough(m.Silent.Truncate(time.Minute))))
+		return fmt.Sprintf("%s (silent %s)", m.Status, duration.Format(duration.Rough(m.Silent.Truncate(time.Minute))))
 	case m.Reason != "":
 		return fmt.Sprintf("%s (%s)", m.Status, reason)
 	}
@@ -130,17 +127,6 @@ func ListText(m fleet.Member) string {
 		return StatusText(m)
 	}
 	return string(m.Status)
-}
-
-// Rough drops the smaller units of a long duration.
-func Rough(d time.Duration) time.Duration {
-	switch d = max(d, 0); {
-	case d >= 24*time.Hour:
-		return d.Truncate(time.Hour)
-	case d >= time.Hour:
-		return d.Truncate(time.Minute)
-	}
-	return d
 }
 
 // Order is the order of statuses in a summary. What needs the person comes first.

@@ -11,12 +11,12 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 	"unique"
 
 	"gt/lib/catalog"
+	"gt/lib/cli"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
 	"gt/lib/view/chain"
@@ -118,10 +118,8 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 		began, other := a.timeSpan()[0], b.timeSpan()[0]
 		return cmp.Or(a.from.Compare(b.from), began.Compare(other), cmp.Compare(a.id, b.id))
 	})
-	for i, b := range p.bars {
-		if i == 0 {
-			p.first = b.from
-		}
+	for _, b := range p.bars {
+		p.first = p.bars[0].from
 		if b.to.After(p.last) {
 			p.last = b.to
 		}
@@ -170,35 +168,21 @@ func (p *Picture) thread() {
 	}
 	// Number the chains by union-find, because links in a damaged log can form a circle.
 	number := make([]int, len(p.bars))
-	var top func(i int) int
-	up := make([]int, len(p.bars))
-	for i := range up {
-		up[i] = i
-	}
-	top = func(i int) int {
-		for up[i] != i {
-			up[i] = up[up[i]]
-			i = up[i]
-		}
-		return i
-	}
+	up := cli.Numbers(len(p.bars))
 	for i, b := range p.bars {
 		if b.above >= 0 {
-			up[max(top(i), top(b.above))] = min(top(i), top(b.above))
+			one, other := chain.Top(up, i), chain.Top(up, b.above)
+			up[max(one, other)] = min(one, other)
 		}
 	}
 	for i, b := range p.bars {
-		if b.above < 0 {
-			continue
-		}
-		t := top(i)
-		if number[t] == 0 {
+		if t := chain.Top(up, i); b.above >= 0 && number[t] == 0 {
 			p.chains++
 			number[t] = p.chains
 		}
 	}
-	for i := range p.bars {
-		p.bars[i].chain = number[top(i)]
+	for i, b := range p.bars {
+		b.chain = number[chain.Top(up, i)]
 	}
 }
 
@@ -258,14 +242,10 @@ func (p *Picture) fill() {
 			}
 			return l.bars[0]
 		}
-		sort.SliceStable(p.lanes, func(i, j int) bool {
-			a, b := p.lanes[i], p.lanes[j]
-			return cmp.Or(key(a)-key(b), a.bars[0]-b.bars[0]) < 0
-		})
+		slices.SortStableFunc(p.lanes, func(a, b lane) int { return cmp.Or(key(a)-key(b), a.bars[0]-b.bars[0]) })
 	} else {
-		sort.SliceStable(p.lanes, func(i, j int) bool {
-			a, b := p.lanes[i], p.lanes[j]
-			return cmp.Or(b.last.Compare(a.last), strings.Compare(a.name, b.name)) < 0
+		slices.SortStableFunc(p.lanes, func(a, b lane) int {
+			return cmp.Or(b.last.Compare(a.last), strings.Compare(a.name, b.name))
 		})
 	}
 	for n := range p.lanes {
