@@ -63,6 +63,8 @@ func transcriptRows(w *world) ([]row, error) {
 		{name: "grep -i", run: ours("grep", "-i", "-F", rare), against: peer("rg", "-i", "-F", rare), budget: 1.5, check: answer(0, all), prepare: write},
 		{name: "grep -l", run: ours("grep", "-l", "-F", rare), against: peer("rg", "-l", "-F", rare), budget: 1.5, check: answer(0, 1), prepare: write},
 		{name: "grep, an expression", run: ours("grep", expression), against: peer("rg", expression), budget: 2, check: answer(1, all), prepare: write},
+		{name: "search, two words, the first time", run: ours("search", rare, common), against: peer("rg", rare), rare: true, check: says(rare), prepare: anew},
+		{name: "search, two words", run: ours("search", rare, common), against: peer("rg", rare), check: says(rare), prepare: write},
 		// Here ripgrep has less to do: it sees a word in what nobody said.
 		{name: "grep -l, what most have said", run: ours("grep", "-l", common), against: peer("rg", "-l", common), rare: true, check: answer(2, 1), prepare: write},
 		{name: "grep -l, what nobody has said", run: nobody, against: peer("rg", "-l", fileOnlyWord), rare: true, check: answer(3, 1), prepare: write},
