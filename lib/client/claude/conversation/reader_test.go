@@ -179,6 +179,8 @@ func TestWhoseWords(t *testing.T) {
 		record(`"hello"`, `,"isMeta":true,"origin":{"kind":"peer"}`):                                                                      "message peer: hello",
 		record(`"<channel source=\"irc\">hello</channel>"`, `,"origin":{"kind":"channel"}`):                                               "message irc: hello",
 		record(`[{"type":"image","source":{}}]`, ""):                                                                                      "prompt: [image]",
+		record(`[{"type":"document","source":{}},{"type":"image","source":{}}]`, ""):                                                      "prompt: [document]",
+		record(`[{"type":"document","source":{}},{"type":"text","text":"see"}]`, ""):                                                      "prompt: see",
 		record(`[{"type":"image","source":{}}]`, `,"isMeta":true`):                                                                        "",
 		record(`[{"type":"image","source":{}},{"type":"text","text":"see"}]`, ""):                                                         "prompt: see",
 		record(`"<bash-input>ls</bash-input>"`, ""):                                                                                       "call Bash: ls",

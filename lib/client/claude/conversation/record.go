@@ -402,7 +402,7 @@ func (m message) texts() (all []string) {
 	return all
 }
 
-// asked returns the person's text in a message. A picture alone is one.
+// asked returns the person's text in a message. A picture or a document alone is one.
 func (m message) asked() string {
 	var all []string
 	for _, text := range m.texts() {
@@ -410,11 +410,19 @@ func (m message) asked() string {
 			all = append(all, s)
 		}
 	}
-	if len(all) == 0 && slices.ContainsFunc(m.blocks, func(b block) bool { return b.kind() == "image" }) &&
-		!slices.ContainsFunc(m.blocks, func(b block) bool { return b.kind() != "image" && b.Get("text").Str != "" }) {
-		return "[image]"
+	if len(all) > 0 {
+		return strings.Join(all, "\n")
 	}
-	return strings.Join(all, "\n")
+	shown := ""
+	for _, b := range m.blocks {
+		switch kind := b.kind(); {
+		case kind == "image" || kind == "document":
+			shown = cmp.Or(shown, "["+kind+"]")
+		case b.Get("text").Str != "":
+			return ""
+		}
+	}
+	return shown
 }
 
 // messageText returns the person's part of a text. A slash command is one line with its

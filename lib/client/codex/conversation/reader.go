@@ -247,6 +247,9 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		front(line)
 		return facts.Prompt == "" || s.model == ""
 	}, func(line []byte) bool {
+		if cwd != "" && facts.Model != "" && !facts.Last.IsZero() && !bytes.Contains(line, []byte(`"thread_name_updated"`)) {
+			return facts.Title == ""
+		}
 		rec := parse(line)
 		if facts.Last.IsZero() {
 			facts.Last = conversation.ParseTime(rec.time)
@@ -258,8 +261,12 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		case rec.kind == "event_msg" && p.Get("type").Str == "thread_settings_applied":
 			conversation.Keep(&cwd, p.Get("thread_settings.cwd").Str)
 			conversation.Keep(&facts.Model, p.Get("thread_settings.model").Str)
+		case rec.kind == "event_msg" && p.Get("type").Str == "thread_name_updated":
+			if id := p.Get("thread_id").Str; id == "" || id == string(f.ID) { // else a fork's copy
+				conversation.Keep(&facts.Title, conversation.Excerpt(p.Get("thread_name").Str))
+			}
 		}
-		return cwd == "" || facts.Model == "" || facts.Last.IsZero()
+		return true
 	})
 	if err != nil {
 		return conversation.Metadata{}, err
@@ -295,7 +302,9 @@ func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
 	facts.ForkOf = conversation.IDOf(p.Get("forked_from_id"))
 	source := p.Get("source")
 	facts.Parent = cmp.Or(conversation.IDOf(p.Get("parent_thread_id")), conversation.IDOf(source.Get("subagent.thread_spawn.parent_thread_id")))
-	facts.Headless = source.Str == "exec" || source.Str == "mcp" || p.Get("originator").Str == "codex_exec"
+	// A review's or a compaction's agent names no parent.
+	facts.Headless = source.Str == "exec" || source.Str == "mcp" || p.Get("originator").Str == "codex_exec" ||
+		facts.Parent == "" && source.Get("subagent").Exists()
 	conversation.Keep(&facts.CWD, p.Get("cwd").Str)
 	conversation.Keep(&facts.Branch, p.Get("git.branch").Str)
 	conversation.Keep(&facts.Version, p.Get("cli_version").Str)

@@ -165,6 +165,21 @@ func TestNames(t *testing.T) {
 	if h := readertest.ReadStore(t, c, store)[0]; h.Metadata.Title != "" {
 		t.Errorf("without an index it is called %q", h.Metadata.Title)
 	}
+	// Newer versions write no index, and the name into the rollout.
+	renamed := func(of, name string) string {
+		return `{"timestamp":"2026-11-21T09:19:38.332Z","type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"` + of + `","thread_name":"` + name + `"}}` + "\n"
+	}
+	data, err := os.ReadFile(rollout)
+	testenv.NoError(t, err)
+	turn := `{"timestamp":"2026-11-21T09:19:39.332Z","type":"turn_context","payload":{"cwd":"/w","model":"m"}}` + "\n"
+	write(rollout, string(data)+renamed(id, "first")+renamed(id, "third")+renamed("01a1fd67-713d-78e1-adfb-605b8af2eaee", "the original's")+turn)
+	if h := readertest.ReadStore(t, c, store)[0]; h.Metadata.Title != "third" {
+		t.Errorf("without an index it is called %q, not as the rollout says", h.Metadata.Title)
+	}
+	write(index, name(id, "fourth", soon))
+	if h := readertest.ReadStore(t, c, store)[0]; h.Metadata.Title != "fourth" {
+		t.Errorf("with an index it is called %q", h.Metadata.Title)
+	}
 }
 
 // Find finds all rollouts, wherever versions put them, and nothing else.
@@ -224,6 +239,18 @@ func TestFind(t *testing.T) {
 	}
 	if err := (&Reader{}).Find(filepath.Join(home, "nowhere"), func(conversation.File) {}); err == nil {
 		t.Error("a store that is not there is read without an error")
+	}
+}
+
+// An agent that the client starts for itself, as for a /review, names no parent. It is no
+// session of a person.
+func TestOwnAgents(t *testing.T) {
+	for source, want := range map[string]bool{`"cli"`: false, `"exec"`: true, `{"subagent":"review"}`: true, `{"subagent":{"other":"guardian"}}`: true, `{"subagent":{"thread_spawn":{"parent_thread_id":"a2"}}}`: false} {
+		path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
+		testenv.NoError(t, os.WriteFile(path, []byte(`{"timestamp":"2026-11-21T09:19:37.332Z","type":"session_meta","payload":{"id":"a1","source":`+source+`}}`+"\n"), 0o600))
+		if m, err := (&Reader{}).Metadata(conversation.File{Path: path}); err != nil || m.Headless != want {
+			t.Errorf("%s: %+v %v", source, m, err)
+		}
 	}
 }
 
