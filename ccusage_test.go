@@ -113,7 +113,7 @@ func spentIn(t *testing.T, client, store string) string {
 		if _, known := first[m.First]; !known && m.First != "" {
 			first[m.First] = m.ID
 		}
-		spent, err := conversation.ReadSpent(r, c.File)
+		spent, err := model.ReadSpent(r, c.File)
 		used := tally.AddSpent(spent, of)
 		testenv.NoError(t, err)
 		for _, u := range used {
