@@ -221,14 +221,7 @@ func (e *Env) Println(args ...any) error {
 }
 
 // JSON writes v to standard output as one line, for --json.
-func (e *Env) JSON(v any) error {
-	line, err := term.JSON(v)
-	if err != nil {
-		return err
-	}
-	_, err = e.Stdout.Write(line)
-	return err
-}
+func (e *Env) JSON(v any) error { return term.WriteJSON(e.Stdout, v) }
 
 // JSONLines writes each of all as JSON does, on a line of its own.
 func JSONLines[T any](env *Env, all []T) error {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/duration"
 	"gt/lib/text/lazyregexp"
+	"gt/lib/text/term"
 )
 
 // Record says whether and for how long conversations are recorded as they grow.
@@ -79,27 +79,11 @@ type RecordSize int64
 
 // UnmarshalText parses 500M, 2G, 2GiB; the units are powers of 1024.
 func (s *RecordSize) UnmarshalText(text []byte) error {
-	word := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(string(text)), "b"), "i")
-	number := strings.TrimRight(word, "kmgt")
-	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32)
-	shift, ok := uint(0), true
-	switch word[len(number):] {
-	case "":
-	case "k":
-		shift = 10
-	case "m":
-		shift = 20
-	case "g":
-		shift = 30
-	case "t":
-		shift = 40
-	default:
-		ok = false
-	}
-	if err != nil || !ok || n < 1 {
+	n, ok := term.ParseSize(string(text))
+	if !ok || n < 1 {
 		return fmt.Errorf("invalid record.max_size '%s' (try 500M or 2G)", text)
 	}
-	*s = RecordSize(n << shift)
+	*s = RecordSize(n)
 	return nil
 }
 

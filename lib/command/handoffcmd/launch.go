@@ -210,10 +210,8 @@ func (h handover) howToGoOn() (line, then string) {
 	case hidden:
 		then = inside + then
 	}
-	for i, word := range how {
-		how[i] = term.Typed(word)
-	}
-	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact(strings.Join(how, " "))), then
+	line = "cd " + term.Typed(h.home.Dir) + " && " + term.TypedWords(how)
+	return term.Clean(h.redact(line)), then
 }
 
 // notSame returns the message for an agent that could not be started in the same surroundings.
@@ -238,11 +236,7 @@ func (h handover) printCommand() error {
 		return cli.Fail(cli.AnswerNo, errors.New(h.redact(notSame(h.in.Why))), "a person can type: "+line)
 	}
 	r := h.run(h.redact(h.subject))
-	words := append(h.vars(), launcher.WrapCommand(r.In, r.Args)...)
-	for i, w := range words {
-		words[i] = term.Quote(w)
-	}
-	line := strings.Join(words, " ")
+	line := term.QuoteWords(append(h.vars(), launcher.WrapCommand(r.In, r.Args)...))
 	if clean := h.redact(line); clean != line {
 		line = clean
 		h.env.Warn("the agent was started with a secret among its arguments: insert it again in the place of %s", redact.Mark)
@@ -280,11 +274,7 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 	default:
 		r := h.run(d.note.Subject)
 		say("would respawn pane %s of tmux session %s in %s", h.pane.ID, h.pane.Session, r.Dir)
-		words := launcher.WrapCommand(r.In, r.Args)
-		for i, a := range words {
-			words[i] = term.Quote(a)
-		}
-		say("    %s", strings.Join(words, " "))
+		say("    %s", term.QuoteWords(launcher.WrapCommand(r.In, r.Args)))
 	}
 }
 

@@ -149,7 +149,11 @@ func (p report) wiredSomewhere() bool {
 // can whether gt can run the agent.
 func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	v := p.verdict(run, can)
-	p.isNew(&v)
+	if p.fire != nil {
+		if v.Version = p.fire.version; p.fire.untested != "" { // what no run shows may have changed
+			v.addReason("%s: it is not known whether gt reads its conversations and its screen", p.fire.untested)
+		}
+	}
 	for i, why := range v.Why {
 		v.Why[i] = env.Redact(why)
 	}
@@ -183,18 +187,6 @@ func (p *proof) verdict(run, can bool) verdict {
 		}
 	}
 	return v
-}
-
-// isNew adds that the agent that was run has a version with which gt was not tested. It may
-// have changed what no run shows.
-func (p *proof) isNew(v *verdict) {
-	if p.fire == nil {
-		return
-	}
-	v.Version = p.fire.version
-	if p.fire.untested != "" {
-		v.addReason("%s: it is not known whether gt reads its conversations and its screen", p.fire.untested)
-	}
 }
 
 func (v *verdict) addReason(format string, args ...any) {

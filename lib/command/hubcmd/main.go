@@ -114,9 +114,9 @@ func (c *run) Run(env *cli.Env) error {
 	case c.Stdio:
 		return c.stdio(env, store)
 	}
-	most, err := parseSize(c.MaxDisk)
-	if err != nil {
-		return cli.Fail(cli.Usage, err)
+	most, ok := term.ParseSize(c.MaxDisk)
+	if !ok || most < 1<<20 {
+		return cli.Failf(cli.Usage, "invalid size '%s' (try 512M or 8G)", c.MaxDisk)
 	}
 	return c.serve(env, state, store, most)
 }
@@ -391,22 +391,6 @@ func (c *remove) Run(env *cli.Env) error {
 		return env.Printf("%s cannot connect any more\n", env.Line(all[keys[0]], 64))
 	}
 	return cli.Fail(cli.Usage, fmt.Errorf("%d hosts are called '%s'", len(keys), env.Line(c.Host, 80)), "name it by its key: gt-hub hosts")
-}
-
-// parseSize parses 512M or 8G.
-func parseSize(s string) (int64, error) {
-	var n int64
-	var unit string
-	if _, err := fmt.Sscanf(strings.ToUpper(s), "%d%s", &n, &unit); err != nil || n <= 0 || n > 1<<20 {
-		return 0, fmt.Errorf("invalid size '%s' (try 512M or 8G)", s)
-	}
-	switch strings.TrimSuffix(strings.TrimSuffix(unit, "B"), "I") {
-	case "M":
-		return n << 20, nil
-	case "G":
-		return n << 30, nil
-	}
-	return 0, fmt.Errorf("invalid size '%s' (try 512M or 8G)", s)
 }
 
 const serverConfig = `# For a NATS server of your own (nats-server -c this file), or as a list of what an

@@ -107,12 +107,12 @@ func (c *configUnset) Run(env *cli.Env) error {
 type configReset struct{}
 
 func (c *configReset) Run(env *cli.Env) error {
-	return update(env, "the defaults count again", func(p books) error { return retention.Reset(p.town.Retention(), p.warn) })
+	return update(env, "the defaults count again", func(p books) error { return retention.Reset(p.town.Retention(), p.env.WarnError) })
 }
 
 func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 	return update(env, said, func(p books) error {
-		policy, err := retention.Repair(p.town.Retention(), p.warn)
+		policy, err := retention.Repair(p.town.Retention(), p.env.WarnError)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 			}
 			return cli.Fail(cli.Usage, err)
 		}
-		return policy.Store(p.town.Retention(), p.warn)
+		return policy.Store(p.town.Retention(), p.env.WarnError)
 	})
 }
 
@@ -147,13 +147,10 @@ type size int64
 
 // UnmarshalText parses 4096, 64k, 64MiB, 1GB; units are powers of 1024.
 func (s *size) UnmarshalText(text []byte) error {
-	word := strings.ToLower(string(text))
-	number := strings.TrimRight(word, "kmgtib")
-	shift, ok := map[string]uint{"": 0, "b": 0, "k": 10, "kb": 10, "kib": 10, "m": 20, "mb": 20, "mib": 20, "g": 30, "gb": 30, "gib": 30}[word[len(number):]]
-	n, err := strconv.ParseInt(number, 10, 32)
-	if err != nil || !ok || n < 0 {
+	n, ok := term.ParseSize(string(text))
+	if !ok {
 		return fmt.Errorf("invalid size '%s' (try 64MiB or 1G)", text)
 	}
-	*s = size(n << shift)
+	*s = size(n)
 	return nil
 }

@@ -74,9 +74,7 @@ type books struct {
 // openLogs returns the books of the surrounding town, without the policy.
 func openLogs(env *cli.Env) (books, error) {
 	p := books{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
-	if p.town.Unread != nil {
-		p.warn(p.town.Unread)
-	}
+	p.env.WarnError(p.town.Unread)
 	return p, p.town.State.CheckOwner()
 }
 
@@ -85,14 +83,12 @@ func open(env *cli.Env) (books, error) {
 	if err != nil {
 		return p, err
 	}
-	p.policy, err = retention.Load(p.town.Retention(), p.warn)
+	p.policy, err = retention.Load(p.town.Retention(), p.env.WarnError)
 	if unusable := p.town.State.Check(); err != nil && unusable != nil {
 		return p, unusable // a reset would fail, too
 	}
 	return p, cli.WithHint(err, "gt-krc config reset restores the defaults")
 }
-
-func (p books) warn(err error) { p.env.WarnError(err) }
 
 func (p books) logs() []eventlog.Log {
 	return []eventlog.Log{eventlog.Log(p.town.Events()), eventlog.Log(p.town.Feed())}
@@ -184,7 +180,7 @@ func (p books) inventory() (inventory, error) {
 		in.rotatedBytes += size
 	}
 	var err error
-	in.state, err = retention.LoadState(p.town.Retention(), p.warn)
+	in.state, err = retention.LoadState(p.town.Retention(), p.env.WarnError)
 	return in, err
 }
 
@@ -337,9 +333,7 @@ func (c *prune) Run(env *cli.Env) error {
 	}
 	begun := env.Now()
 	if !c.DryRun {
-		if err := eventlog.Log(p.town.Events()).TakeIn(eventlog.Log(p.town.Spare())); err != nil {
-			p.warn(err)
-		}
+		p.env.WarnError(eventlog.Log(p.town.Events()).TakeIn(eventlog.Log(p.town.Spare())))
 	}
 	size, err := p.size()
 	if err != nil {
@@ -359,7 +353,7 @@ func (c *prune) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	state, err := retention.MendState(p.town.Retention(), p.warn)
+	state, err := retention.MendState(p.town.Retention(), p.env.WarnError)
 	if err != nil {
 		return err
 	}
@@ -373,7 +367,7 @@ func (c *prune) Run(env *cli.Env) error {
 	if err := state.Record(begun, result); err != nil {
 		return err
 	}
-	if err := state.Store(p.town.Retention(), p.warn); err != nil {
+	if err := state.Store(p.town.Retention(), p.env.WarnError); err != nil {
 		return cli.WithHint(err, "the prune itself is done")
 	}
 	return c.print(env, result)

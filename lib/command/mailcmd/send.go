@@ -252,16 +252,13 @@ func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 		return false, err
 	}
 	defer lock.Unlock()
-	warn := func(err error) {
-		env.WarnError(err)
-	}
-	all, err := waiting.ListHandovers(a.home, warn)
+	all, err := waiting.ListHandovers(a.home, env.WarnError)
 	if err != nil {
 		return false, err
 	}
 	for _, w := range all {
 		if w.Note.ID == n.ID {
-			return true, w.Cancel(a.home, env.Now(), warn)
+			return true, w.Cancel(a.home, env.Now(), env.WarnError)
 		}
 	}
 	return false, nil

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"time"
 
 	"gt/lib/cli"
 	"gt/lib/record"
@@ -46,22 +45,16 @@ func (c *goOn) Run(env *cli.Env) error {
 	}
 	out := bufio.NewWriter(env.Stdout)
 	clean := func(text string) string { return frame.Line(env.Redact(text)) }
-	stamp := func(t time.Time) string {
-		if t.IsZero() {
-			return "-"
-		}
-		return t.UTC().Format(time.RFC3339)
-	}
-	fmt.Fprintf(out, "# %s, %s's session %s, from %s to %s\n\n## Messages\n", i.ID, clean(i.Agent), clean(i.Session), stamp(i.Started), stamp(i.Ended))
+	fmt.Fprintf(out, "# %s, %s's session %s, from %s to %s\n\n## Messages\n", i.ID, clean(i.Agent), clean(i.Session), formatTime(i.Started), formatTime(i.Ended))
 	if err := s.Messages(id, func(m record.Message) error {
-		_, err := fmt.Fprintf(out, "\n[%s] %s:\n%s\n", stamp(m.Time), m.Role, frame.WrapText(m.Role, env.Redact(m.Content)))
+		_, err := fmt.Fprintf(out, "\n[%s] %s:\n%s\n", formatTime(m.Time), m.Role, frame.WrapText(m.Role, env.Redact(m.Content)))
 		return err
 	}); err != nil {
 		return err
 	}
 	fmt.Fprint(out, "\n## Events\n\n")
 	if err := s.Events(id, func(h record.Happened) error {
-		_, err := fmt.Fprintf(out, "[%s] %s\n", stamp(h.Time), clean(eventLine(h)))
+		_, err := fmt.Fprintf(out, "[%s] %s\n", formatTime(h.Time), clean(eventLine(h)))
 		return err
 	}); err != nil {
 		return err

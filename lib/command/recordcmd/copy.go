@@ -30,11 +30,7 @@ func (m missing) Error() string { return fmt.Sprintf("no %s '%s'", m.what, m.nam
 
 // readable is find, also among the copies of other hosts' records.
 func readable(env *cli.Env, name string) (source, error) {
-	s, err := store(env)
-	if err != nil {
-		return source{}, err
-	}
-	id, err := find(env, s, name)
+	s, id, err := openRecord(env, name)
 	return orCopy(env, source{s, id, ""}, name, err)
 }
 

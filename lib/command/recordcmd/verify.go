@@ -46,31 +46,28 @@ func (c *verify) Run(env *cli.Env) error {
 		ids = append(ids, id)
 	}
 	type answer struct {
-		id    record.ID
 		lines int
 		head  string
 		torn  bool
 		err   error
 	}
 	all := make([]answer, len(ids))
-	at := make([]*answer, len(ids))
-	for i := range all {
-		all[i].id = ids[i]
-		at[i] = &all[i]
-	}
 	ends, err := seals(env)
 	if err != nil {
 		return err
 	}
-	cli.Parallel(at, func(a *answer) { a.lines, a.head, a.torn, a.err = s.Verify(a.id, ends[a.id]) })
+	cli.Parallel(cli.Numbers(len(ids)), func(i int) {
+		a := &all[i]
+		a.lines, a.head, a.torn, a.err = s.Verify(ids[i], ends[ids[i]])
+	})
 	bad, lines := 0, 0
-	for _, a := range all {
+	for i, a := range all {
 		lines += a.lines
 		var fault *record.Fault
 		switch {
 		case errors.As(a.err, &fault):
 			bad++
-			if err := env.Printf("%s  %v\n", a.id, fault); err != nil {
+			if err := env.Printf("%s  %v\n", ids[i], fault); err != nil {
 				return err
 			}
 		case a.err != nil:
@@ -80,7 +77,7 @@ func (c *verify) Run(env *cli.Env) error {
 			if a.torn {
 				torn = ", and one that is being written or was torn off: the next sync removes it"
 			}
-			if err := env.Printf("%s  %s, the last is %s%s\n", a.id, count.Plural(a.lines, "line"), a.head, torn); err != nil {
+			if err := env.Printf("%s  %s, the last is %s%s\n", ids[i], count.Plural(a.lines, "line"), a.head, torn); err != nil {
 				return err
 			}
 		}

@@ -118,8 +118,6 @@ func withHub(env *cli.Env) (fleet, error) {
 	return f, err
 }
 
-func (f fleet) warn(err error) { f.env.WarnError(err) }
-
 func completeHosts(env *cli.Env, _ string) (offered []cli.Candidate) {
 	all, _ := peer.NewHosts(place.StateOf(env.Getenv)).ReadHosts()
 	for _, h := range all {
@@ -266,7 +264,7 @@ func (run) Run(env *cli.Env) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	return f.relay(ctx, f.warn)
+	return f.relay(ctx, f.env.WarnError)
 }
 
 func (f fleet) relay(ctx context.Context, warn func(error)) error {
@@ -377,17 +375,11 @@ func (c *status) Run(env *cli.Env) error {
 		return err
 	}
 	all, err := f.hosts.ReadHosts()
-	if err != nil {
-		f.warn(err)
-	}
+	f.env.WarnError(err)
 	letters, err := f.outbox.ReadLetters()
-	if err != nil {
-		f.warn(err)
-	}
+	f.env.WarnError(err)
 	refused, err := f.outbox.Refused()
-	if err != nil {
-		f.warn(err)
-	}
+	f.env.WarnError(err)
 	at, err := dial.Load(f.state)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -403,7 +395,7 @@ func (c *status) Run(env *cli.Env) error {
 			Name: h.Name, Key: h.Key, LastSeen: h.LastSeen, Current: h.Current, Away: h.IsAway(now), Clash: h.Clash, Version: h.Version, Allows: h.Allows,
 		}
 		if t, err := f.hosts.Trust(h); err != nil {
-			f.warn(err)
+			f.env.WarnError(err)
 		} else {
 			l.Allowed, l.Blocked = t.Allowed, t.Revoked
 		}
@@ -452,9 +444,7 @@ func (f fleet) printAny(letters []peer.Letter, now time.Time) error {
 	}
 	for _, template := range slices.Sorted(maps.Keys(works)) {
 		why, err := post.WaitsFor(f.state, f.env.Getenv, template, now, config.Stores)
-		if err != nil {
-			f.warn(err)
-		}
+		f.env.WarnError(err)
 		f.env.Warn("%d waiting for %s@any: %s", works[template], f.env.Line(template, 64), f.env.Line(cmp.Or(why, "no session of it is free"), 300))
 	}
 	return nil

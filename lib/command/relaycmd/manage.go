@@ -213,9 +213,7 @@ func (c *leave) Run(env *cli.Env) error {
 		if err := f.outbox.Refuse(l, own.Name+" has left its fleet"); err != nil {
 			return err
 		}
-		if err := errors.Join(f.outbox.RemoveTries(l.ID), local.TakeBack(env, f.state, l)); err != nil {
-			f.warn(err)
-		}
+		f.env.WarnError(errors.Join(f.outbox.RemoveTries(l.ID), local.TakeBack(env, f.state, l)))
 	}
 	if err := f.hosts.SetLeft(true); err != nil {
 		return err

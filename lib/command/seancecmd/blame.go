@@ -386,11 +386,7 @@ func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error
 			first = o
 		}
 		if c.JSON {
-			line, err := term.JSON(o)
-			if err != nil {
-				return err
-			}
-			if _, err := out.Write(line); err != nil {
+			if err := term.WriteJSON(out, o); err != nil {
 				return err
 			}
 			continue

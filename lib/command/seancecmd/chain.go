@@ -62,12 +62,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 	var text string
 	switch {
 	case c.JSON:
-		for _, s := range shown {
-			if err := env.JSON(s); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.JSONLines(env, shown)
 	case c.DOT:
 		text = chain.DOT(found, v)
 	case c.Mermaid:

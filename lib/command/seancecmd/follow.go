@@ -155,15 +155,12 @@ func (c *tailText) Run(env *cli.Env) error {
 	if r := readers.FindReader(told.File.Client); r != nil {
 		read = r.Read
 	}
-	if !c.Update {
-		fold, err := told.Read(read, env.Redact)
-		if err != nil {
-			return err
-		}
-		return env.JSON(summary.Summarize(fold))
+	var fold *summary.Fold
+	if c.Update {
+		fold, _, err = told.Carry(read, tail.Carry{Home: h, Record: r, Now: env.Now(), Warn: env.WarnError}, env.Redact)
+	} else {
+		fold, err = told.Read(read, env.Redact)
 	}
-	to := tail.Carry{Home: h, Record: r, Now: env.Now(), Warn: env.WarnError}
-	fold, _, err := told.Carry(read, to, env.Redact)
 	if unsaved := (*tail.SaveError)(nil); errors.As(err, &unsaved) {
 		env.WarnError(err)
 		err = nil

@@ -451,12 +451,9 @@ func (p *printer) object(h search.Hit) {
 }
 
 func (p *printer) json(f found) {
-	line, err := term.JSON(f)
-	if err != nil {
+	if err := term.WriteJSON(p.out, f); err != nil && p.err == nil {
 		p.err = err
-		return
 	}
-	p.put(string(line))
 }
 
 func (p *printer) put(s string) {

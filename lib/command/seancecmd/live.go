@@ -56,12 +56,12 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 		}
 		s.Run(a.PID)
 		s.TmuxSession, s.TmuxPane = a.Pane.Session, a.Pane.ID
-		s.State = contextUse(env, a)
+		s.State = screenStatus(env, a)
 	}
 	return strangers
 }
 
-func contextUse(env *cli.Env, a live.Agent) string {
+func screenStatus(env *cli.Env, a live.Agent) string {
 	now := env.Now()
 	got := status.DeriveStatus(status.Facts{Now: now, Pane: process.Alive, Seen: []status.Observation{a.Observe(now)}})
 	if got.Status == status.Unknown {

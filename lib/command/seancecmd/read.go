@@ -198,11 +198,7 @@ func (p *page) entry(e conversation.Entry) {
 		if e.Kind == conversation.TokenUsage {
 			j.Usage = &e.Usage
 		}
-		line, err := term.JSON(j)
-		if err == nil {
-			_, err = p.W.Write(line)
-		}
-		p.Err = err
+		p.Err = term.WriteJSON(p.W, j)
 		return
 	}
 	text := strings.TrimSpace(term.CleanText(clean(e.Text)))

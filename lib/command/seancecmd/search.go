@@ -185,9 +185,7 @@ func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, plac
 			if at.subagent != nil {
 				j.Subagent = string(at.subagent.ID)
 			}
-			if text, err := term.JSON(j); err != nil {
-				return err
-			} else if _, err := out.Write(text); err != nil {
+			if err := term.WriteJSON(out, j); err != nil {
 				return err
 			}
 		case terminal:

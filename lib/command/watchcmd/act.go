@@ -53,11 +53,7 @@ func (m *model) session(r *row, verb string, args ...string) command {
 
 // String returns the command line as a person types it.
 func (c command) String() string {
-	words := make([]string, len(c.words))
-	for i, word := range c.words {
-		words[i] = term.Typed(word)
-	}
-	return strings.Join(words, " ")
+	return term.TypedWords(c.words)
 }
 
 // Bounds of a command. A stop and a start take their time, and a new worktree's setup takes

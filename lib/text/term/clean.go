@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"unicode/utf16"
@@ -59,6 +60,20 @@ func Typed(s string) string {
 	return b.String() + "'"
 }
 
+// QuoteWords quotes the words of a command line, and joins them.
+func QuoteWords(words []string) string { return joined(words, Quote) }
+
+// TypedWords is QuoteWords for a line that a person types.
+func TypedWords(words []string) string { return joined(words, Typed) }
+
+func joined(words []string, quote func(string) string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = quote(word)
+	}
+	return strings.Join(quoted, " ")
+}
+
 // Tilde replaces the person's home folder by ~. home may be "".
 func Tilde(path, home string) string {
 	if home != "" {
@@ -67,6 +82,15 @@ func Tilde(path, home string) string {
 		}
 	}
 	return path
+}
+
+// WriteJSON writes what JSON returns.
+func WriteJSON(w io.Writer, v any) error {
+	line, err := JSON(v)
+	if err == nil {
+		_, err = w.Write(line)
+	}
+	return err
 }
 
 // JSON returns v as one line of JSON that a terminal does not obey: what Clean would remove

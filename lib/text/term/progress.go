@@ -3,6 +3,8 @@ package term
 import (
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -58,6 +60,15 @@ func (p *Progress) Finish() {
 		io.WriteString(p.w, "\r\x1b[K")
 		p.shown = time.Time{}
 	}
+}
+
+// ParseSize parses a number of bytes: 4096, 64k, 64MiB, 1GB. The units are powers of 1024.
+func ParseSize(text string) (n int64, ok bool) {
+	word := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text), "b"), "i")
+	number := strings.TrimRight(word, "kmgt")
+	shift, known := map[string]uint{"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[word[len(number):]]
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	return n << shift, err == nil && known && n >= 0 && n <= math.MaxInt64>>shift
 }
 
 // Size formats a number of bytes: 812 B, 4.1 MiB.

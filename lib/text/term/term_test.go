@@ -388,3 +388,18 @@ func TestStyleFor(t *testing.T) {
 		}
 	}
 }
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "4096": 4096, "12b": 12, "64k": 64 << 10, "64KiB": 64 << 10, "1mb": 1 << 20, "500M": 500 << 20, "2 G": 2 << 30, "8Gib": 8 << 30, "7t": 7 << 40,
+	} {
+		if n, ok := ParseSize(text); n != want || !ok {
+			t.Errorf("%q: %d, %v", text, n, ok)
+		}
+	}
+	for _, text := range []string{"", "k", "-1", "1.5G", "1x", "1kk", "9000000T", "99999999999999999999"} {
+		if n, ok := ParseSize(text); ok {
+			t.Errorf("%q: %d", text, n)
+		}
+	}
+}

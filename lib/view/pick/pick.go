@@ -49,11 +49,7 @@ func PickSession(env *cli.Env, keys []Key, sessions iter.Seq[*catalog.Session]) 
 		return "", "", fmt.Errorf("cannot run '%s': %w", path, err)
 	}
 	for each := range sessions {
-		line, err := term.JSON(each)
-		if err == nil {
-			_, err = in.Write(line)
-		}
-		if err != nil || ended.Err() != nil {
+		if err := term.WriteJSON(in, each); err != nil || ended.Err() != nil {
 			break // gt-pick stops reading after a choice
 		}
 	}
