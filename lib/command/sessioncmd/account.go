@@ -213,11 +213,7 @@ func (c *restart) asksAccount(env *cli.Env) error {
 	if err := sandbox.RefuseBelowAgent(env, "an agent cannot change the account of agents"); err != nil {
 		return err
 	}
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
-	all, _, err := c.chosen(at)
+	at, all, _, err := c.choose(env)
 	if err != nil {
 		return err
 	}

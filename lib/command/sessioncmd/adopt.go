@@ -12,6 +12,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/launch/launcher"
 	"gt/lib/live"
+	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
@@ -122,7 +123,13 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 	return in, nil
 }
 
-func offerAdoption(env *cli.Env, panes []string) {
+func offerAdoption(env *cli.Env, members []fleet.Member) {
+	var panes []string
+	for _, m := range members {
+		if roster.IsStranger(m) {
+			panes = append(panes, m.Name)
+		}
+	}
 	if len(panes) > 0 {
 		env.Hint("gt-session did not start %s; %s adopts such agents", strings.Join(panes, ", "), roster.Adopts)
 	}

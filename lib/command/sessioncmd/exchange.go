@@ -85,7 +85,8 @@ func exported(m fleet.Member, known *agent.Table) map[string]any {
 	own.Folder, own.Limits = nil, nil // these hold for this machine only
 	f := map[string]any{
 		formatName: &own, "id": m.ID, "title": cmp.Or(m.Title, m.Name), "project_path": m.Path, "group_path": m.Group, "tool": m.Agent,
-		"command": commandOf(m.Instance, known), "status": m.Status, "created_at": m.CreatedAt, "updated_at": m.UpdatedAt,
+		"command": term.QuoteWords(slices.Concat(known.FindClient(m.Agent).Command, m.Args)),
+		"status":  m.Status, "created_at": m.CreatedAt, "updated_at": m.UpdatedAt,
 	}
 	if m.ParentID != "" {
 		f["parent_session_id"] = m.ParentID
@@ -100,14 +101,6 @@ func exported(m fleet.Member, known *agent.Table) map[string]any {
 		f["loaded_mcp_names"] = m.LoadedMCPNames
 	}
 	return f
-}
-
-func commandOf(in *instance.Instance, known *agent.Table) string {
-	var words []string
-	for _, word := range slices.Concat(known.FindClient(in.Agent).Command, in.Args) {
-		words = append(words, term.Quote(word))
-	}
-	return strings.Join(words, " ")
 }
 
 const maxImport = 100 << 20 // limits the size of an imported file, in bytes
@@ -175,14 +168,12 @@ func (c *imports) Run(env *cli.Env) error {
 }
 
 func startedAs(at scope, in *instance.Instance) string {
-	var words []string
+	account := ""
 	if in.Account != "" {
-		words = append(words, cmp.Or(at.Table().FindClient(in.Agent).StoreEnv, "account")+"="+term.Typed(in.Account))
+		account = cmp.Or(at.Table().FindClient(in.Agent).StoreEnv, "account") + "=" + term.Typed(in.Account) + " "
 	}
-	for _, word := range launcher.WrapCommand(in.Launcher, append([]string{in.Agent}, in.Args...)) {
-		words = append(words, term.Typed(word))
-	}
-	return at.Env.Line(strings.Join(words, " "), maxArgs)
+	words := launcher.WrapCommand(in.Launcher, append([]string{in.Agent}, in.Args...))
+	return at.Env.Line(account+term.TypedWords(words), maxArgs)
 }
 
 const maxArgs = 16 << 10 // limits the arguments of an imported agent, in characters
@@ -335,7 +326,9 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 	}
 	in.TmuxServer, in.Topic = string(tmux.CurrentServer()), at.Env.Line(in.Topic, maxTopic)
 	if !own {
-		in.Group, in.Path = strings.Trim(in.Group, "/"), clean(in.Path)
+		if in.Group = strings.Trim(in.Group, "/"); in.Path != "" {
+			in.Path = filepath.Clean(in.Path)
+		}
 		switch {
 		case plain && len(words) > 1:
 			in.Args = append(words[1:], in.Args...)
@@ -390,11 +383,4 @@ func playedIn(env *cli.Env, in *instance.Instance) bool {
 	id, err := identity.Parse(in.Role)
 	t := town.Find(env.Getenv, in.Path)
 	return err == nil && !t.Personal && id.Dir() != "" && in.Path == filepath.Join(t.Root, filepath.FromSlash(id.Dir()))
-}
-
-func clean(path string) string {
-	if path == "" {
-		return ""
-	}
-	return filepath.Clean(path)
 }

@@ -31,7 +31,7 @@ func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 		unread = errors.Join(unread, err)
 		for _, a := range theirs {
 			switch {
-			case !c.selectsAgent(a):
+			case !c.matches(a.Status, a.Agent, a.Group, a.Template, a.State):
 			case c.JSON:
 				if err := env.JSON(cleaned(env, a)); err != nil {
 					return err
@@ -62,12 +62,6 @@ func cleaned(env *cli.Env, a peer.Agent) peer.Agent {
 		a.Moved = &instance.Moved{To: env.Redact(a.Moved.To), At: a.Moved.At, Complete: a.Moved.Complete, Waits: a.Moved.Waits}
 	}
 	return a
-}
-
-func (c *list) selectsAgent(a peer.Agent) bool {
-	return (c.Status == "" || c.Status == a.Status) && (c.Agent == "" || c.Agent == a.Agent) &&
-		(c.Group == "" || instance.IsInGroup(a.Group, strings.Trim(c.Group, "/"))) &&
-		(c.Template == "" || c.Template == a.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), a.State))
 }
 
 func warnAway(env *cli.Env, h peer.Host) {
@@ -144,13 +138,8 @@ func printProgress(at scope, m fleet.Member) error {
 	} else if c != nil {
 		context = counted.Compact(c.Tokens) + " tokens"
 	}
-	field := func(name, value string) (err error) {
-		if value != "" {
-			err = env.Printf("  %-8s %s\n", name, env.Line(value, maxCell))
-		}
-		return err
-	}
-	if err := errors.Join(field("topic", is.Topic), field("branch", branch), field("context", context)); err != nil {
+	err := printFields(env, 10, [][2]string{{"  topic", is.Topic}, {"  branch", branch}, {"  context", context}})
+	if err != nil {
 		return err
 	}
 	lookUp(env, rows, func(name string) bool { return name == "today" }, askedFor, warn)
@@ -158,7 +147,8 @@ func printProgress(at scope, m fleet.Member) error {
 	if used == (conversation.Usage{}) {
 		return nil
 	}
-	return field("today", strings.TrimSuffix(counted.Compact(used.Tokens())+" tokens, "+price.Text(used), ", "))
+	tokens := strings.TrimSuffix(counted.Compact(used.Tokens())+" tokens, "+price.Text(used), ", ")
+	return printFields(env, 10, [][2]string{{"  today", tokens}})
 }
 
 func printOne(env *cli.Env, name, status string, since time.Time) error {

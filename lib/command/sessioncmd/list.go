@@ -117,12 +117,6 @@ func outOfSync(m fleet.Member) bool {
 	return m.Pane.ID != "" && m.Adopted == nil && !slices.Equal(m.LoadedMCPNames, instance.Servers(m.Path))
 }
 
-func (l *line) setScope(p scope) {
-	if l.Profile = p.Profile; !p.Town.Personal {
-		l.Town = p.Town.Root
-	}
-}
-
 func (c *list) Run(env *cli.Env) error {
 	defer roster.DeferGC()() // until the list is printed
 	all, unread := c.scopes(env)
@@ -157,18 +151,12 @@ func (c *list) Run(env *cli.Env) error {
 	if err := c.print(env, rows, found.named); err != nil {
 		return errors.Join(err, unread)
 	}
-	for _, r := range rows {
-		if lost(env, *r.Member) {
-			break
-		}
+	members := make([]fleet.Member, len(rows))
+	for i, r := range rows {
+		members[i] = *r.Member
 	}
-	var panes []string
-	for _, r := range rows {
-		if roster.IsStranger(*r.Member) {
-			panes = append(panes, r.Name)
-		}
-	}
-	offerAdoption(env, panes)
+	hintLost(env, members)
+	offerAdoption(env, members)
 	hintWaiting(env, all[0].Store.State)
 	return unread
 }
@@ -217,10 +205,18 @@ func (c *list) find(env *cli.Env, at []roster.Listed) (l listed) {
 }
 
 func (c *list) selects(m *fleet.Member) bool {
-	return c.matches(m.Instance) &&
-		(c.Status == "" || c.Status == string(m.Status)) &&
-		(c.Agent == "" || c.Agent == m.Agent) &&
-		(c.Group == "" || instance.IsInGroup(m.Group, strings.Trim(c.Group, "/")))
+	template, state := "", ""
+	if m.Managed != nil {
+		template, state = m.Managed.Template, string(m.Managed.State)
+	}
+	return c.matches(string(m.Status), m.Agent, m.Group, template, state)
+}
+
+func (c *list) matches(status, agent, group, template, state string) bool {
+	return (c.Status == "" || c.Status == status) && (c.Agent == "" || c.Agent == agent) &&
+		(c.Group == "" || instance.IsInGroup(group, strings.Trim(c.Group, "/"))) &&
+		(c.Template == "" || c.Template == template) &&
+		(c.State == "" || state != "" && slices.Contains(strings.Split(c.State, ","), state))
 }
 
 // printJSON prints a line for each row. It returns unread, joined with errors of its own.
@@ -234,7 +230,9 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 			unread = errors.Join(unread, err)
 		}
 		if c.Everywhere {
-			lines[i].setScope(r.Scope)
+			if lines[i].Profile = r.Scope.Profile; !r.Scope.Town.Personal {
+				lines[i].Town = r.Scope.Town.Root
+			}
 		}
 		if lines[i].Host = r.Host; len(c.Columns) > 0 {
 			lines[i].progress = progressOf(env, r, c.asked)
@@ -621,21 +619,17 @@ func (c *show) Run(env *cli.Env) error {
 	}
 	state := roster.StatusText(m)
 	l := lineOf(env, m)
-	for _, field := range [][2]string{
+	err = printFields(env, 8, [][2]string{
 		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", state}, {"wanted", string(m.Desired)},
 		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"in", strings.Join(m.Launcher, " ")}, {"folder", m.Path}, {"worktree", worktreeOf(m.Instance)}, {"account", m.Account},
 		{"group", m.Group}, {"parent", string(m.ParentID)}, {"session", string(m.Now)}, {"chain", string(l.ChainID)},
 		{"tmux", strings.TrimSpace(l.TmuxSession + " " + l.Pane)}, {"mcp", strings.Join(m.LoadedMCPNames, ", ")},
 		{"started", formatTime(m.StartedAt)}, {"made", formatTime(m.CreatedAt)},
-	} {
-		if field[1] == "" {
-			continue
-		}
-		if err := env.Printf("%-8s %s\n", field[0], env.Line(field[1], maxCell)); err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
-	lost(env, m)
+	hintLost(env, []fleet.Member{m})
 	if l.MCPChanged {
 		env.Hint("the servers in .mcp.json changed since it was started; gt-session restart %s loads them", m.Name)
 	}
@@ -688,7 +682,7 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) 
 func (p profile) running(env *cli.Env, name string) (fleet.Member, scope, error) {
 	m, at, err := p.member(env, name)
 	if err == nil && m.Pane.ID == "" {
-		err = cli.Fail(cli.AnswerNo, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
+		err = notRunning(m.Name)
 	}
 	return m, at, err
 }

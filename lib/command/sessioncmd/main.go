@@ -200,14 +200,18 @@ func (s agentSelection) chosen(at scope) (found []*instance.Instance, unread, er
 	return found, unread, nil
 }
 
+// choose returns the scope and the selected instances of it, as chosen does.
+func (s agentSelection) choose(env *cli.Env) (at scope, found []*instance.Instance, unread, err error) {
+	if at, err = s.scope(env); err == nil {
+		found, unread, err = s.chosen(at)
+	}
+	return at, found, unread, err
+}
+
 // forEachSelected calls do for each selected instance, a few at a time, prints the results and goes on
 // after a failure.
 func (s agentSelection) forEachSelected(env *cli.Env, do func(scope, *instance.Instance) (string, error)) error {
-	at, err := s.scope(env)
-	if err != nil {
-		return err
-	}
-	all, unread, err := s.chosen(at)
+	at, all, unread, err := s.choose(env)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package sessioncmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/sandbox"
 	"gt/lib/launch"
-	"gt/lib/launch/launcher"
 	"gt/lib/launch/parcel"
 	"gt/lib/place/git"
 	"gt/lib/state/peer"
@@ -116,9 +116,13 @@ func (c *unpack) Run(env *cli.Env) error {
 		u.Clone = env.Abs(c.Clone)
 	}
 	if c.In != nil {
-		if u.Launcher, err = launcherOf(env, *c.In); err != nil {
-			return err
+		var words []string
+		if *c.In != "" {
+			if words, err = launcherWords(env, *c.In, env.Dir); err != nil {
+				return err
+			}
 		}
+		u.Launcher = &words
 	}
 	made, err := u.Unpack(env.Stdin)
 	switch {
@@ -133,7 +137,8 @@ func (c *unpack) Run(env *cli.Env) error {
 		return reportDone(env, nil, "%s waits for you: gt-session accept %[1]s shows what it brings, and asks", made.Name)
 	}
 	if len(made.ArgsLeft) > 0 {
-		env.Hint("not taken of its arguments: %s; gt-session new --replace -n %s sets them", typed(env, made.ArgsLeft), made.Name)
+		left := env.Line(term.TypedWords(made.ArgsLeft), maxArgs)
+		env.Hint("not taken of its arguments: %s; gt-session new --replace -n %s sets them", left, made.Name)
 	}
 	in, err := at.Store.Get(made.ID)
 	if err != nil {
@@ -182,20 +187,16 @@ func (c *accept) Run(env *cli.Env) error {
 }
 
 func showPowers(env *cli.Env, one parcel.Waiting, all []parcel.Power) error {
-	from := "a file"
-	if one.From != "" {
-		from = one.From
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s) comes from %s. It brings this, which could run or permit something here:\n", one.Name, one.Agent, from)
+	fmt.Fprintf(&b, "%s (%s) comes from %s. It brings this, which could run or permit something here:\n",
+		one.Name, one.Agent, cmp.Or(one.From, "a file"))
 	for _, p := range all {
 		if p.Path == "" {
 			fmt.Fprintf(&b, "\n- %s\n", env.Line(p.What, 400))
 			continue
 		}
 		fmt.Fprintf(&b, "\n- %s: %s\n", git.Quote(p.Path), env.Line(p.What, 400))
-		text := env.Text(p.Text)
-		for line := range strings.Lines(text) {
+		for line := range strings.Lines(env.Text(p.Text)) {
 			fmt.Fprintf(&b, "    %s\n", strings.TrimRight(line, "\n"))
 		}
 		if len(p.Text) == parcel.MaxText {
@@ -204,32 +205,4 @@ func showPowers(env *cli.Env, one parcel.Waiting, all []parcel.Power) error {
 	}
 	b.WriteString("\n")
 	return env.Print(b.String())
-}
-
-func typed(env *cli.Env, words []string) string {
-	var all []string
-	for _, word := range words {
-		all = append(all, term.Typed(word))
-	}
-	return env.Line(strings.Join(all, " "), maxArgs)
-}
-
-// launcherOf returns the words of a launcher, none for "".
-func launcherOf(env *cli.Env, command string) (*[]string, error) {
-	var words []string
-	if command != "" {
-		var err error
-		words, err = launcher.Split(command, env.Getenv("HOME"))
-		if err != nil {
-			return nil, cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(command, maxCell), err)
-		}
-		program, err := process.LookPath(words[0], env.Dir, env.ChildEnviron())
-		if err != nil {
-			return nil, cli.Fail(cli.AnswerNo, err)
-		}
-		if strings.Contains(words[0], "/") {
-			words[0] = program
-		}
-	}
-	return &words, nil
 }

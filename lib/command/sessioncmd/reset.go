@@ -11,7 +11,6 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/launch"
 	"gt/lib/launch/send"
-	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
@@ -32,11 +31,7 @@ type limited struct {
 // whenReset waits until the limits of the agents' accounts end. Then it tells each once to
 // go on, or starts it, unless it has gone on meanwhile.
 func (c *start) whenReset(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
-	all, unread, err := c.chosen(at)
+	at, all, unread, err := c.choose(env)
 	if err != nil {
 		return err
 	}
@@ -103,7 +98,7 @@ func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) 
 			_, said, err = say.send(env, in.Name, text)
 		}
 		return said, err
-	case m.Process.IsSet() || !stillLimited(m, one.since):
+	case m.Process.IsSet() || !m.LimitedAt().Equal(one.since): // its hooks have told of something since
 		return in.Name + " has gone on already", nil
 	}
 	r := starter(at)
@@ -117,7 +112,3 @@ func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) 
 	}
 	return "started " + in.Name + waits(b), nil
 }
-
-// stillLimited reports whether hooks reported nothing of a stopped agent since it reached its
-// limit at that time.
-func stillLimited(m fleet.Member, since time.Time) bool { return m.LimitedAt().Equal(since) }

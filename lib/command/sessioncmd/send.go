@@ -231,7 +231,11 @@ func runs(m fleet.Member) error {
 	if err := launch.CannotTell(m); err != nil {
 		return err
 	}
-	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
+	return notRunning(m.Name)
+}
+
+func notRunning(name string) error {
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is not running", name), fmt.Sprintf("gt-session start %s starts it", name))
 }
 
 func noInput(m fleet.Member, err error) error {

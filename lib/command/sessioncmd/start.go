@@ -144,10 +144,7 @@ func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error 
 	if in.Group == "" {
 		return nil
 	}
-	if err := instance.CheckGroup(in.Group); err != nil {
-		return cli.Fail(cli.Usage, err)
-	}
-	return nil
+	return cli.Fail(cli.Usage, instance.CheckGroup(in.Group))
 }
 
 // setPane sets the look of the pane, and what happens to it when the agent ends.
@@ -163,18 +160,24 @@ func (c *newOne) setLauncher(at scope, in *instance.Instance, _ agent.Client) (e
 	if c.In == "" {
 		return nil
 	}
-	env := at.Env
-	if in.Launcher, err = launcher.Split(c.In, env.Getenv("HOME")); err != nil {
-		return cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(c.In, maxCell), err)
-	}
-	program, err := process.LookPath(in.Launcher[0], in.Path, env.ChildEnviron())
+	in.Launcher, err = launcherWords(at.Env, c.In, in.Path)
+	return err
+}
+
+// launcherWords returns the words of --in. Its program must be found from a folder.
+func launcherWords(env *cli.Env, command, dir string) ([]string, error) {
+	words, err := launcher.Split(command, env.Getenv("HOME"))
 	if err != nil {
-		return cli.Fail(cli.AnswerNo, err)
+		return nil, cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(command, maxCell), err)
 	}
-	if strings.Contains(in.Launcher[0], "/") { // relative to the current folder, not to the agent's
-		in.Launcher[0] = program
+	program, err := process.LookPath(words[0], dir, env.ChildEnviron())
+	if err != nil {
+		return nil, cli.Fail(cli.AnswerNo, err)
 	}
-	return nil
+	if strings.Contains(words[0], "/") { // relative to the current folder, not to the agent's
+		words[0] = program
+	}
+	return words, nil
 }
 
 func (c *newOne) setAccount(at scope, in *instance.Instance, client agent.Client) (err error) {
@@ -467,7 +470,7 @@ func (c *start) Run(env *cli.Env) (err error) {
 			return "", c.explainManaged(env, in)
 		}
 		if in.Managed != nil {
-			return c.managed(env, in, "started", resumes)
+			return c.managed(env, in, "started", (*perform.World).Resume)
 		}
 		r := starter(at)
 		r.Prompt, r.About, r.Trust, r.TakesBack = c.Message, env.Line(c.Topic, maxTopic), c.Trust, c.Force
@@ -518,7 +521,7 @@ func (c *restart) Run(env *cli.Env) error {
 			return "", err
 		}
 		if in.Managed != nil {
-			return c.managed(env, in, "restarted", suspends, resumes)
+			return c.managed(env, in, "restarted", (*perform.World).Suspend, (*perform.World).Resume)
 		}
 		if c.Account != "" {
 			held, err := at.Store.Hold(in.ID, readyWait)

@@ -68,21 +68,11 @@ func (c *summed) Run(env *cli.Env) error {
 		unread = nil // a status line has no room for errors
 	default:
 		err = c.print(env, by)
-		for _, m := range by[status.Error] {
-			if lost(env, m) {
-				break
-			}
-		}
+		hintLost(env, all)
 		if len(all) == 0 && unread == nil {
 			noneYet(scopes[0])
 		}
-		var panes []string
-		for _, m := range all {
-			if roster.IsStranger(m) {
-				panes = append(panes, m.Name)
-			}
-		}
-		offerAdoption(env, panes)
+		offerAdoption(env, all)
 	}
 	return errors.Join(err, unread)
 }

@@ -1,7 +1,6 @@
 package sessioncmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -42,7 +41,7 @@ func (c *stop) Run(env *cli.Env) error {
 			return "", err
 		}
 		if in.Managed != nil {
-			return c.managed(env, in, "suspended", suspends)
+			return c.managed(env, in, "suspended", (*perform.World).Suspend)
 		}
 		switch stopped, err := (stopping{now: c.Now, wanted: c.All}).stopInstance(at, in.ID); {
 		case err != nil:
@@ -96,7 +95,7 @@ func (c *downCmd) Run(env *cli.Env) error {
 		errs = errors.Join(errs, forEachInstance(env, some, func(in *instance.Instance) (string, error) {
 			if in.Managed != nil && in.Managed.State == lifecycle.Active {
 				ended.Store(true)
-				return c.managed(env, in, "ended", func(ctx context.Context, w *perform.World, id instance.ID) error { return w.Shutdown(ctx, id) })
+				return c.managed(env, in, "ended", (*perform.World).Shutdown)
 			}
 			switch stopped, err := (stopping{now: c.Now, wanted: true}).stopInstance(at, in.ID); {
 			case err != nil:
@@ -183,11 +182,7 @@ func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
 
 // allowsChosen is allows for the agents that a command selects.
 func (c cut) allowsChosen(env *cli.Env, s agentSelection, verb string) error {
-	at, err := s.scope(env)
-	if err != nil {
-		return err
-	}
-	all, _, err := s.chosen(at)
+	at, all, _, err := s.choose(env)
 	if err != nil {
 		return err
 	}

@@ -196,7 +196,7 @@ func (c picked) forEachPicked(env *cli.Env, done string, do action, ends ...cut)
 		}
 	}
 	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) {
-		if err := do(context.Background(), w, in.ID); err != nil {
+		if err := do(w, context.Background(), in.ID); err != nil {
 			return "", withExitCodeOf(in.Name, err)
 		}
 		return done + " " + in.Name, nil
@@ -212,7 +212,7 @@ func (c *suspend) Run(env *cli.Env) error {
 	if len(c.Names) == 0 && c.State == "" {
 		c.State = string(lifecycle.Active)
 	}
-	return c.forEachPicked(env, "suspended", suspends, c.cut)
+	return c.forEachPicked(env, "suspended", (*perform.World).Suspend, c.cut)
 }
 
 type resume struct{ picked }
@@ -221,7 +221,7 @@ func (c *resume) Run(env *cli.Env) error {
 	if len(c.Names) == 0 && c.State == "" {
 		c.State = string(lifecycle.Suspended)
 	}
-	return c.forEachPicked(env, "resumed", resumes)
+	return c.forEachPicked(env, "resumed", (*perform.World).Resume)
 }
 
 type drain struct{ picked }
@@ -230,7 +230,7 @@ func (c *drain) Run(env *cli.Env) error {
 	if len(c.Names) == 0 && c.State == "" {
 		c.State = string(lifecycle.Active)
 	}
-	return c.forEachPicked(env, "draining", func(ctx context.Context, w *perform.World, id instance.ID) error { return w.Drain(ctx, id) })
+	return c.forEachPicked(env, "draining", (*perform.World).Drain)
 }
 
 type drainAll struct {
@@ -271,7 +271,7 @@ func (c *adminClose) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	return c.forEachPicked(env, "closed", func(ctx context.Context, w *perform.World, id instance.ID) error {
+	return c.forEachPicked(env, "closed", func(w *perform.World, ctx context.Context, id instance.ID) error {
 		return w.Close(ctx, id, lifecycle.Manual)
 	})
 }
@@ -352,11 +352,16 @@ func (c *inspect) Run(env *cli.Env) error {
 			rows = append(rows, [2]string{layer.name + "." + key, layer.fields[key]})
 		}
 	}
-	for _, row := range rows {
-		if row[1] == "" {
+	return printFields(env, 22, rows)
+}
+
+// printFields prints a line for each field that has a value, with the names in width columns.
+func printFields(env *cli.Env, width int, fields [][2]string) error {
+	for _, field := range fields {
+		if field[1] == "" {
 			continue
 		}
-		if err := env.Printf("%-22s %s\n", env.Line(row[0], maxCell), env.Line(row[1], maxCell)); err != nil {
+		if err := env.Printf("%-*s %s\n", width, env.Line(field[0], maxCell), env.Line(field[1], maxCell)); err != nil {
 			return err
 		}
 	}
@@ -391,11 +396,10 @@ func age(in *instance.Instance, now time.Time) string {
 	return duration.Format(max(now.Sub(in.CreatedAt), 0))
 }
 
-type action func(context.Context, *perform.World, instance.ID) error
+// action changes a session of a template.
+type action func(*perform.World, context.Context, instance.ID) error
 
-func suspends(ctx context.Context, w *perform.World, id instance.ID) error { return w.Suspend(ctx, id) }
-func resumes(ctx context.Context, w *perform.World, id instance.ID) error  { return w.Resume(ctx, id) }
-func closesIt(ctx context.Context, w *perform.World, id instance.ID) error {
+func closesIt(w *perform.World, ctx context.Context, id instance.ID) error {
 	return w.Close(ctx, id, lifecycle.UserRequest)
 }
 
@@ -405,7 +409,7 @@ func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs
 		return "", err
 	}
 	for _, do := range verbs {
-		if err := do(context.Background(), w, in.ID); err != nil {
+		if err := do(w, context.Background(), in.ID); err != nil {
 			return "", withExitCodeOf(in.Name, err)
 		}
 	}
@@ -497,14 +501,6 @@ func (m marks) tell(store instance.Store, t *templated, name string) (err error)
 		t.Routable = t.Routable || slices.Contains(names, name)
 	}
 	return err
-}
-
-func (c *list) matches(in *instance.Instance) bool {
-	m := in.Managed
-	if m == nil {
-		return c.Template == "" && c.State == ""
-	}
-	return (c.Template == "" || m.Template == c.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), string(m.State)))
 }
 
 func (c *list) retired() bool {

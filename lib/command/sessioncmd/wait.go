@@ -101,14 +101,13 @@ func (u statusList) String() string {
 	return strings.Join(words, " or ")
 }
 
-// lost reports whether an agent's tmux session is gone, and hints how to bring it back. It
-// ignores sessions of templates, which gt-reconcile restores.
-func lost(env *cli.Env, m fleet.Member) bool {
-	is := m.Status == status.Error && m.Managed == nil
-	if is {
-		env.Hint("%s should be running, and its tmux session is gone; gt-session restore starts all such agents", m.Name)
+// hintLost hints how to bring back an agent whose tmux session is gone, once. gt-reconcile
+// restores the sessions of templates.
+func hintLost(env *cli.Env, members []fleet.Member) {
+	lost := func(m fleet.Member) bool { return m.Status == status.Error && m.Managed == nil }
+	if i := slices.IndexFunc(members, lost); i >= 0 {
+		env.Hint("%s should be running, and its tmux session is gone; gt-session restore starts all such agents", members[i].Name)
 	}
-	return is
 }
 
 func ended(m fleet.Member) bool { return m.Status == status.Stopped || m.Status == status.Error }

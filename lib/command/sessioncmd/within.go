@@ -30,11 +30,7 @@ func (w outliveFlag) outlive(env *cli.Env, s agentSelection, done string) (bool,
 		}
 		return false, nil
 	}
-	at, err := s.scope(env)
-	if err != nil {
-		return false, err
-	}
-	all, _, err := s.chosen(at)
+	at, all, _, err := s.choose(env)
 	if err != nil {
 		return false, err
 	}
