@@ -56,7 +56,7 @@ func TestHeadless(t *testing.T) {
 		{[]string{"agy"}, false}, {[]string{"agy", "-p", "x"}, true}, {[]string{"agy", "--print=x"}, true},
 		{[]string{"agy", "--conversation", "id", "--prompt", "x"}, true}, {[]string{"agy", "--prompt-interactive", "x"}, false},
 	} {
-		if headless(contract.Run{Args: c.args}) != c.want {
+		if Client.Dialect.Headless(contract.Run{Args: c.args}) != c.want {
 			t.Errorf("%q: not %v", c.args, c.want)
 		}
 	}

@@ -46,8 +46,8 @@ func TestVersions(t *testing.T) {
 				f.Model == "" || !strings.HasPrefix(filepath.Base(store), f.Version) || f.Last.Before(f.Started) {
 				t.Errorf("%s, %d: %+v", store, i, f)
 			}
-			spent, err := conversation.ReadSpent(Reader{}, h.File)
-			used := bill.AddSpent(spent, conversation.Lineage{ID: f.ID, Began: f.Started, Ancestors: []session.ID{all[0].Metadata.ID}})
+			read, err := conversation.ReadSpent(Reader{}, h.File)
+			used := bill.AddSpent(read, conversation.Lineage{ID: f.ID, Began: f.Started, Ancestors: []session.ID{all[0].Metadata.ID}})
 			if spent = append(spent, used...); err != nil {
 				t.Error(err)
 			}

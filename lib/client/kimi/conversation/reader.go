@@ -255,7 +255,8 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	case "usage.record":
 		used := conversation.UsageOf(r.Get("usage"), "inputOther", "inputCacheRead", "inputCacheCreation", "output")
 		give(conversation.Entry{ // two agents can end a request in the same millisecond
-			Kind: conversation.TokenUsage, Model: strings.Clone(r.Get("model").Str), ID: fmt.Sprintf("usage.%d.%d.%d", at.UnixMilli(), used.Tokens(), used.Output),
+			Kind: conversation.TokenUsage, Model: strings.Clone(r.Get("model").Str),
+			ID:    fmt.Sprintf("usage.%d.%d.%d", at.UnixMilli(), used.Tokens(), used.Output),
 			Aside: r.Get("usageScope").Str != "turn", Usage: used,
 		})
 	}
