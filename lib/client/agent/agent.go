@@ -229,13 +229,10 @@ func (c Client) IsRunVar(name string) bool {
 
 // Inherit returns the part of an environment ("NAME=value") that the next run gets.
 func (c Client) Inherit(environ []string) []string {
-	var kept []string
-	for _, kv := range environ {
-		if name, _, _ := strings.Cut(kv, "="); !c.IsRunVar(name) {
-			kept = append(kept, kv)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return c.IsRunVar(name)
+	})
 }
 
 // CanResume and CanFork report whether the client can go on with a session, or with a
@@ -277,12 +274,7 @@ func contains(args, words []string) bool {
 // flags are known, only the program stays.
 func (c Client) Restart(args []string, next NextRun) []string {
 	program, rest := c.program(args)
-	out := slices.Clone(program)
-	c.walk(rest, func(f flag, words []string) {
-		if f.kind&forOneRun == 0 {
-			out = append(out, words...)
-		}
-	})
+	out := slices.Concat(program, c.chosen(rest))
 	if c.DangerousMode && !contains(out, c.DangerousFlag) {
 		out = append(out, c.DangerousFlag...)
 	}
@@ -321,17 +313,22 @@ func (c Client) PromptVar(next NextRun) string {
 
 // Kept returns the arguments that a person chose: neither the prompt nor what is for one
 // run. It returns none if args runs another program than the client.
-func (c Client) Kept(args []string) (kept []string) {
+func (c Client) Kept(args []string) []string {
 	if len(args) == 0 || len(c.Command) == 0 || filepath.Base(ProgramName(args)) != filepath.Base(c.Command[0]) {
 		return nil
 	}
 	_, rest := c.program(args)
-	c.walk(rest, func(f flag, words []string) {
+	return removeWords(c.chosen(rest), c.AloneFlag)
+}
+
+// chosen returns the arguments after the program that are not for one run.
+func (c Client) chosen(args []string) (kept []string) {
+	c.walk(args, func(f flag, words []string) {
 		if f.kind&forOneRun == 0 {
 			kept = append(kept, words...)
 		}
 	})
-	return removeWords(kept, c.AloneFlag)
+	return kept
 }
 
 func removeWords(args, words []string) []string {

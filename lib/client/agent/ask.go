@@ -76,14 +76,11 @@ func (a *Ask) Scratch() bool {
 // Environ returns the environment for the question. environ must not have variables of
 // any client's run.
 func (a *Ask) Environ(environ []string, scratch string) []string {
-	var out []string
-	for _, kv := range environ {
+	kept := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		if !slices.Contains(a.Drop, name) {
-			out = append(out, kv)
-		}
-	}
-	return append(out, a.Variables(scratch)...)
+		return slices.Contains(a.Drop, name)
+	})
+	return append(kept, a.Variables(scratch)...)
 }
 
 // Variables returns the variables to set, "NAME=value".

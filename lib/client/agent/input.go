@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -152,11 +153,9 @@ func sequence(styled string) (codes string, styles bool, rest string, ok bool) {
 // scrolls reports whether a text begins with an arrow that ends its row.
 func scrolls(styled string) bool {
 	rest, up := strings.CutPrefix(styled, "↑")
-	if !up {
-		var down bool
-		if rest, down = strings.CutPrefix(styled, "↓"); !down {
-			return false
-		}
+	rest, down := strings.CutPrefix(rest, "↓")
+	if up == down {
+		return false
 	}
 	for strings.HasPrefix(rest, "\x1b[") {
 		_, after, ok := strings.Cut(rest, "m")
@@ -173,9 +172,8 @@ type style struct{ faint, reversed, underlined, coloured bool }
 
 // set changes a style by the codes of a terminal sequence.
 func (s *style) set(codes string) {
-	words := strings.Split(codes, ";")
-	for i := 0; i < len(words); i++ {
-		switch word := words[i]; word {
+	for code := range iterStyles(codes) {
+		switch code {
 		case "", "0":
 			*s = style{}
 		case "2":
@@ -192,15 +190,29 @@ func (s *style) set(codes string) {
 			s.reversed = false
 		case "39":
 			s.coloured = false
-		case "38", "48", "58": // a colour: 5;N or 2;R;G;B follows
-			s.coloured = s.coloured || word == "38"
-			if i+1 < len(words) && words[i+1] == "5" {
-				i += 2
-			} else {
-				i += 4
-			}
 		default:
-			s.coloured = s.coloured || len(word) == 2 && (word[0] == '3' || word[0] == '9')
+			s.coloured = s.coloured || len(code) == 2 && (code[0] == '3' || code[0] == '9')
+		}
+	}
+}
+
+// iterStyles yields the codes of a sequence that sets styles. whole also has the colour that
+// follows the code.
+func iterStyles(codes string) iter.Seq2[string, string] {
+	return func(yield func(code, whole string) bool) {
+		for words := strings.Split(codes, ";"); len(words) > 0; {
+			n := 1
+			if code := words[0]; code == "38" || code == "48" || code == "58" {
+				n = 5 // 38;2;R;G;B
+				if len(words) > 1 && words[1] == "5" {
+					n = 3 // 38;5;N
+				}
+			}
+			n = min(n, len(words))
+			if !yield(words[0], strings.Join(words[:n], ";")) {
+				return
+			}
+			words = words[n:]
 		}
 	}
 }

@@ -184,12 +184,7 @@ func column(screen string) []Option {
 // begins, or -1.
 func item(line string) (column int, text string, marked bool) {
 	trimmed := strings.TrimLeft(line, " \u00a0│┃|")
-	for _, mark := range []string{"❯", "›", "●", ">"} {
-		if rest, ok := strings.CutPrefix(trimmed, mark); ok {
-			trimmed, marked = strings.TrimLeft(rest, " \u00a0"), true
-			break
-		}
-	}
+	trimmed, marked = cutMark(trimmed, "❯›●>")
 	text = strings.TrimRight(trimmed, " \u00a0│┃|")
 	if text == "" {
 		return -1, "", false
@@ -197,15 +192,18 @@ func item(line string) (column int, text string, marked bool) {
 	return utf8.RuneCountInString(line) - utf8.RuneCountInString(trimmed), text, marked
 }
 
+// cutMark removes one of the marks and the blanks after it from the beginning of a text.
+func cutMark(text, marks string) (rest string, marked bool) {
+	r, size := utf8.DecodeRuneInString(text)
+	if !strings.ContainsRune(marks, r) {
+		return text, false
+	}
+	return strings.TrimLeft(text[size:], " \u00a0"), true
+}
+
 // option parses a numbered option: "❯ 1. Yes", "│ ● 2. No │", "→ [1] Red".
 func option(line string) (n int, o Option, ok bool) {
-	line = strings.Trim(line, " \u00a0│┃|")
-	for _, mark := range []string{"❯", "›", "●", ">", "→", "▶"} {
-		if rest, marked := strings.CutPrefix(line, mark); marked {
-			o.Selected, line = true, strings.TrimLeft(rest, " \u00a0")
-			break
-		}
-	}
+	line, o.Selected = cutMark(strings.Trim(line, " \u00a0│┃|"), "❯›●>→▶")
 	number, text, ok := strings.Cut(line, ". ")
 	if rest, brackets := strings.CutPrefix(line, "["); brackets {
 		number, text, ok = strings.Cut(rest, "] ")
@@ -328,24 +326,13 @@ func cells(styled string) (lines []line) {
 
 // background applies the codes of a style sequence.
 func background(codes, ground string) string {
-	words := strings.Split(codes, ";")
-	for i := 0; i < len(words); i++ {
-		n, err := strconv.Atoi(words[i])
+	for code, whole := range iterStyles(codes) {
+		n, err := strconv.Atoi(code)
 		switch {
-		case err != nil && words[i] != "", n == 0, n == 49:
+		case err != nil, n == 0, n == 49:
 			ground = ""
-		case n == 38 || n == 48 || n == 58: // a colour: 5;N or 2;R;G;B follows
-			more := 4
-			if i+1 < len(words) && words[i+1] == "5" {
-				more = 2
-			}
-			end := min(i+1+more, len(words))
-			if n == 48 {
-				ground = strings.Join(words[i:end], ";")
-			}
-			i = end - 1
-		case n >= 40 && n <= 47, n >= 100 && n <= 107:
-			ground = words[i]
+		case n >= 40 && n <= 48, n >= 100 && n <= 107:
+			ground = whole
 		}
 	}
 	return ground

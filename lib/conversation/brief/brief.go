@@ -118,16 +118,7 @@ const NoSubject = "hand-over"
 // message, else the session's title, else the beginning of the last request.
 func (b Brief) Subject() string {
 	s, _, _ := strings.Cut(strings.TrimSpace(b.Message), "\n")
-	if s == "" {
-		s = b.Session.Title
-	}
-	if s == "" {
-		s = b.LastRequest()
-	}
-	if s == "" {
-		return NoSubject
-	}
-	return summary.Cut(term.OneLine(s), 72)
+	return summary.Cut(term.OneLine(cmp.Or(s, b.Session.Title, b.LastRequest(), NoSubject)), 72)
 }
 
 // Text returns the whole brief. The same facts give the same text.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 	"time"
 
@@ -64,9 +65,7 @@ func Load(getenv func(string) string) (*Table, error) {
 	if err != nil {
 		return t, fmt.Errorf("cannot use '%s': %w", path, err)
 	}
-	for model, rows := range own.Models {
-		t.Models[model] = rows
-	}
+	maps.Copy(t.Models, own.Models)
 	return t, nil
 }
 

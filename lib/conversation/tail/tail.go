@@ -97,17 +97,13 @@ func (e *SaveError) Error() string { return e.Err.Error() }
 
 func (e *SaveError) Unwrap() error { return e.Err }
 
-// load returns the saved cursor of a conversation, or nil if there is none that can be
-// used.
-func (at File) load(f conversation.File) (*cursor, error) { return at.loadOf(f, true) }
-
-// loadOf is load. Without the fold it is many times faster.
-func (at File) loadOf(f conversation.File, folded bool) (*cursor, error) {
+// load returns the saved cursor of a conversation, or nil if there is none that can be used.
+// Without the fold it is many times faster.
+func (at File) load(f conversation.File, folded bool) (*cursor, error) {
 	data, err := atomicfile.Read(at.Path, maxFile)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
 		return nil, err
 	}
 	c := new(cursor)
@@ -140,7 +136,7 @@ func state(f conversation.File, info fs.FileInfo) (size, changed int64) {
 // Stored returns the saved summary of a conversation and reports whether it is current.
 // It reads nothing of the conversation.
 func (at File) Stored(f conversation.File, clean func(string) string) (sum summary.Summary, current bool, err error) {
-	c, err := at.load(f)
+	c, err := at.load(f, true)
 	if c == nil {
 		return summary.Summary{}, false, err
 	}
@@ -155,7 +151,7 @@ func (at File) Stored(f conversation.File, clean func(string) string) (sum summa
 // CutShort returns the conversation's old and new length if it was truncated and not
 // written anew; else 0 and 0.
 func (at File) CutShort(f conversation.File) (before, now int64, err error) {
-	c, err := at.loadOf(f, false)
+	c, err := at.load(f, false)
 	if c == nil || isDatabase(f) || c.Begin == "" {
 		return 0, 0, err
 	}
@@ -234,7 +230,7 @@ func (at File) readNew(f conversation.File, cwd string, read Read, clean func(st
 	if err != nil {
 		return nil, nil, atomicfile.Error("read", f.Path, err)
 	}
-	known, err := at.load(f)
+	known, err := at.load(f, true)
 	if err != nil {
 		known = nil // the file will be replaced, or that fails
 	}

@@ -447,7 +447,7 @@ func FuzzCursor(f *testing.F) {
 		}
 		fold, err := w.at.Advance(w.file, "/work", w.read, keepText, nil)
 		testenv.NoError(t, err)
-		if c, _ := w.at.load(w.file); c == nil {
+		if c, _ := w.at.load(w.file, true); c == nil {
 			t.Error("nothing is kept")
 		}
 		// A cursor of another conversation, or with an offset outside this one.

@@ -20,6 +20,7 @@
 package frame
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -225,10 +226,8 @@ func frames(before, rest string) bool {
 	if name == foreign {
 		return true
 	}
-	for _, n := range names {
-		if strings.HasPrefix(name, n) {
-			return true
-		}
+	if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(name, n) }) {
+		return true
 	}
 	if len(tight) != len(rest) || ofType(before, rest, hasSeveralWords(name)) || after == "" {
 		return false // a comparison

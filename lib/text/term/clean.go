@@ -25,14 +25,10 @@ func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Quote quotes s as one word of a POSIX shell, if necessary.
 func Quote(s string) string {
-	plain := s != ""
-	for _, r := range s {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("%+,-./:=@_", r)) {
-			plain = false
-			break
-		}
+	special := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("%+,-./:=@_", r))
 	}
-	if plain {
+	if s != "" && !strings.ContainsFunc(s, special) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
