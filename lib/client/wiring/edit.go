@@ -22,14 +22,11 @@ func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []
 	if c.Shape == Script {
 		return c.rewrite(old, want)
 	}
+	rewire := c.rewire
 	if c.Format != nil {
-		return c.reformat(path, old, want)
+		rewire = c.Format.Rewire
 	}
-	text := old
-	if len(strings.TrimSpace(string(text))) == 0 {
-		text = []byte("{}\n")
-	}
-	text, changes, err := c.rewire(text, want)
+	text, changes, err := rewire(old, want)
 	if err != nil || len(changes) == 0 {
 		return settings.Edit{Text: old}, changes, err
 	}
@@ -41,21 +38,15 @@ func onlyAdd(changes []Change) bool {
 	return !slices.ContainsFunc(changes, func(ch Change) bool { return !ch.Added })
 }
 
-// reformat is Edit for a file that is not JSON.
-func (c Client) reformat(path string, old []byte, want []Handler) (settings.Edit, []Change, error) {
-	text, changes, err := c.Format.Rewire(old, want)
-	if err != nil || len(changes) == 0 {
-		return settings.Edit{Text: old}, changes, err
-	}
-	if len(text) == 0 && !settings.HasBackup(path) {
-		text = nil // gt created the file
-	}
-	return settings.Edit{Text: text, Backup: onlyAdd(changes)}, changes, nil
-}
-
 // leftover returns what remains of a settings file: nothing if an uninstallation empties
 // a file that gt created.
 func (c Client) leftover(path string, text []byte, want []Handler) []byte {
+	if c.Format != nil {
+		if len(text) == 0 && !settings.HasBackup(path) {
+			return nil
+		}
+		return text
+	}
 	doc, err := jsonedit.Parse(text, c.Comments)
 	if err != nil || want != nil || !doc.Root.IsObject() || doc.HasComments() || settings.HasBackup(path) {
 		return text
@@ -72,6 +63,9 @@ func (c Client) leftover(path string, text []byte, want []Handler) []byte {
 // Other handlers and the rest of the text stay. It parses the text anew for each small
 // edit: settings are short, and no position goes stale.
 func (c Client) rewire(text []byte, want []Handler) ([]byte, []Change, error) {
+	if len(strings.TrimSpace(string(text))) == 0 {
+		text = []byte("{}\n")
+	}
 	var changes []Change
 	for {
 		doc, err := jsonedit.Parse(text, c.Comments)

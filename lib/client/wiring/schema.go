@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -69,20 +70,16 @@ func (s Schema) Check(doc *jsonedit.Doc) *Refusal {
 	return s.check(doc, doc.Root, "", "")
 }
 
-// kind returns the kind of the values at a path, and whether they must be there and may be
-// null.
-func (s Schema) kind(path string) (kind string, needed, nullable bool) {
-	if kind, needed = s[path+"!"]; needed {
-		return kind, true, false
-	}
+// kind returns the kind of the values at a path, and whether they may be null.
+func (s Schema) kind(path string) (kind string, nullable bool) {
 	if kind, nullable = s[path+"?"]; nullable {
-		return kind, false, true
+		return kind, true
 	}
-	return s[path], false, false
+	return cmp.Or(s[path+"!"], s[path]), false
 }
 
 func (s Schema) check(doc *jsonedit.Doc, n *jsonedit.Node, path, key string) *Refusal {
-	kind, _, nullable := s.kind(path)
+	kind, nullable := s.kind(path)
 	raw := string(doc.Raw(n))
 	if nullable && raw == "null" {
 		return nil
@@ -124,7 +121,7 @@ func (s Schema) check(doc *jsonedit.Doc, n *jsonedit.Node, path, key string) *Re
 func (s Schema) member(bases []string, key string) string {
 	for _, base := range bases {
 		for _, path := range []string{join(base, key), join(base, "*")} {
-			if kind, _, _ := s.kind(path); kind != "" {
+			if kind, _ := s.kind(path); kind != "" {
 				return path
 			}
 		}

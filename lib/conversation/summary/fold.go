@@ -179,7 +179,7 @@ func (f *Fold) Take(e conversation.Entry) bool {
 		}
 	case conversation.Folder:
 		if f.CWD == "" {
-			f.CWD = f.cut(e.Text, pathLength)
+			f.CWD = f.cutPath(e.Text)
 		}
 	case conversation.Tracked:
 		f.changed = cmp.Or(e.Text, f.changed)
@@ -199,9 +199,9 @@ func (f *Fold) LastRequest() (last Request) {
 
 // BeganIn sets where the session began according to others, for a conversation that does
 // not tell it.
-func (f *Fold) BeganIn(cwd string) { f.Began = f.cut(cwd, pathLength) }
+func (f *Fold) BeganIn(cwd string) { f.Began = f.cutPath(cwd) }
 
-func (f *Fold) cut(text string, length int) string    { return Cut(f.clean(text), length) }
+func (f *Fold) cutPath(path string) string            { return Cut(f.clean(path), pathLength) }
 func (f *Fold) cutEnd(text string, length int) string { return cutEnd(f.clean(text), length) }
 func (f *Fold) line(text string, length int) string {
 	return cutEnd(term.OneLine(f.clean(text)), length)
@@ -344,7 +344,7 @@ func (f *Fold) call(e conversation.Entry) {
 	f.Tools++
 	d := ToolCall{ID: key(e.CallID), Tool: f.line(e.Tool, maxID)}
 	for _, path := range Changes(e) {
-		d.Files = append(d.Files, f.cut(path, pathLength))
+		d.Files = append(d.Files, f.cutPath(path))
 	}
 	switch kindOf(e.Tool) {
 	case command:
@@ -489,7 +489,7 @@ func (f *Fold) Seal() {
 		f.Tracked = nil
 		for path := range strings.Lines(f.changed) {
 			if len(f.Tracked) < 2*maxFiles { // half of them may be among the edited files
-				f.Tracked = append(f.Tracked, f.cut(strings.TrimSuffix(path, "\n"), pathLength))
+				f.Tracked = append(f.Tracked, f.cutPath(strings.TrimSuffix(path, "\n")))
 			}
 		}
 		f.changed = ""
