@@ -386,19 +386,37 @@ func MakeIn(dir *os.Root, name string, write func(*os.File) error) error {
 	return err
 }
 
+// IfExists returns what a read returned, or the zero value and no error if the file or folder
+// does not exist.
+func IfExists[T any](v T, err error) (T, error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		var none T
+		return none, nil
+	}
+	return v, err
+}
+
 // Create writes a file with mode 0600. It fails with fs.ErrExist if the file exists. If
 // several processes call it, only one succeeds, and nobody sees an incomplete file.
 func Create(path string, data []byte, d Durability) error {
 	return Error("create", path, place(path, data, 0o600, d, move))
 }
 
-// place writes a temporary file beside path and calls move to rename it to path.
+// place writes data to a temporary file beside path and calls move to rename it to path.
 func place(path string, data []byte, perm fs.FileMode, d Durability, move func(from, to string) error) error {
+	return placeWritten(path, perm, d, move, func(tmp *os.File) error {
+		_, err := tmp.Write(data)
+		return err
+	})
+}
+
+// placeWritten is place of what write writes.
+func placeWritten(path string, perm fs.FileMode, d Durability, move func(from, to string) error, write func(*os.File) error) error {
 	tmp, err := temporary(path, perm)
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(data)
+	err = write(tmp)
 	if err == nil && d == Synced { // mutant never: ./faults TestProtocol
 		err = tmp.Sync()
 	}
@@ -782,10 +800,7 @@ func Folders(dir string) (names []string, err error) {
 
 // Entries is ReadDir for a folder that need not exist. Its error names the folder.
 func Entries(dir string) ([]fs.DirEntry, error) {
-	entries, err := ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	entries, err := IfExists(ReadDir(dir))
 	return entries, Error("read", dir, err)
 }
 
@@ -879,11 +894,8 @@ func Exists(path string) bool {
 
 // Present is Exists for a caller to whom an error does not mean that nothing is there.
 func Present(path string) (bool, error) {
-	_, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, Error("look at", path, err)
+	info, err := IfExists(os.Lstat(path))
+	return info != nil, Error("look at", path, err)
 }
 
 // Copy writes the content of r, of any size, to a file that must not exist yet. It is
@@ -897,23 +909,11 @@ func Copy(path string, r io.Reader) error {
 
 // Stream is Copy of what write writes.
 func Stream(path string, write func(io.Writer) error) error {
-	tmp, err := temporary(path, 0o600)
-	if err != nil {
-		return Error("create", path, err)
-	}
-	defer os.Remove(tmp.Name())
-	out := bufio.NewWriterSize(tmp, 64<<10)
-	if err = write(out); err == nil {
-		err = out.Flush()
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	err = cmp.Or(err, Close(tmp))
-	if err == nil {
-		if err = move(tmp.Name(), path); err == nil {
-			err = syncDir(filepath.Dir(path))
+	return Error("create", path, placeWritten(path, 0o600, Synced, move, func(tmp *os.File) error {
+		out := bufio.NewWriterSize(tmp, 64<<10)
+		if err := write(out); err != nil {
+			return err
 		}
-	}
-	return Error("create", path, err)
+		return out.Flush()
+	}))
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/natefinch/atomic"
@@ -42,12 +43,8 @@ func moveInTurn(from, to string) error {
 
 // hasNoLinks reports whether a link failed because the file system has none.
 func hasNoLinks(err error) bool {
-	for _, no := range []error{syscall.EPERM, syscall.EACCES, syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.EMLINK} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
+	none := []error{syscall.EPERM, syscall.EACCES, syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.EMLINK}
+	return slices.ContainsFunc(none, func(no error) bool { return errors.Is(err, no) })
 }
 
 // copyIn copies a file below an open folder to a name that must not exist. The caller holds

@@ -72,10 +72,8 @@ func (r Rolling) Repair() ([]byte, error) {
 	if err != nil || len(f.bad) == 0 {
 		return f.data, err
 	}
-	for _, b := range f.bad {
-		if passing(b.err) {
-			return r.Read()
-		}
+	if slices.ContainsFunc(f.bad, func(b broken) bool { return passing(b.err) }) {
+		return r.Read()
 	}
 	// The file itself comes last: without it, the previous versions would be ignored.
 	for _, b := range slices.Backward(f.bad[1:]) {

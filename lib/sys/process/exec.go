@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -34,11 +35,6 @@ func Detach(dir string, args, environ []string, input string) error {
 	if err != nil {
 		return err
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
 	stdin, to, err := os.Pipe()
 	if err != nil {
 		return err
@@ -49,7 +45,7 @@ func Detach(dir string, args, environ []string, input string) error {
 	if _, err := to.WriteString(first); err != nil {
 		return err
 	}
-	if _, err := startDetached(dir, path, args, environ, stdin, null); err != nil {
+	if _, err := startDetached(dir, path, args, environ, stdin); err != nil {
 		return fmt.Errorf("cannot run '%s': %w", path, err)
 	}
 	if len(first) == len(input) {
@@ -61,14 +57,19 @@ func Detach(dir string, args, environ []string, input string) error {
 	return err
 }
 
-// startDetached starts a program in a session of its own, without a terminal, and returns
-// its PID. Package os would first start a process to find out how to wait for one.
-func startDetached(dir, path string, args, environ []string, stdin, output *os.File) (int, error) {
+// startDetached starts a program in a session of its own, without a terminal and output, and
+// returns its PID. Without stdin, the program reads nothing. Package os would first start a
+// process to find out how to wait for one.
+func startDetached(dir, path string, args, environ []string, stdin *os.File) (int, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer null.Close()
 	pid, _, err := syscall.StartProcess(path, args, &syscall.ProcAttr{
-		Dir: dir, Env: environ, Files: []uintptr{stdin.Fd(), output.Fd(), output.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Dir: dir, Env: environ, Files: []uintptr{cmp.Or(stdin, null).Fd(), null.Fd(), null.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	runtime.KeepAlive(stdin)
-	runtime.KeepAlive(output)
 	return pid, err
 }
 
@@ -79,10 +80,5 @@ func Detached(dir string, environ, args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer null.Close()
-	return startDetached(dir, self, append([]string{self}, args...), environ, null, null)
+	return startDetached(dir, self, append([]string{self}, args...), environ, nil)
 }

@@ -106,26 +106,16 @@ func command(pid int) (string, error) {
 	return strings.TrimSuffix(string(data), "\n"), err
 }
 
-// pidNamespace is this process's PID namespace, which never changes.
-var pidNamespace struct {
-	once sync.Once
-	ns   string
-	err  error
-}
-
 // namespace returns the PID namespace of the numbers in /proc (pid_namespaces(7)), or "" if
 // the kernel does not report it. It fails in a sandbox with the outside's /proc, whose PIDs
-// are not this process's.
-func namespace() (string, error) {
-	pidNamespace.once.Do(func() {
-		if self, err := os.Readlink("/proc/self"); err == nil && self != strconv.Itoa(os.Getpid()) {
-			pidNamespace.err = errors.New("cannot tell processes apart: /proc is that of another PID namespace")
-			return
-		}
-		pidNamespace.ns, _ = namespaceOf("self")
-	})
-	return pidNamespace.ns, pidNamespace.err
-}
+// are not this process's. The namespace of a process never changes.
+var namespace = sync.OnceValues(func() (string, error) {
+	if self, err := os.Readlink("/proc/self"); err == nil && self != strconv.Itoa(os.Getpid()) {
+		return "", errors.New("cannot tell processes apart: /proc is that of another PID namespace")
+	}
+	ns, _ := namespaceOf("self")
+	return ns, nil
+})
 
 // occupied caches when abandoned found processes in PID namespaces, the zero time for none.
 var occupied sync.Map
@@ -165,25 +155,15 @@ func namespaceOf(pid string) (string, error) {
 	return strings.Trim(name, "pid:[]"), err
 }
 
-// running caches the boot id.
-var running struct {
-	once sync.Once
-	id   string
-	err  error
-}
-
-func bootID() (string, error) {
-	running.once.Do(func() {
-		data, err := atomicfile.Read("/proc/sys/kernel/random/boot_id", maxProc)
-		running.id, running.err = strings.TrimSpace(string(data)), err
-	})
-	return running.id, running.err
-}
+var bootID = sync.OnceValues(func() (string, error) {
+	data, err := atomicfile.Read("/proc/sys/kernel/random/boot_id", maxProc)
+	return strings.TrimSpace(string(data)), err
+})
 
 // Args returns the arguments of a process, or none if it has overwritten them with a title,
 // which empty words follow.
 func (p Proc) Args() ([]string, error) {
-	words, err := p.strings("cmdline")
+	words, err := p.whileAlive(p.args())
 	if err == nil && len(words) > 1 && !slices.ContainsFunc(words[1:], func(word string) bool { return word != "" }) {
 		return nil, nil
 	}
@@ -193,24 +173,16 @@ func (p Proc) Args() ([]string, error) {
 // Environ returns the initial environment of a process; for a client that restarted itself,
 // the one before that.
 func (p Proc) Environ() ([]string, error) {
-	first := Proc{PID: origin(p.PID, Name(p.PID))}
-	words, err := first.words("environ")
-	if err != nil {
-		return nil, err
-	}
-	if !p.Alive() {
-		return nil, os.ErrProcessDone
-	}
-	return words, nil
+	return p.whileAlive(Proc{PID: origin(p.PID, Name(p.PID))}.words("environ"))
 }
 
-func (p Proc) strings(file string) ([]string, error) {
-	words, err := p.words(file)
+// whileAlive returns what was just read of a process, unless its PID may be another's by now.
+func (p Proc) whileAlive(words []string, err error) ([]string, error) {
+	if err == nil && !p.Alive() {
+		err = os.ErrProcessDone
+	}
 	if err != nil {
 		return nil, err
-	}
-	if !p.Alive() {
-		return nil, os.ErrProcessDone
 	}
 	return words, nil
 }

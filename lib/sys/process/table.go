@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"path/filepath"
 	"slices"
 )
@@ -39,16 +38,16 @@ func (t Table) Descendants(pid int) []int {
 
 // Named returns the processes with that program name (see Name), lowest PID first.
 func Named(name string) []Proc {
-	var all []Proc
-	for pid := range parents() {
-		if Name(pid) != name {
-			continue
-		}
-		if p, err := Find(pid); err == nil {
+	return findAll(func(p Proc) bool { return Name(p.PID) == name })
+}
+
+// findAll returns the visible processes that match, lowest PID first.
+func findAll(matches func(Proc) bool) (all []Proc) {
+	for _, pid := range slices.Sorted(slices.Values(ListPIDs())) {
+		if p, err := Find(pid); err == nil && matches(p) {
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b Proc) int { return cmp.Compare(a.PID, b.PID) })
 	return all
 }
 
@@ -59,16 +58,8 @@ func Using(dir string) []Proc {
 		dir = real
 	}
 	inside := func(path string) bool { return isBelow(path, dir) }
-	var all []Proc
-	for pid := range parents() {
-		p, err := Find(pid)
-		if err != nil {
-			continue
-		}
-		if at, err := p.Dir(); err == nil && inside(at) || slices.ContainsFunc(p.Files(), inside) {
-			all = append(all, p)
-		}
-	}
-	slices.SortFunc(all, func(a, b Proc) int { return a.PID - b.PID })
-	return all
+	return findAll(func(p Proc) bool {
+		at, err := p.Dir()
+		return err == nil && inside(at) || slices.ContainsFunc(p.Files(), inside)
+	})
 }

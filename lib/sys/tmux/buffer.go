@@ -44,10 +44,7 @@ func (s Server) Take(b Buffer) ([]byte, error) {
 	return []byte(out), err
 }
 
-func (s Server) Drop(b Buffer) error {
-	_, err := s.run("delete-buffer", "-b", string(b))
-	return err
-}
+func (s Server) Drop(b Buffer) error { return s.tell("delete-buffer", "-b", string(b)) }
 
 // unclaimed is how long a buffer waits for its program, which takes it as soon as it
 // starts.
@@ -76,6 +73,5 @@ func (s Server) SweepBuffers(now time.Time) error {
 	if args == nil {
 		return nil
 	}
-	_, err = s.run(args...)
-	return err
+	return s.tell(args...)
 }

@@ -36,6 +36,12 @@ func (s Server) run(args ...string) (string, error) {
 	return s.runFor(wait, args...)
 }
 
+// tell is run for commands whose output is of no interest.
+func (s Server) tell(args ...string) error {
+	_, err := s.run(args...)
+	return err
+}
+
 func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 	return s.runWith(nil, limit, args...)
 }
@@ -318,12 +324,10 @@ func (s Server) Ended(pane string) (how string, err error) {
 
 // Note keeps a word with a pane under a name of gt, for Noted; "" removes it.
 func (s Server) Note(pane, name, word string) error {
-	args := []string{"set-option", "-p", "-u", "-t", pane, "@gt-" + name}
-	if word != "" {
-		args = []string{"set-option", "-p", "-t", pane, "@gt-" + name, literal(word)}
+	if word == "" {
+		return s.tell("set-option", "-p", "-u", "-t", pane, "@gt-"+name)
 	}
-	_, err := s.run(args...)
-	return err
+	return s.tell("set-option", "-p", "-t", pane, "@gt-"+name, literal(word))
 }
 
 func (s Server) Noted(pane, name string) (string, error) {
@@ -332,17 +336,14 @@ func (s Server) Noted(pane, name string) (string, error) {
 
 // Keep makes the pane remain when its process ends.
 func (s Server) Keep(pane string) error {
-	_, err := s.run("set-option", "-p", "-t", pane, "remain-on-exit", "on")
-	return err
+	return s.tell("set-option", "-p", "-t", pane, "remain-on-exit", "on")
 }
 
 func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
-	args := []string{"set-option", "-p", "-u", "-t", pane, "remain-on-exit"}
-	if r.Set {
-		args = []string{"set-option", "-p", "-t", pane, "remain-on-exit", r.Value}
+	if !r.Set {
+		return s.tell("set-option", "-p", "-u", "-t", pane, "remain-on-exit")
 	}
-	_, err := s.run(args...)
-	return err
+	return s.tell("set-option", "-p", "-t", pane, "remain-on-exit", r.Value)
 }
 
 // Respawn replaces a pane's process in one call: it sets remain-on-exit, clears the
@@ -375,40 +376,28 @@ func (s Server) Respawn(pane string, clear bool, b Buffer, data []byte, command 
 }
 
 // SwitchClient shows the session in the caller's terminal.
-func (s Server) SwitchClient(session string) error {
-	_, err := s.run("switch-client", "-t", "="+session)
-	return err
-}
+func (s Server) SwitchClient(session string) error { return s.tell("switch-client", "-t", "="+session) }
 
 // Say shows a line in the caller's terminal for some seconds. tmux expands #{…} in it.
-func (s Server) Say(line string) error {
-	_, err := s.run("display-message", "-d", "4000", line)
-	return err
-}
+func (s Server) Say(line string) error { return s.tell("display-message", "-d", "4000", line) }
 
-func (s Server) CapturePane(pane string) (string, error) {
-	if !isPane(pane) {
-		return "", fmt.Errorf("'%s' is not a tmux pane", pane)
-	}
-	return s.run("capture-pane", "-p", "-t", pane)
-}
+func (s Server) CapturePane(pane string) (string, error) { return s.capture(pane) }
 
 // CaptureEnd is CapturePane for a pane whose process has ended. tmux then writes a line of
 // its own, which moves the others up by one.
-func (s Server) CaptureEnd(pane string) (string, error) {
-	if !isPane(pane) {
-		return "", fmt.Errorf("'%s' is not a tmux pane", pane)
-	}
-	return s.run("capture-pane", "-p", "-S", "-1", "-t", pane)
-}
+func (s Server) CaptureEnd(pane string) (string, error) { return s.capture(pane, "-S", "-1") }
 
 // CaptureStyled is CapturePane with the escape sequences of styles.
 func (s Server) CaptureStyled(pane string) (string, error) {
+	screen, err := s.capture(pane, "-e")
+	return screen, deadIfGone(err)
+}
+
+func (s Server) capture(pane string, flags ...string) (string, error) {
 	if !isPane(pane) {
 		return "", fmt.Errorf("'%s' is not a tmux pane", pane)
 	}
-	screen, err := s.run("capture-pane", "-p", "-e", "-t", pane)
-	return screen, deadIfGone(err)
+	return s.run(append([]string{"capture-pane", "-p", "-t", pane}, flags...)...)
 }
 
 func (s Server) Panes() ([]Pane, error) {
