@@ -132,11 +132,10 @@ func (s State) KeptAt(at string) Kept {
 
 // Recorded returns the recorded folder of a home, or zero.
 func (s State) Recorded(k Kept) Folder {
-	f, err := readFolder(k.At)
-	if err != nil {
-		return Folder{}
+	if f, err := readFolder(k.At); err == nil {
+		return f
 	}
-	return f
+	return Folder{}
 }
 
 // Addresses returns the addresses of all homes whose folders have one of these names,
@@ -265,7 +264,11 @@ func (s State) linkTo(f Folder, at string) error {
 	if f.BirthTime == 0 {
 		return nil
 	}
-	link := s.byWhat(f)
+	return s.linkHome(s.byWhat(f), at)
+}
+
+// linkHome makes a link of the state to a home's place, unless there is one.
+func (s State) linkHome(link, at string) error {
 	if err := s.Prepare(filepath.Dir(link)); err != nil {
 		return err
 	}
@@ -304,14 +307,7 @@ func (s State) Fix(id, at string) error {
 	if _, err := os.Readlink(link); err == nil {
 		return nil
 	}
-	if err := s.Prepare(filepath.Dir(link)); err != nil {
-		return err
-	}
-	err := os.Symlink(filepath.Join("..", "homes", filepath.Base(at)), link)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return atomicfile.Error("create", link, err)
+	return s.linkHome(link, at)
 }
 
 // Fixed returns the place and the path of the session's recorded home, or "".
@@ -326,10 +322,8 @@ func (s State) FixedKept(id string) (k Kept, dir string, err error) {
 	if at == "" {
 		return Kept{}, "", err
 	}
-	f, err := readFolder(at)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Kept{}, "", nil
-	} else if err != nil {
+	f, err := atomicfile.IfExists(readFolder(at))
+	if err != nil || f.Path == "" {
 		return Kept{}, "", err
 	}
 	return Kept{At: at, address: f.Address, known: true}, f.Path, nil

@@ -269,6 +269,22 @@ func (s State) Prepare(dir string) error {
 	return atomicfile.EnsurePrivateDir(dir)
 }
 
+// Write is atomicfile.Write for a file of the state whose folder may be missing.
+func (s State) Write(path string, data []byte, d atomicfile.Durability) error {
+	if err := s.Prepare(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data, d)
+}
+
+// WriteJSON is Write for a value as JSON, on one line.
+func (s State) WriteJSON(path string, v any, d atomicfile.Durability) error {
+	if err := s.Prepare(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return atomicfile.WriteJSON(path, v, d)
+}
+
 // IsInside reports whether the state folder is inside real, a path without links. Whoever can
 // write to such a project can also write what gt believes.
 func (s State) IsInside(real string) bool {
@@ -327,25 +343,15 @@ func ReadConfig(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, atomicfile.Error("open", path, err)
 	}
-	f, err := atomicfile.Open(real)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil {
-		switch uid := atomicfile.Owner(info); {
-		case uid != 0 && uid != os.Geteuid():
-			err = errors.New("it belongs to another user")
-		case info.Mode().Perm()&0o002 != 0:
-			err = errors.New("everybody can write to it")
+	return atomicfile.ReadIf(real, limit, func(info fs.FileInfo) error {
+		if err := atomicfile.CheckFileOwner(info); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		return nil, atomicfile.Error("use", path, err)
-	}
-	data, err := atomicfile.ReadFrom(f, limit)
-	return data, atomicfile.Error("read", path, err)
+		if info.Mode().Perm()&0o002 != 0 {
+			return errors.New("everybody can write to it")
+		}
+		return nil
+	})
 }
 
 func ownerOf(path string) (int, error) {

@@ -69,13 +69,9 @@ func (s State) Trusted(root string) (*Trust, error) {
 }
 
 func readTrust(path string) (*Trust, error) {
-	data, err := atomicfile.Read(path, 1<<20)
-	if err != nil {
-		return nil, err
-	}
 	t := new(Trust)
-	if err := json.Unmarshal(data, t); err != nil {
-		return nil, atomicfile.Error("understand", path, err)
+	if err := atomicfile.ReadJSON(path, 1<<20, t); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
@@ -191,15 +187,11 @@ func readIn(dir *os.Root, name string) ([]byte, error) {
 
 // Trust records the person's trust in a town, synced.
 func (s State) Trust(t *Trust) error {
-	at := s.Town(t.Path)
-	if err := s.Prepare(at); err != nil {
-		return err
-	}
 	data, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(at, trustFile), append(data, '\n'), atomicfile.Synced)
+	return s.Write(filepath.Join(s.Town(t.Path), trustFile), append(data, '\n'), atomicfile.Synced)
 }
 
 // Untrust withdraws the trust in a town. The town's other data stays.

@@ -3,7 +3,6 @@
 package rig
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -24,31 +23,25 @@ import (
 // It returns no prefixes for a town without either file.
 func Prefixes(t town.Town) (identity.Prefixes, error) {
 	prefixes := identity.Prefixes{}
-	path := filepath.Join(t.Root, "mayor", "rigs.json")
-	data, err := atomicfile.Read(path, atomicfile.MaxSize) // not trusted; it only names sessions
 	if t.Personal {
-		err = fs.ErrNotExist
+		return prefixes, nil
 	}
-	if err == nil {
-		var file struct {
-			Rigs map[string]struct {
-				Beads struct {
-					Prefix string `json:"prefix"`
-				} `json:"beads"`
-			} `json:"rigs"`
-		}
-		if err := json.Unmarshal(data, &file); err != nil {
-			return nil, atomicfile.Error("read", path, err)
-		}
-		for rig, r := range file.Rigs {
-			if r.Beads.Prefix != "" {
-				prefixes[rig] = r.Beads.Prefix
-			}
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	var file struct {
+		Rigs map[string]struct {
+			Beads struct {
+				Prefix string `json:"prefix"`
+			} `json:"beads"`
+		} `json:"rigs"`
+	}
+	path := filepath.Join(t.Root, "mayor", "rigs.json") // not trusted; it only names sessions
+	if err := atomicfile.ReadJSON(path, atomicfile.MaxSize, &file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-
+	for rig, r := range file.Rigs {
+		if r.Beads.Prefix != "" {
+			prefixes[rig] = r.Beads.Prefix
+		}
+	}
 	own, err := settings(t)
 	if err != nil {
 		return nil, err
@@ -68,10 +61,8 @@ type setting struct {
 }
 
 func settings(t town.Town) (map[string]setting, error) {
-	data, err := t.Read("town.toml")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
+	data, err := atomicfile.IfExists(t.Read("town.toml"))
+	if err != nil {
 		return nil, err
 	}
 	var file struct {
@@ -87,17 +78,11 @@ func settings(t town.Town) (map[string]setting, error) {
 // agents from starting.
 func wisp(t town.Town, rig string) (map[string]any, error) {
 	path := filepath.Join(t.Root, ".beads-wisp", "config", rig+".json")
-	data, err := atomicfile.Read(path, atomicfile.MaxSize)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
 	var file struct {
 		Values map[string]any `json:"values"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, atomicfile.Error("read", path, err)
+	if err := atomicfile.ReadJSON(path, atomicfile.MaxSize, &file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	return file.Values, nil
 }

@@ -11,7 +11,6 @@ package activity
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -121,11 +120,7 @@ func path(h home.Home, id session.ID) string { return h.Path("sessions", string(
 
 // Read returns the state of a session, or the zero State.
 func Read(h home.Home, id session.ID) (s State) {
-	data, err := atomicfile.Read(path(h, id), maxSize)
-	if err != nil {
-		return State{}
-	}
-	if err := json.Unmarshal(data, &s); err != nil {
+	if atomicfile.ReadJSON(path(h, id), maxSize, &s) != nil {
 		return State{}
 	}
 	return s

@@ -131,10 +131,8 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 // claimed returns the checkpoint in the role's folder of a trusted town, or nil.
 func claimed(h home.Home) (*Checkpoint, error) {
 	m := h.Mirror()
-	data, err := m.Read(place.Checkpoint, maxSize)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
+	data, err := atomicfile.IfExists(m.Read(place.Checkpoint, maxSize))
+	if err != nil || data == nil {
 		return nil, err
 	}
 	c, err := parse(data)
@@ -176,10 +174,8 @@ const maxForget = 256
 
 // sweep removes old checkpoints of sessions without a record.
 func sweep(h home.Home, now time.Time) error {
-	dir, err := os.Open(h.Runtime())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+	dir, err := atomicfile.IfExists(os.Open(h.Runtime()))
+	if err != nil || dir == nil {
 		return atomicfile.Error("read", h.Runtime(), err)
 	}
 	defer dir.Close()
@@ -215,10 +211,8 @@ func read(file atomicfile.Rolling, load func(atomicfile.Rolling) ([]byte, error)
 		c, err = parse(data)
 		return err
 	}
-	_, err := load(of)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, warned
-	} else if err != nil {
+	data, err := atomicfile.IfExists(load(of))
+	if err != nil || data == nil {
 		return nil, errors.Join(warned, err)
 	}
 	c.file = file

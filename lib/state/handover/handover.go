@@ -74,11 +74,9 @@ type Slot struct {
 // use as well: its Put keeps what could not be read.
 func Read(h home.Home, session string) (*Handover, Slot, error) {
 	path := waiting(h, session)
-	data, err := atomicfile.Read(path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Slot{}, nil
-	} else if err != nil {
-		return nil, Slot{unusable: true}, err
+	data, err := atomicfile.IfExists(atomicfile.Read(path, maxFile))
+	if err != nil || data == nil {
+		return nil, Slot{unusable: err != nil}, err
 	}
 	o := new(Handover)
 	if err := json.Unmarshal(data, o); err != nil {
@@ -130,14 +128,12 @@ func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durabi
 // GiveBack makes a hand-over that a session took wait again, unless a newer one waits. The
 // caller holds the home's lock.
 func GiveBack(h home.Home, session, by string) error {
-	data, err := atomicfile.Read(taken(h, session), maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+	data, err := atomicfile.IfExists(atomicfile.Read(taken(h, session), maxFile))
+	if err != nil || data == nil {
 		return err
 	}
 	var o Handover
-	if err := json.Unmarshal(data, &o); err != nil || o.TakenBy != by {
+	if json.Unmarshal(data, &o) != nil || o.TakenBy != by {
 		return nil
 	}
 	newer, slot, err := Read(h, session)

@@ -18,9 +18,11 @@
 package instance
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -269,15 +271,8 @@ func NameFor(text string) string {
 			b.WriteByte('-')
 		}
 	}
-	name := strings.TrimLeft(b.String(), "_-")
-	for len(name) > maxName {
-		_, n := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-n]
-	}
-	if name = strings.TrimRight(name, "-"); name == "" {
-		return "agent"
-	}
-	return name
+	name := Variant(strings.TrimLeft(b.String(), "_-"), "")
+	return cmp.Or(strings.TrimRight(name, "-"), "agent")
 }
 
 // Variant returns a name with a suffix, shortened to maxName.
@@ -360,19 +355,11 @@ const maxServers = 1 << 20
 
 // Servers returns the names of the MCP servers in a folder's .mcp.json.
 func Servers(dir string) (names []string) {
-	data, err := atomicfile.Read(filepath.Join(dir, ".mcp.json"), maxServers)
-	if err != nil {
-		return nil
-	}
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 	}
-	if json.Unmarshal(data, &file) != nil {
+	if atomicfile.ReadJSON(filepath.Join(dir, ".mcp.json"), maxServers, &file) != nil {
 		return nil
 	}
-	for name := range file.Servers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(file.Servers))
 }

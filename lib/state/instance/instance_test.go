@@ -15,6 +15,7 @@ import (
 
 	"gt/lib/place"
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 )
 
@@ -310,7 +311,7 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("all are damaged: %v, warned %q", err, warned)
 	}
 	// It is set aside when another is written in its place.
-	testenv.NoError(t, s.put(in))
+	testenv.NoError(t, s.write(in, atomicfile.Synced))
 	entries, err := os.ReadDir(s.path(""))
 	aside := 0
 	for _, e := range entries {
@@ -353,7 +354,7 @@ func TestAllOfMany(t *testing.T) {
 	for i := range 5*sequentialBelow + 1 {
 		id := ID(fmt.Sprintf("%08d", 99999-i)) // the last by name is the first
 		in := &Instance{ID: id, Name: fmt.Sprintf("n%d", i), Path: "/work", Agent: "claude", CreatedAt: testTime.Add(time.Duration(i) * time.Second)}
-		testenv.NoError(t, s.put(in))
+		testenv.NoError(t, s.write(in, atomicfile.Synced))
 		if i%50 == 7 {
 			testenv.NoError(t, os.WriteFile(s.path(string(id)+suffix), []byte("{"), 0o600))
 			bad = append([]string{string(id)}, bad...) // as they are named

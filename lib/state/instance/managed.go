@@ -3,8 +3,7 @@ package instance
 import (
 	"cmp"
 	"errors"
-	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -67,13 +66,8 @@ func (m *Managed) valid() error {
 // reactivated.
 func (in *Instance) Scrub() {
 	in.SessionID, in.SessionAt, in.ForkOf = "", time.Time{}, ""
-	if in.Managed == nil {
-		return
-	}
-	for key := range in.Managed.Overlay {
-		if key == "prompt" || strings.HasPrefix(key, "env.") {
-			delete(in.Managed.Overlay, key)
-		}
+	if in.Managed != nil {
+		maps.DeleteFunc(in.Managed.Overlay, func(key, _ string) bool { return key == "prompt" || strings.HasPrefix(key, "env.") })
 	}
 }
 
@@ -103,12 +97,11 @@ func (in *Instance) scrubbed() bool {
 
 func (s Store) instancePaths(id ID) (all []string, err error) {
 	for _, folder := range []string{"", Archived, Closed} {
-		path := s.file(folder, id).Path
-		switch _, err := os.Lstat(path); {
-		case err == nil:
+		is, err := atomicfile.Present(s.file(folder, id).Path)
+		if err != nil {
+			return nil, err
+		} else if is {
 			all = append(all, folder)
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, atomicfile.Error("open", path, err)
 		}
 	}
 	return all, nil
@@ -186,10 +179,12 @@ func (s Store) readAccepted(folder string, accepted func(ID) bool) (all []*Insta
 			unread = errors.Join(unread, err)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *Instance) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
+	sortByCreation(all)
 	return all, unread
+}
+
+func sortByCreation(all []*Instance) {
+	slices.SortFunc(all, func(a, b *Instance) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
 }
 
 // TearingDown returns the closed instances whose runtime may still run: those that still
@@ -302,10 +297,6 @@ func (s Store) CompleteMoves() error {
 	return nil
 }
 
-func (s Store) siblingPath(name string) string {
-	return s.State.Path(filepath.Dir(s.Dir), name)
-}
-
 // Root is the parent of Dir.
 func (s Store) Root() string { return filepath.Dir(s.Dir) }
 
@@ -327,9 +318,8 @@ func (s Store) LockStarts() (*flock.Lock, error) { return s.lockBeside("starts.l
 const workersWait = time.Minute
 
 func (s Store) lockBeside(name string, wait time.Duration) (*flock.Lock, error) {
-	path := s.siblingPath(name)
-	if err := s.State.Prepare(filepath.Dir(path)); err != nil {
+	if err := s.State.Prepare(s.State.Path(s.Root())); err != nil {
 		return nil, err
 	}
-	return flock.Acquire(path, wait)
+	return flock.Acquire(s.State.Path(s.Root(), name), wait)
 }

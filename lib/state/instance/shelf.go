@@ -1,11 +1,9 @@
 package instance
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 	"sync"
 
 	"gt/lib/sys/atomicfile"
@@ -41,31 +39,23 @@ func (h *Shelf) Read(s Store) (all []*Instance, unread error) {
 		}
 		was, ok := h.held[id]
 		if !ok || file == nil || !os.SameFile(file, was.file) || file.Size() != was.file.Size() || !file.ModTime().Equal(was.file.ModTime()) {
-			damaged := false // warn again each time
 			told := s
-			told.Warn = func(err error) { damaged = true; s.warn(err) }
+			told.Warn = func(err error) { file = nil; s.warn(err) } // warn again each time
 			in, err := told.Get(id)
-			if damaged {
-				file = nil
-			}
-			switch {
-			case err == nil && in.folder() == Archived:
-				was = onShelf{file, in}
-			case err != nil && !errors.Is(err, ErrNone):
+			if err != nil && !errors.Is(err, ErrNone) {
 				unread = errors.Join(unread, err)
-				continue
-			default:
+			}
+			if err != nil || in.folder() != Archived {
 				continue
 			}
+			was = onShelf{file, in}
 		}
 		if all = append(all, was.in); file != nil {
 			now[id] = was
 		}
 	}
 	h.held = now
-	slices.SortStableFunc(all, func(a, b *Instance) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
+	sortByCreation(all)
 	return all, unread
 }
 

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -348,8 +347,6 @@ func (s Store) Enter(in *Instance) (*place.Opened, error) {
 	return s.State.Enter(in.Path, was, in.Role != "")
 }
 
-func (s Store) put(in *Instance) error { return s.write(in, atomicfile.Synced) }
-
 func (s Store) write(in *Instance, d atomicfile.Durability) error {
 	if err := in.valid(in.ID); err != nil {
 		return err
@@ -421,7 +418,7 @@ func (h *Locked) Put(now time.Time) error {
 		return ErrClosed
 	}
 	h.UpdatedAt = now.UTC()
-	if err := h.store.put(h.Instance); err != nil || h.Managed == nil {
+	if err := h.store.write(h.Instance, atomicfile.Synced); err != nil || h.Managed == nil {
 		return err
 	}
 	h.closed = h.folder() == Closed
@@ -525,10 +522,7 @@ func (s Store) HookReported(in *Instance) bool {
 
 func (s Store) currentSession(in *Instance) (session.ID, bool) {
 	var now CurrentSession
-	data, err := atomicfile.Read(s.path(string(in.ID)+sessionSuffix), maxFile)
-	if err == nil {
-		err = json.Unmarshal(data, &now)
-	}
+	err := atomicfile.ReadJSON(s.path(string(in.ID)+sessionSuffix), maxFile, &now)
 	if err != nil || now.At.Before(in.StartedAt.Truncate(time.Millisecond)) {
 		return "", false
 	}

@@ -55,15 +55,15 @@ func named(state place.State, variable string, pid, parent int) (Store, ID, bool
 // OfProcess returns the instance whose agent is the process pid, a child of parent, and its
 // store; nil if variable names none or the process is only the agent's child.
 func OfProcess(state place.State, variable string, pid, parent int) (Store, *Instance) {
-	s, id, ok := named(state, variable, pid, parent)
-	if !ok {
-		return Store{}, nil
+	return get(named(state, variable, pid, parent))
+}
+
+// get returns the instance that was named, and its store; nil if it was not, or is gone.
+func get(s Store, id ID, ok bool) (Store, *Instance) {
+	if in, err := s.Get(id); ok && err == nil {
+		return s, in
 	}
-	in, err := s.Get(id)
-	if err != nil {
-		return Store{}, nil
-	}
-	return s, in
+	return Store{}, nil
 }
 
 func split(state place.State, variable string) (Store, ID, bool) {
@@ -113,15 +113,7 @@ func MatchOtherAgents(state place.State, variable string, id session.ID) func(ag
 // OfAgent returns the instance that a variable names and its store, or nil. The caller may
 // be the agent's child.
 func OfAgent(state place.State, variable string) (Store, *Instance) {
-	s, id, ok := split(state, variable)
-	if !ok {
-		return Store{}, nil
-	}
-	in, err := s.Get(id)
-	if err != nil {
-		return Store{}, nil
-	}
-	return s, in
+	return get(split(state, variable))
 }
 
 func known(dir string) bool {

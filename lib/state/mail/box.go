@@ -594,11 +594,7 @@ func (b Box) vouch(id string, text []byte) error {
 	if b.own {
 		return nil
 	}
-	path := b.home.Town.Given(id)
-	if err := b.home.Town.State.Prepare(filepath.Dir(path)); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, []byte(town.Digest(text)+"\n"), atomicfile.Synced)
+	return b.home.Town.State.Write(b.home.Town.Given(id), []byte(town.Digest(text)+"\n"), atomicfile.Synced)
 }
 
 // unvouch removes the record, so that nobody else can give the note again.

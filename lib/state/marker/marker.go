@@ -98,30 +98,23 @@ func List(h home.Home) ([]Marker, error) {
 	for _, e := range entries {
 		if n := e.Name(); isMarkerName(n) {
 			m, err := read(h, n)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // removed meanwhile
-			}
-			if err != nil {
+			switch {
+			case err == nil:
+				found = append(found, m)
+			case !errors.Is(err, fs.ErrNotExist): // otherwise it was removed meanwhile
 				failed = err
-				continue
 			}
-			found = append(found, m)
 		}
 	}
 	for _, n := range []string{plain, foreign} {
 		data, err := h.Mirror().Read(n, maxBytes)
-		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				failed = err
-			}
-			continue
+		switch m := parse(n, data); {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			failed = err
+		case err == nil && !slices.Contains(found, m): // otherwise it is a copy of ours
+			m.Claimed = true
+			found = append(found, m)
 		}
-		m := parse(n, data)
-		if slices.Contains(found, m) {
-			continue // a copy of ours
-		}
-		m.Claimed = true
-		found = append(found, m)
 	}
 	return found, failed
 }

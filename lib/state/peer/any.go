@@ -104,10 +104,7 @@ func (o Outbox) Tries(id string) (Tries, error) {
 
 // SetTries stores the offers of a work, synced to disk: an offer counts once it is there.
 func (o Outbox) SetTries(id string, t Tries) error {
-	if err := o.state.Prepare(o.state.Path("relay", "any")); err != nil {
-		return err
-	}
-	return atomicfile.WriteJSON(o.triesPath(id), t, atomicfile.Synced)
+	return o.state.WriteJSON(o.triesPath(id), t, atomicfile.Synced)
 }
 
 // RemoveTries forgets the offers of a work.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"gt/lib/state/instance"
@@ -40,16 +39,14 @@ func (h Hosts) Depart(in *instance.Instance, moves int) ([]instance.Departure, e
 
 // moveKey returns a key that only this host has, and has after a backup as well, or nil.
 func (h Hosts) moveKey() ([]byte, error) {
-	data, err := atomicfile.ReadIf(h.state.Path("relay", "keys.json"), 4096, atomicfile.OursAlone)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	data, err := atomicfile.IfExists(atomicfile.ReadIf(h.state.Path("relay", "keys.json"), 4096, atomicfile.OursAlone))
+	if err != nil || data == nil {
+		return nil, err
 	}
 	var keys struct {
 		Seed string `json:"seed"`
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &keys)
-	}
+	err = json.Unmarshal(data, &keys)
 	sum := sha256.Sum256([]byte("gt-session move 1\n" + keys.Seed))
 	return sum[:], err
 }

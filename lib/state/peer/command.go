@@ -81,10 +81,7 @@ const (
 
 // Expect notes that somebody waits for the answer to a letter.
 func (r Results) Expect(l Letter) error {
-	if err := r.state.Prepare(r.state.Path("relay", "results", l.Host)); err != nil {
-		return err
-	}
-	return atomicfile.Write(r.path(l.Host, l.ID, asked), nil, atomicfile.Unsynced)
+	return r.state.Write(r.path(l.Host, l.ID, asked), nil, atomicfile.Unsynced)
 }
 
 // Open reports whether somebody waits for an answer of a host.
@@ -172,12 +169,12 @@ func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Tim
 // the host does not have the letter, and ErrUnanswered if it has. The host can be renamed
 // meanwhile.
 func Await(ctx context.Context, s place.State, l Letter) (Answer, error) {
-	out := OutboxOf(s)
-	host, _ := NewHosts(s).Get(l.Host) // without its key it keeps its name
-	defer func() { ResultsOf(s).remove(l) }()
+	out, hosts, results := OutboxOf(s), NewHosts(s), ResultsOf(s)
+	host, _ := hosts.Get(l.Host) // without its key it keeps its name
+	defer func() { results.remove(l) }()
 	for {
-		l.Host = NewHosts(s).Renamed(host)
-		a, err := ResultsOf(s).take(l)
+		l.Host = hosts.Renamed(host)
+		a, err := results.take(l)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return a, err
 		}
@@ -212,10 +209,10 @@ func (o Outbox) refusal(l Letter) (string, error) {
 
 // Noted records which agent a letter with a session is about, and the id of its parcel.
 func (o Outbox) Noted(l Letter, name, parcel string) error {
-	if err := errors.Join(o.state.Prepare(o.state.Path("relay", "moves")), ResultsOf(o.state).Expect(l)); err != nil {
+	if err := ResultsOf(o.state).Expect(l); err != nil {
 		return err
 	}
-	return atomicfile.Write(o.state.Path("relay", "moves", l.ID), []byte(name+" "+parcel+"\n"), atomicfile.Synced)
+	return o.state.Write(o.state.Path("relay", "moves", l.ID), []byte(name+" "+parcel+"\n"), atomicfile.Synced)
 }
 
 // Moving returns the agent that a letter with a session is about, and the id of its parcel.

@@ -3,8 +3,6 @@ package peer
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -89,14 +87,7 @@ func (h Hosts) Agents(host Host, now time.Time) (all []Agent, err error) {
 }
 
 func (h Hosts) states(host Host) ([]byte, error) {
-	path := h.Path(host.Name, "instances.jsonl")
-	data, err := atomicfile.Read(path, maxAgents)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", path, err)
-	}
-	return data, nil
+	return atomicfile.IfExists(atomicfile.Read(h.Path(host.Name, "instances.jsonl"), maxAgents))
 }
 
 // Staff returns whether a host has a template, and its sessions of it.

@@ -212,18 +212,13 @@ func (h Hosts) ReadHosts() (all []Host, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var failed []error
 	for _, name := range names {
-		if CheckName(name) != nil {
-			continue
+		if CheckName(name) == nil {
+			host, failed := h.find(name)
+			all, err = append(all, host), errors.Join(err, failed)
 		}
-		host, err := h.Get(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = append(failed, err)
-		}
-		all = append(all, host)
 	}
-	return all, errors.Join(failed...)
+	return all, err
 }
 
 // Get returns a known host, or fs.ErrNotExist.
@@ -240,16 +235,22 @@ func (h Hosts) Get(name string) (Host, error) {
 	return host, err
 }
 
+// find is Get for a host that need not have been seen.
+func (h Hosts) find(name string) (Host, error) {
+	host, err := h.Get(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return host, err
+}
+
 // Find returns a known host, or an error that names those that are known.
 func (h Hosts) Find(name string) (Host, error) {
 	all, err := h.ReadHosts()
 	var names []string
 	for _, host := range all {
-		if host.Name == name {
-			if host, err = h.Get(name); errors.Is(err, fs.ErrNotExist) {
-				err = nil // it was never seen
-			}
-			return host, err
+		if host.Name == name { // its file is read again for its error
+			return h.find(name)
 		}
 		names = append(names, host.Name)
 	}
@@ -443,10 +444,7 @@ func (o Outbox) refused(l Letter) string {
 // Refuse sets a letter aside that its receiver does not take, with the reason.
 func (o Outbox) Refuse(l Letter, reason string) error {
 	name := o.refused(l)
-	if err := o.state.Prepare(o.state.Path("relay", "refused", l.Host)); err != nil {
-		return err
-	}
-	if err := atomicfile.Write(name+".reason", []byte(reason+"\n"), atomicfile.Synced); err != nil {
+	if err := o.state.Write(name+".reason", []byte(reason+"\n"), atomicfile.Synced); err != nil {
 		return err
 	}
 	return atomicfile.Rename(o.Path(l), name, atomicfile.Synced)

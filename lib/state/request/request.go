@@ -147,20 +147,12 @@ func turn(h home.Home, id session.ID) string   { return h.Path("sessions", strin
 
 // read returns a file of the state; empty if there is none.
 func read(path string) ([]byte, error) {
-	data, err := atomicfile.Read(path, 8*place.MaxRequest)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
+	return atomicfile.IfExists(atomicfile.Read(path, 8*place.MaxRequest))
 }
 
 // HadTurn reports whether a turn of the session has begun. On an error that is unknown.
 func HadTurn(h home.Home, id session.ID) (bool, error) {
-	_, err := os.Lstat(turn(h, id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, atomicfile.Error("read", turn(h, id), err)
+	return atomicfile.Present(turn(h, id))
 }
 
 // Turn records the beginning of a turn. Earlier requests are not served any more.
@@ -175,22 +167,11 @@ func Turn(h home.Home, id session.ID, now time.Time) error {
 	return err
 }
 
-func turnOf(h home.Home, id session.ID) time.Time {
-	info, err := os.Lstat(turn(h, id))
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
-}
-
 // slack is how far the kernel's clock for file times may be behind.
 const slack = 20 * time.Millisecond
 
 // Waits reports whether the state has a request of the session. It costs one lstat.
-func Waits(h home.Home, id session.ID) bool {
-	_, err := os.Lstat(copyOf(h, id))
-	return err == nil
-}
+func Waits(h home.Home, id session.ID) bool { return atomicfile.Exists(copyOf(h, id)) }
 
 // Asked reports whether a hand-over is requested and not served yet, and returns its
 // subject.
@@ -256,7 +237,10 @@ func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	began := turnOf(h, id).Add(-slack)
+	var began time.Time
+	if info, err := os.Lstat(turn(h, id)); err == nil {
+		began = info.ModTime().Add(-slack)
+	}
 	if changed.Before(began) { // mutant never: TestTakeOfAnOlderTurn
 		return false, r.Remove()
 	}
@@ -332,10 +316,8 @@ func parse(data []byte) (items []Item, err error) {
 // served. If the caller is killed afterwards, the request is lost rather than served twice.
 // The caller holds the home's lock.
 func Serve(h home.Home, id session.ID) (items []Item, left time.Time, err error) {
-	info, err := os.Lstat(copyOf(h, id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, time.Time{}, nil
-	} else if err != nil {
+	info, err := atomicfile.IfExists(os.Lstat(copyOf(h, id)))
+	if err != nil || info == nil {
 		return nil, time.Time{}, atomicfile.Error("read", copyOf(h, id), err)
 	}
 	data, err := read(copyOf(h, id))

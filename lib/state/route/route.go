@@ -53,13 +53,10 @@ func (m Markers) Set(label, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.state.Prepare(filepath.Dir(path)); err != nil {
-		return err
-	}
 	if atomicfile.Exists(path) {
 		return nil
 	}
-	return atomicfile.Write(path, nil, atomicfile.Synced)
+	return m.state.Write(path, nil, atomicfile.Synced)
 }
 
 // Remove removes a session's marker, if it has one.

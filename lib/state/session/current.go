@@ -100,14 +100,13 @@ const idFile = "session_id"
 // Persist records the session as the home's latest. It reads before it writes, because a
 // new file costs far more.
 func (s Store) Persist(id ID, now time.Time) error {
-	text := string(id) + "\n" + now.UTC().Format(time.RFC3339) + "\n"
-	if s.Persisted() == id {
-		return s.Home.Mirror().Write(idFile, []byte(text)) // others may have changed the mirror
+	text := []byte(string(id) + "\n" + now.UTC().Format(time.RFC3339) + "\n")
+	if s.Persisted() != id {
+		if err := atomicfile.Write(s.Home.Path(idFile), text, atomicfile.Unsynced); err != nil {
+			return err
+		}
 	}
-	if err := atomicfile.Write(s.Home.Path(idFile), []byte(text), atomicfile.Unsynced); err != nil {
-		return err
-	}
-	return s.Home.Mirror().Write(idFile, []byte(text))
+	return s.Home.Mirror().Write(idFile, text) // others may have changed the mirror
 }
 
 // Persisted returns the home's latest session, or "".
@@ -117,10 +116,7 @@ func (s Store) Persisted() ID {
 		return ""
 	}
 	line, _, _ := bytes.Cut(data, []byte("\n"))
-	id, err := ParseID(string(bytes.TrimSpace(line)))
-	if err != nil {
-		return ""
-	}
+	id, _ := ParseID(string(bytes.TrimSpace(line)))
 	return id
 }
 

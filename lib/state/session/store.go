@@ -54,8 +54,8 @@ func (s Store) Exists(id ID) bool {
 	if _, err := ParseID(string(id)); err != nil {
 		return false
 	}
-	_, err := os.Lstat(s.path(id))
-	return !errors.Is(err, fs.ErrNotExist) // if it cannot be read, do not create another
+	is, err := atomicfile.Present(s.path(id))
+	return is || err != nil // if it cannot be read, do not create another
 }
 
 // IDs returns the ids of the records, from their file names.
@@ -118,7 +118,7 @@ func (s Store) findHandoff(r *Record) {
 		return
 	}
 	if old.Marker != "" {
-		if _, err := os.Lstat(s.Home.Path(filepath.Base(old.Marker))); errors.Is(err, fs.ErrNotExist) {
+		if is, err := atomicfile.Present(s.Home.Path(filepath.Base(old.Marker))); !is && err == nil {
 			return
 		}
 	}
@@ -203,11 +203,10 @@ func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	if err := write(s.file(r.ID), data, d); err != nil {
 		return err
 	}
-	r.ended = r.Ended()
-	if r.Handoff == nil {
-		return r.slot.Put(s.Home, string(r.ID), nil, d)
+	if r.ended = r.Ended(); r.Handoff != nil {
+		return nil
 	}
-	return nil
+	return r.slot.Put(s.Home, string(r.ID), nil, d)
 }
 
 // prune removes the records of sessions that ended longer than keep ago, and all but

@@ -262,11 +262,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 
 func (r *Record) reopen(now time.Time) {
 	if r.Ended() {
-		began := r.StartedAt
-		if !r.ResumedAt.IsZero() {
-			began = r.ResumedAt
-		}
-		r.Runs = append(r.Runs, Run{began, r.EndedAt, r.Outcome, r.Reason})
+		r.Runs = append(r.Runs, Run{cmp.Or(r.ResumedAt, r.StartedAt), r.EndedAt, r.Outcome, r.Reason})
 		r.Runs = r.Runs[max(0, len(r.Runs)-maxRuns):]
 		r.ResumedAt, r.Stop = now, nil
 	}

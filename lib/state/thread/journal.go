@@ -3,8 +3,6 @@ package thread
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -82,13 +80,7 @@ func appendLines(state place.State, chain session.ID, data []byte) (added bool, 
 // readJournal returns the journal's prompts. It ignores lines that it does not understand,
 // such as a torn one.
 func readJournal(state place.State, chain session.ID) ([]entry, error) {
-	data, err := atomicfile.Read(journal(state, chain), 2*maxJournal)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+	data, err := atomicfile.IfExists(atomicfile.Read(journal(state, chain), 2*maxJournal))
 	var all []entry
 	for line := range bytes.Lines(data) {
 		var e entry
@@ -96,7 +88,7 @@ func readJournal(state place.State, chain session.ID) ([]entry, error) {
 			all = append(all, e)
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 const (

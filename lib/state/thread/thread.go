@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -617,7 +616,7 @@ func Move(state place.State, from, to, id session.ID, d atomicfile.Durability, w
 	if err != nil {
 		return err
 	}
-	if !exists(f.Path) && !exists(journal(state, from)) {
+	if !exists(state, f, from) {
 		return nil
 	}
 	lock, err := lock(state, from)
@@ -641,9 +640,11 @@ func Move(state place.State, from, to, id session.ID, d atomicfile.Durability, w
 	return t.write(state, f, before, d)
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return !errors.Is(err, fs.ErrNotExist)
+// exists reports whether a chain may have a thread or a journal.
+func exists(state place.State, f atomicfile.Rolling, chain session.ID) bool {
+	file, err := atomicfile.Present(f.Path)
+	prompts, jerr := atomicfile.Present(journal(state, chain))
+	return file || prompts || err != nil || jerr != nil
 }
 
 func (t *Thread) isEmpty() bool {
@@ -657,7 +658,7 @@ func Remove(state place.State, chain session.ID) error {
 	if err != nil {
 		return err
 	}
-	if !exists(f.Path) && !exists(journal(state, chain)) {
+	if !exists(state, f, chain) {
 		return ErrNone
 	}
 	lock, err := lock(state, chain)

@@ -77,11 +77,7 @@ func (w Work) Give(template string, n mail.Note, now time.Time) (id string, err 
 	if err != nil {
 		return "", err
 	}
-	dir := w.path(template, fresh)
-	if err := w.store.State.Prepare(dir); err != nil {
-		return "", err
-	}
-	return id, atomicfile.Write(filepath.Join(dir, name), text, atomicfile.Synced)
+	return id, w.store.State.Write(w.path(template, fresh, name), text, atomicfile.Synced)
 }
 
 // HasSession reports whether a session of a template runs or starts.
@@ -109,11 +105,7 @@ func (w Work) Take(template, name string, text []byte, still func() error) error
 	if err := still(); err != nil {
 		return err
 	}
-	dir := w.path(template, fresh)
-	if err := w.store.State.Prepare(dir); err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(dir, name), text, atomicfile.Synced)
+	return w.store.State.Write(w.path(template, fresh, name), text, atomicfile.Synced)
 }
 
 // Held is where a note is.
@@ -172,10 +164,7 @@ func (w Work) Recall(template, name string, tell bool) (Held, error) {
 		}
 	}
 	if tell && (h.State == cur || h.State == blocked) && !atomicfile.Exists(w.path(template, lateFolder, name)) {
-		if err := w.store.State.Prepare(w.path(template, lateFolder)); err != nil {
-			return h, err
-		}
-		err = atomicfile.Write(w.path(template, lateFolder, name), nil, atomicfile.Unsynced)
+		err = w.store.State.Write(w.path(template, lateFolder, name), nil, atomicfile.Unsynced)
 	}
 	return h, err
 }
