@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -120,21 +119,23 @@ func (r *Relay) lost(t *peer.Try) bool {
 // isWorkDone reports whether a work is done, and no other session has begun it again.
 func (r *Relay) isWorkDone(w *peer.Tries) bool {
 	last := w.LastTry()
-	return last != nil && (last.State == peer.Finished || w.Late != "" && (last.IsOver() || r.lost(last)))
+	return last != nil && (last.State == peer.Finished || w.Late != "" && r.isGivenUp(last))
 }
 
 // toOffer reports whether no host has a work.
 func (r *Relay) toOffer(w *peer.Tries) bool {
 	last := w.LastTry()
-	return last == nil || last.IsOver() || r.lost(last)
+	return last == nil || r.isGivenUp(last)
 }
+
+// isGivenUp reports whether no session of an offer's host has the work or will get it, as far as
+// is known.
+func (r *Relay) isGivenUp(t *peer.Try) bool { return t.IsOver() || r.lost(t) }
 
 // offerTo offers a work to the host that has most free sessions for it, if there is one.
 func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
-	text, err := r.outbox.Read(l)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+	text, err := atomicfile.IfExists(r.outbox.Read(l))
+	if err != nil || text == nil {
 		return err
 	}
 	if w.Template == "" {
@@ -186,9 +187,7 @@ func (r *Relay) free(w *peer.Tries, now time.Time) (to *remote) {
 			continue
 		}
 		agents, err := r.hosts.Agents(m.host, now)
-		if err != nil {
-			r.Warn(err)
-		}
+		r.Warn(err)
 		if n := r.room(w, m.host.Key, agents, now); n > most {
 			to, most = m, n
 		}
@@ -247,11 +246,7 @@ func (r *Relay) askLeases(key string, q []peer.Lease) error {
 		return nil
 	}
 	for part := range slices.Chunk(q, mostLeases) {
-		body, err := json.Marshal(part)
-		if err != nil {
-			return err
-		}
-		if err := r.send(to, "ask", "leases", "", body); err != nil {
+		if err := r.sendJSON(to, "ask", "leases", "", part); err != nil {
 			return err
 		}
 	}
@@ -263,8 +258,7 @@ func (r *Relay) askLeases(key string, q []peer.Lease) error {
 func (r *Relay) answerLeases(from *remote, body []byte) error {
 	var q []peer.Lease
 	if json.Unmarshal(body, &q) != nil || len(q) > mostLeases || r.Held == nil {
-		r.refuse("a question that cannot be read")
-		return nil
+		return refusal("a question that cannot be read")
 	}
 	var answers []peer.Try
 	for _, l := range q {
@@ -279,11 +273,7 @@ func (r *Relay) answerLeases(from *remote, body []byte) error {
 			answers = append(answers, t)
 		}
 	}
-	data, err := json.Marshal(answers)
-	if err != nil {
-		return err
-	}
-	return r.send(from, "chunk", "leases", "", data)
+	return r.sendJSON(from, "chunk", "leases", "", answers)
 }
 
 func (r *Relay) heldHere(from *remote, l peer.Lease) (peer.Try, error) {
@@ -313,8 +303,7 @@ func (r *Relay) heldHere(from *remote, l peer.Lease) (peer.Try, error) {
 func (r *Relay) takeLeases(from *remote, body []byte) error {
 	var answers []peer.Try
 	if json.Unmarshal(body, &answers) != nil || len(answers) > mostLeases {
-		r.refuse("an answer that cannot be read")
-		return nil
+		return refusal("an answer that cannot be read")
 	}
 	for _, t := range answers {
 		if err := r.settle(from.host.Key, t); err != nil {

@@ -92,12 +92,10 @@ func (r *Relay) publishEnd() {
 func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Duration) error {
 	var b beat
 	if err := json.Unmarshal(m.PlainBody(), &b); err != nil {
-		r.refuse("a beat that cannot be read")
-		return nil
+		return refusal("a beat that cannot be read")
 	}
 	if len(b.Heads) > feed.MaxFeeds {
-		r.refuse("too many logs of " + from.host.Name)
-		return nil
+		return refusal("too many logs of " + from.host.Name)
 	}
 	said := len(b.Heads)
 	maps.DeleteFunc(b.Heads, func(name string, head feed.Head) bool { return feed.CheckName(name) != nil || head.Size < 0 })

@@ -66,11 +66,7 @@ func (r *Relay) askForFile(from *remote, what string, want feed.Want) error {
 	want.Name = what + "/" + want.Name
 	q := question{newNonce(), want.Name, r.Now()}
 	from.asked[questionKey(want.Name)] = q
-	body, err := json.Marshal(want)
-	if err != nil {
-		return err
-	}
-	return r.send(from, "ask", kindFile, q.id, body)
+	return r.sendJSON(from, "ask", kindFile, q.id, want)
 }
 
 // answerFile sends a part of a file to the host that asks for it, unless it has asked for so much
@@ -78,8 +74,7 @@ func (r *Relay) askForFile(from *remote, what string, want feed.Want) error {
 func (r *Relay) answerFile(to *remote, id string, body []byte) error {
 	var want feed.Want
 	if json.Unmarshal(body, &want) != nil || want.From < 0 {
-		r.refuse("a question that cannot be read")
-		return nil
+		return refusal("a question that cannot be read")
 	}
 	what, name, _ := strings.Cut(want.Name, "/")
 	now, least := r.Now(), feed.MaxChunk+questionCost
@@ -147,8 +142,7 @@ func (r *Relay) openFile(to *remote, what, name string) (f *os.File, done func()
 func (r *Relay) takeFile(from *remote, id string, body []byte) error {
 	c, err := feed.Unmarshal(body)
 	if err != nil {
-		r.refuse(err.Error())
-		return nil
+		return refusal(err.Error())
 	}
 	q := from.asked[questionKey(c.Name)]
 	if q.id == "" || q.id != id || q.name != c.Name {
@@ -167,8 +161,7 @@ func (r *Relay) takeFile(from *remote, id string, body []byte) error {
 		err = r.takePart(from, c)
 	}
 	if errors.Is(err, feed.ErrChunk) {
-		r.refuse(err.Error())
-		return nil
+		return refusal(err.Error())
 	}
 	return err
 }
@@ -177,8 +170,7 @@ func (r *Relay) takeFile(from *remote, id string, body []byte) error {
 func (r *Relay) takeLog(from *remote, c feed.Chunk, answer bool) error {
 	taken, err := from.logs.Add(c)
 	if errors.Is(err, feed.ErrFull) {
-		r.refuse("a log of " + from.host.Name + " that is too long, or one too many")
-		return nil
+		return refusal("a log of " + from.host.Name + " that is too long, or one too many")
 	} else if err != nil {
 		return err
 	}
@@ -215,14 +207,10 @@ func (r *Relay) askForMissing(now time.Time) {
 				continue
 			}
 			asks++
-			if err := r.askForLog(m, name); err != nil {
-				r.Warn(err)
-			}
+			r.Warn(r.askForLog(m, name))
 		}
 		r.askForParts(m, now)
-		if err := r.askForRecords(m, now); err != nil {
-			r.Warn(err)
-		}
+		r.Warn(r.askForRecords(m, now))
 	}
 }
 
@@ -270,9 +258,7 @@ func (r *Relay) askForParts(from *remote, now time.Time) {
 		} else if !from.hasAsked(letterFile+"/"+id, now) && !r.isUnderway(from, id) {
 			err = r.askForPart(from, id)
 		}
-		if err != nil {
-			r.Warn(err)
-		}
+		r.Warn(err)
 	}
 }
 
@@ -314,7 +300,7 @@ func (r *Relay) deliverLong(from *remote, id string, e expected) error {
 	path := r.parcel(from, id, ".part")
 	text, err := atomicfile.Open(path)
 	if err != nil {
-		return atomicfile.Error("read", path, err)
+		return err
 	}
 	sum := sha256.New()
 	if _, err = io.Copy(sum, text); err == nil {

@@ -67,11 +67,9 @@ type letters struct {
 
 func openLetters(path string) (*letters, error) {
 	l := &letters{path, map[string]string{}}
-	f, err := atomicfile.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", path, err)
+	f, err := atomicfile.IfExists(atomicfile.Open(path))
+	if err != nil || f == nil {
+		return l, err
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
@@ -110,9 +108,7 @@ func (l *letters) add(id, reason string) error {
 // whether a host that is there has yet to say that one has arrived.
 func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, err error) {
 	all, err := r.outbox.ReadLetters()
-	if err != nil {
-		r.Warn(err)
-	}
+	r.Warn(err)
 	byName := map[string]*remote{}
 	for _, m := range r.remotes {
 		byName[m.host.Name] = m
@@ -164,22 +160,19 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 
 func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error {
 	f, err := atomicfile.Open(r.outbox.Path(l))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // taken back
-	} else if err != nil {
-		r.Warn(atomicfile.Error("read", r.outbox.Path(l), err))
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) { // otherwise it was taken back
+			r.Warn(err)
+		}
 		return nil
 	}
 	defer f.Close()
 	sum := sha256.New()
 	var text bytes.Buffer
 	n, err := io.Copy(sum, io.TeeReader(io.LimitReader(f, inline), &text))
-	if err == nil {
-		var rest int64
-		rest, err = io.Copy(sum, f)
-		n += rest
-	}
-	if err != nil {
+	rest, rerr := io.Copy(sum, f)
+	n += rest
+	if err = cmp.Or(err, rerr); err != nil {
 		r.Warn(atomicfile.Error("read", r.outbox.Path(l), err))
 		return nil
 	}
@@ -208,8 +201,7 @@ func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error
 // takeLetter delivers a letter, once, and says so to its sender.
 func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 	if errors.Join(peer.CheckID(m.ID), peer.CheckKind(m.Kind)) != nil {
-		r.refuse("a letter with an invalid name")
-		return nil
+		return refusal("a letter with an invalid name")
 	}
 	if r.isUnderway(from, m.ID) {
 		return nil
@@ -219,18 +211,15 @@ func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 	}
 	body, err := r.keys.Body(m, inline+4096)
 	if err != nil {
-		r.refuse("a letter that cannot be opened")
-		return nil
+		return refusal("a letter that cannot be opened")
 	}
 	var e envelope
 	line, text, ok := bytes.Cut(body, []byte("\n"))
 	if !ok || json.Unmarshal(line, &e) != nil || e.Size < 0 || e.Size <= inline && int64(len(text)) != e.Size {
-		r.refuse("a letter that cannot be read")
-		return nil
+		return refusal("a letter that cannot be read")
 	}
 	if !from.letterRate.AllowN(r.Now(), 1) {
-		r.refuse("too many letters of " + from.host.Name)
-		return nil
+		return refusal("too many letters of " + from.host.Name)
 	}
 	if reason, taken := r.takes(from, m.Kind, e.Size); !taken { // mutant never: TestNothingKept
 		return r.answered(from, m.ID, reason)
@@ -302,8 +291,7 @@ func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 	}
 	refused, err := r.keys.Body(m, 4096)
 	if err != nil {
-		r.refuse("a receipt that cannot be opened")
-		return nil
+		return refusal("a receipt that cannot be opened")
 	}
 	if l.Kind == peer.Offer {
 		says := peer.Try{Letter: l.ID, State: peer.Open}
@@ -345,8 +333,7 @@ func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 			}
 		}
 		if len(coming) >= maxParcels || room < 0 { // mutant never: TestManyParcels
-			r.refuse("too many long letters of " + from.host.Name) // it comes again
-			return nil
+			return refusal("too many long letters of " + from.host.Name) // it comes again
 		}
 		if err := atomicfile.EnsurePrivateDir(filepath.Dir(path)); err != nil {
 			return err
@@ -403,18 +390,14 @@ func (r *Relay) finish(e ended) {
 	if r.ctx.Err() != nil { // it was interrupted, and comes again
 		return
 	}
-	if err := r.delivered(e.from, e.id, e.err, e.done); err != nil {
-		r.Warn(err)
-	}
+	r.Warn(r.delivered(e.from, e.id, e.err, e.done))
 }
 
 // delivered answers a letter and calls done, unless the letter has to come again.
 func (r *Relay) delivered(from *remote, id string, err error, done func() error) error {
 	reason := ""
 	if refused := new(Refused); errors.As(err, &refused) {
-		if reason = refused.Reason; reason == "" {
-			reason = "refused"
-		}
+		reason = cmp.Or(refused.Reason, "refused")
 	} else if err != nil {
 		return fmt.Errorf("cannot deliver %s of %s: %w", id, from.host.Name, err)
 	}

@@ -111,11 +111,7 @@ func (r *Relay) scanRecords() error {
 }
 
 func (r *Relay) tellSharing(to *remote, s sharing) error {
-	body, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return r.send(to, "chunk", kindRecords, "", body)
+	return r.sendJSON(to, "chunk", kindRecords, "", s)
 }
 
 // refusesRecords tells a host that it may read no records of this one, unless it may. It returns an
@@ -135,12 +131,10 @@ func (r *Relay) takeSharing(from *remote, body []byte) error {
 	t, now := &from.records, r.Now()
 	var says sharing
 	if json.Unmarshal(body, &says) != nil || says.Size < 0 {
-		r.refuse("a list of records that cannot be read")
-		return nil
+		return refusal("a list of records that cannot be read")
 	}
 	if !t.pages.AllowN(now, 1) {
-		r.refuse("too many lists of records of " + from.host.Name)
-		return nil
+		return refusal("too many lists of records of " + from.host.Name)
 	}
 	if t.listed = true; says.Off {
 		return t.copies.Remove()

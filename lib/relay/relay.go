@@ -215,10 +215,13 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 }
 
 // limitWarnings returns warn for a program that tries again every few seconds: the same warning
-// comes once a minute at most.
+// comes once a minute at most. It can be called with nil, which is no warning.
 func limitWarnings(warn func(error), now func() time.Time) func(error) {
 	last := map[string]time.Time{}
 	return func(err error) {
+		if err == nil {
+			return
+		}
 		text, at := err.Error(), now()
 		if at.Sub(last[text]).Abs() < time.Minute {
 			return
@@ -246,9 +249,7 @@ func (r *Relay) load() (err error) {
 		return err
 	}
 	all, err := r.hosts.ReadHosts()
-	if err != nil {
-		r.Warn(err)
-	}
+	r.Warn(err)
 	for _, h := range all {
 		if seal.CheckKey(h.Key) != nil {
 			continue
@@ -657,9 +658,7 @@ func (r *Relay) scan(ctx context.Context) error {
 		r.askForMissing(now)
 		r.saveChanged(now)
 	}
-	if err := r.tellOfRecords(now); err != nil {
-		r.Warn(err)
-	}
+	r.Warn(r.tellOfRecords(now))
 	r.status.Copying = r.copying(now)
 	if len(r.pending) == 0 && !waiting && !r.status.Copying && len(r.underway) == 0 {
 		r.status.CurrentAt = now
@@ -731,9 +730,7 @@ func (r *Relay) sendLogs(ctx context.Context, now time.Time) error {
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
 		for {
 			c, ok, err := r.source.NextChunk(name, logs[name])
-			if err != nil {
-				r.Warn(err)
-			}
+			r.Warn(err)
 			if !ok {
 				break
 			}

@@ -124,13 +124,22 @@ func (r *Relay) handle(msg message) {
 			delete(r.pending, msg.stream)
 		}
 	}
-	if err := r.take(msg); err != nil {
+	switch err := r.take(msg).(type) {
+	case nil:
+	case refusal:
+		r.refuse(string(err))
+	default:
 		r.Warn(err)
 	}
 	if msg.stream == streams.InboxStream(r.keys.Public()) {
 		r.taken = msg.seq
 	}
 }
+
+// refusal is the error for a message that is not accepted.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
 
 func (r *Relay) take(msg message) error {
 	parts := strings.Split(msg.subject, ".")
@@ -139,13 +148,11 @@ func (r *Relay) take(msg message) error {
 	}
 	m, err := seal.Parse(msg.data)
 	if err != nil {
-		r.refuse(err.Error())
-		return nil
+		return refusal(err.Error())
 	}
 	own := r.keys.Public()
 	if m.From != parts[1] {
-		r.refuse("a message under another host's subject")
-		return nil
+		return refusal("a message under another host's subject")
 	}
 	if m.From == own && msg.stream == streams.Fleet && m.Kind != "hello" {
 		r.latest = max(r.latest, m.At)
@@ -171,19 +178,16 @@ func (r *Relay) take(msg message) error {
 		return err
 	}
 	if from.trust.Revoked {
-		r.refuse("a message of " + from.host.Name + ", which is revoked")
-		return nil
+		return refusal("a message of " + from.host.Name + ", which is revoked")
 	}
 	kind := parts[2]
 	if !fits(m.Kind, kind) { // mutant never: TestReplayed
-		r.refuse("a message under the subject of another kind")
-		return nil
+		return refusal("a message under the subject of another kind")
 	}
 	live := msg.stream == ""
 	current := (live || kind == "beat") && r.see(from, m.Header, live, msg.age) // what else is kept says nothing about now
 	if !from.byteRate.AllowN(r.Now(), len(msg.data)) {
-		r.refuse("too much of " + from.host.Name)
-		return nil
+		return refusal("too much of " + from.host.Name)
 	}
 	switch kind {
 	case "beat":
@@ -205,8 +209,7 @@ func (r *Relay) take(msg message) error {
 		from.fed = m.At
 		c, err := feed.Unmarshal(m.PlainBody())
 		if err != nil || c.None || feed.CheckName(c.Name) != nil {
-			r.refuse(feed.ErrChunk.Error())
-			return nil
+			return refusal(feed.ErrChunk.Error())
 		}
 		return r.takeLog(from, c, false)
 	case "to":
@@ -224,8 +227,7 @@ func (r *Relay) take(msg message) error {
 		}
 		body, err := r.keys.Body(m, feed.MaxChunk+4096)
 		if err != nil {
-			r.refuse("a chunk that cannot be opened")
-			return nil
+			return refusal("a chunk that cannot be opened")
 		}
 		switch m.Kind {
 		case kindFile:
@@ -243,8 +245,7 @@ func (r *Relay) take(msg message) error {
 func (r *Relay) takeAllows(from *remote, m seal.Message) error {
 	body, err := r.keys.Body(m, 1024)
 	if err != nil {
-		r.refuse("what is allowed here cannot be opened")
-		return nil
+		return refusal("what is allowed here cannot be opened")
 	}
 	if !r.isNewest(from, m) {
 		return nil
@@ -320,12 +321,10 @@ func (r *Relay) save(m *remote) {
 func (r *Relay) takeHello(m seal.Message) error {
 	var says hello
 	if err := json.Unmarshal(m.PlainBody(), &says); err != nil {
-		r.refuse("a hello that cannot be read")
-		return nil
+		return refusal("a hello that cannot be read")
 	}
 	if seal.CheckRecipient(says.Box) != nil || len(says.Version) > maxVersion { // mutant never: TestOddHello
-		r.refuse("a hello with an invalid key or version")
-		return nil
+		return refusal("a hello with an invalid key or version")
 	}
 	if known := r.remotes[m.From]; known != nil {
 		if trust, err := r.hosts.Trust(known.host); err != nil || trust.Revoked {
@@ -335,8 +334,7 @@ func (r *Relay) takeHello(m seal.Message) error {
 	}
 	from, err := r.meet(m.From, says)
 	if err != nil {
-		r.refuse(err.Error())
-		return nil
+		return refusal(err.Error())
 	}
 	from.pulse.asks = 0
 	if from.host.LastSeen.IsZero() { // its beat may have come before
@@ -395,6 +393,15 @@ func (r *Relay) send(to *remote, subject, kind, id string, body []byte) error {
 	return r.nc.Publish(r.subject(subject, to.host.Key), msg)
 }
 
+// sendJSON is send for a value as JSON.
+func (r *Relay) sendJSON(to *remote, subject, kind, id string, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return r.send(to, subject, kind, id, body)
+}
+
 // takeAsk answers what another host lacks: of a log, or of a long letter.
 func (r *Relay) takeAsk(from *remote, m seal.Message) error {
 	if m.Kind == "beat" { // nothing in it is secret
@@ -402,8 +409,7 @@ func (r *Relay) takeAsk(from *remote, m seal.Message) error {
 	}
 	body, err := r.keys.Body(m, maxLeases)
 	if err != nil {
-		r.refuse("a question that cannot be opened")
-		return nil
+		return refusal("a question that cannot be opened")
 	}
 	switch m.Kind {
 	case kindFile:

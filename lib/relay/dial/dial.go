@@ -60,10 +60,7 @@ func Load(state place.State) (h Hub, err error) {
 
 // Store keeps this host's hub, synced to disk.
 func (h Hub) Store(state place.State) error {
-	if err := state.Prepare(state.Path("relay")); err != nil {
-		return err
-	}
-	return atomicfile.WriteJSON(path(state), h, atomicfile.Synced)
+	return state.WriteJSON(path(state), h, atomicfile.Synced)
 }
 
 // Forget removes this host's hub.

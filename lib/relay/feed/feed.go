@@ -165,7 +165,7 @@ func Check(f *os.File, size int64) (string, error) {
 func CheckAt(path string, size int64) (string, error) {
 	f, err := atomicfile.Open(path)
 	if err != nil {
-		return "", atomicfile.Error("read", path, err)
+		return "", err
 	}
 	defer f.Close()
 	return Check(f, size)
@@ -282,11 +282,9 @@ type sent struct {
 // NewSource returns a Source that goes on where the last one stopped.
 func NewSource(state place.State) (*Source, error) {
 	s := &Source{state, map[string]*sent{}}
-	data, err := atomicfile.Read(s.path(), 16<<20)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", s.path(), err)
+	data, err := atomicfile.IfExists(atomicfile.Read(s.path(), 16<<20))
+	if err != nil {
+		return nil, err
 	}
 	if json.Unmarshal(data, &s.sent) != nil { // that each is sent again is all it costs
 		s.sent = map[string]*sent{}
@@ -311,11 +309,9 @@ func (s *Source) Heads() map[string]Head {
 // NextChunk returns the next bytes of a log that were not sent. ok is false if there are none.
 // The caller sends them and then calls Sent.
 func (s *Source) NextChunk(name, path string) (c Chunk, ok bool, err error) {
-	f, err := atomicfile.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, false, nil
-	} else if err != nil {
-		return c, false, atomicfile.Error("read", path, err)
+	f, err := atomicfile.IfExists(atomicfile.Open(path))
+	if err != nil || f == nil {
+		return c, false, err
 	}
 	defer f.Close()
 	info, err := f.Stat()

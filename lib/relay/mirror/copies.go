@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -113,9 +112,9 @@ func (c *Copies) readList() error {
 	if c.Unlisted() {
 		return nil
 	}
-	data, err := atomicfile.Read(c.list(), maxList)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return atomicfile.Error("read", c.list(), err)
+	data, err := atomicfile.IfExists(atomicfile.Read(c.list(), maxList))
+	if err != nil {
+		return err
 	}
 	for line := range bytes.Lines(data[min(c.read, int64(len(data))):]) {
 		c.read += int64(len(line))

@@ -58,10 +58,7 @@ func Load(state place.State, create bool) (*Keys, error) {
 
 // Store writes the keys, synced to disk.
 func (k *Keys) Store(state place.State) error {
-	if err := state.Prepare(state.Path("relay")); err != nil {
-		return err
-	}
-	return atomicfile.WriteJSON(state.Path("relay", "keys.json"), k, atomicfile.Synced)
+	return state.WriteJSON(state.Path("relay", "keys.json"), k, atomicfile.Synced)
 }
 
 func newKeys() (*Keys, error) {
