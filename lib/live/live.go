@@ -158,10 +158,7 @@ func Kill(all []process.Proc) {
 // It reports whether that is so.
 func Gone(all []process.Proc, within time.Duration) bool {
 	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
-		alive := false
-		for _, p := range all {
-			alive = alive || p.PID != os.Getpid() && p.Alive()
-		}
+		alive := slices.ContainsFunc(all, func(p process.Proc) bool { return p.PID != os.Getpid() && p.Alive() })
 		if !alive || time.Now().After(deadline) {
 			return !alive
 		}

@@ -71,10 +71,8 @@ func number(path string) int {
 
 // undoArchive removes what an unfinished prune or rotation added to the archive's folder.
 func (l Log) undoArchive(i intent) error {
-	dir, err := l.archive().Open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+	dir, err := atomicfile.IfExists(l.archive().Open())
+	if err != nil || dir == nil {
 		return err
 	}
 	defer dir.Close()

@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -290,10 +289,8 @@ func (l Log) lock(wait time.Duration) (*flock.Lock, error) {
 
 // Size returns the size of the log in bytes, 0 if there is none.
 func (l Log) Size() (int64, error) {
-	info, err := os.Lstat(string(l))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	} else if err != nil {
+	info, err := atomicfile.IfExists(os.Lstat(string(l)))
+	if err != nil || info == nil {
 		return 0, atomicfile.Error("look at", string(l), err)
 	}
 	return info.Size(), nil
@@ -303,10 +300,8 @@ func (l Log) Size() (int64, error) {
 // skips lines that are not events: incomplete ones, invalid JSON, objects without a type.
 // Lines can have any length; one at a time is in memory. A missing log has no events.
 func (l Log) Read(each func(Event) bool) error {
-	f, err := atomicfile.Open(string(l))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+	f, err := atomicfile.IfExists(atomicfile.Open(string(l)))
+	if err != nil || f == nil {
 		return err
 	}
 	defer f.Close()

@@ -3,9 +3,7 @@ package eventlog
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -65,10 +63,8 @@ func (f *follower) close() {
 
 func (f *follower) start(recent int, wanted func(Head) bool) error {
 	f.segments = f.log.Segments()
-	file, err := atomicfile.Open(string(f.log))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+	file, err := atomicfile.IfExists(atomicfile.Open(string(f.log)))
+	if err != nil || file == nil {
 		return err
 	}
 	f.file = file
@@ -123,8 +119,8 @@ func lastWanted(r io.ReaderAt, size int64, n int, wanted func(Head) bool) (int64
 func (f *follower) catchUp() error {
 	// Open the current log before listing the rotated ones, so that a log that is rotated
 	// in between is in the list.
-	now, err := atomicfile.Open(string(f.log))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	now, err := atomicfile.IfExists(atomicfile.Open(string(f.log)))
+	if err != nil {
 		return err
 	}
 	if now != nil && f.file != nil && sameFile(now, f.file) {
@@ -167,14 +163,14 @@ func (f *follower) successors(now *os.File) (next []*os.File, err error) {
 		if slices.Contains(f.segments, path) {
 			continue
 		}
-		s, err := atomicfile.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the rotation was undone
-		} else if err != nil {
+		s, err := atomicfile.IfExists(atomicfile.Open(path))
+		if err != nil {
 			closeAll(append(next, now)...)
 			return nil, err
 		}
-		next = append(next, s)
+		if s != nil { // otherwise the rotation was undone
+			next = append(next, s)
+		}
 	}
 	f.segments = all
 	if now == nil || slices.ContainsFunc(next, func(s *os.File) bool { return sameFile(s, now) }) {

@@ -71,10 +71,8 @@ const (
 // flock.ErrBusy.
 func (l Log) Prune(p Pruning) (Pruned, error) {
 	if p.DryRun {
-		f, err := atomicfile.Open(string(l))
-		if errors.Is(err, fs.ErrNotExist) {
-			return Pruned{}, nil
-		} else if err != nil {
+		f, err := atomicfile.IfExists(atomicfile.Open(string(l)))
+		if err != nil || f == nil {
 			return Pruned{}, err
 		}
 		defer f.Close()
@@ -325,9 +323,7 @@ func (l Log) replace(decide func(*rewrite) (bool, error)) (err error) {
 		return err
 	}
 	w := &rewrite{log: l}
-	if w.old, err = atomicfile.Open(string(l)); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+	if w.old, err = atomicfile.IfExists(atomicfile.Open(string(l))); err != nil || w.old == nil {
 		return err
 	}
 	defer w.old.Close()
@@ -364,16 +360,16 @@ func (l Log) undo() error {
 	if err := json.Unmarshal(data, &i); err != nil {
 		return atomicfile.Error("read", l.intentPath(), err)
 	}
-	if _, err := os.Lstat(l.newPath()); errors.Is(err, fs.ErrNotExist) {
+	if is, err := atomicfile.Present(l.newPath()); err != nil {
+		return err
+	} else if !is {
 		return atomicfile.Remove(l.intentPath()) // only this step was missing
-	} else if err != nil {
-		return atomicfile.Error("look at", l.newPath(), err)
 	}
-	info, err := os.Lstat(string(l))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	info, err := atomicfile.IfExists(os.Lstat(string(l)))
+	if err != nil {
 		return atomicfile.Error("look at", string(l), err)
 	}
-	if err != nil || inode(info) != i.Log {
+	if info == nil || inode(info) != i.Log {
 		// Another program has replaced the log, perhaps without the lines that are in the
 		// archive. They stay there: twice is better than never.
 		return errors.Join(atomicfile.Remove(l.newPath()), atomicfile.Remove(l.intentPath()))
@@ -539,11 +535,11 @@ func (w *rewrite) finish() error {
 	if err != nil {
 		return atomicfile.Error("read", string(w.log), err)
 	}
-	named, err := os.Lstat(string(w.log))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	named, err := atomicfile.IfExists(os.Lstat(string(w.log)))
+	if err != nil {
 		return atomicfile.Error("look at", string(w.log), err)
 	}
-	if err != nil || !os.SameFile(named, info) || info.Size() < w.end {
+	if named == nil || !os.SameFile(named, info) || info.Size() < w.end {
 		return atomicfile.Error("prune", string(w.log), ErrReplaced)
 	}
 	if w.tail != nil {

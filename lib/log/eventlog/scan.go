@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -149,10 +148,8 @@ func head(line []byte) Head {
 // size in bytes. Its memory does not grow with the log or a line. A missing log has no
 // lines.
 func (l Log) Heads(each func(h Head, at, size int64)) error {
-	f, err := atomicfile.Open(string(l))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+	f, err := atomicfile.IfExists(atomicfile.Open(string(l)))
+	if err != nil || f == nil {
 		return err
 	}
 	defer f.Close()

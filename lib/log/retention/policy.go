@@ -367,9 +367,7 @@ func MendState(root string, warn func(error)) (State, error) {
 }
 
 func stateOf(data []byte, err error) (State, error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		return State{}, nil
-	} else if err != nil {
+	if data, err = atomicfile.IfExists(data, err); err != nil || data == nil {
 		return State{}, err
 	}
 	return parseState(data)
