@@ -95,10 +95,13 @@ func (s Server) socket() Server {
 	if s != "" {
 		return s
 	}
-	if path, _, _ := strings.Cut(os.Getenv("TMUX"), ","); path != "" {
+	if path, _, _ := strings.Cut(os.Getenv("TMUX"), ","); filepath.IsAbs(path) { // tmux sets no other
 		return Server(path)
 	}
 	dir := cmp.Or(os.Getenv("TMUX_TMPDIR"), "/tmp")
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}

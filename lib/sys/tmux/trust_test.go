@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -199,6 +200,28 @@ func TestServerAbove(t *testing.T) {
 			return
 		} else if time.Now().After(end) {
 			t.Fatal("it says nothing")
+		}
+	}
+}
+
+// The default socket has an absolute path, as tmux's has, whatever the environment holds: what
+// is recorded of an agent must name the same server in another folder.
+func TestDefaultSocket(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	testenv.NoError(t, err)
+	t.Chdir(dir)
+	own := fmt.Sprintf("/tmux-%d/default", os.Getuid())
+	for _, c := range []struct{ inside, folder, socket string }{
+		{"/run/s,1,0", "rel", "/run/s"},
+		{"", dir, dir + own},
+		{"", "rel", dir + "/rel" + own},
+		{"", dir + "/no/../such/", dir + "/such" + own},
+		{"no-path", dir, dir + own},
+	} {
+		t.Setenv("TMUX", c.inside)
+		t.Setenv("TMUX_TMPDIR", c.folder)
+		if got := CurrentServer(); string(got) != c.socket {
+			t.Errorf("TMUX=%s TMUX_TMPDIR=%s: %s, not %s", c.inside, c.folder, got, c.socket)
 		}
 	}
 }
