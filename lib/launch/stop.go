@@ -60,7 +60,8 @@ func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 	}
 	tree := of(root)
 	if grace != (Grace{}) {
-		if !quits(server, pane, client, root, grace.Quit) {
+		suspended := root.Suspended() // then a shell would get the keys
+		if !suspended && !quits(server, pane, client, root, grace.Quit) {
 			for range 2 {
 				if err := server.Keys(pane.ID, "C-c"); err != nil || live.Gone([]process.Proc{root}, grace.Interrupt/2) {
 					break
@@ -69,6 +70,9 @@ func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 		}
 		tree = append(tree, of(root)...)
 		live.Signal(tree, syscall.SIGTERM)
+		if suspended { // it ends once it goes on
+			live.Signal(tree, syscall.SIGCONT)
+		}
 		live.Gone(tree, grace.Terminate)
 	}
 	live.Kill(append(tree, of(root)...))

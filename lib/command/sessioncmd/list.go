@@ -12,6 +12,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/conversation"
+	"gt/lib/launch"
 	"gt/lib/launch/parcel"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -682,7 +683,7 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) 
 func (p profile) running(env *cli.Env, name string) (fleet.Member, scope, error) {
 	m, at, err := p.member(env, name)
 	if err == nil && m.Pane.ID == "" {
-		err = notRunning(m.Name)
+		err = cmp.Or(launch.CannotTell(m), notRunning(m.Name))
 	}
 	return m, at, err
 }

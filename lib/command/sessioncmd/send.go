@@ -224,14 +224,15 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 	return s, said, nil
 }
 
+// runs fails unless the agent can read what is typed in its pane.
 func runs(m fleet.Member) error {
+	if p := m.SuspendedProcess(); p.IsSet() {
+		return cli.Fail(cli.Busy, fmt.Errorf("%s is suspended, as by Ctrl-Z", m.Name), fmt.Sprintf("fg in its pane continues it; without a shell there, kill -CONT %d", p.PID))
+	}
 	if m.Pane.ID != "" && m.Process.IsSet() {
 		return nil
 	}
-	if err := launch.CannotTell(m); err != nil {
-		return err
-	}
-	return notRunning(m.Name)
+	return cmp.Or(launch.CannotTell(m), notRunning(m.Name))
 }
 
 func notRunning(name string) error {

@@ -649,7 +649,24 @@ func (m *Member) Interrupted() bool {
 }
 
 func (m *Member) setStatus(got status.Result) {
+	if p := m.SuspendedProcess(); p.IsSet() { // since when is not known
+		got = status.Result{Status: status.Waiting, Reason: status.Suspended}
+	}
 	m.Status, m.Reason, m.Background, m.Since, m.Quiet, m.Login = got.Status, got.Reason, got.Background, got.By.At, got.Quiet, got.By.Login
+}
+
+// SuspendedProcess returns the agent's process if it is suspended, as after Ctrl-Z: in its pane,
+// or the one below that of which its hooks told. tmux itself continues one that it started.
+func (m *Member) SuspendedProcess() process.Proc {
+	if m.Process.IsSet() && m.Process.Suspended() {
+		return m.Process
+	}
+	if m.Process.IsSet() && m.Record != nil && m.begun() && m.Record.PID != m.Process.PID {
+		if p := m.Record.Process(); p.IsSet() && p.Suspended() {
+			return p
+		}
+	}
+	return process.Proc{}
 }
 
 // Activity returns what the session's hooks stored last, the zero State without a session. It

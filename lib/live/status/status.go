@@ -36,6 +36,7 @@ const (
 	Failed     = activity.Failed
 	// Interrupted is the reason of an agent that was started again and had not ended its turn.
 	Interrupted = activity.Interrupted
+	Suspended   = activity.Suspended
 )
 
 // Source is the origin of an observation. Of two observations from the same time, the one
@@ -99,6 +100,8 @@ func Busy(s Status, why Reason, background bool) string {
 	switch {
 	case s == Running:
 		return "its turn runs"
+	case why == Suspended:
+		return "it is suspended"
 	case why.Asks():
 		return "its turn waits for an answer"
 	case background:

@@ -44,6 +44,8 @@ const (
 	Interrupted Reason = "interrupted"
 	// Silent is the reason of a session that works and gives no sign. No hook reports it.
 	Silent Reason = "silent"
+	// Suspended is no reason of a State: its process waits for a SIGCONT, as after Ctrl-Z.
+	Suspended Reason = "suspended"
 )
 
 // Asks reports whether the session waits in the middle of a turn until somebody answers.

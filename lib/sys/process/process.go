@@ -92,6 +92,16 @@ func (p Proc) Alive() bool { return p.IsSet() && p.Presence() == Alive }
 
 func (p Proc) Gone() bool { return p.Presence() == Dead }
 
+// Suspended reports whether the process does nothing until a SIGCONT, as after Ctrl-Z. What is
+// typed in its terminal reaches the shell that it was started from.
+func (p Proc) Suspended() bool {
+	if p.IsElsewhere() {
+		return false
+	}
+	st, err := stat(p.PID)
+	return err == nil && st.suspended && st.start == p.Start
+}
+
 // IsElsewhere reports whether the process belongs to another PID namespace of this boot: a
 // container's, a sandbox's, or one outside. Its PID means nothing here. A namespace of which
 // nothing is left does not count.
@@ -247,12 +257,13 @@ func IsShell(name string) bool {
 }
 
 type status struct {
-	parent   int
-	start    string
-	name     string
-	terminal int // number of the controlling terminal, or noTerminal
-	session  int // its leader's PID; 0 if the system does not tell
-	group    int // the terminal's foreground process group
+	parent    int
+	start     string
+	name      string
+	suspended bool
+	terminal  int // number of the controlling terminal, or noTerminal
+	session   int // its leader's PID; 0 if the system does not tell
+	group     int // the terminal's foreground process group
 }
 
 // OnTerminal returns the other processes that have a process's terminal or are in the

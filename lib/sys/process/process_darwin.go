@@ -14,7 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const zombie = 5
+// Values of P_stat (sys/proc.h).
+const (
+	suspended = 4
+	zombie    = 5
+)
 
 const noTerminal = -1
 
@@ -29,11 +33,12 @@ func stat(pid int) (status, error) {
 		name = name[:end]
 	}
 	return status{
-		parent:   int(k.Eproc.Ppid),
-		start:    fmt.Sprintf("%d.%06d", started.Sec, started.Usec),
-		name:     string(name),
-		terminal: int(k.Eproc.Tdev),
-		group:    int(k.Eproc.Tpgid),
+		parent:    int(k.Eproc.Ppid),
+		start:     fmt.Sprintf("%d.%06d", started.Sec, started.Usec),
+		name:      string(name),
+		suspended: k.Proc.P_stat == suspended,
+		terminal:  int(k.Eproc.Tdev),
+		group:     int(k.Eproc.Tpgid),
 	}, nil
 }
 

@@ -64,7 +64,7 @@ func stat(pid int) (status, error) {
 	if err != nil || bad != nil || len(start) == 0 {
 		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	st := status{parent: up, start: string(start), name: string(data[open+1 : end]), terminal: tty}
+	st := status{parent: up, start: string(start), name: string(data[open+1 : end]), suspended: string(state) == "T", terminal: tty}
 	st.session, _ = strconv.Atoi(string(session))
 	st.group, _ = strconv.Atoi(string(group))
 	return st, nil
