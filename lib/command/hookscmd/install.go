@@ -82,7 +82,20 @@ func (c *install) Run(env *cli.Env) error {
 	if err == nil {
 		err = say.err
 	}
+	if away := absent(env, picked); err == nil && away != nil && !c.All && !c.DryRun {
+		env.Hint("not found on PATH: %s; what is wired works wherever it is started", strings.Join(away, ", "))
+	}
 	return err
+}
+
+// absent returns the programs of agents that are not on PATH.
+func absent(env *cli.Env, all []target) (programs []string) {
+	for _, t := range all {
+		if _, err := onPath(env, t.command); err != nil {
+			programs = append(programs, t.command)
+		}
+	}
+	return programs
 }
 
 func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
