@@ -137,42 +137,7 @@ func TestStartKilled(t *testing.T) {
 // worktree goes through on disk while it is made and removed.
 func TestWorktreeKilledAtGit(t *testing.T) {
 	c := newCrowd(t)
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The variables of gt's callers do not reach git: what it is to do stands in files.
-	dir := c.Path("killing")
-	script := fmt.Sprintf(`#!/bin/sh
-read n <'%[1]s/n' && echo $((n-1)) >'%[1]s/n'
-if [ "$n" != 1 ]; then exec '%[2]s' "$@"; fi
-read when <'%[1]s/when'
-if [ $when = after ]; then '%[2]s' "$@" >/dev/null; fi
-kill -9 $PPID
-`, dir, git)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := testenv.WriteProgram(filepath.Join(dir, "git"), []byte(script)); err != nil {
-		t.Fatal(err)
-	}
-	note := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// killed runs a command, and reports whether it came to its nth call of git.
-	killed := func(n int, when string, args ...string) bool {
-		note("n", fmt.Sprint(n))
-		note("when", when)
-		env := append(slices.Clone(c.Env), "PATH="+dir+":"+os.Getenv("PATH"))
-		r := job{Args: args, Env: env, Dir: c.Path("repo")}.Run()
-		left, err := os.ReadFile(filepath.Join(dir, "n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.Code != 0 && strings.TrimSpace(string(left)) == "0"
-	}
+	killed := c.gitKiller()
 	path := c.Path("repo-wt")
 	// remove removes the worktree once the git that was called last has ended: it outlives
 	// who called it.
@@ -235,7 +200,126 @@ kill -9 $PPID
 			calls++
 		}
 	}
-	if calls < 6 {
+	if calls < 12 {
+		t.Errorf("only %d calls of git were seen", calls)
+	}
+}
+
+// gitKiller returns a function that runs a command, kills it before or after its nth call of git,
+// and reports whether it came to that.
+func (c *crowd) gitKiller() func(n int, when string, args ...string) bool {
+	c.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		c.Fatal(err)
+	}
+	// The variables of gt's callers do not reach git: what it is to do stands in files.
+	dir := c.Path("killing")
+	script := fmt.Sprintf(`#!/bin/sh
+read n <'%[1]s/n' && echo $((n-1)) >'%[1]s/n'
+if [ "$n" != 1 ]; then exec '%[2]s' "$@"; fi
+read when <'%[1]s/when'
+if [ $when = after ]; then '%[2]s' "$@" >/dev/null; fi
+kill -9 $PPID
+`, dir, git)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		c.Fatal(err)
+	}
+	if err := testenv.WriteProgram(filepath.Join(dir, "git"), []byte(script)); err != nil {
+		c.Fatal(err)
+	}
+	note := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600); err != nil {
+			c.Fatal(err)
+		}
+	}
+	return func(n int, when string, args ...string) bool {
+		note("n", fmt.Sprint(n))
+		note("when", when)
+		env := append(slices.Clone(c.Env), "PATH="+dir+":"+os.Getenv("PATH"))
+		r := job{Args: args, Env: env, Dir: c.Path("repo")}.Run()
+		left, err := os.ReadFile(filepath.Join(dir, "n"))
+		if err != nil {
+			c.Fatal(err)
+		}
+		return r.Code != 0 && strings.TrimSpace(string(left)) == "0"
+	}
+}
+
+// A tick that is killed at any of its calls of git while it makes the worktree of a template's
+// session leaves what the next tick takes up. One that is killed while it removes that leaves
+// what the next one finishes.
+func TestTickKilledAtGit(t *testing.T) {
+	c := newCrowd(t)
+	killed := c.gitKiller()
+	templates := func(least int) {
+		t.Helper()
+		text := fmt.Sprintf("[[agent]]\nname = \"w\"\nprovider = \"claude\"\nwork_dir = %q\nworktree = true\n[agent.pool]\nmin = %d\nmax = 1\nmax_archived = 0\n", c.Path("repo"), least)
+		if err := os.MkdirAll(c.Path("home/.config/gt"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(c.Path("home/.config/gt/town.toml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// until makes ticks until a condition holds. One may fail: git outlives who called it.
+	until := func(at string, is func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+			if r := (job{Args: []string{"gt-reconcile", "tick"}, Env: c.Env, Dir: c.Path("repo")}).Run(); time.Now().After(deadline) {
+				t.Fatalf("%s: %+v", at, r)
+			}
+		}
+	}
+	worktrees := func() []string {
+		all, _ := filepath.Glob(c.Path("repo-*"))
+		return all
+	}
+	runs := func() bool { return strings.Contains(c.mustRun("gt-session", "list", "--json"), `"state":"active"`) }
+	closed := func() bool {
+		return c.mustRun("gt-session", "list", "--json")+c.mustRun("gt-session", "list", "--state", "archived", "--json") == ""
+	}
+	// Its branch goes before its folder.
+	gone := func() bool { return len(worktrees()) == 0 }
+	calls, moments := 0, []string{"after", "before"}
+	if testing.Short() {
+		moments = moments[:1]
+	}
+	for _, when := range moments {
+		for making, removing, n := true, true, 1; making || removing; n++ {
+			at := fmt.Sprintf("killed %s call %d of git", when, n)
+			templates(1)
+			if making = making && killed(n, when, "gt-reconcile", "tick"); making {
+				calls++
+			}
+			until("to make, "+at, runs)
+			all := worktrees()
+			if len(all) != 1 {
+				t.Fatalf("%s: %v", at, all)
+			}
+			if out := c.mustRun("git", "-C", all[0], "status", "--porcelain", "--branch"); out != "## "+strings.TrimPrefix(filepath.Base(all[0]), "repo-")+"\n" {
+				t.Errorf("%s, the worktree is %s", at, out)
+			}
+			templates(0)
+			c.mustRun("gt-session", "drain", "w~1")
+			until("to close, "+at, closed)
+			for removing && !gone() { // what the agent has left may use it for a moment
+				if killed(n, when, "gt-reconcile", "tick") {
+					calls++
+					break
+				}
+				removing = !gone()
+			}
+			until("to remove, "+at, gone)
+			if out := c.mustRun("git", "worktree", "list"); strings.Count(out, "\n") != 1 {
+				t.Errorf("%s, git still knows of\n%s", at, out)
+			}
+			if out := c.mustRun("git", "branch", "--list", "w-*"); out != "" {
+				t.Errorf("%s, the branch stays: %s", at, out)
+			}
+		}
+	}
+	if calls < 12 {
 		t.Errorf("only %d calls of git were seen", calls)
 	}
 }

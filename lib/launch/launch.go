@@ -199,12 +199,16 @@ func (l *Launch) explain() error {
 }
 
 func (l *Launch) needsWorktree() bool {
-	return l.Instance.Worktree != nil && !l.Instance.Worktree.Ready && l.Starter.Worktree != nil
+	w := l.Instance.Worktree
+	return l.Starter.Worktree != nil && (w != nil && !w.Ready || w == nil && l.LacksWorktree())
 }
 
 func (l *Launch) describeFolder() (does, found string, err error) {
 	if l.needsWorktree() {
 		w := l.Instance.Worktree
+		if w == nil {
+			return "make a worktree of its own of " + l.Env.DisplayPath(l.Path), "the start finds its place", nil
+		}
 		does = fmt.Sprintf("make the worktree %s, with the branch %s", l.Env.DisplayPath(w.Path), l.Env.Line(w.Branch, maxCell))
 		return does, "git makes it where it is missing", nil
 	}

@@ -246,9 +246,14 @@ func readOwn(dir *os.Root, name string, limit int64) (data []byte, changed time.
 		return nil, time.Time{}, err
 	}
 	defer f.Close()
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		changed = changeTime(st)
-	}
 	data, err = atomicfile.ReadFrom(f, limit)
-	return data, changed, err
+	return data, ChangeTime(info), err
+}
+
+// ChangeTime returns a file's ctime, which no program can set.
+func ChangeTime(info os.FileInfo) time.Time {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return changeTime(st)
+	}
+	return time.Time{}
 }

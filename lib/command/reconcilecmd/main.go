@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"gt/lib/cli"
@@ -318,25 +319,28 @@ func (c *tickCmd) Run(env *cli.Env) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	p, failed, err := makeTick(ctx, env, w, c.JSON)
+	lock.Unlock() // others may tick while a worktree is made
+	w.Wait(ctx)
 	switch {
 	case err != nil:
 		return aborted(err)
-	case failed > 0:
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("not made: %s", count.Plural(failed, "change")), "the next tick tries again")
+	case failed.Load() > 0:
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("not made: %s", count.Plural(int(failed.Load()), "change")), "the next tick tries again")
 	}
 	noTemplates(env, p.NoTemplates())
 	return nil
 }
 
-// makeTick runs a tick and prints its changes. failed counts those that failed.
-func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) (p *perform.Plan, failed int, err error) {
+// makeTick runs a tick and prints its changes. After w.Wait, failed is how many failed.
+func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) (p *perform.Plan, failed *atomic.Int32, err error) {
+	failed = new(atomic.Int32)
 	p, err = w.Tick(ctx, func(o perform.Outcome) {
 		l := lineOf(o.Action, o.Name)
 		switch {
 		case o.Skipped():
 			env.Warn("%s of %s: %v", o.Change, name(l), o.Err)
 		case o.Err != nil:
-			failed++
+			failed.Add(1)
 			env.Error("%s of %s: %v", o.Change, name(l), o.Err)
 		}
 		if o.Err != nil {

@@ -68,6 +68,7 @@ func (c *run) Run(env *cli.Env) error {
 	defer lock.Unlock()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	defer w.Wait(ctx)
 	told, none := "", "" // print repeated messages once
 	for {
 		p, _, err := makeTick(ctx, env, w, c.JSON)

@@ -11,6 +11,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/launch"
+	"gt/lib/launch/worktree"
 	"gt/lib/live/fleet"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/git"
@@ -129,7 +130,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 		return false, err
 	}
 	if held.Worktree != nil {
-		removed, err := removeWorktree(at, held)
+		removed, err := worktree.Remove(at.Env, at.Store, held)
 		if err != nil {
 			return false, err
 		}

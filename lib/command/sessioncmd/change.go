@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/launch"
+	"gt/lib/launch/worktree"
 	"gt/lib/state/instance"
 	"gt/lib/text/fold"
 	"gt/lib/text/term"
@@ -124,7 +125,11 @@ func (c *rm) Run(env *cli.Env) error {
 		if err := c.allows(at, "closed", []*instance.Instance{held.Instance}); err != nil {
 			return err
 		}
-		said, err := c.managed(env, held.Instance, "closed", closesIt)
+		done, verbs := "closed", []action{closesIt}
+		if w := held.Worktree; w != nil && c.KeepWorktree {
+			done, verbs = fmt.Sprintf("left the worktree %s to you, and closed", env.DisplayPath(w.Path)), []action{keepsWorktree, closesIt}
+		}
+		said, err := c.managed(env, held.Instance, done, verbs...)
 		if err != nil {
 			return err
 		}
@@ -146,7 +151,7 @@ func (c *rm) Run(env *cli.Env) error {
 	case w != nil && c.KeepWorktree:
 		also = fmt.Sprintf("; its worktree %s stays", env.DisplayPath(w.Path))
 	case w != nil:
-		was, err := removeWorktree(at, held)
+		was, err := worktree.Remove(at.Env, at.Store, held)
 		if err != nil {
 			return err
 		}

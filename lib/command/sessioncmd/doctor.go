@@ -19,6 +19,7 @@ import (
 	"gt/lib/client/sandbox"
 	"gt/lib/client/wiring"
 	"gt/lib/client/wirings"
+	"gt/lib/launch/worktree"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -46,18 +47,19 @@ type doctor struct {
 type trouble string
 
 const (
-	openElsewhere  trouble = "held"    // its conversation is open in another process
-	deleted        trouble = "lost"    // its client has deleted its conversation
-	vanished       trouble = "gone"    // it should run, and its tmux session is gone
-	unreachable    trouble = "socket"  // it runs, and tmux cannot reach its pane
-	zombie         trouble = "zombie"  // its process and its pane do not go together
-	orphan         trouble = "orphan"  // a process of an agent that no list has
-	stuck          trouble = "stuck"   // a session of a template that nothing moves on
-	silent         trouble = "wiring"  // its hooks do not tell
-	foreignUnit    trouble = "unit"    // its tmux server ends with somebody else's systemd unit
-	loggedOut      trouble = "login"   // its account has to log in anew
-	missingProgram trouble = "program" // it cannot be found
-	untested       trouble = "version" // gt was not tested with it; maybe nothing is wrong
+	openElsewhere  trouble = "held"     // its conversation is open in another process
+	deleted        trouble = "lost"     // its client has deleted its conversation
+	vanished       trouble = "gone"     // it should run, and its tmux session is gone
+	unreachable    trouble = "socket"   // it runs, and tmux cannot reach its pane
+	zombie         trouble = "zombie"   // its process and its pane do not go together
+	orphan         trouble = "orphan"   // a process of an agent that no list has
+	stuck          trouble = "stuck"    // a session of a template that nothing moves on
+	leftWorktree   trouble = "worktree" // it stays although its session was closed
+	silent         trouble = "wiring"   // its hooks do not tell
+	foreignUnit    trouble = "unit"     // its tmux server ends with somebody else's systemd unit
+	loggedOut      trouble = "login"    // its account has to log in anew
+	missingProgram trouble = "program"  // it cannot be found
+	untested       trouble = "version"  // gt was not tested with it; maybe nothing is wrong
 )
 
 type finding struct {
@@ -168,6 +170,24 @@ func (e *examination) examine(members []fleet.Member) {
 	e.programs(members)
 	e.templates()
 	e.heldBack()
+	e.leftWorktrees()
+}
+
+// leftWorktrees looks for worktrees of closed sessions of templates.
+func (e *examination) leftWorktrees() {
+	closed, _ := e.scope.Store.ReadFolder(instance.Closed) // a tick names what it cannot read
+	for _, in := range closed {
+		if in.Worktree == nil {
+			continue
+		}
+		for _, path := range worktree.Left(in.Worktree) {
+			remove := fmt.Sprintf("git -C %s worktree remove %s", term.Typed(in.Worktree.Repository), term.Typed(path))
+			if path != in.Worktree.Path { // git knows no worktree there
+				remove = "rm -rf " + term.Typed(path)
+			}
+			e.add(leftWorktree, in.Name, fmt.Sprintf("was closed, and its worktree %s is still there", e.env.DisplayPath(path)), "save what you need of it, then: "+remove)
+		}
+	}
 }
 
 func (e *examination) heldBack() {

@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/launch"
+	"gt/lib/launch/worktree"
 	"gt/lib/place/git"
 	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
@@ -110,10 +111,10 @@ func (c *fork) Run(env *cli.Env) (err error) {
 
 // forkedAt returns the commit of a folder's worktree, and warns of what no commit has.
 func forkedAt(env *cli.Env, dir string) (string, error) {
-	s, err := git.Status(dir, checkout)
+	s, err := git.Status(dir, worktree.Checkout)
 	switch {
 	case errors.Is(err, git.ErrNotRepository):
-		return "", cli.Failf(cli.Usage, "--worktree: the folder '%s' is in no git repository", dir)
+		return "", cli.Failf(cli.Usage, "cannot make a worktree: the folder '%s' is in no git repository", dir)
 	case err != nil:
 		return "", err
 	case s.Head == "":
@@ -130,7 +131,7 @@ func (c *fork) add(at scope, in *instance.Instance, head string) error {
 	if head == "" {
 		return at.Store.Create(in, at.Env.Now())
 	}
-	w, work, err := plan(in.Path, in.Name, "")
+	w, work, err := worktree.Plan(in.Path, in.Name, "")
 	if cli.ExitCode(err) == cli.AnswerNo {
 		return fmt.Errorf("%w: %w", git.ErrBranchTaken, err)
 	} else if err != nil {

@@ -232,7 +232,7 @@ func noneYet(at scope) {
 func withExitCode(in string, err error) error {
 	switch {
 	case errors.Is(err, flock.ErrBusy):
-		return cli.Fail(cli.Busy, fmt.Errorf("another gt-session command is working on %s", in), "try again")
+		return cli.Fail(cli.Busy, fmt.Errorf("another command of gt is working on %s", in), "try again; a worktree that is being made can take long")
 	case errors.Is(err, instance.ErrNone):
 		return cli.Failf(cli.AnswerNo, "%s was removed", in)
 	case errors.Is(err, instance.ErrTaken):

@@ -13,6 +13,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/launch"
+	"gt/lib/launch/worktree"
 	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -60,7 +61,7 @@ func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 	}
 	in.Agent = client.Name
 	if c.Worktree != "" && dir != own {
-		w, work, err := plan(dir, c.Worktree, own)
+		w, work, err := worktree.Plan(dir, c.Worktree, own)
 		in.Worktree, in.Path = &w, work
 		if err != nil {
 			return in, client, err

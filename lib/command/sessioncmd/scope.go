@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"gt/lib/cli"
-	"gt/lib/place"
-	"gt/lib/state/instance"
 	"gt/lib/view/roster"
 )
 
@@ -15,26 +13,6 @@ type scope = roster.Scope
 // scope returns the scope of the named profile, or else of the surrounding town, or else
 // the person's own.
 func (p profile) scope(env *cli.Env) (scope, error) { return roster.Named(env, p.Profile) }
-
-// walkInstances calls do with each instance of all stores until a call fails, and returns its error.
-func walkInstances(state place.State, do func(instance.Store, *instance.Instance) error) error {
-	stores, err := instance.Stores(state)
-	if err != nil {
-		return err
-	}
-	for _, s := range stores {
-		instances, err := s.ReadInstances()
-		if err != nil {
-			return err
-		}
-		for _, in := range instances {
-			if err := do(s, in); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 type everywhereFlag struct {
 	profile

@@ -2,6 +2,7 @@ package sessioncmd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"gt/lib/launch"
 	"gt/lib/launch/launcher"
 	"gt/lib/launch/parcel"
+	"gt/lib/launch/worktree"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -243,7 +245,7 @@ func unfinished(store instance.Store, in *instance.Instance, err error) error {
 	}
 	all, _ := store.ReadInstances()
 	for _, other := range all {
-		if w := other.Worktree; w != nil && !w.Ready && (other.Name == in.Name || in.Worktree != nil && in.Worktree.Path == w.Path) {
+		if w := other.Worktree; w != nil && !w.Ready && other.Managed == nil && (other.Name == in.Name || in.Worktree != nil && in.Worktree.Path == w.Path) {
 			err = cli.WithHint(err, "the worktree of %s was not made to its end; gt-session start %s finishes it, gt-session rm %s removes it", other.Name, other.Name, other.Name)
 		}
 	}
@@ -258,7 +260,7 @@ func makeWorktree(at scope, in *instance.Instance) error {
 		return withExitCode(in.Name, err)
 	}
 	defer held.Release()
-	if err := ensure(at.Env, held.Instance, func() error { return held.Put(at.Env.Now()) }); err != nil {
+	if err := worktree.Ensure(context.Background(), at.Env, held.Instance, func() error { return held.Put(at.Env.Now()) }); err != nil {
 		if held.Worktree.Ready {
 			return err
 		}
@@ -288,8 +290,10 @@ func (b begin) explain(at scope, in *instance.Instance) error {
 func starter(at scope) launch.Starter {
 	return launch.Starter{
 		Env: at.Env, Store: at.Store, Table: at.Table(),
-		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(at.Env.Getenv, at.Store.State, id) },
-		Worktree: func(in *instance.Instance, put func() error) error { return ensure(at.Env, in, put) },
+		Holder: func(id session.ID) *live.Holder { return scan.HolderOf(at.Env.Getenv, at.Store.State, id) },
+		Worktree: func(in *instance.Instance, put func() error) error {
+			return worktree.Ensure(context.Background(), at.Env, in, put)
+		},
 	}
 }
 
@@ -300,7 +304,7 @@ func (b begin) unmade(at scope, id instance.ID, err error) error {
 	}
 	defer held.Release()
 	if held.Worktree != nil {
-		_, herr = removeWorktree(at, held)
+		_, herr = worktree.Remove(at.Env, at.Store, held)
 	}
 	if herr == nil {
 		herr = held.Remove(at.Env.Now())
@@ -375,7 +379,7 @@ func waits(b *launch.Launch) string {
 // replaced instance may keep its own.
 func claimed(at scope, id session.ID, replaces bool, name string) error {
 	own := false
-	err := walkInstances(at.Store.State, func(s instance.Store, in *instance.Instance) error {
+	err := instance.Walk(at.Store.State, func(s instance.Store, in *instance.Instance) error {
 		if s.Session(in) != id {
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,11 +20,13 @@ import (
 	"gt/lib/launch"
 	"gt/lib/launch/notify"
 	"gt/lib/launch/respawn"
+	"gt/lib/launch/worktree"
 	"gt/lib/live"
 	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/log/eventlog"
+	"gt/lib/place/git"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/check"
 	"gt/lib/reconcile/claims"
@@ -259,9 +262,43 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	}
 	return launch.Starter{
 		Env: a.Env, Store: a.Store, Table: a.Table, Prompt: e.Prompt, Template: t,
-		Holder: func(id session.ID) *live.Holder { return scan.HolderOf(a.Env.Getenv, a.Store.State, id) },
+		Worktree: func(in *instance.Instance, put func() error) error { return a.makeWorktree(ctx, in, put) },
+		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(a.Env.Getenv, a.Store.State, id) },
 	}, nil
 }
+
+// makeWorktree makes the worktree of a session whose template had worktree = true. Path and branch
+// have digits of its id, so that they are nobody else's: not a person's branch, nor the worktree
+// of another town's session of that name.
+func (a Agents) makeWorktree(ctx context.Context, in *instance.Instance, put func() error) error {
+	if in.Managed.Worktree && in.Worktree == nil {
+		branch := in.Name
+		if digits := "-" + strings.ReplaceAll(string(in.ID), "-", "")[:6]; !strings.HasSuffix(branch, digits) {
+			branch = instance.Variant(branch, digits)
+		}
+		dir, err := filepath.EvalSymlinks(in.Path)
+		if err != nil {
+			return err
+		}
+		w, work, err := worktree.Plan(dir, branch, "")
+		if err == nil && w.Start == "" { // a bare repository
+			w.Start, err = git.HeadCommit(dir)
+		}
+		if err != nil {
+			return err
+		}
+		in.Worktree, in.Path, in.Folder = &w, work, nil
+		if err := put(); err != nil {
+			return err
+		}
+	}
+	ctx, stop := context.WithTimeout(ctx, worktreeTime)
+	defer stop()
+	return worktree.Ensure(ctx, a.Env, in, put)
+}
+
+// worktreeTime bounds what the person's [worktree] setup does for a session.
+const worktreeTime = time.Hour
 
 func (a Agents) vars(in *instance.Instance, e template.Effective) (vars [][2]string) {
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
@@ -379,6 +416,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 			warn(notify.Run(env, to.Command, session, string(status.Waiting), string(status.Failed), why))
 		}
 	}
+	w.RemoveWorktree = func(h *instance.Locked) (bool, error) { return worktree.Remove(env, store, h) }
 	w.Config = config.NewSource(t, profile, env.Getenv).Read
 	w.Server = string(tmux.CurrentServer())
 	release := func(name string) (bool, error) {

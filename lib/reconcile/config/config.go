@@ -138,6 +138,9 @@ func (s Source) Read() (*Config, error) {
 	for i := range c.Templates {
 		t := &c.Templates[i]
 		t.Account = cmp.Or(t.Account, t.Provider)
+		if t.Worktree && c.Runtime != "" {
+			problems = append(problems, template.Problem{File: s.File, Line: t.Line, Key: "agent.worktree", Err: fmt.Errorf("%s runs its agents where gt makes no worktree", c.Runtime)})
+		}
 		for _, named := range [...]struct {
 			key, file string
 			line      int

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/launch/worktree"
+	"gt/lib/place/git"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
@@ -33,9 +35,19 @@ type Outcome struct {
 // session.
 func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
 
-// Tick makes one tick and calls told after each change. If it returns an error, it changed
-// nothing.
+// Tick makes one tick and calls told after each change, one at a time. If it returns an error,
+// it changed nothing. It does not wait for worktrees: told is called of the sessions that start
+// in them until Wait returns.
 func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
+	own := *w
+	own.ticks = true
+	w = &own
+	var telling sync.Mutex
+	tell := func(o Outcome) {
+		telling.Lock()
+		defer telling.Unlock()
+		told(o)
+	}
 	if err := w.Store.CompleteMoves(); err != nil {
 		return nil, err
 	}
@@ -63,21 +75,35 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		}
 	}
 	for _, id := range p.closed {
-		w.warn(w.Store.TornDown(id))
+		h, err := w.Store.TryHold(id)
+		w.warn(err)
+		switch {
+		case h == nil:
+		case h.Worktree == nil:
+			h.MarkTornDown()
+			h.Release()
+		default:
+			w.inBackground(h.Managed.Template, id, func() {
+				defer h.Release()
+				w.retire(h)
+			})
+		}
 	}
 	failed := map[string]bool{} // by template
 	var dead []Outcome
-	w.actions(ctx, p, func(o Outcome) {
+	w.actions(ctx, p, tell, func(o Outcome) {
 		if o.Change == lifecycle.Close && o.Err == nil && neverRan(o.Session) {
 			failed[o.Session.Template] = true
 		}
 		if o.Err == nil && died(o.Action) {
 			dead = append(dead, o)
 		}
-		told(o)
+		tell(o)
 	})
 	for name := range failed {
-		w.warn(w.Store.Forget(func(in *instance.Instance) bool { return in.Managed.Template == name && neverRan(in.Managed.Session) }, keptFailed))
+		w.warn(w.Store.Forget(func(in *instance.Instance) bool {
+			return in.Managed.Template == name && neverRan(in.Managed.Session) && (in.Worktree == nil || len(worktree.Left(in.Worktree)) == 0)
+		}, keptFailed))
 	}
 	for _, id := range p.wakes {
 		if in, err := w.Store.Get(id); err == nil && w.Wake != nil && ctx.Err() == nil {
@@ -123,40 +149,39 @@ const keptFailed = 10
 func neverRan(s lifecycle.Session) bool { return s.ActiveAt.IsZero() }
 
 // actions makes the changes in order. Those that start an agent come last, several at a
-// time, because a start mostly waits.
-func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
+// time, because a start mostly waits; in the background if it first makes a worktree.
+func (w *World) actions(ctx context.Context, p *Plan, later, told func(Outcome)) {
 	var telling sync.Mutex
 	tell := func(o Outcome) {
 		telling.Lock()
 		defer telling.Unlock()
 		told(o)
 	}
+	change := func(a tick.Action, tell func(Outcome)) {
+		if ctx.Err() == nil {
+			name, err := w.ChangeSession(ctx, p.config, a)
+			tell(Outcome{a, name, err})
+		}
+	}
 	var starts, creates []tick.Action
 	for _, a := range p.Actions {
 		switch {
 		case a.Change == lifecycle.Create:
 			creates = append(creates, a)
-			continue
-		case slices.Contains(a.Change.Order().Ops, lifecycle.Start):
+		case !slices.Contains(a.Change.Order().Ops, lifecycle.Start):
+			change(a, tell)
+		case p.lacking[a.Before.ID]:
+			w.inBackground(a.Before.Template, instance.ID(a.Before.ID), func() { change(a, later) })
+		default:
 			starts = append(starts, a)
-			continue
-		case ctx.Err() != nil:
-			return
 		}
-		name, err := w.ChangeSession(ctx, p.config, a)
-		tell(Outcome{a, name, err})
 	}
-	cli.ParallelAtMost(w.AtOnce, starts, func(a tick.Action) {
-		if ctx.Err() == nil {
-			name, err := w.ChangeSession(ctx, p.config, a)
-			tell(Outcome{a, name, err})
-		}
-	})
+	cli.ParallelAtMost(w.AtOnce, starts, func(a tick.Action) { change(a, tell) })
 	// By now the reactivated sessions have their slots.
 	if ctx.Err() != nil || len(creates) == 0 {
 		return
 	}
-	cli.ParallelAtMost(w.AtOnce, w.create(p.config, creates, nil), func(m created) {
+	begin := func(m created, tell func(Outcome)) {
 		switch {
 		case m.err != nil:
 			tell(Outcome{m.Action, "", m.err})
@@ -166,7 +191,15 @@ func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 			name, err := w.applyOps(ctx, p.config, a, a.Change.Order().Ops[1:])
 			tell(Outcome{m.Action, name, err})
 		}
+	}
+	made := slices.DeleteFunc(w.create(p.config, creates, nil), func(m created) bool {
+		lacks := m.err == nil && m.in.LacksWorktree()
+		if lacks {
+			w.inBackground(m.Session.Template, m.in.ID, func() { begin(m, later) })
+		}
+		return lacks
 	})
+	cli.ParallelAtMost(w.AtOnce, made, func(m created) { begin(m, tell) })
 }
 
 // free frees claims that a session made while it lost its marker, or that a gone session
@@ -248,6 +281,25 @@ func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, o
 		w.logAction(name, ch.Action)
 	}
 	return name, nil
+}
+
+// retryRemoval is how long after a session was closed ticks try to remove its worktree.
+const retryRemoval = 10 * time.Minute
+
+// retire removes the worktree of a closed session whose agent has ended. It tells the person of one
+// that stays, because it holds what is nowhere else or cannot be removed, once it gives up.
+func (w *World) retire(h *instance.Locked) {
+	removed, err := w.RemoveWorktree(h)
+	if err == nil && !removed && h.Worktree.Ready {
+		err = fmt.Errorf("the worktree '%s' of %s was not there", h.Worktree.Path, h.Name)
+	} else if final := errors.Is(err, git.ErrUnsaved); err != nil && !final && w.Now().Sub(h.Managed.ClosedAt).Abs() < retryRemoval {
+		if !w.ticks {
+			w.warn(err)
+		}
+		return
+	}
+	w.warn(err)
+	h.MarkTornDown()
 }
 
 func (w *World) logAction(name string, a tick.Action) {
@@ -390,7 +442,9 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 		case lifecycle.Write:
 			err = ch.locked(func() error { return ch.write(ch.Session) })
 		case lifecycle.Start:
-			if err = ch.Agents.Start(ctx, ch.session, ch.effective); err != nil {
+			if err = ch.Agents.Start(ctx, ch.session, ch.effective); err != nil && ctx.Err() != nil {
+				return err // a start that is interrupted is no failed one
+			} else if err != nil {
 				return ch.failed(err)
 			}
 		case lifecycle.Confirm:
@@ -404,8 +458,12 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 				left = nil
 				err = ch.free(ctx, ch.Block, true) // also what it claimed while it ended
 			}
-			if err == nil && ch.Session.State == lifecycle.Closed {
+			switch {
+			case err != nil || ch.Session.State != lifecycle.Closed:
+			case ch.session.Worktree == nil:
 				ch.session.MarkTornDown()
+			case !ch.ticks: // else the next tick does it, without waiting for it
+				ch.retire(ch.session)
 			}
 		}
 		if err != nil {
@@ -579,7 +637,7 @@ func (w *World) record(c *config.Config, t *template.Template, creation *instanc
 	s.ID, s.Token, s.Hash, s.Generation = string(id), newToken(), e.Hash(), 1
 	in = &instance.Instance{
 		ID: id, Title: e.Title, Path: filepath.Clean(dir), Agent: t.Provider, Desired: instance.Running, TmuxServer: w.Server,
-		Managed: &instance.Managed{Session: s, Runtime: c.Runtime, Overlay: overlay, Fields: e.Digests()},
+		Managed: &instance.Managed{Session: s, Runtime: c.Runtime, Worktree: t.Worktree, Overlay: overlay, Fields: e.Digests()},
 	}
 	hex := strings.ReplaceAll(string(id), "-", "")
 	for n := 6; ; n++ {

@@ -17,6 +17,7 @@ import (
 
 	"gt/internal/testenv"
 
+	"gt/lib/place/git"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
@@ -111,6 +112,9 @@ func (s *scene) Start(_ context.Context, h *instance.Locked, e template.Effectiv
 	}
 	if h.SessionID == "" {
 		h.SessionID = session.ID(session.NewID())
+	}
+	if h.Managed.Worktree {
+		h.Worktree = &instance.Worktree{Path: "/repo-" + h.Name, Branch: h.Name, Repository: "/repo", Ready: true}
 	}
 	return h.Put(s.clock)
 }
@@ -949,6 +953,115 @@ func TestClosedWithWork(t *testing.T) {
 	}
 }
 
+// No tick waits for a worktree that is made or removed, however long that takes, nor does one
+// act on its session. What fails is tried again.
+func TestWorktreesInBackground(t *testing.T) {
+	text := strings.Replace(pool(1, 1, ""), "env =", "worktree = true\nenv =", 1)
+	s := newScene(t, text)
+	s.broken = errors.New("git failed")
+	gate := make(chan bool)
+	s.during = func() { <-gate }
+	waits := func(state string) {
+		t.Helper()
+		s.clock = s.clock.Add(time.Hour) // far beyond the creation timeout
+		if got := s.tick(); got != "" || s.states() != state {
+			t.Errorf("%s: %s", got, s.states())
+		}
+		p, err := s.Plan(context.Background())
+		testenv.NoError(t, err)
+		if len(p.Notes) == 0 || p.Notes[0].Text != "its worktree is being made or removed" {
+			t.Errorf("%+v", p.Notes)
+		}
+	}
+	if got := s.tick(); got != "" {
+		t.Fatal(got)
+	}
+	waits("1 creating")
+	gate <- true
+	s.Wait(context.Background())
+	in := s.allInstances()[0]
+	if in.Managed.CrashReason != "git failed" {
+		t.Errorf("%+v", in.Managed)
+	}
+	s.broken = nil
+	s.clock = s.clock.Add(time.Hour)
+	_ = s.tick()
+	waits("1 creating")
+	gate <- true
+	s.Wait(context.Background())
+	if got := s.tick(); got != "complete" || len(s.allInstances()) != 1 {
+		t.Fatal(got, s.states())
+	}
+
+	// An archived session keeps its worktree, and a closed one's goes.
+	s.RemoveWorktree = func(h *instance.Locked) (bool, error) {
+		if s.runs[h.ID] != tick.Dead || h.Managed.State != lifecycle.Closed {
+			t.Errorf("the worktree of %s is removed while it is %s", h.Name, h.Managed.State)
+		}
+		<-gate
+		return true, nil
+	}
+	testenv.NoError(t, s.Drain(context.Background(), in.ID))
+	s.config(strings.Replace(text, "min = 1", "min = 0\nmax_archived = 0", 1))
+	for _, want := range []string{"archive", "close"} {
+		if got := s.tick(); got != want {
+			t.Fatal(got)
+		}
+	}
+	if got := s.tick(); got != "" {
+		t.Error(got)
+	}
+	gate <- true
+	s.Wait(context.Background())
+	if down, err := s.Store.TearingDown(); len(down) > 0 || err != nil {
+		t.Error(down, err)
+	}
+}
+
+// The worktree of a closed session goes when nobody uses it any longer. The person is told once
+// of one that stays.
+func TestWorktreeOfClosed(t *testing.T) {
+	busy := errors.New("it is in use")
+	for name, c := range map[string]struct {
+		answers []error
+		was     bool
+		later   time.Duration
+		told    []string
+	}{
+		"goes":      {[]error{busy, busy, nil}, true, 0, []string{"it is in use"}},
+		"unsaved":   {[]error{git.ErrUnsaved}, false, 0, []string{git.ErrUnsaved.Error()}},
+		"freed":     {[]error{busy, git.ErrUnsaved}, false, 0, []string{"it is in use", git.ErrUnsaved.Error()}},
+		"not there": {[]error{nil}, false, 0, []string{"the worktree '/repo-"}},
+		"gives up":  {[]error{busy, busy}, false, time.Hour, []string{"it is in use", "it is in use"}},
+	} {
+		s := newScene(t, strings.Replace(pool(1, 2, ""), "env =", "worktree = true\nenv =", 1))
+		_ = s.tick()
+		s.Wait(context.Background())
+		_ = s.tick()
+		in := s.allInstances()[0]
+		s.RemoveWorktree = func(*instance.Locked) (bool, error) {
+			answer := c.answers[0]
+			c.answers = c.answers[1:]
+			return c.was, answer
+		}
+		var told []string
+		s.Warn = func(err error) { told = append(told, err.Error()) }
+		testenv.NoError(t, s.Close(context.Background(), in.ID, lifecycle.Manual)) // somebody waits for this one
+		s.config(pool(0, 2, ""))
+		s.clock = s.clock.Add(c.later)
+		for range 3 {
+			_ = s.tick()
+			s.Wait(context.Background())
+		}
+		if len(c.answers) != 0 || !slices.EqualFunc(told, c.told, strings.HasPrefix) {
+			t.Errorf("%s: not tried %d times, told %q", name, len(c.answers), told)
+		}
+		if down, err := s.Store.TearingDown(); len(down) > 0 || err != nil {
+			t.Error(name, down, err)
+		}
+	}
+}
+
 // A marker that nobody may have goes; an unknown state is left alone. [S4-117, S4-138]
 func TestStrays(t *testing.T) {
 	s := newScene(t, pool(1, 1, ""))
@@ -1024,12 +1137,33 @@ func TestNews(t *testing.T) {
 func TestFailedCreations(t *testing.T) {
 	testenv.Sample(t, 4)
 	s := newScene(t, pool(1, 1, "creation_timeout = \"1s\"\nquarantine_backoff_cap = \"0s\"\nmax_archived = 2"))
-	s.broken = errors.New("no such program")
-	for range 300 {
+	s.broken, s.Warn = errors.New("no such program"), func(error) {}
+	s.RemoveWorktree = func(*instance.Locked) (bool, error) { return false, git.ErrUnsaved }
+	var left []instance.ID // whose worktrees are still there, half removed or not
+	for i := range 300 {
 		s.tick()
-		s.clock = s.clock.Add(time.Minute)
+		for _, in := range s.allInstances() {
+			if len(left) < 2 && !slices.Contains(left, in.ID) {
+				path := filepath.Join(t.TempDir(), "wt")
+				testenv.NoError(t, os.Mkdir(path+[]string{"", ".gt-removed"}[len(left)], 0o700))
+				h, err := s.Store.Hold(in.ID, time.Second)
+				testenv.NoError(t, err)
+				h.Worktree = &instance.Worktree{Path: path, Branch: "b", Repository: "/repo", Ready: true}
+				testenv.NoError(t, h.Put(s.clock))
+				h.Release()
+				left = append(left, in.ID)
+			}
+		}
+		if s.clock = s.clock.Add(time.Minute); i < 20 {
+			s.Wait(context.Background())
+		}
 	}
 	closed, err := s.Store.ReadFolder(instance.Closed)
+	stay := len(closed)
+	closed = slices.DeleteFunc(closed, func(in *instance.Instance) bool { return slices.Contains(left, in.ID) })
+	if len(left) != 2 || stay-len(closed) != 2 {
+		t.Errorf("of %d records with a worktree, %d stay", len(left), stay-len(closed))
+	}
 	if err != nil || len(closed) > keptFailed || len(closed) < keptFailed {
 		t.Error(len(closed), err)
 	}

@@ -16,8 +16,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"gt/lib/cli"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
@@ -102,8 +104,11 @@ type World struct {
 	Check func(context.Context, *config.Config) map[string]tick.Demand
 	// Open returns the IDs of work that no session has, the oldest first, by template. Wake
 	// tells an idle session of it. Both may be nil.
-	Open   func() (map[string][]string, error)
-	Wake   func(*instance.Instance) error
+	Open func() (map[string][]string, error)
+	Wake func(*instance.Instance) error
+	// RemoveWorktree removes the worktree of a closed session, and reports whether there was one.
+	RemoveWorktree func(*instance.Locked) (bool, error)
+
 	Server string // tmux server for new sessions
 	Now    func() time.Time
 	// Log appends an event; may be nil.
@@ -121,11 +126,84 @@ type World struct {
 	newID      func() instance.ID
 	archived   *instance.Shelf // cache of earlier ticks
 	stayWanted bool            // Suspend leaves Desired at Running
+	background *background     // of all ticks
+	ticks      bool            // a tick makes the changes, and waits for no worktree
+}
+
+// background has what ticks do with worktrees. No tick waits for it: git, and what the person's
+// [worktree] setup runs, can take long. Each task holds its session's lock.
+type background struct {
+	sync.Mutex
+	tasks map[instance.ID]int
+	slots map[string]chan struct{} // by template: a slow one blocks no other
+	done  sync.WaitGroup
+}
+
+func (w *World) inBackground(template string, id instance.ID, do func()) {
+	b := w.background
+	b.Lock()
+	defer b.Unlock()
+	b.tasks[id]++
+	slots := b.slots[template]
+	if slots == nil {
+		slots = make(chan struct{}, cli.MaxWaitingTasks)
+		b.slots[template] = slots
+	}
+	b.done.Add(1)
+	cli.Go(func() {
+		defer b.done.Done()
+		slots <- struct{}{}
+		do()
+		<-slots
+		b.Lock()
+		defer b.Unlock()
+		b.tasks[id]--
+	})
+}
+
+// Wait waits for the worktrees that ticks have begun to make or remove, and for the agents that
+// start in them. Once ctx is done it waits a little longer for what then ends; the next tick
+// continues from what is left.
+func (w *World) Wait(ctx context.Context) {
+	done := make(chan struct{})
+	cli.Go(func() {
+		w.background.done.Wait()
+		close(done)
+	})
+	select {
+	case <-done:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+	case <-time.After(waitInterrupted):
+	}
+}
+
+const waitInterrupted = 5 * time.Second
+
+// makesWorktree reports whether a program makes or removes the worktree of a session now.
+func (w *World) makesWorktree(in *instance.Instance) (bool, error) {
+	w.background.Lock()
+	n := w.background.tasks[in.ID]
+	w.background.Unlock()
+	if n > 0 || !in.LacksWorktree() {
+		return n > 0, nil
+	}
+	h, err := w.Store.TryHold(in.ID)
+	if h != nil {
+		h.Release()
+	}
+	return h == nil && err == nil, err
 }
 
 // NewWorld returns a world without agents, work and checks.
 func NewWorld(s instance.Store) *World {
-	return &World{Store: s, Markers: route.NewMarkers(s), Now: time.Now, archived: new(instance.Shelf), newID: func() instance.ID { return instance.ID(session.NewID()) }}
+	return &World{
+		Store: s, Markers: route.NewMarkers(s), Now: time.Now, archived: new(instance.Shelf), newID: func() instance.ID { return instance.ID(session.NewID()) },
+		background: &background{tasks: map[instance.ID]int{}, slots: map[string]chan struct{}{}},
+	}
 }
 
 func (w *World) roundedNow() time.Time { return w.Now().UTC().Round(0) }
@@ -254,8 +332,9 @@ type Plan struct {
 	config  *config.Config
 	before  *Memory
 	after   *Memory
-	closed  []instance.ID // closed, with nothing left to end
-	wakes   []instance.ID // idle sessions that are told of work
+	closed  []instance.ID   // closed, with nothing left to end
+	lacking map[string]bool // session ids whose start first makes a worktree
+	wakes   []instance.ID   // idle sessions that are told of work
 	Orphans []OrphanedWork
 }
 
@@ -346,7 +425,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{config: c, before: memory, Names: map[string]string{}}
+	p := &Plan{config: c, before: memory, Names: map[string]string{}, lacking: map[string]bool{}}
 	f := &p.Facts
 	f.Before, f.Force, f.MaxChanges = memory.Memory, w.Force, w.MaxChanges
 	for _, t := range c.Templates {
@@ -398,6 +477,10 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 			p.hold(t.Account, statuses[i])
 		}
 		s.Routed = markers.keep(s, in.Name, t)
+		p.lacking[s.ID] = in.LacksWorktree()
+		if s.Making, err = w.makesWorktree(in); err != nil {
+			return nil, err
+		}
 		f.Sessions = append(f.Sessions, s)
 		if r.tearingDown[s.ID] && s.Alive == tick.Dead && !s.Routed {
 			p.closed = append(p.closed, in.ID)
@@ -548,7 +631,7 @@ func (p *Plan) remembered(before *Memory) *Memory {
 func (w *World) observed(in *instance.Instance, s Status) tick.Session {
 	seen := tick.Session{
 		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Busy: s.Busy, Left: s.Left, Limited: s.Limited,
-		Started: !in.StartedAt.IsZero(), Ended: w.clean(s.Why),
+		Started: !in.StartedAt.IsZero(), Ended: w.clean(s.Why), Worktree: in.Managed.Worktree,
 	}
 	if s.Err != nil {
 		seen.Unseen = w.clean(s.Err.Error())

@@ -250,7 +250,7 @@ func (t table) refuseUnknown(known ...string) {
 
 // The known keys of the tables, for error messages.
 var (
-	keys = []string{"name", "provider", "command", "prompt_template", "work_dir", "env", "hooks", "pre_start", "session_setup", "session_setup_script",
+	keys = []string{"name", "provider", "command", "prompt_template", "work_dir", "worktree", "env", "hooks", "pre_start", "session_setup", "session_setup_script",
 		"depends_on", "idle_timeout", "restart_window", "max_restarts_per_window", "account", "title", "description", "pool", "defaults"}
 	poolKeys = []string{"min", "max", "check", "routing_label", "drain_timeout", "archive_order", "reactivate_order", "max_archived",
 		"quarantine_max_attempts", "quarantine_backoff_cap", "quarantine_healthy_duration", "creation_timeout", "max_unavailable", "max_replaced", "archived_secret_ttl", "orphaned_work"}
@@ -278,6 +278,10 @@ func (r *reader) template(m map[string]any) Template {
 	a.texts("command", &t.Command, nil)
 	a.inTown("prompt_template", &t.PromptTemplate)
 	a.text("work_dir", &t.WorkDir)
+	take(a, "worktree", "true or false", func(is bool) error {
+		t.Worktree = is
+		return nil
+	})
 	a.texts("hooks", &t.Hooks, nil)
 	a.texts("pre_start", &t.PreStart, nil)
 	a.texts("session_setup", &t.SessionSetup, nil)

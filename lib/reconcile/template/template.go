@@ -49,6 +49,7 @@ type Template struct {
 	Command        []string // empty for the provider's own
 	PromptTemplate string   // file, relative to the town
 	WorkDir        string   // relative to the town, or absolute; "" for the town
+	Worktree       bool     // each session made from now on has a worktree of its own of WorkDir's repository
 	Env            map[string]string
 	Hooks          []string
 	PreStart       []string // commands to run before the agent starts

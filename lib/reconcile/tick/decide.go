@@ -154,6 +154,11 @@ func (d *decision) session(s Session) {
 		d.act(lifecycle.Note, s, after, "its times are in the future: the clock was set back")
 		return
 	}
+	if s.Making && row.Do != Unroute {
+		d.logf(s, "", "its worktree is being made or removed")
+		d.acted[s.ID] = true
+		return
+	}
 	switch row.Do {
 	case WaitForIt:
 		if s.State != lifecycle.Archived && s.State != lifecycle.Closed {
@@ -256,7 +261,7 @@ func (d *decision) begin(s Session, t *Template) {
 	if failed {
 		after = d.counted(s, t)
 	}
-	if d.Now.Sub(s.CreatingAt) > limit {
+	if d.Now.Sub(s.CreatingAt) > limit && (t == nil || !s.Worktree) {
 		d.act(lifecycle.Close, s, d.enterState(after, lifecycle.Closed, lifecycle.StaleCreating),
 			fmt.Sprintf("it did not start within %s", duration.Format(limit))+endReasonSuffix(after), block(workClosed), event(EventStaleCreating))
 		if failed {
@@ -273,7 +278,11 @@ func (d *decision) begin(s Session, t *Template) {
 		return
 	}
 	if !failed {
-		d.act(lifecycle.Begin, s, after, fmt.Sprintf("it has not started yet (%s of %s)", duration.Format(d.Now.Sub(s.CreatingAt)), duration.Format(limit)))
+		age := duration.Format(d.Now.Sub(s.CreatingAt))
+		if !s.Worktree { // else the limit does not hold
+			age += " of " + duration.Format(limit)
+		}
+		d.act(lifecycle.Begin, s, after, fmt.Sprintf("it has not started yet (%s)", age))
 		return
 	}
 	try := fmt.Sprintf("(try %d of %d)", after.CrashCount+1, t.MaxRestarts+1)

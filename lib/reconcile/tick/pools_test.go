@@ -911,6 +911,23 @@ func TestACreationThatTimesOut(t *testing.T) {
 	w.checkErrors(t)
 }
 
+// A worktree may take longer to make than a creation: no limit is told then.
+func TestACreationWithAWorktree(t *testing.T) {
+	w := newWorld(template("worker", pooled(0, 1)))
+	w.want(1)
+	w.put(inState(lifecycle.Creating, "worker", false, Dead))
+	for own, want := range map[bool]string{false: "it has not started yet (30s of 1m)", true: "it has not started yet (5m)"} {
+		f := w.facts()
+		f.Sessions[0].Worktree = own
+		if f.Now = start.Add(30 * time.Second); own {
+			f.Now = start.Add(5 * time.Minute)
+		}
+		if plan := Decide(f); len(plan.Actions) != 1 || plan.Actions[0].Change != lifecycle.Begin || plan.Actions[0].Why != want {
+			t.Errorf("%+v", plan.Actions)
+		}
+	}
+}
+
 // An archived session that does not start when it is taken back is tried again with pauses.
 func TestATakeBackThatFails(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.WakeMode = Resume }))

@@ -26,6 +26,9 @@ type Managed struct {
 	Revision int `json:"revision"`
 	// Runtime is "" for tmux, or exec:PROGRAM.
 	Runtime string `json:"runtime,omitempty"`
+	// Worktree reports that the session's template had worktree = true when it was made. Its
+	// first start makes the worktree.
+	Worktree bool `json:"worktree,omitempty"`
 	// Overlay overrides the template, by key. It may hold secrets.
 	Overlay map[string]string `json:"overlay,omitempty"`
 	// Fields are the digests of the parts of Hash, by name.
@@ -52,6 +55,11 @@ func (m *Managed) SlotText() string {
 		return "-"
 	}
 	return strconv.Itoa(m.Slot)
+}
+
+// LacksWorktree reports whether a start of a session first makes its worktree, or sets it up.
+func (in *Instance) LacksWorktree() bool {
+	return in.Managed != nil && in.Managed.Worktree && (in.Worktree == nil || !in.Worktree.Ready || in.Worktree.SetUp)
 }
 
 func (m *Managed) valid() error {
@@ -211,7 +219,7 @@ func (s Store) Forget(is func(*Instance) bool, keep int) error {
 	all = slices.DeleteFunc(all, func(in *Instance) bool { return !is(in) || s.hasLock(in.ID) })
 	slices.SortStableFunc(all, func(a, b *Instance) int { return a.Managed.ClosedAt.Compare(b.Managed.ClosedAt) })
 	for _, in := range all[:max(0, len(all)-keep)] {
-		h, err := s.tryHold(in.ID)
+		h, err := s.TryHold(in.ID)
 		if err != nil {
 			return err
 		} else if h == nil {
@@ -226,18 +234,8 @@ func (s Store) Forget(is func(*Instance) bool, keep int) error {
 	return nil
 }
 
-// TornDown calls MarkTornDown unless the instance is locked.
-func (s Store) TornDown(id ID) error {
-	h, err := s.tryHold(id)
-	if h != nil {
-		h.MarkTornDown()
-		h.Release()
-	}
-	return err
-}
-
-// tryHold is Hold without waiting. It returns nil for an instance that is locked, or gone.
-func (s Store) tryHold(id ID) (*Locked, error) {
+// TryHold is Hold without waiting. It returns nil for an instance that is locked, or gone.
+func (s Store) TryHold(id ID) (*Locked, error) {
 	h, err := s.Hold(id, 0)
 	if errors.Is(err, flock.ErrBusy) || errors.Is(err, ErrNone) {
 		return nil, nil
@@ -280,7 +278,7 @@ func (s Store) CompleteMoves() error {
 		if n == 1 {
 			continue
 		}
-		h, err := s.tryHold(id)
+		h, err := s.TryHold(id)
 		if err != nil {
 			return err
 		} else if h == nil {

@@ -244,7 +244,10 @@ func TestForget(t *testing.T) {
 			h.Managed.State, h.Managed.ClosedAt = lifecycle.Closed, time.Unix(int64(1000+i), 0)
 		})
 		if i > 0 {
-			testenv.NoError(t, s.TornDown(in.ID))
+			h, err := s.TryHold(in.ID)
+			testenv.NoError(t, err)
+			h.MarkTornDown()
+			h.Release()
 		} else {
 			left = in.ID
 		}

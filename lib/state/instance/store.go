@@ -67,6 +67,26 @@ func Stores(state place.State) ([]Store, error) {
 	return all, nil
 }
 
+// Walk calls do with each instance of all stores until a call fails, and returns its error.
+func Walk(state place.State, do func(Store, *Instance) error) error {
+	stores, err := Stores(state)
+	if err != nil {
+		return err
+	}
+	for _, s := range stores {
+		instances, err := s.ReadInstances()
+		if err != nil {
+			return err
+		}
+		for _, in := range instances {
+			if err := do(s, in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 const (
 	folder   = "instances"
 	suffix   = ".json"
@@ -302,7 +322,7 @@ func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error 
 	if c.names[in.Name] {
 		return fmt.Errorf("%w: %s", ErrTaken, in.Name)
 	}
-	for _, other := range c.All { // template instances have no worktree
+	for _, other := range c.All { // that of a session of a template has its id in its path
 		if in.Worktree != nil && other.Worktree != nil && other.Worktree.Path == in.Worktree.Path {
 			return fmt.Errorf("the worktree '%s' is %s's", in.Worktree.Path, other.Name)
 		}

@@ -1,9 +1,11 @@
-package sessioncmd
+// Package worktree makes, fills and removes the worktrees of agents, each beside its repository.
+package worktree
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -25,15 +27,16 @@ import (
 	"gt/lib/text/term"
 )
 
-const checkout = 10 * time.Minute
+// Checkout is how long a command of git may take.
+const Checkout = 10 * time.Minute
 
-// plan returns the worktree for a branch, and the folder in it that corresponds to dir. The
-// worktree lies at the path at, or beside the repository if that is "". plan makes nothing.
+// Plan returns the worktree for a branch, and the folder in it that corresponds to dir. The
+// worktree lies at the path at, or beside the repository if that is "". Plan makes nothing.
 // With an error it returns the worktree as far as it is known.
-func plan(dir, branch, at string) (w instance.Worktree, work string, err error) {
+func Plan(dir, branch, at string) (w instance.Worktree, work string, err error) {
 	all, err := git.Worktrees(dir)
 	if errors.Is(err, git.ErrNotRepository) {
-		return w, "", cli.Failf(cli.Usage, "--worktree: the folder '%s' is in no git repository", dir)
+		return w, "", cli.Failf(cli.Usage, "cannot make a worktree: the folder '%s' is in no git repository", dir)
 	} else if err != nil {
 		return w, "", fmt.Errorf("cannot make a worktree: %w", err)
 	}
@@ -121,9 +124,10 @@ func explainCheckedOut(err *git.CheckedOutError) error {
 	return cli.Fail(cli.AnswerNo, err, fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path)))
 }
 
-// ensure makes the worktree of an instance or finishes one that was begun. It restores one
-// whose removal was interrupted before it was final.
-func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
+// Ensure makes the worktree of an instance or finishes one that was begun. It restores one
+// whose removal was interrupted before it was final. What is complete is never made again, also
+// while it is not there: its disk may come late.
+func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func() error) error {
 	w := in.Worktree
 	if w == nil {
 		return nil
@@ -144,18 +148,24 @@ func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 		}
 	}
 	if w.Ready {
-		return setUp(env, in, put)
+		if atomicfile.Exists(w.Path) && git.Branch(w.Path) == "" && in.Managed != nil {
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("git no longer knows the worktree '%s' of %s", w.Path, in.Name), "git worktree repair mends a moved one")
+		}
+		return setUp(ctx, env, in, put)
 	}
 	if err := unused(w); err != nil {
 		return err
 	}
-	err := git.AddWorktree(w.Repository, w.Path, w.Branch, w.Start, checkout)
+	fresh, err := add(in)
 	var taken *git.CheckedOutError
 	switch {
 	case errors.As(err, &taken):
 		return explainCheckedOut(taken)
 	case errors.Is(err, git.ErrNoCommit):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot make a worktree of '%s': %w", w.Repository, err), "commit something first, or leave --worktree out")
+	case errors.Is(err, git.ErrUnsaved):
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot complete the worktree '%s': %w", w.Path, err),
+			fmt.Sprintf("save what you need of it, then: git -C %s reset --hard", term.Typed(w.Path)))
 	case err != nil:
 		return fmt.Errorf("cannot make the worktree '%s': %w", w.Path, err)
 	}
@@ -164,14 +174,30 @@ func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	if err := put(); err != nil {
 		return err
 	}
-	return setUp(env, in, put)
+	if err := setUp(ctx, env, in, put); err != nil || !fresh {
+		return err
+	}
+	// Only what was made in one go: else a person may have added to it. Without the note it stays.
+	if err := git.NoteIgnored(w.Path, Checkout); err != nil {
+		env.Warn("the worktree '%s' is not removed later: %v", w.Path, err)
+	}
+	return nil
+}
+
+// add makes a worktree. fresh reports that it is a new one of a session of a template.
+func add(in *instance.Instance) (fresh bool, err error) {
+	w := in.Worktree
+	if in.Managed != nil {
+		return git.AddOwnWorktree(w.Repository, w.Path, w.Branch, w.Start, Checkout)
+	}
+	return false, git.AddWorktree(w.Repository, w.Path, w.Branch, w.Start, Checkout)
 }
 
 func fill(env *cli.Env, w *instance.Worktree) {
 	if git.IsBare(w.Repository) { // it has no files
 		return
 	}
-	n, left, err := git.CopyIncluded(w.Repository, w.Path, checkout)
+	n, left, err := git.CopyIncluded(w.Repository, w.Path, Checkout)
 	if n > 0 {
 		fmt.Fprintf(env.Stderr, "copied %s of %s into %s\n", counted.Plural(n, "file"), git.Include, env.DisplayPath(w.Path))
 	}
@@ -191,27 +217,45 @@ func setupCommands(env *cli.Env) []string {
 	return agent.LoadPreferences(env.Getenv, env.WarnError).Worktree.Setup
 }
 
+const maxShown = 4096 // bounds a line that is shown, in bytes
+
 const maxSetup = time.Hour // bounds a command of the setup
 
 // setUp runs the person's commands for a new worktree in it, unless they have run. What they
-// print goes to standard error. The first that fails, or Ctrl-C, ends it; they run once.
-func setUp(env *cli.Env, in *instance.Instance, put func() error) error {
+// print goes to standard error. The first that fails, or Ctrl-C, ends it. They run once; those of
+// a session of a template, which nobody watches, run again until none fails.
+func setUp(ctx context.Context, env *cli.Env, in *instance.Instance, put func() error) error {
 	w := in.Worktree
 	if !w.SetUp {
 		return nil
+	}
+	if in.Managed != nil { // those of a killed tick may still run
+		if err := unused(w); err != nil {
+			return err
+		}
 	}
 	environ := process.Inherited(env.ChildEnviron())
 	shell, err := process.LookPath("sh", w.Path, environ)
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	inside, err := os.Open(filepath.Join(w.Path, ".git")) // by which unused finds a command that has left the folder
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	for _, line := range setupCommands(env) {
-		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxCell))
-		run := bounded.Program{Path: shell, Args: []string{"-c", line}, Dir: w.Path, Env: environ, Show: env.Stderr, Within: maxSetup, NoTerminal: true}
-		if _, err = run.Run(ctx); err != nil {
-			err = cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree of %s is there, but its setup failed: '%s': %w", in.Name, env.Line(line, maxCell), err),
+		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxShown))
+		if _, err := inside.Seek(0, io.SeekEnd); err != nil { // they read nothing
+			return err
+		}
+		run := bounded.Program{Path: shell, Args: []string{"-c", line}, Dir: w.Path, Env: environ, Stdin: inside, Show: env.Stderr, Within: maxSetup, NoTerminal: true}
+		if _, err = run.Run(ctx); err != nil && in.Managed != nil {
+			return fmt.Errorf("setup failed: '%s': %w", env.Line(line, maxShown), err)
+		} else if err != nil {
+			err = cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree of %s is there, but its setup failed: '%s': %w", in.Name, env.Line(line, maxShown), err),
 				fmt.Sprintf("gt-session start %s starts the agent all the same, gt-session rm %[1]s removes both", in.Name))
 			break
 		}
@@ -220,7 +264,8 @@ func setUp(env *cli.Env, in *instance.Instance, put func() error) error {
 	return errors.Join(err, put())
 }
 
-// unused returns an error while git still works on a worktree. git outlives an interrupted caller.
+// unused returns an error while git or a setup still works on a worktree: both outlive an interrupted
+// caller.
 func unused(w *instance.Worktree) error {
 	if all := process.Using(w.Path); len(all) > 0 {
 		return cli.Fail(cli.Busy, fmt.Errorf("the worktree '%s' is still being made, by process %d (%s)", w.Path, all[0].PID, process.Name(all[0].PID)), "try again")
@@ -235,6 +280,17 @@ const (
 	gone           = ".gt-removed"
 )
 
+// Left returns the folders that are there of a worktree: its own, and what an interrupted removal
+// has set aside.
+func Left(w *instance.Worktree) (paths []string) {
+	for _, path := range []string{w.Path, w.Path + removingSuffix, w.Path + gone} {
+		if is, err := atomicfile.Present(path); is || err != nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
 func moveBack(path string) error {
 	if is, err := atomicfile.Present(path); err != nil {
 		return err
@@ -244,10 +300,17 @@ func moveBack(path string) error {
 	return atomicfile.Rename(path+removingSuffix, path, atomicfile.Synced)
 }
 
-// removeWorktree removes the worktree of an instance, unless it is in use or holds unsaved
-// work. It finishes an interrupted removal. It reports whether there was one.
-func removeWorktree(at scope, held *instance.Locked) (was bool, err error) {
-	if err := followMoved(held.Instance, func() error { return held.Put(at.Env.Now()) }); err != nil {
+// Remove removes the worktree of an instance, unless it is in use or holds unsaved work
+// (git.ErrUnsaved). It finishes an interrupted removal. It reports whether there was one.
+// The branch stays, but for that of a session of a template on which nothing was committed.
+func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool, err error) {
+	put := func() error {
+		if err := held.Put(env.Now()); !errors.Is(err, instance.ErrClosed) {
+			return err
+		}
+		return nil
+	}
+	if err := followMoved(held.Instance, put); err != nil {
 		return false, err
 	}
 	w := held.Worktree
@@ -259,7 +322,24 @@ func removeWorktree(at scope, held *instance.Locked) (was bool, err error) {
 		return cli.Fail(code, fmt.Errorf("the worktree '%s' of %s stays: %w", w.Path, held.Name, err),
 			fmt.Sprintf("gt-session rm --keep-worktree %s removes the agent's place only", held.Name))
 	}
-	if !w.Ready { // it was begun, and nobody has worked in it
+	there, err := atomicfile.Present(w.Path)
+	aside, aerr := atomicfile.Present(w.Path + removingSuffix)
+	final, ferr := atomicfile.Present(w.Path + gone)
+	switch err := errors.Join(err, aerr, ferr); {
+	case err != nil:
+		return false, stays(err)
+	case w.Ready, held.Managed != nil && (aside || final): // it was complete
+	case held.Managed != nil && !there: // what git has of it stays: who moved it can repair it
+		_, err := git.DeleteUnusedBranch(w.Repository, w.Branch, Checkout)
+		return false, err
+	case held.Managed != nil: // complete it, so that what is below tells whether it may go
+		if err := unused(w); err != nil {
+			return false, err
+		}
+		if _, err := add(held.Instance); err != nil {
+			return false, stays(err)
+		}
+	default: // it was begun, and nobody has worked in it
 		if err := unused(w); err != nil {
 			return false, err
 		}
@@ -268,25 +348,19 @@ func removeWorktree(at scope, held *instance.Locked) (was bool, err error) {
 		}
 		return true, nil
 	}
-	if is, err := atomicfile.Present(w.Path); err != nil {
-		return false, stays(err)
-	} else if is {
-		if err := idle(at.Store, held, w.Path); err != nil {
+	if there {
+		if err := idle(store, held, w.Path); err != nil {
 			return false, stays(err)
 		}
-		if is, err := atomicfile.Present(w.Path + removingSuffix); err != nil {
-			return false, stays(err)
-		} else if is {
+		if aside {
 			return false, stays(fmt.Errorf("'%s' exists already", w.Path+removingSuffix))
 		}
 		if err := atomicfile.Rename(w.Path, w.Path+removingSuffix, atomicfile.Synced); err != nil {
 			return false, stays(err)
 		}
 	}
-	if is, err := atomicfile.Present(w.Path + removingSuffix); err != nil {
-		return false, stays(err)
-	} else if is {
-		if err := idle(at.Store, held, w.Path+removingSuffix); err != nil {
+	if there || aside {
+		if err := idle(store, held, w.Path+removingSuffix); err != nil {
 			return false, stays(errors.Join(err, moveBack(w.Path)))
 		}
 		if err := os.RemoveAll(w.Path + gone); err != nil { // left by an earlier removal
@@ -296,14 +370,19 @@ func removeWorktree(at scope, held *instance.Locked) (was bool, err error) {
 			return false, stays(errors.Join(err, moveBack(w.Path)))
 		}
 	}
-	if was, err = atomicfile.Present(w.Path + gone); err != nil {
-		return false, stays(err)
-	} else if !was { // git may know of it: who moved it by hand can have that repaired
+	if !there && !aside && !final { // git may know of it: who moved it by hand can have that repaired
 		return false, nil
 	}
 	// The folder goes last: an interrupted removal is recognized by it.
-	if err := git.ForgetWorktree(w.Repository, w.Path); err != nil {
-		at.Env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
+	err = git.ForgetWorktree(w.Repository, w.Path)
+	if err == nil && held.Managed != nil {
+		var branch bool
+		if branch, err = git.DeleteUnusedBranch(w.Repository, w.Branch, Checkout); branch {
+			env.Warn("the worktree '%s' of %s is removed; its branch %s stays", w.Path, held.Name, w.Branch)
+		}
+	}
+	if err != nil {
+		env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
 	}
 	if err := os.RemoveAll(w.Path + gone); err != nil {
 		return false, atomicfile.Error("remove", w.Path+gone, err)
@@ -318,7 +397,7 @@ func idle(store instance.Store, held *instance.Locked, path string) error {
 	if all := process.Using(path); len(all) > 0 {
 		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))
 	}
-	err := walkInstances(store.State, func(_ instance.Store, in *instance.Instance) error {
+	err := instance.Walk(store.State, func(_ instance.Store, in *instance.Instance) error {
 		if in.ID != held.ID && place.IsBelow(in.Path, held.Worktree.Path) {
 			return fmt.Errorf("%w: %s works in it, too", errInUse, in.Name)
 		}
@@ -330,7 +409,10 @@ func idle(store instance.Store, held *instance.Locked, path string) error {
 	if err != nil {
 		return err
 	}
-	return git.Saved(path, checkout)
+	if held.Managed != nil {
+		return git.Untouched(path, Checkout)
+	}
+	return git.Saved(path, Checkout)
 }
 
 // unoccupied returns an error if a session works in a worktree, as far as its hooks tell:
