@@ -69,19 +69,25 @@ func (Reader) Metadata(f conversation.File) (m conversation.Metadata, err error)
 	return m, nil
 }
 
-// Read gives the lines of the conversation.
+// Read gives the lines of the conversation, without what the person took back but for its
+// tokens.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	file, err := openFile(f.Path)
 	if err != nil {
 		return o.From, err
 	}
 	defer file.Close()
+	end, err := file.end()
+	if err != nil {
+		return o.From, atomicfile.Error("read", f.Path, err)
+	}
+	live := end.mark.liveLines()
 	return file.lines(o.From, func(line []byte, at int64) bool {
 		if !isSaid(line) || o.Skip != nil && !isKind(line, Kind(conversation.Prompt)) && o.Skip(line) {
 			return true
 		}
 		l, err := Parse(line)
-		if err != nil {
+		if err != nil || !live(&l) {
 			return true
 		}
 		e := l.Entry()
@@ -103,13 +109,23 @@ func SourceOf(f conversation.File) (conversation.Source, error) {
 	return Store{Sessions: sessions, Contexts: filepath.Join(filepath.Dir(sessions), contexts)}.Conversation(id), nil
 }
 
-// Conversation returns the conversation of a record. An entry that was left out says so.
-// A result that was kept aside is complete if its file still exists.
+// Conversation returns the conversation of a record, as Read gives it. An entry that was left
+// out says so. A result that was kept aside is complete if its file still exists.
 func (s Store) Conversation(id ID) conversation.Source {
 	return func(from int64, each func(conversation.Entry) bool) error {
-		_, err := s.ForEachLine(id, from, func(line []byte, at int64) bool {
+		o, err := s.open(id)
+		if err != nil {
+			return err
+		}
+		defer o.Close()
+		end, err := o.end()
+		if err != nil {
+			return atomicfile.Error("read", o.f.Name(), err)
+		}
+		live := end.mark.liveLines()
+		_, err = o.lines(from, func(line []byte, at int64) bool {
 			l, err := Parse(line)
-			if err != nil || !l.Kind.InConversation() {
+			if err != nil || !l.Kind.InConversation() || !live(&l) {
 				return true
 			}
 			e := l.Entry()

@@ -262,8 +262,12 @@ func (p *pass) head() error {
 
 // read continues to read the client's file, and writes what is new.
 func (p *pass) read(r conversation.Reader) error {
-	n := 0
-	next, err := conversation.ReadAll(r, p.c.File, conversation.Options{From: p.from}, func(e conversation.Entry) bool {
+	n, back := 0, p.done.Rewritten
+	o := conversation.Options{From: p.from}
+	if p.from > 0 {
+		o.TakenBack = func(e conversation.Entry) { back = back || e.Offset < p.from }
+	}
+	next, err := conversation.ReadAll(r, p.c.File, o, func(e conversation.Entry) bool {
 		if n++; n%64 == 0 && p.y.Stop != nil && p.y.Stop() {
 			p.done.Stopped = true
 			return false
@@ -279,7 +283,40 @@ func (p *pass) read(r conversation.Reader) error {
 	case p.w == nil || p.done.Stopped: // the conversation is empty, or the next sync continues after these lines
 		return nil
 	}
+	if back {
+		if err := p.findTakenBack(r); err != nil {
+			return err
+		}
+	}
 	return p.mark(next)
+}
+
+// maxTakenBack limits the prompts that a mark names.
+const maxTakenBack = 1024
+
+// findTakenBack reads the whole conversation to find the prompts that the person took back. One
+// that is neither there nor taken back any more stays as it was.
+func (p *pass) findTakenBack(r conversation.Reader) error {
+	taken, live := p.at.TakenBack, map[string]bool{}
+	_, err := conversation.ReadAll(r, p.c.File, conversation.Options{TakenBack: func(e conversation.Entry) {
+		if id := p.y.Redact(valid(e.ID)); id != "" && !slices.Contains(taken, id) {
+			taken = append(slices.Clip(taken), id)
+		}
+	}}, func(e conversation.Entry) bool {
+		if e.Kind == conversation.Prompt {
+			live[p.y.Redact(valid(e.ID))] = true
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	taken = slices.DeleteFunc(slices.Clone(taken), func(id string) bool { return live[id] })
+	p.at.TakenBack = taken[max(0, len(taken)-maxTakenBack):]
+	if len(p.at.TakenBack) == 0 {
+		p.at.TakenBack = nil // as a mark without any is read
+	}
+	return nil
 }
 
 func (p *pass) mark(next int64) error {

@@ -68,12 +68,27 @@ type Tokens struct {
 	CacheWrite int64 `json:"cacheWriteTokens,omitempty"`
 }
 
+// liveLines is Lines without what the person took back.
+func (s Store) liveLines(id ID, each func(Line) bool) error {
+	o, err := s.open(id)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	end, err := o.end()
+	if err != nil {
+		return atomicfile.Error("read", o.f.Name(), err)
+	}
+	live := end.mark.liveLines()
+	return s.Lines(id, func(l Line) bool { return l.Kind.InConversation() && !live(&l) || each(l) })
+}
+
 // Messages calls each for the messages of a record, in order.
 func (s Store) Messages(id ID, each func(Message) error) (err error) {
 	roles := map[conversation.Kind]string{
 		conversation.Prompt: "user", conversation.Reply: "user", conversation.Message: "user", conversation.Answer: "assistant", conversation.Summary: "system",
 	}
-	lerr := s.Lines(id, func(l Line) bool {
+	lerr := s.liveLines(id, func(l Line) bool {
 		if role := roles[conversation.Kind(l.Kind)]; role != "" {
 			err = each(Message{role, l.Text, l.Time})
 		}
@@ -85,7 +100,7 @@ func (s Store) Messages(id ID, each func(Message) error) (err error) {
 // Events calls each for the events of a record. A tool_call comes when its result does.
 func (s Store) Events(id ID, each func(Happened) error) (err error) {
 	h := happening{each: each}
-	lerr := s.Lines(id, func(l Line) bool {
+	lerr := s.liveLines(id, func(l Line) bool {
 		err = h.line(&l)
 		return err == nil
 	})

@@ -3,17 +3,21 @@ package readers_test
 import (
 	"fmt"
 	"gt/internal/readertest"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
+	"gt/lib/record"
 )
 
 // What the person took back is in no reader's conversation, but its tokens are. Who reads
-// on is told that what came before was taken back, and who reads it all what it was.
+// on is told that what came before was taken back, and who reads it all what it was. A record
+// that had it before gives it no more.
 func TestTakenBack(t *testing.T) {
 	claude := func(kind, id, parent, text string) string {
 		if kind == "user" {
@@ -39,7 +43,7 @@ func TestTakenBack(t *testing.T) {
 	}
 	kimi := func(turn int, text string) string {
 		return fmt.Sprintf(`{"type":"turn.prompt","turnId":%d,"time":1795709434990}`+"\n"+
-			`{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":%q}],"origin":{"kind":"user"}},"time":1795709434990}`, turn, text)
+			`{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":%q}],"id":"m.%[2]s","origin":{"kind":"user"}},"time":1795709434990}`, turn, text)
 	}
 	said := func(text string) string { return fmt.Sprintf(`,"message":{"parts":[{"text":%q}]}`, text) }
 	for _, c := range []struct {
@@ -91,11 +95,30 @@ func TestTakenBack(t *testing.T) {
 			}
 			return strings.Join(all, "|"), next
 		}
+		dir := t.TempDir()
+		store := record.Store{Sessions: filepath.Join(dir, "sessions"), Contexts: filepath.Join(dir, "context")}
+		sync := func() {
+			index, err := store.Index()
+			testenv.NoError(t, err)
+			info, err := os.Stat(f.Path)
+			testenv.NoError(t, err)
+			file := f
+			file.Size, file.Changed = info.Size(), info.ModTime().UnixNano()
+			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			y := record.Syncer{Store: store, Index: index, Redact: func(s string) string { return s }, Now: func() time.Time { return now }, Bulk: true}
+			_, err = y.Sync(r, conversation.Conversation{File: file, Metadata: conversation.Metadata{ID: "s", Started: now}})
+			testenv.NoError(t, err)
+		}
 		write(c.before...)
+		sync()
 		if _, next := prompts(options(0)); len(taken) > 0 {
 			t.Errorf("%s: %+v", c.client, taken)
 		} else {
 			write(append(c.before, c.after...)...)
+			sync()
+			if got := recordedPrompts(t, store); got != c.want {
+				t.Errorf("%s: the record has the prompts %q, want %q", c.client, got, c.want)
+			}
 			if prompts(options(next)); len(taken) == 0 || taken[0].Offset >= next {
 				t.Errorf("%s: who reads on is told %+v", c.client, taken)
 			}
@@ -113,4 +136,37 @@ func TestTakenBack(t *testing.T) {
 			t.Errorf("%s: told again of %+v", c.client, taken)
 		}
 	}
+}
+
+// recordedPrompts returns the prompts of the only record in a store.
+func recordedPrompts(t *testing.T, s record.Store) string {
+	t.Helper()
+	var all []string
+	testenv.NoError(t, record.Reader{}.Find(s.Sessions, func(f conversation.File) {
+		for _, e := range entriesIn(t, record.Reader{}, f, isPrompt) {
+			all = append(all, e.Text)
+		}
+		source, err := record.SourceOf(f)
+		testenv.NoError(t, err)
+		n := 0
+		testenv.NoError(t, source(0, func(e conversation.Entry) bool {
+			if e.Kind == conversation.Prompt {
+				n++
+			}
+			return true
+		}))
+		id, err := record.ParseID(strings.TrimSuffix(filepath.Base(f.Path), ".jsonl"))
+		testenv.NoError(t, err)
+		said := 0
+		testenv.NoError(t, s.Messages(id, func(m record.Message) error {
+			if m.Role == "user" {
+				said++
+			}
+			return nil
+		}))
+		if n != len(all) || said != len(all) {
+			t.Errorf("%d and %d of %d prompts would be gone on with", n, said, len(all))
+		}
+	}))
+	return strings.Join(all, "|")
 }

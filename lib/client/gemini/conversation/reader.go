@@ -379,8 +379,9 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 			continue
 		}
 		if m.state == gone && m.kind == "user" && o.TakenBack != nil && (m.last.line >= o.From || m.goneAt >= o.From) {
-			if text := asked(messages.load(m.last)); text != "" {
-				o.TakenBack(conversation.Entry{Kind: conversation.Prompt, Text: text, Offset: m.last.line})
+			v := messages.load(m.last)
+			if text := asked(v); text != "" {
+				o.TakenBack(conversation.Entry{Kind: conversation.Prompt, Text: text, ID: strings.Clone(v.Get("id").Str), Offset: m.last.line})
 			}
 		}
 		if m.last.line < o.From {
