@@ -126,7 +126,7 @@ func trimVariant(parts []string) []string {
 	for len(parts) > 0 {
 		last := parts[len(parts)-1]
 		switch last {
-		case "prod", "production", "staging", "stage", "dev", "live", "old", "new", "prev", "previous", "next", "current", "backup",
+		case "prod", "production", "preprod", "staging", "stage", "dev", "live", "paper", "sandbox", "test", "testing", "demo", "qa", "uat", "old", "new", "prev", "previous", "next", "current", "backup",
 			"base64", "b64", "hex":
 		default:
 			bare := strings.TrimRight(last, "0123456789")

@@ -97,6 +97,7 @@ var handwritten = []string{
 	"bip39: «legal winner thank year wave sausage worth useful legal winner thank yellow»",
 	"MNEMONIC_PHRASE: >-\n  «legal winner thank year wave sausage\n  worth useful legal winner thank yellow»",
 	"connecting with credentials bob:«hunter22x»",
+	"KIS_APP_KEY_PAPER=«PSzGtSnovm14TUOizwd1iaeOV4qBkdfQ1y3G»", "STRIPE_SECRET_KEY_SANDBOX: «f3Kq9ZpL2mX7vB1n»", "db_password_test = '«hunter22x»'",
 	"basic auth bob:«Winter2026!» failed",
 	"[smtp.example.org]:587 bob@x.com:«S3cr3tP4ss»",
 }
