@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -109,18 +108,6 @@ type Position struct {
 	Hidden []string `json:"hidden,omitempty"`
 	// TakenBack are the ids of the prompts that the person took back after the record had them.
 	TakenBack []string `json:"taken_back,omitempty"`
-}
-
-// liveLines returns a function that reports, of each line of the conversation in order, whether
-// the client still shows it: the person did not take back the turn. Its tokens were spent.
-func (p *Position) liveLines() func(l *Line) bool {
-	gone := false
-	return func(l *Line) bool {
-		if l.Kind == Kind(conversation.Prompt) {
-			gone = p != nil && slices.Contains(p.TakenBack, l.Message)
-		}
-		return !gone || l.Kind == Kind(conversation.TokenUsage)
-	}
 }
 
 type Gone struct {

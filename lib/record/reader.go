@@ -77,11 +77,10 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		return o.From, err
 	}
 	defer file.Close()
-	end, err := file.end()
+	live, err := file.liveTurns()
 	if err != nil {
-		return o.From, atomicfile.Error("read", f.Path, err)
+		return o.From, err
 	}
-	live := end.mark.liveLines()
 	return file.lines(o.From, func(line []byte, at int64) bool {
 		if !isSaid(line) || o.Skip != nil && !isKind(line, Kind(conversation.Prompt)) && o.Skip(line) {
 			return true
@@ -118,11 +117,10 @@ func (s Store) Conversation(id ID) conversation.Source {
 			return err
 		}
 		defer o.Close()
-		end, err := o.end()
+		live, err := o.liveTurns()
 		if err != nil {
-			return atomicfile.Error("read", o.f.Name(), err)
+			return err
 		}
-		live := end.mark.liveLines()
 		_, err = o.lines(from, func(line []byte, at int64) bool {
 			l, err := Parse(line)
 			if err != nil || !l.Kind.InConversation() || !live(&l) {

@@ -151,6 +151,22 @@ func (o opened) end() (ending, error) {
 	return endOf(o.f, o.size)
 }
 
+// liveTurns returns a function that reports, of each line of the conversation in order, whether
+// the client still shows it: the person did not take back the turn. Its tokens were spent.
+func (o opened) liveTurns() (live func(l *Line) bool, err error) {
+	end, err := o.end()
+	if err != nil {
+		return nil, atomicfile.Error("read", o.f.Name(), err)
+	}
+	gone := false
+	return func(l *Line) bool {
+		if l.Kind == Kind(conversation.Prompt) {
+			gone = end.mark != nil && slices.Contains(end.mark.TakenBack, l.Message)
+		}
+		return !gone || l.Kind == Kind(conversation.TokenUsage)
+	}, nil
+}
+
 func (o opened) length() int64 {
 	if o.gz != nil {
 		return o.gz.Size

@@ -75,11 +75,10 @@ func (s Store) liveLines(id ID, each func(Line) bool) error {
 		return err
 	}
 	defer o.Close()
-	end, err := o.end()
+	live, err := o.liveTurns()
 	if err != nil {
-		return atomicfile.Error("read", o.f.Name(), err)
+		return err
 	}
-	live := end.mark.liveLines()
 	return s.Lines(id, func(l Line) bool { return l.Kind.InConversation() && !live(&l) || each(l) })
 }
 
