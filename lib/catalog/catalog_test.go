@@ -192,7 +192,13 @@ func TestFindAndShort(t *testing.T) {
 	if n := len(r.Find("0198")); n != 3 {
 		t.Errorf("0198 finds %d", n)
 	}
-	if n := len(r.Find("")) + len(r.Find("x")); n != 0 {
+	if n := len(r.Find("0198A1B2-A")); n != 3 {
+		t.Errorf("in capitals it finds %d", n)
+	}
+	if found := r.Find("0198A1B2-AABB"); len(found) != 1 || found[0].ID != "0198a1b2-aabb" {
+		t.Errorf("in capitals it finds %+v", found)
+	}
+	if n := len(r.Find("")) + len(r.Find("x")) + len(r.Find("SHORT")); n != 0 {
 		t.Errorf("found %d", n)
 	}
 }

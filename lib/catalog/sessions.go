@@ -211,16 +211,26 @@ func (c Catalog) child(id session.ID) session.ID {
 	return last.ID
 }
 
-// Find returns the session with that id, or else all whose id begins with it.
+// Find returns the session with that id, or else all whose id begins with it, or else with its
+// letters in another case.
 func (c Catalog) Find(prefix string) (found []*Session) {
 	if prefix == "" {
 		return nil
 	}
-	if s := c.Get(session.ID(prefix)); s != nil {
-		return []*Session{s}
+	cases := []string{prefix}
+	if len(prefix) >= minShort { // a UUID is the same in capitals
+		cases = append(cases, strings.ToLower(prefix), strings.ToUpper(prefix))
 	}
-	for _, id := range c.beginning(prefix) {
-		found = append(found, c.Get(id))
+	for _, as := range cases {
+		if s := c.Get(session.ID(as)); s != nil {
+			return []*Session{s}
+		}
+		for _, id := range c.beginning(as) {
+			found = append(found, c.Get(id))
+		}
+		if len(found) > 0 {
+			break
+		}
 	}
 	slices.SortFunc(found, byStart.compare)
 	return found
