@@ -35,6 +35,14 @@ func Fail(code int, err error, hints ...string) error {
 	return &failure{code, err, hints}
 }
 
+// CheckAtLeast returns an error unless the number of a flag is at least least.
+func CheckAtLeast(flag string, n, least int) error {
+	if n < least {
+		return fmt.Errorf("%s needs a number of at least %d", flag, least)
+	}
+	return nil
+}
+
 // Failf is Fail with a new error.
 func Failf(code int, format string, args ...any) error {
 	return &failure{code: code, err: fmt.Errorf(format, args...)}

@@ -41,7 +41,6 @@ func (h handover) asks() bool {
 	return false
 }
 
-// request leaves the hand-over to the hook at the end of the turn.
 func (h handover) request(message, work string) error {
 	said, err := request.Leave(request.HomeOf(h.env.Getenv, h.home, h.record.ID), h.record.ID, request.Item{
 		Kind: request.Handoff, At: h.env.Now(), Subject: h.redact(h.subject), Message: h.redact(message),

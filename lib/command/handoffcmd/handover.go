@@ -196,7 +196,14 @@ func (h handover) run(subject string) respawn.Run {
 		}
 		next.Prompt = beacon.FromNote(subject, h.hookDelivers() && h.carried == "") // clients drop the output of hooks for a resumed conversation
 	default:
-		next.Prompt = beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())
+		sender, molecule := beacon.SelfSender, ""
+		if h.remote {
+			sender = h.call.Home.Identity.String()
+		}
+		if h.record != nil {
+			molecule = h.redact(h.record.MoleculeID) // it becomes part of an argument
+		}
+		next.Prompt = beacon.Prompt(h.home.Identity, sender, h.env.Now(), beacon.Handoff, molecule)
 	}
 	if h.carried != "" {
 		next.Resume = string(h.carried)
@@ -218,20 +225,6 @@ func (h handover) hookDelivers() bool {
 	}
 	records, _ := h.store.ReadRecords() // unreadable records are no evidence
 	return slices.ContainsFunc(records, func(r *session.Record) bool { return r.Agent == name && r.Hook != nil })
-}
-
-func (h handover) sender() string {
-	if h.remote {
-		return h.call.Home.Identity.String()
-	}
-	return beacon.SelfSender
-}
-
-func (h handover) molecule() string {
-	if h.record != nil {
-		return h.redact(h.record.MoleculeID) // it becomes part of an argument
-	}
-	return ""
 }
 
 // cooldown is the shortest time between two cycles. A conversation that fills up faster
@@ -277,7 +270,6 @@ func (h *handover) retire(box mail.Box, now time.Time) error {
 	})
 }
 
-// named returns the ids of the notes that the home's records name, nil if a record cannot be read.
 func (h *handover) named() map[string]bool {
 	unread := false
 	records, err := session.Store{Home: h.home, Warn: func(err error) { h.warn(err); unread = true }}.ReadRecords()

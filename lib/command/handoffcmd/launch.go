@@ -137,7 +137,6 @@ func (h handover) changeAgent(run respawn.Run) (restore func() error, err error)
 
 const instanceWait = 2 * time.Second // bounds the wait for another command that holds the instance
 
-// sayHowToGoOn prints what to type if no pane can be replaced.
 func (h handover) sayHowToGoOn(note string) error {
 	line, then := h.howToGoOn()
 	lead := "for the person: end this session, then type: " // the agent reads this and cannot do it
@@ -214,7 +213,6 @@ func (h handover) howToGoOn() (line, then string) {
 	return term.Clean(h.redact(line)), then
 }
 
-// notSame returns the message for an agent that could not be started in the same surroundings.
 func notSame(why string) string {
 	return "no agent was started, for it would not run in what this one was started in: " + why
 }

@@ -86,7 +86,10 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	h.warn(d.unsaved)                                           // the note was saved, so this is no sandbox
 	h.warn(box.Supersede(note.Chain, append(keep, note.ID)...)) // on failure it is delivered again
 	if h.kind == session.KindHandoff && record != nil {
-		h.warn(h.carry(record, note, d.message)) // the note has the message, too
+		said := thread.Message{Session: record.ID, Note: note.ID, Subject: note.Subject, Text: d.message, Time: note.Date.UTC()}
+		hand := func(t *thread.Thread) { t.Hand(said) }
+		_, err := thread.Update(h.home.Town.State, record.Chain(), atomicfile.Unsynced, h.warn, hand)
+		h.warn(err) // the note has the message, too
 	}
 	durable := atomicfile.Synced
 	if h.kind == session.KindAuto {
@@ -152,12 +155,6 @@ func (h *handover) giveUp() error {
 	}
 	p.Respawn = false
 	return h.store.Put(r, atomicfile.Unsynced)
-}
-
-func (h *handover) carry(r *session.Record, note mail.Note, message string) error {
-	said := thread.Message{Session: r.ID, Note: note.ID, Subject: note.Subject, Text: message, Time: note.Date.UTC()}
-	_, err := thread.Update(h.home.Town.State, r.Chain(), atomicfile.Unsynced, h.warn, func(t *thread.Thread) { t.Hand(said) })
-	return err
 }
 
 // leave writes the hand-over of a session, and the marker, which for a person's note is all
@@ -245,17 +242,13 @@ func (h handover) tellSummariser(note, essentials string) (err error) {
 		d := h.call.Dialect
 		text := toKeep(d, note, essentials)
 		if d.ShowsCompaction && h.call.Input.Trigger == "manual" {
-			text = forDisplay(note) // the person sees it
+			// The person sees it, so it omits the work, which gt-prime tells after the compaction.
+			text = "Keep in the summary: the task, decisions with reasons, what failed, open to-dos, exact names. " +
+				"The rest is in the note: gt-mail read " + note + "\n"
 		}
 		err = h.env.Print(d.Reply(h.call.Input.Event, text))
 	}
 	return err
-}
-
-// forDisplay returns the text for a summariser if the person sees it, too. It omits the
-// work, which gt-prime tells the session after the compaction.
-func forDisplay(note string) string {
-	return "Keep in the summary: the task, decisions with reasons, what failed, open to-dos, exact names. The rest is in the note: gt-mail read " + note + "\n"
 }
 
 // fromConversation names the author in the frame for a summariser: the text mixes people,

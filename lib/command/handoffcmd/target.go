@@ -1,6 +1,7 @@
 package handoffcmd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,9 +65,7 @@ func currentTarget(env *cli.Env, call *hook.Invocation, saves bool) target {
 		call.Warn(err)
 	}
 	if r := t.record; r != nil {
-		if r.Agent != "" {
-			t.name = r.Agent
-		}
+		t.name = cmp.Or(r.Agent, t.name)
 		if r.Process().Alive() {
 			t.agent = r.Process()
 		}
@@ -83,7 +82,6 @@ func currentTarget(env *cli.Env, call *hook.Invocation, saves bool) target {
 
 const leftFor = 30 * time.Minute // how long after its end a person can hand over a session in its pane
 
-// findLeft finds the last session of this pane, if it ended recently and has no successor.
 func (t *target) findLeft() {
 	records, err := t.store.ReadRecords()
 	t.call.Warn(err)
@@ -115,9 +113,8 @@ func (t *target) findPane(saves bool) {
 		return
 	}
 	var err error
-	if t.pane, err = t.server.Pane(pane, paneWait); err != nil {
-		t.env.WarnError(err)
-	}
+	t.pane, err = t.server.Pane(pane, paneWait)
+	t.env.WarnError(err)
 }
 
 // findUnhooked finds an agent without hooks in this pane. Such a client gives its commands
@@ -171,10 +168,7 @@ func (t target) forPane(pane tmux.Pane, where string, id identity.Identity, kind
 		return target{}, cli.Fail(cli.AnswerNo, fmt.Errorf("no agent that gt knows of runs in %s", where),
 			"its hooks may not be installed: gt-hooks status")
 	}
-	o.id, o.agent, o.name = o.record.ID, o.record.Process(), o.record.Agent
-	if o.name == "" {
-		o.name = t.call.Agent
-	}
+	o.id, o.agent, o.name = o.record.ID, o.record.Process(), cmp.Or(o.record.Agent, t.call.Agent)
 	// mutant never: . TestScripts/handoff_box$
 	if o.agent.IsElsewhere() { // it recorded its process from inside a sandbox or container
 		known, err := agent.Load(t.env.Getenv, o.home.Town)

@@ -202,7 +202,6 @@ func (t target) isInstalled(env *cli.Env) bool {
 
 func (t target) speaks() string { return cmp.Or(t.dialect, t.client.Name) }
 
-// flags returns the flags with which every hook of the agent is called.
 func (t target) flags() []string {
 	flags := []string{"--agent", t.name}
 	dialect := t.speaks()
@@ -246,10 +245,6 @@ func pick(all []target, names []string) ([]target, error) {
 		}
 	}
 	return picked, nil
-}
-
-func present(env *cli.Env, all []target) []target {
-	return slices.DeleteFunc(slices.Clone(all), func(t target) bool { return !t.isInstalled(env) })
 }
 
 func namesOf(all []target) []string {

@@ -57,7 +57,6 @@ func (c *copied) skips(way ...string) bool {
 	return true
 }
 
-// file copies a file of the log, which can have any size.
 func (c *copied) file(way ...string) error {
 	last := len(way) - 1
 	to := filepath.Join(append([]string{filepath.Dir(c.town.Events())}, way...)...)
@@ -81,7 +80,6 @@ func (c *copied) file(way ...string) error {
 
 const maxElements = 4 // limits the number of elements in a mailbox's address
 
-// boxes copies the notes of the mailbox with this address and of those below it.
 func (c *copied) boxes(address ...string) error {
 	way := append([]string{"mail"}, address...)
 	names, err := place.SharedIn(c.town.Root, way...).Names()

@@ -136,7 +136,6 @@ func gather(env *cli.Env) map[string]*evidence {
 	return by
 }
 
-// isTurnEnd reports whether a client has an event of this name at the end of a turn.
 func isTurnEnd(event string) bool {
 	return slices.ContainsFunc(wirings.Clients(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
 }

@@ -32,7 +32,6 @@ type install struct {
 	DryRun bool     `help:"Show what would change, and change nothing."`
 }
 
-// Run writes the wiring into the settings of one scope of each agent.
 func (c *install) Run(env *cli.Env) error {
 	if err := place.CheckPerson(env.Getenv); err != nil {
 		return err
@@ -99,7 +98,7 @@ func absent(env *cli.Env, all []target) (programs []string) {
 }
 
 func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
-	here := present(env, all)
+	here := slices.DeleteFunc(slices.Clone(all), func(t target) bool { return !t.isInstalled(env) })
 	switch {
 	case c.All && len(c.Agent) > 0:
 		return nil, cli.Failf(cli.Usage, "--all and the name of an agent exclude each other")
@@ -288,7 +287,6 @@ type uninstall struct {
 	DryRun bool     `help:"Show what would change, and change nothing."`
 }
 
-// Run removes our entries from the settings of one scope of each agent.
 func (c *uninstall) Run(env *cli.Env) error {
 	if err := place.CheckPerson(env.Getenv); err != nil {
 		return err
@@ -444,7 +442,6 @@ func forEachTarget(env *cli.Env, all []target, do func(t target) error) error {
 	return cli.Fail(worst, cli.Silent)
 }
 
-// row adds the result for one of several agents. flush prints the rows.
 func (p *printer) row(t target, what, file string) {
 	if p.brief {
 		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(p.place(file))})

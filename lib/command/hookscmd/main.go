@@ -97,7 +97,6 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 
 const correct = "correct the file"
 
-// unchanged returns the error of an edit, with the file and what a person can do.
 func unchanged(path, mend string, err error) error {
 	if err == nil {
 		return nil
@@ -105,7 +104,6 @@ func unchanged(path, mend string, err error) error {
 	return cli.WithHint(atomicfile.Error("change", path, err), "nothing was changed; %s and try again", mend)
 }
 
-// unwritable adds to the error of a file that cannot be written who can change it.
 func unwritable(path string, err error) error {
 	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return err

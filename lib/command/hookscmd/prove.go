@@ -72,9 +72,8 @@ type proofRow struct {
 }
 
 type verdict struct {
-	Agent  string `json:"agent"`
-	Proved bool   `json:"proved"`
-	// Version is the agent's, after a run.
+	Agent   string   `json:"agent"`
+	Proved  bool     `json:"proved"`
 	Version string   `json:"version,omitempty"`
 	Why     []string `json:"why,omitempty"`
 	Do      []string `json:"do,omitempty"`
@@ -259,7 +258,6 @@ func (p *proof) settings(v *verdict) {
 	}
 }
 
-// obstacles adds what keeps wired hooks from firing, and their last errors.
 func (p *proof) obstacles(v *verdict) {
 	for _, s := range p.stops {
 		v.addReason("%s", s.Reason)
@@ -306,7 +304,8 @@ func (p *proof) row(program string) (proofRow, bool) {
 		}
 		return row, true
 	}
-	if !slices.ContainsFunc(p.want, func(w wiring.Handler) bool { return w.Duty() == program }) {
+	first := slices.IndexFunc(p.want, func(w wiring.Handler) bool { return w.Duty() == program })
+	if first < 0 {
 		return row, false
 	}
 	row.State = missing
@@ -321,16 +320,11 @@ func (p *proof) row(program string) (proofRow, bool) {
 			}
 		}
 		// of several events, the worst state counts
-		if ok := (finding{State: state}).works(); row.State == missing && w.Event == p.firstEvent(program) || !ok {
+		if ok := (finding{State: state}).works(); row.State == missing && w.Event == p.want[first].Event || !ok {
 			row.State = state
 		}
 	}
 	return row, true
-}
-
-func (p *proof) firstEvent(program string) string {
-	i := slices.IndexFunc(p.want, func(w wiring.Handler) bool { return w.Duty() == program })
-	return p.want[i].Event
 }
 
 func (p *printer) proof(of proof, v verdict) {
@@ -380,7 +374,6 @@ func lastLines(text string, n int) []string {
 	return lines[max(0, len(lines)-n):]
 }
 
-// firing is the result of a test run of an agent.
 type firing struct {
 	took       map[string]time.Duration // from the start of the agent until each hook fired
 	output     string                   // the end of the agent's output

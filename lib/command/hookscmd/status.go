@@ -144,7 +144,6 @@ func tellStopped(env *cli.Env) {
 	}
 }
 
-// deletes prints when an agent deletes its conversations, and whether gt-record keeps them.
 func (p *printer) deletes(r report) {
 	if r.client.Deletes == nil || r.unable != "" {
 		return
@@ -174,7 +173,6 @@ func concerned(env *cli.Env, all []target, names []string) ([]target, error) {
 	}), nil
 }
 
-// inspect examines everything that an agent's hooks depend on.
 func inspect(env *cli.Env, t target, dir string) (report, error) {
 	r := report{target: t}
 	t.askVersion(env)
@@ -301,7 +299,6 @@ func found(h wiring.Handler) finding {
 	return finding{Event: h.Event, Hook: h.Duty(), Line: h.Line, Command: h.String(), Timeout: h.Timeout}
 }
 
-// compare returns the state of the handler h, compared with the wanted w.
 func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string) {
 	should := t.client.Programs(w)
 	var elsewhere string

@@ -15,7 +15,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// source is a file from which an agent reads hooks.
 type source struct {
 	wiring.Source
 	of target

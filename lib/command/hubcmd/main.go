@@ -2,6 +2,7 @@
 package hubcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,6 @@ type data struct {
 	Store string `help:"Folder of the hub's data (default: relay/hub in gt's state folder)." placeholder:"DIR"`
 }
 
-// store returns the folder, an absolute path.
 func (d data) store(env *cli.Env) (string, place.State, error) {
 	state := place.StateOf(env.Getenv)
 	if err := state.Check(); err != nil {
@@ -77,10 +77,15 @@ func (d data) store(env *cli.Env) (string, place.State, error) {
 	if d.Store == "" {
 		return state.Path("relay", "hub"), state, nil
 	}
-	if filepath.IsAbs(d.Store) {
-		return filepath.Clean(d.Store), state, nil
+	return filepath.Clean(env.Abs(d.Store)), state, nil
+}
+
+// hosts returns the names of the hosts that may connect, by their keys, and the folder.
+func (d data) hosts(env *cli.Env) (store string, all map[string]string, err error) {
+	if store, _, err = d.store(env); err == nil {
+		all, err = hub.Hosts(store)
 	}
-	return filepath.Join(env.Dir, d.Store), state, nil
+	return store, all, err
 }
 
 const (
@@ -165,10 +170,7 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 		}
 		cli.Go(func() { relayHere(ctx, env, state, h, c.Name) })
 	} else {
-		address := c.Address
-		if address == "" {
-			address = externalAddress(c.Listen, h.Addr())
-		}
+		address := cmp.Or(c.Address, externalAddress(c.Listen, h.Addr()))
 		if err := atomicfile.Write(filepath.Join(store, addressFile), []byte(address+"\n"), atomicfile.Synced); err != nil {
 			return err
 		}
@@ -339,11 +341,7 @@ type hosts struct {
 }
 
 func (c *hosts) Run(env *cli.Env) error {
-	store, _, err := c.store(env)
-	if err != nil {
-		return err
-	}
-	all, err := hub.Hosts(store)
+	_, all, err := c.hosts(env)
 	if err != nil {
 		return err
 	}
@@ -367,11 +365,7 @@ type remove struct {
 }
 
 func (c *remove) Run(env *cli.Env) error {
-	store, _, err := c.store(env)
-	if err != nil {
-		return err
-	}
-	all, err := hub.Hosts(store)
+	store, all, err := c.hosts(env)
 	if err != nil {
 		return err
 	}

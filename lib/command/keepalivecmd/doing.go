@@ -155,7 +155,9 @@ func typedPrompt(env *cli.Env, call *hook.Invocation) string {
 		return ""
 	}
 	said := conversation.Words(call.Input.Prompt)
-	if isRead := !registry.RecordsHooks(call.Agent); isRead && (isTagged(said) || len(said) > maxKept) {
+	// A reader of the conversation tells the texts that clients add by themselves from a person's.
+	isTagged := strings.HasPrefix(said, "<")
+	if isRead := !registry.RecordsHooks(call.Agent); isRead && (isTagged || len(said) > maxKept) {
 		return ""
 	}
 	return strings.TrimSpace(term.CleanText(env.Redact(said)))
@@ -202,10 +204,6 @@ func keepPrompt(env *cli.Env, call *hook.Invocation, said string) error {
 	}
 	return thread.Move(state, call.ID, r.Chain(), call.ID, atomicfile.Unsynced, call.Warn)
 }
-
-// isTagged reports whether a prompt begins as the texts do that clients add by themselves.
-// A reader of the conversation tells those from a person's.
-func isTagged(prompt string) bool { return strings.HasPrefix(prompt, "<") }
 
 // isCommand reports whether a prompt is a slash command and not a path.
 func isCommand(prompt string) bool {

@@ -48,15 +48,9 @@ func (t *touch) Run(env *cli.Env) error {
 		return (&end{Flags: t.Flags}).record(env, call)
 	}
 	sign := keepalive.Heartbeat{
-		LastCommand: t.Command, Timestamp: env.Now().UTC(),
-		State: keepalive.Running, SessionID: call.ID,
+		Timestamp: env.Now().UTC(), State: keepalive.Running, SessionID: call.ID,
 	}
-	if sign.LastCommand == "" {
-		sign.LastCommand = call.Input.Kind()
-		if tool := call.Input.ToolName; tool != "" {
-			sign.LastCommand = tool
-		}
-	}
+	sign.LastCommand = cmp.Or(t.Command, call.Input.ToolName, call.Input.Kind())
 	call.Warn(call.Tell(t.Flags))
 	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
 	var err error
@@ -163,8 +157,7 @@ func requested(env *cli.Env, call *hook.Invocation, said string) (hold *string, 
 	case call.Input.AgentID != "", kind != "Stop" && kind != "UserPromptSubmit":
 		return nil, nil
 	case kind == "UserPromptSubmit":
-		hold = new(string)
-		*hold = "a person said something first"
+		hold = new("a person said something first")
 	default:
 		hold = new(string)
 	}
@@ -332,11 +325,10 @@ type show struct {
 }
 
 func (s *show) Run(env *cli.Env) error {
-	call := hook.NewInvocation(env, hook.Flags{})
-	if err := call.Home.Town.State.CheckOwner(); err != nil {
+	sign, err := lastSign(env)
+	if err != nil {
 		return err
 	}
-	sign := keepalive.Read(call.Home)
 	if sign == nil {
 		if !s.JSON {
 			env.Hint("an agent whose hooks are wired gives one at each prompt; gt-hooks status shows the wiring")
@@ -358,13 +350,20 @@ func (s *show) Run(env *cli.Env) error {
 	return env.Println(term.Clean(text))
 }
 
+func lastSign(env *cli.Env) (*keepalive.Heartbeat, error) {
+	call := hook.NewInvocation(env, hook.Flags{})
+	if err := call.Home.Town.State.CheckOwner(); err != nil {
+		return nil, err
+	}
+	return keepalive.Read(call.Home), nil
+}
+
 type aged struct {
 	*keepalive.Heartbeat
 	Age   float64 `json:"age_seconds"`
 	Alive *bool   `json:"alive,omitempty"` // the answer of check
 }
 
-// reportNoHeartbeat reports that there is no sign of life, with the greatest age.
 func reportNoHeartbeat(env *cli.Env, asJSON bool) error {
 	age := (*keepalive.Heartbeat)(nil).Age(env.Now())
 	var err error
@@ -377,10 +376,7 @@ func reportNoHeartbeat(env *cli.Env, asJSON bool) error {
 	} else {
 		err = env.Println("no sign of life here")
 	}
-	if err == nil {
-		err = cli.Silent
-	}
-	return err
+	return cmp.Or(err, error(cli.Silent))
 }
 
 // describeSign returns the state and its age: "running, 3s ago". Another program's file may
@@ -395,11 +391,10 @@ type check struct {
 }
 
 func (c *check) Run(env *cli.Env) error {
-	call := hook.NewInvocation(env, hook.Flags{})
-	if err := call.Home.Town.State.CheckOwner(); err != nil {
+	sign, err := lastSign(env)
+	if err != nil {
 		return err
 	}
-	sign := keepalive.Read(call.Home)
 	age := sign.Age(env.Now()).Round(time.Second)
 	if sign == nil {
 		return reportNoHeartbeat(env, c.JSON)
@@ -410,11 +405,10 @@ func (c *check) Run(env *cli.Env) error {
 	if c.JSON {
 		sign.LastCommand = env.Redact(sign.LastCommand)
 		alive := is != status.Stopped && is != status.Unknown
-		err := env.JSON(aged{sign, age.Seconds(), &alive})
-		if err == nil && !alive {
-			err = cli.Silent
+		if err := env.JSON(aged{sign, age.Seconds(), &alive}); err != nil || alive {
+			return err
 		}
-		return err
+		return cli.Silent
 	}
 	switch is {
 	case status.Stopped:

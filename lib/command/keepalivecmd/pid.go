@@ -317,7 +317,6 @@ type reapedSession struct {
 	store session.Store
 }
 
-// sessionsOf returns the live sessions whose client is a target or runs below one.
 func sessionsOf(env *cli.Env, targets []*target) reaped {
 	of := reaped{env: env}
 	if len(targets) == 0 {
@@ -368,7 +367,6 @@ func (of reaped) announce(until time.Time) {
 	}
 }
 
-// close records the end of the sessions whose process is gone.
 func (of reaped) close(now time.Time) {
 	for _, s := range of.all {
 		if !s.Process().Gone() {

@@ -142,10 +142,8 @@ func update(env *cli.Env, said string, write func(books) error) error {
 	return env.Println(term.Clean(said))
 }
 
-// size is a number of bytes on the command line.
 type size int64
 
-// UnmarshalText parses 4096, 64k, 64MiB, 1GB; units are powers of 1024.
 func (s *size) UnmarshalText(text []byte) error {
 	n, ok := term.ParseSize(string(text))
 	if !ok {

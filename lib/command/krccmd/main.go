@@ -461,13 +461,11 @@ func (c *prune) describe(r retention.Result) string {
 	return b.String()
 }
 
-// live reports whether the session that an event began still runs, by its own record.
 func live(state place.State, h eventlog.Head, now time.Time) bool {
 	id, err := session.ParseID(h.Session)
 	return err == nil && session.AtWork(state, id, now)
 }
 
-// retryReplacedLog asks the caller to try again if another program replaced the log meanwhile.
 func retryReplacedLog(err error) error {
 	if errors.Is(err, eventlog.ErrReplaced) {
 		return cli.Fail(cli.Busy, err)
@@ -530,14 +528,8 @@ type follow struct {
 	JSON  bool   `name:"json" help:"Print the lines as they are in the log."`
 }
 
-func (c *follow) Validate() error {
-	if c.Lines < 0 {
-		return errors.New("-n needs a number of at least 0")
-	}
-	return nil
-}
+func (c *follow) Validate() error { return cli.CheckAtLeast("-n", c.Lines, 0) }
 
-// Run prints events until it is interrupted.
 func (c *follow) Run(env *cli.Env) error {
 	p, err := openLogs(env)
 	if err != nil {

@@ -126,7 +126,6 @@ func refused(err error) error {
 	return err
 }
 
-// unfound adds an exit code and hints to the error of an ID that matches no note, or several.
 func unfound(err error) error {
 	var many *mail.Ambiguous
 	switch {

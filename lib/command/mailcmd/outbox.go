@@ -18,7 +18,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// leave leaves a message for a host, with an address that can be answered.
 func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, asJSON bool) error {
 	state := a.home.Town.State
 	own, err := peer.NewHosts(state).LocalHost()
@@ -57,9 +56,8 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 	waits, why := host.Name, ""
 	if now := env.Now(); kind == peer.Work && host.Name == peer.AnyHost {
 		waits = fmt.Sprintf("a session of %s on any host", to)
-		if why, err = waitsFor(env, to); err != nil {
-			env.WarnError(err)
-		}
+		why, err = waitsFor(env, to)
+		env.WarnError(err)
 	} else if host.IsAway(now) {
 		waits += ", " + host.Seen(now)
 	}
@@ -110,9 +108,9 @@ func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 				tries, err := box.Tries(l.ID)
 				env.WarnError(err)
 				if w.Tries = tries.Tries; tries.LastTry() == nil || tries.LastTry().IsOver() {
-					if w.Waits, err = waitsFor(env, w.template()); err != nil {
-						env.WarnError(err)
-					}
+					template, _, _ := peer.Split(w.To)
+					w.Waits, err = waitsFor(env, template)
+					env.WarnError(err)
 				}
 			}
 			all = append(all, w)
@@ -147,12 +145,6 @@ func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pending {
 	return w
 }
 
-func (w pending) template() string {
-	name, _, _ := peer.Split(w.To)
-	return name
-}
-
-// describeHosts says who has work for any host, or why nobody has.
 func (w pending) describeHosts() string {
 	if len(w.Tries) == 0 || w.Waits != "" {
 		return w.Waits

@@ -209,20 +209,19 @@ func (a agent) requestSend(env *cli.Env, n mail.Note, given, asJSON bool, failed
 	return env.Printf("%sThe sandbox does not let this command write notes; the note is sent when your turn ends.\n", said)
 }
 
-type unhook struct {
+type noteFlags struct {
 	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
 	JSON bool   `name:"json" help:"Print the note as one JSON object."`
 }
+
+type unhook struct{ noteFlags }
 
 func (c *unhook) Run(env *cli.Env) error {
 	me := currentAgent(env)
 	return me.change(env, c.ID, c.JSON, mail.Box.Unhook, me.word("no longer given", "unhooked"))
 }
 
-type doneCmd struct {
-	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
-	JSON bool   `name:"json" help:"Print the note as one JSON object."`
-}
+type doneCmd struct{ noteFlags }
 
 // Run closes a note, and cancels its hand-over if that still waits.
 func (c *doneCmd) Run(env *cli.Env) error {

@@ -99,7 +99,6 @@ func (c *workGive) known(env *cli.Env, h home.Home) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("no template is called '%s'", c.Template), hint)
 }
 
-// member returns the session of a template that runs the command.
 func member(env *cli.Env) (work.Work, *instance.Instance, error) {
 	h := home.Find(env.Getenv, env.Dir, "")
 	s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable))
@@ -174,7 +173,6 @@ type workAsked struct {
 	ID      string `arg:"" optional:"" help:"The work."`
 }
 
-// Run serves the request and sends the agent a note with the result.
 func (c *workAsked) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.Session)
 	if err != nil {

@@ -49,7 +49,6 @@ func (r *rowFile) searchArgs(seance string) []string {
 	return []string{"--bind=change:reload-sync:" + fmt.Sprintf(search, seance, quotedPath(self), quotedPath(r.path))}
 }
 
-// quotedPath returns a path for a command of the finder.
 func quotedPath(path string) string {
 	return strings.ReplaceAll(term.Quote(path), "{", "{''") // which is no placeholder
 }

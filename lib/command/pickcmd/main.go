@@ -5,6 +5,7 @@
 package pickcmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -59,7 +60,6 @@ type action struct{ key, name string }
 
 var actionForm = lazyregexp.New(`^([a-z][a-z0-9-]*)=([a-z][a-z0-9-]*)$`)
 
-// UnmarshalText parses KEY=NAME.
 func (a *action) UnmarshalText(text []byte) error {
 	m := actionForm().FindStringSubmatch(string(text))
 	if m == nil {
@@ -168,9 +168,7 @@ func endWithTerminal(over <-chan struct{}) {
 // named returns the name of a key's action. The finder reports a double click as a key
 // without a name; it counts as enter.
 func (g *grammar) named(key string) string {
-	if key == "" {
-		key = "enter"
-	}
+	key = cmp.Or(key, "enter")
 	for _, a := range g.Action {
 		if a.key == key {
 			return a.name

@@ -15,7 +15,6 @@ import (
 	"gt/lib/state/waiting"
 )
 
-// situation is the result of assess. situations.md lists all situations.
 type situation struct {
 	state        State
 	conversation contextState
@@ -87,10 +86,8 @@ type predecessor struct {
 	how session.Outcome
 }
 
-// brokeOff reports whether the predecessor crashed or was killed.
 func (p predecessor) brokeOff() bool { return p.how == session.Crash || p.how == session.Killed }
 
-// assessment is one run of assess.
 type assessment struct {
 	*facts
 	missing missing // the first fact that was needed and is unknown
@@ -153,12 +150,10 @@ func assess(f *facts) (situation, missing) {
 	return s, nil
 }
 
-// hasNoted reports whether a session saved a note of its own work.
 func (s situation) hasNoted(id session.ID) bool {
 	return slices.ContainsFunc(s.noted, func(n mail.Note) bool { return n.Session == string(id) })
 }
 
-// bring returns the situation with a note from elsewhere as its hand-over.
 func (s situation) bring(note mail.Note) situation {
 	h := handover{kind: brought, from: note.From, mailbox: mailbox{note: &note}}
 	if old := s.handover; old.kind != noHandover {
@@ -173,7 +168,6 @@ func (f *facts) continues() bool { return f.session.Source == "compact" || f.res
 // resumes reports whether the client resumes the session's own conversation.
 func (f *facts) resumes() bool { return f.session.Source == "resume" && !f.carried }
 
-// find returns the session with an id, nil if the home has no record of it.
 func (f *facts) find(id session.ID) *session.Candidate {
 	if i := slices.IndexFunc(f.home, func(c session.Candidate) bool { return c.ID == id }); i >= 0 {
 		return &f.home[i]
@@ -210,7 +204,6 @@ func (a *assessment) handover() handover {
 	return handover{}
 }
 
-// verdict is whether a session takes a hand-over.
 type verdict int
 
 const (
@@ -453,7 +446,6 @@ func (f *facts) purpose(n mail.Note, h handover, broke predecessor) purpose {
 	return noPurpose
 }
 
-// claimOf returns the claim with a note, or nil.
 func (f *facts) claimOf(note string) *waiting.Claim {
 	if i := slices.IndexFunc(f.claims, func(c *waiting.Claim) bool { return c.HoldsNote(note) }); i >= 0 {
 		return f.claims[i]

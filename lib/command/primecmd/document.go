@@ -128,7 +128,6 @@ func (s section) minSize(size func(string) int) int {
 
 func (s section) size(size func(string) int) int { return size(s.text()) }
 
-// text returns the whole section, "" if it has no body.
 func (s section) text() string {
 	if strings.Trim(s.body, "\n") == "" {
 		return ""

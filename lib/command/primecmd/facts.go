@@ -67,7 +67,6 @@ type checkpoints struct {
 	partly bool
 }
 
-// ending is the end of the broken-off session's conversation.
 type ending struct {
 	tail   summary.Summary
 	asked  thread.Quote // its last request, if the conversation lacks it
@@ -106,7 +105,6 @@ const (
 	fork
 )
 
-// leftHandover is a hand-over in the file of its session.
 type leftHandover struct {
 	owner     *session.Candidate
 	inside    bool // this session runs below the owner's process
@@ -115,7 +113,6 @@ type leftHandover struct {
 	note      mailbox
 }
 
-// pane is whether tmux has a pane.
 type pane int
 
 const (
@@ -125,7 +122,6 @@ const (
 	noAnswer
 )
 
-// mailbox is the result of reading a note.
 type mailbox struct {
 	note     *mail.Note
 	withheld bool // it exists but could not be read
@@ -145,7 +141,6 @@ type hookedNote struct {
 	withheld bool // its body could not be read
 }
 
-// start is a session that starts, as its client reports it.
 type start struct {
 	env     *cli.Env
 	call    *hook.Invocation
@@ -157,9 +152,7 @@ type start struct {
 
 func newStart(env *cli.Env, call *hook.Invocation) *start {
 	s := &start{env: env, call: call, session: call.StartParams()}
-	if s.session.Source == "" {
-		s.session.Source = env.Getenv("GT_HOOK_SOURCE")
-	}
+	s.session.Source = cmp.Or(s.session.Source, env.Getenv("GT_HOOK_SOURCE"))
 	isFork := forked(s.session, call)
 	if call.ID == "" && call.Hook && !isFork {
 		s.session.ID = s.unnamed()
@@ -174,7 +167,6 @@ func newStart(env *cli.Env, call *hook.Invocation) *start {
 	return s
 }
 
-// forked reports whether the client forks a session and reports the parent's id.
 func forked(p session.StartParams, call *hook.Invocation) bool {
 	flag := call.Dialect.ForkFlag
 	if flag == "" || !call.Hook || p.Source != "resume" || !p.Process.IsSet() {
@@ -396,7 +388,6 @@ func readBody(n *hookedNote) missing {
 	}
 }
 
-// readGiven reads the note that the session received and its client dropped.
 func (s *start) readGiven(f *facts) error {
 	f.given = &givenNote{}
 	me := f.find(f.session.ID)

@@ -40,7 +40,6 @@ hook. Typed by hand, it shows what a session that starts here would be told:
 	}
 }
 
-// wired parses the call that hooks make, without kong.
 func wired(args []string) cli.Command {
 	if f, ok := hook.Wired(args); ok {
 		return &grammar{Client: f}
@@ -180,7 +179,6 @@ func repeatStart(env *cli.Env, call *hook.Invocation) error {
 // keepsNothing begins what the person is told once a session if gt can keep nothing of it.
 const keepsNothing = "gt keeps nothing of this session: "
 
-// begins reports whether a hook is the first of a session's process.
 func begins(call *hook.Invocation) bool {
 	return call.Input.Kind() == "SessionStart" && (call.Input.Source == "startup" || call.Input.Source == "resume")
 }

@@ -27,7 +27,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// page is the content of a start-up text: the situation, and what does not decide it.
 type page struct {
 	situation
 	env     *cli.Env
@@ -45,7 +44,6 @@ type page struct {
 	unkept  bool                 // nothing of the session can be kept, so no hand-over is offered
 }
 
-// page reads what the text contains besides the situation.
 func (s *start) page(now situation, others []*session.Record) *page {
 	p := &page{
 		situation: now, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
@@ -102,7 +100,6 @@ func (s *start) readThread(now situation) *thread.Thread {
 	return s.threadOf(r)
 }
 
-// threadOf reads the thread of a session's chain, nil if there is none.
 func (s *start) threadOf(r *session.Record) *thread.Thread {
 	if s.thread != nil && s.thread.ChainID == r.Chain() {
 		return s.thread
@@ -206,7 +203,6 @@ func (p *page) withRules(sections []section) []section {
 // with given work.
 const whatToDo = "What to do now"
 
-// identitySentence returns the sentence that says who the session is and where.
 func (p *page) identitySentence() string {
 	home := p.home
 	id := home.Identity
@@ -420,7 +416,11 @@ func (p *page) afterHandoff() []section {
 	case p.handover.withheld:
 		todo = "Its note could not be read; the next session that starts will be told about it. Run " + p.gt("mail inbox") + ", and wait for instructions."
 	default:
-		todo = "It left no note. Look at " + p.git("", "status") + p.separatorAfterGit(", ") + p.gt("mail inbox") + " and, if it helps, at " + p.gt("seance list") +
+		look := p.gt("mail inbox")
+		if p.inGit {
+			look = p.git("", "status") + ", " + look
+		}
+		todo = "It left no note. Look at " + look + " and, if it helps, at " + p.gt("seance list") +
 			", and continue what you find. If nothing is open, wait for instructions.\n" + strings.TrimSpace(requestFirst)
 	}
 	sections := []section{
@@ -432,14 +432,6 @@ func (p *page) afterHandoff() []section {
 		sections = append(sections, p.folderChanges(notes[len(notes)-1].Date))
 	}
 	return slices.Concat(sections, []section{chain}, p.rest())
-}
-
-// separatorAfterGit returns a separator to follow git's commands, and "" without them.
-func (p *page) separatorAfterGit(sep string) string {
-	if !p.inGit {
-		return ""
-	}
-	return sep
 }
 
 // folderChanges returns what happened in the folder after something was written, which can be wrong
@@ -502,7 +494,6 @@ func (p *page) isLeft() bool {
 
 const olderNote = 1500 // limits a note that a later one follows
 
-// noteSections returns the new hand-overs, oldest first, the latest in full.
 func (p *page) noteSections() []section {
 	var sections []section
 	notes := p.notes()
@@ -565,7 +556,6 @@ func (p *page) saved() (at time.Time) {
 	return at
 }
 
-// notedSections returns the notes that the crashed session received or left for itself.
 func (p *page) notedSections() []section {
 	var sections []section
 	for _, n := range p.noted {
@@ -772,7 +762,6 @@ func (p *page) ordinary() []section {
 	return append(sections, p.rest()...)
 }
 
-// tellsTask reports whether the text contains the task of the crashed session.
 func (p *page) tellsTask() bool { return p.crashed != nil && len(p.tail.Requests) > 0 }
 
 func (p *page) company() string {
@@ -789,7 +778,6 @@ func (p *page) company() string {
 	return text
 }
 
-// rest returns the end of every full text: checkpoint, given work, earlier notes, role.
 func (p *page) rest(noted ...section) []section {
 	var sections []section
 	if p.checkpoint != nil {

@@ -110,7 +110,6 @@ func readerOf(client string) conversation.Reader {
 	return hookfile.Reader{Agent: client}
 }
 
-// readerOfFile returns the reader of a conversation that conversations returns.
 func readerOfFile(env *cli.Env, f conversation.File) conversation.Reader {
 	told := hookfile.Reader{Agent: f.Client}
 	if r := readers.FindReader(f.Client); r != nil && !slices.Contains(told.Stores(env.Getenv), f.Store) {
@@ -127,7 +126,6 @@ const (
 	settledEnd  = 10
 )
 
-// sessionFiles returns the conversation of a session and those of its subagents.
 func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []conversation.File, err error) {
 	var own []conversation.Conversation
 	for _, store := range r.Stores(env.Getenv) {
@@ -185,7 +183,6 @@ type fromHook struct {
 // maxTold limits the input, in bytes. Clients send less.
 const maxTold = 256 << 20
 
-// Run redacts the input and appends it to the session's file.
 func (c *fromHook) Run(env *cli.Env) error {
 	err := c.keep(env)
 	if err != nil {

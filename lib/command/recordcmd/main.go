@@ -97,7 +97,6 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	return found[0], nil
 }
 
-// calledSessions returns the sessions of the agents that lists show under a name.
 func calledSessions(env *cli.Env, name string) (ids []string) {
 	called, _ := instance.Named(place.StateOf(env.Getenv), name) // gt-session says what is unreadable
 	for _, c := range called {

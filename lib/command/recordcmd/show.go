@@ -90,12 +90,7 @@ type tail struct {
 	JSON   bool   `name:"json" help:"The lines of the record, as they are."`
 }
 
-func (c *tail) Validate() error {
-	if c.Lines < 0 {
-		return errors.New("-n needs a number of at least 0")
-	}
-	return nil
-}
+func (c *tail) Validate() error { return cli.CheckAtLeast("-n", c.Lines, 0) }
 
 func (c *tail) Run(env *cli.Env) error {
 	s, err := readable(env, c.ID)
@@ -131,7 +126,6 @@ func (c *tail) Run(env *cli.Env) error {
 	}
 }
 
-// begin returns the offset of the last entries. It reads backwards, in growing parts.
 func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
 	size, err := s.Size(id)
 	if err != nil {

@@ -15,17 +15,16 @@ type step struct {
 	Done  stepDone  `cmd:"" help:"Note in this session's record that a step is done."`
 }
 
-type stepStart struct {
+type stepFlags struct {
 	Name string `arg:"" help:"What the step is called."`
 	ID   string `placeholder:"ID" help:"The record (default: that of the session that runs this)."`
 }
+
+type stepStart struct{ stepFlags }
 
 func (c *stepStart) Run(env *cli.Env) error { return note(env, c.ID, record.StepBegun, c.Name) }
 
-type stepDone struct {
-	Name string `arg:"" help:"What the step is called."`
-	ID   string `placeholder:"ID" help:"The record (default: that of the session that runs this)."`
-}
+type stepDone struct{ stepFlags }
 
 func (c *stepDone) Run(env *cli.Env) error { return note(env, c.ID, record.StepDone, c.Name) }
 

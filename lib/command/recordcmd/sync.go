@@ -83,7 +83,6 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	return latest(append(found, told...))
 }
 
-// allTold returns the conversations of clients that keep none, as their hooks received them.
 func allTold(env *cli.Env) (found []conversation.Conversation) {
 	root, err := hookfile.Root(env.Getenv)
 	if err != nil {

@@ -26,7 +26,6 @@ func (c *verify) Validate() error {
 	return nil
 }
 
-// Run verifies records, and prints the first line of each that differs from what was written.
 func (c *verify) Run(env *cli.Env) error {
 	s, err := store(env)
 	if err != nil {
@@ -113,7 +112,6 @@ func seal(env *cli.Env, s record.Store, id record.ID) error {
 	return eventlog.Log(own.Events()).AppendOr(eventlog.Log(own.Spare()), env.WarnError, env.Now(), eventlog.RecordHead, Program().Name, sealed{string(h.Session), h.Agent, at})
 }
 
-// seals returns the last seal of each record that the log still has.
 func seals(env *cli.Env) (map[record.ID]*record.Seal, error) {
 	all := map[record.ID]*record.Seal{}
 	own := town.Personal(env.Getenv)

@@ -93,7 +93,6 @@ func files(env *cli.Env) (fleet, error) {
 	return fleet{env, state, peer.NewHosts(state), peer.OutboxOf(state)}, nil
 }
 
-// joined returns the files of a host that belongs to a fleet, and itself.
 func joined(env *cli.Env) (fleet, peer.Host, error) {
 	f, err := files(env)
 	if err != nil {

@@ -265,7 +265,6 @@ func stopService() string {
 	return "systemctl --user stop gt-relay"
 }
 
-// units returns where the service is installed for systemd and for launchd.
 func units(env *cli.Env) (systemd, launchd string, err error) {
 	home := env.Getenv("HOME")
 	if !filepath.IsAbs(home) {

@@ -137,7 +137,6 @@ func (o origin) isSameExchange(other origin) bool {
 	return o.change.Index == other.change.Index && o.change.Turn == other.change.Turn
 }
 
-// lines returns the lines to find the origin of, with the commits that git names.
 func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.BlamedLine, err error) {
 	if c.Commit != "" {
 		dir, path := env.Dir, ""
@@ -201,7 +200,6 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 	return all, nil
 }
 
-// blamer finds the edits that lines come from.
 type blamer struct {
 	top     string
 	places  []target
@@ -329,7 +327,6 @@ func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time,
 	return of
 }
 
-// isWeak reports whether a line is one that files have many of, such as a bracket.
 func isWeak(line string) bool {
 	n := 0
 	for _, r := range line {

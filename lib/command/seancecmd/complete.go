@@ -55,7 +55,6 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	return offered
 }
 
-// valuesOf offers the values of a field, from the latest sessions, newest first.
 func valuesOf(field func(*catalog.Session) []string) cli.Completer {
 	return func(env *cli.Env, begin string) []cli.Candidate {
 		all, err := open(env)

@@ -33,12 +33,7 @@ type follow struct {
 	JSON  bool   `name:"json" help:"One JSON object per line."`
 }
 
-func (c *follow) Validate() error {
-	if c.Last < 0 {
-		return errors.New("--last needs a number of at least 0")
-	}
-	return nil
-}
+func (c *follow) Validate() error { return cli.CheckAtLeast("--last", c.Last, 0) }
 
 const pollInterval = 250 * time.Millisecond // the longest time until a new entry is shown
 
@@ -123,7 +118,6 @@ type tailText struct {
 	Update bool   `help:"Keep what was read, so that the next time goes on from there."`
 }
 
-// Run prints the summary of a session's conversation, reading from where it was read last.
 func (c *tailText) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.ID)
 	if err != nil {

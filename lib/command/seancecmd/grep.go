@@ -142,7 +142,7 @@ type target struct {
 	conversation conversation.Conversation
 }
 
-// targets returns the conversations of the selected sessions (see together).
+// targets returns the conversations of the selected sessions (see findTargets).
 func (c *selection) targets(env *cli.Env) (all catalog.Catalog, found []target, err error) {
 	all, f, err := c.open(env)
 	if err != nil {
@@ -343,7 +343,6 @@ func (p *printer) text(h search.Hit, l search.Line) {
 
 const minText = 20 // the smallest width of a text, in columns
 
-// speaker returns who said what was found in a session, or in one of its subagents.
 func speaker(env *cli.Env, s, subagent *catalog.Session, h search.Hit) string {
 	agent := term.Clean(s.Agent)
 	if subagent != nil {

@@ -148,7 +148,6 @@ func format(text string) (*template.Template, error) {
 	return t, nil
 }
 
-// misformed returns the error of an invalid template, with the fields that one can use.
 func misformed(err error) error {
 	var fields []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[catalog.Session]()) {
@@ -237,7 +236,6 @@ func outcome(s *catalog.Session) string {
 	return cmp.Or(s.State, string(s.Outcome))
 }
 
-// client returns the client's name, with -p for a headless session.
 func client(s *catalog.Session) string {
 	if s.Headless {
 		return s.Agent + " -p"
@@ -276,12 +274,7 @@ type find struct {
 	JSON   bool `name:"json" help:"One JSON object per line."`
 }
 
-func (c *find) Validate() error {
-	if c.Limit < 0 {
-		return fmt.Errorf("--limit needs a number of at least 0")
-	}
-	return nil
-}
+func (c *find) Validate() error { return cli.CheckAtLeast("--limit", c.Limit, 0) }
 
 func (c *find) Run(env *cli.Env) error {
 	all, f, err := c.open(env)

@@ -55,7 +55,6 @@ type hints struct {
 	OpenWorld bool `json:"openWorldHint"`
 }
 
-// arguments are those of all tools.
 type arguments struct {
 	Query   string `json:"query"`
 	Regexp  bool   `json:"regexp"`
@@ -176,7 +175,6 @@ type response struct {
 	Error   *refusal        `json:"error,omitempty"`
 }
 
-// refusal is an error of JSON-RPC.
 type refusal struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -188,7 +186,6 @@ const (
 	invalidParams = -32602
 )
 
-// Run answers until standard input ends.
 func (c *server) Run(env *cli.Env) error {
 	for i := range tools {
 		tools[i].Hints.ReadOnly = true
@@ -220,7 +217,6 @@ func (c *server) Run(env *cli.Env) error {
 	}
 }
 
-// readLine returns a line of at most maxRequest bytes.
 func readLine(r *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

@@ -15,7 +15,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// owned returns which accounts and conversations are the person's own.
 func owned(env *cli.Env) account.StoreGuard {
 	return ownedBy(env, sync.OnceValue(func() *agent.Table { return agents(env) }))
 }

@@ -52,7 +52,6 @@ func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) cat
 	return all
 }
 
-// ownHost returns what other hosts call this one, or "".
 func ownHost(env *cli.Env) string {
 	own, err := peersOf(env).LocalHost()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

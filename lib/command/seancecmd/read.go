@@ -24,7 +24,6 @@ import (
 
 type turns struct{ from, to int }
 
-// UnmarshalText parses 3, 3-7, 3- and -7.
 func (t *turns) UnmarshalText(text []byte) error {
 	word := string(text)
 	a, b, several := strings.Cut(word, "-")

@@ -121,7 +121,6 @@ func folder(own account.StoreGuard, s *catalog.Session) (dir, named string, err 
 	return "", named, err
 }
 
-// worked reports whether the client's own conversation names a folder.
 func worked(s *catalog.Session, dir string) bool {
 	r := scan.ReaderOf(s.File.Client)
 	if r == nil {

@@ -118,7 +118,6 @@ func conversationsOf(places []target) []conversation.Conversation {
 	return all
 }
 
-// titlesOf returns what a list shows of each session, in words.
 func titlesOf(env *cli.Env, places []target) []string {
 	all := make([]string, len(places))
 	for i, at := range places {
@@ -140,7 +139,6 @@ func base(path string) string {
 	return filepath.Base(path)
 }
 
-// bestOfEach returns the first of what was found in each session.
 func bestOfEach(places []target, found []search.Found) (best []search.Found) {
 	seen := map[session.ID]bool{}
 	for _, f := range found {
@@ -227,7 +225,6 @@ func (at target) readID() session.ID {
 	return at.session.ID
 }
 
-// readOn returns the command that prints a turn of a conversation.
 func readOn(at target, turn int, short func(session.ID) string) string {
 	id := string(at.readID())
 	if short != nil {

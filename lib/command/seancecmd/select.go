@@ -55,7 +55,6 @@ type logs struct {
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }
 
-// selectsAll reports whether the flags select all sessions except subagents.
 func (c *selection) selectsAll() bool {
 	return c.Agent+c.Role+c.Rig+c.Work+c.Chain+c.Outcome+c.Host+c.CWD == "" && !c.Here && !c.Live && !c.Town &&
 		c.Since+c.Until == ""

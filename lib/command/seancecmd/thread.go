@@ -185,7 +185,6 @@ func (c *threadOf) explain(env *cli.Env, t *thread.Thread) string {
 	return b.String()
 }
 
-// prompts prints the person's messages but the first request.
 func prompts(t *thread.Thread, head func(string), each func(thread.Quote)) {
 	all := t.Distinct()
 	request := pasted.Shorten(t.Request.Text)

@@ -105,7 +105,6 @@ func (c *picture) Run(env *cli.Env) error {
 	return nil
 }
 
-// write replaces a file, or writes to standard output for "-".
 func write(env *cli.Env, path string, draw func(io.Writer) error) error {
 	if path == "-" {
 		return draw(env.Stdout)

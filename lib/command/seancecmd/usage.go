@@ -68,7 +68,6 @@ type spending struct {
 	Stated float64 `json:"cost,omitempty"` // Cost, which is cost_usd; set as it is printed
 }
 
-// groups are what spendings are grouped by, in the order of the columns.
 var groups = []struct {
 	by, heading string
 	of          func(*spending) *string
@@ -173,7 +172,6 @@ func tableWidth(rows [][]string) (width int) {
 
 const unknown = "unknown" // the model or time of what a conversation does not date or attribute
 
-// addUp returns what the sessions used, and how many transcripts were read.
 func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Catalog) (spent []spending, read int) {
 	n := newCounter(env, all)
 	n.tally.Since, n.tally.Until = c.Since.TimeBefore(env.Now()), c.Until.TimeBefore(env.Now())
@@ -305,7 +303,6 @@ func (n *counter) readAhead(sessions []*catalog.Session) {
 	}
 }
 
-// count returns what a session used without its subagents, and whether its conversation was read.
 func (n *counter) count(s *catalog.Session) ([]conversation.HourUsage, bool) {
 	if done, known := n.counts[s.ID]; known {
 		return done.used, done.read

@@ -163,7 +163,6 @@ func (c *rm) Run(env *cli.Env) error {
 	return reportDone(env, withExitCode(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
 }
 
-// groupNamed returns the path of a group as a person types it, and an error if it is invalid.
 func groupNamed(typed string) (string, error) {
 	group := fold.Name(strings.Trim(typed, "/"))
 	return group, cli.Fail(cli.Usage, instance.CheckGroup(group))

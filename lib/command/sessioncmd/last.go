@@ -114,7 +114,6 @@ type mark struct {
 	at   int64
 }
 
-// markOf returns the end of an agent's current conversation, or its beginning if gt cannot read it.
 func markOf(at scope, m fleet.Member) mark {
 	r, f, err := conversationOf(at, m)
 	if err != nil {

@@ -270,7 +270,6 @@ type row struct {
 	today     conversation.Usage // what it used
 }
 
-// columnNames are what --columns takes, in the order of a table.
 var columnNames = []string{"profile", "name", "host", "status", "for", "agent", "group", "template", "pane", "mcp", "context", "branch", "changes", "today", "topic", "folder"}
 
 func (c *list) checkColumns() error {
@@ -319,7 +318,6 @@ func (c *list) print(env *cli.Env, rows []row, named bool) error {
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
 }
 
-// withoutEmpty removes the columns with these headings in which no row has anything.
 func withoutEmpty(cells [][]string, headings ...string) [][]string {
 	for _, heading := range headings {
 		at := slices.Index(cells[0], heading)
@@ -469,7 +467,6 @@ func progressOf(env *cli.Env, r row, shown func(string) bool) *progress {
 
 type column = term.Column[row]
 
-// instanceColumns returns the columns of a list of agents, by columnNames.
 func instanceColumns(env *cli.Env, shown func(string) bool) []column {
 	now := env.Now()
 	lines := map[string]string{} // many rows share agents and groups
@@ -556,7 +553,6 @@ func placeColumn(env *cli.Env, shown bool) column {
 	}}
 }
 
-// painted colours the cells of the status column by their first word.
 func painted(env *cli.Env, column int) term.Painter {
 	style := term.StyleFor(env.Stdout, env.Getenv)
 	return func(_, at int, cell string) string {

@@ -9,7 +9,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// login is an account that has to log in anew, with the agents that say so.
 type login struct {
 	client, account string // account is the client's folder, "" for the usual one
 	names           []string

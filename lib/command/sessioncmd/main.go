@@ -200,7 +200,6 @@ func (s agentSelection) chosen(at scope) (found []*instance.Instance, unread, er
 	return found, unread, nil
 }
 
-// choose returns the scope and the selected instances of it, as chosen does.
 func (s agentSelection) choose(env *cli.Env) (at scope, found []*instance.Instance, unread, err error) {
 	if at, err = s.scope(env); err == nil {
 		found, unread, err = s.chosen(at)

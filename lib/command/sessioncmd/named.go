@@ -73,7 +73,6 @@ func beginning(all []*instance.Instance, name string) []*instance.Instance {
 	return instance.FindFirst(all, []func(*instance.Instance) bool{begins})
 }
 
-// singleMatch returns the one instance that a name means, or an error that lists what it could be.
 func singleMatch(found []*instance.Instance, name string) (*instance.Instance, error) {
 	if len(found) == 1 {
 		return found[0], nil
@@ -102,7 +101,7 @@ func (p profile) findReadable(env *cli.Env, name string) (*instance.Instance, sc
 	return in, at, err
 }
 
-// find is whole for a command that only looks. A name may also be the beginning of one, or
+// find is findReadable for a command that only looks. A name may also be the beginning of one, or
 // the pane of an agent that gt did not start.
 func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, error) {
 	at, err := p.scope(env)

@@ -47,7 +47,6 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 
 const patience = 10 * time.Second
 
-// ask has the host carry out a command, and returns its answer.
 func (e *remoteAgent) ask(ask peer.Ask, within time.Duration) (a peer.Answer, err error) {
 	ask.Name = e.name
 	if err := peer.NewHosts(e.state).Blocked(e.host); err != nil {

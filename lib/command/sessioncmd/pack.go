@@ -154,7 +154,6 @@ type accept struct {
 	Drop bool   `help:"Remove it instead." xor:"what"`
 }
 
-// Run shows what a parcel brings that waits here, asks, and unpacks and starts it.
 func (c *accept) Run(env *cli.Env) error {
 	if err := sandbox.RefuseBelowAgent(env, "an agent cannot decide what its person accepts"); err != nil {
 		return err

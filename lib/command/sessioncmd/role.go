@@ -261,7 +261,6 @@ func (c *newOne) change(old, in *instance.Instance, now time.Time) {
 	old.Remain, old.Respawn = old.Remain || in.Remain, old.Respawn || in.Respawn
 }
 
-// give gives an agent work for its next session, as gt-mail send --hook does.
 func give(env *cli.Env, in *instance.Instance, text string) error {
 	to := home.FindOtherHome(env.Getenv, in.Path)
 	address := to.Identity.Address()

@@ -7,7 +7,6 @@ import (
 	"gt/lib/view/roster"
 )
 
-// scope is the set of agents that a command works on.
 type scope = roster.Scope
 
 // scope returns the scope of the named profile, or else of the surrounding town, or else

@@ -129,7 +129,6 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 	return c.run(at, in.ID)
 }
 
-// setName checks the name and the group. The default name is that of the folder.
 func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error {
 	if in.Name == "" {
 		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
@@ -149,7 +148,6 @@ func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error 
 	return cli.Fail(cli.Usage, instance.CheckGroup(in.Group))
 }
 
-// setPane sets the look of the pane, and what happens to it when the agent ends.
 func (c *newOne) setPane(_ scope, in *instance.Instance, _ agent.Client) error {
 	in.Theme, in.Remain, in.Respawn = c.Theme, c.Remain, in.Respawn || c.Respawn
 	if err := tmux.CheckStyle(c.Theme); err != nil {
@@ -238,7 +236,6 @@ func ownName(store instance.Store, in *instance.Instance) error {
 	}
 }
 
-// unfinished adds a hint if err is about an instance whose worktree was only partly made.
 func unfinished(store instance.Store, in *instance.Instance, err error) error {
 	if in == nil {
 		return err

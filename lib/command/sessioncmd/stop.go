@@ -180,7 +180,6 @@ func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
 	return at.Env.ConfirmBusy(busy, "nothing was "+verb)
 }
 
-// allowsChosen is allows for the agents that a command selects.
 func (c cut) allowsChosen(env *cli.Env, s agentSelection, verb string) error {
 	at, all, _, err := s.choose(env)
 	if err != nil {

@@ -126,7 +126,6 @@ func knownStates(list string) error {
 	return nil
 }
 
-// sessions returns all instances, with the archived and closed ones.
 func sessions(store instance.Store) (all []*instance.Instance, err error) {
 	all, err = store.ReadInstances()
 	for _, folder := range []string{instance.Archived, instance.Closed} {
@@ -396,7 +395,6 @@ func age(in *instance.Instance, now time.Time) string {
 	return duration.Format(max(now.Sub(in.CreatedAt), 0))
 }
 
-// action changes a session of a template.
 type action func(*perform.World, context.Context, instance.ID) error
 
 func closesIt(w *perform.World, ctx context.Context, id instance.ID) error {
@@ -475,7 +473,6 @@ type templated struct {
 	ConfigHash string           `json:"config_hash"`
 }
 
-// templatedOf returns nil for an instance without a template.
 func templatedOf(in *instance.Instance) *templated {
 	m := in.Managed
 	if m == nil {
@@ -491,7 +488,6 @@ func templatedOf(in *instance.Instance) *templated {
 // marks holds the routing markers by store. They are read on first use.
 type marks map[string]map[string][]string
 
-// tell sets t.Routable if the session has a marker.
 func (m marks) tell(store instance.Store, t *templated, name string) (err error) {
 	if t == nil {
 		return nil
@@ -527,7 +523,6 @@ func retiredOf(store instance.Store) (members []fleet.Member, unread error) {
 	return members, unread
 }
 
-// stateReason returns the reason of a session's state, with how its agent ended if that is the cause.
 func stateReason(m *instance.Managed) string {
 	switch reason := m.Reason.Words(); {
 	case m.CrashReason == "":

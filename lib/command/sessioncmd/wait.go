@@ -27,7 +27,6 @@ type wait struct {
 
 type statusList []status.Status
 
-// UnmarshalText parses statuses separated by commas.
 func (u *statusList) UnmarshalText(text []byte) error {
 	*u = nil
 	for word := range strings.SplitSeq(string(text), ",") {
@@ -42,7 +41,6 @@ func (u *statusList) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Run waits until each agent has been seen in one of the statuses.
 func (c *wait) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {

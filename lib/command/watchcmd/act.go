@@ -23,7 +23,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// command is a call of gt-session.
 type command struct {
 	env     *cli.Env
 	words   []string // as a person types them
@@ -51,7 +50,6 @@ func (m *model) session(r *row, verb string, args ...string) command {
 	return c
 }
 
-// String returns the command line as a person types it.
 func (c command) String() string {
 	return term.TypedWords(c.words)
 }
@@ -127,20 +125,8 @@ func (m *model) ran(r ran) {
 
 const maxMessage = 1000 // bounds the message of a command, in characters
 
-func (m *model) act(verb string, args ...string) tea.Cmd {
-	r := m.row()
-	if r == nil {
-		return nil
-	}
-	return m.start(m.session(r, verb, args...))
-}
-
 // confirm runs a command about the chosen row once the person has said yes.
-func (m *model) confirm(verb string) tea.Cmd {
-	r := m.row()
-	if r == nil {
-		return nil
-	}
+func (m *model) confirm(r *row, verb string) tea.Cmd {
 	m.mode, m.about = asking, r.key
 	title, args := verb+" "+r.address(), []string(nil)
 	if r.Busy != "" {
@@ -163,12 +149,8 @@ func fork(m *model, r *row, name string) tea.Cmd {
 	return m.start(m.session(r, "fork", "-n", name))
 }
 
-func (m *model) rename() tea.Cmd {
-	r := m.row()
-	if r == nil {
-		return nil
-	}
-	return m.prompt(ask{title: "new name of", do: func(m *model, r *row, name string) tea.Cmd {
+func (m *model) rename(r *row) tea.Cmd {
+	return m.prompt(r, ask{title: "new name of", do: func(m *model, r *row, name string) tea.Cmd {
 		return m.start(m.session(r, "rename", name))
 	}}, r.Name)
 }
@@ -234,23 +216,15 @@ func (m *model) diff() tea.Cmd {
 	}
 }
 
-func (m *model) move() tea.Cmd {
-	r := m.row()
-	if r == nil {
-		return nil
-	}
-	return m.prompt(ask{title: "group of", empty: true, do: func(m *model, r *row, group string) tea.Cmd {
+func (m *model) move(r *row) tea.Cmd {
+	return m.prompt(r, ask{title: "group of", empty: true, do: func(m *model, r *row, group string) tea.Cmd {
 		return m.start(m.session(r, "move", group))
 	}}, r.Group)
 }
 
 // attach attaches to the chosen row. Inside tmux, gt-session switches the client; otherwise
 // it gets the terminal for as long as it runs.
-func (m *model) attach() tea.Cmd {
-	r := m.row()
-	if r == nil {
-		return nil
-	}
+func (m *model) attach(r *row) tea.Cmd {
 	c := m.session(r, "attach")
 	if m.env.Getenv("TMUX") != "" && r.member != nil {
 		return m.start(c)
@@ -293,12 +267,7 @@ func (f *foreground) Run() error {
 	return cmd.Run()
 }
 
-// answer asks for the options of the question that the chosen agent asks.
-func (m *model) answer() tea.Cmd {
-	r := m.row()
-	if r == nil {
-		return nil
-	}
+func (m *model) answer(r *row) tea.Cmd {
 	c := m.session(r, "answer")
 	c.untold = []string{"--json"}
 	peek, far := m.session(r, "peek"), !m.visible(r)

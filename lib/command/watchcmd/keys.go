@@ -25,29 +25,33 @@ type binding struct {
 
 // bindings are the keys while nothing is typed. The help has them in this order.
 func bindings() []binding {
-	act := func(verb string) func(m *model) tea.Cmd { return func(m *model) tea.Cmd { return m.act(verb) } }
-	confirm := func(verb string) func(m *model) tea.Cmd { return func(m *model) tea.Cmd { return m.confirm(verb) } }
+	act := func(verb string) func(m *model) tea.Cmd {
+		return onRow(func(m *model, r *row) tea.Cmd { return m.start(m.session(r, verb)) })
+	}
+	confirm := func(verb string) func(m *model) tea.Cmd {
+		return onRow(func(m *model, r *row) tea.Cmd { return m.confirm(r, verb) })
+	}
 	return []binding{
-		{keys: []string{"enter"}, harmless: true, short: "attach", do: (*model).attach,
+		{keys: []string{"enter"}, harmless: true, short: "attach", do: onRow((*model).attach),
 			does: "attach; Ctrl-b d leaves it, in tmux Ctrl-b L"},
-		{keys: []string{"a"}, short: "answer", does: "answer what it asks", do: (*model).answer},
-		{keys: []string{"s"}, harmless: true, short: "send", does: "send it a prompt", do: func(m *model) tea.Cmd {
+		{keys: []string{"a"}, short: "answer", does: "answer what it asks", do: onRow((*model).answer)},
+		{keys: []string{"s"}, harmless: true, short: "send", does: "send it a prompt", do: onRow(func(m *model, r *row) tea.Cmd {
 			text := ""
 			if m.unsent.about == m.chosen { // nobody types it twice
 				text = m.unsent.input
 			}
-			return m.prompt(ask{title: "send", lines: true, do: send}, text)
-		}},
+			return m.prompt(r, ask{title: "send", lines: true, do: send}, text)
+		})},
 		{keys: []string{"A"}, does: "acknowledge that it waits", do: act("ack")},
-		{keys: []string{"p"}, does: "read its screen again, on another host, too", do: (*model).peek},
+		{keys: []string{"p"}, does: "read its screen again, on another host, too", do: onRow((*model).peek)},
 		{keys: []string{"o"}, does: "start it", do: act("start")},
 		{keys: []string{"x"}, does: "stop it", do: confirm("stop")},
 		{keys: []string{"r"}, does: "restart it", do: confirm("restart")},
-		{keys: []string{"f"}, does: "fork it, with a copy of its conversation", do: func(m *model) tea.Cmd {
-			return m.prompt(ask{title: "name of the fork of", empty: true, do: fork}, "")
-		}},
-		{keys: []string{"m"}, does: "move it to a group", do: (*model).move},
-		{keys: []string{"R"}, does: "rename it", do: (*model).rename},
+		{keys: []string{"f"}, does: "fork it, with a copy of its conversation", do: onRow(func(m *model, r *row) tea.Cmd {
+			return m.prompt(r, ask{title: "name of the fork of", empty: true, do: fork}, "")
+		})},
+		{keys: []string{"m"}, does: "move it to a group", do: onRow((*model).move)},
+		{keys: []string{"R"}, does: "rename it", do: onRow((*model).rename)},
 		{keys: []string{"X"}, does: "remove it from the list, once it is stopped", do: confirm("rm")},
 		{keys: []string{"n"}, short: "new", always: true, does: "start a new agent: folder, client, git worktree, prompt", do: (*model).begins},
 		{keys: []string{"d"}, harmless: true, does: "its diff, and its screen again", do: (*model).diff},
@@ -69,6 +73,16 @@ func bindings() []binding {
 
 func (b binding) name() string {
 	return cmp.Or(b.label, strings.Join(b.keys, ", "))
+}
+
+// onRow is a command about the chosen row, and nothing without one.
+func onRow(do func(m *model, r *row) tea.Cmd) func(m *model) tea.Cmd {
+	return func(m *model) tea.Cmd {
+		if r := m.row(); r != nil {
+			return do(m, r)
+		}
+		return nil
+	}
 }
 
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
@@ -151,14 +165,9 @@ func (m *model) find(key string) *row {
 	return nil
 }
 
-func (m *model) prompt(a ask, text string) tea.Cmd {
-	r := m.row()
-	if r == nil {
-		return nil
-	}
-	m.ask, m.about = a, r.key
+func (m *model) prompt(r *row, a ask, text string) tea.Cmd {
 	a.title += " " + r.address()
-	m.ask.title = a.title
+	m.ask, m.about = a, r.key
 	return m.begin(text)
 }
 
@@ -179,7 +188,6 @@ func (m *model) begin(text string) tea.Cmd {
 	return focus
 }
 
-// typed gives a key, or what was pasted, to the input line.
 func (m *model) typed(msg tea.Msg) tea.Cmd {
 	if m.mode != typing {
 		return nil
@@ -224,7 +232,6 @@ func (m *model) size() {
 	}
 }
 
-// entered takes the text of the input line.
 func (m *model) entered() tea.Cmd {
 	text := strings.TrimSpace(m.input.Value())
 	filter, a, r := m.about == "", m.ask, m.find(m.about)

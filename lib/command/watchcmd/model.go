@@ -79,7 +79,6 @@ type ask struct {
 	do    func(m *model, r *row, text string) tea.Cmd
 }
 
-// message is the line at the bottom: the command that ran last, and what came of it.
 type message struct {
 	command, text string
 	failed        bool
@@ -261,7 +260,6 @@ func (r *row) matches(words []string) bool {
 	return true
 }
 
-// chosenIndex returns the place of the chosen row in the list, -1 if it has none.
 func (m *model) chosenIndex() int {
 	return slices.IndexFunc(m.items, func(i item) bool { return i.row != nil && i.row.key == m.chosen })
 }
@@ -314,7 +312,6 @@ func (m *model) choose(at int) {
 	}
 }
 
-// step moves the choice by so many rows.
 func (m *model) step(by int) {
 	at := m.chosenIndex()
 	for ; by != 0 && at >= 0; by -= sign(by) {
@@ -373,7 +370,7 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 		last := m.click
 		m.click = click{m.items[i].row.key, m.now}
 		if m.click.key == last.key && m.chosen == last.key && m.now.Sub(last.at) < doubleClick {
-			return m.attach() // of the chosen one: after the first click the wheel may have turned
+			return m.attach(m.items[i].row) // the chosen one: after the first click the wheel may have turned
 		}
 		m.choose(i)
 	}

@@ -11,7 +11,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// panel has the last lines of the chosen row.
 type panel struct {
 	key   string // of the row
 	pane  bool   // it is what its pane shows
@@ -26,7 +25,6 @@ type panel struct {
 	since  time.Time // of the status when the answer was read
 }
 
-// seen is what an agent shows.
 type seen struct {
 	key, text, note string
 	pane            bool
@@ -43,10 +41,8 @@ const (
 	changed      = 5 // times the same
 )
 
-// visible reports whether tmux shows an agent.
 func (m *model) visible(r *row) bool { return r.member != nil && r.member.Pane.ID != "" }
 
-// refresh reads what the chosen row shows, if it is time.
 func (m *model) refresh() tea.Cmd {
 	r := m.row()
 	if r == nil || m.panel.busy || m.panelHeight() == 0 || m.mode == helping {
@@ -152,11 +148,7 @@ func (m *model) said(r *row, width, height int) (lines []string) {
 	return lines
 }
 
-func (m *model) peek() tea.Cmd {
-	r := m.row()
-	if r == nil {
-		return nil
-	}
+func (m *model) peek(r *row) tea.Cmd {
 	if m.visible(r) {
 		m.panel.at = time.Time{}
 		return nil

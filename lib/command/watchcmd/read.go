@@ -23,7 +23,6 @@ import (
 	"gt/lib/view/roster"
 )
 
-// row is an agent on the screen.
 type row struct {
 	roster.Hosted
 	key    string        // tells it from all others
@@ -41,7 +40,6 @@ func (r *row) address() string {
 	return r.Name
 }
 
-// asks reports whether the agent waits until somebody answers.
 func (r *row) asks() bool { return r.Status == status.Waiting && r.Reason.Asks() }
 
 func (r *row) section() string {
@@ -57,7 +55,6 @@ func (r *row) section() string {
 	return strings.Join(parts, " · ")
 }
 
-// snapshot is what all agents do at a time.
 type snapshot struct {
 	rows   []row
 	silent map[string]string // when hosts that do not answer were last seen
@@ -98,7 +95,6 @@ func (r *reader) close() {
 	r.changes.close()
 }
 
-// inspection is what takes long to find out.
 type inspection struct {
 	changes map[string]*roster.Changes // by folder
 	usage   roster.Usage

@@ -26,7 +26,6 @@ const maxAge = 6 // the width of the longest age, such as 12d23h
 // gap is what is between two columns, margin what is before the first.
 const gap, margin = 2, 4
 
-// short returns what an agent does in a word: what it waits for, if it waits.
 func (r *row) short() string {
 	if r.Status == status.Waiting && r.Reason != "" {
 		return string(r.Reason)
@@ -320,7 +319,6 @@ func (m *model) section(i *item) string {
 	return m.style.Cyan(text)
 }
 
-// age returns how long something has lasted, in as few characters as a list allows.
 func (m *model) age(since time.Time) string {
 	if since.IsZero() {
 		return ""
@@ -332,7 +330,6 @@ func (m *model) age(since time.Time) string {
 	return duration.Format(duration.Rough(d))
 }
 
-// shown returns the panel: a rule with the name of the chosen row, and its last lines.
 func (m *model) shown() []string {
 	height := m.panelHeight()
 	r := m.row()
@@ -376,7 +373,6 @@ func (m *model) shown() []string {
 	return append(lines, text...)
 }
 
-// firstOption matches the line of a question's first option.
 var firstOption = lazyregexp.New(`^[^\pL\pN]*1[.)] `)
 
 // visibleLines returns the lines of the panel for which there is room: the last ones, or of

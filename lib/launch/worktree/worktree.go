@@ -273,8 +273,8 @@ func unused(w *instance.Worktree) error {
 	return nil
 }
 
-// A removal first renames the worktree to aside, so that nobody finds it by its path, and
-// checks it again. Renaming it to gone makes the removal final; then it is deleted.
+// A removal first gives the worktree's name removingSuffix, so that nobody finds it by its path,
+// and checks it again. The suffix gone makes the removal final; then it is deleted.
 const (
 	removingSuffix = ".gt-removing"
 	gone           = ".gt-removed"
@@ -392,7 +392,6 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 
 var errInUse = errors.New("it is in use")
 
-// idle returns an error if a worktree is in use or holds unsaved work.
 func idle(store instance.Store, held *instance.Locked, path string) error {
 	if all := process.Using(path); len(all) > 0 {
 		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))
