@@ -157,9 +157,7 @@ func (l *Launch) undo(err error) error {
 		if l.buffer != "" {
 			_ = l.at.Drop(l.buffer) // usually it was taken
 		}
-		if kerr := l.at.KillPane(l.pane.ID); kerr != nil {
-			err = errors.Join(err, kerr)
-		}
+		err = errors.Join(err, l.at.KillPane(l.pane.ID))
 	}
 	if l.before != nil {
 		l.before()

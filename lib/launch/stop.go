@@ -148,9 +148,7 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	}
 	if m.Record != nil && !m.Record.Ended() {
 		stop := session.Stop{Reason: StopReason, Until: s.Env.Now().Add(limits.Sum() + 2*time.Second)}
-		if err := closing.Expect(s.Store.State, m.Record.ID, stop, s.warn); err != nil {
-			s.warn(err)
-		}
+		s.Env.WarnError(closing.Expect(s.Store.State, m.Record.ID, stop, s.Env.WarnError))
 	}
 	if held.Respawn {
 		// Otherwise outlive would keep the worktree in use for some seconds.
@@ -182,12 +180,10 @@ func (s Stopper) nameRest(in *instance.Instance) {
 	}
 }
 
-func (s Stopper) warn(err error) { s.Env.WarnError(err) }
-
 // close records the end of a session whose end hook did not run.
 func (s Stopper) close(id session.ID) error {
 	end := closing.End{ID: id, Outcome: session.Killed, Reason: StopReason, At: s.Env.Now()}
-	return end.CloseIn(s.Env.Getenv, s.Store.State, hold, s.warn)
+	return end.CloseIn(s.Env.Getenv, s.Store.State, hold, s.Env.WarnError)
 }
 
 func (s Stopper) untrack(in *instance.Instance, session string) {
@@ -196,8 +192,6 @@ func (s Stopper) untrack(in *instance.Instance, session string) {
 	}
 	dir := pidfile.NewDir(town.Find(s.Env.Getenv, in.Path))
 	if f, err := dir.Get(session); err == nil {
-		if err := dir.Remove(f); err != nil {
-			s.warn(err)
-		}
+		s.Env.WarnError(dir.Remove(f))
 	}
 }

@@ -229,21 +229,25 @@ func (p *Predecessor) Command(stream bool) string {
 // grace is how long a client has to end after SIGTERM.
 const grace = 5 * time.Second
 
-// start prepares the client's process, in a process group of its own so that the terminal's
+// prepare prepares a client's process, in a process group of its own so that the terminal's
 // signals reach only gt. When ctx ends, the process gets SIGTERM, and SIGKILL after grace.
-func (c *call) start(ctx context.Context) (*exec.Cmd, error) {
-	path, err := process.LookPath(c.args[0], c.dir, c.environ)
+func prepare(ctx context.Context, dir string, args, environ []string) (*exec.Cmd, error) {
+	path, err := process.LookPath(args[0], dir, environ)
 	if err != nil {
 		return nil, cli.Fail(cli.AnswerNo, err)
 	}
-	cmd := exec.CommandContext(ctx, path, c.args[1:]...)
-	cmd.Args[0] = c.args[0]
-	cmd.Dir = c.dir
-	cmd.Env = append(slices.Clip(c.environ), "PWD="+c.dir, "PATH="+process.SearchPath(c.dir, c.environ)) // it may be a script
+	cmd := exec.CommandContext(ctx, path, args[1:]...)
+	cmd.Args[0] = args[0]
+	cmd.Dir = dir
+	cmd.Env = append(slices.Clip(environ), "PWD="+dir, "PATH="+process.SearchPath(dir, environ)) // it may be a script
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	return cmd, nil
+}
+
+func (c *call) prepare(ctx context.Context) (*exec.Cmd, error) {
+	return prepare(ctx, c.dir, c.args, c.environ)
 }
 
 func (c *call) end() error {
@@ -269,7 +273,7 @@ func (p *Predecessor) tryAsk(ctx context.Context, question string, seeded bool) 
 		return "", "", err
 	}
 	defer func() { err = errors.Join(err, c.end()) }()
-	cmd, err := c.start(ctx)
+	cmd, err := c.prepare(ctx)
 	if err != nil {
 		return "", "", err
 	}

@@ -41,7 +41,7 @@ func (p *Predecessor) Open(ctx context.Context) (*Conversation, error) {
 	if c.call, err = p.call(true, true); err != nil {
 		return nil, err
 	}
-	if c.cmd, err = c.call.start(ctx); err != nil {
+	if c.cmd, err = c.call.prepare(ctx); err != nil {
 		return nil, errors.Join(err, c.call.end())
 	}
 	c.cmd.Stderr = &c.stderr

@@ -3,7 +3,6 @@ package ask
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/state/session"
-	"gt/lib/sys/process"
 	"gt/lib/text/term"
 )
 
@@ -42,21 +40,14 @@ func FirstLine(env *cli.Env, agents *agent.Table, client agent.Client, dir strin
 
 // short runs a client that ends by itself and returns what it prints.
 func short(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string) (out, complaint string, err error) {
-	environ := Environ(agents, env.ChildEnviron())
-	path, err := process.LookPath(client.Command[0], dir, environ)
-	if err != nil {
-		return "", "", cli.Fail(cli.AnswerNo, err)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, importWait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, slices.Concat(client.Command[1:], args)...)
-	cmd.Dir = dir
-	cmd.Env = append(slices.Clip(environ), "PWD="+dir, "PATH="+process.SearchPath(dir, environ)) // it may be a script
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = grace
+	cmd, err := prepare(ctx, dir, slices.Concat(client.Command, args), Environ(agents, env.ChildEnviron()))
+	if err != nil {
+		return "", "", err
+	}
 	var stdout, stderr tail
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err = cmd.Run(); ctx.Err() == context.Canceled {

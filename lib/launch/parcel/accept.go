@@ -107,10 +107,8 @@ func (u Unpacker) Accept(one Waiting, confirm func([]Power) error) (Result, erro
 	}
 	defer lock.Unlock()
 	err = atomicfile.ReadJSON(filepath.Join(w.dir, manifestName), maxManifest, &w.Manifest)
-	for _, step := range []func() error{w.check, w.prepare} {
-		if err == nil {
-			err = step()
-		}
+	if err == nil {
+		err = inOrder(w.check, w.prepare)
 	}
 	if err != nil {
 		return Result{}, err

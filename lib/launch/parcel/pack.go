@@ -327,7 +327,7 @@ func (p Packer) leave(m fleet.Member) error {
 		return err
 	}
 	defer lock.Unlock()
-	s := session.Store{Home: h, Warn: p.warn}
+	s := session.Store{Home: h, Warn: p.Env.WarnError}
 	r, err := s.Get(m.Record.ID)
 	if err != nil || r == nil || !r.Ended() {
 		return err
@@ -338,8 +338,6 @@ func (p Packer) leave(m fleet.Member) error {
 
 // movedReason is the end reason in the record of a session that moved.
 const movedReason = "gt-session pack"
-
-func (p Packer) warn(err error) { p.Env.WarnError(err) }
 
 // session adds what the instance's session has.
 func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, error) {
@@ -440,7 +438,7 @@ func (p Packer) find(r conversation.Reader, id session.ID, transcript string) (f
 }
 
 func (p Packer) thread(w *writer, s *Session) error {
-	t, err := thread.Read(p.Store.State, s.Chain, p.warn)
+	t, err := thread.Read(p.Store.State, s.Chain, p.Env.WarnError)
 	if errors.Is(err, thread.ErrNone) {
 		return nil
 	} else if err == nil {
@@ -451,9 +449,7 @@ func (p Packer) thread(w *writer, s *Session) error {
 
 func (p Packer) checkpoint(w *writer, s *Session, h home.Home) error {
 	all, err := checkpoint.List(h)
-	if err != nil {
-		p.warn(err)
-	}
+	p.Env.WarnError(err)
 	for _, c := range all {
 		if c.SessionID == s.ID && !c.Claimed {
 			s.Checkpoint, err = w.addJSON(c)

@@ -176,7 +176,7 @@ func (w *unpacking) makeSession() (session.ID, error) {
 		return "", err
 	}
 	if w.thread != nil {
-		if err := thread.Replace(w.Store.State, w.thread.Cleaned(w.Env.Redact), w.warn); err != nil {
+		if err := thread.Replace(w.Store.State, w.thread.Cleaned(w.Env.Redact), w.Env.WarnError); err != nil {
 			return "", err
 		}
 	}
@@ -194,8 +194,6 @@ func (w *unpacking) makeSession() (session.ID, error) {
 	}
 	return now, w.makeRecords(h, now, transcript)
 }
-
-func (w *unpacking) warn(err error) { w.Env.WarnError(err) }
 
 // makeConversation writes the conversation, and returns where it is and its session. The
 // session is "" if there is no conversation.
@@ -443,7 +441,7 @@ func (w *unpacking) makeNotes(h home.Home) error {
 		if err == nil && w.From != "" {
 			var odd error
 			if text, odd = w.attributed(a.Name, text, h.Identity.Address()); odd != nil {
-				w.warn(fmt.Errorf("a note of %s is left out: %w", w.From, odd))
+				w.Env.Warn("a note of %s is left out: %v", w.From, odd)
 				continue
 			}
 		}
@@ -481,9 +479,7 @@ func (w *unpacking) makeCheckpoint(h home.Home) error {
 	}
 	w.checkpoint.Clean(w.Env.Redact)
 	c, err := checkpoint.Open(h, w.reader.Session.ID, w.Env.Now())
-	if err != nil {
-		w.warn(err)
-	}
+	w.Env.WarnError(err)
 	c.Replace(w.checkpoint)
 	return c.Write(h)
 }
@@ -492,7 +488,7 @@ func (w *unpacking) makeCheckpoint(h home.Home) error {
 // the one that goes on with it in another client. The caller holds the home's lock.
 func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) error {
 	s, at := w.reader.Session, w.Env.Now().UTC()
-	store := session.Store{Home: h, Warn: w.warn}
+	store := session.Store{Home: h, Warn: w.Env.WarnError}
 	r := &session.Record{
 		ID: s.ID, Actor: h.Identity.Address(), Agent: s.Agent, ChainID: s.Chain, ParentID: s.Parent, CWD: w.Path, Branch: w.Branch,
 		Commits: s.Commits, Note: s.Note, DeliveredNotes: s.Delivered,

@@ -175,10 +175,8 @@ func (u Unpacker) received(receipt string) (done Result, ok bool) {
 // prepare loads the plan of an unpacking that was killed, or makes one, before any member is
 // read.
 func (w *unpacking) prepare() error {
-	for _, find := range []func() error{w.findOld, w.findAgent, w.findLauncher} {
-		if err := find(); err != nil {
-			return err
-		}
+	if err := inOrder(w.findOld, w.findAgent, w.findLauncher); err != nil {
+		return err
 	}
 	flags := strings.Join([]string{w.Unpacker.Name, w.Unpacker.Folder, w.Clone, w.Unpacker.Agent, w.From}, "\x00")
 	kept, ok := planIn(w.dir)
@@ -188,19 +186,21 @@ func (w *unpacking) prepare() error {
 		return nil
 	}
 	w.plan = plan{Flags: flags, Forced: w.Force, Returns: w.old != nil, Waiting: kept.Waiting} // what is here may have changed
-	for _, find := range []func() error{w.findName, w.findRepository, w.findWorktree, w.findKnown} {
-		if err := find(); err != nil {
+	return inOrder(w.findName, w.findRepository, w.findWorktree, w.findKnown, w.keepPlan)
+}
+
+// inOrder calls functions up to the first that fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	return w.keepPlan()
+	return nil
 }
 
 func (w *unpacking) keepPlan() error {
-	if err := w.Store.State.Prepare(w.dir); err != nil {
-		return err
-	}
-	return atomicfile.WriteJSON(filepath.Join(w.dir, planName), w.plan, atomicfile.Synced)
+	return w.Store.State.WriteJSON(filepath.Join(w.dir, planName), w.plan, atomicfile.Synced)
 }
 
 const planName = "plan.json"
@@ -218,12 +218,7 @@ func (u Unpacker) Ask(in io.Reader) error {
 	if err != nil {
 		return cli.Fail(cli.AnswerNo, err)
 	}
-	for _, find := range []func() error{w.findOld, w.findAgent, w.findLauncher, w.findName, w.findRepository, w.findKnown} {
-		if err := find(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return inOrder(w.findOld, w.findAgent, w.findLauncher, w.findName, w.findRepository, w.findKnown)
 }
 
 // findAgent finds the client in this machine's table, and its program.
@@ -663,13 +658,12 @@ func (w *unpacking) overlay() error {
 		}
 	}
 	for _, f := range w.Git.Files {
-		if err := atomicfile.LinklessIn(root, filepath.Dir(f.Path), true); err != nil {
-			return bad(f.Path, err)
-		}
-		if err := w.clear(root, f.Path); err != nil {
-			return bad(f.Path, err)
-		}
-		if err := w.put(root, f); err != nil {
+		err := inOrder(
+			func() error { return atomicfile.LinklessIn(root, filepath.Dir(f.Path), true) },
+			func() error { return w.clear(root, f.Path) },
+			func() error { return w.put(root, f) },
+		)
+		if err != nil {
 			return bad(f.Path, err)
 		}
 	}
