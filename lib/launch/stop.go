@@ -76,8 +76,9 @@ func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 		live.Gone(tree, grace.Terminate)
 	}
 	live.Kill(append(tree, of(root)...))
-	// Until its parent takes notice, a script that looks for the process still finds it.
-	for deadline := time.Now().Add(time.Second); syscall.Kill(root.PID, 0) == nil && time.Now().Before(deadline); {
+	// Until its parent takes notice, a script that looks for the process still finds it. tmux can
+	// end with its last pane and leave that to the first process, which can take seconds in a container.
+	for deadline := time.Now().Add(3 * time.Second); syscall.Kill(root.PID, 0) == nil && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
