@@ -265,12 +265,11 @@ func SumByModel(hours []HourUsage) []ModelUsage {
 
 func sorted(models map[string]*Usage) []ModelUsage {
 	var all []ModelUsage
-	for model, u := range models {
-		all = append(all, ModelUsage{model, *u})
+	for _, model := range slices.SortedFunc(maps.Keys(models), func(a, b string) int {
+		return cmp.Or(cmp.Compare(models[b].Output, models[a].Output), cmp.Compare(a, b))
+	}) {
+		all = append(all, ModelUsage{model, *models[model]})
 	}
-	slices.SortFunc(all, func(a, b ModelUsage) int {
-		return cmp.Or(cmp.Compare(b.Output, a.Output), cmp.Compare(a.Model, b.Model))
-	})
 	return all
 }
 

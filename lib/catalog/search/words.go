@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -184,8 +185,9 @@ func (w *Words) SearchExact(all []conversation.Conversation, titles []string, id
 		}
 		f.Score *= 1 + f.near/2
 	}
-	slices.SortStableFunc(found, func(a, b Found) int {
-		return cmp.Or(cmp.Compare(len(a.Missing), len(b.Missing)), cmp.Compare(b.Score, a.Score))
+	sort.SliceStable(found, func(i, j int) bool {
+		a, b := &found[i], &found[j]
+		return cmp.Or(cmp.Compare(len(a.Missing), len(b.Missing)), cmp.Compare(b.Score, a.Score)) < 0
 	})
 	return found, counts, err
 }

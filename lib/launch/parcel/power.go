@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"gt/lib/client/agent"
@@ -330,7 +331,7 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 			add(e, ", and "+by+" runs it")
 		}
 	}
-	slices.SortFunc(all, func(a, b Power) int { return strings.Compare(a.Path+a.What, b.Path+b.What) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Path+all[i].What < all[j].Path+all[j].What })
 	if n := len(all) - maxPowers; n > 0 {
 		all = append(all[:maxPowers], Power{What: fmt.Sprintf("%d more files", n)})
 	}
@@ -401,7 +402,7 @@ func (w *unpacking) named(here []reference, run []git.Entry, arrives map[string]
 		run = append(run, arrives[name])
 	}
 	for read := 0; len(run) > 0 && read < maxTexts; {
-		slices.SortFunc(run, func(a, b git.Entry) int { return strings.Compare(a.Path, b.Path) })
+		sort.Slice(run, func(i, j int) bool { return run[i].Path < run[j].Path })
 		var ids []string
 		for _, e := range run[:min(len(run), maxTexts-read)] {
 			if !isProse(e.Path) && e.Mode != git.ModeModule {

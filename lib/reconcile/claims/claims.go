@@ -5,7 +5,7 @@ package claims
 import (
 	"context"
 	"slices"
-	"strings"
+	"sort"
 	"sync"
 	"time"
 
@@ -91,7 +91,7 @@ func (w *Work) query(all []perform.Claimant) ([]beads.Work, error) {
 		}
 		issues = append(issues, found...)
 	}
-	slices.SortFunc(issues, func(a, b beads.Work) int { return strings.Compare(a.ID, b.ID) })
+	sort.Slice(issues, func(i, j int) bool { return issues[i].ID < issues[j].ID })
 	issues = slices.CompactFunc(issues, func(a, b beads.Work) bool { return a.ID == b.ID })
 	w.asked, w.folder, w.issues = now, folders, issues
 	return issues, nil

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unique"
@@ -242,10 +243,14 @@ func (p *Picture) fill() {
 			}
 			return l.bars[0]
 		}
-		slices.SortStableFunc(p.lanes, func(a, b lane) int { return cmp.Or(key(a)-key(b), a.bars[0]-b.bars[0]) })
+		sort.SliceStable(p.lanes, func(i, j int) bool {
+			a, b := p.lanes[i], p.lanes[j]
+			return cmp.Or(key(a)-key(b), a.bars[0]-b.bars[0]) < 0
+		})
 	} else {
-		slices.SortStableFunc(p.lanes, func(a, b lane) int {
-			return cmp.Or(b.last.Compare(a.last), strings.Compare(a.name, b.name))
+		sort.SliceStable(p.lanes, func(i, j int) bool {
+			a, b := p.lanes[i], p.lanes[j]
+			return cmp.Or(b.last.Compare(a.last), strings.Compare(a.name, b.name)) < 0
 		})
 	}
 	for n := range p.lanes {

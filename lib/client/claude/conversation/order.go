@@ -1,10 +1,6 @@
 package claude
 
-import (
-	"slices"
-
-	"gt/lib/conversation"
-)
+import "gt/lib/conversation"
 
 // ordering gives records in the order of their parents until a prompt was given and nothing
 // is held. Claude Code can append the first turn's answer, results and notes to a new file
@@ -72,7 +68,7 @@ func (o *ordering) release(rec record, at int64) bool {
 
 func (o *ordering) releaseHeld(i int) bool {
 	next := o.held[i]
-	o.held = slices.Delete(o.held, i, i+1)
+	o.held = append(o.held[:i], o.held[i+1:]...) // slices.Delete links all methods of gjson.Result
 	return o.release(next.rec, next.at)
 }
 
@@ -94,5 +90,10 @@ func (o *ordering) flush() bool {
 }
 
 func (o *ordering) holds(id string) bool {
-	return slices.ContainsFunc(o.held, func(h *heldRecord) bool { return h.rec.id == id })
+	for _, h := range o.held {
+		if h.rec.id == id {
+			return true
+		}
+	}
+	return false
 }
