@@ -246,14 +246,9 @@ func readOwn(dir *os.Root, name string, limit int64) (data []byte, changed time.
 		return nil, time.Time{}, err
 	}
 	defer f.Close()
-	data, err = atomicfile.ReadFrom(f, limit)
-	return data, ChangeTime(info), err
-}
-
-// ChangeTime returns a file's ctime, which no program can set.
-func ChangeTime(info os.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return changeTime(st)
+		changed = changeTime(st)
 	}
-	return time.Time{}
+	data, err = atomicfile.ReadFrom(f, limit)
+	return data, changed, err
 }

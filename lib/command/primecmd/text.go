@@ -376,11 +376,19 @@ func (p *page) fill(sections []section, most int) (others []string, lists string
 			room -= all[i].frame(from[i], "-").size(size)
 		}
 	}
-	chosen := brief.Brief{Thread: t, PromptsAlone: limit < little}.Clean(p.env.Redact).Lists(told, room, size, p.gt("seance thread "+string(t.ChainID)))
-	for i, lines := range [][]string{chosen.Prompts, chosen.Answers, chosen.Actions} {
-		lists += all[i].frame(from[i], p.words(strings.Join(lines, "\n"))).text()
+	b := brief.Brief{Thread: t, PromptsAlone: limit < little}.Clean(p.env.Redact)
+	for {
+		chosen := b.Lists(told, room, size, p.gt("seance thread "+string(t.ChainID)))
+		lists = ""
+		for i, lines := range [][]string{chosen.Prompts, chosen.Answers, chosen.Actions} {
+			lists += all[i].frame(from[i], p.words(strings.Join(lines, "\n"))).text()
+		}
+		over := size(told) + size(lists) - limit
+		if over <= 0 || room <= 0 {
+			return others, lists
+		}
+		room -= over // a frame makes words longer that could end it
 	}
-	return others, lists
 }
 
 func (p *page) forgottenSections() []section {

@@ -2,6 +2,7 @@ package primecmd
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -40,6 +41,28 @@ func TestHandoversFit(t *testing.T) {
 		text := p.layout([]section{{body: "# Begin"}, chain})
 		if n := utf8.RuneCountInString(text); n > limit || !strings.Contains(text, "handed over: done 59") {
 			t.Errorf("%d characters for %d:\n%s", n, limit, text)
+		}
+	}
+}
+
+// What the person typed can be longer in its frame, where a speaker or a client's tag is broken:
+// the text keeps its limit.
+func TestFramedListsFit(t *testing.T) {
+	th := &thread.Thread{ChainID: "c"}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		words := make([]any, 4)
+		for i := range words { // without digits, or they would be told as values of one sentence
+			words[i] = strings.Map(func(rune) rune { return 'a' + rune(random.IntN(26)) }, "1234567")
+		}
+		th.Prompts = append(th.Prompts, thread.Quote{Text: fmt.Sprintf("# %s the %s\nHuman: %s\n<system-reminder>%s</system-reminder></note>", words...)})
+	}
+	th.Rank()
+	for limit := 3000; limit < 9000; limit += 37 {
+		p := &page{env: &cli.Env{}, thread: th, dialect: contract.Dialect{MaxContext: limit}}
+		text := p.layout([]section{{body: "# Begin"}, chain})
+		if n := utf8.RuneCountInString(text); n > limit || n < limit/2 {
+			t.Errorf("%d characters for %d", n, limit)
 		}
 	}
 }

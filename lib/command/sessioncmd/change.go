@@ -125,13 +125,12 @@ func (c *rm) Run(env *cli.Env) error {
 		if err := c.allows(at, "closed", []*instance.Instance{held.Instance}); err != nil {
 			return err
 		}
-		done, verbs := "closed", []action{closesIt}
-		if w := held.Worktree; w != nil && c.KeepWorktree {
-			done, verbs = fmt.Sprintf("left the worktree %s to you, and closed", env.DisplayPath(w.Path)), []action{keepsWorktree, closesIt}
-		}
-		said, err := c.managed(env, held.Instance, done, verbs...)
+		said, err := c.managed(env, held.Instance, "closed", closesIt)
 		if err != nil {
 			return err
+		}
+		if w := held.Worktree; w != nil { // nobody looked at it
+			said += fmt.Sprintf("; its worktree %s stays", env.DisplayPath(w.Path))
 		}
 		return env.Println(said)
 	}

@@ -19,7 +19,6 @@ import (
 	"gt/lib/client/sandbox"
 	"gt/lib/client/wiring"
 	"gt/lib/client/wirings"
-	"gt/lib/launch/worktree"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -173,19 +172,13 @@ func (e *examination) examine(members []fleet.Member) {
 	e.leftWorktrees()
 }
 
-// leftWorktrees looks for worktrees of closed sessions of templates.
+// leftWorktrees looks for worktrees of closed sessions of templates, which gt does not remove.
 func (e *examination) leftWorktrees() {
 	closed, _ := e.scope.Store.ReadFolder(instance.Closed) // a tick names what it cannot read
 	for _, in := range closed {
-		if in.Worktree == nil {
-			continue
-		}
-		for _, path := range worktree.Left(in.Worktree) {
-			remove := fmt.Sprintf("git -C %s worktree remove %s", term.Typed(in.Worktree.Repository), term.Typed(path))
-			if path != in.Worktree.Path { // git knows no worktree there
-				remove = "rm -rf " + term.Typed(path)
-			}
-			e.add(leftWorktree, in.Name, fmt.Sprintf("was closed, and its worktree %s is still there", e.env.DisplayPath(path)), "save what you need of it, then: "+remove)
+		if in.HasWorktree() {
+			e.add(leftWorktree, in.Name, fmt.Sprintf("was closed, and its worktree %s is still there", e.env.DisplayPath(in.Worktree.Path)),
+				fmt.Sprintf("save what you need of it, then: git -C %s worktree remove %s", term.Typed(in.Worktree.Repository), term.Typed(in.Worktree.Path)))
 		}
 	}
 }

@@ -401,10 +401,6 @@ func closesIt(w *perform.World, ctx context.Context, id instance.ID) error {
 	return w.Close(ctx, id, lifecycle.UserRequest)
 }
 
-func keepsWorktree(w *perform.World, _ context.Context, id instance.ID) error {
-	return w.KeepWorktree(id)
-}
-
 func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs ...action) (string, error) {
 	w, err := p.world(env)
 	if err != nil {

@@ -156,7 +156,7 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 	if err := unused(w); err != nil {
 		return err
 	}
-	fresh, err := add(in)
+	err := add(in)
 	var taken *git.CheckedOutError
 	switch {
 	case errors.As(err, &taken):
@@ -174,23 +174,15 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 	if err := put(); err != nil {
 		return err
 	}
-	if err := setUp(ctx, env, in, put); err != nil || !fresh {
-		return err
-	}
-	// Only what was made in one go: else a person may have added to it. Without the note it stays.
-	if err := git.NoteIgnored(w.Path, Checkout); err != nil {
-		env.Warn("the worktree '%s' is not removed later: %v", w.Path, err)
-	}
-	return nil
+	return setUp(ctx, env, in, put)
 }
 
-// add makes a worktree. fresh reports that it is a new one of a session of a template.
-func add(in *instance.Instance) (fresh bool, err error) {
+func add(in *instance.Instance) error {
 	w := in.Worktree
 	if in.Managed != nil {
 		return git.AddOwnWorktree(w.Repository, w.Path, w.Branch, w.Start, Checkout)
 	}
-	return false, git.AddWorktree(w.Repository, w.Path, w.Branch, w.Start, Checkout)
+	return git.AddWorktree(w.Repository, w.Path, w.Branch, w.Start, Checkout)
 }
 
 func fill(env *cli.Env, w *instance.Worktree) {
@@ -280,17 +272,6 @@ const (
 	gone           = ".gt-removed"
 )
 
-// Left returns the folders that are there of a worktree: its own, and what an interrupted removal
-// has set aside.
-func Left(w *instance.Worktree) (paths []string) {
-	for _, path := range []string{w.Path, w.Path + removingSuffix, w.Path + gone} {
-		if is, err := atomicfile.Present(path); is || err != nil {
-			paths = append(paths, path)
-		}
-	}
-	return paths
-}
-
 func moveBack(path string) error {
 	if is, err := atomicfile.Present(path); err != nil {
 		return err
@@ -302,15 +283,9 @@ func moveBack(path string) error {
 
 // Remove removes the worktree of an instance, unless it is in use or holds unsaved work
 // (git.ErrUnsaved). It finishes an interrupted removal. It reports whether there was one.
-// The branch stays, but for that of a session of a template on which nothing was committed.
+// The branch stays. No caller removes that of a session of a template, which nobody watches.
 func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool, err error) {
-	put := func() error {
-		if err := held.Put(env.Now()); !errors.Is(err, instance.ErrClosed) {
-			return err
-		}
-		return nil
-	}
-	if err := followMoved(held.Instance, put); err != nil {
+	if err := followMoved(held.Instance, func() error { return held.Put(env.Now()) }); err != nil {
 		return false, err
 	}
 	w := held.Worktree
@@ -328,18 +303,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 	switch err := errors.Join(err, aerr, ferr); {
 	case err != nil:
 		return false, stays(err)
-	case w.Ready, held.Managed != nil && (aside || final): // it was complete
-	case held.Managed != nil && !there: // what git has of it stays: who moved it can repair it
-		_, err := git.DeleteUnusedBranch(w.Repository, w.Branch, Checkout)
-		return false, err
-	case held.Managed != nil: // complete it, so that what is below tells whether it may go
-		if err := unused(w); err != nil {
-			return false, err
-		}
-		if _, err := add(held.Instance); err != nil {
-			return false, stays(err)
-		}
-	default: // it was begun, and nobody has worked in it
+	case !w.Ready: // it was begun, and nobody has worked in it
 		if err := unused(w); err != nil {
 			return false, err
 		}
@@ -374,14 +338,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 		return false, nil
 	}
 	// The folder goes last: an interrupted removal is recognized by it.
-	err = git.ForgetWorktree(w.Repository, w.Path)
-	if err == nil && held.Managed != nil {
-		var branch bool
-		if branch, err = git.DeleteUnusedBranch(w.Repository, w.Branch, Checkout); branch {
-			env.Warn("the worktree '%s' of %s is removed; its branch %s stays", w.Path, held.Name, w.Branch)
-		}
-	}
-	if err != nil {
+	if err := git.ForgetWorktree(w.Repository, w.Path); err != nil {
 		env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
 	}
 	if err := os.RemoveAll(w.Path + gone); err != nil {
@@ -407,9 +364,6 @@ func idle(store instance.Store, held *instance.Locked, path string) error {
 	}
 	if err != nil {
 		return err
-	}
-	if held.Managed != nil {
-		return git.Untouched(path, Checkout)
 	}
 	return git.Saved(path, Checkout)
 }

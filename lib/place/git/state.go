@@ -312,13 +312,13 @@ func tracked(line string, fields int) Change {
 }
 
 func (s *State) add(c Change) {
-	if c.Path != "" && !ownFile(c.Path) {
+	if c.Path != "" && !(c.Untracked && ownFile(c.Path)) {
 		s.Changes = append(s.Changes, c)
 	}
 }
 
-// ownFile reports whether a path is one of S1's files, which are no person's work,
-// including a checkpoint that was set aside (with a suffix) or is being written (with a dot
+// ownFile reports whether a path is one of S1's files, which are no person's work unless git tracks
+// them, including a checkpoint that was set aside (with a suffix) or is being written (with a dot
 // before its name).
 func ownFile(path string) bool {
 	for elem := range strings.SplitSeq(path, "/") {

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"errors"
@@ -249,57 +248,55 @@ func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 // AddOwnWorktree is AddWorktree for a worktree with a new branch at the commit start, whose path
 // and branch have names that nobody else uses. It overwrites nothing: what an interrupted call has
 // left it completes if every file that is there is as the commit has it, and returns an ErrUnsaved
-// if not. If it fails, what it has begun stays for the next call. fresh reports that nothing was
-// there before.
-func AddOwnWorktree(dir, path, branch, start string, wait time.Duration) (fresh bool, err error) {
+// if not. If it fails, what it has begun stays for the next call.
+func AddOwnWorktree(dir, path, branch, start string, wait time.Duration) error {
 	r, unlock, err := lockRefs(dir, branch)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer unlock()
 	all, err := r.worktrees()
 	if err != nil {
-		return false, err
+		return err
 	}
 	for _, w := range all {
 		switch {
 		case w.Path != path && w.Branch == branch:
-			return false, &CheckedOutError{branch, w.Path}
+			return &CheckedOutError{branch, w.Path}
 		case w.Path != path:
 		case w.Lock != initializing:
 			unlock()
-			return false, complete(path, wait)
+			return complete(path, wait)
 		default: // git itself was interrupted
 			if entries, err := os.ReadDir(path); len(entries) > 1 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return false, fmt.Errorf("%w: git was interrupted while it made it", ErrUnsaved)
+				return fmt.Errorf("%w: git was interrupted while it made it", ErrUnsaved)
 			}
 			if err := r.drop(path); err != nil {
-				return false, err
+				return err
 			}
 		}
 	}
-	// With a reflog, what is left on a detached HEAD or branch can be told from what was never used.
-	add := []string{"-c", "core.logAllRefUpdates=true", "worktree", "add", "--no-checkout"}
+	add := []string{"worktree", "add", "--no-checkout"}
 	at, err := r.branchAt(branch)
 	if err != nil {
-		return false, err
+		return err
 	}
 	aliases, err := r.symbolicRefs()
 	switch {
 	case err != nil:
-		return false, err
+		return err
 	case at == "":
 		add = append(add, "--no-track", "-b", branch, "--", path, start)
 	case at != start || aliases["refs/heads/"+branch] != "":
-		return false, fmt.Errorf("%w: the branch '%s' is there already", ErrUnsaved, branch)
+		return fmt.Errorf("%w: the branch '%s' is there already", ErrUnsaved, branch)
 	default: // git makes it before the folder
 		add = append(add, "--", path, branch)
 	}
 	if _, err := r.inPlace(add...); err != nil {
-		return false, err
+		return err
 	}
 	unlock()
-	return at == "", FillIndex(path, "HEAD", wait)
+	return FillIndex(path, "HEAD", wait)
 }
 
 // complete fills a worktree whose checkout was interrupted, unless something in it is not as its
@@ -339,164 +336,6 @@ func complete(path string, wait time.Duration) error {
 		return FillIndex(path, "HEAD", wait)
 	}
 	return nil
-}
-
-// ignoredNote is the file in the git folder of a worktree with the digest of its ignored files when
-// it was new.
-const ignoredNote = "gt-ignored"
-
-// NoteIgnored notes which files of a new worktree git ignores: Untouched does not take them for work.
-func NoteIgnored(path string, wait time.Duration) error {
-	r, err := topOf(path)
-	if err != nil {
-		return atomicfile.Error("use the worktree", path, err)
-	}
-	digest, err := ignoredDigest(path, wait)
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(r.dir, ignoredNote), digest, atomicfile.Synced)
-}
-
-// ignoredDigest returns a digest of the names and changes of the files that git ignores. A repository
-// among them is an ErrUnsaved.
-func ignoredDigest(path string, wait time.Duration) ([]byte, error) {
-	out, err := answer(path, wait, "ls-files", "-z", "--others", "--ignored", "--exclude-standard")
-	if err != nil {
-		return nil, err
-	}
-	if out.cut {
-		return nil, fmt.Errorf("%w: too many ignored files to look at each", ErrUnsaved)
-	}
-	digest := sha256.New()
-	for name := range strings.SplitSeq(out.buf.String(), "\x00") {
-		if name == "" || ownFile(name) {
-			continue
-		}
-		if strings.HasSuffix(name, "/") {
-			return nil, fmt.Errorf("%w: the repository %s is in it", ErrUnsaved, Quote(name))
-		}
-		info, err := os.Lstat(filepath.Join(path, name))
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(digest, "%s\x00%v %d %d\n", name, info.Mode(), info.Size(), place.ChangeTime(info).UnixNano())
-	}
-	return fmt.Appendf(nil, "%x\n", digest.Sum(nil)), nil
-}
-
-// bookkeeping are the files in the git folder of a worktree that have no work of anybody, or whose commits
-// Untouched looks at.
-var bookkeeping = []string{"HEAD", "ORIG_HEAD", "FETCH_HEAD", "AUTO_MERGE", "COMMIT_EDITMSG", "commondir", "gitdir", "index", "logs", "refs", ignoredNote}
-
-// Untouched returns an ErrUnsaved unless it is certain that nothing is lost with a worktree, of
-// which nobody can be asked: where Saved finds nothing, the ignored files are those of NoteIgnored,
-// git keeps nothing else for it, and each commit that was ever checked out in it, or made, is on
-// another branch, a tag or a remote.
-func Untouched(path string, wait time.Duration) error {
-	if err := Saved(path, wait); err != nil {
-		return err
-	}
-	r, err := topOf(path)
-	if err != nil {
-		return atomicfile.Error("use the worktree", path, err)
-	}
-	entries, err := os.ReadDir(r.dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !slices.Contains(bookkeeping, e.Name()) {
-			return fmt.Errorf("%w: git keeps %s for it", ErrUnsaved, Quote(e.Name()))
-		}
-	}
-	err = filepath.WalkDir(filepath.Join(r.dir, "refs"), func(at string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			err = fmt.Errorf("%w: it has refs of its own", ErrUnsaved)
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	was := map[string]bool{}
-	for _, name := range []string{"logs/HEAD", "ORIG_HEAD", "FETCH_HEAD"} {
-		data, err := atomicfile.Read(filepath.Join(r.dir, name), maxReflog)
-		if errors.Is(err, fs.ErrNotExist) && name != "logs/HEAD" {
-			continue
-		} else if err != nil {
-			return fmt.Errorf("%w: its reflog cannot be read: %w", ErrUnsaved, err)
-		}
-		for _, word := range strings.Fields(string(data)) {
-			if IsHash(word) && strings.Trim(word, "0") != "" {
-				was[word] = true
-			}
-		}
-	}
-	elsewhere, err := r.otherRefs(strings.TrimPrefix(r.head, "ref: refs/heads/"))
-	if err != nil {
-		return err
-	}
-	if what, err := r.unmerged(wait, append(slices.Sorted(maps.Keys(was)), elsewhere...)...); err != nil {
-		return err
-	} else if what != "" {
-		return fmt.Errorf("%w: %s (git reflog)", ErrUnsaved, what)
-	}
-	noted, err := atomicfile.Read(filepath.Join(r.dir, ignoredNote), maxHead)
-	if errors.Is(err, fs.ErrNotExist) {
-		noted, err = fmt.Appendf(nil, "%x\n", sha256.Sum256(nil)), nil
-	}
-	if err != nil {
-		return err
-	}
-	if is, err := ignoredDigest(path, wait); err != nil {
-		return err
-	} else if !bytes.Equal(is, noted) {
-		return fmt.Errorf("%w: it has ignored files that are not as it got them", ErrUnsaved)
-	}
-	return nil
-}
-
-// DeleteUnusedBranch deletes a branch with its configuration and reports whether it stays. It leaves
-// one on which anything was ever done, that a worktree has, and that is another name of a branch or
-// has one (a symbolic ref).
-func DeleteUnusedBranch(dir, branch string, wait time.Duration) (stays bool, err error) {
-	r, unlock, err := lockRefs(dir, branch) // of two branches with the same commits one stays
-	if err != nil {
-		return true, err
-	}
-	defer unlock()
-	at, err := r.branchAt(branch)
-	if err != nil || at == "" {
-		return err != nil, err
-	}
-	log, err := atomicfile.Read(filepath.Join(r.common, "logs", "refs", "heads", branch), maxHead)
-	old, rest, _ := strings.Cut(string(log), " ")
-	if err != nil || strings.Count(string(log), "\n") != 1 || strings.Trim(old, "0") != "" || !strings.HasPrefix(rest, at+" ") { // mutant never: TestDeleteUnusedBranch
-		return true, nil
-	}
-	aliases, err := r.symbolicRefs()
-	if err != nil {
-		return true, err
-	}
-	for name, target := range aliases {
-		if ref := "refs/heads/" + branch; name == ref || target == ref {
-			return true, nil
-		}
-	}
-	elsewhere, err := r.otherRefs(branch)
-	if err != nil {
-		return true, err
-	}
-	what, err := r.unmerged(wait, append([]string{at}, elsewhere...)...)
-	if err != nil || what != "" {
-		return true, err
-	}
-	_, err = r.inPlace("branch", "-D", "--", branch)
-	if err != nil && strings.Contains(strings.ToLower(err.Error()), "cannot delete branch") { // a worktree has it, or rebases it
-		return true, nil
-	}
-	return err != nil, err
 }
 
 // otherRefs returns arguments of git rev-list that leave out the commits of all branches but the

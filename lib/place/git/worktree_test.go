@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"gt/internal/testenv"
-
-	"gt/lib/place"
 )
 
 // hostile has each program that a repository can name leave a trace.
@@ -457,6 +455,12 @@ func TestAddOwnWorktree(t *testing.T) {
 			must(t, errors.Join(os.Remove(filepath.Join(path, "sub", "b")), os.Remove(filepath.Join(at, "index"))))
 			run(t, path, "add", "a")
 		}, ErrUnsaved, edited},
+		"half checked out, with an edit of a file that gt's are called like": {func(t *testing.T, dir, path, at string) {
+			must(t, errors.Join(os.Remove(filepath.Join(path, "sub", "b")), os.Remove(filepath.Join(at, "index"))))
+			run(t, path, "checkout", "-q", "HEAD", "--", "a")
+			must(t, os.Remove(filepath.Join(at, "index")))
+			write(t, path, ".runtime/conf", "mine")
+		}, ErrUnsaved, ""},
 		"half checked out, and repaired by a person": {func(t *testing.T, dir, path, at string) { run(t, path, "reset", "-q", "--hard") }, nil, ""},
 		"killed before the checkout": {func(t *testing.T, dir, path, at string) {
 			must(t, errors.Join(os.Remove(filepath.Join(at, "index")), os.Remove(filepath.Join(path, "a")), os.RemoveAll(filepath.Join(path, "sub"))))
@@ -483,21 +487,22 @@ func TestAddOwnWorktree(t *testing.T) {
 		}, new(CheckedOutError), "-"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := repository(t, "a", "sub/b")
+			dir := repository(t, "a", "sub/b", ".runtime/conf")
 			path := filepath.Join(t.TempDir(), "wt")
 			start := run(t, dir, "rev-parse", "HEAD")
-			fresh, err := AddOwnWorktree(dir, path, "new", start, time.Minute)
-			must(t, err)
+			must(t, AddOwnWorktree(dir, path, "new", start, time.Minute))
 			was := readFile(t, path, "a")
 			write(t, path, "a", edited)
 			c.do(t, dir, path, filepath.Join(dir, ".git", "worktrees", "wt"))
 			head := run(t, dir, "rev-parse", "new")
-			again, err := AddOwnWorktree(dir, path, "new", start, time.Minute)
-			if checkedOut := new(CheckedOutError); !errors.Is(err, c.want) && !(errors.As(c.want, &checkedOut) && errors.As(err, &checkedOut)) || !fresh || again {
-				t.Error(fresh, again, err)
+			err := AddOwnWorktree(dir, path, "new", start, time.Minute)
+			if checkedOut := new(CheckedOutError); !errors.Is(err, c.want) && !(errors.As(c.want, &checkedOut) && errors.As(err, &checkedOut)) {
+				t.Error(err)
 			}
 			if c.is == "" {
 				c.is = was
+			}
+			if c.want == nil {
 				must(t, Saved(path, time.Minute))
 			}
 			if is := readFile(t, path, "a"); is != c.is {
@@ -519,261 +524,12 @@ func TestAddOwnWorktreeFails(t *testing.T) {
 	testenv.NoError(t, os.Rename(at, at+"-away"))
 	start := run(t, dir, "rev-parse", "HEAD")
 	for range 2 {
-		if _, err := AddOwnWorktree(dir, path, "new", start, time.Minute); err == nil {
+		if err := AddOwnWorktree(dir, path, "new", start, time.Minute); err == nil {
 			t.Fatal("a file that is not there was checked out")
 		}
 	}
 	testenv.NoError(t, os.Rename(at+"-away", at))
-	_, err := AddOwnWorktree(dir, path, "new", start, time.Minute)
-	testenv.NoError(t, errors.Join(err, Untouched(path, time.Minute)))
-}
-
-// A worktree that nobody can be asked about stays wherever anything of it is not certainly elsewhere,
-// in which Saved finds nothing.
-func TestUntouched(t *testing.T) {
-	commit := func(t *testing.T, path string) { run(t, path, "commit", "-q", "--allow-empty", "-m", "mine") }
-	merge := func(t *testing.T, dir string) { run(t, dir, "merge", "-q", "new") }
-	for name, c := range map[string]struct {
-		do   func(t *testing.T, dir, path string)
-		want string
-	}{
-		"nothing":         {func(*testing.T, string, string) {}, ""},
-		"merged":          {func(t *testing.T, dir, path string) { commit(t, path); merge(t, dir) }, ""},
-		"switched":        {func(t *testing.T, dir, path string) { run(t, path, "switch", "-q", "-c", "x") }, ""},
-		"detached":        {func(t *testing.T, dir, path string) { run(t, path, "switch", "-q", "--detach") }, ""},
-		"moved":           {func(t *testing.T, dir, path string) { run(t, dir, "worktree", "move", path, path+"2") }, ""},
-		"stashed":         {func(t *testing.T, dir, path string) { write(t, path, "a", "x"); run(t, path, "stash", "-q") }, ""},
-		"uncommitted":     {func(t *testing.T, dir, path string) { write(t, path, "a", "x") }, "1 modified"},
-		"unmerged":        {func(t *testing.T, dir, path string) { commit(t, path) }, "1 commit"},
-		"detached commit": {func(t *testing.T, dir, path string) { run(t, path, "switch", "-q", "--detach"); commit(t, path) }, "1 commit"},
-		"left detached": {func(t *testing.T, dir, path string) {
-			run(t, path, "switch", "-q", "--detach")
-			commit(t, path)
-			run(t, path, "switch", "-q", "new")
-		}, "1 commit"},
-		"left detached, and switched again": {func(t *testing.T, dir, path string) {
-			run(t, path, "switch", "-q", "--detach")
-			commit(t, path)
-			commit(t, path)
-			run(t, path, "reset", "-q", "--hard", "HEAD~1")
-			run(t, path, "switch", "-q", "new")
-		}, "commit"},
-		"reset": {func(t *testing.T, dir, path string) {
-			commit(t, path)
-			run(t, path, "reset", "-q", "--hard", "HEAD~1")
-		}, "1 commit that is neither pushed nor merged (git reflog)"},
-		"amended and merged": {func(t *testing.T, dir, path string) {
-			commit(t, path)
-			run(t, path, "commit", "-q", "--amend", "--allow-empty", "-m", "other")
-			merge(t, dir)
-		}, "1 commit"},
-		"rebased and merged": {func(t *testing.T, dir, path string) {
-			commit(t, path)
-			commit(t, dir)
-			run(t, dir, "commit", "-q", "--amend", "--allow-empty", "-m", "theirs")
-			run(t, path, "rebase", "-q", "--keep-empty", "--force-rebase", "main")
-			merge(t, dir)
-		}, "1 commit"},
-		"a symbolic ref": {func(t *testing.T, dir, path string) {
-			commit(t, path)
-			run(t, dir, "symbolic-ref", "refs/heads/current", "refs/heads/new")
-		}, "1 commit"},
-		"fetched only": {func(t *testing.T, dir, path string) {
-			other := repository(t, "theirs")
-			run(t, path, "fetch", "-q", other, "HEAD")
-		}, "1 commit"},
-		"a branch and a tag of it": {func(t *testing.T, dir, path string) {
-			commit(t, path)
-			run(t, path, "tag", "v1")
-			run(t, path, "switch", "-q", "-c", "x")
-			commit(t, path)
-			run(t, path, "switch", "-q", "new")
-		}, ""},
-		"bisected":         {func(t *testing.T, dir, path string) { run(t, path, "bisect", "start", "HEAD") }, "BISECT_LOG"},
-		"bisect reference": {func(t *testing.T, dir, path string) { run(t, path, "update-ref", "refs/bisect/bad", "HEAD") }, "refs of its own"},
-		"cherry-picking": {func(t *testing.T, dir, path string) {
-			testenv.NoError(t, os.Mkdir(filepath.Join(dir, ".git", "worktrees", "wt", "sequencer"), 0o700))
-		}, "git keeps sequencer for it"},
-		"own pseudo ref": {func(t *testing.T, dir, path string) { run(t, path, "update-ref", "MY_HEAD", "HEAD") }, "git keeps MY_HEAD for it"},
-		"own configuration": {func(t *testing.T, dir, path string) {
-			run(t, dir, "config", "extensions.worktreeConfig", "true")
-			run(t, path, "config", "--worktree", "user.name", "me")
-		}, "git keeps config.worktree for it"},
-		"sparse": {func(t *testing.T, dir, path string) { run(t, path, "sparse-checkout", "set", "x") }, "git keeps"},
-		"locked": {func(t *testing.T, dir, path string) { run(t, dir, "worktree", "lock", path) }, "locked"},
-		"no reflog": {func(t *testing.T, dir, path string) {
-			testenv.NoError(t, os.Remove(filepath.Join(dir, ".git", "worktrees", "wt", "logs", "HEAD")))
-		}, "its reflog cannot be read"},
-		"no reflogs are kept": {func(t *testing.T, dir, path string) {
-			run(t, dir, "config", "core.logAllRefUpdates", "false")
-			run(t, path, "switch", "-q", "--detach")
-			commit(t, path)
-			run(t, path, "switch", "-q", "new")
-		}, "1 commit"},
-		"ignored file added": {func(t *testing.T, dir, path string) { write(t, path, "ignored/b", "x") }, "ignored files"},
-		"ignored file of the same size": {func(t *testing.T, dir, path string) {
-			at := filepath.Join(path, "ignored", "made")
-			was, err := os.Stat(at)
-			testenv.NoError(t, err)
-			for is := was; place.ChangeTime(is).Equal(place.ChangeTime(was)); { // it is counted in jiffies
-				write(t, path, "ignored/made", "b")
-				testenv.NoError(t, os.Chtimes(at, was.ModTime(), was.ModTime()))
-				is, err = os.Stat(at)
-				testenv.NoError(t, err)
-			}
-		}, "ignored files"},
-		"ignored file removed": {func(t *testing.T, dir, path string) {
-			testenv.NoError(t, os.Remove(filepath.Join(path, "ignored", "made")))
-		}, "ignored files"},
-		"ignored files that gt did not see": {func(t *testing.T, dir, path string) {
-			testenv.NoError(t, os.Remove(filepath.Join(dir, ".git", "worktrees", "wt", ignoredNote)))
-		}, "ignored files"},
-		"clean repository": {func(t *testing.T, dir, path string) { run(t, path, "clone", "-q", dir, "ignored/lib") }, "the repository ignored/lib/ is in it"},
-		"submodule": {func(t *testing.T, dir, path string) {
-			sub := repository(t, "s")
-			run(t, path, "-c", "protocol.file.allow=always", "submodule", "add", "-q", sub, "sub")
-			run(t, path, "commit", "-q", "-a", "-m", "sub")
-			merge(t, dir)
-		}, "submodules"},
-		"its git folder is gone": {func(t *testing.T, dir, path string) {
-			testenv.NoError(t, os.RemoveAll(filepath.Join(dir, ".git", "worktrees", "wt")))
-		}, "cannot use the worktree"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			testenv.Sample(t, 3)
-			dir := repository(t, "a")
-			write(t, os.Getenv("HOME"), ".gitconfig", "[user]\nname = T\nemail = t@example.org\n")
-			write(t, dir, ".gitignore", "ignored/\n")
-			run(t, dir, "add", "-A")
-			run(t, dir, "commit", "-q", "--amend", "-m", "first")
-			path := filepath.Join(t.TempDir(), "wt")
-			_, err := AddOwnWorktree(dir, path, "new", run(t, dir, "rev-parse", "HEAD"), time.Minute)
-			testenv.NoError(t, err)
-			write(t, path, "ignored/made", "a")
-			testenv.NoError(t, NoteIgnored(path, time.Minute))
-			c.do(t, dir, path)
-			if !pathExists(path) {
-				path += "2"
-			}
-			if err := Untouched(path, time.Minute); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("%v, want %q", err, c.want)
-			}
-		})
-	}
-}
-
-// Worktrees of a bare repository and of a linked worktree have reflogs, too.
-func TestUntouchedPlaces(t *testing.T) {
-	dir := repository(t, "a")
-	write(t, os.Getenv("HOME"), ".gitconfig", "[user]\nname = T\nemail = t@example.org\n")
-	bare, linked := filepath.Join(t.TempDir(), "api.git"), filepath.Join(t.TempDir(), "linked")
-	run(t, dir, "clone", "-q", "--bare", dir, bare)
-	run(t, dir, "worktree", "add", "-q", "-b", "linked", linked)
-	for _, from := range []string{bare, linked} {
-		start, err := HeadCommit(from)
-		testenv.NoError(t, err)
-		for _, left := range []bool{false, true} {
-			path := filepath.Join(t.TempDir(), "wt")
-			_, err = AddOwnWorktree(from, path, "new", start, time.Minute)
-			testenv.NoError(t, err)
-			if left {
-				run(t, path, "switch", "-q", "--detach")
-				run(t, path, "commit", "-q", "--allow-empty", "-m", "mine")
-				run(t, path, "switch", "-q", "new")
-			}
-			if err := Untouched(path, time.Minute); left != errors.Is(err, ErrUnsaved) || !left && err != nil {
-				t.Errorf("%s: %v", from, err)
-			}
-			testenv.NoError(t, os.RemoveAll(path))
-			if stays, err := DeleteUnusedBranch(from, "new", time.Minute); err != nil || !stays {
-				t.Errorf("git knows of a worktree with the branch: %v %v", stays, err)
-			}
-			testenv.NoError(t, ForgetWorktree(from, path))
-			if stays, err := DeleteUnusedBranch(from, "new", time.Minute); err != nil || stays {
-				t.Errorf("%s: %v %v", from, stays, err)
-			}
-		}
-	}
-}
-
-// Only a branch on which nothing was ever done is deleted: of two with the same commit, one stays.
-func TestDeleteUnusedBranch(t *testing.T) {
-	dir := repository(t, "a")
-	run(t, dir, "branch", "merged")
-	run(t, dir, "worktree", "add", "-q", "-b", "out", filepath.Join(t.TempDir(), "out"))
-	run(t, dir, "switch", "-q", "-c", "one")
-	run(t, dir, "commit", "-q", "--allow-empty", "-m", "one")
-	run(t, dir, "branch", "two")
-	run(t, dir, "switch", "-q", "-c", "alone")
-	run(t, dir, "commit", "-q", "--allow-empty", "-m", "alone")
-	run(t, dir, "switch", "-q", "main")
-	run(t, dir, "branch", "-q", "-f", "three", "one")
-	run(t, dir, "branch", "-q", "done", "alone~2") // its commit is merged, and its reflog names another
-	run(t, dir, "branch", "-q", "-f", "done", "one")
-	run(t, dir, "branch", "-q", "expired", "alone~2") // its creation is no longer in its reflog
-	run(t, dir, "branch", "-q", "-f", "expired", "one")
-	run(t, dir, "reflog", "delete", "expired@{1}")
-	run(t, dir, "-c", "core.logAllRefUpdates=false", "branch", "-q", "unlogged")
-	stay := map[string]bool{"out": true, "alone": true, "done": true, "main": true, "expired": true, "unlogged": true, "one": true}
-	for _, branch := range []string{"merged", "out", "three", "two", "alone", "done", "main", "none", "expired", "unlogged", "one"} {
-		if stays, err := DeleteUnusedBranch(dir, branch, time.Minute); err != nil || stays != stay[branch] {
-			t.Errorf("%s: %v %v", branch, stays, err)
-		}
-	}
-	if all := run(t, dir, "for-each-ref", "--format=%(refname:short)", "refs/heads"); all != "alone\ndone\nexpired\nmain\none\nout\nunlogged" {
-		t.Errorf("%q stay", all)
-	}
-}
-
-// A branch that is another name of one, or has one, stays, and so does what it stands for.
-func TestDeleteUnusedBranchAlias(t *testing.T) {
-	for name, c := range map[string]struct{ alias, target string }{
-		"another branch": {"refs/heads/current", "refs/heads/new"},
-		"a remote's":     {"refs/remotes/o/HEAD", "refs/heads/new"},
-		"a tag":          {"refs/tags/current", "refs/heads/new"},
-		"elsewhere":      {"refs/mine/current", "refs/heads/new"},
-		"the branch":     {"refs/heads/new", "refs/heads/main"},
-		"below it":       {"refs/heads/new", "refs/heads/below"},
-	} {
-		for _, merged := range []bool{false, true} {
-			dir := repository(t, "a")
-			run(t, dir, "branch", "below")
-			run(t, dir, "switch", "-q", "-c", "side")
-			run(t, dir, "commit", "-q", "--allow-empty", "-m", "mine")
-			if c.alias != "refs/heads/new" {
-				run(t, dir, "branch", "new")
-			}
-			run(t, dir, "symbolic-ref", c.alias, c.target)
-			if run(t, dir, "switch", "-q", "--detach", "main"); !merged {
-				run(t, dir, "branch", "-q", "-D", "side")
-			}
-			was := run(t, dir, "for-each-ref")
-			_, err := DeleteUnusedBranch(dir, "new", time.Minute)
-			testenv.NoError(t, err)
-			if is := run(t, dir, "for-each-ref"); is != was {
-				t.Errorf("%s: %s\nwere\n%s", name, is, was)
-			}
-		}
-	}
-}
-
-// The symbolic HEAD of a remote keeps no branch, and what git is told of a branch goes with it.
-func TestDeleteUnusedBranchConfiguration(t *testing.T) {
-	dir := repository(t, "a")
-	run(t, dir, "update-ref", "refs/remotes/o/main", "HEAD")
-	run(t, dir, "symbolic-ref", "refs/remotes/o/HEAD", "refs/remotes/o/main")
-	for _, branch := range []string{"new", "other"} {
-		run(t, dir, "branch", branch)
-		run(t, dir, "config", "branch."+branch+".description", "mine")
-	}
-	_, err := DeleteUnusedBranch(dir, "new", time.Minute)
-	testenv.NoError(t, err)
-	if all := run(t, dir, "for-each-ref", "--format=%(refname:short)", "refs/heads"); all != "main\nother" {
-		t.Errorf("%q stay", all)
-	}
-	if out := run(t, dir, "config", "--name-only", "--get-regexp", "^branch[.]"); out != "branch.other.description" {
-		t.Errorf("%q", out)
-	}
+	testenv.NoError(t, errors.Join(AddOwnWorktree(dir, path, "new", start, time.Minute), Saved(path, time.Minute)))
 }
 
 func readFile(t *testing.T, dir, name string) string {

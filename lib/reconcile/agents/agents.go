@@ -416,7 +416,6 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 			warn(notify.Run(env, to.Command, session, string(status.Waiting), string(status.Failed), why))
 		}
 	}
-	w.RemoveWorktree = func(h *instance.Locked) (bool, error) { return worktree.Remove(env, store, h) }
 	w.Config = config.NewSource(t, profile, env.Getenv).Read
 	w.Server = string(tmux.CurrentServer())
 	release := func(name string) (bool, error) {

@@ -197,25 +197,6 @@ func (w *World) note(ctx context.Context, id instance.ID, change func(*lifecycle
 	})
 }
 
-// KeepWorktree leaves a session's worktree to the person: gt removes it no more.
-func (w *World) KeepWorktree(id instance.ID) error {
-	h, err := w.Store.Hold(id, lockWait)
-	if err != nil {
-		return err
-	}
-	defer h.Release()
-	lock, err := w.Store.LockLifecycle()
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
-	if h.Managed == nil {
-		return errNotManaged
-	}
-	h.Worktree, h.Managed.Worktree = nil, false
-	return h.Put(w.roundedNow())
-}
-
 func (w *World) Close(ctx context.Context, id instance.ID, reason lifecycle.Reason) error {
 	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		if s.State == lifecycle.Closed {

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/launch/worktree"
-	"gt/lib/place/git"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
@@ -39,9 +37,6 @@ func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
 // it changed nothing. It does not wait for worktrees: told is called of the sessions that start
 // in them until Wait returns.
 func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
-	own := *w
-	own.ticks = true
-	w = &own
 	var telling sync.Mutex
 	tell := func(o Outcome) {
 		telling.Lock()
@@ -75,19 +70,7 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		}
 	}
 	for _, id := range p.closed {
-		h, err := w.Store.TryHold(id)
-		w.warn(err)
-		switch {
-		case h == nil:
-		case h.Worktree == nil:
-			h.MarkTornDown()
-			h.Release()
-		default:
-			w.inBackground(h.Managed.Template, id, func() {
-				defer h.Release()
-				w.retire(h)
-			})
-		}
+		w.warn(w.Store.TornDown(id))
 	}
 	failed := map[string]bool{} // by template
 	var dead []Outcome
@@ -102,7 +85,7 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	})
 	for name := range failed {
 		w.warn(w.Store.Forget(func(in *instance.Instance) bool {
-			return in.Managed.Template == name && neverRan(in.Managed.Session) && (in.Worktree == nil || len(worktree.Left(in.Worktree)) == 0)
+			return in.Managed.Template == name && neverRan(in.Managed.Session) && !in.HasWorktree()
 		}, keptFailed))
 	}
 	for _, id := range p.wakes {
@@ -283,25 +266,6 @@ func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, o
 	return name, nil
 }
 
-// retryRemoval is how long after a session was closed ticks try to remove its worktree.
-const retryRemoval = 10 * time.Minute
-
-// retire removes the worktree of a closed session whose agent has ended. It tells the person of one
-// that stays, because it holds what is nowhere else or cannot be removed, once it gives up.
-func (w *World) retire(h *instance.Locked) {
-	removed, err := w.RemoveWorktree(h)
-	if err == nil && !removed && h.Worktree.Ready {
-		err = fmt.Errorf("the worktree '%s' of %s was not there", h.Worktree.Path, h.Name)
-	} else if final := errors.Is(err, git.ErrUnsaved); err != nil && !final && w.Now().Sub(h.Managed.ClosedAt).Abs() < retryRemoval {
-		if !w.ticks {
-			w.warn(err)
-		}
-		return
-	}
-	w.warn(err)
-	h.MarkTornDown()
-}
-
 func (w *World) logAction(name string, a tick.Action) {
 	kind := "session_state"
 	if a.Before.State == a.Session.State {
@@ -458,12 +422,8 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 				left = nil
 				err = ch.free(ctx, ch.Block, true) // also what it claimed while it ended
 			}
-			switch {
-			case err != nil || ch.Session.State != lifecycle.Closed:
-			case ch.session.Worktree == nil:
+			if err == nil && ch.Session.State == lifecycle.Closed {
 				ch.session.MarkTornDown()
-			case !ch.ticks: // else the next tick does it, without waiting for it
-				ch.retire(ch.session)
 			}
 		}
 		if err != nil {

@@ -17,7 +17,6 @@ import (
 
 	"gt/internal/testenv"
 
-	"gt/lib/place/git"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
@@ -953,7 +952,7 @@ func TestClosedWithWork(t *testing.T) {
 	}
 }
 
-// No tick waits for a worktree that is made or removed, however long that takes, nor does one
+// No tick waits for a worktree that is made, however long that takes, nor does one
 // act on its session. What fails is tried again.
 func TestWorktreesInBackground(t *testing.T) {
 	text := strings.Replace(pool(1, 1, ""), "env =", "worktree = true\nenv =", 1)
@@ -969,7 +968,7 @@ func TestWorktreesInBackground(t *testing.T) {
 		}
 		p, err := s.Plan(context.Background())
 		testenv.NoError(t, err)
-		if len(p.Notes) == 0 || p.Notes[0].Text != "its worktree is being made or removed" {
+		if len(p.Notes) == 0 || p.Notes[0].Text != "its worktree is being made" {
 			t.Errorf("%+v", p.Notes)
 		}
 	}
@@ -991,74 +990,6 @@ func TestWorktreesInBackground(t *testing.T) {
 	s.Wait(context.Background())
 	if got := s.tick(); got != "complete" || len(s.allInstances()) != 1 {
 		t.Fatal(got, s.states())
-	}
-
-	// An archived session keeps its worktree, and a closed one's goes.
-	s.RemoveWorktree = func(h *instance.Locked) (bool, error) {
-		if s.runs[h.ID] != tick.Dead || h.Managed.State != lifecycle.Closed {
-			t.Errorf("the worktree of %s is removed while it is %s", h.Name, h.Managed.State)
-		}
-		<-gate
-		return true, nil
-	}
-	testenv.NoError(t, s.Drain(context.Background(), in.ID))
-	s.config(strings.Replace(text, "min = 1", "min = 0\nmax_archived = 0", 1))
-	for _, want := range []string{"archive", "close"} {
-		if got := s.tick(); got != want {
-			t.Fatal(got)
-		}
-	}
-	if got := s.tick(); got != "" {
-		t.Error(got)
-	}
-	gate <- true
-	s.Wait(context.Background())
-	if down, err := s.Store.TearingDown(); len(down) > 0 || err != nil {
-		t.Error(down, err)
-	}
-}
-
-// The worktree of a closed session goes when nobody uses it any longer. The person is told once
-// of one that stays.
-func TestWorktreeOfClosed(t *testing.T) {
-	busy := errors.New("it is in use")
-	for name, c := range map[string]struct {
-		answers []error
-		was     bool
-		later   time.Duration
-		told    []string
-	}{
-		"goes":      {[]error{busy, busy, nil}, true, 0, []string{"it is in use"}},
-		"unsaved":   {[]error{git.ErrUnsaved}, false, 0, []string{git.ErrUnsaved.Error()}},
-		"freed":     {[]error{busy, git.ErrUnsaved}, false, 0, []string{"it is in use", git.ErrUnsaved.Error()}},
-		"not there": {[]error{nil}, false, 0, []string{"the worktree '/repo-"}},
-		"gives up":  {[]error{busy, busy}, false, time.Hour, []string{"it is in use", "it is in use"}},
-	} {
-		s := newScene(t, strings.Replace(pool(1, 2, ""), "env =", "worktree = true\nenv =", 1))
-		_ = s.tick()
-		s.Wait(context.Background())
-		_ = s.tick()
-		in := s.allInstances()[0]
-		s.RemoveWorktree = func(*instance.Locked) (bool, error) {
-			answer := c.answers[0]
-			c.answers = c.answers[1:]
-			return c.was, answer
-		}
-		var told []string
-		s.Warn = func(err error) { told = append(told, err.Error()) }
-		testenv.NoError(t, s.Close(context.Background(), in.ID, lifecycle.Manual)) // somebody waits for this one
-		s.config(pool(0, 2, ""))
-		s.clock = s.clock.Add(c.later)
-		for range 3 {
-			_ = s.tick()
-			s.Wait(context.Background())
-		}
-		if len(c.answers) != 0 || !slices.EqualFunc(told, c.told, strings.HasPrefix) {
-			t.Errorf("%s: not tried %d times, told %q", name, len(c.answers), told)
-		}
-		if down, err := s.Store.TearingDown(); len(down) > 0 || err != nil {
-			t.Error(name, down, err)
-		}
 	}
 }
 
@@ -1138,14 +1069,12 @@ func TestFailedCreations(t *testing.T) {
 	testenv.Sample(t, 4)
 	s := newScene(t, pool(1, 1, "creation_timeout = \"1s\"\nquarantine_backoff_cap = \"0s\"\nmax_archived = 2"))
 	s.broken, s.Warn = errors.New("no such program"), func(error) {}
-	s.RemoveWorktree = func(*instance.Locked) (bool, error) { return false, git.ErrUnsaved }
-	var left []instance.ID // whose worktrees are still there, half removed or not
+	var left []instance.ID // whose worktrees are still there
 	for i := range 300 {
 		s.tick()
 		for _, in := range s.allInstances() {
 			if len(left) < 2 && !slices.Contains(left, in.ID) {
-				path := filepath.Join(t.TempDir(), "wt")
-				testenv.NoError(t, os.Mkdir(path+[]string{"", ".gt-removed"}[len(left)], 0o700))
+				path := t.TempDir()
 				h, err := s.Store.Hold(in.ID, time.Second)
 				testenv.NoError(t, err)
 				h.Worktree = &instance.Worktree{Path: path, Branch: "b", Repository: "/repo", Ready: true}

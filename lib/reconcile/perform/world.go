@@ -104,11 +104,8 @@ type World struct {
 	Check func(context.Context, *config.Config) map[string]tick.Demand
 	// Open returns the IDs of work that no session has, the oldest first, by template. Wake
 	// tells an idle session of it. Both may be nil.
-	Open func() (map[string][]string, error)
-	Wake func(*instance.Instance) error
-	// RemoveWorktree removes the worktree of a closed session, and reports whether there was one.
-	RemoveWorktree func(*instance.Locked) (bool, error)
-
+	Open   func() (map[string][]string, error)
+	Wake   func(*instance.Instance) error
 	Server string // tmux server for new sessions
 	Now    func() time.Time
 	// Log appends an event; may be nil.
@@ -127,7 +124,6 @@ type World struct {
 	archived   *instance.Shelf // cache of earlier ticks
 	stayWanted bool            // Suspend leaves Desired at Running
 	background *background     // of all ticks
-	ticks      bool            // a tick makes the changes, and waits for no worktree
 }
 
 // background has what ticks do with worktrees. No tick waits for it: git, and what the person's
@@ -161,8 +157,7 @@ func (w *World) inBackground(template string, id instance.ID, do func()) {
 	})
 }
 
-// Wait waits for the worktrees that ticks have begun to make or remove, and for the agents that
-// start in them. Once ctx is done it waits a little longer for what then ends; the next tick
+// Wait waits for the worktrees that ticks have begun to make, and for the agents that start in them. Once ctx is done it waits a little longer for what then ends; the next tick
 // continues from what is left.
 func (w *World) Wait(ctx context.Context) {
 	done := make(chan struct{})
@@ -183,7 +178,7 @@ func (w *World) Wait(ctx context.Context) {
 
 const waitInterrupted = 5 * time.Second
 
-// makesWorktree reports whether a program makes or removes the worktree of a session now.
+// makesWorktree reports whether a program makes the worktree of a session now.
 func (w *World) makesWorktree(in *instance.Instance) (bool, error) {
 	w.background.Lock()
 	n := w.background.tasks[in.ID]

@@ -155,7 +155,7 @@ func (d *decision) session(s Session) {
 		return
 	}
 	if s.Making && row.Do != Unroute {
-		d.logf(s, "", "its worktree is being made or removed")
+		d.logf(s, "", "its worktree is being made")
 		d.acted[s.ID] = true
 		return
 	}

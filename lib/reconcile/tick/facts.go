@@ -101,7 +101,7 @@ type Session struct {
 	Unseen   string    // why its runtime's state is unknown
 	Limited  bool      // its runtime ended at a usage limit: no crash
 	Worktree bool      // it has a worktree of its own; making that is no part of CreationTimeout
-	Making   bool      // its worktree is being made or removed now
+	Making   bool      // its worktree is being made now
 }
 
 // atWork returns what a session would leave undone if it ended now: its turn, what it runs in

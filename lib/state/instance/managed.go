@@ -62,6 +62,15 @@ func (in *Instance) LacksWorktree() bool {
 	return in.Managed != nil && in.Managed.Worktree && (in.Worktree == nil || !in.Worktree.Ready || in.Worktree.SetUp)
 }
 
+// HasWorktree reports whether the worktree of an instance is there, or cannot be looked at.
+func (in *Instance) HasWorktree() bool {
+	if in.Worktree == nil {
+		return false
+	}
+	is, err := atomicfile.Present(in.Worktree.Path)
+	return is || err != nil
+}
+
 func (m *Managed) valid() error {
 	if m.State == "" || m.Generation < 1 || m.Token == "" {
 		return errors.New("its state, generation or token is missing")
@@ -232,6 +241,16 @@ func (s Store) Forget(is func(*Instance) bool, keep int) error {
 		h.lock.Remove()
 	}
 	return nil
+}
+
+// TornDown calls MarkTornDown unless the instance is locked.
+func (s Store) TornDown(id ID) error {
+	h, err := s.TryHold(id)
+	if h != nil {
+		h.MarkTornDown()
+		h.Release()
+	}
+	return err
 }
 
 // TryHold is Hold without waiting. It returns nil for an instance that is locked, or gone.

@@ -244,10 +244,7 @@ func TestForget(t *testing.T) {
 			h.Managed.State, h.Managed.ClosedAt = lifecycle.Closed, time.Unix(int64(1000+i), 0)
 		})
 		if i > 0 {
-			h, err := s.TryHold(in.ID)
-			testenv.NoError(t, err)
-			h.MarkTornDown()
-			h.Release()
+			testenv.NoError(t, s.TornDown(in.ID))
 		} else {
 			left = in.ID
 		}
