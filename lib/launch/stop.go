@@ -3,6 +3,7 @@ package launch
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -60,7 +61,8 @@ func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 	}
 	tree := of(root)
 	if grace != (Grace{}) {
-		suspended := root.Suspended() // then a shell would get the keys
+		// Then a shell would get the keys. An agent below a launcher is suspended while that runs.
+		suspended := slices.ContainsFunc(tree, process.Proc.Suspended)
 		if !suspended && !quits(server, pane, client, root, grace.Quit) {
 			for range 2 {
 				if err := server.Keys(pane.ID, "C-c"); err != nil || live.Gone([]process.Proc{root}, grace.Interrupt/2) {

@@ -209,8 +209,7 @@ func (h handover) howToGoOn() (line, then string) {
 	case hidden:
 		then = inside + then
 	}
-	line = "cd " + term.Typed(h.home.Dir) + " && " + term.TypedWords(how)
-	return term.Clean(h.redact(line)), then
+	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact(term.TypedWords(how))), then
 }
 
 func notSame(why string) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -240,10 +239,7 @@ func setUp(ctx context.Context, env *cli.Env, in *instance.Instance, put func() 
 	defer stop()
 	for _, line := range setupCommands(env) {
 		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxShown))
-		if _, err := inside.Seek(0, io.SeekEnd); err != nil { // they read nothing
-			return err
-		}
-		run := bounded.Program{Path: shell, Args: []string{"-c", line}, Dir: w.Path, Env: environ, Stdin: inside, Show: env.Stderr, Within: maxSetup, NoTerminal: true}
+		run := bounded.Program{Path: shell, Args: []string{"-c", line}, Dir: w.Path, Env: environ, Keep: inside, Show: env.Stderr, Within: maxSetup, NoTerminal: true}
 		if _, err = run.Run(ctx); err != nil && in.Managed != nil {
 			return fmt.Errorf("setup failed: '%s': %w", env.Line(line, maxShown), err)
 		} else if err != nil {

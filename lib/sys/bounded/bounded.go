@@ -26,6 +26,8 @@ type Program struct {
 	Input []byte
 	// Stdin is read instead of Input, if it is set.
 	Stdin io.Reader
+	// Keep is open in the program, as its descriptor 3, if it is set: by it the program can be found.
+	Keep *os.File
 	// Show gets standard output and error as they come; then neither is kept.
 	Show io.Writer
 	// Within is the time limit. Most bounds the output, in bytes; with 0 it is not read.
@@ -83,6 +85,9 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	cmd.Stdin = bytes.NewReader(p.Input)
 	if p.Stdin != nil {
 		cmd.Stdin = p.Stdin
+	}
+	if p.Keep != nil {
+		cmd.ExtraFiles = []*os.File{p.Keep}
 	}
 	var outputs []*output
 	if p.Show != nil {

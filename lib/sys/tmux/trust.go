@@ -98,12 +98,12 @@ func (s Server) socket() Server {
 	if path, _, _ := strings.Cut(os.Getenv("TMUX"), ","); filepath.IsAbs(path) { // tmux sets no other
 		return Server(path)
 	}
-	dir := cmp.Or(os.Getenv("TMUX_TMPDIR"), "/tmp")
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
+	dir, err := filepath.Abs(cmp.Or(os.Getenv("TMUX_TMPDIR"), "/tmp"))
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	if err != nil { // tmux passes over a folder that is not there, too
+		dir = "/tmp"
 	}
 	return Server(filepath.Join(dir, fmt.Sprintf("tmux-%d", os.Getuid()), "default"))
 }

@@ -210,6 +210,7 @@ func TestDefaultSocket(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	testenv.NoError(t, err)
 	t.Chdir(dir)
+	testenv.NoError(t, errors.Join(os.Mkdir("rel", 0o700), os.Mkdir("such", 0o700)))
 	own := fmt.Sprintf("/tmux-%d/default", os.Getuid())
 	for _, c := range []struct{ inside, folder, socket string }{
 		{"/run/s,1,0", "rel", "/run/s"},
@@ -217,6 +218,7 @@ func TestDefaultSocket(t *testing.T) {
 		{"", "rel", dir + "/rel" + own},
 		{"", dir + "/no/../such/", dir + "/such" + own},
 		{"no-path", dir, dir + own},
+		{"", dir + "/none", "/tmp" + own}, // as tmux does
 	} {
 		t.Setenv("TMUX", c.inside)
 		t.Setenv("TMUX_TMPDIR", c.folder)

@@ -64,7 +64,10 @@ func (p *Progress) Finish() {
 
 // ParseSize parses a number of bytes: 4096, 64k, 64MiB, 1GB. The units are powers of 1024.
 func ParseSize(text string) (n int64, ok bool) {
-	word := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text), "b"), "i")
+	word := strings.TrimSuffix(strings.ToLower(text), "b")
+	if unit, ok := strings.CutSuffix(word, "i"); ok && strings.TrimRight(unit, "kmgt") != unit { // KiB
+		word = unit
+	}
 	number := strings.TrimRight(word, "kmgt")
 	shift, known := map[string]uint{"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[word[len(number):]]
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
