@@ -107,7 +107,18 @@ type Position struct {
 	// Hidden are calls whose results will be left out when they come.
 	Hidden []string `json:"hidden,omitempty"`
 	// TakenBack are the ids of the prompts that the person took back after the record had them.
-	TakenBack []string `json:"taken_back,omitempty"`
+	// It is nil if no sync looked for them. What such a prompt began ends before the offset in
+	// TakenUntil, which has the same order; if there is none or 0, at the first mark.
+	TakenBack  []string `json:"taken_back,omitzero"`
+	TakenUntil []int64  `json:"taken_until,omitempty"`
+}
+
+// takenUntil returns the offset in TakenUntil for a prompt in TakenBack.
+func (p *Position) takenUntil(i int) int64 {
+	if i < len(p.TakenUntil) {
+		return p.TakenUntil[i]
+	}
+	return 0
 }
 
 type Gone struct {

@@ -82,11 +82,11 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		return o.From, err
 	}
 	return file.lines(o.From, func(line []byte, at int64) bool {
-		if !isSaid(line) || o.Skip != nil && !isKind(line, Kind(conversation.Prompt)) && o.Skip(line) {
+		if !isKind(line, Mark) && (!isSaid(line) || o.Skip != nil && !isKind(line, Kind(conversation.Prompt)) && o.Skip(line)) {
 			return true
 		}
 		l, err := Parse(line)
-		if err != nil || !live(&l) {
+		if err != nil || !live(&l, at) || !l.Kind.InConversation() {
 			return true
 		}
 		e := l.Entry()
@@ -123,7 +123,7 @@ func (s Store) Conversation(id ID) conversation.Source {
 		}
 		_, err = o.lines(from, func(line []byte, at int64) bool {
 			l, err := Parse(line)
-			if err != nil || !l.Kind.InConversation() || !live(&l) {
+			if err != nil || !live(&l, at) || !l.Kind.InConversation() {
 				return true
 			}
 			e := l.Entry()

@@ -152,16 +152,22 @@ func (o opened) end() (ending, error) {
 }
 
 // liveTurns returns a function that reports, of each line of the conversation in order, whether
-// the client still shows it: the person did not take back the turn. Its tokens were spent.
-func (o opened) liveTurns() (live func(l *Line) bool, err error) {
+// the client still shows it: the person did not take back the turn. Its tokens were spent. It
+// must also be called for the marks.
+func (o opened) liveTurns() (live func(l *Line, at int64) bool, err error) {
 	end, err := o.end()
 	if err != nil {
 		return nil, atomicfile.Error("read", o.f.Name(), err)
 	}
-	gone := false
-	return func(l *Line) bool {
-		if l.Kind == Kind(conversation.Prompt) {
-			gone = end.mark != nil && slices.Contains(end.mark.TakenBack, l.Message)
+	gone, until := false, int64(0)
+	return func(l *Line, at int64) bool {
+		if until > 0 && at >= until || until == 0 && l.Kind == Mark {
+			gone = false
+		}
+		if l.Kind == Kind(conversation.Prompt) && end.mark != nil {
+			i := slices.Index(end.mark.TakenBack, l.Message)
+			until = end.mark.takenUntil(max(i, 0))
+			gone = i >= 0 && (until == 0 || at < until)
 		}
 		return !gone || l.Kind == Kind(conversation.TokenUsage)
 	}, nil
@@ -350,8 +356,13 @@ const maxLine = 6*conversation.MaxRecord + 1<<20
 
 // Lines calls each for the lines of a record that can be parsed, until it returns false.
 func (s Store) Lines(id ID, each func(Line) bool) error {
+	return s.linesAt(id, func(l Line, _ int64) bool { return each(l) })
+}
+
+// linesAt is Lines with the offset of each line.
+func (s Store) linesAt(id ID, each func(l Line, at int64) bool) error {
 	var last time.Time // a line without a time has that of the one before
-	_, err := s.ForEachLine(id, 0, func(line []byte, _ int64) bool {
+	_, err := s.ForEachLine(id, 0, func(line []byte, at int64) bool {
 		l, err := Parse(line)
 		if err != nil {
 			return true
@@ -362,7 +373,7 @@ func (s Store) Lines(id ID, each func(Line) bool) error {
 		if !s.since.IsZero() && l.Kind != Head && last.Before(s.since) {
 			return true
 		}
-		return each(l)
+		return each(l, at)
 	})
 	return err
 }

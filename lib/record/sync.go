@@ -134,6 +134,7 @@ type pass struct {
 	from   int64
 	old    *Position // the last mark, if nothing was written after it
 	at     Position  // the content of the next mark
+	begin  int64     // where the lines after the last mark begin
 	seen   map[[16]byte]int
 	hidden []string          // calls whose results are left out
 	tools  map[string]string // the tool of each call in this pass
@@ -154,6 +155,7 @@ func (p *pass) open() error {
 		return p.head()
 	}
 	after := end.after
+	p.begin = after
 	p.at.Ended = end.ended
 	if m := end.mark; m != nil {
 		p.at, p.from, p.hidden = *m, m.Next, m.Hidden
@@ -262,10 +264,17 @@ func (p *pass) head() error {
 
 // read continues to read the client's file, and writes what is new.
 func (p *pass) read(r conversation.Reader) error {
-	n, back := 0, p.done.Rewritten
+	n, unknown := 0, p.begin > 0 && p.at.TakenBack == nil // an older gt wrote the last mark
+	back := p.done.Rewritten || unknown
+	if unknown {
+		p.begin = 0 // what was taken back ended before
+	}
 	o := conversation.Options{From: p.from}
 	if p.from > 0 {
 		o.TakenBack = func(e conversation.Entry) { back = back || e.Offset < p.from }
+	}
+	if o.TooLong(p.c.File.Path) {
+		o.TakenBack = nil // or the reader would give what was taken back
 	}
 	next, err := conversation.ReadAll(r, p.c.File, o, func(e conversation.Entry) bool {
 		if n++; n%64 == 0 && p.y.Stop != nil && p.y.Stop() {
@@ -295,14 +304,16 @@ func (p *pass) read(r conversation.Reader) error {
 const maxTakenBack = 1024
 
 // findTakenBack reads the whole conversation to find the prompts that the person took back. One
-// that is neither there nor taken back any more stays as it was.
+// that is neither there nor taken back any more stays as it was, and so do all if the
+// conversation is too long to tell.
 func (p *pass) findTakenBack(r conversation.Reader) error {
-	taken, live := p.at.TakenBack, map[string]bool{}
-	_, err := conversation.ReadAll(r, p.c.File, conversation.Options{TakenBack: func(e conversation.Entry) {
-		if id := p.y.Redact(valid(e.ID)); id != "" && !slices.Contains(taken, id) {
-			taken = append(slices.Clip(taken), id)
-		}
-	}}, func(e conversation.Entry) bool {
+	var found []string
+	live := map[string]bool{}
+	o := conversation.Options{TakenBack: func(e conversation.Entry) { found = append(found, p.y.Redact(valid(e.ID))) }}
+	if slices.ContainsFunc(p.c.File.Files(), func(f conversation.File) bool { return o.TooLong(f.Path) }) {
+		return nil
+	}
+	_, err := conversation.ReadAll(r, p.c.File, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			live[p.y.Redact(valid(e.ID))] = true
 		}
@@ -311,10 +322,23 @@ func (p *pass) findTakenBack(r conversation.Reader) error {
 	if err != nil {
 		return err
 	}
-	taken = slices.DeleteFunc(slices.Clone(taken), func(id string) bool { return live[id] })
-	p.at.TakenBack = taken[max(0, len(taken)-maxTakenBack):]
-	if len(p.at.TakenBack) == 0 {
-		p.at.TakenBack = nil // as a mark without any is read
+	var taken []string
+	var until []int64
+	add := func(id string, at int64) {
+		if id != "" && !live[id] && !slices.Contains(taken, id) {
+			taken, until = append(taken, id), append(until, at)
+		}
+	}
+	for i, id := range p.at.TakenBack {
+		add(id, p.at.takenUntil(i))
+	}
+	for _, id := range found {
+		add(id, p.begin)
+	}
+	first := max(0, len(taken)-maxTakenBack)
+	p.at.TakenBack, p.at.TakenUntil = taken[first:], until[first:]
+	if len(taken) == 0 {
+		p.at.TakenUntil = nil // as a mark without any is read
 	}
 	return nil
 }
@@ -327,6 +351,9 @@ func (p *pass) mark(next int64) error {
 	m := p.c.Metadata
 	at := p.at
 	at.Parts = parts(p.c.File)
+	if at.TakenBack == nil {
+		at.TakenBack = []string{}
+	}
 	at.Source, at.Next, at.Size, at.Changed, at.Tail, at.Hidden = p.c.File.Path, next, p.c.File.Size, p.c.File.Changed, tail, p.hidden
 	at.Title, at.Prompt, at.Model, at.Moved, at.Branch, at.Headless = m.Title, m.Prompt, m.Model, m.Moved, m.Branch, m.Headless
 	if old := p.old; old != nil && p.done.Lines == 0 {

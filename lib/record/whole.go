@@ -68,8 +68,8 @@ type Tokens struct {
 	CacheWrite int64 `json:"cacheWriteTokens,omitempty"`
 }
 
-// liveLines is Lines without what the person took back.
-func (s Store) liveLines(id ID, each func(Line) bool) error {
+// liveLines is Lines, and tells whether the person did not take back each line.
+func (s Store) liveLines(id ID, each func(l Line, live bool) bool) error {
 	o, err := s.open(id)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s Store) liveLines(id ID, each func(Line) bool) error {
 	if err != nil {
 		return err
 	}
-	return s.Lines(id, func(l Line) bool { return l.Kind.InConversation() && !live(&l) || each(l) })
+	return s.linesAt(id, func(l Line, at int64) bool { return each(l, live(&l, at) || !l.Kind.InConversation()) })
 }
 
 // Messages calls each for the messages of a record, in order.
@@ -87,8 +87,8 @@ func (s Store) Messages(id ID, each func(Message) error) (err error) {
 	roles := map[conversation.Kind]string{
 		conversation.Prompt: "user", conversation.Reply: "user", conversation.Message: "user", conversation.Answer: "assistant", conversation.Summary: "system",
 	}
-	lerr := s.liveLines(id, func(l Line) bool {
-		if role := roles[conversation.Kind(l.Kind)]; role != "" {
+	lerr := s.liveLines(id, func(l Line, live bool) bool {
+		if role := roles[conversation.Kind(l.Kind)]; role != "" && live {
 			err = each(Message{role, l.Text, l.Time})
 		}
 		return err == nil
@@ -99,8 +99,14 @@ func (s Store) Messages(id ID, each func(Message) error) (err error) {
 // Events calls each for the events of a record. A tool_call comes when its result does.
 func (s Store) Events(id ID, each func(Happened) error) (err error) {
 	h := happening{each: each}
-	lerr := s.liveLines(id, func(l Line) bool {
-		err = h.line(&l)
+	lerr := s.liveLines(id, func(l Line, live bool) bool {
+		switch conversation.Kind(l.Kind) {
+		case conversation.Prompt, conversation.Reply, conversation.Summary, conversation.Result:
+			h.asked = l.Time
+		}
+		if live {
+			err = h.line(&l)
+		}
 		return err == nil
 	})
 	if err = cmp.Or(err, lerr); err != nil {
@@ -138,8 +144,6 @@ func (h *happening) line(l *Line) error {
 		return h.giveWaitingFirst(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
 	}
 	switch conversation.Kind(l.Kind) {
-	case conversation.Prompt, conversation.Reply, conversation.Summary:
-		h.asked = l.Time
 	case conversation.Answer:
 		if l.Failed { // text of the client about an error
 			return h.giveWaitingFirst(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
@@ -152,7 +156,6 @@ func (h *happening) line(l *Line) error {
 			h.calls[len(h.calls)-1].Args = l.Target
 		}
 	case conversation.Result:
-		h.asked = l.Time
 		return h.result(l)
 	}
 	return nil

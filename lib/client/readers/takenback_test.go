@@ -1,6 +1,7 @@
 package readers_test
 
 import (
+	"cmp"
 	"fmt"
 	"gt/internal/readertest"
 	"gt/internal/testenv"
@@ -97,18 +98,7 @@ func TestTakenBack(t *testing.T) {
 		}
 		dir := t.TempDir()
 		store := record.Store{Sessions: filepath.Join(dir, "sessions"), Contexts: filepath.Join(dir, "context")}
-		sync := func() {
-			index, err := store.Index()
-			testenv.NoError(t, err)
-			info, err := os.Stat(f.Path)
-			testenv.NoError(t, err)
-			file := f
-			file.Size, file.Changed = info.Size(), info.ModTime().UnixNano()
-			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-			y := record.Syncer{Store: store, Index: index, Redact: func(s string) string { return s }, Now: func() time.Time { return now }, Bulk: true}
-			_, err = y.Sync(r, conversation.Conversation{File: file, Metadata: conversation.Metadata{ID: "s", Started: now}})
-			testenv.NoError(t, err)
-		}
+		sync := func() { syncRecord(t, store, r, f) }
 		write(c.before...)
 		sync()
 		if _, next := prompts(options(0)); len(taken) > 0 {
@@ -136,6 +126,86 @@ func TestTakenBack(t *testing.T) {
 			t.Errorf("%s: told again of %+v", c.client, taken)
 		}
 	}
+}
+
+// A record keeps what the client wrote after a rewind before the next prompt, and nothing of
+// the turn that was taken back, in however many parts the record had it.
+func TestRecordAfterRewind(t *testing.T) {
+	codex := func(kind, payload string) string {
+		return fmt.Sprintf(`{"timestamp":"2026-01-01T00:00:00Z","type":%q,"payload":{%s}}`, kind, payload)
+	}
+	said := func(role, text string) string {
+		return codex("response_item", fmt.Sprintf(`"type":"message","role":%q,"content":[{"type":"text","text":%q}]`, role, text))
+	}
+	pi := func(id, parent, role, text string) string {
+		return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%q,"timestamp":"2026-01-01T00:00:00Z","message":{"role":%q,"content":%q}}`, id, parent, role, text)
+	}
+	const shell = `<user_shell_command>\n<command>\nls -la\n</command>\n<result>\nExit code: 0\nDuration: 0.1 seconds\nOutput:\nlisted\n</result>\n</user_shell_command>`
+	for _, c := range []struct {
+		client string
+		parts  []string // what the client had written at each sync
+		want   string
+	}{
+		{"pi", []string{
+			pi("1", "", "user", "ask A") + "\n" + pi("2", "1", "assistant", "answer A") + "\n" + pi("3", "2", "user", "ask B"),
+			pi("4", "3", "assistant", "bad B"),
+			pi("5", "4", "assistant", "bad more"),
+			`{"type":"branch_summary","id":"6","parentId":"2","timestamp":"2026-01-01T00:00:00Z","fromId":"5","summary":"tried"}` + "\n" + pi("7", "6", "user", "ask C"),
+			pi("8", "7", "user", "ask D"),
+			pi("9", "7", "assistant", "answer C"), // back to before D, without a new prompt
+		}, "ask A|answer A|tried|ask C|answer C"},
+		{"codex", []string{
+			said("user", "ask A") + "\n" + said("assistant", "answer A") + "\n" + said("user", "ask B"),
+			said("assistant", "bad B"),
+			codex("event_msg", `"type":"thread_rolled_back","num_turns":1`) + "\n" +
+				codex("response_item", `"type":"message","role":"user","content":[{"type":"input_text","text":"`+shell+`"}]`) + "\n" +
+				codex("compacted", `"message":"summed up","replacement_history":[]`) + "\n" + said("user", "ask C"),
+			said("assistant", "answer C"),
+		}, "ask A|answer A|ls -la|Exit code: 0\nDuration: 0.1 seconds\nOutput:\nlisted|summed up|ask C|answer C"},
+	} {
+		r := readers.FindReader(c.client)
+		f := conversation.File{Client: c.client, Path: filepath.Join(t.TempDir(), "s.jsonl"), ID: "s"}
+		dir := t.TempDir()
+		store := record.Store{Sessions: filepath.Join(dir, "sessions"), Contexts: filepath.Join(dir, "context")}
+		all := ""
+		for _, part := range c.parts {
+			all += part + "\n"
+			readertest.Put(t, f.Path, all)
+			syncRecord(t, store, r, f)
+		}
+		testenv.NoError(t, record.Reader{}.Find(store.Sessions, func(f conversation.File) {
+			var texts []string
+			for _, e := range entriesIn(t, record.Reader{}, f, nil) {
+				if text := cmp.Or(e.Target, e.Text); text != "" {
+					texts = append(texts, strings.TrimSpace(text))
+				}
+			}
+			if got := strings.Join(texts, "|"); got != c.want {
+				t.Errorf("%s: the record has %q, want %q", c.client, got, c.want)
+			}
+			id, err := record.ParseID(strings.TrimSuffix(filepath.Base(f.Path), ".jsonl"))
+			testenv.NoError(t, err)
+			_, _, torn, err := store.Verify(id, nil)
+			testenv.NoError(t, err)
+			if torn {
+				t.Errorf("%s: torn", c.client)
+			}
+		}))
+	}
+}
+
+// syncRecord updates the record of a client's file.
+func syncRecord(t *testing.T, s record.Store, r conversation.Reader, f conversation.File) {
+	t.Helper()
+	index, err := s.Index()
+	testenv.NoError(t, err)
+	info, err := os.Stat(f.Path)
+	testenv.NoError(t, err)
+	f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	y := record.Syncer{Store: s, Index: index, Redact: func(s string) string { return s }, Now: func() time.Time { return now }, Bulk: true}
+	_, err = y.Sync(r, conversation.Conversation{File: f, Metadata: conversation.Metadata{ID: "s", Started: now}})
+	testenv.NoError(t, err)
 }
 
 // recordedPrompts returns the prompts of the only record in a store.
