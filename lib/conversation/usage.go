@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"cmp"
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -64,6 +65,10 @@ type Lineage struct {
 	Ancestors []session.ID // of which it is a fork or a subagent, and theirs
 }
 
+// UsageAt begins the ID of a TokenUsage that has only a time, in milliseconds. Two agents can
+// end a request in the same one: a tally counts those with other numbers, too.
+const UsageAt = "usage."
+
 // Spent is what a conversation says of the tokens that were used in it.
 type Spent []counted
 
@@ -76,7 +81,9 @@ func ReadSpent(r Reader, f File) (Spent, error) {
 			at = e.Time
 		}
 		if e.Kind == TokenUsage {
-			e.Text = ""
+			if e.Text = ""; strings.HasPrefix(e.ID, UsageAt) {
+				e.ID = fmt.Sprint(e.ID, e.Usage)
+			}
 			spent = append(spent, counted{f.Client, e, at})
 		}
 		return true

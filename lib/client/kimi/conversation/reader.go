@@ -253,11 +253,10 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	case "context.apply_compaction":
 		give(conversation.Entry{Kind: conversation.Summary, Text: r.Get("summary").Str})
 	case "usage.record":
-		used := conversation.UsageOf(r.Get("usage"), "inputOther", "inputCacheRead", "inputCacheCreation", "output")
-		give(conversation.Entry{ // two agents can end a request in the same millisecond
-			Kind: conversation.TokenUsage, Model: strings.Clone(r.Get("model").Str),
-			ID:    fmt.Sprintf("usage.%d.%d.%d", at.UnixMilli(), used.Tokens(), used.Output),
-			Aside: r.Get("usageScope").Str != "turn", Usage: used,
+		give(conversation.Entry{
+			Kind: conversation.TokenUsage, Model: strings.Clone(r.Get("model").Str), ID: fmt.Sprint(conversation.UsageAt, at.UnixMilli()),
+			Aside: r.Get("usageScope").Str != "turn",
+			Usage: conversation.UsageOf(r.Get("usage"), "inputOther", "inputCacheRead", "inputCacheCreation", "output"),
 		})
 	}
 	return all

@@ -3,6 +3,7 @@ package kimi
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,22 +106,33 @@ func FuzzRead(f *testing.F) {
 // none. The state of versions before 2.0 has other names.
 func TestSameMillisecond(t *testing.T) {
 	dir := t.TempDir()
-	spent := func(id string, n int) {
-		path := wireOf(dir, "/x", id)
-		readertest.Put(t, path, fmt.Sprintf(`{"type":"usage.record","model":"m","usage":{"inputOther":%d,"output":1},"usageScope":"turn","time":1795709434991}`+"\n", n))
+	spent := func(id string, inputs ...int) {
+		path, records := wireOf(dir, "/x", id), ""
+		for _, n := range inputs {
+			records += fmt.Sprintf(`{"type":"usage.record","model":"m","usage":{"inputOther":%d,"output":1},"usageScope":"turn","time":1795709434991}`+"\n", n)
+		}
+		readertest.Put(t, path, records)
 		readertest.Put(t, filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(path))), stateFile), `{"workDir":"/x","createdAt":"2026-11-26T17:12:41.618Z"}`)
 	}
-	spent("session_a", 7)
+	spent("session_a", 7, 9)
 	spent("session_b", 8)
 	spent("session_c", 7)
-	ids := map[string]bool{}
+	var tally conversation.UsageTally
+	var sums []int64
 	for _, h := range readertest.ReadStore(t, Reader{}, dir) {
-		ids[h.Entries[0].ID] = true
-		if m := h.Metadata; m.CWD != "/x" || m.Started.Day() != 26 {
-			t.Errorf("%+v", m)
+		if m := h.Metadata; m.CWD != "/x" || m.Started.Day() != 26 || h.Entries[0].ID != "usage.1795709434991" { // as released versions recorded
+			t.Errorf("%+v, %+v", m, h.Entries[0])
+		}
+		spent, err := conversation.ReadSpent(Reader{}, h.File)
+		var sum int64
+		for _, hour := range tally.AddSpent(append(spent, spent...), conversation.Lineage{ID: h.File.ID}) {
+			sum += hour.Tokens()
+		}
+		if sums = append(sums, sum); err != nil {
+			t.Error(err)
 		}
 	}
-	if len(ids) != 2 {
-		t.Errorf("%v", ids)
+	if !slices.Equal(sums, []int64{8 + 10, 9, 0}) {
+		t.Errorf("%v", sums)
 	}
 }
