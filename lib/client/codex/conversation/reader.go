@@ -239,15 +239,9 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	}
 	more := false // whether to read more of the front
 	var cwd string
-	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-		if !whole {
-			more = true
-			return false
-		}
-		front(line)
-		return facts.Prompt == "" || s.model == ""
-	}, func(line []byte) bool {
-		if cwd != "" && facts.Model != "" && !facts.Last.IsZero() && !bytes.Contains(line, []byte(`"thread_name_updated"`)) {
+	isNaming := func(line []byte) bool { return bytes.Contains(line, []byte(`"thread_name_updated"`)) }
+	back := func(line []byte) bool {
+		if cwd != "" && facts.Model != "" && !facts.Last.IsZero() && !isNaming(line) {
 			return facts.Title == ""
 		}
 		rec := parse(line)
@@ -267,9 +261,28 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			}
 		}
 		return true
-	})
+	}
+	inMiddle := f.Size > conversation.EndSize || !c.PlainText(f) // what back may not get
+	var namings [][]byte
+	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
+		if !whole {
+			more = true
+			return false
+		}
+		if inMiddle && isNaming(line) {
+			namings = append(namings, bytes.Clone(line))
+		}
+		if facts.Prompt != "" && s.model != "" {
+			return inMiddle
+		}
+		front(line)
+		return inMiddle || facts.Prompt == "" || s.model == ""
+	}, back)
 	if err != nil {
 		return conversation.Metadata{}, err
+	}
+	for i := len(namings) - 1; i >= 0 && facts.Title == ""; i-- {
+		back(namings[i])
 	}
 	if more || facts.Prompt == "" && f.Size > conversation.EndSize {
 		s, meta = state{file: f}, false

@@ -176,6 +176,17 @@ func TestNames(t *testing.T) {
 	if h := readertest.ReadStore(t, c, store)[0]; h.Metadata.Title != "third" {
 		t.Errorf("without an index it is called %q, not as the rollout says", h.Metadata.Title)
 	}
+	// A name that is near neither end of a long rollout, but in its front.
+	long := strings.Repeat(turn, 2*conversation.EndSize/len(turn))
+	front := string(data) + turn + strings.Repeat(turn, 12<<10/len(turn)) + renamed(id, "first") + renamed(id, "second")
+	write(rollout, front+long)
+	if h := readertest.ReadStore(t, c, store)[0]; h.Metadata.Title != "second" {
+		t.Errorf("by the front of a long rollout it is called %q", h.Metadata.Title)
+	}
+	write(rollout, front+long+renamed(id, "third")+turn)
+	if h := readertest.ReadStore(t, c, store)[0]; h.Metadata.Title != "third" {
+		t.Errorf("by both ends of a long rollout it is called %q", h.Metadata.Title)
+	}
 	write(index, name(id, "fourth", soon))
 	if h := readertest.ReadStore(t, c, store)[0]; h.Metadata.Title != "fourth" {
 		t.Errorf("with an index it is called %q", h.Metadata.Title)
