@@ -180,6 +180,7 @@ func TestWhoseWords(t *testing.T) {
 		record(`"<channel source=\"irc\">hello</channel>"`, `,"origin":{"kind":"channel"}`):                                               "message irc: hello",
 		record(`[{"type":"image","source":{}}]`, ""):                                                                                      "prompt: [image]",
 		record(`[{"type":"document","source":{}},{"type":"image","source":{}}]`, ""):                                                      "prompt: [document]",
+		record(`[{"tool_use_id":"t","type":"tool_result","content":"read"},{"type":"document","source":{}}]`, ""):                         "result: read",
 		record(`[{"type":"document","source":{}},{"type":"text","text":"see"}]`, ""):                                                      "prompt: see",
 		record(`[{"type":"image","source":{}}]`, `,"isMeta":true`):                                                                        "",
 		record(`[{"type":"image","source":{}},{"type":"text","text":"see"}]`, ""):                                                         "prompt: see",

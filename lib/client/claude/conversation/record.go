@@ -402,7 +402,8 @@ func (m message) texts() (all []string) {
 	return all
 }
 
-// asked returns the person's text in a message. A picture or a document alone is one.
+// asked returns the person's text in a message. A picture or a document alone is one; a document
+// after a tool's result is what the tool read.
 func (m message) asked() string {
 	var all []string
 	for _, text := range m.texts() {
@@ -413,10 +414,12 @@ func (m message) asked() string {
 	if len(all) > 0 {
 		return strings.Join(all, "\n")
 	}
-	shown := ""
+	shown, result := "", false
 	for _, b := range m.blocks {
 		switch kind := b.kind(); {
-		case kind == "image" || kind == "document":
+		case kind == "tool_result": // the client puts it first
+			result = true
+		case kind == "image" || kind == "document" && !result:
 			shown = cmp.Or(shown, "["+kind+"]")
 		case b.Get("text").Str != "":
 			return ""
