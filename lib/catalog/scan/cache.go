@@ -15,7 +15,7 @@ import (
 // again.
 
 // cacheVersion changes with the columns, and with what a reader makes of a file.
-const cacheVersion = 5
+const cacheVersion = 6
 
 type cached map[cacheKey]*conversation.Conversation
 
