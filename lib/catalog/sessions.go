@@ -217,11 +217,7 @@ func (c Catalog) Find(prefix string) (found []*Session) {
 	if prefix == "" {
 		return nil
 	}
-	cases := []string{prefix}
-	if len(prefix) >= minShort { // a UUID is the same in capitals
-		cases = append(cases, strings.ToLower(prefix), strings.ToUpper(prefix))
-	}
-	for _, as := range cases {
+	for _, as := range session.Cases(prefix) {
 		if s := c.Get(session.ID(as)); s != nil {
 			return []*Session{s}
 		}

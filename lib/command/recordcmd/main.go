@@ -10,6 +10,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/record"
 	"gt/lib/state/instance"
+	"gt/lib/state/session"
 	"gt/lib/text/term"
 )
 
@@ -139,7 +140,7 @@ func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 }
 
 // matching returns the records whose own or client's id begins with name, and only the one
-// whose client's id equals name if it exists.
+// whose client's id equals name if it exists; or else those with the letters in another case.
 func matching(s record.Store, name string) (found []record.ID, err error) {
 	if name == "" {
 		return nil, nil
@@ -150,12 +151,17 @@ func matching(s record.Store, name string) (found []record.ID, err error) {
 	}
 	heads := make([]record.Session, len(all))
 	cli.Parallel(cli.Numbers(len(all)), func(i int) { heads[i], _ = s.Head(all[i]) })
-	for i, id := range all {
-		switch own := string(heads[i].Session); {
-		case own == name:
-			return []record.ID{id}, nil
-		case strings.HasPrefix(string(id), name), strings.HasPrefix(own, name):
-			found = append(found, id)
+	for _, as := range session.Cases(name) {
+		for i, id := range all {
+			switch own := string(heads[i].Session); {
+			case own == as:
+				return []record.ID{id}, nil
+			case strings.HasPrefix(string(id), as), strings.HasPrefix(own, as):
+				found = append(found, id)
+			}
+		}
+		if len(found) > 0 {
+			break
 		}
 	}
 	return found, nil

@@ -136,10 +136,14 @@ func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conver
 			}
 			of = string(h.Session)
 		}
-		if !slices.ContainsFunc(all, func(c conversation.Conversation) bool { return strings.HasPrefix(idOf(c), of) }) {
-			if ids := calledSessions(env, of); len(ids) == 1 {
-				of = ids[0]
-			}
+		begins := func(of string) bool {
+			return slices.ContainsFunc(all, func(c conversation.Conversation) bool { return strings.HasPrefix(idOf(c), of) })
+		}
+		cases := session.Cases(of)
+		if i := slices.IndexFunc(cases, begins); i >= 0 {
+			of = cases[i]
+		} else if ids := calledSessions(env, of); len(ids) == 1 {
+			of = ids[0]
 		}
 		var found []conversation.Conversation
 		for _, c := range all {

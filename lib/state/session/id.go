@@ -4,6 +4,7 @@ package session
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -49,6 +50,15 @@ const inventedVersion = 8
 func (id ID) Invented() bool {
 	u, err := uuid.Parse(string(id))
 	return err == nil && u.Version() == inventedVersion && u.String() == string(id)
+}
+
+// Cases returns what to look for if a person gives the beginning of an id: it as it is and, if it
+// is not short, in the other case, for a UUID is the same in capitals.
+func Cases(prefix string) []string {
+	if len(prefix) < 8 {
+		return []string{prefix}
+	}
+	return []string{prefix, strings.ToLower(prefix), strings.ToUpper(prefix)}
 }
 
 // IsUUID reports whether a text is a UUID in its usual form of 36 characters.
