@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -592,10 +593,11 @@ func (c *usage) disk(env *cli.Env) error {
 		k.Bytes += counted.addConversation(one.File)
 	}
 	all := make([]kept, 0, len(by)+1)
-	for _, k := range by {
-		all = append(all, *k)
+	for _, name := range slices.SortedFunc(maps.Keys(by), func(a, b string) int {
+		return cmp.Or(cmp.Compare(by[b].Bytes, by[a].Bytes), cmp.Compare(a, b))
+	}) {
+		all = append(all, *by[name])
 	}
-	slices.SortFunc(all, func(a, b kept) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Agent, b.Agent)) })
 	var records int64
 	for _, store := range (record.Reader{}).Stores(env.Getenv) {
 		records += counted.add(store)
