@@ -209,7 +209,8 @@ func (h handover) howToGoOn() (line, then string) {
 	case hidden:
 		then = inside + then
 	}
-	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact(term.TypedWords(how))), then
+	words := term.TypedWords(how)
+	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact(words)), then
 }
 
 func notSame(why string) string {
