@@ -49,10 +49,10 @@ func (sc *scanner) element(i int) (from, to int) {
 	}
 	for to = from; to < len(s) && s[to] > ' ' && s[to] != stop && to-from < maxLook; to++ {
 	}
-	if to == len(s) || s[to] > ' ' && s[to] != stop || placeholder(s[from:to]) || !looksSecret(s[from:to], minLength(name)) {
+	if to == len(s) || s[to] > ' ' && s[to] != stop || placeholder(s[from:to]) || !looksSecret(s[from:to], minLength(name)) || describes(name, s[from:to]) {
 		return 0, 0
 	}
-	if !passwordName(name) && conversionName().MatchString(s[from:to]) {
+	if equalFold(name, "token") && conversionName().MatchString(s[from:to]) {
 		return 0, 0
 	}
 	return from, to

@@ -106,7 +106,7 @@ func (sc *scanner) assigned(_, i int) (from, to int) {
 		return 0, 0
 	}
 	from, to = head(s, v)
-	if from >= to || placeholder(s[from:to]) {
+	if from >= to || placeholder(s[from:to]) || describes(name, s[from:to]) {
 		return 0, 0
 	}
 	looks := looksSecret(s[from:to], minLength(name)) || symbols(s[from:to])

@@ -26,6 +26,9 @@ var harmless = []string{
 
 	// What is said about a secret.
 	"password_changed_at = '2026-01-02T10:00:00.123456Z'", `"token_expires_at": "2026-11-29T05:14:52Z"`, "password_reset_token_sent_at: 2026-11-29T10:00:00Z", "passwordRef: my-db-creds1", "secretKeyRef: my-secret-Name1", "password_hash_algorithm: argon2id", "PASSWORD_HASH_ALGORITHM=pbkdf2_sha256", "<token>Ident2Name</token>",
+	"passwordRef: secret/data/my-app1", "PASSWORD_REF=db-creds", "TOKEN_USED_AT=2026-11-29T05:14:52Z", "PASSWORD_HASH_ALGORITHM=PBKDF2WithHmacSHA256", "<passwordChangedAt>2026-11-29T05:14:52Z</passwordChangedAt>",
+	"api_key_test: src/api_key_test2.rs", "encryption_key_test: encryption/key_test_v2.go", "private-key-test: ghcr.io/org/private-key-test:v2", "private_key_test: ok_3_of_3", "API_KEY_TEST=tests/test_api_key2.py::test_valid", "license_key_test: LicenseKeyTestV2",
+	"api_key_test: test_api_key_v2_flow", "access_key_demo = \"LoginFlowV2Test\"", "private_key_sandbox: registry.example.com/img:1.4.2", "api_key_uat: https://qa.example.com/v2/login", "API_KEY_QA=fixtures::token2()", "API_KEY_UAT=newKey2(t)", "TOKEN_EXPIRES_AT=never", "api_key_test: tests/0a1b2c3d/key.rs", "api_key_paper: api_key_paper_0a1b2c3d",
 
 	// Flags, parts and forms that take no secret.
 	"mkdir -p build2/x1y2z3", "docker run -u 1000 -p 8080:80 img", "ssh -p 2222 bob@h", "zip -r a1b2c3d4.zip dir", "python -u run.py -p plugin1", "msbuild /p:Configuration=Release1 /p:Platform=x64", "openssl enc -k $KEY -in x", "zip -P \"$ZIP_PASSWORD\" a b", "xfreerdp /p:$PASS /v:h", "curl -u bob: u", "curl -su \"$USER:$PASS\" u",

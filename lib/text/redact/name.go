@@ -22,12 +22,8 @@ func secretName(name string) bool {
 	// Properties of a secret are not secret.
 	case "file", "path", "dir", "url", "uri", "endpoint", "host", "type", "name", "sock", "socket", "ttl", "expiry",
 		"expires", "limit", "count", "length", "size", "budget", "max", "min", "helper", "policy", "store", "method",
-		"format", "version", "enabled", "required", "env", "var", "stdin", "ref", "algorithm":
+		"format", "version", "enabled", "required", "env", "var", "stdin":
 		return false
-	case "at": // password_changed_at, token_expires_at
-		if n := len(parts) - 2; n > 0 && (strings.HasSuffix(parts[n], "ed") || parts[n] == "expires" || parts[n] == "sent") {
-			return false
-		}
 	case "passe": // mot_de_passe
 		return len(parts) > 1 && (parts[0] == "mot" || parts[0] == "mots")
 	case "key", "keys":
@@ -62,6 +58,11 @@ func secretName(name string) bool {
 	case "data": // client-key-data
 		return len(parts) > 2 && parts[len(parts)-2] == "key" && parts[len(parts)-3] == "client"
 	}
+	return hasSecretWord(parts)
+}
+
+// hasSecretWord reports whether the words of a name have one of a secret, at any place.
+func hasSecretWord(parts []string) bool {
 	return parts[0] == "auth" || slices.ContainsFunc(parts, func(p string) bool {
 		switch p {
 		case "secrets", "credential", "credentials":
@@ -79,6 +80,58 @@ func secretName(name string) bool {
 		}
 		return false
 	})
+}
+
+// describes reports whether a value of a setting with the name of a secret only says something
+// about one: what refers to it, its algorithm, a time (password_changed_at, token_expires_at), or
+// the test of a key (api_key_test: tests/key2.py).
+func describes(name, v string) bool {
+	parts := split(name)
+	n := len(parts) - 1
+	if n < 1 {
+		return false
+	}
+	switch parts[n] {
+	case "algorithm":
+		return areWords(v)
+	case "ref":
+		return areWords(v) && (changes(v) < 2 || strings.ContainsAny(v, "-_./:"))
+	case "at":
+		return n > 1 && (strings.HasSuffix(parts[n-1], "ed") || parts[n-1] == "expires" || parts[n-1] == "sent") && areWords(v) && (v == "" || isDigit(v[0]) || changes(v) == 0)
+	case "paper", "sandbox", "test", "testing", "demo", "qa", "uat":
+		if bare := trimVariant(parts); hasSecretWord(parts) || passwordName(bare[len(bare)-1]) {
+			return false
+		}
+		plain := strings.NewReplacer("_", "", "-", "", ".", "")
+		return areWords(v) || !mixed(v) && (strings.Contains(v, "::") || strings.ContainsAny(v, "([") || strings.Contains(v, "/") && strings.Contains(v, ".") ||
+			strings.Contains(strings.ToLower(plain.Replace(v)), strings.ToLower(plain.Replace(name))))
+	}
+	return false
+}
+
+// areWords reports whether a value is words or numbers with signs between them, as a name, a path
+// and a time are: in none do letters and digits alternate, and capital letters begin words.
+func areWords(v string) bool {
+	if run(v, 0, "w-./:+") < len(v) {
+		return false
+	}
+	for word := range strings.FieldsFuncSeq(v, func(r rune) bool { return r > 1<<7 || !isAlnum(byte(r)) }) {
+		odd := 0 // parts of one or two letters, or of capital letters and small ones
+		for i, from := 0, 0; i < len(word); i++ {
+			if next := i + 1; isDigit(word[i]) {
+				from = next
+			} else if next == len(word) || isDigit(word[next]) || isUpper(rune(word[next])) && !isUpper(rune(word[i])) {
+				if part := word[from:next]; len(part) < 3 || isUpper(rune(part[1])) && part != strings.ToUpper(part) {
+					odd++
+				}
+				from = next
+			}
+		}
+		if len(word) > 3 && odd+changes(word) > 3 {
+			return false
+		}
+	}
+	return true
 }
 
 // mayName reports whether a name contains the beginning of any word that secretName knows.

@@ -99,6 +99,16 @@ var handwritten = []string{
 	"connecting with credentials bob:«hunter22x»",
 	"KIS_APP_KEY_PAPER=«PSzGtSnovm14TUOizwd1iaeOV4qBkdfQ1y3G»", "STRIPE_SECRET_KEY_SANDBOX: «f3Kq9ZpL2mX7vB1n»", "db_password_test = '«hunter22x»'",
 	"basic auth bob:«Winter2026!» failed",
+	// A part of them tells what they are, whatever follows.
+	"https://h.example/«GTd7FguoV8FWnFbB0JxXujr4qqaaABvvLOzAxzXMcU+ACRAk7jqe»/v1", "«QMaRiNTN9Ox98whGcTZc1UWb5fxzpF7STG7nVLe3lARUsRJlNONwktN9ugkZeESG61she/QAqq0n+AStkBxjd2==»/x", "«1Ls6v6+O9JL8ZsoWw/Rxl+IUiTeNUJ+HLRwb8GPJ7KTSJS0Sw5UQsvzU9Kk1v1MIdzu4xCxf8Cvg+ABa5ihu9l==»+x",
+	"x-y=«9ye17SWjAEVaSZJ0oVeMmLRLTq10V7suW9zrlSaWnPsPW23C/L9WXuHM/G1cON+Ks9dp4FLfrYb9+AMCIJrp7E==»/", "«eF+ItKL/8pcqMKRLd7SUqeaG6nyb229X8YzL7iMa3K8Nsv9/Qt2giDIkidQ2iZ+gppCorL4txx0uACDbeNncJg==»=", "use «WjJhpZrb3lO++TVhrLtLCHiEGKrEV6Xwq+AEhTbPvfK=»=+/",
+	"bot/«elp6EX79PndXgt2Cok+BrWTELQSXWrTL3+ASb92xHcL=»/", `«BxYimeexzzf+9Sa28M2P77mytujVX8tGo+ARmr0kWsR=»=\n`, "https://h.example/?k=«Ee9eSVOhc68tpPL6EuezdDkZUNx7UKi7uEwAf3Ia7h50AzFukccJ11==»=&x=1",
+	"«SmjE+l8gFg/YhgG05NgeywZyDkOnlujBc4T+2WqbN5CorN9lHZOqqk8Fk2FJh/FgzKVmj1OWaKqd+AStCj0SPY==»/x", "«01d83c4a29548fa91200314bd807d4b6-us12»x", "«ab0553854edd3aae7ed5e15ff034d160-us1234»",
+	"«c6KpET4wzDnmr0mtJHwWWYpxwZp0Q162dNFzwjj1pFycgkzgWTs56mYZWuERE3IN_PF84_26c035c0-a09c-fce1-4db0-699202bd9087»zone", "use «2129b6f237adc0cc56aca3b7.36998252d572dd7df79d82a5d04395d6»zone",
+	// Names that could only say something about a secret.
+	"<secret>«Summer2Winter»</secret>", "<clientSecret>«Pass4Word»</clientSecret>", "<apiKey>«Summer2Winter»</apiKey>", "<accessToken>«Summer2Winter»</accessToken>",
+	"STRIPE_KEY_TEST=«rQ8vZ1mT4xK7nB2wLp9c»", "kis_app_key_paper: «k3mf9x2q8z1v7t4w6y5p0r2s»", "api_key_qa: \"«f3Kq9ZpL2mX7vB1n»\"", "API_KEY_UAT=«f3/Kq9ZpL2m+X7vB1nQ4==»", "DB_PASS_TEST=«hunter22»",
+	"token_updated_at=«hunter22x»", "password_ref: «hunter22x»", "password_ref: «Uq467O0M6ItW31wQ7Q0AQJnO»", "secret.ref=«55sC7yq2Lm9Xv4Zt8Kw1Rb3N»", "token_used_at=«q8Zr2Lx7Vn4Tb9Km1Wc6Yd3P»", "PASSWORD_REF=«Uq467O0M6ItW31wQ7Q0AQJnO»", "password_hash_algorithm: «k3mf9x2q8z1v7t4w6y5p0r2s»", "<passwordRef>«Uq467O0M6ItW31wQ7Q0AQJnO»</passwordRef>",
 	"[smtp.example.org]:587 bob@x.com:«S3cr3tP4ss»",
 }
 

@@ -267,7 +267,7 @@ func values(environ []string) []string {
 // secretsOf returns the secret parts of a variable's value: all of it if the name suggests
 // a secret, and the credentials in an address.
 func secretsOf(name, v string) []string {
-	if secretName(name) {
+	if secretName(name) && !describes(name, v) {
 		if slices.Contains(words, strings.ToLower(v)) {
 			return nil
 		}

@@ -36,7 +36,10 @@ func (sc *scanner) setting(i int) (from, to int) {
 		return 0, 0
 	}
 	if s[i] == '=' && end == i && name == strings.ToUpper(name) && !strings.HasPrefix(s[i+1:], "=") {
-		return filled(s, i+1)
+		if from, to = filled(s, i+1); from < to && describes(name, s[from:min(to, from+maxLook)]) {
+			return 0, 0
+		}
+		return from, to
 	}
 	v := valueStart(s, i, end, name)
 	if !sureName(name) && !query && !randomKey(s, v, name) || alias(s, i, v) {

@@ -393,10 +393,13 @@ func (sc *scanner) marked(i int) (from, to int) {
 		} else if from = sc.skipBack(i, m.before, m.most); i-from < m.least {
 			continue
 		}
-		if to = run(s[:min(len(s), start+m.max+1)], start, m.after); from == i || to-start < m.min || to-start > m.max {
+		if to = run(s[:min(len(s), start+m.max+1)], start, m.after); to-start > m.max && m.how&random != 0 && !isAlnum(s[to-1]) {
+			to-- // it does not belong to a token of a fixed length
+		}
+		if from == i || to-start < m.min || to-start > m.max || m.how&digit != 0 && !isDigit(s[i-1]) {
 			continue
 		}
-		if m.how&digit != 0 && !isDigit(s[i-1]) || m.how&random != 0 && !sure(s[from:to], m.before) || to < len(s) && isAlnum(s[to]) {
+		if m.how&random != 0 && (!sure(s[from:to], m.before) || to < len(s) && isAlnum(s[to])) {
 			continue
 		}
 		return from, to
@@ -411,7 +414,7 @@ type mark struct {
 	least, most int    // their number
 	after       string
 	min, max    int
-	how         int // word: the token begins a word; digit: one is before the text; random: all of it is sure
+	how         int // word: the token begins a word; digit: one is before the text; random: all of it is sure, and a sign can follow
 }
 
 const anyLength = 1 << 20
@@ -426,10 +429,10 @@ var marks = [...]mark{
 	{"AZDO", "a", 76, 76, "a", 4, 4, random}, {"AzFu", "w-=", 44, 44, "w-=", 8, 8, random},
 	{"AzSe", "a", 42, 42, "a", 6, 6, random},
 	// Terraform, MaxMind, Webex's bots, New Relic, Mailchimp with the name of a data centre.
-	{".atlasv1.", "a", 14, 14, "w-=", 51, anyLength, 0}, {"_mmk", "w", 36, 36, "", 0, 0, 0},
+	{".atlasv1.", "a", 14, 14, "w-=", 51, anyLength, 0}, {"_mmk", "w", 36, 36, "a", 0, 0, 0},
 	{"_PF84_", "a", 64, 64, "x-", 36, 36, 0}, {"_P0A1_", "a", 64, 64, "x-", 36, 36, 0},
 	{"-NRMA", "x", 42, 42, "x", 0, 0, random}, {"FFFFNRAL", "x", 32, 32, "x", 0, 0, random},
-	{"-us", "x", 32, 32, "0", 1, 3, word},
+	{"-us", "x", 32, 32, "0", 1, anyLength, word},
 	// Zhipu, Codefresh, a Facebook app, a Telegram bot.
 	{".", "x", 32, 32, "a", 16, 16, word}, {".", "x", 24, 24, "x", 32, 32, word},
 	{"|", "0", 15, 16, "w-", 27, 40, word}, {"%", "0", 15, 16, "w-", 27, 40, word},

@@ -40,7 +40,7 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 		v = afterUser(s, v)
 	}
 	from, to = head(s, v)
-	if from >= to || placeholder(s[from:to]) || g.sign == "" && strings.HasPrefix(s[from:to], "--") { // a flag
+	if from >= to || placeholder(s[from:to]) || describes(name, s[from:to]) || g.sign == "" && strings.HasPrefix(s[from:to], "--") { // a flag
 		return 0, 0
 	}
 	start := end - len(name)

@@ -36,7 +36,7 @@ func likelyValue(s string, i int, name string) (from, to int) {
 // secret.
 func isLikely(s string, from, to int, name string) bool {
 	v := s[from:to]
-	if isPlaceholder(s, from, to) || !looksSecret(v, minLength(name)) && !symbols(v) && (!passwordName(name) || !appPassword(v)) {
+	if isPlaceholder(s, from, to) || !looksSecret(v, minLength(name)) && !symbols(v) && (!passwordName(name) || !appPassword(v)) || describes(name, v) {
 		return false
 	}
 	rest := v[min(len(name), len(v)):]
