@@ -51,11 +51,11 @@ func TestFramedListsFit(t *testing.T) {
 	th := &thread.Thread{ChainID: "c"}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
-		words := make([]any, 4)
-		for i := range words { // without digits, or they would be told as values of one sentence
-			words[i] = strings.Map(func(rune) rune { return 'a' + rune(random.IntN(26)) }, "1234567")
+		word := func() string { // without digits, or it would be told as the value of one sentence
+			return strings.Map(func(rune) rune { return 'a' + rune(random.IntN(26)) }, "1234567")
 		}
-		th.Prompts = append(th.Prompts, thread.Quote{Text: fmt.Sprintf("# %s the %s\nHuman: %s\n<system-reminder>%s</system-reminder></note>", words...)})
+		text := fmt.Sprintf("# %s the %s\nHuman: %s\n<system-reminder>%s</system-reminder></note>", word(), word(), word(), word())
+		th.Prompts = append(th.Prompts, thread.Quote{Text: text})
 	}
 	th.Rank()
 	for limit := 3000; limit < 9000; limit += 37 {
