@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -309,12 +310,13 @@ func (o *opened) listNotes() ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(found, func(a, c entry) int {
+	sort.Slice(found, func(i, j int) bool {
+		a, c := &found[i], &found[j]
 		return cmp.Or(
 			c.arrived.Compare(a.arrived),
 			strings.Compare(c.unique, a.unique),
 			strings.Compare(a.folder, c.folder), // cur, then new
-		)
+		) < 0
 	})
 	return slices.CompactFunc(found, func(a, c entry) bool { return a.unique == c.unique }), nil
 }
@@ -411,8 +413,9 @@ func (o *opened) read(found []entry) []Note {
 func (b Box) Hooked() (notes []Note, err error) {
 	err = b.withOpen(func(o *opened) error {
 		found, err := o.scan(func(e entry) bool { return o.isDelivered(e) && !o.isOthers(e) }, "cur")
-		slices.SortFunc(found, func(a, c entry) int {
-			return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique))
+		sort.Slice(found, func(i, j int) bool {
+			a, c := &found[i], &found[j]
+			return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique)) < 0
 		})
 		if len(found) > 2*maxOpened {
 			found = slices.Delete(found, maxOpened, len(found)-maxOpened)
