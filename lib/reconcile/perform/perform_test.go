@@ -958,10 +958,14 @@ func TestWorktreesInBackground(t *testing.T) {
 	text := strings.Replace(pool(1, 1, ""), "env =", "worktree = true\nenv =", 1)
 	s := newScene(t, text)
 	s.broken = errors.New("git failed")
-	gate := make(chan bool)
-	s.during = func() { <-gate }
+	begun, gate := make(chan bool), make(chan bool)
+	s.during = func() {
+		begun <- true
+		<-gate
+	}
 	waits := func(state string) {
 		t.Helper()
+		<-begun
 		s.clock = s.clock.Add(time.Hour) // far beyond the creation timeout
 		if got := s.tick(); got != "" || s.states() != state {
 			t.Errorf("%s: %s", got, s.states())
