@@ -352,7 +352,7 @@ var scenarios = []scenario{
 	{name: "prime-claim", args: prime, input: start("s-new", "startup"), prepare: byPerson},
 	{name: "prime-crash", args: prime, input: start("s-new", "startup"), prepare: crashed},
 	{name: "prime-clear", args: prime, input: start("s-new", "clear"), prepare: saved,
-		drops: []string{"handoff"}},
+		drops: []string{"handoff", "s-old"}}, // what s-old left for itself: without words, and it has ended
 	{name: "prime-compact", args: prime, input: start("s-old", "compact"), prepare: saved},
 	{name: "prime-resume", args: prime, input: start("s-old", "resume"), prepare: func(t *testing.T, w *world) {
 		saved(t, w)
