@@ -284,3 +284,25 @@ func TestUnreadableList(t *testing.T) {
 		t.Errorf("the copy is %q, %v", data, err)
 	}
 }
+
+// TestSameSize shows that a record that was replaced by one of its size is copied again: its tail
+// is another.
+func TestSameSize(t *testing.T) {
+	c, err := Open(filepath.Join(t.TempDir(), "records"))
+	noError(t, err)
+	list := fmt.Appendf(nil, `{"id":%q,"size":3}`+"\n", idOf(1))
+	noError(t, c.Told(feed.Head{Size: int64(len(list))}))
+	noError(t, c.Add(feed.Chunk{Size: int64(len(list)), Data: list}))
+	noError(t, c.Add(feed.Chunk{Name: string(idOf(1)), Size: 3, Data: []byte("{}\n")}))
+	if want, ok, err := c.Want(); ok || err != nil {
+		t.Fatalf("it wants %+v, %v", want, err)
+	}
+	more := fmt.Appendf(nil, `{"id":%q,"size":3,"tail":"another"}`+"\n", idOf(1))
+	noError(t, c.Told(feed.Head{Size: int64(len(list) + len(more))}))
+	want, _, err := c.Want()
+	noError(t, err)
+	noError(t, c.Add(feed.Chunk{Name: want.Name, For: want.From, At: want.From, Before: want.Check, Size: int64(len(list) + len(more)), Data: more}))
+	if want, ok, err := c.Want(); want.Name != string(idOf(1)) || !ok || err != nil {
+		t.Errorf("it wants %+v, %v, %v", want, ok, err)
+	}
+}
