@@ -16,17 +16,25 @@ import (
 	"gt/lib/sys/tmux"
 )
 
+// startClient starts a process that stands for a client until the end of the test. Without
+// variables it has the test's.
+func startClient(t *testing.T, env ...string) process.Proc {
+	t.Helper()
+	client := exec.Command("sleep", "600")
+	client.Env = env
+	testenv.NoError(t, client.Start())
+	t.Cleanup(func() { client.Process.Kill(); client.Wait() })
+	p, err := process.Find(client.Process.Pid)
+	testenv.NoError(t, err)
+	return p
+}
+
 // An agent whose client has ended its conversation and runs waits: Codex tells of the next one
 // with its first prompt. One that the person left is stopped.
 func TestLeftConversation(t *testing.T) {
 	store := instance.Store{State: place.State(t.TempDir())}
 	in := &instance.Instance{ID: "x", Agent: "codex", Desired: instance.Running, StartedAt: time.Now().Add(-time.Hour), TmuxPane: "%1", TmuxSession: "gt-x"}
-	client := exec.Command("sleep", "600")
-	client.Env = []string{"PATH=/", instance.Variable + "=" + store.Name(in.ID)}
-	testenv.NoError(t, client.Start())
-	t.Cleanup(func() { client.Process.Kill(); client.Wait() })
-	p, err := process.Find(client.Process.Pid)
-	testenv.NoError(t, err)
+	p := startClient(t, "PATH=/", instance.Variable+"="+store.Name(in.ID))
 	pane := tmux.Pane{ID: "%1", Session: "gt-x", PID: p.PID}
 	for reason, want := range map[string]status.Status{"other": status.Waiting, Left: status.Stopped} {
 		r := &session.Record{ID: "s", Agent: "codex", StartedAt: in.StartedAt.Add(time.Second), EndedAt: in.StartedAt.Add(time.Minute), Outcome: session.Done, Reason: reason}
@@ -45,12 +53,7 @@ func TestLeftConversation(t *testing.T) {
 // A process to which a session handed over, and of which no hook has told yet, does not have the
 // end of that session. A shell that ran before the session does.
 func TestSuccessorBegan(t *testing.T) {
-	client := exec.Command("sleep", "600")
-	testenv.NoError(t, client.Start())
-	t.Cleanup(func() { client.Process.Kill(); client.Wait() })
-	p, err := process.Find(client.Process.Pid)
-	testenv.NoError(t, err)
-	now := time.Now()
+	p, now := startClient(t), time.Now()
 	for _, c := range []struct {
 		name    string
 		began   time.Time
@@ -77,12 +80,7 @@ func TestSuccessorBegan(t *testing.T) {
 // A session whose hook of the start ends after that of its first prompt runs. If the prompt was
 // of a process before, it waits.
 func TestStartBesidePrompt(t *testing.T) {
-	client := exec.Command("sleep", "600")
-	testenv.NoError(t, client.Start())
-	t.Cleanup(func() { client.Process.Kill(); client.Wait() })
-	p, err := process.Find(client.Process.Pid)
-	testenv.NoError(t, err)
-	now := time.Now()
+	p, now := startClient(t), time.Now()
 	for _, c := range []struct {
 		name     string
 		prompted time.Time
