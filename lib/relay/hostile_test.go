@@ -625,6 +625,8 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 	time.Sleep(6 * time.Second) // when it would have been saved
 	if h, err := peer.NewHosts(b.state).Get("a"); err != nil || h.LastSeen.After(seen.LastSeen) {
 		t.Errorf("a that is gone was seen at %v, not %v; %v", h.LastSeen, seen.LastSeen, err)
+	} else if !slices.Equal(h.Allows, []string{"newer"}) || !b.statesOf(a, "a") {
+		t.Errorf("b took older news: %v", h.Allows)
 	}
 	a.upWith(in(a.options()))
 	time.Sleep(6 * time.Second) // from then on it heeds beats with its own keys

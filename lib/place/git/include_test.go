@@ -15,7 +15,7 @@ func TestCopyIncluded(t *testing.T) {
 	dir := repository(t, "tracked.env")
 	write(t, dir, ".gitignore", ".env*\n!.env.example\ndata/\n*-local/\nlink/\nout\n")
 	for _, name := range []string{
-		".env", ".env.example", ".env.left", "data/fixtures/a_1.txt", "data/fixtures/b.txt", "data/other", "parts/x-local/S.md", "sub/x-local/S.md", "unknown.key", "out", ".runtime/x",
+		".env", ".env.example", ".env.left", "data/fixtures/a_1.txt", "data/fixtures/b.txt", "data/other", "parts/x-local/S.md", "sub/x-local/S.md", "inner/x-local/S.md", "unknown.key", "out", ".runtime/x",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
@@ -42,6 +42,13 @@ func TestCopyIncluded(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	if err := os.Mkdir(filepath.Join(tree, "elsewhere"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("elsewhere", filepath.Join(tree, "inner")); err != nil {
+		t.Fatal(err)
+	}
+
 	n, left, err := CopyIncluded(dir, tree, quick)
 	var names []string
 	for _, err := range left {
@@ -49,7 +56,7 @@ func TestCopyIncluded(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if err != nil || n != 3 || !slices.Equal(names, []string{".env.inside", ".env.link", "parts/x-local/S.md", "sub/x-local/S.md"}) {
+	if err != nil || n != 3 || !slices.Equal(names, []string{".env.inside", ".env.link", "inner/x-local/S.md", "parts/x-local/S.md", "sub/x-local/S.md"}) {
 		t.Errorf("copied %d, left %q, %v", n, left, err)
 	}
 	for name, want := range map[string]string{
@@ -65,6 +72,9 @@ func TestCopyIncluded(t *testing.T) {
 	}
 	if all, _ := os.ReadDir(outside); len(all) != 0 {
 		t.Errorf("written through a link: %v", all)
+	}
+	if all, _ := os.ReadDir(filepath.Join(tree, "elsewhere")); len(all) != 0 {
+		t.Errorf("written through a link within the worktree: %v", all)
 	}
 
 	write(t, dir, Include, strings.Repeat("#", maxIncludeFile+1))
