@@ -35,6 +35,7 @@ type situation struct {
 	waiting []mail.Note
 	noted   []mail.Note
 	work    []beads.Work
+	unasked bool       // bd gave no answer, so there may be more work
 	earlier *mail.Note // the note given at the start of a session that has forgotten it
 	unread  int
 }
@@ -126,7 +127,7 @@ func assess(f *facts) (situation, missing) {
 		s.earlier = f.given.Note
 	}
 	if f.duties != nil {
-		s.work, s.unread = f.duties.work, f.duties.unread
+		s.work, s.unasked, s.unread = f.duties.work, f.duties.unasked, f.duties.unread
 	}
 	if e := f.ending; broke.brokeOff() {
 		if s.tail = e.tail; e.asked.Text != "" && (len(s.tail.Requests) > 0 || !s.hasNoted(broke.ID)) {

@@ -79,8 +79,9 @@ type givenNote struct{ *mail.Note }
 
 // duties are what waits for the agent besides hand-overs.
 type duties struct {
-	work   []beads.Work
-	unread int // notes
+	work    []beads.Work
+	unasked bool // bd gave no answer, so there may be more work
+	unread  int  // notes
 }
 
 // access is how the home was read.
@@ -410,6 +411,7 @@ func (s *start) readDuties(f *facts) (err error) {
 	f.duties.unread, err = s.box().CountUnread()
 	s.warn(err)
 	f.duties.work, err = beads.Given(s.call.Home, s.env.ChildEnviron())
+	f.duties.unasked = err != nil
 	return err
 }
 

@@ -746,7 +746,12 @@ func (p *page) finish() string {
 
 func (p *page) ordinary() []section {
 	text := p.identitySentence() + p.company()
-	text += "\nNothing was handed over, and no work is " + p.given() + " to you. Do what you are asked; until then, wait for instructions."
+	if p.unasked {
+		text += "\nNothing was handed over. Whether work is " + p.given() + " to you is not known, because bd gave no answer: " + p.gt("mail inbox") + " asks it again."
+	} else {
+		text += "\nNothing was handed over, and no work is " + p.given() + " to you."
+	}
+	text += " Do what you are asked; until then, wait for instructions."
 	if p.predecessor.how == session.Done {
 		text += "\nThe conversation before this one was cleared on purpose. If you are asked about it: " +
 			p.gt("checkpoint read") + ", " + p.gt("seance show "+string(p.predecessor.ID)) + "."
