@@ -343,15 +343,20 @@ func (h handover) allowBusy() error {
 	return h.env.ConfirmBusy([]string{"it is busy: " + busy}, "nothing was handed over")
 }
 
-// showsPrompt reports whether the agent's screen shows that it waits. No hook tells of a turn
-// that a person interrupted.
+// showsPrompt reports whether the agent's screen shows that it waits for a prompt. No hook tells
+// of a turn that a person interrupted, nor of each question.
 func (h handover) showsPrompt() bool {
 	table, err := h.table()
 	if err != nil || h.pane.ID == "" {
 		return false
 	}
 	text, err := h.server.CapturePane(h.pane.ID)
-	return err == nil && table.FindClient(h.name).ScreenState(text) == agent.Waiting
+	if err != nil {
+		return false
+	}
+	client := table.FindClient(h.name)
+	box, _ := client.Input(text)
+	return client.ScreenState(text) == agent.Waiting && box != agent.Asks
 }
 
 // checkEarly reports whether there is nothing to save yet, because some clients run the hook

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"gt/lib/cli"
+	"gt/lib/client/sandbox"
 	"gt/lib/launch"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -64,7 +65,7 @@ func (s stopping) stopInstance(at scope, id instance.ID) (stopped bool, err erro
 
 type downCmd struct {
 	profile
-	Now  bool `help:"End them at once, and do not let them exit by themselves first."`
+	Now  bool `help:"End them at once, even if they are busy, and do not let them exit by themselves first."`
 	Town bool `group:"In a town:" help:"End the agents of the town: the mayor first, then boot, the deacon and the witnesses, so that nobody starts again what has ended."`
 }
 
@@ -84,7 +85,8 @@ func (c *downCmd) Run(env *cli.Env) error {
 	if len(all) == 0 && unread == nil {
 		noneYet(at)
 	}
-	if term.IsTerminal(env.Stdin) { // a machine that goes down asks nobody
+	// A machine that goes down asks nobody.
+	if term.IsTerminal(env.Stdin) || sandbox.RefuseBelowAgent(env, "") != nil {
 		if err := (cut{c.Now}).allows(at, "ended", all); err != nil {
 			return err
 		}
