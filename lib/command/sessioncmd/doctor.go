@@ -273,6 +273,10 @@ func (e *examination) stuck(m *fleet.Member) {
 		since, is = m.Managed.DrainAt, "drains"
 	case lifecycle.Quarantined:
 		since, is = m.Managed.QuarantineUntil, "rests no longer"
+		if since.After(e.env.Now()) {
+			e.add(stuck, m.Name, "is quarantined: "+stateReason(m.Managed), "gt-reconcile status says until when; gt-session resume "+m.Name+" starts it now")
+			return
+		}
 	case lifecycle.Active:
 		if m.Process.IsSet() || m.Unanswered != nil {
 			return

@@ -545,7 +545,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *uns
 	}
 	client := known.FindClient(m.Agent)
 	f := status.Facts{
-		Now: now, Desired: m.Wanted() && !m.ShutDownAt.After(m.StartedAt), Hooks: client.Dialect != "",
+		Now: now, Desired: m.shouldRun(), Hooks: client.Dialect != "",
 		Started: m.StartedAt, Pane: presence, Acknowledged: m.Acknowledged,
 	}
 	if presence == process.Alive {
@@ -954,6 +954,17 @@ func (m *Member) Reported() bool { return m.Record != nil && m.begun() }
 // Wanted reports whether its agent should run: a person started it, and neither stopped nor
 // left it.
 func (m *Member) Wanted() bool { return m.Desired == instance.Running && !m.ended() }
+
+// shouldRun reports whether its agent should run now: it is wanted, and was not ended to be
+// started later.
+func (m *Member) shouldRun() bool {
+	if m.Managed != nil {
+		if row, known := m.Managed.State.Row(); known && !row.Runs {
+			return false
+		}
+	}
+	return m.Wanted() && !m.ShutDownAt.After(m.StartedAt)
+}
 
 // client returns the environment with the client's own folder, if the instance has an
 // account.
