@@ -142,7 +142,7 @@ func (c *workDone) Run(env *cli.Env) error {
 	} else if request.Denied(err) {
 		return currentAgent(env).askWork(env, request.Item{Kind: request.Done, Work: c.ID}, "close work: it is closed when your turn ends", err)
 	}
-	return unfound(err)
+	return unclaimed(err, "this session has no such work", c.ID)
 }
 
 type workBack struct {
@@ -155,7 +155,15 @@ func (c *workBack) Run(env *cli.Env) error {
 	if request.Denied(err) {
 		return currentAgent(env).askWork(env, request.Item{Kind: request.GiveBack, Work: c.ID}, "give work back: what is this session's is given back when your turn ends", err)
 	}
-	return unfound(err)
+	return unclaimed(err, "no session has or had such work", c.ID)
+}
+
+// unclaimed returns the error for work that is not there to be closed or given back.
+func unclaimed(err error, not, id string) error {
+	if errors.Is(err, work.ErrNotFound) {
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s: '%s'", not, id), "gt-mail work lists all work, and who has it")
+	}
+	return err
 }
 
 // askWork requests a change of work that a sandbox prevents. Otherwise it returns the error.

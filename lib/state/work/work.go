@@ -59,7 +59,7 @@ func (w Work) path(elem ...string) string {
 
 var (
 	ErrNone     = errors.New("there is no work")
-	ErrNotFound = mail.ErrNotFound
+	ErrNotFound = errors.New("no such work")
 	// ErrUnrouted reports a session that may get no new work.
 	ErrUnrouted = errors.New("the session gets no work now")
 	// ErrLate reports that work was closed that its giver had taken back.
