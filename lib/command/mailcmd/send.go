@@ -14,9 +14,11 @@ import (
 	"gt/lib/cli"
 	table "gt/lib/client/agent"
 	"gt/lib/client/names"
+	"gt/lib/place/crew"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
+	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/peer"
@@ -58,7 +60,7 @@ func (c *send) Run(env *cli.Env) error {
 	}
 	to, err := post.Find(me.home, env.Getenv, env.Dir, name)
 	if err != nil {
-		return err
+		return hintAddress(err, me.home.Town, name)
 	}
 	body, err := c.body(env)
 	if err != nil {
@@ -110,7 +112,8 @@ func (c *send) wake(env *cli.Env, me agent, to post.Recipient) (woken bool, err 
 		all, unread := s.ReadInstances()
 		err = errors.Join(err, unread)
 		for _, in := range all {
-			if in.Desired == instance.Running && (c.Wake || slices.Contains(names, in.Name)) && (to.Name == "" || in.Name == to.Name) &&
+			wanted := c.Wake || slices.Contains(names, in.Name) || in.Role != "" && slices.Contains(names, in.Role)
+			if in.Desired == instance.Running && wanted && (to.Name == "" || in.Name == to.Name) &&
 				post.NewRecipient(home.FindOtherHome(env.Getenv, in.Path)).Box.Dir() == to.Box.Dir() {
 				args = append(args, s.Name(in.ID))
 			}
@@ -125,7 +128,7 @@ func (c *send) wake(env *cli.Env, me agent, to post.Recipient) (woken bool, err 
 		woken, err = len(r.Out) > 0, errors.Join(err, rerr)
 	}
 	if c.Wake && !woken && err == nil {
-		env.Hint("no agent was told at once: none there waits with an empty input box")
+		env.Hint("no agent was told at once: none there waits with an empty input box; the next prompt tells it")
 	}
 	return woken, err
 }
@@ -297,9 +300,38 @@ func checkAddress(from home.Home, to string) error {
 	if _, ok := prefixes[id.Rig]; err != nil || ok && place == id.Rig {
 		return nil // what the town does not tell cannot be wrong
 	}
+	all, err := addresses(t)
+	if err != nil || slices.Contains(all, id.Address()) {
+		return err
+	}
+	err = cli.Fail(cli.AnswerNo, fmt.Errorf("this town has no agent '%s'", id.Address()))
+	if near := nearest(id.Address(), all); len(near) > 0 {
+		return cli.WithHint(err, "did you mean %s?", strings.Join(near, " or "))
+	}
+	return cli.WithHint(err, "gt-session new --role ADDRESS --no-start makes the place of a worker")
+}
+
+// hintAddress adds the nearest addresses of a town to the error for a recipient.
+func hintAddress(err error, t town.Town, to string) error {
+	var many *crew.Ambiguous // names them itself
+	if t.Personal || cli.ExitCode(err) != cli.AnswerNo || errors.As(err, &many) {
+		return err
+	}
+	all, _ := addresses(t) // it is only a hint
+	if near := nearest(to, all); len(near) > 0 {
+		return cli.WithHint(err, "did you mean %s?", strings.Join(near, " or "))
+	}
+	return err
+}
+
+// addresses returns the addresses of a town.
+func addresses(t town.Town) ([]string, error) {
+	prefixes, _ := rig.Prefixes(t) // what cannot be read has no rigs
 	rigs, _ := atomicfile.Folders(t.Root)
-	rigs = slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(rigs, maps.Keys(prefixes)))))
-	var all []string
+	all := []string{"mayor", "deacon", "boot", "overseer"}
+	for r := range prefixes {
+		rigs = append(rigs, r)
+	}
 	for _, r := range rigs {
 		for _, role := range []identity.Role{identity.Witness, identity.Refinery} {
 			all = append(all, identity.Identity{Role: role, Rig: r}.Address())
@@ -312,18 +344,23 @@ func checkAddress(from home.Home, to string) error {
 		}
 	}
 	placed, err := instance.OfTown(t.State, t.Root).ReadInstances()
-	if err != nil {
-		return err
-	}
 	for _, in := range placed {
 		all = append(all, in.Role)
 	}
-	if slices.Contains(all, id.Address()) {
-		return nil
+	slices.Sort(all)
+	return slices.Compact(all), err
+}
+
+// nearest returns the addresses whose last parts, as many as to has, are nearest to it.
+func nearest(to string, all []string) (near []string) {
+	of := map[string][]string{}
+	for _, address := range all {
+		parts := strings.Split(address, "/")
+		end := strings.Join(parts[max(0, len(parts)-1-strings.Count(to, "/")):], "/")
+		of[end] = append(of[end], address)
 	}
-	err = fmt.Errorf("this town has no agent '%s'", id.Address())
-	if near := spelling.FindNear(id.Address(), all); len(near) > 0 {
-		return cli.Fail(cli.AnswerNo, err, "did you mean "+strings.Join(near, " or ")+"?")
+	for _, end := range spelling.FindNear(to, slices.Sorted(maps.Keys(of))) {
+		near = append(near, of[end]...)
 	}
-	return cli.Fail(cli.AnswerNo, err, "gt-session new --role ADDRESS --no-start makes the place of a worker")
+	return near
 }
