@@ -352,11 +352,16 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	if hash != m.Hash && m.Hash != "" {
 		ch.log("session.drift", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": template.Differs(m.Fields, ch.effective.Digests())})
 	}
+	digests := ch.effective.Digests()
+	if before := m.Fields["provider"]; before != "" && before != digests["provider"] {
+		// The conversation is the old client's, and would bring that one back.
+		ch.session.ChangeAgent(ch.roundedNow(), ch.effective.Provider, nil, ch.session.Account, "")
+	}
 	if ch.Session.Hash = hash; hash != m.Hash && ch.Change == lifecycle.Begin || len(stripped) > 0 {
-		m.Hash, m.Fields = hash, ch.effective.Digests()
+		m.Hash, m.Fields = hash, digests
 		return ch.put()
 	}
-	m.Fields = ch.effective.Digests()
+	m.Fields = digests
 	return nil
 }
 
