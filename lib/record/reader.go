@@ -112,18 +112,8 @@ func SourceOf(f conversation.File) (conversation.Source, error) {
 // out says so. A result that was kept aside is complete if its file still exists.
 func (s Store) Conversation(id ID) conversation.Source {
 	return func(from int64, each func(conversation.Entry) bool) error {
-		o, err := s.open(id)
-		if err != nil {
-			return err
-		}
-		defer o.Close()
-		live, err := o.liveTurns()
-		if err != nil {
-			return err
-		}
-		_, err = o.lines(from, func(line []byte, at int64) bool {
-			l, err := Parse(line)
-			if err != nil || !live(&l, at) || !l.Kind.InConversation() {
+		return s.liveLines(id, from, func(l Line, at int64, live bool) bool {
+			if !live || !l.Kind.InConversation() {
 				return true
 			}
 			e := l.Entry()
@@ -138,6 +128,5 @@ func (s Store) Conversation(id ID) conversation.Source {
 			}
 			return each(e)
 		})
-		return err
 	}
 }

@@ -356,13 +356,36 @@ const maxLine = 6*conversation.MaxRecord + 1<<20
 
 // Lines calls each for the lines of a record that can be parsed, until it returns false.
 func (s Store) Lines(id ID, each func(Line) bool) error {
-	return s.linesAt(id, func(l Line, _ int64) bool { return each(l) })
+	o, err := s.open(id)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	return o.parsed(0, s.since, func(l Line, _ int64) bool { return each(l) })
 }
 
-// linesAt is Lines with the offset of each line.
-func (s Store) linesAt(id ID, each func(l Line, at int64) bool) error {
+// liveLines calls each as Lines does, from an offset on, with the offset of each line and
+// whether the person did not take it back.
+func (s Store) liveLines(id ID, from int64, each func(l Line, at int64, live bool) bool) error {
+	o, err := s.open(id)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	live, err := o.liveTurns()
+	if err != nil {
+		return err
+	}
+	return o.parsed(from, s.since, func(l Line, at int64) bool {
+		return each(l, at, live(&l, at) || !l.Kind.InConversation())
+	})
+}
+
+// parsed calls each for the lines from an offset on that can be parsed and are not before
+// since, until it returns false.
+func (o opened) parsed(from int64, since time.Time, each func(l Line, at int64) bool) error {
 	var last time.Time // a line without a time has that of the one before
-	_, err := s.ForEachLine(id, 0, func(line []byte, at int64) bool {
+	_, err := o.lines(from, func(line []byte, at int64) bool {
 		l, err := Parse(line)
 		if err != nil {
 			return true
@@ -370,7 +393,7 @@ func (s Store) linesAt(id ID, each func(l Line, at int64) bool) error {
 		if !l.Time.IsZero() && l.Kind != Head {
 			last = l.Time
 		}
-		if !s.since.IsZero() && l.Kind != Head && last.Before(s.since) {
+		if !since.IsZero() && l.Kind != Head && last.Before(since) {
 			return true
 		}
 		return each(l, at)

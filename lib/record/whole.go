@@ -68,26 +68,12 @@ type Tokens struct {
 	CacheWrite int64 `json:"cacheWriteTokens,omitempty"`
 }
 
-// liveLines is Lines, and tells whether the person did not take back each line.
-func (s Store) liveLines(id ID, each func(l Line, live bool) bool) error {
-	o, err := s.open(id)
-	if err != nil {
-		return err
-	}
-	defer o.Close()
-	live, err := o.liveTurns()
-	if err != nil {
-		return err
-	}
-	return s.linesAt(id, func(l Line, at int64) bool { return each(l, live(&l, at) || !l.Kind.InConversation()) })
-}
-
 // Messages calls each for the messages of a record, in order.
 func (s Store) Messages(id ID, each func(Message) error) (err error) {
 	roles := map[conversation.Kind]string{
 		conversation.Prompt: "user", conversation.Reply: "user", conversation.Message: "user", conversation.Answer: "assistant", conversation.Summary: "system",
 	}
-	lerr := s.liveLines(id, func(l Line, live bool) bool {
+	lerr := s.liveLines(id, 0, func(l Line, _ int64, live bool) bool {
 		if role := roles[conversation.Kind(l.Kind)]; role != "" && live {
 			err = each(Message{role, l.Text, l.Time})
 		}
@@ -99,7 +85,7 @@ func (s Store) Messages(id ID, each func(Message) error) (err error) {
 // Events calls each for the events of a record. A tool_call comes when its result does.
 func (s Store) Events(id ID, each func(Happened) error) (err error) {
 	h := happening{each: each}
-	lerr := s.liveLines(id, func(l Line, live bool) bool {
+	lerr := s.liveLines(id, 0, func(l Line, _ int64, live bool) bool {
 		switch conversation.Kind(l.Kind) {
 		case conversation.Prompt, conversation.Reply, conversation.Summary, conversation.Result:
 			h.asked = l.Time
