@@ -56,10 +56,16 @@ func (u severalErrors) Error() string { return fmt.Sprintf("%v (and %d more)", u
 
 func (u severalErrors) Unwrap() error { return u.error }
 
+// List returns the entries of a folder, and follows a link.
+func List(dir string) ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	return entries, atomicfile.Error("read", dir, err)
+}
+
 // List returns the entries of a folder, as far as it can list them.
 func (u *ReadErrors) List(dir string) []os.DirEntry {
-	entries, err := os.ReadDir(dir) // follows a link
-	u.Add(atomicfile.Error("read", dir, err))
+	entries, err := List(dir)
+	u.Add(err)
 	return entries
 }
 

@@ -29,7 +29,6 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
-	"gt/lib/sys/atomicfile"
 	"gt/lib/text/lazyregexp"
 )
 
@@ -53,9 +52,9 @@ const (
 // Find lists the conversations. A subagent's is a conversation like any other.
 func (*Reader) Find(store string, each func(conversation.File)) error {
 	dir := filepath.Join(store, "brain")
-	entries, err := os.ReadDir(dir)
+	entries, err := conversation.List(dir)
 	if err != nil {
-		return atomicfile.Error("read", dir, err)
+		return err
 	}
 	var lost conversation.ReadErrors
 	parents := map[session.ID]session.ID{}

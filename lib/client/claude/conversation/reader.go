@@ -14,7 +14,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +25,6 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
-	"gt/lib/sys/atomicfile"
 )
 
 type Reader struct{}
@@ -40,9 +38,9 @@ func (Reader) Stores(getenv func(string) string) []string {
 // Find lists the projects' folders in parallel: a year has thousands of files, and their
 // stats are most of the cost of a list.
 func (c Reader) Find(store string, each func(conversation.File)) error {
-	entries, err := os.ReadDir(filepath.Join(store, "projects"))
+	entries, err := conversation.List(filepath.Join(store, "projects"))
 	if err != nil {
-		return atomicfile.Error("read", filepath.Join(store, "projects"), err)
+		return err
 	}
 	type project struct {
 		dir   string

@@ -75,9 +75,9 @@ const messagesEnd = ".messages.json"
 // Renaming a session changes only its state, so its time counts, too.
 func (c Reader) Find(store string, each func(conversation.File)) error {
 	at := sessions(store)
-	entries, err := os.ReadDir(at)
+	entries, err := conversation.List(at)
 	if err != nil {
-		return atomicfile.Error("read", at, err)
+		return err
 	}
 	var lost conversation.ReadErrors
 	for _, e := range entries {

@@ -14,7 +14,6 @@ package copilot
 import (
 	"bytes"
 	"cmp"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -53,9 +52,9 @@ func Path(getenv func(string) string, id string) string {
 // so its time counts, too.
 func (Reader) Find(store string, each func(conversation.File)) error {
 	dir := filepath.Join(store, "session-state")
-	entries, err := os.ReadDir(dir)
+	entries, err := conversation.List(dir)
 	if err != nil {
-		return atomicfile.Error("read", dir, err)
+		return err
 	}
 	var lost conversation.ReadErrors
 	for _, e := range entries {

@@ -26,7 +26,6 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
-	"gt/lib/sys/atomicfile"
 	"gt/lib/text/lazyregexp"
 )
 
@@ -48,9 +47,9 @@ const (
 // Find lists the sessions, each followed by its subagents.
 func (Reader) Find(store string, each func(conversation.File)) error {
 	dir := filepath.Join(store, "projects")
-	projects, err := os.ReadDir(dir)
+	projects, err := conversation.List(dir)
 	if err != nil {
-		return atomicfile.Error("read", dir, err)
+		return err
 	}
 	var lost conversation.ReadErrors
 	give := func(path, name string, parent session.ID) {

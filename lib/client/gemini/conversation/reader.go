@@ -43,9 +43,9 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 
 // FindIn is Find for any client that uses Gemini CLI's format.
 func FindIn(client, store string, each func(conversation.File)) error {
-	projects, err := os.ReadDir(filepath.Join(store, "tmp"))
+	projects, err := conversation.List(filepath.Join(store, "tmp"))
 	if err != nil {
-		return atomicfile.Error("read", filepath.Join(store, "tmp"), err)
+		return err
 	}
 	// When the client gave a project a name, it copied the files under its hash.
 	slices.SortStableFunc(projects, func(a, b os.DirEntry) int {

@@ -14,7 +14,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -24,7 +23,6 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
-	"gt/lib/sys/atomicfile"
 	"gt/lib/text/lazyregexp"
 )
 
@@ -79,9 +77,9 @@ func Folder(cwd string) string {
 // Renaming a session changes only its state, so its time counts, too.
 func (k Reader) Find(store string, each func(conversation.File)) error {
 	dir := filepath.Join(store, "sessions")
-	folders, err := os.ReadDir(dir)
+	folders, err := conversation.List(dir)
 	if err != nil {
-		return atomicfile.Error("read", dir, err)
+		return err
 	}
 	var lost conversation.ReadErrors
 	for _, folder := range folders {
