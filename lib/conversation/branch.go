@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/tidwall/gjson"
@@ -27,13 +28,31 @@ func (o Options) SkipTakenBack(gone func(at int64) bool, each func(Entry) bool) 
 	}
 }
 
+// Removes reports whether the client of a file removes from it what the person takes back, and
+// nothing else: it keeps a database, or writes the whole conversation anew each time.
+func Removes(path string) bool { return filepath.Ext(path) != ".jsonl" }
+
+// Removed returns which of the prompts that such a file had the person took back: those behind
+// the last one that it still has, if the person went on with another. Without that, a part of
+// the file may be lost. Both lists are oldest first.
+func Removed(had, has []string) []string {
+	if len(has) == 0 || slices.Contains(had, has[len(has)-1]) {
+		return nil
+	}
+	n := len(had)
+	for n > 0 && !slices.Contains(has, had[n-1]) {
+		n--
+	}
+	return had[n:]
+}
+
 // maxLinked limits the bytes in which a summary looks for what was taken back, because a
 // hook waits.
 const maxLinked = 128 << 20
 
 // TooLong reports whether a summary would take too long to look for what was taken back.
 func (o Options) TooLong(path string) bool {
-	if !o.ForSummary && o.TakenBack == nil {
+	if !o.ForSummary && o.TakenBack == nil || Removes(path) {
 		return false
 	}
 	info, err := os.Stat(path)

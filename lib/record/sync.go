@@ -264,10 +264,11 @@ func (p *pass) head() error {
 
 // read continues to read the client's file, and writes what is new.
 func (p *pass) read(r conversation.Reader) error {
-	n, unknown := 0, p.begin > 0 && p.at.TakenBack == nil // an older gt wrote the last mark
-	back := p.done.Rewritten || unknown
+	n, until := 0, p.begin
+	unknown := p.begin > 0 && p.at.TakenBack == nil // an older gt wrote the last mark
+	back := p.done.Rewritten || unknown || p.begin > 0 && conversation.Removes(p.c.File.Path) && (p.from == 0 || len(p.at.TakenBack) > 0)
 	if unknown {
-		p.begin = 0 // what was taken back ended before
+		until = 0 // what was taken back ended before
 	}
 	o := conversation.Options{From: p.from}
 	if p.from > 0 {
@@ -293,7 +294,7 @@ func (p *pass) read(r conversation.Reader) error {
 		return nil
 	}
 	if back {
-		if err := p.findTakenBack(r); err != nil {
+		if err := p.findTakenBack(r, until); err != nil {
 			return err
 		}
 	}
@@ -305,42 +306,68 @@ const maxTakenBack = 1024
 
 // findTakenBack reads the whole conversation to find the prompts that the person took back. One
 // that is neither there nor taken back any more stays as it was, and so do all if the
-// conversation is too long to tell.
-func (p *pass) findTakenBack(r conversation.Reader) error {
-	var found []string
-	live := map[string]bool{}
+// conversation is too long to tell. What a prompt began ends before an offset.
+func (p *pass) findTakenBack(r conversation.Reader, until int64) error {
+	var found, live []string
 	o := conversation.Options{TakenBack: func(e conversation.Entry) { found = append(found, p.y.Redact(valid(e.ID))) }}
 	if slices.ContainsFunc(p.c.File.Files(), func(f conversation.File) bool { return o.TooLong(f.Path) }) {
 		return nil
 	}
 	_, err := conversation.ReadAll(r, p.c.File, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
-			live[p.y.Redact(valid(e.ID))] = true
+			live = append(live, p.y.Redact(valid(e.ID)))
 		}
 		return true
 	})
 	if err != nil {
 		return err
 	}
+	if conversation.Removes(p.c.File.Path) {
+		had, err := p.prompts()
+		if err != nil {
+			return err
+		}
+		found = append(found, conversation.Removed(had, live)...)
+	}
+	isLive := map[string]bool{}
+	for _, id := range live {
+		isLive[id] = true
+	}
 	var taken []string
-	var until []int64
+	var ends []int64
 	add := func(id string, at int64) {
-		if id != "" && !live[id] && !slices.Contains(taken, id) {
-			taken, until = append(taken, id), append(until, at)
+		if id != "" && !isLive[id] && !slices.Contains(taken, id) {
+			taken, ends = append(taken, id), append(ends, at)
 		}
 	}
 	for i, id := range p.at.TakenBack {
 		add(id, p.at.takenUntil(i))
 	}
 	for _, id := range found {
-		add(id, p.begin)
+		add(id, until)
 	}
 	first := max(0, len(taken)-maxTakenBack)
-	p.at.TakenBack, p.at.TakenUntil = taken[first:], until[first:]
+	p.at.TakenBack, p.at.TakenUntil = taken[first:], ends[first:]
 	if len(taken) == 0 {
 		p.at.TakenUntil = nil // as a mark without any is read
 	}
 	return nil
+}
+
+// prompts returns the ids of the prompts that the record had before this sync.
+func (p *pass) prompts() (ids []string, err error) {
+	_, err = p.y.Store.ForEachLine(p.id, 0, func(line []byte, at int64) bool {
+		if at >= p.begin {
+			return false
+		}
+		if isKind(line, Kind(conversation.Prompt)) {
+			if l, err := Parse(line); err == nil {
+				ids = append(ids, l.Message)
+			}
+		}
+		return true
+	})
+	return ids, err
 }
 
 func (p *pass) mark(next int64) error {

@@ -2,6 +2,7 @@ package readers_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"gt/internal/readertest"
 	"gt/internal/testenv"
@@ -14,6 +15,7 @@ import (
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/record"
+	"gt/lib/sys/sqlite"
 )
 
 // What the person took back is in no reader's conversation, but its tokens are. Who reads
@@ -191,6 +193,101 @@ func TestRecordAfterRewind(t *testing.T) {
 				t.Errorf("%s: torn", c.client)
 			}
 		}))
+	}
+}
+
+// Some clients remove from their files what the person takes back. A record gives it no more once
+// the person has gone on with another prompt, and gives it again if they restore it. What is
+// missing without that may be lost, and stays.
+func TestRecordAfterRemoval(t *testing.T) {
+	const undone = "undone:" // the client still has it, and hides it
+	write := func(path, text string) { readertest.Put(t, path, text) }
+	at := func(n int) int { return 1790000000000 + 1000*n }
+	number := func(text string) int { return int(text[len(text)-1]) }
+	forms := map[string]func(dir string, prompts []string) conversation.File{
+		"cline": func(dir string, prompts []string) conversation.File {
+			var all []string
+			for _, p := range prompts {
+				all = append(all, fmt.Sprintf(`{"id":"m%s","role":"user","content":[{"type":"text","text":"<user_input>%[1]s</user_input>"}],"ts":%d}`, p, at(number(p))),
+					fmt.Sprintf(`{"id":"a%s","role":"assistant","content":[{"type":"text","text":"answer %[1]s"}],"ts":%d}`, p, at(number(p))+1))
+			}
+			f := conversation.File{Client: "cline", Path: filepath.Join(dir, "s", "s.messages.json"), ID: "s"}
+			write(f.Path, `{"version":1,"messages":[`+strings.Join(all, ",")+`]}`)
+			return f
+		},
+		"opencode's files": func(dir string, prompts []string) conversation.File {
+			testenv.NoError(t, os.RemoveAll(filepath.Join(dir, "storage")))
+			revert := "{}"
+			for _, p := range prompts {
+				p, gone := strings.CutPrefix(p, undone)
+				if gone {
+					revert = fmt.Sprintf(`{"messageID":"u%s"}`, p)
+				}
+				write(filepath.Join(dir, "storage/message/s/u"+p+".json"), fmt.Sprintf(`{"role":"user","time":{"created":%d}}`, at(number(p))))
+				write(filepath.Join(dir, "storage/part/u"+p+"/p.json"), fmt.Sprintf(`{"type":"text","text":%q}`, p))
+				write(filepath.Join(dir, "storage/message/s/v"+p+".json"), fmt.Sprintf(`{"role":"assistant","time":{"created":%d,"completed":1}}`, at(number(p))+1))
+				write(filepath.Join(dir, "storage/part/v"+p+"/p.json"), fmt.Sprintf(`{"type":"text","text":"answer %s"}`, p))
+			}
+			f := conversation.File{Client: "opencode", Store: dir, Path: filepath.Join(dir, "storage/session/p/s.json"), ID: "s"}
+			write(f.Path, fmt.Sprintf(`{"id":"s","directory":"/w","revert":%s}`, revert))
+			return f
+		},
+		"opencode": func(dir string, prompts []string) conversation.File {
+			f := conversation.File{Client: "opencode", Store: dir, Path: filepath.Join(dir, "opencode.db"), ID: "s"}
+			file, err := os.CreateTemp(dir, "")
+			testenv.NoError(t, err)
+			defer file.Close()
+			testenv.NoError(t, sqlite.Make(file, func(db *sqlite.Cache) error {
+				var errs []error
+				do := func(sql string, args ...any) { errs = append(errs, db.Exec(fmt.Sprintf(sql, args...))) }
+				do("CREATE TABLE session(id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, model TEXT, revert TEXT, permission TEXT, time_created INTEGER, time_updated INTEGER)")
+				do("CREATE TABLE message(id TEXT, session_id TEXT, time_created INTEGER, data TEXT)")
+				do("CREATE TABLE part(id TEXT, message_id TEXT, session_id TEXT, data TEXT)")
+				revert := "NULL"
+				for _, p := range prompts {
+					p, gone := strings.CutPrefix(p, undone)
+					if gone {
+						revert = fmt.Sprintf(`'{"messageID":"u%s"}'`, p)
+					}
+					do(`INSERT INTO message VALUES ('u%s', 's', %d, '{"role":"user","time":{"created":%[2]d}}')`, p, at(number(p)))
+					do(`INSERT INTO part VALUES ('pu%s', 'u%[1]s', 's', '{"type":"text","text":"%[1]s"}')`, p)
+					do(`INSERT INTO message VALUES ('v%s', 's', %d, '{"role":"assistant","time":{"created":%[2]d,"completed":1}}')`, p, at(number(p))+1)
+					do(`INSERT INTO part VALUES ('pv%s', 'v%[1]s', 's', '{"type":"text","text":"answer %[1]s"}')`, p)
+				}
+				do("INSERT INTO session VALUES ('s', NULL, '/w', 'a title', '1.18.33', NULL, %s, NULL, 1790000000000, 1790000000002)", revert)
+				return errors.Join(errs...)
+			}))
+			testenv.NoError(t, os.Rename(file.Name(), f.Path))
+			return f
+		},
+	}
+	for name, form := range forms {
+		for _, c := range []struct {
+			syncs []string // the prompts that the client has
+			want  string   // those that the record gives
+		}{
+			{[]string{"A B", "A C"}, "A|C"},
+			{[]string{"A B C", "A D", "A D E"}, "A|D|E"},
+			{[]string{"A B", "D"}, "D"}, // to the beginning
+			{[]string{"A B", "A"}, "A|B"},
+			{[]string{"A B C", "A D", "A D B"}, "A|B|D"}, // with the first words again
+			{[]string{"A B", "A undone:B"}, "A"},
+			{[]string{"A B", "A undone:B", "A C"}, "A|C"},
+			{[]string{"A B", "A undone:B", "A B"}, "A|B"},
+		} {
+			if name == "cline" && strings.Contains(strings.Join(c.syncs, " "), undone) {
+				continue
+			}
+			dir, at := t.TempDir(), t.TempDir()
+			store := record.Store{Sessions: filepath.Join(dir, "sessions"), Contexts: filepath.Join(dir, "context")}
+			for _, prompts := range c.syncs {
+				f := form(at, strings.Fields(prompts))
+				syncRecord(t, store, readers.FindReader(f.Client), f)
+			}
+			if got := recordedPrompts(t, store); got != c.want {
+				t.Errorf("%s, %q: the record has the prompts %q, want %q", name, c.syncs, got, c.want)
+			}
+		}
 	}
 }
 

@@ -224,7 +224,7 @@ func (f *Fold) ask(q Request) {
 		f.turn()
 		return
 	}
-	q.Text = Cut(said, requestLength)
+	q.Text = CutRequest(said)
 	f.hear(said, q)
 	// A person repeats a request after an interruption.
 	if n := len(f.Requests); n > 0 && f.Requests[n-1].Text == q.Text {
@@ -269,6 +269,19 @@ func (f *Fold) Hear(e conversation.Entry) {
 // TakeBack adds a message to TakenBack.
 func (f *Fold) TakeBack(e conversation.Entry) {
 	f.TakenBack = append(f.TakenBack, Request{Text: pasted.Shorten(conversation.Words(f.clean(e.Text))), Time: e.Time})
+}
+
+// TakeBackRemoved adds to TakenBack those of an earlier fold's requests that the person took
+// back since. The client's file must be one that conversation.Removes them from.
+func (f *Fold) TakeBackRemoved(had []Request) {
+	times := func(all []Request) (keys []string) {
+		for _, q := range all {
+			keys = append(keys, q.Time.String())
+		}
+		return keys
+	}
+	removed := conversation.Removed(times(had), times(f.Typed))
+	f.TakenBack = append(f.TakenBack, had[len(had)-len(removed):]...)
 }
 
 func (f *Fold) hear(said string, q Request) {

@@ -102,7 +102,7 @@ const (
 // Asked returns the summary with a later request, which others know and the conversation
 // lacks. The text must be cleaned.
 func (s Summary) Asked(text string, at time.Time) Summary {
-	q := Request{Text: Cut(text, requestLength), Time: at}
+	q := Request{Text: CutRequest(text), Time: at}
 	if s.First.Text == "" {
 		s.First = q
 	}
@@ -154,6 +154,9 @@ func Cut(s string, length int) string {
 	front, back := cutEnds(s, length)
 	return strings.TrimRightFunc(s[:front], unicode.IsSpace) + cutMark + strings.TrimLeftFunc(s[back:], unicode.IsSpace)
 }
+
+// CutRequest shortens a text as a Request has it.
+func CutRequest(s string) string { return Cut(s, requestLength) }
 
 // Middle returns what Cut removes, "" if it removes nothing.
 func Middle(s string, length int) string {

@@ -247,13 +247,19 @@ func (at File) readNew(f conversation.File, cwd string, read Read, clean func(st
 	if goesOn && !isManyFiles(f) && c.Size == known.Size && c.Changed == known.Changed {
 		return &c.Fold, nil, nil
 	}
+	var had []summary.Request // in a fold that is made anew
 	err = c.read(file, f, read, goesOn)
 	if err == nil && goesOn && len(c.Fold.TakenBack) > 0 {
 		// What the fold has of it cannot be taken out.
 		c.Next, c.State, c.Fold = 0, "", summary.Fold{}
 		c.Fold.SetClean(clean)
-		known = nil
+		had, known = known.Fold.Requests, nil
 		err = c.read(file, f, read, false)
+	} else if known != nil && !goesOn {
+		had = known.Fold.Requests
+	}
+	if conversation.Removes(f.Path) {
+		c.Fold.TakeBackRemoved(had)
 	}
 	if err != nil {
 		return nil, nil, atomicfile.Error("read", f.Path, err)
@@ -374,8 +380,7 @@ type Carry struct {
 
 // Add adds what the fold has, and returns the thread.
 func (c Carry) Add(fold *summary.Fold) (*thread.Thread, error) {
-	p := c.part(fold)
-	return thread.Update(c.Home.Town.State, c.Record.Chain(), atomicfile.Unsynced, c.Warn, func(t *thread.Thread) { t.Take(p) })
+	return thread.Update(c.Home.Town.State, c.Record.Chain(), atomicfile.Unsynced, c.Warn, func(t *thread.Thread) { t.Take(c.part(fold, t)) })
 }
 
 // Preview returns the thread as Add would make it, and writes nothing.
@@ -384,11 +389,12 @@ func (c Carry) Preview(fold *summary.Fold) *thread.Thread {
 	if err != nil {
 		t = &thread.Thread{ChainID: c.Record.Chain()}
 	}
-	t.Take(c.part(fold))
+	t.Take(c.part(fold, t))
 	return t
 }
 
-func (c Carry) part(fold *summary.Fold) thread.Part {
+// part returns what the fold has for a thread.
+func (c Carry) part(fold *summary.Fold, t *thread.Thread) thread.Part {
 	p := thread.Part{
 		Session: c.Record.ID, Agent: c.Record.Agent, Beside: c.Beside, Time: c.Now.UTC().Truncate(time.Second),
 		First: thread.Quote{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
@@ -398,6 +404,11 @@ func (c Carry) part(fold *summary.Fold) thread.Part {
 		p.Prompts = append(p.Prompts, thread.Quote{Text: q.Text, Time: q.Time, Reply: q.Reply})
 	}
 	for _, q := range fold.TakenBack {
+		for _, said := range t.Prompts {
+			if said.Session == p.Session && summary.CutRequest(said.Text) == q.Text {
+				q.Text = said.Text
+			}
+		}
 		p.TakenBack = append(p.TakenBack, thread.Quote{Text: q.Text, Time: q.Time})
 	}
 	for _, c := range fold.Concluded {

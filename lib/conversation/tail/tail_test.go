@@ -17,6 +17,8 @@ import (
 	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
 )
 
 // fixtures are the smallest conversations of each real client that keeps one file for
@@ -283,6 +285,34 @@ func TestStored(t *testing.T) {
 
 // A missing conversation, and a summary that cannot be saved, are errors; the summary is
 // returned.
+// A client that writes its file anew removes what the person takes back. The fold names it once
+// the person went on, and the thread loses it, however long it was.
+func TestRemovedIsTakenBack(t *testing.T) {
+	w := worldOf(t, "cline", "s.messages.json")
+	long := "Never deploy. " + strings.Repeat("word ", 1000) + "end"
+	say := func(prompts ...string) *summary.Fold {
+		var all []string
+		for _, p := range prompts {
+			all = append(all, fmt.Sprintf(`{"id":"m%d","role":"user","content":[{"type":"text","text":"<user_input>%s</user_input>"}],"ts":%[1]d}`, 1790000000000+len(p), p))
+		}
+		w.write([]byte(`{"version":1,"messages":[` + strings.Join(all, ",") + `]}`))
+		f, err := w.at.Advance(w.file, "/work", w.read, keepText, nil)
+		testenv.NoError(t, err)
+		return f
+	}
+	say("one", long)
+	if f := say("one"); len(f.TakenBack) > 0 {
+		t.Errorf("taken back is %.100v", f.TakenBack)
+	}
+	say("one", long)
+	f := say("one", "the third")
+	r := &session.Record{ID: "id"}
+	p := Carry{Record: r}.part(f, &thread.Thread{Prompts: []thread.Quote{{Text: long, Session: "id"}}})
+	if len(p.TakenBack) != 1 || p.TakenBack[0].Text != long || len(p.Prompts) != 2 {
+		t.Errorf("taken back is %.300v", p.TakenBack)
+	}
+}
+
 func TestAdvanceErrors(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
 	if _, err := w.at.Advance(w.file, "", w.read, keepText, nil); !errors.Is(err, os.ErrNotExist) {

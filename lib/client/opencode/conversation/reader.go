@@ -34,6 +34,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -277,8 +278,9 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 			all = append(all, message{id: id, created: conversation.TokenCount(gjson.GetBytes(data, "time.created"))})
 		})
 	}
-	slices.SortFunc(all, func(a, b message) int {
-		return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.seq, b.seq), strings.Compare(a.id, b.id))
+	sort.Slice(all, func(i, j int) bool { // slices.SortFunc would add 20 KB to each program
+		a, b := all[i], all[j]
+		return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.seq, b.seq), strings.Compare(a.id, b.id)) < 0
 	})
 	if i := slices.IndexFunc(all, func(m message) bool { return m.id == s.revert }); i >= 0 && s.revert != "" {
 		for k := range all[i:] {
@@ -330,7 +332,7 @@ func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message s
 			all = append(all, part{id, string(data)})
 		})
 	}
-	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.id, b.id) })
+	sort.Slice(all, func(i, j int) bool { return all[i].id < all[j].id })
 	return message, all, err
 }
 
@@ -421,7 +423,8 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 		return o.From, err
 	}
 	next := o.From
-	n := int64(0) // entries of messages with the same time
+	told := o.From == 0 || o.TakenBack == nil // of what was read before
+	n := int64(0)                             // entries of messages with the same time
 	for i, m := range all {
 		if i == 0 || m.created != all[i-1].created {
 			n = 0
@@ -431,13 +434,17 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 			return next, err
 		}
 		for _, e := range entriesOf(message, parts, i == len(all)-1) {
+			e.Offset = m.created<<positionShift | n
 			if m.undone { // only its tokens were spent
+				if e.Kind == conversation.Prompt && o.From == 0 && o.TakenBack != nil {
+					o.TakenBack(e)
+				}
 				if e.Aside = true; e.Kind != conversation.TokenUsage {
 					continue
 				}
 			}
-			e.Offset = m.created<<positionShift | n
 			n++
+			told = told || e.Offset == o.From-1
 			if e.Offset < o.From {
 				continue
 			}
@@ -446,6 +453,9 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 				return next, nil
 			}
 		}
+	}
+	if !told { // OpenCode removed it, or hides it
+		o.TakenBack(conversation.Entry{Kind: conversation.Prompt, Offset: o.From - 1})
 	}
 	return next, nil
 }
