@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"cmp"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -268,10 +269,15 @@ func flatYAML(text string) map[string]string {
 	return all
 }
 
+// sources are what Copilot's own messages in the person's name come from, as its SDK and stores
+// name them. Of a person's the source is missing, "user", "command" or "immediate-prompt", and a
+// source that gt does not know is theirs.
+var sources = []string{"autopilot", "instruction-discovery", "jit-instruction", "skill", "snippy-blocking", "system", "thinking-exhausted-continuation"}
+
 // asked returns the person's text in a user.message, which others write as well.
 func asked(e event) string {
 	source := e.data.Get("source").Str
-	if e.agent || source == "system" || strings.HasPrefix(source, "agent-") || strings.HasPrefix(source, "skill-") ||
+	if e.agent || slices.Contains(sources, source) || strings.HasPrefix(source, "agent-") || strings.HasPrefix(source, "skill-") ||
 		e.data.Get("isAutopilotContinuation").Type == gjson.True {
 		return ""
 	}
