@@ -15,6 +15,7 @@ package cursor
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -194,7 +195,10 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 
 func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	content := r.Get("message.content")
-	switch r.Get("role").Str {
+	if !content.Exists() { // as in some versions
+		content = r.Get("content")
+	}
+	switch cmp.Or(r.Get("role").Str, r.Get("message.role").Str) {
 	case "user":
 		text := conversation.ContentText(content)
 		e := conversation.Entry{Kind: conversation.Prompt, Text: strings.Clone(asked(text)), Time: timeIn(text)}

@@ -105,12 +105,18 @@ func TestTimeIn(t *testing.T) {
 	}
 }
 
-// Some versions call the transcript in a session's folder by one name.
-func TestOneName(t *testing.T) {
-	dir := t.TempDir()
-	readertest.Put(t, filepath.Join(dir, "projects", "p", transcripts, "00000001-0000-4000-8000-000000000000", "transcript.jsonl"), `{"role":"user","message":{"content":"port it"}}`+"\n")
-	all := readertest.ReadStore(t, Reader{}, dir)
-	if len(all) != 1 || all[0].Metadata.ID != "00000001-0000-4000-8000-000000000000" || all[0].Metadata.Prompt != "port it" {
-		t.Errorf("%+v", all)
+// Some versions call the transcript in a session's folder by one name, and write a line in other
+// forms.
+func TestOtherForms(t *testing.T) {
+	for _, line := range []string{
+		`{"role":"user","message":{"content":"port it"}}`, `{"role":"user","content":"port it"}`,
+		`{"type":"user","message":{"role":"user","content":[{"type":"text","text":"port it"}]}}`,
+	} {
+		dir := t.TempDir()
+		readertest.Put(t, filepath.Join(dir, "projects", "p", transcripts, "00000001-0000-4000-8000-000000000000", "transcript.jsonl"), line+"\n")
+		all := readertest.ReadStore(t, Reader{}, dir)
+		if len(all) != 1 || all[0].Metadata.ID != "00000001-0000-4000-8000-000000000000" || all[0].Metadata.Prompt != "port it" {
+			t.Errorf("%s: %+v", line, all)
+		}
 	}
 }

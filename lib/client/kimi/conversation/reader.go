@@ -15,6 +15,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -198,17 +199,27 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	return conversation.ReadRecords(f.Path, o, mayAsk, entriesOf, each)
 }
 
-// undone returns where the turns are that the person took back.
+// undone returns where the turns are that the person took back. Before 2.1, a record tells only
+// how many of the last ones.
 func undone(path string) (all conversation.Spans, err error) {
-	turns := map[int64]int64{} // where each turn begins
+	type turn struct{ id, at int64 }
+	var turns []turn // that are not taken back
+	takeBack := func(first int, at int64) {
+		if first >= 0 && first < len(turns) {
+			all = append(all, [2]int64{turns[first].at, at})
+			turns = turns[:first]
+		}
+	}
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
 		switch front := line[:min(len(line), 40)]; {
 		case conversation.HasPair(front, "type", "turn.prompt"):
-			turns[gjson.GetBytes(line, "turnId").Int()] = at
+			turns = append(turns, turn{gjson.GetBytes(line, "turnId").Int(), at})
 		case conversation.HasPair(front, "type", "context.undone"):
-			if begin, ok := turns[gjson.GetBytes(line, "fromTurnId").Int()]; ok {
-				all = append(all, [2]int64{begin, at})
-			}
+			from := gjson.GetBytes(line, "fromTurnId").Int()
+			takeBack(slices.IndexFunc(turns, func(t turn) bool { return t.id == from }), at)
+		case conversation.HasPair(front, "type", "context.undo"):
+			count := min(int64(len(turns)), max(0, gjson.GetBytes(line, "count").Int()))
+			takeBack(len(turns)-int(count), at)
 		}
 		return true
 	})
