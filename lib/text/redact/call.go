@@ -65,10 +65,17 @@ func (sc *scanner) called(i int) (from, to int) {
 		}
 		return 0, 0
 	default:
-		rest := strings.TrimPrefix(strings.TrimPrefix(lower, "set"), "with")
-		switch strings.Trim(rest, "_") {
-		case "password", "passwd", "passphrase", "apikey", "secretkey", "accesskey", "secret", "clientsecret", "accesstoken", "authtoken",
-			"api_key", "secret_key", "access_key", "client_secret", "access_token", "auth_token", "apitoken", "api_token":
+		plain := strings.ReplaceAll(lower, "_", "")
+		rest := strings.TrimSuffix(plain, "credential")
+		for _, verb := range [...]string{"set", "with", "from"} {
+			rest = strings.TrimPrefix(rest, verb)
+		}
+		switch rest {
+		case "password", "passwd", "passphrase", "apikey", "secretkey", "accesskey", "secret", "clientsecret", "accesstoken", "authtoken", "apitoken":
+		case "token":
+			if rest == plain {
+				return 0, 0
+			}
 		default:
 			return 0, 0
 		}

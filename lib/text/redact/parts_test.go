@@ -9,6 +9,7 @@ import (
 // « and »: nothing of them stays.
 var inParts = []string{
 	// By position, and on standard input.
+	`vercel env add ACME_API_KEY production <<< "«Xy7kQ2mLp9RtZ4bN»"`, "read -r DB_PASSWORD <<< «s3cr3t-th1ng»", `AcmeClient.from_token("«Xy7kQ2mLp9RtZ4bN»")`, `new ApiKeyCredential("«Xy7kQ2mLp9RtZ4bN»")`,
 	"echo «p4ssW0rd9» | docker login --username bob --password-stdin", `echo "«b7Gq-2kLm»" | sudo -S apt update`, "printf '%s' '«Tr0ub4dor&3»' | gh auth login --with-token", `echo 'root:«xK9#mQ2$vL»' | sudo chpasswd`,
 	"echo «p4ssW0rd9» | sudo -S -k id", `docker login --password-stdin <<< "«p4ssW0rd9»"`, "wrangler secret put X <<< «muQVCEF5Y3sADSQijNp8»", `printf "«p4ssW0rd9\n»" | cryptsetup luksOpen /dev/sda1 x`, "echo «hunter22» | passwd --stdin bob",
 	"sqlplus scott/«p4ssW0rd9»@db", "jdbc:oracle:thin:scott/«p4ssW0rd9»@db:1521/x", `net use z: \\h\s /user:bob «p4ssW0rd9»`, "htpasswd -bc .htpasswd bob «p4ssW0rd9»",

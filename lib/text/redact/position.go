@@ -255,11 +255,19 @@ func (sc *scanner) hereText(i int) (from, to int) {
 		return 0, 0
 	}
 	before := s[max(sc.done, i-maxLook/2):i]
-	if before = before[strings.LastIndexAny(before, "\n|;")+1:]; !readsSecret(before) {
+	before = before[strings.LastIndexAny(before, "\n|;")+1:]
+	if reads := readsSecret(before); strings.HasPrefix(s[i:], "<<<") {
+		if reads {
+			return filled(s, blanks(s, i+3))
+		}
+		for _, word := range strings.Fields(before) { // read API_KEY <<< x
+			if word == strings.ToUpper(word) && sureName(word) {
+				return likelyValue(s, blanks(s, i+3), word)
+			}
+		}
 		return 0, 0
-	}
-	if strings.HasPrefix(s[i:], "<<<") {
-		return filled(s, blanks(s, i+3))
+	} else if !reads {
+		return 0, 0
 	}
 	line, body, _ := strings.Cut(s[i+2:min(len(s), i+maxLook)], "\n")
 	end := strings.Trim(line, " -'\"")

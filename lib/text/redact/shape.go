@@ -39,6 +39,10 @@ var shapes = [...]shape{
 	{"crsr_", "x", 64, 64, word}, {"sgamp_user_", "w", 40, 0, 0}, {"ctx7sk-", "x-", 36, 0, 0}, {"apify_api_", "a-", 30, 0, 0}, {"ak-", "a", 22, 22, word | random},
 	{"as-", "a", 22, 22, word | random}, {"cog_", "a", 40, 0, bare}, {"fk-", "w-", 30, 0, word | random},
 
+	{"arc_", "w", 40, 0, word | random}, {"unkey_", "a", 20, 0, bare}, {"auth_", "a", 32, 32, word | random}, {"ak_", "a", 20, 20, word | random}, {"bu_", "w-", 43, 43, word | random},
+	{"z_1dWlkIjoi", "w-.", 40, 0, 0}, {"eyJhcGlfYWRkcmVzcyI6", "a+/=", 60, 0, 0}, {"eyJVc2VySUQiOi", "a+/=", 40, 0, 0}, {"hf_oauth_", "w-.", 60, 0, 0}, {"hf_jwt_", "w-.", 60, 0, 0},
+	{"opk_", "a", 32, 0, bare}, {"key_", "x", 28, 32, word}, {"org_", "x", 80, 0, word}, {"wk-1.", "x", 64, 64, word}, {"con-", "x", 64, 64, word}, {"cr-", "x", 58, 58, word},
+	{"sk_car_", "a", 20, 0, bare}, {"secret_", "w.", 66, 0, word | random}, {"_sk_", "a", 20, 0, digit}, {"_pat_", "a", 24, 0, digit}, {"n8n_api_", "a", 30, 0, bare}, // of any service
 	{"ls__", "x", 32, 0, word}, {"BSA", "w-", 28, 28, word | random}, {"bt-st-", "a", 40, 0, 0}, {"ck-", "a", 40, 50, word | random}, {"dtn_", "x", 60, 0, word}, {"apk_", "w+/=", 40, 0, bare},
 	{"bce-v3/", "w/-", 60, 0, word}, {"AKLT", "w", 40, 60, bare}, {"KGAT_", "x", 32, 0, 0}, {"hb_", "x", 28, 0, word}, {"ste-", "a", 60, 0, bare}, {"luma-", "x-", 36, 0, word}, {"fpk_", "a", 20, 40, bare},
 
@@ -52,6 +56,9 @@ var shapes = [...]shape{
 	{"npm_", "a", 36, 0, bare}, {"pypi-", "w-", 50, 0, bare}, {"rubygems_", "a", 48, 0, bare}, {"CLOJARS_", "a", 50, 0, word},
 	{"dckr_pat_", "w-", 20, 0, 0}, {"dckr_oat_", "w-", 20, 0, 0}, {"sktsec_", "w-", 30, 0, 0}, {"chpt_", "x", 12, 0, word}, {"mob-", "x-", 36, 36, word}, {"dnsimple_", "w", 24, 0, bare}, {"nbp_", "a", 36, 0, bare},
 	{"xaat-", "x-", 36, 36, word}, {"xapt-", "x-", 36, 36, word}, {"essu_", "w-=+/", 40, 0, bare}, {"pk1_", "x", 64, 64, word}, {"sk1_", "x", 64, 64, word}, {"st.", "x.", 80, 0, word},
+	{"depot_", "w", 64, 0, bare}, {"nsct_", "w", 32, 0, bare}, {"dag_", "w", 32, 0, word | random}, {"AIK_SECRET_", "w", 30, 0, word}, {"AIK_CI_", "w", 30, 0, word}, {"NpmToken.", "x-", 36, 36, word},
+	{"jsrp_", "a", 30, 0, bare}, {"jsrd_", "a", 30, 0, bare}, {"ovsxat_", "x-", 36, 36, word}, {"ovsxp_", "x-", 36, 36, word}, {"cxtp_", "a", 30, 0, bare}, {"cxup_", "a", 30, 0, bare},
+	{"fhb-", "x", 32, 0, word}, {"ser.", "a", 22, 22, word | random}, {"production.", "x", 56, 56, word}, {"development.", "x", 56, 56, word}, {"dvc_server_", "w", 38, 0, word}, {"fsq3", "a+/=", 44, 0, bare},
 	{"AKCp", "a", 60, 0, bare}, {"cmVmd", "a", 55, 70, bare},
 	{"sgp_", "w", 40, 0, bare}, {"sntryu_", "x", 40, 0, word}, {"sntrys_", "w+/=", 60, 0, word}, {"CCIPAT_", "w", 30, 0, word},
 	{"bkua_", "a", 40, 0, bare}, {"lin_api_", "w", 32, 0, 0}, {"lin_oauth_", "w", 32, 0, 0}, {"lin_wh_", "w", 32, 0, bare}, {"figd_", "w-", 30, 0, bare},
@@ -96,6 +103,7 @@ var shapes = [...]shape{
 	{"sl.", "w-=.", 100, 0, bare}, {"sk.eyJ", "w-.", 40, 0, 0}, {"tk.eyJ", "w-.", 40, 0, 0}, {"p.eyJ", "w-.", 40, 0, word}, {"HRKU-", "x-", 36, 36, word},
 	{"AKID", "a", 32, 32, bare}, {"y0_", "w-", 50, 0, bare}, {"t1.9eu", "w-.=", 80, 0, 0}, {"YCAJE", "w-", 20, 20, bare}, {"YCN", "w-", 37, 37, bare}, {"YCO", "w-", 37, 37, bare},
 	{"YCP", "w-", 37, 37, bare}, {"vk1.a.", "w-", 60, 0, 0}, {"dose", "x", 32, 34, word}, {"dkea", "x", 32, 34, word}, {"cflt", "a+/", 60, 60, bare}, {"AVNS_", "w-", 15, 30, bare},
+	{"pss_service:", "w:", 128, 0, word}, {"pss_user:", "w:", 128, 0, word}, {"pst_", "w:-", 64, 0, word | random}, {"ucat_", "U", 26, 0, bare}, {"at_", "w", 50, 0, word | random},
 	{"mdb_sa_sk_", "w-", 20, 0, 0}, {"CCDB1_", "w", 40, 0, 0}, {"npg_", "a", 12, 20, bare}, {"xau_", "a", 30, 0, bare}, {"standard_", "x", 200, 0, word},
 	{"IQoJb3JpZ2lu", "a+/=%", 100, 0, 0}, {"FwoGZXIvYXdz", "a+/=%", 100, 0, 0}, {"aoaAAAAA", "w-:+/=", 100, 0, 0}, {"da2-", "a", 26, 26, bare}, {"amzn.mws.", "x-", 36, 36, 0},
 	{"amzn1.oa2-cs.v1.", "x", 64, 64, 0}, {"Atza|", "w-+/=", 100, 0, 0}, {"Atzr|", "w-+/=", 100, 0, 0}, {"K00", "a+/", 28, 28, word | random}, {"tsec_", "w-+/=", 40, 0, bare},
@@ -109,7 +117,8 @@ var shapes = [...]shape{
 	{"sk_live_", "w-", 10, 0, 0}, {"sk_test_", "w", 10, 0, 0}, {"sk_prod_", "w", 10, 0, 0}, {"sk_", "x", 48, 48, word},
 	{"rk_live_", "w", 10, 0, 0}, {"rk_test_", "w", 10, 0, 0}, {"rk_prod_", "w", 10, 0, 0}, {"whsec_", "a+/=", 24, 0, bare},
 	{"sq0atp-", "w-", 20, 0, word}, {"sq0csp-", "w-", 20, 0, word}, {"sq0", "w-", 26, 60, bare}, {"EAAA", "w-", 22, 60, bare}, {"EAA", "a", 100, 0, bare},
-	{"EZAK", "a", 54, 54, word}, {"EZTK", "a", 54, 54, word}, {"FLWSECK", "w-", 12, 0, word}, {"duffel_live_", "w-=", 40, 0, word},
+	{"bxt_", "a", 32, 0, bare}, {"AQE", "a-+/=", 140, 0, bare}, {"private_", "a+/", 27, 28, word | random}, {"kit_", "x", 32, 32, word}, {"act.", "w!.-", 40, 0, word | random},
+	{"_|WARNING:-DO-NOT-SHARE-THIS", "w-.|", 100, 0, digit}, {"EZAK", "a", 54, 54, word}, {"EZTK", "a", 54, 54, word}, {"FLWSECK", "w-", 12, 0, word}, {"duffel_live_", "w-=", 40, 0, word},
 	{"duffel_test_", "w-=", 40, 0, word}, {"shippo_live_", "x", 40, 0, word}, {"shippo_test_", "x", 40, 0, word},
 	{"shpat_", "w", 32, 0, 0}, {"shpca_", "w", 32, 0, 0}, {"shppa_", "w", 32, 0, 0}, {"shpss_", "w", 32, 0, 0},
 	{"sm_aat_", "a", 16, 0, word}, {"sm_pat_", "a", 16, 0, word}, {"sm_sat_", "a", 16, 0, word},
