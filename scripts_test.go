@@ -122,11 +122,14 @@ func chooseScripts(t *testing.T) []string {
 }
 
 // condition knows containers, whether a PID namespace can be made here, sandbox, whether
-// bubblewrap can make one, and root.
+// bubblewrap can make one, disk, whether the temporary folder is on this machine's own, and
+// root.
 func condition(name string) (bool, error) {
 	switch name {
 	case "containers":
 		return exec.Command("unshare", "-r", "--pid", "--fork", "--mount-proc", "--kill-child", "true").Run() == nil, nil
+	case "disk":
+		return place.State(os.TempDir()).Disk() != "", nil
 	case "root":
 		return os.Getuid() == 0, nil
 	case "sandbox":

@@ -519,7 +519,7 @@ func (l *Launch) markStarted(at time.Time) {
 	l.now = at
 	l.MarkStarted(at, l.session, l.spec.Resume != "" && !l.spec.Fork)
 	if l.StartedIn = nil; !l.remote() {
-		l.StartedIn = instance.CurrentLocation()
+		l.StartedIn = instance.CurrentLocation(l.Store.State)
 	}
 }
 

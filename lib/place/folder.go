@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
 )
 
 // Folder identifies a folder, even among those that had the same path.
@@ -69,6 +70,18 @@ func (f Folder) isOn(here Folder, on volume) bool {
 		return f.BirthTime == here.BirthTime && (f.BirthTime != 0 || f.Path == here.Path)
 	}
 	return false
+}
+
+// Disk identifies the state folder, if it is on a disk that only this machine can write to:
+// a copy of it on another machine is another folder. What another boot recorded of it is from
+// before a restart, whatever name the machine had. Disk returns "" if the file system does not
+// tell, or if the boot's id may be a container's.
+func (s State) Disk() string {
+	f, err := identify(string(s))
+	if err != nil || f.BirthTime == 0 || volumeOf(string(s)) != lasting || !process.IsKernelBoot() {
+		return ""
+	}
+	return fmt.Sprintf("%x-%x", f.Inode, f.BirthTime)
 }
 
 // folderRecord is the file that records which folder an entry of the state belongs to.

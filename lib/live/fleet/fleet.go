@@ -95,7 +95,7 @@ func (m *Member) hidden(now time.Time) error {
 		}
 		return nil
 	}
-	if m.Wanted() && m.StartedIn.IsElsewhere() {
+	if m.Wanted() && m.StartedIn.IsElsewhere(place.StateOf(m.look.getenv)) {
 		return new(HiddenError)
 	}
 	return nil

@@ -148,18 +148,23 @@ type Location struct {
 	Boot string `json:"boot_id,omitempty"`
 	NS   string `json:"pid_ns,omitempty"`
 	Host string `json:"host,omitempty"`
+	Disk string `json:"disk,omitempty"` // see place.State.Disk
 }
 
-// CurrentLocation returns where this program runs.
-func CurrentLocation() *Location {
+// CurrentLocation returns where this program runs with that state.
+func CurrentLocation(state place.State) *Location {
 	host, _ := os.Hostname() // "" if the machine has no name
 	boot, ns := process.CurrentNamespace()
-	return &Location{boot, ns, host}
+	return &Location{boot, ns, host, state.Disk()}
 }
 
-// IsElsewhere reports whether what runs there cannot be seen from here.
-func (w *Location) IsElsewhere() bool {
-	return w != nil && (process.InOtherNamespace(w.Boot, w.NS) || session.OtherMachine(w.Boot, w.Host))
+// IsElsewhere reports whether what runs there cannot be seen from here, with that state.
+func (w *Location) IsElsewhere(state place.State) bool {
+	if w == nil {
+		return false
+	}
+	another := session.OtherMachine(w.Boot, w.Host) && (w.Disk == "" || w.Disk != state.Disk())
+	return another || process.InOtherNamespace(w.Boot, w.NS)
 }
 
 // Worktree is a git worktree that was made for an instance.

@@ -62,6 +62,7 @@ type Record struct {
 	CWD         string `json:"cwd,omitempty"`
 	Branch      string `json:"branch,omitempty"`
 	Host        string `json:"host,omitempty"`
+	Disk        string `json:"disk,omitempty"` // of the state, when the process was recorded; see place.State.Disk
 
 	StartedAt time.Time `json:"started_at"`
 	ResumedAt time.Time `json:"resumed_at,omitzero"` // when it last continued after an end
@@ -96,6 +97,9 @@ type Record struct {
 	unknown openjson.Unknown
 	// ended is the value of Ended when the record was last read or written.
 	ended bool
+	// restarted reports that the process ran on this machine before its last restart, as the
+	// disk tells.
+	restarted bool
 }
 
 // Run is a part of a session's life before it was resumed.
@@ -175,12 +179,14 @@ const silence = 12 * time.Hour
 // here: in another PID namespace, that of a container or sandbox that shares the folder or
 // one outside, or on another machine.
 func (r *Record) IsElsewhere() bool {
-	return r.Process().IsElsewhere() || r.Server().IsElsewhere() || OtherMachine(r.BootID, r.Host)
+	return r.Process().IsElsewhere() || r.Server().IsElsewhere() || r.onOtherMachine()
 }
 
+func (r *Record) onOtherMachine() bool { return !r.restarted && OtherMachine(r.BootID, r.Host) }
+
 // OtherMachine reports whether a process of that boot and host may run on another machine,
-// which shares the folder. A machine is known by its boot; after another boot only its name
-// tells, and that may have got or lost a domain.
+// which shares the folder. A machine is known by its boot; after another boot only its disk
+// (see place.State.Disk) or its name tells, and that may have got or lost a domain.
 func OtherMachine(boot, host string) bool {
 	here, _ := process.CurrentNamespace()
 	if host == "" || boot != "" && boot == here {
@@ -234,7 +240,7 @@ func (r *Record) presence(now time.Time, p process.Proc) process.Presence {
 		return process.Dead
 	case !p.IsSet():
 		wait = 2 * silence
-	case OtherMachine(r.BootID, r.Host):
+	case r.onOtherMachine():
 	default:
 		if is = p.Presence(); is == process.Dead && r.PIDNS == "" && process.InSandbox() {
 			return process.Unseen // it was recorded without its namespace

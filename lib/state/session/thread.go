@@ -242,6 +242,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 	if f.Process.IsSet() || f.Server.IsSet() {
 		r.SetProcess(f.Process)
 		r.SetServer(f.Server)
+		r.Host, r.Disk = cmp.Or(f.Host, r.Host), s.Home.Town.State.Disk()
 	}
 	if f.TmuxPane != "" {
 		if inPane(r, f) {
@@ -307,7 +308,7 @@ func (s Store) closePassed(n newcomer) error {
 // that number.
 func inPane(r *Record, f StartParams) bool {
 	return r.TmuxPane != "" && r.TmuxPane == f.TmuxPane && r.TmuxServer == f.TmuxServer &&
-		!OtherMachine(r.BootID, r.Host) && (r.PIDNS == "" || f.Process.NS == "" || r.PIDNS == f.Process.NS)
+		!r.onOtherMachine() && (r.PIDNS == "" || f.Process.NS == "" || r.PIDNS == f.Process.NS)
 }
 
 func othersRunning(all []*Record, f StartParams, actor string) []*Record {
@@ -336,7 +337,7 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 		ID: f.ID, Actor: who.Address(), Agent: f.Agent, Role: string(who.Role), Rig: who.Rig, Headless: f.Headless,
 		Source: f.Source, ChainID: f.ID,
 		TmuxSession: f.TmuxSession, TmuxPane: f.TmuxPane, TmuxServer: f.TmuxServer,
-		Transcript: f.Transcript, CWD: f.CWD, Branch: f.Branch, Host: f.Host,
+		Transcript: f.Transcript, CWD: f.CWD, Branch: f.Branch, Host: f.Host, Disk: s.Home.Town.State.Disk(),
 		StartedAt: now, WorkUnit: f.WorkUnit, MoleculeID: f.MoleculeID, StepRef: f.StepRef, Note: f.Note, DeliveredNotes: f.DeliveredNotes,
 	}
 	r.SetProcess(f.Process)

@@ -56,6 +56,9 @@ func namespace() (string, error) { return "", nil }
 
 func abandoned(string) bool { return false }
 
+// IsKernelBoot returns true: macOS has no containers.
+func IsKernelBoot() bool { return true }
+
 func bootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
 
 func (p Proc) Args() ([]string, error) {

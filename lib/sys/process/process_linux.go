@@ -160,6 +160,14 @@ var bootID = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(data)), err
 })
 
+// IsKernelBoot reports whether the boot's id is the kernel's own. LXC and systemd-nspawn mount
+// another one into each container, and gVisor invents one, without the file beside it.
+func IsKernelBoot() bool {
+	var boot, beside syscall.Stat_t
+	err := errors.Join(syscall.Stat("/proc/sys/kernel/random/boot_id", &boot), syscall.Stat("/proc/sys/kernel/random/entropy_avail", &beside))
+	return err == nil && boot.Dev == beside.Dev
+}
+
 // Args returns the arguments of a process, or none if it has overwritten them with a title,
 // which empty words follow.
 func (p Proc) Args() ([]string, error) {
