@@ -555,7 +555,7 @@ demonstrate() {
 
 # aside runs tmux with a server that nobody else has.
 aside() {
-	env -i PATH="$bin:$PATH" HOME="$stall/home" GT_ROOT="$stall/town" LANG=C.UTF-8 \
+	env -i PATH="$bin:$PATH" HOME="$stall/home" SHELL=/bin/sh GT_ROOT="$stall/town" LANG=C.UTF-8 \
 		TERM=screen TMUX_TMPDIR="$stall" tmux -L gt -f /dev/null "$@"
 }
 
