@@ -24,7 +24,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +62,7 @@ const warm = 2
 // row is one line of the table.
 type row struct {
 	name  string
+	size  string // how many agents there are, as people write it
 	fleet *fleet
 	args  []string
 	peer  bool // none of ours
@@ -84,6 +84,9 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 	w := &world{dir: dir, bin: filepath.Join(dir, "bin"), deck: deck}
 	defer w.remove()
 	measure.Interrupted(w.remove)
+	if len(under) == 0 {
+		measure.Head("go run ./bench/fleet", "tmux -V")
+	}
 	if err := testenv.Build(w.bin, "gt/cmd/gt-session", "gt/cmd/gt-prime", "gt/bench/hooks/floor"); err != nil {
 		return err
 	}
@@ -91,7 +94,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 	for _, n := range []int{10, 100, 1000, 10000} {
 		var fleet *fleet
 		for _, r := range w.rows(n) {
-			if !match.MatchString(r.name) {
+			if !match.MatchString(r.name + ", " + r.size + " agents") {
 				continue
 			}
 			if fleet == nil {
@@ -103,7 +106,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 			rows = append(rows, r)
 		}
 	}
-	starts := slices.DeleteFunc(w.starts(), func(r *row) bool { return !match.MatchString(r.name) })
+	starts := slices.DeleteFunc(w.starts(), func(r *row) bool { return !match.MatchString(r.name + ", " + r.size + " agents") })
 	if len(starts) > 0 {
 		fleet, err := w.newFleet(otherAgents, otherAgents)
 		if err == nil {
@@ -158,9 +161,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 		}
 	}
 	_, floor, _ := measure.Quartiles(floors)
-	fmt.Printf("%s\n\n", machine())
-	table(rows)
-	fmt.Printf("\nThe floor took %s ms.\n", millis(floor))
+	table(rows, millis(floor))
 	return nil
 }
 
@@ -216,32 +217,51 @@ func (w *world) exec(f *fleet, args ...string) (result, error) {
 
 func millis(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()*1000) }
 
-func table(rows []*row) {
-	line := "| %-34s | %8s | %6s | %-22s | %-6s | %-4s | %-13s | %6s |\n"
-	fmt.Printf(line, "what", "ms", "tmux", "floors, without tmux", "budget", "", "times tmux", "cpu")
-	fmt.Print("|---|--:|--:|---|---|---|---|--:|\n")
+// table prints a row for each command, and in detail one for each number of agents.
+func table(rows []*row, floor string) {
+	var sizes, commands []string
+	cells := map[string]string{}
+	for _, r := range rows {
+		if !slices.Contains(sizes, r.size) {
+			sizes = append(sizes, r.size)
+		}
+		if !slices.Contains(commands, r.name) {
+			commands = append(commands, r.name)
+		}
+		_, wall, _ := measure.Quartiles(r.wall)
+		_, ratio, _ := measure.Quartiles(r.ratio)
+		cells[r.name+r.size] = fmt.Sprintf("%.1f", ratio)
+		cells[r.name+", ms"+r.size] = fmt.Sprintf("%.0f", wall.Seconds()*1000)
+		if r.budgeted() {
+			cells[r.name+r.size] += fmt.Sprintf(" (budget %s)", measure.Budget(budget, ratio, 0))
+		}
+	}
+	fmt.Printf("| agents | %s |\n|---|%s\n", strings.Join(sizes, " | "), strings.Repeat("--:|", len(sizes)))
+	for _, name := range commands {
+		for _, unit := range []string{"", ", ms"} {
+			fmt.Printf("| %s%s |", name, unit)
+			for _, size := range sizes {
+				cell := cells[name+unit+size]
+				if cell == "" {
+					cell = "–"
+				}
+				fmt.Printf(" %s |", cell)
+			}
+			fmt.Println()
+		}
+	}
+	fmt.Printf("\nThe floor took %s ms.\n\n%s\n\n", floor, measure.Detail)
+	fmt.Println("| what | agents | ms | tmux | floors, without tmux | from | to | times tmux | processor |")
+	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, r := range rows {
 		_, wall, _ := measure.Quartiles(r.wall)
 		_, tmux, _ := measure.Quartiles(r.tmux)
 		low, ratio, high := measure.Quartiles(r.ratio)
 		_, bare, _ := measure.Quartiles(r.bare)
 		_, cpu, _ := measure.Quartiles(r.cpu)
-		most, verdict := "-", "-"
-		if r.fleet.size == budgeted && !r.peer {
-			if most, verdict = fmt.Sprint(budget), "ok"; ratio > budget {
-				verdict = "over"
-			}
-		}
-		fmt.Printf(line, r.name, millis(wall), millis(tmux), fmt.Sprintf("%.1f (%.1f–%.1f)", ratio, low, high), most, verdict,
-			fmt.Sprintf("%.1f", bare), fmt.Sprintf("%.1f", cpu))
+		fmt.Printf("| %s | %s | %s | %s | %.1f | %.1f | %.1f | %.1f | %.1f |\n", r.name, r.size, millis(wall), millis(tmux), ratio, low, high, bare, cpu)
 	}
 }
 
-// machine says in general terms where the figures come from.
-func machine() string {
-	said := fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	if out, err := exec.Command("tmux", "-V").Output(); err == nil {
-		said += ", " + strings.TrimSpace(string(out))
-	}
-	return said
-}
+// budgeted reports whether the budget is for the row.
+func (r *row) budgeted() bool { return r.fleet.size == budgeted && !r.peer }

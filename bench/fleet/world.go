@@ -52,7 +52,7 @@ func (w *world) remove() {
 // rows are what is measured with so many agents.
 func (w *world) rows(n int) []*row {
 	ours := filepath.Join(w.bin, "gt-session")
-	of := ", " + thousands(n) + " agents"
+	size := thousands(n)
 	lines := func(want int) func(string) error {
 		return func(stdout string) error {
 			if got := strings.Count(stdout, "\n"); got != want {
@@ -77,15 +77,15 @@ func (w *world) rows(n int) []*row {
 		}
 	}
 	rows := []*row{
-		{name: "gt-session list" + of, args: []string{ours, "list"}, check: lines(n + 1)},
-		{name: "the same, --json" + of, args: []string{ours, "list", "--json"}, check: lines(n)},
-		{name: "the same, -A" + of, args: []string{ours, "list", "-A"}, check: lines(n + 1)},
-		{name: "gt-session status" + of, args: []string{ours, "status"}, check: counts(n)},
+		{name: "gt-session list", size: size, args: []string{ours, "list"}, check: lines(n + 1)},
+		{name: "the same, --json", size: size, args: []string{ours, "list", "--json"}, check: lines(n)},
+		{name: "the same, -A", size: size, args: []string{ours, "list", "-A"}, check: lines(n + 1)},
+		{name: "gt-session status", size: size, args: []string{ours, "status"}, check: counts(n)},
 	}
 	if w.deck != "" && n <= 1000 { // it takes minutes with more
 		rows = append(rows,
-			&row{name: "agent-deck list" + of, args: []string{w.deck, "list"}, peer: true},
-			&row{name: "agent-deck status" + of, args: []string{w.deck, "status"}, peer: true},
+			&row{name: "agent-deck list", size: size, args: []string{w.deck, "list"}, peer: true},
+			&row{name: "agent-deck status", size: size, args: []string{w.deck, "status"}, peer: true},
 		)
 	}
 	return rows

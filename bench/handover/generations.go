@@ -407,8 +407,9 @@ func pasteEnd(l *line, n int) (told, opening string, err error) {
 
 func clip(s string, n int) string { return s[:min(len(s), n)] }
 
-// lineage lets a line of each way grow, and prints what arrived.
-func lineage(dir string, keep bool) error {
+// lineage lets a line of each way grow, and prints how often all arrived and what the last
+// generation was told; details are what the generations between were told.
+func lineage(dir string, keep bool) (details string, err error) {
 	type column struct {
 		name string
 		l    *line
@@ -419,31 +420,34 @@ func lineage(dir string, keep bool) error {
 		at := filepath.Join(dir, fmt.Sprintf("generations-%d", i))
 		l, told, err := grow(at, p)
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+			return "", fmt.Errorf("%s: %w", p.name, err)
 		}
 		columns = append(columns, column{p.name, l, told})
 		if !keep {
 			os.RemoveAll(at)
 		}
 	}
-	fmt.Printf("\nFacts of all before it that a generation is told: within %d units / within the first %d bytes, of how many.\n\n| what | by |", limit, preview)
-	for _, n := range counted {
-		fmt.Printf(" %d, %s |", n, endOf(n-1))
+	fmt.Print("\n| what |")
+	for _, c := range columns {
+		fmt.Printf(" %s |", c.name)
 	}
-	fmt.Printf(" all of it |\n|---|---|%s---|\n", strings.Repeat("---|", len(counted)))
+	fmt.Printf(" the twentieth, gt |\n|---|%s---|\n", strings.Repeat("---|", len(columns)))
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nFacts of all before it that a generation is told: within %d units / within the first %d bytes, of how many.\n\n| what | by |", limit, preview)
+	for _, n := range counted {
+		fmt.Fprintf(&b, " %d, %s |", n, endOf(n-1))
+	}
+	fmt.Fprintf(&b, "\n|---|---|%s\n", strings.Repeat("---|", len(counted)))
 	for _, kind := range lasting {
+		fmt.Printf("| %s |", kind)
 		name := kind
 		for _, c := range columns {
-			fmt.Printf("| %s | %s |", name, c.name)
+			fmt.Fprintf(&b, "| %s | %s |", name, c.name)
 			name = ""
 			for _, n := range counted {
-				of := c.l.known(n)[kind]
-				if len(of) == 0 {
-					fmt.Print(" - |")
-					continue
-				}
-				fmt.Printf(" %d/%d of %d |", found(c.told[n], of), found(clip(c.told[n], preview), of), len(of))
+				fmt.Fprintf(&b, " %s |", c.l.arrived(kind, n, c.told[n]))
 			}
+			fmt.Fprintln(&b)
 			whole, times := 0, 0
 			for n := 2; n <= generations; n++ {
 				of := c.l.known(n)[kind]
@@ -455,29 +459,40 @@ func lineage(dir string, keep bool) error {
 					whole++
 				}
 			}
-			fmt.Printf(" %d of %d |\n", whole, times)
+			fmt.Printf(" %d of %d |", whole, times)
 		}
+		fmt.Printf(" %s |\n", columns[0].l.arrived(kind, generations, columns[0].told[generations]))
 	}
-	fmt.Print("| told twice | gt |")
+	fmt.Fprint(&b, "| told twice | gt |")
 	for _, n := range counted {
 		var all []string
 		for _, of := range columns[0].l.known(n) {
 			all = append(all, of...)
 		}
 		twice := repeated(columns[0].told[n], all)
-		fmt.Printf(" %d %s |", len(twice), strings.Join(twice, ", "))
+		fmt.Fprintf(&b, " %d %s |", len(twice), strings.Join(twice, ", "))
 	}
-	fmt.Println(" |")
+	fmt.Fprintln(&b)
 	name := "units"
 	for _, c := range columns {
-		fmt.Printf("| %s | %s |", name, c.name)
+		fmt.Fprintf(&b, "| %s | %s |", name, c.name)
 		name = ""
 		for _, n := range counted {
-			fmt.Printf(" %d |", contract.Units(c.told[n]))
+			fmt.Fprintf(&b, " %d |", contract.Units(c.told[n]))
 		}
-		fmt.Println(" |")
+		fmt.Fprintln(&b)
 	}
-	return nil
+	return b.String(), nil
+}
+
+// arrived says how many facts of a kind from before a generation stand in what it was told:
+// within all of it, within its beginning, and of how many.
+func (l *line) arrived(kind string, n int, told string) string {
+	of := l.known(n)[kind]
+	if len(of) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d/%d of %d", found(told, of), found(clip(told, preview), of), len(of))
 }
 
 // found counts the markers that stand in a text.

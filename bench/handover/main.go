@@ -23,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"gt/bench/measure"
 	"gt/lib/client/contract"
 )
 
@@ -62,6 +63,7 @@ var ways = []way{
 }
 
 func run(mb int, keep string) error {
+	measure.Head("go run ./bench/handover")
 	dir := keep
 	if dir == "" {
 		// Of the same length each time: it stands in many paths.
@@ -102,7 +104,16 @@ func run(mb int, keep string) error {
 		}
 	}
 	report(mb, results)
-	return lineage(dir, keep != "")
+	details, err := lineage(dir, keep != "")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s\n\nMissed:\n\n", measure.Detail)
+	for i, r := range results[tasks] {
+		fmt.Printf("- %s: %s\n", ways[i].name, strings.Join(r.missed, " "))
+	}
+	fmt.Print(details)
+	return nil
 }
 
 // result says how many facts of a kind reached the successor.
@@ -131,7 +142,7 @@ func count(w *world, text string) result {
 
 // report prints the table, as Markdown.
 func report(mb int, results map[form][]result) {
-	fmt.Printf("Facts told to the successor of a session of %d MB: within %d units / within the first %d bytes.\n\n", mb, limit, preview)
+	fmt.Printf("A cell shows the facts of a session of %d MB within %d units, then those within the first %d bytes.\n\n", mb, limit, preview)
 	fmt.Print("| what | planted |")
 	for _, y := range ways {
 		fmt.Printf(" %s |", y.name)
@@ -167,10 +178,7 @@ func report(mb int, results map[form][]result) {
 	for _, r := range results[tasks] {
 		fmt.Printf(" %d |", r.units)
 	}
-	fmt.Print("\n\nMissed:\n\n")
-	for i, r := range results[tasks] {
-		fmt.Printf("- %s: %s\n", ways[i].name, strings.Join(r.missed, " "))
-	}
+	fmt.Println()
 }
 
 // bin is where the binaries are.

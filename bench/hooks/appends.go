@@ -61,10 +61,9 @@ func (w *world) appends(rounds int) error {
 		return err
 	}
 	low, median, high := measure.Quartiles(ratio)
-	fmt.Printf("\n%d processes at once that append to one event log, %d times: %d events, %d lost, %d torn.\n",
-		processes, 2*rounds, events, lost, torn)
-	fmt.Printf("All of them took %s ms, %.2f (%.2f–%.2f) times what %d floors at once take (%s ms).\n",
-		millis(ours), median, low, high, processes, millis(floors))
+	fmt.Printf("\n%d processes at once append to one event log, %d times: %d events, %d lost, %d torn. All take %s ms, %.2f\n",
+		processes, 2*rounds, events, lost, torn, millis(ours), median)
+	fmt.Printf("(%.2f to %.2f) times what %d floors at once take (%s ms).\n", low, high, processes, millis(floors))
 	if lost > 0 || torn > 0 || events != len(want) {
 		return fmt.Errorf("%d events are missing, %d lines are torn, and %d of %d are there", lost, torn, events, len(want))
 	}

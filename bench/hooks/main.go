@@ -21,10 +21,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"time"
 
@@ -75,7 +73,10 @@ func run(dir string, rounds int, match *regexp.Regexp, under []string) error {
 	defer w.remove()
 	measure.Interrupted(w.remove)
 
-	fmt.Printf("%s\n\n", machine())
+	measure.Head("go run ./bench/hooks", "git --version", "tmux -V", "jq --version", "node --version", "python3 --version")
+	fmt.Printf("Each hook runs as a client runs it, in a repository of %d files with a conversation of %d MB. A row is the median\n", files, transcriptSize>>20)
+	fmt.Println("of its rounds. If the budget allows git, one `git status` is subtracted.")
+	fmt.Println()
 	var done []*measured
 	for _, r := range w.rows() {
 		if match.MatchString(r.name) {
@@ -236,41 +237,25 @@ func millis(d []time.Duration) string {
 	return fmt.Sprintf("%.2f", m.Seconds()*1000)
 }
 
-func verdict(value, budget float64) string {
-	switch {
-	case budget == 0:
-		return "-"
-	case value <= budget:
-		return "ok"
-	}
-	return "over"
-}
-
 func printRows(all []*measured) {
-	line := "| %-38s | %6s | %-19s | %-7s | %-4s | %5s |\n"
-	fmt.Printf(line, "hook", "ms", "times the floor", "budget", "", "cpu")
-	fmt.Print("|---|--:|---|---|---|--:|\n")
+	fmt.Println("| hook | ms | times the floor | from | to | processor | budget |")
+	fmt.Println("|---|--:|--:|--:|--:|--:|---|")
 	for _, m := range all {
 		low, median, high := measure.Quartiles(m.ratio)
-		budget := "-"
-		if m.budget > 0 {
-			budget = fmt.Sprintf("%g", m.budget)
-		}
-		if m.git {
-			budget += " + git"
-		}
 		_, cpu, _ := measure.Quartiles(m.cpu)
-		fmt.Printf(line, m.name, millis(m.wall), fmt.Sprintf("%.2f (%.2f–%.2f)", median, low, high),
-			budget, verdict(median, m.budget), fmt.Sprintf("%.2f", cpu))
+		budget := measure.Budget(m.budget, median, 0)
+		if m.git {
+			budget = strings.Replace(budget, fmt.Sprint(m.budget), fmt.Sprintf("%g + git", m.budget), 1)
+		}
+		fmt.Printf("| %s | %s | %.2f | %.2f | %.2f | %.2f | %s |\n", m.name, millis(m.wall), median, low, high, cpu, budget)
 	}
 }
 
 // printBinaries prints what each binary takes on the disk and in memory.
 func (w *world) printBinaries(done []*measured) error {
-	line := "| %-14s | %5s | %6s | %-4s | %8s | %6s | %-4s |\n"
 	fmt.Println()
-	fmt.Printf(line, "binary", "MiB", "budget", "", "peak MiB", "budget", "")
-	fmt.Print("|---|--:|--:|---|--:|--:|---|\n")
+	fmt.Println("| program | MiB | budget | memory, MiB | of at most |")
+	fmt.Println("|---|--:|---|--:|---|")
 	files, err := filepath.Glob(filepath.Join(w.bin, "*"))
 	if err != nil {
 		return err
@@ -296,27 +281,12 @@ func (w *world) printBinaries(done []*measured) error {
 			}
 			peak /= 1024
 		}
-		size, most := float64(info.Size())/(1<<20), sizeBudget(name)
-		had, budget, good := "-", "-", "-" // it runs in no hook
+		size := float64(info.Size()) / (1 << 20)
+		had, most := "–", "–" // it runs in no hook
 		if peak > 0 {
-			had, budget, good = fmt.Sprintf("%.1f", peak), fmt.Sprint(peakBudget), verdict(peak, peakBudget)
+			had, most = fmt.Sprintf("%.1f", peak), measure.Budget(peakBudget, peak, 0)
 		}
-		fmt.Printf(line, name, fmt.Sprintf("%.2f", size), fmt.Sprint(most), verdict(size, most), had, budget, good)
+		fmt.Printf("| %s | %.2f | %s | %s | %s |\n", name, size, measure.Budget(sizeBudget(name), size, 0), had, most)
 	}
 	return nil
-}
-
-// machine says in general terms where the figures come from.
-func machine() string {
-	said := []string{fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())}
-	for _, args := range [][]string{{"git", "--version"}, {"tmux", "-V"}, {"jq", "--version"}, {"node", "--version"}, {"python3", "--version"}} {
-		if out, err := exec.Command(args[0], args[1:]...).Output(); err == nil {
-			v := strings.Join(strings.Fields(string(out)), " ")
-			if args[0] == "node" {
-				v = "node " + v
-			}
-			said = append(said, v)
-		}
-	}
-	return strings.Join(said, ", ")
 }

@@ -1,13 +1,63 @@
 // Package measure is what the benchmarks have in common.
+//
+// What a benchmark prints is kept beside it as recorded.txt. Its first paragraph is Head. Then
+// come the tables and sentences that stand on a page, which TestPageFigures compares with the
+// record, and behind Detail what only the record has.
 package measure
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
+
+// Detail is the line of a record below which no page has what it says.
+const Detail = "In detail:"
+
+// Head prints how a record came about: the command, the commit, the day and the machine, with
+// what the programs say about their version.
+func Head(command string, versions ...string) {
+	commit := "an unknown commit"
+	if out, err := exec.Command("git", "describe", "--always", "--abbrev=10", "--dirty=, changed").Output(); err == nil {
+		commit = strings.TrimSpace(string(out))
+	}
+	fmt.Println(strings.Join(append([]string{command}, os.Args[1:]...), " "))
+	fmt.Printf("%s, %s\n", commit, time.Now().UTC().Format("2 January 2006"))
+	machine := fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
+		first, _, _ := strings.Cut(string(data), " ")
+		machine += ", a load of " + first + " before"
+	}
+	fmt.Println(machine)
+	for _, version := range versions {
+		args := strings.Fields(version)
+		if out, err := exec.Command(args[0], args[1:]...).Output(); err == nil {
+			first, _, _ := strings.Cut(string(out), "\n")
+			fmt.Printf("%s: %s\n", version, first)
+		}
+	}
+	fmt.Println()
+}
+
+// Budget is how a table shows a budget, and whether it is missed. Processor is the same
+// multiple of the processor's time; pass 0 where that has no budget.
+func Budget(budget, value, processor float64) string {
+	switch {
+	case budget == 0:
+		return "–"
+	case value > budget:
+		return fmt.Sprintf("%g, missed", budget)
+	case processor > budget:
+		return fmt.Sprintf("%g, missed in processor", budget)
+	}
+	return fmt.Sprintf("%g", budget)
+}
 
 // Interrupted has remove called, and the program end, when a person or the system ends it.
 func Interrupted(remove func()) {

@@ -24,7 +24,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,6 +61,7 @@ const warm = 2
 // row is one line of the table.
 type row struct {
 	name  string
+	size  string // templates × sessions of each
 	crew  *crew
 	args  []string
 	check func(stdout string) error
@@ -81,11 +82,12 @@ func run(below string, rounds int, match *regexp.Regexp) error {
 	if err := testenv.Build(bin, "gt/cmd/gt-reconcile", "gt/bench/hooks/floor"); err != nil {
 		return err
 	}
+	measure.Head("go run ./bench/reconcile")
 	var rows []*row
 	for _, size := range []struct{ templates, each int }{{1, 10}, {1, 100}, {10, 100}, {50, 100}, {500, 100}} {
 		var c *crew
 		for _, r := range rowsOf(bin, size.templates, size.each) {
-			if !match.MatchString(r.name) {
+			if !match.MatchString(r.name + ", " + r.size) {
 				continue
 			}
 			if c == nil {
@@ -102,40 +104,63 @@ func run(below string, rounds int, match *regexp.Regexp) error {
 	}
 	for _, r := range rows {
 		if err := r.quiet(filepath.Join(dir, "calls")); err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
+			return fmt.Errorf("%s, %s: %w", r.name, r.size, err)
 		}
 	}
 	for i := range warm + rounds {
 		for _, r := range rows {
 			if err := r.measure(filepath.Join(bin, "floor"), i >= warm); err != nil {
-				return fmt.Errorf("%s: %w", r.name, err)
+				return fmt.Errorf("%s, %s: %w", r.name, r.size, err)
 			}
 		}
 	}
-	fmt.Printf("%s/%s, %d processors%s; the figures are medians of %d rounds, in brackets the quartiles\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), load(), rounds)
-	fmt.Println("| what | floors | the processor's time, in floors | ms |\n|---|---|---|---|")
-	for _, r := range rows {
-		low, ratio, high := measure.Quartiles(r.ratio)
-		_, cpu, _ := measure.Quartiles(r.cpu)
-		_, wall, _ := measure.Quartiles(r.wall)
-		fmt.Printf("| %s | %.1f (%.1f to %.1f) | %.1f | %.1f |\n", r.name, ratio, low, high, cpu, wall.Seconds()*1000)
-	}
+	table(rows)
 	return nil
 }
 
-// load is how busy the machine is, where it tells.
-func load() string {
-	data, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return ""
+// budget is how many seconds a tick of 5,000 sessions may take. [S4-89]
+const budget = 1
+
+// table prints a row for each command, and in detail one for each number of sessions.
+func table(rows []*row) {
+	var sizes, commands []string
+	cells := map[string]string{}
+	for _, r := range rows {
+		if !slices.Contains(sizes, r.size) {
+			sizes = append(sizes, r.size)
+		}
+		if !slices.Contains(commands, r.name) {
+			commands = append(commands, r.name)
+		}
+		_, ratio, _ := measure.Quartiles(r.ratio)
+		_, wall, _ := measure.Quartiles(r.wall)
+		cells[r.name+r.size] = fmt.Sprintf("%.1f", ratio)
+		cells[r.name+", ms"+r.size] = fmt.Sprintf("%.0f", wall.Seconds()*1000)
+		if strings.HasSuffix(r.name, "tick") && r.size == "50 × 100" {
+			cells[r.name+", ms"+r.size] += fmt.Sprintf(" (budget %s s)", measure.Budget(budget, wall.Seconds(), 0))
+		}
 	}
-	first, _, _ := strings.Cut(string(data), " ")
-	return ", a load of " + first
+	fmt.Printf("| sessions | %s |\n|---|%s\n", strings.Join(sizes, " | "), strings.Repeat("--:|", len(sizes)))
+	for _, unit := range []string{"", ", ms"} {
+		for _, name := range commands {
+			fmt.Printf("| %s%s |", name, unit)
+			for _, size := range sizes {
+				fmt.Printf(" %s |", cells[name+unit+size])
+			}
+			fmt.Println()
+		}
+	}
+	fmt.Printf("\n%s\n\n| what | floors | from | to | processor |\n|---|--:|--:|--:|--:|\n", measure.Detail)
+	for _, r := range rows {
+		low, ratio, high := measure.Quartiles(r.ratio)
+		_, cpu, _ := measure.Quartiles(r.cpu)
+		fmt.Printf("| %s, %s sessions | %.1f | %.1f | %.1f | %.1f |\n", r.name, r.size, ratio, low, high, cpu)
+	}
 }
 
 func rowsOf(bin string, templates, each int) []*row {
 	ours := filepath.Join(bin, "gt-reconcile")
-	of := fmt.Sprintf(", %d x %d sessions", templates, each)
+	size := fmt.Sprintf("%d × %d", templates, each)
 	silent := func(stdout string) error {
 		if stdout != "" {
 			return fmt.Errorf("it changes something: %.300s", stdout)
@@ -143,9 +168,9 @@ func rowsOf(bin string, templates, each int) []*row {
 		return nil
 	}
 	return []*row{
-		{name: "gt-reconcile tick" + of, args: []string{ours, "tick"}, check: silent},
-		{name: "gt-reconcile plan --json" + of, args: []string{ours, "plan", "--json"}, check: silent},
-		{name: "gt-reconcile status" + of, args: []string{ours, "status"}, check: func(stdout string) error {
+		{name: "gt-reconcile tick", size: size, args: []string{ours, "tick"}, check: silent},
+		{name: "gt-reconcile plan --json", size: size, args: []string{ours, "plan", "--json"}, check: silent},
+		{name: "gt-reconcile status", size: size, args: []string{ours, "status"}, check: func(stdout string) error {
 			if n := strings.Count(stdout, fmt.Sprintf("%d active\n", each)); n != templates {
 				return fmt.Errorf("%d of %d templates have all: %.300s", n, templates, stdout)
 			}

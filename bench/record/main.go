@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/bench/measure"
 	"gt/internal/testenv"
 	"gt/lib/cli"
 	claude "gt/lib/client/claude/conversation"
@@ -32,7 +33,7 @@ import (
 
 func main() {
 	mb := flag.Int("mb", 200, "how large the store is")
-	most := flag.Int("large", 0, "how large a single conversation is that is taken in (default: none is)")
+	most := flag.Int("large", 400, "how large a single conversation is that is taken in; 0 for none")
 	flag.Parse()
 	if err := run(*mb, *most); err != nil {
 		fmt.Fprintln(os.Stderr, "record: error:", err)
@@ -41,6 +42,7 @@ func main() {
 }
 
 func run(mb, most int) error {
+	measure.Head("go run ./bench/record")
 	root, err := os.MkdirTemp("", "gt-bench-record-")
 	if err != nil {
 		return err
@@ -105,11 +107,15 @@ func run(mb, most int) error {
 		return err
 	}
 	rate := func(d time.Duration) float64 { return float64(size) / (1 << 20) / d.Seconds() }
-	fmt.Printf("store                 %d MB, %d MB of it words\n", size>>20, bytesOf>>20)
-	fmt.Printf("redaction alone       %7.2f s  %6.0f MB/s\n", alone.Seconds(), rate(alone))
-	fmt.Printf("sync --all            %7.2f s  %6.0f MB/s  %.2f of redaction alone\n", all.Seconds(), rate(all), alone.Seconds()/all.Seconds())
-	fmt.Printf("sync --all, once more %7.2f s\n", again.Seconds())
-	fmt.Printf("verify --all          %7.2f s  %6.0f MB/s\n", verified.Seconds(), rate(verified))
+	fmt.Printf("| a store of %d MB, %d MB of it words | s | MB a second | of redaction alone | budget |\n|---|--:|--:|--:|---|\n", size>>20, bytesOf>>20)
+	fmt.Printf("| redaction alone | %.2f | %.0f | | |\n", alone.Seconds(), rate(alone))
+	ratio, budget := alone.Seconds()/all.Seconds(), "0.5"
+	if ratio < 0.5 {
+		budget += ", missed"
+	}
+	fmt.Printf("| sync --all | %.2f | %.0f | %.2f | %s |\n", all.Seconds(), rate(all), ratio, budget)
+	fmt.Printf("| sync --all, once more | %.2f | | | |\n", again.Seconds())
+	fmt.Printf("| verify --all | %.2f | %.0f | | |\n\n", verified.Seconds(), rate(verified))
 	if err := hooks(root, home, environ); err != nil || most == 0 {
 		return err
 	}
@@ -143,7 +149,10 @@ func large(root string, mb int) error {
 			return err
 		}
 	}
-	fmt.Printf("one conversation      %d MB\n", size>>20)
+	// What each command takes at most, in the order in which it is first run.
+	var commands []string
+	most := map[string][2]float64{}
+	detail := ""
 	run := func(args ...string) (out []byte, took time.Duration, memory float64, err error) {
 		peak := filepath.Join(root, "peak.kib")
 		cmd := exec.Command(filepath.Join(root, "peak"), append([]string{peak, filepath.Join(root, "gt-record")}, args...)...)
@@ -165,7 +174,15 @@ func large(root string, mb int) error {
 		return out, took, memory / (1 << 10), err
 	}
 	print := func(what string, took time.Duration, memory float64) {
-		fmt.Printf("%-28s %7.2f s  %5.0f MB of memory\n", what, took.Seconds(), memory)
+		detail += fmt.Sprintf("| %s | %.2f | %.0f |\n", what, took.Seconds(), memory)
+		command, _, _ := strings.Cut(what, " ")
+		if strings.Contains(what, "as one object") {
+			command = what
+		}
+		if _, found := most[command]; !found {
+			commands = append(commands, command)
+		}
+		most[command] = [2]float64{max(most[command][0], took.Seconds()), max(most[command][1], memory)}
 	}
 	for _, args := range [][]string{
 		{"sync", "s-0"}, {"verify", "s-0"}, {"show", "s-0"}, {"list"}, {"tail", "s-0"},
@@ -231,11 +248,19 @@ func large(root string, mb int) error {
 			return err
 		}
 	}
-	return packed(home, func(args ...string) error {
+	if err := packed(home, func(args ...string) error {
 		_, took, memory, err := run(args...)
-		print(strings.Join(args, " "), took, memory)
+		print(strings.Join(args, " ")+", packed", took, memory)
 		return err
-	})
+	}); err != nil {
+		return err
+	}
+	fmt.Printf("\n| one conversation of %d MB | s at most | MB of memory at most |\n|---|--:|--:|\n", size>>20)
+	for _, command := range commands {
+		fmt.Printf("| %s | %.2f | %.0f |\n", command, most[command][0], most[command][1])
+	}
+	fmt.Printf("\n%s\n\n| one conversation of %d MB | s | MB of memory |\n|---|--:|--:|\n%s", measure.Detail, size>>20, detail)
+	return nil
 }
 
 // document writes what Gemini CLI keeps as lines in its older form, under another id.
@@ -303,7 +328,6 @@ func packed(home string, run func(args ...string) error) error {
 			return err
 		}
 	}
-	fmt.Println("packed:")
 	for _, args := range [][]string{{"sync", "--all"}, {"list"}, {"tail", "s-0"}, {"verify", "s-0"}} {
 		if err := run(args...); err != nil {
 			return err
@@ -333,7 +357,7 @@ func hooks(root, home string, environ []string) error {
 		args []string
 		took []time.Duration
 	}{
-		{"floor: --version", []string{"--version"}, nil},
+		{"gt-checkpoint --version", []string{"--version"}, nil},
 		{"end of a turn", []string{"write", "--hook", "--agent", "claude"}, nil},
 		{"end of a turn, recorded", []string{"write", "--hook", "--agent", "claude", "--record", "on"}, nil},
 	}
@@ -352,9 +376,10 @@ func hooks(root, home string, environ []string) error {
 			}
 		}
 	}
+	fmt.Println("| hook | ms | of 95 % at most |\n|---|--:|--:|")
 	for _, k := range kinds {
 		slices.Sort(k.took)
-		fmt.Printf("%-24s median %6.2f ms, 95th %6.2f ms\n", k.name, ms(k.took[runs/2]), ms(k.took[runs*95/100]))
+		fmt.Printf("| %s | %.2f | %.2f |\n", k.name, ms(k.took[runs/2]), ms(k.took[runs*95/100]))
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/zricethezav/gitleaks/v8/detect"
 
+	"gt/bench/measure"
 	"gt/lib/text/redact"
 )
 
@@ -42,13 +43,14 @@ func run(verbose, start bool, folders []string) error {
 	if start {
 		return starts()
 	}
+	measure.Head("cd bench/redact && go run .")
 	d, err := detect.NewDetectorDefaultConfig()
 	if err != nil {
 		return err
 	}
 	all, without := samples(d, rand.New(rand.NewPCG(1, 2)))
 	by := compare(all)
-	whole, partly, caught := 0, 0, 0
+	whole, partly, caught, detail := 0, 0, 0, ""
 	for _, rule := range sortedKeys(by) {
 		t := by[rule]
 		caught += t.caught
@@ -59,8 +61,11 @@ func run(verbose, start bool, folders []string) error {
 		case t.caught > 0:
 			partly++
 		}
-		fmt.Printf("%-45s %v\n", rule, t)
+		detail += fmt.Sprintf("%-45s %v\n", rule, t)
 	}
+	fmt.Printf("%d of %d samples are caught; of the rules %d whole, %d partly, %d not; no sample could be made of %v.\n",
+		caught, len(all), whole, partly, len(by)-whole-partly, without)
+	fmt.Printf("\n%s\n\n%s", measure.Detail, detail)
 	if verbose {
 		for _, s := range all {
 			if !s.caught() {
@@ -68,8 +73,6 @@ func run(verbose, start bool, folders []string) error {
 			}
 		}
 	}
-	fmt.Printf("rules: %d caught whole, %d partly, %d not; %d of %d samples; no sample could be made of %v\n",
-		whole, partly, len(by)-whole-partly, caught, len(all), without)
 	if len(folders) == 0 {
 		return nil
 	}

@@ -2,8 +2,8 @@
 // hosts cost one hub. Everything runs on this machine: a hub that syncs each message, and
 // hosts whose folders are temporary.
 //
-//	go run ./bench/relay                                  notes, events, 50 hosts of which 10 are real
-//	go run ./bench/relay -notes 0 -hosts 1000 -real 10    1,000 hosts alone
+//	go run ./bench/relay                           notes, events, 200 and 1,000 hosts of which 10 are real
+//	go run ./bench/relay -notes 0 -hosts 50        50 hosts alone
 //
 // Each real host and the hub are a process of their own. The others are simulated: they are
 // connected as a relay is, say hello, beat, answer, and send their logs, but they keep nothing of
@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ import (
 )
 
 func main() {
-	hosts := flag.Int("hosts", 50, "hosts on one hub")
+	hosts := flag.String("hosts", "200,1000", "hosts on one hub; several numbers for several hubs, one after the other")
 	real := flag.Int("real", 10, "how many of them are real")
 	events := flag.Int("events", 167, "events of each host in an hour: ten agents with 400 a day each")
 	notes := flag.Int("notes", 500, "notes of which each is timed")
@@ -46,7 +47,7 @@ func main() {
 	dir, err := os.MkdirTemp("", "bench-relay")
 	if err == nil {
 		measure.Interrupted(func() { os.RemoveAll(dir) })
-		err = run(dir, *hosts, min(*real, *hosts), *events, *notes)
+		err = run(dir, strings.Split(*hosts, ","), *real, *events, *notes)
 		os.RemoveAll(dir)
 	}
 	if err != nil {
@@ -55,13 +56,29 @@ func main() {
 	}
 }
 
-func run(dir string, hosts, real, events, notes int) error {
+func run(dir string, hosts []string, real, events, notes int) error {
+	measure.Head("go run ./bench/relay")
 	if notes > 0 {
+		fmt.Println("| two hosts and a hub on one machine, each message synced | |\n|---|---|")
 		if err := pair(filepath.Join(dir, "pair"), notes); err != nil {
 			return err
 		}
 	}
-	return measureManyHosts(filepath.Join(dir, "many"), hosts, real, events)
+	for _, number := range hosts {
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("\n| %d hosts on a hub, %d of them real, %d events an hour each | |\n|---|---|\n", n, min(real, n), events)
+		at := filepath.Join(dir, "many-"+number)
+		if err := measureManyHosts(at, n, min(real, n), events); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func start(store string) (*hub.Hub, error) {
@@ -241,8 +258,8 @@ func pair(dir string, notes int) error {
 		}
 		ours = append(ours, (<-b.came).Sub(began))
 	}
-	fmt.Printf("| a note of 500 bytes, from file to file, synced at the sender, the hub and the receiver | p50 %s, p99 %s |\n", ms(percentile(ours, 50)), ms(percentile(ours, 99)))
-	fmt.Printf("| the same text, asked and answered by NATS alone | p50 %s, p99 %s |\n", ms(percentile(floor, 50)), ms(percentile(floor, 99)))
+	fmt.Printf("| a note of 500 bytes, from file to file | p50 %s, p99 %s |\n", ms(percentile(ours, 50)), ms(percentile(ours, 99)))
+	fmt.Printf("| the same by NATS alone | p50 %s, p99 %s |\n", ms(percentile(floor, 50)), ms(percentile(floor, 99)))
 	for range notes {
 		if err := a.send("b"); err != nil {
 			return err

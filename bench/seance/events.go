@@ -56,14 +56,13 @@ func eventRows(w *world) ([]row, error) {
 	stores := command{"find", []string{"find", filepath.Join(w.dir, "home"), "-type", "f"}, w.dir}
 	wc := command{"wc -l", []string{"wc", "-l", events}, town}
 	some := ids[w.sessions/2]
-	size := fmt.Sprintf("%d events, %d sessions", w.events, w.sessions)
 	all := []row{
-		{name: "list, " + size + ", nothing new", run: w.seance(town), against: w.floor(town), minus: stores, budget: 4, prepare: fresh, check: newest},
+		{name: "list, nothing new", run: w.seance(town), against: w.floor(town), minus: stores, budget: 4, prepare: fresh, check: newest},
 		{name: "the same, outside of a town", run: over(), against: w.floor(town).withEnv("A=1"), minus: stores, budget: 4, check: newest},
-		{name: "the same, a log of 2000", run: w.seance(small), against: w.floor(small), minus: stores, budget: 4},
-		{name: "list, " + size + ", no cache", run: w.seance(town), against: wc, budget: 3, prepare: none, check: newest, rare: true},
-		{name: "the session events, by a bare program", run: w.bare("events", events), against: wc, check: says(fmt.Sprint(3 * w.sessions)), rare: true},
-		{name: "a row of SQLite for each session, by a bare program", run: w.bare("rows", fmt.Sprint(w.sessions)), against: wc, check: says(fmt.Sprint(w.sessions)), rare: true},
+		{name: "the same, 2,000 events", run: w.seance(small), against: w.floor(small), minus: stores, budget: 4},
+		{name: "list, no cache", run: w.seance(town), against: wc, budget: 3, prepare: none, check: newest, rare: true},
+		{name: "the session events, a bare program", run: w.bare("events", events), against: wc, check: says(fmt.Sprint(3 * w.sessions)), rare: true},
+		{name: "a SQLite row each, a bare program", run: w.bare("rows", fmt.Sprint(w.sessions)), against: wc, check: says(fmt.Sprint(w.sessions)), rare: true},
 		{name: "list --active", run: w.seance(town, "list", "--active"), against: w.floor(town), minus: stores, budget: 4, check: newest, rare: true},
 		{name: "list --limit 0 --json", run: w.seance(town, "list", "--limit", "0", "--json"), against: wc, rare: true},
 		{name: "find", run: w.seance(town, "find"), against: wc, check: begins(0, ids), rare: true},
@@ -91,7 +90,7 @@ func eventRows(w *world) ([]row, error) {
 // and ends stands in for gt-pick.
 func (w *world) pickRow(town string) row {
 	in := func(line string) command {
-		return command{"the floor", []string{"script", "-qec", line + "; true", "/dev/null"}, town}
+		return command{"floors in a terminal", []string{"script", "-qec", line + "; true", "/dev/null"}, town}
 	}
 	finder := filepath.Join(w.bin, "gt-pick")
 	r := row{name: "pick, its first screen", budget: 4, run: in(filepath.Join(w.bin, "gt-seance") + " pick"), against: in(filepath.Join(w.bin, "floor"))}

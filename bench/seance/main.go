@@ -24,10 +24,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"gt/bench/measure"
@@ -105,6 +103,7 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 	if err := testenv.Build(w.bin, "gt/cmd/gt-seance", "gt/cmd/gt-hooks", "gt/bench/hooks/floor", "gt/bench/hooks/peak", "gt/bench/seance/bare"); err != nil {
 		return err
 	}
+	measure.Head("go run ./bench/seance", "find --version", "rg --version", "jq --version")
 	for _, peer := range []string{"wc", "find", "rg", "jq", "script"} {
 		if !haveProgram(peer) {
 			fmt.Printf("%s is not here: rows that need it are left out.\n", peer)
@@ -132,8 +131,9 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 			}
 		}
 	}
-	fmt.Printf("%d cores, %s/%s, %s\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	return table(all)
+	fmt.Printf("The log has %d events of %d sessions, and there are %d conversations of %.1f GB.\n\n", w.events, w.sessions, w.transcripts, float64(w.size)/1e9)
+	table(all)
+	return nil
 }
 
 // haveProgram reports whether a program is on this machine.
@@ -239,29 +239,19 @@ func (w *world) exec(c command) (result, error) {
 	return r, nil
 }
 
-func table(all []*measured) error {
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', tabwriter.Debug)
-	fmt.Fprintln(t, "| what\t ms\t against\t ms\t times that\t budget\t \t cpu\t peak MiB\t")
-	fmt.Fprintln(t, "|---\t--:\t---\t--:\t---\t---\t---\t--:\t--:\t")
+func table(all []*measured) {
+	fmt.Println("| what | times | from | to | processor | ms | MiB | budget |")
+	fmt.Println("|---|--:|--:|--:|--:|--:|--:|---|")
 	for _, m := range all {
 		low, ratio, high := measure.Quartiles(m.ratio)
 		_, cpu, _ := measure.Quartiles(m.cpu)
 		_, wall, _ := measure.Quartiles(m.wall)
-		_, against, _ := measure.Quartiles(m.against)
-		budget, verdict := "-", "-"
-		switch {
-		case m.budget > 0:
-			budget, verdict = fmt.Sprint(m.budget), "ok"
-		case m.most > 0:
-			budget, verdict = fmt.Sprintf("%.0f ms", m.most), "ok"
+		budget := measure.Budget(m.budget, ratio, cpu)
+		if m.most > 0 {
+			budget = strings.Replace(measure.Budget(m.most/1000, wall/1000, 0), fmt.Sprint(m.most/1000), fmt.Sprintf("%g s", m.most/1000), 1)
 		}
-		if m.budget > 0 && ratio > m.budget || m.most > 0 && wall > m.most {
-			verdict = "over"
-		}
-		fmt.Fprintf(t, "| %s\t %.2f\t %s\t %.2f\t %.2f (%.2f–%.2f)\t %s\t %s\t %.2f\t %.1f\t\n",
-			m.name, wall, m.row.against.name, against, ratio, low, high, budget, verdict, cpu, m.peak)
+		fmt.Printf("| %s | %.1f %s | %.1f | %.1f | %.1f | %.1f | %.0f | %s |\n", m.name, ratio, m.row.against.name, low, high, cpu, wall, m.peak, budget)
 	}
-	return t.Flush()
 }
 
 // bare is the least that a Go program can do for an answer.
@@ -271,7 +261,7 @@ func (w *world) bare(what, where string) command {
 
 // floor is the floor, run where c is.
 func (w *world) floor(dir string) command {
-	return command{"the floor", []string{filepath.Join(w.bin, "floor")}, dir}
+	return command{"floors", []string{filepath.Join(w.bin, "floor")}, dir}
 }
 
 // seance is gt-seance, run in a folder.
