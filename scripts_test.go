@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(suite{m}, commands)
 }
 
-var update = flag.Bool("u", false, "update the golden files in testdata/scripts")
+var update = flag.Bool("u", false, "update the golden files in testdata/scripts, and the figures of the pages")
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{

@@ -133,7 +133,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 			p.Dir, p.Env, p.Stderr = r.fleet.home, r.fleet.person, os.Stdout
 			fmt.Printf("== %s\n", r.name)
 			if err := p.Run(); err != nil {
-				return fmt.Errorf("%s: %w", r.name, err)
+				return fmt.Errorf("%s, %s: %w", r.name, r.size, err)
 			}
 		}
 		return nil
@@ -141,7 +141,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 	for _, r := range rows {
 		if !r.peer && !r.starts {
 			if err := w.checkSubprocesses(r); err != nil {
-				return fmt.Errorf("%s: %w", r.name, err)
+				return fmt.Errorf("%s, %s: %w", r.name, r.size, err)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 			}
 			floor, err := w.measure(r, i >= warm)
 			if err != nil {
-				return fmt.Errorf("%s: %w", r.name, err)
+				return fmt.Errorf("%s, %s: %w", r.name, r.size, err)
 			}
 			if i >= warm {
 				floors = append(floors, floor)
@@ -222,6 +222,9 @@ func table(rows []*row, floor string) {
 	var sizes, commands []string
 	cells := map[string]string{}
 	for _, r := range rows {
+		if r.starts {
+			continue
+		}
 		if !slices.Contains(sizes, r.size) {
 			sizes = append(sizes, r.size)
 		}
@@ -241,13 +244,17 @@ func table(rows []*row, floor string) {
 		for _, unit := range []string{"", ", ms"} {
 			fmt.Printf("| %s%s |", name, unit)
 			for _, size := range sizes {
-				cell := cells[name+unit+size]
-				if cell == "" {
-					cell = "–"
-				}
-				fmt.Printf(" %s |", cell)
+				fmt.Printf(" %s |", cells[name+unit+size])
 			}
 			fmt.Println()
+		}
+	}
+	fmt.Printf("\n| beside %d agents | floors | ms |\n|---|--:|--:|\n", otherAgents)
+	for _, r := range rows {
+		if r.starts {
+			_, wall, _ := measure.Quartiles(r.wall)
+			_, ratio, _ := measure.Quartiles(r.ratio)
+			fmt.Printf("| %s | %.1f | %.0f |\n", r.name, ratio, wall.Seconds()*1000)
 		}
 	}
 	fmt.Printf("\nThe floor took %s ms.\n\n%s\n\n", floor, measure.Detail)

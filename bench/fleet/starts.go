@@ -29,7 +29,7 @@ exec sleep 1000000
 `
 
 // otherAgents is how many agents there are besides the one that is started.
-const otherAgents = 10
+const otherAgents = 11
 
 // starts are the rows that start an agent.
 func (w *world) starts() []*row {

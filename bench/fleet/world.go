@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -244,7 +245,7 @@ func (w *world) checkSubprocesses(r *row) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	script := fmt.Sprintf("#!/bin/sh\necho >>'%s'\nexec '%s' \"$@\"\n", count, real)
+	script := fmt.Sprintf("#!/bin/sh\necho \"$@\" >>'%s'\nexec '%s' \"$@\"\n", count, real)
 	if err := testenv.WriteProgram(filepath.Join(dir, "tmux"), []byte(script)); err != nil {
 		return err
 	}
@@ -256,8 +257,8 @@ func (w *world) checkSubprocesses(r *row) error {
 	if err != nil {
 		return fmt.Errorf("%w: %.500s", err, out)
 	}
-	if calls, _ := os.ReadFile(count); len(calls) != 1 { // a line each
-		return fmt.Errorf("it called tmux %d times", len(calls))
+	if calls, _ := os.ReadFile(count); bytes.Count(calls, []byte("\n")) != 1 {
+		return fmt.Errorf("it called tmux otherwise:\n%s", calls)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ var ways = []way{
 	{"killed after --auto", killedAfterAuto},
 	{"killed", killed},
 	{"told the summariser", toldSummariser},
-	{"transcript's end", transcriptEnd},
+	{"conversation's end", transcriptEnd},
 	{"git status, log", gitSays},
 }
 

@@ -24,8 +24,11 @@ const Detail = "In detail:"
 // what the programs say about their version.
 func Head(command string, versions ...string) {
 	commit := "an unknown commit"
-	if out, err := exec.Command("git", "describe", "--always", "--abbrev=10", "--dirty=, changed").Output(); err == nil {
+	if out, err := exec.Command("git", "rev-parse", "--short=10", "HEAD").Output(); err == nil {
 		commit = strings.TrimSpace(string(out))
+	}
+	if exec.Command("git", "diff", "--quiet", "HEAD", "--", ":(top,glob)**/*.go", ":(top,glob)**/go.mod").Run() != nil {
+		commit += ", changed"
 	}
 	fmt.Println(strings.Join(append([]string{command}, os.Args[1:]...), " "))
 	fmt.Printf("%s, %s\n", commit, time.Now().UTC().Format("2 January 2006"))

@@ -250,7 +250,7 @@ func large(root string, mb int) error {
 	}
 	if err := packed(home, func(args ...string) error {
 		_, took, memory, err := run(args...)
-		print(strings.Join(args, " ")+", packed", took, memory)
+		print(strings.Join(args, " ")+" (packed)", took, memory)
 		return err
 	}); err != nil {
 		return err
