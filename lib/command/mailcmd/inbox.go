@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/place/identity"
 	"gt/lib/state/beads"
+	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/frame"
@@ -79,7 +81,25 @@ func (c *inbox) Run(env *cli.Env) error {
 	case hidden > 0:
 		env.Hint("--all lists %d more, read or done", hidden)
 	}
+	me.hintOverseer(env)
 	return nil
+}
+
+// hintOverseer tells a person who looks elsewhere in a town of unread notes to the overseer,
+// which is the person.
+func (a agent) hintOverseer(env *cli.Env) {
+	overseer := string(identity.Overseer)
+	if a.home.Town.Personal || a.id != "" || env.Getenv(instance.Variable) != "" || a.home.Identity.Address() == overseer {
+		return
+	}
+	switch n, err := mail.NewBox(a.home, overseer).CountUnread(); {
+	case err != nil:
+		env.WarnError(err)
+	case n == 1:
+		env.Hint("1 note for the overseer waits: GT_ROLE=%s gt-mail", overseer)
+	case n > 1:
+		env.Hint("%d notes for the overseer wait: GT_ROLE=%s gt-mail", n, overseer)
+	}
 }
 
 func (r row) rank() int {
