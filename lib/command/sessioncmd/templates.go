@@ -539,6 +539,12 @@ func printSessions(env *cli.Env, rows []row, placed bool) error {
 		{Heading: "TEMPLATE", Cell: func(r row) string { return env.Line(r.Managed.Template, maxCell) }},
 		{Heading: "SLOT", Cell: func(r row) string { return r.Managed.SlotText() }},
 		{Heading: "STATE", Cell: func(r row) string { return env.Line(string(r.Managed.State), maxCell) }},
+		{Heading: "STATUS", Cell: func(r row) string {
+			if state, known := r.Managed.State.Row(); known && !state.Runs {
+				return ""
+			}
+			return env.Line(r.Text, maxCell)
+		}},
 		{Heading: "AGE", Cell: func(r row) string { return age(r.Instance, now) }},
 		{Heading: "REASON", Cell: func(r row) string { return env.Line(stateReason(r.Managed), maxCell) }},
 	}, rows)
