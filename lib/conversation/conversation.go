@@ -122,6 +122,13 @@ type PlainText interface {
 	PlainText(f File) bool
 }
 
+// Historian is a Reader whose client keeps the person's prompts when it deletes a conversation.
+type Historian interface {
+	// History calls each for the prompts in a store, with the session of each. It returns
+	// the file that has them, which need not exist.
+	History(store string, each func(id session.ID, prompt string)) (path string, err error)
+}
+
 // Keeper is a Reader whose client keeps large results in files beside the conversation.
 type Keeper interface {
 	// Keeps reports whether the client keeps any for the conversation.

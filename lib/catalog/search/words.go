@@ -474,7 +474,7 @@ func (r *reading) nearest(text, said string) (near float64, line Line) {
 			return n < most
 		})
 	}
-	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.at, b.at) })
+	sort.Slice(places, func(i, j int) bool { return places[i].at < places[j].at })
 	from := 0
 	for i, p := range places {
 		seen, end := map[int]bool{}, p.at
@@ -559,6 +559,6 @@ func (w *Words) Places(line string) (spans [][]int) {
 			})
 		}
 	}
-	slices.SortFunc(spans, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	sort.Slice(spans, func(i, j int) bool { return spans[i][0] < spans[j][0] })
 	return spans
 }

@@ -16,6 +16,7 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
+	"gt/lib/text/fold"
 	"gt/lib/text/term"
 	"gt/lib/view/transcript"
 )
@@ -59,6 +60,9 @@ func (c *grep) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	defer c.hintDeleted(env, all, func(prompt string) bool {
+		return slices.ContainsFunc(strings.Split(fold.Name(prompt), "\n"), q.Pattern.MatchString)
+	})
 	if len(places) == 0 {
 		return cli.Silent
 	}

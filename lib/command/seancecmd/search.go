@@ -46,6 +46,12 @@ func (c *seeking) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	if words := strings.Fields(strings.ToLower(strings.Join(c.Words, " "))); c.Touched+c.Ran == "" {
+		defer c.hintDeleted(env, all, func(prompt string) bool {
+			prompt = strings.ToLower(prompt)
+			return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(prompt, strings.Trim(word, `"`)) })
+		})
+	}
 	bar := term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now)
 	q := c.query(env)
 	found, instead, failed := q.Search(conversationsOf(places), titlesOf(env, places), bar.Show)

@@ -35,6 +35,24 @@ func (Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("claude", getenv)), "projects")
 }
 
+// History returns the prompts in history.jsonl, of which Claude Code removes none.
+func (Reader) History(store string, each func(id session.ID, prompt string)) (path string, err error) {
+	path = filepath.Join(store, "history.jsonl")
+	_, err = conversation.Lines(path, 0, func(line []byte, _ int64) bool {
+		r := conversation.Record(line)
+		text := r.Get("display").Str
+		r.Get("pastedContents").ForEach(func(_, pasted gjson.Result) bool {
+			text += "\n" + pasted.Get("content").Str
+			return true
+		})
+		if id := conversation.IDOf(r.Get("sessionId")); id != "" {
+			each(id, text)
+		}
+		return true
+	})
+	return path, conversation.Unreadable(path, err)
+}
+
 // Find lists the projects' folders in parallel: a year has thousands of files, and their
 // stats are most of the cost of a list.
 func (c Reader) Find(store string, each func(conversation.File)) error {
