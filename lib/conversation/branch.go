@@ -50,9 +50,9 @@ func Removed(had, has []string) []string {
 // hook waits.
 const maxLinked = 128 << 20
 
-// TooLong reports whether a summary would take too long to look for what was taken back.
+// TooLong reports whether it would take too long to look for what was taken back.
 func (o Options) TooLong(path string) bool {
-	if !o.ForSummary && o.TakenBack == nil || Removes(path) {
+	if o.Patient || !o.ForSummary && o.TakenBack == nil || Removes(path) {
 		return false
 	}
 	info, err := os.Stat(path)

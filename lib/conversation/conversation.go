@@ -240,6 +240,8 @@ type Options struct {
 	// records that Read passes. If those take back what comes before From, it is called
 	// with an entry before From that may have no text.
 	TakenBack func(Entry)
+	// Patient says that nobody waits: Read looks for what was taken back in any file.
+	Patient bool
 	// State, if not nil, holds what the Read that ended at From left there, and gets what
 	// the next Read needs; "" means unknown. With it, a reader need not read what comes
 	// before From. Without it, a summary lacks what depends on that.

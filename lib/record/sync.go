@@ -270,12 +270,9 @@ func (p *pass) read(r conversation.Reader) error {
 	if unknown {
 		until = 0 // what was taken back ended before
 	}
-	o := conversation.Options{From: p.from}
+	o := conversation.Options{From: p.from, Patient: true}
 	if p.from > 0 {
 		o.TakenBack = func(e conversation.Entry) { back = back || e.Offset < p.from }
-	}
-	if o.TooLong(p.c.File.Path) {
-		o.TakenBack = nil // or the reader would give what was taken back
 	}
 	next, err := conversation.ReadAll(r, p.c.File, o, func(e conversation.Entry) bool {
 		if n++; n%64 == 0 && p.y.Stop != nil && p.y.Stop() {
@@ -305,14 +302,11 @@ func (p *pass) read(r conversation.Reader) error {
 const maxTakenBack = 1024
 
 // findTakenBack reads the whole conversation to find the prompts that the person took back. One
-// that is neither there nor taken back any more stays as it was, and so do all if the
-// conversation is too long to tell. What a prompt began ends before an offset.
+// that is neither there nor taken back any more stays as it was. What a prompt began ends before
+// an offset.
 func (p *pass) findTakenBack(r conversation.Reader, until int64) error {
 	var found, live []string
-	o := conversation.Options{TakenBack: func(e conversation.Entry) { found = append(found, p.y.Redact(valid(e.ID))) }}
-	if slices.ContainsFunc(p.c.File.Files(), func(f conversation.File) bool { return o.TooLong(f.Path) }) {
-		return nil
-	}
+	o := conversation.Options{Patient: true, TakenBack: func(e conversation.Entry) { found = append(found, p.y.Redact(valid(e.ID))) }}
 	_, err := conversation.ReadAll(r, p.c.File, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			live = append(live, p.y.Redact(valid(e.ID)))
