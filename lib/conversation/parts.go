@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"gt/lib/state/session"
@@ -27,14 +28,12 @@ type Segmenter interface {
 // first, then the others in the order of their last records.
 func Join(all []Conversation) Conversation {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b Conversation) int {
-		switch {
-		case a.File.Copy != b.File.Copy && a.File.Copy:
-			return -1
-		case a.File.Copy != b.File.Copy:
-			return 1
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		if a.File.Copy != b.File.Copy {
+			return a.File.Copy
 		}
-		return cmp.Or(a.Metadata.Last.Compare(b.Metadata.Last), cmp.Compare(a.File.Changed, b.File.Changed), cmp.Compare(b.File.Path, a.File.Path))
+		return cmp.Or(a.Metadata.Last.Compare(b.Metadata.Last), cmp.Compare(a.File.Changed, b.File.Changed), cmp.Compare(b.File.Path, a.File.Path)) < 0
 	})
 	var one Conversation
 	real := map[string]bool{}

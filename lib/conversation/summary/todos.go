@@ -3,6 +3,7 @@ package summary
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -65,10 +66,10 @@ func (f *Fold) todoList() []conversation.Todo {
 // byNumber sorts tasks by when they were made.
 func byNumber(all []conversation.Todo) []conversation.Todo {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b conversation.Todo) int {
-		x, _ := strconv.Atoi(a.ID)
-		y, _ := strconv.Atoi(b.ID)
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a.ID, b.ID))
+	sort.SliceStable(all, func(i, j int) bool {
+		x, _ := strconv.Atoi(all[i].ID)
+		y, _ := strconv.Atoi(all[j].ID)
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(all[i].ID, all[j].ID)) < 0
 	})
 	return all
 }

@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -157,7 +158,7 @@ func mergeSpans(some, more []span) []span {
 		return some
 	}
 	all := append(some, more...)
-	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	sort.Slice(all, func(i, j int) bool { return all[i].from < all[j].from })
 	kept := all[:1]
 	for _, sp := range all[1:] {
 		if last := &kept[len(kept)-1]; sp.from < last.to {
