@@ -141,7 +141,7 @@ func (s Style) table(w io.Writer, width int, rows [][]string, least int, cut fun
 			}
 			if j == len(row)-1 {
 				if width > 0 {
-					cell = cut(cell, max(width-used, 1))
+					cell = cutApart(cell, max(width-used, 1), cut)
 				}
 				b.WriteString(paint(i, j, cell))
 				break
@@ -151,7 +151,7 @@ func (s Style) table(w io.Writer, width int, rows [][]string, least int, cut fun
 			}
 			b.WriteString(paint(i, j, cell))
 			b.WriteString(strings.Repeat(" ", max(widths[j]-columns(cell, maxColumn), 0)))
-			used += widths[j]
+			used += widths[j] + unjoined(cell)
 		}
 		// Empty last cells leave no trailing blanks.
 		line := strings.TrimRight(b.String(), " ")
@@ -234,6 +234,34 @@ func span(s string) int {
 		}
 	}
 	return len(s)
+}
+
+// unjoined returns how many columns more s takes in a terminal that shows the parts of an
+// emoji beside each other: its skin tone, and what it is joined with. tmux before 3.6,
+// Alacritty and terminals of VTE do, and a line as wide as the terminal would be broken.
+func unjoined(s string) int {
+	more, joins := 0, false
+	for _, r := range s {
+		if joins && r > '\u2000' || r >= '\U0001f3fb' && r <= '\U0001f3ff' {
+			more += uniseg.StringWidth(string(r))
+		}
+		joins = r == '\u200d'
+	}
+	return more
+}
+
+// cutApart cuts s until it fits such a terminal, too.
+func cutApart(s string, width int, cut func(s string, width int) string) string {
+	for room := width; ; {
+		shown := cut(s, room)
+		more := unjoined(shown)
+		over := Columns(shown) + more - width
+		if more == 0 || over <= 0 || room == 1 {
+			return shown
+		}
+		const parts = 4 // of a large family, which takes as many times its columns
+		room = max(room-(over+parts-1)/parts, 1)
+	}
 }
 
 // fits reports whether s takes at most width columns. It is fast for very long texts.

@@ -118,6 +118,27 @@ func TestTableOfHostileCells(t *testing.T) {
 	}
 }
 
+// A line fits a terminal that shows the parts of an emoji one by one, too.
+func TestTableOfJoinedEmoji(t *testing.T) {
+	for _, title := range []string{
+		strings.Repeat("👍🏽", 40), strings.Repeat("👨‍👩‍👧‍👦", 20) + " done", "fix 🏳️‍🌈 and 👩🏾‍💻 in the parser, then the lexer and all of the tests",
+		"👍🏽 the lexer is ported to the new grammar, the parser next",
+	} {
+		var out bytes.Buffer
+		if err := (Style{}).Table(&out, 60, [][]string{{"NAME", "TOPIC"}, {"👍🏽", title}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		_, line, _ := strings.Cut(strings.TrimSuffix(out.String(), "\n"), "\n")
+		apart := 0
+		for _, r := range line {
+			apart += uniseg.StringWidth(string(r))
+		}
+		if apart > 60 || apart < 45 {
+			t.Errorf("%d columns: %s", apart, line)
+		}
+	}
+}
+
 func TestCut(t *testing.T) {
 	for _, s := range []string{
 		"", "x", "plain text of some length", "日本語の長い表題", "e\u0301a\u0308o\u0302u\u0300", "👩‍👩‍👧‍👦👍🏽🇩🇪 flags", strings.Repeat("é", 100),
