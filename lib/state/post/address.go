@@ -21,7 +21,6 @@ import (
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/mail"
 	"gt/lib/state/peer"
-	"gt/lib/sys/atomicfile"
 )
 
 // Recipient is an agent and its box.
@@ -97,21 +96,18 @@ func Find(from home.Home, getenv func(string) string, dir, to string) (Recipient
 		"outside a town a recipient is self, the path of the folder that the agent works in, or the name of an agent of gt-session")
 }
 
-// inhabited reports whether a home has an agent: it is a role's folder, or it belongs to
-// the user and is a repository or has sessions. A note alone must not create a home.
+// inhabited reports whether a home has an agent: it is a role's folder, the state has
+// sessions of it, or it is a repository that counts (see place.Counts). A note alone must not
+// create a home.
 func inhabited(h home.Home) bool {
 	if h.Identity.Role != "" {
 		return true
 	}
-	if atomicfile.CheckOwner(h.Dir) != nil {
-		return false
+	if _, err := os.Lstat(h.Path("sessions")); err == nil {
+		return true
 	}
-	for _, sign := range []string{filepath.Join(h.Dir, ".git"), h.Path("sessions")} {
-		if _, err := os.Lstat(sign); err == nil {
-			return true
-		}
-	}
-	return false
+	info, err := os.Lstat(filepath.Join(h.Dir, ".git"))
+	return err == nil && (place.Counts(info, h.Dir) || place.IsSafe(h.Dir))
 }
 
 // ErrNone is returned if no agent of this host has the name, or if several have.
