@@ -66,8 +66,9 @@ func TestOtherNamespace(t *testing.T) {
 				t.Errorf("%+v was signalled", inner)
 			}
 			// Another boot's namespaces are over, whatever their numbers are.
-			if inner.Boot = "another"; inner.IsElsewhere() || !inner.Gone() {
-				t.Errorf("of another boot: %+v", inner)
+			other := inner
+			if other.Boot = "another"; other.IsElsewhere() || !other.Gone() {
+				t.Errorf("of another boot: %+v", other)
 			}
 			in.Close()
 			if err := cmd.Wait(); err != nil {
@@ -87,6 +88,33 @@ func TestOtherNamespace(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
+}
+
+// Nothing is left in the namespace of a container that ended, also where some processes may
+// not be looked into.
+func TestAbandonedNamespace(t *testing.T) {
+	if process.Contained() {
+		t.Skip("only the first PID namespace sees the others")
+	}
+	if number := os.Getenv("GT_TEST_EMPTIED"); number != "" {
+		inner, err := process.Find(os.Getpid())
+		testenv.NoError(t, err)
+		if inner.NS = number; !inner.Gone() {
+			t.Errorf("after its end: %+v", inner)
+		}
+		return
+	}
+	number, err := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "readlink", "/proc/self/ns/pid").Output()
+	if err != nil {
+		t.Skip("none can be made here: ", err)
+	}
+	program, err := os.Executable()
+	testenv.NoError(t, err)
+	cmd := exec.Command(program, "-test.run", "^TestAbandonedNamespace$") // what is found of a number is kept for a second
+	cmd.Env = append(os.Environ(), "GT_TEST_EMPTIED="+strings.Trim(string(number), "pid:[]\n"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func TestForeignProc(t *testing.T) {

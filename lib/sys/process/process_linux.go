@@ -117,15 +117,20 @@ var namespace = sync.OnceValues(func() (string, error) {
 	return ns, nil
 })
 
-// occupied caches when abandoned found processes in PID namespaces, the zero time for none.
-var occupied sync.Map
+// emptied caches what abandoned found of PID namespaces, for a second: a number is used again.
+var emptied sync.Map
+
+type emptiness struct {
+	at time.Time
+	is bool
+}
 
 // abandoned reports whether no process is left in a PID namespace. Only from the first
 // namespace are those of all others visible. A process of another user cannot be examined,
 // and is no agent of this one.
 func abandoned(ns string) bool {
-	if at, known := occupied.Load(ns); known && (at.(time.Time).IsZero() || time.Since(at.(time.Time)) < time.Second) {
-		return at.(time.Time).IsZero()
+	if last, known := emptied.Load(ns); known && time.Since(last.(emptiness).at) < time.Second {
+		return last.(emptiness).is
 	}
 	is := !Contained()
 	for pid := range parents() {
@@ -139,14 +144,16 @@ func abandoned(ns string) bool {
 		if err != nil || os.Geteuid() != 0 && !strings.HasPrefix(uids, strconv.Itoa(os.Geteuid())+"\t") {
 			continue
 		}
+		// Some may not be looked into, such as ssh-agent. One with a single number is of the
+		// first namespace.
+		_, numbers, known := strings.Cut(string(data), "\nNSpid:\t")
+		if numbers, _, _ = strings.Cut(numbers, "\n"); known && len(strings.Fields(numbers)) == 1 {
+			continue
+		}
 		of, err := namespaceOf(at)
 		is = of != ns && (err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH))
 	}
-	now := time.Now()
-	if is {
-		now = time.Time{}
-	}
-	occupied.Store(ns, now)
+	emptied.Store(ns, emptiness{time.Now(), is})
 	return is
 }
 
