@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gt/lib/client/agent"
 	"gt/lib/text/jsonedit"
 )
 
@@ -14,7 +15,10 @@ import (
 // path. For a value of another kind the client skips the whole file.
 type Schema map[string]string
 
-// ParseSchema parses a text whose lines have a kind and the paths of this kind. In a path, "*"
+// ParseSchema parses a text whose lines have a kind and the paths of this kind, as far as they
+// hold for a version of the client: a line that begins with ">=1.2.3" or "<1.2.3" is for versions
+// from there on, or before, and overrides lines above it. An unknown version, "", counts as the
+// newest. In a path, "*"
 // is any other member of an object and "[]" any element of an array; "." is the whole file. A
 // path that ends with "!" must be there, one that ends with "?" may be null, and the paths
 // below "x=y" are those of an object x whose type is y. Lines that begin with "#" are comments.
@@ -26,13 +30,23 @@ type Schema map[string]string
 // there. "closed" is an object with no members but those that have a path, a^b one with one of
 // these members and not both. "1" is that number. A kind that begins with "@" is itself a path,
 // at which the rules for such values stand. The path "BOM" stands for a byte order mark.
-func ParseSchema(text string) Schema {
+func ParseSchema(text, version string) Schema {
 	s := Schema{}
 	for line := range strings.Lines(text) {
-		if words := strings.Fields(line); len(words) > 0 && words[0] != "#" {
-			for _, path := range words[1:] {
-				s[strings.TrimPrefix(path, ".")] = words[0]
-			}
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		from, isFrom := strings.CutPrefix(words[0], ">=")
+		before, isBefore := strings.CutPrefix(words[0], "<")
+		if isFrom && agent.IsBefore(version, from) || isBefore && !agent.IsBefore(version, before) {
+			continue
+		}
+		if isFrom || isBefore {
+			words = words[1:]
+		}
+		for _, path := range words[1:] {
+			s[strings.TrimPrefix(path, ".")] = words[0]
 		}
 	}
 	return s

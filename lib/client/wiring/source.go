@@ -54,7 +54,13 @@ func (c Client) Read(scope, file string) Source {
 		return s
 	}
 	s.Handlers = c.handlers(s.Doc)
-	s.Refused = ParseSchema(c.Schema).Check(s.Doc)
+	schema := ParseSchema(c.Schema, c.Version)
+	for _, h := range s.OwnHandlers() {
+		if !c.Takes(h.Event) { // Unfit tells of it, and an installation mends it
+			schema["hooks."+h.Event] = "any"
+		}
+	}
+	s.Refused = schema.Check(s.Doc)
 	s.Off = c.switchedOff(s.Doc)
 	return s
 }

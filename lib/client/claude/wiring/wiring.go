@@ -28,7 +28,7 @@ func Client() wiring.Client {
 		Schema: schema,
 		Oldest: "1.0.85", // SessionEnd
 		Since: map[string]string{
-			"PermissionRequest": "2.0.45", "PostToolUseFailure": "2.1.76", "StopFailure": "2.1.78",
+			"PermissionRequest": "2.0.45", "PostToolUseFailure": "2.0.56", "StopFailure": "2.1.78",
 		},
 		OffKey: "disableAllHooks", OffValue: true,
 		TurnEnds: []string{"Stop"},

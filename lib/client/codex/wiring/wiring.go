@@ -176,7 +176,7 @@ func refusal(config string) string {
 	if err != nil {
 		return ""
 	}
-	rules := wiring.ParseSchema(strings.Replace(schema, "closed .", "", 1) + configSchema)
+	rules := wiring.ParseSchema(strings.Replace(schema, "closed .", "", 1)+configSchema, "")
 	refused := rules.Check(doc)
 	if refused == nil {
 		return ""
