@@ -15,8 +15,8 @@ import (
 	"gt/internal/testenv"
 )
 
-// made is what a page shows of a record.
-var made = regexp.MustCompile(`(?s)(<!-- made from (bench/\S+\.txt) -->\n)(.*?)(<!-- made -->\n)`)
+// made is what a page shows of a record, perhaps without some columns of its tables.
+var made = regexp.MustCompile(`(?s)(<!-- made from (bench/\S+\.txt)(?: without ([^\n]*))? -->\n)(.*?)(<!-- made -->\n)`)
 
 // TestPageFigures: a page shows all tables and sentences of a benchmark's record, and the
 // figures in sentences of other pages are those of the records. The benchmark is not run:
@@ -32,7 +32,7 @@ func TestPageFigures(t *testing.T) {
 		want := made.ReplaceAllStringFunc(is, func(block string) string {
 			m := made.FindStringSubmatch(block)
 			shown[m[2]] = true
-			return m[1] + figuresOf(t, page, m[2], m[3]) + m[4]
+			return m[1] + figuresOf(t, m[2], strings.Split(m[3], ", ")) + m[5]
 		})
 		for _, c := range claims {
 			if c.page == page {
@@ -47,9 +47,8 @@ func TestPageFigures(t *testing.T) {
 			testenv.NoError(t, os.WriteFile(page, []byte(want), 0o644))
 			continue
 		}
-		has := strings.Split(is, "\n")
-		lacks := slices.DeleteFunc(strings.Split(want, "\n"), func(line string) bool { return slices.Contains(has, line) })
-		t.Errorf("%s has other figures than the records; 'go test . -run TestPageFigures -u' writes\n%s", page, strings.Join(lacks, "\n"))
+		t.Errorf("%s has other figures than the records; 'go test . -run TestPageFigures -u' removes\n%s\nand writes\n%s",
+			page, linesMissing(want, is), linesMissing(is, want))
 	}
 	records, err := filepath.Glob("bench/*/recorded*.txt")
 	testenv.NoError(t, err)
@@ -67,6 +66,12 @@ func TestPageFigures(t *testing.T) {
 	for _, figure := range regexp.MustCompile(`[0-9][0-9.,]* (?:ms|s|seconds|kB|MB|GB|MiB|%|floors)\b`).FindAllString(made.ReplaceAllString(string(page), ""), -1) {
 		t.Errorf("docs/benchmarks.md has '%s', which no record has", figure)
 	}
+}
+
+// linesMissing returns the lines of a text that another one does not have.
+func linesMissing(in, of string) string {
+	has := strings.Split(in, "\n")
+	return strings.Join(slices.DeleteFunc(strings.Split(of, "\n"), func(line string) bool { return slices.Contains(has, line) }), "\n")
 }
 
 // paragraphsOf returns what a page has to show of a record: its paragraphs behind the first,
@@ -89,52 +94,30 @@ func paragraphsOf(t *testing.T, record string) []string {
 	return all
 }
 
-// figuresOf returns the sentences and tables of a record. Of a table it returns the columns that
-// the page shows of it, which is told by the heads, and always the first one.
-func figuresOf(t *testing.T, page, record, shown string) string {
+// figuresOf returns the sentences of a record, and its tables without some columns.
+func figuresOf(t *testing.T, record string, without []string) string {
 	t.Helper()
-	var heads [][]string
-	for paragraph := range strings.SplitSeq(shown, "\n\n") {
-		if strings.HasPrefix(paragraph, "|") {
-			first, _, _ := strings.Cut(paragraph, "\n")
-			heads = append(heads, cellsOf(first))
-		}
-	}
-	var all []string
-	for _, paragraph := range paragraphsOf(t, record) {
+	all := paragraphsOf(t, record)
+	for n, paragraph := range all {
 		if !strings.HasPrefix(paragraph, "|") {
-			all = append(all, paragraph)
 			continue
 		}
 		lines := strings.Split(paragraph, "\n")
 		head := cellsOf(lines[0])
-		var columns []int
-		if len(heads) > 0 {
-			columns = append(columns, 0)
-			for _, name := range heads[0][1:] {
-				if i := slices.Index(head, name); i > 0 {
-					columns = append(columns, i)
-				} else {
-					t.Errorf("%s shows a column '%s', which %s does not have", page, name, record)
-				}
-			}
-			heads = heads[1:]
-		}
 		for i, line := range lines {
+			var kept []string
 			cells := cellsOf(line)
 			if len(cells) != len(head) {
 				t.Fatalf("%s has a row with another number of cells: %s", record, line)
 			}
-			if len(columns) > 0 {
-				var kept []string
-				for _, c := range columns {
-					kept = append(kept, cells[c])
+			for c, cell := range cells {
+				if c == 0 || !slices.Contains(without, head[c]) {
+					kept = append(kept, cell)
 				}
-				cells = kept
 			}
-			lines[i] = "|" + strings.Join(cells, "|") + "|"
+			lines[i] = "|" + strings.Join(kept, "|") + "|"
 		}
-		all = append(all, strings.Join(lines, "\n"))
+		all[n] = strings.Join(lines, "\n")
 	}
 	return strings.Join(all, "\n\n") + "\n"
 }

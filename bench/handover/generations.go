@@ -427,11 +427,11 @@ func lineage(dir string, keep bool) (details string, err error) {
 			os.RemoveAll(at)
 		}
 	}
-	fmt.Print("\n| what |")
+	fmt.Print("\n| what | sessions |")
 	for _, c := range columns {
 		fmt.Printf(" %s |", c.name)
 	}
-	fmt.Printf(" the twentieth, gt |\n|---|%s---|\n", strings.Repeat("---|", len(columns)))
+	fmt.Printf(" the twentieth, gt |\n|---|---|%s---|\n", strings.Repeat("---|", len(columns)))
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nFacts of all before it that a generation is told: within %d units / within the first %d bytes, of how many.\n\n| what | by |", limit, preview)
 	for _, n := range counted {
@@ -439,9 +439,8 @@ func lineage(dir string, keep bool) (details string, err error) {
 	}
 	fmt.Fprintf(&b, "\n|---|---|%s\n", strings.Repeat("---|", len(counted)))
 	for _, kind := range lasting {
-		fmt.Printf("| %s |", kind)
 		name := kind
-		for _, c := range columns {
+		for i, c := range columns {
 			fmt.Fprintf(&b, "| %s | %s |", name, c.name)
 			name = ""
 			for _, n := range counted {
@@ -459,7 +458,10 @@ func lineage(dir string, keep bool) (details string, err error) {
 					whole++
 				}
 			}
-			fmt.Printf(" %d of %d |", whole, times)
+			if i == 0 {
+				fmt.Printf("| %s | %d |", kind, times) // so many know such facts, in each way
+			}
+			fmt.Printf(" %d |", whole)
 		}
 		fmt.Printf(" %s |\n", columns[0].l.arrived(kind, generations, columns[0].told[generations]))
 	}

@@ -59,24 +59,39 @@ func main() {
 func run(dir string, hosts []string, real, events, notes int) error {
 	measure.Head("go run ./bench/relay")
 	if notes > 0 {
-		fmt.Println("| two hosts and a hub on one machine, each message synced | |\n|---|---|")
+		fmt.Println("| two hosts and a hub on one machine, each message synced | result |\n|---|---|")
 		if err := pair(filepath.Join(dir, "pair"), notes); err != nil {
 			return err
 		}
 	}
-	for _, number := range hosts {
+	head, rule := fmt.Sprintf("| %d hosts on a hub are real, %d events an hour each |", real, events), "|---|"
+	var order []string
+	lines := map[string]string{}
+	for i, number := range hosts {
 		n, err := strconv.Atoi(number)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("\n| %d hosts on a hub, %d of them real, %d events an hour each | |\n|---|---|\n", n, min(real, n), events)
 		at := filepath.Join(dir, "many-"+number)
-		if err := measureManyHosts(at, n, min(real, n), events); err != nil {
+		figures, err := measureManyHosts(at, n, min(real, n), events)
+		if err != nil {
 			return err
+		}
+		head += fmt.Sprintf(" of %d |", n)
+		rule += "---|"
+		for _, f := range figures {
+			if i == 0 {
+				order = append(order, f.what)
+			}
+			lines[f.what] += " " + f.value + " |"
 		}
 		if err := os.RemoveAll(at); err != nil {
 			return err
 		}
+	}
+	fmt.Printf("\n%s\n%s\n", head, rule)
+	for _, what := range order {
+		fmt.Printf("| %s |%s\n", what, lines[what])
 	}
 	return nil
 }

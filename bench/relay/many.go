@@ -350,12 +350,21 @@ func forEachParallel[T any](all []T, atOnce int, do func(int, T) error) error {
 	return nil
 }
 
-// measureManyHosts measures what many hosts cost one hub, each with the logs of all others.
-func measureManyHosts(dir string, n, real, events int) error {
+// figure is a line of the table of many hosts.
+type figure struct{ what, value string }
+
+// measureManyHosts measures what many hosts cost one hub, each with the logs of all others. It
+// prints each figure on standard error as soon as it is known.
+func measureManyHosts(dir string, n, real, events int) (figures []figure, err error) {
+	add := func(what, format string, args ...any) {
+		f := figure{what, fmt.Sprintf(format, args...)}
+		figures = append(figures, f)
+		fmt.Fprintf(os.Stderr, "%d hosts: %s: %s\n", n, f.what, f.value)
+	}
 	store := filepath.Join(dir, "hub")
 	server, line, err := begin("hub", store)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer server.end()
 	address, fingerprint, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -366,17 +375,17 @@ func measureManyHosts(dir string, n, real, events int) error {
 		names[i] = "h" + strconv.Itoa(i)
 		state := place.State(filepath.Join(dir, names[i], "gt"))
 		if keys[i], err = seal.Load(state, true); err != nil {
-			return err
+			return nil, err
 		}
 		if err := peer.NewHosts(state).SetOwn(peer.Host{Name: names[i]}); err != nil {
-			return err
+			return nil, err
 		}
 		c.keys = append(c.keys, keys[i].Public())
 		if answer, err := server.ask(keys[i].Public() + " " + names[i]); err != nil || answer != "ok\n" {
-			return fmt.Errorf("not admitted: %q, %w", answer, err)
+			return nil, fmt.Errorf("not admitted: %q, %w", answer, err)
 		}
 	}
-	fmt.Printf("| memory of the hub before one has connected | %d MB |\n", server.memory()>>20)
+	add("memory of the hub before one has connected", "%d MB", server.memory()>>20)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -388,7 +397,7 @@ func measureManyHosts(dir string, n, real, events int) error {
 	}
 	for i := range real {
 		if err := start(i); err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { relays[i].end() }()
 	}
@@ -397,9 +406,9 @@ func measureManyHosts(dir string, n, real, events int) error {
 		actors[i], err = c.simulate(ctx, dir, names[real+i], keys[real+i])
 		return err
 	}); err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Printf("| all have connected after | %s |\n", time.Since(began).Round(100*time.Millisecond))
+	add("all have connected after", "%s", time.Since(began).Round(100*time.Millisecond))
 	state := func(i int) place.State { return place.State(filepath.Join(dir, names[i], "gt")) }
 	if _, err := wait("all hosts know all", time.Second, 40*time.Minute, func() bool {
 		for i := range real {
@@ -409,34 +418,33 @@ func measureManyHosts(dir string, n, real, events int) error {
 		}
 		return true
 	}); err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Printf("| each real one knows all after | %s, %.1f s of the hub's processor |\n", time.Since(began).Round(100*time.Millisecond), (server.cpu() - used).Seconds())
+	add("each real one knows all after", "%s, hub %.1f s", time.Since(began).Round(100*time.Millisecond), (server.cpu() - used).Seconds())
 	if len(actors) == 0 {
-		return errors.New("at least one host has to be simulated")
+		return nil, errors.New("at least one host has to be simulated")
 	}
 	fleet, err := actors[0].js.Stream(ctx, streams.Fleet)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Printf("| the hub keeps of the fleet | %d messages |\n", fleet.CachedInfo().State.Msgs)
+	add("the hub keeps of the fleet", "%d messages", fleet.CachedInfo().State.Msgs)
 	time.Sleep(30 * time.Second)
-	fmt.Printf("| memory of the hub, of a relay | %d MB, %d MB |\n", server.memory()>>20, relays[0].memory()>>20)
-	fmt.Printf("| the hub's disk | %d MB |\n", size(store)>>20)
+	add("memory of the hub, of a relay", "%d MB, %d MB", server.memory()>>20, relays[0].memory()>>20)
+	add("the hub's disk", "%d MB", size(store)>>20)
 
 	const minutes = 3
 	hubCPU, relayCPU := server.cpu(), relays[0].cpu()
 	out, in, err := relays[0].traffic()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	time.Sleep(minutes * time.Minute)
 	out2, in2, err := relays[0].traffic()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Printf("| all are idle, in a minute | hub %.2f s of a processor, a relay %.2f s; it sends %d bytes, receives %d |\n",
-		(server.cpu()-hubCPU).Seconds()/minutes, (relays[0].cpu()-relayCPU).Seconds()/minutes, (out2-out)/minutes, (in2-in)/minutes)
+	add("all are idle, in a minute", "hub %.2f s, relay %.2f s; it sends %d bytes, receives %d", (server.cpu()-hubCPU).Seconds()/minutes, (relays[0].cpu()-relayCPU).Seconds()/minutes, (out2-out)/minutes, (in2-in)/minutes)
 
 	// An hour of a working day, while one host is away and the simulated ones read no logs.
 	relays[0].end()
@@ -454,10 +462,10 @@ func measureManyHosts(dir string, n, real, events int) error {
 		}
 		return a.beat("", "")
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	total := events * len(actors)
-	fmt.Printf("| an hour of the others, %d events | in %s, hub %.1f s of a processor, %d MB of its disk |\n", total, time.Since(began).Round(time.Second), (server.cpu() - hubCPU).Seconds(), (size(store)-disk)>>20)
+	add("an hour of the others", "%d events in %s, hub %.1f s, %d MB of disk", total, time.Since(began).Round(time.Second), (server.cpu() - hubCPU).Seconds(), (size(store)-disk)>>20)
 	has := func(i int) bool {
 		for j := real; j < n; j++ {
 			want, err := os.Stat(state(j).Path(".events.jsonl"))
@@ -470,24 +478,23 @@ func measureManyHosts(dir string, n, real, events int) error {
 	}
 	if real > 1 {
 		if _, err := wait("a host that was there has all", time.Second, 40*time.Minute, func() bool { return has(1) }); err != nil {
-			return err
+			return nil, err
 		}
-		fmt.Printf("| a relay that was there has all after | %s, %.1f s of a processor |\n", time.Since(began).Round(time.Second), (relays[1].cpu() - relayCPU).Seconds())
+		add("a relay that was there has all after", "%s, %.1f s", time.Since(began).Round(time.Second), (relays[1].cpu() - relayCPU).Seconds())
 	}
 	hubCPU, began = server.cpu(), time.Now()
 	if err := start(0); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := wait("the host that was away has all", 200*time.Millisecond, 40*time.Minute, func() bool { return has(0) }); err != nil {
-		return err
+		return nil, err
 	}
 	took := time.Since(began)
 	_, in, err = relays[0].traffic()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Printf("| the relay that was away has all after | %s, %.1f s of a processor (hub %.1f s); it received %d MB and has %d MB of memory |\n",
-		took.Round(100*time.Millisecond), relays[0].cpu().Seconds(), (server.cpu() - hubCPU).Seconds(), in>>20, relays[0].memory()>>20)
-	fmt.Printf("| memory of the hub then, its disk | %d MB, %d MB |\n", server.memory()>>20, size(store)>>20)
-	return nil
+	add("the relay that was away has all after", "%s, %.1f s, hub %.1f s; %d MB received, %d MB of memory", took.Round(100*time.Millisecond), relays[0].cpu().Seconds(), (server.cpu() - hubCPU).Seconds(), in>>20, relays[0].memory()>>20)
+	add("memory of the hub then, its disk", "%d MB, %d MB", server.memory()>>20, size(store)>>20)
+	return figures, nil
 }
