@@ -249,9 +249,11 @@ func table(rows []*row, floor string) {
 			fmt.Println()
 		}
 	}
-	fmt.Printf("\n| beside %d agents | floors | ms |\n|---|--:|--:|\n", otherAgents)
+	head := fmt.Sprintf("\n| beside %d agents | floors | ms |\n|---|--:|--:|\n", otherAgents)
 	for _, r := range rows {
 		if r.starts {
+			fmt.Print(head)
+			head = ""
 			_, wall, _ := measure.Quartiles(r.wall)
 			_, ratio, _ := measure.Quartiles(r.ratio)
 			fmt.Printf("| %s | %.1f | %.0f |\n", r.name, ratio, wall.Seconds()*1000)
