@@ -273,7 +273,7 @@ func pair(dir string, notes int) error {
 		}
 		ours = append(ours, (<-b.came).Sub(began))
 	}
-	fmt.Printf("| a note of 500 bytes, from file to file | p50 %s, p99 %s |\n", ms(percentile(ours, 50)), ms(percentile(ours, 99)))
+	fmt.Printf("| a note of 500 bytes, file to file | p50 %s, p99 %s |\n", ms(percentile(ours, 50)), ms(percentile(ours, 99)))
 	fmt.Printf("| the same by NATS alone | p50 %s, p99 %s |\n", ms(percentile(floor, 50)), ms(percentile(floor, 99)))
 	for range notes {
 		if err := a.send("b"); err != nil {
@@ -306,7 +306,7 @@ func pair(dir string, notes int) error {
 	const idle = 10
 	time.Sleep(idle * time.Minute)
 	after := a.traffic.Stats()
-	fmt.Printf("| an idle host among two, in each of ten minutes | %d bytes sent, %d received |\n", (after.OutBytes-before.OutBytes)/idle, (after.InBytes-before.InBytes)/idle)
+	fmt.Printf("| an idle host, in a minute | %d bytes sent, %d received |\n", (after.OutBytes-before.OutBytes)/idle, (after.InBytes-before.InBytes)/idle)
 	return day(a, b, filepath.Join(dir, "hub"))
 }
 

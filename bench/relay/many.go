@@ -385,7 +385,7 @@ func measureManyHosts(dir string, n, real, events int) (figures []figure, err er
 			return nil, fmt.Errorf("not admitted: %q, %w", answer, err)
 		}
 	}
-	add("memory of the hub before one has connected", "%d MB", server.memory()>>20)
+	add("memory of the hub at first", "%d MB", server.memory()>>20)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -408,7 +408,7 @@ func measureManyHosts(dir string, n, real, events int) (figures []figure, err er
 	}); err != nil {
 		return nil, err
 	}
-	add("all have connected after", "%s", time.Since(began).Round(100*time.Millisecond))
+	add("all are connected after", "%s", time.Since(began).Round(100*time.Millisecond))
 	state := func(i int) place.State { return place.State(filepath.Join(dir, names[i], "gt")) }
 	if _, err := wait("all hosts know all", time.Second, 40*time.Minute, func() bool {
 		for i := range real {
@@ -420,7 +420,7 @@ func measureManyHosts(dir string, n, real, events int) (figures []figure, err er
 	}); err != nil {
 		return nil, err
 	}
-	add("each real one knows all after", "%s, hub %.1f s", time.Since(began).Round(100*time.Millisecond), (server.cpu() - used).Seconds())
+	add("each knows all after", "%s, hub %.1f s", time.Since(began).Round(100*time.Millisecond), (server.cpu() - used).Seconds())
 	if len(actors) == 0 {
 		return nil, errors.New("at least one host has to be simulated")
 	}
@@ -428,9 +428,9 @@ func measureManyHosts(dir string, n, real, events int) (figures []figure, err er
 	if err != nil {
 		return nil, err
 	}
-	add("the hub keeps of the fleet", "%d messages", fleet.CachedInfo().State.Msgs)
+	add("the hub keeps", "%d messages", fleet.CachedInfo().State.Msgs)
 	time.Sleep(30 * time.Second)
-	add("memory of the hub, of a relay", "%d MB, %d MB", server.memory()>>20, relays[0].memory()>>20)
+	add("memory of hub, relay", "%d MB, %d MB", server.memory()>>20, relays[0].memory()>>20)
 	add("the hub's disk", "%d MB", size(store)>>20)
 
 	const minutes = 3
@@ -480,7 +480,7 @@ func measureManyHosts(dir string, n, real, events int) (figures []figure, err er
 		if _, err := wait("a host that was there has all", time.Second, 40*time.Minute, func() bool { return has(1) }); err != nil {
 			return nil, err
 		}
-		add("a relay that was there has all after", "%s, %.1f s", time.Since(began).Round(time.Second), (relays[1].cpu() - relayCPU).Seconds())
+		add("a relay has all after", "%s, %.1f s", time.Since(began).Round(time.Second), (relays[1].cpu() - relayCPU).Seconds())
 	}
 	hubCPU, began = server.cpu(), time.Now()
 	if err := start(0); err != nil {
@@ -494,7 +494,7 @@ func measureManyHosts(dir string, n, real, events int) (figures []figure, err er
 	if err != nil {
 		return nil, err
 	}
-	add("the relay that was away has all after", "%s, %.1f s, hub %.1f s; %d MB received, %d MB of memory", took.Round(100*time.Millisecond), relays[0].cpu().Seconds(), (server.cpu() - hubCPU).Seconds(), in>>20, relays[0].memory()>>20)
-	add("memory of the hub then, its disk", "%d MB, %d MB", server.memory()>>20, size(store)>>20)
+	add("one that was away has all after", "%s, %.1f s, hub %.1f s; %d MB received, %d MB of memory", took.Round(100*time.Millisecond), relays[0].cpu().Seconds(), (server.cpu() - hubCPU).Seconds(), in>>20, relays[0].memory()>>20)
+	add("memory, disk of the hub then", "%d MB, %d MB", server.memory()>>20, size(store)>>20)
 	return figures, nil
 }
