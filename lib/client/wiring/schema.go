@@ -21,7 +21,7 @@ type Schema map[string]string
 // newest. In a path, "*"
 // is any other member of an object and "[]" any element of an array; "." is the whole file. A
 // path that ends with "!" must be there, one that ends with "?" may be null, and the paths
-// below "x=y" are those of an object x whose type is y. Lines that begin with "#" are comments.
+// below "x=y" are those of an object x whose type or source is y. Lines that begin with "#" are comments.
 //
 // The kinds are object, array, string, boolean, number, positive (a number), zero (a number
 // from 0), integer, whole (0 or a positive integer), count (a positive integer), share (0 to
@@ -105,8 +105,10 @@ func (s Schema) check(doc *jsonedit.Doc, n *jsonedit.Node, path, key string) *Re
 		return &Refusal{n.Line, key, wrong}
 	}
 	var bases []string // the paths whose members the value's are
-	if typ := n.Get("type"); typ != nil {
-		bases = append(bases, path+"="+doc.Text(typ))
+	for _, key := range []string{"type", "source"} {
+		if kind := n.Get(key); kind != nil {
+			bases = append(bases, path+"="+doc.Text(kind))
+		}
 	}
 	bases = append(bases, path)
 	for need := range s {

@@ -121,10 +121,10 @@ skips {"enabledPlugins": []}
 skips {"enabledPlugins": {"a@b": "yes"}}
 skips {"enabledPlugins": {"a@b": 5}}
 takes {"enabledPlugins": {"a@b": ["1"]}}
-takes {"extraKnownMarketplaces": []}
-takes {"extraKnownMarketplaces": {"a": "x"}}
-takes {"extraKnownMarketplaces": {"a": {}}}
-takes {"extraKnownMarketplaces": {"a": {"source": "github"}}}
+skips {"extraKnownMarketplaces": []}
+skips {"extraKnownMarketplaces": {"a": "x"}}
+skips {"extraKnownMarketplaces": {"a": {}}}
+skips {"extraKnownMarketplaces": {"a": {"source": "github"}}}
 skips {"extraKnownMarketplaces": {"a": {"source": {"source": "nope"}}}}
 skips {"enableAllProjectMcpServers": "true"}
 takes {"enabledMcpjsonServers": "x"}
@@ -220,7 +220,19 @@ takes {"viewMode": 5}
 skips {"companyAnnouncements": [5]}
 skips {"spinnerTipsEnabled": "x"}
 skips {"awsAuthRefresh": 5}
-takes {"extraKnownMarketplaces": "x"}
+skips {"extraKnownMarketplaces": "x"}
+skips {"extraKnownMarketplaces": [{"source": "x"}]}
+skips {"extraKnownMarketplaces": {"a": {"source": {}}}}
+skips {"extraKnownMarketplaces": {"a": {"source": {"source": "github"}}}}
+skips {"extraKnownMarketplaces": {"a": {"source": {"source": "github", "repo": 5}}}}
+skips {"extraKnownMarketplaces": {"a": {"source": {"source": "url"}}}}
+skips {"extraKnownMarketplaces": {"a": {"source": {"source": "directory"}}}}
+skips {"extraKnownMarketplaces": {"a": {"source": {"source": "git"}}}}
+skips {"extraKnownMarketplaces": {"a": {"source": {"source": "npm"}}}}
+skips {"extraKnownMarketplaces": {"a": {"source": {"source": "file"}}}}
+takes {"extraKnownMarketplaces": {"a": {"source": {"source": "directory", "path": "/x"}}}}
+takes {"extraKnownMarketplaces": {"a": {"source": {"source": "git", "url": "https://x/y.git"}}}}
+takes {"extraKnownMarketplaces": {"a": {"source": {"source": "github", "repo": "a/b"}}}}
 skips {"channelsEnabled": 1}
 drops {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "timeout": true}]}]}}
 drops {"hooks": {"Stop": [{"matcher": {"type": "x"}, "hooks": []}]}}
