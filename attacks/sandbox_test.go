@@ -218,7 +218,8 @@ func TestAgentInContainer(t *testing.T) {
 			c := its.client("work")
 			c.start("work", ownSessionID+"1")
 			c.typed("work", ownSessionID+"1", "gt-checkpoint", "write", "--notes", "ITS-NOTES")
-			if r := other.start("work", ownSessionID+"2"); strings.Contains(r.Out, "ITS-NOTES") || strings.Contains(strings.ToLower(r.Out), "crash") {
+			o := other.client("work")
+			if r := o.start("work", ownSessionID+"2"); strings.Contains(r.Out, "ITS-NOTES") || strings.Contains(strings.ToLower(r.Out), "crash") {
 				t.Errorf("a live agent's task is given away: %v", r)
 			}
 			if r := other.Run("work", nil, "gt-seance", "list", "--json"); !strings.Contains(r.Out, ownSessionID+"1") || strings.Contains(r.Out, `"outcome":"crash","session_id":"`+ownSessionID+"1") {
@@ -228,6 +229,7 @@ func TestAgentInContainer(t *testing.T) {
 			if r := its.start("work", ownSessionID+"3"); name == "outside" && !strings.Contains(r.Out, "ITS-NOTES") {
 				t.Errorf("its own next is not told: %v", r)
 			}
+			o.stop()
 		})
 	}
 }
