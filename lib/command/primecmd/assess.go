@@ -106,6 +106,7 @@ func (a *assessment) requireFact(known bool, read missing) {
 func assess(f *facts) (situation, missing) {
 	a := &assessment{facts: f}
 	h := a.handover()
+	a.passUnused(h)
 	s := situation{conversation: f.conversation(h)}
 	s.predecessor = a.predecessor(h)
 	broke := a.broken(h)
@@ -334,6 +335,29 @@ func (f *facts) crashCandidate(h handover) predecessor {
 		}
 	}
 	return p
+}
+
+// passUnused passes over a session that was opened and asked for nothing before it broke off,
+// if another one broke off as well, as when a machine restarts: that one has something to
+// continue from.
+func (a *assessment) passUnused(h handover) {
+	p := a.crashCandidate(h)
+	if !p.brokeOff() || p.JoinsChain() || p.Note != "" || len(p.DeliveredNotes) > 0 || p.Handoff != nil {
+		return
+	}
+	without := *a.facts
+	without.session.Unused = append(slices.Clone(a.session.Unused), p.ID)
+	if next := without.crashCandidate(h); !next.brokeOff() || slices.Contains(without.session.Unused, next.ID) {
+		return
+	}
+	a.requireFact(a.ending != nil, readEnding(p.Record))
+	a.requireFact(a.checkpoints != nil, (*start).readCheckpoints)
+	if a.missing != nil || a.ending.partly || len(a.ending.tail.Requests) > 0 || a.ending.asked.Text != "" {
+		return
+	}
+	if !slices.ContainsFunc(a.checkpoints.all, func(c savedCheckpoint) bool { return c.SessionID == p.ID || c.TakenBy == p.ID }) {
+		a.requireFact(false, passOver(p.ID))
+	}
 }
 
 // broken returns the session that broke off, or the predecessor if none did. If the

@@ -72,6 +72,7 @@ type ending struct {
 	asked  thread.Quote // its last request, if the conversation lacks it
 	asking bool         // it was waiting for permission
 	atRest bool         // it had answered and was waiting for the person
+	partly bool         // its conversation could not be read whole
 }
 
 // givenNote is the note that the session received and its client dropped, nil for none.
@@ -343,7 +344,7 @@ func readEnding(r *session.Record) missing {
 			err = nil
 		}
 		// tail may be incomplete with an error
-		e := ending{tail: tail, asked: s.unwritten(r, tail), asking: activity.Read(s.call.Home, r.ID).Reason == activity.Permission}
+		e := ending{tail: tail, partly: err != nil, asked: s.unwritten(r, tail), asking: activity.Read(s.call.Home, r.ID).Reason == activity.Permission}
 		if e.atRest = tail.Answered; e.atRest {
 			// A text can be the beginning of a turn; the keepalive file shows that it goes on.
 			sign := keepalive.Read(s.call.Home)
@@ -351,6 +352,15 @@ func readEnding(r *session.Record) missing {
 		}
 		f.ending = &e
 		return err
+	}
+}
+
+// passOver notes that a session broke off before it was asked for anything.
+func passOver(id session.ID) missing {
+	return func(s *start, f *facts) error {
+		s.session.Unused = append(s.session.Unused, id)
+		f.session.Unused, f.ending = s.session.Unused, nil
+		return nil
 	}
 }
 

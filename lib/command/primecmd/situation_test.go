@@ -207,6 +207,7 @@ var (
 	fell = fact{"another lost its process", func(f *facts) {
 		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "fell"}, Liveness: session.Dead})
 	}}
+	opened     = fact{"it had been asked for nothing", func(f *facts) { f.session.Unused = []session.ID{"old"} }}
 	fellBefore = fact{"another broke off, and was followed", func(f *facts) {
 		f.home = append(f.home,
 			session.Candidate{Record: &session.Record{ID: "fell", ChildID: "next", EndedAt: noon.Add(-time.Minute), Outcome: session.Crash}, Liveness: session.Ended},
@@ -275,6 +276,7 @@ var table = []row{
 	{"It crashed before it did anything, long after its last checkpoint, or beside another's note that was read", []fact{died}, Normal, fresh, noHandover, "old crash", "", [][]fact{
 		{died, saves("of it, a day old", "old", func(c *savedCheckpoint) { c.Timestamp = noon.Add(-checkpoint.StaleAfter) })},
 		{previousSession("lost its process; it had no chain", session.Dead, func(r *session.Record) { r.ChainID = "" }), hooks("a read hand-over without a chain is in the box", "n-other", "before", isNote, isSeen)}}},
+	{"It crashed, and so did another one, which had been opened later and asked for nothing", []fact{died, opened, fell, itsTask}, CrashRecovery, fresh, noHandover, "fell crash", "crash of fell, its task", nil},
 	{"Its terminal was closed", []fact{wasEnded, itsTask, itsCheckpoint}, CrashRecovery, fresh, noHandover, "old killed", "crash of old, its task, checkpoint of old", nil},
 	{"It crashed with a note: of before its compaction, of its chain, or that it had been given, which it had read; also when it had just been asked for something",
 		[]fact{died, itsNote}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, noted n-chain", [][]fact{
@@ -425,6 +427,45 @@ func TestAsksForFacts(t *testing.T) {
 			t.Errorf("%s: it is there twice", r.story)
 		}
 		stories[r.story] = true
+	}
+}
+
+// A session that broke off unused is passed over if there is another one to continue from.
+func TestPassesOverUnused(t *testing.T) {
+	alone := previousSession("lost its process; it had no chain", session.Dead, func(r *session.Record) { r.ChainID = "" })
+	told := previousSession("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.ChainID, r.Note = "", "n-chain" })
+	unread := fact{"its conversation cannot be read", func(f *facts) { f.ending.partly = true }}
+	for name, c := range map[string]struct {
+		facts []fact
+		want  bool
+	}{
+		"unused":                          {[]fact{alone, fell}, true},
+		"unused, and no other":            {[]fact{alone}, false},
+		"unused, and the other, too":      {[]fact{alone, fell, {"", func(f *facts) { f.session.Unused = []session.ID{"fell"} }}}, false},
+		"unused, beside one that ended":   {[]fact{alone, fellBefore}, false},
+		"used":                            {[]fact{alone, fell, itsTask}, false},
+		"used, and its client wrote none": {[]fact{alone, fell, askedUnwritten}, false},
+		"it saved a checkpoint":           {[]fact{alone, fell, itsCheckpoint}, false},
+		"it was told of a checkpoint":     {[]fact{alone, fell, saves("", "older", taken("old"))}, false},
+		"it was told of a note":           {[]fact{told, fell}, false},
+		"it continued another":            {[]fact{died, fell}, false},
+		"nobody knows":                    {[]fact{alone, fell, unread}, false},
+		"it runs":                         {[]fact{runs, fell}, false},
+	} {
+		f := gathered(c.facts)
+		s, missing := assess(f)
+		if got := missing != nil; got != c.want {
+			t.Errorf("%s: it was passed over is %v", name, got)
+			continue
+		}
+		if !c.want {
+			continue
+		}
+		testenv.NoError(t, missing(new(start), f))
+		f.ending = new(ending)
+		if s, missing = assess(f); missing != nil || s.predecessor.ID != "fell" {
+			t.Errorf("%s: it follows %v", name, s.predecessor.Record)
+		}
 	}
 }
 

@@ -52,6 +52,7 @@ func (r *Record) liveness(now time.Time) Liveness {
 //	afterLossHere broke off in the new one's tmux pane         crash, killed
 //	afterLoss     broke off elsewhere                          crash, killed
 //	afterHeadless was a headless run and broke off             crash, killed
+//	afterUnused   broke off before it was asked for anything   crash, killed
 //	unrelated     runs, ended well, or has its successor       -
 //
 // An adopted session, which already runs when gt notices it, follows no session that broke
@@ -61,6 +62,7 @@ type succession int
 
 const (
 	unrelated succession = iota
+	afterUnused
 	afterHeadless
 	afterLoss
 	afterLossHere
@@ -94,7 +96,7 @@ func (n newcomer) predecessor() (*Record, Outcome) {
 		return predecessor, Handoff
 	case afterClear:
 		return predecessor, Done
-	case afterLossHere, afterLoss, afterHeadless:
+	case afterLossHere, afterLoss, afterHeadless, afterUnused:
 		if predecessor.Ended() {
 			return predecessor, predecessor.Outcome
 		}
@@ -113,6 +115,8 @@ func (n newcomer) follows(c Candidate) succession {
 		return afterClear
 	case n.Adopted || n.Headless || !n.lost(c):
 		return unrelated
+	case slices.Contains(n.Unused, c.ID):
+		return afterUnused
 	case c.Headless:
 		return afterHeadless
 	case inPane(c.Record, n.StartParams):

@@ -47,6 +47,7 @@ type StartParams struct {
 	Predecessor    ID       // the session whose hand-over it takes up
 	Recovers       ID       // another session that broke off, which it is also told about
 	ClearReason    string   // the client's end reason after /clear, if not "clear"
+	Unused         []ID     // sessions that broke off before they were asked for anything
 	// Adopted reports that gt notices the session only while it runs already. It replaces
 	// no other.
 	Adopted bool
@@ -293,7 +294,7 @@ func (s Store) closePassed(n newcomer) error {
 			err = s.end(n.now, c.Record, Handoff, "")
 		case afterClear:
 			err = s.end(n.now, c.Record, Done, "clear")
-		case afterLoss, afterLossHere, afterHeadless:
+		case afterLoss, afterLossHere, afterHeadless, afterUnused:
 			err = s.end(n.now, c.Record, Crash, lostReason)
 		}
 		if err != nil {
