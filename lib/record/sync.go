@@ -316,7 +316,7 @@ func (p *pass) findTakenBack(r conversation.Reader, until int64) error {
 	if err != nil {
 		return err
 	}
-	if conversation.Removes(p.c.File.Path) {
+	if conversation.Removes(p.c.File.Path) && p.at.Source == p.c.File.Path {
 		had, err := p.prompts()
 		if err != nil {
 			return err

@@ -79,6 +79,8 @@ func TestTakenBack(t *testing.T) {
 			[]string{`{"type":"context.undone","fromTurnId":1,"time":1795709434992}`, kimi(1, "three")}, "one|three"},
 		{"kimi", []string{kimi(0, "one"), kimi(1, "two")}, // before 2.1
 			[]string{`{"type":"context.undo","count":1,"time":1795709434992}`, kimi(1, "three")}, "one|three"},
+		{"kimi", []string{kimi(0, "one"), `{"type":"context.apply_compaction","summary":"s","time":1795709434991}`, kimi(1, "two")}, // it goes back to the compaction only
+			[]string{`{"type":"context.undo","count":3,"time":1795709434992}`, kimi(1, "three")}, "one|three"},
 	} {
 		r := readers.FindReader(c.client)
 		f := conversation.File{Client: c.client, Path: filepath.Join(t.TempDir(), "s.jsonl"), ID: "s"}

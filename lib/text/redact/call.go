@@ -73,7 +73,8 @@ func (sc *scanner) called(i int) (from, to int) {
 		switch rest {
 		case "password", "passwd", "passphrase", "apikey", "secretkey", "accesskey", "secret", "clientsecret", "accesstoken", "authtoken", "apitoken":
 		case "token":
-			if rest == plain {
+			from, to = head(s, v)
+			if rest == plain || from >= to || !strong(s[from:to]) { // set_token('IDENT_2')
 				return 0, 0
 			}
 		default:

@@ -260,8 +260,10 @@ func (sc *scanner) hereText(i int) (from, to int) {
 		if reads {
 			return filled(s, blanks(s, i+3))
 		}
-		for _, word := range strings.Fields(before) { // read API_KEY <<< x
-			if word == strings.ToUpper(word) && sureName(word) {
+		words := strings.Fields(before)
+		takes := slices.Contains(words, "read") || slices.Contains(words, "env") // read API_KEY <<< x, vercel env add API_KEY <<< x
+		for _, word := range words {
+			if takes && word == strings.ToUpper(word) && sureName(word) {
 				return likelyValue(s, blanks(s, i+3), word)
 			}
 		}

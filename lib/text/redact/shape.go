@@ -40,9 +40,9 @@ var shapes = [...]shape{
 	{"as-", "a", 22, 22, word | random}, {"cog_", "a", 40, 0, bare}, {"fk-", "w-", 30, 0, word | random},
 
 	{"arc_", "w", 40, 0, word | random}, {"unkey_", "a", 20, 0, bare}, {"auth_", "a", 32, 32, word | random}, {"ak_", "a", 20, 20, word | random}, {"bu_", "w-", 43, 43, word | random},
-	{"z_1dWlkIjoi", "w-.", 40, 0, 0}, {"eyJhcGlfYWRkcmVzcyI6", "a+/=", 60, 0, 0}, {"eyJVc2VySUQiOi", "a+/=", 40, 0, 0}, {"hf_oauth_", "w-.", 60, 0, 0}, {"hf_jwt_", "w-.", 60, 0, 0},
-	{"opk_", "a", 32, 0, bare}, {"key_", "x", 28, 32, word}, {"org_", "x", 80, 0, word}, {"wk-1.", "x", 64, 64, word}, {"con-", "x", 64, 64, word}, {"cr-", "x", 58, 58, word},
-	{"sk_car_", "a", 20, 0, bare}, {"secret_", "w.", 66, 0, word | random}, {"_sk_", "a", 20, 0, digit}, {"_pat_", "a", 24, 0, digit}, {"n8n_api_", "a", 30, 0, bare}, // of any service
+	{"z_1dWlkIjoi", "w-.", 40, 0, 0}, {"eyJhcGlfYWRkcmVzcyI6", "a+/=", 60, 0, 0}, {"eyJVc2VySUQiOi", "a+/=", 40, 0, 0}, {"hf_oauth_", "w-.", 60, 0, 0}, {"hf_jwt_", "w-.", 60, 0, random},
+	{"opk_", "a", 32, 0, bare}, {"key_", "x", 28, 31, word}, {"org_", "x", 80, 0, word}, {"wk-1.", "x", 64, 64, word}, {"con-", "x", 64, 64, word}, {"cr-", "x", 58, 58, word},
+	{"sk_car_", "a", 20, 0, bare}, {"secret_", "w.", 66, 0, word | random}, {"_sk_", "a", 20, 0, random}, {"_pat_", "a", 24, 0, digit}, {"n8n_api_", "a", 30, 0, bare}, // of any service
 	{"ls__", "x", 32, 0, word}, {"BSA", "w-", 28, 28, word | random}, {"bt-st-", "a", 40, 0, 0}, {"ck-", "a", 40, 50, word | random}, {"dtn_", "x", 60, 0, word}, {"apk_", "w+/=", 40, 0, bare},
 	{"bce-v3/", "w/-", 60, 0, word}, {"AKLT", "w", 40, 60, bare}, {"KGAT_", "x", 32, 0, 0}, {"hb_", "x", 28, 0, word}, {"ste-", "a", 60, 0, bare}, {"luma-", "x-", 36, 0, word}, {"fpk_", "a", 20, 40, bare},
 
@@ -117,7 +117,7 @@ var shapes = [...]shape{
 	{"sk_live_", "w-", 10, 0, 0}, {"sk_test_", "w", 10, 0, 0}, {"sk_prod_", "w", 10, 0, 0}, {"sk_", "x", 48, 48, word},
 	{"rk_live_", "w", 10, 0, 0}, {"rk_test_", "w", 10, 0, 0}, {"rk_prod_", "w", 10, 0, 0}, {"whsec_", "a+/=", 24, 0, bare},
 	{"sq0atp-", "w-", 20, 0, word}, {"sq0csp-", "w-", 20, 0, word}, {"sq0", "w-", 26, 60, bare}, {"EAAA", "w-", 22, 60, bare}, {"EAA", "a", 100, 0, bare},
-	{"bxt_", "a", 32, 0, bare}, {"AQE", "a-+/=", 140, 0, bare}, {"private_", "a+/", 27, 28, word | random}, {"kit_", "x", 32, 32, word}, {"act.", "w!.-", 40, 0, word | random},
+	{"bxt_", "a", 32, 0, bare}, {"AQE", "w-", 140, 0, bare}, {"private_", "a+/", 27, 28, word | random}, {"kit_", "x", 32, 32, word}, {"act.", "w!.-", 40, 0, word | random},
 	{"_|WARNING:-DO-NOT-SHARE-THIS", "w-.|", 100, 0, digit}, {"EZAK", "a", 54, 54, word}, {"EZTK", "a", 54, 54, word}, {"FLWSECK", "w-", 12, 0, word}, {"duffel_live_", "w-=", 40, 0, word},
 	{"duffel_test_", "w-=", 40, 0, word}, {"shippo_live_", "x", 40, 0, word}, {"shippo_test_", "x", 40, 0, word},
 	{"shpat_", "w", 32, 0, 0}, {"shpca_", "w", 32, 0, 0}, {"shppa_", "w", 32, 0, 0}, {"shpss_", "w", 32, 0, 0},

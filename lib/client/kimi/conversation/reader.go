@@ -204,6 +204,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 func undone(path string) (all conversation.Spans, err error) {
 	type turn struct{ id, at int64 }
 	var turns []turn // that are not taken back
+	var said []int64 // the same of messages, which the older record counts
 	takeBack := func(first int, at int64) {
 		if first >= 0 && first < len(turns) {
 			all = append(all, [2]int64{turns[first].at, at})
@@ -217,9 +218,18 @@ func undone(path string) (all conversation.Spans, err error) {
 		case conversation.HasPair(front, "type", "context.undone"):
 			from := gjson.GetBytes(line, "fromTurnId").Int()
 			takeBack(slices.IndexFunc(turns, func(t turn) bool { return t.id == from }), at)
+		case conversation.HasPair(front, "type", "context.append_message"):
+			if kind, _ := content(conversation.Record(line)); kind != "" {
+				said = append(said, at)
+			}
+		case conversation.HasPair(front, "type", "context.apply_compaction"), conversation.HasPair(front, "type", "context.clear"):
+			said = nil // an undo stops there
 		case conversation.HasPair(front, "type", "context.undo"):
-			count := min(int64(len(turns)), max(0, gjson.GetBytes(line, "count").Int()))
-			takeBack(len(turns)-int(count), at)
+			count := min(len(said), int(max(0, gjson.GetBytes(line, "count").Int())))
+			if count > 0 {
+				all = append(all, [2]int64{said[len(said)-count], at})
+				said = said[:len(said)-count]
+			}
 		}
 		return true
 	})
