@@ -24,13 +24,60 @@ const minMisspelt = 5
 // is no word.
 const maxWord = 64
 
+// maxRespelt is how many words of a term are corrected. Each is a pass over all conversations.
+const maxRespelt = 4
+
+// respelt returns a term in which each word that conversations do not have is exchanged for the
+// nearest one that they have, or "" if none is, and whether they have all words.
+func respelt(t *term, all []conversation.Conversation) (typed string, there bool) {
+	if len(t.parts) > 1 && isLetters(folded(t.typed)) { // an identifier, which can also stand there as one word
+		if near, _ := nearest(strings.Join(t.parts, ""), all); near != "" {
+			return near, false
+		}
+	}
+	near := slices.Clone(t.parts)
+	there = true
+	for i := range near[:min(len(near), maxRespelt)] {
+		word, exact := nearest(near[i], all)
+		there = there && exact
+		if word != "" {
+			near[i] = word
+		}
+	}
+	if slices.Equal(near, t.parts) {
+		return "", there
+	}
+	return strings.Join(near, "_"), there
+}
+
+// isUnspaced reports whether a word is in a script that has no blanks between words.
+func isUnspaced(word string) bool {
+	first, _ := utf8.DecodeRuneInString(word)
+	return unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// pairs returns terms in which each that is nowhere, and in a script without blanks between
+// words, is exchanged for its pairs of neighbouring letters: it can be several words.
+func pairs(all []term) (apart []term) {
+	for _, t := range all {
+		letters := []rune(t.parts[0])
+		if !t.apart || len(t.parts) > 1 || len(letters) < 3 || len(letters) > maxWord || !isUnspaced(t.parts[0]) {
+			apart = append(apart, t)
+			continue
+		}
+		for i := range letters[1:] {
+			apart = append(apart, newTerm(string(letters[i:i+2])))
+		}
+	}
+	return apart
+}
+
 // nearest returns the most frequent word of conversations that differs from a word in
 // accents, in one letter, or in the order of two; "" if there is none, or the word itself is
 // there. Only files whose bytes have the text are searched.
-func nearest(t *term, all []conversation.Conversation) string {
-	word := t.parts[0]
-	if len(t.parts) > 1 || utf8.RuneCountInString(word) < 3 {
-		return ""
+func nearest(word string, all []conversation.Conversation) (near string, exact bool) {
+	if utf8.RuneCountInString(word) < 3 {
+		return "", false
 	}
 	var needles []needle // of ASCII words
 	if len(word) >= minMisspelt && isLetters(word) {
@@ -40,11 +87,9 @@ func nearest(t *term, all []conversation.Conversation) string {
 		needles = []needle{newNeedle(word[:m], true), newNeedle(word[m:], true), newNeedle(swapped, true)}
 	}
 	plain := fold.WithoutAccents(word)
-	first, _ := utf8.DecodeRuneInString(word)
-	unspaced := unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) // it has no blanks between words
+	unspaced := isUnspaced(word)
 	var mu sync.Mutex
 	counts := map[string]int{}
-	exact := false
 	cli.Parallel(all, func(c conversation.Conversation) {
 		r := scan.ReaderOf(c.File.Client)
 		if r == nil {
@@ -108,9 +153,9 @@ func nearest(t *term, all []conversation.Conversation) string {
 	})
 	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
 	if len(words) == 0 || exact {
-		return ""
+		return "", exact
 	}
-	return words[0]
+	return words[0], false
 }
 
 // nextNonASCII returns where the first byte from a place on is that is not ASCII, or the length.

@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/conversation"
 	"gt/lib/text/fold"
+	"gt/lib/text/lazyregexp"
 )
 
 // term is a word that a search asks for, or several that stand side by side. Between them
@@ -17,6 +18,7 @@ type term struct {
 	parts    []string // folded; one without letters and digits is literal
 	stem     string   // of a single word: it also counts with another ending
 	optional bool     // a word such as "the", which only adds to the rank
+	apart    bool     // it is nowhere, see pairs
 	needles  []needle // one of them is in the bytes of each text that has the term
 
 	// of returns the text of an entry in which a condition must be; nil for a word, which
@@ -61,7 +63,7 @@ const stopWords = " a an the of to in on at by for from with as and or but if so
 	"it its this that these those there here i we you he she they me us my our your what when where which who why how not no about into than then again "
 
 func newTerm(typed string) term {
-	t := term{typed: typed, parts: strings.FieldsFunc(folded(typed), func(r rune) bool { return !isWordRune(r) })}
+	t := term{typed: typed, parts: strings.FieldsFunc(folded(splitCamel(typed)), func(r rune) bool { return !isWordRune(r) })}
 	if len(t.parts) == 0 {
 		t.parts = []string{folded(typed)}
 	}
@@ -82,6 +84,15 @@ func newTerm(typed string) term {
 		}
 	}
 	return t
+}
+
+// camel is a place between two words of an identifier, such as deductStock or HTTPServer.
+var camel = lazyregexp.New(`([a-z]{2})([A-Z]{2}|[A-Z][a-z])|([A-Z]{2})([A-Z][a-z])`)
+
+// splitCamel puts blanks between the words of identifiers: a term is also found where its words
+// stand side by side without a blank.
+func splitCamel(typed string) string {
+	return camel().ReplaceAllString(typed, "$1$3 $2$4")
 }
 
 func isWordRune(r rune) bool {

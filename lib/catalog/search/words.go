@@ -116,21 +116,23 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 	instead = map[string]string{}
 	for i, n := range counts {
 		t := &again.terms[i]
-		// The bytes of a file may have the ASCII part of a word, and not the word.
-		if n > 0 && strings.IndexFunc(t.parts[0], func(r rune) bool { return r >= utf8.RuneSelf }) < 0 || t.of != nil || t.optional {
+		// The bytes of a file may have the ASCII part of a word, or one of several, and not the word.
+		if n > 0 && len(t.parts) == 1 && strings.IndexFunc(t.parts[0], func(r rune) bool { return r >= utf8.RuneSelf }) < 0 || t.of != nil || t.optional {
 			continue
 		}
-		if near := nearest(t, all); near != "" {
+		near, there := respelt(t, all)
+		if near != "" {
 			instead[t.typed] = near
 			again.terms[i] = newTerm(near)
 		}
+		t.apart = !there && near == ""
 	}
 	if len(instead) > 0 {
 		if found, _, err = again.SearchExact(all, titles, idle); len(found) > 0 {
 			return found, instead, err
 		}
 	}
-	again.most = true
+	again.most, again.terms = true, pairs(again.terms)
 	if found, _, err = again.SearchExact(all, titles, idle); len(found) > 0 {
 		for typed, near := range instead { // not a word that was found, and then removed as secret
 			if !slices.Contains(found[0].Missing, near) {
@@ -318,7 +320,7 @@ func (r *reading) lacks() bool {
 	return missing > r.spare()
 }
 
-// spare is how many words may be missing.
+// spare is how many words may be missing: half of them.
 func (r *reading) spare() int {
 	if !r.most {
 		return 0
@@ -329,7 +331,7 @@ func (r *reading) spare() int {
 			n++
 		}
 	}
-	return n / 3
+	return n / 2
 }
 
 // needles returns one of each term, or nil if a term has none.
@@ -509,10 +511,10 @@ func (r *reading) nearest(text, said string) (near float64, line Line) {
 }
 
 // scattered gives, with most, the exchanges that have most of the terms, or the best one of
-// a conversation that has all of them in several.
+// a conversation that has nearly all of them in several.
 func (r *reading) scattered(each func(Hit) bool) {
 	union := make([]bool, len(r.terms))
-	best, all := -1, true
+	best, gone := -1, 0 // words that no exchange has
 	lacking := func(h Hit) (n int) {
 		for t, weight := range h.weights {
 			if weight == 0 && !r.terms[t].optional {
@@ -533,10 +535,12 @@ func (r *reading) scattered(each func(Hit) bool) {
 		}
 	}
 	for t := range union {
-		all = all && (union[t] || r.terms[t].optional)
+		if !union[t] && !r.terms[t].optional {
+			gone++
+		}
 	}
 	for i, h := range r.partial {
-		if n := lacking(h); n <= r.spare() || all && i == best && n < len(r.terms) {
+		if n := lacking(h); n <= r.spare() || gone <= (r.spare()+1)/2 && i == best && n < len(r.terms) {
 			if !each(h) {
 				return
 			}
