@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sort"
 	"strconv"
@@ -85,10 +86,15 @@ var groups = []struct {
 	{"model", "MODEL", func(s *spending) *string { return &s.Model }},
 }
 
+// gcPercent is the value of GOGC while tokens are added up. What is read is garbage at once:
+// 20,000 conversations take a third less time, and 390 MB instead of 260.
+const gcPercent = 400
+
 // Run prints the sum of what the transcripts report. A session includes its subagents; a
 // subagent whose parent is gone counts by itself. What a fork copied is counted once, for the
 // session that it copied it from.
 func (c *usage) Run(env *cli.Env) error {
+	debug.SetGCPercent(gcPercent)
 	switch {
 	case c.Line:
 		return c.line(env)
@@ -179,7 +185,7 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 	prices, err := price.Load(env.Getenv)
 	env.WarnError(err)
 	n.tally.Price = prices.RequestPrice
-	projects := map[string]string{}
+	projects, models := map[string]string{}, map[string]string{}
 	for part := range slices.Chunk(sessions, readAhead) {
 		n.readAhead(part)
 		for _, s := range part {
@@ -189,9 +195,14 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 					continue
 				}
 				for _, u := range used {
+					model, known := models[u.Model]
+					if !known {
+						model = cmp.Or(env.Redact(u.Model), unknown)
+						models[u.Model] = model
+					}
 					one := spending{
 						Session: string(s.ID), Agent: clientName(s), Chain: string(s.Chain()), Branch: cmp.Or(s.Branch, unknown),
-						Model: cmp.Or(env.Redact(u.Model), unknown), Usage: u.Usage,
+						Model: model, Usage: u.Usage,
 					}
 					if slices.Contains(c.By, "project") {
 						one.Project = projectOf(projects, s)
