@@ -289,16 +289,17 @@ func checkAddress(from home.Home, to string) error {
 	if t.Personal || err != nil || id.Role == "" || id.Rig == "" || id == from.Identity {
 		return nil
 	}
-	place := id.Rig
-	if id.Role == identity.Crew || id.Role == identity.Polecat {
-		place = id.Dir()
-	}
-	if info, err := os.Stat(filepath.Join(t.Root, filepath.FromSlash(place))); err == nil && info.IsDir() {
-		return nil
-	}
 	prefixes, err := rig.Prefixes(t)
-	if _, ok := prefixes[id.Rig]; err != nil || ok && place == id.Rig {
+	if err != nil {
 		return nil // what the town does not tell cannot be wrong
+	}
+	_, listed := prefixes[id.Rig]
+	there := listed || isRig(t, id.Rig)
+	if id.Role == identity.Crew || id.Role == identity.Polecat {
+		there = there && isFolder(filepath.Join(t.Root, filepath.FromSlash(id.Dir())))
+	}
+	if there {
+		return nil
 	}
 	all, err := addresses(t)
 	if err != nil || slices.Contains(all, id.Address()) {
@@ -327,10 +328,13 @@ func hintAddress(err error, t town.Town, to string) error {
 // addresses returns the addresses of a town.
 func addresses(t town.Town) ([]string, error) {
 	prefixes, _ := rig.Prefixes(t) // what cannot be read has no rigs
-	rigs, _ := atomicfile.Folders(t.Root)
+	folders, _ := atomicfile.Folders(t.Root)
 	all := []string{"mayor", "deacon", "boot", "overseer"}
-	for r := range prefixes {
-		rigs = append(rigs, r)
+	rigs := slices.Collect(maps.Keys(prefixes))
+	for _, name := range folders {
+		if isRig(t, name) {
+			rigs = append(rigs, name)
+		}
 	}
 	for _, r := range rigs {
 		for _, role := range []identity.Role{identity.Witness, identity.Refinery} {
@@ -351,7 +355,29 @@ func addresses(t town.Town) ([]string, error) {
 	return slices.Compact(all), err
 }
 
-// nearest returns the addresses whose last parts, as many as to has, are nearest to it.
+// isRig reports whether a folder of a town is a rig's, which has folders for its agents. A town
+// also keeps its mail, logs and more in folders.
+func isRig(t town.Town, name string) bool {
+	switch name {
+	case "mayor", "deacon", "mail", "logs":
+		return false
+	}
+	for _, kind := range []string{"witness", "refinery", "crew", "polecats"} {
+		if isFolder(filepath.Join(t.Root, name, kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+const mostNear = 3
+
+// nearest returns a few addresses whose last parts, as many as to has, are nearest to it.
 func nearest(to string, all []string) (near []string) {
 	of := map[string][]string{}
 	for _, address := range all {
@@ -362,5 +388,5 @@ func nearest(to string, all []string) (near []string) {
 	for _, end := range spelling.FindNear(to, slices.Sorted(maps.Keys(of))) {
 		near = append(near, of[end]...)
 	}
-	return near
+	return near[:min(mostNear, len(near))]
 }
