@@ -10,6 +10,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/sandbox"
 	"gt/lib/launch"
+	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/reconcile/perform"
@@ -86,7 +87,7 @@ func (c *downCmd) Run(env *cli.Env) error {
 		noneYet(at)
 	}
 	// A machine that goes down asks nobody.
-	if term.IsTerminal(env.Stdin) || sandbox.RefuseBelowAgent(env, "") != nil {
+	if term.IsTerminal(env.Stdin) || runsBelowAgent(at, all) {
 		if err := (cut{c.Now}).allows(at, "ended", all); err != nil {
 			return err
 		}
@@ -113,6 +114,18 @@ func (c *downCmd) Run(env *cli.Env) error {
 		env.Hint("no agent is running")
 	}
 	return errs
+}
+
+// runsBelowAgent reports whether an agent runs this command. Some clients have neither a name of
+// their own nor a variable, but gt-session started them, or knows their process.
+func runsBelowAgent(at scope, all []*instance.Instance) bool {
+	if at.Env.Getenv(instance.Variable) != "" || sandbox.RefuseBelowAgent(at.Env, "") != nil {
+		return true
+	}
+	above := process.Ancestors(os.Getpid())
+	return slices.ContainsFunc(at.Members(all), func(m fleet.Member) bool {
+		return slices.Contains(above, m.Process.PID)
+	})
 }
 
 // order returns the agents in the order in which they are ended, in groups that end
