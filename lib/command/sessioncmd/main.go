@@ -59,7 +59,7 @@ func prepare(env *cli.Env) {
 func behindDashes(args []string) []string {
 	i := slices.Index(args, "--")
 	switch {
-	case i > 0 && args[0] == "send" && i < len(args)-1 && namesAgent(args[1:i]):
+	case i > 0 && args[0] == "send" && namesAgent(args[1:i]):
 		return append(slices.Clone(args[:i]), "--text="+strings.Join(args[i+1:], " "))
 	case i < 1 || args[0] != "new" && args[0] != "fork":
 		return args
