@@ -128,12 +128,12 @@ func (t target) started(what string) (*session.Record, error) {
 		return nil, nil // gt-session has no such agent
 	}
 	var in struct {
-		ID, Name, Title string
-		Session         session.ID `json:"session_id"`
-		TmuxSession     string     `json:"tmux_session"`
-		Pane            string
+		ID, Name, Title, Path string
+		Session               session.ID `json:"session_id"`
+		TmuxSession           string     `json:"tmux_session"`
+		Pane                  string
 	}
-	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
+	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && in.Path != t.env.Abs(what) && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
 		return nil, nil // a prefix of a name is not enough to end an agent
 	}
 	if _, err := session.ParseID(string(in.Session)); err == nil {

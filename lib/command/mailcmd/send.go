@@ -312,10 +312,17 @@ func checkAddress(from home.Home, to string) error {
 	return cli.WithHint(err, "gt-session new --role ADDRESS --no-start makes the place of a worker")
 }
 
-// hintAddress adds the nearest addresses of a town to the error for a recipient.
+// hintAddress adds the nearest addresses of a town, or agents of gt-session, to the error for a
+// recipient.
 func hintAddress(err error, t town.Town, to string) error {
 	var many *crew.Ambiguous // names them itself
-	if t.Personal || cli.ExitCode(err) != cli.AnswerNo || errors.As(err, &many) {
+	if cli.ExitCode(err) != cli.AnswerNo || errors.As(err, &many) {
+		return err
+	}
+	if t.Personal {
+		if hint := instance.HintNamed(t.State, to, ""); hint != "" {
+			return cli.WithHint(err, "%s", hint)
+		}
 		return err
 	}
 	all, _ := addresses(t) // it is only a hint

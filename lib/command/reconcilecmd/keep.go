@@ -57,7 +57,7 @@ func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.Worl
 func named(store instance.Store, all []*instance.Instance, name string) []*instance.Instance {
 	all = slices.DeleteFunc(slices.Clone(all), func(in *instance.Instance) bool { return in.Managed == nil })
 	of := func(in *instance.Instance) bool { return in.Managed.Template == name }
-	return instance.FindFirst(all, append([]func(*instance.Instance) bool{of}, instance.Matchers(name, store.Session)...))
+	return instance.FindFirst(all, append([]func(*instance.Instance) bool{of}, instance.Matchers(name, name, store.Session)...))
 }
 
 type accept struct{ selection }

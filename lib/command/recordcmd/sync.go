@@ -139,15 +139,18 @@ func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conver
 		begins := func(of string) bool {
 			return slices.ContainsFunc(all, func(c conversation.Conversation) bool { return strings.HasPrefix(idOf(c), of) })
 		}
+		var called []string
 		cases := session.Cases(of)
 		if i := slices.IndexFunc(cases, begins); i >= 0 {
 			of = cases[i]
-		} else if ids := calledSessions(env, of); len(ids) == 1 {
-			of = ids[0]
+		} else if called = calledSessions(env, of); len(called) == 1 {
+			of = called[0]
 		}
 		var found []conversation.Conversation
 		for _, c := range all {
 			switch id := string(cmp.Or(c.Metadata.ID, c.File.ID)); {
+			case len(called) > 1 && slices.Contains(called, id):
+				found = append(found, c)
 			case id == of:
 				found = append([]conversation.Conversation{}, c)
 			case strings.HasPrefix(id, of) && (len(found) == 0 || idOf(found[0]) != of):
@@ -159,7 +162,7 @@ func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conver
 			if ids, err := matching(s, of); err == nil && len(ids) > 0 {
 				return nil, cli.Failf(cli.AnswerNo, "the client keeps no conversation '%s' any more; the record '%s' has what was taken in", of, ids[0])
 			}
-			return nil, cli.Fail(cli.AnswerNo, missing{"conversation", name}, "gt-seance list --limit 0 lists all")
+			return nil, cli.Fail(cli.AnswerNo, missing{"conversation", name}, hintName(env, name, "gt-seance list --limit 0 lists all"))
 		case len(found) > 1:
 			err := cli.Failf(cli.AnswerNo, "'%s' means %d conversations", name, len(found))
 			for _, c := range found[:min(len(found), maxCandidates)] {

@@ -31,19 +31,18 @@ func (c *chainOf) Run(env *cli.Env) error {
 	found, candidates := chain.Find(all.Linked(word), word)
 	if len(found) == 0 && candidates == nil {
 		s, err := named(env, all, word) // by its agent's name
-		if errors.Is(err, errNoConversation) {
-			return err
-		} else if err == nil {
+		switch {
+		case err == nil:
 			found, candidates = chain.Find(all.Linked(string(s.ID)), string(s.ID))
+		case !errors.Is(err, errNoSession):
+			return err
 		}
 	}
 	switch {
 	case candidates != nil:
 		return ambiguousError(env, all, c.Of, candidates)
-	case len(found) == 0 && all.Len() == 0:
-		return cli.Failf(cli.AnswerNo, noSessions)
 	case len(found) == 0:
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("no session and no work '%s'", c.Of), "gt-seance list --limit 0 lists all sessions")
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("no session and no work '%s'", c.Of), hintName(env, c.Of, "gt-seance list --limit 0 lists all sessions"))
 	}
 	var shown []*catalog.Session
 	for _, ch := range found {

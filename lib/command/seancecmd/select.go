@@ -248,7 +248,7 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	found := all.Find(id)
 	var called []instance.Called
 	if len(found) == 0 {
-		called, _ = instance.Named(town.Personal(env.Getenv).State, name) // gt-session says what is unreadable
+		called, _ = instance.Named(town.Personal(env.Getenv).State, name, env.Abs(name)) // gt-session says what is unreadable
 		for _, c := range called {
 			if c.Session == "" {
 				continue
@@ -266,12 +266,12 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	switch len(found) {
 	case 0:
 		if called != nil {
-			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s %w", called[0].Name, errNoConversation), "gt-session show "+called[0].Name+" shows what is known of it")
+			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", called[0].Name), "gt-session show "+called[0].Name+" shows what is known of it")
 		}
 		if all.Len() == 0 {
 			return nil, cli.Failf(cli.AnswerNo, noSessions)
 		}
-		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("no session '%s'", name), "gt-seance list --limit 0 lists all")
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%w '%s'", errNoSession, name), hintName(env, name, "gt-seance list --limit 0 lists all"))
 	case 1:
 		s := found[0]
 		s.ResolveOutcome(town.Personal(env.Getenv).State)
@@ -282,8 +282,12 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	return nil, ambiguousError(env, all, name, found)
 }
 
-// errNoConversation is named's error for an agent that has said nothing yet.
-var errNoConversation = errors.New("has no conversation yet")
+func hintName(env *cli.Env, name, otherwise string) string {
+	return instance.HintNamed(town.Personal(env.Getenv).State, name, otherwise)
+}
+
+// errNoSession is named's error for a name that means none.
+var errNoSession = errors.New("no session")
 
 func ambiguousError(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {
 	err := cli.Failf(cli.AnswerNo, "'%s' means %d sessions", name, len(found))

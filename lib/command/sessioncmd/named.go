@@ -12,17 +12,12 @@ import (
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
 	"gt/lib/text/fold"
-	"gt/lib/text/spelling"
 	"gt/lib/view/roster"
 )
 
 // meant returns the instances that a name means. All that a list prints of one names it.
 func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
-	by := instance.Matchers(name, at.Store.Session)
-	by = slices.Insert(by, len(by)-2, func(in *instance.Instance) bool {
-		return strings.Contains(name, "/") && fold.SameName(in.Path, at.Env.Abs(name))
-	})
-	return instance.FindFirst(all, by)
+	return instance.FindFirst(all, instance.Matchers(name, at.Env.Abs(name), at.Store.Session))
 }
 
 // findByName returns the instance that a name means. If nothing matches it returns unread, because
@@ -36,26 +31,15 @@ func findByName(at scope, all []*instance.Instance, unread error, name string) (
 		}
 		return singleMatch(found, name)
 	}
-	switch begin := beginning(all, name); {
-	case unread != nil:
+	if unread != nil {
 		return nil, unread
-	case len(begin) > 0:
-		err := cli.Failf(cli.AnswerNo, "there is no agent '%.80s'", name)
-		for _, in := range begin[:min(len(begin), candidates)] {
-			err = cli.WithHint(err, "did you mean %s?", in.Name)
-		}
-		return nil, err
 	}
 	if _, err := parcel.WaitingFor(at.Store.State, name); err == nil {
 		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s came from another machine, and waits for you", name), fmt.Sprintf("gt-session accept %s shows what it brings, and starts it", name))
 	}
-	hint := "gt-session lists them"
-	var names []string
-	for _, in := range all {
-		names = append(names, in.Name)
-	}
-	if near := spelling.FindNear(name, names); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near[:min(len(near), candidates)], " or ") + "?"
+	hint := instance.Hint(all, name, "gt-session lists them")
+	if slices.ContainsFunc(all, func(in *instance.Instance) bool { return name != "" && string(in.Group) == name }) {
+		hint = "it is a group: gt-session list -g " + name + " lists its agents"
 	}
 	if strings.HasPrefix(name, "%") {
 		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt-session has not started or adopted an agent in pane %.80s", name), roster.Adopts+" adopts those in tmux")

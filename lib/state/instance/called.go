@@ -10,6 +10,7 @@ import (
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/session"
 	"gt/lib/text/fold"
+	"gt/lib/text/spelling"
 )
 
 // Called is an agent that a list shows.
@@ -26,10 +27,10 @@ const shownID = 8
 
 // Matchers returns what lists show of an instance, as functions that report whether a name
 // means an instance by it: its name or id, its pane, the beginning of its id, its session, the
-// beginning of that, its title, its template with its place (TEMPLATE~SLOT) or, if it is
-// active, without, and its tmux session. The first that matches any counts. sessionOf returns
-// an instance's session.
-func Matchers(name string, sessionOf func(*Instance) session.ID) []func(*Instance) bool {
+// beginning of that, its title, its folder, its template with its place (TEMPLATE~SLOT) or, if
+// it is active, without, and its tmux session. The first that matches any counts. path is the
+// name as the path of a folder, sessionOf returns an instance's session.
+func Matchers(name, path string, sessionOf func(*Instance) session.ID) []func(*Instance) bool {
 	id, notID := session.ParseID(name)
 	template, slot, bySlot := strings.Cut(name, "~")
 	return []func(*Instance) bool{
@@ -41,6 +42,7 @@ func Matchers(name string, sessionOf func(*Instance) session.ID) []func(*Instanc
 			return len(strings.TrimPrefix(name, "session_")) >= shownID && strings.HasPrefix(string(sessionOf(in)), name)
 		},
 		func(in *Instance) bool { return in.Title != "" && fold.SameName(in.Title, name) },
+		func(in *Instance) bool { return strings.Contains(name, "/") && fold.SameName(in.Path, path) },
 		func(in *Instance) bool {
 			m := in.Managed
 			return m != nil && m.Template == template && (bySlot && m.SlotText() == slot || !bySlot && m.State == lifecycle.Active)
@@ -66,8 +68,8 @@ func FindFirst(all []*Instance, matchers []func(*Instance) bool) (found []*Insta
 
 // Named returns the agents that lists show under a name: by Matchers of an instance in any
 // store, or the pane of another agent that runs. unread reports instances that could not be
-// read.
-func Named(state place.State, name string) (found []Called, unread error) {
+// read. path is the name as the path of a folder, "" if it can be none.
+func Named(state place.State, name, path string) (found []Called, unread error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -85,7 +87,7 @@ func Named(state place.State, name string) (found []Called, unread error) {
 	if pane {
 		all = slices.DeleteFunc(all, func(in *Instance) bool { return in.Desired != Running })
 	}
-	for _, in := range FindFirst(all, Matchers(name, func(in *Instance) session.ID { return of[in].Session(in) })) {
+	for _, in := range FindFirst(all, Matchers(name, path, func(in *Instance) session.ID { return of[in].Session(in) })) {
 		found = append(found, Called{in.Name, in.Path, of[in].Session(in), of[in].Name(in.ID)})
 	}
 	if !pane {
@@ -99,4 +101,41 @@ func Named(state place.State, name string) (found []Called, unread error) {
 		}
 	}
 	return found, unread
+}
+
+// maxMeant is how many agents a hint names at most.
+const maxMeant = 10
+
+// Hint returns the hint for a name that means none of the instances: those whose names or
+// titles begin with it, or that differ in few letters. Without any it returns otherwise.
+func Hint(all []*Instance, name, otherwise string) string {
+	var begin, names []string
+	for _, in := range all {
+		names = append(names, in.Name)
+		for _, shown := range []string{in.Name, in.Title} {
+			if name != "" && strings.HasPrefix(fold.Text(shown), fold.Text(name)) {
+				begin = append(begin, in.Name)
+				break
+			}
+		}
+	}
+	near := begin
+	if len(near) == 0 {
+		near = spelling.FindNear(name, names)
+	}
+	if len(near) == 0 {
+		return otherwise
+	}
+	return "did you mean " + strings.Join(near[:min(len(near), maxMeant)], " or ") + "?"
+}
+
+// HintNamed is Hint for a name that Named does not find.
+func HintNamed(state place.State, name, otherwise string) string {
+	stores, _ := Stores(state) // it is only a hint
+	var all []*Instance
+	for _, s := range stores {
+		some, _ := s.ReadInstances()
+		all = append(all, some...)
+	}
+	return Hint(all, name, otherwise)
 }

@@ -220,7 +220,7 @@ func named(state place.State, getenv func(string) string, name string) (Recipien
 	if name == "" {
 		return Recipient{}, unknownName(name)
 	}
-	found, unread := instance.Named(state, name)
+	found, unread := instance.Named(state, name, "")
 	var all []Recipient
 	for _, c := range found {
 		all = append(all, NewRecipient(home.FindOtherHome(getenv, c.Path)))
