@@ -260,7 +260,10 @@ func (c *restart) restartUnderAccount(at scope, held *instance.Locked) (string, 
 		if err != nil {
 			return err
 		}
-		return move.copy()
+		if err = move.copy(); err != nil || len(move.files) == 0 {
+			return err
+		}
+		return m.NoteTranscript(filepath.Join(dir, move.files[len(move.files)-1]))
 	}
 	if held.Account = dir; client.Account(at.Env.Getenv, dir) == "" { // it keeps files beside its usual folder
 		held.Account = ""

@@ -34,6 +34,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/term"
@@ -707,6 +708,25 @@ func (m *Member) Topic() string {
 	}
 	return cmp.Or(topic, m.Instance.Topic)
 }
+
+// NoteTranscript records that the agent's conversation is in another file now, of which no hook
+// may tell.
+func (m *Member) NoteTranscript(path string) error {
+	lock, err := m.home.LockWithin(recordWait)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	store := session.Store{Home: m.home}
+	r, err := store.Get(m.Record.ID)
+	if err != nil || r == nil {
+		return err
+	}
+	r.Transcript = path
+	return store.Put(r, atomicfile.Synced)
+}
+
+const recordWait = 5 * time.Second
 
 // letters returns the letters and digits of s, in lower case.
 func letters(s string) string {
