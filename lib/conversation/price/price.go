@@ -152,5 +152,10 @@ func (t *Table) rows(model string) []row {
 	if rows := t.Models[name]; rows != nil {
 		return rows
 	}
-	return t.Models[dated().ReplaceAllString(name, "")]
+	rows := t.Models[dated().ReplaceAllString(name, "")]
+	if rows == nil {
+		rows = []row{} // known to be unknown
+	}
+	t.Models[model] = rows // a conversation asks again for each request
+	return rows
 }
