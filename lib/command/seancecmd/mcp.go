@@ -182,6 +182,7 @@ type refusal struct {
 
 const (
 	notParsed     = -32700
+	notValid      = -32600
 	noMethod      = -32601
 	invalidParams = -32602
 )
@@ -196,6 +197,11 @@ func (c *server) Run(env *cli.Env) error {
 		switch {
 		case err == io.EOF && len(line) == 0:
 			return nil
+		case err == errTooLong:
+			if err := out.Encode(response{Version: "2.0", ID: json.RawMessage("null"), Error: &refusal{notValid, err.Error()}}); err != nil {
+				return err
+			}
+			continue
 		case err != nil && err != io.EOF:
 			return cli.Fail(cli.IO, fmt.Errorf("cannot read a request: %w", err))
 		case len(bytes.TrimSpace(line)) == 0:
@@ -217,13 +223,21 @@ func (c *server) Run(env *cli.Env) error {
 	}
 }
 
+var errTooLong = fmt.Errorf("the request is over %d bytes", maxRequest)
+
+// readLine reads a line to its end, also one that is too long: the next can be read.
 func readLine(r *bufio.Reader) (line []byte, err error) {
+	size := 0
 	for {
 		part, err := r.ReadSlice('\n')
-		if line = append(line, part...); len(line) > maxRequest {
-			return nil, fmt.Errorf("it is over %d bytes", maxRequest)
+		if size += len(part); size <= maxRequest {
+			line = append(line, part...)
 		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case size > maxRequest && (err == nil || err == io.EOF):
+			return nil, errTooLong
+		default:
 			return line, err
 		}
 	}
@@ -263,6 +277,13 @@ func (c *server) answer(env *cli.Env, r request) (any, *refusal) {
 		i := slices.IndexFunc(tools, func(t tool) bool { return t.Name == in.Name })
 		if i < 0 {
 			return nil, &refusal{invalidParams, fmt.Sprintf("no tool %q", in.Name)}
+		}
+		given := map[string]json.RawMessage{}
+		_ = json.Unmarshal(in.Arguments, &given) // arguments is one object, or nothing
+		for _, name := range tools[i].Schema.Required {
+			if given[name] == nil {
+				return nil, &refusal{invalidParams, fmt.Sprintf("%s needs the argument %q", in.Name, name)}
+			}
 		}
 		text, failed := c.call(env, tools[i], with)
 		return map[string]any{"content": []map[string]string{{"type": "text", "text": text}}, "isError": failed}, nil

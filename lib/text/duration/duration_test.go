@@ -60,6 +60,7 @@ func TestMoment(t *testing.T) {
 		"2h": now.Add(-2 * time.Hour), "2 weeks ago": now.Add(-14 * day), "1 hour": now.Add(-time.Hour), "3d ago": now.Add(-3 * day),
 		"two weeks ago": now.Add(-14 * day), "a week ago": now.Add(-7 * day), "90 mins ago": now.Add(-90 * time.Minute), "0d": now.Add(-1),
 		"today": at(2026, 3, 1), "Yesterday": at(2026, 2, 28), "yesterday 15:04": at(2026, 2, 28, 15, 4), "yesterday at 15:04": at(2026, 2, 28, 15, 4),
+		"yesterday 3pm": at(2026, 2, 28, 15), "yesterday at 3:04 PM": at(2026, 2, 28, 15, 4),
 		"last monday": at(2026, 2, 23), "Sat": at(2026, 2, 28), "sunday": at(2026, 2, 22), "last sunday 9:30": at(2026, 2, 22, 9, 30),
 		"this week": at(2026, 2, 23), "last week": at(2026, 2, 16), "this month": at(2026, 3, 1), "last month": at(2026, 2, 1), "last year": at(2025, 1, 1),
 		"2026-11": at(2026, 11, 1), "2025": at(2025, 1, 1), "2026-1-7": at(2026, 1, 7), "2026/01/07": at(2026, 1, 7), "17.1.2026": at(2026, 1, 17),
@@ -72,7 +73,7 @@ func TestMoment(t *testing.T) {
 			t.Errorf("%q is %v, %v; want %v", s, m.TimeBefore(now), err, want)
 		}
 	}
-	for _, s := range []string{"", "ago", "tomorrow", "2 weeks from now", "last", "3", "13/12/2026", "yesterday 25:00", "last x", "2026-13"} {
+	for _, s := range []string{"", "ago", "tomorrow", "2 weeks from now", "last", "3", "13/12/2026", "yesterday 25:00", "yesterday 13pm", "pm", "an", "last x", "2026-13"} {
 		if err := new(Moment).UnmarshalText([]byte(s)); err == nil {
 			t.Errorf("%q is a time", s)
 		}

@@ -38,10 +38,15 @@ var layouts = []struct {
 	{"15:04", 2}, {"3PM", 2}, {"3:04PM", 2},
 }
 
+var clocks = []string{"15:04", "3PM", "3:04PM"}
+
 // parseMoment returns the point in time that a text means now, or zero if it means none.
 func parseMoment(text string, now time.Time) time.Time {
 	now = now.In(time.Local)
 	words := strings.Fields(strings.ToLower(strings.ReplaceAll(text, ",", " ")))
+	if n := len(words); n > 1 && (words[n-1] == "am" || words[n-1] == "pm") { // 3 pm
+		words = append(words[:n-2], words[n-2]+words[n-1])
+	}
 	word := strings.Join(words, " ")
 	for _, l := range layouts {
 		t, err := time.ParseInLocation(l.layout, strings.ToUpper(word), time.Local)
@@ -62,18 +67,23 @@ func parseMoment(text string, now time.Time) time.Time {
 		}
 		return t
 	}
-	if n := len(words); n > 1 && strings.Contains(words[n-1], ":") { // yesterday 15:04
-		clock, err := time.Parse("15:04", words[n-1])
-		if day := parseDay(strings.TrimSuffix(strings.Join(words[:n-1], " "), " at"), now); err == nil && !day.IsZero() {
-			return time.Date(day.Year(), day.Month(), day.Day(), clock.Hour(), clock.Minute(), 0, 0, time.Local)
+	if n := len(words); n > 1 { // yesterday 15:04
+		day := parseDay(strings.TrimSuffix(strings.Join(words[:n-1], " "), " at"), now)
+		for _, layout := range clocks {
+			clock, err := time.Parse(layout, strings.ToUpper(words[n-1]))
+			if err == nil && !day.IsZero() {
+				return time.Date(day.Year(), day.Month(), day.Day(), clock.Hour(), clock.Minute(), 0, 0, time.Local)
+			}
 		}
-		return time.Time{}
 	}
 	if day := parseDay(word, now); !day.IsZero() {
 		return day
 	}
 	word = strings.TrimSuffix(word, " ago")
 	number, unit, spelled := strings.Cut(word, " ")
+	if number == "an" {
+		number = "a"
+	}
 	if i := slices.Index(numbers, number); spelled && i >= 0 {
 		word = strconv.Itoa(max(i, 1)) + " " + unit
 	}
