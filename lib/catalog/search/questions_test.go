@@ -272,6 +272,22 @@ func TestCommonWordsCountLittle(t *testing.T) {
 	}
 }
 
+// A word that most conversations have is not half of what was asked for.
+func TestEverywhereIsNotEnough(t *testing.T) {
+	s, dir := &store{}, t.TempDir()
+	for i := range fewConversations + 1 {
+		s.add(t, dir, "claude", "c"+strings.Repeat("-", i), "", said{"you", "please tidy up"})
+	}
+	s.add(t, dir, "claude", "last", "", said{"you", "please mend the dirigible"})
+	for typed, want := range map[string]int{"please hovercraft": 0, "please hovercraft dirigible": 1, "please dirigible": 1} {
+		found, _, err := NewWords(typed).Search(s.all, make([]string, len(s.all)), func(int64, int64) {})
+		testenv.NoError(t, err)
+		if len(found) != want {
+			t.Errorf("%s: %d found", typed, len(found))
+		}
+	}
+}
+
 // A word that only a secret has is not named in place of the one that was typed.
 func TestMissingWordIsTheTypedOne(t *testing.T) {
 	s := &store{}

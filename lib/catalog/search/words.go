@@ -101,6 +101,9 @@ var kindWeights = map[conversation.Kind]struct{ weight, length float64 }{
 	conversation.Call: {1, 200}, conversation.Result: {0.5, 1500},
 }
 
+// fewConversations is how many are so few that all of them may be about one thing.
+const fewConversations = 50
+
 // Search returns what it finds in conversations, the best first (BM25 over kinds of text;
 // of equals, the first in all), and the words with which it searched: if there are no
 // exchanges with all of them, it searches for most, and for a word that is nowhere for one
@@ -130,6 +133,11 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 	if len(instead) > 0 {
 		if found, _, err = again.SearchExact(all, titles, idle); len(found) > 0 {
 			return found, instead, err
+		}
+	}
+	for i, n := range counts { // a word that most have leads nowhere without the others
+		if t := &again.terms[i]; len(all) > fewConversations && n > len(all)/2 && t.needles != nil && t.of == nil {
+			t.optional = true
 		}
 	}
 	again.most, again.terms = true, pairs(again.terms)
