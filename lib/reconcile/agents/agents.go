@@ -223,6 +223,15 @@ func (a Agents) Explain(ctx context.Context, in *instance.Instance, e template.E
 	return s.Explain(in)
 }
 
+// SameClient implements perform.Agents. A person may have put another client in the place of the
+// session's, and a variant goes on with the conversations of its client.
+func (a Agents) SameClient(in *instance.Instance, e template.Effective) bool {
+	now := *in
+	fleet.Members(a.Env.Getenv, a.Store, a.Table, []*instance.Instance{&now}, a.Env.Now())
+	has, wants := a.Table.FindClient(now.Agent), a.Table.FindClient(e.Provider)
+	return has.Name == wants.Name || has.Dialect != "" && has.Dialect == wants.Dialect
+}
+
 // starter returns the starter for a session, and writes the template's client and arguments
 // into its record.
 func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.Effective) (launch.Starter, error) {

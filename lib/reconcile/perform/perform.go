@@ -341,7 +341,11 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	allowed, stripped := t.Allowed(m.Overlay)
 	ch.effective = ch.config.Effective(*t, allowed)
 	if accepts {
+		before := m.Fields["provider"]
 		ch.Session.Hash, m.Fields = ch.effective.Hash(), ch.effective.Digests()
+		if before != "" { // the next start decides about the conversation
+			m.Fields["provider"] = before
+		}
 		return nil
 	}
 	if len(stripped) > 0 {
@@ -353,8 +357,8 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 		ch.log("session.drift", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": template.Differs(m.Fields, ch.effective.Digests())})
 	}
 	digests := ch.effective.Digests()
-	if before := m.Fields["provider"]; before != "" && before != digests["provider"] {
-		// The conversation is the old client's, and would bring that one back.
+	if before := m.Fields["provider"]; before != "" && before != digests["provider"] && !ch.Agents.SameClient(ch.session.Instance, ch.effective) {
+		// The conversation is another client's, and would bring that one back.
 		ch.session.ChangeAgent(ch.roundedNow(), ch.effective.Provider, nil, ch.session.Account, "")
 	}
 	if ch.Session.Hash = hash; hash != m.Hash && ch.Change == lifecycle.Begin || len(stripped) > 0 {

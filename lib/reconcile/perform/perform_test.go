@@ -120,6 +120,8 @@ func (s *scene) Start(_ context.Context, h *instance.Locked, e template.Effectiv
 
 func (s *scene) Explain(context.Context, *instance.Instance, template.Effective) error { return nil }
 
+func (s *scene) SameClient(*instance.Instance, template.Effective) bool { return true }
+
 func (s *scene) Stop(_ context.Context, in *instance.Instance) error {
 	if names, _ := s.Markers.ReadMarkers(); slices.Contains(slices.Concat(slices.Collect(maps.Values(names))...), in.Name) {
 		s.t.Errorf("%s is ended and has a marker", in.Name)

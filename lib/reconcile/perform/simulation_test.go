@@ -142,6 +142,8 @@ func (s *sim) Start(ctx context.Context, h *instance.Locked, _ template.Effectiv
 
 func (s *sim) Explain(context.Context, *instance.Instance, template.Effective) error { return nil }
 
+func (s *sim) SameClient(*instance.Instance, template.Effective) bool { return true }
+
 func (s *sim) Stop(ctx context.Context, in *instance.Instance) error {
 	s.op()
 	err := s.fake.Stop(ctx, s.ref(in))

@@ -59,6 +59,9 @@ type Agents interface {
 	Start(context.Context, *instance.Locked, template.Effective) error
 	// Explain prints the steps of a start.
 	Explain(context.Context, *instance.Instance, template.Effective) error
+	// SameClient reports whether the client of the session's conversation can go on with it
+	// under that template.
+	SameClient(*instance.Instance, template.Effective) bool
 	// Stop ends the agent. An agent that does not run is no error.
 	Stop(context.Context, *instance.Instance) error
 }
@@ -469,6 +472,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 		s.Claims = claims[in.Name]
 		if t != nil {
 			s.Wanted, s.Differs = wanted(c, *t, in, plain)
+			s.Renews = slices.Contains(s.Differs, "provider") && !w.Agents.SameClient(in, c.Effective(*t, nil))
 			p.hold(t.Account, statuses[i])
 		}
 		s.Routed = markers.keep(s, in.Name, t)

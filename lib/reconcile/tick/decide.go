@@ -491,7 +491,11 @@ func (d *decision) judge(s Session, t *Template) {
 		return
 	}
 	if drifted(s) && s.Pool == "" && !s.Pinned {
-		d.logf(s, "", "runs with another configuration than its template's (%s); restart it", differs(s))
+		begins := ""
+		if s.Renews {
+			begins = ", which begins a new conversation"
+		}
+		d.logf(s, "", "runs with another configuration than its template's (%s); restart it%s", differs(s), begins)
 	}
 	if s.Pool != "" || t.IdleTimeout <= 0 || s.Idle.IsZero() || s.atWork() != "" || s.Attached || s.Asks {
 		return

@@ -90,6 +90,8 @@ type Session struct {
 	// Differs names the fields that changed.
 	Wanted  string
 	Differs []string
+	// Renews says that its next start begins a conversation, with another client.
+	Renews bool
 
 	Idle     time.Time // since when; zero while it works
 	Attached bool      // a person looks at it
