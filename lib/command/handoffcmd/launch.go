@@ -333,9 +333,7 @@ func (h handover) allowBusy() error {
 		return nil
 	}
 	is := status.OfActivity(status.Hook, activity.Read(h.home, h.id))
-	if is.Status == status.Running && h.showsPrompt() {
-		is.Status = status.Waiting
-	}
+	h.correctByScreen(&is)
 	busy := status.Busy(is.Status, is.Reason, is.Background)
 	if busy == "" {
 		return nil
@@ -343,20 +341,26 @@ func (h handover) allowBusy() error {
 	return h.env.ConfirmBusy([]string{"it is busy: " + busy}, "nothing was handed over")
 }
 
-// showsPrompt reports whether the agent's screen shows that it waits for a prompt. No hook tells
-// of a turn that a person interrupted, nor of each question.
-func (h handover) showsPrompt() bool {
+// correctByScreen corrects what the hooks report by the agent's screen. No hook tells of a turn that
+// a person interrupted, nor of each question.
+func (h handover) correctByScreen(is *status.Observation) {
 	table, err := h.table()
 	if err != nil || h.pane.ID == "" {
-		return false
+		return
 	}
-	text, err := h.server.CapturePane(h.pane.ID)
+	styled, err := h.server.CaptureStyled(h.pane.ID)
 	if err != nil {
-		return false
+		return
 	}
-	client := table.FindClient(h.name)
-	box, _ := client.Input(text)
-	return client.ScreenState(text) == agent.Waiting && box != agent.Asks
+	client, runs := table.FindClient(h.name), is.Status == status.Running
+	state := client.ScreenState(agent.Plain(styled))
+	switch box, _ := client.Input(styled); {
+	case state == agent.Busy:
+	case box == agent.Asks && (runs || client.KnowsInput()): // else it can be an old question
+		is.Status, is.Reason = status.Waiting, status.Question
+	case runs && state == agent.Waiting:
+		is.Status = status.Waiting
+	}
 }
 
 // checkEarly reports whether there is nothing to save yet, because some clients run the hook
