@@ -35,7 +35,7 @@ type situation struct {
 	waiting []mail.Note
 	noted   []mail.Note
 	work    []beads.Work
-	unasked bool       // bd gave no answer, so there may be more work
+	partial bool       // not all notes and work could be read, so there may be more
 	earlier *mail.Note // the note given at the start of a session that has forgotten it
 	unread  int
 }
@@ -128,7 +128,7 @@ func assess(f *facts) (situation, missing) {
 		s.earlier = f.given.Note
 	}
 	if f.duties != nil {
-		s.work, s.unasked, s.unread = f.duties.work, f.duties.unasked, f.duties.unread
+		s.work, s.partial, s.unread = f.duties.work, f.duties.partial || !f.boxRead, f.duties.unread
 	}
 	if e := f.ending; broke.brokeOff() {
 		if s.tail = e.tail; e.asked.Text != "" && (len(s.tail.Requests) > 0 || !s.hasNoted(broke.ID)) {

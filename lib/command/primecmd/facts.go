@@ -81,7 +81,7 @@ type givenNote struct{ *mail.Note }
 // duties are what waits for the agent besides hand-overs.
 type duties struct {
 	work    []beads.Work
-	unasked bool // bd gave no answer, so there may be more work
+	partial bool // bd did not answer everything, so there may be more work
 	unread  int  // notes
 }
 
@@ -421,7 +421,7 @@ func (s *start) readDuties(f *facts) (err error) {
 	f.duties.unread, err = s.box().CountUnread()
 	s.warn(err)
 	f.duties.work, err = beads.Given(s.call.Home, s.env.ChildEnviron())
-	f.duties.unasked = err != nil
+	f.duties.partial = err != nil
 	return err
 }
 

@@ -32,12 +32,13 @@ func (s *start) printState(from *facts, now situation, asJSON bool) error {
 		Age        string     `json:"checkpoint_age,omitempty"`
 		Waiting    []string   `json:"waiting,omitempty"`
 		Hooked     []string   `json:"hooked,omitempty"`
+		Partial    bool       `json:"partial,omitempty"`
 		Unread     int        `json:"unread,omitempty"`
 	}
 	f := fact{
 		State: now.state, Light: now.conversation != fresh, Source: from.session.Source,
 		Address: s.call.Home.Identity.Address(), Role: string(s.call.Home.Identity.Role),
-		Home: s.call.Home.Dir, Town: s.call.Home.Town.Root, Session: s.call.ID, Unread: now.unread,
+		Home: s.call.Home.Dir, Town: s.call.Home.Town.Root, Session: s.call.ID, Partial: now.partial, Unread: now.unread,
 	}
 	f.Prev, f.Reason = s.env.Redact(now.handover.from), s.env.Redact(now.handover.reason)
 	if n := cmp.Or(now.handover.note, now.earlier); n != nil {
@@ -98,6 +99,9 @@ func (s *start) explain(f *facts, now situation) {
 	}
 	for _, x := range now.work {
 		say("%s is %s: %s", x.ID, given, x.Title)
+	}
+	if now.partial {
+		say("not all notes and work could be read, so more may be %s", given)
 	}
 	if now.conversation != fresh {
 		say("the conversation goes on, so the text is short")

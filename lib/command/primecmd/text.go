@@ -746,8 +746,8 @@ func (p *page) finish() string {
 
 func (p *page) ordinary() []section {
 	text := p.identitySentence() + p.company()
-	if p.unasked {
-		text += "\nNothing was handed over. Whether work is " + p.given() + " to you is not known, because bd gave no answer: " + p.gt("mail inbox") + " asks it again."
+	if p.partial {
+		text += "\nNothing that could be read was handed over or is " + p.given() + " to you."
 	} else {
 		text += "\nNothing was handed over, and no work is " + p.given() + " to you."
 	}
@@ -781,6 +781,9 @@ func (p *page) company() string {
 	text := ""
 	if len(p.others) > 0 {
 		text += "\nAnother live session works in this folder under the same name. Do not edit the files that it is working on; " + p.gt("seance list") + " shows it."
+	}
+	if p.partial {
+		text += "\nNot all notes and work could be read, so more may be " + p.given() + " to you than this text tells: " + p.gt("mail inbox") + " looks again."
 	}
 	switch {
 	case p.unread == 1:
