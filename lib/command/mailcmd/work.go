@@ -142,6 +142,9 @@ func (c *workDone) Run(env *cli.Env) error {
 	} else if request.Denied(err) {
 		return currentAgent(env).askWork(env, request.Item{Kind: request.Done, Work: c.ID}, "close work: it is closed when your turn ends", err)
 	}
+	if errors.Is(err, work.ErrBlocked) {
+		return cli.Fail(cli.AnswerNo, err, "gt-mail work back "+c.ID+" gives it back, to be claimed anew")
+	}
 	return unclaimed(err, "this session has no such work", c.ID)
 }
 

@@ -60,6 +60,8 @@ func (w Work) path(elem ...string) string {
 var (
 	ErrNone     = errors.New("there is no work")
 	ErrNotFound = errors.New("no such work")
+	// ErrBlocked reports work that the session had, and has to be given back first.
+	ErrBlocked = errors.New("the work is blocked")
 	// ErrUnrouted reports a session that may get no new work.
 	ErrUnrouted = errors.New("the session gets no work now")
 	// ErrLate reports that work was closed that its giver had taken back.
@@ -412,8 +414,18 @@ func (w Work) free(template, path string) string {
 	return fresh
 }
 
+// MarkDone closes a note that a session has claimed. It returns ErrBlocked for a note that the
+// session had.
 func (w Work) MarkDone(session, id string) error {
-	return w.moveNote(id, func(t, holder, why string) bool { return holder == session && why == "" }, done)
+	wasBlocked := false
+	err := w.moveNote(id, func(_, holder, why string) bool {
+		wasBlocked = wasBlocked || holder == session && why != ""
+		return holder == session && why == ""
+	}, done)
+	if errors.Is(err, ErrNotFound) && wasBlocked {
+		return fmt.Errorf("%w: '%s'", ErrBlocked, id)
+	}
+	return err
 }
 
 // GiveBack gives back a note that any session has or had.

@@ -105,6 +105,9 @@ func TestWork(t *testing.T) {
 	if claims, err := w.Claims(ctx); err != nil || len(claims) != 0 {
 		t.Errorf("%v, %v", claims, err)
 	}
+	if err := w.MarkDone("worker-2", ids[1]); !errors.Is(err, ErrBlocked) {
+		t.Error(err)
+	}
 	if err := w.GiveBack(ids[1][:5]); err != nil {
 		t.Error(err)
 	}
