@@ -28,6 +28,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/peer"
+	"gt/lib/sys/process"
 	"gt/lib/text/duration"
 )
 
@@ -130,6 +131,9 @@ func condition(name string) (bool, error) {
 		return exec.Command("unshare", "-r", "--pid", "--fork", "--mount-proc", "--kill-child", "true").Run() == nil, nil
 	case "disk":
 		return place.State(os.TempDir()).Disk() != "", nil
+	case "fresh": // what ran before this boot may have given a sign of life within twelve hours
+		booted, err := process.Booted()
+		return err == nil && time.Since(booted) < 11*time.Hour, nil
 	case "root":
 		return os.Getuid() == 0, nil
 	case "sandbox":

@@ -53,6 +53,7 @@ const (
 	lasting  volume = iota // by inode and birth time, for ever
 	overlaid               // a container's: the first write copies a folder of the image, and only its inode stays
 	numbered               // as it is mounted: in user space, of a network, FAT
+	untold                 // the system did not say
 )
 
 // isUnchanged reports whether the recorded folder f is the one that is there now.
@@ -73,8 +74,8 @@ func (f Folder) isOn(here Folder, on volume) bool {
 }
 
 // Disk identifies the state folder, if it is on a disk that only this machine can write to:
-// a copy of it on another machine is another folder. What another boot recorded of it is from
-// before a restart, whatever name the machine had. Disk returns "" if the file system does not
+// another machine's is another folder, unless both were made from one image. What another boot
+// recorded of it before this one began ran here before a restart, whatever name the machine had. Disk returns "" if the file system does not
 // tell, or if the boot's id may be a container's.
 func (s State) Disk() string {
 	f, err := identify(string(s))

@@ -43,7 +43,7 @@ func linkless(string) bool { return false }
 func volumeOf(path string) volume {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
-		return lasting
+		return untold
 	}
 	switch unix.ByteSliceToString(st.Fstypename[:]) {
 	case "apfs", "hfs":

@@ -86,7 +86,7 @@ func statx(at int, path string, flags int) (Folder, error) {
 func volumeOf(path string) volume {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
-		return lasting
+		return untold
 	}
 	const zfs, bcachefs = 0x2fc12fc1, 0xca451a4e
 	switch uint32(st.Type) {

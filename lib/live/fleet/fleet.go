@@ -96,7 +96,7 @@ func (m *Member) hidden(now time.Time) error {
 		}
 		return nil
 	}
-	if m.Wanted() && m.StartedIn.IsElsewhere(place.StateOf(m.look.getenv)) {
+	if m.Wanted() && m.StartedIn.IsElsewhere(m.StartedAt, place.StateOf(m.look.getenv)) {
 		return new(HiddenError)
 	}
 	return nil

@@ -158,12 +158,13 @@ func CurrentLocation(state place.State) *Location {
 	return &Location{boot, ns, host, state.Disk()}
 }
 
-// IsElsewhere reports whether what runs there cannot be seen from here, with that state.
-func (w *Location) IsElsewhere(state place.State) bool {
+// IsElsewhere reports whether what started there at that time cannot be seen from here, with
+// that state.
+func (w *Location) IsElsewhere(started time.Time, state place.State) bool {
 	if w == nil {
 		return false
 	}
-	another := session.OtherMachine(w.Boot, w.Host) && (w.Disk == "" || w.Disk != state.Disk())
+	another := session.OtherMachine(w.Boot, w.Host) && !session.BeforeRestart(w.Boot, w.Disk, started, state)
 	return another || process.InOtherNamespace(w.Boot, w.NS)
 }
 

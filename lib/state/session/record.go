@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/place"
 	"gt/lib/state/handover"
 	"gt/lib/sys/process"
 	"gt/lib/text/openjson"
@@ -198,6 +199,18 @@ func OtherMachine(boot, host string) bool {
 		return strings.ToLower(name)
 	}
 	return err == nil && label(own) != label(host)
+}
+
+// BeforeRestart reports whether what recorded that boot and disk (see place.State.Disk) ran on
+// this machine before it restarted, if its last sign of life was then. Two machines that were
+// made from one image have the same disk; of another one's agent only a sign since this boot
+// tells that it runs.
+func BeforeRestart(boot, disk string, sign time.Time, state place.State) bool {
+	if boot == "" || disk == "" || disk != state.Disk() {
+		return false
+	}
+	booted, err := process.Booted()
+	return err == nil && sign.Before(booted) // mutant always: TestBeforeRestart
 }
 
 // sign returns the session's last sign of life: in the record, or the transcript's

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 )
 
@@ -48,6 +49,36 @@ func TestResumedTwiceAtOnce(t *testing.T) {
 		st := start(t, store, now, StartParams{ID: "s", Source: "resume", Agent: "codex", Process: p, HookKey: "the same"})
 		if st.Duplicate != (i == 1) {
 			t.Errorf("start %d: again is %v", i, st.Duplicate)
+		}
+	}
+}
+
+// What ran on this disk under another name ran here before a restart, unless it gave a sign of
+// life since: then it runs on a machine that was made from the same image.
+func TestBeforeRestart(t *testing.T) {
+	store := newStore(t)
+	disk := store.Home.Town.State.Disk()
+	booted, err := process.Booted()
+	if disk == "" || err != nil {
+		t.Skip("nothing tells the disk or the boot: ", err)
+	}
+	for name, c := range map[string]struct {
+		boot, disk string
+		sign       time.Time
+		here       bool
+	}{
+		"before this boot":                {"another", disk, booted.Add(-time.Second), true},
+		"since this boot":                 {"another", disk, booted.Add(time.Second), false},
+		"on another disk":                 {"another", "1-1", booted.Add(-time.Second), false},
+		"on an unknown disk":              {"another", "", booted.Add(-time.Second), false},
+		"in a boot that nothing tells of": {"", disk, booted.Add(-time.Second), false},
+	} {
+		r := &Record{ID: "s", StartedAt: c.sign, BootID: c.boot, Disk: c.disk, Host: "as-it-was"}
+		if err := store.Put(r, atomicfile.Unsynced); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := store.Get("s"); err != nil || r.IsElsewhere() == c.here {
+			t.Errorf("%s: elsewhere %v, %v", name, err == nil && r.IsElsewhere(), err)
 		}
 	}
 }

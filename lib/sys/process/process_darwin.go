@@ -51,6 +51,15 @@ func StartTime(pid int) (time.Time, error) {
 	return time.Unix(int64(k.Proc.P_starttime.Sec), 0), nil
 }
 
+// Booted returns when the machine started.
+func Booted() (time.Time, error) {
+	at, err := unix.SysctlTimeval("kern.boottime")
+	if err != nil {
+		return time.Time{}, err
+	}
+	return time.Unix(at.Unix()), nil
+}
+
 // namespace returns "": macOS has no PID namespaces.
 func namespace() (string, error) { return "", nil }
 

@@ -82,18 +82,27 @@ func StartTime(pid int) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
+	boot, err := Booted()
+	began, err2 := strconv.ParseInt(st.start, 10, 64)
+	if err := errors.Join(err, err2); err != nil {
+		return time.Time{}, err
+	}
+	return boot.Add(time.Duration(began/ticks) * time.Second), nil
+}
+
+// Booted returns when the machine started, to the second.
+func Booted() (time.Time, error) {
 	data, err := atomicfile.Read("/proc/stat", maxProc)
 	if err != nil {
 		return time.Time{}, err
 	}
 	_, after, _ := strings.Cut(string(data), "\nbtime ")
 	line, _, _ := strings.Cut(after, "\n")
-	boot, err := strconv.ParseInt(line, 10, 64)
-	began, err2 := strconv.ParseInt(st.start, 10, 64)
-	if err := errors.Join(err, err2); err != nil {
+	at, err := strconv.ParseInt(line, 10, 64)
+	if err != nil {
 		return time.Time{}, err
 	}
-	return time.Unix(boot+began/ticks, 0), nil
+	return time.Unix(at, 0), nil
 }
 
 // command returns the program name of the process with that PID. It costs a fraction of
