@@ -240,7 +240,10 @@ func setUp(ctx context.Context, env *cli.Env, in *instance.Instance, put func() 
 	for _, line := range setupCommands(env) {
 		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxShown))
 		run := bounded.Program{Path: shell, Args: []string{"-c", line}, Dir: w.Path, Env: environ, Keep: inside, Show: env.Stderr, Within: maxSetup, NoTerminal: true}
-		if _, err = run.Run(ctx); err != nil && in.Managed != nil {
+		if _, err = run.Run(ctx); errors.Is(err, context.Canceled) {
+			err = errors.New("it was interrupted")
+		}
+		if err != nil && in.Managed != nil {
 			return fmt.Errorf("setup failed: '%s': %w", env.Line(line, maxShown), err)
 		} else if err != nil {
 			err = cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree of %s is there, but its setup failed: '%s': %w", in.Name, env.Line(line, maxShown), err),
