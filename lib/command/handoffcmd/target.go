@@ -53,7 +53,7 @@ type target struct {
 	redact func(string) string // removes secrets
 }
 
-const paneWait = time.Second
+const paneWait = 3 * time.Second // limits a question to tmux
 
 // currentTarget finds the session that runs this command, its process and its pane. A hook that only
 // saves takes the pane from the record.

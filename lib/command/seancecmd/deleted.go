@@ -1,6 +1,9 @@
 package seancecmd
 
 import (
+	"errors"
+	"io/fs"
+
 	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/client/readers"
@@ -27,7 +30,9 @@ func (c *selection) hintDeleted(env *cli.Env, all catalog.Catalog, matches func(
 					n++
 				}
 			})
-			env.WarnError(err)
+			if !errors.Is(err, fs.ErrPermission) { // the store's other warnings say it
+				env.WarnError(err)
+			}
 			if n > 0 {
 				env.Hint("conversations that the client deleted have %s; see '%s'", count.Plural(n, "such prompt"), path)
 			}

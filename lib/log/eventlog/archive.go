@@ -1,13 +1,12 @@
 package eventlog
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -53,8 +52,9 @@ func (l Log) Segments() []string {
 			all = append(all, filepath.Join(dir, e.Name()))
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int {
-		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a, b))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := number(all[i]), number(all[j])
+		return a < b || a == b && all[i] < all[j]
 	})
 	return all
 }

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -173,7 +173,7 @@ func (s Store) loadRecords(load func(atomicfile.Rolling) ([]byte, error)) ([]*Re
 			all = append(all, r)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *Record) int { return b.StartedAt.Compare(a.StartedAt) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].StartedAt.After(all[j].StartedAt) })
 	return all, nil
 }
 

@@ -15,7 +15,6 @@
 package redact
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -259,8 +258,9 @@ func values(environ []string) []string {
 			all = append(all, written(v)...)
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return len(a) > len(b) || len(a) == len(b) && a < b
 	})
 	return slices.Compact(all)
 }

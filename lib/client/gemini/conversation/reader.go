@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -48,8 +49,8 @@ func FindIn(client, store string, each func(conversation.File)) error {
 		return err
 	}
 	// When the client gave a project a name, it copied the files under its hash.
-	slices.SortStableFunc(projects, func(a, b os.DirEntry) int {
-		return cmp.Compare(len(a.Name())/hashLength, len(b.Name())/hashLength)
+	sort.SliceStable(projects, func(i, j int) bool {
+		return len(projects[i].Name())/hashLength < len(projects[j].Name())/hashLength
 	})
 	seen := map[string]bool{}
 	var lost conversation.ReadErrors
