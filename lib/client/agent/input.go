@@ -34,7 +34,7 @@ func (c Client) Input(styled string) (shown Input, below string) {
 		return EmptyInput, plain[empty:]
 	case box > asks:
 		return Draft, plain[box:]
-	case c.isAnswered(all), !c.KnowsInput() && c.ReadyPrompt.lastMatch(all) > c.PromptPatterns.lastMatch(all):
+	case c.isAnswered(all):
 		return NoInput, plain
 	case asks >= 0 || c.PromptPatterns.lastMatch(all) >= 0:
 		return Asks, plain

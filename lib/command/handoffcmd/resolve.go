@@ -10,6 +10,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/launch/gtexec"
+	"gt/lib/place"
 	"gt/lib/place/crew"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
@@ -133,7 +134,7 @@ func (t target) started(what string) (*session.Record, error) {
 		TmuxSession           string     `json:"tmux_session"`
 		Pane                  string
 	}
-	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && in.Path != t.env.Abs(what) && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
+	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && in.Path != place.Real(t.env.Abs(what)) && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
 		return nil, nil // a prefix of a name is not enough to end an agent
 	}
 	if _, err := session.ParseID(string(in.Session)); err == nil {

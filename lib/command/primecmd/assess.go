@@ -345,6 +345,9 @@ func (a *assessment) passUnused(h handover) {
 	if !p.brokeOff() || p.JoinsChain() || p.Note != "" || len(p.DeliveredNotes) > 0 || p.Handoff != nil {
 		return
 	}
+	if p.InPane(a.session) && p.BootID == a.session.Process.Boot {
+		return // it is started again where it was, and the other one in its own pane
+	}
 	without := *a.facts
 	without.session.Unused = append(slices.Clone(a.session.Unused), p.ID)
 	if next := without.crashCandidate(h); !next.brokeOff() || slices.Contains(without.session.Unused, next.ID) {

@@ -451,6 +451,8 @@ func TestPassesOverUnused(t *testing.T) {
 		"it continued another":            {[]fact{died, fell}, false},
 		"nobody knows":                    {[]fact{alone, fell, unread}, false},
 		"it runs":                         {[]fact{runs, fell}, false},
+		"it was in this pane":             {[]fact{alone, fell, samePane}, false},
+		"it was, before a restart":        {[]fact{alone, fell, samePane, {"", func(f *facts) { f.session.Process.Boot = "later" }}}, true},
 	} {
 		f := gathered(c.facts)
 		s, missing := assess(f)

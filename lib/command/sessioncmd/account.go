@@ -106,6 +106,9 @@ func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 	if c.from, err = filepath.EvalSymlinks(store); err != nil {
 		return c, err
 	}
+	if err := ownAccounts(at, m.Instance).Account(client.Name, to); err != nil { // the next session would not read it there
+		return c, cli.Fail(cli.AnswerNo, err, "accounts of [agents."+client.Name+"] in agents.toml names others")
+	}
 	if filepath.Ext(f.Path) != ".jsonl" && filepath.Ext(f.Path) != ".json" {
 		return c, cli.Failf(cli.AnswerNo, "%s keeps the conversations of an account in one file: gt cannot take one of them along", client.Name)
 	}
@@ -271,6 +274,9 @@ func (c *restart) restartUnderAccount(at scope, held *instance.Locked) (string, 
 	b, err := r.StartHeld(held, true)
 	if err != nil {
 		held.Account = old.Account
+		if m.Record != nil {
+			err = errors.Join(err, m.NoteTranscript(m.Record.Transcript))
+		}
 		return "", errors.Join(err, held.Put(at.Env.Now()))
 	}
 	if readers.FindReader(client.Name) != nil && !b.Wired() {

@@ -42,7 +42,9 @@ func Matchers(name, path string, sessionOf func(*Instance) session.ID) []func(*I
 			return len(strings.TrimPrefix(name, "session_")) >= shownID && strings.HasPrefix(string(sessionOf(in)), name)
 		},
 		func(in *Instance) bool { return in.Title != "" && fold.SameName(in.Title, name) },
-		func(in *Instance) bool { return strings.Contains(name, "/") && fold.SameName(in.Path, path) },
+		func(in *Instance) bool {
+			return strings.Contains(name, "/") && (in.Path == path || fold.SameName(in.Path, place.Real(path)))
+		},
 		func(in *Instance) bool {
 			m := in.Managed
 			return m != nil && m.Template == template && (bySlot && m.SlotText() == slot || !bySlot && m.State == lifecycle.Active)

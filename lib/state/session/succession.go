@@ -119,7 +119,7 @@ func (n newcomer) follows(c Candidate) succession {
 		return afterUnused
 	case c.Headless:
 		return afterHeadless
-	case inPane(c.Record, n.StartParams):
+	case c.InPane(n.StartParams):
 		return afterLossHere
 	}
 	return afterLoss

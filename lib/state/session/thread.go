@@ -246,7 +246,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 		r.Host, r.Disk = cmp.Or(f.Host, r.Host), s.Home.Town.State.Disk()
 	}
 	if f.TmuxPane != "" {
-		if inPane(r, f) {
+		if r.InPane(f) {
 			f.TmuxSession = cmp.Or(f.TmuxSession, r.TmuxSession) // the name is known already
 		}
 		r.TmuxSession, r.TmuxPane, r.TmuxServer = f.TmuxSession, f.TmuxPane, f.TmuxServer
@@ -304,10 +304,10 @@ func (s Store) closePassed(n newcomer) error {
 	return nil
 }
 
-// inPane reports whether the session was in the new one's pane. It compares machines and PID
+// InPane reports whether the session was in a new one's pane. It compares machines and PID
 // namespaces too, because two containers may each have a server of that path and a pane of
 // that number.
-func inPane(r *Record, f StartParams) bool {
+func (r *Record) InPane(f StartParams) bool {
 	return r.TmuxPane != "" && r.TmuxPane == f.TmuxPane && r.TmuxServer == f.TmuxServer &&
 		!r.onOtherMachine() && (r.PIDNS == "" || f.Process.NS == "" || r.PIDNS == f.Process.NS)
 }
@@ -349,7 +349,7 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 		if r.MoleculeID == "" && r.WorkUnit == parent.WorkUnit {
 			r.MoleculeID, r.StepRef = parent.MoleculeID, parent.StepRef
 		}
-		if r.TmuxSession == "" && inPane(parent, f) {
+		if r.TmuxSession == "" && parent.InPane(f) {
 			r.TmuxSession = parent.TmuxSession // the name is known already
 		}
 	}
