@@ -340,3 +340,18 @@ func TestWordThatOccursIsKept(t *testing.T) {
 		}
 	}
 }
+
+// The plural of an identifier also finds the singular, joined or not.
+func TestPluralOfIdentifier(t *testing.T) {
+	s, dir := &store{}, t.TempDir()
+	for i, text := range []string{"the endpoint hangs", "mend fetchUser", "one QueryBuilder", "close each open_tab", "the get-order call", "WebSocket closed", "endpointless"} {
+		s.add(t, dir, "claude", "c"+strings.Repeat("-", i), "", said{"you", text})
+	}
+	for typed, want := range map[string]int{"EndPoints": 0, "fetchUsers": 1, "QueryBuilders": 2, "openTabs": 3, "getOrders": 4, "WebSockets": 5} {
+		found, instead, err := NewWords(typed).Search(s.all, make([]string, len(s.all)), func(int64, int64) {})
+		testenv.NoError(t, err)
+		if len(found) != 1 || found[0].Index != want || len(instead) > 0 {
+			t.Errorf("%s: %+v %v", typed, found, instead)
+		}
+	}
+}

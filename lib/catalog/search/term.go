@@ -16,8 +16,9 @@ import (
 type term struct {
 	typed    string
 	parts    []string // folded; one without letters and digits is literal
-	stem     string   // of a single word: it also counts with another ending
+	stem     string   // of the last part, unless signs divide them: it also counts with another ending
 	optional bool     // a word such as "the", which only adds to the rank
+	common   bool     // most conversations have it, see isEnough
 	apart    bool     // it is nowhere, see pairs
 	needles  []needle // one of them is in the bytes of each text that has the term
 
@@ -67,14 +68,15 @@ func newTerm(typed string) term {
 	if len(t.parts) == 0 {
 		t.parts = []string{folded(typed)}
 	}
-	if len(t.parts) == 1 {
-		t.stem = stem(t.parts[0])
+	last := len(t.parts) - 1
+	if whole := strings.Join(t.parts, ""); last == 0 || strings.Contains(folded(typed), whole) {
+		if s, ok := strings.CutPrefix(stem(whole), strings.Join(t.parts[:last], "")); ok {
+			t.stem = s
+		}
 	}
 	var found []string
-	for _, p := range t.parts {
-		if t.stem != "" {
-			p = t.stem
-		}
+	for i := range t.parts {
+		p := t.start(i)
 		// Not fold: folded text has no letter that comes from other bytes than its own.
 		found = append(found, words([]rune(p), false)...)
 	}
@@ -84,6 +86,14 @@ func newTerm(typed string) term {
 		}
 	}
 	return t
+}
+
+// start returns with what a part begins in each text that has it.
+func (t *term) start(i int) string {
+	if i == len(t.parts)-1 && t.stem != "" {
+		return t.stem
+	}
+	return t.parts[i]
 }
 
 // camel is a place between two words of an identifier, such as deductStock or HTTPServer.
@@ -123,10 +133,7 @@ const maxGap = 12
 // find calls each with the places in a folded text that have the term, until it returns
 // false. The quality is 1 for whole words and less for parts of words.
 func (t *term) find(text string, each func(at, end int, quality float64) bool) {
-	head := t.parts[0]
-	if t.stem != "" {
-		head = t.stem
-	}
+	head := t.start(0)
 	for from := 0; ; {
 		i := strings.Index(text[from:], head)
 		if i < 0 {
@@ -144,15 +151,29 @@ func (t *term) find(text string, each func(at, end int, quality float64) bool) {
 	}
 }
 
-// match returns where the term ends that begins at a place with its first word or stem, and
+// match returns where the term ends that begins at a place with its first word or its stem, and
 // how well it fits; 0 if it does not.
 func (t *term) match(text string, at int) (end int, quality float64) {
 	first := t.parts[0]
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	begins := at == 0 || !isWordRune(before)
-	end = at + len(first)
-	if !strings.HasPrefix(text[at:], first) { // the stem
-		from := at + len(t.stem)
+	end = at
+	for i, part := range t.parts {
+		start, next := t.start(i), end
+		for i > 0 && next < len(text) && next-end <= maxGap && !strings.HasPrefix(text[next:], start) {
+			r, size := utf8.DecodeRuneInString(text[next:])
+			if isWordRune(r) {
+				return 0, 0
+			}
+			next += size
+		}
+		if !strings.HasPrefix(text[next:], start) {
+			return 0, 0
+		}
+		if end = next + len(part); strings.HasPrefix(text[next:], part) {
+			continue
+		}
+		from := next + len(start)
 		end = from
 		for end < len(text) && text[end] >= 'a' && text[end] <= 'z' {
 			end++
@@ -161,20 +182,6 @@ func (t *term) match(text string, at int) (end int, quality float64) {
 			return end, 0.7
 		}
 		return 0, 0
-	}
-	for _, part := range t.parts[1:] {
-		next := end
-		for next < len(text) && next-end <= maxGap && !strings.HasPrefix(text[next:], part) {
-			r, size := utf8.DecodeRuneInString(text[next:])
-			if isWordRune(r) {
-				return 0, 0
-			}
-			next += size
-		}
-		if !strings.HasPrefix(text[next:], part) {
-			return 0, 0
-		}
-		end = next + len(part)
 	}
 	after, _ := utf8.DecodeRuneInString(text[end:])
 	ends := end == len(text) || !isWordRune(after)
