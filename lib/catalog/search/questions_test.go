@@ -272,19 +272,49 @@ func TestCommonWordsCountLittle(t *testing.T) {
 	}
 }
 
-// A word that most conversations have is not half of what was asked for.
+// A word that most conversations have is not half of what was asked for, also a corrected one
+// and one that their lines have as a key. If it is missing, that is told.
 func TestEverywhereIsNotEnough(t *testing.T) {
 	s, dir := &store{}, t.TempDir()
 	for i := range fewConversations + 1 {
-		s.add(t, dir, "claude", "c"+strings.Repeat("-", i), "", said{"you", "please tidy up"})
+		s.add(t, dir, "claude", "c"+strings.Repeat("-", i), "", said{"you", "please tidy up"}, said{"agent", "Done."}, said{"you", "and the parser"})
 	}
-	s.add(t, dir, "claude", "last", "", said{"you", "please mend the dirigible"})
-	for typed, want := range map[string]int{"please hovercraft": 0, "please hovercraft dirigible": 1, "please dirigible": 1} {
-		found, _, err := NewWords(typed).Search(s.all, make([]string, len(s.all)), func(int64, int64) {})
+	s.add(t, dir, "claude", "last", "", said{"you", "please mend the dirigible"}, said{"agent", "Mended."}, said{"you", "fill it"})
+	for typed, want := range map[string]struct {
+		found            int
+		missing, instead string
+	}{
+		"please hovercraft":           {0, "", "map[]"},
+		"please hovercraft dirigible": {1, "hovercraft", "map[]"},
+		"please dirigible":            {1, "", "map[]"},
+		"user hovercraft":             {0, "", "map[]"},
+		"user dirigible":              {1, "user", "map[]"},
+		"parzer hovercraft":           {0, "", "map[parzer:parser]"},
+		"parzer dirigible":            {1, "parzer", "map[]"},
+		"please tidy hovercraft":      {fewConversations + 1, "hovercraft", "map[]"}, // two of three
+		"please parser":               {fewConversations + 1, "parser", "map[]"},     // of two requests
+	} {
+		found, instead, err := NewWords(typed).Search(s.all, make([]string, len(s.all)), func(int64, int64) {})
 		testenv.NoError(t, err)
-		if len(found) != want {
-			t.Errorf("%s: %d found", typed, len(found))
+		missing := ""
+		if len(found) > 0 {
+			missing = strings.Join(found[0].Missing, " ")
 		}
+		if len(found) != want.found || missing != want.missing || fmt.Sprint(instead) != want.instead {
+			t.Errorf("%s: %d found without %q, %v", typed, len(found), missing, instead)
+		}
+	}
+}
+
+// A word is told in place of the typed one if any of what was found has it.
+func TestCorrectedWordThatSomeHave(t *testing.T) {
+	s, dir := &store{}, t.TempDir()
+	s.add(t, dir, "claude", "one", "", said{"you", "the zeppelin, the zeppelin"})
+	s.add(t, dir, "claude", "two", "", said{"you", "an answer about nothing much in which the parser stands once, among others"})
+	found, instead, err := NewWords("parzer zeppelin").Search(s.all, s.titles, func(int64, int64) {})
+	testenv.NoError(t, err)
+	if len(found) != 2 || fmt.Sprint(found[0].Missing, instead) != "[parser] map[parzer:parser]" {
+		t.Errorf("%+v %v", found, instead)
 	}
 }
 

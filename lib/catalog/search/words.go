@@ -27,7 +27,7 @@ type Words struct {
 	Clean func(string) string
 
 	terms []term
-	// most is set if a search for all words found nothing: then most of them are enough, or
+	// most is set if a search for all words found nothing: then isEnough asks for less, or
 	// all of them in several exchanges of one conversation.
 	most bool
 }
@@ -101,8 +101,8 @@ var kindWeights = map[conversation.Kind]struct{ weight, length float64 }{
 	conversation.Call: {1, 200}, conversation.Result: {0.5, 1500},
 }
 
-// fewConversations is how many are so few that all of them may be about one thing.
-const fewConversations = 50
+// fewConversations is how many are so few that a word which most of them have says something.
+const fewConversations = 4
 
 // Search returns what it finds in conversations, the best first (BM25 over kinds of text;
 // of equals, the first in all), and the words with which it searched: if there are no
@@ -131,19 +131,20 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 		t.apart = !there && near == ""
 	}
 	if len(instead) > 0 {
-		if found, _, err = again.SearchExact(all, titles, idle); len(found) > 0 {
+		if found, counts, err = again.SearchExact(all, titles, idle); len(found) > 0 {
 			return found, instead, err
 		}
 	}
-	for i, n := range counts { // a word that most have leads nowhere without the others
-		if t := &again.terms[i]; len(all) > fewConversations && n > len(all)/2 && t.needles != nil && t.of == nil {
-			t.optional = true
-		}
+	for i, n := range counts {
+		t := &again.terms[i]
+		// The count tells nothing if only a little of the word is looked for in the bytes.
+		counted := t.needles != nil && 2*len(t.needles[0].word) >= len(t.typed)
+		t.common = counted && len(all) > fewConversations && n > len(all)/2
 	}
 	again.most, again.terms = true, pairs(again.terms)
 	if found, _, err = again.SearchExact(all, titles, idle); len(found) > 0 {
 		for typed, near := range instead { // not a word that was found, and then removed as secret
-			if !slices.Contains(found[0].Missing, near) {
+			if slices.ContainsFunc(found, func(f Found) bool { return !slices.Contains(f.Missing, near) }) {
 				continue
 			}
 			delete(instead, typed)
@@ -317,29 +318,37 @@ func (r *reading) noteTerms(record []byte, quiet func([]byte) bool) (more bool) 
 
 // lacks reports whether the conversation does not have enough terms.
 func (r *reading) lacks() bool {
-	missing := 0
-	for t, has := range r.has {
-		if !has && !r.terms[t].optional {
-			if missing++; r.terms[t].of != nil {
-				return true
+	return !r.isEnough(func(t int) bool { return r.has[t] })
+}
+
+// isEnough reports whether something has all terms or, with most, two thirds of the words, or
+// half of those that are not common.
+func (r *reading) isEnough(has func(t int) bool) bool {
+	words, missing := r.count(has, true)
+	if !r.most {
+		return missing == 0
+	}
+	rare, missingRare := r.count(has, false)
+	return missing <= words/3 || rare > 0 && missingRare <= rare/2
+}
+
+// count returns how many words there are, with those that are common or without, and how many of
+// them something does not have. A condition that it does not meet counts more than all words.
+func (r *reading) count(has func(t int) bool, common bool) (words, missing int) {
+	for t := range r.terms {
+		switch term := &r.terms[t]; {
+		case term.of != nil:
+			if !has(t) {
+				missing += len(r.terms)
+			}
+		case !term.optional && (common || !term.common):
+			words++
+			if !has(t) {
+				missing++
 			}
 		}
 	}
-	return missing > r.spare()
-}
-
-// spare is how many words may be missing: half of them.
-func (r *reading) spare() int {
-	if !r.most {
-		return 0
-	}
-	n := 0
-	for _, t := range r.terms {
-		if !t.optional && t.of == nil {
-			n++
-		}
-	}
-	return n / 2
+	return words, missing
 }
 
 // needles returns one of each term, or nil if a term has none.
@@ -522,39 +531,29 @@ func (r *reading) nearest(text, said string) (near float64, line Line) {
 // a conversation that has nearly all of them in several.
 func (r *reading) scattered(each func(Hit) bool) {
 	union := make([]bool, len(r.terms))
-	best, gone := -1, 0 // words that no exchange has
-	lacking := func(h Hit) (n int) {
-		for t, weight := range h.weights {
-			if weight == 0 && !r.terms[t].optional {
-				n++
-				if r.terms[t].of != nil {
-					n += len(r.terms)
-				}
-			}
-		}
-		return n
-	}
+	inUnion := func(t int) bool { return union[t] }
+	best, fewest := -1, len(r.terms)
 	for i, h := range r.partial {
 		for t, weight := range h.weights {
 			union[t] = union[t] || weight > 0
 		}
-		if best < 0 || lacking(h) < lacking(r.partial[best]) {
-			best = i
+		if _, missing := r.count(h.hasTerm, true); missing < fewest {
+			best, fewest = i, missing
 		}
 	}
-	for t := range union {
-		if !union[t] && !r.terms[t].optional {
-			gone++
-		}
-	}
+	_, missing := r.count(inUnion, true)
+	rare, missingRare := r.count(inUnion, false)
+	together := missing == 0 || rare > 0 && missingRare <= (rare/2+1)/2
 	for i, h := range r.partial {
-		if n := lacking(h); n <= r.spare() || gone <= (r.spare()+1)/2 && i == best && n < len(r.terms) {
+		if r.isEnough(h.hasTerm) || together && i == best {
 			if !each(h) {
 				return
 			}
 		}
 	}
 }
+
+func (h *Hit) hasTerm(t int) bool { return h.weights[t] > 0 }
 
 // Places returns where the words are in a line that was found, as regexp's
 // FindAllStringIndex does.
