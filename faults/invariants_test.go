@@ -192,6 +192,7 @@ var differing = []struct {
 	// time at which a process started, a day after the machine did.
 	{regexp.MustCompile(`"(pid|pid_start)": ?"?\d+"?`), `"$1": 0`},
 	{regexp.MustCompile(`"(device|inode|born|named)":( ?)\d+`), `"$1":${2}0`},
+	{regexp.MustCompile(`,\s*"disk": ?"[0-9a-f]+-[0-9a-f]+"`), ""}, // optional, and of each run another
 	// A program that could not be looked up is named by its path.
 	{regexp.MustCompile(`/[^ ]*/gt-faults-\d+/bin/gt-`), "gt-"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`), "TIME"},
