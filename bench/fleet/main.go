@@ -219,36 +219,21 @@ func millis(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()*100
 
 // table prints a row for each command, and in detail one for each number of agents.
 func table(rows []*row, floor string) {
-	var sizes, commands []string
-	cells := map[string]string{}
+	var lists measure.Matrix
 	for _, r := range rows {
 		if r.starts {
 			continue
 		}
-		if !slices.Contains(sizes, r.size) {
-			sizes = append(sizes, r.size)
-		}
-		if !slices.Contains(commands, r.name) {
-			commands = append(commands, r.name)
-		}
 		_, wall, _ := measure.Quartiles(r.wall)
 		_, ratio, _ := measure.Quartiles(r.ratio)
-		cells[r.name+r.size] = fmt.Sprintf("%.1f", ratio)
-		cells[r.name+", ms"+r.size] = fmt.Sprintf("%.0f", wall.Seconds()*1000)
+		floors := fmt.Sprintf("%.1f", ratio)
 		if r.budgeted() {
-			cells[r.name+r.size] += fmt.Sprintf(" (budget %s)", measure.Budget(budget, ratio, 0))
+			floors += fmt.Sprintf(" (budget %s)", measure.Budget(budget, ratio, 0))
 		}
+		lists.Set(r.name, r.size, floors)
+		lists.Set(r.name+", ms", r.size, fmt.Sprintf("%.0f", wall.Seconds()*1000))
 	}
-	fmt.Printf("| agents | %s |\n|---|%s\n", strings.Join(sizes, " | "), strings.Repeat("--:|", len(sizes)))
-	for _, name := range commands {
-		for _, unit := range []string{"", ", ms"} {
-			fmt.Printf("| %s%s |", name, unit)
-			for _, size := range sizes {
-				fmt.Printf(" %s |", cells[name+unit+size])
-			}
-			fmt.Println()
-		}
-	}
+	lists.Print("agents")
 	head := fmt.Sprintf("\n| beside %d agents | floors | ms |\n|---|--:|--:|\n", otherAgents)
 	for _, r := range rows {
 		if r.starts {

@@ -48,6 +48,39 @@ func Head(command string, versions ...string) {
 	fmt.Println()
 }
 
+// Matrix is a table with a row for each name and a column for each size, in the order in which
+// Set got them.
+type Matrix struct {
+	names, sizes []string
+	cells        map[[2]string]string
+}
+
+// Set sets a cell.
+func (m *Matrix) Set(name, size, cell string) {
+	if !slices.Contains(m.names, name) {
+		m.names = append(m.names, name)
+	}
+	if !slices.Contains(m.sizes, size) {
+		m.sizes = append(m.sizes, size)
+	}
+	if m.cells == nil {
+		m.cells = map[[2]string]string{}
+	}
+	m.cells[[2]string{name, size}] = cell
+}
+
+// Print prints the table, with what its columns count.
+func (m *Matrix) Print(columns string) {
+	fmt.Printf("| %s | %s |\n|---|%s\n", columns, strings.Join(m.sizes, " | "), strings.Repeat("--:|", len(m.sizes)))
+	for _, name := range m.names {
+		fmt.Printf("| %s |", name)
+		for _, size := range m.sizes {
+			fmt.Printf(" %s |", m.cells[[2]string{name, size}])
+		}
+		fmt.Println()
+	}
+}
+
 // Budget is how a table shows a budget, and whether it is missed. Processor is the same
 // multiple of the processor's time; pass 0 where that has no budget.
 func Budget(budget, value, processor float64) string {

@@ -24,7 +24,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,33 +122,20 @@ const budget = 1
 
 // table prints a row for each command, and in detail one for each number of sessions.
 func table(rows []*row) {
-	var sizes, commands []string
-	cells := map[string]string{}
+	var ticks measure.Matrix
 	for _, r := range rows {
-		if !slices.Contains(sizes, r.size) {
-			sizes = append(sizes, r.size)
-		}
-		if !slices.Contains(commands, r.name) {
-			commands = append(commands, r.name)
-		}
 		_, ratio, _ := measure.Quartiles(r.ratio)
+		ticks.Set(r.name, r.size, fmt.Sprintf("%.1f", ratio))
+	}
+	for _, r := range rows {
 		_, wall, _ := measure.Quartiles(r.wall)
-		cells[r.name+r.size] = fmt.Sprintf("%.1f", ratio)
-		cells[r.name+", ms"+r.size] = fmt.Sprintf("%.0f", wall.Seconds()*1000)
+		millis := fmt.Sprintf("%.0f", wall.Seconds()*1000)
 		if strings.HasSuffix(r.name, "tick") && r.size == "50 × 100" {
-			cells[r.name+", ms"+r.size] += fmt.Sprintf(" (budget %s s)", measure.Budget(budget, wall.Seconds(), 0))
+			millis += fmt.Sprintf(" (budget %s s)", measure.Budget(budget, wall.Seconds(), 0))
 		}
+		ticks.Set(r.name+", ms", r.size, millis)
 	}
-	fmt.Printf("| sessions | %s |\n|---|%s\n", strings.Join(sizes, " | "), strings.Repeat("--:|", len(sizes)))
-	for _, unit := range []string{"", ", ms"} {
-		for _, name := range commands {
-			fmt.Printf("| %s%s |", name, unit)
-			for _, size := range sizes {
-				fmt.Printf(" %s |", cells[name+unit+size])
-			}
-			fmt.Println()
-		}
-	}
+	ticks.Print("sessions")
 	fmt.Printf("\n%s\n\n| what | floors | from | to | processor |\n|---|--:|--:|--:|--:|\n", measure.Detail)
 	for _, r := range rows {
 		low, ratio, high := measure.Quartiles(r.ratio)
