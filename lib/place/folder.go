@@ -75,8 +75,9 @@ func (f Folder) isOn(here Folder, on volume) bool {
 
 // Disk identifies the state folder, if it is on a disk that only this machine can write to:
 // another machine's is another folder, unless both were made from one image. What another boot
-// recorded of it before this one began ran here before a restart, whatever name the machine had. Disk returns "" if the file system does not
-// tell, or if the boot's id may be a container's.
+// recorded of it before this one began ran here before a restart, whatever name the machine
+// had. Disk returns "" if the file system does not tell, or if the boot's id may be a
+// container's.
 func (s State) Disk() string {
 	f, err := identify(string(s))
 	if err != nil || f.BirthTime == 0 || volumeOf(string(s)) != lasting || !process.IsKernelBoot() {

@@ -18,10 +18,10 @@ type Schema map[string]string
 // ParseSchema parses a text whose lines have a kind and the paths of this kind, as far as they
 // hold for a version of the client: a line that begins with ">=1.2.3" or "<1.2.3" is for versions
 // from there on, or before, and overrides lines above it. An unknown version, "", counts as the
-// newest. In a path, "*"
-// is any other member of an object and "[]" any element of an array; "." is the whole file. A
-// path that ends with "!" must be there, one that ends with "?" may be null, and the paths
-// below "x=y" are those of an object x whose type or source is y. Lines that begin with "#" are comments.
+// newest. In a path, "*" is any other member of an object and "[]" any element of an array; "."
+// is the whole file. A path that ends with "!" must be there, one that ends with "?" may be
+// null, and the paths below "x=y" are those of an object x whose type or source is y. Lines that
+// begin with "#" are comments.
 //
 // The kinds are object, array, string, boolean, number, positive (a number), zero (a number
 // from 0), integer, whole (0 or a positive integer), count (a positive integer), share (0 to

@@ -540,7 +540,7 @@ func printSessions(env *cli.Env, rows []row, placed bool) error {
 		{Heading: "SLOT", Cell: func(r row) string { return r.Managed.SlotText() }},
 		{Heading: "STATE", Cell: func(r row) string { return env.Line(string(r.Managed.State), maxCell) }},
 		{Heading: "STATUS", Cell: func(r row) string {
-			if state, known := r.Managed.State.Row(); known && !state.Runs {
+			if r.Managed.State.Rests() {
 				return ""
 			}
 			return env.Line(r.Text, maxCell)

@@ -89,14 +89,14 @@ func (e *HiddenError) Error() string {
 
 // hidden returns a HiddenError if the agent may run where it cannot be seen from here. What
 // its hooks recorded since its start counts before where it was started.
-func (m *Member) hidden(now time.Time) error {
+func (m *Member) hidden(now time.Time, state place.State) error {
 	if r := m.Record; r != nil && m.begun() && (r.Process().IsSet() || r.Server().IsSet()) {
 		if r.Presence(now) == process.Unseen {
 			return &HiddenError{PID: r.PID}
 		}
 		return nil
 	}
-	if m.Wanted() && m.StartedIn.IsElsewhere(m.StartedAt, place.StateOf(m.look.getenv)) {
+	if m.Wanted() && m.StartedIn.IsElsewhere(m.StartedAt, state) {
 		return new(HiddenError)
 	}
 	return nil
@@ -540,7 +540,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *uns
 			presence = process.Dead
 		}
 	case presence == process.Dead && pane.ID == "":
-		if m.Unanswered = m.hidden(now); m.Unanswered != nil {
+		if m.Unanswered = m.hidden(now, store.State); m.Unanswered != nil {
 			presence = process.Unseen
 		}
 	}
@@ -978,10 +978,8 @@ func (m *Member) Wanted() bool { return m.Desired == instance.Running && !m.ende
 // shouldRun reports whether its agent should run now: it is wanted, and was not ended to be
 // started later.
 func (m *Member) shouldRun() bool {
-	if m.Managed != nil {
-		if row, known := m.Managed.State.Row(); known && !row.Runs {
-			return false
-		}
+	if m.Managed != nil && m.Managed.State.Rests() {
+		return false
 	}
 	return m.Wanted() && !m.ShutDownAt.After(m.StartedAt)
 }

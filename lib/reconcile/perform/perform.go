@@ -203,7 +203,7 @@ func (w *World) free(ctx context.Context, o OrphanedWork) error {
 		return nil
 	}
 	state := held.Managed.State
-	if row, known := state.Row(); row.Runs || !known {
+	if !state.Rests() {
 		return nil
 	}
 	o.Gone = true

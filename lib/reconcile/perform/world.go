@@ -574,8 +574,7 @@ func (m markers) strays() (strays []Stray) {
 func orphans(all []*instance.Instance, claimants map[string]Claimant, claims map[string]int) (orphans []OrphanedWork) {
 	works := map[string]bool{}
 	for _, in := range all {
-		row, known := in.Managed.State.Row()
-		works[in.Name] = row.Runs || !known
+		works[in.Name] = !in.Managed.State.Rests()
 	}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		if !works[name] {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"gt/lib/place"
 	"gt/lib/state/lifecycle"
@@ -33,6 +34,7 @@ const shownID = 8
 func Matchers(name, path string, sessionOf func(*Instance) session.ID) []func(*Instance) bool {
 	id, notID := session.ParseID(name)
 	template, slot, bySlot := strings.Cut(name, "~")
+	real := sync.OnceValue(func() string { return place.Real(path) })
 	return []func(*Instance) bool{
 		func(in *Instance) bool { return fold.SameName(in.Name, name) || string(in.ID) == name },
 		func(in *Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
@@ -43,7 +45,7 @@ func Matchers(name, path string, sessionOf func(*Instance) session.ID) []func(*I
 		},
 		func(in *Instance) bool { return in.Title != "" && fold.SameName(in.Title, name) },
 		func(in *Instance) bool {
-			return strings.Contains(name, "/") && (in.Path == path || fold.SameName(in.Path, place.Real(path)))
+			return strings.Contains(name, "/") && (in.Path == path || fold.SameName(in.Path, real()))
 		},
 		func(in *Instance) bool {
 			m := in.Managed

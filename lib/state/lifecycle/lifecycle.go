@@ -99,6 +99,13 @@ func (s State) Row() (Row, bool) {
 	return States[i], true
 }
 
+// Rests reports whether a session in the state has no agent. Of an unknown state that is not
+// known.
+func (s State) Rests() bool {
+	row, known := s.Row()
+	return known && !row.Runs
+}
+
 // Takes reports whether a session may enter the state for a reason.
 func (s State) Takes(r Reason) bool {
 	row, _ := s.Row()

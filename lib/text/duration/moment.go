@@ -38,8 +38,6 @@ var layouts = []struct {
 	{"15:04", 2}, {"3PM", 2}, {"3:04PM", 2},
 }
 
-var clocks = []string{"15:04", "3PM", "3:04PM"}
-
 // parseMoment returns the point in time that a text means now, or zero if it means none.
 func parseMoment(text string, now time.Time) time.Time {
 	now = now.In(time.Local)
@@ -69,9 +67,11 @@ func parseMoment(text string, now time.Time) time.Time {
 	}
 	if n := len(words); n > 1 { // yesterday 15:04
 		day := parseDay(strings.TrimSuffix(strings.Join(words[:n-1], " "), " at"), now)
-		for _, layout := range clocks {
-			clock, err := time.Parse(layout, strings.ToUpper(words[n-1]))
-			if err == nil && !day.IsZero() {
+		for _, l := range layouts {
+			if l.open != 2 || day.IsZero() {
+				continue
+			}
+			if clock, err := time.Parse(l.layout, strings.ToUpper(words[n-1])); err == nil {
 				return time.Date(day.Year(), day.Month(), day.Day(), clock.Hour(), clock.Minute(), 0, 0, time.Local)
 			}
 		}
