@@ -62,6 +62,7 @@ func server(t *testing.T, session string) (Server, Pane) {
 	socket := filepath.Join(dir, "s")
 	t.Setenv("TMUX", "")
 	t.Setenv("TMUX_TMPDIR", dir)
+	t.Setenv("SHELL", "/bin/sh") // that of whoever runs the test may be nologin
 	s := Server(socket)
 	out, err := exec.Command("tmux", "-S", socket, "-f", os.DevNull, "new-session", "-d", "-s", session, "-x", "80", "-y", "24",
 		"-P", "-F", "#{pane_id}", "sleep", "600").CombinedOutput()
