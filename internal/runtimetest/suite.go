@@ -197,6 +197,7 @@ func (s suite) agent(t *testing.T, name string, vars ...string) runtime.Agent {
 		k, v, _ := strings.Cut(kv, "=")
 		a.Vars = append(a.Vars, [2]string{k, v})
 	}
+	a.HookReported = func() bool { _, err := os.Stat(a.Vars[0][1]); return err == nil }
 	a.Run = respawn.Run{Dir: dir, Args: []string{s.Program, "agent"}, Env: []string{"PATH=/usr/bin:/bin", "ONLY_HERE=yes"}}
 	for _, kv := range a.Vars {
 		a.Run.Env = append(a.Run.Env, kv[0]+"="+kv[1])

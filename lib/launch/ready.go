@@ -101,16 +101,14 @@ func Patience(c agent.Client) time.Duration {
 }
 
 // Survived waits until the agent has begun in a pane and one of its hooks ran or it has run
-// for a moment. It is for callers that look at their agents again anyway.
-func Survived(server tmux.Server, pane tmux.Pane, within time.Duration, told func() bool) error {
+// for settled. It is for callers that look at their agents again anyway.
+func Survived(server tmux.Server, pane tmux.Pane, within, settled time.Duration, told func() bool) error {
 	p, err := Began(server, pane, within)
 	if err == nil {
-		_, err = ready(server, pane, agent.Client{}, p, told, moment)
+		_, err = ready(server, pane, agent.Client{}, p, told, settled)
 	}
 	return err
 }
-
-const moment = 400 * time.Millisecond
 
 func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool, settled time.Duration) (asks bool, err error) {
 	begin := time.Now()

@@ -99,7 +99,7 @@ func TestTmux(t *testing.T) {
 	dir := ownTmux(t)
 	socket := filepath.Join(dir, fmt.Sprintf("tmux-%d", os.Getuid()), "default")
 	runtimetest.Suite(t, runtimetest.Bench{
-		Observed: runtime.Tmux{Self: copyTestBinary(t, "gt-test")}, Server: socket, Program: copyTestBinary(t, "client"), Whole: true,
+		Observed: runtime.Tmux{Self: copyTestBinary(t, "gt-test"), Settled: time.Minute}, Server: socket, Program: copyTestBinary(t, "client"), Whole: true,
 		Silence: func() func() {
 			out, err := exec.Command("tmux", "-S", socket, "display-message", "-p", "#{pid}").Output()
 			testenv.NoError(t, err)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ import (
 // Tmux runs each agent as the command of a tmux session of its own, as gt-session does.
 type Tmux struct {
 	Self string // the program that calls respawn.Exec for --exec BUFFER
+	// Settled is how long an agent has to run until it counts as started if no hook of its
+	// reports; zero means 400 ms. A client that cannot run ends sooner.
+	Settled time.Duration
 }
 
 // starting bounds how long the pane's process may take to become the agent.
@@ -60,7 +64,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		told = func() bool { return false }
 	}
 	// The pane remains when the agent ends, to show its last words.
-	if err := launch.Survived(server, pane, starting, told); err != nil {
+	if err := launch.Survived(server, pane, starting, cmp.Or(t.Settled, 400*time.Millisecond), told); err != nil {
 		if ended, ok := errors.AsType[*launch.EndedError](err); ok {
 			ended.LastWords = launch.Ended(server, pane)
 		}
