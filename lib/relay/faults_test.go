@@ -88,6 +88,22 @@ func TestHubLost(t *testing.T) {
 	})
 }
 
+// TestReceiptLost shows that a letter whose receipt was lost comes again, is delivered once and
+// gets another receipt.
+func TestReceiptLost(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := pair(t, f)
+		l := a.send("b", "hello")
+		eventually(t, "its receipt is there", func() bool { return a.waiting() == 0 })
+		testenv.NoError(t, peer.OutboxOf(a.state).PutAs(l, []byte("hello")))
+		eventually(t, "another receipt is there", func() bool { return a.waiting() == 0 })
+		if got := b.notes(); !slices.Equal(got, []string{"hello"}) {
+			t.Error(got)
+		}
+	})
+}
+
 // TestTemporary shows that a letter that cannot be delivered now stays, and arrives later.
 func TestTemporary(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

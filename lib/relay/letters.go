@@ -206,7 +206,7 @@ func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 	if r.isUnderway(from, m.ID) {
 		return nil
 	}
-	if reason, came := from.letters.came[m.ID]; came { // mutant never: TestHubLost
+	if reason, came := from.letters.came[m.ID]; came { // mutant never: TestReceiptLost
 		return r.receipt(from, m.ID, reason)
 	}
 	body, err := r.keys.Body(m, inline+4096)
