@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	"gt/lib/client/sandbox"
 	"gt/lib/launch"
 	"gt/lib/live/fleet"
+	"gt/lib/live/status"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/reconcile/perform"
@@ -18,6 +20,7 @@ import (
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
 	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
 	"gt/lib/text/term"
 )
 
@@ -185,7 +188,11 @@ func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
 	above := process.Ancestors(os.Getpid())
 	var busy []string
 	for _, m := range at.Members(all) {
-		if what := m.Busy(); what != "" && !slices.Contains(above, m.Process.PID) {
+		what := m.Busy()
+		if what == "" && asksOnScreen(at, m) {
+			what = status.Busy(status.Waiting, status.Question, false)
+		}
+		if what != "" && !slices.Contains(above, m.Process.PID) {
 			busy = append(busy, fmt.Sprintf("%s is busy: %s", m.Name, what))
 		}
 	}
@@ -193,6 +200,21 @@ func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
 		return nil
 	}
 	return at.Env.ConfirmBusy(busy, "nothing was "+verb)
+}
+
+// asksOnScreen reports whether an agent whose hooks said that its turn is over asks something on
+// its screen. No hook tells of each question.
+func asksOnScreen(at scope, m fleet.Member) bool {
+	client := at.Table().FindClient(m.Agent)
+	if m.Pane.ID == "" || m.Status != status.Waiting || m.Reason != status.Done || !client.KnowsInput() {
+		return false
+	}
+	styled, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
+	if err != nil {
+		return false
+	}
+	box, _ := client.Input(styled)
+	return box == agent.Asks
 }
 
 func (c cut) allowsChosen(env *cli.Env, s agentSelection, verb string) error {
