@@ -350,8 +350,8 @@ func (p *page) layout(sections []section) string {
 		most -= least
 	}
 	others, lists := p.fill(sections, most)
-	if spare := limit - size(strings.Join(others, "")) - size(lists); most < limit && spare > 0 {
-		others, lists = p.fill(sections, most+spare) // what the lists leave is the sections' again
+	if left := limit - size(lists); left > most { // what the lists leave is the sections' again
+		others, lists = p.fill(sections, left)
 	}
 	others[at] += lists
 	return strings.Join(others, "")
