@@ -165,6 +165,9 @@ func TestDeliver(t *testing.T) {
 		if all := h.notes("api"); len(all) != 1 {
 			t.Fatalf("%d notes", len(all))
 		}
+		if again, err := os.ReadDir(filepath.Join(filepath.Dir(n.Path), "../new")); err != nil || len(again) > 0 {
+			t.Errorf("a known note is new again: %v, %v", again, err)
+		}
 	}
 	// Another host has the same id for another letter.
 	other := h
