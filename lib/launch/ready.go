@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"gt/lib/client/agent"
@@ -63,7 +62,6 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 			}
 		case gone.IsZero():
 			gone = time.Now()
-		case pidExists(pane.PID) && time.Since(gone) < zombie:
 		case time.Since(gone) > blink:
 			return process.Proc{}, &EndedError{LastWords: lastLine(screen(server, pane))}
 		}
@@ -73,17 +71,8 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 	}
 }
 
-// A process with several threads can look gone (blink) or like a zombie during its exec,
-// which takes long on a busy machine. A process that really ended is waited for by tmux and
-// disappears.
-const (
-	blink  = 100 * time.Millisecond
-	zombie = 3 * time.Second
-)
-
-// pidExists reports whether the kernel knows the process, zombies included. process.Find leaves
-// zombies out.
-func pidExists(pid int) bool { return syscall.Kill(pid, 0) == nil }
+// blink is how long a process has to be gone until it counts as ended.
+const blink = 100 * time.Millisecond
 
 // Ready waits until the agent in a pane is ready: one of its hooks ran, its screen shows
 // that it works, takes a prompt or asks something, or it has run for its Patience. It fails
@@ -120,8 +109,6 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 			gone = time.Time{}
 		case gone.IsZero():
 			gone = time.Now()
-			continue
-		case pidExists(p.PID) && time.Since(gone) < zombie:
 			continue
 		case time.Since(gone) > blink:
 			if now := screen(server, pane); now != "" {

@@ -261,6 +261,7 @@ type status struct {
 	start     string
 	name      string
 	suspended bool
+	threads   int // Linux only
 	terminal  int // number of the controlling terminal, or noTerminal
 	session   int // its leader's PID; 0 if the system does not tell
 	group     int // the terminal's foreground process group

@@ -23,27 +23,48 @@ import (
 const maxProc = 16 << 20
 
 // stat reads /proc/<pid>/stat (proc(5)): PID, (name), state, parent, group, session,
-// terminal and its foreground group, and as the 22nd field the start in clock ticks since
-// boot. The name can contain blanks and brackets, so fields
+// terminal and its foreground group, as the 20th field the number of threads, and as the 22nd
+// the start in clock ticks since boot. The name can contain blanks and brackets, so fields
 // are counted from the last bracket.
+//
+// While a thread of a process runs execve(2), the first one looks like a zombie until all others
+// have ended, which takes seconds on a busy machine, and then for an instant is in state X.
 func stat(pid int) (status, error) {
+	st, state, err := readStat(pid)
+	for again := 0; state == dead && again < 100; again++ {
+		st, state, err = readStat(pid)
+	}
+	if state == dead || state == zombie && st.threads < 2 {
+		return status{}, os.ErrProcessDone
+	}
+	return st, err
+}
+
+// States of a process in /proc.
+const (
+	stopped = "T"
+	zombie  = "Z"
+	dead    = "X"
+)
+
+func readStat(pid int) (st status, state string, err error) {
 	data, err := atomicfile.Read("/proc/"+strconv.Itoa(pid)+"/stat", maxProc)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH): // ESRCH: it ended just now
-		return status{}, os.ErrProcessDone
+		return status{}, "", os.ErrProcessDone
 	case err != nil: // a process that cannot be examined is not known to be gone
-		return status{}, fmt.Errorf("cannot read the status of process %d: %w", pid, err)
+		return status{}, "", fmt.Errorf("cannot read the status of process %d: %w", pid, err)
 	}
 	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
 	if open < 0 || end < open {
-		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
+		return status{}, "", fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	var state, parent, session, terminal, group, start []byte
+	var parent, session, terminal, group, threads, start []byte
 	for i, rest := 0, bytes.TrimLeft(data[end+1:], " "); i < 20; i++ {
 		field, after, _ := bytes.Cut(rest, []byte(" "))
 		switch rest = after; i {
 		case 0:
-			state = field
+			state = string(field)
 		case 1:
 			parent = field
 		case 3:
@@ -52,22 +73,22 @@ func stat(pid int) (status, error) {
 			terminal = field
 		case 5:
 			group = field
+		case 17:
+			threads = field
 		case 19:
 			start = bytes.TrimSpace(field)
 		}
 	}
-	if string(state) == "Z" || string(state) == "X" {
-		return status{}, os.ErrProcessDone
-	}
 	up, err := strconv.Atoi(string(parent))
 	tty, bad := strconv.Atoi(string(terminal))
 	if err != nil || bad != nil || len(start) == 0 {
-		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
+		return status{}, "", fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	st := status{parent: up, start: string(start), name: string(data[open+1 : end]), suspended: string(state) == "T", terminal: tty}
+	st = status{parent: up, start: string(start), name: string(data[open+1 : end]), suspended: state == stopped, terminal: tty}
 	st.session, _ = strconv.Atoi(string(session))
 	st.group, _ = strconv.Atoi(string(group))
-	return st, nil
+	st.threads, _ = strconv.Atoi(string(threads))
+	return st, state, nil
 }
 
 const noTerminal = 0

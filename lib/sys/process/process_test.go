@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,7 +35,28 @@ func TestMain(m *testing.M) {
 		io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}
+	if len(os.Args) > 2 && os.Args[1] == "exec" {
+		runAgain(os.Args[2])
+	}
 	os.Exit(m.Run())
+}
+
+// runAgain runs this test binary anew in the same process, that many times, each time with
+// several threads. Then it says so and waits.
+func runAgain(times string) {
+	left, _ := strconv.Atoi(times)
+	if left == 0 {
+		os.Stdout.WriteString("done\n")
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}
+	var ready sync.WaitGroup
+	for range 8 {
+		ready.Go(func() { runtime.LockOSThread() })
+	}
+	ready.Wait()
+	syscall.Exec(os.Args[0], []string{os.Args[0], "exec", strconv.Itoa(left - 1)}, os.Environ())
+	os.Exit(1)
 }
 
 // child starts this test binary, which waits until the test ends.
@@ -67,6 +91,38 @@ func TestFindOfItself(t *testing.T) {
 	parent, err := Find(os.Getppid())
 	if err != nil || parent.Start == a.Start && parent.PID == a.PID {
 		t.Errorf("%+v %v", parent, err)
+	}
+}
+
+// A process that runs another program stays the same one, and is never seen to be gone, although
+// its first thread ends meanwhile if another thread does it.
+func TestExecIsNoEnd(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "exec", "20")
+	out, err := cmd.StdoutPipe()
+	testenv.NoError(t, err)
+	in, err := cmd.StdinPipe()
+	testenv.NoError(t, err)
+	testenv.NoError(t, cmd.Start())
+	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
+	p, err := Find(cmd.Process.Pid)
+	testenv.NoError(t, err)
+	said := make(chan string)
+	go func() {
+		word, _ := io.ReadAll(io.LimitReader(out, int64(len("done"))))
+		said <- string(word)
+	}()
+	for {
+		select {
+		case word := <-said:
+			if word != "done" {
+				t.Fatalf("it said %q", word)
+			}
+			return
+		default:
+		}
+		if !p.Alive() || p.Gone() {
+			t.Fatal("it is gone")
+		}
 	}
 }
 
