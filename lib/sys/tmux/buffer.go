@@ -38,9 +38,10 @@ func (s Server) RunShell(b Buffer, data []byte, command string) error {
 	return err
 }
 
-// Take returns the buffer's content and deletes it.
+// Take returns the buffer's content and deletes it. It waits for a busy server, because the content
+// is nowhere else.
 func (s Server) Take(b Buffer) ([]byte, error) {
-	out, err := s.run("save-buffer", "-b", string(b), "-", ";", "delete-buffer", "-b", string(b))
+	out, err := s.runFor(unclaimed, "save-buffer", "-b", string(b), "-", ";", "delete-buffer", "-b", string(b))
 	return []byte(out), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // ErrDead is returned for a pane that is gone, and for input to a remaining one whose process
@@ -50,7 +51,7 @@ func (s Server) input(pane string, data io.Reader, command string, before ...str
 	if !isPane(pane) {
 		return fmt.Errorf("'%s' is not a tmux pane", pane)
 	}
-	out, err := s.runWith(data, wait, append(before, "if-shell", "-F", "-t", pane, "#{||:#{pane_dead},#{pane_input_off}}",
+	out, err := s.runWith(data, inputWait, append(before, "if-shell", "-F", "-t", pane, "#{||:#{pane_dead},#{pane_input_off}}",
 		"display-message -p -t "+pane+" '#{?pane_dead,dead,off}'", command)...)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "pane has exited"), out == "dead": // newer versions report it themselves
@@ -60,6 +61,10 @@ func (s Server) input(pane string, data io.Reader, command string, before ...str
 	}
 	return deadIfGone(err)
 }
+
+// inputWait bounds the wait for a busy server. Of input that is cut off nobody knows whether it
+// arrives.
+const inputWait = time.Minute
 
 // deadIfGone returns ErrDead for tmux's error that a pane is gone, with or without its server.
 func deadIfGone(err error) error {
