@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -211,9 +212,14 @@ func runInPane(name string) error {
 	if at := os.Getenv("TRANSCRIPT"); at != "" {
 		begin["transcript_path"] = at
 	}
-	start := hook("SessionStart", begin, "gt-prime", "--hook")
-	if err := os.WriteFile(path+".start", []byte(start.Out+start.Errs), 0o600); err != nil {
-		return err
+	start := sync.OnceValue(func() error {
+		r := hook("SessionStart", begin, "gt-prime", "--hook")
+		return os.WriteFile(path+".start", []byte(r.Out+r.Errs), 0o600)
+	})
+	if os.Getenv("BEGINS_LATE") == "" {
+		if err := start(); err != nil {
+			return err
+		}
 	}
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
@@ -231,6 +237,9 @@ func runInPane(name string) error {
 	if quiet := os.Getenv("SCREEN") == ""; !quiet || name == "claude" && os.Getenv("GT_INSTANCE") != "" {
 		at := files.Path("claude", os.Getenv, dir, id)
 		turn := func(event string, more ...string) {
+			if err := start(); err != nil {
+				panic(err)
+			}
 			fields := map[string]string{"transcript_path": at}
 			for _, pair := range more {
 				key, value, _ := strings.Cut(pair, "=")

@@ -32,7 +32,8 @@ import (
 // Enters, as clients do in whose box a menu is open, and LATE=1 tells of an earlier prompt then; NOHOOKS=1 has it run no hook at a prompt, and
 // SLOW=1 take up what it was told while it worked only once $WORK/next is there. EAGER=1
 // has it submit what is pasted by itself, STAYS=1 leave /exit in its box when it ends, and
-// ASKS=1, without SCREEN, ask at its start. SAVES=1 has a question stay for three seconds
+// ASKS=1, without SCREEN, ask at its start. BEGINS_LATE=1 has it run its first hook with its
+// first prompt, as Codex does. SAVES=1 has a question stay for three seconds
 // after an answer, drawn anew, and take another.
 type screen struct {
 	path         string

@@ -3,6 +3,7 @@ package respawn
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/launch/send"
 	"gt/lib/live"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
 	"gt/lib/state/session"
@@ -33,6 +35,8 @@ type FirstPrompt struct {
 	// conversations are. Another process types, with the environment of the tmux server.
 	Dir  string            `json:"dir,omitempty"`
 	Vars map[string]string `json:"vars,omitempty"`
+	// Launched reports that a launcher may hide the agent's home from the process that types.
+	Launched bool `json:"launched,omitempty"`
 	// AsksTrust reports that the client will ask about the folder, by its own files.
 	AsksTrust bool `json:"asks_trust,omitempty"`
 }
@@ -92,10 +96,13 @@ func (f FirstPrompt) typeInto(server tmux.Server) error {
 		}
 	}
 	var since time.Time // since when it takes a prompt
-	for pause := firstPoll; f.Process.Alive(); time.Sleep(pause) {
+	for pause := firstPoll; !f.Process.Gone(); time.Sleep(pause) {
 		pause = min(pause+pause/10, slowPoll)
 		screen, err := server.CaptureStyled(f.Pane)
-		if err != nil { // the pane is gone, or tmux is busy
+		switch {
+		case errors.Is(err, tmux.ErrDead):
+			return nil
+		case err != nil: // tmux is busy
 			continue
 		}
 		plain := agent.Plain(screen)
@@ -149,8 +156,16 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 		}
 		return known
 	}
-	path := func(r *session.Record) string {
-		return cmp.Or(r.Transcript, files.Path(f.Client.Dialect, getenv, r.CWD, string(r.ID)))
+	conversations := func(since time.Time) []conversation.File {
+		r := record()
+		if r == nil {
+			return f.changedConversations(h, reader, getenv, since)
+		}
+		path := cmp.Or(r.Transcript, files.Path(f.Client.Dialect, getenv, r.CWD, string(r.ID)))
+		if path == "" {
+			return nil
+		}
+		return []conversation.File{{Client: f.Client.Dialect, Path: path, ID: r.ID}}
 	}
 	to.LastPrompt = func() (time.Time, string) {
 		if r := record(); r != nil {
@@ -159,18 +174,49 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 		}
 		return time.Time{}, ""
 	}
-	to.Unseen = func() bool { r := record(); return r == nil || reader == nil || path(r) == "" }
+	to.Unseen = func() bool {
+		if r := record(); r != nil {
+			return reader == nil || len(conversations(time.Time{})) == 0
+		}
+		return reader == nil || f.Launched
+	}
 	to.PromptSeen = func(since time.Time) (seen bool) {
 		if to.Unseen() {
 			return false
 		}
-		_, _ = reader.Read(conversation.File{Client: f.Client.Dialect, Path: path(known), ID: known.ID}, conversation.Options{}, func(e conversation.Entry) bool {
-			seen = seen || send.IsPrompt(e, f.Text, since)
-			return !seen
-		})
+		for _, file := range conversations(since) {
+			_, _ = reader.Read(file, conversation.Options{}, func(e conversation.Entry) bool {
+				seen = seen || send.IsPrompt(e, f.Text, since)
+				return !seen
+			})
+		}
 		return seen
 	}
 	return to
+}
+
+// changedConversations returns the conversations of the agent's folder that have changed since a
+// time, without those of agents in other panes. Codex runs its first hook with its first prompt,
+// so until then nothing else tells which conversation is the agent's.
+func (f FirstPrompt) changedConversations(h home.Home, reader conversation.Reader, getenv func(string) string, since time.Time) (changed []conversation.File) {
+	records := session.Store{Home: h}
+	dir := place.Real(f.Dir)
+	for _, store := range reader.Stores(getenv) {
+		_ = reader.Find(store, func(file conversation.File) {
+			if file.Changed < since.Truncate(time.Second).UnixNano() {
+				return
+			}
+			of, _ := reader.Metadata(file)
+			if of.CWD != "" && place.Real(of.CWD) != dir {
+				return
+			}
+			if r, err := records.Get(of.ID); err == nil && r != nil && r.TmuxPane != f.Pane && r.Live() {
+				return
+			}
+			changed = append(changed, file)
+		})
+	}
+	return changed
 }
 
 // How long an input box must be visible before typing. Some clients draw it before they ask

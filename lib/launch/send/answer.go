@@ -23,7 +23,7 @@ func (t Target) Question() (agent.Question, error) { return t.question(redraw) }
 func (t Target) question(patience time.Duration) (agent.Question, error) {
 	begin := time.Now()
 	for last := begin; ; time.Sleep(pollInterval) { // last is when it was last there
-		screen, err := t.Server.CaptureStyled(t.Pane)
+		screen, err := t.capture()
 		if err != nil {
 			return agent.Question{}, err
 		}

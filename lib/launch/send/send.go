@@ -9,6 +9,7 @@ package send
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -22,6 +23,7 @@ import (
 // Reasons why a prompt was not typed or not submitted.
 var (
 	ErrAsks         = errors.New("its client asks something")
+	ErrUnread       = errors.New("its screen cannot be read")
 	ErrDraft        = errors.New("somebody has typed something into its input box")
 	ErrNoInput      = errors.New("its input box is not on the screen")
 	ErrDeaf         = errors.New("its client waits to repeat a request, and drops prompts meanwhile")
@@ -39,7 +41,7 @@ var errTaken = errors.New("the client has taken the text already")
 
 // Untyped reports whether an error of Send means that nothing was typed.
 func Untyped(err error) bool {
-	return errors.Is(err, ErrAsks) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput) || errors.Is(err, ErrDeaf) || errors.Is(err, ErrWorks) || errors.Is(err, tmux.ErrReadOnly)
+	return errors.Is(err, ErrAsks) || errors.Is(err, ErrUnread) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput) || errors.Is(err, ErrDeaf) || errors.Is(err, ErrWorks) || errors.Is(err, tmux.ErrReadOnly)
 }
 
 // Proof is how Send knows that a prompt was submitted.
@@ -226,7 +228,7 @@ func (t Target) pasteAgain(text, piece, was, earlier string, begin time.Time, wi
 	alone := strings.Count(first, lossKey) > keys && !strings.Contains(squeeze(first), strings.ToLower(opening(text)))
 	var empty time.Time // since when the box is empty and nothing shows that the text was taken
 	for typed := time.Now(); time.Since(typed) < within; time.Sleep(pollInterval) {
-		screen, err := t.Server.CaptureStyled(t.Pane)
+		screen, err := t.capture()
 		if err != nil {
 			return "", err
 		}
@@ -308,7 +310,7 @@ func (t Target) awaitProof(text, earlier string, since time.Time, limits Limits)
 	for ; ; time.Sleep(pollInterval) {
 		v := view{time: time.Now()}
 		v.hookReported, v.another = t.heard(text, earlier, since)
-		screen, err := t.Server.CaptureStyled(t.Pane)
+		screen, err := t.capture()
 		if err != nil {
 			return t.proofAtEnd(v.hookReported, since, err)
 		}
@@ -390,8 +392,10 @@ func boundary(text string, at int) int {
 func (t Target) free(settle time.Duration) (string, error) {
 	known := t.Client.KnowsInput()
 	for deadline := time.Now().Add(settle); ; time.Sleep(pollInterval) {
-		screen, err := t.Server.CaptureStyled(t.Pane)
-		if err != nil {
+		screen, err := t.capture()
+		if errors.Is(err, tmux.ErrNoAnswer) {
+			return "", fmt.Errorf("%w: %w", ErrUnread, err)
+		} else if err != nil {
 			return "", err
 		}
 		shown, _ := t.Client.Input(screen)
@@ -407,6 +411,20 @@ func (t Target) free(settle time.Duration) (string, error) {
 		}
 	}
 }
+
+// capture returns the pane's screen. It waits for a tmux that is too busy to answer, because what
+// was typed before is on its way.
+func (t Target) capture() (screen string, err error) {
+	for begin := time.Now(); time.Since(begin) < tmuxWait; {
+		screen, err = t.Server.CaptureStyled(t.Pane)
+		if !errors.Is(err, tmux.ErrNoAnswer) {
+			break
+		}
+	}
+	return screen, err
+}
+
+const tmuxWait = time.Minute
 
 // refuse returns why nothing may be typed into an input box.
 func refuse(known bool, shown agent.Input) error {
@@ -434,7 +452,7 @@ func (t Target) arrived(was string, more bool, since time.Time, within, empty ti
 	var seen, rests time.Time // since when there is something, and since when it is unchanged
 	begin := time.Now()
 	for look := begin.Add(restWait); ; time.Sleep(pollInterval) {
-		screen, err := t.Server.CaptureStyled(t.Pane)
+		screen, err := t.capture()
 		if err != nil {
 			return "", err
 		}

@@ -1,0 +1,61 @@
+package respawn
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gt/internal/testenv"
+
+	"gt/lib/client/agent"
+	"gt/lib/client/readers/files"
+	"gt/lib/place/home"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
+)
+
+// Before an agent's first hook, a conversation of its folder that has changed since may be its
+// own, and no other: not one of another folder or of before, nor that of an agent in another pane.
+// One that it goes on with still has the record of its last run.
+func TestChangedConversations(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	vars := map[string]string{"HOME": t.TempDir()}
+	getenv := func(name string) string { return vars[name] }
+	self, err := process.Find(os.Getpid())
+	testenv.NoError(t, err)
+	h := home.Find(getenv, dir, "")
+	since := time.Now()
+	for name, c := range map[string]struct {
+		cwd     string
+		changed time.Time
+		record  *session.Record
+		want    int
+	}{
+		"its own":                  {dir, since, nil, 1},
+		"of an unknown folder":     {"", since, nil, 1},
+		"of another folder":        {other, since, nil, 0},
+		"of before":                {dir, since.Add(-time.Minute), nil, 0},
+		"that it goes on with":     {dir, since, &session.Record{TmuxPane: "%1"}, 1},
+		"of an agent in this pane": {dir, since, &session.Record{TmuxPane: "%2", PID: self.PID, PIDStart: self.Start, BootID: self.Boot, PIDNS: self.NS}, 1},
+		"of another agent":         {dir, since, &session.Record{TmuxPane: "%1", PID: self.PID, PIDStart: self.Start, BootID: self.Boot, PIDNS: self.NS}, 0},
+	} {
+		const id = "0d5f6a52-6c0f-4c0e-9d7f-8f7d5c1f2a11"
+		path := files.Path("claude", getenv, dir, id)
+		testenv.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		line := `{"type":"user","message":{"role":"user","content":"go on"},"uuid":"` + id + `","sessionId":"` + id + `","cwd":"` + c.cwd + `","timestamp":"2026-01-01T00:00:00Z"}` + "\n"
+		testenv.NoError(t, os.WriteFile(path, []byte(line), 0o600))
+		testenv.NoError(t, os.Chtimes(path, c.changed, c.changed))
+		store := session.Store{Home: h}
+		if c.record != nil {
+			c.record.ID = id
+			testenv.NoError(t, store.Put(c.record, atomicfile.Unsynced))
+		}
+		f := FirstPrompt{Client: agent.Client{Dialect: "claude"}, Pane: "%2", Dir: dir}
+		if got := f.changedConversations(h, files.FindReader("claude"), getenv, since); len(got) != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+		testenv.NoError(t, os.RemoveAll(h.Path("sessions")))
+	}
+}
