@@ -243,7 +243,7 @@ func ask(w *world, i invite.Invitation, q invite.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := nc.Request(invite.Subject, data, 5*time.Second)
+	m, err := nc.Request(invite.Subject, data, time.Minute)
 	if err == nil && string(m.Data) != "ok" {
 		err = errors.New(string(m.Data))
 	}

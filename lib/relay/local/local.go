@@ -150,21 +150,17 @@ func states(ctx context.Context, env *cli.Env, state place.State) ([]byte, error
 	return append(append(line, '\n'), agents.Out...), err
 }
 
-// watch reports changes of what a relay sends: letters, and the event log. Where the
-// system cannot tell, the relay looks every few seconds.
+// watch reports changes of what a relay sends: letters, and the event log. What the system
+// cannot watch, because other programs watch as much as it allows, the relay looks at every few
+// seconds.
 func watch(ctx context.Context, state place.State, warn func(error)) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		warn(err)
 		return changed
 	}
 	out := peer.OutboxOf(state).Dir()
-	add := func(dir string) {
-		if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			warn(err)
-		}
-	}
+	add := func(dir string) { _ = w.Add(dir) }
 	if err := state.Prepare(out); err != nil {
 		warn(err)
 	}
