@@ -1,6 +1,7 @@
 package handoffcmd
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,9 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 			return t, "", cli.Fail(cli.AnswerNo, err, whoRuns)
 		} // the pane may belong to a server with another socket
 	}
-	r, err := t.running(what)
+	r, err := t.running(what, func(r *session.Record) bool {
+		return what == r.TmuxPane || what == r.TmuxSession || len(what) >= shortID && strings.HasPrefix(string(r.ID), what)
+	})
 	if err != nil {
 		return t, "", err
 	}
@@ -80,7 +83,11 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 	box := mail.NewBox(t.home, t.home.Identity.Address())
 	note, err := box.Get(what)
 	if err != nil || note.ID != what { // a part of a note's id can be the whole name of an agent
-		if r, err := t.started(what); r != nil || err != nil {
+		r, err := t.started(what)
+		if path := place.Real(t.env.Abs(what)); r == nil && err == nil && strings.Contains(what, "/") {
+			r, err = t.running(what, func(r *session.Record) bool { return r.CWD == path })
+		}
+		if r != nil || err != nil {
 			if err == nil {
 				t, err = t.forRecord(r, kind)
 			}
@@ -121,20 +128,38 @@ func (t target) forRecord(r *session.Record, kind string) (target, error) {
 	return t, cli.Fail(cli.AnswerNo, err)
 }
 
-// started returns the live session of an agent that gt-session lists under a name, title or id,
-// nil if it lists none. It fails if the agent is not running or its session is not known.
+// listed is what gt-session prints of an agent.
+type listed struct {
+	ID, Name, Title, Path string
+	Session               session.ID `json:"session_id"`
+	TmuxSession           string     `json:"tmux_session"`
+	Pane                  string
+}
+
+// started returns the live session of an agent that gt-session lists under a name, title, folder or
+// id, nil if it lists none. It fails if it lists several, or the agent is not running or its session
+// is not known.
 func (t target) started(what string) (*session.Record, error) {
-	out, err := gtexec.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, "show", "--json", "--", what)
-	if err != nil {
-		return nil, nil // gt-session has no such agent
+	ask := func(args ...string) ([]byte, error) {
+		return gtexec.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, args...)
 	}
-	var in struct {
-		ID, Name, Title, Path string
-		Session               session.ID `json:"session_id"`
-		TmuxSession           string     `json:"tmux_session"`
-		Pane                  string
+	path := place.Real(t.env.Abs(what))
+	var in listed
+	out, err := ask("show", "--json", "--", what)
+	if err != nil { // gt-session has no such agent, or several
+		out, _ := ask("list", "--json")
+		var hints []string
+		for line := range bytes.Lines(out) {
+			if json.Unmarshal(line, &in) == nil && (in.Title == what || in.Path == path) {
+				hints = append(hints, term.Clean(in.Name+"  "+in.Path))
+			}
+		}
+		if len(hints) > 1 {
+			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' is the name of %d agents", what, len(hints)), hints[:min(len(hints), maxCandidates)]...)
+		}
+		return nil, nil
 	}
-	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && in.Path != place.Real(t.env.Abs(what)) && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
+	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && in.Path != path && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
 		return nil, nil // a prefix of a name is not enough to end an agent
 	}
 	if _, err := session.ParseID(string(in.Session)); err == nil {
@@ -152,9 +177,9 @@ func (t target) started(what string) (*session.Record, error) {
 
 const startedWait = 5 * time.Second
 
-// running returns the live session in a pane that is named by its id, a prefix of it, or a pane or tmux
-// session of another server. It returns nil without a match, and an error for several.
-func (t target) running(what string) (*session.Record, error) {
+// running returns the live session in a pane that has the id what or else matches. It returns nil
+// without a match, and an error for several.
+func (t target) running(what string, matches func(*session.Record) bool) (*session.Record, error) {
 	links, _ := os.ReadDir(t.home.Town.State.Path("sessions")) // unreadable sessions cannot be named
 	var found []*session.Record
 	for _, l := range links {
@@ -163,7 +188,7 @@ func (t target) running(what string) (*session.Record, error) {
 		case err != nil || r == nil || r.TmuxPane == "" || !r.Live():
 		case l.Name() == what:
 			return r, nil
-		case what == r.TmuxPane, what == r.TmuxSession, len(what) >= shortID && strings.HasPrefix(l.Name(), what):
+		case matches(r):
 			found = append(found, r)
 		}
 	}
