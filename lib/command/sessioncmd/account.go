@@ -31,16 +31,14 @@ import (
 const usualAccount = "default" // the name of the account whose folder is the client's usual one
 
 // accountFolder returns the folder of a client's account: by the folder's name, with or
-// without its leading dot, by usualAccount, or by a path.
+// without its leading dot, by usualAccount, or by a path. Of another folder gt would not read
+// the conversations.
 func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, name string) (string, error) {
 	if client.StoreEnv == "" {
 		return "", cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
 	}
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		name = filepath.Join(env.Getenv("HOME"), rest)
-	}
-	if strings.Contains(name, "/") {
-		return folder(env, name)
 	}
 	_, usual := client.Folder(env.Getenv)
 	var found, all []string
@@ -53,20 +51,19 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 		}
 		all = append(all, dir)
 	}
-	switch err := cli.Failf(cli.AnswerNo, "there is no account '%.80s' of %s", name, client.Name); {
-	case len(found) == 1:
+	if len(found) == 1 {
 		return found[0], nil
-	case len(found) == 0:
-		if dir, err := folder(env, name); err == nil {
-			return dir, nil
-		}
-		for _, dir := range all {
-			err = cli.WithHint(err, "there is %s", env.DisplayPath(term.Tilde(dir, env.Getenv("HOME"))))
-		}
-		return "", cli.WithHint(err, "accounts of [agents.%s] in agents.toml names others", client.Name)
-	default:
+	} else if len(found) > 1 {
 		return "", cli.Failf(cli.AnswerNo, "'%.80s' is the name of several accounts: %s", name, strings.Join(found, ", "))
 	}
+	if dir, err := folder(env, name); err == nil && own.Account(client.Name, dir) == nil {
+		return dir, nil
+	}
+	err := cli.Failf(cli.AnswerNo, "there is no account '%.80s' of %s", name, client.Name)
+	for _, dir := range all {
+		err = cli.WithHint(err, "there is %s", env.DisplayPath(term.Tilde(dir, env.Getenv("HOME"))))
+	}
+	return "", cli.WithHint(err, "accounts of [agents.%s] in agents.toml names others", client.Name)
 }
 
 func ownAccounts(at scope, in *instance.Instance) account.StoreGuard {
@@ -105,9 +102,6 @@ func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 	}
 	if c.from, err = filepath.EvalSymlinks(store); err != nil {
 		return c, err
-	}
-	if err := ownAccounts(at, m.Instance).Account(client.Name, to); err != nil { // the next session would not read it there
-		return c, cli.Fail(cli.AnswerNo, err, "accounts of [agents."+client.Name+"] in agents.toml names others")
 	}
 	if filepath.Ext(f.Path) != ".jsonl" && filepath.Ext(f.Path) != ".json" {
 		return c, cli.Failf(cli.AnswerNo, "%s keeps the conversations of an account in one file: gt cannot take one of them along", client.Name)
