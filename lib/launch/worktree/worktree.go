@@ -152,7 +152,7 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 		}
 		return setUp(ctx, env, in, put)
 	}
-	if err := unused(w); err != nil {
+	if err := unused(w, w.Path); err != nil {
 		return err
 	}
 	err := add(in)
@@ -220,22 +220,21 @@ func setUp(ctx context.Context, env *cli.Env, in *instance.Instance, put func() 
 	if !w.SetUp {
 		return nil
 	}
-	if in.Managed != nil { // those of a killed tick may still run
-		if err := unused(w); err != nil {
-			return err
-		}
+	keep := filepath.Join(w.Path, ".git") // those of a killed caller may still run, and have it open
+	if err := unused(w, keep); err != nil {
+		return err
 	}
 	environ := process.Inherited(env.ChildEnviron())
 	shell, err := process.LookPath("sh", w.Path, environ)
 	if err != nil {
 		return err
 	}
-	inside, err := os.Open(filepath.Join(w.Path, ".git")) // by which unused finds a command that has left the folder
+	inside, err := os.Open(keep)
 	if err != nil {
 		return err
 	}
 	defer inside.Close()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	for _, line := range setupCommands(env) {
 		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxShown))
@@ -255,10 +254,10 @@ func setUp(ctx context.Context, env *cli.Env, in *instance.Instance, put func() 
 	return errors.Join(err, put())
 }
 
-// unused returns an error while git or a setup still works on a worktree: both outlive an interrupted
-// caller.
-func unused(w *instance.Worktree) error {
-	if all := process.Using(w.Path); len(all) > 0 {
+// unused returns an error while git or a setup, of which a process uses path, still works on a worktree:
+// both outlive a killed caller.
+func unused(w *instance.Worktree, path string) error {
+	if all := process.Using(path); len(all) > 0 {
 		return cli.Fail(cli.Busy, fmt.Errorf("the worktree '%s' is still being made, by process %d (%s)", w.Path, all[0].PID, process.Name(all[0].PID)), "try again")
 	}
 	return nil
@@ -303,7 +302,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 	case err != nil:
 		return false, stays(err)
 	case !w.Ready: // it was begun, and nobody has worked in it
-		if err := unused(w); err != nil {
+		if err := unused(w, w.Path); err != nil {
 			return false, err
 		}
 		if err := git.DropWorktree(w.Repository, w.Path); err != nil {
