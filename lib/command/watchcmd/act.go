@@ -28,6 +28,7 @@ type command struct {
 	words   []string // as a person types them
 	untold  []string // arguments that the person is not shown
 	input   string
+	typed   []string // for a new agent, each answer
 	dir     string
 	environ []string
 	about   string        // the key of the row
@@ -114,7 +115,7 @@ func (m *model) ran(r ran) {
 	if r.failed == "" {
 		m.message.text = term.OneLine(term.LastLine(m.env.Text(r.out)))
 	}
-	if r.input != "" {
+	if r.input != "" || r.typed != nil {
 		if m.unsent = (command{}); r.failed != "" {
 			m.unsent = r.command
 		}
@@ -170,6 +171,10 @@ func (m *model) begins() tea.Cmd {
 		{"new agent in the folder", "", term.Tilde(dir, home)}, {"its client", "--agent", client},
 		{"branch of a worktree for it, or none", "--worktree", ""}, {"its prompt, or none", "", ""},
 	}
+	for i, text := range m.unsent.typed { // of one that could not be made
+		steps[i].text = text
+	}
+	m.unsent.typed = nil
 	c := command{env: m.env, words: []string{"gt-session", "new"}, dir: m.env.Dir, environ: m.env.Environ, within: newTime}
 	if m.reader.profile != "" {
 		c.words = append(c.words, "-p", m.reader.profile)
@@ -179,6 +184,7 @@ func (m *model) begins() tea.Cmd {
 		s, last := steps[i], i == len(steps)-1
 		m.about = newKey
 		m.ask = ask{title: s.title, free: true, lines: last, empty: i > 1, do: func(m *model, _ *row, text string) tea.Cmd {
+			c.typed = append(c.typed, text)
 			switch {
 			case i == 0:
 				if rest, ok := strings.CutPrefix(text, "~"); ok && (rest == "" || rest[0] == '/') {
