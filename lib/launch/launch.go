@@ -236,7 +236,7 @@ func NoFolder(in *instance.Instance, err error) error {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", in.Name, err),
 			fmt.Sprintf("if %s is to work there: gt-session new --replace -n %s %s", in.Name, in.Name, term.Typed(in.Path)))
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("the folder '%s' of %s is gone", in.Path, in.Name))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("the folder '%s' of %s is gone", in.Path, in.Name), "gt-session rm "+in.Name+" removes it from the list")
 	}
 	return fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err))
 }

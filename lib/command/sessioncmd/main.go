@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -244,7 +245,11 @@ func withExitCode(in string, err error) error {
 	return err
 }
 
+// folder returns the real path of a person's folder; without a name it is the current one.
 func folder(env *cli.Env, dir string) (string, error) {
+	if env.DirDeleted && !filepath.IsAbs(dir) { // env.Dir is a parent, which nobody means
+		return "", cli.Fail(cli.Usage, errors.New("the current folder was deleted"), "go to another one, or give the whole path of one")
+	}
 	if dir = env.Abs(cmp.Or(dir, ".")); !utf8.ValidString(dir) || strings.ContainsRune(dir, utf8.RuneError) { // which kong makes of it
 		return "", cli.Fail(cli.Usage, fmt.Errorf("the folder's name is not UTF-8: '%s'", dir), "rename it: gt keeps names in JSON")
 	}

@@ -55,7 +55,7 @@ func Plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 			w.Start = other.Head
 		}
 		if other.Branch == branch {
-			return w, "", explainCheckedOut(&git.CheckedOutError{Branch: branch, Path: other.Path})
+			return w, "", explainCheckedOut(&git.CheckedOutError{Branch: branch, Path: other.Path}, w.Repository)
 		}
 	}
 	if is, err := atomicfile.Present(w.Path); err != nil {
@@ -119,8 +119,12 @@ func followMoved(in *instance.Instance, put func() error) error {
 	return nil
 }
 
-func explainCheckedOut(err *git.CheckedOutError) error {
-	return cli.Fail(cli.AnswerNo, err, fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path)))
+func explainCheckedOut(err *git.CheckedOutError, repository string) error {
+	hint := fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path))
+	if is, unread := atomicfile.Present(err.Path); !is && unread == nil {
+		hint = fmt.Sprintf("that folder is gone; git -C %s worktree prune has git forget it", term.Typed(repository))
+	}
+	return cli.Fail(cli.AnswerNo, err, hint)
 }
 
 // Ensure makes the worktree of an instance or finishes one that was begun. It restores one
@@ -159,7 +163,7 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 	var taken *git.CheckedOutError
 	switch {
 	case errors.As(err, &taken):
-		return explainCheckedOut(taken)
+		return explainCheckedOut(taken, w.Repository)
 	case errors.Is(err, git.ErrNoCommit):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot make a worktree of '%s': %w", w.Repository, err), "commit something first, or leave --worktree out")
 	case errors.Is(err, git.ErrUnsaved):
