@@ -42,18 +42,15 @@ func (m *Member) hear() {
 		last = info.ModTime()
 	}
 	f := conversation.File{Client: m.Record.Agent, Path: path, ID: m.Record.ID, Size: info.Size()}
-	if now.Sub(last) < silentAfter || conversation.CallRuns(m.reader(), f) || m.runsCommand() {
+	if now.Sub(last) < silentAfter || conversation.CallRuns(m.reader(), f) || m.runsCommand(last) {
 		return
 	}
 	m.SilentSince, m.Silent = last, now.Sub(last)
 }
 
-// settling is how long after its start an agent starts the servers that run as long as it.
-const settling = time.Minute
-
-// runsCommand reports whether a command of the agent's runs, maybe in the background: a
-// process below it that it did not start at its own start.
-func (m *Member) runsCommand() bool {
+// runsCommand reports whether a command of the agent's runs that its conversation does not show, as
+// one of a hook.
+func (m *Member) runsCommand(last time.Time) bool {
 	start, err := process.StartTime(m.Process.PID)
 	if err != nil {
 		return false
@@ -61,8 +58,19 @@ func (m *Member) runsCommand() bool {
 	return slices.ContainsFunc(live.Tree(m.Process), func(p process.Proc) bool {
 		at, err := process.StartTime(p.PID)
 		// macOS' Claude Code keeps the machine awake with one while it works.
-		return err == nil && at.Sub(start) > settling && process.Name(p.PID) != "caffeinate"
+		return err == nil && isCommand(at, start, last) && process.Name(p.PID) != "caffeinate"
 	})
+}
+
+const (
+	settling = time.Minute      // in which an agent starts the servers that run as long as it
+	inexact  = 10 * time.Second // at most, between two signs of one moment
+)
+
+// isCommand reports whether an agent that started at start may wait for a process that began at a
+// time. It does not wait for what it had left in the background before it gave its last sign.
+func isCommand(began, start, last time.Time) bool {
+	return began.Sub(start) > settling && last.Sub(began) < inexact
 }
 
 // NoteSilence keeps whether the person is told of the agent's silence, and reports whether
