@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/place"
@@ -52,7 +51,7 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 	if !errors.As(none, new(missing)) {
 		return own, none
 	}
-	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	name = term.Uncut(name)
 	hosts := peer.NewHosts(place.StateOf(env.Getenv))
 	known, err := hosts.ReadHosts()
 	env.WarnError(err)

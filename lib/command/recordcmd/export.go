@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/record"
@@ -96,7 +95,7 @@ func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
 }
 
 func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err error) {
-	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	name = term.Uncut(name)
 	all, err := infos(env, s)
 	if err != nil {
 		return nil, err

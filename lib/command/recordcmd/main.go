@@ -65,7 +65,7 @@ const maxCandidates = 10
 
 // find returns the record with an id, or with a client's session id. A unique prefix is enough.
 func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
-	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	name = term.Uncut(name)
 	if id, err := record.ParseID(name); err == nil {
 		if _, err := s.Head(id); err == nil {
 			return id, nil
@@ -116,7 +116,7 @@ func calledSessions(env *cli.Env, name string) (ids []string) {
 // the record from the client's conversation, or creates it.
 func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	id, none := find(env, s, name)
-	of := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	of := term.Uncut(name)
 	if none == nil {
 		h, err := s.Head(id)
 		if err != nil {

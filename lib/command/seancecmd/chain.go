@@ -27,7 +27,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	word := strings.TrimSuffix(strings.TrimSuffix(c.Of, "…"), "...")
+	word := term.Uncut(c.Of)
 	found, candidates := chain.Find(all.Linked(word), word)
 	if len(found) == 0 && candidates == nil {
 		s, err := named(env, all, word) // by its agent's name

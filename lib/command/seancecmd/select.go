@@ -244,7 +244,7 @@ func findSession(env *cli.Env, id string) (*catalog.Session, error) {
 
 func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, error) {
 	// Tables end an id that they cut with an ellipsis.
-	id := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	id := term.Uncut(name)
 	found := all.Find(id)
 	var called []instance.Called
 	if len(found) == 0 {

@@ -12,6 +12,7 @@ import (
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
 	"gt/lib/text/fold"
+	"gt/lib/text/term"
 	"gt/lib/view/roster"
 )
 
@@ -95,7 +96,7 @@ func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, err
 	all, unread := at.Store.ReadInstances()
 	found := meant(at, all, name)
 	if len(found) == 0 && unread == nil {
-		found = beginning(all, name)
+		found = beginning(all, term.Uncut(name))
 	}
 	if len(found) > 0 {
 		in, err := singleMatch(found, name)

@@ -12,6 +12,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/text/fold"
 	"gt/lib/text/spelling"
+	"gt/lib/text/term"
 )
 
 // Called is an agent that a list shows.
@@ -111,8 +112,10 @@ func Named(state place.State, name, path string) (found []Called, unread error) 
 const maxMeant = 10
 
 // Hint returns the hint for a name that means none of the instances: those whose names or
-// titles begin with it, or that differ in few letters. Without any it returns otherwise.
+// titles begin with it, also as a table cuts it, or that differ in few letters. Without any it
+// returns otherwise.
 func Hint(all []*Instance, name, otherwise string) string {
+	name = term.Uncut(name)
 	var begin, names []string
 	for _, in := range all {
 		names = append(names, in.Name)

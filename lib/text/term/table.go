@@ -372,3 +372,7 @@ func (s Style) mark(code, text string) string {
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
+
+// Uncut returns a name that may have been copied from a table that had no room for all of it,
+// without its ellipsis.
+func Uncut(name string) string { return strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...") }
