@@ -23,6 +23,23 @@ func TestSchema(t *testing.T) {
 	}
 }
 
+// What a version does not know yet, or no more, is refused for that version alone.
+func TestSchemaVersions(t *testing.T) {
+	for line := range strings.Lines(changed) {
+		skipped, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		taken, text, _ := strings.Cut(rest, " ")
+		for version, refused := range map[string]bool{skipped: true, taken: false} {
+			file := filepath.Join(t.TempDir(), "settings.json")
+			testenv.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+			client := Client()
+			client.Version = version
+			if s := client.Read(wiring.User, file); s.Err != nil || (s.Refused != nil) != refused {
+				t.Errorf("%s %s: %v %s", version, text, s.Err, s.Refusal("it"))
+			}
+		}
+	}
+}
+
 // seen is what Claude Code 2.1.332 did with each of these settings: it took them, skipped the file, or
 // dropped the entry.
 const seen = `takes {}
@@ -283,4 +300,16 @@ skips {"httpHookAllowedEnvVars": "x"}
 takes {"sandbox": {"network": {"httpProxyPort": 1.5}}}
 takes {"strictKnownMarketplaces": [{"source": "github", "repo": "a/b"}]}
 takes {"pluginConfigs": {"a": {}}}
+`
+
+// changed names two versions of Claude Code: one that skips such a file, and one that takes it.
+const changed = `2.0.42 2.0.44 {"permissions": {"defaultMode": "dontAsk"}}
+2.1.70 2.1.71 {"permissions": {"defaultMode": "auto"}}
+2.0.60 2.0.70 {"permissions": {"defaultMode": "delegate"}}
+2.1.49 2.1.42 {"permissions": {"defaultMode": "delegate"}}
+2.0.29 2.0.30 {"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}
+2.0.42 2.0.44 {"hooks": {"PreToolUse": [{"hooks": [{"type": "agent", "prompt": "x"}]}]}}
+2.1.42 2.1.49 {"hooks": {"PreToolUse": [{"hooks": [{"type": "http", "url": "http://x/"}]}]}}
+2.1.117 2.1.118 {"hooks": {"PreToolUse": [{"hooks": [{"type": "mcp_tool", "server": "x", "tool": "y"}]}]}}
+2.1.89 2.1.88 {"cleanupPeriodDays": 0}
 `
