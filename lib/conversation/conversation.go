@@ -299,9 +299,10 @@ type Entry struct {
 	Request string
 	// Sum does the same within a conversation and those that may begin with its copy, by
 	// numbers of tokens. "" if the ID is enough.
-	Sum   string
-	Model string // of an Answer or a TokenUsage, if known
-	Usage Usage  // of a TokenUsage; if it has only a Cost, that is the sum of those with its ID so far
+	Sum    string
+	Model  string // of an Answer or a TokenUsage, if known
+	Usage  Usage  // of a TokenUsage; if it has only a Cost, that is the sum of those with its ID so far
+	Origin Origin // of a TokenUsage
 	// Aside reports of a TokenUsage that it does not tell how full the context is: it is
 	// a subagent's, a compaction's or a sum. Of a Call or Result, it reports that a subagent
 	// whose conversation is in the same file made or had it.

@@ -52,11 +52,20 @@ func (t *UsageTally) hash(name []string) uint64 {
 	return h.Sum64()
 }
 
+// counted is what a tally needs of a TokenUsage. Of a year there are millions, and none may keep
+// the record that its names were read from.
 type counted struct {
-	client string
-	entry  Entry
-	at     time.Time
+	client           string
+	id, request, sum string // as the entry's
+	in               Origin
+	model            string
+	usage            Usage
+	at               time.Time
 }
+
+// Origin is the folder and the git branch in which a request was made, as far as the client
+// records them with it.
+type Origin struct{ CWD, Branch string }
 
 // Lineage says which session a conversation is of, and with whose it may begin.
 type Lineage struct {
@@ -76,22 +85,35 @@ type Spent []counted
 func ReadSpent(r Reader, f File) (Spent, error) {
 	spent := Spent{}
 	var at time.Time // of the last entry
+	var last counted
 	_, err := ReadAll(r, f, Options{TokensOnly: true}, func(e Entry) bool {
 		if !e.Time.IsZero() {
 			at = e.Time
 		}
-		if e.Kind == TokenUsage {
-			if e.Text = ""; strings.HasPrefix(e.ID, UsageAt) {
-				e.ID = fmt.Sprint(e.ID, e.Usage)
-			}
-			spent = append(spent, counted{f.Client, e, at})
+		if e.Kind != TokenUsage {
+			return true
 		}
+		c := counted{client: f.Client, request: strings.Clone(e.Request), sum: strings.Clone(e.Sum), usage: e.Usage, at: at}
+		if c.id = strings.Clone(e.ID); strings.HasPrefix(c.id, UsageAt) {
+			c.id = fmt.Sprint(c.id, c.usage)
+		}
+		c.model, c.in = kept(last.model, e.Model), Origin{kept(last.in.CWD, e.Origin.CWD), kept(last.in.Branch, e.Origin.Branch)}
+		last = c
+		spent = append(spent, c)
 		return true
 	})
 	return spent, err
 }
 
-// AddSpent returns what a conversation spent, by hour, without what an earlier conversation
+// kept returns a copy of now, or before if that is the same, as it mostly is.
+func kept(before, now string) string {
+	if now == before {
+		return before
+	}
+	return strings.Clone(now)
+}
+
+// AddSpent returns what a conversation spent, by hour and origin, without what an earlier conversation
 // already had. The conversations of its ancestors, if there are any, have to be added before.
 func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	if t.seen == nil {
@@ -101,61 +123,70 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	of.Ancestors = slices.DeleteFunc(slices.Clone(of.Ancestors), func(a session.ID) bool { return a == "" || a == of.ID })
 	var order []string
 	last := make(map[string]int, len(spent)) // in spent: the last record of a message counts: a client may write several while it streams
-	own := map[time.Time]map[string]*Usage{} // by hour and model
+	own := map[when]map[string]*Usage{}      // by model
 	count := func(c counted) {
 		if c.at.Before(t.Since) || !t.Until.IsZero() && !c.at.Before(t.Until) {
 			return
 		}
-		hour, used := hourOf(c.at), c.entry.Usage
-		if own[hour] == nil {
-			own[hour] = map[string]*Usage{}
-		}
+		used := c.usage
 		if t.Price != nil && used.HasTokens() {
 			var known bool
-			if used.Priced, known = t.Price(c.entry.Model, c.at, used); !known {
+			if used.Priced, known = t.Price(c.model, c.at, used); !known {
 				used.Unpriced = used.Tokens()
 			}
 		}
-		add(own[hour], c.entry.Model, used)
+		now := when{hourOf(c.at), c.in}
+		if own[now] == nil {
+			own[now] = map[string]*Usage{}
+		}
+		add(own[now], c.model, used)
 	}
 	for i, now := range spent {
-		e := now.entry
-		if e.ID == "" {
+		if now.id == "" {
 			count(now)
 			continue
 		}
-		id := e.ID + "\x00" + cmp.Or(e.Request, e.Sum)
+		id := now.id + "\x00" + cmp.Or(now.request, now.sum)
 		before, again := last[id]
 		if !again {
 			order = append(order, id)
 		}
 		last[id] = i
-		if !e.Usage.onlyCost() || t.hasSeen("id", now.client, e.ID) {
+		if !now.usage.onlyCost() || t.hasSeen("id", now.client, now.id) {
 			continue
 		}
 		t.stated[of.ID] = append(t.stated[of.ID], now)
-		was := spent[before].entry.Usage.Cost
+		was := spent[before].usage.Cost
 		if !again {
-			was = t.inherited(of, e.Model)
+			was = t.inherited(of, now.model)
 		}
-		if was <= e.Usage.Cost { // else the client began anew
-			now.entry.Usage.Cost -= was
+		if was <= now.usage.Cost { // else the client began anew
+			now.usage.Cost -= was
 		}
 		count(now)
 	}
 	copied := t.copies(of)
 	for _, id := range order {
-		if c := spent[last[id]]; !t.countedBefore(c, of, copied) && !c.entry.Usage.onlyCost() {
+		if c := spent[last[id]]; !t.countedBefore(c, of, copied) && !c.usage.onlyCost() {
 			count(c)
 		}
 	}
 	t.read[of.ID] = true
-	for _, hour := range slices.SortedFunc(maps.Keys(own), time.Time.Compare) {
-		for _, s := range sorted(own[hour]) {
-			added = append(added, HourUsage{hour, s})
+	for _, at := range slices.SortedFunc(maps.Keys(own), when.compare) {
+		for _, s := range sorted(own[at]) {
+			added = append(added, HourUsage{at.hour, at.in, s})
 		}
 	}
 	return added
+}
+
+type when struct {
+	hour time.Time
+	in   Origin
+}
+
+func (w when) compare(o when) int {
+	return cmp.Or(w.hour.Compare(o.hour), cmp.Compare(w.in.CWD, o.in.CWD), cmp.Compare(w.in.Branch, o.in.Branch))
 }
 
 // hourOf returns the beginning of the hour on a clock here, or the zero time for it.
@@ -169,18 +200,17 @@ func hourOf(at time.Time) time.Time {
 
 // countedBefore reports whether an earlier conversation had what c counts.
 func (t *UsageTally) countedBefore(c counted, of Lineage, copied func(counted) bool) bool {
-	e := c.entry
-	copy := e.Sum != "" && copied(c)
+	copy := c.sum != "" && copied(c)
 	// A record of an older version names neither the request nor the sum.
-	unsure := t.hasSeen("unsure", c.client, e.ID)
-	known := t.mark("id", c.client, e.ID)
+	unsure := t.hasSeen("unsure", c.client, c.id)
+	known := t.mark("id", c.client, c.id)
 	switch {
-	case e.Request != "":
-		return t.mark("request", c.client, e.ID, e.Request) || unsure
-	case e.Sum != "":
-		return t.mark("sum", string(of.ID), c.client, e.ID, e.Sum) || unsure || copy
+	case c.request != "":
+		return t.mark("request", c.client, c.id, c.request) || unsure
+	case c.sum != "":
+		return t.mark("sum", string(of.ID), c.client, c.id, c.sum) || unsure || copy
 	}
-	t.mark("unsure", c.client, e.ID)
+	t.mark("unsure", c.client, c.id)
 	return known
 }
 
@@ -191,7 +221,7 @@ func (t *UsageTally) copies(of Lineage) func(counted) bool {
 	return func(c counted) bool {
 		copied := false
 		name := func(id session.ID) uint64 {
-			return maphash.String(t.seed, c.client+"\x00"+string(id)+"\x00"+c.entry.Sum)
+			return maphash.String(t.seed, c.client+"\x00"+string(id)+"\x00"+c.sum)
 		}
 		for _, a := range of.Ancestors {
 			at, has := t.sums[name(a)]
@@ -212,8 +242,8 @@ func (t *UsageTally) copies(of Lineage) func(counted) bool {
 func (t *UsageTally) inherited(of Lineage, model string) (cost float64) {
 	for _, a := range of.Ancestors {
 		for _, c := range t.stated[a] {
-			if c.entry.Model == model && !c.at.After(of.Began) {
-				cost = c.entry.Usage.Cost
+			if c.model == model && !c.at.After(of.Began) {
+				cost = c.usage.Cost
 			}
 		}
 		if cost > 0 {
@@ -258,6 +288,7 @@ type ModelUsage struct {
 // HourUsage is the usage of an hour on a clock here; the zero time if it is unknown.
 type HourUsage struct {
 	Hour time.Time
+	Origin
 	ModelUsage
 }
 

@@ -48,6 +48,8 @@ type Line struct {
 	Sum      string              `json:"sum,omitempty"`
 	Model    string              `json:"model,omitempty"`
 	Usage    *conversation.Usage `json:"usage,omitempty"`
+	CWD      string              `json:"cwd,omitempty"` // of a Usage
+	Branch   string              `json:"branch,omitempty"`
 	Aside    bool                `json:"aside,omitempty"`  // see conversation.Entry
 	Window   int64               `json:"window,omitempty"` // the context window in tokens
 	Hidden   string              `json:"hidden,omitempty"` // why the text was left out
@@ -134,7 +136,7 @@ func (l *Line) Entry() conversation.Entry {
 		Failed: l.Failed, Rejected: l.Rejected, Time: l.Time, ID: l.Message, Request: l.Request, Sum: l.Sum, Model: l.Model, Aside: l.Aside, Size: l.Window,
 	}
 	if l.Usage != nil {
-		e.Usage = *l.Usage
+		e.Usage, e.Origin = *l.Usage, conversation.Origin{CWD: l.CWD, Branch: l.Branch}
 	}
 	return e
 }

@@ -457,7 +457,7 @@ func (p *pass) line(e conversation.Entry) (l *Line, large string) {
 	}
 	switch e.Kind {
 	case conversation.TokenUsage:
-		l.Usage = &e.Usage
+		l.Usage, l.CWD, l.Branch = &e.Usage, clean(e.Origin.CWD), clean(e.Origin.Branch)
 		return l, ""
 	case conversation.Call:
 		p.call(l, e, clean)

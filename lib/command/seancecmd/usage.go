@@ -185,7 +185,7 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 	prices, err := price.Load(env.Getenv)
 	env.WarnError(err)
 	n.tally.Price = prices.RequestPrice
-	projects, models := map[string]string{}, map[string]string{}
+	in := places{env: env, projects: map[string]string{}, texts: map[string]string{}}
 	for part := range slices.Chunk(sessions, readAhead) {
 		n.readAhead(part)
 		for _, s := range part {
@@ -195,17 +195,12 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 					continue
 				}
 				for _, u := range used {
-					model, known := models[u.Model]
-					if !known {
-						model = cmp.Or(env.Redact(u.Model), unknown)
-						models[u.Model] = model
-					}
 					one := spending{
-						Session: string(s.ID), Agent: clientName(s), Chain: string(s.Chain()), Branch: cmp.Or(s.Branch, unknown),
-						Model: model, Usage: u.Usage,
+						Session: string(s.ID), Agent: clientName(s), Chain: string(s.Chain()), Branch: cmp.Or(in.text(u.Origin.Branch), s.Branch, unknown),
+						Model: cmp.Or(in.text(u.Model), unknown), Usage: u.Usage,
 					}
 					if slices.Contains(c.By, "project") {
-						one.Project = projectOf(projects, s)
+						one.Project = in.project(s, u.Origin.CWD)
 					}
 					one.date(u.Hour)
 					spent = append(spent, one)
@@ -262,16 +257,40 @@ func intoBlocks(spent []spending) {
 	}
 }
 
-// projectOf returns the main worktree of the repository in which a session worked, or its
-// folder. known has those of folders that were asked for before.
-func projectOf(known map[string]string, s *catalog.Session) string {
-	if s.CWD == "" || s.Foreign() {
-		return cmp.Or(s.CWD, unknown)
+// places names where requests were made. It remembers its answers.
+type places struct {
+	env             *cli.Env
+	projects, texts map[string]string // by folder, and by what the conversation says
+}
+
+// text returns a text of a conversation without secrets.
+func (p places) text(s string) string {
+	if s == "" {
+		return ""
 	}
-	if known[s.CWD] == "" {
-		known[s.CWD] = strings.TrimSuffix(git.Common(s.CWD), "/.git")
+	clean, known := p.texts[s]
+	if !known {
+		clean = p.env.Redact(s)
+		p.texts[s] = clean
 	}
-	return known[s.CWD]
+	return clean
+}
+
+// project returns the folder of the repository, whichever worktree of it a request was made
+// in. Outside git it is the session's folder for those below it, too.
+func (p places) project(s *catalog.Session, dir string) string {
+	if dir = cmp.Or(dir, s.CWD); dir == "" || s.Foreign() {
+		return cmp.Or(p.text(dir), unknown)
+	}
+	known, has := p.projects[dir]
+	if !has {
+		known = git.Common(dir)
+		p.projects[dir] = known
+	}
+	if known == dir && s.CWD != "" && strings.HasPrefix(dir, s.CWD+"/") {
+		return p.project(s, s.CWD)
+	}
+	return p.text(strings.TrimSuffix(known, "/.git"))
 }
 
 // counter counts the tokens of sessions. It reads what a conversation may be a copy of before

@@ -236,11 +236,17 @@ func (h *header) collectedMetadata() conversation.Metadata {
 	if h.last.cwd != m.CWD {
 		m.Moved = h.last.cwd
 	}
-	if m.Branch == "HEAD" { // not in a repository
-		m.Branch = ""
-	}
+	m.Branch = branchOf(m.Branch)
 	m.Title = conversation.Excerpt(cmp.Or(h.custom, h.generated, h.summary))
 	return m
+}
+
+// branchOf returns a branch as the client records it; it says HEAD where there is none.
+func branchOf(recorded string) string {
+	if recorded == "HEAD" {
+		return ""
+	}
+	return recorded
 }
 
 func model(rec record) string {
@@ -514,7 +520,7 @@ func (r *records) spent(e conversation.Entry, rec record) bool {
 	if !m.usage.IsObject() {
 		return true
 	}
-	e.Kind, e.ID, e.Usage = conversation.TokenUsage, cmp.Or(m.id, e.ID), usageOf(m.usage)
+	e.Kind, e.ID, e.Usage, e.Origin = conversation.TokenUsage, cmp.Or(m.id, e.ID), usageOf(m.usage), conversation.Origin{CWD: rec.cwd, Branch: branchOf(rec.branch)}
 	if e.Request = rec.requestID; e.Request == "" {
 		// A gateway or local server may give the same message id to many answers.
 		e.Sum = fmt.Sprintf("%s.%d", e.ID, e.Usage.Input+e.Usage.CacheRead+e.Usage.CacheWrite)
@@ -535,9 +541,12 @@ func (r *records) spent(e conversation.Entry, rec record) bool {
 	return true
 }
 
+// maxCostState is more than a cost-state takes, which has some numbers for each model.
+const maxCostState = 16 << 10
+
 // hasTokens reports whether a line may state tokens or a cost.
 func hasTokens(line []byte) bool {
-	return bytes.Contains(line, []byte(`"usage"`)) || bytes.Contains(line, []byte(`"totalCostUSD"`))
+	return bytes.Contains(line, []byte(`"usage"`)) || len(line) < maxCostState && bytes.Contains(line, []byte(`"totalCostUSD"`))
 }
 
 func usageOf(u gjson.Result) (used conversation.Usage) {

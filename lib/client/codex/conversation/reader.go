@@ -334,6 +334,7 @@ type state struct {
 	items       int    // the number of items so far
 	turn        string
 	model       string
+	in          conversation.Origin
 	total       tokens               // the conversation's last total
 	anew        bool                 // the client reported that it has no token counts
 	lastRequest tokens               // the last request with a record of its own
@@ -443,6 +444,8 @@ type keptState struct {
 	Items       int      `json:"items,omitempty"`
 	Turn        string   `json:"turn,omitempty"`
 	Model       string   `json:"model,omitempty"`
+	CWD         string   `json:"cwd,omitempty"`
+	Branch      string   `json:"branch,omitempty"`
 	Total       [3]int64 `json:"total"`
 	LastRequest [3]int64 `json:"told"`
 	Anew        bool     `json:"anew,omitempty"`
@@ -452,7 +455,7 @@ type keptState struct {
 // kept returns the state after the record that ends at an offset, as Options.State.
 func (s *state) kept(at int64) string {
 	k := keptState{
-		At: at, Origin: s.origin, Started: s.started, Items: s.items, Turn: s.turn, Model: s.model, Anew: s.anew,
+		At: at, Origin: s.origin, Started: s.started, Items: s.items, Turn: s.turn, Model: s.model, CWD: s.in.CWD, Branch: s.in.Branch, Anew: s.anew,
 		Total:       [3]int64{s.total.input, s.total.cached, s.total.output},
 		LastRequest: [3]int64{s.lastRequest.input, s.lastRequest.cached, s.lastRequest.output},
 	}
@@ -475,6 +478,7 @@ func (s *state) resume(kept string, from int64) {
 		return
 	}
 	s.origin, s.started, s.items, s.turn, s.model, s.anew = k.Origin, k.Started, k.Items, k.Turn, k.Model, k.Anew
+	s.in = conversation.Origin{CWD: k.CWD, Branch: k.Branch}
 	s.total, s.lastRequest = tokens{k.Total[0], k.Total[1], k.Total[2]}, tokens{k.LastRequest[0], k.LastRequest[1], k.LastRequest[2]}
 	for _, call := range k.Asking {
 		if s.asking == nil {
@@ -524,6 +528,7 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 	if rec.kind == "session_meta" {
 		if !s.started {
 			s.origin = strings.Clone(p.Get("id").Str)
+			s.in = conversation.Origin{CWD: strings.Clone(p.Get("cwd").Str), Branch: strings.Clone(p.Get("git.branch").Str)}
 		}
 		return true
 	}
@@ -533,6 +538,7 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 	switch rec.kind {
 	case "turn_context":
 		s.turn, s.model = strings.Clone(p.Get("turn_id").Str), strings.Clone(p.Get("model").Str)
+		s.in.CWD = cmp.Or(strings.Clone(p.Get("cwd").Str), s.in.CWD)
 	case "token_usage_record":
 		usage := p.Get("usage")
 		s.lastRequest = tokensOf(usage)
@@ -666,7 +672,7 @@ func (s *state) spent(e conversation.Entry, usage gjson.Result, id string, each 
 	if t == (tokens{}) {
 		return true
 	}
-	e.Kind, e.Model = conversation.TokenUsage, s.model
+	e.Kind, e.Model, e.Origin = conversation.TokenUsage, s.model, s.in
 	e.ID = strings.Clone(cmp.Or(id, s.id("spent", fmt.Sprint(t))))
 	e.Usage = conversation.Usage{
 		Input: max(0, t.input-t.cached-written), CacheRead: t.cached, CacheWrite: written, Output: t.output,

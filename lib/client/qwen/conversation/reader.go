@@ -180,7 +180,7 @@ func (h *header) collectedMetadata(model string) conversation.Metadata {
 	}
 	m.CWD = cmp.Or(m.CWD, h.root)
 	m.Model = cmp.Or(m.Model, h.model, model)
-	if m.Branch = cmp.Or(m.Branch, h.branch); m.Branch == "HEAD" {
+	if m.Branch = cmp.Or(m.Branch, h.branch); m.Branch == detached {
 		m.Branch = ""
 	}
 	return m
@@ -254,6 +254,17 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 	})
 }
 
+// detached is what the client records as the branch where there is none.
+const detached = "HEAD"
+
+func originOf(v gjson.Result) conversation.Origin {
+	in := conversation.Origin{CWD: strings.Clone(v.Get("cwd").Str), Branch: strings.Clone(v.Get("gitBranch").Str)}
+	if in.Branch == detached {
+		in.Branch = ""
+	}
+	return in
+}
+
 func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(v.Get("timestamp").Str), ID: strings.Clone(v.Get("uuid").Str), Offset: at}
 	give := func(kind conversation.Kind, text string) bool {
@@ -276,10 +287,11 @@ func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) boo
 				// The total tells which.
 				Output: max(conversation.TokenCount(u.Get("candidatesTokenCount")), conversation.TokenCount(u.Get("totalTokenCount"))-in),
 			}
+			e.Origin = originOf(v)
 			if !each(e) {
 				return false
 			}
-			e.Usage = conversation.Usage{}
+			e.Usage, e.Origin = conversation.Usage{}, conversation.Origin{}
 		}
 		more := true
 		v.Get("message.parts").ForEach(func(_, p gjson.Result) bool {
