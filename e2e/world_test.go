@@ -328,18 +328,18 @@ func (w *world) end() {
 		w.Logf("kept %s", w.Root)
 		return
 	}
-	for range 20 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if os.RemoveAll(w.Root) == nil {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	w.Errorf("%s cannot be removed", w.Root)
 }
 
 // killProcesses ends what runs in the world.
 func (w *world) killProcesses() {
-	for range 5 { // what is killed may just have started another
+	// What is killed may just have started another, and takes a moment to end.
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		pids := w.processes()
 		if len(pids) == 0 {
 			break
@@ -347,7 +347,6 @@ func (w *world) killProcesses() {
 		for _, pid := range pids {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 

@@ -43,7 +43,7 @@ func letter(kind string) peer.Letter { return peer.Letter{Host: "lap", ID: id, K
 // answered waits for the answer to the command.
 func answered(t *testing.T, c commands) string {
 	t.Helper()
-	for range 500 {
+	for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		all, err := peer.OutboxOf(c.state).ReadLetters()
 		testenv.NoError(t, err)
 		if len(all) > 0 {
@@ -51,7 +51,6 @@ func answered(t *testing.T, c commands) string {
 			testenv.NoError(t, err)
 			return string(text)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatal("no answer")
 	return ""
@@ -242,11 +241,10 @@ func TestBusy(t *testing.T) {
 		defer c.runs.mu.Unlock()
 		return len(c.runs.of) == 0
 	}
-	for range 500 {
+	for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if idle() {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("%+v run still", c.runs.of)
 }
