@@ -48,7 +48,8 @@ func Counts(info fs.FileInfo, dir string) bool {
 	return err == nil && owner == uid // mutant always: ./attacks TestUserPlantsRepository
 }
 
-const safeWait = time.Second
+// safeWait bounds the question to git, whose program a busy machine takes long to start.
+const safeWait = 5 * time.Second
 
 // IsSafe reports whether the person's git configuration lists the top of a repository as a
 // safe.directory. It reads no repository's configuration. Only another user's repository is

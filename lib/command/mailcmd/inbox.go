@@ -168,6 +168,9 @@ func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, term.Narrow(width, lines, "DATE", "FROM"), nil)
 }
 
+// paneWait bounds a question to tmux, whose program a busy machine takes long to start.
+const paneWait = 3 * time.Second
+
 // sessionCreated returns when this command's tmux session began. It is zero outside tmux,
 // if tmux does not answer, or if wanted is false.
 func sessionCreated(env *cli.Env, wanted bool) time.Time {
@@ -175,7 +178,7 @@ func sessionCreated(env *cli.Env, wanted bool) time.Time {
 	if !wanted || pane == "" {
 		return time.Time{}
 	}
-	p, err := tmux.Server(server).Pane(pane, 300*time.Millisecond)
+	p, err := tmux.Server(server).Pane(pane, paneWait)
 	if err != nil && !errors.Is(err, tmux.ErrNoServer) {
 		env.Warn("cannot tell which notes are stale: %v", err)
 	}

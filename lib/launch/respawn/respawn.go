@@ -278,7 +278,8 @@ type Place struct {
 	Warn func(error) // about failures that do not prevent the hand-over
 }
 
-const envWait = 2 * time.Second
+// envWait bounds the setting of the variables, whose failure is only a warning.
+const envWait = 5 * time.Second
 
 // Replace gives the pane to the successor's run. If it fails, the pane is unchanged.
 func (s Successor) Replace(at Place, r Run) (err error) {
