@@ -207,7 +207,7 @@ func (f FirstPrompt) changedConversations(h home.Home, reader conversation.Reade
 				return
 			}
 			of, _ := reader.Metadata(file)
-			if of.CWD != "" && place.Real(of.CWD) != dir {
+			if of.CWD != "" && !place.IsBelow(place.Real(of.CWD), dir) { // a client can make a worktree
 				return
 			}
 			if r, err := records.Get(of.ID); err == nil && r != nil && r.TmuxPane != f.Pane && r.Live() {

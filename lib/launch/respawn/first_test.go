@@ -34,6 +34,7 @@ func TestChangedConversations(t *testing.T) {
 		want    int
 	}{
 		"its own":                  {dir, since, nil, 1},
+		"of a worktree":            {filepath.Join(dir, ".claude", "worktrees", "a"), since, nil, 1},
 		"of an unknown folder":     {"", since, nil, 1},
 		"of another folder":        {other, since, nil, 0},
 		"of before":                {dir, since.Add(-time.Minute), nil, 0},
