@@ -64,10 +64,11 @@ type Member struct {
 	// answer.
 	Unanswered error
 
-	look     *Survey   // by which it was read
-	home     home.Home // the record's home
-	activity *activity.State
-	atStart  bool // only the screen tells of it, because no hook has run yet
+	look      *Survey   // by which it was read
+	home      home.Home // the record's home
+	activity  *activity.State
+	suspended bool // Process was, when it was read
+	atStart   bool // only the screen tells of it, because no hook has run yet
 }
 
 // ErrUnseen is returned for an agent in a tmux server of another PID namespace.
@@ -222,6 +223,7 @@ func (a *answer) candidates(in *instance.Instance, name string) []int {
 type seat struct {
 	pane              tmux.Pane
 	p                 process.Proc
+	suspended         bool             // p is
 	presence, running process.Presence // of the pane and of what runs in it
 }
 
@@ -234,22 +236,23 @@ func (a *answer) find(in *instance.Instance, name string) seat {
 		switch {
 		case a.away:
 			if pane.Mark == name || pane.Mark == "" {
-				return seat{pane, process.Proc{}, process.Alive, process.Unseen}
+				return seat{pane: pane, presence: process.Alive, running: process.Unseen}
 			}
 		case in.Adopted != nil:
 			if p := in.Adopted.Process(); p.Alive() { // otherwise the pane is the person's
-				return seat{pane, p, process.Alive, process.Alive}
+				return seat{pane, p, p.Suspended(), process.Alive, process.Alive}
 			}
 		default:
 			if pane.Mark != "" && pane.Mark != name {
 				continue // another agent's, to which a new server gave the id
 			}
-			p, program, running := run(pane)
+			seen, running := run(pane)
+			p, program := seen.Proc, seen.Name
 			if pane.Mark == "" && pane.Session != in.TmuxSession && strings.HasPrefix(program, "gt-") {
 				continue // another agent that is being started, and has no mark yet
 			}
 			if p.IsSet() && runs(p, program, pane, name) || !p.IsSet() && (pane.Mark == name || pane.Mark == "") {
-				return seat{pane, p, process.Alive, running}
+				return seat{pane, p, seen.Suspended, process.Alive, running}
 			}
 		}
 	}
@@ -292,11 +295,12 @@ func ofAgents(state place.State, skip func(pid int) bool) iter.Seq2[process.Proc
 			if skip(pid) {
 				continue
 			}
-			p, program, err := process.FindNamed(pid)
-			if err != nil || strings.HasPrefix(program, "gt-") || strings.HasPrefix(program, "tmux") {
+			seen, err := process.Look(pid)
+			if err != nil || strings.HasPrefix(seen.Name, "gt-") || strings.HasPrefix(seen.Name, "tmux") {
 				continue
 			}
-			environ, _ := p.EnvironOf(program) // another user's has none
+			p := seen.Proc
+			environ, _ := p.EnvironOf(seen.Name) // another user's has none
 			getenv := func(key string) string { return process.Variable(environ, key) }
 			if v := getenv(instance.Variable); v != "" && place.StateOf(getenv) == state && !yield(p, v) {
 				return
@@ -536,6 +540,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *uns
 		m.Unanswered = ErrUnseen
 	case presence == process.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.findOutside(m, known, store):
 		pane, p, presence, running = m.Pane, m.Process, process.Alive, process.Alive
+		at.suspended = p.Suspended()
 		if m.LostPane() {
 			presence = process.Dead
 		}
@@ -550,7 +555,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *uns
 		Started: m.StartedAt, Pane: presence, Acknowledged: m.Acknowledged,
 	}
 	if presence == process.Alive {
-		m.Pane, m.Process, f.Process = pane, p, running
+		m.Pane, m.Process, m.suspended, f.Process = pane, p, at.suspended, running
 	}
 	if pane.Killed { // killed from outside, although the pane remains
 		f.Pane = process.Dead
@@ -659,7 +664,7 @@ func (m *Member) setStatus(got status.Result) {
 // SuspendedProcess returns the agent's process if it is suspended, as after Ctrl-Z: in its pane,
 // or the one below that of which its hooks told. tmux itself continues one that it started.
 func (m *Member) SuspendedProcess() process.Proc {
-	if m.Process.IsSet() && m.Process.Suspended() {
+	if m.suspended {
 		return m.Process
 	}
 	if m.Process.IsSet() && m.Record != nil && m.begun() && m.Record.PID != m.Process.PID {
@@ -893,20 +898,20 @@ func runs(p process.Proc, program string, pane tmux.Pane, name string) bool {
 
 // Run returns the process of a pane's agent, and whether it runs.
 func Run(pane tmux.Pane) (process.Proc, process.Presence) {
-	p, _, is := run(pane)
-	return p, is
+	seen, is := run(pane)
+	return seen.Proc, is
 }
 
-// run is Run, and also returns the program's name.
-func run(pane tmux.Pane) (p process.Proc, name string, is process.Presence) {
+// run is Run with all that was seen of the process.
+func run(pane tmux.Pane) (process.Seen, process.Presence) {
 	if pane.Dead {
-		return process.Proc{}, "", process.Dead
+		return process.Seen{}, process.Dead
 	}
-	p, name, err := process.FindNamed(pane.PID)
+	seen, err := process.Look(pane.PID)
 	if err != nil { // also during an exec; if it is gone, tmux will know next time
-		return process.Proc{}, "", process.Unseen
+		return process.Seen{}, process.Unseen
 	}
-	return p, name, process.Alive
+	return seen, process.Alive
 }
 
 // ended reports whether the agent ended by itself: the person left it, or it had answered

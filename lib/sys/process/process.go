@@ -22,25 +22,32 @@ type Proc struct {
 
 // Find returns the running process with that PID. A zombie counts as gone.
 func Find(pid int) (Proc, error) {
-	p, _, err := FindNamed(pid)
-	return p, err
+	seen, err := Look(pid)
+	return seen.Proc, err
 }
 
-// FindNamed is Find, and also returns the program's name (see Name).
-func FindNamed(pid int) (p Proc, name string, err error) {
+// Seen is what one look at a process shows.
+type Seen struct {
+	Proc      Proc
+	Name      string // of the program (see Name)
+	Suspended bool   // see Proc.Suspended
+}
+
+// Look is Find, and also returns what else it has seen.
+func Look(pid int) (Seen, error) {
 	ns, err := namespace()
 	if err != nil {
-		return Proc{}, "", err
+		return Seen{}, err
 	}
 	st, err := stat(pid)
 	if err != nil {
-		return Proc{}, "", err
+		return Seen{}, err
 	}
 	boot, err := bootID()
 	if err != nil {
-		return Proc{}, "", err
+		return Seen{}, err
 	}
-	return Proc{PID: pid, Start: st.start, Boot: boot, NS: ns}, st.name, nil
+	return Seen{Proc{PID: pid, Start: st.start, Boot: boot, NS: ns}, st.name, st.suspended}, nil
 }
 
 // EnvironOf is Environ for a process whose program has that name. It does not check that
