@@ -105,9 +105,19 @@ func quotePowerShell(program string) string {
 // plain are the characters that no shell interprets.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,"
 
-// Split returns the program of a command line, and the rest unchanged.
+// Split returns the program of a command line, and the rest unchanged. A plugin's hooks widen PATH
+// before it.
 func Split(line string) (program, rest string) {
-	var word strings.Builder
+	program, rest = splitWord(line)
+	if strings.HasPrefix(program, "PATH=") {
+		return splitWord(rest)
+	}
+	return program, rest
+}
+
+// splitWord returns the first word of a command line, and the rest unchanged.
+func splitWord(line string) (word, rest string) {
+	var b strings.Builder
 	var quoted byte
 	line = strings.TrimLeft(line, "& \t\n") // PowerShell's & runs a quoted word
 	for i := 0; i < len(line); i++ {
@@ -118,14 +128,14 @@ func Split(line string) (program, rest string) {
 			quoted = c
 		case c == '\\' && quoted != '\'' && i+1 < len(line):
 			i++
-			word.WriteByte(line[i])
+			b.WriteByte(line[i])
 		case quoted == 0 && strings.IndexByte(" \t\n;&|<>()", c) >= 0:
-			return word.String(), line[i:]
+			return b.String(), line[i:]
 		default:
-			word.WriteByte(c)
+			b.WriteByte(c)
 		}
 	}
-	return word.String(), ""
+	return b.String(), ""
 }
 
 // bare returns a command line with the program's name in place of its path.

@@ -26,6 +26,13 @@ func missing(client, field, text string) string {
 		text + `The plugin gt does nothing, for the programs of gt are not on PATH. Install them (see its README), or remove the plugin."}'; } 2>/dev/null || :`
 }
 
+// widened is put before the program of a plugin's hook: a client that no shell started
+// has a PATH without the folders that people install gt into.
+const widened = `PATH="$PATH:$HOME/.local/bin` + shared + `" `
+
+// shared are the folders in it that are the same for everybody.
+const shared = ":/opt/homebrew/bin:/usr/local/bin"
+
 // tellsMissing returns the first event whose answer reaches somebody: Qwen Code shows the person
 // only what the end of a turn says, and Copilot tells nobody what a start says.
 func tellsMissing(client string) (event, tail string) {
@@ -110,6 +117,10 @@ func pluginHooks(t *testing.T, c wiring.Client) []byte {
 	for i, line := range lines {
 		line = strings.Replace(line, " 2>/dev/null || :", " || :", 1)
 		with := ` 2>/dev/null || :`
+		if strings.Contains(line, " || :") { // and not PowerShell's
+			assignment, _ := json.Marshal(widened)
+			line = strings.Replace(line, `"gt-`, strings.TrimSuffix(string(assignment), `"`)+"gt-", 1)
+		}
 		if i > from && tail != "" && strings.Contains(line, " || :") {
 			with, tail = tail, ""
 		}
@@ -135,10 +146,30 @@ func TestPluginsWithoutPrograms(t *testing.T) {
 			if !slices.ContainsFunc(mustWant(t, c), func(w wiring.Handler) bool { return c.SameHandler(h, w) }) {
 				t.Errorf("%s: gt-hooks does not know %s", name, h.Command)
 			}
-			cmd := exec.Command("/bin/sh", "-c", h.Command)
+			cmd := exec.Command("/bin/sh", "-c", strings.Replace(h.Command, shared, "", 1))
 			cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + cache}
 			out, err := cmd.CombinedOutput()
 			if told := json.Valid(out) && bytes.Contains(out, []byte("not on PATH")); err != nil || len(out) > 0 != (i == first) || told != (i == first) {
+				t.Errorf("%s %s: %v: %q", name, h.Event, err, out)
+			}
+		}
+	}
+}
+
+// A client that no shell started finds the programs in ~/.local/bin.
+func TestPluginsWithoutShell(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, ".local", "bin")
+	testenv.NoError(t, os.MkdirAll(dir, 0o755))
+	for _, program := range wiring.Binaries {
+		testenv.NoError(t, testenv.WriteProgram(filepath.Join(dir, program), []byte("#!/bin/sh\necho ran ${0##*/} $1\n")))
+	}
+	for _, name := range []string{"claude", "codex", "copilot", "gemini", "qwen"} {
+		c, _ := FindClient(name)
+		for _, h := range c.Read(wiring.Plugin, filepath.Join("..", "..", "..", "plugins", name, "hooks", "hooks.json")).OwnHandlers() {
+			cmd := exec.Command("/bin/sh", "-c", h.Command)
+			cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + home}
+			if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "ran "+h.Duty()) {
 				t.Errorf("%s %s: %v: %q", name, h.Event, err, out)
 			}
 		}
