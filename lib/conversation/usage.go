@@ -208,7 +208,8 @@ func (t *UsageTally) countedBefore(c counted, of Lineage, copied func(counted) b
 	case c.request != "":
 		return t.mark("request", c.client, c.id, c.request) || unsure
 	case c.sum != "":
-		return t.mark("sum", string(of.ID), c.client, c.id, c.sum) || unsure || copy
+		same := !c.at.IsZero() && t.mark("at", c.client, c.id, c.sum, c.at.String()) // another session can have the record itself
+		return t.mark("sum", string(of.ID), c.client, c.id, c.sum) || unsure || copy || same
 	}
 	t.mark("unsure", c.client, c.id)
 	return known

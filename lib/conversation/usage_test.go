@@ -42,6 +42,8 @@ func TestUsageTally(t *testing.T) {
 		"an id for two requests": {told{"one": {out(1, "m", "r", "", 1), out(1, "m", "q", "", 5)}}, []Lineage{{ID: "one"}}, []Usage{{Output: 6}}},
 		"an id in two sessions": {told{"one": {out(1, "m", "", "m.5", 1)}, "two": {out(2, "m", "", "m.5", 1)}},
 			[]Lineage{{ID: "one"}, {ID: "two"}}, []Usage{{Output: 1}, {Output: 1}}},
+		"a record in two sessions": {told{"one": {out(1, "m", "", "m.5", 1)}, "two": {out(1, "m", "", "m.5", 1)}},
+			[]Lineage{{ID: "one"}, {ID: "two"}}, []Usage{{Output: 1}, {}}},
 		"a copy": {told{"parent": {out(1, "m", "r", "", 1)}, "fork": {out(1, "m", "r", "", 1), out(3, "n", "s", "", 2)}},
 			[]Lineage{{ID: "parent"}, {ID: "fork", Began: at(2), Ancestors: parent}}, []Usage{{Output: 1}, {Output: 2}}},
 		"a copy with other ids and times": {told{"parent": {out(1, "a", "", "1", 1), out(1, "b", "", "2", 1)}, "fork": {out(2, "x", "", "2", 1), out(3, "y", "", "3", 4)}},

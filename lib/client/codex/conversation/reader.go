@@ -543,7 +543,7 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 		usage := p.Get("usage")
 		s.lastRequest = tokensOf(usage)
 		e.Sum, e.Request = sumOf(s.total.addTokens(s.lastRequest), s.lastRequest), strings.Clone(p.Get("response_id").Str)
-		return s.spent(e, usage, e.Request, each)
+		return s.spent(e, s.lastRequest, cacheWritten(usage), e.Request, each)
 	case "event_msg":
 		switch p.Get("type").Str {
 		case "task_started":
@@ -631,11 +631,17 @@ func (s *state) id(kind, text string) string {
 // is resumed; newer ones report the previous request.
 func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
 	total, last := info.Get("total_token_usage"), info.Get("last_token_usage")
-	if !total.IsObject() || !last.IsObject() {
+	if !total.IsObject() {
 		s.anew = s.anew || info.Type == gjson.Null
 		return true
 	}
 	t, l := tokensOf(total), tokensOf(last)
+	if !last.IsObject() { // another program wrote it
+		l = t.since(s.total)
+		if s.turn == "" { // what a fork begins with
+			l = tokens{}
+		}
+	}
 	if t == s.total && !(s.anew && t == l) {
 		return true
 	}
@@ -645,7 +651,7 @@ func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conve
 		return true
 	}
 	e.Sum = sumOf(t, l)
-	return s.spent(e, last, s.id("spent", fmt.Sprint(t)), each)
+	return s.spent(e, l, cacheWritten(last), s.id("spent", fmt.Sprint(t)), each)
 }
 
 // sumOf returns the Sum of a request, which is the same in the token_count events that a fork
@@ -658,6 +664,14 @@ func (t tokens) addTokens(more tokens) tokens {
 	return tokens{t.input + more.input, t.cached + more.cached, t.output + more.output}
 }
 
+// since returns what was added to an earlier total, or t if it was counted anew.
+func (t tokens) since(before tokens) tokens {
+	if t.input < before.input || t.cached < before.cached || t.output < before.output {
+		return t
+	}
+	return tokens{t.input - before.input, t.cached - before.cached, t.output - before.output}
+}
+
 func (s *state) sized(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
 	size := conversation.TokenCount(info.Get("model_context_window"))
 	if !s.summary || size == 0 {
@@ -667,8 +681,11 @@ func (s *state) sized(e conversation.Entry, info gjson.Result, each func(convers
 	return each(e)
 }
 
-func (s *state) spent(e conversation.Entry, usage gjson.Result, id string, each func(conversation.Entry) bool) bool {
-	t, written := tokensOf(usage), conversation.TokenCount(usage.Get("cache_write_input_tokens"))
+func cacheWritten(usage gjson.Result) int64 {
+	return conversation.TokenCount(usage.Get("cache_write_input_tokens"))
+}
+
+func (s *state) spent(e conversation.Entry, t tokens, written int64, id string, each func(conversation.Entry) bool) bool {
 	if t == (tokens{}) {
 		return true
 	}
