@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -172,7 +173,12 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 		}
 	}
 	t.read[of.ID] = true
-	for _, at := range slices.SortedFunc(maps.Keys(own), when.compare) {
+	var times []when
+	for at := range own {
+		times = append(times, at)
+	}
+	sort.Slice(times, func(i, j int) bool { return times[i].compare(times[j]) < 0 })
+	for _, at := range times {
 		for _, s := range sorted(own[at]) {
 			added = append(added, HourUsage{at.hour, at.in, s})
 		}

@@ -3,6 +3,7 @@ package seancecmd
 import (
 	"bufio"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -103,6 +104,9 @@ func (c *blaming) Run(env *cli.Env) error {
 	b := &blamer{top: git.Top(env.Abs(filepath.Dir(cmp.Or(name, ".")))), places: places, commits: map[string]*commitLines{}, now: env.Now()}
 	b.take(changes, paths)
 	var found []origin
+	for i := range lines {
+		lines[i].Text = cellLine(lines[i].Path, lines[i].Text)
+	}
 	last := 0 // the number of the line before
 	for i, l := range lines {
 		if l.Number < from || to > 0 && l.Number > to {
@@ -307,24 +311,46 @@ func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
 // text, and nothing had written it before and left it. With other, it returns the first edit in
 // another repository that has the line.
 func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time, other bool) (of *search.Change) {
-	weak := isWeak(l.Text)
-	for _, ch := range b.changes[l.Path] {
+	weak, line := isWeak(l.Text), edits.Normalize(l.Text)
+	for i, ch := range b.changes[l.Path] {
 		if !ch.Time.Before(limit) {
 			break
 		}
 		if ch.other != other {
 			continue
 		}
-		n := ch.Adds(l.Text)
+		n := ch.Adds(line)
 		switch {
 		case n > 0 && (!weak || ch.HasNeighbour(before, l.Text, after) || l.Commit != "" && b.confirms(l, ch.Change)):
 			of = cmp.Or(of, ch.Change)
 		case other:
+		case n == 0 && !weak && b.rewrote(l, i, l.Text):
+			of = cmp.Or(of, ch.Change)
 		case n < 0 && !weak, n == 0 && ch.Whole:
 			of = nil
 		}
 	}
 	return of
+}
+
+// rewrote reports whether an edit made text by replacing a part of a line that the commit of l
+// removed or an earlier edit wrote.
+func (b *blamer) rewrote(l git.BlamedLine, edit int, text string) bool {
+	earlier := b.changes[l.Path][:edit]
+	return slices.ContainsFunc(b.changes[l.Path][edit].Before(strings.TrimRight(text, "\r")), func(before string) bool {
+		if isWeak(before) {
+			return false
+		}
+		if l.Commit != "" && b.linesOf(l).removed[edits.Normalize(before)] {
+			return true
+		}
+		for i := range earlier {
+			if earlier[i].Adds(before) > 0 || b.rewrote(l, i, before) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func isWeak(line string) bool {
@@ -337,14 +363,13 @@ func isWeak(line string) bool {
 	return n < 8
 }
 
-// commitLines are the lines, without blanks around them, that a commit changed in a file.
+// commitLines are the lines, as Normalize returns them, that a commit changed in a file.
 type commitLines struct {
 	added, removed  map[string]bool
 	replaced, whole map[*search.Change]bool // what confirms found of an edit
 }
 
-// confirms reports whether a line's commit removed what the edit replaced, or added all that it wrote.
-func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
+func (b *blamer) linesOf(l git.BlamedLine) *commitLines {
 	key := l.Commit + "\x00" + l.Path
 	of := b.commits[key]
 	if of == nil {
@@ -352,23 +377,44 @@ func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
 		b.commits[key] = of
 		_, changes, _ := git.ChangesOf(b.top, l.Commit, l.Path, gitPatience) // unconfirmed if git fails
 		for _, c := range changes {
-			for _, l := range c.Added {
-				of.added[strings.TrimSpace(l.Text)] = true
+			for _, added := range c.Added {
+				of.added[edits.Normalize(cellLine(l.Path, added.Text))] = true
 			}
-			for _, l := range c.Removed {
-				of.removed[strings.TrimSpace(l)] = true
+			for _, removed := range c.Removed {
+				of.removed[edits.Normalize(cellLine(l.Path, removed))] = true
 			}
 		}
 	}
+	return of
+}
+
+// cellLine returns a line of a file, and of a notebook the line of a cell that it has as a text
+// of JSON.
+func cellLine(path, line string) string {
+	if filepath.Ext(path) != ".ipynb" {
+		return line
+	}
+	var text string
+	if json.Unmarshal([]byte(strings.TrimSuffix(strings.TrimSpace(line), ",")), &text) != nil {
+		return line
+	}
+	return strings.TrimSuffix(text, "\n")
+}
+
+// confirms reports whether a line's commit removed what the edit replaced, or added all that it wrote.
+func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
+	of := b.linesOf(l)
 	if _, known := of.whole[ch]; !known {
 		of.replaced[ch] = slices.ContainsFunc(ch.Old, func(line string) bool {
-			return of.removed[strings.TrimSpace(line)] && !isWeak(line) && ch.Adds(line) < 0
+			return of.removed[edits.Normalize(line)] && !isWeak(line) && ch.Adds(line) < 0
 		})
 		of.whole[ch] = !slices.ContainsFunc(ch.New, func(line string) bool {
-			return !of.added[strings.TrimSpace(line)] && !isWeak(line) && ch.Adds(line) > 0
+			return !of.added[edits.Normalize(line)] && !isWeak(line) && ch.Adds(line) > 0
 		})
 	}
-	return of.replaced[ch] || of.whole[ch] && of.added[strings.TrimSpace(l.Text)]
+	return of.replaced[ch] || of.whole[ch] && of.added[edits.Normalize(l.Text)] || slices.ContainsFunc(ch.Before(strings.TrimRight(l.Text, "\r")), func(before string) bool {
+		return of.removed[edits.Normalize(before)] && !isWeak(before)
+	})
 }
 
 func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error {

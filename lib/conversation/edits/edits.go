@@ -20,9 +20,13 @@ type Edit struct {
 	Old, New []string
 	Whole    bool // New is all that the file has then
 
-	net    map[string]int     // see Adds
-	beside map[[2]string]bool // see HasNeighbour
+	replaced []replacement      // see Before
+	net      map[string]int     // see Adds
+	beside   map[[2]string]bool // see HasNeighbour
 }
+
+// replacement is a text that stands in place of another. Each can begin and end within a line.
+type replacement struct{ old, new []string }
 
 // FindEdits returns what a call changed. It understands the arguments of the tools of all clients
 // (see arguments), patches, of a tool or in a command, and texts that a command writes.
@@ -50,8 +54,11 @@ func FindEdits(e conversation.Entry) []Edit {
 			gjson.Parse(value).ForEach(func(key, item gjson.Result) bool {
 				if !item.IsObject() { // one edit, no list
 					one.take(key.Str, item.String())
+					return true
 				}
+				old, new := len(one.Old), len(one.New)
 				item.ForEach(func(key, v gjson.Result) bool { one.take(key.Str, v.String()); return true })
+				one.replaced = append(one.replaced, replacement{one.Old[old:], one.New[new:]})
 				return true
 			})
 		case slices.Contains(diffNames, name):
@@ -59,6 +66,9 @@ func FindEdits(e conversation.Entry) []Edit {
 		}
 	}
 	one.Whole = one.Whole && len(one.Old) == 0
+	if one.replaced == nil && len(one.Old) > 0 {
+		one.replaced = []replacement{{one.Old, one.New}}
+	}
 	return []Edit{one}
 }
 
@@ -178,19 +188,49 @@ func Lines(text string) (all []string) {
 	return all
 }
 
-// Adds returns how many more times a line is in New than in Old. Blanks around it do not
-// count.
+// Normalize returns a line without what formatters change in it: its blanks, and a comma or
+// semicolon at its end.
+func Normalize(line string) string {
+	if strings.ContainsAny(line, " \t\r\n") {
+		line = strings.Join(strings.Fields(line), "")
+	}
+	return strings.TrimRight(line, ",;")
+}
+
+// Adds returns how many more times a line, as Normalize returns it, is in New than in Old.
 func (e *Edit) Adds(line string) int {
 	if e.net == nil {
 		e.net = make(map[string]int, len(e.New))
 		for _, l := range e.New {
-			e.net[strings.TrimSpace(l)]++
+			e.net[Normalize(l)]++
 		}
 		for _, l := range e.Old {
-			e.net[strings.TrimSpace(l)]--
+			e.net[Normalize(l)]--
 		}
 	}
-	return e.net[strings.TrimSpace(line)]
+	return e.net[Normalize(line)]
+}
+
+// Before returns what a line can have been before the edit, if the edit replaced a part of it.
+func (e *Edit) Before(line string) (all []string) {
+	for _, r := range e.replaced {
+		if len(r.old) == 0 || len(r.new) == 0 {
+			continue
+		}
+		if one := r.new[0]; len(r.old) == 1 && len(r.new) == 1 {
+			if one != "" && strings.Contains(line, one) {
+				all = append(all, strings.ReplaceAll(line, one, r.old[0]), strings.Replace(line, one, r.old[0], 1))
+			}
+			continue
+		}
+		if front, ok := strings.CutSuffix(line, r.new[0]); ok {
+			all = append(all, front+r.old[0])
+		}
+		if back, ok := strings.CutPrefix(line, r.new[len(r.new)-1]); ok {
+			all = append(all, r.old[len(r.old)-1]+back)
+		}
+	}
+	return all
 }
 
 // HasNeighbour reports whether New has a line beside one of its neighbours in the file, "" for
@@ -200,12 +240,12 @@ func (e *Edit) HasNeighbour(before, line, after string) bool {
 		e.beside = make(map[[2]string]bool, len(e.New))
 		last := ""
 		for _, l := range e.New {
-			if l = strings.TrimSpace(l); l != "" {
+			if l = Normalize(l); l != "" {
 				e.beside[[2]string{last, l}], last = last != "", l
 			}
 		}
 	}
-	before, line, after = strings.TrimSpace(before), strings.TrimSpace(line), strings.TrimSpace(after)
+	before, line, after = Normalize(before), Normalize(line), Normalize(after)
 	return e.beside[[2]string{before, line}] || e.beside[[2]string{line, after}]
 }
 
@@ -216,6 +256,8 @@ var (
 	echoed = lazyregexp.New(`^\s*(?:echo(?: -e)?|printf)\s+(?:'([^']*)'|"([^"]*)")`)
 	// target is the file that a command writes, and how.
 	target = lazyregexp.New(`(?:^|[^0-9&>])(>>?|\btee(?: -a)?)\s*(?:"([^"]+)"|'([^']+)'|([^\s;&|<>()"'` + "`" + `]+))`)
+	// substituted is a command that replaces a text in a file.
+	substituted = lazyregexp.New(`\bsed\s+(-[Er]\s+)?-i(?:\.\w+|\s+'')?\s+(?:-e\s+)?(?:'s([^']+)'|"s([^"]+)")\s+([^\s;&|<>"'` + "`" + `]+)`)
 	// folder is the folder in which the rest of a command line runs.
 	folder = lazyregexp.New(`^\s*cd\s+(?:"([^"]+)"|'([^']+)'|([^\s;&|"']+))\s*(?:&&|;|\n)`)
 )
@@ -227,19 +269,19 @@ func writtenByShell(command string) (all []Edit) {
 	if m := folder().FindStringSubmatch(command); m != nil {
 		dir = m[1] + m[2] + m[3]
 	}
-	add := func(line, text string) {
-		m := target().FindStringSubmatch(line)
-		if m == nil {
-			return
-		}
-		path := m[2] + m[3] + m[4]
+	change := func(path string, e Edit) {
 		if strings.HasPrefix(path, "/dev/") || strings.ContainsAny(path, "$*") {
 			return
 		}
-		if dir != "" && !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
+		if e.Path = path; dir != "" && !filepath.IsAbs(path) {
+			e.Path = filepath.Join(dir, path)
 		}
-		all = append(all, Edit{Path: path, New: Lines(text), Whole: m[1] == ">" || m[1] == "tee"})
+		all = append(all, e)
+	}
+	add := func(line, text string) {
+		if m := target().FindStringSubmatch(line); m != nil {
+			change(m[2]+m[3]+m[4], Edit{New: Lines(text), Whole: m[1] == ">" || m[1] == "tee"})
+		}
 	}
 	lines := strings.SplitAfter(command, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -249,6 +291,11 @@ func writtenByShell(command string) (all []Edit) {
 			for part := range strings.SplitSeq(line, "&&") {
 				if m := echoed().FindStringSubmatch(part); m != nil {
 					add(part[len(m[0]):], strings.ReplaceAll(m[1]+m[2], `\n`, "\n"))
+				}
+				if m := substituted().FindStringSubmatch(part); m != nil {
+					if old, text, ok := literal(m[2]+m[3], m[1] != ""); ok {
+						change(m[4], Edit{replaced: []replacement{{[]string{old}, []string{text}}}})
+					}
 				}
 			}
 			continue
@@ -263,4 +310,15 @@ func writtenByShell(command string) (all []Edit) {
 		}
 	}
 	return all
+}
+
+// literal returns what sed's command s replaces with what, if the pattern means only itself.
+func literal(arguments string, extended bool) (old, text string, ok bool) {
+	parts := strings.Split(arguments[1:], arguments[:1])
+	if len(parts) != 3 {
+		return "", "", false
+	}
+	old = strings.ReplaceAll(parts[0], `\.`, ".")
+	special := strings.ContainsAny(old, `\*[]^$`) || extended && strings.ContainsAny(old, "+?(){}|")
+	return old, parts[1], !special && !strings.ContainsAny(parts[1], `\&`)
 }

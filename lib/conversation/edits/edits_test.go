@@ -2,6 +2,7 @@ package edits
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -51,8 +52,34 @@ func TestOf(t *testing.T) {
 			}
 			continue
 		}
+		for i := range got {
+			got[i].replaced = nil // see TestBefore
+		}
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s %s:\n%+v, not\n%+v", c.tool, c.input, got, c.want)
+		}
+	}
+}
+
+func TestBefore(t *testing.T) {
+	for _, c := range []struct{ tool, input, line, want string }{
+		{"Edit", `{"file_path":"a","old_string":"f(x)","new_string":"g(x)"}`, "y = g(x) + g(x)", "y = f(x) + f(x)|y = f(x) + g(x)"},
+		{"Edit", `{"file_path":"a","old_string":"f(x)","new_string":""}`, "y = g(x)", ""},
+		{"Edit", `{"file_path":"a","old_string":"int {\n\treturn f","new_string":"(int, error) {\n\tlog()\n\treturn g"}`, "func a() (int, error) {", "func a() int {"},
+		{"Edit", `{"file_path":"a","old_string":"int {\n\treturn f","new_string":"(int, error) {\n\tlog()\n\treturn g"}`, "\treturn g(x)", "\treturn f(x)"},
+		{"MultiEdit", `{"file_path":"a","edits":[{"old_string":"one","new_string":"two"},{"old_string":"f","new_string":"g"}]}`, "g(x)", "f(x)|f(x)"},
+		{"Bash", `{"command":"cd /w && sed -i 's/f(x)/g/' a"}`, "y = g", "y = f(x)|y = f(x)"},
+		{"Bash", `{"command":"sed -E -i 's/f(x)/g/' a"}`, "y = g", ""},
+		{"Bash", `{"command":"cd /w && sed -i 's|a\\.b|c/d|g' a.go b"}`, "y = c/d", "y = a.b|y = a.b"},
+		{"Bash", `{"command":"sed -i.bak -e \"s/one/two/\" a"}`, "a two", "a one|a one"},
+		{"Bash", `{"command":"sed -n 's/one/two/p' a"}`, "a two", ""},
+	} {
+		var got []string
+		for _, e := range FindEdits(conversation.Entry{Kind: conversation.Call, Tool: c.tool, Text: conversation.CallText(gjson.Parse(c.input))}) {
+			got = append(got, e.Before(c.line)...)
+		}
+		if got := strings.Join(got, "|"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.input, got, c.want)
 		}
 	}
 }
