@@ -123,8 +123,8 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	}
 	of.Ancestors = slices.DeleteFunc(slices.Clone(of.Ancestors), func(a session.ID) bool { return a == "" || a == of.ID })
 	var order []string
-	last := make(map[string]int, len(spent)) // in spent: the last record of a message counts: a client may write several while it streams
-	own := map[when]map[string]*Usage{}      // by model
+	last := make(map[string]int, len(spent))  // in spent: the last record of a message counts: a client may write several while it streams
+	own := map[hourOrigin]map[string]*Usage{} // by model
 	count := func(c counted) {
 		if c.at.Before(t.Since) || !t.Until.IsZero() && !c.at.Before(t.Until) {
 			return
@@ -136,7 +136,7 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 				used.Unpriced = used.Tokens()
 			}
 		}
-		now := when{hourOf(c.at), c.in}
+		now := hourOrigin{hourOf(c.at), c.in}
 		if own[now] == nil {
 			own[now] = map[string]*Usage{}
 		}
@@ -173,7 +173,7 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 		}
 	}
 	t.read[of.ID] = true
-	var times []when
+	var times []hourOrigin
 	for at := range own {
 		times = append(times, at)
 	}
@@ -186,12 +186,12 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	return added
 }
 
-type when struct {
+type hourOrigin struct {
 	hour time.Time
 	in   Origin
 }
 
-func (w when) compare(o when) int {
+func (w hourOrigin) compare(o hourOrigin) int {
 	return cmp.Or(w.hour.Compare(o.hour), cmp.Compare(w.in.CWD, o.in.CWD), cmp.Compare(w.in.Branch, o.in.Branch))
 }
 

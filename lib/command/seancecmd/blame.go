@@ -337,7 +337,7 @@ func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time,
 // removed or an earlier edit wrote.
 func (b *blamer) rewrote(l git.BlamedLine, edit int, text string) bool {
 	earlier := b.changes[l.Path][:edit]
-	return slices.ContainsFunc(b.changes[l.Path][edit].Before(strings.TrimRight(text, "\r")), func(before string) bool {
+	return slices.ContainsFunc(b.changes[l.Path][edit].FormerLines(strings.TrimRight(text, "\r")), func(before string) bool {
 		if isWeak(before) {
 			return false
 		}
@@ -412,7 +412,7 @@ func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
 			return !of.added[edits.Normalize(line)] && !isWeak(line) && ch.Adds(line) > 0
 		})
 	}
-	return of.replaced[ch] || of.whole[ch] && of.added[edits.Normalize(l.Text)] || slices.ContainsFunc(ch.Before(strings.TrimRight(l.Text, "\r")), func(before string) bool {
+	return of.replaced[ch] || of.whole[ch] && of.added[edits.Normalize(l.Text)] || slices.ContainsFunc(ch.FormerLines(strings.TrimRight(l.Text, "\r")), func(before string) bool {
 		return of.removed[edits.Normalize(before)] && !isWeak(before)
 	})
 }

@@ -20,7 +20,7 @@ type Edit struct {
 	Old, New []string
 	Whole    bool // New is all that the file has then
 
-	replaced []replacement      // see Before
+	replaced []replacement      // see FormerLines
 	net      map[string]int     // see Adds
 	beside   map[[2]string]bool // see HasNeighbour
 }
@@ -211,8 +211,8 @@ func (e *Edit) Adds(line string) int {
 	return e.net[Normalize(line)]
 }
 
-// Before returns what a line can have been before the edit, if the edit replaced a part of it.
-func (e *Edit) Before(line string) (all []string) {
+// FormerLines returns what a line can have been before the edit, if the edit replaced a part of it.
+func (e *Edit) FormerLines(line string) (all []string) {
 	for _, r := range e.replaced {
 		if len(r.old) == 0 || len(r.new) == 0 {
 			continue

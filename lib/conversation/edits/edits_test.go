@@ -53,7 +53,7 @@ func TestOf(t *testing.T) {
 			continue
 		}
 		for i := range got {
-			got[i].replaced = nil // see TestBefore
+			got[i].replaced = nil // see TestFormerLines
 		}
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s %s:\n%+v, not\n%+v", c.tool, c.input, got, c.want)
@@ -61,7 +61,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestBefore(t *testing.T) {
+func TestFormerLines(t *testing.T) {
 	for _, c := range []struct{ tool, input, line, want string }{
 		{"Edit", `{"file_path":"a","old_string":"f(x)","new_string":"g(x)"}`, "y = g(x) + g(x)", "y = f(x) + f(x)|y = f(x) + g(x)"},
 		{"Edit", `{"file_path":"a","old_string":"f(x)","new_string":""}`, "y = g(x)", ""},
@@ -76,7 +76,7 @@ func TestBefore(t *testing.T) {
 	} {
 		var got []string
 		for _, e := range FindEdits(conversation.Entry{Kind: conversation.Call, Tool: c.tool, Text: conversation.CallText(gjson.Parse(c.input))}) {
-			got = append(got, e.Before(c.line)...)
+			got = append(got, e.FormerLines(c.line)...)
 		}
 		if got := strings.Join(got, "|"); got != c.want {
 			t.Errorf("%s: %q, want %q", c.input, got, c.want)

@@ -637,7 +637,7 @@ func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conve
 	}
 	t, l := tokensOf(total), tokensOf(last)
 	if !last.IsObject() { // another program wrote it
-		l = t.since(s.total)
+		l = t.countSince(s.total)
 		if s.turn == "" { // what a fork begins with
 			l = tokens{}
 		}
@@ -664,8 +664,8 @@ func (t tokens) addTokens(more tokens) tokens {
 	return tokens{t.input + more.input, t.cached + more.cached, t.output + more.output}
 }
 
-// since returns what was added to an earlier total, or t if it was counted anew.
-func (t tokens) since(before tokens) tokens {
+// countSince returns what was added to an earlier total, or t if it was counted anew.
+func (t tokens) countSince(before tokens) tokens {
 	if t.input < before.input || t.cached < before.cached || t.output < before.output {
 		return t
 	}
