@@ -25,6 +25,7 @@ type Fold struct {
 	Requests  []Request           `json:"requests,omitempty"`
 	Answer    string              `json:"answer,omitempty"`
 	Answered  bool                `json:"answered,omitempty"` // the agent's text is the last entry
+	Worked    bool                `json:"worked,omitempty"`   // the agent called a tool since the last request
 	Leaving   bool                `json:"leaving,omitempty"`  // the person asked for a hand-over, and for nothing since
 	Compacted string              `json:"compacted,omitempty"`
 	List      []conversation.Todo `json:"list,omitempty"`       // the last list that was written whole
@@ -71,6 +72,7 @@ type Conclusion struct {
 	Text  string
 	Time  time.Time
 	Asked time.Time // of the request; zero if unknown
+	Done  bool      // the agent called a tool before it answered
 }
 
 // Context is how full the conversation's context is, in tokens.
@@ -237,6 +239,7 @@ func (f *Fold) ask(q Request) {
 		return
 	}
 	f.turn()
+	f.Worked = false
 	f.Prompts++
 	if f.First.Text == "" {
 		f.First = q
@@ -334,7 +337,7 @@ func (f *Fold) turn() {
 	}
 	text := f.clean(f.lastAnswer)
 	f.Answer, f.lastAnswer = Cut(text, answerLength), ""
-	c := Conclusion{Text: Cut(text, conclusionLength), Time: f.saidAt}
+	c := Conclusion{Text: Cut(text, conclusionLength), Time: f.saidAt, Done: f.Worked}
 	if i := lastPrompt(f.Requests, func(Request) bool { return true }); i >= 0 {
 		f.Requests[i].Answer = Cut(text, turnLength)
 		c.Asked = f.Requests[i].Time
@@ -355,6 +358,7 @@ func lastPrompt(all []Request, so func(Request) bool) int {
 
 func (f *Fold) call(e conversation.Entry) {
 	f.Tools++
+	f.Worked = true
 	d := ToolCall{ID: key(e.CallID), Tool: f.line(e.Tool, maxID)}
 	for _, path := range Changes(e) {
 		d.Files = append(d.Files, f.cutPath(path))

@@ -190,3 +190,22 @@ func TestSections(t *testing.T) {
 		}
 	}
 }
+
+// An answer tells whether the agent called a tool for it, also where the turn goes on after the
+// fold was saved.
+func TestDone(t *testing.T) {
+	f := &Fold{}
+	f.SetClean(keepText)
+	for _, e := range []conversation.Entry{
+		{Kind: conversation.Prompt, Text: "run it"},
+		{Kind: conversation.Call, Tool: "Bash", Text: "command: make"}, {Kind: conversation.Result, Tool: "Bash", Text: "ok"},
+		{Kind: conversation.Answer, Text: "it ran"},
+		{Kind: conversation.Prompt, Text: "the port is 7443"}, {Kind: conversation.Answer, Text: "noted"},
+		{Kind: conversation.Prompt, Text: "thanks"},
+	} {
+		f.Take(e)
+	}
+	if c := f.Concluded; len(c) != 2 || !c[0].Done || c[1].Done {
+		t.Errorf("%+v", f.Concluded)
+	}
+}

@@ -412,7 +412,7 @@ func (c Carry) part(fold *summary.Fold, t *thread.Thread) thread.Part {
 		p.TakenBack = append(p.TakenBack, thread.Quote{Text: q.Text, Time: q.Time})
 	}
 	for _, c := range fold.Concluded {
-		p.Answers = append(p.Answers, thread.Quote{Text: c.Text, Time: c.Time, Asked: c.Asked})
+		p.Answers = append(p.Answers, thread.Quote{Text: c.Text, Time: c.Time, Asked: c.Asked, Done: c.Done})
 	}
 	for _, c := range fold.Ran {
 		p.Actions = append(p.Actions, thread.Quote{Text: c.Text, Time: c.Time})

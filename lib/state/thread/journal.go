@@ -107,6 +107,7 @@ func (t *Thread) work(p Part) {
 	}
 	for _, q := range p.Answers {
 		q.Session = p.Session
+		q.Done = false // its prompt is
 		t.conclude(q)
 	}
 	t.Answers, _ = shorten(t.Answers, func(int, Quote) bool { return true })
@@ -116,6 +117,18 @@ func (t *Thread) work(p Part) {
 	}
 	if len(p.Files) > 0 {
 		t.addAction(Quote{Text: filesChanged + strings.Join(p.Files, ", "), Session: p.Session, Time: p.Time})
+	}
+}
+
+// markDone marks the messages that answers for which the agent called a tool follow.
+func (t *Thread) markDone(p Part) {
+	for _, answer := range p.Answers {
+		for i, q := range slices.Backward(t.Prompts) {
+			if q.Session == p.Session && !q.Reply && !q.Time.After(answer.Time) {
+				t.Prompts[i].Done = q.Done || answer.Done
+				break
+			}
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,11 +28,14 @@ func (s *Score) add(points int, why string, values ...any) {
 // for are those with the most points.
 const (
 	pointsNew     = 10 // for words that no other message has
-	pointsValue   = 3  // for each name, number, path or the like that no other message has
-	maxValues     = 4
+	pointsValue   = 5  // for each name, number, path or the like that no other message has
+	maxValues     = 3
 	pointsRule    = 10 // it says what must, may or should be, or what somebody wants
 	pointsLabel   = 4  // it begins with what it is: "FACT: …"
 	pointsCorrect = 4  // it says that something is another way
+	pointsStands  = 6  // it says where the work stands
+	pointsAsks    = -6 // it is a question, which the agent answered
+	pointsDone    = -5 // the agent worked on it and answered
 	pointsReply   = 3  // it answers a question of the agent
 	pointsRecent  = 4  // it is one of the last
 	recent        = 10
@@ -52,13 +56,15 @@ func score(cues Score, words []word, counts map[string]int, place, most int) Sco
 	total, fresh, values := 0.0, 0.0, 0.0
 	for _, w := range words {
 		share := w.rarity(counts)
-		total, fresh = total+w.weight, fresh+w.weight*share
 		if w.value {
 			values += share
+			continue
 		}
+		total, fresh = total+w.weight, fresh+w.weight*share
 	}
-	s.add(int(pointsNew*fresh/max(total, 8)), "words that are new")
-	s.add(int(pointsValue*min(values, maxValues)), "names, numbers, paths")
+	s.add(int(pointsNew*fresh/max(total, 5)), "words that are new")
+	// Where the words are those of many other messages, so is what is said, whatever its values.
+	s.add(int(pointsValue*min(values, maxValues)*min(1, 0.1+1.5*fresh/max(total, 1))), "names, numbers, paths")
 	switch {
 	case place < lastMessages:
 		s.add(most, "among the last %d", lastMessages)
@@ -83,12 +89,19 @@ func cuesOf(q Quote, byAgent bool) (s Score) {
 		}
 		return s
 	}
-	obliges, corrects := standing.Cues(text)
-	if obliges {
+	text = pasted.Typed(text, func([]string) string { return "" })
+	cues := standing.CuesOf(text)
+	if cues.Obliges {
 		s.add(pointsRule, "says what must or should be")
 	}
-	if corrects {
+	if cues.Corrects {
 		s.add(pointsCorrect, "corrects something")
+	}
+	if cues.Stands && !IsShort(text) {
+		s.add(pointsStands, "says where the work stands")
+	}
+	if cues.Asks {
+		s.add(pointsAsks, "asks something")
 	}
 	if label, rest, ok := strings.Cut(text, ": "); ok && rest != "" && len(label) < 40 && strings.ToUpper(label) == label && strings.ContainsFunc(label, unicode.IsLetter) {
 		s.add(pointsLabel, "begins with what it is")
@@ -146,7 +159,15 @@ func (t *Thread) scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) [
 			continue
 		}
 		words[i], frames[i] = wordsOf(t.WithQuestion(q))
-		count(words[i])
+	}
+	last := map[string]int{}
+	for i, frame := range frames {
+		last[frame] = i
+	}
+	for i, frame := range frames { // what is said again and again counts once
+		if !byAgent && (frame == "" || last[frame] == i) {
+			count(words[i])
+		}
 	}
 	groups, sizes, number := map[string]int{}, map[int]int{}, 0
 	denied := map[string]denial{} // by value
@@ -161,6 +182,9 @@ func (t *Thread) scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) [
 			count(words[i])
 		}
 		s := score(cues(q), words[i], counts, place, most)
+		if q.Done {
+			s.add(pointsDone, "done")
+		}
 		if q.Group = groups[frames[i]]; q.Group == 0 {
 			q.Group = deniedBy(denied, words[i])
 		}
@@ -222,7 +246,7 @@ type word struct {
 // parts returns the pieces of a value, "topic", "milas" and "31" of "topic/milas-31", or the
 // word itself.
 func (w word) parts() []string {
-	if !w.value {
+	if !w.value || isDate(w.text) {
 		return []string{w.text}
 	}
 	return strings.FieldsFunc(w.text, func(r rune) bool {
@@ -235,6 +259,9 @@ func (w word) parts() []string {
 func (w word) rarity(counts map[string]int) (rarity float64) {
 	for _, part := range w.parts() {
 		share := 1 / float64(max(1, counts[part]))
+		if w.value { // what work is about is named more than once
+			share = math.Sqrt(share)
+		}
 		if len(part) < 3 && part[0] >= '0' && part[0] <= '9' {
 			share /= 2
 		}
@@ -293,8 +320,8 @@ func wordsOf(text string) (words []word, frame string) {
 			plain++
 		}
 		weight := 1.0
-		if value || isCapital && !begins {
-			weight = 3
+		if value {
+			weight = 0
 		} else if first >= 0x2e80 { // written without blanks
 			weight += float64(utf8.RuneCountInString(w)) / 4
 		}
@@ -342,7 +369,12 @@ func changesAmounts(a, b string) bool {
 	words, frame := wordsOf(a)
 	others, same := wordsOf(b)
 	return frame != "" && frame == same && !slices.ContainsFunc(words, func(w word) bool {
-		isAmount := strings.ContainsAny(w.text, "$€£%") || strings.Count(w.text, "-") == 2 && w.text[0] >= '0' && w.text[0] <= '9'
+		isAmount := strings.ContainsAny(w.text, "$€£%") || isDate(w.text)
 		return !isAmount && !slices.ContainsFunc(others, func(o word) bool { return o.text == w.text })
 	})
+}
+
+// isDate reports whether a word is a date such as 2027-03-04.
+func isDate(w string) bool {
+	return strings.Count(w, "-") == 2 && w[0] >= '0' && w[0] <= '9'
 }

@@ -97,6 +97,8 @@ type Quote struct {
 	Asked time.Time `json:"asked,omitzero"`
 	// Reply reports that it answers a question of the agent.
 	Reply bool `json:"reply,omitempty"`
+	// Done reports that the agent called a tool and then answered.
+	Done bool `json:"done,omitempty"`
 	// Points is how much it carries (Score); 0 if that is unknown. Cues are those of them
 	// that do not depend on other messages.
 	Points int `json:"points,omitempty"`
@@ -219,6 +221,7 @@ func (t *Thread) Take(p Part) {
 	t.takeBack(p)
 	t.work(p)
 	t.Hear(p)
+	t.markDone(p)
 	if p.Beside != nil || t.Beside != nil && t.Beside.Session != p.Session {
 		if t.Beside = p.Beside; t.Beside != nil && len(t.Beside.Running)+len(t.Beside.Team) == 0 {
 			t.Beside = nil

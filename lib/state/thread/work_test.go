@@ -74,3 +74,20 @@ func TestActions(t *testing.T) {
 		t.Errorf("%d and %d", len(into.Actions), len(th.Actions))
 	}
 }
+
+// What the agent worked on and answered carries less than what it only took note of.
+func TestDone(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 1, 17, 1, minute, 0, 0, time.UTC) }
+	th := &Thread{ChainID: "c"}
+	for range 2 {
+		th.Take(Part{Session: "s", Prompts: []Quote{{Text: "split the parser in two", Time: at(1)}}, Answers: []Quote{{Text: "I split it.", Time: at(2), Asked: at(1), Done: true}}})
+		th.Take(Part{Session: "s", Prompts: []Quote{{Text: "split is the name of the tool", Time: at(3)}}, Answers: []Quote{{Text: "Noted.", Time: at(4), Asked: at(3)}}})
+	}
+	if !th.Prompts[0].Done || th.Prompts[1].Done {
+		t.Errorf("%+v", th.Prompts)
+	}
+	scores := th.Explain(th.Prompts, false)
+	if why := strings.Join(scores[0].Why, "; "); !strings.Contains(why, "done") || scores[0].Points >= scores[1].Points {
+		t.Errorf("%+v", scores)
+	}
+}

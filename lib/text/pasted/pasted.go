@@ -236,7 +236,7 @@ func fence(line string) string {
 // begins matches how lines of logs, traces, diffs, listings and terminals begin. It is not
 // compiled at the start of every program.
 var begins = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*(\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|at \S+[(:]|File "|Traceback|goroutine \d|@@ |diff --git|index [0-9a-f]{7}|[+-]{3} \S|\$ |❯ |[\w./@-]+:\d+[:\s]|[d-][rwx-]{9}|={3,}|-{3,}|\||--- (PASS|FAIL)|(PASS|FAIL|ok)\s)`)
+	return regexp.MustCompile(`^\s*(\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|\w*(?:Error|Exception): |at \S+[(:]|File "|Traceback|goroutine \d|@@ |diff --git|index [0-9a-f]{7}|[+-]{3} \S|\$ |❯ |[\w./@-]+:\d+[:\s]|[d-][rwx-]{9}|={3,}|-{3,}|\||--- (PASS|FAIL)|(PASS|FAIL|ok)\s)`)
 })
 
 // isOutput reports whether a line is code or a program's output.

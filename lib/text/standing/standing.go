@@ -93,20 +93,38 @@ func (s *sentence) line() string {
 	return string(text)
 }
 
-// Words that say what should be or what somebody wants, and that correct something.
+// Words that say what should be or what somebody wants, that decide, that correct something,
+// and that say where the work stands.
 const (
-	shouldWords  = "must should shall may cannot can't required prefer prefers preference want wants rather need rule muss müssen darf dürfen soll sollen sollte möchte will lieber doit dois doivent faut préfère veux voudrais debe debes deben quiero prefiero deve devi voglio preferisco devo quero prefiro moet mag wil liever"
+	shouldWords  = "must should shall may cannot can't required prefer prefers preference want wants rather need unless nobody rule muss müssen darf dürfen soll sollen sollte möchte will lieber doit dois doivent faut préfère veux voudrais debe debes deben quiero prefiero deve devi voglio preferisco devo quero prefiro moet mag wil liever niemand должен должна должно должны нужно надо хочу предпочитаю удобнее лучше"
+	wantPhrases  = "has to|have to|needs to|i like|i love|i hate|i prefer|i don't like|i don't care|ich mag|ich hätte gern|j'aime|je n'aime pas|me gusta|no me gusta|mi piace|eu gosto|ik hou"
 	decideWords  = "decided decide decision chose chosen agreed conclusion concluded cause because reason why therefore entschieden entscheidung beschlossen ursache weil grund deshalb décidé décision choisi cause raison car donc decidido decisión elegido causa razón porque deciso decisione scelto perché decisão escolhido razão besloten besluit oorzaak omdat"
 	correctWords = "instead actually correction rather stattdessen eigentlich sondern plutôt sino mejor invece piuttosto"
+	standsWords  = "next current currently remaining left pending awaiting halfway unfinished outstanding blocked nächste nächster nächstes aktuell derzeit offen fehlt fehlen übrig prochain prochaine reste restent manque siguiente pendiente pendientes falta faltan queda quedan prossimo manca mancano próximo pendente volgende остаётся осталось следующий"
 )
 
-// Cues reports whether a text has words with which people say what must, may or should be
-// or what they want (or an instruction), and words with which they correct something. It
-// serves to weigh a message, not to find an instruction.
-func Cues(text string) (obliges, corrects bool) {
-	words := slices.Concat(clauses(mask(text))...)
-	obliges = anyOf(words, neverWords+" "+alwaysWords+" "+onlyWords+" "+shouldWords) || len(Find(text)) > 0
-	return obliges, anyOf(words, notWords+" "+correctWords)
+// Cues is what a text says by its form. It serves to weigh a message, not to find an
+// instruction.
+type Cues struct {
+	Obliges  bool // it has words with which people say what must, may or should be or what they want, or an instruction
+	Corrects bool // it has words with which they correct something
+	Stands   bool // it has words with which they say where the work stands
+	Asks     bool // its last sentence is a question
+}
+
+// CuesOf returns the cues of a text. What a question says obliges nobody.
+func CuesOf(text string) (c Cues) {
+	for line := range strings.Lines(text) {
+		for _, s := range sentences(strings.TrimSpace(line)) {
+			if c.Asks = s.asks; !s.asks {
+				c.Obliges = c.Obliges || anyOf(s.words, neverWords+" "+alwaysWords+" "+onlyWords+" "+shouldWords) || holdsAny(s.words, wantPhrases)
+				c.Stands = c.Stands || anyOf(s.words, standsWords)
+			}
+			c.Corrects = c.Corrects || anyOf(s.words, notWords+" "+correctWords)
+		}
+	}
+	c.Obliges = c.Obliges || len(Find(text)) > 0
+	return c
 }
 
 // Decides reports whether a text has words with which people say what they decided or found

@@ -357,3 +357,22 @@ func TestLanguages(t *testing.T) {
 		}
 	}
 }
+
+// A question obliges nobody, whatever words are in it.
+func TestCues(t *testing.T) {
+	for text, want := range map[string]Cues{
+		"The server must answer in time.":         {Obliges: true},
+		"Must the server answer in time?":         {Asks: true},
+		"Never push to main. Is that clear?":      {Obliges: true, Asks: true},
+		"It has to run offline.":                  {Obliges: true},
+		"Ich mag kurze Antworten.":                {Obliges: true},
+		"The port is 7443, not 443.":              {Corrects: true},
+		"Aktuell fehlt noch der Leser.":           {Stands: true},
+		"Отчёты нужно писать кратко.":             {Obliges: true},
+		"The log says\nthat it went from 3 to 4.": {},
+	} {
+		if got := CuesOf(text); got != want {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}
