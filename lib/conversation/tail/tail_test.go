@@ -500,3 +500,18 @@ func TestHasReader(t *testing.T) {
 		t.Error("nobody's is read")
 	}
 }
+
+// A conversation that is read long after its end changed its files when something was said or
+// run last.
+func TestTimeOfPart(t *testing.T) {
+	at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+	f := &summary.Fold{}
+	f.SetClean(func(s string) string { return s })
+	f.Take(conversation.Entry{Kind: conversation.Prompt, Text: "fix it", Time: at})
+	f.Take(conversation.Entry{Kind: conversation.Call, Tool: "Bash", Text: "command: make", CallID: "1"})
+	f.Take(conversation.Entry{Kind: conversation.Result, Tool: "Bash", Text: "ok", CallID: "1", Time: at.Add(time.Minute)})
+	c := Carry{Record: &session.Record{ID: "s"}, Now: at.Add(time.Hour)}
+	if p := c.part(f, &thread.Thread{}); !p.Time.Equal(at.Add(time.Minute)) {
+		t.Errorf("%v", p.Time)
+	}
+}

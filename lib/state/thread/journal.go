@@ -158,6 +158,9 @@ func (t *Thread) conclude(q Quote) {
 func (t *Thread) addAction(q Quote) {
 	q.Text = cut(q.Text, maxAction)
 	isFiles, what := strings.HasPrefix(q.Text, filesChanged), ActionOf(q.Text)
+	if isFiles && slices.ContainsFunc(t.Actions, func(old Quote) bool { return old.Session == q.Session && old.Text == q.Text }) {
+		return // nothing was changed since
+	}
 	t.Actions = insert(slices.DeleteFunc(t.Actions, func(old Quote) bool {
 		return ActionOf(old.Text) == what || isFiles && old.Session == q.Session && strings.HasPrefix(old.Text, filesChanged)
 	}), q)

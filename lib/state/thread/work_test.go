@@ -91,3 +91,17 @@ func TestDone(t *testing.T) {
 		t.Errorf("%+v", scores)
 	}
 }
+
+// The files that a session changed have the time at which they are first heard of, not that of
+// a later reading, so that what happened in the folder between the two is told.
+func TestTimeOfFiles(t *testing.T) {
+	at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+	th := &Thread{ChainID: "c"}
+	th.Take(Part{Session: "s", Files: []string{"a.go"}, Time: at})
+	if th.Take(Part{Session: "s", Files: []string{"a.go"}, Time: at.Add(time.Hour)}); !th.LastTime().Equal(at) {
+		t.Errorf("%v", th.LastTime())
+	}
+	if th.Take(Part{Session: "s", Files: []string{"b.go", "a.go"}, Time: at.Add(time.Hour)}); !th.LastTime().Equal(at.Add(time.Hour)) {
+		t.Errorf("%v", th.LastTime())
+	}
+}
