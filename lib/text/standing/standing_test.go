@@ -341,12 +341,15 @@ func TestLanguages(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"コメントは日本語で書いてください。今後も。": "コメントは日本語で書いてください。今後も。",
-		"今後も。":                               "",
-		"Use tabs. From now on.":             "Use tabs. From now on.",
-		"From now on.":                       "",
-		"Never translate the word привет.":   "Never translate the word привет.",
-		"Не трогай тесты. Никогда.":          "Не трогай тесты.",
-		"Never touch テスト, and push nothing.": "Never touch テスト, and push nothing.",
+		"今後も。":                                         "",
+		"Use tabs. From now on.":                       "Use tabs. From now on.",
+		"From now on.":                                 "",
+		"Never translate the word привет.":             "Never translate the word привет.",
+		"Не трогай тесты. Никогда.":                    "Не трогай тесты.",
+		"Never, ever reboot the box.":                  "Never, ever reboot the box.",
+		"Tests must never use the network.":            "Tests must never use the network.",
+		"The norm says that clients must never retry.": "",
+		"Never touch テスト, and push nothing.":           "Never touch テスト, and push nothing.",
 	} {
 		var texts []string
 		for _, found := range Find(text) {
