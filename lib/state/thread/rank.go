@@ -33,6 +33,7 @@ const (
 	pointsRule    = 10 // it says what must, may or should be, or what somebody wants
 	pointsLabel   = 4  // it begins with what it is: "FACT: …"
 	pointsCorrect = 4  // it says that something is another way
+	pointsDenies  = 6  // it says that a value does not hold
 	pointsStands  = 6  // it says where the work stands
 	pointsAsks    = -6 // it is a question, which the agent answered
 	pointsDone    = -5 // the agent worked on it and answered
@@ -197,10 +198,14 @@ func (t *Thread) scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) [
 		if _, ok := groups[frames[i]]; !ok && frames[i] != "" {
 			groups[frames[i]] = q.Group
 		}
+		denies := false
 		for k, w := range words[i] {
 			if k > 0 && w.value && standing.Denies(words[i][k-1].text) {
-				denied[w.text] = denial{q.Group, words[i]}
+				denied[w.text], denies = denial{q.Group, words[i]}, true
 			}
+		}
+		if denies {
+			s.add(pointsDenies, "says which value holds")
 		}
 		if !q.Reply {
 			place++
