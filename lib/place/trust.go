@@ -9,8 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+	"sort"
 	"time"
 
 	"gt/lib/sys/atomicfile"
@@ -94,9 +93,7 @@ func (s State) Towns() ([]*Trust, error) {
 			failed = errors.Join(failed, err)
 		}
 	}
-	// Stable because the hooks contain that code for pointers already: each kind of sort
-	// makes them larger.
-	slices.SortStableFunc(all, func(a, b *Trust) int { return strings.Compare(a.Path, b.Path) })
+	sort.SliceStable(all, func(a, b int) bool { return all[a].Path < all[b].Path })
 	return all, failed
 }
 

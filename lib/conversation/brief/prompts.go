@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -148,7 +149,10 @@ func (b Brief) unknown(text string, room int) (l list) {
 			}
 		}
 	}
-	slices.SortFunc(l.order, func(i, j int) int { return cmp.Or(l.all[j].Points-l.all[i].Points, j-i) })
+	sort.Slice(l.order, func(a, b int) bool {
+		i, j := l.order[a], l.order[b]
+		return cmp.Or(l.all[i].Points-l.all[j].Points, i-j) > 0
+	})
 	l.order = slices.DeleteFunc(firstN(l.order, maxListed), func(i int) bool {
 		said := term.OneLine(l.all[i].Text)
 		switch l.all[i].list {
@@ -297,12 +301,7 @@ func (l list) isQuoted(i int) bool {
 	if q.list != answers || q.message != "" || len(q.Text) > 4*longQuestion {
 		return false
 	}
-	next, _ := slices.BinarySearchFunc(l.all, q, func(a, answer listed) int {
-		if a.list == prompts && !a.Time.After(answer.Time) {
-			return -1
-		}
-		return 1
-	})
+	next := sort.Search(len(l.all), func(i int) bool { return l.all[i].list != prompts || l.all[i].Time.After(q.Time) })
 	return strings.Contains(l.lines[next], quoted(term.OneLine(l.cleaned(q.Text))))
 }
 

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 		all = append(all, c)
 	}
 	failed = errors.Join(failed, err)
-	slices.SortStableFunc(all, func(a, b *Checkpoint) int { return b.Timestamp.Compare(a.Timestamp) })
+	sort.SliceStable(all, func(a, b int) bool { return all[a].Timestamp.After(all[b].Timestamp) })
 	return all, failed
 }
 
