@@ -98,7 +98,7 @@ func cuesOf(q Quote, byAgent bool) (s Score) {
 	if cues.Corrects {
 		s.add(pointsCorrect, "corrects something")
 	}
-	if cues.Stands && !IsShort(text) {
+	if cues.Stands && len(strings.Fields(text)) > 4 { // not "next" or "what is left?"
 		s.add(pointsStands, "says where the work stands")
 	}
 	if cues.Asks {

@@ -36,7 +36,7 @@ func TestScore(t *testing.T) {
 		"a fact, not one of many":  {"invoices are archived by the night crew", "please look at the parser again and go on with it at x/9931.py or y/4412.py"},
 		"a fact, not an error":     {"invoices are archived by the night crew", "again:\nTraceback (most recent call last):\n" + strings.Repeat("  File \"/srv/box.py\", line 7, in dip\n", 6) + "ValueError: dip must not be none"},
 		"an order, not a question": {"servers should answer within a second", "the RFC says that servers should answer within a second, is it true?"},
-		"where the work stands":    {"still left is the first page of the export docs", "much used is the first page of the export docs"},
+		"where the work stands":    {"left are TAV-478 and KIZ-347", "used are TAV-478 and KIZ-347"},
 		"which value holds":        {"we have 956 for the trip, not 201 or so", "we do not have a plan for the trip of 956 or 201"},
 		"a rare name":              {"the box is called dana/milas.py", "look into the cache/export.py"},
 		"what was said only once":  {"one verdict beats three menus", "please look at the queue again and go on"},
