@@ -73,7 +73,7 @@ func pairs(all []term) (apart []term) {
 }
 
 // nearest returns the most frequent word of conversations that differs from a word in
-// accents, in one letter, or in the order of two; "" if there is none, or the word itself is
+// accents, in one letter, in the order of two, or by a sign or blank within it; "" if there is none, or the word itself is
 // there. Only files whose bytes have the text are searched.
 func nearest(word string, all []conversation.Conversation) (near string, exact bool) {
 	if utf8.RuneCountInString(word) < 3 {
@@ -131,6 +131,9 @@ func nearest(word string, all []conversation.Conversation) (near string, exact b
 						}
 						from, to := letterRun(rest, i, i+len(n.word))
 						check(rest[from:to])
+						if two := divided(word, rest, from, to); two != "" {
+							seen[two] = true
+						}
 						rest = rest[to:]
 					}
 				}
@@ -181,6 +184,24 @@ func letterRun(record []byte, from, to int) (int, int) {
 		from++
 	}
 	return from, to
+}
+
+// divided returns a word with a sign in it if in a record a sign or blank divides it into two, of
+// which the letters between two places are one; "" if they are not.
+func divided(word string, record []byte, from, to int) string {
+	const sign = "-_ ./:"
+	one := strings.ToLower(string(record[from:to]))
+	if other, ok := strings.CutSuffix(word, one); ok && other != "" && from > len(other) && strings.IndexByte(sign, record[from-1]) >= 0 {
+		if begin, end := letterRun(record, from-2, from-1); strings.EqualFold(string(record[begin:end]), other) {
+			return other + "_" + one
+		}
+	}
+	if other, ok := strings.CutPrefix(word, one); ok && other != "" && to+len(other) < len(record) && strings.IndexByte(sign, record[to]) >= 0 {
+		if begin, end := letterRun(record, to+1, to+2); strings.EqualFold(string(record[begin:end]), other) {
+			return one + "_" + other
+		}
+	}
+	return ""
 }
 
 // isAlike reports whether a folded word differs from another in its accents, or without them
