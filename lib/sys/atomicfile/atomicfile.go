@@ -507,7 +507,7 @@ func LinklessIn(root *os.Root, dir string, make bool) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && make:
 			err = root.Mkdir(at, 0o777)
-		case err == nil && info.Mode()&fs.ModeSymlink != 0: // mutant never: ./lib/launch/parcel TestHostile
+		case err == nil && info.Mode()&fs.ModeSymlink != 0:
 			err = ErrLink
 		case err == nil && !info.IsDir():
 			err = errors.New("it is not a folder")
