@@ -143,23 +143,29 @@ func (t target) started(what string) (*session.Record, error) {
 	ask := func(args ...string) ([]byte, error) {
 		return gtexec.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, args...)
 	}
-	path := place.Real(t.env.Abs(what))
+	path := ""
+	if what == "." || strings.Contains(what, "/") { // any other word is no folder, as in gt-session
+		path = place.Real(t.env.Abs(what))
+	}
 	var in listed
 	out, err := ask("show", "--json", "--", what)
 	if err != nil { // gt-session has no such agent, or several
 		out, _ := ask("list", "--json")
 		var hints []string
 		for line := range bytes.Lines(out) {
-			if json.Unmarshal(line, &in) == nil && (in.Title == what || in.Path == path) {
-				hints = append(hints, term.Clean(in.Name+"  "+in.Path))
+			var one listed
+			if json.Unmarshal(line, &one) == nil && (one.Title == what || one.Path == path) {
+				hints, in = append(hints, term.Clean(one.Name+"  "+one.Path)), one
 			}
 		}
-		if len(hints) > 1 {
+		switch len(hints) {
+		case 0:
+			return nil, nil
+		case 1:
+		default:
 			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' is the name of %d agents", what, len(hints)), hints[:min(len(hints), maxCandidates)]...)
 		}
-		return nil, nil
-	}
-	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && in.Path != path && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
+	} else if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && in.Path != path && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
 		return nil, nil // a prefix of a name is not enough to end an agent
 	}
 	if _, err := session.ParseID(string(in.Session)); err == nil {

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -161,7 +160,7 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 	if err := atomicfile.Write(filepath.Join(store, pidName), fmt.Appendln(nil, os.Getpid()), atomicfile.Unsynced); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
 	cli.Go(func() { h.Serve(socket) })
 	if c.Idle > 0 {

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -66,7 +65,7 @@ func (c *run) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
 	defer w.Wait(ctx)
 	told, none := "", "" // print repeated messages once

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
@@ -185,7 +184,7 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 		return sum, err
 	}
 	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(stop, cli.EndSignals()...)
 	defer signal.Stop(stop)
 	var stopped atomic.Bool
 	y := &record.Syncer{Store: s, Index: x, Redact: env.Redact, Now: env.Now, Bulk: len(all) > 1, Stop: func() bool {

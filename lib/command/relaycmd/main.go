@@ -261,7 +261,7 @@ func (run) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
 	return f.relay(ctx, f.env.WarnError)
 }

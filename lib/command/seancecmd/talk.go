@@ -77,7 +77,7 @@ func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err er
 	if strings.TrimSpace(prompt) == "" {
 		return cli.Failf(cli.Usage, "there is no question")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
 	answer, err := p.AskOnce(ctx, prompt)
 	if err != nil {
@@ -147,7 +147,7 @@ func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, cli.EndSignals()...)
 	defer signal.Stop(signals)
 
 	lines := make(chan string)

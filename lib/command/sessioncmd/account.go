@@ -56,10 +56,18 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 	} else if len(found) > 1 {
 		return "", cli.Failf(cli.AnswerNo, "'%.80s' is the name of several accounts: %s", name, strings.Join(found, ", "))
 	}
-	if dir, err := folder(env, name); err == nil && own.Account(client.Name, dir) == nil {
-		return dir, nil
-	}
 	err := cli.Failf(cli.AnswerNo, "there is no account '%.80s' of %s", name, client.Name)
+	if strings.Contains(name, "/") {
+		dir, missing := folder(env, name)
+		if missing != nil {
+			return "", missing
+		}
+		refused := own.Account(client.Name, dir)
+		if refused == nil {
+			return dir, nil
+		}
+		err = cli.WithHint(err, "%v", refused)
+	}
 	for _, dir := range all {
 		err = cli.WithHint(err, "there is %s", env.DisplayPath(term.Tilde(dir, env.Getenv("HOME"))))
 	}

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"gt/lib/cli"
-	"gt/lib/client/agent"
 	"gt/lib/client/sandbox"
 	"gt/lib/launch"
 	"gt/lib/live/fleet"
@@ -190,7 +189,7 @@ func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
 	for _, m := range at.Members(all) {
 		what := m.Busy()
 		if what == "" && asksOnScreen(at, m) {
-			what = status.Busy(status.Waiting, status.Question, false)
+			what = "its screen asks something"
 		}
 		if what != "" && !slices.Contains(above, m.Process.PID) {
 			busy = append(busy, fmt.Sprintf("%s is busy: %s", m.Name, what))
@@ -213,8 +212,8 @@ func asksOnScreen(at scope, m fleet.Member) bool {
 	if err != nil {
 		return false
 	}
-	box, _ := client.Input(styled)
-	return box == agent.Asks
+	q, asks := client.Question(styled)
+	return asks && q.Selected() >= 0 // else a draft has such words, or what is above the box
 }
 
 func (c cut) allowsChosen(env *cli.Env, s agentSelection, verb string) error {

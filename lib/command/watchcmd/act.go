@@ -115,10 +115,11 @@ func (m *model) ran(r ran) {
 	if r.failed == "" {
 		m.message.text = term.OneLine(term.LastLine(m.env.Text(r.out)))
 	}
-	if r.input != "" || r.typed != nil {
-		if m.unsent = (command{}); r.failed != "" {
-			m.unsent = r.command
-		}
+	switch told := r.input != "" || r.typed != nil; {
+	case told && r.failed != "":
+		m.unsent = r.command
+	case told && m.unsent.about == r.about:
+		m.unsent = command{}
 	}
 	mark(m.reader.changes.now)
 	m.panel.at = time.Time{}
@@ -174,8 +175,7 @@ func (m *model) begins() tea.Cmd {
 	for i, text := range m.unsent.typed { // of one that could not be made
 		steps[i].text = text
 	}
-	m.unsent.typed = nil
-	c := command{env: m.env, words: []string{"gt-session", "new"}, dir: m.env.Dir, environ: m.env.Environ, within: newTime}
+	c := command{env: m.env, words: []string{"gt-session", "new"}, about: newKey, dir: m.env.Dir, environ: m.env.Environ, within: newTime}
 	if m.reader.profile != "" {
 		c.words = append(c.words, "-p", m.reader.profile)
 	}

@@ -459,3 +459,19 @@ func TestSaid(t *testing.T) {
 		}
 	}
 }
+
+// A prompt that did not get to its agent stays, whatever else is done.
+func TestUnsent(t *testing.T) {
+	m := testModel(80, 24, makeRows("ww"))
+	failed := func(c command) { m.ran(ran{command: c, failed: "it is not there"}) }
+	failed(command{about: "api", input: "a long text"})
+	m.ran(ran{command: command{about: newKey, typed: []string{"~/x", "claude", "", ""}}})
+	if m.unsent.input != "a long text" {
+		t.Error("the text for api is lost")
+	}
+	failed(command{about: newKey, typed: []string{"~/y", "claude", "", "begin"}})
+	m.begins()
+	if len(m.unsent.typed) != 4 {
+		t.Error("what was typed is lost before anything is made of it")
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -40,7 +39,7 @@ func FirstLine(env *cli.Env, agents *agent.Table, client agent.Client, dir strin
 
 // short runs a client that ends by itself and returns what it prints.
 func short(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string) (out, complaint string, err error) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, importWait)
 	defer cancel()

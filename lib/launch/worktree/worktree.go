@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -238,7 +237,7 @@ func setUp(ctx context.Context, env *cli.Env, in *instance.Instance, put func() 
 		return err
 	}
 	defer inside.Close()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(ctx, cli.EndSignals()...)
 	defer stop()
 	for _, line := range setupCommands(env) {
 		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxShown))
