@@ -105,19 +105,18 @@ func quotePowerShell(program string) string {
 // plain are the characters that no shell interprets.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,"
 
-// Split returns the program of a command line, and the rest unchanged. A plugin's hooks widen PATH
-// before it.
-func Split(line string) (program, rest string) {
-	program, rest = splitWord(line)
-	if strings.HasPrefix(program, "PATH=") {
-		return splitWord(rest)
-	}
-	return program, rest
-}
+// PluginSearch begins a command line of our plugins. A client that no shell started has a PATH
+// without the folders that people install gt into, so the line looks there too. It leaves PATH as it
+// is, by which the program tells how the agent can call it. In sh: Codex runs hooks with $SHELL.
+const PluginSearch = `sh -c 'for d in "" "$HOME/.local/bin/" /opt/homebrew/bin/ /usr/local/bin/; do ` +
+	`command -v "$d$0" >/dev/null && exec "$d$0" "$@"; done`
 
-// splitWord returns the first word of a command line, and the rest unchanged.
-func splitWord(line string) (word, rest string) {
-	var b strings.Builder
+// Split returns the program of a command line, and the rest unchanged.
+func Split(line string) (program, rest string) {
+	if strings.HasPrefix(line, PluginSearch) {
+		_, line, _ = strings.Cut(line, "' ")
+	}
+	var word strings.Builder
 	var quoted byte
 	line = strings.TrimLeft(line, "& \t\n") // PowerShell's & runs a quoted word
 	for i := 0; i < len(line); i++ {
@@ -128,14 +127,14 @@ func splitWord(line string) (word, rest string) {
 			quoted = c
 		case c == '\\' && quoted != '\'' && i+1 < len(line):
 			i++
-			b.WriteByte(line[i])
+			word.WriteByte(line[i])
 		case quoted == 0 && strings.IndexByte(" \t\n;&|<>()", c) >= 0:
-			return b.String(), line[i:]
+			return word.String(), line[i:]
 		default:
-			b.WriteByte(c)
+			word.WriteByte(c)
 		}
 	}
-	return b.String(), ""
+	return word.String(), ""
 }
 
 // bare returns a command line with the program's name in place of its path.

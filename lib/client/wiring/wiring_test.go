@@ -64,6 +64,7 @@ func TestProgram(t *testing.T) {
 		"my-gt-prime --hook":                  "my-gt-prime",
 		"echo gt-prime":                       "echo",
 		"FOO=1 gt-prime --hook":               "FOO=1",
+		"PATH=/a gt-prime --hook":             "PATH=/a",
 		"":                                    "",
 		`"`:                                   "",
 		`gt-prime\`:                           `gt-prime\`,

@@ -22,20 +22,13 @@ var update = flag.Bool("update", false, "write the plugins")
 // missing returns what a plugin's hook does once where gt is not installed, and then never: it
 // says so to the person, or to a model that passes it on.
 func missing(client, field, text string) string {
-	return ` 2>/dev/null || { [ $? = 127 ] && d="$HOME/.cache/gt-is-missing" && mkdir -p "$d" && mkdir "$d/` + client + `" && echo '{"` + field + `": "` +
-		text + `The plugin gt does nothing, for the programs of gt are not on PATH. Install them (see its README), or remove the plugin."}'; } 2>/dev/null || :`
+	return `; d="$HOME/.cache/gt-is-missing" && mkdir -p "$d" && mkdir "$d/` + client + `" && echo "{\"` + field + `\": \"` +
+		text + `The plugin gt does nothing, for the programs of gt are not on PATH. Install them (see its README), or remove the plugin.\"}"`
 }
-
-// widened is put before the program of a plugin's hook: a client that no shell started
-// has a PATH without the folders that people install gt into.
-const widened = `PATH="$PATH:$HOME/.local/bin` + shared + `" `
-
-// shared are the folders in it that are the same for everybody.
-const shared = ":/opt/homebrew/bin:/usr/local/bin"
 
 // tellsMissing returns the first event whose answer reaches somebody: Qwen Code shows the person
 // only what the end of a turn says, and Copilot tells nobody what a start says.
-func tellsMissing(client string) (event, tail string) {
+func tellsMissing(client string) (event, tells string) {
 	switch client {
 	case "qwen":
 		return "Stop", missing(client, "systemMessage", "")
@@ -112,68 +105,90 @@ func pluginHooks(t *testing.T, c wiring.Client) []byte {
 		text = string(pretty(t, []byte(text)))
 	}
 	lines := strings.SplitAfter(text, "\n")
-	event, tail := tellsMissing(c.Name)
+	event, tells := tellsMissing(c.Name)
 	from := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, `    "`+event+`": [`) })
 	for i, line := range lines {
+		if !strings.Contains(line, " || :") { // PowerShell's, or no command
+			continue
+		}
+		search := wiring.PluginSearch
+		if i > from {
+			search, tells = search+tells, ""
+		}
+		escaped, _ := json.Marshal(search + "' gt-")
+		line = strings.Replace(line, `"gt-`, unescaped(strings.TrimSuffix(string(escaped), `"`)), 1)
 		line = strings.Replace(line, " 2>/dev/null || :", " || :", 1)
-		with := ` 2>/dev/null || :`
-		if strings.Contains(line, " || :") { // and not PowerShell's
-			assignment, _ := json.Marshal(widened)
-			line = strings.Replace(line, `"gt-`, strings.TrimSuffix(string(assignment), `"`)+"gt-", 1)
-		}
-		if i > from && tail != "" && strings.Contains(line, " || :") {
-			with, tail = tail, ""
-		}
-		escaped, _ := json.Marshal(with)
-		lines[i] = strings.Replace(line, " || :", unescaped(string(escaped[1:len(escaped)-1])), 1)
+		lines[i] = strings.Replace(line, " || :", " 2>/dev/null || :", 1)
 	}
 	return []byte(strings.Join(lines, ""))
+}
+
+// shells are those that a client may run a hook with: Codex takes the person's.
+var shells = []string{"sh", "bash", "dash", "zsh", "fish"}
+
+// runPlugins runs each hook of the plugins in each shell as a client that no shell started does.
+func runPlugins(t *testing.T, home string, check func(shell string, c wiring.Client, h wiring.Handler, out []byte, err error)) {
+	for _, shell := range shells {
+		if _, err := exec.LookPath(shell); err != nil {
+			continue
+		}
+		for _, name := range []string{"claude", "codex", "copilot", "gemini", "qwen"} {
+			c, _ := FindClient(name)
+			all := c.Read(wiring.Plugin, filepath.Join("..", "..", "..", "plugins", name, "hooks", "hooks.json")).OwnHandlers()
+			if want := mustWant(t, c); len(all) != len(want) {
+				t.Errorf("%s: %d hooks of %d", name, len(all), len(want))
+			}
+			for _, h := range all {
+				// Programs in the folders that are the same for everybody are not the test's.
+				cmd := exec.Command(shell, "-c", strings.Replace(h.Command, " /opt/homebrew/bin/ /usr/local/bin/", "", 1))
+				cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + filepath.Join(home, shell)}
+				out, err := cmd.CombinedOutput()
+				check(shell, c, h, out, err)
+			}
+		}
+	}
 }
 
 // Where gt is not installed no hook of a plugin fails or prints, but for the first time that a
 // client can show it: that says what is missing.
 func TestPluginsWithoutPrograms(t *testing.T) {
-	cache := t.TempDir()
-	for _, name := range []string{"claude", "codex", "copilot", "gemini", "qwen"} {
-		c, _ := FindClient(name)
-		s := c.Read(wiring.Plugin, filepath.Join("..", "..", "..", "plugins", name, "hooks", "hooks.json"))
-		if want := mustWant(t, c); len(s.OwnHandlers()) != len(want) {
-			t.Errorf("%s: %d hooks of %d", name, len(s.OwnHandlers()), len(want))
-		}
-		event, _ := tellsMissing(name)
-		first := slices.IndexFunc(s.OwnHandlers(), func(h wiring.Handler) bool { return h.Event == event })
-		for i, h := range append(s.OwnHandlers(), s.OwnHandlers()...) {
+	home := t.TempDir()
+	for _, again := range []bool{false, true} {
+		told := map[string]bool{}
+		runPlugins(t, home, func(shell string, c wiring.Client, h wiring.Handler, out []byte, err error) {
 			if !slices.ContainsFunc(mustWant(t, c), func(w wiring.Handler) bool { return c.SameHandler(h, w) }) {
-				t.Errorf("%s: gt-hooks does not know %s", name, h.Command)
+				t.Errorf("%s: gt-hooks does not know %s", c.Name, h.Command)
 			}
-			cmd := exec.Command("/bin/sh", "-c", strings.Replace(h.Command, shared, "", 1))
-			cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + cache}
-			out, err := cmd.CombinedOutput()
-			if told := json.Valid(out) && bytes.Contains(out, []byte("not on PATH")); err != nil || len(out) > 0 != (i == first) || told != (i == first) {
-				t.Errorf("%s %s: %v: %q", name, h.Event, err, out)
+			event, _ := tellsMissing(c.Name)
+			tells := !again && h.Event == event && !told[shell+c.Name]
+			if tells {
+				told[shell+c.Name] = json.Valid(out) && bytes.Contains(out, []byte("not on PATH"))
 			}
-		}
+			if err != nil || len(out) > 0 != tells || tells && !told[shell+c.Name] {
+				t.Errorf("%s: %s %s: %v: %q", shell, c.Name, h.Event, err, out)
+			}
+		})
 	}
 }
 
-// A client that no shell started finds the programs in ~/.local/bin.
+// A client that no shell started finds the programs in ~/.local/bin, and they find its own PATH,
+// by which they tell whether the agent can call them by name.
 func TestPluginsWithoutShell(t *testing.T) {
 	home := t.TempDir()
-	dir := filepath.Join(home, ".local", "bin")
-	testenv.NoError(t, os.MkdirAll(dir, 0o755))
+	programs := filepath.Join(home, "programs")
+	testenv.NoError(t, os.Mkdir(programs, 0o755))
 	for _, program := range wiring.Binaries {
-		testenv.NoError(t, testenv.WriteProgram(filepath.Join(dir, program), []byte("#!/bin/sh\necho ran ${0##*/} $1\n")))
+		testenv.NoError(t, testenv.WriteProgram(filepath.Join(programs, program), []byte("#!/bin/sh\necho ran ${0##*/} $* on $PATH\n")))
 	}
-	for _, name := range []string{"claude", "codex", "copilot", "gemini", "qwen"} {
-		c, _ := FindClient(name)
-		for _, h := range c.Read(wiring.Plugin, filepath.Join("..", "..", "..", "plugins", name, "hooks", "hooks.json")).OwnHandlers() {
-			cmd := exec.Command("/bin/sh", "-c", h.Command)
-			cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + home}
-			if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "ran "+h.Duty()) {
-				t.Errorf("%s %s: %v: %q", name, h.Event, err, out)
-			}
+	for _, shell := range shells {
+		testenv.NoError(t, os.MkdirAll(filepath.Join(home, shell, ".local"), 0o755))
+		testenv.NoError(t, os.Symlink(programs, filepath.Join(home, shell, ".local", "bin")))
+	}
+	runPlugins(t, home, func(shell string, c wiring.Client, h wiring.Handler, out []byte, err error) {
+		if want := "ran " + h.Brief() + " on /usr/bin:/bin\n"; err != nil || string(out) != want {
+			t.Errorf("%s: %s %s: %v: %q, not %q", shell, c.Name, h.Event, err, out, want)
 		}
-	}
+	})
 }
 
 func mustWant(t *testing.T, c wiring.Client) []wiring.Handler {
