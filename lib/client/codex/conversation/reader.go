@@ -332,7 +332,8 @@ type state struct {
 	origin      string // the conversation in which the records were first written
 	started     bool   // a record after session_meta was read
 	items       int    // the number of items so far
-	turn        string
+	turn        string // "" in older versions' turns, too
+	begun       bool   // a turn has begun
 	model       string
 	in          conversation.Origin
 	total       tokens               // the conversation's last total
@@ -443,6 +444,7 @@ type keptState struct {
 	Started     bool     `json:"said,omitempty"`
 	Items       int      `json:"items,omitempty"`
 	Turn        string   `json:"turn,omitempty"`
+	Begun       bool     `json:"begun,omitempty"`
 	Model       string   `json:"model,omitempty"`
 	CWD         string   `json:"cwd,omitempty"`
 	Branch      string   `json:"branch,omitempty"`
@@ -455,7 +457,7 @@ type keptState struct {
 // kept returns the state after the record that ends at an offset, as Options.State.
 func (s *state) kept(at int64) string {
 	k := keptState{
-		At: at, Origin: s.origin, Started: s.started, Items: s.items, Turn: s.turn, Model: s.model, CWD: s.in.CWD, Branch: s.in.Branch, Anew: s.anew,
+		At: at, Origin: s.origin, Started: s.started, Items: s.items, Turn: s.turn, Begun: s.begun, Model: s.model, CWD: s.in.CWD, Branch: s.in.Branch, Anew: s.anew,
 		Total:       [3]int64{s.total.input, s.total.cached, s.total.output},
 		LastRequest: [3]int64{s.lastRequest.input, s.lastRequest.cached, s.lastRequest.output},
 	}
@@ -478,6 +480,7 @@ func (s *state) resume(kept string, from int64) {
 		return
 	}
 	s.origin, s.started, s.items, s.turn, s.model, s.anew = k.Origin, k.Started, k.Items, k.Turn, k.Model, k.Anew
+	s.begun = k.Begun || k.Turn != "" // an earlier gt kept only the turn
 	s.in = conversation.Origin{CWD: k.CWD, Branch: k.Branch}
 	s.total, s.lastRequest = tokens{k.Total[0], k.Total[1], k.Total[2]}, tokens{k.LastRequest[0], k.LastRequest[1], k.LastRequest[2]}
 	for _, call := range k.Asking {
@@ -537,7 +540,7 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 	}
 	switch rec.kind {
 	case "turn_context":
-		s.turn, s.model = strings.Clone(p.Get("turn_id").Str), strings.Clone(p.Get("model").Str)
+		s.begun, s.turn, s.model = true, strings.Clone(p.Get("turn_id").Str), strings.Clone(p.Get("model").Str)
 		s.in.CWD = cmp.Or(strings.Clone(p.Get("cwd").Str), s.in.CWD)
 	case "token_usage_record":
 		usage := p.Get("usage")
@@ -547,7 +550,9 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 	case "event_msg":
 		switch p.Get("type").Str {
 		case "task_started":
-			s.turn = strings.Clone(p.Get("turn_id").Str)
+			s.begun, s.turn = true, strings.Clone(p.Get("turn_id").Str)
+		case "user_message":
+			s.begun = true
 		case "token_count":
 			info := p.Get("info")
 			return s.counted(e, info, each) && s.sized(e, info, each)
@@ -638,7 +643,7 @@ func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conve
 	t, l := tokensOf(total), tokensOf(last)
 	if !last.IsObject() { // another program wrote it
 		l = t.countSince(s.total)
-		if s.turn == "" { // what a fork begins with
+		if !s.begun { // what a fork begins with
 			l = tokens{}
 		}
 	}

@@ -403,8 +403,8 @@ func TestCountsAnew(t *testing.T) {
 	}
 }
 
-// A rollout's name tells its thread, and a later segment what it continues.
-// What states only totals counts by what they grew by. A fork begins with its parent's.
+// What states only totals counts by what they grew by. A fork begins with its parent's. Older
+// versions name no turn.
 func TestCountsOfTotals(t *testing.T) {
 	event := func(kind, payload string) string {
 		return `{"timestamp":"2026-11-21T09:19:38Z","type":"` + kind + `","payload":` + payload + "}\n"
@@ -412,19 +412,25 @@ func TestCountsOfTotals(t *testing.T) {
 	count := func(input, more string) string {
 		return event("event_msg", `{"type":"token_count","info":{"total_token_usage":{"input_tokens":`+input+`}`+more+`}}`)
 	}
-	turn := event("turn_context", `{"turn_id":"t1"}`)
-	dir := t.TempDir()
-	readertest.Put(t, filepath.Join(dir, "sessions/2026/11/21/rollout-2026-11-21T09-19-38-a1.jsonl"), event("session_meta", `{"id":"a1"}`)+
-		count("5000", `,"last_token_usage":null`)+turn+count("5100", "")+count("5100", "")+count("5120", "")+count("7", ""))
-	var used []int64
-	for _, e := range readertest.ReadStore(t, &Reader{}, dir)[0].Entries {
-		used = append(used, e.Usage.Input)
-	}
-	if want := []int64{100, 20, 7}; !slices.Equal(used, want) {
-		t.Errorf("%v, want %v", used, want)
+	for _, turn := range []string{
+		event("turn_context", `{"turn_id":"t1"}`), event("turn_context", `{"cwd":"/tmp"}`), event("event_msg", `{"type":"task_started"}`), event("event_msg", `{"type":"user_message","message":"go"}`),
+	} {
+		dir := t.TempDir()
+		readertest.Put(t, filepath.Join(dir, "sessions/2026/11/21/rollout-2026-11-21T09-19-38-a1.jsonl"), event("session_meta", `{"id":"a1"}`)+
+			count("5000", `,"last_token_usage":null`)+turn+count("5100", "")+count("5100", "")+count("5120", "")+count("7", ""))
+		var used []int64
+		for _, e := range readertest.ReadStore(t, &Reader{}, dir)[0].Entries {
+			if e.Kind == conversation.TokenUsage {
+				used = append(used, e.Usage.Input)
+			}
+		}
+		if want := []int64{100, 20, 7}; !slices.Equal(used, want) {
+			t.Errorf("%s: %v, want %v", turn, used, want)
+		}
 	}
 }
 
+// A rollout's name tells its thread, and a later segment what it continues.
 func TestSegments(t *testing.T) {
 	const thread, segment = "01a0aaaa-0000-7000-8000-000000000001", "01a0bbbb-0000-7000-8000-000000000002"
 	store := t.TempDir()
