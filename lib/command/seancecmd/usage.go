@@ -195,8 +195,12 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 					continue
 				}
 				for _, u := range used {
+					branch := in.text(u.Origin.Branch)
+					if u.Origin.CWD == "" { // else it was on no branch
+						branch = cmp.Or(branch, s.Branch)
+					}
 					one := spending{
-						Session: string(s.ID), Agent: clientName(s), Chain: string(s.Chain()), Branch: cmp.Or(in.text(u.Origin.Branch), s.Branch, unknown),
+						Session: string(s.ID), Agent: clientName(s), Chain: string(s.Chain()), Branch: cmp.Or(branch, unknown),
 						Model: cmp.Or(in.text(u.Model), unknown), Usage: u.Usage,
 					}
 					if slices.Contains(c.By, "project") {
@@ -276,21 +280,27 @@ func (p places) text(s string) string {
 	return clean
 }
 
-// project returns the folder of the repository, whichever worktree of it a request was made
-// in. Outside git it is the session's folder for those below it, too.
+// project returns the folder of the repository, whichever worktree or submodule of it a request
+// was made in. It is the session's for a folder that is gone, and outside git for those below the
+// session's folder.
 func (p places) project(s *catalog.Session, dir string) string {
 	if dir = cmp.Or(dir, s.CWD); dir == "" || s.Foreign() {
 		return cmp.Or(p.text(dir), unknown)
 	}
 	known, has := p.projects[dir]
 	if !has {
-		known = git.Common(dir)
+		if known = git.Common(dir); known == dir && !pathExists(dir) {
+			known = ""
+		}
 		p.projects[dir] = known
 	}
-	if known == dir && s.CWD != "" && strings.HasPrefix(dir, s.CWD+"/") {
+	if s.CWD != "" && s.CWD != dir && (known == "" || known == dir && strings.HasPrefix(dir, s.CWD+"/")) {
 		return p.project(s, s.CWD)
 	}
-	return p.text(strings.TrimSuffix(known, "/.git"))
+	if at := strings.Index(known+"/", "/.git/"); at >= 0 { // a submodule's is below
+		known = known[:at]
+	}
+	return p.text(cmp.Or(known, dir))
 }
 
 // counter counts the tokens of sessions. It reads what a conversation may be a copy of before
