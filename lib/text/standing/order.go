@@ -27,7 +27,7 @@ const (
 	recurring        = "before pushing|before committing|before merging|before every|before each|before any|after every|after each|every time you|whenever you|whatever you do|no matter what|at all times"
 	passing          = "yet|for now|this time|right now|for the moment|at the moment|like that|like this|while we're|heute nicht|heute kein|heute keine|bis morgen|erstmal|vorerst|noch nicht|noch nichts|pour l'instant|pour le moment|por ahora|todavía|de momento|per ora|per adesso|por enquanto|voorlopig"
 	momentary        = "just this once|in this turn|this turn|for this commit|in this commit|for this run|in this run|until tomorrow"
-	bounds           = "out of the question|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not|mustn't|may only be|must never|may never|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|must never be changed|must never be touched|must never be modified|must never be rebuilt|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert|auf keinen fall|unter keinen umständen|en aucun cas|sous aucun prétexte|bajo ningún concepto|em hipótese alguma|in nessun caso|in geen geval"
+	bounds           = "out of the question|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not|mustn't|may only be|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert|auf keinen fall|unter keinen umständen|en aucun cas|sous aucun prétexte|bajo ningún concepto|em hipótese alguma|in nessun caso|in geen geval"
 )
 
 // tellers are words with which a clause begins that tells what is or was.
@@ -129,7 +129,7 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 	if len(before) > 0 && oneOf(s.words[0], "if when whenever") && startsWith(w, "stop and|refuse|escalate|ask first|ask me") {
 		return KindAlways
 	}
-	if startsWith(w, "must never") {
+	if startsWith(w, "must never") && s.forbidsEver(w) {
 		return KindNever
 	}
 	if len(w) < 2 ||
@@ -142,7 +142,7 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 		oneOf(w[0], "no nothing") && anyOf(w[1:], "until before without unless") && !anyOf(w, "was were"),
 		w[0] == "never" && (isVerb(verb) || isOrder(before)),
 		oneOf(w[0], "leave keep") && !oneOf(verb, "it that this as as-is") && holdsAny(w, "alone|untouched|unchanged|as is|as-is|intact|as it is|as they are"),
-		holdsAny(w, bounds) && !anyOf(w, "that which now today said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
+		(holdsAny(w, bounds) || s.forbidsEver(w)) && !anyOf(w, "that which now today said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
 		return KindNever
 	case startsWith(w, asksAlways), w[0] == "always" && isVerb(verb):
 		return KindAlways
@@ -182,6 +182,26 @@ func (s *sentence) forbids(i int, w, before []string) bool {
 	}
 	correction := i == 0 && len(s.clauses) > 1 && (isOrder(body(s.clauses[1])) || oneOf(s.clauses[1][0], "just rather instead only"))
 	return ever || !correction && (len(w) > 3 || !oneOf(w[1], "it that this them those these one"))
+}
+
+// forbidsEver reports whether a clause says what must or may never be done: not "we may never
+// know", "it must never have run" or what somebody only takes to be so.
+func (s *sentence) forbidsEver(w []string) bool {
+	i := slices.Index(w, "never")
+	if i < 1 || !oneOf(w[i-1], "must may") || oneOf(s.words[0], "i if as since because my he she") || anyOf(s.words, "say told seems apparently maybe perhaps") {
+		return false
+	}
+	must, w := w[i-1] == "must", w[i+1:]
+	if len(w) > 0 && w[0] == "ever" {
+		w = w[1:]
+	}
+	switch {
+	case len(w) == 0: // "must never, under any circumstances, …"
+		return must
+	case w[0] == "be":
+		return len(w) > 1 && (strings.HasSuffix(w[1], "ed") || oneOf(w[1], "in on read written run rerun sent put set shown kept held left given taken made built rebuilt seen done hidden broken cut split sold"))
+	}
+	return w[0] != "have" && (must || oneOf(w[0], "see contain use run call log write read share push commit touch change modify edit delete leave exceed access store print send import depend appear deploy hold include"))
 }
 
 // isOrder reports whether the words begin with a verb that orders.
