@@ -109,22 +109,32 @@ type Cues struct {
 	Obliges  bool // it has words with which people say what must, may or should be or what they want, or an instruction
 	Corrects bool // it has words with which they correct something
 	Stands   bool // it has words with which they say where the work stands
-	Asks     bool // its last sentence is a question
+	Asks     bool // its last sentence is a question, and no polite order
 }
 
-// CuesOf returns the cues of a text. What a question says obliges nobody.
+// CuesOf returns the cues of a text. What a question says obliges nobody, but what a polite
+// order says does.
 func CuesOf(text string) (c Cues) {
 	for line := range strings.Lines(text) {
 		for _, s := range sentences(strings.TrimSpace(line)) {
-			if c.Asks = s.asks; !s.asks {
+			if c.Asks = s.asks && !s.isPolite(); !c.Asks {
 				c.Obliges = c.Obliges || anyOf(s.words, neverWords+" "+alwaysWords+" "+onlyWords+" "+shouldWords) || holdsAny(s.words, wantPhrases)
-				c.Stands = c.Stands || anyOf(s.words, standsWords)
 			}
+			c.Stands = c.Stands || !s.asks && anyOf(s.words, standsWords)
 			c.Corrects = c.Corrects || anyOf(s.words, notWords+" "+correctWords)
 		}
 	}
 	c.Obliges = c.Obliges || len(Find(text)) > 0
 	return c
+}
+
+// isPolite reports whether a question orders or tells something: "can you make sure that …?",
+// "use pnpm, ok?", but not "can you tell me why?".
+func (s *sentence) isPolite() bool {
+	w, tag := body(s.words), s.clauses[len(s.clauses)-1]
+	return startsWith(w, "can you|could you|will you|would you|can we|could we|kannst du|könntest du|können sie|könnten sie|peux-tu|pourrais-tu|pouvez-vous|puedes|podrías|puoi|potresti|kun je") && !anyOf(w[:min(len(w), 4)], "tell explain say see remember sagen erklären") ||
+		anyOf(s.words, "please pls bitte favor") || strings.Contains(s.text, "ください") ||
+		len(s.clauses) > 1 && len(tag) == 1 && oneOf(tag[0], "ok okay right correct alright ja oder vale いいですか 好吗")
 }
 
 // Decides reports whether a text has words with which people say what they decided or found

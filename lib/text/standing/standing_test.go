@@ -383,18 +383,30 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// A question obliges nobody, whatever words are in it.
+// A question obliges nobody, whatever words are in it, but a polite order is none.
 func TestCues(t *testing.T) {
 	for text, want := range map[string]Cues{
-		"The server must answer in time.":         {Obliges: true},
-		"Must the server answer in time?":         {Asks: true},
-		"Never push to main. Is that clear?":      {Obliges: true, Asks: true},
-		"It has to run offline.":                  {Obliges: true},
-		"Ich mag kurze Antworten.":                {Obliges: true},
-		"The port is 7443, not 443.":              {Corrects: true},
-		"Aktuell fehlt noch der Leser.":           {Stands: true},
-		"Отчёты нужно писать кратко.":             {Obliges: true},
-		"The log says\nthat it went from 3 to 4.": {},
+		"The server must answer in time.":                        {Obliges: true},
+		"Must the server answer in time?":                        {Asks: true},
+		"Never push to main. Is that clear?":                     {Obliges: true, Asks: true},
+		"Can you make sure that prod-db-2 is never touched?":     {Obliges: true},
+		"And could you use the key file conf/sbx-91.pem for it?": {},
+		"Can we keep the endpoint /v1/imp until 2027-02-01?":     {},
+		"Könntest du die Beträge als Cent speichern?":            {},
+		"Why not write it in Go, please?":                        {Corrects: true},
+		"Ich möchte Beträge in Cent, ja?":                        {Obliges: true},
+		"The limit is 500 per minute, right?":                    {},
+		"本番DBを使わないでください、いいですか？":                                  {},
+		"Can you tell me why it must answer?":                    {Asks: true},
+		"Can you do what is next?":                               {},
+		"What is right?":                                         {Asks: true},
+		"¿Por qué no corre?":                                     {Corrects: true, Asks: true},
+		"It has to run offline.":                                 {Obliges: true},
+		"Ich mag kurze Antworten.":                               {Obliges: true},
+		"The port is 7443, not 443.":                             {Corrects: true},
+		"Aktuell fehlt noch der Leser.":                          {Stands: true},
+		"Отчёты нужно писать кратко.":                            {Obliges: true},
+		"The log says\nthat it went from 3 to 4.":                {},
 	} {
 		if got := CuesOf(text); got != want {
 			t.Errorf("%q: %+v", text, got)
