@@ -435,6 +435,7 @@ func (l *Launch) findCommand() error {
 	l.run, l.session = l.spec.Run()
 	if l.run.First != nil {
 		l.run.First.AsksTrust = l.asksTrust()
+		l.run.First.Untold = !l.Wired()
 	}
 	return l.checkLauncher()
 }

@@ -81,7 +81,7 @@ func (s *Spec) Run() (respawn.Run, session.ID) {
 		In: launcher.Launcher{Words: in.Launcher, Limits: in.Limits},
 	}, next, s.Table)
 	if text := send.FormatFirstPrompt(s.Prompt); s.Types() && text != "" {
-		r.First = &respawn.FirstPrompt{Text: text, Client: c}
+		r.First = &respawn.FirstPrompt{Text: text, Client: c, Resumed: s.resumed()}
 	}
 	if in.Folder != nil {
 		r.Folder = *in.Folder

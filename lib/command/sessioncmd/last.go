@@ -66,7 +66,7 @@ func readLastAnswer(r conversation.Reader, f conversation.File, from int64, aske
 	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
 		switch e.Kind {
 		case conversation.Prompt, conversation.Reply:
-			if asked != "" && send.IsPrompt(e, asked, after) {
+			if asked != "" && send.IsPrompt(e, asked, after, false) {
 				a = answer{asked: true}
 			}
 			id = ""

@@ -91,7 +91,7 @@ func Exec(env *cli.Env, name string) error {
 	}
 	env.WarnError(server.RestoreRemainOnExit(pane, r.Remain))
 	if r.First != nil {
-		r.First.Launched = len(r.In) > 0
+		r.First.Untold = r.First.Untold || len(r.In) > 0
 		if err := r.First.startTyper(server, pane, r.Dir, r.Env); err != nil {
 			return fmt.Errorf("cannot give it its first prompt: %w", err)
 		}

@@ -35,8 +35,12 @@ type FirstPrompt struct {
 	// conversations are. Another process types, with the environment of the tmux server.
 	Dir  string            `json:"dir,omitempty"`
 	Vars map[string]string `json:"vars,omitempty"`
-	// Launched reports that a launcher may hide the agent's home from the process that types.
-	Launched bool `json:"launched,omitempty"`
+	// Began is when the agent began, and Resumed the conversation that it goes on with, if any.
+	Began   time.Time  `json:"began,omitzero"`
+	Resumed session.ID `json:"resumed,omitempty"`
+	// Untold reports that perhaps no hook and no conversation tells the process that types: gt's
+	// hooks are not in the client's settings, or a launcher may hide the agent's home.
+	Untold bool `json:"untold,omitempty"`
 	// AsksTrust reports that the client will ask about the folder, by its own files.
 	AsksTrust bool `json:"asks_trust,omitempty"`
 }
@@ -52,7 +56,7 @@ const (
 // startTyper starts the process that types, for the agent that this process becomes, in that
 // folder and environment.
 func (f FirstPrompt) startTyper(server tmux.Server, pane, dir string, environ []string) (err error) {
-	f.Pane, f.Dir, f.Vars = pane, dir, map[string]string{}
+	f.Pane, f.Dir, f.Vars, f.Began = pane, dir, map[string]string{}, time.Now()
 	for _, kv := range environ {
 		switch name, value, _ := strings.Cut(kv, "="); name {
 		case "HOME", "XDG_STATE_HOME", "GT_HOME", "GT_ROOT", "GT_TOWN_ROOT", "GT_ROLE", f.Client.StoreEnv:
@@ -178,15 +182,17 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 		if r := record(); r != nil {
 			return reader == nil || len(conversations(time.Time{})) == 0
 		}
-		return reader == nil || f.Launched
+		return reader == nil || f.Untold
 	}
+	to.Guessed = func() bool { return record() == nil }
 	to.PromptSeen = func(since time.Time) (seen bool) {
 		if to.Unseen() {
 			return false
 		}
+		guessed := to.Guessed()
 		for _, file := range conversations(since) {
 			_, _ = reader.Read(file, conversation.Options{}, func(e conversation.Entry) bool {
-				seen = seen || send.IsPrompt(e, f.Text, since)
+				seen = seen || send.IsPrompt(e, f.Text, since, guessed)
 				return !seen
 			})
 		}
@@ -196,8 +202,9 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 }
 
 // changedConversations returns the conversations of the agent's folder that have changed since a
-// time, without those of agents in other panes. Codex runs its first hook with its first prompt,
-// so until then nothing else tells which conversation is the agent's.
+// time, without those of agents in other panes, of subagents, and from before the agent began
+// that nothing says it goes on with. Codex runs its first hook with its first prompt, so until
+// then nothing else tells which conversation is the agent's.
 func (f FirstPrompt) changedConversations(h home.Home, reader conversation.Reader, getenv func(string) string, since time.Time) (changed []conversation.File) {
 	records := session.Store{Home: h}
 	dir := place.Real(f.Dir)
@@ -210,10 +217,16 @@ func (f FirstPrompt) changedConversations(h home.Home, reader conversation.Reade
 			if of.CWD != "" && !place.IsBelow(place.Real(of.CWD), dir) { // a client can make a worktree
 				return
 			}
-			if r, err := records.Get(of.ID); err == nil && r != nil && r.TmuxPane != f.Pane && r.Live() {
-				return
+			r, err := records.Get(of.ID)
+			if err != nil {
+				r = nil
 			}
-			changed = append(changed, file)
+			earlier := of.Started.Before(f.Began.Truncate(time.Second)) && !of.Started.IsZero()
+			switch {
+			case of.Parent != "", r == nil && earlier && of.ID != f.Resumed, r != nil && r.TmuxPane != f.Pane && r.Live():
+			default:
+				changed = append(changed, file)
+			}
 		})
 	}
 	return changed

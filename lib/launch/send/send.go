@@ -73,6 +73,9 @@ type Target struct {
 	// Unseen reports whether PromptSeen cannot know, because the conversation is not known.
 	// It may be nil.
 	Unseen func() bool
+	// Guessed reports whether PromptSeen may mean another conversation, because the agent's own
+	// is not known yet. It may be nil.
+	Guessed func() bool
 }
 
 // Limits bound the steps of Send.
@@ -247,8 +250,13 @@ func (t Target) pasteAgain(text, piece, was, earlier string, begin time.Time, wi
 		case empty.IsZero():
 			empty = time.Now()
 		case time.Since(empty) > restWait:
+			guessed := t.guesses()
 			if t.PromptSeen(begin) {
-				return "", errTaken
+				if !guessed {
+					return "", errTaken
+				}
+				empty = time.Time{} // another agent may have had the same text
+				continue
 			}
 			if err := t.Server.Paste(t.Pane, piece); err != nil {
 				return "", err
@@ -261,6 +269,8 @@ func (t Target) pasteAgain(text, piece, was, earlier string, begin time.Time, wi
 	}
 	return "", ErrNotArrived
 }
+
+func (t Target) guesses() bool { return t.Guessed != nil && t.Guessed() }
 
 // heard looks whether a hook has reported the text as a prompt since a time, or another one,
 // such as the first prompt of an agent that starts. earlier is what LastPrompt returned then.
@@ -353,10 +363,15 @@ func opening(text string) string {
 func squeeze(text string) string { return strings.Join(strings.Fields(plain.Text(text)), "") }
 
 // IsPrompt reports whether an entry of a conversation is a prompt with this text, given at or
-// after a time with a precision of seconds.
-func IsPrompt(e conversation.Entry, text string, after time.Time) bool {
+// after a time with a precision of seconds. alone says that it has to be the whole prompt;
+// otherwise the client may have added something.
+func IsPrompt(e conversation.Entry, text string, after time.Time, alone bool) bool {
 	after = after.Truncate(time.Second) // some clients write whole seconds
-	return (e.Kind == conversation.Prompt || e.Kind == conversation.Reply) && (e.Time.IsZero() || !e.Time.Before(after)) && strings.Contains(squeeze(e.Text), squeeze(text))
+	if e.Kind != conversation.Prompt && e.Kind != conversation.Reply || !e.Time.IsZero() && e.Time.Before(after) {
+		return false
+	}
+	said, text := squeeze(e.Text), squeeze(text)
+	return said == text || !alone && strings.Contains(said, text)
 }
 
 // pieces cuts a text into pieces of at most size bytes. The last of several is short: Qwen
@@ -446,7 +461,8 @@ func refuse(known bool, shown agent.Input) error {
 //
 // It returns errTaken if the client took the text, typed since a time, before it was seen.
 // OpenCode delays an Enter, so one that was repeated for the prompt before can submit this
-// text.
+// text. A guess does not count: another agent can have had the same text, and what is pasted
+// without an Enter stays in the box.
 func (t Target) arrived(was string, more bool, since time.Time, within, empty time.Duration) (box string, err error) {
 	known, before := t.Client.KnowsInput(), was
 	var seen, rests time.Time // since when there is something, and since when it is unchanged
@@ -475,7 +491,7 @@ func (t Target) arrived(was string, more bool, since time.Time, within, empty ti
 				return box, nil
 			}
 		case t.PromptSeen != nil && now.After(look):
-			if t.PromptSeen(since) {
+			if !t.guesses() && t.PromptSeen(since) {
 				return "", errTaken
 			}
 			look = time.Now().Add(restWait)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gt/lib/conversation"
 )
 
 // A hook that reports another prompt, such as the first one of an agent that starts, is no
@@ -67,6 +69,31 @@ func TestPrompt(t *testing.T) {
 	for text, want := range map[string]string{"/compact": "/compact", " /model opus": "/model", "/x\ny": "/x", "!touch x": "!touch", " ! ls": "!", "\x1b[0m/clear": "/clear"} {
 		if got, command := Prompt(text); got != "" || command != want {
 			t.Errorf("%q: %q, command %q", text, got, command)
+		}
+	}
+}
+
+// A client may add something to a prompt, which is not known of a conversation that is a guess.
+func TestIsPrompt(t *testing.T) {
+	typed := time.Now()
+	second := typed.Truncate(time.Second)
+	for name, c := range map[string]struct {
+		kind      conversation.Kind
+		said      string
+		at        time.Time
+		is, alone bool
+	}{
+		"the text":              {conversation.Prompt, "port  the\nlexer ", typed, true, true},
+		"in whole seconds":      {conversation.Reply, "port the lexer", second, true, true},
+		"without a time":        {conversation.Prompt, "port the lexer", time.Time{}, true, true},
+		"with something more":   {conversation.Prompt, "[Image #1] port the lexer", typed, true, false},
+		"of before":             {conversation.Prompt, "port the lexer", second.Add(-1), false, false},
+		"another":               {conversation.Prompt, "port the", typed, false, false},
+		"what the model writes": {conversation.Answer, "port the lexer", typed, false, false},
+	} {
+		e := conversation.Entry{Kind: c.kind, Text: c.said, Time: c.at}
+		if is, alone := IsPrompt(e, "port the lexer", typed, false), IsPrompt(e, "port the lexer", typed, true); is != c.is || alone != c.alone {
+			t.Errorf("%s: %v, alone %v", name, is, alone)
 		}
 	}
 }
