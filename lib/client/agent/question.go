@@ -164,7 +164,7 @@ func column(screen string) []Option {
 			if column != at || marked {
 				break
 			}
-			all = slices.Insert(all, 0, Option{Text: text})
+			all = append([]Option{{Text: text}}, all...)
 		}
 		for below := i + 1; below < len(lines); below++ {
 			column, text, marked := item(lines[below])

@@ -308,7 +308,7 @@ func (b Brief) Essentials() string {
 		if s.AnswerIsEarlier {
 			asked.Answer = s.Answer
 		}
-		requests = slices.Insert(requests, 0, asked)
+		requests = append([]summary.Request{asked}, requests...)
 	}
 	t := b.Thread.Essential()
 	if t != nil {
