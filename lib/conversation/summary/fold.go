@@ -27,6 +27,7 @@ type Fold struct {
 	Answered  bool                `json:"answered,omitempty"` // the agent's text is the last entry
 	Worked    bool                `json:"worked,omitempty"`   // the agent called a tool since the last request
 	Leaving   bool                `json:"leaving,omitempty"`  // the person asked for a hand-over, and for nothing since
+	Last      time.Time           `json:"last,omitzero"`      // the time of the last entry
 	Compacted string              `json:"compacted,omitempty"`
 	List      []conversation.Todo `json:"list,omitempty"`       // the last list that was written whole
 	Tasks     []conversation.Todo `json:"tasks,omitempty"`      // tasks that change one by one
@@ -142,6 +143,9 @@ func (f *Fold) SetClean(clean func(string) string) {
 // Take adds the next entry. It always returns true, so that it can be given to a Reader's
 // Read.
 func (f *Fold) Take(e conversation.Entry) bool {
+	if e.Time.After(f.Last) {
+		f.Last = e.Time
+	}
 	if e.Aside && e.Kind != conversation.TokenUsage {
 		return true
 	}

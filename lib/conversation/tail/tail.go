@@ -393,23 +393,12 @@ func (c Carry) Preview(fold *summary.Fold) *thread.Thread {
 	return t
 }
 
-// lastTime returns when something was said or run last, as far as the fold knows. A conversation
-// can be read long after that.
-func lastTime(fold *summary.Fold) time.Time {
-	at := fold.LastRequest().Time
-	for _, all := range [][]summary.Conclusion{fold.Concluded, fold.Ran} {
-		if n := len(all); n > 0 && all[n-1].Time.After(at) {
-			at = all[n-1].Time
-		}
-	}
-	return at
-}
-
-// part returns what the fold has for a thread.
+// part returns what the fold has for a thread. A conversation can be read long after its end.
 func (c Carry) part(fold *summary.Fold, t *thread.Thread) thread.Part {
 	s := summary.Summarize(fold)
 	p := thread.Part{
-		Session: c.Record.ID, Agent: c.Record.Agent, Beside: c.Beside, Time: cmp.Or(lastTime(fold), c.Now).UTC().Truncate(time.Second),
+		Session: c.Record.ID, Agent: c.Record.Agent, Beside: c.Beside, Time: c.Now.UTC().Truncate(time.Second),
+		Last:  cmp.Or(fold.Last, fold.LastRequest().Time).UTC().Truncate(time.Second),
 		First: thread.Quote{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
 	}
 	for _, q := range fold.Typed {

@@ -2,6 +2,7 @@ package tail
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"gt/internal/testenv"
@@ -502,16 +503,22 @@ func TestHasReader(t *testing.T) {
 }
 
 // A conversation that is read long after its end changed its files when something was said or
-// run last.
+// done last.
 func TestTimeOfPart(t *testing.T) {
 	at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 	f := &summary.Fold{}
 	f.SetClean(func(s string) string { return s })
 	f.Take(conversation.Entry{Kind: conversation.Prompt, Text: "fix it", Time: at})
-	f.Take(conversation.Entry{Kind: conversation.Call, Tool: "Bash", Text: "command: make", CallID: "1"})
-	f.Take(conversation.Entry{Kind: conversation.Result, Tool: "Bash", Text: "ok", CallID: "1", Time: at.Add(time.Minute)})
+	f.Take(conversation.Entry{Kind: conversation.Call, Tool: "Edit", Text: "file_path: a.go", CallID: "1", Time: at.Add(time.Minute)})
+	f.Take(conversation.Entry{Kind: conversation.Result, Tool: "Edit", Text: "ok", CallID: "1"})
+	data, err := json.Marshal(f)
+	testenv.NoError(t, err)
+	saved := &summary.Fold{}
+	testenv.NoError(t, json.Unmarshal(data, saved))
 	c := Carry{Record: &session.Record{ID: "s"}, Now: at.Add(time.Hour)}
-	if p := c.part(f, &thread.Thread{}); !p.Time.Equal(at.Add(time.Minute)) {
-		t.Errorf("%v", p.Time)
+	for _, f := range []*summary.Fold{f, saved} {
+		if p := c.part(f, &thread.Thread{}); !p.Last.Equal(at.Add(time.Minute)) {
+			t.Errorf("%v", p.Last)
+		}
 	}
 }

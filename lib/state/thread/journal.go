@@ -2,6 +2,7 @@ package thread
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -115,8 +116,10 @@ func (t *Thread) work(p Part) {
 		q.Session = p.Session
 		t.addAction(q)
 	}
-	if len(p.Files) > 0 {
-		t.addAction(Quote{Text: filesChanged + strings.Join(p.Files, ", "), Session: p.Session, Time: p.Time})
+	files := Quote{Text: filesChanged + strings.Join(p.Files, ", "), Session: p.Session, Time: cmp.Or(p.Last, p.Time)}
+	isKnown := slices.ContainsFunc(t.Actions, func(old Quote) bool { return old.Session == p.Session && old.Text == cut(files.Text, maxAction) })
+	if len(p.Files) > 0 && !(isKnown && p.Last.IsZero()) { // p can be read long after its end
+		t.addAction(files)
 	}
 }
 
@@ -158,9 +161,6 @@ func (t *Thread) conclude(q Quote) {
 func (t *Thread) addAction(q Quote) {
 	q.Text = cut(q.Text, maxAction)
 	isFiles, what := strings.HasPrefix(q.Text, filesChanged), ActionOf(q.Text)
-	if isFiles && slices.ContainsFunc(t.Actions, func(old Quote) bool { return old.Session == q.Session && old.Text == q.Text }) {
-		return // nothing was changed since
-	}
 	t.Actions = insert(slices.DeleteFunc(t.Actions, func(old Quote) bool {
 		return ActionOf(old.Text) == what || isFiles && old.Session == q.Session && strings.HasPrefix(old.Text, filesChanged)
 	}), q)

@@ -153,6 +153,7 @@ type Part struct {
 	Done      int
 	Beside    *Background // at the end of a turn; nil if unknown
 	Time      time.Time   // the latest time at which it was said
+	Last      time.Time   // of what was said and done; zero if unknown
 }
 
 // Hear adds what the person said in a session. Repeating it changes nothing.

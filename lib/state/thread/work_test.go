@@ -92,16 +92,23 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// The files that a session changed have the time at which they are first heard of, not that of
-// a later reading, so that what happened in the folder between the two is told.
+// The files that a session changed have the time of its last entry, or at which they are first
+// heard of, not that of a later reading, so that what happened in the folder between the two is
+// told.
 func TestTimeOfFiles(t *testing.T) {
 	at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 	th := &Thread{ChainID: "c"}
-	th.Take(Part{Session: "s", Files: []string{"a.go"}, Time: at})
-	if th.Take(Part{Session: "s", Files: []string{"a.go"}, Time: at.Add(time.Hour)}); !th.LastTime().Equal(at) {
-		t.Errorf("%v", th.LastTime())
-	}
-	if th.Take(Part{Session: "s", Files: []string{"b.go", "a.go"}, Time: at.Add(time.Hour)}); !th.LastTime().Equal(at.Add(time.Hour)) {
-		t.Errorf("%v", th.LastTime())
+	for i, c := range []struct {
+		files            []string
+		last, read, want time.Time
+	}{
+		{[]string{"a.go"}, time.Time{}, at, at},
+		{[]string{"a.go"}, time.Time{}, at.Add(time.Hour), at},
+		{[]string{"b.go", "a.go"}, time.Time{}, at.Add(time.Hour), at.Add(time.Hour)},
+		{[]string{"b.go", "a.go"}, at.Add(2 * time.Hour), at.Add(3 * time.Hour), at.Add(2 * time.Hour)},
+	} {
+		if th.Take(Part{Session: "s", Files: c.files, Time: c.read, Last: c.last}); !th.LastTime().Equal(c.want) {
+			t.Errorf("%d: %v, want %v", i, th.LastTime(), c.want)
+		}
 	}
 }
