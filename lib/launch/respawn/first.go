@@ -217,13 +217,11 @@ func (f FirstPrompt) changedConversations(h home.Home, reader conversation.Reade
 			if of.CWD != "" && !place.IsBelow(place.Real(of.CWD), dir) { // a client can make a worktree
 				return
 			}
-			r, err := records.Get(of.ID)
-			if err != nil {
-				r = nil
-			}
-			earlier := of.Started.Before(f.Began.Truncate(time.Second)) && !of.Started.IsZero()
+			r, _ := records.Get(of.ID) // nil if it cannot be read
 			switch {
-			case of.Parent != "", r == nil && earlier && of.ID != f.Resumed, r != nil && r.TmuxPane != f.Pane && r.Live():
+			case of.Parent != "":
+			case r != nil && r.TmuxPane != f.Pane && r.Live():
+			case r == nil && of.ID != f.Resumed && !of.Started.IsZero() && of.Started.Before(f.Began.Truncate(time.Second)):
 			default:
 				changed = append(changed, file)
 			}
