@@ -123,14 +123,24 @@ func (t *Thread) work(p Part) {
 	}
 }
 
-// markDone marks the messages that answers for which the agent called a tool follow.
-func (t *Thread) markDone(p Part) {
-	for _, answer := range p.Answers {
-		for i, q := range slices.Backward(t.Prompts) {
-			if q.Session == p.Session && !q.Reply && !q.Time.After(answer.Time) {
-				t.Prompts[i].Done = q.Done || answer.Done
-				break
-			}
+// markDone marks the message for which an agent did something.
+func (t *Thread) markDone(id session.ID, at time.Time) {
+	for i, q := range slices.Backward(t.Prompts) {
+		if q.Session == id && !q.Reply && !q.Time.After(at) {
+			t.Prompts[i].Done = true
+			return
+		}
+	}
+}
+
+// markOld marks the messages of a thread that an earlier gt wrote for which an agent ran
+// something and then answered.
+func (t *Thread) markOld() {
+	for _, did := range t.Actions {
+		if !strings.HasPrefix(did.Text, filesChanged) && slices.ContainsFunc(t.Answers, func(q Quote) bool {
+			return q.Session == did.Session && q.Time.After(did.Time)
+		}) {
+			t.markDone(did.Session, did.Time)
 		}
 	}
 }

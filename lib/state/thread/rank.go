@@ -24,6 +24,9 @@ func (s *Score) add(points int, why string, values ...any) {
 	}
 }
 
+// ranking is the version of these rules. Points that others gave do not compare.
+const ranking = 2
+
 // The points of a message. What is told of a chain with more messages than there is room
 // for are those with the most points.
 const (
@@ -114,16 +117,21 @@ func cuesOf(q Quote, byAgent bool) (s Score) {
 }
 
 // Rank gives each message, answer and action its points, and one number to those that say the
-// same with other values. It does nothing if all have points. Writers call it, so that a
-// start need not.
+// same with other values. It does nothing if all have points by the same rules. Writers call
+// it, so that a start need not.
 func (t *Thread) Rank() {
+	anew := t.Ranking != ranking
+	if anew {
+		t.markOld()
+	}
 	for _, all := range []*[]Quote{&t.Prompts, &t.Answers, &t.Actions} {
-		if !slices.ContainsFunc(*all, func(q Quote) bool { return q.Points == 0 }) {
+		if !slices.ContainsFunc(*all, func(q Quote) bool { return q.Points == 0 || anew }) {
 			continue
 		}
+		t.Ranking = ranking
 		byAgent := all != &t.Prompts
 		for i, s := range t.scores(*all, byAgent, func(q *Quote) Score {
-			if q.Cues == 0 {
+			if q.Cues == 0 || anew {
 				q.Cues = cuesOf(*q, byAgent).Points
 			}
 			return Score{Points: q.Cues}

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,31 @@ func TestExplain(t *testing.T) {
 	}
 	if why := strings.Join(th.Explain(th.Prompts, false)[0].Why, "; "); !strings.Contains(why, "begins with what it is") || !strings.Contains(why, "names") {
 		t.Errorf("%s", why)
+	}
+}
+
+// What an earlier gt ranked is ranked anew, and marked as done where a command and an answer
+// follow.
+func TestRankingOfOld(t *testing.T) {
+	want := said("never push to main", "look at the parser", "go on", "and on", "and on with it")
+	want.Prompts[1].Done = true
+	want.Actions = []Quote{{Text: "`go test`: ok", Session: "s", Time: want.Prompts[1].Time.Add(time.Second)}, {Text: "`go vet`: ok", Session: "s", Time: want.Prompts[3].Time.Add(time.Second)}}
+	want.Answers = []Quote{{Text: "It passes.", Session: "s", Time: want.Prompts[1].Time.Add(2 * time.Second)}}
+	old := *want
+	old.Prompts, old.Answers, old.Actions = slices.Clone(want.Prompts), slices.Clone(want.Answers), slices.Clone(want.Actions)
+	old.Prompts[1].Done = false
+	for _, all := range [][]Quote{old.Prompts, old.Answers, old.Actions} {
+		for i := range all {
+			all[i].Points, all[i].Cues, all[i].Group = 7, 7, 7
+		}
+	}
+	want.Rank()
+	if old.Rank(); !reflect.DeepEqual(&old, want) {
+		t.Errorf("%+v, want %+v", old, want)
+	}
+	old.Prompts[0].Points = 7
+	if old.Rank(); old.Prompts[0].Points != 7 {
+		t.Error("it is ranked again")
 	}
 }
 

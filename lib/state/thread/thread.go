@@ -74,6 +74,8 @@ type Thread struct {
 	Beside *Background `json:"beside,omitempty"`
 	// Sessions are the known sessions of the chain, oldest first.
 	Sessions []Session `json:"sessions,omitempty"`
+	// Ranking tells which rules gave the points.
+	Ranking int `json:"ranking,omitempty"`
 
 	unknown openjson.Unknown
 }
@@ -222,7 +224,11 @@ func (t *Thread) Take(p Part) {
 	t.takeBack(p)
 	t.work(p)
 	t.Hear(p)
-	t.markDone(p)
+	for _, answer := range p.Answers {
+		if answer.Done {
+			t.markDone(p.Session, answer.Time)
+		}
+	}
 	if p.Beside != nil || t.Beside != nil && t.Beside.Session != p.Session {
 		if t.Beside = p.Beside; t.Beside != nil && len(t.Beside.Running)+len(t.Beside.Team) == 0 {
 			t.Beside = nil
