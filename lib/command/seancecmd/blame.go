@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"gt/lib/catalog"
 	"gt/lib/catalog/scan"
@@ -101,7 +100,7 @@ func (c *blaming) Run(env *cli.Env) error {
 	changes, failed := search.Changes(conversationsOf(places), bases, func(s string) string { return env.Text(s) }, bar.Show)
 	bar.Finish()
 	env.WarnError(failed)
-	b := &blamer{top: git.Top(env.Abs(filepath.Dir(cmp.Or(name, ".")))), places: places, commits: map[string]*commitLines{}, now: env.Now()}
+	b := &blamer{top: git.Top(env.Abs(filepath.Dir(cmp.Or(name, ".")))), places: places, commits: map[string]*commitLines{}, since: map[string]time.Time{}, now: env.Now()}
 	b.take(changes, paths)
 	var found []origin
 	for i := range lines {
@@ -209,6 +208,7 @@ type blamer struct {
 	places  []target
 	changes map[string][]candidate // of each path in the repository, the earliest first
 	commits map[string]*commitLines
+	since   map[string]time.Time // see formerLines
 	now     time.Time
 }
 
@@ -311,7 +311,7 @@ func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
 // text, and nothing had written it before and left it. With other, it returns the first edit in
 // another repository that has the line.
 func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time, other bool) (of *search.Change) {
-	weak, line := isWeak(l.Text), edits.Normalize(l.Text)
+	weak, line := edits.IsWeak(l.Text), edits.Normalize(l.Text)
 	for i, ch := range b.changes[l.Path] {
 		if !ch.Time.Before(limit) {
 			break
@@ -324,7 +324,7 @@ func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time,
 		case n > 0 && (!weak || ch.HasNeighbour(before, l.Text, after) || l.Commit != "" && b.confirms(l, ch.Change)):
 			of = cmp.Or(of, ch.Change)
 		case other:
-		case n == 0 && !weak && b.rewrote(l, i, l.Text):
+		case n == 0 && !weak && b.rewrote(l, i):
 			of = cmp.Or(of, ch.Change)
 		case n < 0 && !weak, n == 0 && ch.Whole:
 			of = nil
@@ -333,34 +333,60 @@ func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time,
 	return of
 }
 
-// rewrote reports whether an edit made text by replacing a part of a line that the commit of l
+// rewrote reports whether an edit made a line by replacing a part of one that the line's commit
 // removed or an earlier edit wrote.
-func (b *blamer) rewrote(l git.BlamedLine, edit int, text string) bool {
-	earlier := b.changes[l.Path][:edit]
-	return slices.ContainsFunc(b.changes[l.Path][edit].FormerLines(strings.TrimRight(text, "\r")), func(before string) bool {
-		if isWeak(before) {
-			return false
-		}
-		if l.Commit != "" && b.linesOf(l).removed[edits.Normalize(before)] {
-			return true
-		}
-		for i := range earlier {
-			if earlier[i].Adds(before) > 0 || b.rewrote(l, i, before) {
+func (b *blamer) rewrote(l git.BlamedLine, edit int) bool {
+	const most = 8 // of the edits that fit, any can have been there; mostly all were, which is last
+	changes := b.changes[l.Path]
+	var former []string
+	take := func(i int, text string) (removed bool) {
+		for _, before := range b.formerLines(l, changes[i].Change, text) {
+			if l.Commit != "" && b.linesOf(l).removed[edits.Normalize(before)] {
 				return true
+			}
+			if !slices.Contains(former, before) {
+				former = append(former, before)
+				former = former[max(0, len(former)-most):]
 			}
 		}
 		return false
-	})
-}
-
-func isWeak(line string) bool {
-	n := 0
-	for _, r := range line {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			n++
+	}
+	if take(edit, l.Text) {
+		return true
+	}
+	for i := edit - 1; i >= 0 && len(former) > 0; i-- {
+		for _, text := range former {
+			if changes[i].Adds(text) > 0 || take(i, text) {
+				return true
+			}
 		}
 	}
-	return n < 8
+	return false
+}
+
+// formerLines returns what a text of a line's commit can have been before an edit. What was
+// edited before the commit that changed the file last is not what this one changed.
+func (b *blamer) formerLines(l git.BlamedLine, ch *search.Change, text string) []string {
+	const longest = 1 << 10 // more is mostly a program's, and would be copied often
+	if len(text) > longest {
+		return nil
+	}
+	all := slices.DeleteFunc(ch.FormerLines(strings.TrimRight(text, "\r")), edits.IsWeak)
+	if len(all) == 0 {
+		return nil
+	}
+	key := l.Commit + "\x00" + l.Path
+	if _, known := b.since[key]; !known {
+		from, until := "HEAD", b.now
+		if l.Commit != "" {
+			from, until = l.Commit+"^", l.Authored // of a rebased commit some of those before it are later
+		}
+		b.since[key] = git.LastChange(b.top, from, l.Path, until, gitPatience)
+	}
+	if ch.Time.Before(b.since[key]) {
+		return nil
+	}
+	return all
 }
 
 // commitLines are the lines, as Normalize returns them, that a commit changed in a file.
@@ -406,14 +432,14 @@ func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
 	of := b.linesOf(l)
 	if _, known := of.whole[ch]; !known {
 		of.replaced[ch] = slices.ContainsFunc(ch.Old, func(line string) bool {
-			return of.removed[edits.Normalize(line)] && !isWeak(line) && ch.Adds(line) < 0
+			return of.removed[edits.Normalize(line)] && !edits.IsWeak(line) && ch.Adds(line) < 0
 		})
 		of.whole[ch] = !slices.ContainsFunc(ch.New, func(line string) bool {
-			return !of.added[edits.Normalize(line)] && !isWeak(line) && ch.Adds(line) > 0
+			return !of.added[edits.Normalize(line)] && !edits.IsWeak(line) && ch.Adds(line) > 0
 		})
 	}
-	return of.replaced[ch] || of.whole[ch] && of.added[edits.Normalize(l.Text)] || slices.ContainsFunc(ch.FormerLines(strings.TrimRight(l.Text, "\r")), func(before string) bool {
-		return of.removed[edits.Normalize(before)] && !isWeak(before)
+	return of.replaced[ch] || of.whole[ch] && of.added[edits.Normalize(l.Text)] || slices.ContainsFunc(b.formerLines(l, ch, l.Text), func(before string) bool {
+		return of.removed[edits.Normalize(before)]
 	})
 }
 

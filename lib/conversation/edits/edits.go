@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/tidwall/gjson"
 
@@ -211,23 +212,46 @@ func (e *Edit) Adds(line string) int {
 	return e.net[Normalize(line)]
 }
 
-// FormerLines returns what a line can have been before the edit, if the edit replaced a part of it.
+// IsWeak reports whether a text has so few letters and digits that it can be in many places.
+func IsWeak(text string) bool {
+	n := 0
+	for _, r := range text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			n++
+		}
+		if n == 8 {
+			return false
+		}
+	}
+	return true
+}
+
+// FormerLines returns what else a line can have been before the edit, if the edit replaced a part
+// of it that is not weak.
 func (e *Edit) FormerLines(line string) (all []string) {
+	add := func(before, old, new string) {
+		if !IsWeak(old+new) && !slices.Contains(all, before) && Normalize(before) != Normalize(line) {
+			all = append(all, before)
+		}
+	}
 	for _, r := range e.replaced {
 		if len(r.old) == 0 || len(r.new) == 0 {
 			continue
 		}
-		if one := r.new[0]; len(r.old) == 1 && len(r.new) == 1 {
-			if one != "" && strings.Contains(line, one) {
-				all = append(all, strings.ReplaceAll(line, one, r.old[0]), strings.Replace(line, one, r.old[0], 1))
+		old, new := r.old[0], r.new[0]
+		if len(r.old) == 1 && len(r.new) == 1 {
+			if new != "" && strings.Contains(line, new) {
+				add(strings.ReplaceAll(line, new, old), old, new)
+				add(strings.Replace(line, new, old, 1), old, new)
 			}
 			continue
 		}
-		if front, ok := strings.CutSuffix(line, r.new[0]); ok {
-			all = append(all, front+r.old[0])
+		if front, ok := strings.CutSuffix(line, new); ok {
+			add(front+old, old, new)
 		}
-		if back, ok := strings.CutPrefix(line, r.new[len(r.new)-1]); ok {
-			all = append(all, r.old[len(r.old)-1]+back)
+		old, new = r.old[len(r.old)-1], r.new[len(r.new)-1]
+		if back, ok := strings.CutPrefix(line, new); ok {
+			add(old+back, old, new)
 		}
 	}
 	return all

@@ -63,16 +63,21 @@ func TestOf(t *testing.T) {
 
 func TestFormerLines(t *testing.T) {
 	for _, c := range []struct{ tool, input, line, want string }{
-		{"Edit", `{"file_path":"a","old_string":"f(x)","new_string":"g(x)"}`, "y = g(x) + g(x)", "y = f(x) + f(x)|y = f(x) + g(x)"},
-		{"Edit", `{"file_path":"a","old_string":"f(x)","new_string":""}`, "y = g(x)", ""},
+		{"Edit", `{"file_path":"a","old_string":"fixed(x)","new_string":"grown(x)"}`, "y = grown(x) + grown(x)", "y = fixed(x) + fixed(x)|y = fixed(x) + grown(x)"},
+		{"Edit", `{"file_path":"a","old_string":"fixed(x)","new_string":""}`, "y = grown(x)", ""},
 		{"Edit", `{"file_path":"a","old_string":"int {\n\treturn f","new_string":"(int, error) {\n\tlog()\n\treturn g"}`, "func a() (int, error) {", "func a() int {"},
 		{"Edit", `{"file_path":"a","old_string":"int {\n\treturn f","new_string":"(int, error) {\n\tlog()\n\treturn g"}`, "\treturn g(x)", "\treturn f(x)"},
-		{"MultiEdit", `{"file_path":"a","edits":[{"old_string":"one","new_string":"two"},{"old_string":"f","new_string":"g"}]}`, "g(x)", "f(x)|f(x)"},
-		{"Bash", `{"command":"cd /w && sed -i 's/f(x)/g/' a"}`, "y = g", "y = f(x)|y = f(x)"},
-		{"Bash", `{"command":"sed -E -i 's/f(x)/g/' a"}`, "y = g", ""},
-		{"Bash", `{"command":"cd /w && sed -i 's|a\\.b|c/d|g' a.go b"}`, "y = c/d", "y = a.b|y = a.b"},
-		{"Bash", `{"command":"sed -i.bak -e \"s/one/two/\" a"}`, "a two", "a one|a one"},
-		{"Bash", `{"command":"sed -n 's/one/two/p' a"}`, "a two", ""},
+		{"MultiEdit", `{"file_path":"a","edits":[{"old_string":"one","new_string":"two"},{"old_string":"fixed","new_string":"grown"}]}`, "grown(x)", "fixed(x)"},
+		{"Bash", `{"command":"cd /w && sed -i 's/fixed(x)/grown/' a"}`, "y = grown", "y = fixed(x)"},
+		{"Bash", `{"command":"sed -E -i 's/fixed(x)/grown/' a"}`, "y = grown", ""},
+		{"Bash", `{"command":"cd /w && sed -i 's|main\\.go|cmd/go|g' a.go b"}`, "y = cmd/go", "y = main.go"},
+		{"Bash", `{"command":"sed -i.bak -e \"s/seven/eight/\" a"}`, "a eight", "a seven"},
+		{"Bash", `{"command":"sed -n 's/seven/eight/p' a"}`, "a eight", ""},
+		// What is in many lines, or stays.
+		{"Bash", `{"command":"sed -i 's/1/2/' a"}`, "port = 8142", ""},
+		{"Edit", `{"file_path":"a","old_string":"\nfunc first() {\n","new_string":"\nfunc second() {\n"}`, "var mine = kept(by, a, person)", ""},
+		{"Edit", `{"file_path":"a","old_string":"}\n\nfunc first() {","new_string":"};\n\nfunc second() {"}`, "};", ""},
+		{"Edit", `{"file_path":"a","old_string":"\t\tx := counted(y)","new_string":"\tx := counted(y);"}`, "\tx := counted(y);", ""},
 	} {
 		var got []string
 		for _, e := range FindEdits(conversation.Entry{Kind: conversation.Call, Tool: c.tool, Text: conversation.CallText(gjson.Parse(c.input))}) {

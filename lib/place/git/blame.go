@@ -128,6 +128,17 @@ func ChangesOf(dir, commit, path string, wait time.Duration) (of BlamedLine, all
 	return of, all, nil
 }
 
+// LastChange returns when a file was last changed by a commit from which another comes, or that
+// itself, up to a time. It is zero if there is none.
+func LastChange(dir, commit, path string, until time.Time, wait time.Duration) time.Time {
+	text, err := output(dir, wait, "log", "-1", "--format=%ct", fmt.Sprint("--until=", until.Unix()), "--end-of-options", commit, "--", ":(top,literal)"+path)
+	seconds, bad := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || bad != nil {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0)
+}
+
 // unquoted returns a path that git has quoted without the quotes.
 func unquoted(path string) string {
 	if plain, err := strconv.Unquote(path); err == nil {
