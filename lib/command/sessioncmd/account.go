@@ -57,7 +57,7 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 		return "", cli.Failf(cli.AnswerNo, "'%.80s' is the name of several accounts: %s", name, strings.Join(found, ", "))
 	}
 	err := cli.Failf(cli.AnswerNo, "there is no account '%.80s' of %s", name, client.Name)
-	if strings.Contains(name, "/") {
+	if name == "." || name == ".." || strings.Contains(name, "/") {
 		dir, missing := folder(env, name)
 		if missing != nil {
 			return "", missing

@@ -551,8 +551,6 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 		switch p.Get("type").Str {
 		case "task_started":
 			s.begun, s.turn = true, strings.Clone(p.Get("turn_id").Str)
-		case "user_message":
-			s.begun = true
 		case "token_count":
 			info := p.Get("info")
 			return s.counted(e, info, each) && s.sized(e, info, each)

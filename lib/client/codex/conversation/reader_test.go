@@ -413,7 +413,7 @@ func TestCountsOfTotals(t *testing.T) {
 		return event("event_msg", `{"type":"token_count","info":{"total_token_usage":{"input_tokens":`+input+`}`+more+`}}`)
 	}
 	for _, turn := range []string{
-		event("turn_context", `{"turn_id":"t1"}`), event("turn_context", `{"cwd":"/tmp"}`), event("event_msg", `{"type":"task_started"}`), event("event_msg", `{"type":"user_message","message":"go"}`),
+		event("turn_context", `{"turn_id":"t1"}`), event("turn_context", `{"cwd":"/tmp"}`), event("event_msg", `{"type":"task_started"}`),
 	} {
 		dir := t.TempDir()
 		readertest.Put(t, filepath.Join(dir, "sessions/2026/11/21/rollout-2026-11-21T09-19-38-a1.jsonl"), event("session_meta", `{"id":"a1"}`)+
