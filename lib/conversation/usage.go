@@ -68,6 +68,15 @@ type counted struct {
 // records them with it.
 type Origin struct{ CWD, Branch string }
 
+// BranchOf returns the branch that Claude Code and its forks record, which is HEAD where there is
+// none; then it is "".
+func BranchOf(recorded string) string {
+	if recorded == "HEAD" {
+		return ""
+	}
+	return recorded
+}
+
 // Lineage says which session a conversation is of, and with whose it may begin.
 type Lineage struct {
 	ID        session.ID

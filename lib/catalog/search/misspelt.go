@@ -73,8 +73,8 @@ func pairs(all []term) (apart []term) {
 }
 
 // nearest returns the most frequent word of conversations that differs from a word in
-// accents, in one letter, in the order of two, or by a sign or blank within it; "" if there is none, or the word itself is
-// there. Only files whose bytes have the text are searched.
+// accents, in one letter, in the order of two, or by a sign or blank within it; "" if there is
+// none, or the word itself is there. Only files whose bytes have the text are searched.
 func nearest(word string, all []conversation.Conversation) (near string, exact bool) {
 	if utf8.RuneCountInString(word) < 3 {
 		return "", false

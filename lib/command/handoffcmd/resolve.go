@@ -158,11 +158,10 @@ func (t target) started(what string) (*session.Record, error) {
 				hints, in = append(hints, term.Clean(one.Name+"  "+one.Path)), one
 			}
 		}
-		switch len(hints) {
-		case 0:
+		if len(hints) == 0 {
 			return nil, nil
-		case 1:
-		default:
+		}
+		if len(hints) > 1 {
 			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' is the name of %d agents", what, len(hints)), hints[:min(len(hints), maxCandidates)]...)
 		}
 	} else if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && in.Path != path && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {

@@ -236,17 +236,9 @@ func (h *header) collectedMetadata() conversation.Metadata {
 	if h.last.cwd != m.CWD {
 		m.Moved = h.last.cwd
 	}
-	m.Branch = branchOf(m.Branch)
+	m.Branch = conversation.BranchOf(m.Branch)
 	m.Title = conversation.Excerpt(cmp.Or(h.custom, h.generated, h.summary))
 	return m
-}
-
-// branchOf returns a branch as the client records it; it says HEAD where there is none.
-func branchOf(recorded string) string {
-	if recorded == "HEAD" {
-		return ""
-	}
-	return recorded
 }
 
 func model(rec record) string {
@@ -520,7 +512,7 @@ func (r *records) spent(e conversation.Entry, rec record) bool {
 	if !m.usage.IsObject() {
 		return true
 	}
-	e.Kind, e.ID, e.Usage, e.Origin = conversation.TokenUsage, cmp.Or(m.id, e.ID), usageOf(m.usage), conversation.Origin{CWD: rec.cwd, Branch: branchOf(rec.branch)}
+	e.Kind, e.ID, e.Usage, e.Origin = conversation.TokenUsage, cmp.Or(m.id, e.ID), usageOf(m.usage), conversation.Origin{CWD: rec.cwd, Branch: conversation.BranchOf(rec.branch)}
 	if e.Request = rec.requestID; e.Request == "" {
 		// A gateway or local server may give the same message id to many answers.
 		e.Sum = fmt.Sprintf("%s.%d", e.ID, e.Usage.Input+e.Usage.CacheRead+e.Usage.CacheWrite)

@@ -180,9 +180,7 @@ func (h *header) collectedMetadata(model string) conversation.Metadata {
 	}
 	m.CWD = cmp.Or(m.CWD, h.root)
 	m.Model = cmp.Or(m.Model, h.model, model)
-	if m.Branch = cmp.Or(m.Branch, h.branch); m.Branch == detached {
-		m.Branch = ""
-	}
+	m.Branch = conversation.BranchOf(cmp.Or(m.Branch, h.branch))
 	return m
 }
 
@@ -254,17 +252,6 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 	})
 }
 
-// detached is what the client records as the branch where there is none.
-const detached = "HEAD"
-
-func originOf(v gjson.Result) conversation.Origin {
-	in := conversation.Origin{CWD: strings.Clone(v.Get("cwd").Str), Branch: strings.Clone(v.Get("gitBranch").Str)}
-	if in.Branch == detached {
-		in.Branch = ""
-	}
-	return in
-}
-
 func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(v.Get("timestamp").Str), ID: strings.Clone(v.Get("uuid").Str), Offset: at}
 	give := func(kind conversation.Kind, text string) bool {
@@ -287,7 +274,7 @@ func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) boo
 				// The total tells which.
 				Output: max(conversation.TokenCount(u.Get("candidatesTokenCount")), conversation.TokenCount(u.Get("totalTokenCount"))-in),
 			}
-			e.Origin = originOf(v)
+			e.Origin = conversation.Origin{CWD: strings.Clone(v.Get("cwd").Str), Branch: conversation.BranchOf(strings.Clone(v.Get("gitBranch").Str))}
 			if !each(e) {
 				return false
 			}
