@@ -26,6 +26,7 @@ import (
 	"gt/bench/measure"
 	"gt/internal/testenv"
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	claude "gt/lib/client/claude/conversation"
 	"gt/lib/conversation"
 	"gt/lib/text/redact"
@@ -62,7 +63,7 @@ func run(mb, most int) error {
 	var texts [][]string
 	bytesOf := 0
 	r := claude.Reader{}
-	for _, store := range r.Stores(getenv) {
+	for _, store := range account.Stores(r.Client(), getenv) {
 		if err := r.Find(store, func(f conversation.File) {
 			var all []string
 			r.Read(f, conversation.Options{}, func(e conversation.Entry) bool {

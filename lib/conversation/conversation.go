@@ -26,11 +26,6 @@ type Reader interface {
 	// Client returns the client's name, as in lib/client/agent.
 	Client() string
 
-	// Stores returns the folders on this machine in which the client keeps its
-	// conversations: only existing ones, each once. A client can have several accounts.
-	// getenv is the environment and has HOME.
-	Stores(getenv func(string) string) []string
-
 	// Find calls each for every conversation in a store. It lists folders and stats files
 	// but opens no transcript (only a database is read). It skips what it cannot read;
 	// the error names the first failure.

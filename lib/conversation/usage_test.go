@@ -11,7 +11,6 @@ import (
 type told map[string][]Entry
 
 func (told) Client() string                        { return "told" }
-func (told) Stores(func(string) string) []string   { return nil }
 func (told) Find(string, func(File)) error         { return nil }
 func (told) Metadata(File) (m Metadata, err error) { return m, nil }
 func (t told) Read(f File, _ Options, each func(Entry) bool) (int64, error) {

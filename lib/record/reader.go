@@ -1,7 +1,6 @@
 package record
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,18 +14,6 @@ const Client = "gt-record"
 type Reader struct{}
 
 func (Reader) Client() string { return Client }
-
-// Stores returns the folder of this user's records, if it exists.
-func (Reader) Stores(getenv func(string) string) []string {
-	s, err := StoreOf(getenv)
-	if err != nil {
-		return nil
-	}
-	if info, err := os.Stat(s.Sessions); err != nil || !info.IsDir() {
-		return nil
-	}
-	return []string{s.Sessions}
-}
 
 func (Reader) Find(store string, each func(conversation.File)) error {
 	s := Store{Sessions: store}

@@ -23,7 +23,6 @@ import (
 type client struct{}
 
 func (client) Client() string                             { return "claude" }
-func (client) Stores(func(string) string) []string        { return nil }
 func (client) Find(string, func(conversation.File)) error { return nil }
 func (client) Metadata(conversation.File) (conversation.Metadata, error) {
 	return conversation.Metadata{}, nil

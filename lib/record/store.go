@@ -51,6 +51,12 @@ const contexts = "context"
 const ext = ".jsonl"
 
 // Path returns the file to which a record is written.
+// Exists reports whether there are records.
+func (s Store) Exists() bool {
+	info, err := os.Stat(s.Sessions)
+	return err == nil && info.IsDir()
+}
+
 func (s Store) Path(id ID) string { return filepath.Join(s.Sessions, string(id)+ext) }
 
 // File returns the file that has a record: Path or the packed file. If it cannot tell, it

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/live"
@@ -32,10 +33,13 @@ import (
 // read. errs has one error for each store.
 func FindConversations(getenv func(string) string, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
 	var stores []*found
-	for _, r := range append(readers.Readers[:len(readers.Readers):len(readers.Readers)], record.Reader{}) {
-		for _, store := range r.Stores(getenv) {
+	for _, r := range readers.Readers {
+		for _, store := range account.Stores(r.Client(), getenv) {
 			stores = append(stores, &found{reader: r, store: store})
 		}
+	}
+	if own, err := record.StoreOf(getenv); err == nil && own.Exists() {
+		stores = append(stores, &found{reader: record.Reader{}, store: own.Sessions})
 	}
 	all, errs = scanStores(stores, clean, cache, progress)
 	return joinFiles(withoutCopies(all)), errs
@@ -283,7 +287,7 @@ func Running(getenv func(string) string) (runs map[session.ID]process.Proc, errs
 		if !ok {
 			continue
 		}
-		for _, store := range r.Stores(getenv) {
+		for _, store := range account.Stores(r.Client(), getenv) {
 			err := reg.Running(store, func(id session.ID, pid int, start string) {
 				if p, err := process.Find(pid); err == nil && (start == "" || start == p.Start) {
 					runs[id] = p

@@ -312,14 +312,6 @@ func Places(client string, getenv func(string) string) iter.Seq[Place] {
 	return func(func(Place) bool) {}
 }
 
-func Dirs(places iter.Seq[Place]) []string {
-	var all []string
-	for p := range places {
-		all = append(all, p.Dir)
-	}
-	return all
-}
-
 // Folder returns the folder that a client with this environment uses.
 func Folder(client string, getenv func(string) string) (string, error) {
 	for p := range Places(client, getenv) {
@@ -328,35 +320,44 @@ func Folder(client string, getenv func(string) string) (string, error) {
 	return "", errors.New("HOME is not set")
 }
 
-// Stores returns the places that have one of these folders, each once even if several
-// links lead to it.
-func Stores(places []string, folders ...string) []string {
-	var all []string
-	for _, folder := range folders {
-		for _, place := range holding(places, folder) {
-			if !slices.Contains(all, place) {
-				all = append(all, place)
+// Stores returns the folders in which a client keeps conversations: only existing ones, each
+// once even if several links lead to it. A client can have several accounts.
+func Stores(client string, getenv func(string) string) (stores []string) {
+	c := registry.FindClient(client)
+	if c == nil || c.Accounts == nil {
+		return nil
+	}
+	places := slices.Collect(c.Accounts(getenv))
+	most := 0
+	for _, p := range places {
+		most = max(most, len(p.Folders))
+	}
+	var seen []string
+	for i := range most {
+		for _, p := range places {
+			dir := filepath.Clean(p.Dir)
+			if i >= len(p.Folders) || slices.Contains(stores, dir) {
+				continue
+			}
+			target, there := resolveFolder(filepath.Join(p.Dir, p.Folders[i]))
+			if there && !slices.Contains(seen, target) && (c.Holds == nil || c.Holds(dir)) {
+				stores, seen = append(stores, dir), append(seen, target)
 			}
 		}
 	}
-	return all
+	return stores
 }
 
-func holding(places []string, folder string) []string {
-	var found, real []string
-	for _, place := range places {
-		target, err := filepath.EvalSymlinks(filepath.Join(place, folder))
-		if err != nil && !atomicfile.Absent(err) {
-			target = filepath.Join(place, folder) // Find returns the error
-		} else if err != nil {
-			continue
-		}
-		if slices.Contains(real, target) {
-			continue
-		}
-		if info, err := os.Stat(target); err == nil && info.IsDir() || err != nil && !atomicfile.Absent(err) {
-			found, real = append(found, filepath.Clean(place)), append(real, target)
-		}
+// resolveFolder returns a folder's path without links. One that cannot be read is there: its
+// reader returns the error.
+func resolveFolder(dir string) (target string, there bool) {
+	target, err := filepath.EvalSymlinks(dir)
+	switch {
+	case atomicfile.Absent(err):
+		return "", false
+	case err != nil:
+		target = dir
 	}
-	return found
+	info, err := os.Stat(target)
+	return target, err == nil && info.IsDir() || err != nil && !atomicfile.Absent(err)
 }

@@ -27,6 +27,9 @@ type Client struct {
 	// home folder.
 	Accounts func(getenv func(string) string) iter.Seq[Place]
 
+	// Holds reports whether an account has conversations; nil if its folder for them says so.
+	Holds func(dir string) bool
+
 	// RunsForeignHooks reports whether this client runs the current program as a hook
 	// that is wired for another client; nil means never. named reports that the wiring
 	// names its client.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gt/internal/readertest"
+	"gt/lib/client/account"
 	gemini "gt/lib/client/gemini/conversation"
 	"gt/lib/client/readers"
 	"gt/lib/client/writers"
@@ -109,7 +110,7 @@ func readBack(t *testing.T, w conversation.Writer, getenv func(string) string, c
 
 func storeOf(t *testing.T, client string, getenv func(string) string) string {
 	t.Helper()
-	stores := readers.FindReader(client).Stores(getenv)
+	stores := account.Stores(client, getenv)
 	if len(stores) != 1 {
 		t.Fatal(client, stores)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/hook"
 	"gt/lib/client/readers"
@@ -110,9 +111,21 @@ func readerOf(client string) conversation.Reader {
 	return hookfile.Reader{Agent: client}
 }
 
+func storesOf(env *cli.Env, r conversation.Reader) []string {
+	told, ok := r.(hookfile.Reader)
+	if !ok {
+		return account.Stores(r.Client(), env.Getenv)
+	}
+	root, err := hookfile.Root(env.Getenv)
+	if err != nil {
+		return nil
+	}
+	return told.Stores(root)
+}
+
 func readerOfFile(env *cli.Env, f conversation.File) conversation.Reader {
 	told := hookfile.Reader{Agent: f.Client}
-	if r := readers.FindReader(f.Client); r != nil && !slices.Contains(told.Stores(env.Getenv), f.Store) {
+	if r := readers.FindReader(f.Client); r != nil && !slices.Contains(storesOf(env, told), f.Store) {
 		return r
 	}
 	return told
@@ -128,7 +141,7 @@ const (
 
 func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []conversation.File, err error) {
 	var own []conversation.Conversation
-	for _, store := range r.Stores(env.Getenv) {
+	for _, store := range storesOf(env, r) {
 		err = errors.Join(err, r.Find(store, func(f conversation.File) {
 			of := f.ID
 			if of == "" {

@@ -89,7 +89,7 @@ func allTold(env *cli.Env) (found []conversation.Conversation) {
 	}
 	for _, agent := range hookfile.Agents(root) {
 		r := hookfile.Reader{Agent: agent}
-		for _, store := range r.Stores(env.Getenv) {
+		for _, store := range r.Stores(root) {
 			err := r.Find(store, func(f conversation.File) {
 				m, err := r.Metadata(f)
 				env.WarnError(err)

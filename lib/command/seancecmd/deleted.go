@@ -6,6 +6,7 @@ import (
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
@@ -23,7 +24,7 @@ func (c *selection) hintDeleted(env *cli.Env, all catalog.Catalog, matches func(
 		if !ok {
 			continue
 		}
-		for _, store := range r.Stores(env.Getenv) {
+		for _, store := range account.Stores(r.Client(), env.Getenv) {
 			n := 0
 			path, err := h.History(store, func(id session.ID, prompt string) {
 				if matches(prompt) && all.Get(id) == nil {

@@ -639,8 +639,8 @@ func (c *usage) disk(env *cli.Env) error {
 		all = append(all, *by[name])
 	}
 	var records int64
-	for _, store := range (record.Reader{}).Stores(env.Getenv) {
-		records += counted.add(store)
+	if own, err := record.StoreOf(env.Getenv); err == nil && own.Exists() {
+		records = counted.add(own.Sessions)
 	}
 	for _, k := range []kept{{Agent: "gt-record", Bytes: records}, {Agent: "gt's caches", Bytes: counted.add(personal.State.Path(".sessions"))}} {
 		if k.Bytes > 0 {

@@ -41,8 +41,12 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 		name = filepath.Join(env.Getenv("HOME"), rest)
 	}
 	_, usual := client.Folder(env.Getenv)
+	dirs := []string{usual}
+	for p := range account.Places(client.Name, env.Getenv) {
+		dirs = append(dirs, p.Dir)
+	}
 	var found, all []string
-	for _, dir := range slices.Concat([]string{usual}, account.Dirs(account.Places(client.Name, env.Getenv)), client.Listed(env.Getenv)) {
+	for _, dir := range append(dirs, client.Listed(env.Getenv)...) {
 		is := filepath.Base(dir)
 		if real, err := folder(env, dir); err != nil || slices.Contains(all, real) || own.Account(client.Name, real) != nil {
 			continue

@@ -19,7 +19,6 @@ import (
 type said []string
 
 func (said) Client() string                                                { return "opencode" }
-func (said) Stores(func(string) string) []string                           { return nil }
 func (said) Find(string, func(conversation.File)) error                    { return nil }
 func (said) Metadata(conversation.File) (m conversation.Metadata, _ error) { return m, nil }
 

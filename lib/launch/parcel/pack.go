@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/readers"
 	"gt/lib/client/readers/files"
@@ -426,7 +427,7 @@ func (p Packer) conversation(w *writer, s *Session, transcript, cwd, scratch str
 
 // find returns the conversation of a session in the client's stores.
 func (p Packer) find(r conversation.Reader, id session.ID, transcript string) (f conversation.File, found bool) {
-	for _, store := range r.Stores(p.Env.Getenv) {
+	for _, store := range account.Stores(r.Client(), p.Env.Getenv) {
 		_ = r.Find(store, func(one conversation.File) { // what cannot be read is not this one
 			if found || one.ID != id && (one.Path != transcript || one.ID != "") {
 				return

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/readers/files"
 	"gt/lib/conversation"
@@ -208,7 +209,7 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 func (f FirstPrompt) changedConversations(h home.Home, reader conversation.Reader, getenv func(string) string, since time.Time) (changed []conversation.File) {
 	records := session.Store{Home: h}
 	dir := place.Real(f.Dir)
-	for _, store := range reader.Stores(getenv) {
+	for _, store := range account.Stores(reader.Client(), getenv) {
 		_ = reader.Find(store, func(file conversation.File) {
 			if file.Changed < since.Truncate(time.Second).UnixNano() {
 				return

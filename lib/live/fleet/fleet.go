@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/contract"
 	"gt/lib/client/names"
@@ -857,7 +858,7 @@ func storesOf(getenv func(string) string) func(client string) []string {
 		defer mu.Unlock()
 		stores, ok := known[client]
 		if !ok {
-			stores = readers.FindReader(client).Stores(getenv)
+			stores = account.Stores(client, getenv)
 			known[client] = stores
 		}
 		return stores

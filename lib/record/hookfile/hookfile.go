@@ -144,10 +144,9 @@ type Reader struct{ Agent string }
 // Client returns the agent's name, because these are its only conversations.
 func (r Reader) Client() string { return r.Agent }
 
-// Stores returns the agent's folder, if it exists.
-func (r Reader) Stores(getenv func(string) string) []string {
-	root, err := Root(getenv)
-	if err != nil || Path(root, r.Agent, "s") == "" {
+// Stores returns the agent's folder below Root, if it exists.
+func (r Reader) Stores(root string) []string {
+	if Path(root, r.Agent, "s") == "" {
 		return nil
 	}
 	dir := filepath.Join(root, "told", r.Agent)

@@ -34,7 +34,7 @@ func TestTold(t *testing.T) {
 
 	r := Reader{Agent: "cursor"}
 	var files []conversation.File
-	for _, store := range r.Stores(getenv) {
+	for _, store := range r.Stores(root) {
 		testenv.NoError(t, r.Find(store, func(f conversation.File) { files = append(files, f) }))
 	}
 	if len(files) != 1 || files[0].ID != "s-1" || files[0].Client != "cursor" {

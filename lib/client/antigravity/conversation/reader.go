@@ -26,7 +26,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/text/lazyregexp"
@@ -38,10 +37,6 @@ type Reader struct {
 }
 
 func (*Reader) Client() string { return "antigravity" }
-
-func (*Reader) Stores(getenv func(string) string) []string {
-	return account.Stores(account.Dirs(account.Places("antigravity", getenv)), "brain")
-}
 
 const (
 	generated = ".system_generated"

@@ -22,7 +22,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/cli"
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 )
@@ -30,10 +29,6 @@ import (
 type Reader struct{}
 
 func (Reader) Client() string { return "claude" }
-
-func (Reader) Stores(getenv func(string) string) []string {
-	return account.Stores(account.Dirs(account.Places("claude", getenv)), "projects")
-}
 
 // History returns the prompts in history.jsonl, of which Claude Code removes none.
 func (Reader) History(store string, each func(id session.ID, prompt string)) (path string, err error) {

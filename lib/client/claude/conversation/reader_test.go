@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gt/internal/readertest"
+	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 )
@@ -144,7 +145,7 @@ func TestStores(t *testing.T) {
 	testenv.NoError(t, os.Symlink(".claude", filepath.Join(home, ".claude-link")))
 	env := map[string]string{"HOME": home, "CLAUDE_CONFIG_DIR": filepath.Join(home, "elsewhere") + "/"}
 	var got []string
-	for _, dir := range (Reader{}).Stores(func(key string) string { return env[key] }) {
+	for _, dir := range account.Stores("claude", func(key string) string { return env[key] }) {
 		rel, _ := filepath.Rel(home, dir)
 		got = append(got, rel)
 	}
@@ -152,7 +153,7 @@ func TestStores(t *testing.T) {
 	if want := []string{".claude", ".claude-accounts/b", ".claude-work", ".config/claude", "elsewhere"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := (Reader{}).Stores(func(string) string { return "" }); len(got) != 0 {
+	if got := account.Stores("claude", func(string) string { return "" }); len(got) != 0 {
 		t.Errorf("without a HOME: %q", got)
 	}
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -27,20 +26,6 @@ import (
 type Reader struct{}
 
 func (Reader) Client() string { return "cline" }
-
-// Stores returns the folders that the environment names, the usual one, and those that the
-// person listed.
-func (Reader) Stores(getenv func(string) string) []string {
-	var all, seen []string
-	for p := range account.Places("cline", getenv) {
-		for _, dir := range account.Stores([]string{p.Dir}, p.Folders...) {
-			if at := sessions(dir); !containsFolder(seen, at) {
-				all, seen = append(all, dir), append(seen, at)
-			}
-		}
-	}
-	return all
-}
 
 // sessions returns the folder with a store's sessions. The environment can name that folder
 // itself, or the one above.
@@ -56,17 +41,6 @@ func sessions(store string) string {
 func folderExists(dir string) bool {
 	_, err := os.Stat(dir)
 	return !atomicfile.Absent(err)
-}
-
-func containsFolder(dirs []string, dir string) bool {
-	for _, d := range dirs {
-		a, err := os.Stat(d)
-		b, berr := os.Stat(dir)
-		if d == dir || err == nil && berr == nil && os.SameFile(a, b) {
-			return true
-		}
-	}
-	return false
 }
 
 const messagesEnd = ".messages.json"

@@ -133,15 +133,15 @@ func FuzzRead(f *testing.F) {
 // environment has the sessions.
 func TestStores(t *testing.T) {
 	home := t.TempDir()
-	account := filepath.Join(home, ".cline")
-	data := filepath.Join(account, "data")
+	own := filepath.Join(home, ".cline")
+	data := filepath.Join(own, "data")
 	testenv.NoError(t, os.CopyFS(filepath.Join(data, "sessions"), os.DirFS(store)))
 	for name, of := range map[string]struct{ dir, want string }{
-		"": {"", account}, "CLINE_DIR": {account, account}, "CLINE_DATA_DIR": {data, data},
+		"": {"", own}, "CLINE_DIR": {own, own}, "CLINE_DATA_DIR": {data, data},
 		"CLINE_SESSION_DATA_DIR": {filepath.Join(data, "sessions"), filepath.Join(data, "sessions")},
 	} {
 		env := map[string]string{"HOME": home, name: of.dir}
-		got := Reader{}.Stores(func(key string) string { return env[key] })
+		got := account.Stores("cline", func(key string) string { return env[key] })
 		if !slices.Equal(got, []string{of.want}) {
 			t.Errorf("%s: the stores are %q, want %q", name, got, of.want)
 		}

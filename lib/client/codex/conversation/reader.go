@@ -32,7 +32,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -61,10 +60,6 @@ func (*Reader) Client() string { return "codex" }
 // such as a call's arguments, still has the words.
 func (*Reader) PlainText(f conversation.File) bool {
 	return !strings.HasSuffix(f.Path, conversation.Packed)
-}
-
-func (*Reader) Stores(getenv func(string) string) []string {
-	return account.Stores(account.Dirs(account.Places("codex", getenv)), "sessions", "archived_sessions")
 }
 
 func (c *Reader) Find(store string, each func(conversation.File)) error {

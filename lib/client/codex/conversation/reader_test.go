@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gt/internal/readertest"
+	"gt/lib/client/account"
 	"gt/lib/conversation"
 )
 
@@ -222,7 +223,7 @@ func TestFind(t *testing.T) {
 	for _, env := range []map[string]string{
 		{"HOME": home}, {"HOME": home, "CODEX_HOME": store + "/"}, {"HOME": home, "CODEX_HOME": "/nowhere"},
 	} {
-		got := (&Reader{}).Stores(func(name string) string { return env[name] })
+		got := account.Stores("codex", func(name string) string { return env[name] })
 		if !slices.Equal(got, []string{store, other}) {
 			t.Errorf("%v: the stores are %q", env, got)
 		}

@@ -22,7 +22,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/activity"
 	"gt/lib/state/session"
@@ -34,10 +33,6 @@ type Reader struct{}
 func (Reader) Client() string { return "copilot" }
 
 func (Reader) PlainText(conversation.File) bool { return true }
-
-func (Reader) Stores(getenv func(string) string) []string {
-	return account.Stores(account.Dirs(account.Places("copilot", getenv)), "session-state")
-}
 
 // Path returns where Copilot keeps a session's events, which its hooks do not tell before
 // the end of a turn. getenv is Copilot's environment.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gt/internal/readertest"
+	"gt/lib/client/account"
 	"gt/lib/conversation"
 )
 
@@ -129,7 +130,7 @@ func TestFind(t *testing.T) {
 	for _, env := range []map[string]string{
 		{"HOME": home}, {"HOME": home, "COPILOT_HOME": store + "/"}, {"COPILOT_HOME": store}, {"HOME": home, "COPILOT_HOME": "/nowhere"},
 	} {
-		if got := (Reader{}).Stores(func(name string) string { return env[name] }); !slices.Equal(got, []string{store}) {
+		if got := account.Stores("copilot", func(name string) string { return env[name] }); !slices.Equal(got, []string{store}) {
 			t.Errorf("%v: the stores are %q", env, got)
 		}
 	}

@@ -24,7 +24,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/text/lazyregexp"
@@ -35,10 +34,6 @@ type Reader struct{}
 func (Reader) Client() string { return "cursor" }
 
 func (Reader) PlainText(conversation.File) bool { return true }
-
-func (Reader) Stores(getenv func(string) string) []string {
-	return account.Stores(account.Dirs(account.Places("cursor", getenv)), "projects")
-}
 
 const (
 	transcripts = "agent-transcripts"

@@ -34,10 +34,6 @@ type Reader struct{}
 
 func (Reader) Client() string { return "gemini" }
 
-func (Reader) Stores(getenv func(string) string) []string {
-	return account.Stores(account.Dirs(account.Places("gemini", getenv)), "tmp")
-}
-
 func (Reader) Find(store string, each func(conversation.File)) error {
 	return FindIn("gemini", store, each)
 }

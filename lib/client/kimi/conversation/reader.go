@@ -21,7 +21,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/text/lazyregexp"
@@ -32,10 +31,6 @@ type Reader struct{}
 func (Reader) Client() string { return "kimi" }
 
 func (Reader) PlainText(conversation.File) bool { return true }
-
-func (Reader) Stores(getenv func(string) string) []string {
-	return account.Stores(account.Dirs(account.Places("kimi", getenv)), "sessions")
-}
 
 const (
 	mainAgent = "main"

@@ -41,7 +41,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -56,18 +55,6 @@ type Reader struct {
 const positionShift = 20
 
 func (*Reader) Client() string { return "opencode" }
-
-// Stores returns OpenCode's data folder from the environment, the usual one, and the
-// folder of the database that OPENCODE_DB names.
-func (*Reader) Stores(getenv func(string) string) []string {
-	return slices.DeleteFunc(account.Stores(account.Dirs(account.Places("opencode", getenv)), "."), func(dir string) bool {
-		if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !atomicfile.Absent(err) {
-			return false
-		}
-		var lost conversation.ReadErrors
-		return len(databases(dir, &lost)) == 0 && lost.Err() == nil
-	})
-}
 
 // databases returns the databases in a folder, those that a sync tool copied last: the first that
 // has a session counts.

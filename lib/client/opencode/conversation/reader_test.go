@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gt/internal/readertest"
+	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/sqlite"
@@ -277,7 +278,7 @@ func TestHostile(t *testing.T) {
 	getenv := func(name string) string {
 		return map[string]string{"HOME": dir, "XDG_DATA_HOME": filepath.Join(dir, ".local", "share")}[name]
 	}
-	if got := r.Stores(getenv); len(got) != 0 {
+	if got := account.Stores("opencode", getenv); len(got) != 0 {
 		t.Errorf("stores %q", got)
 	}
 	store := filepath.Join(dir, ".local", "share", "opencode")
@@ -303,7 +304,7 @@ func TestHostile(t *testing.T) {
 		os.MkdirAll(filepath.Dir(path), 0o700)
 		testenv.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 	}
-	if got := r.Stores(getenv); !slices.Equal(got, []string{store}) {
+	if got := account.Stores("opencode", getenv); !slices.Equal(got, []string{store}) {
 		t.Errorf("stores %q", got)
 	}
 	// A broken database is an error, and the files beside it are found.

@@ -41,7 +41,7 @@ func (Writer) Models() []string { return []string{"models", "--pure"} }
 func (Writer) Model(getenv func(string) string) (model string) {
 	r := new(Reader)
 	last := int64(0)
-	for _, store := range r.Stores(getenv) {
+	for _, store := range account.Stores("opencode", getenv) {
 		var lost conversation.ReadErrors
 		for _, path := range databases(store, &lost) {
 			_ = r.withDatabase(path, func(db *sqlite.DB) error { // ignore unreadable databases

@@ -4,12 +4,14 @@ package hook
 import (
 	"cmp"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"gt/lib/client/contract"
 	"gt/lib/client/names"
+	"gt/lib/sys/atomicfile"
 )
 
 // Client is OpenCode. Our plugin runs the hooks, so the input is Claude Code's and the
@@ -17,6 +19,7 @@ import (
 var Client = contract.Client{
 	Client:   &names.OpenCode,
 	Accounts: accounts,
+	Holds:    holds,
 	Dialect:  contract.Dialect{MaxContext: 10000, Shape: contract.Plain, Compaction: true, SharedServer: &server, Headless: headless},
 }
 
@@ -60,4 +63,16 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 		places = append(places, contract.Place{Dir: filepath.Dir(db), By: contract.Named, Folders: itself})
 	}
 	return contract.Absolute(places...)
+}
+
+// holds reports whether OpenCode's data folder has a database, or the files of older versions. One
+// that cannot be read does: its reader returns the error.
+func holds(dir string) bool {
+	if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !atomicfile.Absent(err) {
+		return true
+	}
+	entries, err := os.ReadDir(dir)
+	return err != nil && !atomicfile.Absent(err) || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return strings.HasSuffix(e.Name(), ".db") && !strings.HasPrefix(e.Name(), "._")
+	})
 }

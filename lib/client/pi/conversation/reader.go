@@ -24,7 +24,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -35,27 +34,6 @@ type Reader struct{}
 func (Reader) Client() string { return "pi" }
 
 func (Reader) PlainText(conversation.File) bool { return true }
-
-// Stores returns pi's folders from the environment, the usual one, and those that the
-// person's settings name.
-func (Reader) Stores(getenv func(string) string) []string {
-	var places, chosen []string
-	for p := range account.Places("pi", getenv) {
-		if p.Folders[0] == "." {
-			chosen = append(chosen, p.Dir)
-		} else {
-			places = append(places, p.Dir)
-		}
-	}
-	found := account.Stores(places, "sessions")
-	for _, dir := range account.Stores(chosen, ".") {
-		// A chosen folder can be the usual one.
-		if !slices.ContainsFunc(found, func(of string) bool { return dir == filepath.Join(of, "sessions") }) {
-			found = append(found, dir)
-		}
-	}
-	return found
-}
 
 func (c Reader) Find(store string, each func(conversation.File)) error {
 	dir := filepath.Join(store, "sessions")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gt/internal/readertest"
+	"gt/lib/client/account"
 	"gt/lib/conversation"
 )
 
@@ -126,11 +127,11 @@ func TestStores(t *testing.T) {
 	os.WriteFile(filepath.Join(home, ".pi", "agent", "settings.json"), []byte(`{"sessionDir":"~/named"}`), 0o600)
 	vars := map[string]string{"HOME": home, "PI_CODING_AGENT_DIR": other, "PI_CODING_AGENT_SESSION_DIR": flat}
 	getenv := func(name string) string { return vars[name] }
-	if got, want := (Reader{}).Stores(getenv), []string{other, filepath.Join(home, ".pi", "agent"), flat, named}; !slices.Equal(got, want) {
+	if got, want := account.Stores("pi", getenv), []string{other, filepath.Join(home, ".pi", "agent"), flat, named}; !slices.Equal(got, want) {
 		t.Errorf("stores %q, want %q", got, want)
 	}
 	vars["PI_CODING_AGENT_SESSION_DIR"] = filepath.Join(other, "sessions")
-	if got := (Reader{}).Stores(getenv); len(got) != 3 {
+	if got := account.Stores("pi", getenv); len(got) != 3 {
 		t.Errorf("stores %q", got)
 	}
 	for _, name := range []string{"2025-01-01T00-00-00-000Z_one.jsonl", "2025-01-01T00-00-00-000Z_..jsonl", "notes.jsonl", "my_notes.jsonl"} {

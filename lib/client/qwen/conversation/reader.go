@@ -15,9 +15,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	gemini "gt/lib/client/gemini/conversation"
-	qwenhook "gt/lib/client/qwen/hook"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -26,12 +24,6 @@ import (
 type Reader struct{}
 
 func (Reader) Client() string { return "qwen" }
-
-// Stores returns the folders that the environment names, and the usual one. It ignores
-// the client's settings.
-func (Reader) Stores(getenv func(string) string) []string {
-	return account.Stores(account.Dirs(account.Places("qwen", getenv)), qwenhook.Folders...)
-}
 
 func (q Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors

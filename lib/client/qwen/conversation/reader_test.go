@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gt/internal/readertest"
+	"gt/lib/client/account"
 	gemini "gt/lib/client/gemini/conversation"
 	"gt/lib/conversation"
 )
@@ -160,7 +161,7 @@ func TestPlaces(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
 	testenv.NoError(t, os.MkdirAll(filepath.Join(home, ".qwen", "tmp"), 0o700))
 	env := map[string]string{"HOME": home, "QWEN_HOME": store, "QWEN_RUNTIME_DIR": store}
-	if got := (Reader{}).Stores(func(name string) string { return env[name] }); !slices.Equal(got, []string{store, filepath.Join(home, ".qwen")}) {
+	if got := account.Stores("qwen", func(name string) string { return env[name] }); !slices.Equal(got, []string{store, filepath.Join(home, ".qwen")}) {
 		t.Errorf("the stores are %q", got)
 	}
 }

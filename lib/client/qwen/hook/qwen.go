@@ -19,14 +19,14 @@ var Client = contract.Client{
 	},
 }
 
-// Folders are the folders that have conversations.
-var Folders = []string{"projects", "tmp"}
+// folders are those that have conversations.
+var folders = []string{"projects", "tmp"}
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	return contract.Absolute(
-		contract.Place{Dir: getenv(names.QwenRuntime), By: contract.Named, Folders: Folders},
-		contract.Place{Dir: getenv(names.QwenHome), By: contract.Named, Folders: Folders},
-		contract.Place{Dir: filepath.Join(getenv("HOME"), ".qwen"), By: contract.Usual, Folders: Folders},
+		contract.Place{Dir: getenv(names.QwenRuntime), By: contract.Named, Folders: folders},
+		contract.Place{Dir: getenv(names.QwenHome), By: contract.Named, Folders: folders},
+		contract.Place{Dir: filepath.Join(getenv("HOME"), ".qwen"), By: contract.Usual, Folders: folders},
 	)
 }
 
