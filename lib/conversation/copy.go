@@ -45,6 +45,12 @@ func NewEncoder(w io.Writer) *json.Encoder {
 	return enc
 }
 
+// Account is a client's folder on this machine, where it looks for conversations.
+type Account struct {
+	Dir      string
+	Sessions string // the folder that the person chose for all conversations, or ""
+}
+
 // Writer writes a conversation in one client's format, so that the client resumes it.
 type Writer interface {
 	// Client returns the client's name, as in lib/client/agent.
@@ -53,10 +59,9 @@ type Writer interface {
 	// NewID returns an id in the client's form for a new conversation.
 	NewID(now time.Time) session.ID
 
-	// Place returns the file in which the client looks for the conversation, and the
-	// client's own folder above it. path is "" if the client imports conversations itself
-	// (Importer). getenv is the environment and has HOME.
-	Place(getenv func(string) string, c *Copy) (path, folder string, err error)
+	// Place returns the file in which the client looks for the conversation, or "" if the
+	// client imports conversations itself (Importer).
+	Place(a Account, c *Copy) (path string, err error)
 
 	// Write writes the conversation. It holds only one Step of it in memory.
 	Write(w io.Writer, c *Copy) error
@@ -75,9 +80,10 @@ type Importer interface {
 	Import(file string) []string
 
 	// Model returns the model that the person used last, by the client's name for it, or
-	// "" if that is unknown. Models returns the client's arguments that list its models,
+	// "" if that is unknown. It looks in the client's stores and in config, the folder of
+	// the person's settings. Models returns the client's arguments that list its models,
 	// one a line. The client goes on with the model that is named in the conversation.
-	Model(getenv func(string) string) string
+	Model(stores []string, config string) string
 	Models() []string
 }
 
@@ -90,7 +96,7 @@ type Mover interface {
 	// Destination returns where the client looks for the file of that name if the
 	// conversation goes on in cwd, or "" if no file of a conversation has that name, which
 	// may be hostile.
-	Destination(getenv func(string) string, cwd string, id session.ID, name string) string
+	Destination(a Account, cwd string, id session.ID, name string) string
 
 	// Restrict copies a file of a conversation, line by line, without what would have the
 	// client ask less than it does here. A repeated copy changes nothing.

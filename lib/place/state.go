@@ -321,16 +321,23 @@ const hashed = 32
 // maxName bounds the readable part of a key, in bytes.
 const maxName = 60
 
-// Config returns a path in the person's configuration, $XDG_CONFIG_HOME/gt (~/.config/gt),
-// or "" if neither variable is an absolute path.
+// ConfigHome returns the folder of the person's settings, $XDG_CONFIG_HOME (~/.config), or ""
+// if neither variable is an absolute path.
+func ConfigHome(getenv func(string) string) string {
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".config")
+	}
+	return ""
+}
+
+// Config returns a path in gt's folder of ConfigHome, or "".
 func Config(getenv func(string) string, elem ...string) string {
-	dir := getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) {
-		home := getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return ""
-		}
-		dir = filepath.Join(home, ".config")
+	dir := ConfigHome(getenv)
+	if dir == "" {
+		return ""
 	}
 	return filepath.Join(append([]string{dir, "gt"}, elem...)...)
 }

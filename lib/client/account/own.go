@@ -12,6 +12,7 @@ import (
 
 	"gt/lib/client/contract"
 	"gt/lib/client/registry"
+	"gt/lib/conversation"
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
 )
@@ -312,12 +313,15 @@ func Places(client string, getenv func(string) string) iter.Seq[Place] {
 	return func(func(Place) bool) {}
 }
 
-// Folder returns the folder that a client with this environment uses.
-func Folder(client string, getenv func(string) string) (string, error) {
+// Of returns the account that a client with this environment uses.
+func Of(client string, getenv func(string) string) (conversation.Account, error) {
 	for p := range Places(client, getenv) {
-		return p.Dir, nil
+		if p.By == contract.Found {
+			break
+		}
+		return conversation.Account{Dir: p.Dir, Sessions: p.Sessions}, nil
 	}
-	return "", errors.New("HOME is not set")
+	return conversation.Account{}, errors.New("HOME is not set")
 }
 
 // Stores returns the folders in which a client keeps conversations: only existing ones, each

@@ -22,6 +22,9 @@ type Place struct {
 	Dir     string
 	By      Origin
 	Folders []string // the subfolders that have the conversations; "." is Dir itself
+
+	// Sessions is the folder that the person chose for the account's new conversations, or "".
+	Sessions string
 }
 
 // Accounts returns a function for Client.Accounts: the folder that the client's variable
@@ -31,7 +34,7 @@ type Place struct {
 func Accounts(variable string, patterns []string, folders ...string) func(getenv func(string) string) iter.Seq[Place] {
 	return func(getenv func(string) string) iter.Seq[Place] {
 		return func(yield func(Place) bool) {
-			if dir := getenv(variable); dir != "" && !yield(Place{dir, Named, folders}) {
+			if dir := getenv(variable); dir != "" && !yield(Place{Dir: dir, By: Named, Folders: folders}) {
 				return
 			}
 			home := getenv("HOME")
@@ -45,7 +48,7 @@ func Accounts(variable string, patterns []string, folders ...string) func(getenv
 					dirs, _ = filepath.Glob(filepath.Join(escape(home), pattern))
 				}
 				for _, dir := range dirs {
-					if !yield(Place{dir, origin, folders}) {
+					if !yield(Place{Dir: dir, By: origin, Folders: folders}) {
 						return
 					}
 				}

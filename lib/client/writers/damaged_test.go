@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gt/internal/readertest"
+	"gt/lib/client/account"
 	"gt/lib/client/readers"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
@@ -108,7 +109,9 @@ func written(t *testing.T, w conversation.Writer, entries []conversation.Entry) 
 func recordOf(t *testing.T, w conversation.Writer, home, text string) (all []conversation.Entry) {
 	t.Helper()
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
-	path, _, err := w.Place(getenv, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: testTime.Add(time.Hour)})
+	own, err := account.Of(w.Client(), getenv)
+	testenv.NoError(t, err)
+	path, err := w.Place(own, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: testTime.Add(time.Hour)})
 	testenv.NoError(t, err)
 	readertest.Put(t, path, text)
 	now := time.Now().Add(time.Duration(len(text)) * time.Millisecond) // each text has a time of its own

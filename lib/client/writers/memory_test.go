@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/client/account"
 	"gt/lib/client/readers"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
@@ -101,14 +102,16 @@ func TestSyncMemory(t *testing.T) {
 			home := t.TempDir()
 			getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
 			c := &conversation.Copy{ID: w.NewID(testTime), From: "other", CWD: home, Now: testTime, Settled: settled}
-			path, folder, err := w.Place(getenv, c)
+			own, err := account.Of(w.Client(), getenv)
+			testenv.NoError(t, err)
+			path, err := w.Place(own, c)
 			testenv.NoError(t, err)
 			if path != "" {
 				stream(t, path, func(out io.Writer) error { return w.Write(out, c) })
 			} else {
 				var all bytes.Buffer
 				testenv.NoError(t, w.Write(&all, c))
-				takeIn(t, folder, all.Bytes())
+				takeIn(t, own.Dir, all.Bytes())
 			}
 			r := readers.FindReader(w.Client())
 			var found []conversation.File

@@ -85,7 +85,10 @@ func TestRoundTrip(t *testing.T) {
 // what the reader reads there.
 func readBack(t *testing.T, w conversation.Writer, getenv func(string) string, c *conversation.Copy) readertest.Held {
 	t.Helper()
-	path, folder, err := w.Place(getenv, c)
+	own, err := account.Of(w.Client(), getenv)
+	testenv.NoError(t, err)
+	path, err := w.Place(own, c)
+	folder := own.Dir
 	if rel, rerr := filepath.Rel(getenv("HOME"), folder); err != nil || rerr != nil || !filepath.IsLocal(rel) {
 		t.Fatal(path, folder, err)
 	}
@@ -182,13 +185,13 @@ func TestOpenCodeOrder(t *testing.T) {
 // OpenCode uses the model of the person's settings if no session has one.
 func TestOpenCodeModel(t *testing.T) {
 	home := t.TempDir()
-	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
+	config := filepath.Join(home, ".config")
 	w := writers.FindWriter("opencode").(conversation.Importer)
-	if got := w.Model(getenv); got != "" {
+	if got := w.Model(nil, config); got != "" {
 		t.Errorf("nothing says which model, and it is %q", got)
 	}
 	readertest.Put(t, filepath.Join(home, ".config", "opencode", "opencode.json"), `{"model":"mine/own/model"}`)
-	if got := w.Model(getenv); got != "mine/own/model" {
+	if got := w.Model(nil, config); got != "mine/own/model" {
 		t.Errorf("the model is %q", got)
 	}
 }
@@ -228,9 +231,11 @@ func TestPlaces(t *testing.T) {
 			}
 			return map[string]string{"HOME": home}[key]
 		}
-		path, folder, err := writers.FindWriter(c.client).Place(getenv, &conversation.Copy{ID: "01234567-0000-4000-8000-000000000000", CWD: project, Now: testTime})
+		own, err := account.Of(c.client, getenv)
+		testenv.NoError(t, err)
+		path, err := writers.FindWriter(c.client).Place(own, &conversation.Copy{ID: "01234567-0000-4000-8000-000000000000", CWD: project, Now: testTime})
 		if path == "" {
-			path = folder
+			path = own.Dir
 		}
 		if want := filepath.Join(home, filepath.FromSlash(c.want)); err != nil || path != want {
 			t.Errorf("%s with %s:\n%s, want\n%s, %v", c.client, c.env, path, want, err)

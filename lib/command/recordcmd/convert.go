@@ -10,11 +10,13 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
 	"gt/lib/launch/ask"
 	"gt/lib/launch/resume"
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/record"
 	"gt/lib/state/session"
@@ -83,18 +85,22 @@ func (c *convert) Run(env *cli.Env) error {
 	to := &conversation.Copy{
 		ID: w.NewID(env.Now()), From: i.Agent, CWD: dir, Branch: head.Branch, Title: i.Title, Now: env.Now(), Settled: settled,
 	}
-	path, folder, err := w.Place(env.Getenv, to)
+	own, err := account.Of(c.To, env.Getenv)
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no folder '%s' here", c.To, folder), "start it once, or name its folder as you do for it")
+	path, err := w.Place(own, to)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(own.Dir); err != nil || !info.IsDir() {
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no folder '%s' here", c.To, own.Dir), "start it once, or name its folder as you do for it")
 	}
 	known, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
 	env.WarnError(err)
 	client := known.FindClient(c.To)
 	if i, ok := w.(conversation.Importer); ok && !c.DryRun {
-		if to.Model = i.Model(env.Getenv); to.Model == "" {
+		if to.Model = i.Model(account.Stores(c.To, env.Getenv), place.ConfigHome(env.Getenv)); to.Model == "" {
 			if to.Model, err = ask.FirstLine(env, known, client, dir, i.Models()); err != nil {
 				return err
 			}

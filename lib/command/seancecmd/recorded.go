@@ -96,12 +96,15 @@ func inScratch(env *cli.Env, client agent.Client, w conversation.Writer, copied 
 	if store, err = ask.OwnFolder(client, env.Getenv, scratch); err != nil || store == "" {
 		return filepath.Join(scratch, string(copied.ID)+".jsonl"), "", err
 	}
-	path, _, err = w.Place(func(name string) string {
+	own, err := account.Of(w.Client(), func(name string) string {
 		if name == client.StoreEnv {
 			return store
 		}
 		return env.Getenv(name)
-	}, copied)
+	})
+	if err == nil {
+		path, err = w.Place(own, copied)
+	}
 	if err != nil {
 		return "", "", err
 	}

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/readers"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
 	"gt/lib/launch/ask"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/handover"
@@ -145,8 +147,9 @@ func (w *unpacking) inspect() error {
 		return nil
 	}
 	mover, transcripts := writers.FindWriter(w.client.Name).(conversation.Mover), 0
+	own, _ := account.Of(w.client.Name, w.Env.Getenv)
 	for _, n := range s.Conversation {
-		if mover.Destination(w.Env.Getenv, w.Path, s.ID, n.Name) == "" {
+		if mover.Destination(own, w.Path, s.ID, n.Name) == "" {
 			return fmt.Errorf("its conversation has a file %.80q", n.Name)
 		}
 		if n.Name == conversation.Transcript {
@@ -213,7 +216,11 @@ func (w *unpacking) makeConversation() (transcript string, now session.ID, err e
 	}
 	writer := writers.FindWriter(w.client.Name)
 	to := &conversation.Copy{ID: w.plan.Session, From: s.Agent, CWD: w.Path, Branch: w.Branch, Now: w.Env.Now(), Settled: settled}
-	if transcript, _, err = writer.Place(w.Env.Getenv, to); err != nil {
+	own, err := account.Of(w.client.Name, w.Env.Getenv)
+	if err != nil {
+		return "", "", err
+	}
+	if transcript, err = writer.Place(own, to); err != nil {
 		return "", "", err
 	}
 	if imported, ok := writer.(conversation.Importer); ok {
@@ -230,7 +237,7 @@ func (w *unpacking) makeConversation() (transcript string, now session.ID, err e
 
 // imports has a client take in a conversation that only it can write.
 func (w *unpacking) imports(i conversation.Importer, writer conversation.Writer, to *conversation.Copy) (err error) {
-	if to.Model = i.Model(w.Env.Getenv); to.Model == "" {
+	if to.Model = i.Model(account.Stores(w.client.Name, w.Env.Getenv), place.ConfigHome(w.Env.Getenv)); to.Model == "" {
 		if to.Model, err = ask.FirstLine(w.Env, w.Table, w.client, w.Path, i.Models()); err != nil {
 			return err
 		}
@@ -308,8 +315,12 @@ func (w *unpacking) entries(path string) conversation.Source {
 func (w *unpacking) moveFiles() (transcript string, err error) {
 	s := w.reader.Session
 	mover := writers.FindWriter(w.client.Name).(conversation.Mover)
+	own, err := account.Of(w.client.Name, w.Env.Getenv)
+	if err != nil {
+		return "", err
+	}
 	for _, n := range slices.Backward(s.Conversation) {
-		to := mover.Destination(w.Env.Getenv, w.Path, s.ID, n.Name)
+		to := mover.Destination(own, w.Path, s.ID, n.Name)
 		if err := w.moveFile(n, to); err != nil {
 			return "", err
 		}

@@ -13,7 +13,6 @@ import (
 
 func TestTold(t *testing.T) {
 	root := t.TempDir()
-	getenv := func(key string) string { return map[string]string{"AGENT_HOME": root}[key] }
 	at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 	tell := func(l Line) {
 		t.Helper()

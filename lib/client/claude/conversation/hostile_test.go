@@ -136,7 +136,7 @@ func TestHostileProjects(t *testing.T) {
 	}
 	getenv := func(key string) string { return map[string]string{"CLAUDE_CONFIG_DIR": root}[key] }
 	for id, want := range map[string]string{"id": "here", "folder": "", "none": ""} {
-		s, err := Tail(Path(getenv, "/else", id), keepText)
+		s, err := Tail(Path(accountOf(getenv), "/else", id), keepText)
 		if want == "" && err == nil || want != "" && (err != nil || len(s.Requests) != 1 || s.Requests[0].Text != want) {
 			t.Errorf("%s: %+v, %v", id, s, err)
 		}

@@ -71,17 +71,16 @@ func movable(name string) bool {
 	return false
 }
 
-func (Writer) Destination(getenv func(string) string, cwd string, id session.ID, name string) string {
-	transcript := byRule(getenv, cwd, string(id))
+func (Writer) Destination(a conversation.Account, cwd string, id session.ID, name string) string {
+	transcript := byRule(a, cwd, string(id))
 	if transcript == "" {
 		return ""
 	}
 	if !movable(name) { // mutant never: TestDestination
 		return ""
 	}
-	root := filepath.Dir(filepath.Dir(filepath.Dir(transcript)))
 	if task, ok := strings.CutPrefix(name, tasksPrefix); ok {
-		return filepath.Join(root, "tasks", string(id), task)
+		return filepath.Join(a.Dir, "tasks", string(id), task)
 	}
 	if rest, ok := strings.CutPrefix(name, sessionPrefix); ok {
 		return filepath.Join(strings.TrimSuffix(transcript, ".jsonl"), filepath.FromSlash(rest))

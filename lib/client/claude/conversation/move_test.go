@@ -31,7 +31,7 @@ func TestDestination(t *testing.T) {
 		"/etc/x.jsonl":                     "",
 		"session/":                         "",
 	} {
-		if got := (Writer{}).Destination(getenv, "/src/api", "s-1", name); got != want {
+		if got := (Writer{}).Destination(accountOf(getenv), "/src/api", "s-1", name); got != want {
 			t.Errorf("%q: %q, not %q", name, got, want)
 		}
 	}

@@ -4,8 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"unicode/utf16"
+
+	"gt/lib/conversation"
 )
 
 // maxSlug is the length at which the client cuts a folder's name.
@@ -17,8 +18,8 @@ const maxSlug = 200
 // else returns the path by the rule. It is empty if HOME is unknown.
 //
 // The id becomes a file name: check it before (session.ParseID).
-func Path(getenv func(string) string, cwd, id string) string {
-	path := byRule(getenv, cwd, id)
+func Path(a conversation.Account, cwd, id string) string {
+	path := byRule(a, cwd, id)
 	if path == "" {
 		return ""
 	}
@@ -40,23 +41,17 @@ func Path(getenv func(string) string, cwd, id string) string {
 }
 
 // byRule is Path without a look at what exists.
-func byRule(getenv func(string) string, cwd, id string) string {
-	root := getenv("CLAUDE_CONFIG_DIR")
-	if root == "" {
-		home := getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return ""
-		}
-		root = filepath.Join(home, ".claude")
+func byRule(a conversation.Account, cwd, id string) string {
+	if a.Dir == "" {
+		return ""
+	}
+	if a.Sessions != "" {
+		return filepath.Join(a.Sessions, id+".jsonl")
 	}
 	if real, err := filepath.EvalSymlinks(cwd); err == nil {
 		cwd = real
 	}
-	folder := slug(cwd)
-	if name := getenv("CLAUDE_CODE_PROJECT_DIR_NAME"); name != "" && getenv("CLAUDE_CONFIG_DIR") != "" && !strings.ContainsAny(name, "/.") {
-		folder = name
-	}
-	return filepath.Join(root, "projects", folder, id+".jsonl")
+	return filepath.Join(a.Dir, "projects", slug(cwd), id+".jsonl")
 }
 
 // slug returns the client's name for a folder: every UTF-16 code unit that is not an

@@ -2,10 +2,8 @@ package claude
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
 	"gt/lib/conversation"
@@ -19,11 +17,8 @@ func (Writer) Client() string { return "claude" }
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
 // Place returns the file by Claude Code's own rule.
-func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	if path = Path(getenv, c.CWD, string(c.ID)); path == "" {
-		return "", "", errors.New("HOME is not set")
-	}
-	return path, filepath.Dir(filepath.Dir(filepath.Dir(path))), nil
+func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
+	return Path(a, c.CWD, string(c.ID)), nil
 }
 
 type written struct {

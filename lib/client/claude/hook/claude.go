@@ -78,6 +78,10 @@ var folders = []string{".claude", ".claude-*", ".claude_*", ".claude-accounts/*"
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	return func(yield func(contract.Place) bool) {
 		for p := range contract.Accounts(names.ClaudeConfig, folders, conversations)(getenv) {
+			name := getenv("CLAUDE_CODE_PROJECT_DIR_NAME")
+			if p.By == contract.Named && name != "" && !strings.ContainsAny(name, "/.") {
+				p.Sessions = filepath.Join(p.Dir, conversations, name)
+			}
 			if !yield(p) {
 				return
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gt/internal/readertest"
+	"gt/lib/client/account"
 	"gt/lib/conversation"
 )
 

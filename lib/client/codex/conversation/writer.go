@@ -2,7 +2,6 @@ package codex
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -18,17 +17,10 @@ func (Writer) Client() string { return "codex" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	root := getenv("CODEX_HOME")
-	if home := getenv("HOME"); root == "" && filepath.IsAbs(home) {
-		root = filepath.Join(home, ".codex")
-	}
-	if !filepath.IsAbs(root) {
-		return "", "", errors.New("HOME is not set")
-	}
+func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
 	at := c.Now.Local()
-	return filepath.Join(root, "sessions", at.Format("2006"), at.Format("01"), at.Format("02"),
-		"rollout-"+at.Format("2006-01-02T15-04-05")+"-"+string(c.ID)+".jsonl"), root, nil
+	return filepath.Join(a.Dir, "sessions", at.Format("2006"), at.Format("01"), at.Format("02"),
+		"rollout-"+at.Format("2006-01-02T15-04-05")+"-"+string(c.ID)+".jsonl"), nil
 }
 
 // versionWritten is the version of the format, which all later versions read.

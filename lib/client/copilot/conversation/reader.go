@@ -35,13 +35,12 @@ func (Reader) Client() string { return "copilot" }
 func (Reader) PlainText(conversation.File) bool { return true }
 
 // Path returns where Copilot keeps a session's events, which its hooks do not tell before
-// the end of a turn. getenv is Copilot's environment.
-func Path(getenv func(string) string, id string) string {
-	root := cmp.Or(getenv("COPILOT_HOME"), filepath.Join(getenv("HOME"), ".copilot"))
-	if !filepath.IsAbs(root) {
+// the end of a turn.
+func Path(a conversation.Account, id string) string {
+	if !filepath.IsAbs(a.Dir) {
 		return ""
 	}
-	return filepath.Join(root, "session-state", id, "events.jsonl")
+	return filepath.Join(a.Dir, "session-state", id, "events.jsonl")
 }
 
 // Find lists the sessions' folders. Renaming a session changes only the workspace's file,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -25,16 +24,13 @@ func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 // Place returns a file in the project's folder. A project that has no name yet gets the
 // hash of older versions: at its first start in the project, the client adopts the files
 // there.
-func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	if folder, err = account.Folder("gemini", getenv); err != nil {
-		return "", "", err
-	}
+func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
 	root, err := Root(c.CWD)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	return filepath.Join(folder, "tmp", projectName(folder, root), "chats",
-		"session-"+c.Now.UTC().Format("2006-01-02T15-04")+"-"+string(c.ID)[:8]+".jsonl"), folder, nil
+	return filepath.Join(a.Dir, "tmp", projectName(a.Dir, root), "chats",
+		"session-"+c.Now.UTC().Format("2006-01-02T15-04")+"-"+string(c.ID)[:8]+".jsonl"), nil
 }
 
 func projectName(folder, root string) string {

@@ -39,13 +39,12 @@ const (
 )
 
 // Path returns where Kimi Code keeps a session that began in cwd, which its hooks do not
-// tell. getenv is Kimi Code's environment.
-func Path(getenv func(string) string, cwd, id string) string {
-	root := cmp.Or(getenv("KIMI_CODE_HOME"), filepath.Join(getenv("HOME"), ".kimi-code"))
-	if !filepath.IsAbs(root) {
+// tell.
+func Path(a conversation.Account, cwd, id string) string {
+	if !filepath.IsAbs(a.Dir) {
 		return ""
 	}
-	return wireOf(root, cwd, id)
+	return wireOf(a.Dir, cwd, id)
 }
 
 func wireOf(root, cwd, id string) string {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 )
@@ -20,9 +19,8 @@ func (Writer) Client() string { return "kimi" }
 
 func (Writer) NewID(time.Time) session.ID { return "session_" + session.NewID() }
 
-func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	folder, err = account.Folder("kimi", getenv)
-	return wireOf(folder, c.CWD, string(c.ID)), folder, err
+func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
+	return wireOf(a.Dir, c.CWD, string(c.ID)), nil
 }
 
 // CompanionFile returns the session's state, without which Kimi Code does not find the session.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -27,9 +26,8 @@ type Writer struct{}
 
 func (Writer) Client() string { return "opencode" }
 
-func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	folder, err = account.Folder("opencode", getenv)
-	return "", folder, err
+func (Writer) Place(conversation.Account, *conversation.Copy) (path string, err error) {
+	return "", nil
 }
 
 // Import runs without plugins, so that nothing but the import happens.
@@ -38,10 +36,10 @@ func (Writer) Import(file string) []string { return []string{"import", "--pure",
 func (Writer) Models() []string { return []string{"models", "--pure"} }
 
 // Model returns the model of the session that was active last, or else of the settings.
-func (Writer) Model(getenv func(string) string) (model string) {
+func (Writer) Model(stores []string, config string) (model string) {
 	r := new(Reader)
 	last := int64(0)
-	for _, store := range account.Stores("opencode", getenv) {
+	for _, store := range stores {
 		var lost conversation.ReadErrors
 		for _, path := range databases(store, &lost) {
 			_ = r.withDatabase(path, func(db *sqlite.DB) error { // ignore unreadable databases
@@ -55,16 +53,12 @@ func (Writer) Model(getenv func(string) string) (model string) {
 			})
 		}
 	}
-	return cmp.Or(model, configured(getenv))
+	return cmp.Or(model, configured(config))
 }
 
-func configured(getenv func(string) string) string {
-	root := getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(root) {
-		root = filepath.Join(getenv("HOME"), ".config")
-	}
+func configured(config string) string {
 	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
-		data, err := atomicfile.Read(filepath.Join(root, "opencode", name), atomicfile.MaxSize)
+		data, err := atomicfile.Read(filepath.Join(config, "opencode", name), atomicfile.MaxSize)
 		if model := gjson.GetBytes(data, "model"); err == nil && model.Type == gjson.String && strings.Contains(model.Str, "/") {
 			return strings.Clone(model.Str)
 		}

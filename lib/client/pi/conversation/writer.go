@@ -2,15 +2,12 @@ package pi
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"gt/lib/client/account"
-	"gt/lib/client/contract"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 )
@@ -23,24 +20,12 @@ func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
 // Place returns a file in the folder that the person chose for sessions, or else in the
 // project's.
-func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	var own, chosen account.Place
-	for p := range account.Places("pi", getenv) {
-		switch {
-		case own.Dir == "":
-			own = p
-		case chosen.Dir == "" && p.Folders[0] == "." && (p.By == contract.Named || own.By != contract.Named):
-			chosen = p
-		}
-	}
-	if own.Dir == "" {
-		return "", "", errors.New("HOME is not set")
-	}
+func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
 	name := strings.NewReplacer(":", "-", ".", "-").Replace(c.Stamp(c.Now)) + "_" + string(c.ID) + ".jsonl"
-	if chosen.Dir != "" {
-		return filepath.Join(chosen.Dir, name), own.Dir, nil
+	if a.Sessions != "" {
+		return filepath.Join(a.Sessions, name), nil
 	}
-	return filepath.Join(own.Dir, "sessions", folderName(realPath(c.CWD)), name), own.Dir, nil
+	return filepath.Join(a.Dir, "sessions", folderName(realPath(c.CWD)), name), nil
 }
 
 func folderName(cwd string) string {

@@ -4,6 +4,7 @@ package hook
 import (
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -44,5 +45,12 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 			chosen = append(chosen, contract.Place{Dir: path(gjson.GetBytes(data, "sessionDir").Str), By: p.By, Folders: []string{"."}})
 		}
 	}
-	return contract.Absolute(append(places, chosen...)...)
+	places = slices.Collect(contract.Absolute(append(places, chosen...)...))
+	for _, p := range chosen {
+		if filepath.IsAbs(p.Dir) && (p.By == contract.Named || places[0].By != contract.Named) {
+			places[0].Sessions = p.Dir
+			break
+		}
+	}
+	return slices.Values(places)
 }

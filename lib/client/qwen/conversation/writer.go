@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"gt/lib/client/account"
 	gemini "gt/lib/client/gemini/conversation"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
@@ -18,15 +17,12 @@ func (Writer) Client() string { return "qwen" }
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
 // Place returns the file by Qwen Code's own rule.
-func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
-	if folder, err = account.Folder("qwen", getenv); err != nil {
-		return "", "", err
-	}
+func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
 	root, err := gemini.Root(c.CWD)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	return filepath.Join(folder, "projects", folderName(root), "chats", string(c.ID)+".jsonl"), folder, nil
+	return filepath.Join(a.Dir, "projects", folderName(root), "chats", string(c.ID)+".jsonl"), nil
 }
 
 // folderName returns the client's name for a project's folder: every UTF-16 code unit

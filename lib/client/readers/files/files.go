@@ -4,6 +4,7 @@
 package files
 
 import (
+	"gt/lib/client/account"
 	antigravity "gt/lib/client/antigravity/conversation"
 	claude "gt/lib/client/claude/conversation"
 	cline "gt/lib/client/cline/conversation"
@@ -40,13 +41,17 @@ func FindReader(client string) conversation.Reader {
 // "" if that cannot be derived for the client. getenv is the client's environment. The id
 // becomes a file name: check it before (session.ParseID).
 func Path(client string, getenv func(string) string, cwd, id string) string {
+	a, err := account.Of(client, getenv)
+	if err != nil {
+		return ""
+	}
 	switch client {
 	case (claude.Reader{}).Client():
-		return claude.Path(getenv, cwd, id)
+		return claude.Path(a, cwd, id)
 	case (copilot.Reader{}).Client():
-		return copilot.Path(getenv, id)
+		return copilot.Path(a, id)
 	case (kimi.Reader{}).Client():
-		return kimi.Path(getenv, cwd, id)
+		return kimi.Path(a, cwd, id)
 	}
 	return ""
 }
