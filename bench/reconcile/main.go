@@ -188,7 +188,7 @@ func newCrew(home string, templates, each int) (*crew, error) {
 		return nil, err
 	}
 	at := town.Personal(getenv)
-	read, err := config.NewSource(at, "", getenv).Read()
+	read, err := config.NewSource(place.ScopeOf(getenv), at, "").Read()
 	if err != nil {
 		return nil, err
 	}

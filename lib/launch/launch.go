@@ -27,7 +27,6 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/place"
 	"gt/lib/place/home"
-	"gt/lib/place/identity"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
@@ -275,7 +274,7 @@ func (l *Launch) findAgent() error {
 	}
 	l.spec = Spec{
 		Instance: l.Instance, Store: l.Store, Client: l.client, Table: l.Table,
-		Home: home.FindOtherHome(l.Env.Getenv, l.Path), Environ: environ, Remain: l.stays(),
+		Home: home.FindOtherHome(place.ScopeOf(l.Env.Getenv), l.Path), Environ: environ, Remain: l.stays(),
 		Remote: l.remote(),
 	}
 	if l.remote() {
@@ -675,8 +674,8 @@ func (l *Launch) leavesRoom(name string, panes []tmux.Pane) bool {
 func (l *Launch) ofRole(pane tmux.Pane) bool {
 	environ := l.at.Environments([]string{pane.ID})[pane.ID]
 	getenv := func(key string) string { return process.Variable(environ, key) }
-	id, ok, err := identity.FromEnv(getenv)
-	return l.Role != "" && ok && err == nil && id.Address() == l.Role &&
+	of := place.ScopeOf(getenv).Agent
+	return l.Role != "" && of.Named && of.Identity.Address() == l.Role &&
 		place.Real(getenv("GT_ROOT")) == town.Find(l.Env.Getenv, l.Path).Root
 }
 

@@ -274,7 +274,7 @@ func BelieveGone(env *cli.Env, store instance.Store, table *agent.Table, held *i
 	}
 	if m.Record != nil {
 		end := closing.End{ID: m.Record.ID, Outcome: session.Crash, Reason: "its container or machine is gone", At: env.Now()}
-		if err := end.CloseIn(env.Getenv, store.State, hold, env.WarnError); err != nil {
+		if err := end.CloseIn(store.State, hold, env.WarnError); err != nil {
 			return err
 		}
 	}

@@ -186,7 +186,7 @@ func (s Stopper) nameRest(in *instance.Instance) {
 // close records the end of a session whose end hook did not run.
 func (s Stopper) close(id session.ID) error {
 	end := closing.End{ID: id, Outcome: session.Killed, Reason: StopReason, At: s.Env.Now()}
-	return end.CloseIn(s.Env.Getenv, s.Store.State, hold, s.Env.WarnError)
+	return end.CloseIn(s.Store.State, hold, s.Env.WarnError)
 }
 
 func (s Stopper) untrack(in *instance.Instance, session string) {

@@ -153,14 +153,15 @@ func (c *Invocation) Idle() bool { return c.Hook && (c.Home.Problem != nil || c.
 // find returns the session's home, which is the one of its first hook. If that cannot be
 // read, it returns the current one and the error.
 func (c *Invocation) find(state place.State) (home.Home, error) {
+	scope := place.ScopeIn(state, c.env.Getenv)
 	if !c.Hook || c.ID == "" {
-		return home.FindIn(state, c.env.Getenv, c.Dir, string(c.ID)), nil
+		return home.FindIn(scope, c.Dir, string(c.ID)), nil
 	}
 	at, dir, err := state.Fixed(string(c.ID))
 	if at == "" {
-		return home.FindIn(state, c.env.Getenv, c.Dir, string(c.ID)), err
+		return home.FindIn(scope, c.Dir, string(c.ID)), err
 	}
-	return home.Fixed(state, c.env.Getenv, at, dir, c.Dir, string(c.ID)), nil
+	return home.Fixed(scope, at, dir, c.Dir, string(c.ID)), nil
 }
 
 // dialect returns the dialect of the agent. The wiring's flags change it only for the

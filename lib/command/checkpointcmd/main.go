@@ -20,6 +20,7 @@ import (
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
 	"gt/lib/launch/entries"
+	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/town"
 	"gt/lib/state/activity"
@@ -204,7 +205,7 @@ func (w *write) requestSave(env *cli.Env, call *hook.Invocation) (asked bool, er
 		}
 		return s
 	}
-	said, err := request.Leave(request.HomeOf(env.Getenv, call.Home, r.ID), r.ID, request.Item{
+	said, err := request.Leave(request.HomeOf(place.ScopeOf(env.Getenv), call.Home, r.ID), r.ID, request.Item{
 		Kind: request.Checkpoint, At: env.Now(),
 		Notes: clean(w.Notes), Molecule: clean(w.Molecule), Step: clean(w.Step), StepTitle: clean(w.StepTitle),
 	})

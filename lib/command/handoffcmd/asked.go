@@ -10,6 +10,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/hook"
 	"gt/lib/launch/gtexec"
+	"gt/lib/place"
 	"gt/lib/state/mail"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
@@ -42,7 +43,7 @@ func (h handover) asks() bool {
 }
 
 func (h handover) request(message, work string) error {
-	said, err := request.Leave(request.HomeOf(h.env.Getenv, h.home, h.record.ID), h.record.ID, request.Item{
+	said, err := request.Leave(request.HomeOf(place.ScopeOf(h.env.Getenv), h.home, h.record.ID), h.record.ID, request.Item{
 		Kind: request.Handoff, At: h.env.Now(), Subject: h.redact(h.subject), Message: h.redact(message),
 		To: h.to, Cycle: h.kind == session.KindCycle, Reason: h.redact(h.reason), Work: work, Bare: !h.collect,
 	})

@@ -16,6 +16,7 @@ import (
 	"gt/lib/client/readers/files"
 	"gt/lib/client/registry"
 	"gt/lib/live"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/town"
@@ -157,7 +158,7 @@ func (t target) forPane(pane tmux.Pane, where string, id identity.Identity, kind
 	if town := t.home.Town; id.Role != "" && id.Dir() != "" {
 		o.home = home.NewHome(town, id, filepath.Join(town.Root, id.Dir()))
 	} else {
-		o.home = home.FindOtherHome(t.env.Getenv, pane.Path)
+		o.home = home.FindOtherHome(place.ScopeOf(t.env.Getenv), pane.Path)
 	}
 	o.store = session.Store{Home: o.home, Warn: t.call.Warn}
 	o.record, err = live.SessionIn(o.store, o.server, pane.ID)

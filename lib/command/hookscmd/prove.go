@@ -17,6 +17,7 @@ import (
 	"gt/lib/client/sandbox"
 	"gt/lib/client/wiring"
 	"gt/lib/log/eventlog"
+	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
@@ -453,7 +454,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 			}
 			return true
 		})
-		if sign := keepalive.Read(home.FindOtherHome(getenv, w.Project)); sign != nil && sign.LastCommand != "" {
+		if sign := keepalive.Read(home.FindOtherHome(place.ScopeOf(getenv), w.Project)); sign != nil && sign.LastCommand != "" {
 			if _, seen := f.took[touches]; !seen {
 				f.took[touches] = sign.Timestamp.Sub(began)
 			}

@@ -345,7 +345,7 @@ func sessionsOf(env *cli.Env, targets []*target) reaped {
 			client.Environ = environ
 		}
 		of.all = append(of.all, reapedSession{r, session.Store{
-			Home: home.Fixed(state, client.Getenv, at, dir, r.CWD, e.Name()),
+			Home: home.Fixed(place.ScopeIn(state, client.Getenv), at, dir, r.CWD, e.Name()),
 			Warn: env.WarnError,
 		}})
 	}

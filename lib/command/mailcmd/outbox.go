@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
 	"gt/lib/state/mail"
@@ -34,7 +35,7 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 		return err
 	}
 	n := a.signed(env, mail.Note{Type: mail.Plain, To: to + "@" + host.Name, Subject: m.Subject, Body: body})
-	name, err := post.Return(a.home, env.Getenv)
+	name, err := post.Return(a.home)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,12 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 
 // waitsFor returns why no host gets work of a template that any host may do.
 func waitsFor(env *cli.Env, template string) (string, error) {
-	return post.WaitsFor(town.Personal(env.Getenv).State, env.Getenv, template, env.Now(), config.Stores)
+	scope := place.ScopeOf(env.Getenv)
+	here, err := config.Stores(scope, template)
+	if err != nil {
+		return "", err
+	}
+	return post.WaitsFor(scope.State, here, template, env.Now())
 }
 
 // pending is a letter that another host does not have yet, or does not take.

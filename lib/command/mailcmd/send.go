@@ -14,6 +14,7 @@ import (
 	"gt/lib/cli"
 	table "gt/lib/client/agent"
 	"gt/lib/client/names"
+	"gt/lib/place"
 	"gt/lib/place/crew"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -58,7 +59,7 @@ func (c *send) Run(env *cli.Env) error {
 	if err := checkAddress(me.home, name); err != nil {
 		return err
 	}
-	to, err := post.Find(me.home, env.Getenv, env.Dir, name)
+	to, err := post.Find(me.home, place.ScopeOf(env.Getenv), env.Dir, name)
 	if err != nil {
 		return hintAddress(err, me.home.Town, name)
 	}
@@ -114,7 +115,7 @@ func (c *send) wake(env *cli.Env, me agent, to post.Recipient) (woken bool, err 
 		for _, in := range all {
 			wanted := c.Wake || slices.Contains(names, in.Name) || in.Role != "" && slices.Contains(names, in.Role)
 			if in.Desired == instance.Running && wanted && (to.Name == "" || in.Name == to.Name) &&
-				post.NewRecipient(home.FindOtherHome(env.Getenv, in.Path)).Box.Dir() == to.Box.Dir() {
+				post.NewRecipient(home.FindOtherHome(place.ScopeOf(env.Getenv), in.Path)).Box.Dir() == to.Box.Dir() {
 				args = append(args, s.Name(in.ID))
 			}
 		}
@@ -188,7 +189,7 @@ func (a agent) request(env *cli.Env, item request.Item, failed error) (said stri
 		return "", refused(failed)
 	}
 	item.At = env.Now()
-	said, err = request.Leave(request.HomeOf(env.Getenv, a.home, r.ID), r.ID, item)
+	said, err = request.Leave(request.HomeOf(place.ScopeOf(env.Getenv), a.home, r.ID), r.ID, item)
 	switch {
 	case err != nil:
 		return "", err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/reconcile/config"
 	"gt/lib/state/instance"
@@ -83,7 +84,7 @@ func (c *workGive) known(env *cli.Env, h home.Home) error {
 	if env.Getenv(instance.Variable) != "" {
 		return nil
 	}
-	from := config.NewSource(h.Town, "", env.Getenv)
+	from := config.NewSource(place.ScopeOf(env.Getenv), h.Town, "")
 	all, err := from.Read()
 	if err != nil || all.Find(c.Template) != nil {
 		return nil

@@ -142,7 +142,7 @@ func (c *check) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	read, err := config.NewSource(t, c.Profile, env.Getenv).Read()
+	read, err := config.NewSource(place.ScopeOf(env.Getenv), t, c.Profile).Read()
 	var problems []problem
 	var broken *config.Broken
 	switch {

@@ -442,7 +442,11 @@ func (f fleet) printAny(letters []peer.Letter, now time.Time) error {
 		}
 	}
 	for _, template := range slices.Sorted(maps.Keys(works)) {
-		why, err := post.WaitsFor(f.state, f.env.Getenv, template, now, config.Stores)
+		here, err := config.Stores(place.ScopeIn(f.state, f.env.Getenv), template)
+		why := ""
+		if err == nil {
+			why, err = post.WaitsFor(f.state, here, template, now)
+		}
 		f.env.WarnError(err)
 		f.env.Warn("%d waiting for %s@any: %s", works[template], f.env.Line(template, 64), f.env.Line(cmp.Or(why, "no session of it is free"), 300))
 	}

@@ -13,6 +13,7 @@ import (
 	"gt/lib/launch/launcher"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
@@ -114,7 +115,7 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 		name = instance.NameFor(filepath.Base(in.Path))
 	}
 	in.Name = name
-	h := home.FindOtherHome(at.Env.Getenv, in.Path)
+	h := home.FindOtherHome(place.ScopeOf(at.Env.Getenv), in.Path)
 	r, err := live.SessionIn(session.Store{Home: h}, server, a.Pane.ID)
 	if err == nil && r != nil {
 		in.SessionID, in.SessionAt = r.ID, r.StartedAt.UTC()

@@ -14,6 +14,7 @@ import (
 	"gt/lib/launch/worktree"
 	"gt/lib/live/fleet"
 	"gt/lib/log/eventlog"
+	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -144,7 +145,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 }
 
 func work(env *cli.Env, dir string) ([]mail.Note, error) {
-	at := home.FindOtherHome(env.Getenv, dir)
+	at := home.FindOtherHome(place.ScopeOf(env.Getenv), dir)
 	return mail.NewBox(at, at.Identity.Address()).Hooked()
 }
 
@@ -188,7 +189,7 @@ func spawned(env *cli.Env, in *instance.Instance) {
 	if info, err := os.Stat(in.Path); err != nil || !info.IsDir() {
 		return // starting it reports that
 	}
-	t := home.FindOtherHome(env.Getenv, in.Path).Town
+	t := home.FindOtherHome(place.ScopeOf(env.Getenv), in.Path).Town
 	err = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), env.WarnError, env.Now(), eventlog.Spawn,
 		home.Find(env.Getenv, env.Dir, "").Identity.Address(), map[string]any{"rig": id.Rig, "polecat": id.Name})
 	env.WarnError(err)

@@ -2,6 +2,7 @@ package sessioncmd
 
 import (
 	"gt/lib/cli"
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
 	"gt/lib/state/instance"
@@ -43,7 +44,7 @@ func groups(env *cli.Env, _ string) (offered []cli.Candidate) {
 
 func templates(env *cli.Env, _ string) (offered []cli.Candidate) {
 	t := town.Find(env.Getenv, env.Dir)
-	read, err := config.NewSource(t, "", env.Getenv).Read()
+	read, err := config.NewSource(place.ScopeOf(env.Getenv), t, "").Read()
 	if err != nil || untrusted(t) != nil {
 		return nil
 	}

@@ -381,7 +381,7 @@ func (e *examination) missing(command []string, dir string) string {
 }
 
 func (e *examination) templates() {
-	c, err := config.NewSource(e.scope.Town, e.scope.Profile, e.env.Getenv).Read()
+	c, err := config.NewSource(place.ScopeOf(e.env.Getenv), e.scope.Town, e.scope.Profile).Read()
 	if err != nil {
 		e.add(missingProgram, "", err.Error(), "gt-reconcile check shows what is wrong")
 		return

@@ -15,6 +15,7 @@ import (
 	"gt/lib/launch"
 	"gt/lib/launch/worktree"
 	"gt/lib/live/fleet"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
@@ -49,7 +50,7 @@ func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 		if dir, err = folder(at.Env, c.Dir); err != nil {
 			return nil, agent.Client{}, err
 		}
-		in.Path, id = dir, home.FindOtherHome(at.Env.Getenv, dir).Identity
+		in.Path, id = dir, home.FindOtherHome(place.ScopeOf(at.Env.Getenv), dir).Identity
 	}
 	client, _, err := at.Table().ClientForRole(string(id.Role), id.Rig)
 	at.Env.WarnError(err)
@@ -262,7 +263,7 @@ func (c *newOne) change(old, in *instance.Instance, now time.Time) {
 }
 
 func give(env *cli.Env, in *instance.Instance, text string) error {
-	to := home.FindOtherHome(env.Getenv, in.Path)
+	to := home.FindOtherHome(place.ScopeOf(env.Getenv), in.Path)
 	address := to.Identity.Address()
 	subject, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	n := mail.Note{

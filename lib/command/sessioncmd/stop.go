@@ -12,6 +12,7 @@ import (
 	"gt/lib/launch"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/reconcile/perform"
@@ -139,7 +140,7 @@ func (c *downCmd) order(env *cli.Env, all []*instance.Instance) [][]*instance.In
 	first := []identity.Role{identity.Mayor, identity.Boot, identity.Deacon, identity.Witness}
 	order := make([][]*instance.Instance, len(first)+1)
 	for _, in := range all {
-		turn := slices.Index(first, home.FindOtherHome(env.Getenv, in.Path).Identity.Role)
+		turn := slices.Index(first, home.FindOtherHome(place.ScopeOf(env.Getenv), in.Path).Identity.Role)
 		if turn < 0 {
 			turn = len(first)
 		}

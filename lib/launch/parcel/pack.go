@@ -348,7 +348,7 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 		}
 		return nil, nil
 	}
-	h := home.FindOtherHome(p.Env.Getenv, m.Path)
+	h := home.FindOtherHome(place.ScopeOf(p.Env.Getenv), m.Path)
 	s := sessionOf(m)
 	transcript, cwd := "", m.Path
 	if r := m.Record; r != nil {

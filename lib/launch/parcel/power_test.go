@@ -12,6 +12,7 @@ import (
 
 	"gt/internal/testenv"
 
+	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
@@ -230,7 +231,7 @@ func TestNotesSayWhoSentThem(t *testing.T) {
 	}
 	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.From = "box" })
 	testenv.NoError(t, err)
-	h := home.FindOtherHome(there.env().Getenv, done.Path)
+	h := home.FindOtherHome(place.ScopeOf(there.env().Getenv), done.Path)
 	all, err := mail.NewBox(h, h.Identity.Address()).List()
 	testenv.NoError(t, err)
 	got := map[string]string{}

@@ -183,7 +183,7 @@ func (w *unpacking) makeSession() (session.ID, error) {
 			return "", err
 		}
 	}
-	h := home.FindOtherHome(w.Env.Getenv, w.Path)
+	h := home.FindOtherHome(place.ScopeOf(w.Env.Getenv), w.Path)
 	if err := w.makeNotes(h); err != nil {
 		return "", err
 	}

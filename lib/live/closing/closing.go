@@ -54,12 +54,12 @@ func Expect(state place.State, id session.ID, stop session.Stop, warn func(error
 
 // CloseIn is Close for a session of any home. It does nothing without a record or if the
 // session has ended. The end is logged in the town of the home.
-func (e End) CloseIn(getenv func(string) string, state place.State, wait time.Duration, warn func(error)) error {
+func (e End) CloseIn(state place.State, wait time.Duration, warn func(error)) error {
 	h, ok, err := home.OfSession(state, string(e.ID))
 	if err != nil || !ok {
 		return err
 	}
-	h = h.InTown(getenv)
+	h = h.InTown()
 	err = e.Close(session.Store{Home: h, Warn: warn}, wait)
 	if errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrUnknown) {
 		return nil

@@ -5,6 +5,7 @@ import (
 
 	"gt/lib/client/agent"
 	"gt/lib/live"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
@@ -22,7 +23,7 @@ func (l *Survey) Strangers(known *agent.Table, server tmux.Server, taken func(pa
 			continue
 		}
 		seen[pane.ID] = true // a window can be in several sessions
-		h := home.FindOtherHome(l.getenv, pane.Path)
+		h := home.FindOtherHome(place.ScopeOf(l.getenv), pane.Path)
 		if _, ok := records[pane.Path]; !ok {
 			records[pane.Path], _ = session.Store{Home: h}.ReadRecords() // gt-seance says what is unreadable
 		}

@@ -93,35 +93,31 @@ func (h Home) named(real string) identity.Identity {
 // GT_HOME and GT_SESSION_UUID together for a session's commands. So if GT_SESSION_UUID is
 // another session's, GT_HOME was inherited too and is ignored.
 func Find(getenv func(string) string, dir, own string) Home {
-	return FindIn(place.StateOf(getenv), getenv, dir, own)
+	return FindIn(place.ScopeOf(getenv), dir, own)
 }
 
-// FindIn is Find with a given state folder.
-func FindIn(state place.State, getenv func(string) string, dir, own string) Home {
-	return find(state, getenv, dir, own, "")
-}
+// FindIn is Find in a scope.
+func FindIn(s place.Scope, dir, own string) Home { return find(s, dir, own, "") }
 
 // find is FindIn with the home's place in the state, unless at is "".
-func find(state place.State, getenv func(string) string, dir, own, at string) Home {
-	project := getenv("CLAUDE_PROJECT_DIR")
+func find(s place.Scope, dir, own, at string) Home {
+	agent := s.Agent
+	project := agent.Project
 	if !filepath.IsAbs(project) || !isDir(project) {
 		project = dir
 	}
-	var h Home
-	set := getenv("GT_HOME")
-	if uuid := getenv("GT_SESSION_UUID"); own != "" && uuid != "" && uuid != own {
+	h := Home{Ignored: agent.Ignored}
+	set := agent.Workdir
+	if own != "" && agent.Session != "" && agent.Session != own {
 		set = ""
 	}
 	if filepath.IsAbs(set) && (at != "" || isDir(set)) {
 		h.Dir = filepath.Clean(set)
 		project = h.Dir
 	}
-	h.Town = town.FindIn(state, getenv, project)
+	h.Town = town.FindIn(s, project)
 
-	id, ok, err := identity.FromEnv(getenv)
-	if err != nil {
-		h.Ignored = getenv("GT_ROLE")
-	}
+	id, ok := agent.Identity, agent.Named
 	if !ok && !h.Town.Personal {
 		if rel, err := filepath.Rel(h.Town.Root, project); err == nil {
 			id, ok = identity.FromDir(rel)
@@ -135,7 +131,7 @@ func find(state place.State, getenv func(string) string, dir, own, at string) Ho
 	if h.Dir == "" {
 		h.Dir = place.Top(project, h.Town.Root)
 	}
-	for _, d := range []string{dir, getenv("CLAUDE_PROJECT_DIR"), h.Dir} {
+	for _, d := range []string{dir, agent.Project, h.Dir} {
 		process.Distrust(d)
 	}
 	if h.unnamed = !ok; h.unnamed {
@@ -148,21 +144,14 @@ func find(state place.State, getenv func(string) string, dir, own, at string) Ho
 // Fixed returns the home that the session's first hook found: dir, with its place in the
 // state. cwd is the client's current folder. It counts only if dir is gone and cwd is in
 // the same home, which was moved.
-func Fixed(state place.State, getenv func(string) string, at, dir, cwd, own string) Home {
+func Fixed(s place.Scope, at, dir, cwd, own string) Home {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && cwd != dir {
-		if now := FindIn(state, getenv, cwd, own); now.Runtime() == at {
+		if now := FindIn(s, cwd, own); now.Runtime() == at {
 			return now
 		}
 	}
-	return find(state, func(key string) string {
-		switch key {
-		case "GT_HOME":
-			return dir
-		case "GT_SESSION_UUID":
-			return own
-		}
-		return getenv(key)
-	}, dir, own, at)
+	s.Agent.Workdir, s.Agent.Session = dir, own
+	return find(s, dir, own, at)
 }
 
 // OfSession returns a session's recorded home. ok is false if there is none or, with an
@@ -178,16 +167,9 @@ func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 }
 
 // InTown returns a home from OfSession with its town and the role that it has there.
-func (h Home) InTown(getenv func(string) string) Home {
-	return find(h.Town.State, func(key string) string {
-		switch key {
-		case "GT_HOME":
-			return h.Dir
-		case "HOME", "XDG_STATE_HOME":
-			return getenv(key)
-		}
-		return ""
-	}, h.Dir, "", h.kept.At)
+func (h Home) InTown() Home {
+	s := place.Scope{State: h.Town.State, Agent: place.Agent{Workdir: h.Dir}}
+	return find(s, h.Dir, "", h.kept.At)
 }
 
 // KeptOf is OfSession for callers that only read the home's files in a state that was
@@ -200,16 +182,10 @@ func KeptOf(state place.State, id string) (h Home, ok bool, err error) {
 	return Home{Town: town.Town{Root: string(state), State: state, Personal: true}, kept: place.Kept{At: at}}, true, nil
 }
 
-// FindOtherHome returns the home of another agent in dir. It uses only the variables of the
-// environment that say where towns are.
-func FindOtherHome(getenv func(string) string, dir string) Home {
-	return Find(func(key string) string {
-		switch key {
-		case "HOME", "XDG_STATE_HOME", "GT_ROOT", "GT_TOWN_ROOT":
-			return getenv(key)
-		}
-		return ""
-	}, dir, "")
+// FindOtherHome returns the home of another agent in dir. It ignores the scope's own agent.
+func FindOtherHome(s place.Scope, dir string) Home {
+	s.Agent = place.Agent{}
+	return FindIn(s, dir, "")
 }
 
 // NewHome returns the home with this town, identity and folder, for a hand-over to another

@@ -48,18 +48,17 @@ var Tables = []string{"agent", "session", "agents", "tools", "role_agents", "rig
 // what agents are told. A variable comes from the person, so it does; but running what the
 // town's files say still needs trust.
 func Find(getenv func(string) string, dir string) Town {
-	return FindIn(place.StateOf(getenv), getenv, dir)
+	return FindIn(place.ScopeOf(getenv), dir)
 }
 
-// FindIn is Find with a given state folder.
-func FindIn(state place.State, getenv func(string) string, dir string) Town {
-	for _, key := range []string{"GT_ROOT", "GT_TOWN_ROOT"} {
-		if root := getenv(key); root != "" {
-			if info, err := os.Stat(root); err == nil && info.IsDir() && filepath.IsAbs(root) {
-				t := Town{Root: filepath.Clean(root), State: state}
-				t.Trust, _ = state.Trusted(t.Root)
-				return t
-			}
+// FindIn is Find in a scope.
+func FindIn(s place.Scope, dir string) Town {
+	state := s.State
+	for _, root := range s.Roots {
+		if info, err := os.Stat(root); err == nil && info.IsDir() {
+			t := Town{Root: root, State: state}
+			t.Trust, _ = state.Trusted(t.Root)
+			return t
 		}
 	}
 	untrusted := ""

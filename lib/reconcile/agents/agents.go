@@ -26,6 +26,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/log/eventlog"
+	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/check"
@@ -364,7 +365,7 @@ func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 	if err := runs.Stop(ctx, a.ref(in)); err != nil {
 		return err
 	}
-	a.warn(closing.End{ID: id, Outcome: session.Killed, Reason: reason, At: a.Env.Now()}.CloseIn(a.Env.Getenv, a.Store.State, lockWait, a.warn))
+	a.warn(closing.End{ID: id, Outcome: session.Killed, Reason: reason, At: a.Env.Now()}.CloseIn(a.Store.State, lockWait, a.warn))
 	return nil
 }
 
@@ -425,7 +426,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 			warn(notify.Run(env, to.Command, session, string(status.Waiting), string(status.Failed), why))
 		}
 	}
-	w.Config = config.NewSource(t, profile, env.Getenv).Read
+	w.Config = config.NewSource(place.ScopeOf(env.Getenv), t, profile).Read
 	w.Server = string(tmux.CurrentServer())
 	release := func(name string) (bool, error) {
 		c, err := w.Config()

@@ -42,9 +42,9 @@ type Source struct {
 }
 
 // NewSource returns the source of a town, or of a profile unless that is "".
-func NewSource(t town.Town, profile string, getenv func(string) string) Source {
+func NewSource(s place.Scope, t town.Town, profile string) Source {
 	if profile == "" && !t.Personal {
-		s := Source{File: filepath.Join(t.Root, name), Work: t.Root, read: func(name string) (data []byte, err error) {
+		of := Source{File: filepath.Join(t.Root, name), Work: t.Root, read: func(name string) (data []byte, err error) {
 			// What runs for days is not to keep the trust that it began with.
 			if t.Trust, err = t.State.Trusted(t.Root); err != nil && !errors.Is(err, place.ErrUntrusted) {
 				return nil, err
@@ -52,15 +52,15 @@ func NewSource(t town.Town, profile string, getenv func(string) string) Source {
 			return t.Read(name)
 		}}
 		for _, actor := range beads.Actor("") {
-			s.sets = append(s.sets, actor[0])
+			of.sets = append(of.sets, actor[0])
 		}
-		return s
+		return of
 	}
-	dir := place.Config(getenv)
-	if profile != "" {
-		dir = place.Config(getenv, "profiles", profile)
+	dir := s.Config
+	if dir != "" && profile != "" {
+		dir = filepath.Join(dir, "profiles", profile)
 	}
-	return Source{File: filepath.Join(dir, name), Work: getenv("HOME"), read: func(name string) ([]byte, error) {
+	return Source{File: filepath.Join(dir, name), Work: s.Home, read: func(name string) ([]byte, error) {
 		if dir == "" {
 			return nil, fs.ErrNotExist
 		}
@@ -70,8 +70,8 @@ func NewSource(t town.Town, profile string, getenv func(string) string) Source {
 
 // Stores returns the stores of the places that have a template: the person's own, and those
 // of trusted towns. It leaves out places whose templates cannot be read.
-func Stores(state place.State, getenv func(string) string, template string) (found []instance.Store, err error) {
-	err = forEachConfig(state, getenv, func(c *Config, s instance.Store) {
+func Stores(scope place.Scope, template string) (found []instance.Store, err error) {
+	err = forEachConfig(scope, func(c *Config, s instance.Store) {
 		if c.Find(template) != nil {
 			found = append(found, s)
 		}
@@ -80,8 +80,8 @@ func Stores(state place.State, getenv func(string) string, template string) (fou
 }
 
 // Names returns the names of all templates in the places of Stores, sorted.
-func Names(state place.State, getenv func(string) string) (names []string, err error) {
-	err = forEachConfig(state, getenv, func(c *Config, _ instance.Store) {
+func Names(scope place.Scope) (names []string, err error) {
+	err = forEachConfig(scope, func(c *Config, _ instance.Store) {
 		for _, t := range c.Templates {
 			names = append(names, t.Name)
 		}
@@ -90,8 +90,9 @@ func Names(state place.State, getenv func(string) string) (names []string, err e
 	return slices.Compact(names), err
 }
 
-func forEachConfig(state place.State, getenv func(string) string, do func(*Config, instance.Store)) error {
-	if c, err := NewSource(town.Personal(getenv), "", getenv).Read(); err == nil {
+func forEachConfig(scope place.Scope, do func(*Config, instance.Store)) error {
+	state := scope.State
+	if c, err := NewSource(scope, town.Town{Root: string(state), State: state, Personal: true}, "").Read(); err == nil {
 		do(c, instance.Personal(state, ""))
 	}
 	towns, err := state.Towns()
@@ -100,7 +101,7 @@ func forEachConfig(state place.State, getenv func(string) string, do func(*Confi
 		if err != nil {
 			continue
 		}
-		if c, err := NewSource(town.Town{Root: t.Path, State: state, Trust: trust}, "", getenv).Read(); err == nil {
+		if c, err := NewSource(scope, town.Town{Root: t.Path, State: state, Trust: trust}, "").Read(); err == nil {
 			do(c, instance.OfTown(state, t.Path))
 		}
 	}

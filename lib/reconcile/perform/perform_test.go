@@ -17,6 +17,7 @@ import (
 
 	"gt/internal/testenv"
 
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
@@ -58,7 +59,7 @@ func newScene(t *testing.T, text string) *scene {
 	s := &scene{t: t, dir: dir, clock: time.Date(2026, 11, 23, 4, 0, 0, 0, time.UTC), runs: map[instance.ID]tick.Liveness{}, sight: map[instance.ID]Status{}, claims: map[string]int{}}
 	at := town.Personal(getenv)
 	s.World = NewWorld(instance.Personal(at.State, ""))
-	s.World.Config = config.NewSource(at, "", getenv).Read
+	s.World.Config = config.NewSource(place.ScopeOf(getenv), at, "").Read
 	s.Agents, s.Work = s, s
 	s.Now = func() time.Time { return s.clock }
 	s.Log = func(kind string, _ any) {

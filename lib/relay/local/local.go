@@ -142,7 +142,7 @@ func states(ctx context.Context, env *cli.Env, state place.State) ([]byte, error
 	if failed := new(bounded.Failed); err != nil && !(errors.As(err, &failed) && failed.Code == cli.AnswerNo) { // there are none
 		return nil, err
 	}
-	names, err := config.Names(state, env.Getenv)
+	names, err := config.Names(place.ScopeIn(state, env.Getenv))
 	if err != nil || len(names) == 0 {
 		return agents.Out, err
 	}

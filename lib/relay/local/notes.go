@@ -22,7 +22,7 @@ type notes struct {
 }
 
 func (n notes) deliver(from relay.Sender, l peer.Letter, text io.Reader) error {
-	return readLetter(text, func(data []byte) error { return post.Deliver(n.state, n.env.Getenv, from.Host, l, data) })
+	return readLetter(text, func(data []byte) error { return post.Deliver(n.state, from.Host, l, data) })
 }
 
 func (n notes) give(from relay.Sender, l peer.Letter, text io.Reader) error {
@@ -37,7 +37,7 @@ func (n notes) give(from relay.Sender, l peer.Letter, text io.Reader) error {
 }
 
 func (n notes) stores(template string) ([]instance.Store, error) {
-	return config.Stores(n.state, n.env.Getenv, template)
+	return config.Stores(place.ScopeIn(n.state, n.env.Getenv), template)
 }
 
 func (n notes) held(from peer.Host, l peer.Lease) (peer.Try, error) {

@@ -44,7 +44,7 @@ func NewRecipient(h home.Home) Recipient {
 // Find returns the agent that the agent of a home means: self or its own address, an
 // address or short name in its town, the path of a folder, from dir, in which an agent can
 // work, or the name of an agent of gt-session. An error has an exit code.
-func Find(from home.Home, getenv func(string) string, dir, to string) (Recipient, error) {
+func Find(from home.Home, s place.Scope, dir, to string) (Recipient, error) {
 	own := from.Identity.Address()
 	if strings.TrimSpace(to) == "" {
 		return Recipient{}, cli.Fail(cli.Usage, errors.New("no recipient"), "self is this agent")
@@ -67,7 +67,7 @@ func Find(from home.Home, getenv func(string) string, dir, to string) (Recipient
 		path = filepath.Join(dir, path)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		h := home.FindOtherHome(getenv, path)
+		h := home.FindOtherHome(s, path)
 		if !inhabited(h) {
 			return Recipient{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is not in a repository, and no agent ever ran there", to),
 				"start an agent there first, or run git init there")
@@ -75,7 +75,7 @@ func Find(from home.Home, getenv func(string) string, dir, to string) (Recipient
 		return NewRecipient(h), nil
 	}
 	var many *crew.Ambiguous
-	switch found, err := named(from.Town.State, getenv, to); {
+	switch found, err := named(s, to); {
 	case err == nil:
 		return found, nil
 	case errors.As(err, &many):
@@ -142,7 +142,7 @@ func ResolveRemote(state place.State, dir, to string) (name string, host peer.Ho
 // Return returns the name by which other hosts can answer an agent. It makes the place of
 // its box if there is none. Nobody can answer a folder for which nothing is kept, such as
 // the home folder of a new terminal.
-func Return(h home.Home, getenv func(string) string) (string, error) {
+func Return(h home.Home) (string, error) {
 	own := NewRecipient(h)
 	var names []string
 	stores, _ := instance.Stores(h.Town.State) // the path names the agent as well
@@ -155,7 +155,7 @@ func Return(h home.Home, getenv func(string) string) (string, error) {
 		}
 	}
 	for _, name := range append(names, own.Address, h.Dir) {
-		if r, err := Known(h.Town.State, getenv, name); err == nil && r.Box.Dir() == own.Box.Dir() {
+		if r, err := Known(h.Town.State, name); err == nil && r.Box.Dir() == own.Box.Dir() {
 			return name, nil
 		}
 	}
@@ -170,24 +170,19 @@ func Return(h home.Home, getenv func(string) string) (string, error) {
 // folder with notes or sessions. It reads only the state and trusted towns, and no path
 // that it does not know: what another host says must not lead it anywhere. It returns
 // ErrNone for an unknown or ambiguous name, and other errors if it cannot tell.
-func Known(state place.State, getenv func(string) string, to string) (Recipient, error) {
-	own := func(key string) string {
-		if key == "HOME" || key == "XDG_STATE_HOME" {
-			return getenv(key)
-		}
-		return "" // GT_ROOT of whoever started gt-relay says nothing of other agents
-	}
-	return known(state, own, to)
+func Known(state place.State, to string) (Recipient, error) {
+	return known(place.Scope{State: state}, to) // GT_ROOT of whoever started gt-relay says nothing of other agents
 }
 
-func known(state place.State, getenv func(string) string, to string) (Recipient, error) {
-	found, err := named(state, getenv, to)
+func known(s place.Scope, to string) (Recipient, error) {
+	state := s.State
+	found, err := named(s, to)
 	var many *crew.Ambiguous
 	if !errors.Is(err, ErrNone) || errors.As(err, &many) {
 		return found, err
 	}
 	if filepath.IsAbs(to) {
-		return recipientAt(state, getenv, filepath.Clean(to))
+		return recipientAt(s, filepath.Clean(to))
 	}
 	towns, err := state.Towns()
 	if err != nil {
@@ -216,14 +211,15 @@ func known(state place.State, getenv func(string) string, to string) (Recipient,
 }
 
 // named returns the agent that lists show under this name, pane or address outside a town.
-func named(state place.State, getenv func(string) string, name string) (Recipient, error) {
+func named(s place.Scope, name string) (Recipient, error) {
+	state := s.State
 	if name == "" {
 		return Recipient{}, unknownName(name)
 	}
 	found, unread := instance.Named(state, name, "")
 	var all []Recipient
 	for _, c := range found {
-		all = append(all, NewRecipient(home.FindOtherHome(getenv, c.Path)))
+		all = append(all, NewRecipient(home.FindOtherHome(s, c.Path)))
 	}
 	if len(all) == 0 && unread != nil {
 		return Recipient{}, unread // it may be one of those
@@ -234,25 +230,25 @@ func named(state place.State, getenv func(string) string, name string) (Recipien
 			return Recipient{}, err
 		}
 		for _, f := range homes {
-			if r, err := recipientAt(state, getenv, f.Path); f.Address == name && err == nil {
+			if r, err := recipientAt(s, f.Path); f.Address == name && err == nil {
 				all = append(all, r)
 			}
 		}
 	}
 	r, err := singleRecipient(all, name)
-	if err == nil && len(found) == 1 && found[0].Instance != "" && isShared(state, getenv, home.FindOtherHome(getenv, found[0].Path).Dir) {
+	if err == nil && len(found) == 1 && found[0].Instance != "" && isShared(s, home.FindOtherHome(s, found[0].Path).Dir) {
 		r.Name, r.Box = found[0].Name, r.Box.ForAgent(found[0].Instance)
 	}
 	return r, err
 }
 
-func isShared(state place.State, getenv func(string) string, folder string) bool {
-	stores, _ := instance.Stores(state)
+func isShared(s place.Scope, folder string) bool {
+	stores, _ := instance.Stores(s.State)
 	agents := 0
-	for _, s := range stores {
-		all, _ := s.ReadInstances()
+	for _, store := range stores {
+		all, _ := store.ReadInstances()
 		for _, in := range all {
-			if in.Path == folder || strings.HasPrefix(in.Path, folder+"/") && home.FindOtherHome(getenv, in.Path).Dir == folder {
+			if in.Path == folder || strings.HasPrefix(in.Path, folder+"/") && home.FindOtherHome(s, in.Path).Dir == folder {
 				agents++
 			}
 		}
@@ -261,8 +257,8 @@ func isShared(state place.State, getenv func(string) string, folder string) bool
 }
 
 // recipientAt returns the agent of a folder that the state knows.
-func recipientAt(state place.State, getenv func(string) string, path string) (Recipient, error) {
-	homes, err := state.Homes()
+func recipientAt(s place.Scope, path string) (Recipient, error) {
+	homes, err := s.State.Homes()
 	if err != nil {
 		return Recipient{}, err
 	}
@@ -270,7 +266,7 @@ func recipientAt(state place.State, getenv func(string) string, path string) (Re
 		if f.Path != path {
 			continue
 		}
-		if h := home.FindOtherHome(getenv, path); h.Dir == path && h.Runtime() == place && h.Problem == nil {
+		if h := home.FindOtherHome(s, path); h.Dir == path && h.Runtime() == place && h.Problem == nil {
 			return NewRecipient(h), nil
 		}
 	}
@@ -295,13 +291,8 @@ func unknownName(name string) error { return fmt.Errorf("%w: '%.80s'", ErrNone, 
 const mostNamed = 3
 
 // WaitsFor returns why no host gets work of a template that any host may do, as far as this
-// host knows: "" if there are sessions for it, which may be busy. stores is config.Stores.
-func WaitsFor(state place.State, getenv func(string) string, template string, now time.Time,
-	stores func(place.State, func(string) string, string) ([]instance.Store, error)) (string, error) {
-	here, err := stores(state, getenv, template)
-	if err != nil {
-		return "", err
-	}
+// host knows: "" if there are sessions for it, which may be busy. here are the config.Stores.
+func WaitsFor(state place.State, here []instance.Store, template string, now time.Time) (string, error) {
 	var idle, denied, away, unread []string
 	for _, s := range here {
 		all, err := s.ReadInstances()

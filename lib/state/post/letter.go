@@ -37,12 +37,12 @@ const maxSender = 200
 //
 // The error is a Refusal if the letter can never be delivered, with ErrNone if there is no
 // such agent.
-func Deliver(state place.State, getenv func(string) string, from peer.Host, l peer.Letter, text []byte) error {
+func Deliver(state place.State, from peer.Host, l peer.Letter, text []byte) error {
 	n, err := open(state, from, l, peer.Note, text)
 	if err != nil {
 		return err
 	}
-	to, err := Known(state, getenv, n.To)
+	to, err := Known(state, n.To)
 	switch {
 	case errors.Is(err, ErrNone):
 		return &Refusal{err}

@@ -49,7 +49,7 @@ func newHost(t *testing.T) host {
 	h.noError(err)
 	h.noError(h.state.Trust(trust))
 	h.agent(instance.Personal(h.state, ""), "api", "src/api")
-	h.noError(home.FindOtherHome(h.getenv, filepath.Join(root, "src/docs")).Prepare())
+	h.noError(home.FindOtherHome(place.ScopeOf(h.getenv), filepath.Join(root, "src/docs")).Prepare())
 	h.noError(peer.NewHosts(h.state).Put(h.box))
 	h.noError(peer.NewHosts(h.state).SetOwn(peer.Host{Name: "laptop"}))
 	return h
@@ -82,12 +82,12 @@ func (h host) letter(to, from, subject, body string) []byte {
 }
 
 func (h host) deliver(id string, text []byte) error {
-	return Deliver(h.state, h.getenv, h.box, peer.Letter{Host: "laptop", ID: id, Kind: peer.Note}, text)
+	return Deliver(h.state, h.box, peer.Letter{Host: "laptop", ID: id, Kind: peer.Note}, text)
 }
 
 func (h host) notes(to string) []mail.Note {
 	h.Helper()
-	r, err := Known(h.state, h.getenv, to)
+	r, err := Known(h.state, to)
 	h.noError(err)
 	notes, err := r.Box.List()
 	h.noError(err)
@@ -105,7 +105,7 @@ func TestKnown(t *testing.T) {
 		"max":                 "demo/crew/max",
 		"mayor":               "mayor",
 	} {
-		if r, err := Known(h.state, h.getenv, to); err != nil || r.Address != want {
+		if r, err := Known(h.state, to); err != nil || r.Address != want {
 			t.Errorf("%s is %q, %v", to, r.Address, err)
 		}
 	}
@@ -113,28 +113,22 @@ func TestKnown(t *testing.T) {
 		"", "self", "ap", "nobody", "demo/crew/nobody", "demo/witness", "crew", "deacon", "src/docs", "../api",
 		h.root + "/src/api", h.root + "/src/new", h.root + "/src", "/", "/proc/self/root", "/dev/stdin",
 	} {
-		if r, err := Known(h.state, h.getenv, to); !errors.Is(err, ErrNone) {
+		if r, err := Known(h.state, to); !errors.Is(err, ErrNone) {
 			t.Errorf("%q is %+v, %v", to, r, err)
 		}
 	}
-	elsewhere := func(key string) string {
-		if key == "GT_ROOT" {
-			return h.root + "/link"
-		}
-		return h.getenv(key)
-	}
 	h.agent(instance.Personal(h.state, ""), "worker", "town/demo/crew/joe")
-	if r, err := Known(h.state, elsewhere, "worker"); err != nil || r.Address != "demo/crew/joe" {
-		t.Errorf("with another town in the environment it is %+v, %v", r, err)
+	if r, err := Known(h.state, "worker"); err != nil || r.Address != "demo/crew/joe" {
+		t.Errorf("the worker is %+v, %v", r, err)
 	}
 	h.agent(instance.Personal(h.state, "work"), "api", "src/new")
 	var many *crew.Ambiguous
-	if _, err := Known(h.state, h.getenv, "api"); !errors.Is(err, ErrNone) || !errors.As(err, &many) {
+	if _, err := Known(h.state, "api"); !errors.Is(err, ErrNone) || !errors.As(err, &many) {
 		t.Errorf("the name of two agents: %v", err)
 	}
 	h.noError(os.RemoveAll(h.root + "/src/docs"))
 	h.noError(os.Symlink(h.root+"/src/api", h.root+"/src/docs"))
-	if r, err := Known(h.state, h.getenv, h.root+"/src/docs"); !errors.Is(err, ErrNone) {
+	if r, err := Known(h.state, h.root+"/src/docs"); !errors.Is(err, ErrNone) {
 		t.Errorf("a link in place of a folder is %+v, %v", r, err)
 	}
 }
@@ -157,7 +151,7 @@ func TestDeliver(t *testing.T) {
 	if filepath.Base(n.Path) != id+"@box" {
 		t.Errorf("path %s", n.Path)
 	}
-	r, err := Known(h.state, h.getenv, "api")
+	r, err := Known(h.state, "api")
 	h.noError(err)
 	for _, change := range []func(string) error{r.Box.MarkSeen, r.Box.Hook, r.Box.DoneWith} {
 		h.noError(change(n.ID))
@@ -198,8 +192,8 @@ func TestRefusal(t *testing.T) {
 		"an id":             h.deliver("../../x", good),
 		"an id with a host": h.deliver(id+"@desk", good),
 		"flags":             h.deliver(id+":2,F", good),
-		"a kind":            Deliver(h.state, h.getenv, h.box, peer.Letter{ID: id, Kind: peer.Work}, good),
-		"a host's name":     Deliver(h.state, h.getenv, peer.Host{Name: "../x"}, peer.Letter{ID: id, Kind: peer.Note}, good),
+		"a kind":            Deliver(h.state, h.box, peer.Letter{ID: id, Kind: peer.Work}, good),
+		"a host's name":     Deliver(h.state, peer.Host{Name: "../x"}, peer.Letter{ID: id, Kind: peer.Note}, good),
 	} {
 		if _, ok := errors.AsType[*Refusal](err); !ok {
 			t.Errorf("%s: %v", what, err)
@@ -211,7 +205,7 @@ func TestRefusal(t *testing.T) {
 	if all := h.notes("api"); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
-	r, err := Known(h.state, h.getenv, "api")
+	r, err := Known(h.state, "api")
 	h.noError(err)
 	h.noError(os.MkdirAll(r.Box.Dir(), 0o755))
 	h.noError(os.Chmod(r.Box.Dir(), 0o755))
@@ -240,7 +234,7 @@ func TestForgedHeaders(t *testing.T) {
 	} {
 		name := fmt.Sprintf("1768629600.M%06dR%08x.desk", i, i)
 		h.noError(h.deliver(name, []byte(header+"\nTo: <api@laptop>\nSubject: x\n\n")))
-		r, err := Known(h.state, h.getenv, "api")
+		r, err := Known(h.state, "api")
 		h.noError(err)
 		n, err := r.Box.Get(fmt.Sprintf("%08x@box", i))
 		h.noError(err)
@@ -305,10 +299,10 @@ func TestReturn(t *testing.T) {
 	for dir, want := range map[string]string{
 		"src/api": "api", "src/docs": h.root + "/src/docs", "src/new": h.root + "/src/new", "town/demo/crew/max": "demo/crew/max",
 	} {
-		from := home.FindOtherHome(h.getenv, filepath.Join(h.root, dir))
-		name, err := Return(from, h.getenv)
+		from := home.FindOtherHome(place.ScopeOf(h.getenv), filepath.Join(h.root, dir))
+		name, err := Return(from)
 		h.noError(err)
-		if r, err := Known(h.state, h.getenv, name); err != nil || name != want || r.Box.Dir() != NewRecipient(from).Box.Dir() {
+		if r, err := Known(h.state, name); err != nil || name != want || r.Box.Dir() != NewRecipient(from).Box.Dir() {
 			t.Errorf("%s is %s, found %+v, %v", dir, name, r, err)
 		}
 	}
@@ -338,16 +332,16 @@ func TestAbroad(t *testing.T) {
 // A name of gt-session means its agent here as well, after everything else that it can mean.
 func TestFind(t *testing.T) {
 	h := newHost(t)
-	from := home.FindOtherHome(h.getenv, h.root+"/src/docs")
-	if r, err := Find(from, h.getenv, h.root, "api"); err != nil || r.Address != h.root+"/src/api" {
+	from := home.FindOtherHome(place.ScopeOf(h.getenv), h.root+"/src/docs")
+	if r, err := Find(from, place.ScopeOf(h.getenv), h.root, "api"); err != nil || r.Address != h.root+"/src/api" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	h.noError(os.MkdirAll(h.root+"/api/.git", 0o700))
-	if r, err := Find(from, h.getenv, h.root, "api"); err != nil || r.Address != h.root+"/api" {
+	if r, err := Find(from, place.ScopeOf(h.getenv), h.root, "api"); err != nil || r.Address != h.root+"/api" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	in := home.FindOtherHome(h.getenv, h.root+"/town/demo/crew/joe")
-	if r, err := Find(in, h.getenv, h.root, "max"); err != nil || r.Address != "demo/crew/max" || in.Town.Root != town.Find(h.getenv, in.Dir).Root {
+	in := home.FindOtherHome(place.ScopeOf(h.getenv), h.root+"/town/demo/crew/joe")
+	if r, err := Find(in, place.ScopeOf(h.getenv), h.root, "max"); err != nil || r.Address != "demo/crew/max" || in.Town.Root != town.Find(h.getenv, in.Dir).Root {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -359,7 +353,7 @@ func TestWaitsFor(t *testing.T) {
 	var here []instance.Store
 	want := func(want string) {
 		t.Helper()
-		got, err := WaitsFor(h.state, h.getenv, "worker", testTime, func(place.State, func(string) string, string) ([]instance.Store, error) { return here, nil })
+		got, err := WaitsFor(h.state, here, "worker", testTime)
 		if err != nil || got != want {
 			t.Errorf("%q, %v, not %q", got, err, want)
 		}

@@ -76,10 +76,9 @@ func Denied(err error) bool {
 
 // HomeOf returns the home in which the session's hooks look for its requests: the one of
 // its first hook, wherever the command runs.
-func HomeOf(getenv func(string) string, h home.Home, id session.ID) home.Home {
-	state := place.StateOf(getenv)
-	if at, dir, _ := state.Fixed(string(id)); at != "" {
-		return home.Fixed(state, getenv, at, dir, h.Dir, string(id))
+func HomeOf(s place.Scope, h home.Home, id session.ID) home.Home {
+	if at, dir, _ := s.State.Fixed(string(id)); at != "" {
+		return home.Fixed(s, at, dir, h.Dir, string(id))
 	}
 	return h
 }
