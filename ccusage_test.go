@@ -156,7 +156,7 @@ func TestPricesBesideCCUsage(t *testing.T) {
 	if err != nil {
 		t.Skip("ccusage is not installed: npm install -g ccusage")
 	}
-	prices, err := price.Load(func(string) string { return "" })
+	prices, err := price.Load("")
 	testenv.NoError(t, err)
 	const n = 10_000 // below the size from which a prompt costs more
 	kinds := map[string]model.Usage{"input": {Input: n}, "output": {Output: n}, "read": {CacheRead: n}, "write": {CacheWrite: n}, "write 1h": {CacheWrite: n, CacheWrite1h: n}}

@@ -23,6 +23,7 @@ import (
 	"gt/internal/programs"
 	"gt/internal/testenv"
 	"gt/lib/client/agent"
+	"gt/lib/place"
 	towns "gt/lib/place/town"
 	"gt/lib/reconcile/template"
 	"gt/lib/relay"
@@ -247,7 +248,7 @@ func TestPageKeys(t *testing.T) {
 	}
 	compareNames(t, "docs/configuration.md", listed, read)
 	none := func(string) string { return "" }
-	p := agent.LoadPreferences(none, func(err error) { t.Error(err) })
+	p := agent.LoadPreferences(place.Config(none), func(err error) { t.Error(err) })
 	for name, value := range map[string]string{
 		"context_warning":  strconv.Itoa(p.ContextWarning),
 		"keep_notes":       duration.Format(p.KeepNotes.Duration()),
@@ -393,11 +394,11 @@ func TestPageConfiguration(t *testing.T) {
 					t.Errorf("%v: no template is read", b)
 				}
 			case name == "agents.toml":
-				_, err := agent.Load(getenv, towns.Town{})
+				_, err := agent.Load(place.Config(getenv), towns.Town{})
 				refuse(err)
 			case strings.HasPrefix(b.text(), "["):
-				agent.LoadPreferences(getenv, refuse)
-				agent.LoadRecord(getenv, refuse)
+				agent.LoadPreferences(place.Config(getenv), refuse)
+				agent.LoadRecord(place.Config(getenv), refuse)
 			default: // a town's
 				var file map[string]any
 				meta, err := toml.Decode(b.text(), &file)

@@ -14,6 +14,7 @@ import (
 	"gt/lib/launch/beacon"
 	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
@@ -100,7 +101,7 @@ func (l *Launch) takeRoom() (release func(), err error) {
 	if l.alive || l.Revives || l.Template != nil {
 		return release, nil
 	}
-	most := agent.LoadPreferences(l.Env.Getenv, l.Env.WarnError).Session.MaxRunning
+	most := agent.LoadPreferences(place.Config(l.Env.Getenv), l.Env.WarnError).Session.MaxRunning
 	if most == 0 {
 		return release, nil
 	}

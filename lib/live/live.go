@@ -67,9 +67,9 @@ func OwnsPane(known *agent.Table, p process.Proc, pane tmux.Pane) bool {
 }
 
 // Args returns the arguments with which an agent was started. pi overwrites its arguments
-// with its title and passes them to its commands in GT_AGENT_ARGS, which getenv reads. For
-// other clients the variable is ignored, because a project's settings can set it.
-func Args(p process.Proc, c agent.Client, getenv func(string) string) ([]string, error) {
+// with its title and passes them to its commands in GT_AGENT_ARGS, whose value is said. For
+// other clients it is ignored, because a project's settings can set it.
+func Args(p process.Proc, c agent.Client, said string) ([]string, error) {
 	args, err := p.Args()
 	if err != nil || !slices.Contains(c.RunVars, "GT_AGENT_ARGS") {
 		return args, err
@@ -78,7 +78,7 @@ func Args(p process.Proc, c agent.Client, getenv func(string) string) ([]string,
 		PID  int
 		Args []string
 	}
-	if json.Unmarshal([]byte(getenv("GT_AGENT_ARGS")), &told) == nil && told.PID == p.PID && len(told.Args) > 0 {
+	if json.Unmarshal([]byte(said), &told) == nil && told.PID == p.PID && len(told.Args) > 0 {
 		return told.Args, nil
 	}
 	return args, nil

@@ -46,3 +46,14 @@ func ScopeIn(state State, getenv func(string) string) Scope {
 	}
 	return s
 }
+
+// CheckPerson returns an OthersError if the person's home folder or state belongs to another
+// user, as under sudo with that user's HOME.
+func (s Scope) CheckPerson() error {
+	if filepath.IsAbs(s.Home) {
+		if err := State(s.Home).CheckOwner(); err != nil {
+			return err
+		}
+	}
+	return s.State.CheckOwner()
+}

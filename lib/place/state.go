@@ -242,17 +242,6 @@ func (s State) Check() error {
 	return nil
 }
 
-// CheckPerson returns an OthersError if the person's home folder or state belongs to another
-// user, as under sudo with that user's HOME.
-func CheckPerson(getenv func(string) string) error {
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		if err := State(home).CheckOwner(); err != nil {
-			return err
-		}
-	}
-	return StateOf(getenv).CheckOwner()
-}
-
 // CheckOwner is Check for a command that only reads: it returns an OthersError or nil.
 func (s State) CheckOwner() error {
 	if others := new(OthersError); errors.As(s.Check(), &others) {

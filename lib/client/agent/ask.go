@@ -108,11 +108,11 @@ func (c Client) Folder(getenv func(string) string) (now, usual string) {
 }
 
 // Listed returns the folders of Accounts.
-func (c Client) Listed(getenv func(string) string) []string {
+func (c Client) Listed(home string) []string {
 	var all []string
 	for _, dir := range c.Accounts {
-		if rest, ok := strings.CutPrefix(dir, "~/"); ok && getenv("HOME") != "" {
-			dir = filepath.Join(getenv("HOME"), rest)
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok && home != "" {
+			dir = filepath.Join(home, rest)
 		}
 		if filepath.IsAbs(dir) {
 			all = append(all, filepath.Clean(dir))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -131,14 +132,14 @@ func (r *Retention) UnmarshalText(text []byte) error {
 
 func (r Retention) Duration() time.Duration { return time.Duration(r) }
 
-// LoadPreferences reads the settings. It warns of a file that it cannot use, and returns
+// LoadPreferences reads the settings in a folder (see place.Config). It warns of a file that it cannot use, and returns
 // the defaults then.
-func LoadPreferences(getenv func(string) string, warn func(error)) Preferences {
+func LoadPreferences(config string, warn func(error)) Preferences {
 	defaults := Preferences{ContextWarning: activity.DefaultShare, KeepNotes: defaultKeep}
-	path := place.Config(getenv, "config.toml")
-	if path == "" {
+	if config == "" {
 		return defaults
 	}
+	path := filepath.Join(config, "config.toml")
 	data, err := place.ReadConfig(path, atomicfile.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return defaults

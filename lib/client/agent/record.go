@@ -89,9 +89,9 @@ func (s *RecordSize) UnmarshalText(text []byte) error {
 
 // SaveRecord sets on under [record] in the person's settings. Everything else stays as it
 // is.
-func SaveRecord(getenv func(string) string, on bool) error {
-	file := place.Config(getenv, "config.toml")
-	if file == "" {
+func SaveRecord(config string, on bool) error {
+	file := filepath.Join(config, "config.toml")
+	if config == "" {
 		return errors.New("HOME is not set, so there is no place for settings")
 	}
 	data, err := place.ReadConfig(file, atomicfile.MaxSize)
@@ -176,9 +176,9 @@ func withRecord(data []byte, on bool) ([]byte, error) {
 
 // LoadRecord reads the section [record] of the person's settings. If it cannot be used,
 // nothing is recorded.
-func LoadRecord(getenv func(string) string, warn func(error)) Record {
-	file := place.Config(getenv, "config.toml")
-	if file == "" {
+func LoadRecord(config string, warn func(error)) Record {
+	file := filepath.Join(config, "config.toml")
+	if config == "" {
 		return Record{}
 	}
 	data, err := place.ReadConfig(file, atomicfile.MaxSize)

@@ -16,15 +16,8 @@ func TestRecordPreferences(t *testing.T) {
 		t.Helper()
 		dir := t.TempDir()
 		testenv.NoError(t, os.WriteFile(filepath.Join(dir, "config.toml"), []byte(text), 0o600))
-		testenv.NoError(t, os.Mkdir(filepath.Join(dir, "gt"), 0o700))
-		testenv.NoError(t, os.Rename(filepath.Join(dir, "config.toml"), filepath.Join(dir, "gt", "config.toml")))
 		said := ""
-		r := LoadRecord(func(key string) string {
-			if key == "XDG_CONFIG_HOME" {
-				return dir
-			}
-			return ""
-		}, func(err error) { said += err.Error() })
+		r := LoadRecord(dir, func(err error) { said += err.Error() })
 		return r, said
 	}
 	if r, said := load(""); r.On || said != "" {

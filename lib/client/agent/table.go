@@ -66,7 +66,7 @@ func (t *Table) set(name string, read func() Client) {
 // Load returns the table for a person and a town: the built-in one, changed by the blocks
 // [agents.<name>] or [tools.<name>] of
 //
-//	$XDG_CONFIG_HOME/gt/agents.toml   (~/.config/gt/agents.toml)
+//	<config>/agents.toml   (see place.Config)
 //	<town>/town.toml
 //
 // in this order. A block changes the keys that it has, or adds an agent that gt does not
@@ -77,7 +77,7 @@ func (t *Table) set(name string, read func() Client) {
 //
 // The table is usable even if there is an error. The error names each file that could not
 // be read, which the table leaves out, and each unknown key, which it ignores.
-func Load(getenv func(string) string, t town.Town) (*Table, error) {
+func Load(config string, t town.Town) (*Table, error) {
 	all := Builtin()
 	var files []file
 	var errs []error
@@ -100,7 +100,8 @@ func Load(getenv func(string) string, t town.Town) (*Table, error) {
 			}
 		}
 	}
-	if path := place.Config(getenv, "agents.toml"); path != "" {
+	if config != "" {
+		path := filepath.Join(config, "agents.toml")
 		text, err := place.ReadConfig(path, atomicfile.MaxSize)
 		add(text, path, true, err)
 	}

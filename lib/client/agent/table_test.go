@@ -50,7 +50,7 @@ func (p world) load() (*Table, error) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return Load(getenv, town.Find(getenv, p.town))
+	return Load(place.Config(getenv), town.Find(getenv, p.town))
 }
 
 // gt's own table is valid.
@@ -206,7 +206,7 @@ func TestUntrustedTown(t *testing.T) {
 	getenv := func(key string) string { return map[string]string{"HOME": p.home, "GT_ROOT": p.town}[key] }
 	refused := func(what string, want error) {
 		t.Helper()
-		all, err := Load(getenv, town.Find(getenv, p.town))
+		all, err := Load(place.Config(getenv), town.Find(getenv, p.town))
 		c, own, _ := all.ClientForRole("witness", "")
 		if !errors.Is(err, want) || !reflect.DeepEqual(all.FindClient("claude"), Builtin().FindClient("claude")) || own || c.Name != "claude" {
 			t.Errorf("%s: %v, %q", what, err, all.FindClient("claude").Command)
@@ -225,7 +225,7 @@ func TestUntrustedTown(t *testing.T) {
 	refused("there was none", place.ErrChanged)
 	p.mustLoad()
 	p.write(filepath.Join(p.town, "settings/config.json"), `{"role_agents":{"witness":"codex"}}`)
-	if _, err := Load(getenv, town.Find(getenv, p.town)); !errors.Is(err, place.ErrChanged) {
+	if _, err := Load(place.Config(getenv), town.Find(getenv, p.town)); !errors.Is(err, place.ErrChanged) {
 		t.Errorf("Gas Town's settings came later: %v", err)
 	}
 }

@@ -255,7 +255,7 @@ func (h handover) refuseLoop(note bool) error {
 func (h *handover) retire(box mail.Box, now time.Time) error {
 	age := func() time.Duration {
 		unsure := agent.Retention(0)
-		own := agent.LoadPreferences(h.env.Getenv, func(err error) {
+		own := agent.LoadPreferences(place.Config(h.env.Getenv), func(err error) {
 			h.warn(err)
 			unsure = agent.Forever // remove nothing if the setting cannot be read
 		})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/launch/gtexec"
 	"gt/lib/launch/launcher"
@@ -375,7 +376,8 @@ func (h handover) checkEarly() (full, early bool, err error) {
 	if policy == nil {
 		return false, false, nil
 	}
-	full, err = policy(h.transcript(), h.call.Dir, h.env.Getenv)
+	own, _ := account.Of(h.form(), h.env.Getenv) // without a HOME the project's settings count
+	full, err = policy(h.transcript(), h.call.Dir, own.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.warn(err)
 	}

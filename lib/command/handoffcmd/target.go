@@ -121,7 +121,7 @@ func (t *target) findPane(saves bool) {
 // findUnhooked finds an agent without hooks in this pane. Such a client gives its commands
 // no session id. The agent's folder counts, not the command's.
 func (t *target) findUnhooked() {
-	known, err := agent.Load(t.env.Getenv, t.home.Town)
+	known, err := agent.Load(place.Config(t.env.Getenv), t.home.Town)
 	t.call.Warn(err)
 	p, client := live.Unhooked(known, t.pane)
 	if client.Name == "" {
@@ -172,7 +172,7 @@ func (t target) forPane(pane tmux.Pane, where string, id identity.Identity, kind
 	o.id, o.agent, o.name = o.record.ID, o.record.Process(), cmp.Or(o.record.Agent, t.call.Agent)
 	// mutant never: . TestScripts/handoff_box$
 	if o.agent.IsElsewhere() { // it recorded its process from inside a sandbox or container
-		known, err := agent.Load(t.env.Getenv, o.home.Town)
+		known, err := agent.Load(place.Config(t.env.Getenv), o.home.Town)
 		t.call.Warn(err)
 		o.agent = live.FindClientBelow(known, o.server, pane, o.name)
 	}
@@ -189,7 +189,7 @@ func (t target) complete() target {
 	}
 	getenv, town, call := t.env.Getenv, t.home.Town, t.call
 	t.table = sync.OnceValues(func() (*agent.Table, error) {
-		table, err := agent.Load(getenv, town)
+		table, err := agent.Load(place.Config(getenv), town)
 		call.Warn(err)
 		return table, err
 	})
@@ -224,7 +224,7 @@ func (t target) args() ([]string, error) {
 	if t.left {
 		return t.record.Args, nil
 	}
-	return live.Args(t.agent, t.client(), t.env.Getenv)
+	return live.Args(t.agent, t.client(), t.env.Getenv("GT_AGENT_ARGS"))
 }
 
 // replaceable reports whether the pane can be given to a fresh agent. The agent must own the pane and
@@ -266,9 +266,9 @@ func (t target) owned(path string) string {
 		Getenv:   getenv,
 		Projects: []string{t.home.Dir, t.dir},
 		Known: func(string) account.Known {
-			known, _ := agent.Load(t.env.Getenv, town.Personal(t.env.Getenv)) // table reports the error
+			known, _ := agent.Load(place.Config(t.env.Getenv), town.Personal(t.env.Getenv)) // table reports the error
 			c := known.FindClient(t.name)
-			return account.Known{Accounts: c.Listed(t.env.Getenv), Variable: c.StoreEnv, Store: c.Store}
+			return account.Known{Accounts: c.Listed(t.env.Getenv("HOME")), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}
 	// A person's own agent has its own store, or that of the client whose dialect it uses.

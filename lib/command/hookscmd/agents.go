@@ -50,10 +50,10 @@ func table(env *cli.Env) ([]target, error) {
 }
 
 func load(env *cli.Env) (*agent.Table, []target, error) {
-	known, err := agent.Load(env.Getenv, home.Find(env.Getenv, env.Dir, "").Town)
+	known, err := agent.Load(place.Config(env.Getenv), home.Find(env.Getenv, env.Dir, "").Town)
 	env.WarnError(err) // an error in one file does not affect the others
-	own := agent.LoadPreferences(env.Getenv, env.WarnError)
-	record := agent.LoadRecord(env.Getenv, env.WarnError).On
+	own := agent.LoadPreferences(place.Config(env.Getenv), env.WarnError)
+	record := agent.LoadRecord(place.Config(env.Getenv), env.WarnError).On
 	notifies := len(own.Notify.Command) > 0
 	if notifies && !installed(env, notifier) {
 		notifies = false

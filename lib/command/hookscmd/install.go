@@ -33,7 +33,7 @@ type install struct {
 }
 
 func (c *install) Run(env *cli.Env) error {
-	if err := place.CheckPerson(env.Getenv); err != nil {
+	if err := place.ScopeOf(env.Getenv).CheckPerson(); err != nil {
 		return err
 	}
 	all, err := table(env)
@@ -70,7 +70,7 @@ func (c *install) Run(env *cli.Env) error {
 		}
 	}
 	if c.Record != nil && !c.DryRun {
-		if err := agent.SaveRecord(env.Getenv, *c.Record); err != nil {
+		if err := agent.SaveRecord(place.Config(env.Getenv), *c.Record); err != nil {
 			return unwritable(place.Config(env.Getenv, "config.toml"), cli.Fail(cli.IO, err))
 		}
 	}
@@ -288,7 +288,7 @@ type uninstall struct {
 }
 
 func (c *uninstall) Run(env *cli.Env) error {
-	if err := place.CheckPerson(env.Getenv); err != nil {
+	if err := place.ScopeOf(env.Getenv).CheckPerson(); err != nil {
 		return err
 	}
 	all, err := table(env)
@@ -522,7 +522,7 @@ func offerRecord(env *cli.Env, all []target) *bool {
 		return nil
 	}
 	wrong := false
-	own := agent.LoadPreferences(env.Getenv, func(error) { wrong = true }) // load warns
+	own := agent.LoadPreferences(place.Config(env.Getenv), func(error) { wrong = true }) // load warns
 	if wrong || own.Record != nil || !wiredBefore(env, all) {
 		return nil
 	}

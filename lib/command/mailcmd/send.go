@@ -100,7 +100,7 @@ func (c *send) Run(env *cli.Env) error {
 // wake tells the recipient's agents at once, if the person wants it of this note or of theirs.
 func (c *send) wake(env *cli.Env, me agent, to post.Recipient) (woken bool, err error) {
 	state := me.home.Town.State
-	names := table.LoadPreferences(env.Getenv, env.WarnError).Mail.Wake
+	names := table.LoadPreferences(place.Config(env.Getenv), env.WarnError).Mail.Wake
 	if !c.Wake && len(names) == 0 {
 		return false, nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/perform"
@@ -25,7 +26,7 @@ import (
 )
 
 func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []problem) {
-	table, err := agent.Load(env.Getenv, t)
+	table, err := agent.Load(place.Config(env.Getenv), t)
 	env.WarnError(err)
 	for _, one := range c.Templates {
 		if !table.Known(one.Provider) {

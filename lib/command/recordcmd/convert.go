@@ -96,7 +96,7 @@ func (c *convert) Run(env *cli.Env) error {
 	if info, err := os.Stat(own.Dir); err != nil || !info.IsDir() {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no folder '%s' here", c.To, own.Dir), "start it once, or name its folder as you do for it")
 	}
-	known, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
+	known, err := agent.Load(place.Config(env.Getenv), town.Personal(env.Getenv))
 	env.WarnError(err)
 	client := known.FindClient(c.To)
 	if i, ok := w.(conversation.Importer); ok && !c.DryRun {

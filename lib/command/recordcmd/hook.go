@@ -26,7 +26,7 @@ import (
 func (c *syncing) hooked(env *cli.Env) error {
 	state := place.StateOf(env.Getenv)
 	var unread error
-	own := agent.LoadRecord(env.Getenv, func(err error) {
+	own := agent.LoadRecord(place.Config(env.Getenv), func(err error) {
 		env.WarnError(err)
 		unread = errors.Join(unread, err)
 	})

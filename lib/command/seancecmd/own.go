@@ -26,7 +26,7 @@ func ownedBy(env *cli.Env, table func() *agent.Table) account.StoreGuard {
 		Projects: []string{git.Top(env.Dir)},
 		Known: func(client string) account.Known {
 			c := table().FindClient(client)
-			return account.Known{Accounts: c.Listed(env.Getenv), Variable: c.StoreEnv, Store: c.Store}
+			return account.Known{Accounts: c.Listed(env.Getenv("HOME")), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}
 }

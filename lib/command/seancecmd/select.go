@@ -15,6 +15,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/log/eventlog"
+	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -126,7 +127,7 @@ func (c *selection) unknown(env *cli.Env, all catalog.Catalog, f catalog.Filter)
 	if id, err := identity.Parse(f.Agent); err == nil && id.Role != "" {
 		return nil
 	}
-	known, err := agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))
+	known, err := agent.Load(place.Config(env.Getenv), town.Find(env.Getenv, env.Dir))
 	if err != nil || known.Known(f.Agent) {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/launch/ask"
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/text/term"
 )
@@ -134,7 +135,7 @@ func question(r io.Reader) (string, error) {
 // agents returns the agents that gt and the person define. A project must not choose
 // programs, accounts or settings.
 func agents(env *cli.Env) *agent.Table {
-	all, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
+	all, err := agent.Load(place.Config(env.Getenv), town.Personal(env.Getenv))
 	env.WarnError(err)
 	return all
 }

@@ -22,6 +22,7 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/conversation/price"
+	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/town"
 	"gt/lib/record"
@@ -182,7 +183,7 @@ const unknown = "unknown" // the model or time of what a conversation does not d
 func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Catalog) (spent []spending, read int) {
 	n := newCounter(env, all)
 	n.tally.Since, n.tally.Until = c.Since.TimeBefore(env.Now()), c.Until.TimeBefore(env.Now())
-	prices, err := price.Load(env.Getenv)
+	prices, err := price.Load(place.Config(env.Getenv))
 	env.WarnError(err)
 	n.tally.Price = prices.RequestPrice
 	in := places{env: env, projects: map[string]string{}, texts: map[string]string{}}

@@ -46,7 +46,7 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 		dirs = append(dirs, p.Dir)
 	}
 	var found, all []string
-	for _, dir := range append(dirs, client.Listed(env.Getenv)...) {
+	for _, dir := range append(dirs, client.Listed(env.Getenv("HOME"))...) {
 		is := filepath.Base(dir)
 		if real, err := folder(env, dir); err != nil || slices.Contains(all, real) || own.Account(client.Name, real) != nil {
 			continue
@@ -81,7 +81,7 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 func ownAccounts(at scope, in *instance.Instance) account.StoreGuard {
 	return account.StoreGuard{Getenv: at.Env.Getenv, Projects: []string{git.Top(in.Path)}, Known: func(name string) account.Known {
 		c := at.Table().FindClient(name)
-		listed := c.Listed(at.Env.Getenv)
+		listed := c.Listed(at.Env.Getenv("HOME"))
 		if in.Account != "" {
 			listed = append(listed, in.Account)
 		}

@@ -34,7 +34,7 @@ const maxNotice = 4 << 10 // limits the message on standard input, in bytes
 type notifyTest struct{}
 
 func (notifyTest) Run(env *cli.Env) error {
-	command := agent.LoadPreferences(env.Getenv, env.WarnError).Notify.Command
+	command := agent.LoadPreferences(place.Config(env.Getenv), env.WarnError).Notify.Command
 	if len(command) == 0 {
 		return cli.WithHint(cli.Failf(cli.AnswerNo, "no command is set"), `in %s: [notify], and below it: command = ["notify-send", "gt"]`,
 			cmp.Or(place.Config(env.Getenv, "config.toml"), "config.toml"))
@@ -62,7 +62,7 @@ func (n notifyWaiting) Run(env *cli.Env) error {
 		return err
 	}
 	var problems []error
-	command := agent.LoadPreferences(env.Getenv, func(err error) { problems = append(problems, err) }).Notify.Command
+	command := agent.LoadPreferences(place.Config(env.Getenv), func(err error) { problems = append(problems, err) }).Notify.Command
 	if len(command) > 0 {
 		name := h.Identity.Address()
 		if in := instance.OfVariable(state, env.Getenv(instance.Variable), id); in != nil {
@@ -83,7 +83,7 @@ func (n notifyWaiting) Run(env *cli.Env) error {
 type notifySilent struct{}
 
 func (notifySilent) Run(env *cli.Env) error {
-	own := agent.LoadPreferences(env.Getenv, env.WarnError).Notify
+	own := agent.LoadPreferences(place.Config(env.Getenv), env.WarnError).Notify
 	if !own.Wants(activity.Silent) {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/conversation"
 	"gt/lib/launch"
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/sys/process"
@@ -84,7 +85,7 @@ func (c *wake) Run(env *cli.Env) (err error) {
 		if in == nil {
 			continue // it was removed
 		}
-		known, werr := agent.Load(env.Getenv, town.Find(env.Getenv, in.Path))
+		known, werr := agent.Load(place.Config(env.Getenv), town.Find(env.Getenv, in.Path))
 		env.WarnError(werr)
 		told, werr := launch.Wake(env, s, known, in, conversation.NoteCame)
 		if err = errors.Join(err, werr); told {

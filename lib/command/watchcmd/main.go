@@ -18,6 +18,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/startenv"
+	"gt/lib/place"
 	"gt/lib/text/term"
 	"gt/lib/view/palette"
 )
@@ -77,7 +78,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGHUP)
 	defer stop()
 	m := newModel(env, r, palette.StyleFor(env.Stdout, env.Getenv))
-	m.notified = agent.LoadPreferences(env.Getenv, func(error) {}).Notify
+	m.notified = agent.LoadPreferences(place.Config(env.Getenv), func(error) {}).Notify
 	m.take(first)
 	input := env.Stdin
 	if f, ok := input.(*os.File); ok {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -48,14 +49,14 @@ type row struct {
 
 // Load returns the table that comes with gt, with the person's prices in place of its own. If
 // theirs cannot be read, the table has none of them, and the error says why.
-func Load(getenv func(string) string) (*Table, error) {
+func Load(config string) (*Table, error) {
 	t, err := parse(shipped)
 	if err != nil {
 		return t, err
 	}
-	path := place.Config(getenv, File)
+	path := filepath.Join(config, File)
 	data, err := place.ReadConfig(path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) || path == "" {
+	if errors.Is(err, fs.ErrNotExist) || config == "" {
 		return t, nil
 	}
 	if err != nil {

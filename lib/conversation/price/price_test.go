@@ -13,7 +13,7 @@ import (
 const million = 1_000_000
 
 func TestOf(t *testing.T) {
-	table, err := Load(func(string) string { return "" })
+	table, err := Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestLoad(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		table, err := Load(func(name string) string { return map[string]string{"HOME": home}[name] })
+		table, err := Load(filepath.Join(home, ".config", "gt"))
 		of := func(model string) float64 {
 			dollars, ok := table.RequestPrice(model, time.Time{}, conversation.Usage{Input: million})
 			if !ok {

@@ -83,7 +83,7 @@ func (h *host) git(args ...string) string {
 }
 
 func (h *host) table(env *cli.Env) *agent.Table {
-	table, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
+	table, err := agent.Load(place.Config(env.Getenv), town.Personal(env.Getenv))
 	if err != nil {
 		h.t.Fatal(err)
 	}

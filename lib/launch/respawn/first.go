@@ -164,7 +164,7 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 	conversations := func(since time.Time) []conversation.File {
 		r := record()
 		if r == nil {
-			return f.changedConversations(h, reader, getenv, since)
+			return f.changedConversations(h, reader, account.Stores(reader.Client(), getenv), since)
 		}
 		path := cmp.Or(r.Transcript, files.Path(f.Client.Dialect, getenv, r.CWD, string(r.ID)))
 		if path == "" {
@@ -206,10 +206,10 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 // time, without those of agents in other panes, of subagents, and from before the agent began
 // that nothing says it goes on with. Codex runs its first hook with its first prompt, so until
 // then nothing else tells which conversation is the agent's.
-func (f FirstPrompt) changedConversations(h home.Home, reader conversation.Reader, getenv func(string) string, since time.Time) (changed []conversation.File) {
+func (f FirstPrompt) changedConversations(h home.Home, reader conversation.Reader, stores []string, since time.Time) (changed []conversation.File) {
 	records := session.Store{Home: h}
 	dir := place.Real(f.Dir)
-	for _, store := range account.Stores(reader.Client(), getenv) {
+	for _, store := range stores {
 		_ = reader.Find(store, func(file conversation.File) {
 			if file.Changed < since.Truncate(time.Second).UnixNano() {
 				return

@@ -208,7 +208,7 @@ func fill(env *cli.Env, w *instance.Worktree) {
 }
 
 func setupCommands(env *cli.Env) []string {
-	return agent.LoadPreferences(env.Getenv, env.WarnError).Worktree.Setup
+	return agent.LoadPreferences(place.Config(env.Getenv), env.WarnError).Worktree.Setup
 }
 
 const maxShown = 4096 // bounds a line that is shown, in bytes

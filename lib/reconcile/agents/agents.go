@@ -392,7 +392,7 @@ func NewAgents(env *cli.Env, t town.Town, profile string) (Agents, error) {
 	if err != nil {
 		return Agents{}, err
 	}
-	table, err := agent.Load(env.Getenv, t)
+	table, err := agent.Load(place.Config(env.Getenv), t)
 	env.WarnError(err)
 	dir := t.Root
 	if profile != "" || t.Personal {
@@ -421,7 +421,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	w.Now, w.Warn, w.AtOnce = env.Now, warn, cli.MaxWaitingTasks
 	w.Clean = func(s string) string { return env.Line(s, maxReason) }
 	w.Notify = func(session, why string) {
-		to := agent.LoadPreferences(env.Getenv, warn).Notify
+		to := agent.LoadPreferences(place.Config(env.Getenv), warn).Notify
 		if len(to.Command) > 0 && slices.Contains(strings.Split(to.Reasons(), ","), string(status.Failed)) {
 			warn(notify.Run(env, to.Command, session, string(status.Waiting), string(status.Failed), why))
 		}

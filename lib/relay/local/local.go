@@ -75,7 +75,7 @@ func machine() string {
 // Options returns what a relay of this host works with.
 func Options(ctx context.Context, env *cli.Env, state place.State, warn func(error)) relay.Options {
 	c, n := commands{env, state, warn, &runs{of: map[string]int{}}}, notes{env, state}
-	own := agent.LoadPreferences(env.Getenv, warn)
+	own := agent.LoadPreferences(place.Config(env.Getenv), warn)
 	return relay.Options{
 		State: state, LostAfter: time.Duration(own.Relay.LostAfter), Version: cli.Version(), Now: env.Now, Warn: warn,
 		Logs:      func() map[string]string { return logs(state, warn) },

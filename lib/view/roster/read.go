@@ -9,6 +9,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/state/peer"
 	"gt/lib/sys/tmux"
@@ -31,7 +32,7 @@ type loaded struct {
 }
 
 func (l *loaded) load(env *cli.Env, t town.Town) {
-	l.Task = cli.Go(func() { l.table, l.err = agent.Load(env.Getenv, t) })
+	l.Task = cli.Go(func() { l.table, l.err = agent.Load(place.Config(env.Getenv), t) })
 }
 
 // DeferGC raises GOGC until end is called, because a list ends before memory matters.

@@ -14,6 +14,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/agents"
 	"gt/lib/reconcile/perform"
@@ -42,7 +43,7 @@ func New(env *cli.Env, t town.Town, profile string) Scope {
 // TableOf returns a function that loads the agents of a town once.
 func TableOf(env *cli.Env, t town.Town) func() *agent.Table {
 	return sync.OnceValue(func() *agent.Table {
-		table, err := agent.Load(env.Getenv, t)
+		table, err := agent.Load(place.Config(env.Getenv), t)
 		env.WarnError(err)
 		return table
 	})

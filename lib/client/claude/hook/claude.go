@@ -86,7 +86,7 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 				return
 			}
 		}
-		for _, dir := range inTowns(getenv) {
+		for _, dir := range inTowns(place.StateOf(getenv), getenv("HOME")) {
 			if !yield(contract.Place{Dir: dir, By: contract.Found, Folders: []string{conversations}}) {
 				return
 			}
@@ -99,8 +99,8 @@ const conversations = "projects"
 const accountsFile = "mayor/accounts.json"
 
 // inTowns returns the accounts that the person's towns list, as the person trusted them.
-func inTowns(getenv func(string) string) (dirs []string) {
-	towns, _ := place.StateOf(getenv).Towns() // ignores unreadable towns
+func inTowns(state place.State, home string) (dirs []string) {
+	towns, _ := state.Towns() // ignores unreadable towns
 	for _, t := range towns {
 		data, err := t.Read(accountsFile)
 		if err != nil {
@@ -117,7 +117,7 @@ func inTowns(getenv func(string) string) (dirs []string) {
 		for _, account := range list.Accounts {
 			dir := account.Dir
 			if below, ok := strings.CutPrefix(dir, "~/"); ok {
-				dir = filepath.Join(getenv("HOME"), below)
+				dir = filepath.Join(home, below)
 			}
 			if filepath.IsAbs(dir) && !place.IsBelow(place.Real(dir), place.Real(t.Path)) {
 				dirs = append(dirs, filepath.Clean(dir))

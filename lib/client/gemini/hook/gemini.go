@@ -3,7 +3,6 @@ package hook
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"io"
 	"iter"
@@ -50,20 +49,23 @@ const maxSettings = 4 << 20
 
 // full reports whether the last request had as many tokens as make Gemini CLI compact the
 // conversation.
-func full(transcript, dir string, getenv func(string) string) (bool, error) {
+func full(transcript, dir, account string) (bool, error) {
 	n, model, err := tokens(transcript)
-	return n > 0 && n >= compactsAt(model, dir, getenv), err
+	return n > 0 && n >= compactsAt(model, dir, account), err
 }
 
 // compactsAt returns half of the model's context window, or the share that the project's
 // or person's settings have.
-func compactsAt(model, dir string, getenv func(string) string) int64 {
+func compactsAt(model, dir, account string) int64 {
 	tokens, share := 1<<20, 0.5
 	if strings.HasPrefix(model, "gemma-4-") {
 		tokens = 256_000
 	}
-	for _, dir := range []string{dir, cmp.Or(getenv(names.GeminiHome), getenv("HOME"))} {
-		data, err := atomicfile.Read(filepath.Join(dir, ".gemini", "settings.json"), maxSettings)
+	for _, dir := range []string{filepath.Join(dir, ".gemini"), account} {
+		if dir == "" {
+			continue
+		}
+		data, err := atomicfile.Read(filepath.Join(dir, "settings.json"), maxSettings)
 		if v := gjson.GetBytes(data, "model.compressionThreshold"); err == nil && v.Type == gjson.Number && v.Num > 0 {
 			share = v.Num
 			break
