@@ -195,21 +195,36 @@ func (g *gate) line() (op, rest string, err error) {
 	return strings.ToUpper(op), strings.TrimSpace(rest), nil
 }
 
+// connectOptions are what a relay says of itself. The server is told these alone, in the gate's own
+// words: it reads names as "USER" and "u\u017fer" as user, too.
+type connectOptions struct {
+	Verbose      bool   `json:"verbose"`
+	Pedantic     bool   `json:"pedantic"`
+	Echo         bool   `json:"echo"`
+	Headers      bool   `json:"headers"`
+	NoResponders bool   `json:"no_responders"`
+	Protocol     int    `json:"protocol"`
+	User         string `json:"user"`
+	Pass         string `json:"pass"`
+	Nkey         string `json:"nkey"`
+	Sig          string `json:"sig"`
+}
+
 // connect takes the first command, which says who the host is. The server checks that.
 func (g *gate) connect() error {
 	op, rest, err := g.line()
 	if err != nil || op != "CONNECT" {
 		return errors.Join(err, errors.New("no CONNECT"))
 	}
-	var says map[string]any
+	var says connectOptions
 	if err := json.Unmarshal([]byte(rest), &says); err != nil {
 		return err
 	}
-	if says["user"] == invite.User {
+	if says.User == invite.User {
 		g.inbox = "_INBOX."
 	} else {
-		says["user"] = gated + g.number
-		g.key, _ = says["nkey"].(string)
+		says.User = gated + g.number
+		g.key = says.Nkey
 		g.inbox = streams.Inbox(g.key) + "."
 	}
 	data, err := json.Marshal(says)

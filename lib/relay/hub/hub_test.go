@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,6 +153,56 @@ func TestWhoMayConnect(t *testing.T) {
 	}
 	if !nc.IsClosed() {
 		t.Error("a host that was removed is still connected")
+	}
+}
+
+// TestOddConnect shows that the hub and the server behind it read the same in how a connection says
+// who it is: JSON has more than one way to write a name, and a text can have one twice.
+func TestOddConnect(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.host(new(refusals))
+	b, _ := w.host(new(refusals))
+	// connect has the server answer CONNECT and more lines. %[1]s is a's key, %[2]s its signature, %[3]s b's key.
+	connect := func(says string, more ...string) string {
+		t.Helper()
+		c, err := net.Dial("tcp", w.Addr())
+		testenv.NoError(t, err)
+		defer c.Close()
+		line, err := bufio.NewReader(c).ReadString('\n')
+		testenv.NoError(t, err)
+		var info struct{ Nonce string }
+		testenv.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(line, "INFO ")), &info))
+		sig, err := a.Sign([]byte(info.Nonce))
+		testenv.NoError(t, err)
+		secure := tls.Client(c, invite.Pinned(w.fingerprint()))
+		says = strings.NewReplacer("{a}", a.Public(), "{sig}", base64.RawURLEncoding.EncodeToString(sig), "{b}", b.Public()).Replace(says)
+		_, err = fmt.Fprintf(secure, "CONNECT %s\r\n%sPING\r\n", says, strings.Join(append(more, ""), "\r\n"))
+		testenv.NoError(t, err)
+		var answers strings.Builder
+		for lines := bufio.NewScanner(secure); lines.Scan(); {
+			switch line := lines.Text(); {
+			case line == "PONG":
+				return answers.String()
+			case line != "+OK" && !strings.HasPrefix(line, "INFO "):
+				fmt.Fprintln(&answers, line)
+			}
+		}
+		return "-ERR: it is closed"
+	}
+	const honest = `"protocol":1,"nkey":"{a}","sig":"{sig}"`
+	if got := connect(`{` + honest + `}`); got != "" {
+		t.Fatalf("an honest host is told %s", got)
+	}
+	for _, says := range []string{`{"USER":""}`, `{"uſer":""}`, `{"u\u017fer":""}`, `{"uſer":null}`, `{"uſer":"x"}`, `{"user":"gt-invite","uſer":""}`, `{"user":["x"]}`, `{}`, `null`, `[]`, ``, `x`} {
+		if got := connect(says, "SUB > 1"); !strings.HasPrefix(got, "-ERR") {
+			t.Errorf("a stranger who says %s is told %q", says, got)
+		}
+	}
+	reply := "PUB gt." + a.Public() + ".feed " + streams.Inbox(b.Public()) + ".x 1\r\nx"
+	for _, says := range []string{`{` + honest + `}`, `{"nkey":"{b}","nKey":"{a}","sig":"{sig}"}`, `{"nKEY":"{a}","nkey":"{b}","sig":"{sig}"}`, `{"nkey":"{b}","nkey":"{a}","sig":"{sig}"}`} {
+		if got := connect(says, reply); !strings.HasPrefix(got, "-ERR") {
+			t.Errorf("a host that says %s can have an answer written to another: %q", says, got)
+		}
 	}
 }
 
