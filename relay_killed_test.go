@@ -24,34 +24,40 @@ import (
 
 // relayWorld is a hub and two hosts, each a folder that is its HOME, and their programs.
 type relayWorld struct {
-	t      *testing.T
-	dir    string
-	path   string
-	killed map[string]int
-	runs   map[string]*exec.Cmd
+	t    *testing.T
+	dir  string
+	path string
+	env  map[string][]string // more variables of a host
+	runs map[string]*exec.Cmd
 }
 
-func newRelayWorld(t *testing.T) *relayWorld {
+// newRelayFleet starts a hub that the hosts have joined. prepare sees to the folder of each.
+func newRelayFleet(t *testing.T, prepare func(dir string), hosts ...string) *relayWorld {
 	t.Helper()
-	testenv.Sample(t, 3)
 	bin, _, _ := strings.Cut(os.Getenv("PATH"), ":") // see TestMain
-	w := &relayWorld{t: t, dir: t.TempDir(), path: bin + ":/usr/bin:/bin", killed: map[string]int{}, runs: map[string]*exec.Cmd{}}
+	w := &relayWorld{t: t, dir: t.TempDir(), path: bin + ":/usr/bin:/bin", env: map[string][]string{}, runs: map[string]*exec.Cmd{}}
+	for _, name := range append([]string{"hub"}, hosts...) {
+		testenv.NoError(t, os.Mkdir(w.pathOf(name), 0o700))
+		prepare(w.pathOf(name))
+	}
 	t.Cleanup(func() {
 		for name := range w.runs {
 			w.kill(name)
 		}
 	})
-	for _, name := range []string{"hub", "a", "b"} {
-		if err := os.Mkdir(w.pathOf(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
 	w.start("hub")
-	for _, name := range []string{"a", "b"} {
+	for _, name := range hosts {
 		c := w.command(name, "gt-relay", "join", "--name", name, "-")
 		c.Stdin = strings.NewReader(w.invitation())
 		w.requireOutput(c.CombinedOutput())
 	}
+	return w
+}
+
+func newRelayWorld(t *testing.T) *relayWorld {
+	t.Helper()
+	testenv.Sample(t, 3)
+	w := newRelayFleet(t, func(string) {}, "a", "b")
 	w.requireOutput(w.command("a", "gt-relay", "sync", "--wait", "10m").CombinedOutput()) // it joined before b
 	w.requireOutput(w.command("a", "gt-relay", "allow", "b", "records").CombinedOutput())
 	for _, name := range []string{"a", "b"} {
@@ -70,7 +76,7 @@ func (w *relayWorld) state(name string) place.State {
 }
 
 func (w *relayWorld) command(name string, args ...string) *exec.Cmd {
-	c := exec.Command("env", append([]string{"-i", "HOME=" + w.pathOf(name), "PATH=" + w.path}, args...)...)
+	c := exec.Command("env", slices.Concat([]string{"-i", "HOME=" + w.pathOf(name), "PATH=" + w.path}, w.env[name], args)...)
 	c.Dir = w.pathOf(name)
 	return c
 }
@@ -129,8 +135,11 @@ func (w *relayWorld) kill(name string) {
 }
 
 // notes returns the subjects of the notes in b's box, sorted.
-func (w *relayWorld) notes() (all []string) {
-	boxes, _ := filepath.Glob(w.pathOf("b/.local/state/gt/homes/work-*/mail/*/*"))
+func (w *relayWorld) notes() []string { return w.notesOf("b", "work") }
+
+// notesOf returns the subjects of the notes that came to a folder of a host, sorted.
+func (w *relayWorld) notesOf(host, folder string) (all []string) {
+	boxes, _ := filepath.Glob(w.state(host).Path("homes", folder+"-*", "mail/*/*"))
 	for _, path := range boxes {
 		data, err := os.ReadFile(path)
 		if err != nil {

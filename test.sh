@@ -81,6 +81,7 @@ all() {
 	step traces in_module bench/otlp
 	step 'a year' go test -timeout 30m -run TestYear ./lib/reconcile/perform -args -year 1
 	step storm go test -timeout 30m -run TestStorm ./lib/relay -args -storm 10m
+	step chaos go test -vet=off -timeout 60m -run TestChaos . -args -chaos 480s
 	step soak go test -timeout 90m -run TestSoak . -args -soak 1h
 	step town go test -timeout 120m -run TestTown . -args -town 1h
 	step 'newest tmux' newest_tmux
