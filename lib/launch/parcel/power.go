@@ -57,8 +57,10 @@ var hosted = []string{
 // runs are names without a dot of files that some tool runs, or takes its settings from, as soon
 // as it is started in their folder.
 var runs = []string{
-	"opencode.json", "opencode.jsonc", "crush.json", "gemini-extension.json", "mise.toml", "mise.local.toml", "lefthook.yml", "lefthook.yaml",
-	"lefthook.toml", "lefthook.json", "devenv.nix", "devenv.yaml", "devenv.lock", "devenv.local.nix", "devenv.local.yaml", "bunfig.toml", "town.toml",
+	"opencode.json", "opencode.jsonc", "crush.json", "kilo.json", "kilo.jsonc", "gemini-extension.json", "qwen-extension.json",
+	"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc", "lefthook-local.yml", "lefthook-local.yaml",
+	"lefthook-local.toml", "lefthook-local.json", "lefthook-local.jsonc", "hk.pkl", "hk.local.pkl", "prek.toml", "captainhook.json", "grumphp.yml", "grumphp.yaml",
+	"devenv.nix", "devenv.yaml", "devenv.lock", "devenv.local.nix", "devenv.local.yaml", "bunfig.toml", "town.toml",
 }
 
 // installed are folders of programs and libraries that tools run, and that no repository keeps.
@@ -67,10 +69,12 @@ var installed = []string{"node_modules", "__pycache__", "site-packages", "venv",
 // tools are the files that a program runs that another file names. Only where a file of the
 // worktree that is run by itself names such a program are they run by themselves, too.
 var tools = map[string][]string{
-	"make": {"makefile", "gnumakefile"}, "just": {"justfile"}, "task": {"taskfile.yml", "taskfile.yaml"}, "rake": {"rakefile"},
+	"make": {"makefile", "gnumakefile"}, "just": {"justfile"}, "task": {"taskfile.yml", "taskfile.yaml", "taskfile.dist.yml", "taskfile.dist.yaml"}, "rake": {"rakefile", "rakefile.rb"},
 	"npm": node, "npx": node, "pnpm": node, "yarn": node, "bun": node, "bunx": node, "node": node, "corepack": node,
 	"uv": python, "uvx": python, "poetry": python, "pip": python, "python": python, "python3": python, "pytest": python, "tox": python, "hatch": python,
-	"cargo": {"cargo.toml", "build.rs"}, "bundle": {"gemfile", "gemfile.lock"}, "composer": {"composer.json"}, "deno": {"deno.json", "deno.jsonc"},
+	"prettier": node, "eslint": node, "stylelint": node, "jest": node, "vitest": node, "mocha": node, "ava": node, "lint-staged": node, "commitlint": node, "tsx": node, "ts-node": node,
+	"flake8": python, "coverage": python, "ruff": {"ruff.toml", "pyproject.toml"}, "nox": python, "pdm": python, "rye": python, "conda": {"environment.yml"},
+	"cargo": {"cargo.toml", "build.rs", "rust-toolchain", "rust-toolchain.toml"}, "rustc": {"rust-toolchain", "rust-toolchain.toml"}, "rustfmt": {"rust-toolchain", "rust-toolchain.toml"}, "bundle": {"gemfile", "gemfile.lock"}, "composer": {"composer.json"}, "deno": {"deno.json", "deno.jsonc"},
 	"gradle": gradle, "gradlew": gradle, "mvn": {"pom.xml"}, "docker": compose, "docker-compose": compose,
 	"nix": nix, "flake": nix, "nix-shell": nix, "use_nix": nix, "use_flake": nix, "devbox": {"devbox.json", "devbox.lock"}, "pixi": {"pixi.toml", "pixi.lock"},
 	"pipenv": {"pipfile", "pipfile.lock"}, "pylint": {"pylintrc", "pylintrc.toml", "pyproject.toml", "setup.cfg"}, "mypy": {"mypy.ini", "pyproject.toml", "setup.cfg"},
@@ -104,7 +108,8 @@ func isPower(name string) bool {
 		}
 	}
 	last := elems[len(elems)-1]
-	return slices.Contains(runs, last) || strings.HasPrefix(last, "mise.") || strings.HasSuffix(last, ".code-workspace") || secretfile.IsSecret(name)
+	mise := strings.HasPrefix(last, "mise.") || slices.Contains(elems[:len(elems)-1], "mise") && strings.HasSuffix(last, ".toml")
+	return mise || slices.Contains(runs, last) || strings.HasSuffix(last, ".code-workspace") || secretfile.IsSecret(name)
 }
 
 // reference is a worktree of this host. What it has is known here.
@@ -393,7 +398,10 @@ func (w *unpacking) named(here []reference, run []git.Entry, arrives map[string]
 	files := indexOf(arrives)
 	all := map[string]string{}
 	for _, r := range here {
-		files.find("git", git.Configuration(cmp.Or(r.top, w.Repository), w.Env.Getenv), all)
+		top := cmp.Or(r.top, w.Repository)
+		settings := git.Configuration(top, w.Env.Getenv)
+		files.find("git", settings, all)
+		files.find("a hook of git", git.HookScripts(top, settings, w.Env.Getenv), all)
 	}
 	for _, line := range w.ownHooks() {
 		files.find("a hook of yours", line, all)

@@ -36,6 +36,10 @@ func TestIsPower(t *testing.T) {
 		".devcontainer/devcontainer.json", ".devcontainer.json", ".vscode/tasks.json", ".vscode/settings.json", ".idea/workspace.xml", "api.code-workspace",
 		".zed/tasks.json", ".exrc", ".nvim.lua", ".dir-locals.el", ".npmrc", ".yarnrc.yml", ".pnp.cjs", ".pnpmfile.cjs", "bunfig.toml", ".runtime/requests/x", "node_modules/x/index.js", "a/__pycache__/b.pyc",
 		"town.toml", ".bashrc", "devenv.nix", "devenv.local.nix", "GEMINI-EXTENSION.JSON", ".nvmrc", ".python-version", "sub/.node-version",
+		"kilo.json", "qwen-extension.json", "lefthook-local.yml", "hk.pkl", "prek.toml", "captainhook.json", "grumphp.yml", "mise/config.toml", "mise/conf.d/x.toml",
+		".claude/rules/x.md", ".claude/output-styles/x.md", ".claude/workflows/x.js", ".lsp.json", ".vibe/config.toml", ".kilocode/mcp.json", ".kiro/hooks/x", ".factory/settings.json",
+		".antigravity/x", ".agents/skills/x/SKILL.md", ".gemini/extensions/x/gemini-extension.json", ".qwen/extensions/x", ".github/mcp.json", ".github/prompts/x.md", ".github/skills/x",
+		".vimrc", ".lvimrc", ".tmux.conf", ".autoenv.zsh", ".shadowenv.d/x.lisp", ".overcommit.yml", ".cargo/config.toml", ".prettierrc", ".config/hk.pkl", ".runtime", ".git-hooks/x",
 	} {
 		if !isPower(name) {
 			t.Errorf("%s is words", name)
@@ -71,6 +75,9 @@ func TestNamedByPower(t *testing.T) {
 		{".envrc", "pip install -r requirements.txt\n", "requirements.txt", ".envrc"},
 		{"package.json", `"check":"cmake --build b && vitest"`, "sub/CMakeLists.txt", "package.json"},
 		{"package.json", `"check":"cmake --build b && vitest"`, "vitest.config.ts", "package.json"},
+		{"a hook of yours", "prettier --write \"$f\"", "package.json", "a hook of yours"},
+		{"a hook of yours", "rustfmt \"$f\"", "rust-toolchain.toml", "a hook of yours"},
+		{"a hook of git", "#!/bin/sh\nexec ./scripts/check.sh\n", "scripts/check.sh", "a hook of git"},
 		{"a hook of yours", "cd \"$CLAUDE_PROJECT_DIR\" && npm run lint", "package.json", "a hook of yours"},
 		{"git", "hookspath = hooks\nst = status -sb\n", "hooks/pre-commit", "git"},
 		{"git", "editor = vim\nname = max\nurl = https://example.org/core/api.git\n", "core/editor.go", ""},
@@ -113,6 +120,10 @@ func TestPowers(t *testing.T) {
 	there.git("-C", "src", "add", "-A")
 	there.git("-C", "src", "commit", "-q", "-m", "settings")
 	there.git("config", "--global", "core.hooksPath", "hooks")
+	there.write("src/.git/hooks/pre-commit", "#!/bin/sh\nexec scripts/check.sh\n")
+	there.write("src/.git/hooks/pre-push.sample", "exec scripts/sample.sh\n")
+	there.write("team/hooks/post-checkout", "exec scripts/setup\n")
+	there.git("-C", "src", "config", "core.hooksPath", "~/team/hooks")
 	there.write(".claude/settings.json", `{"hooks":{"PostToolUse":[{"hooks":[{"type":"command","command":"npm run lint"}]}]}}`)
 	maker := newHost(t)
 	maker.git("clone", "-q", filepath.Join(there.home, "src"), "src")
@@ -163,6 +174,9 @@ printf '[submodule "m"]\npath=m\nurl=./m\n' >.gitmodules`, func(b *box) {
 			File{Path: "d/to", Link: "../e"}, File{Path: "d/out", Link: "to/../../src/x"}, File{Path: "d/in", Link: "../../../src/../x"})
 		b.file("package.json", `{"scripts":{"lint":"node lint.js"}}`)
 		b.file("lint.js", "evil")
+		for _, name := range []string{"check.sh", "sample.sh", "setup", "work.sh"} {
+			b.file("scripts/"+name, "evil")
+		}
 		b.file("other.js", "work")
 	})
 	var got strings.Builder
@@ -188,6 +202,8 @@ hooks/pre-commit: new, and git runs it
 keys: leads to ../../.ssh/authorized_keys
 lint.js: new, and package.json runs it
 package.json: new, and a hook of yours runs it
+scripts/check.sh: new, and a hook of git runs it
+scripts/setup: new, and a hook of git runs it
 sub/.claude: new
 tools/lib.sh: changed, and tools/check.sh runs it
 `

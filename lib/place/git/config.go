@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,6 +138,51 @@ func Configuration(dir string, getenv func(string) string) string {
 		left := maxIncludes
 		for _, s := range include(file, home, 0, &left, true) {
 			fmt.Fprintf(&b, "%s = %s\n", s.key, s.value)
+		}
+	}
+	return b.String()
+}
+
+const (
+	maxHooks    = 64
+	maxHookSize = 64 << 10
+)
+
+// HookScripts returns the beginnings of the hooks that git runs in a repository: those in its own
+// folder, and in each folder outside of a worktree that a configuration names (see Configuration).
+// Those in the worktree are files of the repository.
+func HookScripts(dir, configuration string, getenv func(string) string) string {
+	var folders []string
+	if r, err := findRepository(dir); err == nil {
+		folders = append(folders, filepath.Join(r.common, "hooks"))
+	}
+	for line := range strings.Lines(configuration) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " = ")
+		if rest, ok := strings.CutPrefix(value, "~/"); ok {
+			value = filepath.Join(getenv("HOME"), rest)
+		}
+		if key == "hookspath" && filepath.IsAbs(value) || strings.HasSuffix(key, ".hookspath") && filepath.IsAbs(value) {
+			folders = append(folders, value)
+		}
+	}
+	var b strings.Builder
+	left := maxHooks
+	for _, folder := range folders {
+		entries, _ := os.ReadDir(folder)
+		for _, e := range entries {
+			name := filepath.Join(folder, e.Name())
+			info, err := os.Stat(name)
+			if left == 0 || err != nil || !info.Mode().IsRegular() || strings.HasSuffix(name, ".sample") {
+				continue
+			}
+			left--
+			f, err := os.Open(name)
+			if err != nil {
+				continue
+			}
+			_, _ = io.Copy(&b, io.LimitReader(f, maxHookSize)) // git could not run it either
+			f.Close()
+			b.WriteByte('\n')
 		}
 	}
 	return b.String()
