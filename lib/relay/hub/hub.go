@@ -192,7 +192,8 @@ func (h *Hub) disconnect(which func(key string) bool) error {
 }
 
 func (h *Hub) serve() (err error) {
-	if h.nc, err = nats.Connect("", nats.InProcessServer(h.server), nats.MaxReconnects(-1)); err != nil {
+	// Whoever has an invitation hears _INBOX.>.
+	if h.nc, err = nats.Connect("", nats.InProcessServer(h.server), nats.MaxReconnects(-1), nats.CustomInboxPrefix("_INBOX_HUB")); err != nil {
 		return err
 	}
 	if h.js, err = jetstream.New(h.nc); err != nil {

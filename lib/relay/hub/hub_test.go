@@ -206,6 +206,46 @@ func TestOddConnect(t *testing.T) {
 	}
 }
 
+// TestInvited shows that whoever has an invitation can join, and hears and sends nothing else.
+func TestInvited(t *testing.T) {
+	w := newWorld(t)
+	i, err := Invite(w.Store, w.Addr(), w.now)
+	testenv.NoError(t, err)
+	var errs refusals
+	nc, err := nats.Connect("tls://"+w.Addr(), nats.UserInfo(invite.User, i.Secret), nats.Secure(invite.Pinned(w.fingerprint())), nats.NoReconnect(),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { errs.add(err) }))
+	testenv.NoError(t, err)
+	defer nc.Close()
+	all, err := nc.SubscribeSync("_INBOX.>")
+	testenv.NoError(t, err)
+	testenv.NoError(t, nc.FlushTimeout(time.Minute))
+	k, _ := w.host(new(refusals)) // the hub makes its stream
+	testenv.NoError(t, nc.FlushTimeout(time.Minute))
+	if n, _, _ := all.Pending(); n > 0 {
+		m, _ := all.NextMsg(time.Second)
+		t.Errorf("it hears %d messages: %s: %.100s", n, m.Subject, m.Data)
+	}
+	tries := []func() error{
+		func() error { return nc.Publish("gt."+k.Public()+".beat", nil) },
+		func() error { return nc.Publish("$JS.API.INFO", nil) },
+		func() error { return nc.Publish("_INBOX.x", nil) },
+		func() error { return nc.PublishRequest(invite.Subject, "gt."+k.Public()+".beat", nil) },
+		func() error { return nc.Publish(invite.Subject, make([]byte, maxInvited+1)) },
+		func() error { _, err := nc.SubscribeSync("gt.>"); return err },
+	}
+	for _, try := range tries {
+		testenv.NoError(t, try())
+	}
+	testenv.NoError(t, nc.FlushTimeout(time.Minute))
+	var refused []error
+	for end := time.Now().Add(time.Minute); len(refused) < len(tries) && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		refused = append(refused, errs.take()...)
+	}
+	if len(refused) != len(tries) {
+		t.Errorf("%d of %d tries were refused: %q", len(refused), len(tries), refused)
+	}
+}
+
 // TestManyConnections shows that a host that connects without end ends its own connections, and no
 // other host's, nor by saying that it has another host's key.
 func TestManyConnections(t *testing.T) {
