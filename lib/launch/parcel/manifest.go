@@ -46,6 +46,7 @@ const (
 const (
 	maxManifest = 64 << 20
 	maxMembers  = 200_000
+	maxListed   = 10_000 // notes, commits and others of a session
 	maxTotal    = 8 << 30
 	maxSmall    = 4 << 20 // of what is read into memory: a thread, a checkpoint
 	maxMoves    = 1 << 20
@@ -236,6 +237,9 @@ func (s *Session) check() error {
 	if s == nil {
 		return nil
 	}
+	if len(s.Delivered) > maxListed || len(s.Commits) > maxListed || len(s.Notes) > maxListed {
+		return fmt.Errorf("its session names more than %d notes or commits", maxListed)
+	}
 	ids := append(slices.Clone(s.Delivered), string(s.Parent), s.Note, string(s.ID), string(s.Chain))
 	if s.Handoff != nil {
 		ids = append(ids, s.Handoff.Note)
@@ -265,6 +269,9 @@ func (g *Git) check() error {
 	if len(g.Roots) == 0 || g.Bundle == "" {
 		return errors.New("its repository has no first commit")
 	}
+	if len(g.Files)+len(g.Deleted)+len(g.Intended)+len(g.Roots)+len(g.Remotes) > maxMembers {
+		return fmt.Errorf("its repository has more than %d changed files", maxMembers)
+	}
 	for _, id := range append(slices.Clone(g.Roots), g.Head, g.Index) {
 		if !git.IsHash(id) {
 			return fmt.Errorf("invalid commit %.80q", id)
@@ -276,7 +283,8 @@ func (g *Git) check() error {
 		if (f.Link == "") == (f.Member == "") || strings.ContainsRune(f.Link, 0) {
 			return fmt.Errorf("the file %.80q is neither a file nor a link", f.Path)
 		}
-		names, links[f.Path] = append(names, f.Path), f.Link != ""
+		names = append(names, f.Path)
+		links[fold(f.Path)] = links[fold(f.Path)] || f.Link != ""
 	}
 	if g.Within != "" {
 		names = append(names, g.Within+"/*") // it is a folder
@@ -286,7 +294,7 @@ func (g *Git) check() error {
 			return err
 		}
 		for at := path.Dir(name); i < len(names) && at != "."; at = path.Dir(at) {
-			if links[at] { // of the parcel itself
+			if links[fold(at)] { // of the parcel itself
 				return fmt.Errorf("%q: %w", name, atomicfile.ErrLink)
 			}
 		}
@@ -330,6 +338,6 @@ func fold(name string) string {
 		if unicode.Is(unicode.Cf, r) {
 			return -1
 		}
-		return unicode.ToLower(r)
+		return unicode.ToLower(unicode.ToUpper(r)) // also of U+017F, which is another s
 	}, name)
 }

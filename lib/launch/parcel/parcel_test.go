@@ -405,7 +405,20 @@ func TestHostile(t *testing.T) {
 			b.Git.Files = append(b.Git.Files, File{Path: "d", Link: "../.ssh"})
 			b.Git.Within = "d"
 		}, "a link is on the way"},
-		"a link and a file": {func(b *box) { b.Git.Files[0].Link = "x" }, "neither a file nor a link"},
+		"through a link in other case": {func(b *box) {
+			b.Git.Files = append(b.Git.Files, File{Path: "D", Link: "../.ssh"})
+			b.file("d/id", "x")
+		}, "a link is on the way"},
+		"a zero byte in a path": {func(b *box) { b.file("a\x00b", "x") }, "invalid path"},
+		"a path without an end": {func(b *box) { b.file(strings.Repeat("a/", 3000)+"x", "x") }, "invalid path"},
+		"links without end": {func(b *box) {
+			for n := range maxMembers + 1 {
+				b.Git.Files = append(b.Git.Files, File{Path: fmt.Sprint("l", n), Link: "x"})
+			}
+		}, "more than 200000 changed files"},
+		"notes without end":   {func(b *box) { b.Manifest.Session.Delivered = make([]string, maxListed+1) }, "more than 10000 notes"},
+		"a name of two lines": {func(b *box) { b.Instance.Name = "a\nb" }, "invalid name"},
+		"a link and a file":   {func(b *box) { b.Git.Files[0].Link = "x" }, "neither a file nor a link"},
 
 		"a link in the tar":  {func(b *box) { b.headers = changeHeader("member-1", tar.TypeSymlink, "") }, "is not the one"},
 		"a hard link":        {func(b *box) { b.headers = changeHeader("member-1", tar.TypeLink, "") }, "is not the one"},

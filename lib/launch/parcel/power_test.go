@@ -26,7 +26,7 @@ import (
 func TestIsPower(t *testing.T) {
 	for _, name := range []string{
 		".claude/settings.json", ".claude/settings.local.json", ".claude/agents/a.md", ".claude/skills/x/run.sh", ".claude/commands/x.md", ".claude",
-		".claude-plugin/plugin.json", ".mcp.json", "sub/.mcp.json", "sub/.claude/settings.json", ".CLAUDE/settings.json", ".cl\u200baude/settings.json",
+		".claude-plugin/plugin.json", ".mcp.json", "sub/.mcp.json", "sub/.claude/settings.json", ".CLAUDE/settings.json", ".cl\u200baude/settings.json", "mi\u017fe.toml",
 		".codex/config.toml", ".codex/hooks.json", ".agents/hooks.json", ".gemini/settings.json", ".gemini/.env", ".env", ".env.local", "sub/.env",
 		".opencode/plugins/x.js", "opencode.json", "opencode.jsonc", ".qwen/settings.json", ".pi/extensions/x.ts", ".cline/plugins/x.js", ".clinerules/hooks/x",
 		".kimi/config.toml", ".kimi-code/config.toml", ".cursor/hooks.json", ".cursor/mcp.json", ".copilot/x", ".github/hooks/x.json", ".github/copilot/settings.json",
