@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,6 +25,7 @@ import (
 	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
 	"gt/lib/place"
+	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
@@ -300,41 +300,44 @@ func (l *Launch) describeAgent() (does, found string, err error) {
 // change settings.
 func (l *Launch) describeSettings() (does, found string, err error) {
 	const none = "take the settings as they are"
-	_, path, err := l.wiring()
+	_, a, known, err := l.wiring()
 	switch {
 	case err != nil:
 		return none, err.Error(), nil
-	case path == "":
+	case !known:
 		return none, l.Agent + " has no hooks of gt's; its screen tells what it does", nil
 	}
-	if !l.Wired() {
-		return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", l.Env.DisplayPath(path), l.Agent), nil
+	for _, s := range a.Sources {
+		if len(s.OwnHandlers()) > 0 {
+			return none, "gt's hooks are in " + l.Env.DisplayPath(s.File), nil
+		}
 	}
-	return none, "gt's hooks are in " + l.Env.DisplayPath(path), nil
+	return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", l.Env.DisplayPath(a.Sources[0].File), l.Agent), nil
 }
 
-// Wired reports whether the person's settings of the client have hooks of gt's.
+// Wired reports whether the client reads hooks of gt's: from the person's settings, the
+// project's or a plugin.
 func (l *Launch) Wired() bool {
-	how, path, err := l.wiring()
-	return err == nil && path != "" && len(how.Read(wiring.User, path).OwnHandlers()) > 0
+	_, a, _, err := l.wiring()
+	return err == nil && a.HasHooks()
 }
 
-// wiring returns the client's wiring and settings file for gt's hooks, "" if it supports
-// none.
-func (l *Launch) wiring() (how wiring.Client, file string, err error) {
-	hooks := l.client.Hooks
-	how, known := wirings.FindClient(cmp.Or(hooks.Format, l.client.Dialect))
-	if !known || hooks.User == "" {
-		return how, "", nil
-	}
+// tells reports whether the client runs gt's hooks, as far as its files show.
+func (l *Launch) tells() bool {
+	how, a, _, err := l.wiring()
+	return err == nil && a.HasHooks() && len(wirings.Blockers(how, l.client.Dialect, a)) == 0
+}
+
+// wiring returns what the client reads hooks from where it starts. known is false for one that
+// gt cannot be wired into.
+func (l *Launch) wiring() (how wiring.Client, a wiring.Agent, known bool, err error) {
 	getenv := func(key string) string {
 		if key == l.client.StoreEnv && l.Account != "" {
 			return l.Account
 		}
 		return l.Env.Getenv(key)
 	}
-	file, err = hooks.UserFile(getenv, l.Env.Dir)
-	return how, file, err
+	return wirings.Sources(l.client, getenv, git.Top(l.Path))
 }
 
 func (l *Launch) findConversation() {
@@ -434,15 +437,15 @@ func (l *Launch) findCommand() error {
 	l.run, l.session = l.spec.Run()
 	if l.run.First != nil {
 		l.run.First.AsksTrust = l.asksTrust()
-		l.run.First.Untold = !l.Wired()
+		l.run.First.Untold = !l.tells()
 	}
 	return l.checkLauncher()
 }
 
 // asksTrust reports whether the client will ask whether to trust the folder, by its files.
 func (l *Launch) asksTrust() bool {
-	how, file, err := l.wiring()
-	return err == nil && file != "" && how.AsksTrust != nil && how.AsksTrust(filepath.Dir(file), l.Path, l.run.Args, l.run.Env)
+	how, a, known, err := l.wiring()
+	return err == nil && known && how.AsksTrust != nil && how.AsksTrust(a.Folder, l.Path, l.run.Args, l.run.Env)
 }
 
 func (l *Launch) describeCommand() (does, found string, err error) {

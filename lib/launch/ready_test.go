@@ -48,6 +48,41 @@ func TestAsksTrust(t *testing.T) {
 	}
 }
 
+// A client is taken to tell of a prompt if hooks of gt's are in what it reads where it starts, and
+// nothing there keeps them from running.
+func TestTells(t *testing.T) {
+	const hooks = `{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "gt-keepalive"}]}]}}`
+	claude := agent.Client{Name: "claude", Dialect: "claude", Hooks: agent.Hooks{Home: "~/.claude", User: "settings.json", Project: ".claude/settings.json", Local: ".claude/settings.local.json"}}
+	for name, c := range map[string]struct {
+		files        map[string]string
+		wired, tells bool
+	}{
+		"none":                  {nil, false, false},
+		"the person's":          {map[string]string{"home/.claude/settings.json": hooks}, true, true},
+		"the project's":         {map[string]string{"work/.claude/settings.json": hooks}, true, true},
+		"of a project around":   {map[string]string{".claude/settings.json": hooks}, false, false},
+		"the person's, all off": {map[string]string{"home/.claude/settings.json": hooks, "work/.claude/settings.local.json": `{"disableAllHooks": true}`}, true, false},
+		"the project's of a plugin": {map[string]string{
+			"home/.claude/settings.json":                  `{"enabledPlugins": {"gt@gt": true}}`,
+			"home/.claude/plugins/installed_plugins.json": `{"version": 2, "plugins": {"gt@gt": [{"scope": "user", "installPath": "TOP/plugin"}]}}`,
+			"plugin/hooks/hooks.json":                     hooks,
+		}, true, true},
+	} {
+		top := t.TempDir()
+		for file, text := range c.files {
+			file = filepath.Join(top, file)
+			testenv.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+			testenv.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "TOP", top)), 0o600))
+		}
+		testenv.NoError(t, os.MkdirAll(filepath.Join(top, "work", ".git"), 0o700))
+		l := &Launch{Instance: &instance.Instance{Path: filepath.Join(top, "work", "sub")}, plan: plan{client: claude}}
+		l.Env = &cli.Env{Dir: "/", Environ: []string{"HOME=" + filepath.Join(top, "home")}}
+		if wired, tells := l.Wired(), l.tells(); wired != c.wired || tells != c.tells {
+			t.Errorf("%s: wired %v, tells %v", name, wired, tells)
+		}
+	}
+}
+
 // What never becomes the agent did not begin, and an agent that ends does not become ready.
 func TestBegan(t *testing.T) {
 	dir, err := os.MkdirTemp("", "gt-start-") // a socket's path is short

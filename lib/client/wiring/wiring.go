@@ -160,6 +160,12 @@ type Agent struct {
 	Sources []Source
 }
 
+// HasHooks reports whether one of its sources has hooks of ours.
+func (a Agent) HasHooks() bool {
+	return slices.ContainsFunc(a.Sources, func(s Source) bool { return len(s.OwnHandlers()) > 0 })
+}
+
+// Wired reports the same of the sources of a scope.
 func (a Agent) Wired(scope string) bool {
 	return slices.ContainsFunc(a.Sources, func(s Source) bool { return s.Scope == scope && len(s.OwnHandlers()) > 0 })
 }

@@ -17,7 +17,10 @@ func Sources(c agent.Client, getenv func(string) string, project string) (how wi
 	if !known || c.Hooks.User == "" {
 		return how, a, false, nil
 	}
-	a = wiring.Agent{Name: c.Name, Command: c.Command[0], Project: project}
+	a = wiring.Agent{Name: c.Name, Command: c.Name, Project: project}
+	if len(c.Command) > 0 {
+		a.Command = c.Command[0]
+	}
 	user, err := c.Hooks.UserFile(getenv, project)
 	if err != nil {
 		return how, a, false, err

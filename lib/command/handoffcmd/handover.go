@@ -213,6 +213,9 @@ func (h handover) run(subject string) respawn.Run {
 	prev.Args, _ = h.args() // without readable arguments the agent is started without any
 	r := h.successor.Run(prev, next, h.known())
 	r.Folder = h.folder
+	if r.First != nil {
+		r.First.Untold = !h.hookDelivers()
+	}
 	return r
 }
 

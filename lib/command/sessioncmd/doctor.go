@@ -336,7 +336,7 @@ func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Bl
 	switch install := "gt-hooks install " + m.Agent; {
 	case err != nil || !known:
 		return nil
-	case !slices.ContainsFunc(a.Sources, func(s wiring.Source) bool { return len(s.OwnHandlers()) > 0 }):
+	case !a.HasHooks():
 		file := e.env.DisplayPath(a.Sources[0].File)
 		if err := a.Sources[0].Err; err != nil {
 			return []wiring.Blocker{{Reason: err.Error(), Remedy: "correct " + file + "; then " + install}}

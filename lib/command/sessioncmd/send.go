@@ -194,10 +194,15 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().FindClient(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
 		to.LastPrompt, to.Refused = fleet.LastPrompt(at.Store, m.Instance), m.Refused()
-		to.PromptSeen = func(since time.Time) bool { return toldSince(at, m, text, since) }
-		to.Unseen = func() bool {
-			return m.Record == nil || readers.FindReader(m.Record.Agent) == nil ||
-				m.Record.Transcript == "" && files.Path(m.Record.Agent, env.Getenv, m.Record.CWD, string(m.Record.ID)) == ""
+		to.Sees = func(since time.Time) send.Sight {
+			switch {
+			case m.Record == nil, readers.FindReader(m.Record.Agent) == nil,
+				m.Record.Transcript == "" && files.Path(m.Record.Agent, env.Getenv, m.Record.CWD, string(m.Record.ID)) == "":
+				return send.Unknown
+			case toldSince(at, m, text, since):
+				return send.Seen
+			}
+			return send.Absent
 		}
 	}
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {

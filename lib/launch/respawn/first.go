@@ -15,6 +15,7 @@ import (
 	"gt/lib/launch/send"
 	"gt/lib/live"
 	"gt/lib/place"
+	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
 	"gt/lib/state/session"
@@ -179,25 +180,28 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 		}
 		return time.Time{}, ""
 	}
-	to.Unseen = func() bool {
-		if r := record(); r != nil {
-			return reader == nil || len(conversations(time.Time{})) == 0
+	to.Sees = func(since time.Time) send.Sight {
+		guessed, seen := record() == nil, false
+		if reader == nil || guessed && f.Untold {
+			return send.Unknown
 		}
-		return reader == nil || f.Untold
-	}
-	to.Guessed = func() bool { return record() == nil }
-	to.PromptSeen = func(since time.Time) (seen bool) {
-		if to.Unseen() {
-			return false
+		files := conversations(since)
+		if !guessed && len(files) == 0 {
+			return send.Unknown
 		}
-		guessed := to.Guessed()
-		for _, file := range conversations(since) {
+		for _, file := range files {
 			_, _ = reader.Read(file, conversation.Options{}, func(e conversation.Entry) bool {
 				seen = seen || send.IsPrompt(e, f.Text, since, guessed)
 				return !seen
 			})
 		}
-		return seen
+		switch {
+		case !seen:
+			return send.Absent
+		case guessed:
+			return send.Guessed
+		}
+		return send.Seen
 	}
 	return to
 }
@@ -215,7 +219,7 @@ func (f FirstPrompt) changedConversations(h home.Home, reader conversation.Reade
 				return
 			}
 			of, _ := reader.Metadata(file)
-			if of.CWD != "" && !place.IsBelow(place.Real(of.CWD), dir) { // a client can make a worktree
+			if of.CWD != "" && !mayWorkIn(place.Real(of.CWD), dir) {
 				return
 			}
 			r, _ := records.Get(of.ID) // nil if it cannot be read
@@ -229,6 +233,16 @@ func (f FirstPrompt) changedConversations(h home.Home, reader conversation.Reade
 		})
 	}
 	return changed
+}
+
+// mayWorkIn reports whether an agent that started in a folder may work in another one: a client
+// can make a worktree in its repository.
+func mayWorkIn(folder, started string) bool {
+	if folder == started {
+		return true
+	}
+	top, project := git.Top(folder), git.Top(started)
+	return top != project && place.IsBelow(top, project) && git.Common(top) == git.Common(project)
 }
 
 // How long an input box must be visible before typing. Some clients draw it before they ask

@@ -21,6 +21,14 @@ import (
 // another pane. One that it goes on with still has the record of its last run, or is named.
 func TestChangedConversations(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
+	worktree, nested, sub := filepath.Join(dir, ".claude", "worktrees", "a"), filepath.Join(dir, "nested"), filepath.Join(dir, "sub")
+	repository, linked := filepath.Join(dir, ".git"), filepath.Join(dir, ".git", "worktrees", "a")
+	for _, d := range []string{linked, filepath.Join(nested, ".git"), worktree, sub} {
+		testenv.NoError(t, os.MkdirAll(d, 0o700))
+	}
+	testenv.NoError(t, os.WriteFile(filepath.Join(repository, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
+	testenv.NoError(t, os.WriteFile(filepath.Join(linked, "commondir"), []byte("../..\n"), 0o600))
+	testenv.NoError(t, os.WriteFile(filepath.Join(worktree, ".git"), []byte("gitdir: "+linked+"\n"), 0o600))
 	vars := map[string]string{"HOME": t.TempDir()}
 	getenv := func(name string) string { return vars[name] }
 	self, err := process.Find(os.Getpid())
@@ -39,7 +47,9 @@ func TestChangedConversations(t *testing.T) {
 		want           int
 	}{
 		"its own":                  {path, dir, since, since, "", nil, 1},
-		"of a worktree":            {path, filepath.Join(dir, ".claude", "worktrees", "a"), since, since, "", nil, 1},
+		"of a worktree":            {path, worktree, since, since, "", nil, 1},
+		"of a folder below":        {path, sub, since, since, "", nil, 0},
+		"of a repository below":    {path, nested, since, since, "", nil, 0},
 		"of an unknown folder":     {path, "", since, since, "", nil, 1},
 		"of another folder":        {path, other, since, since, "", nil, 0},
 		"of a subagent":            {agents, dir, since, since, "", nil, 0},

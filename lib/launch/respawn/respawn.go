@@ -99,7 +99,7 @@ func (s Successor) Run(prev Previous, next agent.NextRun, known *agent.Table) Ru
 	next.ID = s.ID
 	var first *FirstPrompt
 	if s.Client.TypesPrompt && next.Prompt != "" {
-		first = &FirstPrompt{Text: send.FormatFirstPrompt(next.Prompt), Client: s.Client}
+		first = &FirstPrompt{Text: send.FormatFirstPrompt(next.Prompt), Client: s.Client, Resumed: session.ID(next.Resume)}
 		next.Prompt = ""
 	}
 	r := Run{

@@ -55,6 +55,16 @@ const (
 	InConversation              // the conversation contains it
 )
 
+// Sight is what an agent's conversation shows of a prompt.
+type Sight int
+
+const (
+	Unknown Sight = iota // the conversation is not known, and may have it
+	Absent               // it has not got it
+	Guessed              // one has it that may be another agent's, for the agent's own is not known yet
+	Seen                 // it has it
+)
+
 // Target is the agent that receives a prompt.
 type Target struct {
 	Server tmux.Server
@@ -67,15 +77,9 @@ type Target struct {
 	// Refused reports whether the client logged since a time that it dropped a prompt. It
 	// is nil for clients that do not log this.
 	Refused func(since time.Time) bool
-	// PromptSeen reports whether the conversation has had the text as a prompt since a
-	// time. It is nil if nothing shows this.
-	PromptSeen func(since time.Time) bool
-	// Unseen reports whether PromptSeen cannot know, because the conversation is not known.
-	// It may be nil.
-	Unseen func() bool
-	// Guessed reports whether PromptSeen may mean another conversation, because the agent's own
-	// is not known yet. It may be nil.
-	Guessed func() bool
+	// Sees returns what the conversation shows of the text as a prompt since a time. It is nil if
+	// nothing shows this.
+	Sees func(since time.Time) Sight
 }
 
 // Limits bound the steps of Send.
@@ -188,7 +192,12 @@ func (t Target) typeIn(text, screen, earlier string, begin time.Time, within tim
 		if i == 0 && t.showsLoss(text) {
 			empty = within / 10
 		}
-		if box, err = t.arrived(was, i > 0, begin, within, empty); errors.Is(err, ErrNotArrived) && empty < within {
+		box, err = t.arrived(was, i > 0, begin, within, empty)
+		switch {
+		case !errors.Is(err, ErrNotArrived), empty == within:
+		case t.sight(begin) == Unknown: // it may have been taken unseen
+			box, err = t.arrived(was, i > 0, begin, within, within)
+		default:
 			box, err = t.pasteAgain(text, piece, was, earlier, begin, within)
 		}
 		if err != nil {
@@ -206,10 +215,10 @@ func (t Target) typeIn(text, screen, earlier string, begin time.Time, within tim
 const lossKey = "^"
 
 // showsLoss reports whether an empty box behind a paste means that the client has not read
-// the paste or lost it. A client that works, or whose conversation is unknown, may have taken
-// it unseen. lossKey must not be in the text.
+// the paste or lost it. A client that works may have taken it unseen. lossKey must not be in
+// the text.
 func (t Target) showsLoss(text string) bool {
-	return t.Client.KnowsInput() && !t.Busy && t.PromptSeen != nil && (t.Unseen == nil || !t.Unseen()) && !strings.Contains(text, lossKey)
+	return t.Client.KnowsInput() && !t.Busy && t.Sees != nil && !strings.Contains(text, lossKey)
 }
 
 // pasteAgain pastes a piece of a text once more if the client lost it. Clients read their input
@@ -250,12 +259,11 @@ func (t Target) pasteAgain(text, piece, was, earlier string, begin time.Time, wi
 		case empty.IsZero():
 			empty = time.Now()
 		case time.Since(empty) > restWait:
-			guessed := t.guesses()
-			if t.PromptSeen(begin) {
-				if !guessed {
-					return "", errTaken
-				}
-				empty = time.Time{} // another agent may have had the same text
+			switch t.sight(begin) {
+			case Seen:
+				return "", errTaken
+			case Guessed, Unknown: // another agent may have had the same text
+				empty = time.Time{}
 				continue
 			}
 			if err := t.Server.Paste(t.Pane, piece); err != nil {
@@ -264,13 +272,20 @@ func (t Target) pasteAgain(text, piece, was, earlier string, begin time.Time, wi
 			return t.arrived(was, false, begin, within, within)
 		}
 	}
-	if t.PromptSeen(begin) {
+	if t.sight(begin) == Seen {
 		return "", errTaken
 	}
 	return "", ErrNotArrived
 }
 
-func (t Target) guesses() bool { return t.Guessed != nil && t.Guessed() }
+// sight returns what the conversation shows of the text. Only Seen proves that the client took
+// it, and only Absent that it did not.
+func (t Target) sight(since time.Time) Sight {
+	if t.Sees == nil {
+		return Unknown
+	}
+	return t.Sees(since)
+}
 
 // heard looks whether a hook has reported the text as a prompt since a time, or another one,
 // such as the first prompt of an agent that starts. earlier is what LastPrompt returned then.
@@ -312,9 +327,8 @@ func (t Target) awaitProof(text, earlier string, since time.Time, limits Limits)
 	if t.Refused != nil {
 		s.refused = func() bool { return t.Refused(since) }
 	}
-	if t.PromptSeen != nil && s.hooked && !strings.HasPrefix(text, "/") { // no hook tells of a command
-		s.inConversation = func() bool { return t.PromptSeen(since) }
-		s.unseen = t.Unseen
+	if t.Sees != nil && s.hooked && !strings.HasPrefix(text, "/") { // no hook tells of a command
+		s.sight = func() Sight { return t.sight(since) }
 	}
 	words := opening(text)
 	for ; ; time.Sleep(pollInterval) {
@@ -347,7 +361,7 @@ func (t Target) proofAtEnd(hookReported bool, since time.Time, err error) (Proof
 	switch {
 	case hookReported:
 		return Hook, nil
-	case t.PromptSeen != nil && t.PromptSeen(since):
+	case t.sight(since) == Seen:
 		return InConversation, nil
 	}
 	return NoProof, err
@@ -490,8 +504,8 @@ func (t Target) arrived(was string, more bool, since time.Time, within, empty ti
 			if now.Sub(rests) > 2*pollInterval || now.Sub(seen) > restWait {
 				return box, nil
 			}
-		case t.PromptSeen != nil && now.After(look):
-			if !t.guesses() && t.PromptSeen(since) {
+		case t.Sees != nil && now.After(look):
+			if t.sight(since) == Seen {
 				return "", errTaken
 			}
 			look = time.Now().Add(restWait)

@@ -38,12 +38,11 @@ type view struct {
 // submission is a text whose Enter was pressed. It decides from views alone, without any
 // I/O.
 type submission struct {
-	limits         Limits
-	busy           bool        // the agent worked before
-	hooked         bool        // the agent has a prompt hook
-	refused        func() bool // see Target.Refused; may be nil
-	inConversation func() bool // see Target.PromptSeen; may be nil
-	unseen         func() bool // see Target.Unseen; may be nil
+	limits  Limits
+	busy    bool         // the agent worked before
+	hooked  bool         // the agent has a prompt hook
+	refused func() bool  // see Target.Refused; may be nil
+	sight   func() Sight // see Target.Sees; may be nil
 
 	first, pressed time.Time     // the first and the last Enter
 	again          time.Duration // how long after the last Enter the next is due
@@ -129,18 +128,21 @@ func (s *submission) gone(v view) state {
 
 // unreported returns the state of a text that is not in the box, and of which no hook has
 // told in time. An empty box proves nothing: only the conversation does. The text is
-// certainly not taken if nothing shows it: no hook, no conversation and no screen.
+// certainly not taken if nothing shows it: no hook, no conversation and no screen. Another
+// conversation that has it leaves that open.
 func (s *submission) unreported(v view, settled time.Duration) state {
-	over := settled > s.limits.Submit
-	if s.inConversation != nil && (over || v.time.Sub(s.read) > readEvery) {
-		s.read = v.time
-		if s.inConversation() {
-			s.proof = InConversation
-			return proven
-		}
+	over, in := settled > s.limits.Submit, Absent
+	switch {
+	case s.sight == nil && !v.another:
+		in = Unknown
+	case s.sight != nil && (over || v.time.Sub(s.read) > readEvery):
+		s.read, in = v.time, s.sight()
 	}
 	switch {
-	case s.inConversation == nil && !v.another, s.shown, s.worked && !v.another, s.unseen != nil && s.unseen():
+	case in == Seen:
+		s.proof = InConversation
+		return proven
+	case s.shown, s.worked && !v.another, in == Unknown, over && in == Guessed:
 		s.proof = Screen
 		return proven
 	case over: // mutant never: TestSubmission

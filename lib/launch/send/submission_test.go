@@ -22,7 +22,7 @@ func TestSubmission(t *testing.T) {
 	for name, c := range map[string]struct {
 		busy, hooked, deaf, notes bool
 		heard, refused            time.Duration // since when; 0 for never
-		reads, unseen             bool          // there is a conversation, which is not known
+		reads, unseen, guessed    bool          // there is a conversation, which is not known, or perhaps another agent's
 		prompted, shown           time.Duration // since when the conversation and the screen have it; 0 for never
 		works, another            time.Duration // since when it works, and a hook has told of another prompt; 0 for never
 		looks                     []look
@@ -63,6 +63,10 @@ func TestSubmission(t *testing.T) {
 		"but not if a hook told of another prompt": {
 			hooked: true, reads: true, works: 1 * s, another: 2 * s,
 			looks: []look{{0, gone, emptied}, {1 * s, gone, emptied}, {5*s + 1, gone, emptied}, {20 * s, gone, emptied}, {20*s + 1, gone, failed}}, err: ErrUntaken,
+		},
+		"another agent's conversation with the text proves nothing, nor that it is lost": {
+			hooked: true, reads: true, guessed: true, prompted: 7 * s,
+			looks: []look{{0, gone, emptied}, {5*s + 1, gone, emptied}, {10*s + 2, gone, emptied}, {20 * s, gone, emptied}, {20*s + 1, gone, proven}}, proof: Screen,
 		},
 		"a conversation that is not known tells nothing": {
 			hooked: true, reads: true, unseen: true, looks: []look{{0, gone, emptied}, {5*s + 1, gone, proven}}, proof: Screen,
@@ -116,8 +120,17 @@ func TestSubmission(t *testing.T) {
 				sub.refused = func() bool { return c.refused > 0 && at >= c.refused }
 			}
 			if c.reads {
-				sub.inConversation = func() bool { return c.prompted > 0 && at >= c.prompted }
-				sub.unseen = func() bool { return c.unseen }
+				sub.sight = func() Sight {
+					switch {
+					case c.unseen:
+						return Unknown
+					case c.prompted == 0 || at < c.prompted:
+						return Absent
+					case c.guessed:
+						return Guessed
+					}
+					return Seen
+				}
 			}
 			for _, l := range c.looks {
 				at = l.at
