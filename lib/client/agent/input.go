@@ -32,7 +32,7 @@ func (c Client) Input(styled string) (shown Input, below string) {
 	switch {
 	case empty >= box && empty > asks:
 		return EmptyInput, plain[empty:]
-	case box > asks:
+	case box > asks, box >= 0 && isTyped(plain, box, asks, styled):
 		return Draft, plain[box:]
 	case c.isAnswered(all):
 		return NoInput, plain
@@ -42,6 +42,29 @@ func (c Client) Input(styled string) (shown Input, below string) {
 		return Asks, plain
 	}
 	return NoInput, plain
+}
+
+// isTyped reports whether the words of a question at a place below the beginning of a box are
+// typed into it: up to the rule below it, or to an empty row where no rule is above it. Without
+// that rule a question can look like a box, and has a selected option.
+func isTyped(screen string, box, words int, styled string) bool {
+	ruled, end := false, box
+	for row := range strings.Lines(screen[box:]) {
+		switch text := strings.TrimSpace(row); {
+		case end == box && isRule(text):
+			ruled = true
+		case isRule(text), text == "" && !ruled:
+			return false
+		case words < end+len(row):
+			return ruled || options(styled).Selected() < 0
+		}
+		end += len(row)
+	}
+	return false
+}
+
+func isRule(row string) bool {
+	return len(row) > len("─────") && strings.Trim(row, "─━╭╮╰╯╹▀┃│ ") == ""
 }
 
 // isAnswered reports whether the last question on a screen, in lower case, was answered.

@@ -47,6 +47,35 @@ func TestInputOfScreens(t *testing.T) {
 	}
 }
 
+// What is typed into a box may have the words of a question, which stands below a box.
+func TestDraftWithWordsOfQuestion(t *testing.T) {
+	const rule = "──────────\n"
+	const form = " Do you want to proceed?\n ❯ 1. Yes\n   2. No\n"
+	for _, c := range []struct {
+		client, screen string
+		want           Input
+	}{
+		{"claude", rule + "❯ ask: do you want to proceed?\n" + rule, Draft},
+		{"claude", rule + "❯ one\n\n  Esc to cancel\n" + rule + "  ? for shortcuts\n", Draft},
+		{"claude", rule + "❯ pasted:\n" + form + rule, Draft},
+		{"claude", rule + "❯ \n" + rule + form, Asks},
+		{"claude", rule + "❯ do you want to proceed?\n" + rule + form, Asks},
+		{"claude", "❯ do you want to proceed?\n\n" + rule + form, Asks},
+		{"codex", "› would you like to run the following command?\n\n  gpt · /work\n", Draft},
+		{"codex", "› run it\n\n  Would you like to run the following command?\n\n› 1. Yes, proceed (y)\n  2. No (esc)\n", Asks},
+		{"gemini", " > explain \"Allow execution of\"\n workspace (/directory)\n", Draft},
+		{"copilot", "❯ what is enter to select · esc to cancel\n\n", Draft},
+		{"kimi", "│ > what is ↵ confirm │\n╰────────╯\n", Draft},
+		{"kimi", "│ Trust this folder? │\n│ > Yes │\n│   No │\n│ ↵ confirm │\n", Asks},
+		{"opencode", "  ┃\n  ┃  why is Permission required\n  ┃\n  ┃  Build · GPT\n  ╹▀▀▀▀▀▀▀▀\n", Draft},
+		{"opencode", "  ┃\n  ┃  △ Permission required\n  ┃\n  ┃  $ ls\n  ┃\n  ┃  \x1b[44m Allow once \x1b[49m  Allow always   Reject \n  ╹▀▀▀▀▀▀▀▀\n", Asks},
+	} {
+		if got, _ := Builtin().FindClient(c.client).Input(c.screen); got != c.want {
+			t.Errorf("%s: %v, not %v\n%s", c.client, got, c.want, c.screen)
+		}
+	}
+}
+
 // Faint text is a suggestion and reversed text the cursor. Colours are neither. The
 // agent's text above the box does not count.
 func TestInputOfStyles(t *testing.T) {

@@ -35,6 +35,14 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 	return q, true
 }
 
+// EndsInQuestion reports whether the last rows of a screen have the words of a question.
+func (c Client) EndsInQuestion(styled string) bool {
+	rows := strings.Split(strings.TrimRight(strings.ToLower(Plain(styled)), " \n"), "\n")
+	return c.PromptPatterns.lastMatch(strings.Join(rows[max(0, len(rows)-maxForm):], "\n")) >= 0
+}
+
+const maxForm = 10
+
 // Digest identifies a question by its text and its options, whichever is selected.
 func (q Question) Digest() string {
 	sum := sha256.New()

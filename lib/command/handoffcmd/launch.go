@@ -353,13 +353,12 @@ func (h handover) correctByScreen(is *status.Observation) {
 	if err != nil {
 		return
 	}
-	client, runs := table.FindClient(h.name), is.Status == status.Running
-	state := client.ScreenState(agent.Plain(styled))
-	switch box, _ := client.Input(styled); {
-	case state == agent.Busy:
-	case box == agent.Asks && (runs || client.KnowsInput()): // else it can be an old question
+	client := table.FindClient(h.name)
+	box, _ := client.Input(styled)
+	switch {
+	case status.ShowsQuestion(client, styled, *is):
 		is.Status, is.Reason = status.Waiting, status.Question
-	case runs && state == agent.Waiting:
+	case is.Status == status.Running && box != agent.Draft && box != agent.Asks && client.ScreenState(agent.Plain(styled)) == agent.Waiting:
 		is.Status = status.Waiting
 	}
 }

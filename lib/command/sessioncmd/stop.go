@@ -202,19 +202,13 @@ func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
 	return at.Env.ConfirmBusy(busy, "nothing was "+verb)
 }
 
-// asksOnScreen reports whether an agent whose hooks said that its turn is over asks something on
-// its screen. No hook tells of each question.
+// asksOnScreen reports whether an agent that waits asks something on its screen.
 func asksOnScreen(at scope, m fleet.Member) bool {
-	client := at.Table().FindClient(m.Agent)
-	if m.Pane.ID == "" || m.Status != status.Waiting || m.Reason != status.Done || !client.KnowsInput() {
+	if m.Pane.ID == "" || m.Status != status.Waiting && m.Status != status.Idle {
 		return false
 	}
 	styled, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
-	if err != nil {
-		return false
-	}
-	q, asks := client.Question(styled)
-	return asks && q.Selected() >= 0 // else a draft has such words, or what is above the box
+	return err == nil && status.ShowsQuestion(at.Table().FindClient(m.Agent), styled, status.Observation{Status: m.Status, Reason: m.Reason})
 }
 
 func (c cut) allowsChosen(env *cli.Env, s agentSelection, verb string) error {
