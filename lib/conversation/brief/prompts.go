@@ -222,11 +222,10 @@ func (l *list) addHandovers(all []thread.Message) {
 		if i >= len(all)-2 {
 			q.Points = pointsLast
 		}
-		at := len(l.all)
-		for at > 0 && l.all[at-1].list == answers && l.all[at-1].Time.After(m.Time) {
-			at--
+		l.all = append(l.all, q)
+		for at := len(l.all) - 1; at > 0 && l.all[at-1].list == answers && l.all[at-1].Time.After(m.Time); at-- {
+			l.all[at-1], l.all[at] = q, l.all[at-1]
 		}
-		l.all = slices.Insert(l.all, at, q)
 	}
 }
 

@@ -114,11 +114,11 @@ func (t *Thread) WithQuestion(q Quote) string {
 // insert adds a quote behind those that were said before it. One without a time comes
 // last.
 func insert(all []Quote, q Quote) []Quote {
-	i := len(all)
-	for !q.Time.IsZero() && i > 0 && all[i-1].Time.After(q.Time) {
-		i--
+	all = append(all, q)
+	for i := len(all) - 1; !q.Time.IsZero() && i > 0 && all[i-1].Time.After(q.Time); i-- {
+		all[i-1], all[i] = q, all[i-1]
 	}
-	return slices.Insert(all, i, q)
+	return all
 }
 
 // shorten cuts messages until all of them have room: the oldest first, the plain ones
