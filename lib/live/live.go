@@ -35,7 +35,7 @@ func SessionIn(store session.Store, server tmux.Server, pane string) (*session.R
 // program in a pane. The client has no name if there is none.
 func Unhooked(known *agent.Table, pane tmux.Pane) (p process.Proc, c agent.Client) {
 	for _, pid := range process.Ancestors(os.Getpid()) {
-		if c := known.ByProcess(process.Name(pid)); c.Name != "" {
+		if c := known.OfProcess(pid); c.Name != "" {
 			p, err := process.Find(pid)
 			if err != nil || c.Dialect != "" {
 				break // an agent with hooks has a record, in another home
@@ -57,7 +57,7 @@ func OwnsPane(known *agent.Table, p process.Proc, pane tmux.Pane) bool {
 	}
 	for _, pid := range process.Ancestors(p.PID) {
 		switch {
-		case known.IsClient(process.Name(pid)):
+		case known.OfProcess(pid).Name != "":
 			return false
 		case pid == pane.PID:
 			return true

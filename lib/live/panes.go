@@ -147,20 +147,14 @@ func named(known *agent.Table, environ []string) func(name string) agent.Client 
 	}
 }
 
-// topmostAgent returns the topmost agent that runs below a process, recognized by the name of its
+// topmostAgent returns the topmost agent that runs below a process, recognized by a name of its
 // program.
 func topmostAgent(table process.Table, pid int, client func(name string) agent.Client) (int, agent.Client) {
 	for _, pid := range table.Descendants(pid) {
-		p, err := process.Find(pid)
-		if err != nil {
-			continue
-		}
-		name := process.Name(pid)
-		if args, err := p.Args(); err == nil && len(args) > 0 {
-			name = agent.ProgramName(args)
-		}
-		if c := client(name); c.Name != "" {
-			return pid, c
+		for _, name := range agent.ProgramNames(pid) {
+			if c := client(name); c.Name != "" {
+				return pid, c
+			}
 		}
 	}
 	return 0, agent.Client{}

@@ -260,7 +260,6 @@ func (t *Table) FindClient(name string) Client {
 }
 
 // IsClient reports whether a program is an agent of the table.
-func (t *Table) IsClient(name string) bool { return t.ByProcess(name).Name != "" }
 
 // ByProcess returns the agent whose process has that name, or a Client without a name.
 func (t *Table) ByProcess(name string) Client {

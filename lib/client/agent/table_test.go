@@ -125,7 +125,7 @@ env = { PLAIN = "1" }
 	if plain.CanResume() || plain.Env["PLAIN"] != "1" || plain.Processes[0] != "plainly" {
 		t.Errorf("%+v", plain)
 	}
-	if all.ByProcess("vibe").Name != "vibe" || all.IsClient("vi") {
+	if all.ByProcess("vibe").Name != "vibe" || all.ByProcess("vi").Name != "" {
 		t.Error("a new agent is not known by its process")
 	}
 }

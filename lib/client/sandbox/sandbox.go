@@ -148,7 +148,7 @@ func RefuseBelowAgent(env *cli.Env, why string) error {
 	}
 	known := agent.Builtin()
 	for _, pid := range process.Ancestors(os.Getpid()) {
-		if known.IsClient(process.Name(pid)) {
+		if known.OfProcess(pid).Name != "" {
 			return refusal
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/client/agent"
 	"gt/lib/launch/launcher"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
@@ -100,7 +99,7 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 	l := launcher.FindLauncher(at.Table(), a.Client, p, a.Pane)
 	switch {
 	case l.Why != "":
-	case a.PID == a.Pane.PID && a.Client.Name != at.Table().ByProcess(agent.ProgramName(args)).Name:
+	case a.PID == a.Pane.PID && a.Client.Name != at.Table().OfProcess(a.PID).Name:
 		l.Why = "only its screen tells of it"
 	case launcher.Cleared(p, a.Pane):
 		l.Why = "it has an environment of its own"

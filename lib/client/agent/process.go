@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
+)
+
+// OfProcess returns the client that a process runs, by its name or by its command line. The client
+// has no name if there is none.
+func (t *Table) OfProcess(pid int) Client {
+	for _, name := range append([]string{process.Name(pid)}, ProgramNames(pid)...) {
+		if c := t.ByProcess(name); c.Name != "" {
+			return c
+		}
+	}
+	return Client{}
+}
+
+// ProgramNames returns the names of what a process runs: of its program or its interpreter's script,
+// and the command that the script is in its package. node /usr/lib/node_modules/x/cli.js has no
+// other name.
+func ProgramNames(pid int) []string {
+	p, err := process.Find(pid)
+	if err != nil {
+		return nil
+	}
+	args, err := p.Args()
+	if err != nil || len(args) == 0 {
+		return []string{process.Name(pid)}
+	}
+	names := []string{ProgramName(args)}
+	words, _ := Client{}.program(args)
+	if len(words) < 2 {
+		return names
+	}
+	script := words[len(words)-1]
+	if !filepath.IsAbs(script) {
+		dir, err := p.Dir()
+		if err != nil {
+			return names
+		}
+		script = filepath.Join(dir, script)
+	}
+	return append(names, commandsOf(script)...)
+}
+
+const (
+	maxDeep    = 5 // folders of a package above its script
+	maxPackage = 256 << 10
+)
+
+// commandsOf returns the commands that a script is in its package, as npm installs it.
+func commandsOf(script string) (commands []string) {
+	script, err := filepath.EvalSymlinks(script)
+	if err != nil {
+		return nil
+	}
+	dir := filepath.Dir(script)
+	for range maxDeep {
+		data, err := atomicfile.Read(filepath.Join(dir, "package.json"), maxPackage)
+		if err != nil {
+			dir = filepath.Dir(dir)
+			continue
+		}
+		bin := gjson.GetBytes(data, "bin")
+		if !bin.IsObject() {
+			name := gjson.GetBytes(data, "name").String()
+			if filepath.Join(dir, bin.String()) == script {
+				commands = append(commands, name[strings.LastIndex(name, "/")+1:])
+			}
+			return commands
+		}
+		bin.ForEach(func(command, file gjson.Result) bool {
+			if filepath.Join(dir, file.String()) == script {
+				commands = append(commands, command.String())
+			}
+			return true
+		})
+		return commands
+	}
+	return nil
+}
