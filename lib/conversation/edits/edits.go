@@ -257,6 +257,14 @@ func (e *Edit) FormerLines(line string) (all []string) {
 	return all
 }
 
+// Replacements returns the texts that the edit put in the place of others.
+func (e *Edit) Replacements() (all []string) {
+	for _, r := range e.replaced {
+		all = append(all, strings.Join(r.new, "\n"))
+	}
+	return all
+}
+
 // HasNeighbour reports whether New has a line beside one of its neighbours in the file, "" for
 // none. Empty lines between them do not count.
 func (e *Edit) HasNeighbour(before, line, after string) bool {

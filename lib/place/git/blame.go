@@ -139,6 +139,13 @@ func LastChange(dir, commit, path string, until time.Time, wait time.Duration) t
 	return time.Unix(seconds, 0)
 }
 
+// HasChanged reports whether a commit since a time, from which another comes or that itself,
+// changed how often a file has a text. It is true if git does not tell.
+func HasChanged(dir, commit, path, text string, since time.Time, wait time.Duration) bool {
+	found, err := output(dir, wait, "log", "-1", "--format=%H", fmt.Sprint("--since=", since.Unix()), "-S"+text, "--end-of-options", commit, "--", ":(top,literal)"+path)
+	return err != nil || found != ""
+}
+
 // unquoted returns a path that git has quoted without the quotes.
 func unquoted(path string) string {
 	if plain, err := strconv.Unquote(path); err == nil {
