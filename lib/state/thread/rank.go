@@ -25,13 +25,13 @@ func (s *Score) add(points int, why string, values ...any) {
 }
 
 // ranking is the version of these rules. Points that others gave do not compare.
-const ranking = 2
+const ranking = 3
 
 // The points of a message. What is told of a chain with more messages than there is room
 // for are those with the most points.
 const (
-	pointsNew     = 10 // for words that no other message has
-	pointsValue   = 5  // for each name, number, path or the like that no other message has
+	pointsNew     = 12 // for words that no other message has
+	pointsValue   = 6  // for each name, number, path or the like that no other message has
 	maxValues     = 3
 	pointsRule    = 10 // it says what must, may or should be, or what somebody wants
 	pointsLabel   = 4  // it begins with what it is: "FACT: …"
@@ -39,7 +39,7 @@ const (
 	pointsDenies  = 6  // it says that a value does not hold
 	pointsStands  = 6  // it says where the work stands
 	pointsAsks    = -6 // it is a question, which the agent answered
-	pointsDone    = -5 // the agent worked on it and answered
+	pointsDone    = -4 // the agent worked on it and answered
 	pointsReply   = 3  // it answers a question of the agent
 	pointsRecent  = 4  // it is one of the last
 	recent        = 10
@@ -53,9 +53,9 @@ const (
 )
 
 // score adds up what a message carries: the cues, which belong to the message alone, the
-// words that few messages have, and its place, counted from the last message, which is 0;
-// most are the points of the last three.
-func score(cues Score, words []word, counts map[string]int, place, most int) Score {
+// words that few of all messages have, and its place, counted from the last message, which is
+// 0; most are the points of the last three.
+func score(cues Score, words []word, counts map[string]int, all, place, most int) Score {
 	s := cues
 	total, fresh, values := 0.0, 0.0, 0.0
 	for _, w := range words {
@@ -64,9 +64,15 @@ func score(cues Score, words []word, counts map[string]int, place, most int) Sco
 			values += share
 			continue
 		}
+		if counts[w.text] > 5+all/20 { // "the" takes nothing from what stands beside it
+			w.weight /= 4
+		}
 		total, fresh = total+w.weight, fresh+w.weight*share
 	}
 	s.add(int(pointsNew*fresh/max(total, 5)), "words that are new")
+	if s.Points > 0 { // "next we do the rest", "it always reloads" and the like are said all day
+		s.add(-int(float64(cues.Points)*max(0, 0.6-1.5*fresh/max(total, 1))), "in words of many messages")
+	}
 	// Where the words are those of many other messages, so is what is said, whatever its values.
 	s.add(int(pointsValue*min(values, maxValues)*min(1, 0.1+1.5*fresh/max(total, 1))), "names, numbers, paths")
 	switch {
@@ -190,7 +196,7 @@ func (t *Thread) scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) [
 		if byAgent {
 			count(words[i])
 		}
-		s := score(cues(q), words[i], counts, place, most)
+		s := score(cues(q), words[i], counts, len(quotes), place, most)
 		if q.Done {
 			s.add(pointsDone, "done")
 		}

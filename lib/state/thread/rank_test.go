@@ -33,6 +33,7 @@ func TestScore(t *testing.T) {
 		"a label":                  {"FACT: the cache is cold", "well, the cache is cold"},
 		"a correction":             {"the parser is right, not the importer", "the parser is right, and the importer"},
 		"a fact before a request":  {"production runs the old kernel since monday", "please look at the parser again and go on"},
+		"a taste, not a task":      {"tabs, width four, and braces on the same line", "look at the export of parser/export.go again and go on"},
 		"a fact, not a log":        {"sessions live in the redis box", "the log says\n" + strings.Repeat("2027-03-04 05:06:07 INFO box=7 took 12ms id=98\n", 12)},
 		"a fact, not one of many":  {"invoices are archived by the night crew", "please look at the parser again and go on with it at x/9931.py or y/4412.py"},
 		"a fact, not an error":     {"invoices are archived by the night crew", "again:\nTraceback (most recent call last):\n" + strings.Repeat("  File \"/srv/box.py\", line 7, in dip\n", 6) + "ValueError: dip must not be none"},
@@ -59,6 +60,27 @@ func TestScore(t *testing.T) {
 		if points[c[0]] <= points[c[1]] {
 			t.Errorf("%s: %q has %d, %q has %d", name, c[0], points[c[0]], c[1], points[c[1]])
 		}
+	}
+}
+
+// Where words that oblige are said all day, they carry less than a sentence of its own.
+func TestWornCues(t *testing.T) {
+	things := []string{"the parser", "the export", "the cache", "the sidebar", "the login form", "the price table", "the router"}
+	states := []string{"should be simpler", "always reloads", "must be faster than that", "is only half there", "needs another look", "never comes back"}
+	var all []string
+	for i := range 42 {
+		all = append(all, things[i%7]+" "+states[i%6]+", and "+things[i/7]+" "+states[i%5])
+	}
+	const fact, cue = "invoices are archived by the night crew", "the sidebar should be simpler, and the router always reloads"
+	all = slices.Concat(all[:20], []string{fact}, all[20:30], []string{cue}, all[30:])
+	th := said(all...)
+	th.Rank()
+	points := map[string]int{}
+	for _, q := range th.Prompts {
+		points[q.Text] = q.Points
+	}
+	if points[fact] <= points[cue] {
+		t.Errorf("%q has %d, %q has %d", fact, points[fact], cue, points[cue])
 	}
 }
 
