@@ -8,7 +8,7 @@ import (
 const (
 	// foreignVerbs are verbs with which orders begin in other languages than English, and
 	// forbidden those that follow "no" and "não" in a prohibition.
-	foreignVerbs = "benutze verwende nutze nimm schreib schreibe mach lass fass ändere lösche rühr antworte committe pushe halte arbeite utilise utilisez écris fais faites réponds lance garde laisse touche usa utiliza escribe haz responde ejecuta mantén deja comenta scrivi rispondi fai esegui mantieni lascia use escreva escreve responda rode faça mantenha gebruik schrijf antwoord maak laat houd push raak commit führe verändere fasse teste prüfe schalte formatiere modifie supprime exécute vérifie teste ajoute change touche commente commite formule ejecuta corre lanza revisa prueba añade agrega modifica cambia toca comprueba pregunta esegui tieni aggiungi tocca controlla rode execute teste adicione altere mexa verifique pergunte comente utilize wijzig deixa deixe respóndeme contéstame réponds-moi répondez-moi responda-me verander voer controleer voeg raadpleeg"
+	foreignVerbs = "frag frage benutze verwende nutze nimm schreib schreibe mach lass fass ändere lösche rühr antworte committe pushe halte arbeite utilise utilisez écris fais faites réponds lance garde laisse touche usa utiliza escribe haz responde ejecuta mantén deja comenta scrivi rispondi fai esegui mantieni lascia use escreva escreve responda rode faça mantenha gebruik schrijf antwoord maak laat houd push raak commit führe verändere fasse teste prüfe schalte formatiere modifie supprime exécute vérifie teste ajoute change touche commente commite formule ejecuta corre lanza revisa prueba añade agrega modifica cambia toca comprueba pregunta esegui tieni aggiungi tocca controlla rode execute teste adicione altere mexa verifique pergunte comente utilize wijzig deixa deixe respóndeme contéstame réponds-moi répondez-moi responda-me verander voer controleer voeg raadpleeg"
 	forbidden    = "uses modifiques cambies hagas borres añadas agregues crees instales edites elimines renombres subas escribas metas rompas quites toque use modifique cambie haga utilices ejecutes faça altere mexa rode commite mude crie adicione apague quebre instale edite remova escreva troque toques subas hagan usen modifiquen cambien"
 
 	// changes are the infinitives of what an agent is forbidden.
@@ -44,7 +44,7 @@ func foreign(w []string, polite bool) Kind {
 		oneOf(w[0], "nunca jamás") && len(w[1]) > 5 && (strings.HasSuffix(w[1], "es") || strings.HasSuffix(w[1], "as")),
 		infinitive && oneOf(w[0], "non nie niemals nooit nicht"),
 		oneOf(w[0], "kein keine keinen") && oneOf(last, keineVerbs) && !anyOf(w, "zum darf dürfen kann können wird werden dass"),
-		forbids(w), order && anyOf(w, "paz paix tranquille tranquilles quieto quieta pace"),
+		forbids(w), w[0] == "vermeide", oneOf(w[0], "evita evite evitar") && strings.HasSuffix(w[1], "r"), oneOf(w[0], "évite évitez") && (w[1] == "de" || strings.HasPrefix(w[1], "d'")), order && anyOf(w, "paz paix tranquille tranquilles quieto quieta pace"),
 		polite && anyOf(w, "nicht nichts") && strings.HasSuffix(last, "en") && !oneOf(last, "vergessen") && !oneOf(w[0], "kannst könntest"),
 		polite && anyOf(w, "nie niemals keine keinen kein nooit geen"):
 		return KindNever

@@ -70,6 +70,7 @@ func clauses(text string) [][]string {
 		for field := range strings.FieldsSeq(part) {
 			w := strings.Trim(strings.ToLower(strings.ReplaceAll(field, "’", "'")), ".!?*_\"'“”。！？।؟-")
 			switch {
+			case oneOf(w, "explicitly specifically expressly ausdrücklich explizit"): // "unless I explicitly ask"
 			case w == "" || !begins && oneOf(w, "and but then plus und aber et mais pero maar"):
 				begins = true
 			case begins:

@@ -132,7 +132,7 @@ func CuesOf(text string) (c Cues) {
 // "use pnpm, ok?", but not "can you tell me why?".
 func (s *sentence) isPolite() bool {
 	w, tag := body(s.words), s.clauses[len(s.clauses)-1]
-	return startsWith(w, "can you|could you|will you|would you|can we|could we|kannst du|könntest du|können sie|könnten sie|peux-tu|pourrais-tu|pouvez-vous|puedes|podrías|puoi|potresti|kun je") && !anyOf(w[:min(len(w), 4)], "tell explain say see remember sagen erklären") ||
+	return startsWith(w, "can you|could you|will you|would you|can we|could we|kannst du|könntest du|können sie|könnten sie|peux-tu|pourrais-tu|pouvez-vous|puedes|podrías|puoi|potresti|kun je") && !anyOf(w[:min(len(w), 4)], "tell explain say see remember sagen erklären") && !anyOf(w, "whether why") ||
 		anyOf(s.words, "please pls bitte favor") || strings.Contains(s.text, "ください") ||
 		len(s.clauses) > 1 && len(tag) == 1 && oneOf(tag[0], "ok okay right correct alright ja oder vale いいですか 好吗")
 }
