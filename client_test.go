@@ -162,10 +162,16 @@ func inPane() {
 	}
 }
 
+// printedVersions is what clients print as theirs.
+var printedVersions = map[string]string{"claude": "2.1.332 (Claude Code)", "codex": "codex-cli 0.171.0", "gemini": "0.61.0"}
+
 func runInPane(name string) error {
 	if slices.Equal(os.Args[1:], []string{"--version"}) {
-		version, _ := os.ReadFile(filepath.Join(os.Getenv("WORK"), "version"))
-		_, err := os.Stdout.Write(version)
+		version, err := os.ReadFile(filepath.Join(os.Getenv("WORK"), "version"))
+		if err != nil {
+			version = []byte(printedVersions[name] + "\n")
+		}
+		_, err = os.Stdout.Write(version)
 		return err
 	}
 	var path string

@@ -91,7 +91,7 @@ func Run(ctx context.Context, dir string, environ, command []string, enough func
 	cmd.Args[0] = command[0]
 	cmd.Dir, cmd.Env = dir, append(environ, "PWD="+dir, "PATH="+process.SearchPath(dir, environ)) // it may be a script
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without a terminal, on which it could ask something
 	cmd.WaitDelay = grace
 	if err := cmd.Start(); err != nil {
 		return "", err

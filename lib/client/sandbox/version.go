@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,27 +16,27 @@ import (
 )
 
 // VersionOf is Version, with a world of its own for a program that has to be run.
-func VersionOf(c agent.Client, environ []string) string {
+func VersionOf(c agent.Client, environ []string) (version, unknown string) {
 	path, version := installed(c, "", environ)
 	if path == "" || version != "" {
-		return version
+		return version, ""
 	}
 	w, err := New()
 	if err != nil {
-		return ""
+		return "", err.Error()
 	}
 	defer w.End()
 	return w.printedVersion(context.Background(), c, w.Environ(environ, c.Hooks.ProveEnv))
 }
 
-// Version returns an agent's version, or "": that of its npm package, or the name of the file
+// Version returns an agent's version: that of its npm package, or the name of the file
 // that it is, otherwise what its program prints in a run with --version, within seconds.
-// environ is that of a run. A command that begins with a shell or an interpreter names no
-// version of the agent.
-func (w World) Version(ctx context.Context, c agent.Client, environ []string) string {
+// environ is that of a run. Without a version, unknown says why, or is "" if the agent is not
+// installed or its command begins with a shell or an interpreter, which names no version of it.
+func (w World) Version(ctx context.Context, c agent.Client, environ []string) (version, unknown string) {
 	path, version := installed(c, w.Project, environ)
 	if path == "" || version != "" {
-		return version
+		return version, ""
 	}
 	return w.printedVersion(ctx, c, environ)
 }
@@ -43,21 +44,37 @@ func (w World) Version(ctx context.Context, c agent.Client, environ []string) st
 // installed returns the program of an agent, and the version that its file tells; "" for none.
 func installed(c agent.Client, dir string, environ []string) (path, version string) {
 	program := c.Command[0]
-	if name := filepath.Base(program); name == "node" || !slices.Contains(c.Processes, name) {
+	name := filepath.Base(program)
+	if name == "node" || !slices.Contains(c.Processes, name) {
 		return "", ""
 	}
 	path, err := process.LookPath(program, dir, environ)
 	if err != nil {
 		return "", ""
 	}
-	return path, packaged(path)
+	return path, packaged(path, name)
 }
 
-func (w World) printedVersion(ctx context.Context, c agent.Client, environ []string) string {
+func (w World) printedVersion(ctx context.Context, c agent.Client, environ []string) (version, unknown string) {
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
-	printed, _ := Run(ctx, w.Project, environ, []string{c.Command[0], "--version"}, func() bool { return false })
-	return versionIn(printed)
+	command := []string{c.Command[0], "--version"}
+	printed, err := Run(ctx, w.Project, environ, command, func() bool { return false })
+	printed = term.CleanText(printed)
+	if version := versionIn(printed, filepath.Base(c.Command[0])); version != "" {
+		return version, ""
+	}
+	asked := strings.Join(command, " ")
+	first, _, _ := strings.Cut(strings.TrimSpace(printed), "\n")
+	switch {
+	case err != nil:
+		return "", err.Error()
+	case ctx.Err() != nil:
+		return "", fmt.Sprintf("'%s' took longer than %v", asked, versionLimit)
+	case first == "":
+		return "", fmt.Sprintf("'%s' prints nothing", asked)
+	}
+	return "", fmt.Sprintf("'%s' prints no version, but: %s", asked, term.Cut(first, maxShown))
 }
 
 // versionLimit bounds a run that prints a version. A client takes up to three seconds on a
@@ -66,36 +83,84 @@ const versionLimit = 10 * time.Second
 
 const maxPackage = 1 << 20
 
-// packaged returns the version of a program by its file, or "". Clients that run in Node.js
-// take seconds to print theirs.
-func packaged(program string) string {
+// packaged returns the version of the program with a client's name by its file, or "". Clients
+// that run in Node.js take seconds to print theirs.
+func packaged(program, client string) string {
 	path, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return ""
 	}
-	if name := filepath.Base(path); versionIn(name) == name { // of Claude Code's own installer
+	if name := filepath.Base(path); isVersion(name) { // of Claude Code's own installer
 		return name
 	}
 	for dir := filepath.Dir(path); strings.Contains(dir, "/node_modules/"); dir = filepath.Dir(dir) {
 		var p struct{ Name, Version string }
 		data, err := atomicfile.Read(filepath.Join(dir, "package.json"), maxPackage)
-		if err == nil && json.Unmarshal(data, &p) == nil && p.Name != "" && p.Version != "" {
-			return versionIn(p.Version)
+		if err != nil || json.Unmarshal(data, &p) != nil || p.Name == "" || p.Version == "" {
+			continue
 		}
+		if !strings.Contains(p.Name, client) { // a program of another package that starts the client
+			return ""
+		}
+		return p.Version
 	}
 	return ""
 }
 
-// versionIn returns the version in what an agent prints: "codex-cli 0.169.0", "2.1.330
-// (Claude Code)".
-func versionIn(printed string) string {
-	for _, word := range strings.Fields(printed) {
-		word = strings.TrimRight(strings.TrimPrefix(word, "v"), ".,")
-		if word != "" && word[0] >= '0' && word[0] <= '9' && strings.Contains(word, ".") {
-			return term.Cut(term.Clean(word), maxVersion)
+// versionIn returns the version in what a client prints, or "": that of the line that holds
+// nothing else but the client's name ("codex-cli 0.169.0", "2.1.330 (Claude Code)"). What version
+// managers, runtimes and wrappers print is full of other versions ("Now using node v20.11.0"), and
+// one without a choice lists all that are installed.
+func versionIn(printed, client string) string {
+	var named, bare []string
+	for line := range strings.Lines(printed) {
+		switch version, hasName := onlyVersion(line, client); {
+		case hasName:
+			named = append(named, version)
+		case version != "":
+			bare = append(bare, version)
 		}
 	}
-	return ""
+	if named == nil {
+		named = bare
+	}
+	if named = slices.Compact(named); len(named) != 1 {
+		return ""
+	}
+	return term.Cut(named[0], maxVersion)
 }
 
-const maxVersion = 40 // columns
+// onlyVersion returns the version in a line that holds nothing else but the client's name and
+// something in parentheses.
+func onlyVersion(line, client string) (version string, hasName bool) {
+	line = strings.ToLower(line)
+	hasName = strings.Contains(line, client)
+	line, _, _ = strings.Cut(line, "(")
+	for _, word := range strings.Fields(line) {
+		word = strings.Trim(word, ".,:")
+		switch number := strings.TrimPrefix(word, "v"); {
+		case isVersion(number) && version == "":
+			version = number
+		case strings.Contains(word, client), slices.Contains(versionWords, word):
+		default:
+			return "", false
+		}
+	}
+	return version, hasName && version != ""
+}
+
+// versionWords stand beside a version: "Claude Code", "GitHub Copilot CLI", "kimi, version 1.2".
+var versionWords = []string{"cli", "code", "github", "version"}
+
+func isVersion(word string) bool {
+	return word != "" && word[0] >= '0' && word[0] <= '9' && strings.Contains(word, ".") && !strings.ContainsFunc(word, notOfVersion)
+}
+
+func notOfVersion(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789.-+_", r)
+}
+
+const (
+	maxVersion = 40 // columns
+	maxShown   = 60
+)

@@ -120,9 +120,12 @@ func (h Handler) Records() bool {
 	return slices.ContainsFunc(settingFlags().FindAll(h.Raw, -1), func(flag []byte) bool { return bytes.Contains(flag, []byte("--record")) })
 }
 
-// Takes reports whether the client's version takes an event. One that is not known, or no release, does.
+// Takes reports whether the client's version takes an event. One that is not here, or no release,
+// does. One that does not tell its version may be so old that it skips its whole settings for
+// the event, with what the person denied in them.
 func (c Client) Takes(event string) bool {
-	return !agent.IsBefore(c.Version, c.Since[event])
+	since := c.Since[event]
+	return !agent.IsBefore(c.Version, since) && (c.Unknown == "" || since == "")
 }
 
 // Unable returns why gt cannot be wired into the client's version, or "".
@@ -134,13 +137,13 @@ func (c Client) Unable() string {
 }
 
 // Lacks returns which of gt's events the client's version does not have, and the version that
-// has all, or "".
+// has all, or why that is not known, or "".
 func (c Client) Lacks(name string) string {
-	var lacks []string
-	newest := ""
 	if c.Unable() != "" {
 		return ""
 	}
+	var lacks []string
+	newest := ""
 	for _, event := range slices.Sorted(maps.Keys(c.Since)) {
 		if c.Takes(event) {
 			continue
@@ -150,10 +153,16 @@ func (c Client) Lacks(name string) string {
 			newest = c.Since[event]
 		}
 	}
-	if lacks == nil {
+	without := strings.Join(lacks, ", ")
+	switch {
+	case lacks == nil && c.Unknown != "":
+		return fmt.Sprintf("%s: gt does not know which version of %s that is", c.Unknown, name)
+	case lacks == nil:
 		return ""
+	case c.Unknown != "":
+		return fmt.Sprintf("%s: gt does not know which version of %s that is, and does without %s, which %s has", c.Unknown, name, without, newest)
 	}
-	return fmt.Sprintf("%s %s does not have %s, so gt does without; %s has", name, c.Version, strings.Join(lacks, ", "), newest)
+	return fmt.Sprintf("%s %s does not have %s, so gt does without; %s has", name, c.Version, without, newest)
 }
 
 // Unfit returns what the client's version makes of a file with hooks of gt for a newer one,
@@ -163,7 +172,7 @@ func (c Client) Unfit(name string, s Source) string {
 		return name + " " + c.Unable()
 	}
 	for _, h := range s.OwnHandlers() {
-		if !c.Takes(h.Event) {
+		if c.Unknown == "" && !c.Takes(h.Event) {
 			return fmt.Sprintf("%s %s does not know %s and skips all of '%s'", name, c.Version, h.Event, s.File)
 		}
 	}

@@ -37,7 +37,8 @@ type Client struct {
 	Oldest string
 	Since  map[string]string
 	// Version is the version that is on this machine, or "". Set it for a wiring that fits.
-	Version string
+	// Unknown is why that of a client that is here is not known.
+	Version, Unknown string
 
 	// Schema is what the client takes in its settings, see ParseSchema; empty if it skips no
 	// file as a whole.

@@ -44,7 +44,7 @@ func Sources(c agent.Client, getenv func(string) string, project string) (how wi
 // the client.
 func Fit(how *wiring.Client, c agent.Client, environ []string) {
 	if how.Oldest != "" && c.Name == how.Name {
-		how.Version = sandbox.VersionOf(c, environ)
+		how.Version, how.Unknown = sandbox.VersionOf(c, environ)
 	}
 }
 

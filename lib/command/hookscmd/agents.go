@@ -3,6 +3,7 @@ package hookscmd
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -255,10 +256,23 @@ func namesOf(all []target) []string {
 	return names
 }
 
+// askVersion has the wiring fit the version of the client. If that does not tell it, what is
+// wired stays.
 func (t *target) askVersion(env *cli.Env) {
-	if t.unable == "" {
-		wirings.Fit(&t.client, t.known, process.Inherited(env.ChildEnviron()))
+	if t.unable != "" {
+		return
 	}
+	wirings.Fit(&t.client, t.known, process.Inherited(env.ChildEnviron()))
+	if t.client.Unknown == "" {
+		return
+	}
+	since := maps.Clone(t.client.Since)
+	for _, p := range survey(env, *t) {
+		for _, h := range p.OwnHandlers() {
+			delete(since, h.Event)
+		}
+	}
+	t.client.Since = since
 }
 
 func (t target) wanted(dir string) ([]wiring.Handler, error) {

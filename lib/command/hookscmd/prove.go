@@ -1,6 +1,7 @@
 package hookscmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -381,7 +382,7 @@ type firing struct {
 	hookErrors []string                 // the errors of hooks
 	cut        time.Duration            // the limit after which it was stopped; 0 if it ended before
 	version    string                   // the agent's, "" if it is not asked or does not say
-	untested   string                   // in which way gt was not tested with that, or ""
+	untested   string                   // in which way gt was not tested with that, or why it is not known, or ""
 	err        error
 }
 
@@ -427,8 +428,8 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	}
 	environ := w.Environ(table.StripRunVars(process.Inherited(env.ChildEnviron())), c.Hooks.ProveEnv)
 	if len(c.Hooks.ProvedVersions) > 0 {
-		f.version = w.Version(ctx, c, environ)
-		f.untested = c.Untested(f.version)
+		version, unknown := w.Version(ctx, c, environ)
+		f.version, f.untested = version, cmp.Or(unknown, c.Untested(version))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

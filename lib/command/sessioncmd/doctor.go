@@ -481,7 +481,8 @@ func (e *examination) versions(at []roster.Listed) {
 	what, tasks := make([]string, len(all)), make([]*cli.Task, len(all))
 	for i, c := range all {
 		tasks[i] = cli.Go(func() {
-			what[i] = c.Untested(w.Version(ctx, c, w.Environ(c.Inherit(e.env.ChildEnviron()), c.Hooks.ProveEnv)))
+			version, unknown := w.Version(ctx, c, w.Environ(c.Inherit(e.env.ChildEnviron()), c.Hooks.ProveEnv))
+			what[i] = cmp.Or(unknown, c.Untested(version))
 		})
 	}
 	for i, task := range tasks {
