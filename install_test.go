@@ -487,12 +487,16 @@ read -r line
 	}
 }
 
-// A release has each program of cmd, and its formula no address that nobody gave.
+// A release has each program of cmd, its formula no address that nobody gave, and a snapshot is
+// an upgrade of the last version.
 func TestReleasePrograms(t *testing.T) {
 	text, err := os.ReadFile(".goreleaser.yaml")
 	testenv.NoError(t, err)
 	if !bytes.Contains(text, []byte("url_template: '{{ .Env.GT_DOWNLOADS }}/")) || bytes.Contains(text, []byte("example.com")) {
 		t.Error("the formula has an address of its own")
+	}
+	if !bytes.Contains(text, []byte(`snapshot: {version_template: "{{ incminor .Version }}-`)) {
+		t.Error("a snapshot is called older than the version before it, and is no upgrade")
 	}
 	folders, err := os.ReadDir("cmd")
 	testenv.NoError(t, err)
