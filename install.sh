@@ -84,7 +84,7 @@ main() {
 		programs="$programs $(basename "$program")"
 	done
 	trap clean EXIT
-	trap 'exit 1' HUP INT TERM
+	trap 'exit 1' HUP INT PIPE TERM
 	$task
 }
 
