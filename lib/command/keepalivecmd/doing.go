@@ -112,7 +112,7 @@ func record(call *hook.Invocation, before activity.State, said string, now time.
 			after = *s
 			return false
 		}
-		to.Since = now
+		to.Since, to.Awake = now, process.Awake()
 		if call.Input.Kind() == "UserPromptSubmit" {
 			to.Prompted = now
 			if said != "" && !isCommand(said) {

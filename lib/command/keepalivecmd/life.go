@@ -58,6 +58,7 @@ func (t *touch) Run(env *cli.Env) error {
 	var doing activity.State
 	var prompted time.Time // time of the prompt before this one
 	if t.Hook && call.ID != "" {
+		sign.Awake = process.Awake()
 		err = call.EnsureRecord() // alive even without a record
 		said = typedPrompt(env, call)
 		if doing = activity.Read(call.Home, call.ID); isLate(call, doing) {

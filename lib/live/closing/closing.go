@@ -102,7 +102,7 @@ func (e End) Close(s session.Store, wait time.Duration) error {
 // putAway cleans up after a session that has ended.
 func (e End) putAway(s session.Store, r *session.Record) (err error) {
 	if h := keepalive.Read(s.Home); h != nil && h.SessionID == r.ID && h.State != keepalive.Ended {
-		h.State, h.Timestamp = keepalive.Ended, e.At.UTC()
+		h.State, h.Timestamp, h.Awake = keepalive.Ended, e.At.UTC(), 0
 		err = keepalive.Touch(s.Home, *h)
 	}
 	if now := activity.Read(s.Home, r.ID); now.Status != "" && now.Status != activity.Ended {
@@ -115,6 +115,7 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 				reason = activity.Interrupted
 			}
 			a.Status, a.Since, a.Reason, a.Source, a.Call, a.Background = activity.Ended, e.At.UTC(), reason, "SessionEnd", "", false
+			a.Awake = 0
 			return true
 		}))
 	}

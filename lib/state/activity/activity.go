@@ -93,6 +93,8 @@ type State struct {
 	Window      int64   `json:"window,omitempty"` // maximum of Tokens
 	Compactions int     `json:"compactions,omitempty"`
 	Warning     Warning `json:"warning,omitempty"`
+
+	Awake int64 `json:"awake,omitempty"` // process.Awake at Since
 }
 
 // Warning says whether the agent is warned of a full context.

@@ -40,6 +40,8 @@ type Heartbeat struct {
 	Timestamp   time.Time  `json:"timestamp"`
 	State       State      `json:"state,omitempty"`
 	SessionID   session.ID `json:"session_id,omitempty"`
+	// Awake is process.Awake at Timestamp.
+	Awake int64 `json:"awake,omitempty"`
 }
 
 // Touch writes a heartbeat atomically, without sync. It creates the home's state if

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Proc identifies a process for ever, by PID, start, boot and PID namespace. PID files and
@@ -364,3 +366,13 @@ func Contained() bool {
 
 // firstNamespace is the first PID namespace of Linux (PROC_PID_INIT_INO).
 const firstNamespace = "4026531836"
+
+// Awake returns how many seconds the machine ran since it started, without those in which it
+// slept, 0 if that is unknown. Nobody sets this clock.
+func Awake() int64 {
+	var at unix.Timespec
+	if unix.ClockGettime(awake, &at) != nil {
+		return 0
+	}
+	return int64(at.Sec)
+}

@@ -60,6 +60,9 @@ func Booted() (time.Time, error) {
 	return time.Unix(at.Unix()), nil
 }
 
+// awake is the clock that stands still while the machine sleeps.
+const awake = unix.CLOCK_UPTIME_RAW
+
 // namespace returns "": macOS has no PID namespaces.
 func namespace() (string, error) { return "", nil }
 

@@ -126,6 +126,9 @@ func Booted() (time.Time, error) {
 	return time.Unix(at, 0), nil
 }
 
+// awake is the clock that stands still while the machine sleeps.
+const awake = unix.CLOCK_MONOTONIC
+
 // command returns the program name of the process with that PID. It costs a fraction of
 // stat.
 func command(pid int) (string, error) {
