@@ -169,6 +169,14 @@
 //     as given work. lib/state/post TestDeliver, TestForgedHeaders, TestRefusal,
 //     TestKnown; lib/state/mail TestHostNames
 //   - work. It comes only if you allow that host to give some. lib/state/post TestGive
+//   - any request to the hub, and any way to say who it is. gt's gate before the server
+//     takes the commands of a relay, with answers to the asker's own inbox, and says in
+//     its own words whose connection it is. lib/relay/hub TestOddConnect, TestEveryVerb,
+//     TestWhatAHostMayDo, TestInvited, TestStrangers, TestAGreedyHost
+//   - a parcel. Its paths, lists and members have bounds, and what could run or permit
+//     something, by itself or because a hook or setting names it, waits for the person.
+//     lib/launch/parcel TestHostile, TestHostileCommits, TestIsPower, TestNamedByPower,
+//     TestPowers, TestReturns
 //
 // An agent:
 //
