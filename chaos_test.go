@@ -53,13 +53,13 @@ func newWire(t *testing.T, to string) *wire {
 			if err != nil {
 				return
 			}
-			go w.forward(c, to)
+			go w.forwardConn(c, to)
 		}
 	}()
 	return w
 }
 
-func (w *wire) forward(c net.Conn, to string) {
+func (w *wire) forwardConn(c net.Conn, to string) {
 	defer c.Close()
 	up, err := net.Dial("tcp", to)
 	if err != nil {
@@ -164,7 +164,7 @@ func newChaosWorld(t *testing.T) *chaosWorld {
 		w.run(host, "sh", "-c", "cd src && gt-mail send self -s first -m x") // so that its clone is known
 		for _, other := range w.hosts {
 			if other != host {
-				w.until("its hosts know each other", func() error {
+				w.waitUntil("its hosts know each other", func() error {
 					out, err := w.command(host, "gt-relay", "allow", other, "move").CombinedOutput()
 					return explain(out, err)
 				})
@@ -192,8 +192,8 @@ func (w *chaosWorld) run(host string, args ...string) {
 	w.requireOutput(w.command(host, args...).CombinedOutput())
 }
 
-// until waits until something holds.
-func (w *chaosWorld) until(what string, holds func() error) {
+// waitUntil waits until something holds.
+func (w *chaosWorld) waitUntil(what string, holds func() error) {
 	w.t.Helper()
 	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(250 * time.Millisecond) {
 		err := holds()
@@ -374,7 +374,7 @@ func TestChaos(t *testing.T) {
 	w.moves.Wait()
 	t.Log(w.done)
 
-	w.until("each letter is where it belongs", func() error {
+	w.waitUntil("each letter is where it belongs", func() error {
 		for _, host := range w.hosts {
 			waiting, err := peer.OutboxOf(w.state(host)).ReadLetters()
 			if err != nil || len(waiting) > 0 {
@@ -395,7 +395,7 @@ func TestChaos(t *testing.T) {
 	})
 	for n := range chaosAgents {
 		agent := fmt.Sprintf("agent%d", n)
-		w.until(agent+" is on one host", func() error {
+		w.waitUntil(agent+" is on one host", func() error {
 			hosts, all := w.places(agent)
 			if len(hosts) != 1 {
 				return fmt.Errorf("it is on %v", hosts)
