@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/client/account"
 	"gt/lib/client/readers"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
@@ -130,7 +131,7 @@ func (p *plan) soundCopies(healed bool) (problems []string) {
 		}
 	}
 	r := readers.FindReader(to)
-	for _, store := range r.Stores(p.w.Getenv) {
+	for _, store := range account.Stores(to, p.w.Getenv) {
 		_ = r.Find(store, func(f conversation.File) { // a store may be missing
 			if f.Path == p.w.Path("home/.claude/projects/-work/one.jsonl") {
 				return

@@ -8,6 +8,7 @@ import (
 
 	"gt/internal/testenv"
 
+	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/readers/files"
 	"gt/lib/place/home"
@@ -72,7 +73,7 @@ func TestChangedConversations(t *testing.T) {
 			testenv.NoError(t, store.Put(c.record, atomicfile.Unsynced))
 		}
 		f := FirstPrompt{Client: agent.Client{Dialect: "claude"}, Pane: "%2", Dir: dir, Began: since, Resumed: c.resumed}
-		if got := f.changedConversations(h, files.FindReader("claude"), getenv, since); len(got) != c.want {
+		if got := f.changedConversations(h, files.FindReader("claude"), account.Stores("claude", getenv), since); len(got) != c.want {
 			t.Errorf("%s: %+v", name, got)
 		}
 		testenv.NoError(t, os.RemoveAll(h.Path("sessions")))
