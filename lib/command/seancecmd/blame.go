@@ -351,7 +351,7 @@ func (b *blamer) rewrote(l git.BlamedLine, edit int) bool {
 		}
 		return false
 	}
-	if take(edit, l.Text) {
+	if take(edit, l.Text) || b.replacedShort(l, changes[edit].Change) {
 		return true
 	}
 	if len(former) == 0 || !b.isPending(l, changes[edit].Change) {
@@ -367,13 +367,31 @@ func (b *blamer) rewrote(l git.BlamedLine, edit int) bool {
 	return false
 }
 
+// replacedShort reports whether an edit made a line by replacing a text of a few letters, which its
+// commit removed in no other line.
+func (b *blamer) replacedShort(l git.BlamedLine, ch *search.Change) bool {
+	if l.Commit == "" || len(ch.Old) != 1 || len(l.Text) > longest {
+		return false
+	}
+	of, n := b.linesOf(l), 0
+	for line := range of.removed {
+		if strings.Contains(line, edits.Normalize(ch.Old[0])) {
+			n++
+		}
+	}
+	return n == 1 && slices.ContainsFunc(ch.FormerLines(strings.TrimRight(l.Text, "\r"), true), func(before string) bool {
+		return of.removed[edits.Normalize(before)] && !edits.IsWeak(before) && b.isPending(l, ch)
+	})
+}
+
+const longest = 8 << 10 // a longer line is mostly a program's, and would be copied often
+
 // formerLines returns what a text can have been before an edit.
 func formerLines(ch *search.Change, text string) []string {
-	const longest = 8 << 10 // more is mostly a program's, and would be copied often
 	if len(text) > longest {
 		return nil
 	}
-	return slices.DeleteFunc(ch.FormerLines(strings.TrimRight(text, "\r")), edits.IsWeak)
+	return slices.DeleteFunc(ch.FormerLines(strings.TrimRight(text, "\r"), false), edits.IsWeak)
 }
 
 // isPending reports whether an edit was not committed before the commit of a line. What was edited

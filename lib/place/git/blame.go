@@ -25,9 +25,9 @@ type BlamedLine struct {
 const maxBlame = 64 << 20
 
 // Blame returns the lines from one to another of a file in the folder dir of a worktree, both
-// counted from 1.
+// counted from 1. A commit that changed only blanks of a line did not write it.
 func Blame(dir, file string, from, to int, wait time.Duration) (all []BlamedLine, err error) {
-	text, err := output(dir, wait, "blame", "--line-porcelain", "--no-textconv", "-L", fmt.Sprintf("%d,%d", from, to), "--", file)
+	text, err := output(dir, wait, "blame", "--line-porcelain", "--no-textconv", "-w", "-L", fmt.Sprintf("%d,%d", from, to), "--", file)
 	if err != nil {
 		return nil, err
 	}
