@@ -180,10 +180,7 @@ func explainUsage(err error, app *kong.Node, args []string) (said, hint string) 
 		if word == completionCommand {
 			return "completion wants a shell: bash, zsh or fish", ""
 		}
-		if near := spelling.FindNear(word, there); len(near) > 0 {
-			hint = "did you mean " + strings.Join(near, " or ") + "?"
-		}
-		return fmt.Sprintf("no command '%s'", word), hint
+		return fmt.Sprintf("no command '%s'", word), spelling.Suggest(spelling.FindNear(word, there))
 	}
 	if flag, ok := strings.CutPrefix(said, "unknown flag "); ok {
 		for _, child := range app.Children {

@@ -1,11 +1,11 @@
 package mailcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -297,7 +297,7 @@ func checkAddress(from home.Home, to string) error {
 	_, listed := prefixes[id.Rig]
 	there := listed || isRig(t, id.Rig)
 	if id.Role == identity.Crew || id.Role == identity.Polecat {
-		there = there && isFolder(filepath.Join(t.Root, filepath.FromSlash(id.Dir())))
+		there = there && atomicfile.IsFolder(filepath.Join(t.Root, filepath.FromSlash(id.Dir())))
 	}
 	if there {
 		return nil
@@ -307,10 +307,7 @@ func checkAddress(from home.Home, to string) error {
 		return err
 	}
 	err = cli.Fail(cli.AnswerNo, fmt.Errorf("this town has no agent '%s'", id.Address()))
-	if near := nearest(id.Address(), all); len(near) > 0 {
-		return cli.WithHint(err, "did you mean %s?", strings.Join(near, " or "))
-	}
-	return cli.WithHint(err, "gt-session new --role ADDRESS --no-start makes the place of a worker")
+	return cli.WithHint(err, "%s", cmp.Or(spelling.Suggest(nearest(id.Address(), all)), "gt-session new --role ADDRESS --no-start makes the place of a worker"))
 }
 
 // hintAddress adds the nearest addresses of a town, or agents of gt-session, to the error for a
@@ -320,17 +317,17 @@ func hintAddress(err error, t town.Town, to string) error {
 	if cli.ExitCode(err) != cli.AnswerNo || errors.As(err, &many) {
 		return err
 	}
+	hint := ""
 	if t.Personal {
-		if hint := instance.HintNamed(t.State, to, ""); hint != "" {
-			return cli.WithHint(err, "%s", hint)
-		}
+		hint = instance.HintNamed(t.State, to, "")
+	} else {
+		all, _ := addresses(t) // it is only a hint
+		hint = spelling.Suggest(nearest(to, all))
+	}
+	if hint == "" {
 		return err
 	}
-	all, _ := addresses(t) // it is only a hint
-	if near := nearest(to, all); len(near) > 0 {
-		return cli.WithHint(err, "did you mean %s?", strings.Join(near, " or "))
-	}
-	return err
+	return cli.WithHint(err, "%s", hint)
 }
 
 // addresses returns the addresses of a town.
@@ -371,16 +368,11 @@ func isRig(t town.Town, name string) bool {
 		return false
 	}
 	for _, kind := range []string{"witness", "refinery", "crew", "polecats"} {
-		if isFolder(filepath.Join(t.Root, name, kind)) {
+		if atomicfile.IsFolder(filepath.Join(t.Root, name, kind)) {
 			return true
 		}
 	}
 	return false
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 const mostNear = 3

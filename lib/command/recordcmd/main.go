@@ -82,7 +82,7 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	case err != nil:
 		return "", err
 	case len(found) == 0:
-		return "", cli.Fail(cli.AnswerNo, missing{"record of", name}, hintName(env, name, "gt-record list shows the records; gt-record sync "+name+" makes one"))
+		return "", cli.Fail(cli.AnswerNo, missing{"record of", name}, instance.HintNamed(place.StateOf(env.Getenv), name, "gt-record list shows the records; gt-record sync "+name+" makes one"))
 	case len(found) > 1:
 		err := cli.Failf(cli.AnswerNo, "'%s' means %d records", name, len(found))
 		for i, id := range found {
@@ -96,10 +96,6 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 		return "", err
 	}
 	return found[0], nil
-}
-
-func hintName(env *cli.Env, name, otherwise string) string {
-	return instance.HintNamed(place.StateOf(env.Getenv), name, otherwise)
 }
 
 func calledSessions(env *cli.Env, name string) (ids []string) {

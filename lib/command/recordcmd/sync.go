@@ -14,9 +14,11 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/conversation"
+	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/record"
 	"gt/lib/record/hookfile"
+	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/text/count"
 	"gt/lib/text/redact"
@@ -161,7 +163,7 @@ func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conver
 			if ids, err := matching(s, of); err == nil && len(ids) > 0 {
 				return nil, cli.Failf(cli.AnswerNo, "the client keeps no conversation '%s' any more; the record '%s' has what was taken in", of, ids[0])
 			}
-			return nil, cli.Fail(cli.AnswerNo, missing{"conversation", name}, hintName(env, name, "gt-seance list --limit 0 lists all"))
+			return nil, cli.Fail(cli.AnswerNo, missing{"conversation", name}, instance.HintNamed(place.StateOf(env.Getenv), name, "gt-seance list --limit 0 lists all"))
 		case len(found) > 1:
 			err := cli.Failf(cli.AnswerNo, "'%s' means %d conversations", name, len(found))
 			for _, c := range found[:min(len(found), maxCandidates)] {

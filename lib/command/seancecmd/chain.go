@@ -7,7 +7,9 @@ import (
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
+	"gt/lib/place"
 	"gt/lib/place/town"
+	"gt/lib/state/instance"
 	"gt/lib/text/term"
 	"gt/lib/view/chain"
 	"gt/lib/view/palette"
@@ -42,7 +44,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 	case candidates != nil:
 		return ambiguousError(env, all, c.Of, candidates)
 	case len(found) == 0:
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("no session and no work '%s'", c.Of), hintName(env, c.Of, "gt-seance list --limit 0 lists all sessions"))
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("no session and no work '%s'", c.Of), instance.HintNamed(place.StateOf(env.Getenv), c.Of, "gt-seance list --limit 0 lists all sessions"))
 	}
 	var shown []*catalog.Session
 	for _, ch := range found {

@@ -272,7 +272,7 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 		if all.Len() == 0 {
 			return nil, cli.Failf(cli.AnswerNo, noSessions)
 		}
-		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%w '%s'", errNoSession, name), hintName(env, name, "gt-seance list --limit 0 lists all"))
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%w '%s'", errNoSession, name), instance.HintNamed(place.StateOf(env.Getenv), name, "gt-seance list --limit 0 lists all"))
 	case 1:
 		s := found[0]
 		s.ResolveOutcome(town.Personal(env.Getenv).State)
@@ -281,10 +281,6 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 		return s, nil
 	}
 	return nil, ambiguousError(env, all, name, found)
-}
-
-func hintName(env *cli.Env, name, otherwise string) string {
-	return instance.HintNamed(town.Personal(env.Getenv).State, name, otherwise)
 }
 
 // errNoSession is named's error for a name that means none.

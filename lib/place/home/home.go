@@ -103,7 +103,7 @@ func FindIn(s place.Scope, dir, own string) Home { return find(s, dir, own, "") 
 func find(s place.Scope, dir, own, at string) Home {
 	agent := s.Agent
 	project := agent.Project
-	if !filepath.IsAbs(project) || !isDir(project) {
+	if !filepath.IsAbs(project) || !atomicfile.IsFolder(project) {
 		project = dir
 	}
 	h := Home{Ignored: agent.Ignored}
@@ -111,7 +111,7 @@ func find(s place.Scope, dir, own, at string) Home {
 	if own != "" && agent.Session != "" && agent.Session != own {
 		set = ""
 	}
-	if filepath.IsAbs(set) && (at != "" || isDir(set)) {
+	if filepath.IsAbs(set) && (at != "" || atomicfile.IsFolder(set)) {
 		h.Dir = filepath.Clean(set)
 		project = h.Dir
 	}
@@ -124,7 +124,7 @@ func find(s place.Scope, dir, own, at string) Home {
 		}
 	}
 	if h.Dir == "" && ok && !h.Town.Personal {
-		if role := id.Dir(); role != "" && isDir(filepath.Join(h.Town.Root, role)) {
+		if role := id.Dir(); role != "" && atomicfile.IsFolder(filepath.Join(h.Town.Root, role)) {
 			h.Dir = filepath.Join(h.Town.Root, role)
 		}
 	}
@@ -198,11 +198,6 @@ func NewHome(t town.Town, id identity.Identity, dir string) Home {
 func HomeOutsideTown(state place.State, dir string) Home {
 	t := town.Town{Root: string(state), State: state, Personal: true}
 	return Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true}.completeHome("")
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // Enter opens a folder in which sessions of the home work, if it is still the same (see

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -130,10 +131,7 @@ func Hint(all []*Instance, name, otherwise string) string {
 	if len(near) == 0 {
 		near = spelling.FindNear(name, names)
 	}
-	if len(near) == 0 {
-		return otherwise
-	}
-	return "did you mean " + strings.Join(near[:min(len(near), maxMeant)], " or ") + "?"
+	return cmp.Or(spelling.Suggest(near[:min(len(near), maxMeant)]), otherwise)
 }
 
 // HintNamed is Hint for a name that Named does not find.

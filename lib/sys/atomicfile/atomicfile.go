@@ -786,6 +786,12 @@ func Files(dir string) (names []string, err error) {
 	return names, err
 }
 
+// IsFolder reports whether a path is that of a folder, or a link to one.
+func IsFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // Folders returns the names of the folders in a folder, sorted, without hidden ones. It is
 // nil for a folder that does not exist.
 func Folders(dir string) (names []string, err error) {

@@ -67,6 +67,14 @@ func FindNear(word string, words []string) (near []string) {
 	return near
 }
 
+// Suggest asks whether some words were meant. It returns "" for none.
+func Suggest(near []string) string {
+	if len(near) == 0 {
+		return ""
+	}
+	return "did you mean " + strings.Join(near, " or ") + "?"
+}
+
 // abbreviates reports whether short has the first letter and, in order, only letters of
 // word.
 func abbreviates(short, word string) bool {
