@@ -119,7 +119,7 @@ func (c *status) Run(env *cli.Env) error {
 	whole := advise(env, reports)
 	tellStopped(env)
 	if n := len(thread.Rules(place.StateOf(env.Getenv), git.Common(env.Dir), nil)); n > 0 && !c.JSON {
-		say.line("every session in this repository is told %s of yours: gt-mail rule", count.Plural(n, "rule"))
+		say.line("every session in this %s is told %s of yours: gt-mail rule", git.Named(env.Dir), count.Plural(n, "rule"))
 	}
 	if say.err == nil && !whole {
 		return cli.Silent

@@ -30,7 +30,7 @@ type listRules struct {
 
 type addRule struct {
 	Text []string `arg:"" help:"What holds: never push to main."`
-	Repo bool     `help:"It holds in this repository, with all its worktrees, for every session to come."`
+	Repo bool     `help:"It holds in this repository, with all its worktrees (or in this folder), for every session to come."`
 }
 
 type dropRule struct {
@@ -55,6 +55,7 @@ type rules struct {
 	chain, repository []thread.Instruction
 	ids               [2]session.ID // of their threads; the chain's is empty if there is none
 	state             place.State
+	of                string // "repository" or "folder"
 }
 
 // rulesHere returns the rules of the session's chain and of the repository. Without a session
@@ -63,7 +64,7 @@ func rulesHere(env *cli.Env) (rules, error) {
 	warn := env.WarnError
 	me, id, err := chain(env)
 	common := git.Common(me.home.Dir)
-	r := rules{state: me.home.Town.State, ids: [2]session.ID{id, thread.RepositoryID(common)}, repository: thread.Rules(me.home.Town.State, common, warn)}
+	r := rules{state: me.home.Town.State, of: git.Named(me.home.Dir), ids: [2]session.ID{id, thread.RepositoryID(common)}, repository: thread.Rules(me.home.Town.State, common, warn)}
 	switch {
 	case err != nil && len(r.repository) == 0:
 		return r, err
@@ -104,7 +105,7 @@ func (c *listRules) Run(env *cli.Env) error {
 		} else {
 			of := ""
 			if i >= len(r.chain) {
-				of = "  (this repository)"
+				of = "  (this " + r.of + ")"
 			}
 			err = env.Printf("%2d  %s%s\n", i+1, term.OneLine(term.Clean(in.Text)), of)
 		}

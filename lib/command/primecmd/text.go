@@ -191,7 +191,7 @@ func (p *page) withRules(sections []section) []section {
 			lines = append(lines, "- "+text)
 		}
 	}
-	rules := section{title: "Rules of this repository, in the person's words", all: p.gt("mail rule")}.frame("the person", strings.Join(lines, "\n"))
+	rules := section{title: "Rules of this " + git.Named(p.home.Dir) + ", in the person's words", all: p.gt("mail rule")}.frame("the person", strings.Join(lines, "\n"))
 	at := 1
 	if len(sections) > 1 && sections[1].title == whatToDo {
 		at = 2

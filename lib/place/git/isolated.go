@@ -92,6 +92,14 @@ func Common(dir string) string {
 	return shared(gitDir)
 }
 
+// Named returns what Common's folder is of: a repository, or outside of git a folder.
+func Named(dir string) string {
+	if _, err := Dir(Top(dir)); err != nil {
+		return "folder"
+	}
+	return "repository"
+}
+
 func shared(gitDir string) string {
 	data, err := atomicfile.Read(filepath.Join(gitDir, "commondir"), maxHead)
 	if err != nil {
