@@ -136,9 +136,13 @@ func (c *addRule) Run(env *cli.Env) error {
 	if n := len([]rune(text)); n > standing.MaxLength {
 		return cli.Failf(cli.Usage, "the rule has %d characters; the limit is %d", n, standing.MaxLength)
 	}
-	_, err = thread.Update(me.home.Town.State, id, atomicfile.Synced, env.WarnError, func(t *thread.Thread) { t.Add(in, env.Now().UTC()) })
-	if err != nil {
+	added := false
+	_, err = thread.Update(me.home.Town.State, id, atomicfile.Synced, env.WarnError, func(t *thread.Thread) { added = t.Add(in, env.Now().UTC()) })
+	switch {
+	case err != nil:
 		return err
+	case !added:
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("there are %d rules, which is the limit", thread.MaxInstructions), "gt-mail rule drop NUMBER makes room")
 	}
 	return env.Printf("added: %s\n", term.Clean(text))
 }
@@ -154,7 +158,9 @@ func (c *dropRule) Run(env *cli.Env) error {
 	}
 	var dropped thread.Instruction
 	found := false
-	_, err = thread.Update(r.state, id, atomicfile.Synced, env.WarnError, func(t *thread.Thread) { dropped, found = t.Drop(number) })
+	if number > 0 {
+		_, err = thread.Update(r.state, id, atomicfile.Synced, env.WarnError, func(t *thread.Thread) { dropped, found = t.Drop(number) })
+	}
 	switch {
 	case err != nil:
 		return err

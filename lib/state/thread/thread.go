@@ -260,9 +260,16 @@ func (t *Thread) Essential() *Thread {
 	}
 }
 
-// Add adds an instruction that the person gave by a command.
-func (t *Thread) Add(in standing.Instruction, now time.Time) {
+// Add adds an instruction that the person gave by a command. It reports false if another one
+// would have to go that was given so.
+func (t *Thread) Add(in standing.Instruction, now time.Time) bool {
+	if len(t.Instructions) >= MaxInstructions && !slices.ContainsFunc(t.Instructions, func(old Instruction) bool {
+		return old.Session != "" || in.Replaces(old.Instruction)
+	}) {
+		return false
+	}
 	t.instruct(Instruction{Instruction: in, Time: now})
+	return true
 }
 
 // instruct adds an instruction and removes those that it repeats or lifts. If there are too
