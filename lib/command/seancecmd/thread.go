@@ -74,6 +74,9 @@ func (c *threadOf) Validate() error {
 	if c.Explain && (c.JSON || c.Forget) {
 		return cli.Failf(cli.Usage, "--explain stands alone")
 	}
+	if c.Room < 0 {
+		return cli.Failf(cli.Usage, "--room cannot be negative")
+	}
 	return nil
 }
 

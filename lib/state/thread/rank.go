@@ -33,7 +33,7 @@ const (
 	pointsNew     = 12 // for words that no other message has
 	pointsValue   = 6  // for each name, number, path or the like that no other message has
 	maxValues     = 3
-	pointsRule    = 10 // it says what must, may or should be, or what somebody wants
+	pointsRule    = 12 // it says what must, may or should be, or what somebody wants
 	pointsLabel   = 4  // it begins with what it is: "FACT: …"
 	pointsCorrect = 4  // it says that something is another way
 	pointsDenies  = 6  // it says that a value does not hold
