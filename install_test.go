@@ -495,8 +495,11 @@ func TestReleasePrograms(t *testing.T) {
 	if !bytes.Contains(text, []byte("url_template: '{{ .Env.GT_DOWNLOADS }}/")) || bytes.Contains(text, []byte("example.com")) {
 		t.Error("the formula has an address of its own")
 	}
-	if !bytes.Contains(text, []byte(`snapshot: {version_template: "{{ incminor .Version }}-`)) {
-		t.Error("a snapshot is called older than the version before it, and is no upgrade")
+	if !bytes.Contains(text, []byte(`snapshot: {version_template: "{{ incminor .Version }}-pre{{ .CommitTimestamp }}"}`)) {
+		t.Error("a snapshot is called older than the version or the snapshot before it, and is no upgrade")
+	}
+	if !bytes.Contains(text, []byte("rpm: {buildhost: ")) {
+		t.Error("an .rpm names the machine that built it")
 	}
 	folders, err := os.ReadDir("cmd")
 	testenv.NoError(t, err)
