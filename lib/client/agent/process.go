@@ -1,10 +1,9 @@
 package agent
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
-
-	"github.com/tidwall/gjson"
 
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
@@ -67,20 +66,22 @@ func commandsOf(script string) (commands []string) {
 			dir = filepath.Dir(dir)
 			continue
 		}
-		bin := gjson.GetBytes(data, "bin")
-		if !bin.IsObject() {
-			name := gjson.GetBytes(data, "name").String()
-			if filepath.Join(dir, bin.String()) == script {
-				commands = append(commands, name[strings.LastIndex(name, "/")+1:])
-			}
-			return commands
+		var of struct {
+			Name string
+			Bin  any
 		}
-		bin.ForEach(func(command, file gjson.Result) bool {
-			if filepath.Join(dir, file.String()) == script {
-				commands = append(commands, command.String())
+		if json.Unmarshal(data, &of) != nil {
+			return nil
+		}
+		bin, several := of.Bin.(map[string]any)
+		if !several {
+			bin = map[string]any{of.Name[strings.LastIndex(of.Name, "/")+1:]: of.Bin}
+		}
+		for command, file := range bin {
+			if file, ok := file.(string); ok && filepath.Join(dir, file) == script {
+				commands = append(commands, command)
 			}
-			return true
-		})
+		}
 		return commands
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"gt/lib/launch/gtexec"
 	"gt/lib/launch/launcher"
 	"gt/lib/launch/respawn"
+	"gt/lib/live"
 	"gt/lib/live/status"
 	"gt/lib/state/activity"
 	"gt/lib/state/instance"
@@ -356,7 +357,7 @@ func (h handover) correctByScreen(is *status.Observation) {
 	client := table.FindClient(h.name)
 	box, _ := client.Input(styled)
 	switch {
-	case status.ShowsQuestion(client, styled, *is):
+	case live.ShowsQuestion(client, styled, *is):
 		is.Status, is.Reason = status.Waiting, status.Question
 	case is.Status == status.Running && box != agent.Draft && box != agent.Asks && client.ScreenState(agent.Plain(styled)) == agent.Waiting:
 		is.Status = status.Waiting

@@ -10,6 +10,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/sandbox"
 	"gt/lib/launch"
+	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/place"
@@ -208,7 +209,7 @@ func asksOnScreen(at scope, m fleet.Member) bool {
 		return false
 	}
 	styled, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
-	return err == nil && status.ShowsQuestion(at.Table().FindClient(m.Agent), styled, status.Observation{Status: m.Status, Reason: m.Reason})
+	return err == nil && live.ShowsQuestion(at.Table().FindClient(m.Agent), styled, status.Observation{Status: m.Status, Reason: m.Reason})
 }
 
 func (c cut) allowsChosen(env *cli.Env, s agentSelection, verb string) error {

@@ -1,10 +1,11 @@
-package status
+package live
 
 import (
 	"strings"
 	"testing"
 
 	"gt/lib/client/agent"
+	"gt/lib/live/status"
 )
 
 // A question counts with a selected option, with a hook that told of it, or at the end of the
@@ -13,21 +14,21 @@ func TestShowsQuestion(t *testing.T) {
 	const rule = "──────────\n"
 	const form = " MCP server \"x\" requests your input\n   Name: \n\n Enter to confirm · Esc to cancel\n"
 	said := "● Press Esc to cancel.\n" + strings.Repeat("● and so on\n", 20)
-	done, runs := Observation{Status: Waiting, Reason: Done}, Observation{Status: Running}
+	done, runs := status.Observation{Status: status.Waiting, Reason: status.Done}, status.Observation{Status: status.Running}
 	for name, c := range map[string]struct {
 		client, screen string
-		told           Observation
+		told           status.Observation
 		want           bool
 	}{
 		"a selected option":                    {"claude", rule + " Do you want to proceed?\n ❯ 1. Yes\n   2. No\n" + strings.Repeat(" a note\n", 20), done, true},
 		"one while a hook told of a turn":      {"claude", rule + " Do you want to proceed?\n ❯ 1. Yes\n   2. No\n", runs, true},
 		"a form without options":               {"claude", rule + form, done, true},
 		"words of the conversation":            {"claude", said, done, false},
-		"the same, and a hook told":            {"claude", said, Observation{Status: Waiting, Reason: Permission}, true},
+		"the same, and a hook told":            {"claude", said, status.Observation{Status: status.Waiting, Reason: status.Permission}, true},
 		"a draft":                              {"claude", rule + "❯ Do you want to proceed?\n" + rule, done, false},
-		"a draft, and a hook told":             {"claude", rule + "❯ Do you want to proceed?\n" + rule, Observation{Status: Waiting, Reason: Permission}, false},
+		"a draft, and a hook told":             {"claude", rule + "❯ Do you want to proceed?\n" + rule, status.Observation{Status: status.Waiting, Reason: status.Permission}, false},
 		"an empty box":                         {"claude", said + rule + "❯ \n" + rule, done, false},
-		"of an account that is spent":          {"claude", rule + " Do you want to proceed?\n ❯ 1. Yes\n   2. No\n", Observation{Status: Waiting, Reason: Limited}, false},
+		"of an account that is spent":          {"claude", rule + " Do you want to proceed?\n ❯ 1. Yes\n   2. No\n", status.Observation{Status: status.Waiting, Reason: status.Limited}, false},
 		"of a box that gt does not know":       {"antigravity", " Do you want to proceed?\n", done, false},
 		"the same while a hook told of a turn": {"antigravity", " Do you want to proceed?\n", runs, true},
 	} {
