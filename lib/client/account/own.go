@@ -313,8 +313,8 @@ func Places(client string, getenv func(string) string) iter.Seq[Place] {
 	return func(func(Place) bool) {}
 }
 
-// Of returns the account that a client with this environment uses.
-func Of(client string, getenv func(string) string) (conversation.Account, error) {
+// FindCurrent returns the account that a client with this environment uses.
+func FindCurrent(client string, getenv func(string) string) (conversation.Account, error) {
 	for p := range Places(client, getenv) {
 		if p.By == contract.Found {
 			break

@@ -109,7 +109,7 @@ func written(t *testing.T, w conversation.Writer, entries []conversation.Entry) 
 func recordOf(t *testing.T, w conversation.Writer, home, text string) (all []conversation.Entry) {
 	t.Helper()
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
-	own, err := account.Of(w.Client(), getenv)
+	own, err := account.FindCurrent(w.Client(), getenv)
 	testenv.NoError(t, err)
 	path, err := w.Place(own, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: testTime.Add(time.Hour)})
 	testenv.NoError(t, err)

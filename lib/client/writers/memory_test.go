@@ -102,7 +102,7 @@ func TestSyncMemory(t *testing.T) {
 			home := t.TempDir()
 			getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
 			c := &conversation.Copy{ID: w.NewID(testTime), From: "other", CWD: home, Now: testTime, Settled: settled}
-			own, err := account.Of(w.Client(), getenv)
+			own, err := account.FindCurrent(w.Client(), getenv)
 			testenv.NoError(t, err)
 			path, err := w.Place(own, c)
 			testenv.NoError(t, err)

@@ -85,7 +85,7 @@ func TestRoundTrip(t *testing.T) {
 // what the reader reads there.
 func readBack(t *testing.T, w conversation.Writer, getenv func(string) string, c *conversation.Copy) readertest.Held {
 	t.Helper()
-	own, err := account.Of(w.Client(), getenv)
+	own, err := account.FindCurrent(w.Client(), getenv)
 	testenv.NoError(t, err)
 	path, err := w.Place(own, c)
 	folder := own.Dir
@@ -231,7 +231,7 @@ func TestPlaces(t *testing.T) {
 			}
 			return map[string]string{"HOME": home}[key]
 		}
-		own, err := account.Of(c.client, getenv)
+		own, err := account.FindCurrent(c.client, getenv)
 		testenv.NoError(t, err)
 		path, err := writers.FindWriter(c.client).Place(own, &conversation.Copy{ID: "01234567-0000-4000-8000-000000000000", CWD: project, Now: testTime})
 		if path == "" {

@@ -376,7 +376,7 @@ func (h handover) checkEarly() (full, early bool, err error) {
 	if policy == nil {
 		return false, false, nil
 	}
-	own, _ := account.Of(h.form(), h.env.Getenv) // without a HOME the project's settings count
+	own, _ := account.FindCurrent(h.form(), h.env.Getenv) // without a HOME the project's settings count
 	full, err = policy(h.transcript(), h.call.Dir, own.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.warn(err)

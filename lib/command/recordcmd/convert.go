@@ -85,7 +85,7 @@ func (c *convert) Run(env *cli.Env) error {
 	to := &conversation.Copy{
 		ID: w.NewID(env.Now()), From: i.Agent, CWD: dir, Branch: head.Branch, Title: i.Title, Now: env.Now(), Settled: settled,
 	}
-	own, err := account.Of(c.To, env.Getenv)
+	own, err := account.FindCurrent(c.To, env.Getenv)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func inScratch(env *cli.Env, client agent.Client, w conversation.Writer, copied 
 	if store, err = ask.OwnFolder(client, env.Getenv, scratch); err != nil || store == "" {
 		return filepath.Join(scratch, string(copied.ID)+".jsonl"), "", err
 	}
-	own, err := account.Of(w.Client(), func(name string) string {
+	own, err := account.FindCurrent(w.Client(), func(name string) string {
 		if name == client.StoreEnv {
 			return store
 		}

@@ -147,7 +147,7 @@ func (w *unpacking) inspect() error {
 		return nil
 	}
 	mover, transcripts := writers.FindWriter(w.client.Name).(conversation.Mover), 0
-	own, _ := account.Of(w.client.Name, w.Env.Getenv)
+	own, _ := account.FindCurrent(w.client.Name, w.Env.Getenv)
 	for _, n := range s.Conversation {
 		if mover.Destination(own, w.Path, s.ID, n.Name) == "" {
 			return fmt.Errorf("its conversation has a file %.80q", n.Name)
@@ -216,7 +216,7 @@ func (w *unpacking) makeConversation() (transcript string, now session.ID, err e
 	}
 	writer := writers.FindWriter(w.client.Name)
 	to := &conversation.Copy{ID: w.plan.Session, From: s.Agent, CWD: w.Path, Branch: w.Branch, Now: w.Env.Now(), Settled: settled}
-	own, err := account.Of(w.client.Name, w.Env.Getenv)
+	own, err := account.FindCurrent(w.client.Name, w.Env.Getenv)
 	if err != nil {
 		return "", "", err
 	}
@@ -315,7 +315,7 @@ func (w *unpacking) entries(path string) conversation.Source {
 func (w *unpacking) moveFiles() (transcript string, err error) {
 	s := w.reader.Session
 	mover := writers.FindWriter(w.client.Name).(conversation.Mover)
-	own, err := account.Of(w.client.Name, w.Env.Getenv)
+	own, err := account.FindCurrent(w.client.Name, w.Env.Getenv)
 	if err != nil {
 		return "", err
 	}

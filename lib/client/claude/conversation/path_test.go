@@ -11,7 +11,7 @@ import (
 )
 
 func accountOf(getenv func(string) string) conversation.Account {
-	a, _ := account.Of("claude", getenv) // the zero Account without a HOME
+	a, _ := account.FindCurrent("claude", getenv) // the zero Account without a HOME
 	return a
 }
 

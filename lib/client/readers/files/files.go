@@ -41,7 +41,7 @@ func FindReader(client string) conversation.Reader {
 // "" if that cannot be derived for the client. getenv is the client's environment. The id
 // becomes a file name: check it before (session.ParseID).
 func Path(client string, getenv func(string) string, cwd, id string) string {
-	a, err := account.Of(client, getenv)
+	a, err := account.FindCurrent(client, getenv)
 	if err != nil {
 		return ""
 	}
