@@ -18,21 +18,6 @@ import (
 // may think for minutes.
 const silentAfter = 10 * time.Minute
 
-// moment is a time by the clock, and by process.Awake.
-type moment struct {
-	at    time.Time
-	awake int64
-}
-
-// asleep returns how much of the time by the clock from m to now the machine slept, or the
-// clock was set by. It is 0 if m has no time awake, or that of an earlier start.
-func (m moment) asleep(now moment) time.Duration {
-	if m.awake == 0 || m.awake > now.awake {
-		return 0
-	}
-	return now.at.Sub(m.at) - time.Duration(now.awake-m.awake)*time.Second
-}
-
 // hear sets since when a working agent is silent: while the machine was awake, its hooks and
 // its conversation gave no sign, and no tool of it runs. Of a client whose conversations do
 // not tell which tools run, it is not known.
@@ -41,14 +26,14 @@ func (m *Member) hear() {
 	if m.Status != status.Running || m.Record == nil || now.Sub(m.Since).Abs() < silentAfter {
 		return
 	}
-	told, last := moment{m.Activity().Since, m.Activity().Awake}, m.Since
+	told, awake, last := m.Activity().Since, m.Activity().Awake, m.Since
 	if beat := keepalive.Read(m.home); beat != nil && beat.SessionID == m.Record.ID {
-		told = moment{beat.Timestamp, beat.Awake}
+		told, awake = beat.Timestamp, beat.Awake
 	}
-	if told.at.After(last) {
-		last = told.at
+	if told.After(last) {
+		last = told
 	}
-	now = now.Add(-told.asleep(moment{now, process.Awake()}))
+	now = now.Add(-process.Slept(told, awake, now))
 	path := m.Record.Transcript
 	if now.Sub(last) < silentAfter || !strings.HasSuffix(path, ".jsonl") || m.store() == "" {
 		return

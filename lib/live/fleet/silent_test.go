@@ -24,24 +24,3 @@ func TestIsCommand(t *testing.T) {
 		}
 	}
 }
-
-// What the clock shows while the machine sleeps, or is set by, is no silence.
-func TestAsleep(t *testing.T) {
-	now := moment{time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC), 50_000}
-	for _, c := range []struct {
-		what  string
-		ago   time.Duration // by the clock
-		awake int64
-		want  time.Duration
-	}{
-		{"awake all the time", 20 * time.Minute, 50_000 - 1200, 0},
-		{"a night", 8 * time.Hour, 50_000 - 300, 8*time.Hour - 5*time.Minute},
-		{"the clock was set back", -40 * time.Minute, 50_000 - 1200, -time.Hour},
-		{"an older gt, or a hand", 8 * time.Hour, 0, 0},
-		{"an earlier start of the machine", 8 * time.Hour, 60_000, 0},
-	} {
-		if got := (moment{now.at.Add(-c.ago), c.awake}).asleep(now); got != c.want {
-			t.Errorf("%s: got %v, want %v", c.what, got, c.want)
-		}
-	}
-}

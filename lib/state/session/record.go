@@ -124,8 +124,13 @@ type Stop struct {
 // HookDedup is the hook input that was acted on last. A hook that is wired twice delivers
 // the same input twice at once.
 type HookDedup struct {
-	Key string    `json:"key"`
-	At  time.Time `json:"at"`
+	Key   string    `json:"key"`
+	At    time.Time `json:"at"`
+	Awake int64     `json:"awake,omitempty"` // process.Awake at At
+}
+
+func newHookDedup(key string, now time.Time) *HookDedup {
+	return &HookDedup{key, now, process.Awake()}
 }
 
 // Promised returns the hand-over to a successor that waits, nil for none.
@@ -236,8 +241,8 @@ func (r *Record) stopped() bool { return r.Stop != nil && !r.sign().After(r.Stop
 
 // Presence returns what is known of the session's client, or of the server behind it if
 // that is all that was recorded. A session that has ended is Dead, and so is one that cannot
-// be seen from here (see IsElsewhere) and has been silent for 12 hours, or for a day if its
-// process was never known.
+// be seen from here (see IsElsewhere) and has been silent for 12 hours in which the machine
+// was awake, or for a day if its process was never known.
 func (r *Record) Presence(now time.Time) process.Presence {
 	p := r.Process()
 	if !p.IsSet() {
@@ -259,10 +264,24 @@ func (r *Record) presence(now time.Time, p process.Proc) process.Presence {
 			return process.Unseen // it was recorded without its namespace
 		}
 	}
-	if is == process.Unseen && now.Sub(r.sign()).Abs() > wait { // also a time in the future, from a wrong clock
+	if is == process.Unseen && r.silent(now).Abs() > wait { // also a time in the future, from a wrong clock
 		return process.Dead
 	}
 	return is
+}
+
+// silent returns for how long the session has given no sign of life, without the time in
+// which this machine slept since a hook last told of its clock.
+func (r *Record) silent(now time.Time) time.Duration {
+	since := now.Sub(r.sign())
+	if here, _ := process.CurrentNamespace(); r.Hook == nil || r.BootID == "" || r.BootID != here {
+		return since
+	}
+	awake := since - process.Slept(r.Hook.At, r.Hook.Awake, now)
+	if since > 0 { // a later sign, as of the transcript, came after some of that sleep
+		return max(0, awake)
+	}
+	return awake
 }
 
 // Live reports whether the session runs, as far as is known: its client is Alive, or

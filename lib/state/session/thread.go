@@ -213,7 +213,7 @@ func (r *Record) Claim(now time.Time, key string) bool {
 	if r.actedOn(key, now) {
 		return false
 	}
-	r.Hook = &HookDedup{Key: key, At: now}
+	r.Hook = newHookDedup(key, now)
 	return true
 }
 
@@ -257,7 +257,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 		r.Transcript = f.Transcript
 	}
 	if f.HookKey != "" {
-		r.Hook = &HookDedup{Key: f.HookKey, At: now}
+		r.Hook = newHookDedup(f.HookKey, now)
 	}
 	return s.Put(r, atomicfile.Unsynced)
 }
@@ -354,7 +354,7 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 		}
 	}
 	if f.HookKey != "" {
-		r.Hook = &HookDedup{Key: f.HookKey, At: now}
+		r.Hook = newHookDedup(f.HookKey, now)
 	}
 	return r
 }

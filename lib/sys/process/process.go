@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -375,4 +376,18 @@ func Awake() int64 {
 		return 0
 	}
 	return int64(at.Sec)
+}
+
+// Slept returns how much of the time by the clock from at to now the machine slept, or the
+// clock was set by. awake is what Awake returned at that time; without it, or with one of an
+// earlier start, Slept returns 0.
+func Slept(at time.Time, awake int64, now time.Time) time.Duration {
+	return slept(now.Sub(at), awake, Awake())
+}
+
+func slept(passed time.Duration, awake, now int64) time.Duration {
+	if awake == 0 || awake > now {
+		return 0
+	}
+	return passed - time.Duration(now-awake)*time.Second
 }

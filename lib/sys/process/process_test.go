@@ -328,3 +328,24 @@ func TestAwaitEnd(t *testing.T) {
 		t.Fatalf("a process that is gone: %v", err)
 	}
 }
+
+// What the clock shows while the machine sleeps, or is set by, is no time awake.
+func TestSlept(t *testing.T) {
+	const now = 50_000
+	for _, c := range []struct {
+		what   string
+		passed time.Duration // by the clock
+		awake  int64
+		want   time.Duration
+	}{
+		{"awake all the time", 20 * time.Minute, now - 1200, 0},
+		{"a night", 8 * time.Hour, now - 300, 8*time.Hour - 5*time.Minute},
+		{"the clock was set back", -40 * time.Minute, now - 1200, -time.Hour},
+		{"an older gt, or a hand", 8 * time.Hour, 0, 0},
+		{"an earlier start of the machine", 8 * time.Hour, 60_000, 0},
+	} {
+		if got := slept(c.passed, c.awake, now); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.what, got, c.want)
+		}
+	}
+}
