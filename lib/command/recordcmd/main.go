@@ -10,6 +10,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/record"
 	"gt/lib/state/instance"
+	"gt/lib/state/peer"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
 )
@@ -99,7 +100,9 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 }
 
 func calledSessions(env *cli.Env, name string) (ids []string) {
-	called, _ := instance.Named(place.StateOf(env.Getenv), name, env.Abs(name)) // gt-session says what is unreadable
+	state := place.StateOf(env.Getenv)
+	name = peer.NewHosts(state).Here(name)
+	called, _ := instance.Named(state, name, env.Abs(name)) // gt-session says what is unreadable
 	for _, c := range called {
 		if c.Session != "" {
 			ids = append(ids, string(c.Session))

@@ -21,6 +21,7 @@ import (
 	"gt/lib/place/identity"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
+	"gt/lib/state/peer"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/duration"
@@ -244,25 +245,9 @@ func findSession(env *cli.Env, id string) (*catalog.Session, error) {
 }
 
 func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, error) {
-	// Tables end an id that they cut with an ellipsis.
-	id := term.Uncut(name)
-	found := all.Find(id)
-	var called []instance.Called
-	if len(found) == 0 {
-		called, _ = instance.Named(town.Personal(env.Getenv).State, name, env.Abs(name)) // gt-session says what is unreadable
-		for _, c := range called {
-			if c.Session == "" {
-				continue
-			}
-			found = append(found, all.Find(string(c.Session))...)
-		}
-	}
-	if len(found) == 0 && called == nil { // the column ACTOR
-		for s := range all.MatchingSessions(catalog.Filter{}) {
-			if s.AgentLabel() == name || s.Address() == name {
-				found = append(found, s)
-			}
-		}
+	found, called := findCalled(env, all, name)
+	if at, host, ok := peer.Split(name); ok && found == nil && called == nil {
+		found, called = findCalledOn(env, all, at, host)
 	}
 	switch len(found) {
 	case 0:
@@ -281,6 +266,40 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 		return s, nil
 	}
 	return nil, ambiguousError(env, all, name, found)
+}
+
+// findCalled returns the sessions that a name means, or the agents without one.
+func findCalled(env *cli.Env, all catalog.Catalog, name string) (found []*catalog.Session, called []instance.Called) {
+	// Tables end an id that they cut with an ellipsis.
+	found = all.Find(term.Uncut(name))
+	if len(found) == 0 {
+		called, _ = instance.Named(town.Personal(env.Getenv).State, name, env.Abs(name)) // gt-session says what is unreadable
+		for _, c := range called {
+			if c.Session == "" {
+				continue
+			}
+			found = append(found, all.Find(string(c.Session))...)
+		}
+	}
+	if len(found) == 0 && called == nil { // the column ACTOR
+		for s := range all.MatchingSessions(catalog.Filter{}) {
+			if s.AgentLabel() == name || s.Address() == name {
+				found = append(found, s)
+			}
+		}
+	}
+	return found, called
+}
+
+// findCalledOn is findCalled for a name on a host, which may be this one.
+func findCalledOn(env *cli.Env, all catalog.Catalog, name, host string) (found []*catalog.Session, agents []instance.Called) {
+	found, agents = findCalled(env, all, name)
+	if peersOf(env).Here(name+"@"+host) == name {
+		host = ""
+	} else {
+		agents = nil
+	}
+	return slices.DeleteFunc(found, func(s *catalog.Session) bool { return s.OtherHost() != host }), agents
 }
 
 // errNoSession is named's error for a name that means none.

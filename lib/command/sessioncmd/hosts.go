@@ -3,7 +3,6 @@ package sessioncmd
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -95,14 +94,10 @@ func (c *summed) named(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	all, err := roster.Peers(env).Agents(h, env.Now())
+	all, err := namedOn(env, h, name)
 	if err != nil {
-		return err
-	}
-	all = slices.DeleteFunc(all, func(a peer.Agent) bool { return a.Name != name && a.ID != name })
-	if len(all) == 0 {
 		warnAway(env, h)
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("there is no agent '%.80s' on %s", name, h.Name), "gt-session list --hosts lists them")
+		return err
 	}
 	for _, a := range all {
 		if c.JSON {

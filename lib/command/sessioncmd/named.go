@@ -18,7 +18,11 @@ import (
 
 // meant returns the instances that a name means. All that a list prints of one names it.
 func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
-	return instance.FindFirst(all, instance.Matchers(name, at.Env.Abs(name), at.Store.Session))
+	found := instance.FindFirst(all, instance.Matchers(name, at.Env.Abs(name), at.Store.Session))
+	if here := peer.NewHosts(at.Store.State).Here(name); found == nil && here != name {
+		return meant(at, all, here)
+	}
+	return found
 }
 
 // findByName returns the instance that a name means. If nothing matches it returns unread, because
@@ -45,8 +49,13 @@ func findByName(at scope, all []*instance.Instance, unread error, name string) (
 	if strings.HasPrefix(name, "%") {
 		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt-session has not started or adopted an agent in pane %.80s", name), roster.Adopts+" adopts those in tmux")
 	}
-	if _, host, ok := peer.Split(name); ok {
-		hint = fmt.Sprintf("gt-session status %s shows one of the host %s, if there is one", name, host)
+	if e, err := onOtherHost(at.Env, name); err != nil {
+		return nil, err
+	} else if e != nil {
+		if _, err := namedOn(at.Env, e.host, e.name); err != nil {
+			return nil, err
+		}
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s@%s is an agent of another host, which this command does not take", e.name, e.host.Name), "answer, attach, peek, send, start, status and stop do; the others work there")
 	}
 	return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("there is no agent '%.80s'", name), hint)
 }

@@ -17,6 +17,7 @@ import (
 	"gt/lib/state/peer"
 	"gt/lib/sys/process"
 	"gt/lib/text/term"
+	"gt/lib/view/roster"
 )
 
 // remoteAgent is an agent on another host of the fleet: NAME@HOST.
@@ -28,21 +29,51 @@ type remoteAgent struct {
 }
 
 // onOtherHost returns the agent on another host that a name means, or nil. No agent of this host
-// has an '@' in its name.
+// has an '@' in its name. One that is not known here may have been made there just now.
 func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
+	state := place.StateOf(env.Getenv)
+	hosts := peer.NewHosts(state)
 	agent, host, ok := peer.Split(name)
-	if !ok || instance.CheckName(agent) != nil {
+	if !ok || hosts.Here(name) != name {
 		return nil, nil
 	}
-	state := place.StateOf(env.Getenv)
-	h, err := peer.NewHosts(state).Get(host)
+	h, err := hosts.Get(host)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := peer.NewHosts(state).LocalHost(); err != nil { // in no fleet
+		if _, err := hosts.LocalHost(); err != nil || instance.CheckName(agent) != nil { // in no fleet, or a title
 			return nil, nil
 		}
-		_, err = peer.NewHosts(state).Find(host)
+		_, err = hosts.Find(host)
 	}
-	return &remoteAgent{env, state, h, agent}, err
+	e := &remoteAgent{env, state, h, agent}
+	if err != nil {
+		return e, err
+	}
+	known, err := namedOn(env, h, agent)
+	switch {
+	case len(known) == 1:
+		e.name = known[0].Name
+	case len(known) > 1:
+		err = cli.Failf(cli.AnswerNo, "'%.80s' is the name of %d agents of %s", agent, len(known), h.Name)
+		for _, a := range known[:min(len(known), candidates)] {
+			err = cli.WithHint(err, "%s@%s  %s", env.Line(a.Name, 80), h.Name, env.Line(a.Path, 200))
+		}
+	case instance.CheckName(agent) == nil:
+		err = nil
+	}
+	return e, err
+}
+
+// namedOn returns the agents that a name means on a host, as it told last.
+func namedOn(env *cli.Env, h peer.Host, name string) ([]peer.Agent, error) {
+	all, err := roster.Peers(env).Agents(h, env.Now())
+	if err != nil {
+		return nil, err
+	}
+	found, hint := peer.Named(all, name, "gt-session list --hosts lists them")
+	if len(found) == 0 {
+		err = cli.Fail(cli.AnswerNo, fmt.Errorf("there is no agent '%.80s' on %s", name, h.Name), env.Line(hint, 400))
+	}
+	return found, err
 }
 
 const patience = 10 * time.Second

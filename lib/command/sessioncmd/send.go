@@ -59,7 +59,9 @@ func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
 	told := map[string]bool{}
 	for _, name := range names {
 		key := name
-		if e, err := onOtherHost(env, name); e == nil && err == nil {
+		if e, err := onOtherHost(env, name); e != nil {
+			key = e.name + "@" + e.host.Name
+		} else if err == nil {
 			if in, _, err := c.findReadable(env, name); err == nil { // the sending tells of an error
 				key = string(in.ID)
 			}

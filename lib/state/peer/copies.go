@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gt/lib/state/instance"
+	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/lazyregexp"
 )
@@ -52,6 +53,26 @@ type Agent struct {
 	Departures []instance.Departure `json:"departures,omitempty"`
 	// Host is the host's name here.
 	Host string `json:"host"`
+}
+
+// Named returns the agents of a host that a name means there, as instance.Matchers tells, and
+// the hint for one that means none.
+func Named(all []Agent, name, otherwise string) (found []Agent, hint string) {
+	of := map[*instance.Instance]Agent{}
+	var instances []*instance.Instance
+	for _, a := range all {
+		in := &instance.Instance{ID: instance.ID(a.ID), Name: a.Name, Title: a.Title, Path: a.Path}
+		instances = append(instances, in)
+		of[in] = a
+	}
+	sessionOf := func(in *instance.Instance) session.ID { return session.ID(of[in].SessionID) }
+	for _, in := range instance.FindFirst(instances, instance.Matchers(name, name, sessionOf)) {
+		found = append(found, of[in])
+	}
+	if found == nil {
+		hint = instance.Hint(instances, name, otherwise)
+	}
+	return found, hint
 }
 
 // The statuses of an agent whose process runs, and the others.

@@ -174,6 +174,18 @@ func (h Hosts) LocalHost() (host Host, err error) {
 	return host, read(h.state.Path("relay", hostFile), &host)
 }
 
+// Here returns a name without the "@HOST" of this host.
+func (h Hosts) Here(name string) string {
+	at, host, ok := Split(name)
+	if !ok {
+		return name
+	}
+	if own, err := h.LocalHost(); err != nil || own.Name != host {
+		return name
+	}
+	return at
+}
+
 // SetOwn stores this host's name and keys, synced to disk.
 func (h Hosts) SetOwn(own Host) error {
 	return h.write(h.state.Path("relay", hostFile), own, atomicfile.Synced)
