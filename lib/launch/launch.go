@@ -235,7 +235,11 @@ func NoFolder(in *instance.Instance, err error) error {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", in.Name, err),
 			fmt.Sprintf("if %s is to work there: gt-session new --replace -n %s %s", in.Name, in.Name, term.Typed(in.Path)))
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("the folder '%s' of %s is gone", in.Path, in.Name), "gt-session rm "+in.Name+" removes it from the list")
+		err := cli.Failf(cli.AnswerNo, "the folder '%s' of %s is gone", in.Path, in.Name)
+		if w := in.Worktree; w != nil {
+			err = cli.WithHint(err, "git -C %s worktree add -f %s %s makes it again", term.Typed(w.Repository), term.Typed(w.Path), term.Typed(w.Branch))
+		}
+		return cli.WithHint(err, "gt-session rm %s removes it from the list", in.Name)
 	}
 	return fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err))
 }
