@@ -19,6 +19,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/spelling"
 	"gt/lib/text/term"
 )
 
@@ -110,8 +111,29 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		return t, "", cli.Fail(cli.AnswerNo, fmt.Errorf("there is no tmux pane '%s' with an agent that gt knows of", what),
 			"tmux list-panes -a lists the panes, gt-seance list --live the agents that run")
 	}
-	return t, "", cli.Fail(cli.AnswerNo, fmt.Errorf("no agent, session or note is called '%s'", what),
-		"gt-mail inbox shows the notes, gt-session the agents, gt-seance list the sessions")
+	return t, "", cli.Fail(cli.AnswerNo, fmt.Errorf("no agent, session or note is called '%s'", what), t.hint(what))
+}
+
+// hint returns the hint for a name that means nothing.
+func (t target) hint(what string) string {
+	out, _ := t.ask("list", "--json")
+	var names []string
+	for line := range bytes.Lines(out) {
+		var one listed
+		if json.Unmarshal(line, &one) == nil {
+			names = append(names, term.Clean(one.Name))
+		}
+	}
+	near := spelling.FindNear(what, names)
+	if len(near) == 0 {
+		return "gt-mail inbox shows the notes, gt-session the agents, gt-seance list the sessions"
+	}
+	return "did you mean " + strings.Join(near[:min(len(near), maxCandidates)], " or ") + "?"
+}
+
+// ask returns what gt-session prints.
+func (t target) ask(args ...string) ([]byte, error) {
+	return gtexec.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, args...)
 }
 
 func (t target) forRecord(r *session.Record, kind string) (target, error) {
@@ -140,17 +162,14 @@ type listed struct {
 // id, nil if it lists none. It fails if it lists several, or the agent is not running or its session
 // is not known.
 func (t target) started(what string) (*session.Record, error) {
-	ask := func(args ...string) ([]byte, error) {
-		return gtexec.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, args...)
-	}
 	path := ""
 	if what == "." || strings.Contains(what, "/") { // any other word is no folder, as in gt-session
 		path = place.Real(t.env.Abs(what))
 	}
 	var in listed
-	out, err := ask("show", "--json", "--", what)
+	out, err := t.ask("show", "--json", "--", what)
 	if err != nil { // gt-session has no such agent, or several
-		out, _ := ask("list", "--json")
+		out, _ := t.ask("list", "--json")
 		var hints []string
 		for line := range bytes.Lines(out) {
 			var one listed
@@ -164,7 +183,7 @@ func (t target) started(what string) (*session.Record, error) {
 		if len(hints) > 1 {
 			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' is the name of %d agents", what, len(hints)), hints[:min(len(hints), maxCandidates)]...)
 		}
-	} else if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what && in.Path != path && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
+	} else if json.Unmarshal(out, &in) != nil || in.Name != what && !strings.HasPrefix(what, in.Name+"@") && in.Title != what && in.Path != path && (len(what) < shortID || !strings.HasPrefix(in.ID, what)) {
 		return nil, nil // a prefix of a name is not enough to end an agent
 	}
 	if _, err := session.ParseID(string(in.Session)); err == nil {
