@@ -227,7 +227,7 @@ func commands(w *world, dir string) []func() result {
 		hook("Stop", "", "gt-keepalive", "touch", "--hook", "--agent", "claude"),
 		hook("PreCompact", `,"trigger":"auto"`, "gt-handoff", "--auto", "--agent", "claude"),
 		typed("gt-checkpoint", "write", "--notes", "half way"),
-		typed("gt-handoff", "-s", "half way", "-m", "go on"),
+		typed("gt-handoff", "-s", "half way", "-m", "go on with never.go"), // gt-prime asks git about it
 		typed("gt-prime"),
 		typed("gt-mail"),
 		typed("gt-hooks", "status"),

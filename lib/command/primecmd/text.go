@@ -437,51 +437,9 @@ func (p *page) afterHandoff() []section {
 	}
 	sections = append(sections, p.noteSections()...)
 	if notes := p.notes(); len(notes) > 0 {
-		sections = append(sections, p.folderChanges(notes[len(notes)-1].Date))
+		sections = append(sections, p.folderChanges(notes[len(notes)-1].Date, sections))
 	}
 	return slices.Concat(sections, []section{chain}, p.rest())
-}
-
-// folderChanges returns what happened in the folder after something was written, which can be wrong
-// by now: what HEAD was moved to and by whom, and which of the files that the session before
-// changed were changed again or are gone.
-func (p *page) folderChanges(at time.Time) section {
-	const most = 15
-	s := section{title: "Since that was written, in this folder"}
-	if at.IsZero() || p.home.Dir == "" {
-		return section{}
-	}
-	lines := git.Moves(p.home.Dir, at)
-	if n := len(lines) - most; n > 0 {
-		lines = append([]string{fmt.Sprintf("%d earlier moves of HEAD", n)}, lines[n:]...)
-	}
-	var files []string
-	if p.thread != nil {
-		files = p.thread.FilesChanged()
-	}
-	for _, file := range files[:min(len(files), most)] {
-		path := file
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(p.home.Dir, path)
-		}
-		switch info, err := os.Lstat(path); {
-		case errors.Is(err, fs.ErrNotExist):
-			lines = append(lines, file+" is gone")
-		case err == nil && info.ModTime().Truncate(time.Second).After(at):
-			lines = append(lines, file+" was changed")
-		}
-	}
-	switch {
-	case len(lines) == 0 && !p.inGit && len(files) == 0:
-		return section{} // nothing is known
-	case len(lines) == 0:
-		s.body = "Nothing changed: no commit, the same branch, and the files as they were."
-		return s
-	}
-	for i, line := range lines {
-		lines[i] = "- " + p.line(line)
-	}
-	return s.frame("the folder", strings.Join(lines, "\n"))
 }
 
 // notes returns the hand-overs that are delivered for the first time, oldest first.
@@ -547,10 +505,11 @@ func (p *page) afterCrash() []section {
 			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
 			RequestElsewhere: len(notes) > 0,
 		}.Clean(p.env.Redact).Text())))
-		return slices.Concat(sections, []section{p.folderChanges(p.saved()), chain}, p.rest(p.notedSections()...))
+		return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.rest(p.notedSections()...))
 	}
 	sections = append(sections, p.notedSections()...)
-	return slices.Concat(sections, []section{p.lasting(), p.folderChanges(p.saved()), chain}, p.rest())
+	sections = append(sections, p.lasting())
+	return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.rest())
 }
 
 // saved returns when what is told after a crash was written.

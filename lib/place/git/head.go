@@ -180,6 +180,28 @@ func Moves(dir string, since time.Time) (lines []string) {
 	return lines
 }
 
+// HeadAt returns the commit that HEAD of the worktree dir was at a time, the earliest known if
+// that is later, "HEAD" if none is. A move in the second of that time came before it.
+func HeadAt(dir string, at time.Time) string {
+	commit := "HEAD"
+	for line := range strings.SplitSeq(readReflog(dir, recent), "\n") {
+		meta, _, _ := strings.Cut(line, "\t")
+		fields := strings.Fields(meta)
+		if len(fields) < 5 || !IsHash(fields[0]) || !IsHash(fields[1]) {
+			continue
+		}
+		seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64)
+		switch {
+		case err != nil:
+		case seconds <= at.Unix():
+			commit = fields[1]
+		case commit == "HEAD" && strings.Trim(fields[0], "0") != "": // the first that is left
+			return fields[0]
+		}
+	}
+	return commit
+}
+
 // history are the commits of a reflog.
 type history []Commit
 

@@ -137,6 +137,17 @@ func Diff(dir string, wait time.Duration) (string, error) {
 	return out.buf.String(), nil
 }
 
+// Differing returns the files of the worktree with the top dir that differ from a commit or are
+// gone, relative to the top. It runs no program that the repository names, as Status does.
+func Differing(dir, commit string, wait time.Duration) ([]string, error) {
+	out, err := answer(dir, wait, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-renames", "--name-only", "-z", commit, "--")
+	if err != nil {
+		return nil, atomicfile.Error("read the changes in", dir, err)
+	}
+	names := strings.Split(out.buf.String(), "\x00")
+	return names[:len(names)-1], nil // what follows the last NUL is cut off or empty
+}
+
 // answer runs git in the worktree that contains dir and returns the beginning of its
 // output.
 func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {

@@ -490,3 +490,30 @@ func TestCommits(t *testing.T) {
 	commit("reset", "-q", "--hard", "main")
 	want("set forward", until(), "one", "four", "base")
 }
+
+// What differs from the commit that HEAD was at is what was changed, removed or committed since.
+func TestDiffering(t *testing.T) {
+	t.Setenv("GIT_COMMITTER_DATE", "2026-01-01T10:00:00Z")
+	dir := repository(t, "a", "b", "old name", "lib/c", "same")
+	first := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	was := run(t, dir, "rev-parse", "HEAD")
+	t.Setenv("GIT_COMMITTER_DATE", "2026-01-01T10:01:00Z")
+	run(t, dir, "rm", "-q", "lib/c")
+	run(t, dir, "mv", "old name", "new name")
+	run(t, dir, "commit", "-qm", "second")
+	write(t, dir, "a", "changed")
+	testenv.NoError(t, os.Remove(filepath.Join(dir, "b")))
+	now := run(t, dir, "rev-parse", "HEAD")
+	for at, want := range map[time.Duration]string{0: was, 59 * time.Second: was, time.Minute: now, time.Hour: now, -time.Hour: was} {
+		if got := HeadAt(dir, first.Add(at)); got != want {
+			t.Errorf("HEAD was at %s after %v, want %s", got, at, want)
+		}
+	}
+	got, err := Differing(dir, HeadAt(dir, first), time.Minute)
+	if want := []string{"a", "b", "lib/c", "new name", "old name"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := Differing(dir, "HEAD", time.Minute); err != nil || !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
