@@ -208,7 +208,7 @@ type blamer struct {
 	places  []target
 	changes map[string][]candidate // of each path in the repository, the earliest first
 	commits map[string]*commitLines
-	since   map[string]time.Time // see isPending
+	since   map[string]time.Time // see formerLines
 	now     time.Time
 }
 
@@ -340,9 +340,9 @@ func (b *blamer) rewrote(l git.BlamedLine, edit int) bool {
 	changes := b.changes[l.Path]
 	var former []string
 	take := func(i int, text string) (removed bool) {
-		for _, before := range formerLines(changes[i].Change, text) {
+		for _, before := range b.formerLines(l, changes[i].Change, text) {
 			if l.Commit != "" && b.linesOf(l).removed[edits.Normalize(before)] {
-				return b.isPending(l, changes[i].Change)
+				return true
 			}
 			if !slices.Contains(former, before) {
 				former = append(former, before)
@@ -351,11 +351,8 @@ func (b *blamer) rewrote(l git.BlamedLine, edit int) bool {
 		}
 		return false
 	}
-	if take(edit, l.Text) || b.replacedShort(l, changes[edit].Change) {
+	if take(edit, l.Text) {
 		return true
-	}
-	if len(former) == 0 || !b.isPending(l, changes[edit].Change) {
-		return false
 	}
 	for i := edit - 1; i >= 0 && len(former) > 0; i-- {
 		for _, text := range former {
@@ -367,69 +364,42 @@ func (b *blamer) rewrote(l git.BlamedLine, edit int) bool {
 	return false
 }
 
-// replacedShort reports whether an edit made a line by replacing a text of a few letters, which its
-// commit removed in no other line.
-func (b *blamer) replacedShort(l git.BlamedLine, ch *search.Change) bool {
-	if l.Commit == "" || len(ch.Old) != 1 || len(l.Text) > longest {
-		return false
-	}
-	of, n := b.linesOf(l), 0
-	for line := range of.removed {
-		if strings.Contains(line, edits.Normalize(ch.Old[0])) {
-			n++
-		}
-	}
-	return n == 1 && slices.ContainsFunc(ch.FormerLines(strings.TrimRight(l.Text, "\r"), true), func(before string) bool {
-		return of.removed[edits.Normalize(before)] && !edits.IsWeak(before) && b.isPending(l, ch)
-	})
-}
-
-const longest = 8 << 10 // a longer line is mostly a program's, and would be copied often
-
-// formerLines returns what a text can have been before an edit.
-func formerLines(ch *search.Change, text string) []string {
+// formerLines returns what a text of a line's commit can have been before an edit. What was
+// edited before the commit that changed the file last is not what this one changed.
+func (b *blamer) formerLines(l git.BlamedLine, ch *search.Change, text string) []string {
+	const longest = 1 << 10 // more is mostly a program's, and would be copied often
 	if len(text) > longest {
 		return nil
 	}
-	return slices.DeleteFunc(ch.FormerLines(strings.TrimRight(text, "\r"), false), edits.IsWeak)
-}
-
-// isPending reports whether an edit was not committed before the commit of a line. What was edited
-// before the commit that changed the file last is mostly what that one or an earlier one changed; in
-// a squashed branch, and where only some of a file is committed, it waits for this one, and none
-// since has changed how often the file has its text.
-func (b *blamer) isPending(l git.BlamedLine, ch *search.Change) bool {
-	key := l.Commit + "\x00" + l.Path
-	from, until := "HEAD", b.now
-	if l.Commit != "" {
-		from, until = l.Commit+"^", l.Authored // of a rebased commit some of those before it are later
+	all := slices.DeleteFunc(ch.FormerLines(strings.TrimRight(text, "\r")), edits.IsWeak)
+	if len(all) == 0 {
+		return nil
 	}
+	key := l.Commit + "\x00" + l.Path
 	if _, known := b.since[key]; !known {
+		from, until := "HEAD", b.now
+		if l.Commit != "" {
+			from, until = l.Commit+"^", l.Authored // of a rebased commit some of those before it are later
+		}
 		b.since[key] = git.LastChange(b.top, from, l.Path, until, gitPatience)
 	}
-	if !ch.Time.Before(b.since[key]) {
-		return true
+	if ch.Time.Before(b.since[key]) {
+		return nil
 	}
-	of := b.linesOf(l)
-	if _, known := of.pending[ch]; !known {
-		of.pending[ch] = l.Commit != "" && !slices.ContainsFunc(ch.Replacements(), func(text string) bool {
-			return git.HasChanged(b.top, from, l.Path, text, ch.Time, gitPatience)
-		})
-	}
-	return of.pending[ch]
+	return all
 }
 
 // commitLines are the lines, as Normalize returns them, that a commit changed in a file.
 type commitLines struct {
-	added, removed           map[string]bool
-	replaced, whole, pending map[*search.Change]bool // what confirms and isPending found of an edit
+	added, removed  map[string]bool
+	replaced, whole map[*search.Change]bool // what confirms found of an edit
 }
 
 func (b *blamer) linesOf(l git.BlamedLine) *commitLines {
 	key := l.Commit + "\x00" + l.Path
 	of := b.commits[key]
 	if of == nil {
-		of = &commitLines{map[string]bool{}, map[string]bool{}, map[*search.Change]bool{}, map[*search.Change]bool{}, map[*search.Change]bool{}}
+		of = &commitLines{map[string]bool{}, map[string]bool{}, map[*search.Change]bool{}, map[*search.Change]bool{}}
 		b.commits[key] = of
 		_, changes, _ := git.ChangesOf(b.top, l.Commit, l.Path, gitPatience) // unconfirmed if git fails
 		for _, c := range changes {
@@ -468,8 +438,8 @@ func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
 			return !of.added[edits.Normalize(line)] && !edits.IsWeak(line) && ch.Adds(line) > 0
 		})
 	}
-	return of.replaced[ch] || of.whole[ch] && of.added[edits.Normalize(l.Text)] || slices.ContainsFunc(formerLines(ch, l.Text), func(before string) bool {
-		return of.removed[edits.Normalize(before)] && b.isPending(l, ch)
+	return of.replaced[ch] || of.whole[ch] && of.added[edits.Normalize(l.Text)] || slices.ContainsFunc(b.formerLines(l, ch, l.Text), func(before string) bool {
+		return of.removed[edits.Normalize(before)]
 	})
 }
 

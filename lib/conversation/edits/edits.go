@@ -227,10 +227,10 @@ func IsWeak(text string) bool {
 }
 
 // FormerLines returns what else a line can have been before the edit, if the edit replaced a part
-// of it that is weak or not.
-func (e *Edit) FormerLines(line string, weak bool) (all []string) {
+// of it that is not weak.
+func (e *Edit) FormerLines(line string) (all []string) {
 	add := func(before, old, new string) {
-		if IsWeak(old+new) == weak && !slices.Contains(all, before) && Normalize(before) != Normalize(line) {
+		if !IsWeak(old+new) && !slices.Contains(all, before) && Normalize(before) != Normalize(line) {
 			all = append(all, before)
 		}
 	}
@@ -253,14 +253,6 @@ func (e *Edit) FormerLines(line string, weak bool) (all []string) {
 		if back, ok := strings.CutPrefix(line, new); ok {
 			add(old+back, old, new)
 		}
-	}
-	return all
-}
-
-// Replacements returns the texts that the edit put in the place of others.
-func (e *Edit) Replacements() (all []string) {
-	for _, r := range e.replaced {
-		all = append(all, strings.Join(r.new, "\n"))
 	}
 	return all
 }

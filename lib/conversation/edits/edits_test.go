@@ -81,7 +81,7 @@ func TestFormerLines(t *testing.T) {
 	} {
 		var got []string
 		for _, e := range FindEdits(conversation.Entry{Kind: conversation.Call, Tool: c.tool, Text: conversation.CallText(gjson.Parse(c.input))}) {
-			got = append(got, e.FormerLines(c.line, false)...)
+			got = append(got, e.FormerLines(c.line)...)
 		}
 		if got := strings.Join(got, "|"); got != c.want {
 			t.Errorf("%s: %q, want %q", c.input, got, c.want)

@@ -25,9 +25,9 @@ type BlamedLine struct {
 const maxBlame = 64 << 20
 
 // Blame returns the lines from one to another of a file in the folder dir of a worktree, both
-// counted from 1. A commit that changed only blanks of a line did not write it.
+// counted from 1.
 func Blame(dir, file string, from, to int, wait time.Duration) (all []BlamedLine, err error) {
-	text, err := output(dir, wait, "blame", "--line-porcelain", "--no-textconv", "-w", "-L", fmt.Sprintf("%d,%d", from, to), "--", file)
+	text, err := output(dir, wait, "blame", "--line-porcelain", "--no-textconv", "-L", fmt.Sprintf("%d,%d", from, to), "--", file)
 	if err != nil {
 		return nil, err
 	}
@@ -137,13 +137,6 @@ func LastChange(dir, commit, path string, until time.Time, wait time.Duration) t
 		return time.Time{}
 	}
 	return time.Unix(seconds, 0)
-}
-
-// HasChanged reports whether a commit since a time, from which another comes or that itself,
-// changed how often a file has a text. It is true if git does not tell.
-func HasChanged(dir, commit, path, text string, since time.Time, wait time.Duration) bool {
-	found, err := output(dir, wait, "log", "-1", "--format=%H", fmt.Sprint("--since=", since.Unix()), "-S"+text, "--end-of-options", commit, "--", ":(top,literal)"+path)
-	return err != nil || found != ""
 }
 
 // unquoted returns a path that git has quoted without the quotes.
