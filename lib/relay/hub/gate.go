@@ -31,6 +31,8 @@ const (
 	strangers   = 512              // connections that have not proved a key; see register
 	consumerFor = 10 * time.Minute // how long a consumer may lie there unused
 	consumers   = 512              // that a host may make in that time
+	questions   = 8                // that wait at a consumer
+	heartbeat   = 5 * time.Second  // how often the server says at most that it has nothing
 	maxLine     = 4096
 	maxRequest  = 64 << 10 // of JetStream
 	maxInvited  = 4096
@@ -272,9 +274,8 @@ func (g *gate) publish(rest string) error {
 		}
 		return g.refuse(why)
 	}
-	head := "PUB " + strings.Join(words, " ") + "\r\n" // as it was read here
 	if !strings.HasPrefix(subject, "$JS.") {
-		if _, err := io.WriteString(g.server, head); err != nil {
+		if _, err := fmt.Fprintf(g.server, "PUB %s\r\n", strings.Join(words, " ")); err != nil { // as it was read here
 			return err
 		}
 		_, err = io.CopyN(g.server, g.from, int64(size)+2)
@@ -284,12 +285,12 @@ func (g *gate) publish(rest string) error {
 	if _, err := io.ReadFull(g.from, body); err != nil {
 		return err
 	}
-	if strings.HasPrefix(subject, "$JS.API.CONSUMER.CREATE.") {
-		if why := g.hub.refusesConsumer(g.key, body[:size]); why != "" {
-			return g.refuse(why)
-		}
+	text, why := g.hub.request(g.key, subject, body[:size])
+	if why != "" {
+		return g.refuse(why)
 	}
-	_, err = g.server.Write(append([]byte(head), body...))
+	words[len(words)-1] = strconv.Itoa(len(text))
+	_, err = fmt.Fprintf(g.server, "PUB %s\r\n%s\r\n", strings.Join(words, " "), text)
 	return err
 }
 
@@ -341,6 +342,19 @@ func (h *Hub) mayTell(from, to string) bool {
 	return all[to]
 }
 
+// request returns what the server is told of a request, in the gate's own words: the server may
+// read the host's otherwise, such as a "config" and a second one that is null. Or it returns why
+// the request is not taken.
+func (h *Hub) request(key, subject string, text []byte) (says []byte, why string) {
+	switch {
+	case strings.HasPrefix(subject, "$JS.API.CONSUMER.CREATE."):
+		return h.consumer(key, text)
+	case strings.HasPrefix(subject, "$JS.API.CONSUMER.MSG.NEXT."):
+		return question(text)
+	}
+	return nil, "" // no relay says more
+}
+
 // asked are the settings of a consumer that a relay makes. With others the server would write to
 // any subject, or keep it for ever.
 var asked = []string{
@@ -348,22 +362,29 @@ var asked = []string{
 	"num_replicas", "mem_storage", "inactive_threshold",
 }
 
-// refusesConsumer returns why a host may not make a consumer, or "".
-func (h *Hub) refusesConsumer(key string, text []byte) string {
+// consumer returns how a host asks for a consumer, or why it may not have it.
+func (h *Hub) consumer(key string, text []byte) (says []byte, why string) {
 	var asks struct {
+		Stream string         `json:"stream_name"`
 		Config map[string]any `json:"config"`
+		Action string         `json:"action"`
 	}
 	if json.Unmarshal(text, &asks) != nil {
-		return "no consumer"
+		return nil, "no consumer"
+	}
+	if asks.Config == nil {
+		asks.Config = map[string]any{}
 	}
 	for name, value := range asks.Config {
 		if !slices.Contains(asked, name) { // mutant never: TestWhatAHostMayDo
-			return "a consumer with " + name
+			return nil, "a consumer with " + name
 		}
 		if n, ok := value.(float64); name == "inactive_threshold" && (!ok || n <= 0 || n > float64(consumerFor)) {
-			return "a consumer that stays"
+			return nil, "a consumer that stays"
 		}
 	}
+	asks.Config["max_waiting"] = questions
+	asks.Action = "create" // it changes none
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m := h.made[key]
@@ -371,10 +392,37 @@ func (h *Hub) refusesConsumer(key string, text []byte) string {
 		m = made{since: now}
 	}
 	if m.n++; m.n > consumers {
-		return "too many consumers"
+		return nil, "too many consumers"
 	}
 	h.made[key] = m
-	return ""
+	says, err := json.Marshal(asks)
+	if err != nil {
+		return nil, "no consumer"
+	}
+	return says, ""
+}
+
+// question returns how a host asks for messages, or why it may not ask. While there are none, the
+// server says so as often as it was asked to.
+func question(text []byte) (says []byte, why string) {
+	var asks struct {
+		Expires   time.Duration `json:"expires,omitempty"`
+		Batch     int           `json:"batch,omitempty"`
+		MaxBytes  int           `json:"max_bytes,omitempty"`
+		NoWait    bool          `json:"no_wait,omitempty"`
+		Heartbeat time.Duration `json:"idle_heartbeat,omitempty"`
+	}
+	if json.Unmarshal(text, &asks) != nil {
+		return nil, "no question"
+	}
+	if asks.Heartbeat != 0 && asks.Heartbeat < heartbeat { // mutant never: TestWhatAHostMayDo
+		return nil, "heartbeats too often"
+	}
+	says, err := json.Marshal(asks)
+	if err != nil {
+		return nil, "no question"
+	}
+	return says, ""
 }
 
 // made counts the consumers that a host has made since a time.

@@ -410,6 +410,29 @@ func TestWhatAHostMayDo(t *testing.T) {
 	} {
 		refused("make a consumer with "+config, create(config))
 	}
+	// The server keeps a config that a null follows, where the gate sees none.
+	pushes := fmt.Sprintf(`{"stream_name":%q,"config":{"name":"q","ack_policy":"none","deliver_subject":%q},"config":null}`, streams.Feeds, stolen)
+	if _, err := ac.Request("$JS.API.CONSUMER.CREATE."+streams.Feeds+".q", []byte(pushes), time.Minute); err != nil {
+		t.Error(err)
+	}
+	if pushing, err := w.js.PushConsumer(ctx, streams.Feeds, "q"); err == nil {
+		t.Errorf("a host can have messages written to %s", pushing.CachedInfo().Config.DeliverSubject)
+	}
+	for _, question := range []string{`{"expires":60000000000,"idle_heartbeat":1}`, `{"idle_heartbeat":90000000000,"IDLE_HEARTBEAT":1,"expires":200000000000}`, `x`, ``} {
+		refused("ask with "+question, func() error {
+			return ac.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+streams.Feeds+".p", streams.Inbox(a.Public())+".x", []byte(question))
+		})
+	}
+	made, err := w.js.Consumer(ctx, streams.Feeds, "p")
+	testenv.NoError(t, err)
+	if n := made.CachedInfo().Config.MaxWaiting; n != questions {
+		t.Errorf("%d questions of a host may wait", n)
+	}
+	m, err := ac.Request("$JS.API.STREAM.INFO."+streams.InboxStream(a.Public()), []byte(`{"subjects_filter":">","deleted_details":true}`), time.Minute)
+	testenv.NoError(t, err)
+	if bytes.Contains(m.Data, []byte(`"subjects":{`)) {
+		t.Errorf("a host has a stream's subjects counted: %s", m.Data)
+	}
 	for kind, size := range map[string]int{"hello": 9 << 10, "beat": 300 << 10, "to." + b.Public(): 100 << 10, "allows." + b.Public(): 9 << 10, "odd": 1} {
 		refused("publish much "+kind, func() error { return ac.Publish("gt."+a.Public()+"."+kind, make([]byte, size)) })
 	}
