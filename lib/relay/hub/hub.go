@@ -209,6 +209,9 @@ func (h *Hub) serve() (err error) {
 			h.Warn(err)
 		}
 	}
+	if err := h.dropConsumers(ctx); err != nil {
+		h.Warn(err)
+	}
 	_, err = h.nc.Subscribe(invite.Subject, func(m *nats.Msg) {
 		answer := "ok"
 		if err := h.join(m); err != nil {
@@ -217,6 +220,28 @@ func (h *Hub) serve() (err error) {
 		_ = m.Respond([]byte(answer))
 	})
 	return err
+}
+
+// dropConsumers removes what reads from the streams before any host is connected. No relay comes
+// back to its consumer; a host may have made one that an older version did not refuse.
+func (h *Hub) dropConsumers(ctx context.Context) error {
+	names := h.js.StreamNames(ctx)
+	for name := range names.Name() {
+		s, err := h.js.Stream(ctx, name)
+		if err != nil {
+			return err
+		}
+		consumers := s.ConsumerNames(ctx)
+		for consumer := range consumers.Name() {
+			if err := s.DeleteConsumer(ctx, consumer); err != nil {
+				return err
+			}
+		}
+		if err := consumers.Err(); err != nil {
+			return err
+		}
+	}
+	return names.Err()
 }
 
 // Close ends the hub. What it acknowledged is on disk.
