@@ -101,7 +101,7 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 
 func calledSessions(env *cli.Env, name string) (ids []string) {
 	state := place.StateOf(env.Getenv)
-	name = peer.NewHosts(state).Here(name)
+	name = peer.NewHosts(state).LocalName(name)
 	called, _ := instance.Named(state, name, env.Abs(name)) // gt-session says what is unreadable
 	for _, c := range called {
 		if c.Session != "" {

@@ -294,7 +294,7 @@ func findCalled(env *cli.Env, all catalog.Catalog, name string) (found []*catalo
 // findCalledOn is findCalled for a name on a host, which may be this one.
 func findCalledOn(env *cli.Env, all catalog.Catalog, name, host string) (found []*catalog.Session, agents []instance.Called) {
 	found, agents = findCalled(env, all, name)
-	if peersOf(env).Here(name+"@"+host) == name {
+	if peersOf(env).LocalName(name+"@"+host) == name {
 		host = ""
 	} else {
 		agents = nil

@@ -19,10 +19,13 @@ import (
 // meant returns the instances that a name means. All that a list prints of one names it.
 func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
 	found := instance.FindFirst(all, instance.Matchers(name, at.Env.Abs(name), at.Store.Session))
-	if here := peer.NewHosts(at.Store.State).Here(name); found == nil && here != name {
+	if found != nil {
+		return found
+	}
+	if here := peer.NewHosts(at.Store.State).LocalName(name); here != name {
 		return meant(at, all, here)
 	}
-	return found
+	return nil
 }
 
 // findByName returns the instance that a name means. If nothing matches it returns unread, because

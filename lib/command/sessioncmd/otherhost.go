@@ -34,7 +34,7 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 	state := place.StateOf(env.Getenv)
 	hosts := peer.NewHosts(state)
 	agent, host, ok := peer.Split(name)
-	if !ok || hosts.Here(name) != name {
+	if !ok || hosts.LocalName(name) != name {
 		return nil, nil
 	}
 	h, err := hosts.Get(host)

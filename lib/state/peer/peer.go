@@ -174,8 +174,8 @@ func (h Hosts) LocalHost() (host Host, err error) {
 	return host, read(h.state.Path("relay", hostFile), &host)
 }
 
-// Here returns a name without the "@HOST" of this host.
-func (h Hosts) Here(name string) string {
+// LocalName returns a name without the "@HOST" of this host.
+func (h Hosts) LocalName(name string) string {
 	at, host, ok := Split(name)
 	if !ok {
 		return name
