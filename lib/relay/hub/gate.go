@@ -37,7 +37,7 @@ const (
 	maxRequest  = 64 << 10 // of JetStream
 	maxInvited  = 4096
 	mostAllowed = 4096 // hosts that one can tell what it allows them
-	connections = 16   // of a host; one more ends its oldest: a network that was lost leaves some
+	connections = 4    // of a host, each with MaxPending; one more ends its oldest: a lost network leaves some
 )
 
 // sizes bounds the messages of each kind, in bytes.
