@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"gt/lib/cli"
 	"gt/lib/relay/invite"
 	"gt/lib/relay/seal"
@@ -34,6 +36,10 @@ const (
 	questions   = 8                // that wait at a consumer
 	heartbeat   = 5 * time.Second  // how often the server says at most that it has nothing
 	maxLine     = 4096
+
+	lettersRate   = 100 // a second and host
+	lettersAtOnce = 1024
+
 	maxRequest  = 64 << 10 // of JetStream
 	maxInvited  = 4096
 	mostAllowed = 4096 // hosts that one can tell what it allows them
@@ -99,6 +105,13 @@ func (h *Hub) prove(number string) {
 	if len(own) > connections { // mutant never: TestManyConnections
 		cli.Go(func() { own[0].server.Close() })
 	}
+}
+
+// isProved reports whether the key is the host's, or it has none. A client hears of it before it sends.
+func (g *gate) isProved() bool {
+	g.hub.mu.Lock()
+	defer g.hub.mu.Unlock()
+	return g.proved || g.key == ""
 }
 
 // address is the host's, without its port.
@@ -268,6 +281,9 @@ func (g *gate) publish(rest string) error {
 	if err != nil || size < 0 || size > streams.MaxMessage+maxRequest {
 		return errors.New("a message without a size")
 	}
+	if !g.isProved() {
+		return errors.New("a message before the key is proved") // its limits are another host's
+	}
 	if why := g.refuses(subject, reply, size); why != "" {
 		if _, err := io.CopyN(io.Discard, g.from, int64(size)+2); err != nil {
 			return err
@@ -275,6 +291,11 @@ func (g *gate) publish(rest string) error {
 		return g.refuse(why)
 	}
 	if !strings.HasPrefix(subject, "$JS.") {
+		if strings.Contains(subject, ".to.") || strings.Contains(subject, ".receipt.") {
+			if err := g.hub.pace(g.key).Wait(context.Background()); err != nil {
+				return err
+			}
+		}
 		if _, err := fmt.Fprintf(g.server, "PUB %s\r\n", strings.Join(words, " ")); err != nil { // as it was read here
 			return err
 		}
@@ -292,6 +313,19 @@ func (g *gate) publish(rest string) error {
 	words[len(words)-1] = strconv.Itoa(len(text))
 	_, err = fmt.Fprintf(g.server, "PUB %s\r\n%s\r\n", strings.Join(words, " "), text)
 	return err
+}
+
+// pace returns how fast a host may send letters and receipts: the hub syncs each to disk before the
+// next one, and those of others wait.
+func (h *Hub) pace(key string) *rate.Limiter {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l := h.paces[key]
+	if l == nil {
+		l = rate.NewLimiter(lettersRate, lettersAtOnce)
+		h.paces[key] = l
+	}
+	return l
 }
 
 // refuse tells the host that a message was not taken. The server says so, between what else it

@@ -43,6 +43,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/time/rate"
 
 	"gt/lib/cli"
 	"gt/lib/relay/invite"
@@ -78,8 +79,9 @@ type Hub struct {
 	mu         sync.Mutex
 	allowances map[string]map[string]bool // see mayTell
 	made       map[string]made
-	gates      []*gate     // the oldest first
-	full       atomic.Bool // the disk was full, and streams take no more
+	paces      map[string]*rate.Limiter // of letters, by key
+	gates      []*gate                  // the oldest first
+	full       atomic.Bool              // the disk was full, and streams take no more
 }
 
 // InviteFor is how long an invitation can be used.
@@ -87,7 +89,7 @@ const InviteFor = 15 * time.Minute
 
 // Start starts a hub. Its store belongs to one process at a time; the caller holds a lock.
 func Start(o Options) (h *Hub, err error) {
-	h = &Hub{Options: o, allowances: map[string]map[string]bool{}, made: map[string]made{}}
+	h = &Hub{Options: o, allowances: map[string]map[string]bool{}, made: map[string]made{}, paces: map[string]*rate.Limiter{}}
 	h.lastSeen.Store(o.Now().UnixNano())
 	for _, dir := range []string{"", "jetstream", "hosts", "invited", "removed"} {
 		path := filepath.Join(o.Store, dir)

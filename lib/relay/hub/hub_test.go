@@ -601,6 +601,26 @@ func TestAGreedyHost(t *testing.T) {
 	}
 }
 
+// TestFlood shows that a host that sends letters without end is slowed, and no other.
+func TestFlood(t *testing.T) {
+	w := newWorld(t)
+	a, ac := w.host(new(refusals))
+	b, _ := w.host(new(refusals))
+	for range lettersAtOnce {
+		testenv.NoError(t, ac.Publish("gt."+a.Public()+".to."+b.Public(), []byte("x")))
+	}
+	testenv.NoError(t, ac.FlushTimeout(time.Minute))
+	stranger, inner := net.Pipe()
+	defer stranger.Close()
+	g := &gate{hub: w.Hub, key: b.Public(), inbox: "_INBOX.", server: inner, from: bufio.NewReader(strings.NewReader("x\r\n"))}
+	if err := g.publish("gt." + b.Public() + ".to." + a.Public() + " 1"); err == nil {
+		t.Error("who has not proved a key sends in its name")
+	}
+	if mine, others := w.pace(a.Public()).Tokens(), w.pace(b.Public()).Tokens(); mine >= others {
+		t.Errorf("it may send %v more, another one %v", mine, others)
+	}
+}
+
 // TestOpenStore shows that a store is used only if nobody else can write to it.
 func TestOpenStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "hub")
