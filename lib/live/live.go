@@ -55,9 +55,13 @@ func OwnsPane(known *agent.Table, p process.Proc, pane tmux.Pane) bool {
 	if p.PID == pane.PID {
 		return true
 	}
+	own := known.OfProcess(p.PID).Name
+	wraps := own != "" // up to here each one is npm's script, or the agent that started itself again
 	for _, pid := range process.Ancestors(p.PID) {
+		client := known.OfProcess(pid).Name
+		wraps = wraps && client == own && known.ByProcess(process.Name(pid)).Name == ""
 		switch {
-		case known.OfProcess(pid).Name != "":
+		case client != "" && !wraps:
 			return false
 		case pid == pane.PID:
 			return true

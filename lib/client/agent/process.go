@@ -73,6 +73,10 @@ func commandsOf(script string) (commands []string) {
 		if json.Unmarshal(data, &of) != nil {
 			return nil
 		}
+		if of.Name == "" && of.Bin == nil { // it only tells the type of the scripts below it
+			dir = filepath.Dir(dir)
+			continue
+		}
 		bin, several := of.Bin.(map[string]any)
 		if !several {
 			bin = map[string]any{of.Name[strings.LastIndex(of.Name, "/")+1:]: of.Bin}
