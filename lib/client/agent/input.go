@@ -46,17 +46,23 @@ func (c Client) Input(styled string) (shown Input, below string) {
 
 // isTyped reports whether the words of a question at a place below the beginning of a box are
 // typed into it: up to the rule below it, or to an empty row where no rule is above it. Without
-// that rule a question can look like a box, and has a selected option.
+// that rule a question can look like a box, and has a selected option. With it a question can have
+// an option below its last rule, but no rule below its words.
 func isTyped(screen string, box, words int, styled string) bool {
-	ruled, end := false, box
+	ruled, within, end := false, false, box
 	for row := range strings.Lines(screen[box:]) {
 		switch text := strings.TrimSpace(row); {
 		case end == box && isRule(text):
 			ruled = true
-		case isRule(text), text == "" && !ruled:
+		case isRule(text):
+			return within
+		case text == "" && !ruled:
 			return false
 		case words < end+len(row):
-			return ruled || options(styled).Selected() < 0
+			if !ruled {
+				return options(styled).Selected() < 0
+			}
+			within = true
 		}
 		end += len(row)
 	}

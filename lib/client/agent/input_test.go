@@ -47,6 +47,43 @@ func TestInputOfScreens(t *testing.T) {
 	}
 }
 
+// A question stays one whichever of its options is selected, also one below its last rule, where
+// the mark stands as in a box.
+func TestQuestionWithEachOptionSelected(t *testing.T) {
+	marked := regexp.MustCompile(`(?m)^( *)([❯›●>])( \d\. )`)
+	other := regexp.MustCompile(`(?m)^( *)  (\d\. )`)
+	table, moved := Builtin(), 0
+	paths, _ := filepath.Glob("../*/testdata/screens/*.txtar")
+	for _, path := range paths {
+		c := table.FindClient(filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(path)))))
+		screens, err := txtar.ParseFile(path)
+		testenv.NoError(t, err)
+		for _, f := range screens.Files {
+			screen := string(f.Data)
+			all := marked.FindAllStringSubmatchIndex(screen, -1)
+			if shown, _ := c.Input(screen); shown != Asks || all == nil {
+				continue
+			}
+			at := all[len(all)-1]
+			mark := screen[at[4]:at[5]]
+			unmarked := screen[:at[4]] + " " + screen[at[5]:]
+			for _, option := range other.FindAllStringSubmatchIndex(unmarked, -1) {
+				if option[0] < at[0] {
+					continue
+				}
+				moved++
+				screen := unmarked[:option[3]] + mark + " " + unmarked[option[4]:]
+				if got, _ := c.Input(screen); got != Asks {
+					t.Errorf("%s: %s: %v\n%s", path, f.Name, got, screen)
+				}
+			}
+		}
+	}
+	if moved < 50 {
+		t.Errorf("only %d options were selected", moved)
+	}
+}
+
 // What is typed into a box may have the words of a question, which stands below a box.
 func TestDraftWithWordsOfQuestion(t *testing.T) {
 	const rule = "──────────\n"
