@@ -61,8 +61,9 @@ func (w World) printedVersion(ctx context.Context, c agent.Client, environ []str
 	command := []string{c.Command[0], "--version"}
 	printed, err := Run(ctx, w.Project, environ, command, func() bool { return false })
 	printed = term.CleanText(printed)
-	if version := versionIn(printed, filepath.Base(c.Command[0])); version != "" {
-		return version, ""
+	all := versionsIn(printed, filepath.Base(c.Command[0]))
+	if len(all) == 1 {
+		return all[0], ""
 	}
 	asked := strings.Join(command, " ")
 	first, _, _ := strings.Cut(strings.TrimSpace(printed), "\n")
@@ -73,6 +74,8 @@ func (w World) printedVersion(ctx context.Context, c agent.Client, environ []str
 		return "", fmt.Sprintf("'%s' took longer than %v", asked, versionLimit)
 	case first == "":
 		return "", fmt.Sprintf("'%s' prints nothing", asked)
+	case len(all) > 1:
+		return "", fmt.Sprintf("'%s' prints several versions: %s", asked, term.Cut(strings.Join(all, ", "), maxShown))
 	}
 	return "", fmt.Sprintf("'%s' prints no version, but: %s", asked, term.Cut(first, maxShown))
 }
@@ -102,19 +105,24 @@ func packaged(program, client string) string {
 		if !strings.Contains(p.Name, client) { // a program of another package that starts the client
 			return ""
 		}
+		if !isVersion(p.Version) { // of a build of the person's own: "latest", "workspace:*"
+			return ""
+		}
 		return p.Version
 	}
 	return ""
 }
 
-// versionIn returns the version in what a client prints, or "": that of the line that holds
-// nothing else but the client's name ("codex-cli 0.169.0", "2.1.330 (Claude Code)"). What version
-// managers, runtimes and wrappers print is full of other versions ("Now using node v20.11.0"), and
-// one without a choice lists all that are installed.
-func versionIn(printed, client string) string {
+// versionsIn returns the versions in what a client prints: those of the lines that hold nothing else
+// but the client's name ("codex-cli 0.169.0", "2.1.330 (Claude Code)"), or of those without it. What
+// version managers, runtimes and wrappers print is full of other versions ("Now using node
+// v20.11.0"), and one without a choice lists all that are installed.
+func versionsIn(printed, client string) []string {
 	var named, bare []string
 	for line := range strings.Lines(printed) {
-		switch version, hasName := onlyVersion(line, client); {
+		version, hasName := onlyVersion(line, client)
+		version = term.Cut(version, maxVersion)
+		switch {
 		case hasName:
 			named = append(named, version)
 		case version != "":
@@ -124,10 +132,7 @@ func versionIn(printed, client string) string {
 	if named == nil {
 		named = bare
 	}
-	if named = slices.Compact(named); len(named) != 1 {
-		return ""
-	}
-	return term.Cut(named[0], maxVersion)
+	return slices.Compact(named)
 }
 
 // onlyVersion returns the version in a line that holds nothing else but the client's name and

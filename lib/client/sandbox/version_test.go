@@ -14,7 +14,7 @@ import (
 
 // A version is that of the client, and not one of what stands between it and the person:
 // version managers, runtimes and wrappers print others before it, after it or instead.
-func TestVersionIn(t *testing.T) {
+func TestVersionsIn(t *testing.T) {
 	for _, test := range []struct{ client, printed, want string }{
 		{"claude", "2.1.330 (Claude Code)", "2.1.330"},
 		{"codex", "codex-cli 0.169.0", "0.169.0"},
@@ -26,9 +26,9 @@ func TestVersionIn(t *testing.T) {
 		{"claude", "Found '/home/x/.nvmrc' with version <v18.19.0>\nNow using node v18.19.0 (npm v10.2.3)\nclaude: command not found", ""},
 		{"claude", "Running node v20.10.0 (npm v10.2.3)\n2.1.50 (Claude Code)", "2.1.50"},
 		{"claude", "v20.11.0\n2.1.50 (Claude Code)", "2.1.50"},
-		{"gemini", "v20.11.0\n0.61.0", ""},
+		{"gemini", "v20.11.0\n0.61.0", "20.11.0 0.61.0"},
 		{"claude", "No version is set for command claude\nConsider adding one of the following versions in your config file at /home/x/.tool-versions\nnodejs 18.16.0", ""},
-		{"claude", "No version is set for command claude\nConsider adding one of the following versions in your config file at \nclaude 2.1.50\nclaude 2.1.77", ""},
+		{"claude", "No version is set for command claude\nConsider adding one of the following versions in your config file at \nclaude 2.1.50\nclaude 2.1.77", "2.1.50 2.1.77"},
 		{"codex", "mise ERROR codex is not a valid shim. This likely means you uninstalled a tool\nmise ERROR Version: 2026.7.5 macos-arm64 (2026-07-09)", ""},
 		{"codex", "codex-cli 0.128.0\nmise WARN  mise version 2026.10.4 available", "0.128.0"},
 		{"codex", "WARNING: proceeding, even though we could not update PATH: Read-only file system (os error 30)\ncodex-cli 0.128.0", "0.128.0"},
@@ -42,7 +42,7 @@ func TestVersionIn(t *testing.T) {
 		{"claude", "1." + strings.Repeat("2", 100), "1." + strings.Repeat("2", 37) + "…"},
 		{"claude", "", ""},
 	} {
-		if got := versionIn(term.CleanText(test.printed), test.client); got != test.want {
+		if got := strings.Join(versionsIn(term.CleanText(test.printed), test.client), " "); got != test.want {
 			t.Errorf("%s prints %q: %q, want %q", test.client, test.printed, got, test.want)
 		}
 	}
@@ -66,11 +66,26 @@ func TestVersionOfPackage(t *testing.T) {
 		}
 		return program
 	}
-	for name, want := range map[string]string{"@anthropic-ai/claude-code": "2.1.44", "my-aliases": "2.1.50"} {
-		c := agent.Client{Command: agent.Argv{install(name, "2.1.44")}, Processes: []string{"claude"}}
-		if got, unknown := VersionOf(c, os.Environ()); got != want || unknown != "" {
-			t.Errorf("%s: %q (%s), want %q", name, got, unknown, want)
+	for _, test := range []struct{ name, version, want string }{
+		{"@anthropic-ai/claude-code", "2.1.44", "2.1.44"},
+		{"my-aliases", "2.1.44", "2.1.50"},
+		{"my-claude", "latest", "2.1.50"},
+		{"other-claude", "workspace:*", "2.1.50"},
+	} {
+		c := agent.Client{Command: agent.Argv{install(test.name, test.version)}, Processes: []string{"claude"}}
+		if got, unknown := VersionOf(c, os.Environ()); got != test.want || unknown != "" {
+			t.Errorf("%s %s: %q (%s), want %q", test.name, test.version, got, unknown, test.want)
 		}
+	}
+}
+
+// Of several versions none is taken, and all are told.
+func TestSeveralVersions(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "gemini")
+	testenv.NoError(t, testenv.WriteProgram(program, []byte("#!/bin/sh\necho v20.11.0; echo 0.61.0\n")))
+	version, unknown := VersionOf(agent.Client{Command: agent.Argv{program}, Processes: []string{"gemini"}}, os.Environ())
+	if version != "" || !strings.HasSuffix(unknown, "gemini --version' prints several versions: 20.11.0, 0.61.0") {
+		t.Errorf("%q, %q", version, unknown)
 	}
 }
 
