@@ -72,8 +72,7 @@ var tools = map[string][]string{
 	"make": {"makefile", "gnumakefile"}, "just": {"justfile"}, "task": {"taskfile.yml", "taskfile.yaml", "taskfile.dist.yml", "taskfile.dist.yaml"}, "rake": {"rakefile", "rakefile.rb"},
 	"npm": node, "npx": node, "pnpm": node, "yarn": node, "bun": node, "bunx": node, "node": node, "corepack": node,
 	"uv": python, "uvx": python, "poetry": python, "pip": python, "python": python, "python3": python, "pytest": python, "tox": python, "hatch": python,
-	"prettier": node, "eslint": node, "stylelint": node, "jest": node, "vitest": node, "mocha": node, "ava": node, "lint-staged": node, "commitlint": node, "tsx": node, "ts-node": node,
-	"flake8": python, "coverage": python, "ruff": {"ruff.toml", "pyproject.toml"}, "nox": python, "pdm": python, "rye": python, "conda": {"environment.yml"},
+	"lint-staged": {"package.json"}, "nox": python, "pdm": python, "rye": python, "conda": {"environment.yml"},
 	"cargo": {"cargo.toml", "build.rs", "rust-toolchain", "rust-toolchain.toml"}, "rustc": {"rust-toolchain", "rust-toolchain.toml"}, "rustfmt": {"rust-toolchain", "rust-toolchain.toml"}, "bundle": {"gemfile", "gemfile.lock"}, "composer": {"composer.json"}, "deno": {"deno.json", "deno.jsonc"},
 	"gradle": gradle, "gradlew": gradle, "mvn": {"pom.xml"}, "docker": compose, "docker-compose": compose,
 	"nix": nix, "flake": nix, "nix-shell": nix, "use_nix": nix, "use_flake": nix, "devbox": {"devbox.json", "devbox.lock"}, "pixi": {"pixi.toml", "pixi.lock"},
@@ -83,7 +82,17 @@ var tools = map[string][]string{
 	"dotnet": {"directory.build.props", "directory.build.targets"}, "phpunit": {"phpunit.xml", "phpunit.xml.dist"}, "phpstan": {"phpstan.neon", "phpstan.neon.dist"},
 }
 
+// configured are the files that a program takes its own settings from, and whose other settings, such
+// as the main file of a package, it does not run. What these files name is not followed.
+var configured = map[string][]string{
+	"prettier": manifest, "eslint": manifest, "stylelint": manifest, "jest": manifest, "vitest": manifest, "mocha": manifest, "ava": manifest,
+	"commitlint": manifest, "tsx": manifest, "ts-node": manifest,
+	"flake8": {"setup.cfg", "tox.ini"}, "coverage": {"pyproject.toml", "setup.cfg", "tox.ini"}, "ruff": {"ruff.toml", "pyproject.toml"},
+}
+
 var (
+	manifest = []string{"package.json"}
+
 	node    = []string{"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"}
 	python  = []string{"pyproject.toml", "uv.lock", "setup.py", "setup.cfg", "conftest.py", "pytest.ini", "tox.ini", "noxfile.py", "sitecustomize.py"}
 	gradle  = []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties"}
@@ -396,15 +405,12 @@ func (w *unpacking) leads(e git.Entry, members map[string]File) (string, error) 
 // and those that these name in turn, each with the file that names it.
 func (w *unpacking) named(here []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (map[string]string, error) {
 	files := indexOf(arrives)
-	all := map[string]string{}
+	all, settings := map[string]string{}, map[string]string{}
 	for _, r := range here {
-		top := cmp.Or(r.top, w.Repository)
-		settings := git.Configuration(top, w.Env.Getenv)
-		files.find("git", settings, all)
-		files.find("a hook of git", git.HookScripts(top, settings, w.Env.Getenv), all)
+		files.findOfGit(cmp.Or(r.top, w.Repository), w.Env.Getenv, all, settings)
 	}
 	for _, line := range w.ownHooks() {
-		files.find("a hook of yours", line, all)
+		files.find("a hook of yours", line, all, settings)
 	}
 	for name := range all {
 		run = append(run, arrives[name])
@@ -424,7 +430,7 @@ func (w *unpacking) named(here []reference, run []git.Entry, arrives map[string]
 		}
 		before := maps.Clone(all)
 		for _, e := range run {
-			files.find(e.Path, string(contents[e.ID]), all)
+			files.find(e.Path, string(contents[e.ID]), all, settings)
 		}
 		run = nil
 		for name := range all {
@@ -432,6 +438,9 @@ func (w *unpacking) named(here []reference, run []git.Entry, arrives map[string]
 				run = append(run, arrives[name])
 			}
 		}
+	}
+	for name, file := range settings {
+		all[name] = cmp.Or(all[name], file)
 	}
 	return all, nil
 }
@@ -496,18 +505,31 @@ func indexOf(arrives map[string]git.Entry) index {
 	return all
 }
 
-// find adds the files that a text names to all. A word that ends in a slash, or is followed by an
-// asterisk, is a pattern.
-func (x index) find(file, text string, all map[string]string) {
+// findOfGit is find in git's configuration and hooks for the worktree at top.
+func (x index) findOfGit(top string, getenv func(string) string, all, settings map[string]string) {
+	configuration := git.Configuration(top, getenv)
+	x.find("git", configuration, all, settings)
+	scripts := git.HookScripts(top, configuration, getenv)
+	x.find(gitHook, strings.ReplaceAll(scripts, top+"/", "./"), all, settings)
+}
+
+// gitHook names the scripts that git runs. Most are generated, and say more than what they run.
+const gitHook = "a hook of git"
+
+// find adds the files that a text names to all, and those that a program named there takes
+// settings from to settings. A word that ends in a slash, or is followed by an asterisk, is a
+// pattern.
+func (x index) find(file, text string, all, settings map[string]string) {
 	base := path.Base(file)
 	programs := base == ".envrc" || strings.Contains(base, "mise") // whose words can be folders of programs
-	add := func(names []string) {
+	addTo := func(found map[string]string, names []string) {
 		for _, name := range names {
-			if all[name] == "" && name != file {
-				all[name] = file
+			if found[name] == "" && name != file {
+				found[name] = file
 			}
 		}
 	}
+	add := func(names []string) { addTo(all, names) }
 	begin, before := -1, "" // before is the word before
 	for i, r := range text + " " {
 		part := strings.ContainsRune("./_-@+", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80
@@ -520,22 +542,35 @@ func (x index) find(file, text string, all map[string]string) {
 		word := fold(text[begin:min(i, len(text))])
 		hooks := file == "git" && hooksPath(text[:begin])
 		module := before == "-m"
+		if name, ok := strings.CutPrefix(word, "-m"); ok && strings.HasSuffix(before, "python") {
+			add(x["~"+name])
+		}
+		value := strings.HasSuffix(strings.TrimRight(text[:begin], `'"`), "=") && strings.HasPrefix(word, "/")
 		begin, before = -1, word
+		if file == gitHook && (value || word == "/dev/null") { // such as the Python that pre-commit is installed in
+			continue
+		}
 		for _, name := range tools[path.Base(word)] {
 			add(x["="+name])
+		}
+		for _, name := range configured[path.Base(word)] {
+			addTo(settings, x["="+name])
 		}
 		add(x["~"+path.Base(word)+".config"]) // such as eslint.config.js
 		short := strings.TrimPrefix(strings.TrimPrefix(word, "./"), "/")
 		for up := true; up; {
 			short, up = strings.CutPrefix(short, "../")
 		}
-		if short == "" || r == '*' || strings.HasSuffix(short, "/") {
+		bare := file == gitHook && !strings.ContainsAny(word, "./") // more often a message than a file
+		if short == "" || r == '*' || bare || strings.HasSuffix(short, "/") {
 			continue
 		}
 		for end := short; ; { // an absolute path ends in one of the repository
-			add(x["="+end])
-			_, rest, more := strings.Cut(end, "/")
-			if end = rest; !more {
+			if file != gitHook || end == short || strings.ContainsAny(end, "./") {
+				add(x["="+end])
+			}
+			first, rest, more := strings.Cut(end, "/")
+			if end = rest; !more || slices.Contains(installed, first) {
 				break
 			}
 		}

@@ -150,7 +150,8 @@ const (
 
 // HookScripts returns the beginnings of the hooks that git runs in a repository: those in its own
 // folder, and in each folder outside of a worktree that a configuration names (see Configuration).
-// Those in the worktree are files of the repository.
+// Those in the worktree are files of the repository. It leaves out comments, and the ways to start
+// lefthook that its hooks try in turn: all run the repository's lefthook.yml and no more.
 func HookScripts(dir, configuration string, getenv func(string) string) string {
 	var folders []string
 	if r, err := findRepository(dir); err == nil {
@@ -180,9 +181,27 @@ func HookScripts(dir, configuration string, getenv func(string) string) string {
 			if err != nil {
 				continue
 			}
-			_, _ = io.Copy(&b, io.LimitReader(f, maxHookSize)) // git could not run it either
+			data, _ := io.ReadAll(io.LimitReader(f, maxHookSize)) // git could not run it either
 			f.Close()
-			b.WriteByte('\n')
+			b.WriteString(hookText(string(data)))
+		}
+	}
+	return b.String()
+}
+
+// hookText returns the lines of a hook that run something, as HookScripts has them.
+func hookText(script string) string {
+	var b strings.Builder
+	lefthook := false
+	for line := range strings.Lines(script) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "call_lefthook()":
+			lefthook = true
+		case lefthook:
+			lefthook = line != "}"
+		case !strings.HasPrefix(line, "#"):
+			b.WriteString(line + "\n")
 		}
 	}
 	return b.String()
