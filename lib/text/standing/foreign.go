@@ -8,7 +8,7 @@ import (
 const (
 	// foreignVerbs are verbs with which orders begin in other languages than English, and
 	// forbidden those that follow "no" and "não" in a prohibition.
-	foreignVerbs = "frag frage benutze verwende nutze nimm schreib schreibe mach lass fass ändere lösche rühr antworte committe pushe halte arbeite utilise utilisez écris fais faites réponds lance garde laisse touche usa utiliza escribe haz responde ejecuta mantén deja comenta scrivi rispondi fai esegui mantieni lascia use escreva escreve responda rode faça mantenha gebruik schrijf antwoord maak laat houd push raak commit führe verändere fasse teste prüfe schalte formatiere modifie supprime exécute vérifie teste ajoute change touche commente commite formule ejecuta corre lanza revisa prueba añade agrega modifica cambia toca comprueba pregunta esegui tieni aggiungi tocca controlla rode execute teste adicione altere mexa verifique pergunte comente utilize wijzig deixa deixe respóndeme contéstame réponds-moi répondez-moi responda-me verander voer controleer voeg raadpleeg"
+	foreignVerbs = "benutze verwende nutze nimm schreib schreibe mach lass fass ändere lösche rühr antworte committe pushe halte arbeite utilise utilisez écris fais faites réponds lance garde laisse touche usa utiliza escribe haz responde ejecuta mantén deja comenta scrivi rispondi fai esegui mantieni lascia use escreva escreve responda rode faça mantenha gebruik schrijf antwoord maak laat houd push raak commit führe verändere fasse teste prüfe schalte formatiere modifie supprime exécute vérifie teste ajoute change touche commente commite formule ejecuta corre lanza revisa prueba añade agrega modifica cambia toca comprueba pregunta esegui tieni aggiungi tocca controlla rode execute teste adicione altere mexa verifique pergunte comente utilize wijzig deixa deixe respóndeme contéstame réponds-moi répondez-moi responda-me verander voer controleer voeg raadpleeg"
 	forbidden    = "uses modifiques cambies hagas borres añadas agregues crees instales edites elimines renombres subas escribas metas rompas quites toque use modifique cambie haga utilices ejecutes faça altere mexa rode commite mude crie adicione apague quebre instale edite remova escreva troque toques subas hagan usen modifiquen cambien"
 
 	// changes are the infinitives of what an agent is forbidden.
@@ -24,9 +24,9 @@ func forbids(w []string) bool {
 		w = w[1:]
 	}
 	if len(w) > 2 && oneOf(w[1], "de di") {
-		return oneOf(w[0], "interdiction interdit défense") && oneOf(w[2], changes)
+		return oneOf(w[0], "interdiction interdit défense évite évitez") && oneOf(w[2], changes)
 	}
-	return len(w) > 1 && oneOf(w[0], "prohibido proibido vietato") && oneOf(w[1], changes)
+	return len(w) > 1 && oneOf(w[0], "prohibido proibido vietato evita evite evitar évite évitez") && oneOf(strings.TrimPrefix(w[1], "d'"), changes)
 }
 
 // foreign returns the kind of the instruction with which a clause begins in another
@@ -44,7 +44,7 @@ func foreign(w []string, polite bool) Kind {
 		oneOf(w[0], "nunca jamás") && len(w[1]) > 5 && (strings.HasSuffix(w[1], "es") || strings.HasSuffix(w[1], "as")),
 		infinitive && oneOf(w[0], "non nie niemals nooit nicht"),
 		oneOf(w[0], "kein keine keinen") && oneOf(last, keineVerbs) && !anyOf(w, "zum darf dürfen kann können wird werden dass"),
-		forbids(w), w[0] == "vermeide", oneOf(w[0], "evita evite evitar") && strings.HasSuffix(w[1], "r"), oneOf(w[0], "évite évitez") && (w[1] == "de" || strings.HasPrefix(w[1], "d'")), order && anyOf(w, "paz paix tranquille tranquilles quieto quieta pace"),
+		forbids(w), startsWith(w, "je ne veux pas|je ne veux plus") && len(w) > 5 && w[4] == "de" && strings.HasSuffix(w[5], "s") && w[5] != "ces", w[0] == "vermeide", order && anyOf(w, "paz paix tranquille tranquilles quieto quieta pace"),
 		polite && anyOf(w, "nicht nichts") && strings.HasSuffix(last, "en") && !oneOf(last, "vergessen") && !oneOf(w[0], "kannst könntest"),
 		polite && anyOf(w, "nie niemals keine keinen kein nooit geen"):
 		return KindNever

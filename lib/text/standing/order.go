@@ -18,16 +18,16 @@ const (
 // something holds, or at which of many occasions; that it holds only for the moment; and
 // what has to stay as it is.
 const (
-	asksNever  = "you must not|you must never|you may never|you are not to|you're not to|you should never|you should not|you may not|you are not allowed|you're not allowed|you don't edit|you don't touch|you don't change|i want you to never|i don't want you to|i don't want any|i never want|what i don't want|make sure you never|make sure to never|remember to never|under no circumstances|hands off|stop adding|stop using|stop creating|stop writing|stop changing|stop asking|stop apologizing|refrain from|avoid adding|avoid using|avoid introducing|avoid creating|avoid touching|avoid changing|no new|no additional|no external|no more|keine neuen|keine zusätzlichen|geen nieuwe|pas de nouvelle|pas de nouveau|nada de|sin librerías|lass die finger von|finger weg von|du darfst nicht|du darfst kein|du darfst keine|du darfst nie|du darfst nichts|du sollst nicht|du sollst nie|il ne faut jamais|il ne faut pas|tu ne dois pas|tu ne dois jamais|je ne veux pas de|je ne veux plus de|ich will keine|ich möchte keine"
-	asksAlways = "you must always|you should always|i want you to always|make sure to always|make sure you always|remember to always|ask before|ask me before|ask me first|check with me before|frag mich jedes|frag mich bevor|frag mich vorher|frag vorher|pregúntame antes|pregunta antes|me pergunte antes|pergunte antes|demande-moi avant|demandez-moi avant|demande avant|chiedimi prima|one commit per|before every|before each|after every|after each"
-	asksOnly   = "you must only|you may only|you should only|you're only allowed|you are only allowed|only ever|only write|only use|only touch|only change|only edit|only modify|only work|only commit|only push|only deploy|stick to|limit yourself|limit your changes|stay within|stay inside|stay under|stay below|stay out of"
-	lasting    = "at all costs|from now on|from here on|going forward|henceforth|ab jetzt|ab sofort|von jetzt an|von nun an|künftig|in zukunft|désormais|dorénavant|à partir de maintenant|a partir de ahora|de ahora en adelante|d'ora in poi|d'ora in avanti|a partir de agora|daqui em diante|de agora em diante|vanaf nu|voortaan|until i say|until i tell|until i ask|until i've|unless i ask|only when i ask|only if i ask|only when i say|only if i say|nur wenn ich es|needs my approval|needs my ok|needs my sign-off|unless i say|unless i tell|without asking me|ohne rücksprache|sans me demander|sin preguntarme"
+	asksNever  = "you must not|you must never|you should never|you should not|you may not|you are not allowed|you're not allowed|you don't edit|you don't touch|you don't change|i want you to never|i don't want you to|i don't want any|i never want|what i don't want|make sure you never|make sure to never|remember to never|under no circumstances|hands off|stop adding|stop using|stop creating|stop writing|stop changing|stop asking|stop apologizing|refrain from|avoid adding|avoid using|avoid introducing|avoid creating|avoid touching|avoid changing|no new|no additional|no external|no more|keine neuen|keine zusätzlichen|geen nieuwe|pas de nouvelle|pas de nouveau|nada de|sin librerías|lass die finger von|finger weg von|du darfst nicht|du darfst kein|du darfst keine|du darfst nie|du darfst nichts|du sollst nicht|du sollst nie|il ne faut jamais|il ne faut pas|tu ne dois pas|tu ne dois jamais|ich will keine neuen|ich möchte keine neuen"
+	asksAlways = "you must always|you should always|i want you to always|make sure to always|make sure you always|remember to always|ask before|ask me before|ask me first|check with me before|frag mich jedes|frag mich bevor|frag mich vorher|frag vorher|frag immer|frage immer|pregúntame antes|pregunta antes|me pergunte antes|pergunte antes|demande-moi avant|demandez-moi avant|demande avant|chiedimi prima|one commit per|before every|before each|after every|after each|wait for my review before|wait for my approval before|wait for my ok before"
+	asksOnly   = "you must only|you may only|you should only|you're only allowed to edit|you're only allowed to change|you're only allowed to touch|you are only allowed to edit|you are only allowed to change|you are only allowed to touch|frag nur bei|frage nur bei|frag nur wenn|frage nur wenn|only ever|only write|only use|only touch|only change|only edit|only modify|only work|only commit|only push|only deploy|stick to|limit yourself|limit your changes|stay within|stay inside|stay under|stay below|stay out of"
+	lasting    = "at all costs|from now on|from here on|going forward|henceforth|ab jetzt|ab sofort|von jetzt an|von nun an|künftig|in zukunft|désormais|dorénavant|à partir de maintenant|a partir de ahora|de ahora en adelante|d'ora in poi|d'ora in avanti|a partir de agora|daqui em diante|de agora em diante|vanaf nu|voortaan|until i say|until i tell|until i ask|until i've|unless i ask|unless i say|unless i tell|without asking me|ohne rücksprache|sans me demander|sin preguntarme"
 	// recurringForeign are the occasions of an order in other languages.
 	recurringForeign = "vor jedem|vor jeder|nach jedem|nach jeder|avant chaque|après chaque|antes de cada|después de cada|prima di ogni|dopo ogni|depois de cada|voor elke|na elke"
 	recurring        = "before pushing|before committing|before merging|before every|before each|before any|after every|after each|every time you|whenever you|whatever you do|no matter what|at all times"
 	passing          = "yet|for now|this time|right now|for the moment|at the moment|like that|like this|while we're|heute nicht|heute kein|heute keine|bis morgen|erstmal|vorerst|noch nicht|noch nichts|pour l'instant|pour le moment|por ahora|todavía|de momento|per ora|per adesso|por enquanto|voorlopig"
 	momentary        = "just this once|in this turn|this turn|for this commit|in this commit|for this run|in this run|until tomorrow"
-	bounds           = "out of the question|off the table|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not|mustn't|may only be|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert|auf keinen fall|unter keinen umständen|en aucun cas|sous aucun prétexte|bajo ningún concepto|em hipótese alguma|in nessun caso|in geen geval"
+	bounds           = "out of the question|are off the table|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not|mustn't|may only be|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert|auf keinen fall|unter keinen umständen|en aucun cas|sous aucun prétexte|bajo ningún concepto|em hipótese alguma|in nessun caso|in geen geval"
 )
 
 // tellers are words with which a clause begins that tells what is or was.
@@ -128,7 +128,8 @@ func body(w []string) []string {
 // begins returns the kind of the instruction with which a clause begins, if the clause
 // before it does not tell what happens: "it hangs and never returns".
 func (s *sentence) begins(i int, w, before []string) Kind {
-	if len(before) > 0 && oneOf(s.words[0], "if when whenever") && (startsWith(w, "refuse|escalate|ask first|ask me") || len(w) == 1 && w[0] == "stop") {
+	if len(before) > 0 && oneOf(s.words[0], "if when whenever") && (startsWith(w, "refuse|escalate|ask first|ask me") ||
+		len(w) == 1 && (holdsAny(s.words, "stop ask|stop tell me|stop wait for me") || strings.HasSuffix(s.text, "stop and report."))) {
 		return KindAlways
 	}
 	if startsWith(w, "must never") && s.forbidsEver(w) {
@@ -139,27 +140,27 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 		return KindNone
 	}
 	switch verb := w[1]; {
-	case startsWith(w, asksNever) && !anyOf(w, "now see get know need notice again"), s.forbids(i, w, before),
+	case startsWith(w, asksNever) && !anyOf(w, "now see get"), s.forbids(i, w, before),
 		w[0] == "no" && (anyOf(s.clauses[i], "please pls plz ever") || i == 0 && len(w) > 2 && s.words[len(s.words)-1] == "ever"),
-		oneOf(w[0], "no nothing") && anyOf(w[1:], "until before without unless") && !anyOf(w, "was were work works"),
-		startsWith(w, "make sure no|make sure nothing|make sure that no|make sure that nothing") && anyOf(w, "ever"),
+		oneOf(w[0], "no nothing") && anyOf(w[1:], "until before without unless") && !anyOf(w, "was were") && !holdsAny(w, "work without|works without"),
 		w[0] == "never" && (isVerb(verb) || isOrder(before)),
 		oneOf(w[0], "leave keep") && !oneOf(verb, "it that this as as-is") && holdsAny(w, "alone|untouched|unchanged|as is|as-is|intact|as it is|as they are"),
-		(holdsAny(w, bounds) && !holdsAny(w, "not have|mustn't have") || s.forbidsEver(w)) && !anyOf(w, "that which now today again said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
+		(holdsAny(w, bounds) && !compiled(`(not|n't) have (been |\w+ed$)`).MatchString(strings.Join(w, " ")) || s.forbidsEver(w)) && !anyOf(w, "that which now today said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
 		return KindNever
-	case startsWith(w, asksAlways), w[0] == "always" && isVerb(verb), w[0] == "wait" && holdsAny(w, "before you"):
+	case startsWith(w, asksAlways), w[0] == "always" && isVerb(verb):
 		return KindAlways
-	case startsWith(w, asksOnly) && !anyOf(w, "half first second last"), w[0] == "only" && i == 0 && len(s.words) < 5 && strings.ToLower(s.text[1:]) != s.text[1:] && isVerb(w[len(w)-1]):
+	case startsWith(w, asksOnly) && !anyOf(w, "half first second last"), w[0] == "only" && i == 0 && len(s.words) < 5 && strings.ToLower(s.text[1:]) != s.text[1:] && isVerb(w[len(w)-1]),
+		(isOrder(w) || startsWith(w, "commits only|deploys only")) && holdsAny(w, "only when i ask|only if i ask|only when i say|only if i say"):
 		return KindOnly
 	case isOrder(w) && holdsAny(w, recurring) && !slices.ContainsFunc(before, func(w string) bool { return strings.ContainsAny(w, "./") }), // not a task in a file
 		oneOf(w[0], "report answer reply format quote cite") && anyOf(w, "all every each"),
-		startsWith(w, "answer in|reply in|respond in") && len(w) < 5, w[0] == "prefer", oneOf(w[0], "all every each") && holdsAny(w, "needs a|needs to|needs tests|need a|must|has to|have to") && !anyOf(w, "fixed done now"),
+		startsWith(w, "answer in|reply in|respond in") && len(w) < 5, w[0] == "prefer", oneOf(w[0], "all every each") && holdsAny(w, "needs a|needs to|needs tests|need a|must|has to|have to") && !anyOf(w, "fixed done now"), oneOf(w[0], "all any anything every everything") && holdsAny(w, "needs my|need my"),
 		i == 0 && !oneOf(w[0], tellers) && anyOf(w, "must") && holdsAny(w, "before you|before every|before each|before any"),
 		i > 0 && startsWith(s.words, "whenever you|every time you|each time you") && isOrder(w),
 		w[0] == "keep" && oneOf(verb, "all any every") && holdsAny(w, "out of|away from"),
 		oneOf(w[0], "alle jede jeder jedes tous toutes chaque todos todas cada tutti tutte ogni elke") && anyOf(w, "müssen muss doivent doit deben debe devono deve devem moeten moet") && anyOf(w, alwaysWords+" "+neverWords),
 		holdsAny(s.words, recurringForeign) && anyOf(w, foreignVerbs) && !anyOf(s.words, "ich wir je j'ai nous yo io eu ik"),
-		len(w) > 2 && w[0] == "we" && !holdsAny(w, "any more|anymore") && (verb == "never" && isVerb(w[2]) || isOrder(w[2:]) && (oneOf(verb, "always only") || i == 0 && verb == "don't")),
+		len(w) > 2 && w[0] == "we" && (verb == "never" && isVerb(w[2]) || isOrder(w[2:]) && (oneOf(verb, "always only") || i == 0 && verb == "don't")),
 		startsWith(w, "use|we use") && anyOf(s.words, "not never") && len(s.words) < 9 && !anyOf(s.words, "if is are"): // "use pnpm, not npm"
 		return s.kind()
 	}
@@ -169,14 +170,16 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 // forbids reports whether a clause is a prohibition that stays: not "don't worry", and not
 // the half of a correction ("don't guess, read the header").
 func (s *sentence) forbids(i int, w, before []string) bool {
-	if !oneOf(w[0], "don't dont") {
+	if startsWith(w, "you are not to|you're not to") {
+		w = w[slices.Index(w, "to"):]
+	} else if !oneOf(w[0], "don't dont") {
 		return false
 	}
 	ever := anyOf(w, "ever even")
 	for w = w[1:]; len(w) > 0 && oneOf(w[0], "ever even just also please you"); {
 		w = w[1:]
 	}
-	if len(w) < 2 || oneOf(w[len(w)-1], "this that now") || !isVerb(w[0]) || oneOf(w[0], "worry forget bother know think mind get have need be like care remember see understand want guess explain panic rush tell hesitate wait fix implement start begin code build go do let we leave show give look believe") {
+	if len(w) < 2 || oneOf(w[len(w)-1], "this that now") || !isVerb(w[0]) || oneOf(w[0], "worry blame forget bother know think mind get have need be like care remember see understand want guess explain panic rush tell hesitate wait fix implement start begin code build go do let we leave show give look believe") {
 		return false
 	}
 	if len(before) > 0 { // "add a cache, but don't keep it" is a task
@@ -193,7 +196,10 @@ func (s *sentence) forbidsEver(w []string) bool {
 	if i < 1 || !oneOf(w[i-1], "must may") || oneOf(s.words[0], "i if as since because he she") && !startsWith(w[max(0, i-2):], "you must") || anyOf(s.words, "say told seems apparently maybe perhaps guess hunch") {
 		return false
 	}
-	must, relative := w[i-1] == "must", i > 2 && w[i-2] == "you" // "a summary you may never read"
+	must := w[i-1] == "must"
+	if !must && (i > 2 && w[i-2] == "you" || anyOf(w, "again")) { // "a summary you may never read"
+		return false
+	}
 	w = w[i+1:]
 	if len(w) > 0 && w[0] == "ever" {
 		w = w[1:]
@@ -204,7 +210,7 @@ func (s *sentence) forbidsEver(w []string) bool {
 	case w[0] == "be":
 		return len(w) > 1 && (strings.HasSuffix(w[1], "ed") || oneOf(w[1], "in on read written run rerun sent put set shown kept held left given taken made built rebuilt seen done hidden broken cut split sold lost"))
 	}
-	return w[0] != "have" && (must || !relative && oneOf(w[0], "see contain use run call log write read share push commit touch change modify edit delete leave exceed access store print send import depend appear deploy hold include"))
+	return w[0] != "have" && (must || oneOf(w[0], "see contain use run call log write read share push force-push commit touch change modify edit delete leave exceed access store print send import depend appear deploy hold include"))
 }
 
 // isOrder reports whether the words begin with a verb that orders.
