@@ -44,7 +44,7 @@ func foreign(w []string, polite bool) Kind {
 		oneOf(w[0], "nunca jamás") && len(w[1]) > 5 && (strings.HasSuffix(w[1], "es") || strings.HasSuffix(w[1], "as")),
 		infinitive && oneOf(w[0], "non nie niemals nooit nicht"),
 		oneOf(w[0], "kein keine keinen") && oneOf(last, keineVerbs) && !anyOf(w, "zum darf dürfen kann können wird werden dass"),
-		forbids(w), startsWith(w, "je ne veux pas|je ne veux plus") && len(w) > 5 && w[4] == "de" && strings.HasSuffix(w[5], "s") && w[5] != "ces", w[0] == "vermeide", order && anyOf(w, "paz paix tranquille tranquilles quieto quieta pace"),
+		forbids(w), startsWith(w, "je ne veux pas de") && len(w) > 5 && strings.HasSuffix(w[5], "s") && w[5] != "ces", w[0] == "vermeide", order && anyOf(w, "paz paix tranquille tranquilles quieto quieta pace"),
 		polite && anyOf(w, "nicht nichts") && strings.HasSuffix(last, "en") && !oneOf(last, "vergessen") && !oneOf(w[0], "kannst könntest"),
 		polite && anyOf(w, "nie niemals keine keinen kein nooit geen"):
 		return KindNever

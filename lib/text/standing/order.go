@@ -21,7 +21,7 @@ const (
 	asksNever  = "you must not|you must never|you should never|you should not|you may not|you are not allowed|you're not allowed|you don't edit|you don't touch|you don't change|i want you to never|i don't want you to|i don't want any|i never want|what i don't want|make sure you never|make sure to never|remember to never|under no circumstances|hands off|stop adding|stop using|stop creating|stop writing|stop changing|stop asking|stop apologizing|refrain from|avoid adding|avoid using|avoid introducing|avoid creating|avoid touching|avoid changing|no new|no additional|no external|no more|keine neuen|keine zusätzlichen|geen nieuwe|pas de nouvelle|pas de nouveau|nada de|sin librerías|lass die finger von|finger weg von|du darfst nicht|du darfst kein|du darfst keine|du darfst nie|du darfst nichts|du sollst nicht|du sollst nie|il ne faut jamais|il ne faut pas|tu ne dois pas|tu ne dois jamais|ich will keine neuen|ich möchte keine neuen"
 	asksAlways = "you must always|you should always|i want you to always|make sure to always|make sure you always|remember to always|ask before|ask me before|ask me first|check with me before|frag mich jedes|frag mich bevor|frag mich vorher|frag vorher|frag immer|frage immer|pregúntame antes|pregunta antes|me pergunte antes|pergunte antes|demande-moi avant|demandez-moi avant|demande avant|chiedimi prima|one commit per|before every|before each|after every|after each|wait for my review before|wait for my approval before|wait for my ok before"
 	asksOnly   = "you must only|you may only|you should only|you're only allowed to edit|you're only allowed to change|you're only allowed to touch|you are only allowed to edit|you are only allowed to change|you are only allowed to touch|frag nur bei|frage nur bei|frag nur wenn|frage nur wenn|only ever|only write|only use|only touch|only change|only edit|only modify|only work|only commit|only push|only deploy|stick to|limit yourself|limit your changes|stay within|stay inside|stay under|stay below|stay out of"
-	lasting    = "at all costs|from now on|from here on|going forward|henceforth|ab jetzt|ab sofort|von jetzt an|von nun an|künftig|in zukunft|désormais|dorénavant|à partir de maintenant|a partir de ahora|de ahora en adelante|d'ora in poi|d'ora in avanti|a partir de agora|daqui em diante|de agora em diante|vanaf nu|voortaan|until i say|until i tell|until i ask|until i've|unless i ask|unless i say|unless i tell|without asking me|ohne rücksprache|sans me demander|sin preguntarme"
+	lasting    = "at all costs|not under any circumstance|not under any circumstances|don't under any circumstance|don't under any circumstances|from now on|from here on|going forward|henceforth|ab jetzt|ab sofort|von jetzt an|von nun an|künftig|in zukunft|désormais|dorénavant|à partir de maintenant|a partir de ahora|de ahora en adelante|d'ora in poi|d'ora in avanti|a partir de agora|daqui em diante|de agora em diante|vanaf nu|voortaan|until i say|until i tell|until i ask|until i've|unless i ask|unless i say|unless i tell|without asking me|ohne rücksprache|sans me demander|sin preguntarme"
 	// recurringForeign are the occasions of an order in other languages.
 	recurringForeign = "vor jedem|vor jeder|nach jedem|nach jeder|avant chaque|après chaque|antes de cada|después de cada|prima di ogni|dopo ogni|depois de cada|voor elke|na elke"
 	recurring        = "before pushing|before committing|before merging|before every|before each|before any|after every|after each|every time you|whenever you|whatever you do|no matter what|at all times"
@@ -49,8 +49,6 @@ func (s *sentence) instructs() Kind {
 	switch {
 	case s.isVetoed():
 		return KindNone
-	case startsWith(s.words, "do not under any|don't under any"):
-		return KindNever
 	case holdsAny(s.words, lasting):
 		return s.kind()
 	}
@@ -129,7 +127,7 @@ func body(w []string) []string {
 // before it does not tell what happens: "it hangs and never returns".
 func (s *sentence) begins(i int, w, before []string) Kind {
 	if len(before) > 0 && oneOf(s.words[0], "if when whenever") && (startsWith(w, "refuse|escalate|ask first|ask me") ||
-		len(w) == 1 && (holdsAny(s.words, "stop ask|stop tell me|stop wait for me") || strings.HasSuffix(s.text, "stop and report."))) {
+		len(w) == 1 && (holdsAny(s.words, "stop ask|stop tell me|stop wait for me") || holdsAny(s.words[len(s.words)-2:], "stop report"))) {
 		return KindAlways
 	}
 	if startsWith(w, "must never") && s.forbidsEver(w) {
@@ -145,7 +143,7 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 		oneOf(w[0], "no nothing") && anyOf(w[1:], "until before without unless") && !anyOf(w, "was were") && !holdsAny(w, "work without|works without"),
 		w[0] == "never" && (isVerb(verb) || isOrder(before)),
 		oneOf(w[0], "leave keep") && !oneOf(verb, "it that this as as-is") && holdsAny(w, "alone|untouched|unchanged|as is|as-is|intact|as it is|as they are"),
-		(holdsAny(w, bounds) && !compiled(`(not|n't) have (been |\w+ed$)`).MatchString(strings.Join(w, " ")) || s.forbidsEver(w)) && !anyOf(w, "that which now today said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
+		(holdsAny(w, bounds) && !compiled(`(not|n't) have (been |\w+ed( when|$))`).MatchString(strings.Join(w, " ")) || s.forbidsEver(w)) && !anyOf(w, "that which now today said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
 		return KindNever
 	case startsWith(w, asksAlways), w[0] == "always" && isVerb(verb):
 		return KindAlways
@@ -170,9 +168,7 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 // forbids reports whether a clause is a prohibition that stays: not "don't worry", and not
 // the half of a correction ("don't guess, read the header").
 func (s *sentence) forbids(i int, w, before []string) bool {
-	if startsWith(w, "you are not to|you're not to") {
-		w = w[slices.Index(w, "to"):]
-	} else if !oneOf(w[0], "don't dont") {
+	if !oneOf(w[0], "don't dont") {
 		return false
 	}
 	ever := anyOf(w, "ever even")
@@ -196,10 +192,7 @@ func (s *sentence) forbidsEver(w []string) bool {
 	if i < 1 || !oneOf(w[i-1], "must may") || oneOf(s.words[0], "i if as since because he she") && !startsWith(w[max(0, i-2):], "you must") || anyOf(s.words, "say told seems apparently maybe perhaps guess hunch") {
 		return false
 	}
-	must := w[i-1] == "must"
-	if !must && (i > 2 && w[i-2] == "you" || anyOf(w, "again")) { // "a summary you may never read"
-		return false
-	}
+	must, vague := w[i-1] == "must", i > 2 && w[i-2] == "you" || anyOf(w, "again") // "a summary you may never read"
 	w = w[i+1:]
 	if len(w) > 0 && w[0] == "ever" {
 		w = w[1:]
@@ -210,7 +203,7 @@ func (s *sentence) forbidsEver(w []string) bool {
 	case w[0] == "be":
 		return len(w) > 1 && (strings.HasSuffix(w[1], "ed") || oneOf(w[1], "in on read written run rerun sent put set shown kept held left given taken made built rebuilt seen done hidden broken cut split sold lost"))
 	}
-	return w[0] != "have" && (must || oneOf(w[0], "see contain use run call log write read share push force-push commit touch change modify edit delete leave exceed access store print send import depend appear deploy hold include"))
+	return w[0] != "have" && (must || !vague && oneOf(w[0], "see contain use run call log write read share push force-push commit touch change modify edit delete leave exceed access store print send import depend appear deploy hold include"))
 }
 
 // isOrder reports whether the words begin with a verb that orders.

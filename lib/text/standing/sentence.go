@@ -43,7 +43,7 @@ func ends(line string, i int, mark rune) bool {
 
 // mask returns a line with "x" for each byte of what stands between backquotes and of
 // several words in quotation marks. One word in quotation marks is only stressed. "Do not"
-// becomes "don't", and "never, ever" becomes "never", in as many bytes.
+// and "you are not to" become "don't", and "never, ever" becomes "never", in as many bytes.
 func mask(line string) string {
 	for _, marks := range [][2]string{{"`", "`"}, {`"`, `"`}, {"“", "”"}, {"„", "“"}, {"«", "»"}, {"「", "」"}} {
 		for at := 0; ; {
@@ -60,7 +60,7 @@ func mask(line string) string {
 			at += n
 		}
 	}
-	return strings.NewReplacer("do not ", "don't  ", "Do not ", "don't  ", "DO NOT ", "don't  ", "do NOT ", "don't  ", "ever, ever ", "ever       ").Replace(line)
+	return strings.NewReplacer("do not ", "don't  ", "Do not ", "don't  ", "DO NOT ", "don't  ", "do NOT ", "don't  ", "You are not to ", "don't          ", "you are not to ", "don't          ", "You're not to ", "don't         ", "you're not to ", "don't         ", "ever, ever ", "ever       ").Replace(line)
 }
 
 func clauses(text string) [][]string {

@@ -287,6 +287,10 @@ func TestNoOrders(t *testing.T) {
 		"Evita llamar dos veces a la base: eso hace la nueva función.",
 		"Frag nicht warum, aber der Test läuft jetzt.",
 		"The job must not have finished.",
+		"The worker must not have started when it fell over.",
+		"Je ne veux pas de ces tests, efface-les.",
+		"If the parser hits an unknown tag, stop and report the line.",
+		"This PR needs my approval, where is the button?",
 	} {
 		if found := Find(text); len(found) > 0 {
 			t.Errorf("%q gives %+v", text, found)
@@ -373,6 +377,9 @@ func TestFind(t *testing.T) {
 		"The code must not have unused imports.":               "The code must not have unused imports., never",
 		"We never use jQuery anymore.":                         "We never use jQuery anymore., never",
 		"When in doubt, stop and ask.":                         "When in doubt, stop and ask., always",
+		"If any hook fails, stop and report":                   "If any hook fails, stop and report, always",
+		"Users may never see a stack trace.":                   "Users may never see a stack trace., never",
+		"Don't push under any circumstances.":                  "Don't push under any circumstances., never",
 		"Frag immer vor dem Löschen.":                          "Frag immer vor dem Löschen., always",
 		"Évite d'ajouter des dépendances.":                     "Évite d'ajouter des dépendances., never",
 		"Je ne veux pas de commentaires.":                      "Je ne veux pas de commentaires., never",
