@@ -48,7 +48,7 @@ func (t *touch) Run(env *cli.Env) error {
 		return (&end{Flags: t.Flags}).record(env, call)
 	}
 	sign := keepalive.Heartbeat{
-		Timestamp: env.Now().UTC(), State: keepalive.Running, SessionID: call.ID,
+		Timestamp: env.Now().UTC(), State: keepalive.Running, SessionID: call.ID, Awake: process.Awake(),
 	}
 	sign.LastCommand = cmp.Or(t.Command, call.Input.ToolName, call.Input.Kind())
 	call.Warn(call.Tell(t.Flags))
@@ -58,7 +58,6 @@ func (t *touch) Run(env *cli.Env) error {
 	var doing activity.State
 	var prompted time.Time // time of the prompt before this one
 	if t.Hook && call.ID != "" {
-		sign.Awake = process.Awake()
 		err = call.EnsureRecord() // alive even without a record
 		said = typedPrompt(env, call)
 		if doing = activity.Read(call.Home, call.ID); isLate(call, doing) {

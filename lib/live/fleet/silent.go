@@ -26,14 +26,18 @@ func (m *Member) hear() {
 	if m.Status != status.Running || m.Record == nil || now.Sub(m.Since).Abs() < silentAfter {
 		return
 	}
-	told, awake, last := m.Activity().Since, m.Activity().Awake, m.Since
+	told, last := m.Activity().Since, m.Since
+	asleep := process.Slept(told, m.Activity().Awake, now)
 	if beat := keepalive.Read(m.home); beat != nil && beat.SessionID == m.Record.ID {
-		told, awake = beat.Timestamp, beat.Awake
+		told = beat.Timestamp
+		if beat.Awake != 0 {
+			asleep = process.Slept(told, beat.Awake, now)
+		}
 	}
 	if told.After(last) {
 		last = told
 	}
-	now = now.Add(-process.Slept(told, awake, now))
+	now = now.Add(-asleep)
 	path := m.Record.Transcript
 	if now.Sub(last) < silentAfter || !strings.HasSuffix(path, ".jsonl") || m.store() == "" {
 		return
