@@ -326,8 +326,8 @@ func (l *Launch) Wired() bool {
 	return err == nil && a.HasHooks()
 }
 
-// tells reports whether the client runs gt's hooks, as far as its files show.
-func (l *Launch) tells() bool {
+// Tells reports whether the client runs gt's hooks, as far as its files show.
+func (l *Launch) Tells() bool {
 	how, a, _, err := l.wiring()
 	return err == nil && a.HasHooks() && len(wirings.Blockers(how, l.client.Dialect, a)) == 0
 }
@@ -441,7 +441,7 @@ func (l *Launch) findCommand() error {
 	l.run, l.session = l.spec.Run()
 	if l.run.First != nil {
 		l.run.First.AsksTrust = l.asksTrust()
-		l.run.First.Untold = !l.tells()
+		l.run.First.Untold = !l.Tells()
 	}
 	return l.checkLauncher()
 }

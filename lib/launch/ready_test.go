@@ -29,6 +29,7 @@ func TestAsksTrust(t *testing.T) {
 	home, account := t.TempDir(), t.TempDir()
 	testenv.NoError(t, os.WriteFile(filepath.Join(account, "trustedFolders.json"), []byte(`{"/work": "TRUST_FOLDER"}`), 0o600))
 	gemini := agent.Client{StoreEnv: "GEMINI", Hooks: agent.Hooks{Format: "gemini", Home: "${GEMINI:-~/.gemini}", User: "settings.json"}}
+	own := agent.Client{Hooks: agent.Hooks{Format: "gemini", User: filepath.Join(account, "settings.json")}}
 	for _, c := range []struct {
 		client  agent.Client
 		account string
@@ -38,6 +39,8 @@ func TestAsksTrust(t *testing.T) {
 		{gemini, "", "/work", true},
 		{gemini, account, "/work", false},
 		{gemini, account, "/other", true},
+		{own, "", "/work", false},
+		{own, "", "/other", true},
 		{agent.Client{}, "", "/work", false},
 	} {
 		l := &Launch{Instance: &instance.Instance{Path: c.path, Account: c.account}, plan: plan{client: c.client}}
@@ -77,7 +80,7 @@ func TestTells(t *testing.T) {
 		testenv.NoError(t, os.MkdirAll(filepath.Join(top, "work", ".git"), 0o700))
 		l := &Launch{Instance: &instance.Instance{Path: filepath.Join(top, "work", "sub")}, plan: plan{client: claude}}
 		l.Env = &cli.Env{Dir: "/", Environ: []string{"HOME=" + filepath.Join(top, "home")}}
-		if wired, tells := l.Wired(), l.tells(); wired != c.wired || tells != c.tells {
+		if wired, tells := l.Wired(), l.Tells(); wired != c.wired || tells != c.tells {
 			t.Errorf("%s: wired %v, tells %v", name, wired, tells)
 		}
 	}

@@ -25,8 +25,11 @@ func Sources(c agent.Client, getenv func(string) string, project string) (how wi
 	if err != nil {
 		return how, a, false, err
 	}
-	if a.Folder, err = agent.Expand(getenv, project, cmp.Or(c.Hooks.Home, "~")); err != nil {
-		return how, a, false, err
+	a.Folder = filepath.Dir(user)
+	if c.Hooks.Home != "" {
+		if a.Folder, err = agent.Expand(getenv, project, c.Hooks.Home); err != nil {
+			return how, a, false, err
+		}
 	}
 	a.Sources = []wiring.Source{how.Read(wiring.User, user)}
 	for _, f := range [...]struct{ scope, file string }{{wiring.Project, c.Hooks.Project}, {wiring.Local, c.Hooks.Local}} {

@@ -326,7 +326,7 @@ func (b begin) run(at scope, id instance.ID) error {
 	if err != nil {
 		return err
 	}
-	asks, wired := "", false
+	asks, tells := "", false
 	if b.Give != "" {
 		if err := give(at.Env, in, b.Give); err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s starts it", in.Name, in.Name)
@@ -344,7 +344,7 @@ func (b begin) run(at scope, id instance.ID) error {
 		if err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
-		asks, wired = waits(began), began.Wired()
+		asks, tells = waits(began), began.Tells()
 		if in, err = at.Store.Get(id); err != nil {
 			return err
 		}
@@ -358,7 +358,7 @@ func (b begin) run(at scope, id instance.ID) error {
 	if err = at.Env.Printf("started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, at.Env.DisplayPath(in.Path), in.Name, asks); err != nil {
 		return err
 	}
-	if c := at.Table().FindClient(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && !wired && at.Member(in).Status == status.Unknown {
+	if c := at.Table().FindClient(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && !tells && at.Member(in).Status == status.Unknown {
 		at.Env.Hint("no hook has reported what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
 	}
 	return nil
