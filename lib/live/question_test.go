@@ -24,6 +24,7 @@ func TestShowsQuestion(t *testing.T) {
 		"one while a hook told of a turn":      {"claude", rule + " Do you want to proceed?\n ❯ 1. Yes\n   2. No\n", runs, true},
 		"a form without options":               {"claude", rule + form, done, true},
 		"words of the conversation":            {"claude", said, done, false},
+		"an answer above no box":               {"claude", "● I ask: do you want to proceed?\n\n✻ Cooked for 4s\n", done, false},
 		"the same, and a hook told":            {"claude", said, status.Observation{Status: status.Waiting, Reason: status.Permission}, true},
 		"a draft":                              {"claude", rule + "❯ Do you want to proceed?\n" + rule, done, false},
 		"a draft, and a hook told":             {"claude", rule + "❯ Do you want to proceed?\n" + rule, status.Observation{Status: status.Waiting, Reason: status.Permission}, false},

@@ -35,13 +35,17 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 	return q, true
 }
 
-// EndsInQuestion reports whether the last rows of a screen have the words of a question.
+// EndsInQuestion reports whether the last row of a screen, without borders, has words of a
+// question: the keys of a form, or what is asked without options. The same words further up can be
+// of an answer.
 func (c Client) EndsInQuestion(styled string) bool {
-	rows := strings.Split(strings.TrimRight(strings.ToLower(Plain(styled)), " \n"), "\n")
-	return c.PromptPatterns.lastMatch(strings.Join(rows[max(0, len(rows)-maxForm):], "\n")) >= 0
+	for _, row := range slices.Backward(strings.Split(strings.ToLower(Plain(styled)), "\n")) {
+		if strings.TrimSpace(row) != "" && !isRule(row) {
+			return c.PromptPatterns.lastMatch(row) >= 0
+		}
+	}
+	return false
 }
-
-const maxForm = 10
 
 // Digest identifies a question by its text and its options, whichever is selected.
 func (q Question) Digest() string {
