@@ -401,17 +401,19 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 			r.finish(e)
 		case m := <-incoming:
 			r.handle(m)
-			for more := true; more; { // a scan costs more than a message
-				select {
-				case m := <-incoming:
-					r.handle(m)
-				default:
-					more = false
-				}
+		}
+		// Whatever woke it: a scan that sends many letters takes as long as a tick, and costs more
+		// than a message.
+		for more := true; more; {
+			select {
+			case m := <-incoming:
+				r.handle(m)
+			default:
+				more = false
 			}
-			if r.status.Clone != "" {
-				return r.stopBoth(ctx, nc)
-			}
+		}
+		if r.status.Clone != "" {
+			return r.stopBoth(ctx, nc)
 		}
 	}
 }
