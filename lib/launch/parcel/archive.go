@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"gt/lib/sys/atomicfile"
@@ -164,7 +165,11 @@ func open(in io.Reader) (*reader, error) {
 	if err := json.Unmarshal(data, &r.Manifest); err != nil {
 		return nil, fmt.Errorf("its manifest is not JSON: %w", err)
 	}
-	return r, r.check()
+	err = r.check()
+	if err == nil && r.Git != nil && runtime.GOOS == "darwin" { // its file systems ignore case
+		err = r.Git.checkLinks(fold)
+	}
+	return r, err
 }
 
 func incomplete(err error) error {

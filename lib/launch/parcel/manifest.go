@@ -269,7 +269,7 @@ func (g *Git) check() error {
 	if len(g.Roots) == 0 || g.Bundle == "" {
 		return errors.New("its repository has no first commit")
 	}
-	if len(g.Files)+len(g.Deleted)+len(g.Intended)+len(g.Roots)+len(g.Remotes) > maxMembers {
+	if max(len(g.Files), len(g.Deleted), len(g.Intended), len(g.Roots)+len(g.Remotes)) > maxMembers {
 		return fmt.Errorf("its repository has more than %d changed files", maxMembers)
 	}
 	for _, id := range append(slices.Clone(g.Roots), g.Head, g.Index) {
@@ -277,25 +277,43 @@ func (g *Git) check() error {
 			return fmt.Errorf("invalid commit %.80q", id)
 		}
 	}
-	var names []string
-	links := map[string]bool{}
 	for _, f := range g.Files {
 		if (f.Link == "") == (f.Member == "") || strings.ContainsRune(f.Link, 0) {
 			return fmt.Errorf("the file %.80q is neither a file nor a link", f.Path)
 		}
-		names = append(names, f.Path)
-		links[fold(f.Path)] = links[fold(f.Path)] || f.Link != ""
 	}
-	if g.Within != "" {
-		names = append(names, g.Within+"/*") // it is a folder
-	}
-	for i, name := range slices.Concat(names, g.Deleted, g.Intended) {
+	for _, name := range slices.Concat(g.names(), g.Deleted, g.Intended) {
 		if err := checkPath(name); err != nil {
 			return err
 		}
-		for at := path.Dir(name); i < len(names) && at != "."; at = path.Dir(at) {
-			if links[fold(at)] { // of the parcel itself
-				return fmt.Errorf("%q: %w", name, atomicfile.ErrLink)
+	}
+	return g.checkLinks(func(name string) string { return name })
+}
+
+// names returns the paths of the files, and one in the folder of the agent.
+func (g *Git) names() (all []string) {
+	for _, f := range g.Files {
+		all = append(all, f.Path)
+	}
+	if g.Within != "" {
+		all = append(all, g.Within+"/*")
+	}
+	return all
+}
+
+// checkLinks returns an error if a file is below a link of the parcel itself. same returns a path
+// as the file system compares it.
+func (g *Git) checkLinks(same func(string) string) error {
+	links := map[string]string{}
+	for _, f := range g.Files {
+		if f.Link != "" {
+			links[same(f.Path)] = f.Path
+		}
+	}
+	for _, name := range g.names() {
+		for at := path.Dir(name); at != "."; at = path.Dir(at) {
+			if link := links[same(at)]; link != "" {
+				return fmt.Errorf("%.80q: %w: %.80q", name, atomicfile.ErrLink, link)
 			}
 		}
 	}

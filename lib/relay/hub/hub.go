@@ -594,6 +594,6 @@ func (h *Hub) ConnectIf(check func() error) func(context.Context, *seal.Keys) (*
 }
 
 // Connect connects a relay in this process.
-func (h *Hub) Connect(context.Context, *seal.Keys) (*nats.Conn, error) {
-	return nats.Connect("", nats.InProcessServer(h.server), nats.NoReconnect(), nats.NoEcho())
+func (h *Hub) Connect(_ context.Context, keys *seal.Keys) (*nats.Conn, error) {
+	return nats.Connect("", nats.InProcessServer(h.server), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.Inbox(keys.Public())))
 }
