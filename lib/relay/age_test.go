@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"gt/lib/relay"
+	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
 )
 
@@ -70,7 +71,7 @@ func TestAge(t *testing.T) {
 		expectAge(t, "a command to a host whose clock was set back", ages, 0)
 
 		// A hub keeps a command back, and the beats of its sender with it.
-		nc, err := f.hub.Connect(context.Background(), nil)
+		nc, err := f.hub.Connect(context.Background(), new(seal.Keys))
 		testenv.NoError(t, err)
 		defer nc.Close()
 		beats, err := nc.SubscribeSync("gt.*.beat")

@@ -27,7 +27,7 @@ type overheard struct {
 
 func (f *fleet) overhear(subject string) *overheard {
 	f.t.Helper()
-	nc, err := f.hub.Connect(context.Background(), nil)
+	nc, err := f.hub.Connect(context.Background(), new(seal.Keys))
 	if err != nil {
 		f.t.Fatal(err)
 	}

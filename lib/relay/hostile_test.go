@@ -573,7 +573,7 @@ func TestReplayed(t *testing.T) {
 func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 	f := newFleet(t)
 	a, b := f.host("a"), f.host("b")
-	evil, err := f.hub.Connect(t.Context(), nil)
+	evil, err := f.hub.Connect(t.Context(), new(seal.Keys))
 	testenv.NoError(t, err)
 	defer evil.Close()
 	var mu sync.Mutex

@@ -143,7 +143,7 @@ func (p *proxy) pump(to, from net.Conn) {
 // duplicateMessages has a hub send messages once more, now or later.
 func duplicateMessages(t *testing.T, f *fleet, dice *rand.Rand) (stop func()) {
 	t.Helper()
-	nc, err := f.hub.Connect(context.Background(), nil)
+	nc, err := f.hub.Connect(context.Background(), new(seal.Keys))
 	testenv.NoError(t, err)
 	var mu sync.Mutex
 	var again sync.WaitGroup

@@ -219,7 +219,12 @@ func TestInvited(t *testing.T) {
 	all, err := nc.SubscribeSync("_INBOX.>")
 	testenv.NoError(t, err)
 	testenv.NoError(t, nc.FlushTimeout(time.Minute))
-	k, _ := w.host(new(refusals)) // the hub makes its stream
+	k, _ := w.host(new(refusals))         // the hub makes its stream
+	own, err := w.Connect(t.Context(), k) // a relay in the hub's process
+	testenv.NoError(t, err)
+	defer own.Close()
+	_, err = own.Request("$JS.API.INFO", nil, time.Minute)
+	testenv.NoError(t, err)
 	testenv.NoError(t, nc.FlushTimeout(time.Minute))
 	if n, _, _ := all.Pending(); n > 0 {
 		m, _ := all.NextMsg(time.Second)
