@@ -78,7 +78,7 @@ var importRules = []struct {
 	{"github.com/nats-io/nats-server/v2/server", []string{"lib/relay/hub"}, "the server is in gt-hub alone"},
 	{"github.com/nats-io/nkeys", []string{"lib/relay/seal"}, "keys are used in one place"},
 	{"filippo.io/age", []string{"lib/relay/seal"}, "messages are sealed in one place"},
-	{"golang.org/x/time/rate", []string{"lib/relay"}, "what other hosts send is bounded in one place"},
+	{"golang.org/x/time/rate", []string{"lib/relay", "lib/relay/hub"}, "what other hosts send is bounded where it comes in"},
 	{"github.com/fsnotify/fsnotify", []string{"lib/relay/local", "lib/command/watchcmd"}, "what waits to be sent, and what is on the screen, is looked at when it changes"},
 	{"charm.land/bubbletea/v2", []string{"lib/command/watchcmd"}, "one program keeps a screen"},
 	{"charm.land/bubbles/v2/textarea", []string{"lib/command/watchcmd"}, "as above"},

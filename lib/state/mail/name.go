@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -118,7 +119,7 @@ func changeFlags(flags, add, take string) string {
 			set = append(set, f)
 		}
 	}
-	slices.Sort(set)
+	sort.Slice(set, func(i, j int) bool { return set[i] < set[j] })
 	return string(slices.Compact(set))
 }
 

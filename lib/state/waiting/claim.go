@@ -55,7 +55,7 @@ func Claims(s session.Store, known []session.Candidate, hooked []mail.Note, by R
 		all = append(all, c)
 		from := func(m marker.Marker) bool { return m.From == n.Session }
 		if by.Continues || find(known, n.Session) == nil || slices.ContainsFunc(markers, from) {
-			free = slices.Insert(free, 0, c)
+			free = append([]*Claim{c}, free...)
 		}
 	}
 	var c *Claim
