@@ -25,7 +25,7 @@ func (s *Score) add(points int, why string, values ...any) {
 }
 
 // ranking is the version of these rules. Points that others gave do not compare.
-const ranking = 4
+const ranking = 3
 
 // The points of a message. What is told of a chain with more messages than there is room
 // for are those with the most points.
@@ -305,7 +305,7 @@ func wordsOf(text string) (words []word, frame string) {
 	begins, capital := true, false // of a sentence; the word before is capitalised
 	shouts := true                 // no word so far has a small letter
 	var before string
-	plain, needed := 0, minFrame
+	plain := 0
 	hasPaste := false
 	text = pasted.Typed(text, func([]string) string {
 		hasPaste = true
@@ -314,9 +314,7 @@ func wordsOf(text string) (words []word, frame string) {
 	if len(text) > maxScored {
 		text = text[:start(text, maxScored)]
 	}
-	isDefined, rest := false, 0 // the sentence had a word of isWords; what is left of a complement
-	fields := strings.FieldsFunc(text, isBlank)
-	for i, field := range fields {
+	for field := range strings.FieldsFuncSeq(text, isBlank) {
 		w := strings.TrimRight(field, ".,:;!?…")
 		ends := w != field
 		if w = strings.TrimLeft(w, ".,:;!?"); w == "" {
@@ -324,18 +322,9 @@ func wordsOf(text string) (words []word, frame string) {
 		}
 		first, _ := utf8.DecodeRuneInString(w)
 		isCapital := unicode.IsUpper(first)
-		value := isValue(w) || isMonth(fields, i)
-		ends = ends && !isMonth(fields, i+1) // "3. April"
-		lower := strings.ToLower(w)
-		startsHere := false
-		if rest == 0 && (isDefined && first >= '0' && first <= '9' || before != "" && oneOf(isWords, before) && (value || isCapital)) {
-			if n := complement(fields[i:]); n > 1 || n == 1 && !value {
-				rest, startsHere, needed = n, true, minFrame+1
-			}
-		}
+		value := isValue(w)
 		switch {
-		case rest > 0 && !startsHere:
-		case !startsHere && isCapital && capital && !begins && strings.ToUpper(w) != w: // a name of two words
+		case isCapital && capital && !begins && strings.ToUpper(w) != w: // a name of two words
 			value = true
 			if before != "\x00" {
 				plain--
@@ -343,17 +332,12 @@ func wordsOf(text string) (words []word, frame string) {
 		case before != "":
 			b.WriteString(before + " ")
 		}
-		value = value || startsHere
-		switch {
-		case rest > 0 && !startsHere: // the mark of the first stands for it
-		case value:
+		lower := strings.ToLower(w)
+		if before = lower; value {
 			before = "\x00"
-		default:
-			before = lower
+		} else {
 			plain++
 		}
-		rest = max(0, rest-1)
-		isDefined = !ends && (isDefined || oneOf(isWords, lower))
 		weight := 1.0
 		if value {
 			weight = 0
@@ -369,49 +353,10 @@ func wordsOf(text string) (words []word, frame string) {
 		}
 		begins, capital = ends && strings.ContainsAny(field[len(field)-1:], ".!?:"), isCapital && !ends
 	}
-	if plain < needed || hasPaste {
+	if plain < minFrame || hasPaste {
 		return words, ""
 	}
 	return words, b.String() + before
-}
-
-// A value is more than a number where a sentence says what something is: "the deadline is 12 May
-// and the timeout 30 seconds", "the owner is Mara".
-const (
-	isWords    = " is ist est es è é är er becomes wird "
-	joinWords  = " and but und aber et mais y pero e ma en maar "
-	monthWords = " jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september october november december " +
-		"januar februar märz mai juni juli oktober okt dezember dez janvier février mars avril juin juillet août septembre octobre novembre décembre " +
-		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
-	maxComplement = 3 // words
-)
-
-// oneOf reports whether a list has a word. There are blanks around each of its words.
-func oneOf(list, word string) bool { return strings.Contains(list, " "+word+" ") }
-
-// complement returns how many words a clause still has, 0 if there are more than maxComplement.
-func complement(fields []string) int {
-	for i, field := range fields {
-		if oneOf(joinWords, strings.ToLower(field)) {
-			return i
-		}
-		if i == maxComplement {
-			return 0
-		}
-		if strings.TrimRight(field, ".:;!?…") != field && !isMonth(fields, i+1) {
-			return i + 1
-		}
-	}
-	return len(fields)
-}
-
-// isMonth reports whether a word is that of a date: "3 April", "April 3", "3 de abril".
-func isMonth(fields []string, i int) bool {
-	isDay := func(i int) bool {
-		return i >= 0 && i < len(fields) && fields[i][0] >= '0' && fields[i][0] <= '9' && len(strings.TrimRight(fields[i], ".,")) <= 2
-	}
-	return i < len(fields) && (isDay(i-1) || isDay(i+1) || i > 0 && fields[i-1] == "de" && isDay(i-2)) &&
-		oneOf(monthWords, strings.ToLower(strings.TrimRight(fields[i], ".,:;!?…")))
 }
 
 // isBlank reports whether a character parts words.
