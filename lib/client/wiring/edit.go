@@ -2,7 +2,6 @@ package wiring
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,46 +166,27 @@ func (c Client) add(doc *jsonedit.Doc, missing []Handler) ([]byte, []Change, err
 
 	var text []byte
 	var err error
-	if wrong := c.obstacle(doc, missing[:1]); wrong != nil {
-		return nil, nil, errors.New(wrong.String())
+	root, key := doc.Root, "hooks"
+	if c.Shape == Named {
+		key = ownName
 	}
-	all := doc.Root.Get(c.hooksKey())
+	all := root.Get(key)
 	event := all.Get(first.Event)
 	switch {
+	case !root.IsObject():
+		err = shapeError(root, "the settings are no object")
 	case all == nil:
-		text, err = doc.Append(doc.Root, c.hooksKey(), map[string][]any{first.Event: {item}})
+		text, err = doc.Append(root, key, map[string][]any{first.Event: {item}})
+	case !all.IsObject():
+		err = shapeError(all, fmt.Sprintf("%q is not an object", key))
 	case event == nil:
 		text, err = doc.Append(all, first.Event, []any{item})
+	case !event.IsArray():
+		err = shapeError(event, fmt.Sprintf("%q is not an array", first.Event))
 	default:
 		text, err = doc.Append(event, "", item)
 	}
 	return text, changes, err
-}
-
-// hooksKey returns the key of the object that has the events of our handlers.
-func (c Client) hooksKey() string {
-	if c.Shape == Named {
-		return ownName
-	}
-	return "hooks"
-}
-
-// obstacle returns the value that stands where the handlers belong and cannot hold them, or nil.
-func (c Client) obstacle(doc *jsonedit.Doc, handlers []Handler) *Refusal {
-	if !doc.Root.IsObject() {
-		return &Refusal{doc.Root.Line, "", "the settings are no object"}
-	}
-	key := c.hooksKey()
-	all := doc.Root.Get(key)
-	if all != nil && !all.IsObject() {
-		return &Refusal{all.Line, key, "is not an object"}
-	}
-	for _, h := range handlers {
-		if event := all.Get(h.Event); event != nil && !event.IsArray() {
-			return &Refusal{event.Line, join(key, h.Event), "is not an array"}
-		}
-	}
-	return nil
 }
 
 func shapeError(n *jsonedit.Node, reason string) error {

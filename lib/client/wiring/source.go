@@ -61,9 +61,6 @@ func (c Client) Read(scope, file string) Source {
 		}
 	}
 	s.Refused = schema.Check(s.Doc)
-	if model, err := c.model(); err == nil && s.Refused == nil {
-		s.Refused = c.obstacle(s.Doc, model)
-	}
 	s.Off = c.switchedOff(s.Doc)
 	return s
 }

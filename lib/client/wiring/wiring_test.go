@@ -87,8 +87,8 @@ func TestShapes(t *testing.T) {
 	for text, reason := range map[string]string{
 		"[]":                              "line 1: the settings are no object",
 		"\n\"hooks\"":                     "line 2: the settings are no object",
-		"{\n\"hooks\": []}":               "line 2: hooks is not an object",
-		"{\"hooks\":{\n\"Stop\": \"x\"}}": "line 2: hooks.Stop is not an array",
+		"{\n\"hooks\": []}":               `line 2: "hooks" is not an object`,
+		"{\"hooks\":{\n\"Stop\": \"x\"}}": `line 2: "Stop" is not an array`,
 	} {
 		if _, _, err := claude.Rewire([]byte(text), w); err == nil || err.Error() != reason {
 			t.Errorf("rewire(%q): %v, want %s", text, err, reason)
@@ -111,8 +111,8 @@ func TestNamedHooks(t *testing.T) {
 	w := wantOf(t, c, "/bin")
 	for text, reason := range map[string]string{
 		"[]":                          "line 1: the settings are no object",
-		"{\n\"gt\": []}":              "line 2: gt is not an object",
-		"{\"gt\":{\n\"Stop\": true}}": "line 2: gt.Stop is not an array",
+		"{\n\"gt\": []}":              `line 2: "gt" is not an object`,
+		"{\"gt\":{\n\"Stop\": true}}": `line 2: "Stop" is not an array`,
 	} {
 		if _, _, err := c.Rewire([]byte(text), w); err == nil || err.Error() != reason {
 			t.Errorf("rewire(%q): %v, want %s", text, err, reason)

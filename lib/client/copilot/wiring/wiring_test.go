@@ -33,8 +33,7 @@ skips {"version": 1, "hooks": {"postToolUse": "x"}}
 skips {"version": 1, "hooks": {"preCompact": "x"}}
 skips {"version": 1, "hooks": {"subagentStop": "x"}}
 skips {"version": 1, "hooks": {"userPromptSubmitted": "x"}}
-takes {"version": 1, "hooks": {"PreToolUse": "x", "NoSuch": 5}}
-drops {"version": 1, "hooks": {"Stop": "x"}}
+takes {"version": 1, "hooks": {"PreToolUse": "x", "Stop": "x", "NoSuch": 5}}
 takes {"version": 1, "hooks": {"preToolUse": [null, {"type": "cmd", "bash": "true"}, {"type": "command", "bash": 5}]}}
 `
 	for line := range strings.Lines(seen) {
