@@ -546,27 +546,31 @@ func (x index) find(file, text string, all, settings map[string]string) {
 			add(x["~"+name])
 		}
 		value := strings.HasSuffix(strings.TrimRight(text[:begin], `'"`), "=") && strings.HasPrefix(word, "/")
-		begin, before = -1, word
-		if file == gitHook && (value || word == "/dev/null") { // such as the Python that pre-commit is installed in
+		program := path.Base(word)
+		if file == gitHook && (value && tools[program] != nil || word == "/dev/null") { // such as the Python that pre-commit is installed in
+			begin, before = -1, word
 			continue
 		}
-		for _, name := range tools[path.Base(word)] {
+		for _, name := range tools[program] {
 			add(x["="+name])
 		}
-		for _, name := range configured[path.Base(word)] {
+		for _, name := range configured[program] {
 			addTo(settings, x["="+name])
 		}
-		add(x["~"+path.Base(word)+".config"]) // such as eslint.config.js
+		add(x["~"+program+".config"]) // such as eslint.config.js
 		short := strings.TrimPrefix(strings.TrimPrefix(word, "./"), "/")
 		for up := true; up; {
 			short, up = strings.CutPrefix(short, "../")
 		}
-		bare := file == gitHook && !strings.ContainsAny(word, "./") // more often a message than a file
+		// More often a message than a file.
+		bare := file == gitHook && !strings.ContainsAny(word, "./") && !isRunner(before)
+		variable := begin > 0 && text[begin-1] == '$'
+		begin, before = -1, word
 		if short == "" || r == '*' || bare || strings.HasSuffix(short, "/") {
 			continue
 		}
 		for end := short; ; { // an absolute path ends in one of the repository
-			if file != gitHook || end == short || strings.ContainsAny(end, "./") {
+			if file != gitHook || end == short || variable || strings.ContainsAny(end, "./") {
 				add(x["="+end])
 			}
 			first, rest, more := strings.Cut(end, "/")
@@ -585,6 +589,12 @@ func (x index) find(file, text string, all, settings map[string]string) {
 			add(x["~"+short])
 		}
 	}
+}
+
+// isRunner reports whether a word of a script runs the file that is named behind it.
+func isRunner(word string) bool {
+	word = path.Base(word)
+	return strings.HasPrefix(word, "python") || slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", ".", "source", "exec", "node", "ruby", "perl", "-f"}, word)
 }
 
 // hooksPath reports whether a text of git's settings ends where the folder of the hooks stands.

@@ -374,6 +374,14 @@ make check >/dev/null
 TOOL=TOP/scripts/tool
 sh tools/x.sh
 `, "Makefile build scripts/tool tools/x.sh"},
+		{"names without an ending", `#!/bin/sh
+. hooks
+ROOT=$(git rev-parse --show-toplevel)
+sh file
+bash "$ROOT/install"
+"$GIT_DIR/../build"
+S="/other/link/src/tools/x.sh"; $S
+`, "build file hooks install tools/x.sh"},
 	} {
 		t.Run(c.tool, func(t *testing.T) {
 			h := newHost(t)

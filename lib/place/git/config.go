@@ -199,7 +199,7 @@ func hookText(script string) string {
 		case line == "call_lefthook()":
 			lefthook = true
 		case lefthook:
-			lefthook = line != "}"
+			lefthook = !strings.HasPrefix(line, "}")
 		case !strings.HasPrefix(line, "#"):
 			b.WriteString(line + "\n")
 		}
