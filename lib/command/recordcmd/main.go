@@ -101,8 +101,10 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 
 func calledSessions(env *cli.Env, name string) (ids []string) {
 	state := place.StateOf(env.Getenv)
-	name = peer.NewHosts(state).LocalName(name)
 	called, _ := instance.Named(state, name, env.Abs(name)) // gt-session says what is unreadable
+	if here := peer.NewHosts(state).LocalName(name); called == nil && here != name {
+		called, _ = instance.Named(state, here, env.Abs(here))
+	}
 	for _, c := range called {
 		if c.Session != "" {
 			ids = append(ids, string(c.Session))

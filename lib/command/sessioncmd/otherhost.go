@@ -29,7 +29,8 @@ type remoteAgent struct {
 }
 
 // onOtherHost returns the agent on another host that a name means, or nil. No agent of this host
-// has an '@' in its name. One that is not known here may have been made there just now.
+// has an '@' in its name, but titles and folders have. What can be a name is resolved there, where
+// an agent of that name may have been made just now.
 func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 	state := place.StateOf(env.Getenv)
 	hosts := peer.NewHosts(state)
@@ -37,15 +38,21 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 	if !ok || hosts.LocalName(name) != name {
 		return nil, nil
 	}
+	isName := instance.CheckName(agent) == nil
+	if !isName {
+		if here, _ := instance.Named(state, name, env.Abs(name)); here != nil { // the caller says what is unreadable
+			return nil, nil
+		}
+	}
 	h, err := hosts.Get(host)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := hosts.LocalHost(); err != nil || instance.CheckName(agent) != nil { // in no fleet, or a title
+		if _, err := hosts.LocalHost(); err != nil || !isName { // in no fleet, or a title
 			return nil, nil
 		}
 		_, err = hosts.Find(host)
 	}
 	e := &remoteAgent{env, state, h, agent}
-	if err != nil {
+	if err != nil || isName {
 		return e, err
 	}
 	known, err := namedOn(env, h, agent)
@@ -57,8 +64,6 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 		for _, a := range known[:min(len(known), candidates)] {
 			err = cli.WithHint(err, "%s@%s  %s", env.Line(a.Name, 80), h.Name, env.Line(a.Path, 200))
 		}
-	case instance.CheckName(agent) == nil:
-		err = nil
 	}
 	return e, err
 }
