@@ -70,8 +70,10 @@ func isTyped(screen string, box, words int, styled string) bool {
 }
 
 func isRule(row string) bool {
-	return len(row) > len("─────") && strings.Trim(row, "─━╭╮╰╯╹▀┃│ ") == ""
+	return len(row) > len("─────") && strings.Trim(row, borders) == ""
 }
+
+const borders = "─━╭╮╰╯╹▀┃│ "
 
 // isAnswered reports whether the last question on a screen, in lower case, was answered.
 func (c Client) isAnswered(screen string) bool {

@@ -35,17 +35,25 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 	return q, true
 }
 
-// EndsInQuestion reports whether the last row of a screen, without borders, has words of a
-// question: the keys of a form, or what is asked without options. The same words further up can be
-// of an answer.
+// EndsInQuestion reports whether a screen ends in words of a question: the keys of a form, or what
+// is asked without options. A status row or two can stand below them, besides borders. The same
+// words further up can be of an answer, and so can those at or above the mark of a message.
 func (c Client) EndsInQuestion(styled string) bool {
-	for _, row := range slices.Backward(strings.Split(strings.ToLower(Plain(styled)), "\n")) {
-		if strings.TrimSpace(row) != "" && !isRule(row) {
-			return c.PromptPatterns.lastMatch(row) >= 0
+	rows := strings.Split(strings.ToLower(Plain(styled)), "\n")
+	end, texts := len(rows), 0
+	for i, row := range slices.Backward(rows) {
+		if texts == maxForm || strings.IndexAny(row, "●⏺•✦✻") == 0 {
+			break
+		}
+		if strings.Trim(row, borders) != "" {
+			end, texts = i, texts+1
 		}
 	}
-	return false
+	return c.PromptPatterns.lastMatch(strings.Join(rows[end:], "\n")) >= 0
 }
+
+// maxForm is how many last rows with text can have the words of a question.
+const maxForm = 3
 
 // Digest identifies a question by its text and its options, whichever is selected.
 func (q Question) Digest() string {
