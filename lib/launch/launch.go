@@ -237,7 +237,11 @@ func NoFolder(in *instance.Instance, err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		err := cli.Failf(cli.AnswerNo, "the folder '%s' of %s is gone", in.Path, in.Name)
 		if w := in.Worktree; w != nil {
-			err = cli.WithHint(err, "git -C %s worktree add -f %s %s makes it again", term.Typed(w.Repository), term.Typed(w.Path), term.Typed(w.Branch))
+			what := term.Typed(w.Path) + " " + term.Typed(w.Branch)
+			if at, err := git.BranchAt(w.Repository, w.Branch); err == nil && at == "" {
+				what = strings.TrimSpace("-b " + term.Typed(w.Branch) + " " + term.Typed(w.Path) + " " + w.Start)
+			}
+			err = cli.WithHint(err, "git -C %s worktree add -f %s makes it again", term.Typed(w.Repository), what)
 		}
 		return cli.WithHint(err, "gt-session rm %s removes it from the list", in.Name)
 	}
