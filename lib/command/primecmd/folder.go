@@ -20,7 +20,7 @@ const (
 	maxName    = 300       // a longer word is no file's name
 	maxMeant   = 3         // files that differ and that one name can mean
 
-	// differWait limits git, which is asked only if a name that was told is not where it was told.
+	// differWait limits git, which runs at most twice, and only if HEAD moved or a file was written.
 	differWait = 500 * time.Millisecond
 )
 
@@ -32,24 +32,28 @@ func (p *page) folderChanges(at time.Time, told []section) section {
 	if at.IsZero() || p.home.Dir == "" {
 		return section{}
 	}
-	lines := git.Moves(p.home.Dir, at)
+	moves, from := git.Moves(p.home.Dir, at)
+	lines := moves
 	if n := len(lines) - maxChanges; n > 0 {
 		lines = append([]string{fmt.Sprintf("%d earlier moves of HEAD", n)}, lines[n:]...)
 	}
 	c := comparison{page: p, at: at, known: map[string]bool{}}
 	if p.thread != nil {
 		for _, file := range p.thread.FilesChanged() {
-			c.compare(file, p.absolute(file), true)
+			c.compare(file, p.absolute(file))
 		}
 	}
 	if p.checkpoint != nil {
 		told = append(slices.Clone(told), section{}.frame("the checkpoint", p.checkpointText()))
 	}
-	c.compareNamed(told)
+	known := c.compareNamed(told, moves, from)
 	lines = append(lines, c.lines...)
 	switch {
 	case len(lines) == 0 && !p.inGit && len(c.known) == 0:
 		return section{} // nothing is known
+	case len(lines) == 0 && !known:
+		s.body = "Nothing changed: no commit, and the same branch."
+		return s
 	case len(lines) == 0:
 		s.body = "Nothing changed: no commit, the same branch, and the files as they were."
 		return s
@@ -79,77 +83,98 @@ type comparison struct {
 	lines []string        // what differs
 }
 
-// compare adds a line if a file was changed or is gone. It reports whether the path is that of a
-// file, or of one that existed.
-func (c *comparison) compare(name, path string, existed bool) bool {
-	info, err := os.Lstat(path)
-	gone := errors.Is(err, fs.ErrNotExist)
-	if gone && !existed || !gone && (err != nil || info.IsDir()) {
-		return false
-	}
-	if c.known[path] || len(c.lines) == maxChanges {
-		return true
+// compare adds a line if a file that the session had changed, or that no git knows, differs.
+func (c *comparison) compare(name, path string) {
+	switch {
+	case !exists(path):
+		c.tell(path, name+" is gone")
+	case c.written(path):
+		c.tell(path, name+" was changed")
 	}
 	c.known[path] = true
-	switch {
-	case gone:
-		c.lines = append(c.lines, name+" is gone")
-	case info.ModTime().Truncate(time.Second).After(c.at):
-		c.lines = append(c.lines, name+" was changed")
+}
+
+// tell adds a line about a file, of which there is one.
+func (c *comparison) tell(path, line string) {
+	if !c.known[path] && len(c.lines) < maxChanges {
+		c.lines = append(c.lines, line)
+	}
+	c.known[path] = true
+}
+
+// written reports whether a file was written since, or the deepest folder of its path if it is
+// not there: a removal writes the folder.
+func (c *comparison) written(path string) bool {
+	for {
+		info, err := os.Lstat(path)
+		if err == nil {
+			return info.ModTime().Truncate(time.Second).After(c.at)
+		}
+		if path == filepath.Dir(path) {
+			return false
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// compareNamed compares the files that words name, and reports whether it could. A time alone
+// says nothing in git, where a checkout writes files as they were; without git there is nothing
+// else, and what is not there may never have been.
+func (c *comparison) compareNamed(told []section, moves []string, from string) bool {
+	dir := c.home.Dir
+	var names []string
+	gitDir, err := git.Dir(dir)
+	ask := len(moves) > 0 || err == nil && c.written(filepath.Join(gitDir, "index"))
+	for _, name := range namedFiles(told) {
+		path := c.absolute(name)
+		rel, err := filepath.Rel(dir, path)
+		if err != nil || rel == "." || !filepath.IsLocal(rel) {
+			continue
+		}
+		names = append(names, rel)
+		info, err := os.Lstat(path)
+		if !c.inGit && err == nil && !info.IsDir() {
+			c.compare(git.Quote(rel), path)
+		}
+		ask = ask || c.written(path)
+	}
+	if !c.inGit || !ask || len(names) == 0 {
+		return true
+	}
+	differing, err := git.Differing(dir, from, differWait)
+	if err != nil {
+		return false
+	}
+	// A stash takes what is not committed away, and gives it back with new times.
+	stashed := slices.ContainsFunc(moves, func(line string) bool { return strings.Contains(line, " reset: moving to HEAD (") })
+	ends := map[string][]git.Difference{} // the files whose paths end in a name
+	for _, d := range differing {
+		if d.Uncommitted && (stashed || !c.written(filepath.Join(dir, d.Path))) {
+			continue // it may have been so before
+		}
+		for end, ok := d.Path, true; ok; _, end, ok = strings.Cut(end, "/") {
+			ends[end] = append(ends[end], d)
+		}
+	}
+	for _, name := range names {
+		there := exists(filepath.Join(dir, name))
+		for _, d := range ends[name] {
+			if d.Path != name && (there || len(ends[name]) > maxMeant) {
+				continue // another one is meant, or too many can be
+			}
+			path, what := filepath.Join(dir, d.Path), " was changed"
+			if d.Gone && !exists(path) {
+				what = " is no longer there"
+			}
+			c.tell(path, git.Quote(d.Path)+what)
+		}
 	}
 	return true
 }
 
-// compareNamed compares the files that words name. What is not where it was named can be
-// gone, or be another folder's: git tells, if it knew it.
-func (c *comparison) compareNamed(told []section) {
-	var missing []string
-	for _, name := range namedFiles(told) {
-		rel, err := filepath.Rel(c.home.Dir, c.absolute(name))
-		if err != nil || rel == "." || !filepath.IsLocal(rel) {
-			continue
-		}
-		if !c.compare(git.Quote(rel), c.absolute(name), false) && c.canBeGone(rel) {
-			missing = append(missing, rel)
-		}
-	}
-	if len(missing) == 0 || !c.inGit {
-		return
-	}
-	// Without an answer the text is shorter.
-	differing, _ := git.Differing(c.home.Dir, git.HeadAt(c.home.Dir, c.at), differWait)
-	ends := map[string][]string{} // the paths that end in a name
-	for _, path := range differing {
-		for end, ok := path, true; ok; _, end, ok = strings.Cut(end, "/") {
-			ends[end] = append(ends[end], path)
-		}
-	}
-	for _, name := range missing {
-		if len(ends[name]) > maxMeant {
-			continue
-		}
-		for _, path := range ends[name] {
-			c.compare(git.Quote(path), filepath.Join(c.home.Dir, path), c.canBeGone(path))
-		}
-	}
-}
-
-// canBeGone reports whether a file that is not there can have been removed since: a removal
-// changes the folder. Of a name whose folder is not known it is not known either.
-func (c *comparison) canBeGone(rel string) bool {
-	first, _, inFolder := strings.Cut(rel, "/")
-	if _, err := os.Lstat(filepath.Join(c.home.Dir, first)); err != nil || !inFolder {
-		return true
-	}
-	for dir := filepath.Dir(rel); ; dir = filepath.Dir(dir) {
-		info, err := os.Stat(filepath.Join(c.home.Dir, dir))
-		if err == nil {
-			return info.IsDir() && !info.ModTime().Before(c.at.Truncate(time.Second))
-		}
-		if dir == "." {
-			return false
-		}
-	}
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // namedFiles returns what can be the names of files in the words of others, each once: words

@@ -162,8 +162,10 @@ func readReflog(dir string, most int64) string {
 
 // Moves returns what happened to HEAD of the worktree dir after a time, a line each, oldest
 // first: the commit that it has since, what was done (a commit, pull, checkout, reset) and
-// who did it. A move in the second of that time is none.
-func Moves(dir string, since time.Time) (lines []string) {
+// who did it; and the commit that HEAD was at before them, the earliest known, "HEAD" if none is.
+// A move in the second of that time is none.
+func Moves(dir string, since time.Time) (lines []string, from string) {
+	from = "HEAD"
 	for line := range strings.SplitSeq(readReflog(dir, recent), "\n") {
 		meta, what, ok := strings.Cut(line, "\t")
 		fields := strings.Fields(meta)
@@ -174,32 +176,13 @@ func Moves(dir string, since time.Time) (lines []string) {
 		if err != nil || seconds <= since.Unix() {
 			continue
 		}
+		if from == "HEAD" && IsHash(fields[0]) && strings.Trim(fields[0], "0") != "" {
+			from = fields[0]
+		}
 		who, _, _ := strings.Cut(strings.Join(fields[2:len(fields)-2], " "), " <")
 		lines = append(lines, fmt.Sprintf("%.10s %s (%s)", fields[1], what, who))
 	}
-	return lines
-}
-
-// HeadAt returns the commit that HEAD of the worktree dir was at a time, the earliest known if
-// that is later, "HEAD" if none is. A move in the second of that time came before it.
-func HeadAt(dir string, at time.Time) string {
-	commit := "HEAD"
-	for line := range strings.SplitSeq(readReflog(dir, recent), "\n") {
-		meta, _, _ := strings.Cut(line, "\t")
-		fields := strings.Fields(meta)
-		if len(fields) < 5 || !IsHash(fields[0]) || !IsHash(fields[1]) {
-			continue
-		}
-		seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64)
-		switch {
-		case err != nil:
-		case seconds <= at.Unix():
-			commit = fields[1]
-		case commit == "HEAD" && strings.Trim(fields[0], "0") != "": // the first that is left
-			return fields[0]
-		}
-	}
-	return commit
+	return lines, from
 }
 
 // history are the commits of a reflog.

@@ -137,15 +137,33 @@ func Diff(dir string, wait time.Duration) (string, error) {
 	return out.buf.String(), nil
 }
 
-// Differing returns the files of the worktree with the top dir that differ from a commit or are
-// gone, relative to the top. It runs no program that the repository names, as Status does.
-func Differing(dir, commit string, wait time.Duration) ([]string, error) {
-	out, err := answer(dir, wait, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-renames", "--name-only", "-z", commit, "--")
-	if err != nil {
-		return nil, atomicfile.Error("read the changes in", dir, err)
+// Difference is a file that differs.
+type Difference struct {
+	Path        string // from the top of the worktree
+	Gone        bool
+	Uncommitted bool // it differs from HEAD
+}
+
+// Differing returns which files of the worktree dir differ from HEAD, then what HEAD differs in
+// from a commit. It runs no program that the repository names, as Status does. Each of the two
+// takes at most wait.
+func Differing(dir, commit string, wait time.Duration) (all []Difference, err error) {
+	asked := [][]string{{"HEAD"}}
+	if commit != "HEAD" {
+		asked = append(asked, []string{commit, "HEAD"})
 	}
-	names := strings.Split(out.buf.String(), "\x00")
-	return names[:len(names)-1], nil // what follows the last NUL is cut off or empty
+	for _, revisions := range asked {
+		args := []string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-renames", "--name-status", "-z"}
+		out, err := answer(dir, wait, slices.Concat(args, revisions, []string{"--"})...)
+		if err != nil {
+			return nil, atomicfile.Error("read the changes in", dir, err)
+		}
+		fields := strings.Split(out.buf.String(), "\x00")
+		for i := 0; i+2 < len(fields); i += 2 { // what follows the last NUL is cut off or empty
+			all = append(all, Difference{Path: fields[i+1], Gone: fields[i] == "D", Uncommitted: len(revisions) == 1})
+		}
+	}
+	return all, nil
 }
 
 // answer runs git in the worktree that contains dir and returns the beginning of its

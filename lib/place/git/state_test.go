@@ -503,17 +503,22 @@ func TestDiffering(t *testing.T) {
 	run(t, dir, "commit", "-qm", "second")
 	write(t, dir, "a", "changed")
 	testenv.NoError(t, os.Remove(filepath.Join(dir, "b")))
-	now := run(t, dir, "rev-parse", "HEAD")
-	for at, want := range map[time.Duration]string{0: was, 59 * time.Second: was, time.Minute: now, time.Hour: now, -time.Hour: was} {
-		if got := HeadAt(dir, first.Add(at)); got != want {
+	for at, want := range map[time.Duration]string{0: was, 59 * time.Second: was, time.Minute: "HEAD", time.Hour: "HEAD", -time.Hour: was} {
+		if _, got := Moves(dir, first.Add(at)); got != want {
 			t.Errorf("HEAD was at %s after %v, want %s", got, at, want)
 		}
 	}
-	got, err := Differing(dir, HeadAt(dir, first), time.Minute)
-	if want := []string{"a", "b", "lib/c", "new name", "old name"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v", got, err)
+	dirty := []Difference{{Path: "a", Uncommitted: true}, {Path: "b", Gone: true, Uncommitted: true}}
+	got, err := Differing(dir, was, time.Minute)
+	want := append(slices.Clone(dirty), Difference{Path: "lib/c", Gone: true}, Difference{Path: "new name"}, Difference{Path: "old name", Gone: true})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := Differing(dir, "HEAD", time.Minute); err != nil || !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("%q, %v", got, err)
+	if got, err := Differing(dir, "HEAD", time.Minute); err != nil || !slices.Equal(got, dirty) {
+		t.Errorf("%v, %v", got, err)
+	}
+	run(t, dir, "update-index", "--skip-worktree", "b")
+	if got, err := Differing(dir, "HEAD", time.Minute); err != nil || !slices.Equal(got, dirty[:1]) {
+		t.Errorf("%v, %v", got, err)
 	}
 }
