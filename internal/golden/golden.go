@@ -151,7 +151,7 @@ var volatile = []struct {
 	part    *regexp.Regexp
 	instead string
 }{
-	{regexp.MustCompile(`"(pid|inode|device|born|owner|size|next|bytes\w*)":\d+`), `"$1":0`},
+	{regexp.MustCompile(`"(pid|inode|device|born|owner|size|next|awake|bytes\w*)":\d+`), `"$1":0`},
 	{regexp.MustCompile(`"(start|boot_id|pid_ns|host|instance_token|config_hash)":"[^"]*"`), `"$1":""`},
 	{regexp.MustCompile(`\b\d{10}\.M\d+R\w+\.\w+`), "NOTE"}, // a file in a mail box
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b`), "HEX"},
