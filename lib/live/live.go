@@ -55,13 +55,10 @@ func OwnsPane(known *agent.Table, p process.Proc, pane tmux.Pane) bool {
 	if p.PID == pane.PID {
 		return true
 	}
-	own := known.OfProcess(p.PID).Name
-	wraps := own != "" // up to here each one is npm's script, or the agent that started itself again
 	for _, pid := range process.Ancestors(p.PID) {
-		client := known.OfProcess(pid).Name
-		wraps = wraps && client == own && known.ByProcess(process.Name(pid)).Name == ""
+		// By its name alone: a script of npm's is above its own client, which can start itself again.
 		switch {
-		case client != "" && !wraps:
+		case known.ByProcess(process.Name(pid)).Name != "":
 			return false
 		case pid == pane.PID:
 			return true

@@ -70,9 +70,7 @@ exit
 		"sh claude node codex":     false,
 		"sh node codex sh codex":   false,
 		"sh node codex sh node":    false,
-		"sh node sh node codex":    false,
 		"sh node codex node codex": false,
-		"sh node claude":           false,
 	} {
 		words := strings.Fields(chain)
 		cmd := exec.Command(filepath.Join(dir, words[0]), append([]string{filepath.Join(dir, words[0]+".js")}, words[1:]...)...)
