@@ -163,7 +163,7 @@ func (c *comparison) compareNamed(told []section, moves []string, from string) b
 				continue // another one is meant, or too many can be
 			}
 			path, what := filepath.Join(dir, d.Path), " was changed"
-			if d.Gone && !exists(path) {
+			if !exists(path) {
 				what = " is no longer there"
 			}
 			c.tell(path, git.Quote(d.Path)+what)

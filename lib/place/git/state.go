@@ -140,8 +140,7 @@ func Diff(dir string, wait time.Duration) (string, error) {
 // Difference is a file that differs.
 type Difference struct {
 	Path        string // from the top of the worktree
-	Gone        bool
-	Uncommitted bool // it differs from HEAD
+	Uncommitted bool   // it differs from HEAD
 }
 
 // Differing returns which files of the worktree dir differ from HEAD, then what HEAD differs in
@@ -153,14 +152,18 @@ func Differing(dir, commit string, wait time.Duration) (all []Difference, err er
 		asked = append(asked, []string{commit, "HEAD"})
 	}
 	for _, revisions := range asked {
-		args := []string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-renames", "--name-status", "-z"}
+		args := []string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-renames", "--numstat", "-z"}
 		out, err := answer(dir, wait, slices.Concat(args, revisions, []string{"--"})...)
 		if err != nil {
 			return nil, atomicfile.Error("read the changes in", dir, err)
 		}
-		fields := strings.Split(out.buf.String(), "\x00")
-		for i := 0; i+2 < len(fields); i += 2 { // what follows the last NUL is cut off or empty
-			all = append(all, Difference{Path: fields[i+1], Gone: fields[i] == "D", Uncommitted: len(revisions) == 1})
+		// Of each file with other contents 12, 3 and its path, with tabs between. What follows the
+		// last NUL is cut off or empty.
+		lines := strings.Split(out.buf.String(), "\x00")
+		for _, line := range lines[:len(lines)-1] {
+			if fields := strings.SplitN(line, "\t", 3); len(fields) == 3 {
+				all = append(all, Difference{Path: fields[2], Uncommitted: len(revisions) == 1})
+			}
 		}
 	}
 	return all, nil
@@ -260,9 +263,10 @@ func reason(err error, said []byte) error {
 const maxMemory = 1 << 30
 
 // quietFlags override the person's configuration. A file system monitor would watch the
-// private git directory, and the hooks path can lead into the worktree.
+// private git directory, and the hooks path can lead into the worktree. A diff would write the
+// index anew where files have new times, and take its lock, whatever is said of optional ones.
 var quietFlags = []string{
-	"--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
+	"--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "diff.autoRefreshIndex=false", "-c", "core.hooksPath=" + os.DevNull,
 }
 
 // environ returns git's environment: only variables that say who and where the person is. A
