@@ -191,7 +191,7 @@ var differing = []struct {
 	// Before what looks for ids: an inode of eight digits looks like one, and so does the
 	// time at which a process started, a day after the machine did.
 	{regexp.MustCompile(`"(pid|pid_start)": ?"?\d+"?`), `"$1": 0`},
-	{regexp.MustCompile(`"(device|inode|born|named)":( ?)\d+`), `"$1":${2}0`},
+	{regexp.MustCompile(`"(device|inode|born|named|awake)":( ?)\d+`), `"$1":${2}0`},
 	{regexp.MustCompile(`,\s*"disk": ?"[0-9a-f]+-[0-9a-f]+"`), ""}, // optional, and of each run another
 	// A program that could not be looked up is named by its path.
 	{regexp.MustCompile(`/[^ ]*/gt-faults-\d+/bin/gt-`), "gt-"},
