@@ -151,7 +151,7 @@ func named(known *agent.Table, environ []string) func(name string) agent.Client 
 // program.
 func topmostAgent(table process.Table, pid int, client func(name string) agent.Client) (int, agent.Client) {
 	for _, pid := range table.Descendants(pid) {
-		for _, name := range agent.ProgramNames(pid) {
+		for name := range agent.ProgramNames(pid) {
 			if c := client(name); c.Name != "" {
 				return pid, c
 			}

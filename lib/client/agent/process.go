@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"iter"
 	"path/filepath"
 	"strings"
 
@@ -12,7 +13,10 @@ import (
 // OfProcess returns the client that a process runs, by its name or by its command line. The client
 // has no name if there is none.
 func (t *Table) OfProcess(pid int) Client {
-	for _, name := range append([]string{process.Name(pid)}, ProgramNames(pid)...) {
+	if c := t.ByProcess(process.Name(pid)); c.Name != "" {
+		return c
+	}
+	for name := range ProgramNames(pid) {
 		if c := t.ByProcess(name); c.Name != "" {
 			return c
 		}
@@ -22,30 +26,36 @@ func (t *Table) OfProcess(pid int) Client {
 
 // ProgramNames returns the names of what a process runs: of its program or its interpreter's script,
 // and the command that the script is in its package. node /usr/lib/node_modules/x/cli.js has no
-// other name.
-func ProgramNames(pid int) []string {
-	p, err := process.Find(pid)
-	if err != nil {
-		return nil
-	}
-	args, err := p.Args()
-	if err != nil || len(args) == 0 {
-		return []string{process.Name(pid)}
-	}
-	names := []string{ProgramName(args)}
-	words, _ := Client{}.program(args)
-	if len(words) < 2 {
-		return names
-	}
-	script := words[len(words)-1]
-	if !filepath.IsAbs(script) {
-		dir, err := p.Dir()
+// other name. The package is only read for a caller that wants the second.
+func ProgramNames(pid int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		p, err := process.Find(pid)
 		if err != nil {
-			return names
+			return
 		}
-		script = filepath.Join(dir, script)
+		args, err := p.Args()
+		if err != nil || len(args) == 0 {
+			yield(process.Name(pid))
+			return
+		}
+		words, _ := Client{}.program(args)
+		if !yield(ProgramName(args)) || len(words) < 2 {
+			return
+		}
+		script := words[len(words)-1]
+		if !filepath.IsAbs(script) {
+			dir, err := p.Dir()
+			if err != nil {
+				return
+			}
+			script = filepath.Join(dir, script)
+		}
+		for _, command := range commandsOf(script) {
+			if !yield(command) {
+				return
+			}
+		}
 	}
-	return append(names, commandsOf(script)...)
 }
 
 const (
