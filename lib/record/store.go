@@ -52,10 +52,7 @@ const ext = ".jsonl"
 
 // Path returns the file to which a record is written.
 // Exists reports whether there are records.
-func (s Store) Exists() bool {
-	info, err := os.Stat(s.Sessions)
-	return err == nil && info.IsDir()
-}
+func (s Store) Exists() bool { return atomicfile.IsFolder(s.Sessions) }
 
 func (s Store) Path(id ID) string { return filepath.Join(s.Sessions, string(id)+ext) }
 

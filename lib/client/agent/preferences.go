@@ -132,8 +132,8 @@ func (r *Retention) UnmarshalText(text []byte) error {
 
 func (r Retention) Duration() time.Duration { return time.Duration(r) }
 
-// LoadPreferences reads the settings in a folder (see place.Config). It warns of a file that it cannot use, and returns
-// the defaults then.
+// LoadPreferences reads the settings in a folder (see place.Config). It warns of a file that it
+// cannot use, and returns the defaults then.
 func LoadPreferences(config string, warn func(error)) Preferences {
 	defaults := Preferences{ContextWarning: activity.DefaultShare, KeepNotes: defaultKeep}
 	if config == "" {

@@ -259,8 +259,6 @@ func (t *Table) FindClient(name string) Client {
 	return Client{Name: name, Command: Argv{name}, Processes: []string{name}}
 }
 
-// IsClient reports whether a program is an agent of the table.
-
 // ByProcess returns the agent whose process has that name, or a Client without a name.
 func (t *Table) ByProcess(name string) Client {
 	for c := range t.iterClients() {

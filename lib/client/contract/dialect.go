@@ -44,9 +44,9 @@ type Dialect struct {
 	DroppedSources []string
 
 	// CompactionPolicy reports whether a conversation in dir is so long that the client
-	// compacts it, by the client's own rule and the settings in its account's folder. It is for a client that runs its compaction
-	// hook before every request, and nil for one that runs it only when it compacts. A
-	// conversation that cannot be read is not too long.
+	// compacts it, by the client's own rule and the settings in its account's folder. It is for
+	// a client that runs its compaction hook before every request, and nil for one that runs it
+	// only when it compacts. A conversation that cannot be read is not too long.
 	CompactionPolicy func(transcript, dir, account string) (full bool, err error)
 
 	// DropsStartContext reports that the answer to a start is not part of the

@@ -2,6 +2,7 @@ package handoffcmd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,19 +117,25 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 
 // hint returns the hint for a name that means nothing.
 func (t target) hint(what string) string {
-	out, _ := t.ask("list", "--json")
 	var names []string
+	for _, one := range t.listAgents() {
+		names = append(names, term.Clean(one.Name))
+	}
+	near := spelling.FindNear(what, names)
+	return cmp.Or(spelling.Suggest(near[:min(len(near), maxCandidates)]),
+		"gt-mail inbox shows the notes, gt-session the agents, gt-seance list the sessions")
+}
+
+// listAgents returns the agents that gt-session lists.
+func (t target) listAgents() (all []listed) {
+	out, _ := t.ask("list", "--json")
 	for line := range bytes.Lines(out) {
 		var one listed
 		if json.Unmarshal(line, &one) == nil {
-			names = append(names, term.Clean(one.Name))
+			all = append(all, one)
 		}
 	}
-	near := spelling.FindNear(what, names)
-	if len(near) == 0 {
-		return "gt-mail inbox shows the notes, gt-session the agents, gt-seance list the sessions"
-	}
-	return "did you mean " + strings.Join(near[:min(len(near), maxCandidates)], " or ") + "?"
+	return all
 }
 
 // ask returns what gt-session prints.
@@ -169,11 +176,9 @@ func (t target) started(what string) (*session.Record, error) {
 	var in listed
 	out, err := t.ask("show", "--json", "--", what)
 	if err != nil { // gt-session has no such agent, or several
-		out, _ := t.ask("list", "--json")
 		var hints []string
-		for line := range bytes.Lines(out) {
-			var one listed
-			if json.Unmarshal(line, &one) == nil && (one.Title == what || one.Path == path) {
+		for _, one := range t.listAgents() {
+			if one.Title == what || one.Path == path {
 				hints, in = append(hints, term.Clean(one.Name+"  "+one.Path)), one
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"gt/lib/place/identity"
 	"gt/lib/place/town"
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/redact"
@@ -182,10 +183,8 @@ func (t target) forPane(pane tmux.Pane, where string, id identity.Identity, kind
 func (t target) complete() target {
 	t.environ = startEnviron(t.agent, t.env.ChildEnviron())
 	t.dir = t.home.Dir
-	if r := t.record; r != nil && r.CWD != "" {
-		if info, err := os.Stat(r.CWD); err == nil && info.IsDir() {
-			t.dir = r.CWD
-		}
+	if r := t.record; r != nil && r.CWD != "" && atomicfile.IsFolder(r.CWD) {
+		t.dir = r.CWD
 	}
 	getenv, town, call := t.env.Getenv, t.home.Town, t.call
 	t.table = sync.OnceValues(func() (*agent.Table, error) {

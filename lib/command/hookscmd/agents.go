@@ -19,6 +19,7 @@ import (
 	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 )
 
@@ -197,8 +198,7 @@ func (t target) isInstalled(env *cli.Env) bool {
 			return false
 		}
 	}
-	info, err := os.Stat(t.folder)
-	return err == nil && info.IsDir()
+	return atomicfile.IsFolder(t.folder)
 }
 
 func (t target) speaks() string { return cmp.Or(t.dialect, t.client.Name) }

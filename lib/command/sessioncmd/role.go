@@ -22,6 +22,7 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
@@ -105,7 +106,7 @@ func noPrefix(id identity.Identity, err error) error {
 // repository returns the folder of a role, or the repository of its rig if the worktree is
 // yet to be made.
 func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (string, error) {
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+	if atomicfile.IsFolder(dir) {
 		return dir, nil
 	}
 	none := fmt.Errorf("the folder '%s' of %s is not there", dir, c.Role)
@@ -118,7 +119,7 @@ func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (stri
 	// The mayor's clone comes first: its checkout is newer than the HEAD of Gas Town's bare .repo.git.
 	for _, name := range []string{"mayor/rig", "refinery/rig", ".repo.git"} {
 		repo := filepath.Join(t.Root, id.Rig, filepath.FromSlash(name))
-		if info, err := os.Stat(repo); err == nil && info.IsDir() {
+		if atomicfile.IsFolder(repo) {
 			return repo, nil
 		}
 	}

@@ -162,7 +162,7 @@ func HookScripts(dir, configuration string, getenv func(string) string) string {
 		if rest, ok := strings.CutPrefix(value, "~/"); ok {
 			value = filepath.Join(getenv("HOME"), rest)
 		}
-		if key == "hookspath" && filepath.IsAbs(value) || strings.HasSuffix(key, ".hookspath") && filepath.IsAbs(value) {
+		if (key == "hookspath" || strings.HasSuffix(key, ".hookspath")) && filepath.IsAbs(value) {
 			folders = append(folders, value)
 		}
 	}

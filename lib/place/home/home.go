@@ -161,7 +161,7 @@ func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 	if kept.At == "" {
 		return Home{}, false, err
 	}
-	t := town.Town{Root: string(state), State: state, Personal: true}
+	t := town.PersonalIn(state)
 	h = Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true, kept: kept}.completeHome(kept.At)
 	return h, h.Problem == nil, h.Problem
 }
@@ -179,7 +179,7 @@ func KeptOf(state place.State, id string) (h Home, ok bool, err error) {
 	if at == "" {
 		return Home{}, false, err
 	}
-	return Home{Town: town.Town{Root: string(state), State: state, Personal: true}, kept: place.Kept{At: at}}, true, nil
+	return Home{Town: town.PersonalIn(state), kept: place.Kept{At: at}}, true, nil
 }
 
 // FindOtherHome returns the home of another agent in dir. It ignores the scope's own agent.
@@ -196,7 +196,7 @@ func NewHome(t town.Town, id identity.Identity, dir string) Home {
 
 // HomeOutsideTown returns the home of a folder outside any town.
 func HomeOutsideTown(state place.State, dir string) Home {
-	t := town.Town{Root: string(state), State: state, Personal: true}
+	t := town.PersonalIn(state)
 	return Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true}.completeHome("")
 }
 

@@ -55,7 +55,7 @@ func Find(getenv func(string) string, dir string) Town {
 func FindIn(s place.Scope, dir string) Town {
 	state := s.State
 	for _, root := range s.Roots {
-		if info, err := os.Stat(root); err == nil && info.IsDir() {
+		if atomicfile.IsFolder(root) {
 			t := Town{Root: root, State: state}
 			t.Trust, _ = state.Trusted(t.Root)
 			return t
@@ -115,8 +115,10 @@ func FindContaining(state place.State, dirs iter.Seq[string]) []Town {
 }
 
 // Personal returns the person's own town.
-func Personal(getenv func(string) string) Town {
-	state := place.StateOf(getenv)
+func Personal(getenv func(string) string) Town { return PersonalIn(place.StateOf(getenv)) }
+
+// PersonalIn is Personal with a given state folder.
+func PersonalIn(state place.State) Town {
 	return Town{Root: string(state), State: state, Personal: true}
 }
 

@@ -92,7 +92,7 @@ func Names(scope place.Scope) (names []string, err error) {
 
 func forEachConfig(scope place.Scope, do func(*Config, instance.Store)) error {
 	state := scope.State
-	if c, err := NewSource(scope, town.Town{Root: string(state), State: state, Personal: true}, "").Read(); err == nil {
+	if c, err := NewSource(scope, town.PersonalIn(state), "").Read(); err == nil {
 		do(c, instance.Personal(state, ""))
 	}
 	towns, err := state.Towns()

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
 )
@@ -48,7 +48,7 @@ func Find(h home.Home) string {
 		return ""
 	}
 	for dir := h.Dir; ; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(filepath.Join(dir, ".beads")); err == nil && info.IsDir() {
+		if atomicfile.IsFolder(filepath.Join(dir, ".beads")) {
 			return dir
 		}
 		if dir == h.Town.Root || dir == filepath.Dir(dir) {

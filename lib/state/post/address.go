@@ -21,6 +21,7 @@ import (
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/mail"
 	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
 )
 
 // Recipient is an agent and its box.
@@ -66,7 +67,7 @@ func Find(from home.Home, s place.Scope, dir, to string) (Recipient, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if atomicfile.IsFolder(path) {
 		h := home.FindOtherHome(s, path)
 		if !inhabited(h) {
 			return Recipient{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is not in a repository, and no agent ever ran there", to),
