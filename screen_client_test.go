@@ -23,6 +23,7 @@ import (
 //	a prompt with "work"  is worked on until $WORK/go is there, which it removes; not a beacon
 //	a prompt with "run"   is asked permission for, with three options, which have no numbers
 //	                      where it has "auto" as well: arrow keys and Enter take one
+//	a prompt with "disk"  has its answer in the conversation only once $WORK/disk is there
 //	a prompt with "leave" has the client end, as /exit does; with "then leave" it answers first
 //
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
@@ -294,7 +295,17 @@ func (s *screen) endTurn() {
 	answer := "ANSWER to " + prompt[strings.LastIndex(prompt, "\n")+1:]
 	s.said = append(s.said, "● "+answer)
 	s.mu.Unlock()
-	s.write("assistant", map[string]any{"id": fmt.Sprint("msg_", len(s.said)), "role": "assistant", "content": []any{map[string]string{"type": "text", "text": answer}}})
+	message := map[string]any{"id": fmt.Sprint("msg_", len(s.said)), "role": "assistant", "content": []any{map[string]string{"type": "text", "text": answer}}}
+	if strings.Contains(prompt, "disk") {
+		go func() {
+			for os.Remove(filepath.Join(os.Getenv("WORK"), "disk")) != nil {
+				time.Sleep(5 * time.Millisecond)
+			}
+			s.write("assistant", message)
+		}()
+	} else {
+		s.write("assistant", message)
+	}
 	if s.ended != nil {
 		s.ended()
 	}

@@ -134,13 +134,10 @@ func toldSince(at scope, m fleet.Member, text string, since time.Time) bool {
 	return a.asked
 }
 
-// answerWait is how long a waiting client may take to write its answer to the conversation.
-// untaken is how long it may take to accept a prompt: on a busy machine the hook of the
-// turn before can report its end long before that.
-const (
-	answerWait = 5 * time.Second
-	untaken    = time.Minute
-)
+// answerWait is how long a waiting client may take to accept a prompt, and to write its answer
+// to the conversation. On a busy machine the hook of the turn before can report its end long
+// before that, and a client that syncs each line (Qwen Code) is as slow as the disk.
+const answerWait = time.Minute
 
 // readScreen reports whether an agent asks something. working is its screen if that shows that
 // the agent works, and "" otherwise.
@@ -217,7 +214,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 			return true, nil
 		case r == nil && !s.queued:
 			return true, err
-		case a.asked && working == "" && time.Since(since) > answerWait, time.Since(since) > untaken:
+		case time.Since(since) > answerWait:
 			return true, err
 		}
 		return false, nil

@@ -277,11 +277,13 @@ func (r *Record) silent(now time.Time) time.Duration {
 	if here, _ := process.CurrentNamespace(); r.Hook == nil || r.BootID == "" || r.BootID != here {
 		return since
 	}
-	awake := since - process.Slept(r.Hook.At, r.Hook.Awake, now)
-	if since > 0 { // a later sign, as of the transcript, came after some of that sleep
-		return max(0, awake)
+	slept := process.Slept(r.Hook.At, r.Hook.Awake, now)
+	sinceHook := now.Sub(r.Hook.At) - slept
+	if since < 0 { // the clock was set back, or is a moment behind that of the files
+		return min(-since, sinceHook)
 	}
-	return awake
+	// A later sign than the hook's, as of the transcript, came after some of that sleep.
+	return min(max(0, since-max(0, slept)), sinceHook)
 }
 
 // Live reports whether the session runs, as far as is known: its client is Alive, or
