@@ -244,12 +244,12 @@ func pair(dir string, notes int) error {
 	if _, err := wait("they know each other", shortPoll, time.Minute, func() bool { return knows(a, 1) && knows(b, 1) }); err != nil {
 		return err
 	}
-	nc, err := h.Connect(context.Background(), nil)
+	nc, err := h.Connect(context.Background(), new(seal.Keys))
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	other, err := h.Connect(context.Background(), nil)
+	other, err := h.Connect(context.Background(), new(seal.Keys))
 	if err != nil {
 		return err
 	}
