@@ -92,7 +92,7 @@ func Accept(i Invitation, keys *seal.Keys, name string) error {
 	}
 	defer nc.Close()
 	q := Request{Secret: i.Secret, Key: keys.Public(), Name: name}
-	if q.Proof, err = keys.Sign(q.signed()); err != nil {
+	if q.Proof, err = keys.SignRequest(q.signed()); err != nil {
 		return err
 	}
 	data, err := json.Marshal(q)

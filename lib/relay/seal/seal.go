@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"filippo.io/age"
@@ -95,8 +96,23 @@ func (k *Keys) Public() string { return k.public }
 // Recipient returns the age recipient of what is for this host.
 func (k *Keys) Recipient() string { return k.box.Recipient().String() }
 
-// Sign signs a server's challenge.
-func (k *Keys) Sign(nonce []byte) ([]byte, error) { return k.pair.Sign(nonce) }
+// maxChallenge bounds a server's challenge, in bytes. NATS has 15.
+const maxChallenge = 128
+
+// Sign signs a server's challenge, which is one word of base64. A hub could send a message of this
+// host as one, such as a hello with a key of its own, and would have it signed.
+func (k *Keys) Sign(challenge []byte) ([]byte, error) {
+	isOther := func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("-_+/=", r)
+	}
+	if len(challenge) > maxChallenge || bytes.ContainsFunc(challenge, isOther) { // mutant never: TestChallenge
+		return nil, errors.New("the hub asks for the signature of something else than a challenge")
+	}
+	return k.pair.Sign(challenge)
+}
+
+// SignRequest signs a request, which begins with a line that says what it is.
+func (k *Keys) SignRequest(text []byte) ([]byte, error) { return k.pair.Sign(text) }
 
 // CheckKey returns an error unless s is a host's public key.
 func CheckKey(s string) error {
@@ -130,8 +146,8 @@ type Header struct {
 	At   int64  `json:"at"` // the sender's clock, in milliseconds since 1970
 }
 
-// Time returns the time of the sender's clock.
-func (h Header) Time() time.Time { return time.UnixMilli(h.At) }
+// Time returns the time of the sender's clock. In UTC any that Parse accepts can be written as JSON.
+func (h Header) Time() time.Time { return time.UnixMilli(h.At).UTC() }
 
 // encoding has one form of each signature.
 var encoding = base64.RawStdEncoding.Strict()
@@ -206,7 +222,7 @@ func Parse(data []byte) (Message, error) {
 	if !ok || err != nil || len(header) > maxHeader || json.Unmarshal(header, &m.Header) != nil || CheckKey(m.From) != nil {
 		return Message{}, errors.New("not a message of gt-relay")
 	}
-	if year := m.Time().UTC().Year(); year < 1970 || year > 9999 { // mutant never: TestOddTimes
+	if year := m.Time().Year(); year < 1970 || year > 9999 { // mutant never: TestOddTimes
 		return Message{}, errors.New("a message of no time") // no file could keep it
 	}
 	if Verify(m.From, signed(header, sealed), sig) != nil { // mutant never: TestForged

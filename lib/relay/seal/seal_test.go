@@ -2,8 +2,10 @@ package seal
 
 import (
 	"bytes"
+	"encoding/json"
 	"gt/internal/testenv"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,5 +75,35 @@ func TestOddTimes(t *testing.T) {
 		if m, err := Parse(msg); (err == nil) != ok {
 			t.Errorf("%d: %v, %v", at, m.Time(), err)
 		}
+	}
+}
+
+// TestChallenge shows that a hub has nothing signed as a challenge that is a message or a request of
+// this host: with a hello of its own making it would read what is sealed to the host.
+func TestChallenge(t *testing.T) {
+	k := keys(t)
+	for _, good := range []string{"", "wxA3kL_-9aQbc0D", "q83vASNFZ4mrze8=", strings.Repeat("A", maxChallenge)} {
+		sig, err := k.Sign([]byte(good))
+		testenv.NoError(t, err)
+		testenv.NoError(t, Verify(k.Public(), []byte(good), sig))
+	}
+	hello := signed([]byte(`{"from":"`+k.Public()+`","kind":"hello","at":1795712515000}`), []byte(`{"name":"a","box":"`+keys(t).Recipient()+`"}`))
+	for _, bad := range []string{
+		string(hello), domain, "gt-hub join 1\nsecret\n" + k.Public() + "\na", "two words", "a\n", "a\x00", "\u00e9", strings.Repeat("A", maxChallenge+1),
+	} {
+		if sig, err := k.Sign([]byte(bad)); err == nil || sig != nil {
+			t.Errorf("%.60q is signed", bad)
+		}
+	}
+}
+
+// TestLocalTime shows that any time that is taken can be written where clocks are ahead of UTC.
+func TestLocalTime(t *testing.T) {
+	was := time.Local
+	time.Local = time.FixedZone("", 14*60*60)
+	defer func() { time.Local = was }()
+	data, err := json.Marshal(Header{At: 253402300799999}.Time())
+	if err != nil || string(data) != `"9999-12-31T23:59:59.999Z"` {
+		t.Errorf("%s, %v", data, err)
 	}
 }
