@@ -24,7 +24,7 @@ import (
 func (f *fleet) serve(o server.Options) *server.Server {
 	f.t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog, o.SyncAlways = "127.0.0.1", server.RANDOM_PORT, true, true, true
-	o.MaxPayload = streams.MaxMessage + 64<<10
+	o.MaxPayload = streams.MaxPayload
 	s, err := server.NewServer(&o)
 	if err != nil {
 		f.t.Fatal(err)

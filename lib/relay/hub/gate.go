@@ -43,7 +43,8 @@ const (
 	maxRequest  = 64 << 10 // of JetStream
 	maxInvited  = 4096
 	mostAllowed = 4096 // hosts that one can tell what it allows them
-	connections = 4    // of a host, each with MaxPending; one more ends its oldest: a lost network leaves some
+	connections = 2    // of a host, each with maxPending; one more ends its oldest: a lost network leaves one
+	maxPending  = 32 << 20
 )
 
 // sizes bounds the messages of each kind, in bytes.
@@ -103,7 +104,12 @@ func (h *Hub) prove(number string) {
 	h.gates[at].proved = true
 	own := slices.DeleteFunc(slices.Clone(h.gates), func(g *gate) bool { return !g.proved || g.key != h.gates[at].key })
 	if len(own) > connections { // mutant never: TestManyConnections
-		cli.Go(func() { own[0].server.Close() })
+		oldest := own[0]
+		h.gates = slices.DeleteFunc(h.gates, func(g *gate) bool { return g == oldest })
+		cli.Go(func() { // what its host does not read would hold up the other half
+			oldest.server.Close()
+			oldest.conn.Close()
+		})
 	}
 }
 
@@ -278,7 +284,7 @@ func (g *gate) publish(rest string) error {
 		reply = words[1]
 	}
 	size, err := strconv.Atoi(words[len(words)-1])
-	if err != nil || size < 0 || size > streams.MaxMessage+maxRequest {
+	if err != nil || size < 0 || size > streams.MaxPayload {
 		return errors.New("a message without a size")
 	}
 	if !g.isProved() {

@@ -105,7 +105,7 @@ func Start(o Options) (h *Hub, err error) {
 		JetStream: true, StoreDir: filepath.Join(o.Store, "jetstream"), SyncAlways: true,
 		JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: o.MaxStore,
 		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1}, // each host reads from a place of its own
-		MaxPayload:      streams.MaxMessage + 64<<10, MaxPending: 64 << 20,
+		MaxPayload:      streams.MaxPayload, MaxPending: maxPending,
 		MaxSubs:                    256, // a relay has five
 		CustomClientAuthentication: h, AlwaysEnableNonce: true, AuthTimeout: gateWait.Seconds(),
 	}

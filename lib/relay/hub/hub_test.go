@@ -13,12 +13,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -278,6 +280,69 @@ func TestManyConnections(t *testing.T) {
 		t.Error("its first connection goes on")
 	}
 	testenv.NoError(t, errors.Join(other.FlushTimeout(time.Minute), last.FlushTimeout(time.Minute)))
+}
+
+// unread returns a connection of a host that listens to a subject and reads nothing.
+func (w *world) unread(k *seal.Keys, subject string) net.Conn {
+	w.t.Helper()
+	c, err := net.Dial("tcp", w.Addr())
+	testenv.NoError(w.t, err)
+	w.t.Cleanup(func() { c.Close() })
+	line, err := bufio.NewReader(c).ReadString('\n')
+	testenv.NoError(w.t, err)
+	var info struct{ Nonce string }
+	testenv.NoError(w.t, json.Unmarshal([]byte(strings.TrimPrefix(line, "INFO ")), &info))
+	sig, err := k.Sign([]byte(info.Nonce))
+	testenv.NoError(w.t, err)
+	secure := tls.Client(c, invite.Pinned(w.fingerprint()))
+	_, err = fmt.Fprintf(secure, "CONNECT {\"protocol\":1,\"nkey\":%q,\"sig\":%q}\r\nSUB %s 1\r\nPING\r\n", k.Public(), base64.RawURLEncoding.EncodeToString(sig), subject)
+	testenv.NoError(w.t, err)
+	for lines := bufio.NewReaderSize(secure, 16); line != "PONG\r\n"; {
+		line, err = lines.ReadString('\n')
+		testenv.NoError(w.t, err)
+	}
+	return c
+}
+
+// TestUnread shows how much of the hub's memory a host has at most that reads nothing of what it has sent
+// to itself.
+func TestUnread(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.host(new(refusals))
+	b, bc := w.host(new(refusals))
+	subject := "gt." + b.Public() + ".chunk." + a.Public()
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc >> 20
+	}
+	before, most := heap(), 0
+	var after uint64
+	text := make([]byte, streams.MaxMessage)
+	for n := range 80 {
+		if n%20 == 0 && n < 60 { // also once the hub waits for those before
+			for range 4 {
+				w.unread(a, subject)
+			}
+		}
+		testenv.NoError(t, errors.Join(bc.Publish(subject, text), bc.FlushTimeout(time.Minute)))
+		conns, err := w.server.Connz(&server.ConnzOptions{Username: true})
+		testenv.NoError(t, err)
+		total := 0
+		for _, c := range conns.Conns {
+			if c.AuthorizedUser == a.Public() {
+				total += c.Pending
+			}
+		}
+		if most = max(most, total); n%8 == 7 {
+			after = max(after, heap())
+		}
+	}
+	t.Logf("%d MiB wait at most; the heap has %d MiB more", most>>20, after-before)
+	if most < 1<<20 || most > 66<<20 {
+		t.Errorf("%d bytes wait", most)
+	}
 }
 
 // TestStrangers shows that whoever connects without a key, however often, keeps no host out and has few

@@ -80,6 +80,9 @@ func ForHost(key string, room int64) jetstream.StreamConfig {
 // told otherwise.
 const MaxMessage = 1 << 20
 
+// MaxPayload bounds a message with what it needs besides its body, in bytes.
+const MaxPayload = MaxMessage + 64<<10
+
 // Make creates the streams of the fleet and that of a host, if they are missing. A host
 // whose server allows it no such thing finds them there.
 func Make(ctx context.Context, js jetstream.JetStream, key string) error {
@@ -121,7 +124,7 @@ const (
 const (
 	stands   = 30 * time.Minute
 	messages = 256
-	bytes    = 16 << 20
+	bytes    = 4 << 20 // well below what a hub keeps for a connection
 )
 
 // Open returns a place in a stream, which the hub forgets once nobody reads on from it. It is
