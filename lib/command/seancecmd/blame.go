@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -253,7 +254,7 @@ func (b *blamer) take(changes []search.Change, paths []string) {
 		}
 	}
 	for _, of := range b.changes {
-		slices.SortStableFunc(of, func(a, b candidate) int { return a.Time.Compare(b.Time) })
+		sort.SliceStable(of, func(i, j int) bool { return of[i].Time.Before(of[j].Time) })
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"gt/lib/cli"
@@ -54,7 +55,8 @@ func (c *summed) Run(env *cli.Env) error {
 			all, by[m.Status] = append(all, m), append(by[m.Status], m)
 		}
 	}
-	slices.SortStableFunc(by[status.Waiting], func(a, b fleet.Member) int { return urgency(a.Reason) - urgency(b.Reason) })
+	waiting := by[status.Waiting]
+	sort.SliceStable(waiting, func(i, j int) bool { return urgency(waiting[i].Reason) < urgency(waiting[j].Reason) })
 	err = nil
 	switch {
 	case c.Quiet:

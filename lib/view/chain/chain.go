@@ -5,6 +5,7 @@ package chain
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"gt/lib/catalog"
@@ -82,8 +83,8 @@ func chains(all, of []*catalog.Session) []Chain {
 		done[g] = true
 		found = append(found, grow(together.members[g]))
 	}
-	slices.SortStableFunc(found, func(a, b Chain) int {
-		return byStart(a.Roots[0].Session, b.Roots[0].Session)
+	sort.SliceStable(found, func(i, j int) bool {
+		return byStart(found[i].Roots[0].Session, found[j].Roots[0].Session) < 0
 	})
 	return found
 }
