@@ -195,17 +195,18 @@ func fill(env *cli.Env, w *instance.Worktree) {
 	if n > 0 {
 		fmt.Fprintf(env.Stderr, "copied %s of %s into %s\n", counted.Plural(n, "file"), git.Include, env.DisplayPath(w.Path))
 	}
-	if len(left) > 0 {
-		others := ""
-		if n := len(left) - 1; n > 0 {
-			others = fmt.Sprintf(" (and %d more)", n)
-		}
-		env.Warn("not copied into the worktree: %v%s", left[0], others)
+	for _, one := range left[:min(len(left), maxLeft)] {
+		env.Warn("not copied into the worktree: %v", one)
+	}
+	if more := len(left) - maxLeft; more > 0 {
+		env.Warn("not copied into the worktree: %d more", more)
 	}
 	if err != nil {
 		env.Warn("the worktree lacks what %s names: %v", git.Include, err)
 	}
 }
+
+const maxLeft = 5 // how many files that were not copied are named
 
 func setupCommands(env *cli.Env) []string {
 	return agent.LoadPreferences(place.Config(env.Getenv), env.WarnError).Worktree.Setup

@@ -1,13 +1,14 @@
 package git
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sort"
 	"strings"
 	"syscall"
 	"time"
@@ -19,20 +20,19 @@ import (
 // ignored files that a new worktree gets copies of, as Claude Code and others read it.
 const Include = ".worktreeinclude"
 
-// A copy of more is refused as a whole: of a part nobody would know what is missing.
+// Bounds of a copy. What does not fit is left.
 const (
 	maxIncludeFile = 64 << 10
 	maxIncluded    = 20_000
-	maxIncludedSum = 2 << 30 // bytes
+	maxIncludedSum = 2 << 30  // bytes
+	maxNamed       = 64 << 20 // bytes of all names
 )
-
-// ErrTooMuch reports an Include that names too many files, or too large ones.
-var ErrTooMuch = errors.New("too much to copy")
 
 // CopyIncluded copies the files that from's Include names and that git ignores there, from
 // the checkout with the top from into the worktree with the top to. It returns their number,
-// and those that it leaves, with the reason: links, what is behind one, no regular files, and
-// what cannot be copied. It overwrites nothing. It stops where no other file could be written. Nothing is copied if they are more than 20,000 or over 2 GiB.
+// and those that it leaves, with the reason: links, what is behind one, no regular files,
+// what cannot be copied, and of more than 20,000 or over 2 GiB the largest. It overwrites
+// nothing. It stops where no other file could be written.
 func CopyIncluded(from, to string, wait time.Duration) (n int, left []error, err error) {
 	source, err := os.OpenRoot(from)
 	if err != nil {
@@ -49,24 +49,20 @@ func CopyIncluded(from, to string, wait time.Duration) (n int, left []error, err
 	if info, err := list.Stat(); err != nil {
 		return 0, nil, err
 	} else if info.Size() > maxIncludeFile {
-		return 0, nil, fmt.Errorf("%w: '%s' is over %d KiB", ErrTooMuch, filepath.Join(from, Include), maxIncludeFile>>10)
+		return 0, nil, fmt.Errorf("'%s' is over %d KiB", filepath.Join(from, Include), maxIncludeFile>>10)
 	}
-	names, err := included(from, list, wait)
+	names, left, err := included(from, list, wait)
 	if err != nil {
 		return 0, nil, err
 	}
-	var sum int64
-	for _, name := range names {
-		if info, err := source.Lstat(name); err == nil && info.Mode().IsRegular() {
-			sum += info.Size()
-		}
-	}
-	if sum > maxIncludedSum || len(names) > maxIncluded {
-		return 0, nil, fmt.Errorf("%w: %d files of %d MiB (at most %d of %d MiB)", ErrTooMuch, len(names), sum>>20, maxIncluded, maxIncludedSum>>20)
+	names, more, err := fitting(source, names, wait)
+	left = append(left, more...)
+	if err != nil {
+		return 0, left, err
 	}
 	target, err := os.OpenRoot(to)
 	if err != nil {
-		return 0, nil, err
+		return 0, left, err
 	}
 	defer target.Close()
 	for _, name := range names {
@@ -90,30 +86,137 @@ func CopyIncluded(from, to string, wait time.Duration) (n int, left []error, err
 }
 
 // included returns the untracked files of a checkout that match the patterns in list, which
-// must be a file of the file system, and that git ignores. gt's own are none of them.
-func included(top string, list *os.File, wait time.Duration) ([]string, error) {
-	match, err := answerTo(list, top, wait, "ls-files", "-z", "--others", "--ignored", "--exclude-from=/dev/stdin")
-	if err != nil {
-		return nil, err
+// must be a file of the file system, and that git ignores. gt's own are none of them. It names
+// in left the last of more names than it keeps.
+func included(top string, list *os.File, wait time.Duration) (names []string, left []error, err error) {
+	match, cut, err := namesFrom(list, top, wait, "ls-files", "-z", "--others", "--ignored", "--exclude-from=/dev/stdin")
+	if err != nil || len(match) == 0 {
+		return nil, nil, err
 	}
-	if match.buf.Len() == 0 {
-		return nil, nil
+	if cut {
+		left = append(left, fmt.Errorf("what follows %s: the names are over %d MiB", Quote(match[len(match)-1]), maxNamed>>20))
 	}
-	if match.cut {
-		return nil, fmt.Errorf("%w: over %d files", ErrTooMuch, maxIncluded)
-	}
-	out, err := answerTo(bytes.NewReader(match.buf.Bytes()), top, wait, "check-ignore", "-z", "--stdin")
-	if err != nil {
-		return nil, noneIgnored(err)
-	}
-	var names []string
-	for name := range strings.SplitSeq(out.buf.String(), "\x00") {
-		// The name of another repository ends in '/'.
-		if name != "" && !strings.HasSuffix(name, "/") && !ownFile(name) {
+	found, err := ignored(top, match, wait)
+	for _, name := range found {
+		switch isRepository := strings.HasSuffix(name, "/"); {
+		case ownFile(name), isRepository && IsWorktreeOf(filepath.Join(top, name), top):
+		case isRepository:
+			left = append(left, fmt.Errorf("%s: it is another repository", Quote(name)))
+		default:
 			names = append(names, name)
 		}
 	}
-	return names, nil
+	return names, left, err
+}
+
+// namesFrom returns the names that git prints, which must end in NUL. cut reports that there
+// are more.
+func namesFrom(stdin io.Reader, top string, wait time.Duration, args ...string) (names []string, cut bool, err error) {
+	out := &bounded{max: maxNamed}
+	if err := answerInto(stdin, out, top, wait, args...); err != nil {
+		return nil, false, err
+	}
+	names = strings.Split(out.buf.String(), "\x00")
+	return names[:len(names)-1], out.cut, nil // behind the last NUL is the beginning of a name, or nothing
+}
+
+// ignored returns those of the names of files and folders that git ignores.
+func ignored(top string, names []string, wait time.Duration) ([]string, error) {
+	found, _, err := namesFrom(strings.NewReader(strings.Join(names, "\x00")+"\x00"), top, wait, "check-ignore", "-z", "--stdin")
+	return found, noneIgnored(err)
+}
+
+// part is a file, or a folder that git ignores as a whole: of a part of one nobody would know
+// what is missing.
+type part struct {
+	name  string
+	files int
+	size  int64
+}
+
+func (p part) share() float64 {
+	return max(float64(p.files)/maxIncluded, float64(p.size)/maxIncludedSum)
+}
+
+// fitting returns the files that a copy can have. Of too many or too large ones it leaves
+// those that are too large by themselves, and then the largest parts.
+func fitting(source *os.Root, names []string, wait time.Duration) (fit []string, left []error, err error) {
+	sizes := map[string]int64{}
+	all := part{}
+	for _, name := range names {
+		if info, err := source.Lstat(name); err == nil && info.Mode().IsRegular() {
+			sizes[name] = info.Size()
+		}
+		if sizes[name] > maxIncludedSum {
+			left = append(left, fmt.Errorf("%s: %d MiB are too large (at most %d MiB are copied)", Quote(name), sizes[name]>>20, maxIncludedSum>>20))
+			continue
+		}
+		fit = append(fit, name)
+		all.files++
+		all.size += sizes[name]
+	}
+	if all.share() <= 1 {
+		return fit, left, nil
+	}
+	of, err := partsOf(source.Name(), fit, wait)
+	if err != nil {
+		return nil, left, err
+	}
+	byName := map[string]*part{}
+	var parts []*part
+	for _, name := range fit {
+		p := byName[of(name)]
+		if p == nil {
+			p = &part{name: of(name)}
+			byName[p.name] = p
+			parts = append(parts, p)
+		}
+		p.files++
+		p.size += sizes[name]
+	}
+	sort.SliceStable(parts, func(i, j int) bool { return parts[i].share() > parts[j].share() })
+	leaves := map[string]bool{}
+	for _, p := range parts {
+		if all.share() <= 1 {
+			break
+		}
+		leaves[p.name] = true
+		all.files -= p.files
+		all.size -= p.size
+		left = append(left, fmt.Errorf("%s: %d files of %d MiB are too much (at most %d of %d MiB are copied)", Quote(p.name), p.files, p.size>>20, maxIncluded, maxIncludedSum>>20))
+	}
+	return slices.DeleteFunc(fit, func(name string) bool { return leaves[of(name)] }), left, nil
+}
+
+// partsOf returns a function for the name of a file's part.
+func partsOf(top string, names []string, wait time.Duration) (of func(name string) string, err error) {
+	seen := map[string]bool{}
+	var folders []string
+	for _, name := range names {
+		for dir := filepath.Dir(name); dir != "." && !seen[dir]; dir = filepath.Dir(dir) {
+			seen[dir] = true
+			folders = append(folders, dir)
+		}
+	}
+	whole := map[string]bool{}
+	if len(folders) > 0 {
+		found, err := ignored(top, folders, wait)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range found {
+			whole[dir] = true
+		}
+	}
+	return func(name string) string {
+		of := name
+		for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+			if whole[dir] {
+				of = dir
+			}
+		}
+		return of
+	}, nil
 }
 
 // copyInto copies a file with its permissions. It returns fs.ErrExist if the name is taken.

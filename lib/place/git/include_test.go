@@ -78,16 +78,43 @@ func TestCopyIncluded(t *testing.T) {
 	}
 
 	write(t, dir, Include, strings.Repeat("#", maxIncludeFile+1))
-	if _, _, err := CopyIncluded(dir, tree, quick); !errors.Is(err, ErrTooMuch) {
-		t.Error(err)
+	if _, _, err := CopyIncluded(dir, tree, quick); err == nil {
+		t.Error("read all of it")
 	}
-	write(t, dir, Include, "data/huge\n")
-	write(t, dir, "data/huge", "")
-	if err := os.Truncate(filepath.Join(dir, "data/huge"), maxIncludedSum+1); err != nil {
+	write(t, dir, Include, "*")
+	if err := os.Remove(filepath.Join(tree, ".env")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := CopyIncluded(dir, tree, quick); !errors.Is(err, ErrTooMuch) {
-		t.Error(err)
+	sparse := func(name string, size int64) {
+		t.Helper()
+		write(t, dir, name, "")
+		if err := os.Truncate(filepath.Join(dir, name), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sparse("data/huge", maxIncludedSum+1)
+	write(t, dir, "data/small", "text of data/small")
+	n, left, err = CopyIncluded(dir, tree, quick)
+	if said := errors.Join(left...).Error(); err != nil || n < 3 || !strings.Contains(said, "data/huge: 2048 MiB are too large (at most 2048 MiB are copied)") {
+		t.Errorf("copied %d, left %q, %v", n, left, err)
+	}
+	for _, name := range []string{".env", "data/small"} {
+		if data, _ := os.ReadFile(filepath.Join(tree, name)); string(data) != "text of "+name {
+			t.Errorf("%s: %q", name, data)
+		}
+	}
+	sparse("data/huge", maxIncludedSum/4*3)
+	sparse("data/fixtures/large", maxIncludedSum/4*3)
+	write(t, dir, ".env.more", "more")
+	_, left, err = CopyIncluded(dir, tree, quick)
+	if said := errors.Join(left...).Error(); err != nil || !strings.Contains(said, "data: 6 files of 3072 MiB are too much (at most 20000 of 2048 MiB are copied)") {
+		t.Errorf("left %q, %v", left, err)
+	}
+	if data, _ := os.ReadFile(filepath.Join(tree, ".env.more")); string(data) != "more" {
+		t.Errorf(".env.more: %q", data)
+	}
+	if _, err := os.Lstat(filepath.Join(tree, "data/fixtures/large")); err == nil {
+		t.Error("a part of a folder was copied")
 	}
 	if err := os.Remove(filepath.Join(dir, Include)); err != nil {
 		t.Fatal(err)

@@ -92,6 +92,12 @@ func Common(dir string) string {
 	return shared(gitDir)
 }
 
+// IsWorktreeOf reports whether top is the top of a worktree of the repository of dir.
+func IsWorktreeOf(top, dir string) bool {
+	_, err := Dir(top)
+	return err == nil && Common(top) == Common(dir)
+}
+
 // Named returns what Common's folder is of: a repository, or outside of git a folder.
 func Named(dir string) string {
 	if _, err := Dir(Top(dir)); err != nil {

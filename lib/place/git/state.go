@@ -177,21 +177,30 @@ func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
 
 // answerTo is answer with standard input.
 func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (*bounded, error) {
+	out := &bounded{max: maxStatus}
+	if err := answerInto(stdin, out, dir, wait, args...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// answerInto is answerTo with standard output.
+func answerInto(stdin io.Reader, stdout io.Writer, dir string, wait time.Duration, args ...string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, atomicfile.Error("read", dir, err)
+		return atomicfile.Error("read", dir, err)
 	}
 	dir = real
 	r, err := locate(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	vars, done, err := r.isolated()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer done()
-	return r.run(stdin, dir, vars, wait, args...)
+	return r.runTo(stdin, stdout, dir, vars, wait, args...)
 }
 
 // run runs git and returns the beginning of its output.
