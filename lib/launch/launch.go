@@ -216,16 +216,32 @@ func (l *Launch) findFolder() error {
 	if l.needsWorktree() {
 		return nil
 	}
-	dir, err := l.Store.Enter(l.Instance)
+	dir, err := EnterFolder(l.Store, l.Instance)
 	if err != nil {
-		return NoFolder(l.Instance, err)
+		return err
 	}
 	l.Folder = &dir.Folder
 	dir.Close()
 	return nil
 }
 
-func NoFolder(in *instance.Instance, err error) error {
+// EnterFolder opens the folder of an instance. A worktree that the person made again, as noFolder
+// advises, is another folder: it counts if it is of the same repository and on the same branch.
+func EnterFolder(store instance.Store, in *instance.Instance) (*place.Opened, error) {
+	dir, err := store.Enter(in)
+	var exchanged *place.ExchangedError
+	if w := in.Worktree; w != nil && in.Managed == nil && errors.As(err, &exchanged) && exchanged.Link == "" &&
+		git.IsWorktreeOf(w.Path, w.Repository) && git.Branch(w.Path) == w.Branch {
+		in.Folder = nil
+		dir, err = store.Enter(in)
+	}
+	if err != nil {
+		return nil, noFolder(in, err)
+	}
+	return dir, nil
+}
+
+func noFolder(in *instance.Instance, err error) error {
 	var exchanged *place.ExchangedError
 	switch {
 	case errors.As(err, &exchanged) && in.Managed != nil:

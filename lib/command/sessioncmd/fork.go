@@ -57,9 +57,9 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot go on with a copy of a conversation", client.Name),
 			fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", of))
 	}
-	dir, err := at.Store.Enter(parent.Instance)
+	dir, err := launch.EnterFolder(at.Store, parent.Instance)
 	if err != nil {
-		return launch.NoFolder(parent.Instance, err)
+		return err
 	}
 	dir.Close()
 	in := instance.Instance{

@@ -329,9 +329,9 @@ const (
 // commands runs a template's commands in the session's folder with its environment.
 func (a Agents) commands(ctx context.Context, in *instance.Instance, e template.Effective, environ []string, key string, all []string) error {
 	environ = append(slices.Clip(environ), "GT_TMUX_SESSION="+in.TmuxSession)
-	dir, err := a.Store.Enter(in) // another agent may have replaced the folder
+	dir, err := launch.EnterFolder(a.Store, in) // another agent may have replaced the folder
 	if err != nil {
-		return launch.NoFolder(in, err)
+		return err
 	}
 	defer dir.Close()
 	for _, command := range all {
