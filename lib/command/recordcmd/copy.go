@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/place"
@@ -43,6 +44,23 @@ func continuable(env *cli.Env, name string) (source, error) {
 	return orCopy(env, source{s, id, ""}, name, err)
 }
 
+// matchingAgent returns the records of what an agent's name means on another host.
+func matchingAgent(s record.Store, hosts peer.Hosts, h peer.Host, name string, now time.Time) (ids []record.ID, err error) {
+	known, err := hosts.Agents(h, now)
+	if err != nil {
+		return nil, err
+	}
+	agents, _ := peer.Named(known, name, "")
+	for _, a := range agents {
+		more, err := matching(s, a.SessionID)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, more...)
+	}
+	return ids, nil
+}
+
 // clientName is what a client is called. A copy could have anything in its place.
 var clientName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9 ._-]{0,63}$`)
 
@@ -52,6 +70,7 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 		return own, none
 	}
 	name = term.Uncut(name)
+	agent, on, _ := peer.Split(name)
 	hosts := peer.NewHosts(place.StateOf(env.Getenv))
 	known, err := hosts.ReadHosts()
 	env.WarnError(err)
@@ -60,6 +79,10 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 	for _, h := range known {
 		s := record.Store{Sessions: hosts.Records(h.Name), Contexts: hosts.Path(h.Name, "context")} // results are not copied
 		ids, err := matching(s, name)
+		if h.Name == on && len(ids) == 0 {
+			none = cli.Fail(cli.AnswerNo, missing{"record of", name}, h.Name+" has none here; gt-seance list --host "+h.Name+" lists what is known of its sessions")
+			ids, err = matchingAgent(s, hosts, h, agent, env.Now())
+		}
 		if err != nil {
 			env.Warn("%s: %v", h.Name, err)
 		}

@@ -293,13 +293,23 @@ func findCalled(env *cli.Env, all catalog.Catalog, name string) (found []*catalo
 
 // findCalledOn is findCalled for a name on a host, which may be this one.
 func findCalledOn(env *cli.Env, all catalog.Catalog, name, host string) (found []*catalog.Session, agents []instance.Called) {
+	hosts := peersOf(env)
 	found, agents = findCalled(env, all, name)
-	if peersOf(env).LocalName(name+"@"+host) == name {
+	if hosts.LocalName(name+"@"+host) == name {
 		host = ""
 	} else {
 		agents = nil
 	}
-	return slices.DeleteFunc(found, func(s *catalog.Session) bool { return s.OtherHost() != host }), agents
+	found = slices.DeleteFunc(found, func(s *catalog.Session) bool { return s.OtherHost() != host })
+	if host == "" || len(found) > 0 {
+		return found, agents
+	}
+	known, _ := hosts.Agents(peer.Host{Name: host}, env.Now()) // gt-session says what is unreadable
+	there, _ := peer.Named(known, name, "")
+	for _, a := range there {
+		found = append(found, all.Find(a.SessionID)...)
+	}
+	return found, nil
 }
 
 // errNoSession is named's error for a name that means none.

@@ -7,7 +7,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/launch/parcel"
-	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
@@ -52,6 +51,9 @@ func findByName(at scope, all []*instance.Instance, unread error, name string) (
 	if strings.HasPrefix(name, "%") {
 		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt-session has not started or adopted an agent in pane %.80s", name), roster.Adopts+" adopts those in tmux")
 	}
+	if others := strangers(at, name); others != nil {
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt-session has not started or adopted the agent '%.80s' in pane %s", name, others[0].Name), roster.Adopts+" adopts those in tmux")
+	}
 	if e, err := onOtherHost(at.Env, name); err != nil {
 		return nil, err
 	} else if e != nil {
@@ -61,6 +63,23 @@ func findByName(at scope, all []*instance.Instance, unread error, name string) (
 		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s@%s is an agent of another host, which this command does not take", e.name, e.host.Name), "answer, attach, peek, send, start, status and stop do; the others work there")
 	}
 	return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("there is no agent '%.80s'", name), hint)
+}
+
+// strangers returns the agents that gt did not start with a pane or an actor's name.
+func strangers(at scope, name string) (found []*instance.Instance) {
+	name = peer.NewHosts(at.Store.State).LocalName(name)
+	if at.Profile != "" || name == "" {
+		return nil
+	}
+	listed, _ := roster.ReadWithStrangers(at.Env, "", []scope{at}) // the caller says that there is none
+	for _, s := range listed {
+		for _, m := range s.Agents {
+			if roster.IsStranger(m) && (m.Name == name || m.Record.Actor == name) {
+				found = append(found, m.Instance)
+			}
+		}
+	}
+	return found
 }
 
 func beginning(all []*instance.Instance, name string) []*instance.Instance {
@@ -114,13 +133,9 @@ func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, err
 		in, err := singleMatch(found, name)
 		return in, at, err
 	}
-	if strings.HasPrefix(name, "%") && p.Profile == "" {
-		listed, _ := roster.ReadWithStrangers(env, "", []scope{at}) // the error below says that there is none
-		for _, s := range listed {
-			if i := slices.IndexFunc(s.Agents, func(m fleet.Member) bool { return roster.IsStranger(m) && m.Name == name }); i >= 0 {
-				return s.Agents[i].Instance, at, nil
-			}
-		}
+	if found := strangers(at, name); found != nil {
+		in, err := singleMatch(found, name)
+		return in, at, err
 	}
 	in, err := findByName(at, all, unread, name)
 	return in, at, err
