@@ -11,6 +11,7 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/client/registry"
 	"gt/lib/conversation"
+	"gt/lib/place/git"
 	"gt/lib/state/activity"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
@@ -103,14 +104,17 @@ const maxClockSkew = 10 * time.Second
 // record stores the session's state after this event, and reports whether it changed. It
 // ignores an event that is older than the stored state. said is what the person typed.
 func record(call *hook.Invocation, before activity.State, said string, now time.Time) (after activity.State, noted bool, err error) {
-	if _, changes := nextState(before, call.Input, call.Dialect.NotesStatus); !changes {
+	at := worktree(call, before)
+	if _, changes := nextState(before, call.Input, call.Dialect.NotesStatus); !changes && at == before.Worktree {
 		return before, false, nil
 	}
 	err = activity.Change(call.Home, call.ID, func(s *activity.State) bool {
+		moved := at != s.Worktree
+		s.Worktree = at
 		to, ok := nextState(*s, call.Input, call.Dialect.NotesStatus)
 		if earlier := s.Since.Sub(now); !ok || earlier > 0 && earlier < maxClockSkew {
 			after = *s
-			return false
+			return moved
 		}
 		to.Since, to.Awake = now, process.Awake()
 		if call.Input.Kind() == "UserPromptSubmit" {
@@ -123,6 +127,22 @@ func record(call *hook.Invocation, before activity.State, said string, now time.
 		return true
 	})
 	return after, noted && err == nil, err
+}
+
+// worktree returns activity.State.Worktree after an event. A subagent can have a worktree of its
+// own, in which the session is not.
+func worktree(call *hook.Invocation, before activity.State) string {
+	if call.Input.AgentID != "" {
+		return before.Worktree
+	}
+	if call.Dir == call.Home.Dir {
+		return ""
+	}
+	top := git.Top(call.Dir)
+	if top == before.Worktree || top != call.Home.Dir && git.IsWorktreeOf(top, call.Home.Dir) {
+		return top
+	}
+	return ""
 }
 
 const maxLine = 500 // limits the line that the person's command receives, in columns

@@ -54,7 +54,7 @@ func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 }
 
 func cleaned(env *cli.Env, a peer.Agent) peer.Agent {
-	for _, text := range []*string{&a.ID, &a.Name, &a.Title, &a.Path, &a.Group, &a.Agent, &a.Desired, &a.Reason, &a.SessionID, &a.ChainID, &a.Profile, &a.Town, &a.Template, &a.State} {
+	for _, text := range []*string{&a.ID, &a.Name, &a.Title, &a.Path, &a.WorksIn, &a.Group, &a.Agent, &a.Desired, &a.Reason, &a.SessionID, &a.ChainID, &a.Profile, &a.Town, &a.Actor, &a.Template, &a.State} {
 		*text = env.Redact(*text)
 	}
 	if a.Departures = nil; a.Moved != nil {
@@ -124,7 +124,7 @@ func printProgress(at scope, m fleet.Member) error {
 	notToday := func(name string) bool { return name != "today" }
 	lookUp(env, rows, notToday, glance, warn)
 	is := progressOf(env, rows[0], notToday)
-	branch, context := env.Redact(git.BranchOrCommit(git.Top(m.Path))), ""
+	branch, context := env.Redact(git.BranchOrCommit(git.Top(m.WorksIn()))), ""
 	if is.Changes != nil {
 		branch = strings.TrimSpace(branch + " " + is.Changes.String())
 	}

@@ -54,6 +54,7 @@ type line struct {
 	Name        string           `json:"name"`
 	Title       string           `json:"title"`
 	Path        string           `json:"path"`
+	WorksIn     string           `json:"works_in,omitempty"` // another worktree of its repository
 	Group       string           `json:"group"`
 	ParentID    instance.ID      `json:"parent_id"`
 	Agent       string           `json:"agent"`
@@ -77,6 +78,7 @@ type line struct {
 	// Departures prove to other hosts that it moved away from them.
 	Departures []instance.Departure `json:"departures,omitempty"`
 	Adopt      string               `json:"adopt,omitempty"` // what adopts an agent that gt did not start
+	Actor      string               `json:"actor,omitempty"` // and what gt-seance calls it
 	*templated
 	*progress
 }
@@ -106,8 +108,11 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
 	}
 	l.MCPChanged, l.Moved, l.Departures = outOfSync(m), m.Moved, m.Departures
+	if at := m.WorksIn(); at != m.Path {
+		l.WorksIn = at
+	}
 	if roster.IsStranger(m) {
-		l.Adopt = roster.Adopts
+		l.Adopt, l.Actor = roster.Adopts, m.Record.Actor
 	}
 	return l
 }
@@ -397,13 +402,13 @@ func lookUp(env *cli.Env, rows []row, shown func(string) bool, within time.Durat
 		var folders []string
 		for _, r := range rows {
 			if r.Member != nil {
-				folders = append(folders, r.Path)
+				folders = append(folders, r.WorksIn())
 			}
 		}
 		changes := roster.ReadChanges(folders, within)
 		for i := range rows {
 			if rows[i].Member != nil {
-				rows[i].changes = changes[rows[i].Path]
+				rows[i].changes = changes[rows[i].WorksIn()]
 			}
 		}
 	}
@@ -449,7 +454,7 @@ func progressOf(env *cli.Env, r row, shown func(string) bool) *progress {
 		w.Topic = env.Redact(r.Topic())
 	}
 	if shown("branch") {
-		w.Branch = env.Redact(git.Branch(git.Top(r.Path)))
+		w.Branch = env.Redact(git.Branch(git.Top(r.WorksIn())))
 	}
 	if shown("changes") {
 		w.Changes = r.changes
@@ -517,7 +522,7 @@ func instanceColumns(env *cli.Env, shown func(string) bool) []column {
 			return ""
 		}},
 		{Heading: "CONTEXT", Cell: own(func(r row) string { return roster.ContextText(r.Activity().Tokens, r.Activity().Window) })},
-		{Heading: "BRANCH", Cell: own(func(r row) string { return line(git.BranchOrCommit(git.Top(r.Path))) })},
+		{Heading: "BRANCH", Cell: own(func(r row) string { return line(git.BranchOrCommit(git.Top(r.WorksIn()))) })},
 		{Heading: "CHANGES", Cell: func(r row) string {
 			if r.changes == nil {
 				return ""
@@ -612,13 +617,13 @@ func (c *show) Run(env *cli.Env) error {
 		return printLine(at, m)
 	}
 	if c.Diff {
-		return printDiff(env, m.Path)
+		return printDiff(env, m.WorksIn())
 	}
 	state := roster.StatusText(m)
 	l := lineOf(env, m)
 	err = printFields(env, 8, [][2]string{
 		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", state}, {"wanted", string(m.Desired)},
-		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"in", strings.Join(m.Launcher, " ")}, {"folder", m.Path}, {"worktree", worktreeOf(m.Instance)}, {"account", m.Account},
+		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"in", strings.Join(m.Launcher, " ")}, {"folder", m.Path}, {"works in", l.WorksIn}, {"worktree", worktreeOf(m.Instance)}, {"account", m.Account},
 		{"group", m.Group}, {"parent", string(m.ParentID)}, {"session", string(m.Now)}, {"chain", string(l.ChainID)},
 		{"tmux", strings.TrimSpace(l.TmuxSession + " " + l.Pane)}, {"mcp", strings.Join(m.LoadedMCPNames, ", ")},
 		{"started", formatTime(m.StartedAt)}, {"made", formatTime(m.CreatedAt)},

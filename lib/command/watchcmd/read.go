@@ -115,8 +115,9 @@ func (r *reader) readProgress(rows []row) {
 	branches := map[string]string{}
 	for i := range rows {
 		if m := rows[i].member; m != nil && len(branches) <= maxFolders {
-			if _, known := branches[m.Path]; !known {
-				branches[m.Path] = r.line(git.BranchOrCommit(git.Top(m.Path)))
+			at := m.WorksIn()
+			if _, known := branches[at]; !known {
+				branches[at] = r.line(git.BranchOrCommit(git.Top(at)))
 			}
 		}
 	}
@@ -148,8 +149,9 @@ func (r *reader) readProgress(rows []row) {
 		if m == nil {
 			continue
 		}
-		if rows[i].branch = branches[m.Path]; rows[i].branch != "" && r.found.changes[m.Path] != nil {
-			rows[i].branch = strings.TrimSpace(rows[i].branch + " " + r.found.changes[m.Path].String())
+		at := m.WorksIn()
+		if rows[i].branch = branches[at]; rows[i].branch != "" && r.found.changes[at] != nil {
+			rows[i].branch = strings.TrimSpace(rows[i].branch + " " + r.found.changes[at].String())
 		}
 		if today := roster.UsageText(r.found.usage.Today(m, now)); today != "" {
 			rows[i].today = today + " today"

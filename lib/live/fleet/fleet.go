@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ import (
 	"gt/lib/live"
 	"gt/lib/live/status"
 	"gt/lib/place"
+	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
 	"gt/lib/state/instance"
@@ -317,7 +319,7 @@ func StartedBy(store instance.Store, id instance.ID) (all []process.Proc) {
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b process.Proc) int { return a.PID - b.PID })
+	sort.Slice(all, func(i, j int) bool { return all[i].PID < all[j].PID })
 	return all
 }
 
@@ -400,9 +402,12 @@ func (l *Survey) Servers() []tmux.Server { return slices.Sorted(maps.Keys(l.serv
 
 // Panes returns the panes of a server, sorted by id.
 func (l *Survey) Panes(server tmux.Server) []tmux.Pane {
-	return slices.SortedFunc(slices.Values(l.answer(server).panes), func(a, b tmux.Pane) int {
-		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
+	all := slices.Clone(l.answer(server).panes)
+	sort.Slice(all, func(i, j int) bool {
+		a, b := all[i].ID, all[j].ID
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) < 0
 	})
+	return all
 }
 
 // ReadPlaces returns the state of the instances of several stores, in their order.
@@ -713,6 +718,25 @@ func (m *Member) Topic() string {
 		topic = activity.Read(m.home, m.Record.ParentID).Topic()
 	}
 	return cmp.Or(topic, m.Instance.Topic)
+}
+
+// WorksIn returns the folder where a running agent works: the instance's, or another worktree of
+// its repository, which its client made or to which the session moved, as its hooks told last.
+func (m *Member) WorksIn() string {
+	if m.Pane.ID == "" || m.Record == nil || !m.begun() {
+		return m.Path
+	}
+	at := m.home.Dir
+	if doing := m.Activity(); doing.Worktree != "" && !doing.Since.Before(m.StartedAt) {
+		at = doing.Worktree
+	}
+	if at == m.Path {
+		return m.Path
+	}
+	if top := git.Top(m.Path); top == at || place.Real(top) == at || git.Top(at) != at || !git.IsWorktreeOf(at, top) {
+		return m.Path
+	}
+	return at
 }
 
 // NoteTranscript records that the agent's conversation is in another file now, of which no hook

@@ -85,6 +85,10 @@ type State struct {
 	Title   string `json:"title,omitempty"`
 	Request string `json:"request,omitempty"`
 
+	// Worktree is the top of the git worktree where the client is, if that is another one of the
+	// home's repository: the client or the person made it, and the session moved there.
+	Worktree string `json:"worktree,omitempty"`
+
 	// Repeated is the text of a start, for a client whose model has it for one request: gt
 	// gives it with each of the turn.
 	Repeated string `json:"repeated,omitempty"`

@@ -34,6 +34,7 @@ type Agent struct {
 	Name       string     `json:"name"`
 	Title      string     `json:"title"`
 	Path       string     `json:"path"` // only text here
+	WorksIn    string     `json:"works_in,omitempty"`
 	Group      string     `json:"group"`
 	Agent      string     `json:"agent"`
 	Desired    string     `json:"desired"`
@@ -45,6 +46,7 @@ type Agent struct {
 	ChainID    string     `json:"chain_id"`
 	Profile    string     `json:"profile,omitempty"`
 	Town       string     `json:"town,omitempty"`
+	Actor      string     `json:"actor,omitempty"` // of one that gt did not start
 	Template   string     `json:"template,omitempty"`
 	State      string     `json:"state,omitempty"`
 	Routable   bool       `json:"routable,omitempty"` // it can get new work
@@ -68,6 +70,13 @@ func Named(all []Agent, name, otherwise string) (found []Agent, hint string) {
 	sessionOf := func(in *instance.Instance) session.ID { return session.ID(of[in].SessionID) }
 	for _, in := range instance.FindFirst(instances, instance.Matchers(name, name, sessionOf)) {
 		found = append(found, of[in])
+	}
+	if found == nil {
+		for _, a := range all {
+			if a.Actor == name && name != "" {
+				found = append(found, a)
+			}
+		}
 	}
 	if found == nil {
 		hint = instance.Hint(instances, name, otherwise)

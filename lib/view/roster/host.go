@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,14 +50,14 @@ func OwnHost(env *cli.Env) (string, error) {
 // HostedRow returns an agent of this host, which others call own.
 func HostedRow(env *cli.Env, own string, r Row) Hosted {
 	return Hosted{
-		Row: r, Host: own, Name: r.Name, Text: ListText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.Path, env.Getenv("HOME")),
+		Row: r, Host: own, Name: r.Name, Text: ListText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.WorksIn(), env.Getenv("HOME")),
 		Status: r.Status, Reason: r.Reason, Busy: r.Busy(), Since: r.Since,
 	}
 }
 
 // HostedAgent returns an agent of another host.
 func HostedAgent(a peer.Agent) Hosted {
-	h := Hosted{title: a.Title, Host: a.Host, Name: a.Name, Text: PeerStatus(a), Agent: a.Agent, Group: a.Group, Folder: a.Path, Status: status.Status(a.Status), Reason: status.Reason(a.Reason)}
+	h := Hosted{title: a.Title, Host: a.Host, Name: a.Name, Text: PeerStatus(a), Agent: a.Agent, Group: a.Group, Folder: cmp.Or(a.WorksIn, a.Path), Status: status.Status(a.Status), Reason: status.Reason(a.Reason)}
 	h.Busy = status.Busy(h.Status, h.Reason, a.Background)
 	if a.Since != nil && a.Runs() {
 		h.Since = *a.Since
