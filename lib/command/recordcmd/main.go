@@ -73,8 +73,10 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 		}
 	}
 	found, err := matching(s, name)
+	var agents []instance.Called
 	if err == nil && len(found) == 0 {
-		for _, id := range calledSessions(env, name) {
+		agents = calledAgents(env, name)
+		for _, id := range sessionsOf(agents) {
 			more, _ := matching(s, id)
 			found = append(found, more...)
 		}
@@ -82,6 +84,8 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	switch {
 	case err != nil:
 		return "", err
+	case len(found) == 0 && len(agents) > 0:
+		return "", cli.Fail(cli.AnswerNo, missing{"record of", name}, "gt-record sync "+term.Typed(name)+" makes one")
 	case len(found) == 0:
 		return "", cli.Fail(cli.AnswerNo, missing{"record of", name}, instance.HintNamed(place.StateOf(env.Getenv), name, "gt-record list shows the records; gt-record sync "+name+" makes one"))
 	case len(found) > 1:
@@ -99,13 +103,17 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	return found[0], nil
 }
 
-func calledSessions(env *cli.Env, name string) (ids []string) {
+func calledAgents(env *cli.Env, name string) []instance.Called {
 	state := place.StateOf(env.Getenv)
 	called, _ := instance.Named(state, name, env.Abs(name)) // gt-session says what is unreadable
 	if here := peer.NewHosts(state).LocalName(name); called == nil && here != name {
 		called, _ = instance.Named(state, here, env.Abs(here))
 	}
-	for _, c := range called {
+	return called
+}
+
+func sessionsOf(agents []instance.Called) (ids []string) {
+	for _, c := range agents {
 		if c.Session != "" {
 			ids = append(ids, string(c.Session))
 		}

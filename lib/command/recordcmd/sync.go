@@ -140,12 +140,16 @@ func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conver
 		begins := func(of string) bool {
 			return slices.ContainsFunc(all, func(c conversation.Conversation) bool { return strings.HasPrefix(idOf(c), of) })
 		}
+		var agents []instance.Called
 		var called []string
 		cases := session.Cases(of)
 		if i := slices.IndexFunc(cases, begins); i >= 0 {
 			of = cases[i]
-		} else if called = calledSessions(env, of); len(called) == 1 {
-			of = called[0]
+		} else {
+			agents = calledAgents(env, of)
+			if called = sessionsOf(agents); len(called) == 1 {
+				of = called[0]
+			}
 		}
 		var found []conversation.Conversation
 		for _, c := range all {
@@ -162,6 +166,9 @@ func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conver
 		case len(found) == 0:
 			if ids, err := matching(s, of); err == nil && len(ids) > 0 {
 				return nil, cli.Failf(cli.AnswerNo, "the client keeps no conversation '%s' any more; the record '%s' has what was taken in", of, ids[0])
+			}
+			if len(agents) > 0 {
+				return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", agents[0].Name), "gt-session show "+agents[0].Name+" shows what is known of it")
 			}
 			return nil, cli.Fail(cli.AnswerNo, missing{"conversation", name}, instance.HintNamed(place.StateOf(env.Getenv), name, "gt-seance list --limit 0 lists all"))
 		case len(found) > 1:
