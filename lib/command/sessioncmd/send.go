@@ -58,13 +58,19 @@ func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
 	var all []*instance.Instance
 	told := map[string]bool{}
 	for _, name := range names {
-		key := name
-		if e, err := onOtherHost(env, name); e != nil {
+		e, err := onOtherHost(env, name)
+		if err != nil {
+			return err
+		}
+		key := ""
+		if e != nil {
 			key = e.name + "@" + e.host.Name
-		} else if err == nil {
-			if in, _, err := c.findReadable(env, name); err == nil { // the sending tells of an error
-				key = string(in.ID)
+		} else {
+			in, _, err := c.findReadable(env, name)
+			if err != nil { // nobody is told, so that the person can correct the name and repeat it
+				return err
 			}
+			key = string(in.ID)
 		}
 		if !told[key] {
 			told[key], all = true, append(all, &instance.Instance{Name: name})
