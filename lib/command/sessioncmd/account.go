@@ -31,7 +31,7 @@ import (
 const usualAccount = "default" // the name of the account whose folder is the client's usual one
 
 // accountFolder returns the folder of a client's account: by the folder's name, with or
-// without its leading dot, by usualAccount, or by a path. Of another folder gt would not read
+// without its leading dot, or as "work" of .claude-work, by usualAccount, or by a path. Of another folder gt would not read
 // the conversations.
 func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, name string) (string, error) {
 	if client.StoreEnv == "" {
@@ -50,7 +50,7 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 		is := filepath.Base(dir)
 		if real, err := folder(env, dir); err != nil || slices.Contains(all, real) || own.Account(client.Name, real) != nil {
 			continue
-		} else if dir = real; name == is || name == strings.TrimPrefix(is, ".") || name == usualAccount && len(all) == 0 {
+		} else if dir = real; name == is || name == strings.TrimPrefix(is, ".") || name == strings.TrimPrefix(is, filepath.Base(usual)+"-") || name == usualAccount && len(all) == 0 {
 			found = append(found, dir)
 		}
 		all = append(all, dir)
