@@ -88,8 +88,8 @@ func (r *Relay) publishEnd() {
 }
 
 // takeBeat takes a beat that is not older than what came of its host before. live reports
-// whether it came just now; otherwise the hub had it for so long.
-func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Duration) error {
+// whether it came just now.
+func (r *Relay) takeBeat(from *remote, m seal.Message, live bool) error {
 	var b beat
 	if err := json.Unmarshal(m.PlainBody(), &b); err != nil {
 		return refusal("a beat that cannot be read")
@@ -124,7 +124,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Durat
 		}
 	}
 	from.pulse.wanted = false
-	r.judge(from, r.Now().Add(-age))
+	r.judge(from)
 	return nil
 }
 

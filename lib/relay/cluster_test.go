@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"cmp"
 	"context"
 	"gt/internal/testenv"
 	"net"
@@ -24,7 +25,7 @@ import (
 func (f *fleet) serve(o server.Options) *server.Server {
 	f.t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog, o.SyncAlways = "127.0.0.1", server.RANDOM_PORT, true, true, true
-	o.MaxPayload = streams.MaxPayload
+	o.MaxPayload = cmp.Or(o.MaxPayload, streams.MaxPayload)
 	s, err := server.NewServer(&o)
 	if err != nil {
 		f.t.Fatal(err)

@@ -175,7 +175,7 @@ func (r *Relay) takeLog(from *remote, c feed.Chunk, answer bool) error {
 		return err
 	}
 	if taken && from.logs.Complete(c.Name, from.heads[c.Name]) {
-		r.judge(from, r.Now())
+		r.judge(from)
 		return nil
 	}
 	if answer && len(c.Data) == 0 || !answer && (taken || from.hasAsked(logFile+"/"+c.Name, r.Now())) {
@@ -246,6 +246,7 @@ func (r *Relay) expected(from *remote, id string) (e expected, ok bool) {
 // forget removes what came of a long letter.
 func (r *Relay) forget(from *remote, id string) error {
 	delete(from.asked, letterFile+"/"+id)
+	delete(from.failed, id)
 	return errors.Join(atomicfile.Remove(r.parcel(from, id, ".json")), feed.Discard(r.parcel(from, id, ".part")))
 }
 
@@ -255,7 +256,7 @@ func (r *Relay) askForParts(from *remote, now time.Time) {
 		var err error
 		if info, failed := os.Lstat(r.parcel(from, id, ".json")); failed == nil && now.Sub(info.ModTime()) > forgotten {
 			err = r.forget(from, id)
-		} else if !from.hasAsked(letterFile+"/"+id, now) && !r.isUnderway(from, id) {
+		} else if !from.hasAsked(letterFile+"/"+id, now) && !r.isUnderway(from, id) && now.Sub(from.failed[id]).Abs() >= resendAfter { // mutant always: TestFailedParcel
 			err = r.askForPart(from, id)
 		}
 		r.Warn(err)

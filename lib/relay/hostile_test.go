@@ -630,6 +630,8 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 	time.Sleep(6 * time.Second) // when it would have been saved
 	if h, err := peer.NewHosts(b.state).Get("a"); err != nil || h.LastSeen.After(seen.LastSeen) {
 		t.Errorf("a that is gone was seen at %v, not %v; %v", h.LastSeen, seen.LastSeen, err)
+	} else if h.Current.After(h.LastSeen) {
+		t.Errorf("the news of a that is gone is of %v, and it was seen at %v", h.Current, h.LastSeen)
 	} else if !slices.Equal(h.Allows, []string{"newer"}) || !b.statesOf(a, "a") {
 		t.Errorf("b took older news: %v", h.Allows)
 	}

@@ -399,6 +399,9 @@ func (r *Relay) delivered(from *remote, id string, err error, done func() error)
 	if refused := new(Refused); errors.As(err, &refused) {
 		reason = cmp.Or(refused.Reason, "refused")
 	} else if err != nil {
+		if _, long := r.expected(from, id); long {
+			from.failed[id] = r.Now()
+		}
 		return fmt.Errorf("cannot deliver %s of %s: %w", id, from.host.Name, err)
 	}
 	if err := r.answered(from, id, reason); err != nil {
