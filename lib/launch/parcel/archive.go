@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"gt/lib/sys/atomicfile"
@@ -162,14 +163,28 @@ func open(in io.Reader) (*reader, error) {
 	if err != nil {
 		return nil, incomplete(err)
 	}
+	if bytes.Count(data, []byte(",")) > maxValues { // mutant never: TestHostile
+		return nil, fmt.Errorf("its manifest has more than %d values", maxValues)
+	}
 	if err := json.Unmarshal(data, &r.Manifest); err != nil {
 		return nil, fmt.Errorf("its manifest is not JSON: %w", err)
 	}
 	err = r.check()
 	if err == nil && r.Git != nil && runtime.GOOS == "darwin" { // its file systems ignore case
-		err = r.Git.checkLinks(fold)
+		err = r.Git.checkPlaces(fold)
 	}
 	return r, err
+}
+
+// isSparse reports whether a member has zeros that are not in the file: a parcel of 1 KB would take
+// gigabytes here.
+func isSparse(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }
 
 func incomplete(err error) error {
@@ -187,7 +202,7 @@ func (r *reader) extract(dir string) error {
 		switch {
 		case err != nil:
 			return incomplete(err)
-		case h.Typeflag != tar.TypeReg || h.Name != one.Name || h.Size != one.Size: // mutant never: TestHostile
+		case h.Typeflag != tar.TypeReg || h.Name != one.Name || h.Size != one.Size || isSparse(h): // mutant never: TestHostile
 			return fmt.Errorf("its member %.80q is not the one that it describes", h.Name)
 		}
 		sum := sha256.New()

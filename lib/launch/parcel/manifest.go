@@ -46,11 +46,13 @@ const (
 const (
 	maxManifest = 64 << 20
 	maxMembers  = 200_000
-	maxListed   = 10_000 // notes, commits and others of a session
+	maxValues   = 16 * maxMembers // in the manifest: each takes more memory than room there
+	maxListed   = 10_000          // notes, commits and others of a session
 	maxTotal    = 8 << 30
 	maxSmall    = 4 << 20 // of what is read into memory: a thread, a checkpoint
 	maxMoves    = 1 << 20
 	maxArgs     = 128 << 10
+	maxAgent    = 64
 )
 
 // Manifest is the first member of a parcel. It describes the others.
@@ -249,6 +251,9 @@ func (s *Session) check() error {
 			return err
 		}
 	}
+	if len(s.Agent) > maxAgent || strings.ContainsFunc(s.Agent, func(r rune) bool { return !unicode.IsPrint(r) }) { // mutant never: TestHostile
+		return fmt.Errorf("invalid client %.80q", s.Agent)
+	}
 	for _, id := range s.Commits {
 		if !git.IsHash(id) {
 			return fmt.Errorf("invalid commit %.80q", id)
@@ -272,6 +277,9 @@ func (g *Git) check() error {
 	if max(len(g.Files), len(g.Deleted), len(g.Intended), len(g.Roots)+len(g.Remotes)) > maxMembers {
 		return fmt.Errorf("its repository has more than %d changed files", maxMembers)
 	}
+	if g.Branch != "" && !plainName(g.Branch) { // mutant never: TestFields
+		return fmt.Errorf("invalid branch %.80q", g.Branch)
+	}
 	for _, id := range append(slices.Clone(g.Roots), g.Head, g.Index) {
 		if !git.IsHash(id) {
 			return fmt.Errorf("invalid commit %.80q", id)
@@ -287,7 +295,7 @@ func (g *Git) check() error {
 			return err
 		}
 	}
-	return g.checkLinks(func(name string) string { return name })
+	return g.checkPlaces(func(name string) string { return name })
 }
 
 // names returns the paths of the files, and one in the folder of the agent.
@@ -301,19 +309,23 @@ func (g *Git) names() (all []string) {
 	return all
 }
 
-// checkLinks returns an error if a file is below a link of the parcel itself. same returns a path
-// as the file system compares it.
-func (g *Git) checkLinks(same func(string) string) error {
-	links := map[string]string{}
+// checkPlaces returns an error if a file is below a link or another file of the parcel itself, or where
+// another one is. same returns a path as the file system compares it.
+func (g *Git) checkPlaces(same func(string) string) error {
+	files := map[string]File{}
 	for _, f := range g.Files {
-		if f.Link != "" {
-			links[same(f.Path)] = f.Path
+		if files[same(f.Path)].Path != "" { // mutant never: TestHostile
+			return fmt.Errorf("two files have the path %.80q", f.Path)
 		}
+		files[same(f.Path)] = f
 	}
 	for _, name := range g.names() {
 		for at := path.Dir(name); at != "."; at = path.Dir(at) {
-			if link := links[same(at)]; link != "" {
-				return fmt.Errorf("%.80q: %w: %.80q", name, atomicfile.ErrLink, link)
+			switch f := files[same(at)]; {
+			case f.Link != "":
+				return fmt.Errorf("%.80q: %w: %.80q", name, atomicfile.ErrLink, f.Path)
+			case f.Path != "":
+				return fmt.Errorf("%.80q is below the file %.80q", name, f.Path)
 			}
 		}
 	}

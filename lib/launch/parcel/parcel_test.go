@@ -377,7 +377,7 @@ func TestAlias(t *testing.T) {
 		if err := g.check(); err != nil {
 			t.Errorf("as written: %v", err)
 		}
-		if err := g.checkLinks(fold); !errors.Is(err, atomicfile.ErrLink) || !strings.Contains(err.Error(), fmt.Sprintf("%q", link)) {
+		if err := g.checkPlaces(fold); !errors.Is(err, atomicfile.ErrLink) || !strings.Contains(err.Error(), fmt.Sprintf("%q", link)) {
 			t.Errorf("%s and %s where case is ignored: %v", link, file, err)
 		}
 	}
@@ -492,6 +492,14 @@ func TestHostile(t *testing.T) {
 		"another agent":         {func(b *box) { b.Instance.Agent = "/bin/sh" }, "no agent is called"},
 		"what runs it":          {func(b *box) { b.Instance.Launcher = []string{"sh", "-c", "touch precious"} }, "ran in this: sh -c"},
 		"an older one":          {func(b *box) { b.Generation = 0 }, "generation"},
+
+		"a file below a file":  {func(b *box) { b.file("d", "x"); b.file("d/e", "x") }, `"d/e" is below the file "d"`},
+		"a file twice":         {func(b *box) { b.file("d", "x"); b.file("d", "y") }, "two files have the path"},
+		"works in a file":      {func(b *box) { b.file("d", "x"); b.Git.Within = "d" }, "is below the file"},
+		"a conversation twice": {func(b *box) { s := b.Manifest.Session; s.Conversation = append(s.Conversation, s.Conversation[1]) }, "its conversation has a file"},
+		"a client's escape":    {func(b *box) { b.Manifest.Session.Agent = "claude\x1b[31m" }, "invalid client"},
+		"a client without end": {func(b *box) { b.Manifest.Session.Agent = strings.Repeat("x", maxAgent+1) }, "invalid client"},
+		"values without end":   {func(b *box) { b.Instance.Args = []string{strings.Repeat(",", maxValues+1)} }, "more than 3200000 values"},
 	} {
 		b := good.clone(t)
 		c.change(b)

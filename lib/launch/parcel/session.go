@@ -148,10 +148,13 @@ func (w *unpacking) inspect() error {
 	}
 	mover, transcripts := writers.FindWriter(w.client.Name).(conversation.Mover), 0
 	own, _ := account.FindCurrent(w.client.Name, w.Env.Getenv)
+	made := map[string]bool{}
 	for _, n := range s.Conversation {
-		if mover.Destination(own, w.Path, s.ID, n.Name) == "" {
+		to := mover.Destination(own, w.Path, s.ID, n.Name)
+		if to == "" || made[to] {
 			return fmt.Errorf("its conversation has a file %.80q", n.Name)
 		}
+		made[to] = true
 		if n.Name == conversation.Transcript {
 			transcripts++
 		}
@@ -542,12 +545,13 @@ func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) 
 	return nil
 }
 
-// earlier returns a time that another host says, or now if it is unknown or to come.
+// earlier returns a time that another host says, or now if it is unknown, to come, or before any that a
+// client could have had: in UTC it may be one that no file of JSON can have.
 func earlier(said, now time.Time) time.Time {
-	if said.IsZero() || said.After(now) {
+	if said = said.UTC(); said.Year() < 1970 || said.After(now) { // mutant never: TestFields
 		return now
 	}
-	return said.UTC()
+	return said
 }
 
 // markerBefore returns the marker that an unpacking that was killed has written, or "".
