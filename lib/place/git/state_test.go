@@ -299,7 +299,7 @@ exec sleep 600
 	}
 	data, err := os.ReadFile(asked)
 	testenv.NoError(t, err)
-	if got := string(data); !strings.Contains(got, "rev-list") || strings.Contains(got, "diff") {
+	if got := string(data); !strings.Contains(got, " rev-list ") || strings.Contains(got, " diff ") {
 		t.Errorf("it asked %s", got)
 	}
 }
