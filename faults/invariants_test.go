@@ -20,6 +20,7 @@ import (
 
 	"gt/lib/log/eventlog"
 	"gt/lib/state/checkpoint"
+	"gt/lib/state/handover"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
@@ -54,14 +55,15 @@ func (s snapshot) key() string {
 	return string(h.Sum(nil))
 }
 
-// body is the text of a hand-over, which says more after a run that was killed.
-var body = regexp.MustCompile(`"body": ".*"`)
+// killed is what differs in a hand-over after a run that was killed: its text says more, and its
+// marker has the name that was free.
+var killed = regexp.MustCompile(`"(body|marker)": ".*"`)
 
 // comparable is the content of a file without what differs from run to run; of a hand-over
 // without its text, as of a note in a box.
 func comparable(path, text string) string {
 	if strings.Contains(path, "/handover/") {
-		text = body.ReplaceAllString(text, `"body": ""`)
+		text = killed.ReplaceAllString(text, `"$1": ""`)
 	}
 	return normal(text)
 }
@@ -347,6 +349,15 @@ func (w *world) sound(dir string, before snapshot) (now snapshot, problems []str
 		named[r.Handoff.Marker] = r
 		if n, err := box.Get(r.Handoff.Note); err != nil || n.Body == "" || r.Handoff.Text == nil || r.Handoff.Text.Body != n.Body {
 			wrong("the note %s, which %s handed over, cannot be read: %v", r.Handoff.Note, r.ID, err)
+		}
+	}
+	left, err := handover.Waiting(h)
+	if err != nil {
+		wrong("hand-overs: %v", err)
+	}
+	for _, name := range left {
+		if _, _, err := handover.Read(h, name); err != nil {
+			wrong("the hand-over %s cannot be read: %v", name, err)
 		}
 	}
 	if _, err := marker.List(h); err != nil {

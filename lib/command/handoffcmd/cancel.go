@@ -37,7 +37,7 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 	}
 	left := slices.DeleteFunc(slices.Clone(all), func(w waiting.Handover) bool {
 		if g.What != nil {
-			return !strings.HasPrefix(w.Note.ID, strings.ToLower(*g.What))
+			return !strings.HasPrefix(w.Note, strings.ToLower(*g.What))
 		}
 		return call.ID != "" && (w.Record == nil || w.Record.ID != call.ID)
 	})
@@ -50,7 +50,7 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 		}
 		var hints []string
 		for _, w := range left {
-			hints = append(hints, strings.TrimSpace("gt-handoff --cancel "+w.Note.ID+"  "+term.OneLine(term.Clean(env.Redact(w.Note.Subject)))))
+			hints = append(hints, strings.TrimSpace("gt-handoff --cancel "+w.Note+"  "+term.OneLine(term.Clean(env.Redact(w.Subject)))))
 		}
 		if len(all) == 0 {
 			hints = append(hints, "gt-mail inbox --all lists every note")
@@ -59,12 +59,12 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 	}
 	w := left[0]
 	if g.DryRun {
-		return env.Printf("would cancel: %s\n", term.Clean(env.Redact(w.Note.ID+"  "+w.Note.Subject)))
+		return env.Printf("would cancel: %s\n", term.Clean(env.Redact(w.Note+"  "+w.Subject)))
 	}
 	if err := w.Cancel(home, env.Now(), call.Warn); err != nil {
 		return err
 	}
-	return cancelled(env, w.Note.ID, w.Note.Subject)
+	return cancelled(env, w.Note, w.Subject)
 }
 
 func cancelled(env *cli.Env, note, subject string) error {

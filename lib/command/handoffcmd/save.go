@@ -15,6 +15,7 @@ import (
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
+	"gt/lib/state/waiting"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/frame"
 )
@@ -23,7 +24,7 @@ import (
 // hook before a compaction. On a timeout the hand-over is lost.
 const saveWait = 15 * time.Second
 
-// save makes the hand-over durable: note, marker, record and event, in this order. It
+// save makes the hand-over durable: note, hand-over, marker and event, in this order. It
 // returns the stored note, and false if the same hook input was handled before. If another
 // hand-over of the session already gives the pane away, it clears h.replaces.
 func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
@@ -157,35 +158,32 @@ func (h *handover) giveUp() error {
 	return h.store.Put(r, atomicfile.Unsynced)
 }
 
-// leave writes the hand-over of a session, and the marker, which for a person's note is all
-// that tells the next session.
+// leave writes the hand-over, and then its marker for other programs.
 func (h *handover) leave(record *session.Record, note mail.Note, before []string, now time.Time, durable atomicfile.Durability) error {
-	id, from := h.id, h.pane.Session
+	from := h.pane.Session
 	switch {
-	case record != nil && from == "":
+	case from != "":
+	case record != nil:
 		from = string(record.ID)
-	case record == nil && from == "":
+	default:
 		from = h.home.Identity.Address()
 	}
+	o := &stored.Handover{
+		Kind: h.kind, Note: note.ID, Before: before, Reason: h.handoverReason(), At: now, Respawn: h.replaces, From: from,
+		Conversation: string(h.carried), Text: waiting.NewText(note),
+	}
 	if record == nil {
-		if id == "" || h.remote {
-			id = session.InventID() // a person's hand-over is for the next session here
-		}
-		return marker.Write(h.home, marker.NameFor(h.home, id, ""), from, h.handoverReason(), durable)
+		return h.leaveUnowned(o, durable)
 	}
 	previous, earlier := "", record.Promised()
 	if record.Handoff != nil {
 		previous = record.Handoff.Marker
 	}
-	record.Handoff = &stored.Handover{
-		Kind: h.kind, Note: note.ID, Before: before, Reason: h.handoverReason(), At: now, Respawn: h.replaces, From: from,
-		Marker: marker.NameFor(h.home, record.ID, previous), Conversation: string(h.carried),
-		Text: &stored.Text{From: note.From, To: note.To, Subject: note.Subject, Date: note.Date.UTC(), Chain: note.Chain, Body: note.Body},
-	}
+	o.Marker = marker.NameFor(h.home, record.ID, previous)
 	if h.kind != session.KindHandoff {
-		record.Handoff.Earlier = earlier
+		o.Earlier = earlier
 	}
-	record.Full = h.full
+	record.Handoff, record.Full = o, h.full
 	if h.pane.Session != "" {
 		record.TmuxSession = h.pane.Session
 	}
@@ -195,7 +193,24 @@ func (h *handover) leave(record *session.Record, note mail.Note, before []string
 		}
 		h.warn(err) // the next session finds the note without it
 	}
-	return marker.Write(h.home, record.Handoff.Marker, from, h.handoverReason(), durable)
+	return marker.Write(h.home, o.Marker, from, o.Reason, durable)
+}
+
+// leaveUnowned writes a hand-over for the next session here: a person's, or one that no session's
+// record can have. What a session saves for itself has its id, also if its record cannot be read.
+func (h *handover) leaveUnowned(o *stored.Handover, durable atomicfile.Durability) error {
+	id := h.id
+	if h.isNobodys() {
+		o.Kind = session.KindHandoff
+	}
+	if waits, _, err := stored.Read(h.home, string(id)); o.Kind == session.KindHandoff || waits != nil || err != nil {
+		id = session.InventID()
+	}
+	o.Marker = marker.NameFor(h.home, id, "")
+	if err := new(stored.Slot).Put(h.home, string(id), o, durable); err != nil {
+		return err
+	}
+	return marker.Write(h.home, o.Marker, o.From, o.Reason, durable)
 }
 
 // log logs the hand-over. A failure is only a warning, because note, marker and record are saved.
@@ -219,14 +234,16 @@ func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
 	h.warn(eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), h.warn, now, eventlog.Handoff, h.home.Identity.Address(), payload))
 }
 
+// isNobodys reports whether no session hands over: a person does, for the next session here.
+func (h *handover) isNobodys() bool { return h.record == nil && (h.id == "" || h.remote) }
+
 // handoverReason returns the reason of the hand-over. A note without a session is for the next one,
 // whose conversation no compaction continues.
 func (h *handover) handoverReason() string {
-	nobodys := h.record == nil && (h.id == "" || h.remote)
 	switch {
-	case nobodys && h.reason == marker.Compaction:
+	case h.isNobodys() && h.reason == marker.Compaction:
 		return ""
-	case !nobodys && h.reason == "" && h.kind != session.KindHandoff:
+	case !h.isNobodys() && h.reason == "" && h.kind != session.KindHandoff:
 		return marker.Compaction
 	}
 	return h.redact(h.reason)

@@ -260,7 +260,7 @@ func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 		return false, err
 	}
 	for _, w := range all {
-		if w.Note.ID == n.ID {
+		if w.Note == n.ID {
 			return true, w.Cancel(a.home, env.Now(), env.WarnError)
 		}
 	}

@@ -76,9 +76,17 @@ const (
 type handover struct {
 	kind         handoverKind
 	from, reason string
-	owner        *session.Record // the session that left it, nil for a claim
-	claim        *waiting.Claim
+	owner        *session.Record // the session that left it, nil for an unowned one
+	unowned      *waiting.Unowned
 	mailbox
+}
+
+// left returns what is in the hand-over's file.
+func (h handover) left() *stored.Handover {
+	if h.unowned != nil {
+		return h.unowned.Handover
+	}
+	return h.owner.Handoff
 }
 
 // predecessor is the session that this one follows, and its outcome. Record is nil without one.
@@ -177,33 +185,39 @@ func (f *facts) find(id session.ID) *session.Candidate {
 	return nil
 }
 
-// handover returns the first hand-over that the session may take: of those that sessions
-// left, else the latest claim that says that it is done.
+// handover returns the first hand-over that the session may take and that is done: of those that
+// sessions left, else of the others.
 func (a *assessment) handover() handover {
 	for i := range a.left {
 		l := &a.left[i]
+		if l.unowned != nil && !l.unowned.Marked() {
+			continue
+		}
 		v := a.judge(*l)
 		if a.requireFact(v != unsure, askPane(l)); v != take {
 			continue
 		}
-		a.requireFact(!l.note.unread, readNote(l))
-		h := handover{kind: fromAnotherSession, from: cmp.Or(l.owner.Handoff.From, string(l.owner.ID)), reason: l.owner.Handoff.Reason, owner: l.owner.Record, mailbox: l.note}
-		if l.owner.ID == a.session.ID {
+		h := handover{kind: fromAnotherSession, from: l.From, reason: l.Reason, unowned: l.unowned}
+		if l.owner != nil {
+			h.owner, h.from = l.owner.Record, cmp.Or(l.From, string(l.id))
+		}
+		switch {
+		case a.isOwn(*l):
 			h.kind = fromOwnSession
+		case l.owner == nil:
+			h.kind = stranger
 		}
-		return h
-	}
-	for _, c := range slices.Backward(a.claims) {
-		if !c.Marked {
-			continue
-		}
-		h := handover{kind: stranger, from: c.From, reason: c.Reason, claim: c}
-		if a.continues() && (c.Note != nil || c.From == string(a.session.ID)) {
-			h.kind = fromOwnSession // its record is lost
-		}
+		a.requireFact(!l.note.unread, readNote(l))
+		h.mailbox = l.note
+		h.withheld = h.withheld || l.owner == nil && l.Note == "" && !a.boxRead // a note may belong to it
 		return h
 	}
 	return handover{}
+}
+
+// isOwn reports whether the session left the hand-over, also if its record is lost.
+func (f *facts) isOwn(l leftHandover) bool {
+	return l.id == f.session.ID || l.Claim && f.continues() && (l.Note != "" || l.From == string(f.session.ID))
 }
 
 type verdict int
@@ -219,18 +233,21 @@ const (
 const onItsWay = 10 * time.Minute
 
 func (f *facts) judge(l leftHandover) verdict {
-	p := l.owner.Handoff
 	switch {
-	case l.owner.ID == f.session.ID: // left before a compaction or a cycle
-		if p.Kind == session.KindHandoff {
+	case l.id == f.session.ID: // left before a compaction or a cycle
+		if l.Kind == session.KindHandoff {
 			return leave
 		}
 		return take
-	case f.continues(), p.Kind != session.KindHandoff:
-		return leave // a hand-over is for a new session; other kinds are for their owner
-	case f.isBeingTold(session.ID(p.TakenBy)):
+	case f.isBeingTold(session.ID(l.TakenBy)):
 		return leave
-	case l.owner.Liveness == session.Running && !p.Respawn, l.inside:
+	case f.continues() && l.Claim && l.Reason == marker.Compaction:
+		return take
+	case f.continues(), l.owner != nil && l.Kind != session.KindHandoff:
+		return leave // a hand-over is for a new session; other kinds are for their owner
+	case l.owner == nil:
+		return take
+	case l.owner.Liveness == session.Running && !l.Respawn, l.inside:
 		return leave // children of a live session find its hand-over, too
 	}
 	return f.judgePane(l)
@@ -254,7 +271,7 @@ func (f *facts) judgePane(l leftHandover) verdict {
 	switch {
 	case o.TmuxPane == "":
 		return take
-	case f.session.TmuxPane == "" && !runs && !f.isExpected(o.Handoff):
+	case f.session.TmuxPane == "" && !runs && !f.isExpected(l.Handover):
 		return take
 	case o.TmuxServer == f.session.TmuxServer && o.TmuxPane == f.session.TmuxPane:
 		return take
@@ -410,73 +427,70 @@ func (f *facts) recovers(c savedCheckpoint, p predecessor) bool {
 	return !c.recorded
 }
 
-// purpose is what a hooked note means for this session.
-type purpose int
-
-const (
-	noPurpose  purpose = iota
-	toDo               // work given to it
-	toTell             // a hand-over that no session has received
-	toRecall           // a hand-over that the broken-off session received or left for itself
-	toComplete         // the note of the hand-over that the session takes
-)
-
-// sortHooked sorts the hooked notes into s by their purpose, and completes the hand-over.
-// Bodies are read from the latest on; after one that could not be read the rest waits.
+// sortHooked sorts the hooked notes into s: work, and notes of the chain that broke off. Bodies are
+// read from the latest on; after one that could not be read the rest waits.
 func (a *assessment) sortHooked(s *situation, h handover, broke predecessor) {
-	recalled := false
 	for i := len(a.hooked) - 1; i >= 0; i-- {
 		n := &a.hooked[i]
-		why := a.purpose(n.Note, h, broke)
-		if why == noPurpose {
+		work := n.Type != mail.Handoff
+		waits := h.note != nil && n.ID == h.note.ID || a.waits(n.ID) != nil
+		if !work && (waits || !a.recalls(n.Note, broke)) {
 			continue
 		}
 		if a.requireFact(n.whole, readBody(n)); n.withheld {
 			break
 		}
-		switch why {
-		case toComplete:
-			h.note = &n.Note
-		case toDo:
+		if work {
 			s.hooked = append(s.hooked, n.Note)
-		case toTell:
-			s.waiting = append(s.waiting, n.Note)
-		case toRecall:
+		} else {
 			s.noted = append(s.noted, n.Note)
-			recalled = recalled || h.claim.HoldsNote(n.ID)
 		}
 	}
-	if h.claim != nil && h.note == nil && !recalled {
-		h.withheld = h.claim.Note != nil || !a.boxRead
-	}
+	s.handover = a.sortUnowned(s, h, broke)
 	for _, notes := range [][]mail.Note{s.hooked, s.waiting, s.noted} {
 		slices.Reverse(notes)
 	}
-	s.handover = h
 }
 
-// purpose returns what a hooked note means for this session. All agents with the same name share a box,
-// but a hand-over is only for its own chain: for the successor of a session that broke off with it or,
-// if it is a claim, for the next start. broke is the session that broke off.
-func (f *facts) purpose(n mail.Note, h handover, broke predecessor) purpose {
-	switch {
-	case h.note != nil && n.ID == h.note.ID:
-		return noPurpose
-	case n.Type != mail.Handoff:
-		return toDo
-	case !f.continues() && broke.brokeOff() && (broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID)):
-		return toRecall
-	case h.claim.HoldsNote(n.ID):
-		return toComplete
-	case !f.continues() && f.claimOf(n.ID) != nil:
-		return toTell
+// recalls reports whether a hand-over's note belongs to the chain that broke off: its last session
+// had received it, or left it for itself.
+func (f *facts) recalls(n mail.Note, broke predecessor) bool {
+	return !f.continues() && broke.brokeOff() &&
+		(broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID))
+}
+
+// sortUnowned adds the notes of the hand-overs that no session's record has: each is told to the
+// next start, or with the chain that broke off. It returns h, without its note if that is told so.
+func (a *assessment) sortUnowned(s *situation, h handover, broke predecessor) handover {
+	for i := range a.left {
+		l := &a.left[i]
+		is := l.unowned != nil && l.unowned == h.unowned
+		if l.unowned == nil || l.Note == "" || !is && (a.continues() || a.judge(*l) != take) {
+			continue
+		}
+		if a.requireFact(!l.note.unread, readNote(l)); l.note.withheld {
+			break
+		}
+		switch n := l.note.note; {
+		case n == nil:
+		case a.recalls(*n, broke):
+			s.noted = append(s.noted, *n)
+			if is {
+				h.note = nil
+			}
+		case !is:
+			s.waiting = append(s.waiting, *n)
+		}
 	}
-	return noPurpose
+	return h
 }
 
-func (f *facts) claimOf(note string) *waiting.Claim {
-	if i := slices.IndexFunc(f.claims, func(c *waiting.Claim) bool { return c.HoldsNote(note) }); i >= 0 {
-		return f.claims[i]
+// waits returns the unowned hand-over with a note, or nil.
+func (f *facts) waits(note string) *waiting.Unowned {
+	for _, l := range f.left {
+		if l.unowned != nil && l.Note == note {
+			return l.unowned
+		}
 	}
 	return nil
 }

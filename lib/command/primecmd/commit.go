@@ -14,6 +14,7 @@ import (
 	"gt/lib/place/git"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
+	stored "gt/lib/state/handover"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/request"
@@ -101,19 +102,21 @@ func (c *commit) takes() bool {
 	return me != nil && me.Headless && c.facts.continues()
 }
 
-// markTold takes the claims that were delivered beside the hand-over, and marks the notes of
-// a broken chain as seen. The marks come before anything is removed, because a note that is
+// markTold takes what was delivered beside the hand-over, and marks the notes of a broken chain
+// as seen. The marks come before anything is removed, because a note that is
 // seen is not delivered to another session.
 func (c *commit) markTold() error {
 	for _, n := range slices.Concat(c.situation.waiting, c.situation.noted) {
 		if n.Seen {
 			continue
 		}
-		claim := c.facts.claimOf(n.ID)
-		if claim == nil {
-			claim = &waiting.Claim{Note: &n}
+		var err error
+		if u := c.facts.waits(n.ID); u != nil {
+			err = waiting.Take(u, c.call.Home, c.box())
+		} else {
+			err = waiting.DropCopies(c.call.Home, c.box(), &stored.Handover{Note: n.ID})
 		}
-		if err := claim.Take(c.call.Home, c.box()); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -137,18 +140,15 @@ func (c *commit) takeHandover() error {
 			}
 		}
 	}
-	claim := h.claim
-	if claim == nil {
-		claim = waiting.Owned(h.owner, h.note)
-	}
-	if err := claim.Take(c.call.Home, c.box()); err != nil {
+	left := h.left()
+	if err := waiting.DropCopies(c.call.Home, c.box(), left); err != nil {
 		return err
 	}
 	switch {
 	case h.kind == fromOwnSession:
 		return c.carryOn()
-	case h.owner == nil:
-		return nil
+	case h.unowned != nil:
+		return waiting.Take(h.unowned, c.call.Home, c.box())
 	}
 	owner, err := store.Get(h.owner.ID)
 	if err != nil || owner == nil || owner.Handoff == nil {
@@ -219,6 +219,7 @@ func (c *commit) record(records []*session.Record) error {
 	} else if last := len(p.DeliveredNotes) - 1; last >= 0 {
 		p.Note, p.DeliveredNotes = p.DeliveredNotes[last], p.DeliveredNotes[:last]
 	}
+	c.promise(s)
 	if s.crashed != nil {
 		p.Recovers = s.crashed.ID
 	}
@@ -250,6 +251,20 @@ func (c *commit) record(records []*session.Record) error {
 	return errors.Join(err, c.call.Store.Persist(p.ID, now), c.dropStale())
 }
 
+// promise promises the session the unowned hand-overs that it is told, before it is recorded.
+func (c *commit) promise(s situation) {
+	told := map[string]bool{}
+	for _, n := range slices.Concat(s.waiting, s.noted) {
+		told[n.ID] = true
+	}
+	for _, l := range c.facts.left {
+		first := l.unowned == s.handover.unowned && !s.handover.withheld && s.handover.kind != fromOwnSession
+		if l.unowned != nil && (first || told[l.Note]) {
+			c.warn(waiting.Promise(l.unowned, c.call.Home, c.session.ID, l.note.note, c.env.Redact))
+		}
+	}
+}
+
 // gatherPrompts moves what the person said before the session's chain was known, in a client
 // that runs the hooks of a start and of the first prompt at the same time.
 func (c *commit) gatherPrompts(r *session.Record) error {
@@ -263,7 +278,7 @@ func (c *commit) gatherPrompts(r *session.Record) error {
 // session ended before it read that. The notes stay.
 func (c *commit) dropStale() error {
 	for _, l := range c.facts.left {
-		if !l.owner.Ended() || l.owner.Handoff.Kind == session.KindHandoff {
+		if l.owner == nil || !l.owner.Ended() || l.owner.Handoff.Kind == session.KindHandoff {
 			continue
 		}
 		if err := c.lapse(l.owner.Record); err != nil {
@@ -276,16 +291,16 @@ func (c *commit) dropStale() error {
 // lapse clears what an ended session left. A note that it left for itself is marked as seen, because no
 // other session takes it; one with a message that nobody was told waits for the next start.
 func (c *commit) lapse(owner *session.Record) error {
-	var unread *mail.Note
-	if id := owner.Handoff.Note; id != "" {
-		note, err := c.box().Get(id)
+	left := *owner.Handoff
+	if left.Note != "" {
+		note, err := c.box().Get(left.Note)
 		if err != nil && !errors.Is(err, mail.ErrNotFound) {
 			return err
-		} else if err == nil && brief.Message(note.Body) == "" {
-			unread = &note
+		} else if brief.Message(note.Body) != "" {
+			left.Note = ""
 		}
 	}
-	if err := waiting.Owned(owner, unread).Take(c.call.Home, c.box()); err != nil {
+	if err := waiting.DropCopies(c.call.Home, c.box(), &left); err != nil {
 		return err
 	}
 	return c.takenUp(owner)
@@ -302,7 +317,7 @@ func (c *commit) confirm() []*session.Record {
 	was := *told
 	for i := range f.left {
 		l := &f.left[i]
-		if was.owner == nil || l.owner.ID != was.owner.ID || was.note != nil && l.owner.Handoff.Note != was.note.ID {
+		if !l.isSame(was) {
 			continue
 		}
 		v := f.judge(*l)
@@ -311,16 +326,25 @@ func (c *commit) confirm() []*session.Record {
 			v = f.judge(*l)
 		}
 		if v == take {
-			told.owner = l.owner.Record
+			if told.unowned = l.unowned; l.owner != nil {
+				told.owner = l.owner.Record
+			}
 			return records
 		}
 	}
-	if i := slices.IndexFunc(f.claims, func(n *waiting.Claim) bool { return was.claim != nil && n.SameOrigin(was.claim) }); i >= 0 {
-		told.claim = f.claims[i]
-		return records
-	}
 	*told = handover{}
 	return records
+}
+
+// isSame reports whether a hand-over is the one that was told.
+func (l leftHandover) isSame(told handover) bool {
+	switch {
+	case l.owner != nil:
+		return told.owner != nil && l.id == told.owner.ID && (told.note == nil || l.Note == told.note.ID)
+	case told.unowned != nil:
+		return waiting.Same(l.unowned, told.unowned)
+	}
+	return false
 }
 
 func (s situation) workUnit() string {

@@ -22,6 +22,7 @@ import (
 	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
+	stored "gt/lib/state/handover"
 	"gt/lib/state/instance"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/mail"
@@ -50,8 +51,7 @@ type facts struct {
 	// works reports whether the role has tasks, so that a crash can lose one.
 	works   bool
 	home    []session.Candidate // the home's sessions, newest first
-	left    []leftHandover      // hand-overs of these, most likely first
-	claims  []*waiting.Claim    // hand-overs that none of these left, oldest first
+	left    []leftHandover      // the hand-overs that wait, most likely first
 	hooked  []hookedNote        // oldest first
 	boxRead bool                // all of the hooked notes are known
 
@@ -107,8 +107,13 @@ const (
 	fork
 )
 
+// leftHandover is a hand-over that waits: a session's of the home, owner, or an unowned one.
 type leftHandover struct {
-	owner     *session.Candidate
+	*stored.Handover
+	id      session.ID // the name of its file
+	owner   *session.Candidate
+	unowned *waiting.Unowned
+
 	inside    bool // this session runs below the owner's process
 	elsewhere bool // the owner runs in another PID namespace
 	pane      pane // the owner's pane
@@ -238,13 +243,12 @@ func (s *start) gather(f *facts, records []*session.Record) {
 			c.Handoff = e // what it saved for itself after that is nobody's
 		}
 		if c.Handoff != nil {
-			f.left = append(f.left, s.leftBy(f, c))
+			f.left = append(f.left, f.leftBy(c))
 		}
 	}
 	f.carried = slices.ContainsFunc(f.left, func(l leftHandover) bool {
-		return f.session.ID != "" && l.owner.Handoff.Conversation == string(f.session.ID)
+		return f.session.ID != "" && l.Conversation == string(f.session.ID)
 	})
-	slices.SortStableFunc(f.left, f.likelier)
 	hooked, err := s.box().Hooked()
 	s.warn(err)
 	f.hooked, f.boxRead = nil, err == nil
@@ -252,41 +256,52 @@ func (s *start) gather(f *facts, records []*session.Record) {
 		f.hooked = append(f.hooked, hookedNote{Note: n})
 	}
 	reader := waiting.Reader{ID: f.session.ID, Continues: f.continues(), Busy: f.access == busy}
-	f.claims, err = waiting.Claims(s.call.Store, f.home, hooked, reader)
+	unowned, err := waiting.FindUnowned(s.call.Store, f.home, hooked, reader)
 	s.warn(err)
+	for _, u := range slices.Backward(unowned) {
+		f.left = append(f.left, newLeft(leftHandover{Handover: u.Handover, id: u.ID, unowned: u}))
+	}
+	slices.SortStableFunc(f.left, f.likelier)
 }
 
 // likelier compares two hand-overs by how likely they are for this session: its own, that of
-// the owner whose pane it got, those of others from the oldest on.
+// the owner whose pane it got, those of others from the oldest on, and then the unowned ones from
+// the latest on: with that it is told the others.
 func (f *facts) likelier(a, b leftHandover) int {
-	rank := func(o *session.Candidate) int {
-		switch {
-		case o.ID == f.session.ID:
+	rank := func(l leftHandover) int {
+		switch o := l.owner; {
+		case l.id == f.session.ID:
 			return 0
-		case o.Handoff.Respawn && o.TmuxPane == f.session.TmuxPane && o.TmuxServer == f.session.TmuxServer:
+		case o == nil:
+			return 3
+		case l.Respawn && o.TmuxPane == f.session.TmuxPane && o.TmuxServer == f.session.TmuxServer:
 			return 1
 		}
 		return 2
 	}
-	return cmp.Or(rank(a.owner)-rank(b.owner), a.owner.Handoff.At.Compare(b.owner.Handoff.At))
+	if rank(a) == 3 && rank(b) == 3 {
+		return b.At.Compare(a.At)
+	}
+	return cmp.Or(rank(a)-rank(b), a.At.Compare(b.At))
 }
 
 // leftBy returns the hand-over of a session, and where that runs.
-func (s *start) leftBy(f *facts, o *session.Candidate) leftHandover {
-	l := leftHandover{owner: o}
+func (f *facts) leftBy(o *session.Candidate) leftHandover {
+	l := newLeft(leftHandover{Handover: o.Handoff, id: o.ID, owner: o})
 	if o.ID != f.session.ID {
 		l.inside = f.session.Process.IsSet() && o.Process().Alive() && f.session.Process.DescendsFrom(o.Process())
 		l.elsewhere = o.Liveness == session.Running && o.IsElsewhere()
 	}
-	switch p := o.Handoff; {
-	case p.Text != nil && p.Note != "":
-		l.note.note = &mail.Note{
-			ID: p.Note, Type: mail.Handoff, From: p.Text.From, To: p.Text.To, Subject: p.Text.Subject, Date: p.Text.Date,
-			Session: string(o.ID), Chain: p.Text.Chain, Body: p.Text.Body,
-		}
-	case p.Note != "":
-		l.note.unread = true
+	if l.note.note != nil {
+		l.note.note.Session = string(o.ID)
 	}
+	return l
+}
+
+// newLeft adds the note, as far as it is known.
+func newLeft(l leftHandover) leftHandover {
+	l.note.note = waiting.NoteOf(l.Handover)
+	l.note.unread = l.note.note == nil && l.Note != ""
 	return l
 }
 
@@ -309,10 +324,10 @@ func askPane(l *leftHandover) missing {
 	}
 }
 
-// readNote reads the note of a hand-over that v0.2.0 wrote or that moved here.
+// readNote reads the note of a claim, or of a hand-over that v0.2.0 wrote or that moved here.
 func readNote(l *leftHandover) missing {
 	return func(s *start, _ *facts) error {
-		note, err := s.box().Get(l.owner.Handoff.Note)
+		note, err := s.box().Get(l.Note)
 		if l.note.unread = false; err != nil {
 			l.note.withheld = !errors.Is(err, mail.ErrNotFound)
 			return err

@@ -1,9 +1,11 @@
 package primecmd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +61,7 @@ func leaves(id session.ID, kind, reason string, change ...func(*stored.Handover)
 		for _, ch := range change {
 			ch(c.Handoff)
 		}
-		f.left = append(f.left, leftHandover{owner: c, note: mailbox{note: &note}})
+		f.left = append(f.left, leftHandover{Handover: c.Handoff, id: id, owner: c, note: mailbox{note: &note}})
 		f.hooked = append(f.hooked, hookedNote{Note: note, whole: true})
 	}
 }
@@ -109,32 +111,45 @@ var (
 	paneSilent  = fact{"tmux does not answer", func(f *facts) { f.left[0].pane = noAnswer }}
 )
 
-// Claims. lib/state/waiting has the table of what a home's markers and notes are.
+// Hand-overs that no session's record has. lib/state/waiting has the table of what a home's markers and
+// notes are.
 var (
-	foreign           = claims("a claim without a note", "", waiting.Claim{Marked: true, From: "gastown"})
-	foreignCompaction = claims("a claim without a note, reason `compaction`", "", waiting.Claim{Marked: true, From: "gastown", Reason: marker.Compaction})
-	myCompaction      = claims("a claim of this session's, reason `compaction`", "n-me", waiting.Claim{Marked: true, From: "gastown", Reason: marker.Compaction})
-	myMarker          = claims("a claim of this session's without a note, reason `compaction`", "", waiting.Claim{Marked: true, From: "me", Reason: marker.Compaction})
-	marked            = claims("a person's claim", "n-person", waiting.Claim{Marked: true, From: "work"})
-	personsNote       = claims("a person's note, without a marker", "n-person", waiting.Claim{})
-	earlierNote       = claims("an older note, without a marker", "n-older", waiting.Claim{})
-	itsNote           = fact{"a claim of it", func(f *facts) {
-		claims("", "n-chain", waiting.Claim{}).set(f)
-		n := &f.hooked[len(f.hooked)-1]
-		n.Session, n.Chain = "old", "chain"
+	foreign           = unowned("a claim without a note", "", stored.Handover{Claim: true, Markers: gastowns, From: "gastown"})
+	foreignCompaction = unowned("a claim without a note, reason `compaction`", "", stored.Handover{Claim: true, Markers: gastowns, From: "gastown", Reason: marker.Compaction})
+	myCompaction      = unowned("a claim of this session's, reason `compaction`", "n-me", stored.Handover{Claim: true, Markers: gastowns, From: "gastown", Reason: marker.Compaction})
+	myMarker          = unowned("a claim of this session's without a note, reason `compaction`", "", stored.Handover{Claim: true, Markers: gastowns, From: "me", Reason: marker.Compaction})
+	marked            = unowned("a person's hand-over", "n-person", stored.Handover{Marker: "handoff", From: "work"})
+	personsNote       = unowned("a person's note, without a marker", "n-person", stored.Handover{Claim: true})
+	earlierNote       = unowned("an older note, without a marker", "n-older", stored.Handover{Claim: true})
+	itsNote           = unowned("a claim of it", "n-chain", stored.Handover{Claim: true, Text: &stored.Text{Session: "old", Chain: "chain"}})
+	unreadable        = fact{"its note cannot be read", func(f *facts) { f.left[0].note = mailbox{withheld: true} }}
+	promised          = fact{"the hand-over is being told to another that runs", func(f *facts) {
+		f.left[0].TakenBy = "other"
+		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "other"}, Liveness: session.Running})
 	}}
-	unreadable = fact{"the claim's note cannot be read", func(f *facts) { f.hooked[len(f.hooked)-1].withheld = true }}
+	lost = unowned("a hand-over of this session, whose record is lost", "n-me", stored.Handover{Kind: session.KindAuto, Reason: marker.Compaction, Marker: "handoff", From: "work"})
+	mine = fact{"its file has this session's id", func(f *facts) { f.left[0].id, f.left[0].unowned.ID = "me", "me" }}
 )
 
-func claims(says, note string, c waiting.Claim) fact {
+var gastowns = []string{".runtime/handoff"}
+
+func unowned(says, note string, o stored.Handover) fact {
 	return fact{says, func(f *facts) {
-		c := c
+		o := o
+		o.Note, o.Kind = note, cmp.Or(o.Kind, session.KindHandoff)
+		text := stored.Text{}
+		if o.Text != nil {
+			text = *o.Text
+		}
+		o.Text = &text
 		if note != "" {
-			n := mail.Note{ID: note, Type: mail.Handoff}
-			c.Note = &n
+			n := mail.Note{ID: note, Type: mail.Handoff, Session: text.Session, Chain: text.Chain}
 			f.hooked = append(f.hooked, hookedNote{Note: n, whole: true})
 		}
-		f.claims = append(f.claims, &c)
+		u := &waiting.Unowned{Handover: &o, ID: session.ID("for-" + note)}
+		o.At = noon.Add(time.Duration(len(f.left)) * time.Second)
+		f.left = append(f.left, newLeft(leftHandover{Handover: &o, id: u.ID, unowned: u}))
+		slices.SortStableFunc(f.left, f.likelier)
 	}}
 }
 
@@ -247,7 +262,7 @@ var table = []row{
 			{gaveOver, handsOver, paneSilent}, {gaveOver, respawns, outsideTmux, paneThere}, {gaveOver, longAgo, paneThere}, {runs, respawns, outsideTmux, paneThere}}},
 	{"It handed over and still runs: it was told to stay, in a container that shares the folder, or one of its commands started me", []fact{runs, handsOver, samePane}, Normal, fresh, noHandover, "", "", [][]fact{
 		{runs, respawns, contained, paneGone}, {runs, respawns, child, paneGone}}},
-	{"Two start at once, and the other is told", []fact{gaveOver, handsOver, paneGone, takenBy("another that runs", "other", session.Running)}, Normal, fresh, noHandover, "", "", nil},
+	{"Two start at once, and the other is told", []fact{gaveOver, handsOver, paneGone, takenBy("another that runs", "other", session.Running)}, Normal, fresh, noHandover, "", "", [][]fact{{marked, promised}, {personsNote, promised}}},
 	{"A start was killed before it was told: the other one's, or mine, and it runs again", []fact{gaveOver, handsOver, paneGone, takenBy("another that is dead", "other", session.Dead)}, PostHandoff, fresh, fromAnotherSession, "old handoff", "note n-old", [][]fact{
 		{gaveOver, handsOver, paneGone, takenBy("this session", "me", session.Running)}}},
 	{"Another was saved before a compaction and ended", []fact{ended, saved, paneGone}, Normal, fresh, noHandover, "", "", nil},
@@ -255,10 +270,10 @@ var table = []row{
 	{"My conversation was compacted, or my agent asks after that what it is told", []fact{compaction, meSaved}, PostHandoff, compacted, fromOwnSession, "", "note n-me", [][]fact{{meSaved}}},
 	{"My conversation was compacted, and nothing was saved; another's hand-over or crash is not mine", []fact{compaction}, Normal, compacted, noHandover, "", "", [][]fact{
 		{compaction, gaveOver, handsOver, paneGone}, {died, itsTask, itsCheckpoint, compaction}}},
-	{"My conversation was compacted, and my record is lost", []fact{compaction, myCompaction}, PostHandoff, compacted, fromOwnSession, "", "note n-me", nil},
+	{"My conversation was compacted, and my record is lost", []fact{compaction, lost, mine}, PostHandoff, compacted, fromOwnSession, "", "note n-me", [][]fact{{compaction, myCompaction}}},
 	{"My conversation was compacted, and my record and note are lost", []fact{compaction, myMarker}, PostHandoff, compacted, fromOwnSession, "", "", nil},
 	{"My conversation goes on in a new process (gt-handoff --cycle)", []fact{resuming, meCycled}, PostHandoff, resumed, fromOwnSession, "", "note n-me", nil},
-	{"I am resumed, also after I had handed over, or while another's note waits", []fact{resuming}, Normal, resumed, noHandover, "", "", [][]fact{{resuming, meHandsOver}, {resuming, ended, itsNote}}},
+	{"I am resumed, also after I had handed over, or while another's note waits", []fact{resuming}, Normal, resumed, noHandover, "", "", [][]fact{{resuming, meHandsOver}, {resuming, ended, itsNote}, {resuming, marked}}},
 	{"I am resumed, in a client that forgets (Copilot), or my agent asks again what it was told", []fact{resuming, forgetful, given}, Normal, forgotten, noHandover, "", "given n-given", [][]fact{{asking, given}, {died, asking, given}}},
 
 	{"Gas Town's gt handed over, also in a home that cannot be written", []fact{foreign}, PostHandoff, fresh, stranger, "", "", [][]fact{{foreign, noLock}}},
@@ -480,7 +495,7 @@ func TestBrought(t *testing.T) {
 		now, _ := assess(gathered(r.facts))
 		s := now.bring(note)
 		if s.state != PostHandoff || s.conversation != fresh || s.handover.kind != brought ||
-			s.handover.note.ID != note.ID || s.handover.from == "" || s.handover.owner != nil || s.handover.claim != nil {
+			s.handover.note.ID != note.ID || s.handover.from == "" || s.handover.owner != nil || s.handover.unowned != nil {
 			t.Errorf("%s: it is %s, %s, %+v", r.story, s.state, s.conversation, s.handover)
 		}
 	}

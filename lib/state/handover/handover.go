@@ -1,12 +1,13 @@
-// Package handover keeps what a session has handed over. A hand-over is one file in the
-// home's state, with its note inside:
+// Package handover keeps what was handed over. A hand-over is one file in the home's state,
+// with its note inside:
 //
 //	handover/waiting/<session id>   no session has taken it
 //	handover/taken/<session id>     the latest of that session that another one took, or that was taken back
 //
-// It is taken by one rename, so only one session can take it, and a process that is killed
-// leaves it waiting or taken. S1's marker and the note in the mailbox are copies for other
-// programs and for gt-mail; whether a hand-over waits is never read from them.
+// That of a person has an invented id. It is taken by one rename, so only one session can take
+// it, and a process that is killed leaves it waiting or taken. S1's marker and the note in the
+// mailbox are copies for other programs and for gt-mail; whether a hand-over waits is never read
+// from them. What other programs left there becomes such a file once (lib/state/waiting).
 package handover
 
 import (
@@ -15,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +24,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Handover is what a session hands over.
+// Handover is what a session or a person hands over.
 type Handover struct {
 	Kind    string    `json:"kind"`             // as in lib/state/session
 	Note    string    `json:"note,omitempty"`   // the id of its note in the mailbox
@@ -33,6 +35,11 @@ type Handover struct {
 	At      time.Time `json:"at"`
 	Respawn bool      `json:"respawn,omitempty"`  // the successor gets the pane
 	TakenBy string    `json:"taken_by,omitempty"` // the session that is about to take it
+
+	// Claim reports that another program left it, or a gt-handoff that was killed; Markers are
+	// the markers that it came from (see marker.Marker.Path).
+	Claim   bool     `json:"claim,omitempty"`
+	Markers []string `json:"markers,omitempty"`
 
 	// Conversation is the id of the copy that the successor's client resumes; "" for a new
 	// conversation.
@@ -51,6 +58,7 @@ type Handover struct {
 type Text struct {
 	From    string    `json:"from,omitempty"`
 	To      string    `json:"to,omitempty"`
+	Session string    `json:"session,omitempty"` // of a hand-over that no session's record has
 	Subject string    `json:"subject,omitempty"`
 	Date    time.Time `json:"date,omitzero"`
 	Chain   string    `json:"chain,omitempty"`
@@ -63,6 +71,28 @@ const maxFile = 8 << 20
 func waiting(h home.Home, session string) string { return h.Path("handover", "waiting", session) }
 
 func taken(h home.Home, session string) string { return h.Path("handover", "taken", session) }
+
+// Waiting returns the names of the hand-overs that wait, without what was set aside.
+func Waiting(h home.Home) ([]string, error) {
+	names, err := atomicfile.Files(h.Path("handover", "waiting"))
+	return slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, ".bad") }), err
+}
+
+// TakeUnowned takes a hand-over that no session's record has. The latest is kept.
+func TakeUnowned(h home.Home, id string, d atomicfile.Durability) error {
+	return take(h, id, "latest", d)
+}
+
+func take(h home.Home, id, as string, d atomicfile.Durability) error {
+	if err := atomicfile.EnsurePrivateDir(h.Path("handover", "taken")); err != nil {
+		return err
+	}
+	err := atomicfile.Rename(waiting(h, id), taken(h, as), d)
+	if errors.Is(err, fs.ErrNotExist) { // another one took it
+		return nil
+	}
+	return err
+}
 
 // Slot is the place of one session's hand-over, as it was read.
 type Slot struct {
@@ -93,12 +123,9 @@ func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durabi
 		if s.data == nil {
 			return nil
 		}
-		if err := atomicfile.EnsurePrivateDir(h.Path("handover", "taken")); err != nil {
-			return err
-		}
-		err := atomicfile.Rename(waiting(h, session), taken(h, session), d)
-		if err == nil || errors.Is(err, fs.ErrNotExist) { // another one took it
-			s.data, err = nil, nil
+		err := take(h, session, session, d)
+		if err == nil {
+			s.data = nil
 		}
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -131,6 +132,20 @@ func (m Marker) Remove(h home.Home) error {
 		}
 	}
 	return atomicfile.Remove(h.Path(m.Name))
+}
+
+// Path returns the marker's name; below .runtime, if it comes from the role's folder.
+func (m Marker) Path() string {
+	if m.Claimed {
+		return place.MirrorPath(m.Name)
+	}
+	return m.Name
+}
+
+// At returns the marker with a path that Path returned, without its content.
+func At(path string) Marker {
+	name, claimed := strings.CutPrefix(path, place.Runtime+"/")
+	return Marker{Name: name, Claimed: claimed}
 }
 
 func read(h home.Home, name string) (Marker, error) {

@@ -2,6 +2,7 @@ package waiting
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,11 +56,12 @@ func TestClaims(t *testing.T) {
 		by      Reader
 		want    string
 		rest    string // the claims after the last was taken
+		next    string // what is found beside it when it is a file
 	}{
 		"nothing":                               {},
 		"Gas Town's marker":                     {markers: ".runtime/handoff gt-mayor", want: "gt-mayor>"},
 		"Gas Town's older name":                 {markers: ".runtime/handoff_to_successor gt-mayor", want: "gt-mayor>"},
-		"both of Gas Town's":                    {markers: ".runtime/handoff a,.runtime/handoff_to_successor b", want: "a>", rest: "b>"},
+		"both of Gas Town's":                    {markers: ".runtime/handoff a,.runtime/handoff_to_successor b", want: "a>", rest: "b>", next: "b>"},
 		"a person's marker and note":            {markers: "handoff work", notes: []mail.Note{person}, want: "work>n-person"},
 		"a marker and two notes":                {markers: "handoff work", notes: []mail.Note{earlier, person}, want: "n-earlier work>n-person", rest: "n-earlier"},
 		"two markers and two notes":             {markers: "handoff work,handoff.x work", notes: []mail.Note{earlier, person}, want: "work>n-earlier work>n-person", rest: "work>n-earlier"},
@@ -86,7 +88,7 @@ func TestClaims(t *testing.T) {
 		"compacted, record and note lost":       {markers: "handoff me compaction", notes: []mail.Note{its}, by: Reader{ID: "me", Continues: true}, want: "me>"},
 		"compacted, nothing saved":              {notes: []mail.Note{mine}, by: Reader{ID: "me", Continues: true}},
 		"a compaction's that no session made":   {markers: "handoff work compaction", notes: []mail.Note{person}, want: "work>n-person"},
-		"a compaction's after a plain one":      {markers: "handoff work,handoff.x me compaction", notes: []mail.Note{person}, want: "work>n-person", rest: "me>"},
+		"a compaction's after a plain one":      {markers: "handoff work,handoff.x me compaction", notes: []mail.Note{person}, want: "work>n-person", rest: "me>", next: "me>"},
 	} {
 		h := newHome(t)
 		for line := range strings.SplitSeq(c.markers, ",") {
@@ -107,7 +109,7 @@ func TestClaims(t *testing.T) {
 			testenv.NoError(t, os.Mkdir(h.Path("sessions"), 0))
 		}
 		box := mail.NewBox(h, h.Identity.Address())
-		claims, err := Claims(s, c.known, c.notes, c.by)
+		claims, err := FindUnowned(s, c.known, c.notes, c.by)
 		if got := shown(claims); got != c.want || err != nil {
 			t.Errorf("%s: the claims are %q, want %q: %v", name, got, c.want, err)
 			continue
@@ -116,17 +118,30 @@ func TestClaims(t *testing.T) {
 			continue
 		}
 		last := claims[len(claims)-1]
-		again, _ := Claims(s, c.known, c.notes, c.by)
-		if !last.SameOrigin(again[len(again)-1]) {
+		again, _ := FindUnowned(s, c.known, c.notes, c.by)
+		if !Same(last, again[len(again)-1]) {
 			t.Errorf("%s: it is another claim the second time", name)
 		}
-		testenv.NoError(t, last.Take(h, box))
-		if last.Note != nil {
-			for i := range c.notes {
-				c.notes[i].Seen = c.notes[i].Seen || last.HoldsNote(c.notes[i].ID)
-			}
+		// What a session is about to be told is a file, and found once.
+		testenv.NoError(t, Promise(last, h, "me", &mail.Note{Subject: "s", Body: "b"}, strings.Clone))
+		found, err := FindUnowned(s, c.known, c.notes, c.by)
+		testenv.NoError(t, err)
+		got, want := strings.Fields(shown(found)), strings.Fields(c.want+" "+c.next)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: with a file it is %q, want %q", name, got, want)
 		}
-		left, _ := Claims(s, c.known, c.notes, c.by)
+		i := slices.IndexFunc(found, func(u *Unowned) bool { return u.ID == last.ID })
+		if i < 0 || !found[i].Claim || (found[i].TakenBy == "me") != (last.Note != "") || found[i].Text == nil || found[i].Marked() != last.Marked() {
+			t.Errorf("%s: its file is not what it was", name)
+			continue
+		}
+		testenv.NoError(t, Take(found[i], h, box))
+		for i := range c.notes {
+			c.notes[i].Seen = c.notes[i].Seen || last.Note == c.notes[i].ID
+		}
+		left, _ := FindUnowned(s, c.known, c.notes, c.by)
 		if c.rest == "" && len(claims) > 1 && !strings.Contains(c.want, "work> ") {
 			c.rest = shown(claims[:len(claims)-1])
 		}
@@ -136,19 +151,42 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-func shown(claims []*Claim) string {
-	var all []string
-	for _, c := range claims {
+func shown(all []*Unowned) string {
+	var words []string
+	for _, u := range all {
 		text := ""
-		if c.Marked {
-			text = c.From + ">"
+		if u.Marked() {
+			text = u.From + ">"
 		}
-		if c.Note != nil {
-			text += c.Note.ID
-		}
-		all = append(all, text)
+		words = append(words, text+u.Note)
 	}
-	return strings.Join(all, " ")
+	return strings.Join(words, " ")
+}
+
+// A file that no session's record has is found, unless its session has a record that cannot be
+// read. That of a session whose record is lost is for it, and otherwise for the next one.
+func TestFiles(t *testing.T) {
+	h := newHome(t)
+	s := session.Store{Home: h}
+	for _, id := range []string{"known", "hidden", "lost", "person"} {
+		o := &handover.Handover{Kind: session.KindHandoff, Note: "n-" + id, Marker: "handoff." + id, From: "work"}
+		testenv.NoError(t, new(handover.Slot).Put(h, id, o, atomicfile.Synced))
+	}
+	testenv.NoError(t, os.WriteFile(h.Path("handover", "waiting", "old.bad"), []byte("{"), 0o600))
+	testenv.NoError(t, os.MkdirAll(h.Path("sessions"), 0o700))
+	testenv.NoError(t, os.WriteFile(h.Path("sessions", "hidden.json"), []byte("{}"), 0o600))
+	known := []session.Candidate{{Record: &session.Record{ID: "known"}}}
+	notes := []mail.Note{{ID: "n-person", Type: mail.Handoff}, {ID: "n-lost", Type: mail.Handoff, Session: "lost"}}
+	testenv.NoError(t, marker.Write(h, "handoff.person", "work", "", atomicfile.Synced))
+	for _, by := range []Reader{{}, {Busy: true}} {
+		all, err := FindUnowned(s, known, notes, by)
+		if got := shown(all); got != "work>n-lost work>n-person" || err != nil {
+			t.Errorf("%+v: it is %q, %v", by, got, err)
+		}
+	}
+	if all, err := FindUnowned(s, known, notes, Reader{ID: "hidden", Continues: true}); shown(all) != "work>n-hidden work>n-lost work>n-person" || err != nil {
+		t.Errorf("for the hidden one it is %q, %v", shown(all), err)
+	}
 }
 
 // Of a person's two hand-overs one is cancelled, and the other keeps its marker, also if it

@@ -1,16 +1,18 @@
 // Package waiting finds the hand-overs of a home that no session has taken yet, and cancels
-// them: those in the files of their sessions (lib/state/handover), and claims, which is what
-// the markers and notes of others come to.
+// them. Each is a file (lib/state/handover); what the markers and notes of others come to is
+// one, too, as soon as a session is about to be told of it.
 package waiting
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 	"time"
 
 	"gt/lib/log/eventlog"
 	"gt/lib/place/home"
+	"gt/lib/state/handover"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/request"
@@ -21,13 +23,15 @@ import (
 
 // Handover is a hand-over that the next session would get.
 type Handover struct {
-	Note   mail.Note       // without body; without ID if there is no note
-	Record *session.Record // of the session that handed over; nil if unknown
+	Note    string // its id, "" for none
+	Subject string
+	Record  *session.Record // of the session that handed over; nil if no record has it
 	// Asked reports that it is only a request from a sandbox, to be done at the end of the
 	// turn.
 	Asked bool
 
-	claim *Claim // without a record
+	chain   session.ID
+	unowned *Unowned // without a record
 }
 
 // ListHandovers returns the hand-overs that wait in a home. To cancel one, hold the home's lock.
@@ -44,64 +48,73 @@ func ListHandovers(h home.Home, warn func(error)) ([]Handover, error) {
 	var found []Handover
 	for _, r := range records {
 		if subject, ok := request.Asked(h, r.ID); ok && !r.Ended() {
-			found = append(found, Handover{Record: r, Asked: true, Note: mail.Note{Subject: subject}})
+			found = append(found, Handover{Record: r, Asked: true, Subject: subject})
 		}
 		p := r.Promised()
 		if p == nil {
 			continue
 		}
-		if slices.ContainsFunc(records, func(by *session.Record) bool { return string(by.ID) == p.TakenBy && by.Live() }) {
-			continue // that session is getting it
+		if !isBeingTold(records, p) {
+			found = append(found, named(Handover{Record: r, chain: r.Chain()}, p, box, warn))
 		}
-		note, err := box.Get(p.Note)
+	}
+	unowned, err := FindUnowned(session.Store{Home: h, Warn: warn}, session.Observe(time.Now(), records), hooked, Reader{})
+	for _, u := range unowned {
+		if u.Note == "" && len(u.Markers) > 0 && marker.At(u.Markers[0]).Claimed {
+			continue // another program takes its own back
+		}
+		if isBeingTold(records, u.Handover) {
+			continue
+		}
+		found = append(found, named(Handover{unowned: u}, u.Handover, box, warn))
+	}
+	return found, err
+}
+
+func isBeingTold(records []*session.Record, o *handover.Handover) bool {
+	return slices.ContainsFunc(records, func(by *session.Record) bool { return string(by.ID) == o.TakenBy && by.Live() })
+}
+
+// named adds which note it is.
+func named(w Handover, o *handover.Handover, box mail.Box, warn func(error)) Handover {
+	w.Note = o.Note
+	text := o.Text
+	if text == nil && o.Note != "" {
+		note, err := box.Get(o.Note)
 		if err != nil && !errors.Is(err, mail.ErrNotFound) {
 			warn(err)
 		}
-		note.Body = ""
-		found = append(found, Handover{Note: note, Record: r})
+		text = NewText(note)
 	}
-	claims, err := Claims(session.Store{Home: h, Warn: warn}, session.Observe(time.Now(), records), hooked, Reader{})
-	for _, c := range claims {
-		switch {
-		case c.Note != nil:
-			found = append(found, Handover{Note: *c.Note, claim: c})
-		case !c.markers[0].Claimed: // another program takes its own back
-			found = append(found, Handover{claim: c})
-		}
+	if text != nil {
+		w.Subject, w.chain = text.Subject, cmp.Or(w.chain, session.ID(text.Chain))
 	}
-	return found, err
+	return w
 }
 
 // Cancel cancels a hand-over and closes its note. The caller holds the home's lock. After a
 // kill, the hand-over either still waits (see ListHandovers) or is cancelled.
 func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
-	store := session.Store{Home: h, Warn: warn}
 	if w.Asked {
 		return request.Withdraw(h, w.Record.ID)
 	}
-	if w.claim != nil { // it waits until its note is closed
-		if err := w.claim.dropMarkers(h); err != nil {
-			return err
-		}
-		if err := w.takeBack(h, session.ID(w.Note.Chain), warn); err != nil {
-			return err
-		}
-		w.log(h, now, warn)
-		return w.closeNote(h)
-	}
-	if err := w.closeNote(h); err != nil {
+	o := w.left()
+	if err := w.dropMarkers(h, o); err != nil {
 		return err
 	}
-	if err := w.takeBack(h, w.Record.Chain(), warn); err != nil {
+	if err := w.takeBack(h, warn); err != nil {
 		return err
 	}
 	w.log(h, now, warn)
-	promised := w.Record.Promised()
-	if err := (marker.Marker{Name: promised.Marker}).Remove(h); err != nil {
+	if err := w.closeNote(h); err != nil {
 		return err
 	}
+	if w.unowned != nil {
+		return handover.TakeUnowned(h, string(w.unowned.ID), atomicfile.Synced)
+	}
+	store := session.Store{Home: h, Warn: warn}
 	r, err := store.Get(w.Record.ID)
-	if p := r.Promised(); err != nil || p == nil || p.Note != promised.Note {
+	if p := r.Promised(); err != nil || p == nil || p.Note != o.Note {
 		return err
 	}
 	if r.Handoff.Earlier != nil {
@@ -112,11 +125,33 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	return store.Put(r, atomicfile.Synced)
 }
 
+func (w Handover) left() *handover.Handover {
+	if w.unowned != nil {
+		return w.unowned.Handover
+	}
+	return w.Record.Promised()
+}
+
+// dropMarkers removes the markers of a hand-over that is cancelled. Another program takes back
+// its own.
+func (w Handover) dropMarkers(h home.Home, o *handover.Handover) error {
+	for _, path := range append([]string{o.Marker}, o.Markers...) {
+		m := marker.At(path)
+		if m.Claimed || w.unowned != nil && w.unowned.shared {
+			continue
+		}
+		if err := m.Remove(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (w Handover) closeNote(h home.Home) error {
-	if w.Note.ID == "" {
+	if w.Note == "" {
 		return nil
 	}
-	err := mail.NewBox(h, h.Identity.Address()).DoneWith(w.Note.ID)
+	err := mail.NewBox(h, h.Identity.Address()).DoneWith(w.Note)
 	if errors.Is(err, mail.ErrNotFound) {
 		return nil
 	}
@@ -124,11 +159,11 @@ func (w Handover) closeNote(h home.Home) error {
 }
 
 // takeBack removes the message from its chain's thread.
-func (w Handover) takeBack(h home.Home, chain session.ID, warn func(error)) error {
-	if w.Note.ID == "" || chain == "" {
+func (w Handover) takeBack(h home.Home, warn func(error)) error {
+	if w.Note == "" || w.chain == "" {
 		return nil
 	}
-	_, err := thread.Update(h.Town.State, chain, atomicfile.Synced, warn, func(t *thread.Thread) { t.TakeBack(w.Note.ID) })
+	_, err := thread.Update(h.Town.State, w.chain, atomicfile.Synced, warn, func(t *thread.Thread) { t.TakeBack(w.Note) })
 	return err
 }
 
@@ -138,13 +173,13 @@ func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
 		SessionID session.ID `json:"session_id,omitempty"`
 		Note      string     `json:"note,omitempty"`
 		Subject   string     `json:"subject,omitempty"`
-	}{Note: w.Note.ID, Subject: w.Note.Subject}
+	}{Note: w.Note, Subject: w.Subject}
 	if w.Record != nil {
 		payload.SessionID = w.Record.ID
 	}
 	log, spare := eventlog.Log(h.Town.Events()), eventlog.Log(h.Town.Spare())
 	last := log.LastEvent(spare, string(payload.SessionID), eventlog.Handoff, eventlog.HandoffCancelled)
-	if last.Type == eventlog.HandoffCancelled && (w.Record != nil || w.Note.ID != "" && bytes.Contains(last.Payload, []byte(`"note":"`+w.Note.ID+`"`))) {
+	if last.Type == eventlog.HandoffCancelled && (w.Record != nil || w.Note != "" && bytes.Contains(last.Payload, []byte(`"note":"`+w.Note+`"`))) {
 		return
 	}
 	warn(log.AppendOr(spare, warn, now, eventlog.HandoffCancelled, h.Identity.Address(), payload))

@@ -1,0 +1,214 @@
+package waiting
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"gt/lib/place/home"
+	"gt/lib/state/handover"
+	"gt/lib/state/mail"
+	"gt/lib/state/marker"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Unowned is a hand-over that no session's record has: a person's, of a session whose record is
+// lost, or a claim. ID is the name of its file. A claim has none until Promise writes it.
+type Unowned struct {
+	*handover.Handover
+	ID session.ID
+
+	slot   handover.Slot
+	shared bool // its marker belongs to an earlier note if this one is cancelled
+}
+
+// Reader is the session for which hand-overs are found.
+type Reader struct {
+	ID session.ID
+	// Continues reports that the session's conversation goes on: of the claims, only what was
+	// left before a compaction of it is for it.
+	Continues bool
+	// Busy reports that others change the home now, so that a marker or a note may be half
+	// of a hand-over.
+	Busy bool
+}
+
+// FindUnowned returns the hand-overs of a home that no session's record has: files, and then claims,
+// the oldest first. known are the sessions whose records could be read, hooked the notes of the
+// mailbox that are hooked. It returns what it could read with an error, and writes nothing.
+func FindUnowned(s session.Store, known []session.Candidate, hooked []mail.Note, by Reader) ([]*Unowned, error) {
+	var files []*Unowned
+	names, failed := handover.Waiting(s.Home)
+	for _, name := range names {
+		id, err := session.ParseID(name)
+		if err != nil || find(known, name) != nil || id != by.ID && s.Exists(id) {
+			continue // of a record that cannot be read nothing is known
+		}
+		o, slot, err := handover.Read(s.Home, name)
+		if o != nil {
+			files = append(files, &Unowned{Handover: o, ID: id, slot: slot})
+		}
+		failed = cmp.Or(failed, err)
+	}
+	claims, err := claims(s, known, files, hooked, by)
+	return append(files, claims...), cmp.Or(failed, err)
+}
+
+// claims returns the hand-overs that the markers and notes of others are: Gas Town's gt or an
+// older gt left a marker, a note, or both, or a gt-handoff was killed before it wrote its file.
+// Markers without an owner belong to the latest unread notes.
+func claims(s session.Store, known []session.Candidate, files []*Unowned, hooked []mail.Note, by Reader) ([]*Unowned, error) {
+	kept := map[string]bool{} // the markers and notes of hand-overs that have a file
+	for _, c := range known {
+		if c.Handoff != nil {
+			kept[c.Handoff.Marker] = true
+		}
+	}
+	for _, u := range files {
+		kept[u.Note], kept[u.Marker] = true, true
+		for _, path := range u.Markers {
+			kept[path] = true
+		}
+	}
+	markers, err := marker.List(s.Home)
+	markers = slices.DeleteFunc(markers, func(m marker.Marker) bool {
+		return by.Busy || kept[m.Path()] || by.Continues && m.Reason != marker.Compaction
+	})
+	if by.Continues && len(markers) == 0 {
+		return nil, err
+	}
+	var all, free []*Unowned // free may get a marker; the latest is the first
+	for _, n := range hooked {
+		if n.Type != mail.Handoff || n.Seen || kept[n.ID] || !by.mayGet(s, known, n) {
+			continue
+		}
+		c := newClaim()
+		c.Note, c.At = n.ID, n.Date
+		all = append(all, c)
+		from := func(m marker.Marker) bool { return m.From == n.Session }
+		if by.Continues || find(known, n.Session) == nil || slices.ContainsFunc(markers, from) {
+			free = append([]*Unowned{c}, free...)
+		}
+	}
+	var c *Unowned
+	for i, m := range markers {
+		switch {
+		case i > 0 && m.Reason == marker.Compaction:
+			continue // for the next start
+		case len(free) > 0:
+			c, free = free[0], free[1:]
+		case i == 0:
+			c = newClaim()
+			all = append(all, c)
+		case m.Claimed:
+			continue // also for the next start
+		}
+		if len(c.Markers) == 0 {
+			c.From, c.Reason = m.From, m.Reason
+		}
+		c.Markers = append(c.Markers, m.Path())
+	}
+	for _, c := range all {
+		c.shared = len(free) > 0
+	}
+	return slices.DeleteFunc(all, func(c *Unowned) bool { return c.isBeingTold(known, by.ID) }), err
+}
+
+func newClaim() *Unowned {
+	return &Unowned{Handover: &handover.Handover{Kind: session.KindHandoff, Claim: true}, ID: session.InventID()}
+}
+
+// mayGet reports whether an unread note can be for the reader. A session that runs can
+// still leave its marker.
+func (by Reader) mayGet(s session.Store, known []session.Candidate, n mail.Note) bool {
+	if by.Continues {
+		return n.Session == string(by.ID)
+	}
+	id, err := session.ParseID(n.Session)
+	if err != nil {
+		return !by.Busy
+	}
+	if c := find(known, n.Session); c != nil {
+		return c.Handoff == nil && c.Liveness != session.Running
+	}
+	_, err = s.Get(id) // of a record that cannot be read nothing is known
+	return err == nil
+}
+
+// isBeingTold reports whether another session that runs is getting the note.
+func (u *Unowned) isBeingTold(known []session.Candidate, by session.ID) bool {
+	return u.Note != "" && slices.ContainsFunc(known, func(o session.Candidate) bool {
+		return o.ID != by && o.Liveness == session.Running && (o.Record.Note == u.Note || slices.Contains(o.DeliveredNotes, u.Note))
+	})
+}
+
+func find(known []session.Candidate, id string) *session.Candidate {
+	if i := slices.IndexFunc(known, func(c session.Candidate) bool { return string(c.ID) == id }); i >= 0 {
+		return &known[i]
+	}
+	return nil
+}
+
+// Marked reports whether a marker says that the hand-over is done. A note alone may be half of one.
+func (u *Unowned) Marked() bool { return u.Marker != "" || len(u.Markers) > 0 }
+
+// Same reports whether two were read from the same file, or are claims of the same origin.
+func Same(u, v *Unowned) bool {
+	return u.ID == v.ID || u.Note == v.Note && slices.Equal(u.Markers, v.Markers)
+}
+
+// Promise writes that a session is about to take the hand-over, so that no other one does. What
+// another program left has its own file from here on, without secrets. The caller holds the home's
+// lock.
+func Promise(u *Unowned, h home.Home, by session.ID, note *mail.Note, redact func(string) string) error {
+	if u.Note != "" { // without one, the agent could not ask for it again if it was not delivered
+		u.TakenBy = string(by)
+	}
+	u.From, u.Reason = redact(u.From), redact(u.Reason)
+	if u.Text == nil && note != nil {
+		u.Text = NewText(note.Clean(redact))
+	}
+	return u.slot.Put(h, string(u.ID), u.Handover, atomicfile.Unsynced)
+}
+
+// Take takes the hand-over after it was told: first its copies go, so that a start after a kill
+// tells it again. The caller holds the home's lock.
+func Take(u *Unowned, h home.Home, box mail.Box) error {
+	if err := DropCopies(h, box, u.Handover); err != nil {
+		return err
+	}
+	return handover.TakeUnowned(h, string(u.ID), atomicfile.Unsynced)
+}
+
+// DropCopies marks the copy of a hand-over's note as read, and then removes its markers. The
+// caller holds the home's lock.
+func DropCopies(h home.Home, box mail.Box, o *handover.Handover) error {
+	if o.Note != "" {
+		if err := box.MarkSeen(o.Note); err != nil && !errors.Is(err, mail.ErrNotFound) {
+			return err
+		}
+	}
+	for _, path := range append([]string{o.Marker}, o.Markers...) {
+		if err := marker.At(path).Remove(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NewText returns what a hand-over keeps of its note.
+func NewText(n mail.Note) *handover.Text {
+	return &handover.Text{From: n.From, To: n.To, Session: n.Session, Subject: n.Subject, Date: n.Date.UTC(), Chain: n.Chain, Body: n.Body}
+}
+
+// NoteOf returns the note of a hand-over with its text, nil if that is only in the mailbox.
+func NoteOf(o *handover.Handover) *mail.Note {
+	t := o.Text
+	if t == nil || o.Note == "" {
+		return nil
+	}
+	return &mail.Note{
+		ID: o.Note, Type: mail.Handoff, From: t.From, To: t.To, Session: t.Session, Subject: t.Subject, Date: t.Date, Chain: t.Chain, Body: t.Body,
+	}
+}
