@@ -247,10 +247,18 @@ func (f *facts) judge(l leftHandover) verdict {
 		return leave // a hand-over is for a new session; other kinds are for their owner
 	case l.owner == nil:
 		return take
+	case f.cleared(l.owner):
+		return take // by /clear, in a client that has no hook of an end
 	case l.owner.Liveness == session.Running && !l.Respawn, l.inside:
 		return leave // children of a live session find its hand-over, too
 	}
 	return f.judgePane(l)
+}
+
+// cleared reports whether this session replaced another one in its process.
+func (f *facts) cleared(o *session.Candidate) bool {
+	r, how := session.FindPredecessor(f.now, f.home, f.seen())
+	return r == o.Record && how == session.Done
 }
 
 // isBeingTold reports whether another running session has claimed the hand-over.

@@ -254,9 +254,9 @@ var table = []row{
 
 	{"gt-handoff put me into its pane, and its process is gone, or not yet", []fact{gaveOver, respawns, samePane}, PostHandoff, fresh, fromAnotherSession, "old handoff", "note n-old", [][]fact{
 		{runs, respawns, samePane}}},
-	{"It handed over, and nobody is to follow it in its pane: it had none, I begin outside tmux, that pane was closed, its successor never came, or it crashed and its pane was closed",
+	{"It handed over, and nobody is to follow it in its pane: it had none, I begin outside tmux, that pane was closed, its successor never came, it crashed and its pane was closed, or the person typed /clear",
 		[]fact{gaveOver, handsOver, noPane}, PostHandoff, fresh, fromAnotherSession, "old handoff", "note n-old", [][]fact{
-			{gaveOver, handsOver, outsideTmux}, {gaveOver, handsOver, paneGone}, {gaveOver, longAgo, outsideTmux, paneThere}, {died, handsOver, paneGone}}},
+			{gaveOver, handsOver, outsideTmux}, {gaveOver, handsOver, paneGone}, {gaveOver, longAgo, outsideTmux, paneThere}, {died, handsOver, paneGone}, {cleared, handsOver}}},
 	{"It handed over, and I begin elsewhere: its pane waits for a successor, tmux is stuck, its successor is on the way, never came, or the one before still runs",
 		[]fact{gaveOver, handsOver, paneThere}, Normal, fresh, noHandover, "", "", [][]fact{
 			{gaveOver, handsOver, paneSilent}, {gaveOver, respawns, outsideTmux, paneThere}, {gaveOver, longAgo, paneThere}, {runs, respawns, outsideTmux, paneThere}}},
