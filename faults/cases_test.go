@@ -194,6 +194,12 @@ func byPerson(t *testing.T, w *world) {
 	w.mustRun(t, "", "work", handoff...)
 }
 
+// byOther has s-old gone, and a marker and a note without a file, as v0.2.0 and Gas Town's gt leave them.
+func byOther(t *testing.T, w *world) {
+	byPerson(t, w)
+	noError(t, os.RemoveAll(w.home("work").Path("handover")))
+}
+
 // longAgo has s-old gone, and a hand-over note that was told long ago.
 func longAgo(t *testing.T, w *world) {
 	crashed(t, w)
@@ -349,7 +355,8 @@ func sleeper(t *testing.T, w *world) func() {
 var scenarios = []scenario{
 	{name: "prime-first", args: prime, input: start("s-new", "startup"), prepare: empty},
 	{name: "prime-handed-over", short: true, args: prime, input: start("s-new", "startup"), prepare: handed},
-	{name: "prime-claim", args: prime, input: start("s-new", "startup"), prepare: byPerson},
+	{name: "prime-by-person", args: prime, input: start("s-new", "startup"), prepare: byPerson},
+	{name: "prime-claim", args: prime, input: start("s-new", "startup"), prepare: byOther},
 	{name: "prime-crash", args: prime, input: start("s-new", "startup"), prepare: crashed},
 	{name: "prime-clear", args: prime, input: start("s-new", "clear"), prepare: saved,
 		drops: []string{"handoff", "s-old"}}, // what s-old left for itself: without words, and it has ended
@@ -387,7 +394,8 @@ var scenarios = []scenario{
 	{name: "handoff-to-unhooked", args: append(slices.Clone(handoff), "--to", "plain"), env: asOld, prepare: table, next: message},
 
 	{name: "handoff-cancel", args: []string{"gt-handoff", "--cancel"}, prepare: handed, next: message, again: 1},
-	{name: "handoff-cancel-claim", args: []string{"gt-handoff", "--cancel"}, prepare: byPerson, next: message, again: 1},
+	{name: "handoff-cancel-person", args: []string{"gt-handoff", "--cancel"}, prepare: byPerson, next: message, again: 1},
+	{name: "handoff-cancel-claim", args: []string{"gt-handoff", "--cancel"}, prepare: byOther, next: message, again: 1},
 	{name: "mail-done-handoff", args: []string{"gt-mail", "done", "NOTE"}, prepare: func(t *testing.T, w *world) {
 		handed(t, w)
 		_, id, _ := strings.Cut(w.mustRun(t, "", "work", "gt-mail", "inbox", "--json").stdout, `"id":"`)

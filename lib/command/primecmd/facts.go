@@ -292,9 +292,6 @@ func (f *facts) leftBy(o *session.Candidate) leftHandover {
 		l.inside = f.session.Process.IsSet() && o.Process().Alive() && f.session.Process.DescendsFrom(o.Process())
 		l.elsewhere = o.Liveness == session.Running && o.IsElsewhere()
 	}
-	if l.note.note != nil {
-		l.note.note.Session = string(o.ID)
-	}
 	return l
 }
 

@@ -23,8 +23,8 @@ import (
 
 // Handover is a hand-over that the next session would get.
 type Handover struct {
-	Note    string // its id, "" for none
-	Subject string
+	*handover.Handover
+	Subject string          // of its note
 	Record  *session.Record // of the session that handed over; nil if no record has it
 	// Asked reports that it is only a request from a sandbox, to be done at the end of the
 	// turn.
@@ -48,39 +48,32 @@ func ListHandovers(h home.Home, warn func(error)) ([]Handover, error) {
 	var found []Handover
 	for _, r := range records {
 		if subject, ok := request.Asked(h, r.ID); ok && !r.Ended() {
-			found = append(found, Handover{Record: r, Asked: true, Subject: subject})
+			found = append(found, Handover{Handover: new(handover.Handover), Record: r, Asked: true, Subject: subject})
 		}
-		p := r.Promised()
-		if p == nil {
-			continue
-		}
-		if !isBeingTold(records, p) {
-			found = append(found, named(Handover{Record: r, chain: r.Chain()}, p, box, warn))
+		if p := r.Promised(); p != nil {
+			found = append(found, Handover{Handover: p, Record: r, chain: r.Chain()})
 		}
 	}
 	unowned, err := FindUnowned(session.Store{Home: h, Warn: warn}, session.Observe(time.Now(), records), hooked, Reader{})
 	for _, u := range unowned {
-		if u.Note == "" && len(u.Markers) > 0 && marker.At(u.Markers[0]).Claimed {
-			continue // another program takes its own back
+		if u.Note != "" || len(u.Markers) == 0 || !marker.At(u.Markers[0]).Claimed { // another program takes its own back
+			found = append(found, Handover{Handover: u.Handover, unowned: u})
 		}
-		if isBeingTold(records, u.Handover) {
-			continue
-		}
-		found = append(found, named(Handover{unowned: u}, u.Handover, box, warn))
+	}
+	found = slices.DeleteFunc(found, func(w Handover) bool { // a session is getting it
+		return slices.ContainsFunc(records, func(by *session.Record) bool { return string(by.ID) == w.TakenBy && by.Live() })
+	})
+	for i := range found {
+		found[i].describe(box, warn)
 	}
 	return found, err
 }
 
-func isBeingTold(records []*session.Record, o *handover.Handover) bool {
-	return slices.ContainsFunc(records, func(by *session.Record) bool { return string(by.ID) == o.TakenBy && by.Live() })
-}
-
-// named adds which note it is.
-func named(w Handover, o *handover.Handover, box mail.Box, warn func(error)) Handover {
-	w.Note = o.Note
-	text := o.Text
-	if text == nil && o.Note != "" {
-		note, err := box.Get(o.Note)
+// describe adds what the hand-over's note says.
+func (w *Handover) describe(box mail.Box, warn func(error)) {
+	text := w.Text
+	if text == nil && w.Note != "" {
+		note, err := box.Get(w.Note)
 		if err != nil && !errors.Is(err, mail.ErrNotFound) {
 			warn(err)
 		}
@@ -89,7 +82,6 @@ func named(w Handover, o *handover.Handover, box mail.Box, warn func(error)) Han
 	if text != nil {
 		w.Subject, w.chain = text.Subject, cmp.Or(w.chain, session.ID(text.Chain))
 	}
-	return w
 }
 
 // Cancel cancels a hand-over and closes its note. The caller holds the home's lock. After a
@@ -98,8 +90,7 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	if w.Asked {
 		return request.Withdraw(h, w.Record.ID)
 	}
-	o := w.left()
-	if err := w.dropMarkers(h, o); err != nil {
+	if err := w.dropMarkers(h); err != nil {
 		return err
 	}
 	if err := w.takeBack(h, warn); err != nil {
@@ -114,7 +105,7 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	}
 	store := session.Store{Home: h, Warn: warn}
 	r, err := store.Get(w.Record.ID)
-	if p := r.Promised(); err != nil || p == nil || p.Note != o.Note {
+	if p := r.Promised(); err != nil || p == nil || p.Note != w.Note {
 		return err
 	}
 	if r.Handoff.Earlier != nil {
@@ -125,17 +116,10 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	return store.Put(r, atomicfile.Synced)
 }
 
-func (w Handover) left() *handover.Handover {
-	if w.unowned != nil {
-		return w.unowned.Handover
-	}
-	return w.Record.Promised()
-}
-
 // dropMarkers removes the markers of a hand-over that is cancelled. Another program takes back
 // its own.
-func (w Handover) dropMarkers(h home.Home, o *handover.Handover) error {
-	for _, path := range append([]string{o.Marker}, o.Markers...) {
+func (w Handover) dropMarkers(h home.Home) error {
+	for _, path := range append([]string{w.Marker}, w.Markers...) {
 		m := marker.At(path)
 		if m.Claimed || w.unowned != nil && w.unowned.shared {
 			continue
