@@ -342,7 +342,7 @@ func (l leftHandover) isSame(told handover) bool {
 	case l.owner != nil:
 		return told.owner != nil && l.id == told.owner.ID && (told.note == nil || l.Note == told.note.ID)
 	case told.unowned != nil:
-		return waiting.Same(l.unowned, told.unowned)
+		return waiting.SameOrigin(l.unowned, told.unowned)
 	}
 	return false
 }

@@ -127,8 +127,8 @@ var (
 		f.left[0].TakenBy = "other"
 		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "other"}, Liveness: session.Running})
 	}}
-	lost = unowned("a hand-over of this session, whose record is lost", "n-me", stored.Handover{Kind: session.KindAuto, Reason: marker.Compaction, Marker: "handoff", From: "work"})
-	mine = fact{"its file has this session's id", func(f *facts) { f.left[0].id, f.left[0].unowned.ID = "me", "me" }}
+	lost    = unowned("a hand-over of this session, whose record is lost", "n-me", stored.Handover{Kind: session.KindAuto, Reason: marker.Compaction, Marker: "handoff", From: "work"})
+	ownFile = fact{"its file has this session's id", func(f *facts) { f.left[0].id, f.left[0].unowned.ID = "me", "me" }}
 )
 
 var gastowns = []string{".runtime/handoff"}
@@ -270,7 +270,7 @@ var table = []row{
 	{"My conversation was compacted, or my agent asks after that what it is told", []fact{compaction, meSaved}, PostHandoff, compacted, fromOwnSession, "", "note n-me", [][]fact{{meSaved}}},
 	{"My conversation was compacted, and nothing was saved; another's hand-over or crash is not mine", []fact{compaction}, Normal, compacted, noHandover, "", "", [][]fact{
 		{compaction, gaveOver, handsOver, paneGone}, {died, itsTask, itsCheckpoint, compaction}}},
-	{"My conversation was compacted, and my record is lost", []fact{compaction, lost, mine}, PostHandoff, compacted, fromOwnSession, "", "note n-me", [][]fact{{compaction, myCompaction}}},
+	{"My conversation was compacted, and my record is lost", []fact{compaction, lost, ownFile}, PostHandoff, compacted, fromOwnSession, "", "note n-me", [][]fact{{compaction, myCompaction}}},
 	{"My conversation was compacted, and my record and note are lost", []fact{compaction, myMarker}, PostHandoff, compacted, fromOwnSession, "", "", nil},
 	{"My conversation goes on in a new process (gt-handoff --cycle)", []fact{resuming, meCycled}, PostHandoff, resumed, fromOwnSession, "", "note n-me", nil},
 	{"I am resumed, also after I had handed over, or while another's note waits", []fact{resuming}, Normal, resumed, noHandover, "", "", [][]fact{{resuming, meHandsOver}, {resuming, ended, itsNote}, {resuming, marked}}},

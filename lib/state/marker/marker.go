@@ -142,8 +142,8 @@ func (m Marker) Path() string {
 	return m.Name
 }
 
-// At returns the marker with a path that Path returned, without its content.
-func At(path string) Marker {
+// FromPath returns the marker with a path that Path returned, without its content.
+func FromPath(path string) Marker {
 	name, claimed := strings.CutPrefix(path, place.Runtime+"/")
 	return Marker{Name: name, Claimed: claimed}
 }

@@ -119,7 +119,7 @@ func TestClaims(t *testing.T) {
 		}
 		last := claims[len(claims)-1]
 		again, _ := FindUnowned(s, c.known, c.notes, c.by)
-		if !Same(last, again[len(again)-1]) {
+		if !SameOrigin(last, again[len(again)-1]) {
 			t.Errorf("%s: it is another claim the second time", name)
 		}
 		// What a session is about to be told is a file, and found once.

@@ -153,8 +153,8 @@ func find(known []session.Candidate, id string) *session.Candidate {
 // Marked reports whether a marker says that the hand-over is done. A note alone may be half of one.
 func (u *Unowned) Marked() bool { return u.Marker != "" || len(u.Markers) > 0 }
 
-// Same reports whether two were read from the same file, or are claims of the same origin.
-func Same(u, v *Unowned) bool {
+// SameOrigin reports whether two were read from the same file, or are claims of the same origin.
+func SameOrigin(u, v *Unowned) bool {
 	return u.ID == v.ID || u.Note == v.Note && slices.Equal(u.Markers, v.Markers)
 }
 
@@ -190,7 +190,7 @@ func DropCopies(h home.Home, box mail.Box, o *handover.Handover) error {
 		}
 	}
 	for _, path := range append([]string{o.Marker}, o.Markers...) {
-		if err := marker.At(path).Remove(h); err != nil {
+		if err := marker.FromPath(path).Remove(h); err != nil {
 			return err
 		}
 	}

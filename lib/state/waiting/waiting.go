@@ -56,7 +56,7 @@ func ListHandovers(h home.Home, warn func(error)) ([]Handover, error) {
 	}
 	unowned, err := FindUnowned(session.Store{Home: h, Warn: warn}, session.Observe(time.Now(), records), hooked, Reader{})
 	for _, u := range unowned {
-		if u.Note != "" || len(u.Markers) == 0 || !marker.At(u.Markers[0]).Claimed { // another program takes its own back
+		if u.Note != "" || len(u.Markers) == 0 || !marker.FromPath(u.Markers[0]).Claimed { // another program takes its own back
 			found = append(found, Handover{Handover: u.Handover, unowned: u})
 		}
 	}
@@ -120,7 +120,7 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 // its own.
 func (w Handover) dropMarkers(h home.Home) error {
 	for _, path := range append([]string{w.Marker}, w.Markers...) {
-		m := marker.At(path)
+		m := marker.FromPath(path)
 		if m.Claimed || w.unowned != nil && w.unowned.shared {
 			continue
 		}
