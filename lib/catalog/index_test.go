@@ -131,7 +131,7 @@ func naively(t testing.TB, log eventlog.Log) string {
 		n := minShort
 		for _, s := range all {
 			if s.ID != id {
-				n = max(n, shared(string(id), string(s.ID))+1)
+				n = max(n, commonPrefixLen(string(id), string(s.ID))+1)
 			}
 		}
 		return string(id[:min(n, len(id))])

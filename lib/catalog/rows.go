@@ -67,11 +67,16 @@ func create(db *sqlite.Cache, rows map[session.ID]*row) error {
 	return err
 }
 
+// insert writes rows into a table, and replaces those with the same id.
 func insert(db *sqlite.Cache, table string, rows iter.Seq[*row]) error {
-	const place, count, once = "(?, ?, ?, ?, ?, ?, ?, ?)", 8, 10 // one by one takes half as long again
-	values := make([]any, 0, count*once)
-	write := func() error {
-		sql := "REPLACE INTO " + table + " VALUES " + place + strings.Repeat(", "+place, len(values)/count-1)
+	const (
+		placeholders = "(?, ?, ?, ?, ?, ?, ?, ?)"
+		columns      = 8
+		batch        = 10 // rows in a statement: one by one takes half as long again
+	)
+	values := make([]any, 0, columns*batch)
+	flush := func() error {
+		sql := "REPLACE INTO " + table + " VALUES " + placeholders + strings.Repeat(", "+placeholders, len(values)/columns-1)
 		err := db.Exec(sql, values...)
 		values = values[:0]
 		return err
@@ -79,13 +84,13 @@ func insert(db *sqlite.Cache, table string, rows iter.Seq[*row]) error {
 	for r := range rows {
 		values = append(values, string(r.id), r.started, r.last, string(r.parent), string(r.chain), r.work, r.ended, r.events)
 		if len(values) == cap(values) {
-			if err := write(); err != nil {
+			if err := flush(); err != nil {
 				return err
 			}
 		}
 	}
 	if len(values) > 0 {
-		return write()
+		return flush()
 	}
 	return nil
 }

@@ -280,14 +280,14 @@ func (c Catalog) Short() func(session.ID) string {
 		n := minShort
 		for _, other := range []int{at - 1, at + 1} {
 			if other >= 0 && other < len(near) {
-				n = max(n, shared(text, string(near[other]))+1)
+				n = max(n, commonPrefixLen(text, string(near[other]))+1)
 			}
 		}
 		return text[:min(n, len(text))]
 	}
 }
 
-func shared(a, b string) int {
+func commonPrefixLen(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++

@@ -80,7 +80,7 @@ type line struct {
 
 // complete returns the candidates for the last word, and whether it can be a file name.
 func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candidate, files bool) {
-	words, value := joined(words)
+	words, value := joinWords(words)
 	if len(words) > 1 && words[0] == helpCommand {
 		words = words[1:]
 	}
@@ -135,9 +135,9 @@ func isPlainWord(word string) bool {
 	return word != "" && plain.IsLine(word) && (ascii == "" || term.Quote(ascii) == ascii)
 }
 
-// joined joins what bash splits: --flag=value arrives as three words. value reports that
+// joinWords joins what bash splits: --flag=value arrives as three words. value reports that
 // this was so for the last word. Then only the part after = is to be completed.
-func joined(words []string) (whole []string, value bool) {
+func joinWords(words []string) (whole []string, value bool) {
 	for i := 0; i < len(words); i++ {
 		word := words[i]
 		if value = false; strings.HasPrefix(word, "--") && i+1 < len(words) && words[i+1] == "=" {

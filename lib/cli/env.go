@@ -56,7 +56,7 @@ func OS() *Env {
 	dir, err := os.Getwd()
 	gone := err != nil
 	if gone {
-		dir = left(os.Getenv("PWD"))
+		dir = nearestParent(os.Getenv("PWD"))
 	}
 	process.Distrust(dir)
 	return &Env{
@@ -71,8 +71,8 @@ func OS() *Env {
 	}
 }
 
-// left returns the nearest existing parent of a deleted working directory.
-func left(dir string) string {
+// nearestParent returns the nearest existing parent of a deleted working directory.
+func nearestParent(dir string) string {
 	for filepath.IsAbs(dir) && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {

@@ -289,7 +289,7 @@ func exits(p Program) string {
 	var b strings.Builder
 	b.WriteString("\nExit status:\n")
 	codes := p.ExitStatus()
-	own := len(codes) - len(shared())
+	own := len(codes) - len(sharedCodes())
 	for _, c := range codes[:own] {
 		line := fmt.Sprintf("  %-2s ", c[0])
 		for _, word := range strings.Fields(c[1]) {
@@ -352,9 +352,9 @@ func (p Program) ExitStatus() (codes [][2]string) {
 			codes = append(codes, [2]string{code, strings.TrimSpace(meaning)})
 		}
 	}
-	return append(codes, shared()...)
+	return append(codes, sharedCodes()...)
 }
 
-func shared() [][2]string {
+func sharedCodes() [][2]string {
 	return [][2]string{{"70", "a bug"}, {"74", "cannot read or write"}, {"75", "busy, try again"}, {"80", "wrong usage"}}
 }

@@ -169,7 +169,7 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 			if r.Buffered() == 0 {
 				line = slices.Clone(line) // the next is read into its place
 			}
-			if next, _ := r.Peek(1); len(next) > 0 && continuesRecord(next[0]) && !gjson.ValidBytes(line) && joint(line) == 0 {
+			if next, _ := r.Peek(1); len(next) > 0 && continuesRecord(next[0]) && !gjson.ValidBytes(line) && findJoint(line) == 0 {
 				line = slices.Clone(line) // the buffer is read into again
 				whole, length := rejoin(line, r)
 				if whole == nil {
@@ -263,7 +263,7 @@ var rawInText = []byte("\n\r\t")
 // restOfRecord returns the record that begins with a line and goes on in text[from:], and the
 // offset of what follows it; line and from if it is whole.
 func restOfRecord(line, text []byte, from int) (record []byte, next int) {
-	if from >= len(text) || len(line) == 0 || line[0] != '{' || !continuesRecord(text[from]) || gjson.ValidBytes(line) || joint(line) > 0 {
+	if from >= len(text) || len(line) == 0 || line[0] != '{' || !continuesRecord(text[from]) || gjson.ValidBytes(line) || findJoint(line) > 0 {
 		return line, from
 	}
 	whole, length := rejoin(append(slices.Clone(line), '\n'), bufio.NewReader(bytes.NewReader(text[from:])))
@@ -292,7 +292,7 @@ func recordsOn(line []byte, at int64, each func(record []byte, at int64) bool) (
 		case i > 0:
 			record = line[:i]
 		}
-		if i := joint(record); i > 0 {
+		if i := findJoint(record); i > 0 {
 			record = record[:i]
 		}
 		begin := at
@@ -304,10 +304,10 @@ func recordsOn(line []byte, at int64, each func(record []byte, at int64) bool) (
 	return at, more
 }
 
-// joint returns where the second of two records on one line begins, or 0 if there is one.
+// findJoint returns where the second of two records on one line begins, or 0 if there is one.
 // The second begins behind the first, or in place of its rest; then it is found if it
 // begins as the first does.
-func joint(line []byte) int {
+func findJoint(line []byte) int {
 	var begin []byte
 	if bytes.HasPrefix(line, []byte(`{"`)) {
 		const short = 16 // more than a nested object has in common with a record
@@ -360,7 +360,7 @@ const maxTries = 100
 func endsWhole(line []byte) bool {
 	line = bytes.TrimPrefix(bytes.TrimRight(line, "\x00 \r"), mark)
 	line = line[bytes.LastIndexByte(line, 0)+1:]
-	if i := joint(line); i > 0 {
+	if i := findJoint(line); i > 0 {
 		line = line[i:]
 	}
 	return len(line) > 1 && line[0] == '{' && line[len(line)-1] == '}' && gjson.ValidBytes(line)

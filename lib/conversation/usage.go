@@ -107,7 +107,7 @@ func ReadSpent(r Reader, f File) (Spent, error) {
 		if c.id = strings.Clone(e.ID); strings.HasPrefix(c.id, UsageAt) {
 			c.id = fmt.Sprint(c.id, c.usage)
 		}
-		c.model, c.in = kept(last.model, e.Model), Origin{kept(last.in.CWD, e.Origin.CWD), kept(last.in.Branch, e.Origin.Branch)}
+		c.model, c.in = keepSame(last.model, e.Model), Origin{keepSame(last.in.CWD, e.Origin.CWD), keepSame(last.in.Branch, e.Origin.Branch)}
 		last = c
 		spent = append(spent, c)
 		return true
@@ -115,8 +115,8 @@ func ReadSpent(r Reader, f File) (Spent, error) {
 	return spent, err
 }
 
-// kept returns a copy of now, or before if that is the same, as it mostly is.
-func kept(before, now string) string {
+// keepSame returns a copy of now, or before if that is the same, as it mostly is.
+func keepSame(before, now string) string {
 	if now == before {
 		return before
 	}
@@ -188,7 +188,7 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	}
 	sort.Slice(times, func(i, j int) bool { return times[i].compare(times[j]) < 0 })
 	for _, at := range times {
-		for _, s := range sorted(own[at]) {
+		for _, s := range sortModels(own[at]) {
 			added = append(added, HourUsage{at.hour, at.in, s})
 		}
 	}
@@ -314,10 +314,10 @@ func SumByModel(hours []HourUsage) []ModelUsage {
 	for _, d := range hours {
 		add(models, d.Model, d.Usage)
 	}
-	return sorted(models)
+	return sortModels(models)
 }
 
-func sorted(models map[string]*Usage) []ModelUsage {
+func sortModels(models map[string]*Usage) []ModelUsage {
 	var all []ModelUsage
 	for _, model := range slices.SortedFunc(maps.Keys(models), func(a, b string) int {
 		return cmp.Or(cmp.Compare(models[b].Output, models[a].Output), cmp.Compare(a, b))

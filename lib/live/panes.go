@@ -44,7 +44,7 @@ func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent 
 	var all []Agent
 	for _, pane := range alive {
 		a := Agent{Pane: pane, table: table}
-		a.PID, a.Client = topmostAgent(table, pane.PID, named(known, environs[pane.ID]))
+		a.PID, a.Client = topmostAgent(table, pane.PID, namedByEnviron(known, environs[pane.ID]))
 		if a.PID == 0 {
 			a.PID, a.Client = topmostAgent(table, pane.PID, known.ByProcess)
 		}
@@ -71,7 +71,7 @@ func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent 
 // records whose PID belongs to another PID namespace.
 func FindClientBelow(known *agent.Table, server tmux.Server, pane tmux.Pane, client string) process.Proc {
 	table := process.Snapshot()
-	for _, by := range []func(string) agent.Client{named(known, server.Environments([]string{pane.ID})[pane.ID]), known.ByProcess} {
+	for _, by := range []func(string) agent.Client{namedByEnviron(known, server.Environments([]string{pane.ID})[pane.ID]), known.ByProcess} {
 		if pid, c := topmostAgent(table, pane.PID, by); c.Name == client && pid != 0 {
 			p, _ := process.Find(pid) // unset if it has ended
 			return p
@@ -120,10 +120,10 @@ func busy(table process.Table, pid int) bool {
 	return slices.ContainsFunc(table.Descendants(pid), func(pid int) bool { return !process.IsShell(process.Name(pid)) })
 }
 
-// named returns a function that recognizes an agent's process by the environment of its
+// namedByEnviron returns a function that recognizes an agent's process by the environment of its
 // tmux session: GT_PROCESS_NAMES has the process names and GT_AGENT the agent. Gas Town and
 // hand-overs set both. Interpreters and shells are not accepted as names.
-func named(known *agent.Table, environ []string) func(name string) agent.Client {
+func namedByEnviron(known *agent.Table, environ []string) func(name string) agent.Client {
 	get := func(name string) string {
 		for _, kv := range environ {
 			if value, ok := strings.CutPrefix(kv, name+"="); ok {

@@ -84,25 +84,25 @@ func (s Store) Messages(id ID, each func(Message) error) (err error) {
 
 // Events calls each for the events of a record. A tool_call comes when its result does.
 func (s Store) Events(id ID, each func(Happened) error) (err error) {
-	h := happening{each: each}
+	h := eventConverter{each: each}
 	lerr := s.liveLines(id, 0, func(l Line, _ int64, live bool) bool {
 		switch conversation.Kind(l.Kind) {
 		case conversation.Prompt, conversation.Reply, conversation.Summary, conversation.Result:
 			h.asked = l.Time
 		}
 		if live {
-			err = h.line(&l)
+			err = h.convert(&l)
 		}
 		return err == nil
 	})
 	if err = cmp.Or(err, lerr); err != nil {
 		return err
 	}
-	return h.end()
+	return h.finish()
 }
 
-// happening converts lines to events.
-type happening struct {
+// eventConverter converts the lines of a record to events, one after the other.
+type eventConverter struct {
 	each  func(Happened) error
 	begun time.Time
 	asked time.Time  // the time of the model's last input
@@ -111,7 +111,8 @@ type happening struct {
 	calls []Happened // calls that wait for their results
 }
 
-func (h *happening) line(l *Line) error {
+// convert gives the events of a line, except those that wait for later lines.
+func (h *eventConverter) convert(l *Line) error {
 	switch l.Kind {
 	case Head:
 		if l.Head != nil {
@@ -123,40 +124,40 @@ func (h *happening) line(l *Line) error {
 		if !h.begun.IsZero() {
 			e.DurationMs = millisBetween(h.begun, l.Time)
 		}
-		return h.giveWaitingFirst(e)
+		return h.give(e)
 	case StepBegun, StepDone:
-		return h.giveWaitingFirst(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
+		return h.give(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
 	case Failure:
-		return h.giveWaitingFirst(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
+		return h.give(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
 	}
 	switch conversation.Kind(l.Kind) {
 	case conversation.Answer:
 		if l.Failed { // text of the client about an error
-			return h.giveWaitingFirst(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
+			return h.give(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
 		}
 	case conversation.TokenUsage:
-		return h.spent(l)
+		return h.addUsage(l)
 	case conversation.Call:
 		h.calls = append(h.calls, Happened{Type: ToolCall, Time: l.Time, Name: l.Tool, Args: l.Text, CallID: l.CallID})
 		if l.Text == "" {
 			h.calls[len(h.calls)-1].Args = l.Target
 		}
 	case conversation.Result:
-		return h.result(l)
+		return h.addResult(l)
 	}
 	return nil
 }
 
-// giveWaitingFirst gives the waiting request, and then e.
-func (h *happening) giveWaitingFirst(e Happened) error {
-	if err := h.release(); err != nil {
+// give passes the waiting request on, and then e.
+func (h *eventConverter) give(e Happened) error {
+	if err := h.giveRequest(); err != nil {
 		return err
 	}
 	return h.each(e)
 }
 
-// release gives the waiting request, whose usage is now final.
-func (h *happening) release() error {
+// giveRequest passes the waiting request on, whose usage is now final.
+func (h *eventConverter) giveRequest() error {
 	if h.llm == nil {
 		return nil
 	}
@@ -165,20 +166,22 @@ func (h *happening) release() error {
 	return h.each(e)
 }
 
-func (h *happening) spent(l *Line) error {
+// addUsage begins an LLM call with its tokens, or renews those of the waiting one: a client
+// can report one request several times.
+func (h *eventConverter) addUsage(l *Line) error {
 	u := conversation.Usage{}
 	if l.Usage != nil {
 		u = *l.Usage
 	}
 	if l.Usage != nil && u.Cost > 0 && !u.HasTokens() {
-		return nil // the cost of several requests
+		return nil // the client states it for several requests, not for a call
 	}
 	tokens := &Tokens{u.Input + u.CacheRead + u.CacheWrite, u.Output, u.CacheRead, u.CacheWrite}
 	if h.llm != nil && l.Message != "" && l.Message == h.llmID {
 		h.llm.Usage = tokens // the last usage counts
 		return nil
 	}
-	if err := h.release(); err != nil {
+	if err := h.giveRequest(); err != nil {
 		return err
 	}
 	h.llm, h.llmID = &Happened{Type: LLMCall, Time: l.Time, Model: l.Model, Usage: tokens}, l.Message
@@ -188,9 +191,9 @@ func (h *happening) spent(l *Line) error {
 	return nil
 }
 
-// result gives the oldest waiting call with the result's id, which is empty if the client
+// addResult gives the oldest waiting call with the result's id, which is empty if the client
 // gives no ids.
-func (h *happening) result(l *Line) error {
+func (h *eventConverter) addResult(l *Line) error {
 	at := slices.IndexFunc(h.calls, func(c Happened) bool { return c.CallID == l.CallID })
 	if at < 0 {
 		return nil // its call is not in the record
@@ -202,7 +205,7 @@ func (h *happening) result(l *Line) error {
 	if !e.Time.IsZero() && !l.Time.IsZero() {
 		e.DurationMs = millisBetween(e.Time, l.Time)
 	}
-	if err := h.giveWaitingFirst(e); err != nil {
+	if err := h.give(e); err != nil {
 		return err
 	}
 	if success {
@@ -241,13 +244,14 @@ func commits(text string, each func(hash, subject string) error) error {
 	return nil
 }
 
-func (h *happening) end() error {
+// finish gives what still waits.
+func (h *eventConverter) finish() error {
 	for _, c := range h.calls {
-		if err := h.giveWaitingFirst(c); err != nil {
+		if err := h.give(c); err != nil {
 			return err
 		}
 	}
-	return h.release()
+	return h.giveRequest()
 }
 
 func millisBetween(from, to time.Time) *int64 {

@@ -111,15 +111,15 @@ func save(path string, all []conversation.Conversation, kept []bool) {
 		err := db.Exec("CREATE TABLE transcript(path TEXT, id TEXT, size INTEGER, changed INTEGER, texts BLOB)")
 		for i := range all {
 			if f := all[i].File; err == nil && kept[i] {
-				err = db.Exec("INSERT INTO transcript VALUES (?, ?, ?, ?, ?)", f.Path, string(f.ID), f.Size, f.Changed, joined(&all[i].Metadata))
+				err = db.Exec("INSERT INTO transcript VALUES (?, ?, ?, ?, ?)", f.Path, string(f.ID), f.Size, f.Changed, joinTexts(&all[i].Metadata))
 			}
 		}
 		return err
 	})
 }
 
-// joined returns the texts as load reads them.
-func joined(m *conversation.Metadata) (all []byte) {
+// joinTexts returns the texts as load reads them.
+func joinTexts(m *conversation.Metadata) (all []byte) {
 	for _, from := range texts(m) {
 		switch from := from.(type) {
 		case *string:

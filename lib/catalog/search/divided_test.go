@@ -15,7 +15,7 @@ func TestDivided(t *testing.T) {
 		got := ""
 		for from := 0; from < len(record) && got == ""; from++ {
 			if begin, end := letterRun([]byte(record), from, from+1); begin < end {
-				got = divided("ratelimiter", []byte(record), begin, end)
+				got = joinDivided("ratelimiter", []byte(record), begin, end)
 			}
 		}
 		if got != want {

@@ -27,18 +27,18 @@ const maxWord = 64
 // maxRespelt is how many words of a term are corrected. Each is a pass over all conversations.
 const maxRespelt = 4
 
-// respelt returns a term in which each word that conversations do not have is exchanged for the
+// correctSpelling returns a term in which each word that conversations do not have is exchanged for the
 // nearest one that they have, or "" if none is, and whether they have all words.
-func respelt(t *term, all []conversation.Conversation) (typed string, there bool) {
-	if len(t.parts) > 1 && isLetters(folded(t.typed)) { // an identifier, which can also stand there as one word
-		if near, _ := nearest(strings.Join(t.parts, ""), all); near != "" {
+func correctSpelling(t *term, all []conversation.Conversation) (typed string, there bool) {
+	if len(t.parts) > 1 && isLetters(foldText(t.typed)) { // an identifier, which can also stand there as one word
+		if near, _ := nearestWord(strings.Join(t.parts, ""), all); near != "" {
 			return near, false
 		}
 	}
 	near := slices.Clone(t.parts)
 	there = true
 	for i := range near[:min(len(near), maxRespelt)] {
-		word, exact := nearest(near[i], all)
+		word, exact := nearestWord(near[i], all)
 		there = there && exact
 		if word != "" {
 			near[i] = word
@@ -72,10 +72,10 @@ func pairs(all []term) (apart []term) {
 	return apart
 }
 
-// nearest returns the most frequent word of conversations that differs from a word in
+// nearestWord returns the most frequent word of conversations that differs from a word in
 // accents, in one letter, in the order of two, or by a sign or blank within it; "" if there is
 // none, or the word itself is there. Only files whose bytes have the text are searched.
-func nearest(word string, all []conversation.Conversation) (near string, exact bool) {
+func nearestWord(word string, all []conversation.Conversation) (near string, exact bool) {
 	if utf8.RuneCountInString(word) < 3 {
 		return "", false
 	}
@@ -104,12 +104,12 @@ func nearest(word string, all []conversation.Conversation) (near string, exact b
 		}
 		seen, checked, isThere := map[string]bool{}, map[string]bool{}, false
 		check := func(run []byte) {
-			isThere = isThere || unspaced && strings.Contains(folded(string(run)), word)
+			isThere = isThere || unspaced && strings.Contains(foldText(string(run)), word)
 			if len(run) > maxWord || checked[string(run)] {
 				return
 			}
 			checked[string(run)] = true
-			for _, there := range strings.FieldsFunc(folded(string(run)), func(r rune) bool { return !isWordRune(r) }) {
+			for _, there := range strings.FieldsFunc(foldText(string(run)), func(r rune) bool { return !isWordRune(r) }) {
 				isThere = isThere || strings.HasPrefix(there, word)
 				if isAlike(word, plain, there) {
 					seen[there] = true
@@ -131,7 +131,7 @@ func nearest(word string, all []conversation.Conversation) (near string, exact b
 						}
 						from, to := letterRun(rest, i, i+len(n.word))
 						check(rest[from:to])
-						if two := divided(word, rest, from, to); two != "" {
+						if two := joinDivided(word, rest, from, to); two != "" {
 							seen[two] = true
 						}
 						rest = rest[to:]
@@ -186,9 +186,9 @@ func letterRun(record []byte, from, to int) (int, int) {
 	return from, to
 }
 
-// divided returns a word with a sign in it if in a record a sign or blank divides it into two, of
+// joinDivided returns a word with a sign in it if in a record a sign or blank divides it into two, of
 // which the letters between two places are one; "" if they are not.
-func divided(word string, record []byte, from, to int) string {
+func joinDivided(word string, record []byte, from, to int) string {
 	const sign = "-_ ./:"
 	one := strings.ToLower(string(record[from:to]))
 	if other, ok := strings.CutSuffix(word, one); ok && other != "" && from > len(other) && strings.IndexByte(sign, record[from-1]) >= 0 {

@@ -19,11 +19,11 @@ type needle struct {
 
 // needles returns words of which every match has at least one, or nil if there are none.
 func needles(re *syntax.Regexp) []needle {
-	return best(required(re))
+	return best(requiredNeedles(re))
 }
 
-// required returns alternatives: every match has at least one word of each.
-func required(re *syntax.Regexp) (all [][]needle) {
+// requiredNeedles returns alternatives: every match has at least one word of each.
+func requiredNeedles(re *syntax.Regexp) (all [][]needle) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		fold := re.Flags&syntax.FoldCase != 0
@@ -31,19 +31,19 @@ func required(re *syntax.Regexp) (all [][]needle) {
 			all = append(all, []needle{newNeedle(word, fold)})
 		}
 	case syntax.OpCapture, syntax.OpPlus:
-		return required(re.Sub[0])
+		return requiredNeedles(re.Sub[0])
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			return required(re.Sub[0])
+			return requiredNeedles(re.Sub[0])
 		}
 	case syntax.OpConcat:
 		for _, sub := range re.Sub {
-			all = append(all, required(sub)...)
+			all = append(all, requiredNeedles(sub)...)
 		}
 	case syntax.OpAlternate:
 		var either []needle
 		for _, sub := range re.Sub {
-			one := best(required(sub))
+			one := best(requiredNeedles(sub))
 			if one == nil {
 				return nil
 			}
@@ -246,7 +246,7 @@ func (n needle) matchesAt(b []byte, from int) bool {
 	return string(found) == n.word || n.fold && strings.EqualFold(string(found), n.word)
 }
 
-func longest(all []needle) (length int) {
+func longestNeedle(all []needle) (length int) {
 	for _, n := range all {
 		length = max(length, len(n.word))
 	}

@@ -445,7 +445,7 @@ func index(needles []needle, b []byte) int {
 	first := -1
 	for _, n := range needles {
 		if i := n.index(b); i >= 0 {
-			first, b = i, b[:min(i+longest(needles), len(b))]
+			first, b = i, b[:min(i+longestNeedle(needles), len(b))]
 		}
 	}
 	return first

@@ -29,8 +29,8 @@ type term struct {
 	whole func(text string) bool
 }
 
-// folded returns a text as words are compared: in lower case, and in one Unicode form.
-func folded(s string) string {
+// foldText returns a text as words are compared: in lower case, and in one Unicode form.
+func foldText(s string) string {
 	return strings.ReplaceAll(strings.ToLower(fold.Name(s)), "ς", "σ")
 }
 
@@ -64,12 +64,12 @@ const stopWords = " a an the of to in on at by for from with as and or but if so
 	"it its this that these those there here i we you he she they me us my our your what when where which who why how not no about into than then again "
 
 func newTerm(typed string) term {
-	t := term{typed: typed, parts: strings.FieldsFunc(folded(splitCamel(typed)), func(r rune) bool { return !isWordRune(r) })}
+	t := term{typed: typed, parts: strings.FieldsFunc(foldText(splitCamel(typed)), func(r rune) bool { return !isWordRune(r) })}
 	if len(t.parts) == 0 {
-		t.parts = []string{folded(typed)}
+		t.parts = []string{foldText(typed)}
 	}
 	last := len(t.parts) - 1
-	if whole := strings.Join(t.parts, ""); last == 0 || strings.Contains(folded(typed), whole) {
+	if whole := strings.Join(t.parts, ""); last == 0 || strings.Contains(foldText(typed), whole) {
 		if s, ok := strings.CutPrefix(stem(whole), strings.Join(t.parts[:last], "")); ok {
 			t.stem = s
 		}

@@ -123,7 +123,7 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 		if n > 0 && len(t.parts) == 1 && strings.IndexFunc(t.parts[0], func(r rune) bool { return r >= utf8.RuneSelf }) < 0 || t.of != nil || t.optional {
 			continue
 		}
-		near, there := respelt(t, all)
+		near, there := correctSpelling(t, all)
 		if near != "" {
 			instead[t.typed] = near
 			again.terms[i] = newTerm(near)
@@ -373,7 +373,7 @@ func (r *reading) take(e conversation.Entry) {
 	if _, searched := kindWeights[e.Kind]; !searched || e.Kind == conversation.Title || r.size > maxExchange {
 		return
 	}
-	text, found := folded(e.Text), false
+	text, found := foldText(e.Text), false
 	for t := range r.terms {
 		if (!found || !r.has[t]) && r.terms[t].countIn(e, text) > 0 {
 			found, r.has[t] = true, true
@@ -400,7 +400,7 @@ func (t *term) countIn(e conversation.Entry, text string) (often float64) {
 			}
 			return 0
 		}
-		text = folded(said)
+		text = foldText(said)
 	}
 	t.find(text, func(_, _ int, quality float64) bool {
 		often += quality
@@ -421,7 +421,7 @@ func (r *reading) hit(texts []conversation.Entry, inTitle []float64) (best Hit, 
 		if r.Clean != nil {
 			e.Text, e.Target = r.Clean(e.Text), r.Clean(e.Target)
 		}
-		text := folded(e.Text)
+		text := foldText(e.Text)
 		kind := kindWeights[e.Kind]
 		own, sum := 0, 0.0
 		for t := range r.terms {
@@ -467,7 +467,7 @@ func (r *reading) hasEnoughTerms(texts []conversation.Entry, inTitle []float64) 
 		if r.terms[t].optional || inTitle[t] > 0 {
 			continue
 		}
-		if !slices.ContainsFunc(texts, func(e conversation.Entry) bool { return r.terms[t].countIn(e, folded(e.Text)) > 0 }) {
+		if !slices.ContainsFunc(texts, func(e conversation.Entry) bool { return r.terms[t].countIn(e, foldText(e.Text)) > 0 }) {
 			missing++
 		}
 	}
@@ -558,7 +558,7 @@ func (h *Hit) hasTerm(t int) bool { return h.weights[t] > 0 }
 // Places returns where the words are in a line that was found, as regexp's
 // FindAllStringIndex does.
 func (w *Words) Places(line string) (spans [][]int) {
-	text := folded(line)
+	text := foldText(line)
 	if len(text) != len(line) {
 		return nil
 	}

@@ -22,7 +22,7 @@ const (
 // suggestion; reversed text is the cursor. A faint arrow at the end of a row is neither:
 // it means that the box has more rows than the visible ones, which can be empty.
 func (c Client) Input(styled string) (shown Input, below string) {
-	all, plain := unstyled(styled)
+	all, plain := stripStyles(styled)
 	if !slices.ContainsFunc(c.EmptyInput, func(p string) bool { return strings.Contains(p, `\x1a`) }) {
 		plain = strings.ReplaceAll(plain, suggested, "")
 	}
@@ -97,7 +97,7 @@ func (c Client) Opens(screen string) bool {
 
 // Plain returns the text of a screen that was captured with its styles.
 func Plain(styled string) string {
-	all, _ := unstyled(styled)
+	all, _ := stripStyles(styled)
 	return all
 }
 
@@ -106,9 +106,9 @@ func Plain(styled string) string {
 // the end of its row. Only for clients whose empty_input has it the mark means anything.
 const suggested = "\x1a"
 
-// unstyled removes the sequences that set styles from a screen. all is the whole text;
+// stripStyles removes the sequences that set styles from a screen. all is the whole text;
 // plain has no faint or reversed text, and the mark suggested.
-func unstyled(styled string) (all, plain string) {
+func stripStyles(styled string) (all, plain string) {
 	var whole, normal strings.Builder
 	var now style
 	cursor := 0 // how many characters of a cursor come before

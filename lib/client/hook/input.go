@@ -107,10 +107,10 @@ func Read(r io.Reader, deadline time.Duration) Input {
 	return in
 }
 
-// moment returns the event's time in Unix milliseconds, or "" if the client does not tell
+// eventTime returns the event's time in Unix milliseconds, or "" if the client does not tell
 // it. Copilot runs a hook with either of two inputs, by the name under which it was
 // wired: the time is a number or a text.
-func moment(at gjson.Result) string {
+func eventTime(at gjson.Result) string {
 	switch at.Type {
 	case gjson.Number:
 		return strconv.FormatInt(at.Int(), 10)
@@ -274,7 +274,7 @@ func parse(data []byte) (in Input, at string) {
 		case contract.ToolOutput:
 			in.answered = value.Raw
 		case contract.Moment:
-			at = cmp.Or(at, moment(value))
+			at = cmp.Or(at, eventTime(value))
 		case contract.FullyIdle:
 			in.unfinished = value.Type == gjson.False
 		case contract.Roots:
@@ -289,7 +289,7 @@ func parse(data []byte) (in Input, at string) {
 				case value.Type == gjson.String:
 					*to = value.Str
 				case field == contract.Prompt && value.IsArray():
-					*to = joined(value)
+					*to = joinTexts(value)
 				}
 			}
 		}
@@ -315,7 +315,7 @@ func parse(data []byte) (in Input, at string) {
 	return in, at
 }
 
-func joined(parts gjson.Result) string {
+func joinTexts(parts gjson.Result) string {
 	var texts []string
 	for _, text := range parts.Get("#.text").Array() {
 		texts = append(texts, text.String())

@@ -409,15 +409,15 @@ func (c *Invocation) End(err error) error {
 // Claude Code's wiring. Without wired, the program would do what it does for a person.
 func Prepare(wired ...string) func(*cli.Env) {
 	return func(env *cli.Env) {
-		if len(env.Args) == 0 && foreign(env.Getenv, true) != nil && piped(env) {
+		if len(env.Args) == 0 && foreignClient(env.Getenv, true) != nil && piped(env) {
 			env.Args = wired
 		}
 	}
 }
 
-// foreign returns the client that runs this program as its hook although it is wired for
+// foreignClient returns the client that runs this program as its hook although it is wired for
 // another; nil if none does. named reports that the wiring names its client.
-func foreign(getenv func(string) string, named bool) *contract.Client {
+func foreignClient(getenv func(string) string, named bool) *contract.Client {
 	for _, c := range registry.Clients() {
 		if c.RunsForeignHooks != nil && c.RunsForeignHooks(getenv, named) {
 			return c
@@ -458,7 +458,7 @@ func Agent(named string, getenv func(string) string) string {
 	if named != "" && named != contract.Default {
 		return named
 	}
-	if c := foreign(getenv, named != ""); c != nil {
+	if c := foreignClient(getenv, named != ""); c != nil {
 		return c.Name
 	}
 	return contract.Default

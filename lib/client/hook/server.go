@@ -26,8 +26,9 @@ var (
 	ofTown    = []string{"GT_ROOT", "GT_TOWN_ROOT"}
 )
 
-// serverOf returns the server that can be behind this program: the client's, or that of
-// the client whose agent started this client; or nil.
+// serverOf returns the kind of server that may have run this hook instead of the client that the
+// person sees: that of the dialect's client, or of the client whose agent started this client.
+// It returns nil if neither has a server.
 func serverOf(env *cli.Env, d *contract.Dialect) *contract.SharedServer {
 	if d.SharedServer != nil {
 		return d.SharedServer

@@ -50,7 +50,7 @@ func outputLines(answer, kind string, n int) []string {
 	if n == 0 || !strings.Contains(answer, kind) { // kind has no characters that JSON escapes
 		return nil
 	}
-	all := saying(gjson.Parse(answer), kind, n+1, 0)
+	all := markedLines(gjson.Parse(answer), kind, n+1, 0)
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) > n { // a client can repeat a result
 		return nil
@@ -58,23 +58,23 @@ func outputLines(answer, kind string, n int) []string {
 	return all
 }
 
-// saying returns the last n lines of a kind in each text of a value. A text can be JSON
+// markedLines returns the last n lines of a kind in each text of a value. A text can be JSON
 // itself, as in Codex. Only a real line feed begins a line: quotes and other line
 // separators do not.
-func saying(v gjson.Result, kind string, n, depth int) (all []string) {
+func markedLines(v gjson.Result, kind string, n, depth int) (all []string) {
 	if depth > maxNested || !strings.Contains(v.Raw, kind) {
 		return nil
 	}
 	if v.Type == gjson.JSON {
 		v.ForEach(func(_, inner gjson.Result) bool {
-			all = append(all, saying(inner, kind, n, depth+1)...)
+			all = append(all, markedLines(inner, kind, n, depth+1)...)
 			return true
 		})
 		return all
 	}
 	if t := strings.TrimSpace(v.Str); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
 		if gjson.Valid(t) {
-			return saying(gjson.Parse(t), kind, n, depth+1)
+			return markedLines(gjson.Parse(t), kind, n, depth+1)
 		}
 	}
 	text := "\n" + strings.TrimPrefix(v.Str, "Output: ") // Gemini begins with that

@@ -17,7 +17,7 @@ import (
 
 // VersionOf is Version, with a world of its own for a program that has to be run.
 func VersionOf(c agent.Client, environ []string) (version, unknown string) {
-	path, version := installed(c, "", environ)
+	path, version := findInstalled(c, "", environ)
 	if path == "" || version != "" {
 		return version, ""
 	}
@@ -34,15 +34,15 @@ func VersionOf(c agent.Client, environ []string) (version, unknown string) {
 // environ is that of a run. Without a version, unknown says why, or is "" if the agent is not
 // installed or its command begins with a shell or an interpreter, which names no version of it.
 func (w World) Version(ctx context.Context, c agent.Client, environ []string) (version, unknown string) {
-	path, version := installed(c, w.Project, environ)
+	path, version := findInstalled(c, w.Project, environ)
 	if path == "" || version != "" {
 		return version, ""
 	}
 	return w.printedVersion(ctx, c, environ)
 }
 
-// installed returns the program of an agent, and the version that its file tells; "" for none.
-func installed(c agent.Client, dir string, environ []string) (path, version string) {
+// findInstalled returns the program of an agent, and the version that its file tells; "" for none.
+func findInstalled(c agent.Client, dir string, environ []string) (path, version string) {
 	program := c.Command[0]
 	name := filepath.Base(program)
 	if name == "node" || !slices.Contains(c.Processes, name) {
@@ -52,7 +52,7 @@ func installed(c agent.Client, dir string, environ []string) (path, version stri
 	if err != nil {
 		return "", ""
 	}
-	return path, packaged(path, name)
+	return path, packageVersion(path, name)
 }
 
 func (w World) printedVersion(ctx context.Context, c agent.Client, environ []string) (version, unknown string) {
@@ -86,9 +86,9 @@ const versionLimit = 10 * time.Second
 
 const maxPackage = 1 << 20
 
-// packaged returns the version of the program with a client's name by its file, or "". Clients
+// packageVersion returns the version of the program with a client's name by its file, or "". Clients
 // that run in Node.js take seconds to print theirs.
-func packaged(program, client string) string {
+func packageVersion(program, client string) string {
 	path, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return ""

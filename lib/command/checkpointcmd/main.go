@@ -53,13 +53,13 @@ A checkpoint older than a day is ignored.`,
 1  read: there is no checkpoint`,
 		Prepare:  hook.Prepare("write", "--hook"),
 		Grammar:  &grammar{},
-		FastPath: wired,
+		FastPath: parseWired,
 		Idle:     town.Unused,
 	}
 }
 
-// wired parses the call that hooks make after every turn, without kong.
-func wired(args []string) cli.Command {
+// parseWired parses the call that hooks make after every turn, without kong.
+func parseWired(args []string) cli.Command {
 	if f, ok := hook.Wired(args, "write"); ok {
 		return &write{Flags: f}
 	}
@@ -299,7 +299,7 @@ func (r *read) Run(env *cli.Env) error {
 	if r.JSON {
 		return env.JSON(c)
 	}
-	text := c.Found(env.Now())
+	text := c.Headline(env.Now())
 	if c.Stale(env.Now()) {
 		text += " (stale: a start ignores it)"
 	}

@@ -167,9 +167,9 @@ func (t target) file(scope string) (string, error) {
 	return "", cli.Failf(cli.Usage, "%s has no hooks in the scope %s, only in %s", t.name, scope, strings.Join(have, ", "))
 }
 
-// stays returns an error if the path of a project's settings leaves the project through a
+// checkStaysInProject returns an error if the path of a project's settings leaves the project through a
 // link. Otherwise the project's author would choose which file is changed.
-func stays(env *cli.Env, scope, path string) error {
+func checkStaysInProject(env *cli.Env, scope, path string) error {
 	top := git.Top(env.Dir)
 	if scope == wiring.User || !place.IsBelow(path, top) {
 		return nil

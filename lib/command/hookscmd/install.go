@@ -136,7 +136,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 		}
 		return err
 	}
-	if err := stays(env, c.Scope, path); err != nil {
+	if err := checkStaysInProject(env, c.Scope, path); err != nil {
 		return err
 	}
 	run, strange, err := t.shared(env, c.Scope, path, dir)
@@ -365,7 +365,7 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	if err != nil {
 		return err
 	}
-	if err := stays(env, c.Scope, path); err != nil {
+	if err := checkStaysInProject(env, c.Scope, path); err != nil {
 		return err
 	}
 	was := t.inspect(c.Scope, path)
@@ -573,7 +573,7 @@ func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err err
 	_, err = update(file, func(old []byte) (settings.Edit, error) {
 		next, err := t.client.EditAllow(file, old, dir)
 		changed = changed || err == nil && string(next.Text) != string(old)
-		return next, unchanged(file, correct, err)
+		return next, unchangedError(file, correct, err)
 	}, dryRun)
 	return changed, unwritable(file, err)
 }

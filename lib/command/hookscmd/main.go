@@ -85,7 +85,7 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 			mend = "move that file away"
 		}
 		next, done.changes, err = t.client.Edit(path, old, want)
-		return next, unchanged(path, mend, err)
+		return next, unchangedError(path, mend, err)
 	}
 	var err error
 	done.backup, err = update(path, edit, dryRun)
@@ -97,7 +97,7 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 
 const correct = "correct the file"
 
-func unchanged(path, mend string, err error) error {
+func unchangedError(path, mend string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -88,7 +88,7 @@ func (c *prove) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	picked, err := concerned(env, all, c.Agent)
+	picked, err := selectTargets(env, all, c.Agent)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (c *prove) Run(env *cli.Env) error {
 		can := len(known.FindClient(t.name).Hooks.ProveFlags) > 0
 		if c.Fire && can && p.wiredSomewhere() && len(p.stops) == 0 { // a blocked hook would never fire
 			bar := term.NewProgress(env.Stderr, env.Getenv, "running "+t.name, env.Now)
-			p.fire = rehearse(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(picked))) })
+			p.fire = runInSandbox(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(picked))) })
 			bar.Finish()
 			if ctx.Err() != nil {
 				return cli.Failf(cli.AnswerNo, "interrupted; %s was ended", t.name)
@@ -404,9 +404,9 @@ func (f *firing) explain(v *verdict) {
 	}
 }
 
-// rehearse runs an agent once in a sandbox without a network, and calls waiting meanwhile.
+// runInSandbox runs an agent once in a sandbox without a network, and calls waiting meanwhile.
 // here allows a run in the working directory.
-func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, here bool, waiting func()) *firing {
+func runInSandbox(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, here bool, waiting func()) *firing {
 	f := &firing{took: map[string]time.Duration{}}
 	w, err := sandbox.New()
 	if err != nil {

@@ -72,7 +72,7 @@ func (c *status) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	picked, err := concerned(env, known, c.Agent)
+	picked, err := selectTargets(env, known, c.Agent)
 	if err != nil {
 		return err
 	}
@@ -162,9 +162,9 @@ func (p *printer) deletes(r report) {
 	}
 }
 
-// concerned returns the named agents, or without names those that are on this machine or have
+// selectTargets returns the named agents, or without names those that are on this machine or have
 // hooks of gt.
-func concerned(env *cli.Env, all []target, names []string) ([]target, error) {
+func selectTargets(env *cli.Env, all []target, names []string) ([]target, error) {
 	if len(names) > 0 {
 		return pick(all, names)
 	}
@@ -263,7 +263,7 @@ func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 			if h.Event != w.Event || h.Binary != w.Binary {
 				continue
 			}
-			g := found(h)
+			g := newFinding(h)
 			g.State, g.Detail = p.of.compare(env, h, w)
 			switch {
 			case f.works() && g.works():
@@ -277,7 +277,7 @@ func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 	tooOld := p.of.client.Unable() != "" // which is told; what else is wrong, nobody can mend
 	for _, h := range ours {
 		if !tooOld && !slices.ContainsFunc(want, func(w wiring.Handler) bool { return h.Event == w.Event && h.Binary == w.Binary }) {
-			f := found(h)
+			f := newFinding(h)
 			f.State, f.Detail = outdated, "this version has no hook there"
 			all = append(all, f)
 		}
@@ -295,7 +295,7 @@ func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 	return all
 }
 
-func found(h wiring.Handler) finding {
+func newFinding(h wiring.Handler) finding {
 	return finding{Event: h.Event, Hook: h.Duty(), Line: h.Line, Command: h.String(), Timeout: h.Timeout}
 }
 

@@ -83,7 +83,7 @@ func (t *touch) Run(env *cli.Env) error {
 		err = errors.Join(err, tellAgent(env, call, doing, prompted))
 	}
 	if t.Hook && call.ID != "" {
-		hold, rerr := requested(env, call, said)
+		hold, rerr := serveRequest(env, call, said)
 		err = errors.Join(err, rerr)
 		if hold != nil {
 			return errors.Join(call.End(err), call.End(t.handOver(env, call, *hold)))
@@ -139,13 +139,13 @@ func newNotes(env *cli.Env, call *hook.Invocation, prompted time.Time) (string, 
 	return fmt.Sprintf("%s %s come in: `gt-mail inbox` lists %s. What the person asks for comes first.\n", count.Plural(n, "note"), verb, it), nil
 }
 
-// requested looks for a request that a command of the session left from its sandbox
+// serveRequest looks for a request that a command of the session left from its sandbox
 // (lib/state/request). If it must be served now, hold is not nil: "" at the end of a turn,
 // otherwise why the pane is kept.
 //
 // A request is served at the end of the turn, or before if the person sends a prompt first,
 // which is said.
-func requested(env *cli.Env, call *hook.Invocation, said string) (hold *string, err error) {
+func serveRequest(env *cli.Env, call *hook.Invocation, said string) (hold *string, err error) {
 	home, id := call.Home, call.ID
 	asks := request.Asks(home, id)
 	switch kind := call.Input.Kind(); {

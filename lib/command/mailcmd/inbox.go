@@ -197,7 +197,7 @@ func (c *read) Run(env *cli.Env) error {
 	me := currentAgent(env)
 	n, err := me.box.Get(c.ID)
 	if err != nil {
-		return unfound(err)
+		return findError(err)
 	}
 	mark := c.Mark || me.id != "" && !me.box.IsForOther(n)
 	r := row{Note: n.Clean(env.Redact)} // another program may have written it
@@ -218,7 +218,7 @@ func (c *read) Run(env *cli.Env) error {
 	if !mark {
 		return nil
 	}
-	return unfound(me.box.MarkSeen(n.ID))
+	return findError(me.box.MarkSeen(n.ID))
 }
 
 // letter returns a note as text. It frames the content as gt-prime does, because an agent

@@ -126,7 +126,7 @@ func refused(err error) error {
 	return err
 }
 
-func unfound(err error) error {
+func findError(err error) error {
 	var many *mail.Ambiguous
 	switch {
 	case errors.As(err, &many):

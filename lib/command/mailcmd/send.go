@@ -232,14 +232,14 @@ func (c *doneCmd) Run(env *cli.Env) error {
 	me := currentAgent(env)
 	n, err := me.box.Get(c.ID)
 	if err != nil {
-		return unfound(err)
+		return findError(err)
 	}
 	if n.Type == mail.Handoff {
 		if cancelled, err := me.cancel(env, n); err != nil {
 			return err
 		} else if cancelled {
 			if n, err = me.box.Get(n.ID); err != nil {
-				return unfound(err)
+				return findError(err)
 			}
 			return printNote(env, c.JSON, n, "done, and its hand-over is cancelled: %s", strings.TrimSpace(n.Subject))
 		}
@@ -276,7 +276,7 @@ func (a agent) change(env *cli.Env, id string, asJSON bool, do func(mail.Box, st
 		n, err = a.box.Get(n.ID)
 	}
 	if err != nil {
-		return unfound(err)
+		return findError(err)
 	}
 	return printNote(env, asJSON, n, "%s: %s", what, strings.TrimSpace(n.Subject))
 }
@@ -307,7 +307,7 @@ func checkAddress(from home.Home, to string) error {
 		return err
 	}
 	err = cli.Fail(cli.AnswerNo, fmt.Errorf("this town has no agent '%s'", id.Address()))
-	return cli.WithHint(err, "%s", cmp.Or(spelling.Suggest(nearest(id.Address(), all)), "gt-session new --role ADDRESS --no-start makes the place of a worker"))
+	return cli.WithHint(err, "%s", cmp.Or(spelling.Suggest(nearestAddresses(id.Address(), all)), "gt-session new --role ADDRESS --no-start makes the place of a worker"))
 }
 
 // hintAddress adds the nearest addresses of a town, or agents of gt-session, to the error for a
@@ -322,7 +322,7 @@ func hintAddress(err error, t town.Town, to string) error {
 		hint = instance.HintNamed(t.State, to, "")
 	} else {
 		all, _ := addresses(t) // it is only a hint
-		hint = spelling.Suggest(nearest(to, all))
+		hint = spelling.Suggest(nearestAddresses(to, all))
 	}
 	if hint == "" {
 		return err
@@ -377,8 +377,8 @@ func isRig(t town.Town, name string) bool {
 
 const mostNear = 3
 
-// nearest returns a few addresses whose last parts, as many as to has, are nearest to it.
-func nearest(to string, all []string) (near []string) {
+// nearestAddresses returns a few addresses whose last parts, as many as to has, are nearest to it.
+func nearestAddresses(to string, all []string) (near []string) {
 	of := map[string][]string{}
 	for _, address := range all {
 		parts := strings.Split(address, "/")

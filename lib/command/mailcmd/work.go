@@ -34,7 +34,7 @@ type workGive struct {
 	message
 }
 
-func placed(env *cli.Env) (home.Home, work.Work) {
+func findWork(env *cli.Env) (home.Home, work.Work) {
 	h := home.Find(env.Getenv, env.Dir, "")
 	if s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable)); in != nil {
 		return h, work.NewWork(s)
@@ -49,7 +49,7 @@ func (c *workGive) Run(env *cli.Env) error {
 	if err := c.checkSubject(); err != nil {
 		return err
 	}
-	h, w := placed(env)
+	h, w := findWork(env)
 	if name, at, ok := peer.Split(c.Template); ok && at == peer.AnyHost {
 		return currentAgent(env).leave(env, peer.Host{Name: peer.AnyHost}, peer.Work, name, c.message, false)
 	}
@@ -146,7 +146,7 @@ func (c *workDone) Run(env *cli.Env) error {
 	if errors.Is(err, work.ErrBlocked) {
 		return cli.Fail(cli.AnswerNo, err, "gt-mail work back "+c.ID+" gives it back, to be claimed anew")
 	}
-	return unclaimed(err, "this session has no such work", c.ID)
+	return unclaimedError(err, "this session has no such work", c.ID)
 }
 
 type workBack struct {
@@ -154,16 +154,16 @@ type workBack struct {
 }
 
 func (c *workBack) Run(env *cli.Env) error {
-	_, w := placed(env)
+	_, w := findWork(env)
 	err := w.GiveBack(c.ID)
 	if request.Denied(err) {
 		return currentAgent(env).askWork(env, request.Item{Kind: request.GiveBack, Work: c.ID}, "give work back: what is this session's is given back when your turn ends", err)
 	}
-	return unclaimed(err, "no session has or had such work", c.ID)
+	return unclaimedError(err, "no session has or had such work", c.ID)
 }
 
-// unclaimed returns the error for work that is not there to be closed or given back.
-func unclaimed(err error, not, id string) error {
+// unclaimedError returns the error for work that is not there to be closed or given back.
+func unclaimedError(err error, not, id string) error {
 	if errors.Is(err, work.ErrNotFound) {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s: '%s'", not, id), "gt-mail work lists all work, and who has it")
 	}
@@ -237,7 +237,7 @@ type workList struct {
 }
 
 func (c *workList) Run(env *cli.Env) error {
-	_, w := placed(env)
+	_, w := findWork(env)
 	all, err := w.List()
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.Worl
 	}
 	var found []*instance.Instance
 	for _, name := range c.Names {
-		meant := named(w.Store, all, name)
+		meant := findNamed(w.Store, all, name)
 		if len(meant) == 0 {
 			return cli.Fail(cli.AnswerNo, fmt.Errorf("no session of a template is named '%.80s'", name), "gt-session list shows them")
 		}
@@ -53,8 +53,8 @@ func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.Worl
 	return nil
 }
 
-// named returns the sessions that a name means: all of a template, or those that a list shows under it.
-func named(store instance.Store, all []*instance.Instance, name string) []*instance.Instance {
+// findNamed returns the sessions that a name means: all of a template, or those that a list shows under it.
+func findNamed(store instance.Store, all []*instance.Instance, name string) []*instance.Instance {
 	all = slices.DeleteFunc(slices.Clone(all), func(in *instance.Instance) bool { return in.Managed == nil })
 	of := func(in *instance.Instance) bool { return in.Managed.Template == name }
 	return instance.FindFirst(all, append([]func(*instance.Instance) bool{of}, instance.Matchers(name, name, store.Session)...))

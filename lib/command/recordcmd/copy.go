@@ -44,15 +44,15 @@ func continuable(env *cli.Env, name string) (source, error) {
 	return orCopy(env, source{s, id, ""}, name, err)
 }
 
-// matchingAgent returns the records of what an agent's name means on another host.
-func matchingAgent(s record.Store, hosts peer.Hosts, h peer.Host, name string, now time.Time) (ids []record.ID, err error) {
+// findAgentRecords returns the records of what an agent's name means on another host.
+func findAgentRecords(s record.Store, hosts peer.Hosts, h peer.Host, name string, now time.Time) (ids []record.ID, err error) {
 	known, err := hosts.Agents(h, now)
 	if err != nil {
 		return nil, err
 	}
 	agents, _ := peer.Named(known, name, "")
 	for _, a := range agents {
-		more, err := matching(s, a.SessionID)
+		more, err := findMatching(s, a.SessionID)
 		if err != nil {
 			return nil, err
 		}
@@ -78,10 +78,10 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 	var size int64
 	for _, h := range known {
 		s := record.Store{Sessions: hosts.Records(h.Name), Contexts: hosts.Path(h.Name, "context")} // results are not copied
-		ids, err := matching(s, name)
+		ids, err := findMatching(s, name)
 		if h.Name == on && len(ids) == 0 {
 			none = cli.Fail(cli.AnswerNo, missing{"record of", name}, h.Name+" has none here; gt-seance list --host "+h.Name+" lists what is known of its sessions")
-			ids, err = matchingAgent(s, hosts, h, agent, env.Now())
+			ids, err = findAgentRecords(s, hosts, h, agent, env.Now())
 		}
 		if err != nil {
 			env.Warn("%s: %v", h.Name, err)

@@ -100,7 +100,7 @@ func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err er
 	if err != nil {
 		return nil, err
 	}
-	sessions := logged(env, all)
+	sessions := readLogged(env, all)
 	chain, err := sessions.Chain(name)
 	if err != nil {
 		return nil, cli.Fail(cli.AnswerNo, err, "gt-seance chain shows the chains; a session that no event log knows is exported by its own id")
@@ -128,7 +128,7 @@ func markdown(env *cli.Env, s record.Store, id record.ID) error {
 		return err
 	}
 	out := bufio.NewWriter(env.Stdout)
-	fmt.Fprintf(out, "# %s\n\n%s's session %s", untagged(term.Clean(env.Redact(i.Title))), i.Agent, inline(i.Session))
+	fmt.Fprintf(out, "# %s\n\n%s's session %s", escapeTags(term.Clean(env.Redact(i.Title))), i.Agent, inline(i.Session))
 	if i.CWD != "" {
 		fmt.Fprintf(out, " in %s", inline(i.CWD))
 	}

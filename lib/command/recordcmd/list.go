@@ -114,7 +114,7 @@ func listColumns(env *cli.Env, all []record.Info, shorten func(string) string, w
 // topics returns a function that returns what a session was about. It uses the event logs
 // and the conversation, as gt-seance does.
 func topics(env *cli.Env, all []record.Info) func(record.Info) string {
-	known := logged(env, all)
+	known := readLogged(env, all)
 	return func(i record.Info) string {
 		s := catalog.Session{Branch: i.Branch}
 		if found := known.Find(i.Session); len(found) == 1 && string(found[0].ID) == i.Session {
@@ -125,7 +125,7 @@ func topics(env *cli.Env, all []record.Info) func(record.Info) string {
 	}
 }
 
-func logged(env *cli.Env, all []record.Info) catalog.Catalog {
+func readLogged(env *cli.Env, all []record.Info) catalog.Catalog {
 	folders := map[string]bool{}
 	for _, i := range all {
 		folders[i.CWD] = true

@@ -72,12 +72,12 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 			return id, nil
 		}
 	}
-	found, err := matching(s, name)
+	found, err := findMatching(s, name)
 	var agents []instance.Called
 	if err == nil && len(found) == 0 {
 		agents = calledAgents(env, name)
 		for _, id := range sessionsOf(agents) {
-			more, _ := matching(s, id)
+			more, _ := findMatching(s, id)
 			found = append(found, more...)
 		}
 	}
@@ -152,9 +152,9 @@ func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	return id, err
 }
 
-// matching returns the records whose own or client's id begins with name, and only the one
+// findMatching returns the records whose own or client's id begins with name, and only the one
 // whose client's id equals name if it exists; or else those with the letters in another case.
-func matching(s record.Store, name string) (found []record.ID, err error) {
+func findMatching(s record.Store, name string) (found []record.ID, err error) {
 	if name == "" {
 		return nil, nil
 	}

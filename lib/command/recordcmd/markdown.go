@@ -42,10 +42,10 @@ func (p *marked) line(l *record.Line) {
 		if text == "" {
 			text = term.CleanText(p.env.Redact(l.Target))
 		}
-		p.put("**" + inline(p.env.Redact(l.Tool)) + "**\n\n" + fenced(text))
+		p.put("**" + inline(p.env.Redact(l.Tool)) + "**\n\n" + fenceText(text))
 	case conversation.Result:
 		if text != "" || l.Hidden == "" {
-			p.put(fenced(text))
+			p.put(fenceText(text))
 		}
 	}
 }
@@ -53,7 +53,7 @@ func (p *marked) line(l *record.Line) {
 func (p *marked) say(who string, at time.Time, text string) {
 	if text != "" {
 		p.head(who, at)
-		p.put(quoted(text) + "\n")
+		p.put(quoteText(text) + "\n")
 	}
 }
 
@@ -75,7 +75,7 @@ func (p *marked) put(text string) {
 	}
 }
 
-func fenced(text string) string {
+func fenceText(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"
@@ -87,10 +87,10 @@ func inline(text string) string {
 	return "`" + strings.ReplaceAll(term.OneLine(term.Clean(text)), "`", "'") + "`"
 }
 
-// quoted returns a text as a quotation that neither tags nor headings in it can leave. Text
+// quoteText returns a text as a quotation that neither tags nor headings in it can leave. Text
 // in fences stays as it is, if the fence is certain to be one: it begins a line. After any
 // other fence nothing is certain any more.
-func quoted(text string) string {
+func quoteText(text string) string {
 	var b strings.Builder
 	fence, certain := "", true
 	for line := range strings.Lines(text) {
@@ -108,10 +108,10 @@ func quoted(text string) string {
 			}
 		case mark != "" && before == "" && certain && !strings.Contains(rest, "`"):
 			fence = mark
-			line = mark + untagged(rest)
+			line = mark + escapeTags(rest)
 		default:
 			certain = certain && mark == ""
-			line = untagged(line)
+			line = escapeTags(line)
 		}
 		b.WriteString("> " + line)
 	}
@@ -130,8 +130,8 @@ func fenceIn(line string) (mark, before string) {
 	return "", ""
 }
 
-// untagged escapes everything that could begin an HTML tag or comment.
-func untagged(text string) string {
+// escapeTags escapes everything that could begin an HTML tag or comment.
+func escapeTags(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
 		c := text[i]

@@ -61,7 +61,7 @@ func (c *show) Run(env *cli.Env) error {
 		{"record", string(i.ID)}, {"host", s.host}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
 		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topic},
 		{"size", fmt.Sprintf("%s, %s", count.Plural(i.Messages, "message"), count.Plural(i.Events, "event"))},
-		{"removed", removed(i.Gone)},
+		{"removed", removedText(i.Gone)},
 	} {
 		if fact[1] != "" {
 			fmt.Fprintln(out, style.Dim(term.Pad(fact[0], 12))+clean(fact[1]))
@@ -75,7 +75,7 @@ func (c *show) Run(env *cli.Env) error {
 	return errors.Join(p.Err, out.Flush())
 }
 
-func removed(gone record.Kind) string {
+func removedText(gone record.Kind) string {
 	if gone == "" {
 		return ""
 	}

@@ -40,7 +40,7 @@ func note(env *cli.Env, name string, kind record.Kind, of string) error {
 			return cli.Fail(cli.AnswerNo, errors.New("this is not running in a session"), "--id names a record")
 		}
 		name = string(call.ID)
-		if found, err := matching(s, name); err == nil && len(found) == 0 {
+		if found, err := findMatching(s, name); err == nil && len(found) == 0 {
 			all, err := (&syncing{ID: []string{name}}).choose(env, s, conversations(env))
 			if err != nil {
 				return err

@@ -81,7 +81,7 @@ func conversations(env *cli.Env) []conversation.Conversation {
 			return t.File.Client == c.File.Client && t.Metadata.ID == c.Metadata.ID && c.Metadata.Parent == ""
 		})
 	})
-	return latest(append(found, told...))
+	return keepLatest(append(found, told...))
 }
 
 func allTold(env *cli.Env) (found []conversation.Conversation) {
@@ -103,9 +103,9 @@ func allTold(env *cli.Env) (found []conversation.Conversation) {
 	return found
 }
 
-// latest keeps, of conversations with the same id, the one that changed last. Copies of a
+// keepLatest keeps, of conversations with the same id, the one that changed last. Copies of a
 // store have the same ids.
-func latest(found []conversation.Conversation) []conversation.Conversation {
+func keepLatest(found []conversation.Conversation) []conversation.Conversation {
 	type key struct {
 		client     string
 		id, parent session.ID
@@ -164,7 +164,7 @@ func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conver
 		}
 		switch {
 		case len(found) == 0:
-			if ids, err := matching(s, of); err == nil && len(ids) > 0 {
+			if ids, err := findMatching(s, of); err == nil && len(ids) > 0 {
 				return nil, cli.Failf(cli.AnswerNo, "the client keeps no conversation '%s' any more; the record '%s' has what was taken in", of, ids[0])
 			}
 			if len(agents) > 0 {

@@ -93,7 +93,8 @@ func files(env *cli.Env) (fleet, error) {
 	return fleet{env, state, peer.NewHosts(state), peer.OutboxOf(state)}, nil
 }
 
-func joined(env *cli.Env) (fleet, peer.Host, error) {
+// openJoined returns the files of a host that belongs to a fleet, and the host itself.
+func openJoined(env *cli.Env) (fleet, peer.Host, error) {
 	f, err := files(env)
 	if err != nil {
 		return f, peer.Host{}, err
@@ -107,7 +108,7 @@ func joined(env *cli.Env) (fleet, peer.Host, error) {
 
 // withHub returns the files of a host that has a hub: it has not left its fleet.
 func withHub(env *cli.Env) (fleet, error) {
-	f, _, err := joined(env)
+	f, _, err := openJoined(env)
 	if err != nil {
 		return f, err
 	}
@@ -369,7 +370,7 @@ type hostStatus struct {
 }
 
 func (c *status) Run(env *cli.Env) error {
-	f, own, err := joined(env)
+	f, own, err := openJoined(env)
 	if err != nil {
 		return err
 	}

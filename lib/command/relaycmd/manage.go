@@ -46,7 +46,7 @@ type allow struct {
 }
 
 func (c *allow) Run(env *cli.Env) error {
-	f, h, err := known(env, c.Host)
+	f, h, err := openWithHost(env, c.Host)
 	if err != nil {
 		return err
 	}
@@ -78,9 +78,9 @@ func (c *allow) Run(env *cli.Env) error {
 	return env.Printf("%s may here: %s\n", h.Name, strings.Join(may, ", "))
 }
 
-// known returns the files of a host that belongs to a fleet, and another host that it knows.
-func known(env *cli.Env, name string) (fleet, peer.Host, error) {
-	f, _, err := joined(env)
+// openWithHost returns the files of a host that belongs to a fleet, and another host that it knows.
+func openWithHost(env *cli.Env, name string) (fleet, peer.Host, error) {
+	f, _, err := openJoined(env)
 	if err != nil {
 		return f, peer.Host{}, err
 	}
@@ -93,7 +93,7 @@ type block struct {
 }
 
 func (c *block) Run(env *cli.Env) error {
-	f, h, err := known(env, c.Host)
+	f, h, err := openWithHost(env, c.Host)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ type rename struct {
 }
 
 func (c *rename) Run(env *cli.Env) error {
-	f, own, err := joined(env)
+	f, own, err := openJoined(env)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ type forget struct {
 }
 
 func (c *forget) Run(env *cli.Env) error {
-	f, h, err := known(env, c.Host)
+	f, h, err := openWithHost(env, c.Host)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ type leave struct{}
 const leaveWait = time.Minute // how long a relay that runs may take to see that it has no hub any more
 
 func (c *leave) Run(env *cli.Env) error {
-	f, own, err := joined(env)
+	f, own, err := openJoined(env)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,8 @@ func stopService() string {
 	return "systemctl --user stop gt-relay"
 }
 
-func units(env *cli.Env) (systemd, launchd string, err error) {
+// unitPaths returns where the service of systemd and that of launchd are installed.
+func unitPaths(env *cli.Env) (systemd, launchd string, err error) {
 	home := env.Getenv("HOME")
 	if !filepath.IsAbs(home) {
 		return "", "", cli.Fail(cli.Usage, errors.New("HOME is not set"))
@@ -279,7 +280,7 @@ func units(env *cli.Env) (systemd, launchd string, err error) {
 
 // removeService removes the files of the service, which has ended with its relay.
 func removeService(env *cli.Env) error {
-	systemd, launchd, err := units(env)
+	systemd, launchd, err := unitPaths(env)
 	if err != nil {
 		return err
 	}
@@ -293,14 +294,14 @@ func removeService(env *cli.Env) error {
 }
 
 func (c *service) Run(env *cli.Env) error {
-	if _, _, err := joined(env); err != nil {
+	if _, _, err := openJoined(env); err != nil {
 		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	path, launchd, err := units(env)
+	path, launchd, err := unitPaths(env)
 	if err != nil {
 		return err
 	}

@@ -222,10 +222,10 @@ type candidate struct {
 // take keeps the changes of files with these paths in the repository: in its worktrees, or, if the
 // file is in a folder, in a copy of it elsewhere. It sorts them by time.
 func (b *blamer) take(changes []search.Change, paths []string) {
-	roots := []string{resolved(b.top)}
+	roots := []string{resolveLinks(b.top)}
 	if trees, err := git.Worktrees(b.top); err == nil {
 		for _, w := range trees {
-			roots = append(roots, resolved(w.Path))
+			roots = append(roots, resolveLinks(w.Path))
 		}
 	}
 	real := map[string]string{}
@@ -245,7 +245,7 @@ func (b *blamer) take(changes []search.Change, paths []string) {
 				continue
 			}
 			if _, known := real[root]; !known {
-				real[root] = resolved(root)
+				real[root] = resolveLinks(root)
 			}
 			ours := slices.Contains(roots, real[root])
 			if ours || strings.Contains(inside, "/") {
@@ -258,8 +258,8 @@ func (b *blamer) take(changes []search.Change, paths []string) {
 	}
 }
 
-// resolved returns a folder's path without symbolic links, or as it is if it is not here.
-func resolved(dir string) string {
+// resolveLinks returns a folder's path without symbolic links, or as it is if it is not here.
+func resolveLinks(dir string) string {
 	real, _ := filepath.EvalSymlinks(cmp.Or(dir, "/"))
 	return cmp.Or(real, dir)
 }

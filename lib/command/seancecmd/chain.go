@@ -32,7 +32,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 	word := term.Uncut(c.Of)
 	found, candidates := chain.Find(all.Linked(word), word)
 	if len(found) == 0 && candidates == nil {
-		s, err := named(env, all, word) // by its agent's name
+		s, err := findNamed(env, all, word) // by its agent's name
 		switch {
 		case err == nil:
 			found, candidates = chain.Find(all.Linked(string(s.ID)), string(s.ID))
@@ -54,7 +54,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 			s.Clean(env.Redact)
 		}
 	}
-	unread(env, all)
+	warnUnread(env, all)
 	warnStale(env, shown...)
 	v := chain.View{
 		Style: palette.StyleFor(env.Stdout, env.Getenv), Width: term.Width(env.Stdout, env.Getenv),

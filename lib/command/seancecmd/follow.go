@@ -43,7 +43,7 @@ func (c *follow) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	f, err := transcriptOf(env, owned(env), s)
+	f, err := transcriptOf(env, newStoreGuard(env), s)
 	if err != nil {
 		return err
 	}

@@ -152,8 +152,8 @@ func (c *selection) targets(env *cli.Env) (all catalog.Catalog, found []target, 
 	if err != nil {
 		return all, nil, err
 	}
-	found, lost := findTargets(owned(env), all, f)
-	unread(env, all)
+	found, lost := findTargets(newStoreGuard(env), all, f)
+	warnUnread(env, all)
 	env.WarnError(lost)
 	if all.Len() == 0 {
 		env.Hint(noSessions)

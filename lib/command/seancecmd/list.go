@@ -75,12 +75,12 @@ func (c *list) Run(env *cli.Env) error {
 		case c.JSON:
 			return env.JSON(s)
 		case form != nil:
-			return formatted(env.Stdout, form, s)
+			return printFormatted(env.Stdout, form, s)
 		}
 		found = append(found, s)
 		return nil
 	}
-	for s := range cleaned(env, slices.Values(c.strangers)) {
+	for s := range redactSessions(env, slices.Values(c.strangers)) {
 		if err := show(s); err != nil {
 			return err
 		}
@@ -143,12 +143,12 @@ func format(text string) (*template.Template, error) {
 		},
 	}).Parse(strings.NewReplacer(`\t`, "\t", `\n`, "\n").Replace(text))
 	if err != nil {
-		return nil, misformed(err)
+		return nil, formatError(err)
 	}
 	return t, nil
 }
 
-func misformed(err error) error {
+func formatError(err error) error {
 	var fields []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[catalog.Session]()) {
 		if name := f.Tag.Get("json"); f.IsExported() && name != "" && name != "-" {
@@ -160,14 +160,14 @@ func misformed(err error) error {
 	return cli.Fail(cli.Usage, fmt.Errorf("--format, line %s", said), "the fields are "+strings.Join(fields, ", "))
 }
 
-// formatted prints a session with the template. It removes control characters, which
+// printFormatted prints a session with the template. It removes control characters, which
 // could change the terminal.
-func formatted(w io.Writer, t *template.Template, s *catalog.Session) error {
+func printFormatted(w io.Writer, t *template.Template, s *catalog.Session) error {
 	var b strings.Builder
 	named := *s
 	named.Title = cmp.Or(s.Title, s.Headline()) // few clients set a title
 	if err := t.Execute(&b, &named); err != nil {
-		return misformed(err)
+		return formatError(err)
 	}
 	_, err := io.WriteString(w, term.CleanText(strings.TrimSuffix(b.String(), "\n"))+"\n")
 	return err

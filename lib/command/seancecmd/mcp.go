@@ -341,7 +341,7 @@ func (c *server) checkScope(env *cli.Env, id string) error {
 	if err != nil {
 		return err
 	}
-	s, err := named(env, all, id)
+	s, err := findNamed(env, all, id)
 	if err == nil && !f.Matches(s) {
 		if parent := all.Get(s.SubagentOf); parent == nil || !f.Matches(parent) {
 			err = fmt.Errorf("session %s worked in another folder, which this server does not read (gt-seance mcp --everywhere does)", s.ID)

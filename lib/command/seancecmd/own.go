@@ -15,12 +15,13 @@ import (
 	"gt/lib/text/term"
 )
 
-func owned(env *cli.Env) account.StoreGuard {
-	return ownedBy(env, sync.OnceValue(func() *agent.Table { return agents(env) }))
+// newStoreGuard returns what decides which files of a client's store may be read here.
+func newStoreGuard(env *cli.Env) account.StoreGuard {
+	return newStoreGuardWith(env, sync.OnceValue(func() *agent.Table { return agents(env) }))
 }
 
-// ownedBy is owned for somebody who needs the agents as well.
-func ownedBy(env *cli.Env, table func() *agent.Table) account.StoreGuard {
+// newStoreGuardWith returns a guard that uses the caller's table of agents.
+func newStoreGuardWith(env *cli.Env, table func() *agent.Table) account.StoreGuard {
 	return account.StoreGuard{
 		Getenv:   env.Getenv,
 		Projects: []string{git.Top(env.Dir)},

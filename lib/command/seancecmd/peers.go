@@ -86,7 +86,7 @@ func warnStale(env *cli.Env, found ...*catalog.Session) {
 	}
 }
 
-func foreign(s *catalog.Session) error {
+func checkLocal(s *catalog.Session) error {
 	if !s.Foreign() {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (c *picking) Run(env *cli.Env) error {
 		return cli.Fail(cli.AnswerNo, errors.New("no session matches"), "gt-seance list shows the sessions")
 	}
 	catalog.ByActivity(first)
-	unread(env, all)
+	warnUnread(env, all)
 	keys := []pick.Key{{Key: "enter", Action: "resume"}, {Key: "ctrl-f", Action: "fork"}, {Key: "ctrl-y", Action: "print"}}
 	action, id, err := pick.PickSession(env, keys, func(show func(*catalog.Session) bool) {
 		for _, s := range first {

@@ -72,7 +72,7 @@ func (c *read) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	out, own := bufio.NewWriter(env.Stdout), owned(env)
+	out, own := bufio.NewWriter(env.Stdout), newStoreGuard(env)
 	for i, s := range found {
 		f, err := transcriptOf(env, own, s)
 		if err != nil {
@@ -131,7 +131,7 @@ func turnsIn(f conversation.File) (n int, err error) {
 func transcriptOf(env *cli.Env, own account.StoreGuard, s *catalog.Session) (conversation.File, error) {
 	switch f, err := s.Conversation(own); {
 	case s.Foreign() && f.Path == "":
-		return f, foreign(s)
+		return f, checkLocal(s)
 	case err != nil:
 		return f, passed(env, s, err)
 	case f.Path != "" && scan.ReaderOf(f.Client) != nil:

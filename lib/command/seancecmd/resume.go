@@ -26,13 +26,13 @@ type resumption struct {
 func (c *resumption) Run(env *cli.Env) error {
 	s, err := findSession(env, c.ID)
 	if err == nil {
-		err = foreign(s)
+		err = checkLocal(s)
 	}
 	if err != nil {
 		return err
 	}
 	all := agents(env)
-	on, err := continuationOf(ownedBy(env, func() *agent.Table { return all }), all, s, c.Fork)
+	on, err := continuationOf(newStoreGuardWith(env, func() *agent.Table { return all }), all, s, c.Fork)
 	if err != nil {
 		return passed(env, s, err)
 	}

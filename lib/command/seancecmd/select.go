@@ -147,7 +147,7 @@ func newest(all catalog.Catalog, f catalog.Filter, limit int, active bool) iter.
 // forEachSession calls print for sessions, redacted, at most limit of them (0: all), and returns how
 // many there were.
 func forEachSession(env *cli.Env, all catalog.Catalog, found iter.Seq[*catalog.Session], limit int, print func(*catalog.Session) error) (n int, err error) {
-	for s := range cleaned(env, found) {
+	for s := range redactSessions(env, found) {
 		if err := print(s); err != nil {
 			return n, err
 		}
@@ -155,13 +155,13 @@ func forEachSession(env *cli.Env, all catalog.Catalog, found iter.Seq[*catalog.S
 			break
 		}
 	}
-	unread(env, all)
+	warnUnread(env, all)
 	return n, nil
 }
 
-// cleaned redacts sessions, which another program may have logged. At the end it says how
+// redactSessions redacts sessions, which another program may have logged. At the end it says how
 // old the news of their hosts is.
-func cleaned(env *cli.Env, all iter.Seq[*catalog.Session]) iter.Seq[*catalog.Session] {
+func redactSessions(env *cli.Env, all iter.Seq[*catalog.Session]) iter.Seq[*catalog.Session] {
 	return func(yield func(*catalog.Session) bool) {
 		on := map[string]*catalog.Session{} // one of each host
 		defer func() { warnStale(env, slices.Collect(maps.Values(on))...) }()
@@ -174,7 +174,7 @@ func cleaned(env *cli.Env, all iter.Seq[*catalog.Session]) iter.Seq[*catalog.Ses
 	}
 }
 
-func unread(env *cli.Env, all catalog.Catalog) {
+func warnUnread(env *cli.Env, all catalog.Catalog) {
 	env.WarnError(all.ReadErrors())
 }
 
@@ -241,10 +241,10 @@ func findSession(env *cli.Env, id string) (*catalog.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return named(env, all, id)
+	return findNamed(env, all, id)
 }
 
-func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, error) {
+func findNamed(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, error) {
 	found, called := findCalled(env, all, name)
 	if at, host, ok := peer.Split(name); ok && found == nil && called == nil {
 		found, called = findCalledOn(env, all, at, host)
@@ -261,7 +261,7 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	case 1:
 		s := found[0]
 		s.ResolveOutcome(town.Personal(env.Getenv).State)
-		unread(env, all)
+		warnUnread(env, all)
 		s.Clean(env.Redact)
 		return s, nil
 	}
@@ -338,7 +338,7 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 		if all, err = open(env); err != nil {
 			return nil, all, err
 		}
-		s, err := named(env, all, id)
+		s, err := findNamed(env, all, id)
 		return []*catalog.Session{s}, all, err
 	}
 	all, f, err := c.open(env)
@@ -352,12 +352,12 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 // oldest returns the matching sessions that keep wants, oldest first. It is an error if none matches.
 func oldest(env *cli.Env, all catalog.Catalog, f catalog.Filter, keep func(*catalog.Session) bool) (found []*catalog.Session, err error) {
 	none := true
-	for s := range cleaned(env, all.MatchingSessions(f)) {
+	for s := range redactSessions(env, all.MatchingSessions(f)) {
 		if none = false; keep(s) {
 			found = append(found, s)
 		}
 	}
-	unread(env, all)
+	warnUnread(env, all)
 	switch {
 	case none && all.Len() == 0:
 		err = cli.Failf(cli.AnswerNo, noSessions)

@@ -52,7 +52,7 @@ func (c *show) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	s, err := named(env, all, c.ID)
+	s, err := findNamed(env, all, c.ID)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 		end = env.Now()
 	}
 	table := agents(env)
-	own := ownedBy(env, func() *agent.Table { return table })
+	own := newStoreGuardWith(env, func() *agent.Table { return table })
 	if dir, _, _ := folder(own, s); dir != "" && !s.StartedAt.IsZero() {
 		for _, c := range git.CommitsBetween(git.Top(dir), s.StartedAt, end) {
 			d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
@@ -230,7 +230,7 @@ func portrait(env *cli.Env, d detail) string {
 		line("Not known", fmt.Sprintf("%s of %s (%s): this version of gt may not read all of it", count.Plural(u.Records, "record"), count.Plural(u.Kinds, "kind"), kinds))
 	}
 	for _, u := range d.Usage {
-		line("Tokens", spent(u, len(d.Usage) > 1))
+		line("Tokens", formatUsage(u, len(d.Usage) > 1))
 	}
 	line("Transcript", s.Transcript)
 	line("Tmux", strings.TrimSpace(s.TmuxSession+" "+s.TmuxPane))
@@ -243,7 +243,7 @@ func portrait(env *cli.Env, d detail) string {
 	return b.String()
 }
 
-func spent(u conversation.ModelUsage, named bool) string {
+func formatUsage(u conversation.ModelUsage, named bool) string {
 	text := fmt.Sprintf("%s in, %s from cache, %s to cache, %s out",
 		thousands(u.Input), thousands(u.CacheRead), thousands(u.CacheWrite), thousands(u.Output))
 	if u.Cost > 0 {

@@ -44,7 +44,7 @@ func (c *talk) Run(env *cli.Env) error {
 	}
 	s, err := findSession(env, c.ID)
 	if err == nil {
-		err = foreign(s)
+		err = checkLocal(s)
 	}
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err er
 // uses the conversation only if it lies in a store of the person's.
 func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
 	all := agents(env)
-	own := ownedBy(env, func() *agent.Table { return all })
+	own := newStoreGuardWith(env, func() *agent.Table { return all })
 	client := clientOf(all, s)
 	if s.Recorded || client.Ask == nil {
 		return c.copied(env, all, own, s)

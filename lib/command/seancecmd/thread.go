@@ -95,7 +95,7 @@ func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := named(env, all, c.ID)
+	s, err := findNamed(env, all, c.ID)
 	if err != nil {
 		return "", err
 	}

@@ -76,8 +76,8 @@ func (c *picture) Run(env *cli.Env) error {
 	if text {
 		o.Few = timeline.MaxSessionLines
 	}
-	p := timeline.Layout(cleaned(env, found), o)
-	unread(env, all)
+	p := timeline.Layout(redactSessions(env, found), o)
+	warnUnread(env, all)
 	switch {
 	case p.Len() > 0:
 	case all.Len() == 0:

@@ -122,9 +122,9 @@ func (c *usage) Run(env *cli.Env) error {
 	}
 	var lines []spending
 	if c.Each {
-		lines = grouped(spent, []string{"session", "model"})
+		lines = sumGroups(spent, []string{"session", "model"})
 	}
-	sums := grouped(spent, c.By)
+	sums := sumGroups(spent, c.By)
 	lines = append(lines, sums...)
 	if c.JSON {
 		for i := range lines {
@@ -133,7 +133,7 @@ func (c *usage) Run(env *cli.Env) error {
 		return cli.JSONLines(env, lines)
 	}
 	if len(sums) > 1 {
-		lines = append(lines, grouped(sums, nil)...)
+		lines = append(lines, sumGroups(sums, nil)...)
 	}
 	if read < c.selected {
 		env.Hint("%d of %s left no conversation here", c.selected-read, count.Plural(c.selected, "session"))
@@ -324,7 +324,7 @@ type counted struct {
 }
 
 func newCounter(env *cli.Env, all catalog.Catalog) *counter {
-	return &counter{env: env, all: all, own: owned(env), counts: map[session.ID]counted{}}
+	return &counter{env: env, all: all, own: newStoreGuard(env), counts: map[session.ID]counted{}}
 }
 
 const readAhead = 512 // how many sessions are read at once
@@ -345,6 +345,8 @@ func (n *counter) readAhead(sessions []*catalog.Session) {
 	}
 }
 
+// count returns what a session used, and whether its conversation could be read. It counts the
+// sessions first of which this one is a copy or a subagent, so that no request counts twice.
 func (n *counter) count(s *catalog.Session) ([]conversation.HourUsage, bool) {
 	if done, known := n.counts[s.ID]; known {
 		return done.used, done.read
@@ -384,9 +386,9 @@ func (n *counter) count(s *catalog.Session) ([]conversation.HourUsage, bool) {
 	return used, true
 }
 
-// grouped adds up what is the same: by time the first first, otherwise the most output
+// sumGroups adds up what is the same: by time the first first, otherwise the most output
 // first, but sessions as they come.
-func grouped(all []spending, by []string) (sums []spending) {
+func sumGroups(all []spending, by []string) (sums []spending) {
 	at := map[spending]int{}
 	for _, s := range all {
 		var key spending
@@ -471,7 +473,7 @@ func (c *usage) spenders(env *cli.Env) (found []*catalog.Session, all catalog.Ca
 	if err != nil {
 		return nil, all, err
 	}
-	own := owned(env)
+	own := newStoreGuard(env)
 	left := func(s *catalog.Session) bool {
 		c.selected++
 		c.foreign = c.foreign || s.Foreign()

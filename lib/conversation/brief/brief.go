@@ -292,18 +292,20 @@ func stripSections(text string, titles ...string) string {
 }
 
 // Essentials returns the lines that a summary of the conversation must keep: what the person
-// said, open to-dos, failures, changed files, hooked work.
+// said, open to-dos, failures, changed files, hooked work. Of the session's requests it has the
+// last prompt with the replies to it. If there was a prompt before, it comes first: the last one
+// can be an answer to it.
 func (b Brief) Essentials() string {
 	s := b.Session
-	prompt := func(i int) int {
+	promptAtOrBefore := func(i int) int { // a reply belongs to the prompt before it
 		for i > 0 && s.Requests[i].Reply {
 			i--
 		}
 		return max(0, i)
 	}
-	last := prompt(len(s.Requests) - 1)
+	last := promptAtOrBefore(len(s.Requests) - 1)
 	requests := slices.Clone(s.Requests[last:])
-	if before := prompt(last - 1); before < last && b.hasPrompts() { // with what the last one answers
+	if before := promptAtOrBefore(last - 1); before < last && b.hasPrompts() {
 		asked := s.Requests[before]
 		if s.AnswerIsEarlier {
 			asked.Answer = s.Answer

@@ -165,7 +165,7 @@ func (b Brief) unknown(text string, room int) (l list) {
 				l.known[i] = strings.Contains(text, said[:runeStart(said, min(len(said)-1, shortOrigin/3))])
 			}
 		default:
-			l.known[i] = lines[said] && isQuestionTold(text, l.question(i)) || len(said) >= telling && (isTold(text, said) || isTold(text, framed(l.all[i].Text)))
+			l.known[i] = lines[said] && isQuestionTold(text, l.question(i)) || len(said) >= telling && (isTold(text, said) || isTold(text, frameText(l.all[i].Text)))
 		}
 		return l.known[i]
 	})
@@ -199,7 +199,7 @@ func isWritten(text string, lines map[string]bool, message string) bool {
 		begins := func(said string) bool {
 			return strings.Contains(text, said[:runeStart(said, min(len(said), shortOrigin/3))])
 		}
-		return begins(said) || begins(framed(message))
+		return begins(said) || begins(frameText(message))
 	}
 	for line := range strings.Lines(message) {
 		if line = strings.TrimSpace(line); line != "" && !lines[strings.TrimPrefix(line, "- ")] {
@@ -301,7 +301,7 @@ func (l list) isQuoted(i int) bool {
 		return false
 	}
 	next := sort.Search(len(l.all), func(i int) bool { return l.all[i].list != prompts || l.all[i].Time.After(q.Time) })
-	return strings.Contains(l.lines[next], quoted(term.OneLine(l.cleaned(q.Text))))
+	return strings.Contains(l.lines[next], quoteWords(term.OneLine(l.cleaned(q.Text))))
 }
 
 // left counts the messages that the text leaves out: the person's, and what was handed over.
@@ -433,11 +433,11 @@ func answering(said, reply string, after bool) string {
 		}
 		said = "…" + said
 	}
-	return how + quoted(said) + `")`
+	return how + quoteWords(said) + `")`
 }
 
-// quoted returns an agent's words for the inside of quotes: they end there.
-func quoted(said string) string {
+// quoteWords returns an agent's words for the inside of quotes: they end there.
+func quoteWords(said string) string {
 	return strings.NewReplacer(`"`, "'", "“", "'", "”", "'").Replace(said)
 }
 
@@ -465,8 +465,8 @@ func isTold(told, text string) bool {
 	return strings.Contains(told, text[:front]) && strings.Contains(told, text[back:])
 }
 
-// framed returns a message, or both ends of a long one, as it looks inside a frame.
-func framed(text string) string {
+// frameText returns a message, or both ends of a long one, as it looks inside a frame.
+func frameText(text string) string {
 	const most = 2 << 10
 	if len(text) > 2*most {
 		text = text[:runeStart(text, most)] + text[runeStart(text, len(text)-most):]

@@ -37,7 +37,7 @@ func FindEdits(e conversation.Entry) []Edit {
 	case e.Kind != conversation.Call || len(paths) == 0 && command == "":
 		return nil
 	case strings.Contains(e.Text, "*** Begin Patch"):
-		return patched(e.Text)
+		return parsePatch(e.Text)
 	case command != "":
 		return writtenByShell(command)
 	}
@@ -123,8 +123,8 @@ func arguments(text string) func(yield func(name, value string) bool) {
 	}
 }
 
-// patched returns the changes of a patch of Codex's apply_patch.
-func patched(text string) (all []Edit) {
+// parsePatch returns the changes of a patch of Codex's apply_patch.
+func parsePatch(text string) (all []Edit) {
 	var at *Edit
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")

@@ -422,7 +422,7 @@ func (f *Fold) failure(bad string) string {
 	if len(bad) > 2*maxOutput {
 		bad = bad[:maxOutput] + "\n" + bad[len(bad)-maxOutput:]
 	}
-	return Cut(term.OneLine(f.clean(cmp.Or(printed(bad), bad))), failureLength)
+	return Cut(term.OneLine(f.clean(cmp.Or(printedText(bad), bad))), failureLength)
 }
 
 // commit adds a finished call to the lists. Calls are committed in order.

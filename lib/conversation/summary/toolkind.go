@@ -49,8 +49,8 @@ func argument(text string, names ...string) string {
 	return ""
 }
 
-// patched returns the files in a patch of Codex's apply_patch.
-func patched(text string) []string {
+// patchedFiles returns the files in a patch of Codex's apply_patch.
+func patchedFiles(text string) []string {
 	if !strings.Contains(text, "*** Begin Patch") {
 		return nil
 	}
@@ -98,7 +98,7 @@ func isOwn(command string) bool {
 func Changes(e conversation.Entry) []string {
 	switch kindOf(e.Tool) {
 	case command, patch:
-		return patched(e.Text)
+		return patchedFiles(e.Text)
 	case edit:
 		if path := cmp.Or(e.Target, argument(e.Text, "file_path", "path", "filePath", "absolute_path", "notebook_path", "TargetFile")); path != "" {
 			return []string{path}
@@ -192,7 +192,7 @@ func reads(command string) bool {
 // with a number, which most programs end with, or a short last one; of a commit its name.
 func outcome(command, result string) string {
 	const longest, short = 160, 40
-	lines := strings.Split(printed(result), "\n")
+	lines := strings.Split(printedText(result), "\n")
 	if strings.Contains(command, "git commit") {
 		for _, line := range lines {
 			if strings.HasPrefix(line, "[") && strings.Contains(line, "] ") {
@@ -212,9 +212,9 @@ func outcome(command, result string) string {
 	return ""
 }
 
-// printed returns what a command printed, without the lines that its client puts before and
+// printedText returns what a command printed, without the lines that its client puts before and
 // behind it. It keeps exit codes that say more than that the command failed.
-func printed(result string) string {
+func printedText(result string) string {
 	const (
 		begins = "Chunk ID: |Wall time: |Original token count: |Total output lines: |Background PIDs: |Process Group PGID: |<shellId: |<exited with exit code |<untrusted_context>|</untrusted_context>"
 		whole  = "|Process exited with code 0|Process exited with code 1|Exit code: 0|Exit code: 1|Exit Code: 0|Exit Code: 1|Error: (none)|Signal: (none)|Signal: 0|Output: (empty)|Output:|"

@@ -44,15 +44,15 @@ func makes(name string, words []string) []string {
 	case "sudo", "su", "runuser":
 		return []string{process.Group}
 	case "unshare":
-		return unshared(words)
+		return unsharedWalls(words)
 	}
 	return nil
 }
 
-// unshared returns the walls that unshare(1) changes for itself: the namespaces of its
+// unsharedWalls returns the walls that unshare(1) changes for itself: the namespaces of its
 // options, except those that only its children enter. It ignores options after one with a
 // separate value.
-func unshared(words []string) (walls []string) {
+func unsharedWalls(words []string) (walls []string) {
 	for _, word := range words[min(1, len(words)):] {
 		if !strings.HasPrefix(word, "-") {
 			break
@@ -77,9 +77,9 @@ func unshared(words []string) (walls []string) {
 	return walls
 }
 
-// handed returns the word by which a launcher reads a file that was open when it started,
+// inheritedFile returns the word by which a launcher reads a file that was open when it started,
 // or "". The next launcher would not have that file.
-func handed(name string, words []string) string {
+func inheritedFile(name string, words []string) string {
 	for _, word := range words {
 		fd := strings.HasSuffix(word, "-fd") || strings.HasSuffix(word, "-data") ||
 			slices.Contains([]string{"--args", "--file", "--seccomp", "--userns", "--userns2", "--pidns"}, word)
@@ -188,7 +188,7 @@ func (w walked) launcher(path []process.Info, server int) (l Launcher, err error
 		if n >= 0 {
 			at, words = w.launchers[n].at, w.launchers[n].words
 		}
-		if word := handed(path[at].Name, words); word != "" {
+		if word := inheritedFile(path[at].Name, words); word != "" {
 			return l, fmt.Errorf("'%s' reads an open file (%s), which only the program that started it has", title(path[at]), word)
 		}
 		if path[at].PID != above {

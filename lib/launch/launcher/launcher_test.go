@@ -70,7 +70,7 @@ func TestWalk(t *testing.T) {
 		}
 		w := walk(path, sameAs(agent.Builtin(), client))
 		words, err := w.words()
-		got := quoted(words)
+		got := quoteCommand(words)
 		got = strings.ReplaceAll(got, "'"+Mark+"'", Mark)
 		if err != nil {
 			got = "-"
@@ -121,7 +121,7 @@ func TestHanded(t *testing.T) {
 		"docker run --env-file /dev/fd/63":    "/dev/fd/63",
 	} {
 		words := strings.Fields(line)
-		if got := handed(words[0], words); got != want {
+		if got := inheritedFile(words[0], words); got != want {
 			t.Errorf("%s: %q, not %q", line, got, want)
 		}
 	}

@@ -20,7 +20,7 @@ func WrapCommand(words, command []string) []string {
 	marked := false
 	for _, w := range words {
 		if strings.Contains(w, Mark) {
-			w, marked = strings.ReplaceAll(w, Mark, quoted(command)), true
+			w, marked = strings.ReplaceAll(w, Mark, quoteCommand(command)), true
 		}
 		all = append(all, w)
 	}
@@ -43,11 +43,11 @@ func nestLaunchers(outer, inner []string) ([]string, bool) {
 	case slices.ContainsFunc(inner, func(w string) bool { return strings.Contains(w, Mark) }):
 		return nil, false
 	}
-	all[at] = strings.ReplaceAll(all[at], Mark, quoted(inner)+" "+Mark)
+	all[at] = strings.ReplaceAll(all[at], Mark, quoteCommand(inner)+" "+Mark)
 	return all, true
 }
 
-func quoted(command []string) string {
+func quoteCommand(command []string) string {
 	words := make([]string, len(command))
 	for i, w := range command {
 		words[i] = term.Quote(w)
@@ -120,7 +120,7 @@ func literal(value, home string, first bool) (text string, ok bool) {
 	case first && strings.HasPrefix(value, "~"), strings.ContainsAny(value, "*?["), strings.Contains(value, "{") && value != Mark:
 		return "", false
 	}
-	return unescaped(value, ""), true
+	return unescape(value, ""), true
 }
 
 func doubleQuoted(q *syntax.DblQuoted) (text string, ok bool) {
@@ -129,14 +129,14 @@ func doubleQuoted(q *syntax.DblQuoted) (text string, ok bool) {
 		if !ok {
 			return "", false
 		}
-		text += unescaped(lit.Value, "$`\"\\\n")
+		text += unescape(lit.Value, "$`\"\\\n")
 	}
 	return text, !q.Dollar
 }
 
-// unescaped removes the backslashes before the characters in special, or before all if
+// unescape removes the backslashes before the characters in special, or before all if
 // special is empty.
-func unescaped(s, special string) string {
+func unescape(s, special string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) && (special == "" || strings.IndexByte(special, s[i+1]) >= 0) {

@@ -237,7 +237,7 @@ func (t Target) pasteAgain(text, piece, was, earlier string, begin time.Time, wi
 		return "", err
 	}
 	keys := strings.Count(was, lossKey)
-	alone := strings.Count(first, lossKey) > keys && !strings.Contains(squeeze(first), strings.ToLower(opening(text)))
+	alone := strings.Count(first, lossKey) > keys && !strings.Contains(squeeze(first), strings.ToLower(screenOpening(text)))
 	var empty time.Time // since when the box is empty and nothing shows that the text was taken
 	for typed := time.Now(); time.Since(typed) < within; time.Sleep(pollInterval) {
 		screen, err := t.capture()
@@ -330,7 +330,7 @@ func (t Target) awaitProof(text, earlier string, since time.Time, limits Limits)
 	if t.Sees != nil && s.hooked && !strings.HasPrefix(text, "/") { // no hook tells of a command
 		s.sight = func() Sight { return t.sight(since) }
 	}
-	words := opening(text)
+	words := screenOpening(text)
 	for ; ; time.Sleep(pollInterval) {
 		v := view{time: time.Now()}
 		v.hookReported, v.another = t.heard(text, earlier, since)
@@ -367,8 +367,8 @@ func (t Target) proofAtEnd(hookReported bool, since time.Time, err error) (Proof
 	return NoProof, err
 }
 
-// opening returns the beginning of a text, as a screen shows it at any width.
-func opening(text string) string {
+// screenOpening returns the beginning of a text, as a screen shows it at any width.
+func screenOpening(text string) string {
 	words := []rune(squeeze(text))
 	return string(words[:min(len(words), 40)])
 }

@@ -155,7 +155,7 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 		}
 		return setUp(ctx, env, in, put)
 	}
-	if err := unused(w, w.Path); err != nil {
+	if err := checkUnused(w, w.Path); err != nil {
 		return err
 	}
 	err := add(in)
@@ -225,7 +225,7 @@ func setUp(ctx context.Context, env *cli.Env, in *instance.Instance, put func() 
 		return nil
 	}
 	keep := filepath.Join(w.Path, ".git") // those of a killed caller may still run, and have it open
-	if err := unused(w, keep); err != nil {
+	if err := checkUnused(w, keep); err != nil {
 		return err
 	}
 	environ := process.Inherited(env.ChildEnviron())
@@ -258,9 +258,9 @@ func setUp(ctx context.Context, env *cli.Env, in *instance.Instance, put func() 
 	return errors.Join(err, put())
 }
 
-// unused returns an error while git or a setup, of which a process uses path, still works on a worktree:
+// checkUnused returns an error while git or a setup, of which a process uses path, still works on a worktree:
 // both outlive a killed caller.
-func unused(w *instance.Worktree, path string) error {
+func checkUnused(w *instance.Worktree, path string) error {
 	if all := process.Using(path); len(all) > 0 {
 		return cli.Fail(cli.Busy, fmt.Errorf("the worktree '%s' is still being made, by process %d (%s)", w.Path, all[0].PID, process.Name(all[0].PID)), "try again")
 	}
@@ -306,7 +306,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 	case err != nil:
 		return false, stays(err)
 	case !w.Ready: // it was begun, and nobody has worked in it
-		if err := unused(w, w.Path); err != nil {
+		if err := checkUnused(w, w.Path); err != nil {
 			return false, err
 		}
 		if err := git.DropWorktree(w.Repository, w.Path); err != nil {
@@ -315,7 +315,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 		return true, nil
 	}
 	if there {
-		if err := idle(store, held, w.Path); err != nil {
+		if err := checkIdle(store, held, w.Path); err != nil {
 			return false, stays(err)
 		}
 		if aside {
@@ -326,7 +326,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 		}
 	}
 	if there || aside {
-		if err := idle(store, held, w.Path+removingSuffix); err != nil {
+		if err := checkIdle(store, held, w.Path+removingSuffix); err != nil {
 			return false, stays(errors.Join(err, moveBack(w.Path)))
 		}
 		if err := os.RemoveAll(w.Path + gone); err != nil { // left by an earlier removal
@@ -351,7 +351,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 
 var errInUse = errors.New("it is in use")
 
-func idle(store instance.Store, held *instance.Locked, path string) error {
+func checkIdle(store instance.Store, held *instance.Locked, path string) error {
 	if all := process.Using(path); len(all) > 0 {
 		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))
 	}
@@ -362,7 +362,7 @@ func idle(store instance.Store, held *instance.Locked, path string) error {
 		return nil
 	})
 	if err == nil {
-		err = unoccupied(store, held.Worktree.Path)
+		err = checkUnoccupied(store, held.Worktree.Path)
 	}
 	if err != nil {
 		return err
@@ -370,9 +370,9 @@ func idle(store instance.Store, held *instance.Locked, path string) error {
 	return git.Saved(path, Checkout)
 }
 
-// unoccupied returns an error if a session works in a worktree, as far as its hooks tell:
+// checkUnoccupied returns an error if a session works in a worktree, as far as its hooks tell:
 // process.Using sees none of another container.
-func unoccupied(store instance.Store, path string) error {
+func checkUnoccupied(store instance.Store, path string) error {
 	homes, err := store.State.Homes()
 	if err != nil {
 		return err

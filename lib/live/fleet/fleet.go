@@ -323,10 +323,10 @@ func StartedBy(store instance.Store, id instance.ID) (all []process.Proc) {
 	return all
 }
 
-// broughtBack returns the pane and process of an agent that a person, or a program that
-// restores tmux, has started again: with its conversation by the record, or else by its
-// command line in a tmux session of its name, in its folder.
-func (l *Survey) broughtBack(m *Member, known *agent.Table) (pane tmux.Pane, p process.Proc, is bool) {
+// findRestarted returns the pane and process of an agent that a person, or a program that
+// restores tmux, has started again. It finds the agent by its session's record, or else by a
+// tmux session of its name, its folder and the conversation on its command line.
+func (l *Survey) findRestarted(m *Member, known *agent.Table) (pane tmux.Pane, p process.Proc, is bool) {
 	server := tmux.Server(m.TmuxServer)
 	r := m.Record
 	// A pane of a new server can have the number of the agent's last one.
@@ -360,7 +360,7 @@ func (l *Survey) broughtBack(m *Member, known *agent.Table) (pane tmux.Pane, p p
 // whether it runs: in a pane to which it was brought back, or where tmux cannot be asked.
 func (l *Survey) findOutside(m *Member, known *agent.Table, store instance.Store) bool {
 	server := tmux.Server(m.TmuxServer)
-	if pane, p, is := l.broughtBack(m, known); is {
+	if pane, p, is := l.findRestarted(m, known); is {
 		m.Pane, m.Process, m.Adopted = pane, p, instance.Adopt(p)
 		m.TmuxPane, m.TmuxSession = pane.ID, pane.Session
 		return true

@@ -70,7 +70,7 @@ func (t *Tally) Add(h eventlog.Head, size int64) {
 		return
 	}
 	t.Events++
-	earliest(&t.Oldest, h.Time)
+	keepEarliest(&t.Oldest, h.Time)
 	if h.Time.After(t.Newest) {
 		t.Newest = h.Time
 	}
@@ -98,7 +98,7 @@ func (t *Tally) Add(h eventlog.Head, size int64) {
 	}
 	k.Events++
 	k.Bytes += size
-	earliest(&k.Oldest, h.Time)
+	keepEarliest(&k.Oldest, h.Time)
 	value := k.Curve.Value(age, k.TTL)
 	k.Value += value
 	switch {
@@ -124,7 +124,7 @@ func (t *Tally) Fading() []*Kind {
 	})
 }
 
-func earliest(to *time.Time, at time.Time) {
+func keepEarliest(to *time.Time, at time.Time) {
 	if to.IsZero() || at.Before(*to) {
 		*to = at
 	}

@@ -55,7 +55,7 @@ func Blame(dir, file string, from, to int, wait time.Duration) (all []BlamedLine
 		case key == "author-time":
 			at.Authored = seconds(value)
 		case key == "filename":
-			at.Path = unquoted(value)
+			at.Path = unquotePath(value)
 		}
 	}
 	return all, nil
@@ -74,7 +74,7 @@ func PathsOf(dir, file string, wait time.Duration) ([]string, error) {
 	text, err := output(dir, wait, "log", "--follow", "--format=", "--name-only", "--", ":(literal)"+file)
 	var all []string
 	for line := range strings.Lines(text) {
-		if path := unquoted(strings.TrimSuffix(line, "\n")); !slices.Contains(all, path) {
+		if path := unquotePath(strings.TrimSuffix(line, "\n")); !slices.Contains(all, path) {
 			all = append(all, path)
 		}
 	}
@@ -109,9 +109,9 @@ func ChangesOf(dir, commit, path string, wait time.Duration) (of BlamedLine, all
 			_, hunk, _ := strings.Cut(line, " +")
 			next, _ = strconv.Atoi(hunk[:strings.IndexAny(hunk+" ", ", ")])
 		case header && strings.HasPrefix(line, "--- "):
-			from = strings.TrimPrefix(unquoted(strings.TrimPrefix(line, "--- ")), "a/")
+			from = strings.TrimPrefix(unquotePath(strings.TrimPrefix(line, "--- ")), "a/")
 		case header && strings.HasPrefix(line, "+++ "):
-			path := strings.TrimPrefix(unquoted(strings.TrimPrefix(line, "+++ ")), "b/")
+			path := strings.TrimPrefix(unquotePath(strings.TrimPrefix(line, "+++ ")), "b/")
 			if path == "/dev/null" {
 				path = from
 			}
@@ -139,8 +139,8 @@ func LastChange(dir, commit, path string, until time.Time, wait time.Duration) t
 	return time.Unix(seconds, 0)
 }
 
-// unquoted returns a path that git has quoted without the quotes.
-func unquoted(path string) string {
+// unquotePath returns a path that git has quoted without the quotes.
+func unquotePath(path string) string {
 	if plain, err := strconv.Unquote(path); err == nil {
 		return plain
 	}

@@ -134,7 +134,7 @@ func Portable(dir string, wait time.Duration) error {
 // changes finds what differs, and returns the paths that differ between Head and index. It
 // returns an error for a change that cannot be made anew elsewhere.
 func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged []string, err error) {
-	name, sparse, err := hidden(r.top, wait)
+	name, sparse, err := findHidden(r.top, wait)
 	switch {
 	case err != nil:
 		return nil, err

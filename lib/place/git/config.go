@@ -196,7 +196,7 @@ func hookText(script string) string {
 	for line := range strings.Lines(script) {
 		line = strings.TrimSpace(line)
 		switch {
-		case line == "call_lefthook()":
+		case line == "call_lefthook()": // its ways to start lefthook
 			lefthook = true
 		case lefthook:
 			lefthook = !strings.HasPrefix(line, "}")

@@ -51,7 +51,7 @@ func CopyIncluded(from, to string, wait time.Duration) (n int, left []error, err
 	} else if info.Size() > maxIncludeFile {
 		return 0, nil, fmt.Errorf("'%s' is over %d KiB", filepath.Join(from, Include), maxIncludeFile>>10)
 	}
-	names, left, err := included(from, list, wait)
+	names, left, err := findIncluded(from, list, wait)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -85,10 +85,10 @@ func CopyIncluded(from, to string, wait time.Duration) (n int, left []error, err
 	return n, left, nil
 }
 
-// included returns the untracked files of a checkout that match the patterns in list, which
+// findIncluded returns the untracked files of a checkout that match the patterns in list, which
 // must be a file of the file system, and that git ignores. gt's own are none of them. It names
 // in left the last of more names than it keeps.
-func included(top string, list *os.File, wait time.Duration) (names []string, left []error, err error) {
+func findIncluded(top string, list *os.File, wait time.Duration) (names []string, left []error, err error) {
 	match, cut, err := namesFrom(list, top, wait, "ls-files", "-z", "--others", "--ignored", "--exclude-from=/dev/stdin")
 	if err != nil || len(match) == 0 {
 		return nil, nil, err

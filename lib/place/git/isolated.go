@@ -76,7 +76,7 @@ func topOf(top string) (checkout, error) {
 	if err != nil {
 		return checkout{}, err
 	}
-	return checkout{top, dir, shared(dir), said}, nil
+	return checkout{top, dir, commonDir(dir), said}, nil
 }
 
 // Common returns the git directory that the repository of dir shares with its worktrees,
@@ -86,10 +86,10 @@ func Common(dir string) string {
 	if err != nil {
 		return dir
 	}
-	if real, err := filepath.EvalSymlinks(shared(gitDir)); err == nil {
+	if real, err := filepath.EvalSymlinks(commonDir(gitDir)); err == nil {
 		return real
 	}
-	return shared(gitDir)
+	return commonDir(gitDir)
 }
 
 // IsWorktreeOf reports whether top is the top of a worktree of the repository of dir.
@@ -106,7 +106,7 @@ func Named(dir string) string {
 	return "repository"
 }
 
-func shared(gitDir string) string {
+func commonDir(gitDir string) string {
 	data, err := atomicfile.Read(filepath.Join(gitDir, "commondir"), maxHead)
 	if err != nil {
 		return gitDir // not a linked worktree

@@ -328,14 +328,14 @@ func parseStatus(data []byte) State {
 		case "#":
 			s.header(rest)
 		case "1": // XY sub mH mI mW hH hI path
-			s.add(tracked(rest, 8))
+			s.add(parseTracked(rest, 8))
 		case "2": // XY sub mH mI mW hH hI score path NUL from
-			c := tracked(rest, 9)
+			c := parseTracked(rest, 9)
 			if c.From, ok = next(); ok {
 				s.add(c)
 			}
 		case "u": // XY sub m1 m2 m3 mW h1 h2 h3 path
-			c := tracked(rest, 10)
+			c := parseTracked(rest, 10)
 			c.Conflict, c.Staged, c.Unstaged = true, false, false
 			s.add(c)
 		case "?":
@@ -344,8 +344,8 @@ func parseStatus(data []byte) State {
 	}
 }
 
-// tracked parses the fields of a change: first the code, last the path.
-func tracked(line string, fields int) Change {
+// parseTracked parses the fields of a change: first the code, last the path.
+func parseTracked(line string, fields int) Change {
 	f := strings.SplitN(line, " ", fields)
 	if len(f) < fields || len(f[0]) != 2 {
 		return Change{}

@@ -320,7 +320,7 @@ func complete(path string, wait time.Duration) error {
 	if err != nil {
 		return err
 	}
-	changed, _, err := hidden(path, wait)
+	changed, _, err := findHidden(path, wait)
 	if err != nil {
 		return err
 	}
@@ -537,7 +537,7 @@ func (r checkout) unsaved(wait time.Duration) (head, what string, err error) {
 		s.Ahead, s.Behind = 0, 0
 		return s.Head, s.Summary(), nil
 	}
-	if hidden, _, err := hidden(r.top, wait); err != nil || hidden != "" {
+	if hidden, _, err := findHidden(r.top, wait); err != nil || hidden != "" {
 		return s.Head, "git is told not to look at " + Quote(hidden), err
 	}
 	return s.Head, "", nil
@@ -591,10 +591,10 @@ func (r checkout) unmerged(wait time.Duration, args ...string) (string, error) {
 	}
 }
 
-// hidden returns an existing file that git is told to ignore changes of (assume-unchanged,
+// findHidden returns an existing file that git is told to ignore changes of (assume-unchanged,
 // skip-worktree), because no status shows them, and one that git leaves out (a sparse
 // checkout); "" for none.
-func hidden(path string, wait time.Duration) (name, sparse string, err error) {
+func findHidden(path string, wait time.Duration) (name, sparse string, err error) {
 	out, err := answer(path, wait, "ls-files", "-v", "-z")
 	if err != nil {
 		return "", "", err

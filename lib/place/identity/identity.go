@@ -183,7 +183,7 @@ func FromDir(rel string) (id Identity, ok bool) {
 
 // Named returns the identity of an agent in dir outside a town, if no other folder has that
 // name; see NameFolder.
-func Named(dir string) Identity { return named(filepath.Base(dir)) }
+func Named(dir string) Identity { return parseName(filepath.Base(dir)) }
 
 // NameFolder returns the identity of an agent in dir outside a town: the shortest end of dir's
 // path that no other folder is called by. Dashes join its elements, because slashes would
@@ -194,7 +194,7 @@ func NameFolder(dir string, given func(bases []string) map[string]bool) Identity
 	end := ""
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		end = strings.TrimSuffix(filepath.Base(at)+"-"+end, "-")
-		all, bases = append(all, named(end)), append(bases, filepath.Base(at), end)
+		all, bases = append(all, parseName(end)), append(bases, filepath.Base(at), end)
 		if filepath.Dir(at) == at || len(end) > maxName {
 			break
 		}
@@ -208,7 +208,7 @@ func NameFolder(dir string, given func(bases []string) map[string]bool) Identity
 	return all[0]
 }
 
-func named(text string) Identity {
+func parseName(text string) Identity {
 	name := strings.Map(func(r rune) rune {
 		if nameRune(r) {
 			return r

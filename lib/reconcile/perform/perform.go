@@ -246,9 +246,9 @@ func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, o
 	ch.session, err = w.Store.Hold(instance.ID(ch.Before.ID), lockWait)
 	switch {
 	case errors.Is(err, flock.ErrBusy):
-		return "", skipped("another command is at it")
+		return "", skipf("another command is at it")
 	case errors.Is(err, instance.ErrNone):
-		return "", skipped("it is gone")
+		return "", skipf("it is gone")
 	case err != nil:
 		return "", err
 	}
@@ -295,10 +295,10 @@ type transition struct {
 func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	m := ch.session.Managed
 	if m == nil || m.Session != ch.Before { // mutant never: TestStale
-		return skipped("it has changed meanwhile")
+		return skipf("it has changed meanwhile")
 	}
 	if len(order.From) > 0 && !slices.Contains(order.From, m.State) {
-		return skipped("it is %s", m.State)
+		return skipf("it is %s", m.State)
 	}
 	ch.was = *ch.session.Instance
 	ch.was.SessionID = ch.Store.Session(ch.session.Instance)
@@ -310,9 +310,9 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	if done || unused || drifted {
 		switch s := ch.Agents.Status(ctx, []*instance.Instance{ch.session.Instance})[0]; {
 		case !done && (s.Attached || s.Asks):
-			return skipped("somebody looks at it, or it waits for an answer")
+			return skipf("somebody looks at it, or it waits for an answer")
 		case s.Busy != "":
-			return skipped("%s since", s.Busy)
+			return skipf("%s since", s.Busy)
 		}
 	}
 	if ch.Work != nil && (done || unused) {
@@ -323,7 +323,7 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 			return err
 		}
 		if claims[c.Name] > 0 {
-			return skipped("it has claimed work since")
+			return skipf("it has claimed work since")
 		}
 	}
 	if ch.Change == lifecycle.Reactivate {
@@ -336,7 +336,7 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	}
 	t := ch.config.Find(m.Template)
 	if t == nil {
-		return skipped("its template is gone")
+		return skipf("its template is gone")
 	}
 	allowed, stripped := t.Allowed(m.Overlay)
 	ch.effective = ch.config.Effective(*t, allowed)
@@ -386,7 +386,7 @@ func (ch *transition) locked(do func() error) error {
 		return err
 	}
 	if m := now.Managed; m == nil || m.Revision != ch.session.Managed.Revision || m.Token != ch.session.Managed.Token || m.Generation != ch.session.Managed.Generation {
-		return skipped("it has changed meanwhile")
+		return skipf("it has changed meanwhile")
 	}
 	return do()
 }
@@ -490,7 +490,7 @@ func (ch *transition) route() error {
 	}
 	return ch.locked(func() error {
 		if ch.session.Managed.State != lifecycle.Active {
-			return skipped("it is %s", ch.session.Managed.State)
+			return skipf("it is %s", ch.session.Managed.State)
 		}
 		return ch.Markers.Set(t.RoutingLabel, ch.session.Name)
 	})
@@ -555,7 +555,7 @@ func (w *World) create(c *config.Config, actions []tick.Action, overlay map[stri
 		m := &all[i]
 		t := c.Find(m.Session.Template)
 		if t == nil {
-			m.err = skipped("its template is gone")
+			m.err = skipf("its template is gone")
 			continue
 		}
 		if m.in, m.err = w.record(c, t, creation, pools[t.Name], m.Session, overlay); m.err != nil {

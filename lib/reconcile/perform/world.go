@@ -471,7 +471,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 		p.Names[s.ID] = in.Name
 		s.Claims = claims[in.Name]
 		if t != nil {
-			s.Wanted, s.Differs = wanted(c, *t, in, plain)
+			s.Wanted, s.Differs = wantedHash(c, *t, in, plain)
 			s.Renews = slices.Contains(s.Differs, "provider") && !w.Agents.SameClient(in, c.Effective(*t, nil))
 			p.hold(t.Account, statuses[i])
 		}
@@ -637,9 +637,9 @@ func (w *World) observed(in *instance.Instance, s Status) tick.Session {
 	return seen
 }
 
-// wanted returns the hash of the configuration that a session would start with, and the
+// wantedHash returns the hash of the configuration that a session would start with, and the
 // fields that differ. plain caches hashes of templates without an overlay.
-func wanted(c *config.Config, t template.Template, in *instance.Instance, plain map[string]string) (hash string, differs []string) {
+func wantedHash(c *config.Config, t template.Template, in *instance.Instance, plain map[string]string) (hash string, differs []string) {
 	if len(in.Managed.Overlay) == 0 {
 		if hash = plain[t.Name]; hash != "" && hash == in.Managed.Hash {
 			return hash, nil
@@ -660,6 +660,6 @@ func wanted(c *config.Config, t template.Template, in *instance.Instance, plain 
 // decided on. The next tick decides again.
 var errSkipped = errors.New("left for the next tick")
 
-func skipped(format string, args ...any) error {
+func skipf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errSkipped, fmt.Sprintf(format, args...))
 }

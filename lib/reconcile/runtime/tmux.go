@@ -57,7 +57,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		}
 		return fmt.Errorf("%w: the tmux session '%s'", ErrTaken, a.Name)
 	} else if err != nil {
-		return unanswered(err)
+		return markUnknown(err)
 	}
 	told := a.HookReported
 	if told == nil {
@@ -68,13 +68,13 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		if ended, ok := errors.AsType[*launch.EndedError](err); ok {
 			ended.LastWords = launch.Ended(server, pane)
 		}
-		return errors.Join(err, unanswered(server.KillPane(pane.ID)))
+		return errors.Join(err, markUnknown(server.KillPane(pane.ID)))
 	}
 	return nil
 }
 
-// unanswered adds ErrUnknown to an error that leaves open what was done.
-func unanswered(err error) error {
+// markUnknown adds ErrUnknown to an error that leaves open what was done.
+func markUnknown(err error) error {
 	if errors.Is(err, tmux.ErrNoAnswer) {
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
@@ -98,7 +98,7 @@ func (t Tmux) Stop(_ context.Context, r Ref) error {
 			return err
 		}
 	}
-	return unanswered(server.KillPane(found.pane.ID))
+	return markUnknown(server.KillPane(found.pane.ID))
 }
 
 func end(pane tmux.Pane) error {

@@ -241,7 +241,7 @@ func (e Effective) Fields() map[string]string {
 		dir = filepath.Join(e.Town, dir)
 	}
 	fields := map[string]string{
-		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": resolved(dir),
+		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": resolveLinks(dir),
 		"hooks": list(slices.Sorted(slices.Values(e.Hooks))), "model": e.Model, "wake_mode": string(e.WakeMode),
 		"session_setup": list(e.SessionSetup), "session_setup_script": digest(e.Setup), "pre_start": list(e.PreStart),
 	}
@@ -251,8 +251,8 @@ func (e Effective) Fields() map[string]string {
 	return fields
 }
 
-// resolved follows links, so that another link to the same folder is no change.
-func resolved(dir string) string {
+// resolveLinks follows links, so that another link to the same folder is no change.
+func resolveLinks(dir string) string {
 	if at, err := filepath.EvalSymlinks(dir); err == nil {
 		return at
 	}

@@ -119,7 +119,7 @@ func (d *decision) logf(s Session, event, format string, args ...any) {
 
 func block(reason string) func(*Action) { return func(a *Action) { a.Block = reason } }
 func event(name string) func(*Action)   { return func(a *Action) { a.Event = name } }
-func failed(s lifecycle.Session) func(*Action) {
+func setFailed(s lifecycle.Session) func(*Action) {
 	return func(a *Action) { a.Failed = &s }
 }
 
@@ -286,7 +286,7 @@ func (d *decision) begin(s Session, t *Template) {
 		return
 	}
 	try := fmt.Sprintf("(try %d of %d)", after.CrashCount+1, t.MaxRestarts+1)
-	if next := laterTime(s.CreatingAt, s.LastCrashAt).Add(doubled(firstPause, after.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
+	if next := laterTime(s.CreatingAt, s.LastCrashAt).Add(backoff(firstPause, after.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
 		d.logf(s, "", "not started before %s %s%s", next.UTC().Format(time.RFC3339), try, endReasonSuffix(after))
 		return
 	}
@@ -313,7 +313,7 @@ func endReasonSuffix(s lifecycle.Session) string {
 }
 
 func (d *decision) quarantine(s Session, t *Template, after lifecycle.Session, why string) {
-	rest := doubled(firstBackoff, after.QuarantineCycle, t.QuarantineCap)
+	rest := backoff(firstBackoff, after.QuarantineCycle, t.QuarantineCap)
 	after.QuarantineUntil = d.Now.Add(rest)
 	d.act(lifecycle.Quarantine, s, d.enterState(after, lifecycle.Quarantined, lifecycle.CrashLoop),
 		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), endReasonSuffix(after)), block(workQuarantined))
@@ -333,8 +333,8 @@ func (d *decision) route(s Session, t *Template) {
 	}
 }
 
-// doubled returns wait, doubled times times, up to limit.
-func doubled(wait time.Duration, times int, limit time.Duration) time.Duration {
+// backoff returns wait, doubled times times, up to limit.
+func backoff(wait time.Duration, times int, limit time.Duration) time.Duration {
 	for range times {
 		if wait *= 2; wait >= limit {
 			return limit
@@ -367,7 +367,7 @@ func (d *decision) crashed(s Session, t *Template) {
 	}
 	try := fmt.Sprintf("(restart %d of %d in %s)", after.CrashCount, t.MaxRestarts, duration.Format(t.RestartWindow))
 	if after.CrashCount > 1 { // the first one may have run for long
-		if next := s.ActiveAt.Add(doubled(firstPause, after.CrashCount-2, t.QuarantineCap)); d.Now.Before(next) {
+		if next := s.ActiveAt.Add(backoff(firstPause, after.CrashCount-2, t.QuarantineCap)); d.Now.Before(next) {
 			d.logf(s, "", "not restarted before %s %s%s", next.UTC().Format(time.RFC3339), try, endReasonSuffix(after))
 			return
 		}
@@ -416,7 +416,7 @@ func (d *decision) resume(s Session, t *Template) bool {
 		return false
 	}
 	if s.CrashCount > 0 && s.Reason == lifecycle.CrashRecovery {
-		if next := s.LastCrashAt.Add(doubled(firstBackoff, s.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
+		if next := s.LastCrashAt.Add(backoff(firstBackoff, s.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
 			d.logf(s, "", "not resumed before %s: %s", next.UTC().Format(time.RFC3339), cmp.Or(s.CrashReason, "it ended, or did not start"))
 			return false
 		}
@@ -426,7 +426,7 @@ func (d *decision) resume(s Session, t *Template) bool {
 	if again.CrashSince.IsZero() {
 		again.CrashSince = d.Now
 	}
-	d.act(lifecycle.Resume, s, d.enterState(s.Session, lifecycle.Active, lifecycle.Resumed), fmt.Sprintf("%s is over, after %s", s.Reason, duration.Format(d.Now.Sub(s.SuspendedAt))), failed(again))
+	d.act(lifecycle.Resume, s, d.enterState(s.Session, lifecycle.Active, lifecycle.Resumed), fmt.Sprintf("%s is over, after %s", s.Reason, duration.Format(d.Now.Sub(s.SuspendedAt))), setFailed(again))
 	return true
 }
 
@@ -460,8 +460,8 @@ func (d *decision) quarantined(s Session, t *Template) {
 		after.CrashCount, after.CrashSince = 0, time.Time{}
 		again := s.Session
 		again.QuarantineCycle++
-		again.QuarantineUntil = d.Now.Add(doubled(firstBackoff, again.QuarantineCycle, t.QuarantineCap))
-		d.act(lifecycle.Clear, s, d.enterState(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts), failed(again))
+		again.QuarantineUntil = d.Now.Add(backoff(firstBackoff, again.QuarantineCycle, t.QuarantineCap))
+		d.act(lifecycle.Clear, s, d.enterState(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts), setFailed(again))
 	}
 }
 
@@ -512,7 +512,7 @@ func laterTime(a, b time.Time) time.Time {
 	return b
 }
 
-func earlier(a, b time.Time) time.Time {
+func earlierTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return b
 	}

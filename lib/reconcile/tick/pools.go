@@ -208,7 +208,7 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 			if n == 0 {
 				return
 			}
-			if d.Now.Before(s.LastCrashAt.Add(doubled(firstPause, s.CrashCount-1, t.QuarantineCap))) && s.CrashCount > 0 {
+			if d.Now.Before(s.LastCrashAt.Add(backoff(firstPause, s.CrashCount-1, t.QuarantineCap))) && s.CrashCount > 0 {
 				continue
 			}
 			again := s.Session
@@ -217,7 +217,7 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 			after.Generation++
 			after.Slot, after.DrainReason, after.DrainAt, after.ArchivedAt = d.slot(t), "", time.Time{}, time.Time{}
 			after.CrashCount, after.CrashSince, after.CrashReason, after.QuarantineCycle, after.QuarantineUntil = 0, time.Time{}, "", 0, time.Time{}
-			d.act(lifecycle.Reactivate, s, after, why, failed(again))
+			d.act(lifecycle.Reactivate, s, after, why, setFailed(again))
 			n--
 		}
 	}

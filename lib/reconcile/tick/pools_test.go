@@ -242,12 +242,12 @@ func TestACrashDuringADrain(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	var all []time.Duration
 	for cycle := range 6 {
-		all = append(all, doubled(firstBackoff, cycle, 5*time.Minute))
+		all = append(all, backoff(firstBackoff, cycle, 5*time.Minute))
 	}
 	if s := time.Second; !slices.Equal(all, []time.Duration{30 * s, 60 * s, 120 * s, 240 * s, 300 * s, 300 * s}) {
 		t.Error(all)
 	}
-	if got := doubled(firstBackoff, 0, time.Second); got != time.Second {
+	if got := backoff(firstBackoff, 0, time.Second); got != time.Second {
 		t.Error(got)
 	}
 }

@@ -108,7 +108,7 @@ func (d *decision) failing() {
 		t := &d.Templates[i]
 		f, was := d.Before.Failing[t.Name]
 		if last := d.Now.Add(t.pauseAfter(f.Times)); f.Until.After(last) || f.Since.After(d.Now) { // the clock was set back
-			f.Since, f.Until = d.Now, earlier(f.Until, last)
+			f.Since, f.Until = d.Now, earlierTime(f.Until, last)
 		}
 		is := was && d.stillFails(t, f)
 		if !is {
@@ -141,7 +141,7 @@ func (d *decision) failing() {
 
 // pauseAfter returns how long a pool rests after times sessions were given up.
 func (t *Template) pauseAfter(times int) time.Duration {
-	return doubled(t.QuarantineCap, times-1, max(t.QuarantineCap, longestRest))
+	return backoff(t.QuarantineCap, times-1, max(t.QuarantineCap, longestRest))
 }
 
 // stillFails reports whether a failing template still fails: no session that was made since

@@ -23,8 +23,8 @@ type Stop struct {
 	Why   string    `json:"why"`
 }
 
-func path(s place.State) string   { return filepath.Join(string(s), "record_stopped.json") }
-func untold(s place.State) string { return filepath.Join(string(s), "record_stopped.untold") }
+func path(s place.State) string       { return filepath.Join(string(s), "record_stopped.json") }
+func untoldPath(s place.State) string { return filepath.Join(string(s), "record_stopped.untold") }
 
 const maxFile = 64 << 10
 
@@ -36,7 +36,7 @@ func Note(s place.State, why string, now time.Time) error {
 	if err := atomicfile.EnsurePrivateDir(string(s)); err != nil {
 		return err
 	}
-	return errors.Join(atomicfile.WriteJSON(path(s), Stop{now.UTC(), why}, atomicfile.Unsynced), atomicfile.Write(untold(s), nil, atomicfile.Unsynced))
+	return errors.Join(atomicfile.WriteJSON(path(s), Stop{now.UTC(), why}, atomicfile.Unsynced), atomicfile.Write(untoldPath(s), nil, atomicfile.Unsynced))
 }
 
 // Clear removes the note: a recording worked, or none is wanted.
@@ -44,7 +44,7 @@ func Clear(s place.State) error {
 	if !atomicfile.Exists(path(s)) {
 		return nil
 	}
-	return errors.Join(atomicfile.Remove(path(s)), atomicfile.Remove(untold(s)))
+	return errors.Join(atomicfile.Remove(path(s)), atomicfile.Remove(untoldPath(s)))
 }
 
 // Read returns the note, or nil if recording has not stopped.
@@ -65,11 +65,11 @@ func Read(s place.State) *Stop {
 
 // Untold returns the note if the person has not been told of it, or nil.
 func Untold(s place.State) *Stop {
-	if !atomicfile.Exists(untold(s)) {
+	if !atomicfile.Exists(untoldPath(s)) {
 		return nil
 	}
 	return Read(s)
 }
 
 // MarkReported records that the person was told.
-func MarkReported(s place.State) error { return atomicfile.Remove(untold(s)) }
+func MarkReported(s place.State) error { return atomicfile.Remove(untoldPath(s)) }

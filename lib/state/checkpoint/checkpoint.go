@@ -112,13 +112,13 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 	}
 	var all []*Checkpoint
 	for _, path := range paths {
-		c, err := read(rolling(path), load)
+		c, err := read(rollingFile(path), load)
 		if c != nil {
 			all = append(all, c)
 		}
 		failed = errors.Join(failed, err)
 	}
-	c, err := claimed(h)
+	c, err := readClaimed(h)
 	if c != nil && !slices.ContainsFunc(all, func(o *Checkpoint) bool {
 		return o.SessionID == c.SessionID && o.Timestamp.Equal(c.Timestamp)
 	}) {
@@ -129,8 +129,8 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 	return all, failed
 }
 
-// claimed returns the checkpoint in the role's folder of a trusted town, or nil.
-func claimed(h home.Home) (*Checkpoint, error) {
+// readClaimed returns the checkpoint in the role's folder of a trusted town, or nil.
+func readClaimed(h home.Home) (*Checkpoint, error) {
 	m := h.Mirror()
 	data, err := atomicfile.IfExists(m.Read(place.Checkpoint, maxSize))
 	if err != nil || data == nil {
@@ -188,13 +188,13 @@ func sweep(h home.Home, now time.Time) error {
 			continue
 		}
 		if info, err := os.Lstat(h.Path(name)); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > forget {
-			failed = errors.Join(failed, rolling(h.Path(name)).Remove())
+			failed = errors.Join(failed, rollingFile(h.Path(name)).Remove())
 		}
 	}
 	return failed
 }
 
-func rolling(path string) atomicfile.Rolling {
+func rollingFile(path string) atomicfile.Rolling {
 	return atomicfile.Rolling{Path: path, Limit: maxSize, Judge: atomicfile.CheckFileOwner, Valid: func(data []byte) error {
 		_, err := parse(data)
 		return err
@@ -258,7 +258,7 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 		}
 	}
 	if own == nil {
-		own = &Checkpoint{SessionID: id, file: rolling(path)}
+		own = &Checkpoint{SessionID: id, file: rollingFile(path)}
 	}
 	own.hidden = hidden
 	return own, err
@@ -329,7 +329,7 @@ func (c *Checkpoint) Clean(clean func(string) string) {
 	c.unknown.Clean(clean)
 }
 
-// SetFiles lists the changed files up to maxFiles, and counts the others.
+// SetFiles lists the changed files until their names have maxFiles bytes, and counts the others.
 func (c *Checkpoint) SetFiles(changes []git.Change) {
 	c.ModifiedFiles, c.MoreFiles = nil, 0
 	size := 0
@@ -388,7 +388,7 @@ func Clear(h home.Home, id session.ID, warn func(error)) error {
 			failed = errors.Join(failed, c.file.Remove())
 		}
 	}
-	own := rolling(h.Path(File))
+	own := rollingFile(h.Path(File))
 	if _, err := os.Lstat(own.Path); errors.Is(err, fs.ErrNotExist) {
 		failed = errors.Join(failed, own.Remove()) // generations of a file that somebody else removed
 	}
@@ -432,9 +432,9 @@ func (c *Checkpoint) Text() string {
 	return b.String()
 }
 
-// Found returns one line about the checkpoint: "Found checkpoint from 5m ago: molecule
+// Headline returns one line about the checkpoint: "Found checkpoint from 5m ago: molecule
 // mol-7, step p2, 3 modified files".
-func (c *Checkpoint) Found(now time.Time) string {
+func (c *Checkpoint) Headline(now time.Time) string {
 	text := fmt.Sprintf("Found checkpoint from %s ago:", formatAge(now.Sub(c.Timestamp)))
 	if c.MoleculeID != "" {
 		text += " molecule " + c.MoleculeID + ","

@@ -90,7 +90,7 @@ func TestFound(t *testing.T) {
 			Timestamp: now.Add(-80 * time.Hour), CurrentStep: "\x1b[31m\np2", MoreFiles: -1},
 		"Found checkpoint from 0s ago: 0 modified files": {Timestamp: now.Add(time.Hour)},
 	} {
-		if got := c.Found(now); got != want {
+		if got := c.Headline(now); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
@@ -113,7 +113,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, text := range []string{c.Found(now), c.Text()} {
+		for _, text := range []string{c.Headline(now), c.Text()} {
 			if term.CleanText(text) != text {
 				t.Errorf("%q says %q", data, text)
 			}

@@ -26,7 +26,7 @@ func (s Store) Name(id ID) string { return s.Dir + "/" + string(id) }
 // Bind records the session of the agent with the client process pid, a child of parent, if
 // variable names its instance. It does not wait for the disk.
 func Bind(state place.State, variable string, pid, parent int, now CurrentSession) error {
-	s, id, ok := named(state, variable, pid, parent)
+	s, id, ok := findNamed(state, variable, pid, parent)
 	if !ok || !atomicfile.Exists(s.path(string(id)+suffix)) {
 		return nil // not an instance's agent, or the instance was removed
 	}
@@ -43,8 +43,8 @@ func TopicOf(state place.State, variable string, pid, parent int) string {
 	return ""
 }
 
-// named returns the instance that a variable names, if its agent is that process.
-func named(state place.State, variable string, pid, parent int) (Store, ID, bool) {
+// findNamed returns the instance that a variable names, if its agent is that process.
+func findNamed(state place.State, variable string, pid, parent int) (Store, ID, bool) {
 	_, process, _ := strings.Cut(variable, ":")
 	process, launched := strings.CutSuffix(process, Launched)
 	began, err := strconv.Atoi(process)
@@ -55,7 +55,7 @@ func named(state place.State, variable string, pid, parent int) (Store, ID, bool
 // OfProcess returns the instance whose agent is the process pid, a child of parent, and its
 // store; nil if variable names none or the process is only the agent's child.
 func OfProcess(state place.State, variable string, pid, parent int) (Store, *Instance) {
-	return get(named(state, variable, pid, parent))
+	return get(findNamed(state, variable, pid, parent))
 }
 
 // get returns the instance that was named, and its store; nil if it was not, or is gone.

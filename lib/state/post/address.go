@@ -76,7 +76,7 @@ func Find(from home.Home, s place.Scope, dir, to string) (Recipient, error) {
 		return NewRecipient(h), nil
 	}
 	var many *crew.Ambiguous
-	switch found, err := named(s, to); {
+	switch found, err := findNamed(s, to); {
 	case err == nil:
 		return found, nil
 	case errors.As(err, &many):
@@ -172,12 +172,12 @@ func Return(h home.Home) (string, error) {
 // that it does not know: what another host says must not lead it anywhere. It returns
 // ErrNone for an unknown or ambiguous name, and other errors if it cannot tell.
 func Known(state place.State, to string) (Recipient, error) {
-	return known(place.Scope{State: state}, to) // GT_ROOT of whoever started gt-relay says nothing of other agents
+	return findKnown(place.Scope{State: state}, to) // GT_ROOT of whoever started gt-relay says nothing of other agents
 }
 
-func known(s place.Scope, to string) (Recipient, error) {
+func findKnown(s place.Scope, to string) (Recipient, error) {
 	state := s.State
-	found, err := named(s, to)
+	found, err := findNamed(s, to)
 	var many *crew.Ambiguous
 	if !errors.Is(err, ErrNone) || errors.As(err, &many) {
 		return found, err
@@ -211,8 +211,8 @@ func known(s place.Scope, to string) (Recipient, error) {
 	return singleRecipient(all, to)
 }
 
-// named returns the agent that lists show under this name, pane or address outside a town.
-func named(s place.Scope, name string) (Recipient, error) {
+// findNamed returns the agent that lists show under this name, pane or address outside a town.
+func findNamed(s place.Scope, name string) (Recipient, error) {
 	state := s.State
 	if name == "" {
 		return Recipient{}, unknownName(name)

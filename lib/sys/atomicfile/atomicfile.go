@@ -68,12 +68,12 @@ const tmpMark = ".gt-tmp-"
 func Read(path string, limit int64) ([]byte, error) {
 	fd, err := openFile(path)
 	if err != nil {
-		return nil, opening(path, err)
+		return nil, openError(path, err)
 	}
 	defer syscall.Close(fd)
 	data, err := readAll(fd, limit)
 	if errors.Is(err, ErrNotRegular) {
-		return nil, opening(path, err)
+		return nil, openError(path, err)
 	}
 	return data, Error("read", path, err)
 }
@@ -309,7 +309,7 @@ func Owner(info fs.FileInfo) int {
 	return -1
 }
 
-func opening(path string, err error) error {
+func openError(path string, err error) error {
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EOPNOTSUPP) {
 		err = ErrNotRegular // a symbolic link, and a socket
 	}
@@ -319,7 +319,7 @@ func opening(path string, err error) error {
 func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, perm)
 	if err != nil {
-		return nil, opening(path, err)
+		return nil, openError(path, err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {

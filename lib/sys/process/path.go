@@ -26,7 +26,7 @@ func Distrust(dir string) {
 	}
 }
 
-func distrusted() []string {
+func distrustedDirs() []string {
 	projects.Lock()
 	defer projects.Unlock()
 	return slices.Clone(projects.dirs)
@@ -128,7 +128,7 @@ func LeadsThroughProject(path, dir string, environ []string) bool {
 // there does not need gt.
 func tops(dir string, environ []string) []string {
 	var all, seen []string
-	for _, project := range append(distrusted(), dir) {
+	for _, project := range append(distrustedDirs(), dir) {
 		if project == "" || slices.Contains(seen, project) {
 			continue
 		}

@@ -191,7 +191,7 @@ func Ancestors(pid int) []int {
 //
 // Inside a sandbox (see InSandbox) it fails.
 func Agent(pid int) (Proc, error) {
-	up, name := nearest(pid)
+	up, name := nearestProgram(pid)
 	switch {
 	case boxes(up, name), firstIsSandbox():
 		return Proc{}, os.ErrPermission
@@ -218,7 +218,7 @@ func Visible(pid int) bool {
 // whose name is a file descriptor. If the agent itself runs in a sandbox, InSandbox is
 // false, because everything is visible.
 func InSandbox() bool {
-	return boxes(nearest(os.Getpid())) || firstIsSandbox()
+	return boxes(nearestProgram(os.Getpid())) || firstIsSandbox()
 }
 
 // firstSandbox is the first process in Codex's sandbox. It is here and not in Codex's
@@ -242,9 +242,9 @@ func boxes(pid int, name string) bool {
 	return err == nil && len(args) > 0 && strings.HasPrefix(args[0], "/proc/self/fd/")
 }
 
-// nearest returns the nearest ancestor that is neither a shell nor timeout(1), with its
+// nearestProgram returns the nearest ancestor that is neither a shell nor timeout(1), with its
 // name, or 0.
-func nearest(pid int) (up int, name string) {
+func nearestProgram(pid int) (up int, name string) {
 	st, err := stat(pid)
 	for range maxDepth {
 		if err != nil {
@@ -382,10 +382,10 @@ func Awake() int64 {
 // clock was set by. awake is what Awake returned at that time; without it, or with one of an
 // earlier start, Slept returns 0.
 func Slept(at time.Time, awake int64, now time.Time) time.Duration {
-	return slept(now.Sub(at), awake, Awake())
+	return sleptFor(now.Sub(at), awake, Awake())
 }
 
-func slept(passed time.Duration, awake, now int64) time.Duration {
+func sleptFor(passed time.Duration, awake, now int64) time.Duration {
 	if awake == 0 || awake > now {
 		return 0
 	}

@@ -344,7 +344,7 @@ func TestSlept(t *testing.T) {
 		{"an older gt, or a hand", 8 * time.Hour, 0, 0},
 		{"an earlier start of the machine", 8 * time.Hour, 60_000, 0},
 	} {
-		if got := slept(c.passed, c.awake, now); got != c.want {
+		if got := sleptFor(c.passed, c.awake, now); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.what, got, c.want)
 		}
 	}

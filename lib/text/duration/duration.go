@@ -22,8 +22,8 @@ func Parse(s string) (time.Duration, error) {
 		}
 		return 0, invalid(s)
 	}
-	weeks, rest := leading(s, 'w')
-	number, rest := leading(rest, 'd')
+	weeks, rest := cutUnit(s, 'w')
+	number, rest := cutUnit(rest, 'd')
 	d := time.Duration(weeks)*week + time.Duration(number)*day
 	if rest != "" || s == "" {
 		more, err := time.ParseDuration(rest)
@@ -38,8 +38,8 @@ func Parse(s string) (time.Duration, error) {
 // units are those that have a name. A month has thirty days.
 var units = map[string]time.Duration{"sec": time.Second, "min": time.Minute, "hr": time.Hour, "second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": day, "week": week, "month": 30 * day, "year": 365 * day}
 
-// leading removes a number of up to four digits with its unit.
-func leading(s string, unit byte) (n int, rest string) {
+// cutUnit removes a number of up to four digits with its unit.
+func cutUnit(s string, unit byte) (n int, rest string) {
 	i := 0
 	for i < len(s) && i < 4 && s[i] >= '0' && s[i] <= '9' {
 		i++

@@ -92,17 +92,17 @@ func (d *Doc) HasComments() bool { return d.comments }
 
 // Strip replaces comments by blanks. Invalid JSON stays unchanged.
 func Strip(text []byte) []byte {
-	if !bytes.ContainsRune(text, '/') || deep(text) >= 0 {
+	if !bytes.ContainsRune(text, '/') || findTooDeep(text) >= 0 {
 		return text
 	}
-	if strict, err := hujson.Standardize(bytes.Clone(ended(text))); err == nil {
+	if strict, err := hujson.Standardize(bytes.Clone(endComment(text))); err == nil {
 		return strict
 	}
 	return text
 }
 
-// ended ends a comment in the last line, as hujson requires.
-func ended(text []byte) []byte {
+// endComment ends a comment in the last line, as hujson requires.
+func endComment(text []byte) []byte {
 	if bytes.Contains(text[bytes.LastIndexByte(text, '\n')+1:], []byte("//")) {
 		return append(bytes.Clone(text), '\n')
 	}
@@ -116,8 +116,8 @@ const (
 	maxOpen = 10000
 )
 
-// deep returns where a text exceeds maxOpen, or -1.
-func deep(text []byte) int {
+// findTooDeep returns where a text exceeds maxOpen, or -1.
+func findTooDeep(text []byte) int {
 	open := 0
 	for i, c := range text {
 		if c == '[' || c == '{' {
@@ -139,11 +139,11 @@ func Parse(text []byte, comments bool) (*Doc, error) {
 	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
 		d.start = len(byteOrderMark)
 	}
-	if at := deep(text); at >= 0 {
+	if at := findTooDeep(text); at >= 0 {
 		return nil, d.errorAt(at, "more than %d arrays and objects", maxOpen)
 	}
 	var err error
-	switch d.value, err = hujson.Parse(ended(text[d.start:])); {
+	switch d.value, err = hujson.Parse(endComment(text[d.start:])); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, d.errorAt(len(text), "unexpected end of JSON input")
 	case err != nil:
@@ -203,14 +203,14 @@ func comment(v *hujson.Value) int {
 	}
 	for v := range v.All() {
 		look(v.BeforeExtra, v.StartOffset-len(v.BeforeExtra))
-		look(inner(v), v.EndOffset-1-len(inner(v)))
+		look(closingSpace(v), v.EndOffset-1-len(closingSpace(v)))
 		look(v.AfterExtra, v.EndOffset)
 	}
 	return first
 }
 
-// inner returns what precedes the closing bracket of an array or object.
-func inner(v *hujson.Value) hujson.Extra {
+// closingSpace returns what precedes the closing bracket of an array or object.
+func closingSpace(v *hujson.Value) hujson.Extra {
 	switch v := v.Value.(type) {
 	case *hujson.Object:
 		return v.AfterExtra

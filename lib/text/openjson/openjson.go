@@ -63,7 +63,7 @@ func names(t reflect.Type) []string {
 func unknown(data []byte, names []string) (Unknown, error) {
 	object := gjson.ParseBytes(data)
 	if !object.IsObject() || !utf8.Valid(data) || bytes.Contains(data, []byte(`\u`)) { // encoding/json normalizes these
-		return mapped(data, names)
+		return unmarshalUnknown(data, names)
 	}
 	others := Unknown{}
 	object.ForEach(func(key, value gjson.Result) bool {
@@ -75,7 +75,7 @@ func unknown(data []byte, names []string) (Unknown, error) {
 	return others, nil
 }
 
-func mapped(data []byte, names []string) (Unknown, error) {
+func unmarshalUnknown(data []byte, names []string) (Unknown, error) {
 	var all Unknown
 	err := json.Unmarshal(data, &all)
 	maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool { return containsKey(names, key) })

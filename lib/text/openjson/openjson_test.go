@@ -113,7 +113,7 @@ func FuzzWithoutMap(f *testing.F) {
 		}
 		names := []string{"name", "count"}
 		got, err := unknown(data, names)
-		want, err2 := mapped(data, names)
+		want, err2 := unmarshalUnknown(data, names)
 		if err != nil || err2 != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %q (%v), want %q (%v)", data, got, err, want, err2)
 		}

@@ -48,7 +48,7 @@ func Shorten(text string) string {
 		}
 		i += n
 	}
-	return bounded(strings.Join(out, "\n"))
+	return cutMiddle(strings.Join(out, "\n"))
 }
 
 // Typed returns the lines that the person typed, and in place of each paste with several
@@ -174,8 +174,8 @@ func shortLine(line string) string {
 	return middleCut(line, lineEnds)
 }
 
-// bounded cuts the middle of a text that is too long however it was written.
-func bounded(text string) string {
+// cutMiddle cuts the middle of a text that is too long however it was written.
+func cutMiddle(text string) string {
 	if len(text) <= maxText {
 		return text
 	}

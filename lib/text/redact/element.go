@@ -35,7 +35,7 @@ func (sc *scanner) element(i int) (from, to int) {
 	}
 	if !sureName(name) {
 		if name = attribute(tag[end:]); name == "" {
-			name = named(before)
+			name = elementName(before)
 		}
 		if name == "" || !sureName(name) {
 			return 0, 0
@@ -72,9 +72,9 @@ func attribute(s string) string {
 	return ""
 }
 
-// named returns the name in the element at the end of s: <key>token</key>, or
+// elementName returns the name in the element at the end of s: <key>token</key>, or
 // <setting name="token"> before the tag of a value.
-func named(s string) string {
+func elementName(s string) string {
 	for range 3 {
 		s = strings.TrimRight(s, " \t\r\n")
 		open := strings.LastIndexByte(s, '<')

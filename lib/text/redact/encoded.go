@@ -23,8 +23,8 @@ type reading struct {
 	change bool    // whether text differs from the encoded form
 }
 
-// encoded finds secrets in text with escapes, line by line, at every level of encoding.
-func encoded(s string, values []string) []span {
+// findEncoded finds secrets in text with escapes, line by line, at every level of encoding.
+func findEncoded(s string, values []string) []span {
 	var found []span
 	for start := 0; start < len(s); {
 		end, escapes := encodedLine(s, start)
@@ -55,7 +55,7 @@ func encodedLine(s string, i int) (end int, escapes bool) {
 			}
 			start = i + 1
 		case '"', '\'', '`':
-			if n := joint(s, i); n > 0 { // which can go on to the next line
+			if n := skipJoint(s, i); n > 0 { // which can go on to the next line
 				escapes = true
 				i += n - 1
 			}
@@ -156,7 +156,7 @@ func unescape(s string, i int) (c rune, n int) {
 	next := s[i+1]
 	switch s[i] {
 	case '"', '\'', '`':
-		if n := joint(s, i); n > 0 {
+		if n := skipJoint(s, i); n > 0 {
 			return softBreak, n
 		}
 	case '\\':
@@ -186,11 +186,11 @@ func unescape(s string, i int) (c rune, n int) {
 	return 0, 0
 }
 
-// joint returns the length of what is between two parts of one text that begins with a quote
+// skipJoint returns the length of what is between two parts of one text that begins with a quote
 // at s[i]: abc""def and 'abc'"def" in a shell, "abc" + "def" and "abc" . "def" in programs,
 // also over the end of a line; "abc" "def" if the first part begins like a token. 0 if there
 // is none.
-func joint(s string, i int) int {
+func skipJoint(s string, i int) int {
 	part := func(c byte) bool { return isWord(c) || strings.IndexByte("-./+=~$", c) >= 0 }
 	p := i + 1
 	if i == 0 || !part(s[i-1]) || p == len(s) || isAlnum(s[p]) {

@@ -20,7 +20,7 @@ func (sc *scanner) flag(i int) (from, to int) {
 		return from, to
 	}
 	if end < len(s) && s[end] == ':' && strings.HasPrefix(s[i:], "-u") && sc.command(i, "curl") { // curl -ubob:x
-		return filled(s, end+1)
+		return filledValue(s, end+1)
 	}
 	name := s[i:end]
 	if len(name) > 2 && strings.HasPrefix(name, "-b") && sc.command(i, "secret set") { // gh secret set NAME -bx
@@ -42,7 +42,7 @@ func (sc *scanner) flag(i int) (from, to int) {
 		if !sc.command(i, "secret set") {
 			return 0, 0
 		}
-		return filled(s, end+1)
+		return filledValue(s, end+1)
 	case name == "--value" && (sc.command(i, "put-parameter") || sc.command(i, "secret set")):
 		return likelyValue(s, end+1, "password")
 	case s[end] != '=' && len(name) > 4 && sureName(name):
@@ -274,9 +274,9 @@ func (sc *scanner) slashFlag(i int) (from, to int) {
 	}
 	switch {
 	case strings.HasPrefix(s[i:], "/p:") && (sc.command(i, "freerdp") || sc.command(i, "mstsc")):
-		return filled(s, v)
+		return filledValue(s, v)
 	case strings.HasPrefix(s[i:], "/gp:") && sc.command(i, "freerdp"):
-		return filled(s, v+1)
+		return filledValue(s, v+1)
 	case strings.HasPrefix(s[i:], "/p ") && sc.command(i, "signtool"):
 		return likelyValue(s, blanks(s, v), "password")
 	case strings.HasPrefix(s[i:], "/d ") && sc.command(i, "reg add "):
@@ -333,7 +333,7 @@ func (sc *scanner) pipeline(i int) (from, to int) {
 	switch {
 	case strings.HasSuffix(before, "issecret") && strings.HasPrefix(strings.ToLower(word), "true"),
 		strings.HasSuffix(before, "variable") && (secretName(name) || strings.Contains(strings.ToLower(rest), "issecret=true")):
-		return filled(s, i+end+1)
+		return filledValue(s, i+end+1)
 	}
 	return 0, 0
 }

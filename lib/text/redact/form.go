@@ -176,7 +176,7 @@ func (sc *scanner) spelled(i, word int) (from, to int) {
 // end of a line: user bob pass x.
 func withUser(words []string, v string) bool {
 	n := len(words)
-	return n > 1 && (words[n-2] == "user" || words[n-2] == "username" || words[n-2] == "login") && run(words[n-1], 0, "w-.@") == len(words[n-1]) && lastWord(v, unquoted(v, 0))
+	return n > 1 && (words[n-2] == "user" || words[n-2] == "username" || words[n-2] == "login") && run(words[n-1], 0, "w-.@") == len(words[n-1]) && lastWord(v, unquotedEnd(v, 0))
 }
 
 // netrc reports whether the words before a password are from a .netrc file: machine h
@@ -479,7 +479,7 @@ func (sc *scanner) discord(i int) (from, to int) {
 	if i == 0 || dot >= len(s) || s[dot] != '.' || run(s[:dot], i+1, "w-") != dot {
 		return 0, 0
 	}
-	if to = runOn(s[:min(len(s), dot+256)], dot+1); to-dot-1 < 25 {
+	if to = wrappedRun(s[:min(len(s), dot+256)], dot+1); to-dot-1 < 25 {
 		return 0, 0
 	}
 	for n := 23; n <= 28 && i-n >= sc.done; n++ { // of 17 to 20 digits, which begin with 0 to 9

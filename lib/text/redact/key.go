@@ -52,7 +52,7 @@ func (sc *scanner) privateKey(i int) (from, to int) {
 		}
 		p, to = q, q
 	}
-	return i, moreKeyLines(s, to)
+	return i, endOfKeyLines(s, to)
 }
 
 // keyLine skips line ends, and what programs print before the lines of a file: blanks, a
@@ -155,9 +155,10 @@ func likeKey(v string) bool {
 	return mixed(v) || len(v) >= least && changes >= enough && digits && strings.Count(v, "/")*10 < len(v)
 }
 
-// moreKeyLines returns the end of the lines of a key of which the first or its head ends at
-// s[i], whatever stands before and behind the base64 on them; i if there are none.
-func moreKeyLines(s string, i int) (to int) {
+// endOfKeyLines returns where a private key ends whose head or first line ends at s[i], or i
+// if no line of base64 follows. Each line may have something before and behind the base64,
+// such as the mark of a quotation or of a string.
+func endOfKeyLines(s string, i int) (to int) {
 	to = i
 	before := ""
 	for p := i; p-i < maxKey; {

@@ -266,7 +266,7 @@ func randomKey(s string, v int, name string) bool {
 	if len(parts) < 2 || parts[len(parts)-1] != "key" {
 		return false
 	}
-	from, to := value(s[:min(len(s), v+maxLook)], opening(s, v))
+	from, to := value(s[:min(len(s), v+maxLook)], skipOpening(s, v))
 	if from >= to {
 		return false
 	}

@@ -7,13 +7,13 @@ import "strings"
 // maxOpenings bounds how much of it is nested: Some(String::from("x")).
 const maxOpenings = 5
 
-// opening returns the beginning of the value after s[i]. It skips wrapper functions,
+// skipOpening returns the beginning of the value after s[i]. It skips wrapper functions,
 // prefixes of string literals, tags and brackets. If no quoted text follows a wrapper, it
 // is ordinary code, and opening skips nothing.
-func opening(s string, i int) int {
+func skipOpening(s string, i int) int {
 	p, must := i, false
 	for range maxOpenings {
-		next, wrapper := opened(s, p)
+		next, wrapper := skipSyntax(s, p)
 		if next == p {
 			break
 		}
@@ -46,9 +46,9 @@ func wraps(name string) bool {
 	return false
 }
 
-// hashed returns the beginning of the text in MD5('x') at s[i], or i. A hash of something else
+// skipHashCall returns the beginning of the text in MD5('x') at s[i], or i. A hash of something else
 // than a password is that of a file.
-func hashed(s string, i int) int {
+func skipHashCall(s string, i int) int {
 	end := run(s[:min(len(s), i+maxName)], i, "a")
 	switch strings.ToLower(s[i:end]) {
 	case "crypt", "md5", "sha1", "sha2", "sha256":
@@ -59,9 +59,9 @@ func hashed(s string, i int) int {
 	return i
 }
 
-// opened skips one piece of syntax before a value at s[i]. wrapper reports whether a quoted
+// skipSyntax skips one piece of syntax before a value at s[i]. wrapper reports whether a quoted
 // text must follow.
-func opened(s string, i int) (next int, wrapper bool) {
+func skipSyntax(s string, i int) (next int, wrapper bool) {
 	if i >= len(s) {
 		return i, false
 	}
@@ -80,7 +80,7 @@ func opened(s string, i int) (next int, wrapper bool) {
 		}
 		return skipChars(s, i+1, " \t\r\n", maxName/2), true
 	case '!':
-		return tagged(s, i), false
+		return skipTag(s, i), false
 	case '&': // a YAML anchor, or the address operator
 		if end := run(s[:min(len(s), i+maxName)], i+1, "w-"); end > i+1 && end < len(s) && s[end] == ' ' {
 			return blanks(s, end), false
@@ -100,9 +100,9 @@ func opened(s string, i int) (next int, wrapper bool) {
 	return wrapping(s, i, end)
 }
 
-// tagged returns the end of a YAML tag at s[i], or i if it is one that refers to something
+// skipTag returns the end of a YAML tag at s[i], or i if it is one that refers to something
 // else.
-func tagged(s string, i int) int {
+func skipTag(s string, i int) int {
 	for _, tag := range []string{"!Ref ", "!GetAtt ", "!Sub ", "!ImportValue ", "!reference "} {
 		if strings.HasPrefix(s[i:], tag) {
 			return i
@@ -114,7 +114,7 @@ func tagged(s string, i int) int {
 	return i
 }
 
-// literal is opened for a prefix of a string literal, whose quote is s[end].
+// literal is skipSyntax for a prefix of a string literal, whose quote is s[end].
 func literal(s string, i, end int) (next int, wrapper bool) {
 	if end-i > 3 || strings.Trim(strings.ToLower(s[i:end]), "brfuln8@$") != "" {
 		return i, false
@@ -125,7 +125,7 @@ func literal(s string, i, end int) (next int, wrapper bool) {
 	return end, true
 }
 
-// wrapping is opened for a word that ends at s[end].
+// wrapping is skipSyntax for a word that ends at s[end].
 func wrapping(s string, i, end int) (next int, wrapper bool) {
 	if strings.IndexByte("( =", s[end]) < 0 {
 		return i, false

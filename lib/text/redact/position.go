@@ -56,7 +56,7 @@ func (sc *scanner) positional(i int) (from, to int) {
 		}
 		v, skip := i+len(behind), p.skip
 		if p.sign == '\n' {
-			if from, to = printed(s, v); from < to && sc.printsSecret(i, v, behind) {
+			if from, to = printedValue(s, v); from < to && sc.printsSecret(i, v, behind) {
 				return from, to
 			}
 			continue
@@ -187,9 +187,9 @@ func (sc *scanner) printsSecret(i, v int, behind string) bool {
 	return true
 }
 
-// printed finds what a command that prints a secret has printed: the line below s[i], if it is one
+// printedValue finds what a command that prints a secret has printed: the line below s[i], if it is one
 // word.
-func printed(s string, i int) (from, to int) {
+func printedValue(s string, i int) (from, to int) {
 	line := s[i:min(len(s), i+maxLook/2)]
 	end, feed := strings.IndexByte(line, '\n'), 1
 	if n := strings.Index(line, `\n`); n >= 0 && (end < 0 || n < end) { // in JSON
@@ -258,7 +258,7 @@ func (sc *scanner) hereText(i int) (from, to int) {
 	before = before[strings.LastIndexAny(before, "\n|;")+1:]
 	if reads := readsSecret(before); strings.HasPrefix(s[i:], "<<<") {
 		if reads {
-			return filled(s, blanks(s, i+3))
+			return filledValue(s, blanks(s, i+3))
 		}
 		words := strings.Fields(before)
 		takes := slices.Contains(words, "read") || slices.Contains(words, "env") // read API_KEY <<< x, vercel env add API_KEY <<< x

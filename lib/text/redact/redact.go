@@ -112,7 +112,7 @@ func pass(s string, values []string, seams []int) string {
 	for _, v := range values {
 		s, seams = replaceAll(s, v, seams)
 	}
-	found := mergeSpans(formed(s, seams), encoded(s, values))
+	found := mergeSpans(formed(s, seams), findEncoded(s, values))
 	if len(found) == 0 {
 		return s
 	}
@@ -255,7 +255,7 @@ func values(environ []string) []string {
 			continue
 		}
 		for _, v := range secretsOf(name, strings.TrimSpace(v)) {
-			all = append(all, written(v)...)
+			all = append(all, writtenForms(v)...)
 		}
 	}
 	sort.Slice(all, func(i, j int) bool {
@@ -302,9 +302,9 @@ func opens(name, v string) []string {
 	})
 }
 
-// written returns the forms of a value to search for: as it is, in JSON, in URLs and as
+// writtenForms returns the forms of a value to search for: as it is, in JSON, in URLs and as
 // text on a terminal.
-func written(v string) []string {
+func writtenForms(v string) []string {
 	if strings.Contains(Mark, v) {
 		return nil
 	}
@@ -528,16 +528,16 @@ func (sc *scanner) jwt(i int) (from, to int) {
 	if !strings.HasPrefix(s[i:], "ey") || !sc.begins(i) && !sc.joined(i) {
 		return 0, 0
 	}
-	head := runOn(s, i)
+	head := wrappedRun(s, i)
 	if strings.HasPrefix(s[head:], "..") && head-i > 20 { // an encrypted one
-		if to = dotted(s, head+1); to > head+1 {
+		if to = dottedEnd(s, head+1); to > head+1 {
 			return i, to
 		}
 	}
 	if !strings.HasPrefix(s[head:], ".ey") {
 		return 0, 0
 	}
-	body := runOn(s, head+1)
+	body := wrappedRun(s, head+1)
 	least := 20 // if white space follows the brace
 	if strings.HasPrefix(s[i:], "eyJ") && strings.HasPrefix(s[head:], ".eyJ") {
 		least = 10
@@ -548,7 +548,7 @@ func (sc *scanner) jwt(i int) (from, to int) {
 	if body == len(s) || s[body] != '.' {
 		return i, body
 	}
-	return i, runOn(s, body+1)
+	return i, wrappedRun(s, body+1)
 }
 
 // run returns the end of the characters of the classes that begin at s[i].
@@ -559,11 +559,12 @@ func run(s string, i int, classes string) int {
 	return i
 }
 
-// runOn is run for a token of the classes "w-" that a terminal or an editor may have wrapped.
-func runOn(s string, i int) int {
+// wrappedRun returns the end of a token of the classes "w-" at s[i], with the next lines if a
+// terminal or an editor has wrapped it.
+func wrappedRun(s string, i int) int {
 	end := run(s, i, "w-")
 	for range maxLines {
-		next := wrapped(s, end, "w-")
+		next := nextWrapped(s, end, "w-")
 		if next == end {
 			break
 		}
@@ -575,10 +576,10 @@ func runOn(s string, i int) int {
 // maxLines bounds over how many lines a token can be wrapped.
 const maxLines = 12
 
-// wrapped returns the end of the next line of a token that the end of a line interrupts
+// nextWrapped returns the end of the next line of a token that the end of a line interrupts
 // at s[end], or end if the token does not continue. The next line must look as random as
 // a token, or must have nothing else.
-func wrapped(s string, end int, classes string) int {
+func nextWrapped(s string, end int, classes string) int {
 	p := end
 	if p < len(s) && s[p] == '\\' { // a line continuation of a shell, or an escaped line end
 		p++

@@ -36,7 +36,7 @@ func (sc *scanner) setting(i int) (from, to int) {
 		return 0, 0
 	}
 	if s[i] == '=' && end == i && name == strings.ToUpper(name) && !strings.HasPrefix(s[i+1:], "=") {
-		if from, to = filled(s, i+1); from < to && describes(name, s[from:min(to, from+maxLook)]) {
+		if from, to = filledValue(s, i+1); from < to && describes(name, s[from:min(to, from+maxLook)]) {
 			return 0, 0
 		}
 		return from, to
@@ -60,12 +60,12 @@ func (sc *scanner) setting(i int) (from, to int) {
 		}
 	}
 	if sc.connects(end, name) {
-		if from, to = connected(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+		if from, to = connectionValue(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
 			return from, to
 		}
 	}
 	if from, to = likelyValue(s, v, name); inBlock && to > 0 {
-		to = folded(s, from, to)
+		to = foldedBlockEnd(s, from, to)
 	}
 	if to > 0 && s[v] == '[' { // "password": ["x", "y"]
 		for p := to + 1; p < len(s); {
@@ -265,7 +265,7 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 			return words, end
 		}
 		if s[i] == ':' && strings.HasPrefix(strings.TrimPrefix(strings.ToLower(s[max(sc.done, end-len("here is your key")):max(sc.done, end-len(" key"))]), " "), "here") {
-			if from, to := head(s, opening(s, blanks(s, i+1))); from < to && strong(s[from:to]) {
+			if from, to := head(s, skipOpening(s, blanks(s, i+1))); from < to && strong(s[from:to]) {
 				return "api_key", end
 			}
 		}
@@ -361,20 +361,20 @@ func (sc *scanner) nextLine(v int) (at int, inBlock bool) {
 	return at, inBlock
 }
 
-// filled is value for a value that is no placeholder.
-func filled(s string, v int) (from, to int) {
+// filledValue is value for a value that is no placeholder.
+func filledValue(s string, v int) (from, to int) {
 	if from, to = head(s, v); from >= to || isPlaceholder(s, from, to) {
 		return 0, 0
 	}
 	return value(s, v)
 }
 
-// folded returns the end of a YAML block whose first line is s[from:to]. Its other lines
+// foldedBlockEnd returns the end of a YAML block whose first line is s[from:to]. Its other lines
 // have the same indentation and are one long word each.
-func folded(s string, from, to int) int {
+func foldedBlockEnd(s string, from, to int) int {
 	margin := s[strings.LastIndexByte(s[max(0, from-maxName):from], '\n')+1+max(0, from-maxName) : from]
 	for to < len(s) && s[to] == '\n' && margin != "" && strings.HasPrefix(s[to+1:], margin) {
-		end := unquoted(s, to+1+len(margin))
+		end := unquotedEnd(s, to+1+len(margin))
 		if end-to-1-len(margin) < minValue || end < len(s) && s[end] != '\n' {
 			break
 		}
@@ -431,7 +431,7 @@ func (sc *scanner) typed(i int) (name string, end int) {
 func block(s string, v int) int {
 	for range 2 { // tags
 		if v < len(s) && (s[v] == '!' || s[v] == '&') {
-			v, _ = opened(s, v)
+			v, _ = skipSyntax(s, v)
 		}
 	}
 	p := v
@@ -504,9 +504,9 @@ func (sc *scanner) connects(n int, name string) bool {
 		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=") || strings.Contains(before, "driver=") || strings.Contains(before, "user=") || strings.Contains(before, "jdbc:") || strings.Contains(before, "dsn=") || strings.Contains(before, "dbq=")
 }
 
-// connected is value for a connection string, in which ODBC puts a value with signs in
+// connectionValue is value for a connection string, in which ODBC puts a value with signs in
 // braces. A word in braces is a template's.
-func connected(s string, v int) (from, to int) {
+func connectionValue(s string, v int) (from, to int) {
 	if v < len(s) && s[v] == '{' {
 		if end := strings.IndexByte(s[v:], '}'); end > 0 {
 			if inside := s[v+1 : v+end]; looksSecret(inside, minPassword) || signed(inside) {
@@ -534,7 +534,7 @@ func (sc *scanner) short(n, v int, name string) (from, to int) {
 	}
 	v = blanks(s, v)
 	if sc.connects(n, name) {
-		if from, to = connected(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+		if from, to = connectionValue(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
 			return from, to
 		}
 		if name == strings.ToUpper(name) && lower == "pwd" {
@@ -766,7 +766,7 @@ func (sc *scanner) argument(i int) (from, to int) {
 		}
 		name = "password"
 	}
-	if v = opening(s, skipChars(s, v, " \\", maxName/2)); v == len(s) || s[v] != '"' && s[v] != '\'' {
+	if v = skipOpening(s, skipChars(s, v, " \\", maxName/2)); v == len(s) || s[v] != '"' && s[v] != '\'' {
 		return 0, 0
 	}
 	return likelyValue(s, v, name)

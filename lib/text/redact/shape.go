@@ -313,11 +313,11 @@ func (sc *scanner) tokenEnd(start int, sh *shape) (end int, ok bool) {
 		}
 	}
 	if sh.max == 0 {
-		end = dotted(s, end)
+		end = dottedEnd(s, end)
 	}
 	// A wrapped token continues on the next line.
 	for k := 0; k < maxLines && (sh.max == 0 || end-start < sh.max) && end-start > 3; k++ {
-		next := wrapped(s, end, sh.chars)
+		next := nextWrapped(s, end, sh.chars)
 		if next == end {
 			break
 		}
@@ -333,12 +333,12 @@ func (sc *scanner) tokenEnd(start int, sh *shape) (end int, ok bool) {
 	return end, ok
 }
 
-// dotted returns the end of further parts of a token, each after a full stop, such as those
+// dottedEnd returns the end of further parts of a token, each after a full stop, such as those
 // of a JSON Web Token behind a prefix.
-func dotted(s string, end int) int {
+func dottedEnd(s string, end int) int {
 	const least = 16
 	for jwt := false; end+1 < len(s) && s[end] == '.'; {
-		to := runOn(s, end+1)
+		to := wrappedRun(s, end+1)
 		part := s[end+1 : min(to, end+maxLook)]
 		if len(part) < least || !jwt && !mixed(part) && changes(part) < 3 && !strings.HasPrefix(part, "ey") {
 			break

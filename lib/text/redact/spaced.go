@@ -123,7 +123,7 @@ type gap struct {
 // gapAt returns the gap that begins at s[i]. ok is false if there is none, or if it is that
 // of a setting.
 func gapAt(s string, i int) (g gap, ok bool) {
-	begin := emphasis(s, i) // | `name` | in a table
+	begin := skipEmphasis(s, i) // | `name` | in a table
 	v := blanks(s, begin)
 	g.wide = v-begin > 1 || v > begin && s[begin] == '\t'
 	if dots := run(s[:min(len(s), v+maxName)], v, "."); dots-v > 2 {
@@ -144,14 +144,14 @@ func gapAt(s string, i int) (g gap, ok bool) {
 	if v == begin || g.sign == "=" || g.sign == ":" {
 		return g, false
 	}
-	if g.end = emphasis(s, v); g.end > v {
+	if g.end = skipEmphasis(s, v); g.end > v {
 		g.wide = true
 	}
 	return g, true
 }
 
-// emphasis returns the end of the signs of Markdown around a word, which begin at s[i].
-func emphasis(s string, i int) int {
+// skipEmphasis returns the end of the signs of Markdown around a word, which begin at s[i].
+func skipEmphasis(s string, i int) int {
 	return skipChars(s, i, "`*", 3)
 }
 
@@ -161,7 +161,7 @@ func afterUser(s string, v int) int {
 	if word, _ := head(s, v); word != v {
 		return v
 	}
-	next := unquoted(s[:min(len(s), v+maxName)], v)
+	next := unquotedEnd(s[:min(len(s), v+maxName)], v)
 	if next+1 < len(s) && s[next] == ' ' && s[next+1] > ' ' && !looksSecret(s[v:next], minPassword) && lone(s, next+1) {
 		return next + 1
 	}

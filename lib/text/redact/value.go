@@ -11,9 +11,9 @@ import (
 // likelyValue is value for a value that must look like a secret.
 func likelyValue(s string, i int, name string) (from, to int) {
 	if passwordName(name) {
-		i = hashed(s, i)
+		i = skipHashCall(s, i)
 	}
-	i = opening(s, i)
+	i = skipOpening(s, i)
 	from, to = head(s, i)
 	for _, scheme := range [...]string{"Bearer ", "Basic ", "Token ", "token "} {
 		if from > i && strings.HasPrefix(s[from:max(from, to)], scheme) && isLikely(s, from+len(scheme), to, name) {
@@ -75,7 +75,7 @@ func value(s string, i int) (from, to int) {
 		}
 		return i + 1, to
 	}
-	to = unquoted(s, i)
+	to = unquotedEnd(s, i)
 	// Punctuation between commands, or at the end of a sentence.
 	for to > i && strings.IndexByte(";,.)&|", s[to-1]) >= 0 {
 		to--
@@ -115,9 +115,9 @@ func continues(s string, to int) bool {
 	return end > next && end < len(s) && s[end] == s[to]
 }
 
-// unquoted returns the end of the unquoted value that begins at s[i]: a blank, a quote, an
+// unquotedEnd returns the end of the unquoted value that begins at s[i]: a blank, a quote, an
 // escaped line end, the next setting, or a closing bracket that was opened before it.
-func unquoted(s string, i int) int {
+func unquotedEnd(s string, i int) int {
 	depth := 0
 	for ; i < len(s) && s[i] > ' ' && strings.IndexByte("\"'`", s[i]) < 0; i++ {
 		switch s[i] {

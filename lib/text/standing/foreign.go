@@ -29,9 +29,9 @@ func forbids(w []string) bool {
 	return len(w) > 1 && oneOf(w[0], "prohibido proibido vietato evita evite evitar évite évitez") && oneOf(strings.TrimPrefix(w[1], "d'"), changes)
 }
 
-// foreign returns the kind of the instruction with which a clause begins in another
+// foreignKind returns the kind of the instruction with which a clause begins in another
 // language that is written with Latin letters.
-func foreign(w []string, polite bool) Kind {
+func foreignKind(w []string, polite bool) Kind {
 	near := w[1:min(len(w), 5)]
 	last := w[len(w)-1]
 	infinitive := strings.HasSuffix(last, "en") && oneOf(w[0], "nie niemals nur immer nooit altijd nicht") ||

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// language has the cues of instructions in a language whose sentences foreign does not
+// language has the cues of instructions in a language whose sentences foreignKind does not
 // take apart. They are regular expressions over a sentence in lower case (see
 // language.text), in which "^" begins it and a comma begins each further clause.
 //
@@ -180,7 +180,7 @@ func (l *language) textOf(s *sentence) string {
 	}
 	text := simpler.Replace(strings.Join(clauses, ","))
 	if l.harmless != "" {
-		text = compiled(l.harmless).ReplaceAllString(text, " … ")
+		text = compileCues(l.harmless).ReplaceAllString(text, " … ")
 	}
 	return text
 }
@@ -188,7 +188,7 @@ func (l *language) textOf(s *sentence) string {
 // instructs returns the kind of the instruction that a sentence is, KindNone if it is none.
 func (l *language) instructs(s *sentence) Kind {
 	text := l.textOf(s)
-	holds := func(cues string) bool { return compiled(cues).MatchString(text) }
+	holds := func(cues string) bool { return compileCues(cues).MatchString(text) }
 	switch {
 	case s.asks || holds(l.passing):
 		return KindNone
@@ -204,8 +204,8 @@ func (l *language) instructs(s *sentence) Kind {
 
 var expressions sync.Map // from cues to *regexp.Regexp
 
-// compiled returns the expression of cues. A session pays for those of its languages.
-func compiled(cues string) *regexp.Regexp {
+// compileCues returns the expression of cues. A session pays for those of its languages.
+func compileCues(cues string) *regexp.Regexp {
 	if re, ok := expressions.Load(cues); ok {
 		return re.(*regexp.Regexp)
 	}

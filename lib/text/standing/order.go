@@ -92,7 +92,7 @@ func (s *sentence) isAnswer() bool {
 func (s *sentence) onlyLasts() bool {
 	if l := s.language(); l != nil && l.lasting != "" {
 		text := l.textOf(s)
-		rest := compiled(l.lasting).ReplaceAllString(text, "")
+		rest := compileCues(l.lasting).ReplaceAllString(text, "")
 		return rest != text && strings.Trim(rest, " ,") == ""
 	}
 	return slices.Contains(strings.Split(lasting, "|"), strings.Join(body(s.words), " "))
@@ -143,7 +143,7 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 		oneOf(w[0], "no nothing") && anyOf(w[1:], "until before without unless") && !anyOf(w, "was were") && !holdsAny(w, "work without|works without"),
 		w[0] == "never" && (isVerb(verb) || isOrder(before)),
 		oneOf(w[0], "leave keep") && !oneOf(verb, "it that this as as-is") && holdsAny(w, "alone|untouched|unchanged|as is|as-is|intact|as it is|as they are"),
-		(holdsAny(w, bounds) && !compiled(`(not|n't) have (been |\w+ed( when|$))`).MatchString(strings.Join(w, " ")) || s.forbidsEver(w)) && !anyOf(w, "that which now today said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
+		(holdsAny(w, bounds) && !compileCues(`(not|n't) have (been |\w+ed( when|$))`).MatchString(strings.Join(w, " ")) || s.forbidsEver(w)) && !anyOf(w, "that which now today said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
 		return KindNever
 	case startsWith(w, asksAlways), w[0] == "always" && isVerb(verb):
 		return KindAlways
@@ -162,7 +162,7 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 		startsWith(w, "use|we use") && anyOf(s.words, "not never") && len(s.words) < 9 && !anyOf(s.words, "if is are"): // "use pnpm, not npm"
 		return s.kind()
 	}
-	return foreign(w, anyOf(s.clauses[i], "bitte graag alsjeblieft"))
+	return foreignKind(w, anyOf(s.clauses[i], "bitte graag alsjeblieft"))
 }
 
 // forbids reports whether a clause is a prohibition that stays: not "don't worry", and not

@@ -100,7 +100,7 @@ func Indent(text string, width int) string {
 		for {
 			part := line
 			if width > len(Margin)+1 {
-				part = front(line, width-len(Margin))
+				part = cutWidth(line, width-len(Margin))
 			}
 			rest := line[len(part):]
 			if i := strings.LastIndexByte(line[:min(len(part)+1, len(line))], ' '); rest != "" && i > 0 && strings.TrimSpace(part[:i]) != "" {
@@ -124,9 +124,9 @@ func Indent(text string, width int) string {
 
 const tabStop = 8
 
-// front returns the beginning of a line that takes at most width columns, but at least one
+// cutWidth returns the beginning of a line that takes at most width columns, but at least one
 // grapheme.
-func front(line string, width int) string {
+func cutWidth(line string, width int) string {
 	n, state := 0, -1
 	for rest := line; rest != ""; {
 		cluster, next, w, s := uniseg.FirstGraphemeClusterInString(rest, state)

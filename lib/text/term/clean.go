@@ -57,12 +57,12 @@ func Typed(s string) string {
 }
 
 // QuoteWords quotes the words of a command line, and joins them.
-func QuoteWords(words []string) string { return joined(words, Quote) }
+func QuoteWords(words []string) string { return joinQuoted(words, Quote) }
 
 // TypedWords is QuoteWords for a line that a person types.
-func TypedWords(words []string) string { return joined(words, Typed) }
+func TypedWords(words []string) string { return joinQuoted(words, Typed) }
 
-func joined(words []string, quote func(string) string) string {
+func joinQuoted(words []string, quote func(string) string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		quoted[i] = quote(word)

@@ -151,7 +151,7 @@ func (s Style) table(w io.Writer, width int, rows [][]string, least int, cut fun
 			}
 			b.WriteString(paint(i, j, cell))
 			b.WriteString(strings.Repeat(" ", max(widths[j]-columns(cell, maxColumn), 0)))
-			used += widths[j] + unjoined(cell)
+			used += widths[j] + unjoinedWidth(cell)
 		}
 		// Empty last cells leave no trailing blanks.
 		line := strings.TrimRight(b.String(), " ")
@@ -236,10 +236,10 @@ func span(s string) int {
 	return len(s)
 }
 
-// unjoined returns how many columns more s takes in a terminal that shows the parts of an
+// unjoinedWidth returns how many columns more s takes in a terminal that shows the parts of an
 // emoji beside each other: its skin tone, and what it is joined with. tmux before 3.6,
 // Alacritty and terminals of VTE do, and a line as wide as the terminal would be broken.
-func unjoined(s string) int {
+func unjoinedWidth(s string) int {
 	more, joins := 0, false
 	for _, r := range s {
 		if joins && r > '\u2000' || r >= '\U0001f3fb' && r <= '\U0001f3ff' {
@@ -254,7 +254,7 @@ func unjoined(s string) int {
 func cutApart(s string, width int, cut func(s string, width int) string) string {
 	for room := width; ; {
 		shown := cut(s, room)
-		more := unjoined(shown)
+		more := unjoinedWidth(shown)
 		over := Columns(shown) + more - width
 		if more == 0 || over <= 0 || room == 1 {
 			return shown

@@ -103,12 +103,12 @@ func ReadWithStrangers(env *cli.Env, profile string, all []Scope) (found []Liste
 	if profile != "" || unread != nil { // a pane may be an agent's that cannot be read
 		return found, unread
 	}
-	found[0].Agents = append(found[0].Agents, strangers(env, look, found)...)
+	found[0].Agents = append(found[0].Agents, findStrangers(env, look, found)...)
 	return found, nil
 }
 
-// strangers returns the agents in tmux that no scope has.
-func strangers(env *cli.Env, look *fleet.Survey, found []Listed) []fleet.Member {
+// findStrangers returns the agents in tmux that no scope has.
+func findStrangers(env *cli.Env, look *fleet.Survey, found []Listed) []fleet.Member {
 	server := tmux.CurrentServer()
 	taken := PanesOf(server, found)
 	all := look.Strangers(found[0].Table(), server, func(pane string) bool { return taken[pane] })

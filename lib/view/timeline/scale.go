@@ -31,32 +31,34 @@ func seconds(from, to time.Time) float64 {
 	return float64(to.Unix()-from.Unix()) + float64(to.Nanosecond()-from.Nanosecond())/1e9
 }
 
-// newScale returns an axis for bars, which are sorted by start.
+// newScale returns an axis for bars, which are sorted by start. A stretch of time in which a
+// session ran has a width in proportion to its length; a long gap in which none ran has a
+// small fixed width.
 func newScale(bars []*bar, zone *time.Location) scale {
 	s := scale{zone: zone}
 	if len(bars) == 0 {
 		return s
 	}
 	// the times in which any session ran
-	var work []piece
+	var busyTimes []piece
 	for _, b := range bars {
-		if n := len(work) - 1; n >= 0 && !b.from.After(work[n].to) {
-			if b.to.After(work[n].to) {
-				work[n].to = b.to
+		if n := len(busyTimes) - 1; n >= 0 && !b.from.After(busyTimes[n].to) {
+			if b.to.After(busyTimes[n].to) {
+				busyTimes[n].to = b.to
 			}
 			continue
 		}
-		work = append(work, piece{from: b.from, to: b.to})
+		busyTimes = append(busyTimes, piece{from: b.from, to: b.to})
 	}
 	busy := 0.0
-	for _, w := range work {
+	for _, w := range busyTimes {
 		busy += seconds(w.from, w.to)
 	}
-	least := max(busy*longGap, shortest.Seconds())
-	joined := work[:1]
-	for _, w := range work[1:] {
+	shortGap := max(busy*longGap, shortest.Seconds())
+	joined := busyTimes[:1]
+	for _, w := range busyTimes[1:] {
 		last := &joined[len(joined)-1]
-		if seconds(last.to, w.from) <= least {
+		if seconds(last.to, w.from) <= shortGap {
 			last.to = w.to
 			continue
 		}
@@ -66,25 +68,25 @@ func newScale(bars []*bar, zone *time.Location) scale {
 		s.worked += seconds(w.from, w.to)
 	}
 	// a margin on both sides of each piece, at least a minute
-	air := max(s.worked*margin, 60)
+	padding := max(s.worked*margin, 60)
 	s.worked = 0
 	for i := range joined {
 		w := &joined[i]
-		w.from, w.to = w.from.Add(-time.Duration(air)*time.Second), w.to.Add(time.Duration(air)*time.Second)
+		w.from, w.to = w.from.Add(-time.Duration(padding)*time.Second), w.to.Add(time.Duration(padding)*time.Second)
 		s.worked += seconds(w.from, w.to)
 	}
 	gap := 0.0
 	if n := len(joined) - 1; n > 0 {
 		gap = min(gapWidth, gapsWidth/float64(n))
 	}
-	left := 1 - gap*float64(len(joined)-1)
+	forWork := 1 - gap*float64(len(joined)-1)
 	at := 0.0
 	for i, w := range joined {
 		if i > 0 {
 			s.pieces = append(s.pieces, piece{from: joined[i-1].to, to: w.from, at: at, end: at + gap, gap: true})
 			at += gap
 		}
-		w.at, w.end = at, at+left*seconds(w.from, w.to)/s.worked
+		w.at, w.end = at, at+forWork*seconds(w.from, w.to)/s.worked
 		at = w.end
 		s.pieces = append(s.pieces, w)
 	}

@@ -316,9 +316,9 @@ var js string
 // marked, until one zooms in.
 const faintFrom = 1500
 
-// allowed returns the source expression of a Content-Security-Policy that allows only this
+// hashSource returns the source expression of a Content-Security-Policy that allows only this
 // inline style or script.
-func allowed(text string) string {
+func hashSource(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
@@ -343,7 +343,7 @@ func (p *Picture) HTML(w io.Writer) error {
 <h1>Sessions</h1><p>%s</p>
 <div class="tools">
 <input id="q" class="js" type="search" placeholder="Search  /" aria-label="Search" autocomplete="off" spellcheck="false"><span id="found" class="js" role="status"></span>
-`, allowed(style), allowed(js), escape(p.heading()), style, escape(p.heading()))
+`, hashSource(style), hashSource(js), escape(p.heading()), style, escape(p.heading()))
 	there := map[string]bool{}
 	for _, s := range p.bars {
 		there[s.style.Letter] = true

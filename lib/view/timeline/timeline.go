@@ -318,11 +318,11 @@ func (p *Picture) tell(b *bar) (lines []string) {
 	if of.foreign {
 		resume = ""
 	}
-	lines = []string{cmp.Or(shown(b.about), "(no title)")}
+	lines = []string{cmp.Or(cleanLine(b.about), "(no title)")}
 	for _, l := range []string{
 		join(string(b.id), agent, of.actor, link), join(p.span(b), of.outcome), join(b.work, of.branch), resume,
 	} {
-		if l = shown(l); l != "" {
+		if l = cleanLine(l); l != "" {
 			lines = append(lines, l)
 		}
 	}
@@ -337,4 +337,4 @@ func folderOf(s *catalog.Session) string {
 	return s.CWD
 }
 
-func shown(line string) string { return term.Cut(term.Clean(line), 300) }
+func cleanLine(line string) string { return term.Cut(term.Clean(line), 300) }

@@ -118,16 +118,16 @@ func (Writer) Restrict(w io.Writer, r io.Reader) error {
 		case err != nil && err != io.EOF:
 			return err
 		}
-		if _, werr := w.Write(restricted(line)); werr != nil || err == io.EOF {
+		if _, werr := w.Write(restrictMode(line)); werr != nil || err == io.EOF {
 			return werr
 		}
 		line = line[:0]
 	}
 }
 
-// restricted returns a record with a permission mode that asks. A hostile one can have the
+// restrictMode returns a record with a permission mode that asks. A hostile one can have the
 // key several times, or with escapes.
-func restricted(line []byte) []byte {
+func restrictMode(line []byte) []byte {
 	record := gjson.ParseBytes(line)
 	if !record.IsObject() || !gjson.ValidBytes(line) { // mutant never: TestRestrict
 		return nil

@@ -337,7 +337,7 @@ func (r *records) take(rec record, at int64) bool {
 	case rec.Kind == "cost-state":
 		return r.cost(e, rec)
 	case rec.Compacted:
-		return r.text(e, conversation.Summary, kept(rec.Message.asked()))
+		return r.text(e, conversation.Summary, unwrapSummary(rec.Message.asked()))
 	case rec.Kind == "attachment":
 		if q := rec.request(); q.Text != "" {
 			return r.text(e, conversation.Prompt, q.Text)
@@ -386,7 +386,7 @@ func (r *records) assistant(e conversation.Entry, rec record) bool {
 	e.Model = m.model
 	switch {
 	case e.Model != "<synthetic>":
-		if more := r.spent(e, rec); !more || r.tokens {
+		if more := r.giveUsage(e, rec); !more || r.tokens {
 			return more
 		}
 	case rec.APIError: // the person saw it
@@ -468,7 +468,7 @@ func (r *records) sidechain(e conversation.Entry, rec record) bool {
 	e.Aside = true
 	m := rec.Message
 	if rec.Kind == "assistant" && m.model != "<synthetic>" {
-		if e.Model = m.model; !r.spent(e, rec) {
+		if e.Model = m.model; !r.giveUsage(e, rec) {
 			return false
 		}
 		e.ID = cmp.Or(m.id, e.ID)
@@ -498,11 +498,11 @@ func (r *records) sidechain(e conversation.Entry, rec record) bool {
 	return true
 }
 
-// spent gives a message's tokens. The client writes a record for each block of a message,
+// giveUsage gives a message's tokens. The client writes a record for each block of a message,
 // each with the usage of the whole message, so the entry has the message's id. What another
 // model did for the message, as an advisor, and a compaction by the server are not in the
 // message's own usage.
-func (r *records) spent(e conversation.Entry, rec record) bool {
+func (r *records) giveUsage(e conversation.Entry, rec record) bool {
 	m := rec.Message
 	if !m.usage.IsObject() {
 		return true

@@ -263,12 +263,12 @@ func ends(front, back []byte) (text string, ok bool) {
 			return "", false
 		}
 	}
-	if unescaped(front, `"`, bytes.Index) >= 0 { // the text ends here, and a picture follows
+	if findUnescaped(front, `"`, bytes.Index) >= 0 { // the text ends here, and a picture follows
 		return "", false
 	}
 	const feed = `\n`
-	back = back[max(unescaped(back, feed, bytes.Index), 0):]
-	end, last := unescaped(front, feed, bytes.LastIndex), unescaped(back, `"`, bytes.Index)
+	back = back[max(findUnescaped(back, feed, bytes.Index), 0):]
+	end, last := findUnescaped(front, feed, bytes.LastIndex), findUnescaped(back, `"`, bytes.Index)
 	if end < 0 {
 		return "", false
 	}
@@ -281,9 +281,9 @@ func ends(front, back []byte) (text string, ok bool) {
 	return v.Str, gjson.Valid(v.Raw)
 }
 
-// unescaped returns where a text of JSON has what index finds, without a backslash before it,
+// findUnescaped returns where a text of JSON has what index finds, without a backslash before it,
 // or -1.
-func unescaped(text []byte, what string, index func(text, what []byte) int) int {
+func findUnescaped(text []byte, what string, index func(text, what []byte) int) int {
 	forward := index([]byte("aa"), []byte("a")) == 0
 	for from, to := 0, len(text); ; {
 		i := index(text[from:to], []byte(what))
@@ -341,7 +341,7 @@ func (rec record) request() request {
 		q.Text = strings.TrimSpace(claudehook.Unpasted(rec.Message.text))
 	case rec.Kind == "user":
 		if q.Text = rec.Message.asked(); q.Text == "" {
-			q.Text, q.Reply = answered(rec), true
+			q.Text, q.Reply = answerText(rec), true
 		}
 	case rec.Kind == "attachment":
 		if m, meta, origin := rec.queued(); !meta && byPerson(origin) {
@@ -482,9 +482,9 @@ func (m message) shell() (command, output string) {
 // refused precedes the person's text when they refused a tool.
 const refused = "To tell you how to proceed, the user said:\n"
 
-// answered returns the person's text in a tool's result: why they refused the tool, or
+// answerText returns the person's text in a tool's result: why they refused the tool, or
 // their answers to the agent's questions.
-func answered(rec record) string {
+func answerText(rec record) string {
 	key, _, _ := strings.Cut(strings.TrimLeft(rec.result.Raw, "{ "), ":")
 	if key == `"questions"` || key == `"answers"` || key == `"annotations"` {
 		var all []string
@@ -521,8 +521,8 @@ func (b block) result() string {
 	return strings.Join(all, "\n")
 }
 
-// kept removes what the client wraps around a compaction's summary.
-func kept(s string) string {
+// unwrapSummary removes what the client wraps around a compaction's summary.
+func unwrapSummary(s string) string {
 	const preface = "The summary below covers the earlier portion of the conversation."
 	if _, after, ok := strings.Cut(s, "\nSummary:\n"); ok {
 		s = after

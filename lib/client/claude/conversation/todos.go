@@ -32,7 +32,7 @@ func (r *records) giveSummaryEntries(e conversation.Entry, rec record) bool {
 		e.Generated = rec.Kind == "ai-title"
 		return give(conversation.Title, rec.title)
 	case rec.Kind == "file-history-snapshot":
-		return give(conversation.Tracked, tracked(rec.snapshot))
+		return give(conversation.Tracked, trackedFiles(rec.snapshot))
 	case rec.Kind == "api-request":
 		if q := rec.query; q == "sdk" || strings.HasPrefix(q, "repl_main_thread") {
 			if e.Size = 0; strings.Contains(rec.params.Get("betas").Raw, `"context-1m-`) {
@@ -61,9 +61,9 @@ func (r *records) giveSummaryEntries(e conversation.Entry, rec record) bool {
 // context is. People can switch that on.
 func tellsTokens(kind string) bool { return kind == "token_usage" || kind == "total_tokens_reminder" }
 
-// tracked returns the files that the client saw change since the session began, from a
+// trackedFiles returns the files that the client saw change since the session began, from a
 // snapshot. The last snapshot has all of them.
-func tracked(snapshot gjson.Result) string {
+func trackedFiles(snapshot gjson.Result) string {
 	var all string
 	snapshot.Get("trackedFileBackups").ForEach(func(path, _ gjson.Result) bool {
 		all = path.Str + "\n" + all

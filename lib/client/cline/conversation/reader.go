@@ -144,7 +144,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			m.Started = at
 		}
 		conversation.Keep(&m.Model, s.Get("model").Str)
-		if title := s.Get("metadata.title").Str; !strings.HasPrefix(typed(s.Get("prompt").Str), title) { // else it is made of the prompt
+		if title := s.Get("metadata.title").Str; !strings.HasPrefix(typedText(s.Get("prompt").Str), title) { // else it is made of the prompt
 			m.Title = conversation.Excerpt(title)
 		}
 		m.Headless = s.Get("interactive").Type == gjson.False
@@ -197,7 +197,7 @@ var userInput = lazyregexp.New(`(?s)<user_input[^>]*>(.*)</user_input>`)
 // Cline keeps the returns of a terminal's paste of five lines or more.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-func typed(text string) string {
+func typedText(text string) string {
 	if m := userInput().FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}
@@ -232,7 +232,7 @@ func entriesOf(r gjson.Result, subagent bool) (all []conversation.Entry) {
 		case "text":
 			switch {
 			case user && (subagent || userInput().MatchString(text) || len(content) == 1 && unmarked(text)):
-				prompt = append(prompt, typed(text))
+				prompt = append(prompt, typedText(text))
 			case !user && text != "":
 				give(conversation.Entry{Kind: conversation.Answer, Text: text, Model: model, Failed: r.Get("metadata.displayRole").Str == "error"})
 			}
@@ -301,18 +301,18 @@ func resultOf(part gjson.Result) conversation.Entry {
 			case c.Get("type").Str == "image":
 				texts = append(texts, "[image]")
 			default:
-				texts = append(texts, given(c))
+				texts = append(texts, resultText(c))
 				e.Failed = e.Failed || c.Get("success").Type == gjson.False
 			}
 		}
 	case content.IsObject():
-		texts = append(texts, given(content))
+		texts = append(texts, resultText(content))
 	}
 	e.Text = strings.Join(texts, "\n")
 	return e
 }
 
-func given(c gjson.Result) string {
+func resultText(c gjson.Result) string {
 	var texts []string
 	for _, key := range []string{"result", "error", "text"} {
 		if v := c.Get(key); v.Type == gjson.String && v.Str != "" {

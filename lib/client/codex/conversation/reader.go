@@ -541,14 +541,14 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 		usage := p.Get("usage")
 		s.lastRequest = tokensOf(usage)
 		e.Sum, e.Request = sumOf(s.total.addTokens(s.lastRequest), s.lastRequest), strings.Clone(p.Get("response_id").Str)
-		return s.spent(e, s.lastRequest, cacheWritten(usage), e.Request, each)
+		return s.giveUsage(e, s.lastRequest, cacheWritten(usage), e.Request, each)
 	case "event_msg":
 		switch p.Get("type").Str {
 		case "task_started":
 			s.begun, s.turn = true, strings.Clone(p.Get("turn_id").Str)
 		case "token_count":
 			info := p.Get("info")
-			return s.counted(e, info, each) && s.sized(e, info, each)
+			return s.readTokenCount(e, info, each) && s.sized(e, info, each)
 		case "task_complete":
 			return s.release(at, each)
 		}
@@ -591,7 +591,7 @@ func (s *state) snapshot(e conversation.Entry, history gjson.Result, each func(c
 		if item.Get("role").Str != "user" || strings.HasPrefix(item.Get("content.0.text").Str, summarized) {
 			continue
 		}
-		if text := asked(item); text != "" {
+		if text := personText(item); text != "" {
 			s.asked = true
 			if e.Kind, e.Text, e.ID = conversation.Prompt, text, s.id(string(conversation.Prompt), text); !each(e) {
 				return false
@@ -624,10 +624,10 @@ func (s *state) id(kind, text string) string {
 	return fmt.Sprintf("%s.%d.%016x", cmp.Or(s.origin, string(s.file.ID)), s.items, h.Sum64())
 }
 
-// counted reads a token_count event. Codex repeats it when only the rate limits have
+// readTokenCount reads a token_count event. Codex repeats it when only the rate limits have
 // changed: the total is then the same. Older versions count from zero when a conversation
 // is resumed; newer ones report the previous request.
-func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
+func (s *state) readTokenCount(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
 	total, last := info.Get("total_token_usage"), info.Get("last_token_usage")
 	if !total.IsObject() {
 		s.anew = s.anew || info.Type == gjson.Null
@@ -649,7 +649,7 @@ func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conve
 		return true
 	}
 	e.Sum = sumOf(t, l)
-	return s.spent(e, l, cacheWritten(last), s.id("spent", fmt.Sprint(t)), each)
+	return s.giveUsage(e, l, cacheWritten(last), s.id("spent", fmt.Sprint(t)), each)
 }
 
 // sumOf returns the Sum of a request, which is the same in the token_count events that a fork
@@ -683,7 +683,7 @@ func cacheWritten(usage gjson.Result) int64 {
 	return conversation.TokenCount(usage.Get("cache_write_input_tokens"))
 }
 
-func (s *state) spent(e conversation.Entry, t tokens, written int64, id string, each func(conversation.Entry) bool) bool {
+func (s *state) giveUsage(e conversation.Entry, t tokens, written int64, id string, each func(conversation.Entry) bool) bool {
 	if t == (tokens{}) {
 		return true
 	}
@@ -733,13 +733,13 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 				e.Target = ""
 				return give(conversation.Result, output)
 			}
-			if text := reviewed(p); text != "" {
+			if text := reviewOutcome(p); text != "" {
 				s.review = text
 				set(conversation.Answer, text)
 				s.pending = append(s.pending, e)
 				return true
 			}
-			if text := asked(p); text != "" {
+			if text := personText(p); text != "" {
 				s.asked = true
 				return give(conversation.Prompt, text)
 			}
@@ -776,9 +776,9 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 	return true
 }
 
-// asked returns the person's text in a user message. The client writes a lot into such
+// personText returns the person's text in a user message. The client writes a lot into such
 // messages itself.
-func asked(p gjson.Result) string {
+func personText(p gjson.Result) string {
 	kinds := p.Get("internal_chat_message_metadata_passthrough.content_item_kinds").Array()
 	var parts []string
 	for i, item := range p.Get("content").Array() {
@@ -798,8 +798,8 @@ func asked(p gjson.Result) string {
 	return strings.Join(parts, "\n")
 }
 
-// reviewed returns the outcome of a /review, which the client gives the model in a user message.
-func reviewed(p gjson.Result) string {
+// reviewOutcome returns the outcome of a /review, which the client gives the model in a user message.
+func reviewOutcome(p gjson.Result) string {
 	text := strings.TrimSpace(p.Get("content.0.text").Str)
 	if !strings.HasPrefix(text, "<user_action>\n") || !strings.HasSuffix(text, "</user_action>") || !strings.Contains(text, "<action>review</action>") {
 		return ""

@@ -138,7 +138,7 @@ func (h *header) front(line []byte) (more bool) {
 			h.Headless = strings.Contains(s[:min(len(s), 400)], "running in non-interactive mode")
 		}
 	case "user.message":
-		if text := asked(e); text != "" && h.Prompt == "" {
+		if text := personText(e); text != "" && h.Prompt == "" {
 			if h.Prompt = conversation.Asked(text); h.Prompt == "" {
 				conversation.Keep(&h.opening, conversation.Excerpt(text))
 			}
@@ -268,8 +268,8 @@ func flatYAML(text string) map[string]string {
 // source that gt does not know is theirs.
 var sources = []string{"autopilot", "instruction-discovery", "jit-instruction", "skill", "snippy-blocking", "system", "thinking-exhausted-continuation"}
 
-// asked returns the person's text in a user.message, which others write as well.
-func asked(e event) string {
+// personText returns the person's text in a user.message, which others write as well.
+func personText(e event) string {
 	source := e.data.Get("source").Str
 	if e.agent || slices.Contains(sources, source) || strings.HasPrefix(source, "agent-") || strings.HasPrefix(source, "skill-") ||
 		e.data.Get("isAutopilotContinuation").Type == gjson.True {
@@ -309,7 +309,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	}
 	var gone conversation.Spans
 	if !o.TooLong(f.Path) {
-		if gone, err = rewound(f.Path); err != nil {
+		if gone, err = rewoundEvents(f.Path); err != nil {
 			return o.From, err
 		}
 	}
@@ -354,9 +354,9 @@ func idsBefore(path string, from int64) (ids map[uint64]bool, err error) {
 	return ids, err
 }
 
-// rewound returns the events that the person took back: those from the one that a rewind
+// rewoundEvents returns the events that the person took back: those from the one that a rewind
 // names on.
-func rewound(path string) (gone conversation.Spans, err error) {
+func rewoundEvents(path string) (gone conversation.Spans, err error) {
 	var ids map[string]int64 // of the events' offsets
 	some := false
 	isRewind := func(line []byte) bool {
@@ -414,7 +414,7 @@ func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bo
 	}
 	switch ev.kind {
 	case "user.message":
-		return give(conversation.Prompt, asked(ev))
+		return give(conversation.Prompt, personText(ev))
 	case "assistant.message":
 		e.Model = strings.Clone(d.Get("model").Str)
 		if !give(conversation.Thought, d.Get("reasoningText").Str) || !give(conversation.Answer, d.Get("content").Str) {

@@ -144,8 +144,8 @@ func folderIn(line []byte) string {
 
 var unusual = lazyregexp.New(`[^A-Za-z0-9]+`)
 
-// flat returns a name as Cursor writes it into that of a project's folder.
-func flat(name string) string { return unusual().ReplaceAllString(name, "-") }
+// folderName returns a name as Cursor writes it into that of a project's folder.
+func folderName(name string) string { return unusual().ReplaceAllString(name, "-") }
 
 // folderOf returns the folder that a transcript's project is named after, if it is here.
 func folderOf(transcript string) string {
@@ -164,7 +164,7 @@ func folderOf(transcript string) string {
 		}
 		entries, _ := os.ReadDir(dir) // what cannot be read is no project here
 		for _, e := range entries {
-			name := strings.Trim(flat(e.Name()), "-")
+			name := strings.Trim(folderName(e.Name()), "-")
 			after, ok := strings.CutPrefix(rest, name)
 			if name == "" || !ok || after != "" && after[0] != '-' || e.Type().IsRegular() {
 				continue
@@ -196,7 +196,7 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	switch cmp.Or(r.Get("role").Str, r.Get("message.role").Str) {
 	case "user":
 		text := conversation.ContentText(content)
-		e := conversation.Entry{Kind: conversation.Prompt, Text: strings.Clone(asked(text)), Time: timeIn(text)}
+		e := conversation.Entry{Kind: conversation.Prompt, Text: strings.Clone(personText(text)), Time: timeIn(text)}
 		if text == "" && content.Get(`#(type=="image")`).Exists() {
 			e.Text = "[image]"
 		}
@@ -246,9 +246,9 @@ const (
 	whenForm = "Jan 2, 2006, 3:04 PM"
 )
 
-// asked returns what the person typed. What the client adds stands in elements before and behind
+// personText returns what the person typed. What the client adds stands in elements before and behind
 // it; a message of nothing else is the client's.
-func asked(text string) string {
+func personText(text string) string {
 	var all []string
 	for rest := text; ; {
 		typed, after, ok := element(rest, query)

@@ -77,7 +77,7 @@ func TestFolder(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	name := strings.Trim(flat(dir), "-")
+	name := strings.Trim(folderName(dir), "-")
 	for project, want := range map[string]string{name: dir, name + "-gone": "", "empty-window": "", "1795709434990": ""} {
 		path := filepath.Join(t.TempDir(), "projects", project, transcripts, "x.jsonl")
 		readertest.Put(t, path, `{"role":"user","message":{"content":"<user_query>hi</user_query>"}}`+"\n")

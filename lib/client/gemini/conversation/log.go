@@ -209,7 +209,7 @@ func (l *log) members(line []byte, at int64, list gjson.Result) (members []membe
 		}
 		if i, ok := l.byKey[e.key]; !ok || l.messages[i].state == gone {
 			e.added = true
-			e.own = e.kind == "user" && asked(m) == ""
+			e.own = e.kind == "user" && personText(m) == ""
 			e.summary = e.kind == "user" && !e.own && strings.Contains(Text(m.Get("content")), "<state_snapshot>")
 		}
 		members = append(members, e)

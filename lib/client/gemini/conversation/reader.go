@@ -154,7 +154,7 @@ func (l *metadataReader) front(m gjson.Result) {
 	}
 	switch kindOf(m.Get("type").Str) {
 	case "user":
-		if text := asked(m); text != "" && l.facts.Prompt == "" {
+		if text := personText(m); text != "" && l.facts.Prompt == "" {
 			l.hasMessages = true
 			l.facts.Prompt = conversation.Asked(text)
 			conversation.Keep(&l.facts.First, m.Get("id").Str)
@@ -377,7 +377,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		}
 		if m.state == gone && m.kind == "user" && o.TakenBack != nil && (m.last.line >= o.From || m.goneAt >= o.From) {
 			v := messages.load(m.last)
-			if text := asked(v); text != "" {
+			if text := personText(v); text != "" {
 				o.TakenBack(conversation.Entry{Kind: conversation.Prompt, Text: text, ID: strings.Clone(v.Get("id").Str), Offset: m.last.line})
 			}
 		}
@@ -468,7 +468,7 @@ func entriesOf(m gjson.Result, info message, calls map[uint64]bool, each func(co
 		g.user(m, info.summary)
 	case info.kind == "gemini":
 		g.entry.Model = strings.Clone(m.Get("model").Str)
-		g.spent(m.Get("tokens"))
+		g.giveUsage(m.Get("tokens"))
 		if info.state != gone {
 			g.answer(m)
 		}
@@ -511,7 +511,7 @@ func (g *giver) user(m gjson.Result, summary bool) {
 		})
 	}
 	g.entry.Tool = ""
-	switch text := asked(m); {
+	switch text := personText(m); {
 	case summary:
 		g.give(conversation.Summary, text)
 	case results > 0:
@@ -521,7 +521,7 @@ func (g *giver) user(m gjson.Result, summary bool) {
 	}
 }
 
-func (g *giver) spent(tokens gjson.Result) {
+func (g *giver) giveUsage(tokens gjson.Result) {
 	if !tokens.IsObject() {
 		return
 	}
@@ -620,9 +620,9 @@ var injected = []string{
 	"System: Please continue.", "You have stopped calling tools without finishing.",
 }
 
-// asked returns the person's text in a message: what they typed, if the client inserted
+// personText returns the person's text in a message: what they typed, if the client inserted
 // files into it.
-func asked(m gjson.Result) string {
+func personText(m gjson.Result) string {
 	if text := strings.TrimSpace(Text(m.Get("displayContent"))); text != "" {
 		return text
 	}

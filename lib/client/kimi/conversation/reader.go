@@ -183,7 +183,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 			return o.From, err
 		}
 	}
-	undone, err := undone(f.Path)
+	undone, err := undoneTurns(f.Path)
 	if err != nil {
 		return o.From, err
 	}
@@ -193,9 +193,9 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	return conversation.ReadRecords(f.Path, o, mayAsk, entriesOf, each)
 }
 
-// undone returns where the turns are that the person took back. Before 2.1, a record tells only
+// undoneTurns returns where the turns are that the person took back. Before 2.1, a record tells only
 // how many of the last ones.
-func undone(path string) (all conversation.Spans, err error) {
+func undoneTurns(path string) (all conversation.Spans, err error) {
 	type turn struct{ id, at int64 }
 	var turns []turn // that are not taken back
 	var said []int64 // the same of messages, which the older record counts

@@ -70,7 +70,7 @@ func TestRewireAmongOthers(t *testing.T) {
 				both("\n[models.m" + string(rune('a'+r.IntN(26))) + string(rune('a'+r.IntN(26))) + string(rune('a'+r.IntN(26))) + "]\nn = 1\n")
 			default:
 				h := want[r.IntN(len(want))]
-				text.WriteString("\n" + strings.Replace(rendered(h), "timeout = ", "timeout = 1", 1) + "\n")
+				text.WriteString("\n" + strings.Replace(renderTable(h), "timeout = ", "timeout = 1", 1) + "\n")
 			}
 		}
 		if _, err := decode([]byte(text.String())); err != nil {

@@ -86,25 +86,25 @@ func (format) Rewire(text []byte, want []wiring.Handler) ([]byte, []wiring.Chang
 		out = append(out, text[done:t.from]...)
 		changes = append(changes, wiring.Change{Handler: t.handler})
 		if i >= 0 {
-			out = append(out, rendered(missing[i])+t.end...)
+			out = append(out, renderTable(missing[i])+t.end...)
 			changes = append(changes, wiring.Change{Added: true, Handler: missing[i]})
 			missing = slices.Delete(missing, i, i+1)
 		} else {
-			out = trimmed(out, t.end)
+			out = trimAppended(out, t.end)
 		}
 		done = t.to
 	}
 	out = append(out, text[done:]...)
 	for _, w := range missing {
-		out = appended(out, rendered(w))
+		out = appendTable(out, renderTable(w))
 		changes = append(changes, wiring.Change{Added: true, Handler: w})
 	}
 	return out, changes, agree(text, out, want)
 }
 
-// appended adds a table at the end of a text. It ends as the text did: with the end of the
+// appendTable adds a table at the end of a text. It ends as the text did: with the end of the
 // line or without.
-func appended(text []byte, table string) []byte {
+func appendTable(text []byte, table string) []byte {
 	switch {
 	case len(text) == 0:
 		return []byte(table + "\n")
@@ -114,8 +114,8 @@ func appended(text []byte, table string) []byte {
 	return append(text, "\n\n"+table...)
 }
 
-// trimmed undoes what appended put before a table with this end of its last line.
-func trimmed(before []byte, end string) []byte {
+// trimAppended undoes what appendTable put before a table with this end of its last line.
+func trimAppended(before []byte, end string) []byte {
 	if bytes.HasSuffix(before, []byte("\n\n")) || string(before) == "\n" {
 		before = before[:len(before)-1]
 	}
@@ -125,9 +125,9 @@ func trimmed(before []byte, end string) []byte {
 	return before
 }
 
-// rendered returns a handler as a table, without the last end of the line. A JSON string is
+// renderTable returns a handler as a table, without the last end of the line. A JSON string is
 // a TOML string, too, but for the character 127.
-func rendered(h wiring.Handler) string {
+func renderTable(h wiring.Handler) string {
 	var b strings.Builder
 	put := func(key string, value any) {
 		var line bytes.Buffer
@@ -156,7 +156,7 @@ func parse(text []byte) ([]table, error) {
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := listed(all)
+	hooks, err := listHooks(all)
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +214,8 @@ func decode(text []byte) (map[string]any, error) {
 	return all, err
 }
 
-// listed returns the hooks of a parsed text.
-func listed(all map[string]any) ([]map[string]any, error) {
+// listHooks returns the hooks of a parsed text.
+func listHooks(all map[string]any) ([]map[string]any, error) {
 	switch hooks := all["hooks"].(type) {
 	case nil:
 		return nil, nil
@@ -241,7 +241,7 @@ func agree(before, after []byte, want []wiring.Handler) error {
 		return errors.Join(errLayout, err)
 	}
 	foreign := func(all map[string]any) (others []any) {
-		hooks, _ := listed(all)
+		hooks, _ := listHooks(all)
 		for _, h := range hooks {
 			raw, _ := json.Marshal(h)
 			if own, ok := wiring.NewHandler("", raw, 0); !ok || own.Binary == "" {

@@ -53,10 +53,10 @@ func (Writer) Model(stores []string, config string) (model string) {
 			})
 		}
 	}
-	return cmp.Or(model, configured(config))
+	return cmp.Or(model, configuredModel(config))
 }
 
-func configured(config string) string {
+func configuredModel(config string) string {
 	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
 		data, err := atomicfile.Read(filepath.Join(config, "opencode", name), atomicfile.MaxSize)
 		if model := gjson.GetBytes(data, "model"); err == nil && model.Type == gjson.String && strings.Contains(model.Str, "/") {

@@ -128,7 +128,7 @@ func (h *header) front(line []byte) {
 	conversation.Keep(&h.Version, v.Get("version").Str)
 	switch v.Get("type").Str {
 	case "user":
-		if kind, text := asked(v); kind == conversation.Prompt && h.Prompt == "" {
+		if kind, text := personText(v); kind == conversation.Prompt && h.Prompt == "" {
 			h.Prompt = conversation.Asked(text)
 			conversation.Keep(&h.First, v.Get("uuid").Str)
 		}
@@ -237,7 +237,7 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 		}
 		begins := kind == "system" && subtype == "rewind"
 		if kind == "user" {
-			what, text := asked(gjson.ParseBytes(line))
+			what, text := personText(gjson.ParseBytes(line))
 			begins = text != "" && what == conversation.Prompt
 		}
 		return conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(get("parentUuid")), Begins: begins}, true
@@ -252,7 +252,7 @@ func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) boo
 	}
 	switch v.Get("type").Str {
 	case "user":
-		if kind, text := asked(v); text != "" {
+		if kind, text := personText(v); text != "" {
 			return give(kind, text)
 		}
 	case "assistant":
@@ -316,9 +316,9 @@ func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) boo
 	return true
 }
 
-// asked returns the person's text in a record and its kind, or "" if the client wrote it:
+// personText returns the person's text in a record and its kind, or "" if the client wrote it:
 // about a finished agent, or at a timer.
-func asked(v gjson.Result) (conversation.Kind, string) {
+func personText(v gjson.Result) (conversation.Kind, string) {
 	kind := conversation.Prompt
 	switch v.Get("subtype").Str {
 	case "", "realtime_message":
