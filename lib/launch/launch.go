@@ -117,7 +117,7 @@ func (l *Launch) start() error {
 	if err := l.admitted(); err != nil {
 		return err
 	}
-	release, err := l.takeRoom()
+	release, err := l.takeRoom(l.Env.WarnError)
 	if release(); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (l *Launch) start() error {
 			return err
 		}
 	}
-	release, err = l.takeRoom()
+	release, err = l.takeRoom(func(error) {}) // it has warned
 	defer release()
 	if err != nil {
 		return err

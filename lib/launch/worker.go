@@ -96,12 +96,12 @@ func Full(rig string, n, most int) error {
 // takeRoom returns an error if the person's maximum of agents runs, on this machine and in
 // all profiles. Until release is called, nobody else starts one. The parts of a pool and what
 // is only started again are not counted out.
-func (l *Launch) takeRoom() (release func(), err error) {
+func (l *Launch) takeRoom(warn func(error)) (release func(), err error) {
 	release = func() {}
 	if l.alive || l.Revives || l.Template != nil {
 		return release, nil
 	}
-	most := agent.LoadPreferences(place.Config(l.Env.Getenv), l.Env.WarnError).Session.MaxRunning
+	most := agent.LoadPreferences(place.Config(l.Env.Getenv), warn).Session.MaxRunning
 	if most == 0 {
 		return release, nil
 	}
@@ -118,7 +118,7 @@ func (l *Launch) takeRoom() (release func(), err error) {
 		places = append(places, fleet.Place{Store: s, Instances: all, Table: l.Table})
 	}
 	if unread != nil {
-		l.Env.Warn("max_running counts only what can be read: %v", unread)
+		warn(fmt.Errorf("max_running counts only what can be read: %w", unread))
 	}
 	n := 0
 	for _, members := range fleet.NewSurvey(l.Env.Getenv, l.now).ReadPlaces(places) {
