@@ -31,8 +31,9 @@ const shownID = 8
 // Matchers returns what lists show of an instance, as functions that report whether a name
 // means an instance by it: its name or id, its pane, the beginning of its id, its session, the
 // beginning of that, its title, its folder, its template with its place (TEMPLATE~SLOT) or, if
-// it is active, without, and its tmux session. The first that matches any counts. path is the
-// name as the path of a folder, sessionOf returns an instance's session.
+// it is active, without, its tmux session, and the branch of its own worktree. The first that
+// matches any counts. path is the name as the path of a folder, sessionOf returns an instance's
+// session.
 func Matchers(name, path string, sessionOf func(*Instance) session.ID) []func(*Instance) bool {
 	id, notID := session.ParseID(name)
 	template, slot, bySlot := strings.Cut(name, "~")
@@ -54,6 +55,7 @@ func Matchers(name, path string, sessionOf func(*Instance) session.ID) []func(*I
 			return m != nil && m.Template == template && (bySlot && m.SlotText() == slot || !bySlot && m.State == lifecycle.Active)
 		},
 		func(in *Instance) bool { return in.TmuxSession == name && name != "" },
+		func(in *Instance) bool { return in.Worktree != nil && in.Worktree.Branch == name },
 	}
 }
 
