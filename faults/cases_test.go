@@ -422,6 +422,11 @@ var scenarios = []scenario{
 	// What a session does now, for gt-session: <id>.state, as it is made and as it changes.
 	{name: "keepalive-asks", args: touch, input: event("s-old", "PermissionRequest", "tool_name", "Bash"), prepare: lives},
 	{name: "keepalive-answered", args: touch, input: event("s-old", "PostToolUse", "tool_name", "Bash"), prepare: asks},
+	{name: "keepalive-moved", args: touch, input: strings.Replace(event("s-old", "PostToolUse", "tool_name", "EnterWorktree"), "WORLD/work", "WORLD/tree", 1), prepare: func(t *testing.T, w *world) {
+		lives(t, w)
+		w.mustRun(t, event("s-old", "UserPromptSubmit"), "work", touch...)
+		w.mustRun(t, "", "work", "git", "worktree", "add", "-q", "../tree", "-b", "tree")
+	}},
 	{name: "keepalive-failed", args: touch, input: event("s-old", "StopFailure", "error", "rate_limit"), prepare: asks},
 	{name: "keepalive-take", args: touch, input: event("s-old", "PostToolUse", "tool_input", "gt-mail", "tool_response", "LINE"), prepare: asked},
 	{name: "keepalive-by-hand", args: []string{"gt-keepalive", "touch", "make"}, env: asOld, prepare: lives},
