@@ -55,7 +55,7 @@ func Matchers(name, path string, sessionOf func(*Instance) session.ID) []func(*I
 			return m != nil && m.Template == template && (bySlot && m.SlotText() == slot || !bySlot && m.State == lifecycle.Active)
 		},
 		func(in *Instance) bool { return in.TmuxSession == name && name != "" },
-		func(in *Instance) bool { return in.Worktree != nil && in.Worktree.Branch == name },
+		func(in *Instance) bool { return in.Worktree != nil && in.Worktree.Branch == name && name != "" },
 	}
 }
 
