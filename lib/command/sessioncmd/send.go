@@ -125,7 +125,7 @@ func (c *sendPrompt) toOne(env *cli.Env, name, text string) error {
 func (c *sendPrompt) Validate() error {
 	switch {
 	case c.Text == nil && len(c.Words) == 0:
-		return errors.New("the text is missing")
+		return errors.New("the text is missing (try gt-session send NAME 'TEXT')")
 	case c.Text == nil && len(c.Words) > 1:
 		return errors.New("quote the text; for several agents it stands behind --, as in: gt-session send api web -- 'TEXT'")
 	case c.Wait && c.Command:
