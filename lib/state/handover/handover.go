@@ -72,7 +72,8 @@ func waiting(h home.Home, session string) string { return h.Path("handover", "wa
 
 func taken(h home.Home, session string) string { return h.Path("handover", "taken", session) }
 
-// Waiting returns the names of the hand-overs that wait, without what was set aside.
+// Waiting returns the names of the hand-overs that wait, without what was set aside, and sweeps
+// what killed writers left.
 func Waiting(h home.Home) ([]string, error) {
 	names, err := atomicfile.Files(h.Path("handover", "waiting"))
 	return slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, ".bad") }), err
@@ -173,9 +174,6 @@ func GiveBack(h home.Home, session, by string) error {
 	}
 	return atomicfile.Remove(taken(h, session))
 }
-
-// Sweep removes what killed writers left.
-func Sweep(h home.Home, now time.Time) { atomicfile.Sweep(h.Path("handover", "waiting"), now) }
 
 // Forget removes what a session handed over, with what was set aside.
 func Forget(h home.Home, session string) error {

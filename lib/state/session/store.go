@@ -236,7 +236,6 @@ func (s Store) prune(all []*Record, now time.Time) {
 		}
 	}
 	atomicfile.Sweep(s.dir(), now)
-	handover.Sweep(s.Home, now)
 	atomicfile.Sweep(s.Home.Runtime(), now)
 	atomicfile.Sweep(s.Home.Town.State.Path("threads"), now) // of lib/state/thread
 }
