@@ -140,15 +140,19 @@ func (c *commit) takeHandover() error {
 			}
 		}
 	}
-	left := h.left()
-	if err := waiting.DropCopies(c.call.Home, c.box(), left); err != nil {
-		return err
+	var err error
+	if u := h.unowned; u != nil && u.ID != c.session.ID {
+		err = waiting.Take(u, c.call.Home, c.box())
+	} else {
+		err = waiting.DropCopies(c.call.Home, c.box(), h.left())
 	}
 	switch {
+	case err != nil:
+		return err
 	case h.kind == fromOwnSession:
 		return c.carryOn()
-	case h.unowned != nil:
-		return waiting.Take(h.unowned, c.call.Home, c.box())
+	case h.owner == nil:
+		return nil
 	}
 	owner, err := store.Get(h.owner.ID)
 	if err != nil || owner == nil || owner.Handoff == nil {
