@@ -107,7 +107,10 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	if m.Pane.ID != "" {
 		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
 	}
-	l.MCPChanged, l.Moved, l.Departures = outOfSync(m), m.Moved, m.Departures
+	l.MCPChanged, l.Moved = outOfSync(m), m.Moved
+	if len(m.Departures) > 0 {
+		l.Departures = peer.NewHosts(place.StateOf(env.Getenv)).Show(m.Departures)
+	}
 	if at := m.WorksIn(); at != m.Path {
 		l.WorksIn = at
 	}

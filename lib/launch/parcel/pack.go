@@ -139,7 +139,7 @@ func (p Packer) Movable(in *instance.Instance) error {
 
 // resumes reports whether Pack makes the parcel again that in was packed into.
 func (p Packer) resumes(in *instance.Instance, claims map[instance.ID]peer.Claim) bool {
-	_, there := claims[in.ID]
+	there := claims[in.ID].Moves > in.Generation // an earlier move proves nothing of this one
 	m := in.Moved
 	return p.Resume && m != nil && m.Complete && m.Parcel != "" && m.To == p.To && !there
 }

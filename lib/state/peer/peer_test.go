@@ -187,7 +187,15 @@ func TestClaims(t *testing.T) {
 	if got := moved(2); got != "" {
 		t.Errorf("it came back, and is at %q", got)
 	}
+	testenv.NoError(t, hosts.SetOwn(Host{Name: "laptop", Key: "U2"}))
+	other := hosts.Show(left) // of another host
+	testenv.NoError(t, hosts.SetOwn(Host{Name: "laptop", Key: "U1"}))
+	its.Departures = hosts.Show(left)
+	if says(its); moved(0) != "box" || its.Departures[0].Proof == left[0].Proof {
+		t.Errorf("what box shows proves nothing: it is at %q", moved(0))
+	}
 	for what, a := range map[string]Agent{
+		"another host's":   {ID: its.ID, Departures: other},
 		"more moves":       {ID: its.ID, Departures: []instance.Departure{{Moves: 9, Proof: left[0].Proof}}},
 		"no proof":         {ID: its.ID, Departures: []instance.Departure{{Moves: 1}}},
 		"another instance": {ID: "0b1c2d3e-0000-4000-8000-000000000002", Departures: left},
