@@ -1,7 +1,9 @@
 package attacks
 
 import (
+	"bufio"
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -279,6 +281,56 @@ func TestUserLeavesSocketsAndPids(t *testing.T) {
 	}
 	if err := victim.Process.Signal(syscall.Signal(0)); err != nil || exited(pid) {
 		t.Errorf("the process was signalled: %v", err)
+	}
+}
+
+// A hub's folder that others can enter has nothing there that they can read or connect to, whatever the umask.
+// Where its port is taken by another user, no hub runs, and no invitation leads there.
+func TestUserAtTheHub(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Mkdir(w.Path("hub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	hub := w.Command(".", "sh", "-c", `umask 0; exec gt-hub --store "$0" --listen 127.0.0.1:0`, w.Path("hub"))
+	out, err := hub.StdoutPipe()
+	if err == nil {
+		err = hub.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { hub.Process.Kill(); hub.Wait() }()
+	if line, err := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "gt-invitation-") {
+		t.Fatal(line, err)
+	}
+	socket := false
+	if err := filepath.WalkDir(w.Path("hub"), func(path string, e os.DirEntry, err error) error {
+		if err != nil || path == w.Path("hub") {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		socket = socket || info.Mode().Type() == os.ModeSocket
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s is %v", path, info.Mode())
+		}
+		if e.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil
+	}); err != nil || !socket {
+		t.Errorf("a socket: %v, %v", socket, err)
+	}
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if r := w.Run(".", nil, "gt-hub", "--store", w.Path("other"), "--listen", l.Addr().String()); r.Code == 0 || r.Out != "" || !strings.Contains(r.Errs, "address already in use") {
+		t.Errorf("a port that is taken: %v", r)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -143,6 +144,11 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 		return cli.Fail(cli.Busy, fmt.Errorf("another gt-hub uses '%s'", store))
 	}
 	defer lock.Unlock()
+	socket, err := listen(store) // before anything else makes files: it sets the umask
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
 	o := hub.Options{Store: store, MaxStore: most, Now: env.Now, Warn: env.WarnError}
 	if c.Idle == 0 {
 		o.Listen = c.Listen
@@ -152,11 +158,6 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 		return err
 	}
 	defer h.Close()
-	socket, err := listen(store)
-	if err != nil {
-		return err
-	}
-	defer socket.Close()
 	if err := atomicfile.Write(filepath.Join(store, pidName), fmt.Appendln(nil, os.Getpid()), atomicfile.Unsynced); err != nil {
 		return err
 	}
@@ -197,8 +198,8 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 	}
 }
 
-// listen opens the socket for this user's programs. Its path is relative, because the
-// system allows about a hundred bytes.
+// listen opens the socket for this user's programs, who may do everything there: the folder can be one
+// that others enter. Its path is relative, because the system allows about a hundred bytes.
 func listen(store string) (net.Listener, error) {
 	if err := os.Chdir(store); err != nil {
 		return nil, err
@@ -206,6 +207,7 @@ func listen(store string) (net.Listener, error) {
 	if err := atomicfile.Remove(filepath.Join(store, socketName)); err != nil { // of a hub that was killed: the lock is ours
 		return nil, err
 	}
+	defer syscall.Umask(syscall.Umask(0o177))
 	return net.Listen("unix", socketName)
 }
 
