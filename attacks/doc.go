@@ -112,6 +112,7 @@
 //   - a link on the way to your state. gt follows only yours and root's. TestForeignLink
 //   - a repository above your folders. gt accepts yours, root's, or a safe.directory of
 //     yours. TestUserPlantsRepository, TestHonestRepositories
+//   - a hub's socket, files and port. TestUserAtTheHub
 //   - a reused process number, a similar tmux session name. gt signals a checked handle;
 //     names tmux targets exactly (=name:). TestUserLeavesSocketsAndPids, TestSignal,
 //     pid_reap, hostile_pids, TestHasIsExact
@@ -175,8 +176,22 @@
 //     TestWhatAHostMayDo, TestInvited, TestStrangers, TestAGreedyHost
 //   - a parcel. Its paths, lists and members have bounds, and what could run or permit
 //     something, by itself or because a hook or setting names it, waits for the person.
-//     lib/launch/parcel TestHostile, TestHostileCommits, TestIsPower, TestNamedByPower,
-//     TestPowers, TestReturns
+//     lib/launch/parcel TestHostile, TestHostileCommits, TestFields, TestSparse, TestIsPower,
+//     TestNamedByPower, TestPowers, TestReturns
+//   - any value in any field of what it sends. TestHostileHost at the top
+//   - another host's proof that an agent went there. It is that host's alone.
+//     lib/state/peer TestClaims
+//   - memory of the hub, by reading nothing. lib/relay/hub TestUnread
+//
+// The owner of the hub, and whoever stands before it:
+//
+//   - a message as the hub's challenge. gt signs one word. lib/relay/seal TestChallenge;
+//     lib/relay/dial TestHubsChallenge
+//   - messages of others, forged, moved or sent again; two hosts with the names of a third;
+//     answers of any kind. lib/relay TestHubsOwner, TestReplayed, TestReplayedBeats,
+//     TestNamesTaken, TestLongMessage, TestLyingHub
+//   - a server without the hub's certificate. It is told nothing. lib/relay/dial
+//     TestManInTheMiddle
 //
 // An agent:
 //
