@@ -17,6 +17,7 @@ import (
 
 	"gt/internal/testenv"
 	"gt/lib/cli"
+	"gt/lib/state/instance"
 	"gt/lib/state/session"
 )
 
@@ -28,6 +29,7 @@ var oddValues = []string{
 
 // found are those of which each was once tried again without end.
 var found = []string{
+	`.git.branch "main/x"`, // there is a branch main
 	`.git.branch "a\u0000b"`, `.at "0000-01-01T00:00:00+14:00"`, `.session.started_at "0000-01-01T00:00:00+14:00"`, `.session.handoff.at "0000-01-01T00:00:00+14:00"`,
 }
 
@@ -118,7 +120,7 @@ func TestFields(t *testing.T) {
 	}
 	names := slices.Sorted(maps.Keys(places(read(), "", func(any) {})))
 	for i, name := range names {
-		for j, value := range oddValues {
+		for j, value := range append([]string{`"main/x"`}, oddValues...) {
 			if (i+j)%8 > 0 && !slices.Contains(found, name+" "+value) && !testenv.Thorough() {
 				continue
 			}
@@ -133,6 +135,25 @@ func TestFields(t *testing.T) {
 		}
 	}
 	t.Logf("%d fields, %d manifests, %d taken", len(names), tried, taken)
+}
+
+// TestBranchBelow shows that an agent gets another branch where git cannot make its own: below another one.
+func TestBranchBelow(t *testing.T) {
+	there, good := hosts(t)
+	for _, want := range []string{"moved/api", "moved-api"} {
+		b := good.clone(t)
+		b.Git.Branch = "main/api"
+		b.Instance.ID, b.Manifest.Session.ID = instance.ID(session.NewID()), session.NewID()
+		b.Manifest.Session.Chain = b.Manifest.Session.ID
+		b.put(b.Manifest.Session.Thread, fmt.Sprintf(`{"chain_id":%q}`, b.Manifest.Session.ID))
+		done, err := there.unpack(b.data(t), nil)
+		if err != nil || done.Branch != strings.Replace(want, "api", done.Name, 1) || done.Waits != nil {
+			t.Fatalf("%+v, %v, not %s", done, err, want)
+		}
+		there.git("-C", "src", "worktree", "remove", "--force", done.Worktree)
+		there.git("-C", "src", "branch", "-q", "-D", done.Branch)
+		there.git("-C", "src", "branch", "-f", "moved")
+	}
 }
 
 // block returns a member of a tar as no writer of Go makes it.

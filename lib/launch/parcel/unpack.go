@@ -416,8 +416,15 @@ func (w *unpacking) findWorktree() error {
 	if is, err := w.findBefore(); is || err != nil {
 		return err
 	}
-	name := cmp.Or(w.Git.Branch, "moved/"+w.plan.Name)
+	moved := "moved/" + w.plan.Name
+	name := cmp.Or(w.Git.Branch, moved)
 	if w.CloneFrom == "" {
+		switch at, err := git.BranchAt(w.Repository, "moved"); {
+		case err != nil:
+			return err
+		case at != "": // git has none below it
+			moved = "moved-" + w.plan.Name
+		}
 		all, err := git.Worktrees(w.Repository)
 		if err != nil {
 			return err
@@ -427,16 +434,16 @@ func (w *unpacking) findWorktree() error {
 			if slices.ContainsFunc(all, func(t git.Worktree) bool { return t.Branch == branch }) {
 				return true
 			}
-			at, err := git.BranchAt(w.Repository, branch)
+			is, err := git.BranchTaken(w.Repository, branch, w.Git.Head)
 			unread = errors.Join(unread, err)
-			return at != "" && at != w.Git.Head
+			return is
 		}
 		err = git.CheckBranch(w.Repository, name)
 		if err != nil && !errors.Is(err, git.ErrBranch) {
 			return err
 		}
-		if err != nil || taken(name) {
-			name = "moved/" + w.plan.Name
+		if err != nil || w.Git.Branch == "" || taken(name) {
+			name = moved
 		}
 		for base, n := name, 2; taken(name); n++ {
 			name = fmt.Sprintf("%s-%d", base, n)

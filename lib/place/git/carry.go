@@ -717,6 +717,23 @@ func BranchAt(dir, branch string) (string, error) {
 	return r.branchAt(branch)
 }
 
+// BranchTaken reports whether a branch cannot be made at a commit: it is at another one, or there is one above
+// or below it, as x of x/y.
+func BranchTaken(dir, branch, commit string) (bool, error) {
+	r, err := findRepository(dir)
+	if err != nil {
+		return false, err
+	}
+	out, err := r.inPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
+	for line := range strings.Lines(out) {
+		id, name, _ := strings.Cut(strings.TrimSpace(line), " refs/heads/")
+		if name == branch && id != commit || strings.HasPrefix(name, branch+"/") || strings.HasPrefix(branch, name+"/") { // mutant never: ./lib/launch/parcel TestFields
+			return true, nil
+		}
+	}
+	return false, err
+}
+
 func (r checkout) branchAt(branch string) (string, error) {
 	out, err := r.inPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/"+branch)
 	for line := range strings.Lines(out) { // also those of branches below it
