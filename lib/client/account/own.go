@@ -98,7 +98,7 @@ func (o StoreGuard) Account(client, dir string) error {
 func (o StoreGuard) File(client, path string) (store, real string, err error) {
 	why := errElsewhere
 	if filepath.IsAbs(path) {
-		real = Resolve(path)
+		real = place.Real(path)
 		for p := range o.places(client) {
 			for _, folder := range p.Folders {
 				at, err := o.judge(p, filepath.Join(p.Dir, folder))
@@ -285,20 +285,6 @@ func (o StoreGuard) Folder(dir string) (string, error) {
 // for each process.
 func system(path string) bool {
 	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev/fd"}, func(top string) bool { return place.IsBelow(path, top) })
-}
-
-// Resolve returns a path without links, as far as it exists.
-func Resolve(path string) string {
-	rest := ""
-	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if at == filepath.Dir(at) {
-			return filepath.Clean(path)
-		}
-		rest = filepath.Join(filepath.Base(at), rest)
-	}
 }
 
 // Place is a client's own folder: an account.

@@ -2,11 +2,13 @@ package account
 
 import (
 	"errors"
-	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"gt/internal/testenv"
+	"gt/lib/place"
 )
 
 // world makes folders and files below a home folder and a folder beside it, and
@@ -107,7 +109,7 @@ func TestOwnFile(t *testing.T) {
 		if err != nil && (!errors.As(err, &foreign) || real != "") {
 			t.Errorf("%s: %q, %v", c.path, real, err)
 		}
-		if err == nil && real != Resolve(c.path) {
+		if err == nil && real != place.Real(c.path) {
 			t.Errorf("%s is really %s", c.path, real)
 		}
 	}

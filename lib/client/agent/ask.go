@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gt/lib/sys/atomicfile"
 )
 
 // Ask describes how to ask an agent about one of its sessions in a separate process that
@@ -136,12 +138,4 @@ func (c Client) Account(getenv func(string) string, store string) string {
 	return c.StoreEnv + "=" + store
 }
 
-func sameFolder(a, b string) bool {
-	if real, err := filepath.EvalSymlinks(a); err == nil {
-		a = real
-	}
-	if real, err := filepath.EvalSymlinks(b); err == nil {
-		b = real
-	}
-	return filepath.Clean(a) == filepath.Clean(b)
-}
+func sameFolder(a, b string) bool { return atomicfile.ResolveLinks(a) == atomicfile.ResolveLinks(b) }

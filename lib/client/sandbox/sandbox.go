@@ -15,6 +15,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/names"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 )
 
@@ -39,9 +40,7 @@ func New() (w World, err error) {
 	if w.Dir, err = os.MkdirTemp("", "gt-prove-"); err != nil {
 		return w, err
 	}
-	if dir, err := filepath.EvalSymlinks(w.Dir); err == nil {
-		w.Dir = dir
-	}
+	w.Dir = atomicfile.ResolveLinks(w.Dir)
 	w.Project, w.State = filepath.Join(w.Dir, "project"), filepath.Join(w.Dir, "state")
 	for _, dir := range []string{w.Project, w.State} {
 		if err := os.Mkdir(dir, 0o700); err != nil {

@@ -3,19 +3,14 @@ package reconcilecmd
 import (
 	"encoding/xml"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"gt/lib/sys/atomicfile"
 )
 
 func programs() (string, error) {
 	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	if real, err := filepath.EvalSymlinks(self); err == nil {
-		self = real
-	}
-	return self, nil
+	return atomicfile.ResolveLinks(self), err
 }
 
 // systemd returns a user unit. Stopping it ends only this program: a tmux server that it

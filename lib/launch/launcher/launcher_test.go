@@ -7,6 +7,7 @@ import (
 
 	"gt/lib/client/agent"
 	"gt/lib/sys/process"
+	"gt/lib/text/term"
 )
 
 // A launcher between pane and client is found word for word, and not guessed. A path is
@@ -70,7 +71,7 @@ func TestWalk(t *testing.T) {
 		}
 		w := walk(path, sameAs(agent.Builtin(), client))
 		words, err := w.words()
-		got := quoteCommand(words)
+		got := term.QuoteWords(words)
 		got = strings.ReplaceAll(got, "'"+Mark+"'", Mark)
 		if err != nil {
 			got = "-"

@@ -20,7 +20,7 @@ func WrapCommand(words, command []string) []string {
 	marked := false
 	for _, w := range words {
 		if strings.Contains(w, Mark) {
-			w, marked = strings.ReplaceAll(w, Mark, quoteCommand(command)), true
+			w, marked = strings.ReplaceAll(w, Mark, term.QuoteWords(command)), true
 		}
 		all = append(all, w)
 	}
@@ -43,16 +43,8 @@ func nestLaunchers(outer, inner []string) ([]string, bool) {
 	case slices.ContainsFunc(inner, func(w string) bool { return strings.Contains(w, Mark) }):
 		return nil, false
 	}
-	all[at] = strings.ReplaceAll(all[at], Mark, quoteCommand(inner)+" "+Mark)
+	all[at] = strings.ReplaceAll(all[at], Mark, term.QuoteWords(inner)+" "+Mark)
 	return all, true
-}
-
-func quoteCommand(command []string) string {
-	words := make([]string, len(command))
-	for i, w := range command {
-		words[i] = term.Quote(w)
-	}
-	return strings.Join(words, " ")
 }
 
 // maxLine bounds the bytes that Split parses, and maxOpen the brackets: the parser recurses

@@ -213,11 +213,7 @@ func takeIn(f *os.File, spare Log) error {
 // prepare creates the town's folder if necessary. The path may contain links, but the
 // folder must belong to the user.
 func (l Log) prepare() error {
-	dir := filepath.Dir(string(l))
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	return atomicfile.EnsurePrivateDir(dir)
+	return atomicfile.EnsurePrivateDir(atomicfile.ResolveLinks(filepath.Dir(string(l))))
 }
 
 func oneName(f *os.File) error {

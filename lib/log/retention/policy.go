@@ -388,10 +388,7 @@ func (s *State) Store(root string, warn func(error)) error {
 // files of killed processes. The folder must belong to the caller: otherwise root would
 // leave files that its owner can neither read nor lock.
 func Lock(root string) (*flock.Lock, error) {
-	dir := root
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		dir = real
-	}
+	dir := atomicfile.ResolveLinks(root)
 	if err := atomicfile.EnsurePrivateDir(dir); err != nil {
 		return nil, err
 	}

@@ -86,10 +86,7 @@ func Common(dir string) string {
 	if err != nil {
 		return dir
 	}
-	if real, err := filepath.EvalSymlinks(commonDir(gitDir)); err == nil {
-		return real
-	}
-	return commonDir(gitDir)
+	return atomicfile.ResolveLinks(commonDir(gitDir))
 }
 
 // IsWorktreeOf reports whether top is the top of a worktree of the repository of dir.

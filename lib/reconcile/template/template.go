@@ -32,6 +32,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"gt/lib/reconcile/tick"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/text/lazyregexp"
 )
 
@@ -241,7 +242,7 @@ func (e Effective) Fields() map[string]string {
 		dir = filepath.Join(e.Town, dir)
 	}
 	fields := map[string]string{
-		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": resolveLinks(dir),
+		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": atomicfile.ResolveLinks(dir),
 		"hooks": list(slices.Sorted(slices.Values(e.Hooks))), "model": e.Model, "wake_mode": string(e.WakeMode),
 		"session_setup": list(e.SessionSetup), "session_setup_script": digest(e.Setup), "pre_start": list(e.PreStart),
 	}
@@ -249,14 +250,6 @@ func (e Effective) Fields() map[string]string {
 		fields["env."+name] = value
 	}
 	return fields
-}
-
-// resolveLinks follows links, so that another link to the same folder is no change.
-func resolveLinks(dir string) string {
-	if at, err := filepath.EvalSymlinks(dir); err == nil {
-		return at
-	}
-	return filepath.Clean(dir)
 }
 
 func digest(text string) string {

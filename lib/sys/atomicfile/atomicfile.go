@@ -211,6 +211,14 @@ func OpenFollowing(path string) (*os.File, error) {
 	return Open(target)
 }
 
+// ResolveLinks returns a path without symbolic links, or only cleaned if it cannot be followed.
+func ResolveLinks(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
 // Unread reports whether an error is the system's: the file could not be read now, and
 // nobody knows what it holds. Any other says that what was read is no use.
 func Unread(err error) bool {

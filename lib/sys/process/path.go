@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"gt/lib/sys/atomicfile"
 )
 
 var projects struct {
@@ -133,7 +135,7 @@ func tops(dir string, environ []string) []string {
 			continue
 		}
 		seen = append(seen, project)
-		for _, top := range worktrees(real(project)) {
+		for _, top := range worktrees(atomicfile.ResolveLinks(project)) {
 			if !slices.Contains(all, top) {
 				all = append(all, top)
 			}
@@ -173,19 +175,11 @@ func passes(path string, folders []string) bool {
 
 // holdsAll reports whether a folder does not count as a project; see tops.
 func holdsAll(dir string, environ []string) bool {
-	if isBelow("/usr/bin", dir) || isBelow(real(Variable(environ, "HOME")), dir) {
+	if isBelow("/usr/bin", dir) || isBelow(atomicfile.ResolveLinks(Variable(environ, "HOME")), dir) {
 		return true
 	}
 	self, err := os.Executable()
-	return err == nil && isBelow(real(self), dir)
-}
-
-// real resolves links in a path, if possible.
-func real(path string) string {
-	if followed, err := filepath.EvalSymlinks(path); err == nil {
-		return followed
-	}
-	return filepath.Clean(path)
+	return err == nil && isBelow(atomicfile.ResolveLinks(self), dir)
 }
 
 func isBelow(path, dir string) bool {

@@ -1,8 +1,9 @@
 package process
 
 import (
-	"path/filepath"
 	"slices"
+
+	"gt/lib/sys/atomicfile"
 )
 
 // Table maps each process to its children.
@@ -54,9 +55,7 @@ func findAll(matches func(Proc) bool) (all []Proc) {
 // Using returns the visible processes that work in a folder or below it, or have a file
 // there open, lowest PID first.
 func Using(dir string) []Proc {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
+	dir = atomicfile.ResolveLinks(dir)
 	inside := func(path string) bool { return isBelow(path, dir) }
 	return findAll(func(p Proc) bool {
 		at, err := p.Dir()

@@ -14,7 +14,8 @@ import (
 // hundred bytes each.
 const MaxMessages = 1 << 18
 
-type place struct {
+// position is where a message is in the file.
+type position struct {
 	line     int64 // where its record begins
 	at, size int64 // its JSON
 }
@@ -29,7 +30,7 @@ const (
 type message struct {
 	key       uint64 // the hash of its id
 	first     int64  // where its first record begins
-	last, old place
+	last, old position
 	state     int
 	goneAt    int64  // where the record is that took it back
 	kind      string // user, gemini, or "" for anything else
@@ -61,7 +62,7 @@ func scanFile(path string, from int64) (*log, error) {
 			}
 			if id := gjson.GetBytes(raw, "id"); id.Type == gjson.String {
 				size := int64(len(raw))
-				log.message(id.Str, kindOf(gjson.GetBytes(raw, "type").Str), place{at, at, size})
+				log.message(id.Str, kindOf(gjson.GetBytes(raw, "type").Str), position{at, at, size})
 				log.next = max(log.next, at+size)
 			}
 			return true
@@ -86,7 +87,7 @@ func scanFile(path string, from int64) (*log, error) {
 		case to.Type == gjson.String:
 			log.rewind(to.Str)
 		case id.Type == gjson.String:
-			log.message(id.Str, kindOf(v.Get("type").Str), place{at, at, int64(len(line))})
+			log.message(id.Str, kindOf(v.Get("type").Str), position{at, at, int64(len(line))})
 		case set.IsObject():
 			list = set.Get("messages")
 		case v.Get("sessionId").Type == gjson.String && v.Get("projectHash").Type == gjson.String:
@@ -105,7 +106,7 @@ func scanFile(path string, from int64) (*log, error) {
 	return log, err
 }
 
-func (l *log) message(id string, kind string, at place) {
+func (l *log) message(id string, kind string, at position) {
 	key := conversation.HashID(id)
 	if i, known := l.byKey[key]; known && l.messages[i].state != gone {
 		m := &l.messages[i]
@@ -136,7 +137,7 @@ func kindOf(kind string) string {
 	return ""
 }
 
-func (l *log) add(key uint64, kind string, at place) (int, bool) {
+func (l *log) add(key uint64, kind string, at position) (int, bool) {
 	if len(l.messages) == MaxMessages {
 		l.skipped++
 		return 0, false
@@ -190,7 +191,7 @@ func (l *log) set(line []byte, at int64, list gjson.Result) {
 
 type member struct {
 	key     uint64
-	place   place // zero if only the message itself says where it is
+	place   position // zero if only the message itself says where it is
 	kind    string
 	added   bool // no record before has it
 	own     bool // added, and written by the client for the model
@@ -205,7 +206,7 @@ func (l *log) members(line []byte, at int64, list gjson.Result) (members []membe
 		}
 		e := member{key: conversation.HashID(id.Str), kind: kindOf(m.Get("type").Str)}
 		if i := indexOf(line, list, m); i >= 0 {
-			e.place = place{at, at + int64(i), int64(len(m.Raw))}
+			e.place = position{at, at + int64(i), int64(len(m.Raw))}
 		}
 		if i, ok := l.byKey[e.key]; !ok || l.messages[i].state == gone {
 			e.added = true

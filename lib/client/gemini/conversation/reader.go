@@ -23,8 +23,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"gt/lib/client/account"
 	"gt/lib/conversation"
+	"gt/lib/place"
 	"gt/lib/state/activity"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -290,7 +290,7 @@ func Root(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return account.Resolve(path), nil
+	return place.Real(path), nil
 }
 
 // Placed compares the folders' hashes with the name of the conversation's folder.
@@ -442,7 +442,7 @@ type messageFile struct {
 }
 
 // load returns a message, which is valid until the next call.
-func (f *messageFile) load(p place) gjson.Result {
+func (f *messageFile) load(p position) gjson.Result {
 	if p.size == 0 {
 		return gjson.Result{}
 	}

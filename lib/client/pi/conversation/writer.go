@@ -10,6 +10,7 @@ import (
 
 	"gt/lib/conversation"
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 )
 
 type Writer struct{}
@@ -25,18 +26,11 @@ func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, 
 	if a.Sessions != "" {
 		return filepath.Join(a.Sessions, name), nil
 	}
-	return filepath.Join(a.Dir, "sessions", folderName(realPath(c.CWD)), name), nil
+	return filepath.Join(a.Dir, "sessions", folderName(atomicfile.ResolveLinks(c.CWD)), name), nil
 }
 
 func folderName(cwd string) string {
 	return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(cwd, "/")) + "--"
-}
-
-func realPath(dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	return dir
 }
 
 type written struct {
@@ -112,7 +106,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		ID      session.ID `json:"id"`
 		Time    string     `json:"timestamp"`
 		CWD     string     `json:"cwd"`
-	}{"session", 3, c.ID, c.Stamp(c.Now), realPath(c.CWD)}); err != nil {
+	}{"session", 3, c.ID, c.Stamp(c.Now), atomicfile.ResolveLinks(c.CWD)}); err != nil {
 		return err
 	}
 	n := 0
