@@ -57,7 +57,7 @@ func (c *install) Run(env *cli.Env) error {
 	}
 	for _, t := range picked {
 		if store := t.known.StoreEnv; store != "" && strings.HasPrefix(env.Getenv(store), "~") {
-			return cli.Fail(cli.Usage, fmt.Errorf("%s '%s' is a folder ~ in this one", store, env.Getenv(store)), "a shell puts HOME for ~ without quotation marks only: "+store+"=$HOME/...")
+			return cli.Fail(cli.Usage, fmt.Errorf("%s '%s' means a folder named ~ in this folder", store, env.Getenv(store)), "a shell expands ~ only outside of quotation marks: "+store+"=$HOME/...")
 		}
 	}
 	dir, err := binDir(env)
@@ -153,7 +153,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	}
 	if strange != say.strange {
 		say.strange = strange
-		env.Hint("the hooks were those of another home or machine, in %s, which is not here: they run gt by its name now, which has to be on PATH in both", strange)
+		env.Hint("the hooks were those of another home or machine, with gt in %s, which is not here: they run gt by name now, so it has to be on PATH in both", strange)
 	}
 	what := count.Plural(len(want), "hook")
 	if t.client.Shape == wiring.Script {

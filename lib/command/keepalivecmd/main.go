@@ -41,7 +41,7 @@ func parseWired(args []string) cli.Command {
 
 type grammar struct {
 	cli.Flags
-	Touch touch `cmd:"" help:"Give a sign of life."`
+	Touch touch `cmd:"" help:"Record a sign of life."`
 	End   end   `cmd:"" help:"Close a session: record and log its outcome."`
 	Show  show  `cmd:"" default:"withargs" help:"Show the last sign of life (the default)."`
 	Check check `cmd:"" help:"Report by the exit code whether the agent is alive."`

@@ -24,7 +24,7 @@ its own.
   gt-record sync 4f2c81d0              copy one, by the beginning of its id
   gt-record list                       what is recorded
   gt-record show 4f2c81d0              print a conversation
-  gt-record verify --all               is every line what was written?
+  gt-record verify --all               was any line changed?
   gt-record forget 4f2c81d0            remove a record for good
   gt-record prune --older-than 90d --dry-run
 
@@ -52,7 +52,7 @@ type grammar struct {
 	FromHook fromHook  `cmd:"" name:"told" hidden:"" help:"For gt's hooks: keep what one of them tells of a client that keeps no conversation."`
 	Convert  convert   `cmd:"" help:"Write a record as a conversation that another agent resumes, and print the command that does."`
 	Export   export    `cmd:"" help:"Print a record in another form."`
-	Verify   verify    `cmd:"" help:"Check that every line is what was written."`
+	Verify   verify    `cmd:"" help:"Check that no line was changed after it was written."`
 	Forget   forgetful `cmd:"" help:"Remove a record, and never record that session again."`
 	Prune    prune     `cmd:"" help:"Remove records of sessions that ended long ago."`
 }

@@ -75,7 +75,7 @@ func send(env *cli.Env, address string, plain bool, body []byte) error {
 		return failed(fmt.Errorf("it answered '%s'", term.OneLine(term.Clean(env.Redact(line)))))
 	}
 	if _, said, _ := strings.Cut(rest, "\r\n\r\n"); strings.Contains(said, "rejectedSpans") {
-		env.Warn("the collector took not all of it: %s", term.OneLine(term.Clean(said)))
+		env.Warn("the collector did not accept all of it: %s", term.OneLine(term.Clean(said)))
 	}
 	env.Hint("%s sent", term.Size(int64(len(body))))
 	return nil

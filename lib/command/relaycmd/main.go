@@ -67,7 +67,7 @@ type grammar struct {
 	Status  status  `cmd:"" default:"withargs" help:"Show the hosts, and what waits for them (the default)."`
 	Join    join    `cmd:"" help:"Join a hub: by ssh, with an invitation, or a NATS server of your own."`
 	Run     run     `cmd:"" help:"Relay until ctrl-C. It connects again by itself."`
-	Sync    syncNow `cmd:"" help:"Send and take what there is, and end."`
+	Sync    syncNow `cmd:"" help:"Send and receive what waits, and exit."`
 	Allow   allow   `cmd:"" help:"Allow a host to run commands here."`
 	Block   block   `cmd:"" help:"Take nothing more from a host."`
 	Rename  rename  `cmd:"" help:"Call a host by another name here."`
@@ -282,7 +282,7 @@ func (f fleet) relay(ctx context.Context, warn func(error)) error {
 }
 
 type syncNow struct {
-	Wait duration.Flag `help:"How long at most." default:"30s" placeholder:"TIME"`
+	Wait duration.Flag `help:"Exit after this long at the latest." default:"30s" placeholder:"TIME"`
 
 	quiet bool
 }

@@ -193,7 +193,7 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 	begin, end := max(from-3, 1), min(to+3, len(said))
 	if all, err = git.Blame(filepath.Dir(path), filepath.Base(path), begin, end, gitPatience); err != nil {
 		if !errors.Is(err, git.ErrNotRepository) {
-			env.Warn("git does not tell the commits: %v", err)
+			env.Warn("git cannot list the commits: %v", err)
 		}
 		all = nil
 		inside, _ := filepath.Rel(git.Top(filepath.Dir(path)), path)

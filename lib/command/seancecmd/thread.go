@@ -22,7 +22,7 @@ type threadOf struct {
 	ID      string `arg:"" optional:"" help:"A session of the chain, by its id or the beginning of it (default: the session that asks, or else the last one in this folder)."`
 	JSON    bool   `name:"json" help:"One JSON object, as the file has it."`
 	Forget  bool   `help:"Remove the thread, with its earlier contents."`
-	Explain bool   `help:"Print what each message counts, for what, and whether a start-up text tells it."`
+	Explain bool   `help:"Print the score of each message, why it has it, and whether a start-up text includes it."`
 	Room    int    `help:"With --explain: the characters that such a text has for messages." default:"6000"`
 
 	logs

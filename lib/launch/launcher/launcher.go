@@ -220,7 +220,7 @@ func (w walked) words() (all []string, err error) {
 	for _, one := range w.launchers { // innermost first
 		words, ok := nestLaunchers(one.words, all)
 		if !ok {
-			return nil, fmt.Errorf("its command line is in a word of '%s', and that in another", one.words[0])
+			return nil, fmt.Errorf("its command line is within a word of '%s', which is itself within a word", one.words[0])
 		}
 		all = words
 	}

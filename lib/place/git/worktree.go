@@ -375,7 +375,7 @@ func (r checkout) symbolicRefs() (map[string]string, error) {
 		return nil, err
 	}
 	if out.cut {
-		return nil, fmt.Errorf("'%s' has too many refs to look at each", r.top)
+		return nil, fmt.Errorf("'%s' has too many refs to check each", r.top)
 	}
 	all := map[string]string{}
 	for line := range strings.Lines(out.buf.String()) {
@@ -600,7 +600,7 @@ func findHidden(path string, wait time.Duration) (name, sparse string, err error
 		return "", "", err
 	}
 	if out.cut {
-		return "", "", fmt.Errorf("'%s' has too many files to look at each", path)
+		return "", "", fmt.Errorf("'%s' has too many files to check each", path)
 	}
 	for line := range strings.SplitSeq(out.buf.String(), "\x00") {
 		tag, name, ok := strings.Cut(line, " ")

@@ -61,7 +61,7 @@ func (c Checks) Demand(ctx context.Context, templates []template.Template) map[s
 			continue
 		}
 		tasks = append(tasks, cli.Go(func() {
-			d := tick.Demand{Err: fmt.Errorf("its check was not asked: all together took over %v", all)}
+			d := tick.Demand{Err: fmt.Errorf("its check did not run: all checks together took over %v", all)}
 			select {
 			case turns <- true:
 				if ctx.Err() == nil {

@@ -188,7 +188,7 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 	for i, r := range refs {
 		s, ok := told[r.ID]
 		if !ok || s.Alive == tick.Unknown {
-			s.Err = fmt.Errorf("%w: '%s alive' does not tell it", ErrUnknown, e.Program)
+			s.Err = fmt.Errorf("%w: '%s alive' does not say", ErrUnknown, e.Program)
 		}
 		all[i] = s
 	}

@@ -106,7 +106,7 @@ func (r *reader) bad(block int, key string, err error) {
 func (r *reader) mistyped(headers []header) {
 	for _, h := range headers {
 		if h.name == "pool" {
-			r.problems = append(r.problems, Problem{File: r.file, Line: h.line, Key: h.name, Err: errors.New("unknown table (agent.pool is meant?)")})
+			r.problems = append(r.problems, Problem{File: r.file, Line: h.line, Key: h.name, Err: errors.New("unknown table (did you mean agent.pool?)")})
 		}
 		first, _, below := strings.Cut(h.name, ".")
 		if !h.array && slices.Contains(town.Tables, first) {
@@ -141,7 +141,7 @@ func take[T any](t table, key, want string, set func(T) error) {
 	delete(t.left, key)
 	value, ok := v.(T)
 	if !ok {
-		t.r.bad(t.r.block, t.prefix+key, fmt.Errorf("%s is wanted, not %s", want, kind(v)))
+		t.r.bad(t.r.block, t.prefix+key, fmt.Errorf("it must be %s, not %s", want, kind(v)))
 		return
 	}
 	if err := set(value); err != nil {
@@ -218,7 +218,7 @@ func (t table) texts(key string, to *[]string, check func(string) error) {
 		for _, v := range list {
 			s, ok := v.(string)
 			if !ok || strings.ContainsRune(s, 0) {
-				return fmt.Errorf("an array of strings is wanted, and it holds %s", kind(v))
+				return fmt.Errorf("it must be an array of strings, and contains %s", kind(v))
 			}
 			if check != nil {
 				if err := check(s); err != nil {
@@ -297,7 +297,7 @@ func (r *reader) template(m map[string]any) Template {
 			value, ok := vars[name].(string)
 			switch {
 			case !ok || strings.ContainsRune(value, 0):
-				return fmt.Errorf("%.80s: a string is wanted, not %s", name, kind(vars[name]))
+				return fmt.Errorf("%.80s: it must be a string, not %s", name, kind(vars[name]))
 			case name == "" || strings.ContainsAny(name, "=\x00"):
 				return fmt.Errorf("invalid variable '%.80s'", name)
 			}

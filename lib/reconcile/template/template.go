@@ -98,7 +98,7 @@ func Runtime(file string, text []byte) (string, []Problem) {
 		return "", []Problem{{File: file, Line: providerLine(string(text)), Key: "session.provider", Err: err}}
 	}
 	if _, err := toml.Decode(string(text), &content); err != nil {
-		return bad(errors.New("a string in the table [session] is wanted"))
+		return bad(errors.New("it must be a string in the table [session]"))
 	}
 	switch p := content.Session.Provider; {
 	case p == "", p == "tmux":

@@ -103,12 +103,12 @@ func TestOthersTables(t *testing.T) {
 func TestProblems(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"[[agent]]\nprovider = 3\n", `t:1: agent.name: it is missing
-t:2: agent.provider: a string is wanted, not a number
+t:2: agent.provider: it must be a string, not a number
 t:2: agent.provider: it is missing: the agent's name, such as "claude"`},
 		{"a = [\n", "t:1: "},
 		{"[[agent]\nname = \"x\"\n", "t:1: expected end of table array name delimiter ']', but got the end of the line"},
 		{"[agent]\nname = \"x\"\n", "t: agent: templates are [[agent]] blocks"},
-		{fullTemplate + "[pool]\nmax = 1\n", "t:45: pool: unknown table (agent.pool is meant?)"},
+		{fullTemplate + "[pool]\nmax = 1\n", "t:45: pool: unknown table (did you mean agent.pool?)"},
 		{fullTemplate + "[agent.pool]\nmin = 3\nmax = 2\nmaxx = 7\n", "t:46: agent.pool.min: 3 is more than the max, 2\nt:48: agent.pool.maxx: unknown key (known: min, max, check"},
 		{fullTemplate + "colour = 'red'\n", "t:45: agent.colour: unknown key (known: name, provider"},
 		{fullTemplate + "[agent.pool]\nmin = 1\n", "t:45: agent.pool.max: it is missing: how many sessions there are at most"},
@@ -123,8 +123,8 @@ t:2: agent.provider: it is missing: the agent's name, such as "claude"`},
 		{fullTemplate + "[[agent]]\nname = \"mayor\"\nprovider = \"claude\"\n", "t:46: agent.name: 'mayor' is the name of another template, in line 42"},
 		{fullTemplate + "[[agent]]\nname = \"a b\"\nprovider = \"claude\"\n", "t:46: agent.name: invalid name 'a b'"},
 		{fullTemplate + "prompt_template = \"../x.md\"\n", "t:45: agent.prompt_template: '../x.md' is not the path of a file in the town"},
-		{fullTemplate + "hooks = [1]\n", "t:45: agent.hooks: an array of strings is wanted, and it holds a number"},
-		{fullTemplate + "[agent.env]\nA = 1\n", "t:45: agent.env: A: a string is wanted, not a number"},
+		{fullTemplate + "hooks = [1]\n", "t:45: agent.hooks: it must be an array of strings, and contains a number"},
+		{fullTemplate + "[agent.env]\nA = 1\n", "t:45: agent.env: A: it must be a string, not a number"},
 		{fullTemplate + "[agent.pool] # of '''\n\"max\" = 99999\n", "t:46: agent.pool.max: 99999 is not between 0 and 10000"},
 		{fullTemplate + "[[agents]]\nname = \"x\"\n", "t:45: agents: unknown table (agent is meant?)"},
 		{fullTemplate + "[agnet.pool]\nmax = 1\n", "t:45: agnet.pool: unknown table (agent is meant?)"},
@@ -154,7 +154,7 @@ func TestTablesOfOthers(t *testing.T) {
 			t.Errorf("%s%v", text, problems)
 		}
 	}
-	if _, problems := Runtime("t", []byte("[[session]]\nprovider = \"tmux\"\n")); len(problems) != 1 || problems[0].Error() != "t: session.provider: a string in the table [session] is wanted" {
+	if _, problems := Runtime("t", []byte("[[session]]\nprovider = \"tmux\"\n")); len(problems) != 1 || problems[0].Error() != "t: session.provider: it must be a string in the table [session]" {
 		t.Errorf("%v", problems)
 	}
 	if _, problems := Runtime("t", []byte("[[agent]]\nprovider = \"claude\"\n[ session ]\nx = 1\nprovider = \"exec\"\n")); len(problems) != 1 || problems[0].Line != 5 {

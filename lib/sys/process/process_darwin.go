@@ -155,7 +155,7 @@ func (p Proc) Dir() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", errors.New("cannot tell the folder of the process")
+	return "", errors.New("cannot find the folder of the process")
 }
 
 // args returns nil: there are no PID namespaces.
