@@ -89,7 +89,7 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 		TmuxServer: string(server), TmuxSession: a.Pane.Session, TmuxPane: a.Pane.ID, Adopted: instance.Adopt(p),
 	}
 	if !filepath.IsAbs(in.Path) {
-		return nil, fmt.Errorf("tmux does not tell the folder of pane %s", a.Pane.ID)
+		return nil, fmt.Errorf("tmux does not know the folder of pane %s", a.Pane.ID)
 	}
 	in.Path = filepath.Clean(in.Path)
 	args, err := p.Args()

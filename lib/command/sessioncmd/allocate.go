@@ -41,7 +41,7 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 	case t.Personal:
 		return nil, cli.Failf(cli.Usage, "--role: this folder is in no town that you trust")
 	case c.Name != "" || c.Resume != "" || c.Replace || c.Explain:
-		return nil, cli.Fail(cli.Usage, errors.New("--role: any polecat goes without --name, --resume, --replace and --explain"), fmt.Sprintf("name one: %s/polecats/NAME", of))
+		return nil, cli.Fail(cli.Usage, errors.New("--role: without the name of a polecat, it cannot be combined with --name, --resume, --replace or --explain"), fmt.Sprintf("name one: %s/polecats/NAME", of))
 	}
 	lock, err := at.Store.LockWorkers()
 	if err != nil {

@@ -143,7 +143,7 @@ func (c *imports) Run(env *cli.Env) error {
 	added, err := add(i)
 	switch {
 	case err != nil && len(added) > 0:
-		return cli.WithHint(err, "the same command goes on where this one ended")
+		return cli.WithHint(err, "the same command continues where this one stopped")
 	case err != nil && !atomicfile.Unread(err):
 		return c.refused(err)
 	case err != nil:

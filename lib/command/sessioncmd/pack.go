@@ -56,7 +56,7 @@ func (c *pack) Run(env *cli.Env) error {
 	if _, err := p.Pack(in.ID, env.Stdout); err != nil {
 		return withExitCode(in.Name, err)
 	}
-	env.Hint("packed %s; here it starts no more", in.Name)
+	env.Hint("packed %s; it cannot be started here any more", in.Name)
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (c *unpack) Run(env *cli.Env) error {
 		return cli.Fail(cli.AnswerNo, errors.New("this folder is in a town, whose agents do not move"), "go to another, or name a profile: -p NAME")
 	}
 	if term.IsTerminal(env.Stdin) {
-		return cli.Fail(cli.Usage, errors.New("a parcel comes from standard input"), "gt-session unpack <FILE")
+		return cli.Fail(cli.Usage, errors.New("the parcel is read from standard input"), "gt-session unpack <FILE")
 	}
 	u := parcel.Unpacker{Env: env, Store: at.Store, Table: at.Table(), Name: c.Name, Agent: c.Agent, Args: c.Args, Force: c.Force, From: c.From}
 	if c.From != "" {
@@ -138,7 +138,7 @@ func (c *unpack) Run(env *cli.Env) error {
 	}
 	if len(made.ArgsLeft) > 0 {
 		left := env.Line(term.TypedWords(made.ArgsLeft), maxArgs)
-		env.Hint("not taken of its arguments: %s; gt-session new --replace -n %s sets them", left, made.Name)
+		env.Hint("left out of its arguments: %s; gt-session new --replace -n %s sets them", left, made.Name)
 	}
 	in, err := at.Store.Get(made.ID)
 	if err != nil {

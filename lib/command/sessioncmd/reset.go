@@ -47,7 +47,7 @@ func (c *start) whenReset(env *cli.Env) error {
 	of := map[*instance.Instance]limited{}
 	for i, one := range ends {
 		if all[i], of[one.in] = one.in, one; one.till.After(env.Now()) {
-			env.Hint("%s goes on after %s; end this command to keep it from that", one.in.Name, term.Day(one.till, env.Now()))
+			env.Hint("%s continues after %s; end this command to prevent that", one.in.Name, term.Day(one.till, env.Now()))
 		}
 	}
 	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return c.afterLimit(env, at, of[in]) }))

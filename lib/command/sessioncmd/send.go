@@ -159,7 +159,7 @@ func (c *sendPrompt) clean(env *cli.Env, text string) (string, error) {
 	}
 	switch {
 	case command != "":
-		return "", cli.Fail(cli.Usage, fmt.Errorf("the client would take %s as a command", term.Quote(command)), "--command sends it as one; with a word before it, it is text")
+		return "", cli.Fail(cli.Usage, fmt.Errorf("the client would take %s as a command", term.Quote(command)), "--command sends it as a command; put a word before it to send it as text")
 	case text == "":
 		return "", cli.Failf(cli.Usage, "the text is empty")
 	case c.Command && strings.Contains(text, "\n"):
@@ -229,7 +229,7 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 		if to.LastPrompt != nil {
 			env.Warn("no hook of %s reported that it began a turn; its screen shows that the text was submitted", m.Name)
 		} else if !c.Command {
-			env.Hint("%s has no hooks that tell; its screen shows that the text was submitted", m.Name)
+			env.Hint("%s has no hooks that report it; its screen shows that the text was submitted", m.Name)
 		}
 	case send.NoProof:
 		env.Warn("cannot tell whether %s took it: gt does not know what its input box looks like; gt-session peek %s shows its screen", m.Name, m.Name)

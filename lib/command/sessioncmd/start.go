@@ -45,7 +45,7 @@ type newOne struct {
 	Group   string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
 	Parent  string `type:"given" placeholder:"NAME" help:"The agent that it belongs to."`
 	Account string `type:"given" placeholder:"NAME" help:"Another account of its client: the folder of its settings and login, or the folder's name."`
-	In      string `placeholder:"COMMAND" help:"Start it in this, as in 'bwrap --dev-bind / / --tmpfs ~/.ssh'; so does each later start."`
+	In      string `placeholder:"COMMAND" help:"Run it by this command, such as 'bwrap --dev-bind / / --tmpfs ~/.ssh', now and at each later start."`
 	Resume  string `type:"given" placeholder:"ID" help:"The conversation that it continues."`
 	Replace bool   `help:"If an agent of that name exists, end it (if it is busy, with --now), and start it again with these flags and its conversation."`
 	Role    string `type:"given" group:"In a town:" placeholder:"ADDRESS" help:"Make the worker of this address, such as gastown/crew/max: in its folder, under its name. gastown/polecats is any of its polecats: one that is idle, else a new one."`
