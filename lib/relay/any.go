@@ -253,8 +253,8 @@ func (r *Relay) askLeases(key string, q []peer.Lease) error {
 	return nil
 }
 
-// answerLeases tells a host where the work is that it gave. What it takes back before it came
-// is refused once it comes.
+// answerLeases tells a host where the work is that it gave. Work that it takes back before the
+// letter with it arrived here is refused when it arrives.
 func (r *Relay) answerLeases(from *remote, body []byte) error {
 	var q []peer.Lease
 	if json.Unmarshal(body, &q) != nil || len(q) > mostLeases || r.Held == nil {

@@ -150,13 +150,13 @@ func (h handover) sayHowToGoOn(note string) error {
 	case h.left:
 		lead = fmt.Sprintf("session %s, which ended here at %s, is handed over\nto start the next one, type: ", h.id, h.record.EndedAt.Local().Format("15:04"))
 	case h.id == "" && !h.agent.IsSet():
-		lead = h.nobodys() + "\nto start one, type: "
+		lead = h.describeReceiver() + "\nto start one, type: "
 	}
 	return h.env.Printf("saved; to read the note: gt-mail read %s\n%s%s\n%s\n", note, lead, line, then)
 }
 
-// nobodys explains a person's own note, and how to hand over an agent that works here.
-func (h handover) nobodys() string {
+// describeReceiver tells a person who gets their own note, and how to hand over an agent that runs here.
+func (h handover) describeReceiver() string {
 	records, _ := h.store.ReadRecords() // unreadable records are not listed
 	for _, r := range records {
 		if r.Live() {

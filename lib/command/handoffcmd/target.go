@@ -98,6 +98,8 @@ func (t *target) findLeft() {
 	}
 }
 
+// findPane finds the pane that this command's environment names. With saves, the session's record
+// is enough, and tmux is not asked.
 func (t *target) findPane(saves bool) {
 	server, pane := tmux.FromEnv(t.env.Getenv)
 	if pane == "" && t.agent.IsSet() {
