@@ -31,6 +31,7 @@ import (
 	"gt/lib/state/peer"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/plain"
 )
 
 // format is the version of the manifest.
@@ -251,7 +252,7 @@ func (s *Session) check() error {
 			return err
 		}
 	}
-	if len(s.Agent) > maxAgent || strings.ContainsFunc(s.Agent, func(r rune) bool { return !unicode.IsPrint(r) }) { // mutant never: TestHostile
+	if len(s.Agent) > maxAgent || plain.Line(s.Agent) != s.Agent { // mutant never: TestHostile
 		return fmt.Errorf("invalid client %.80q", s.Agent)
 	}
 	for _, id := range s.Commits {
