@@ -1,6 +1,7 @@
 package handoffcmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/hook"
 	"gt/lib/state/request"
+	"gt/lib/state/session"
 	"gt/lib/state/waiting"
 	"gt/lib/text/term"
 )
@@ -35,6 +37,11 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 	if err != nil {
 		return err
 	}
+	var told session.ID
+	all = slices.DeleteFunc(all, func(w waiting.Handover) bool {
+		told = cmp.Or(w.PromisedTo, told)
+		return w.PromisedTo != ""
+	})
 	left := slices.DeleteFunc(slices.Clone(all), func(w waiting.Handover) bool {
 		if g.What != nil {
 			return !strings.HasPrefix(w.Note, strings.ToLower(*g.What))
@@ -47,6 +54,8 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 			why = fmt.Sprintf("%d hand-overs wait here", len(left))
 		} else if len(all) > 0 {
 			why, left = "no such hand-over waits here", all
+		} else if told != "" {
+			why = fmt.Sprintf("session %s is being told it", told)
 		}
 		var hints []string
 		for _, w := range left {

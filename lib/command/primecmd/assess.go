@@ -267,7 +267,7 @@ func (f *facts) isBeingTold(by session.ID) bool {
 		return false
 	}
 	c := f.find(by)
-	return c != nil && c.Liveness == session.Running
+	return c != nil && c.Liveness == session.Running && !f.cleared(c)
 }
 
 // judgePane judges by where the sessions run. A hand-over is for the owner's pane. A

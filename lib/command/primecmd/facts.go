@@ -255,7 +255,7 @@ func (s *start) gather(f *facts, records []*session.Record) {
 	for _, n := range hooked {
 		f.hooked = append(f.hooked, hookedNote{Note: n})
 	}
-	reader := waiting.Reader{ID: f.session.ID, Continues: f.continues(), Busy: f.access == busy}
+	reader := waiting.Reader{ID: f.session.ID, Continues: f.continues(), Busy: f.access == busy, Repairs: f.access == locked}
 	unowned, err := waiting.FindUnowned(s.call.Store, f.home, hooked, reader)
 	s.warn(err)
 	for _, u := range slices.Backward(unowned) {

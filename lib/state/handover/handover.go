@@ -95,6 +95,16 @@ func take(h home.Home, id, as string, d atomicfile.Durability) error {
 	return err
 }
 
+// ErrDamaged reports a file that is no hand-over.
+var ErrDamaged = errors.New("it is no hand-over")
+
+// SetAside keeps a damaged file under another name (see atomicfile.Quarantine). The caller holds
+// the home's lock.
+func SetAside(h home.Home, id string) error {
+	_, err := atomicfile.Quarantine(waiting(h, id))
+	return err
+}
+
 // Slot is the place of one session's hand-over, as it was read.
 type Slot struct {
 	data     []byte
@@ -111,7 +121,7 @@ func Read(h home.Home, session string) (*Handover, Slot, error) {
 	}
 	o := new(Handover)
 	if err := json.Unmarshal(data, o); err != nil {
-		return nil, Slot{unusable: true}, atomicfile.Error("read", path, fmt.Errorf("it is no hand-over: %w", err))
+		return nil, Slot{unusable: true}, atomicfile.Error("read", path, fmt.Errorf("%w: %w", ErrDamaged, err))
 	}
 	return o, Slot{data: data}, nil
 }

@@ -120,6 +120,18 @@ func List(h home.Home) ([]Marker, error) {
 	return found, failed
 }
 
+// Exists reports whether the marker is there, as far as is known.
+func (m Marker) Exists(h home.Home) bool {
+	if !isMarkerName(m.Name) {
+		return false
+	}
+	if m.Claimed {
+		_, err := h.Mirror().Read(m.Name, maxBytes)
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return atomicfile.Exists(h.Path(m.Name))
+}
+
 // Remove removes a marker whose text was delivered. The copy goes first, because alone it
 // would look like another program's.
 func (m Marker) Remove(h home.Home) error {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"sort"
 
 	"gt/lib/place/home"
 	"gt/lib/state/handover"
@@ -32,11 +33,14 @@ type Reader struct {
 	// Busy reports that others change the home now, so that a marker or a note may be half
 	// of a hand-over.
 	Busy bool
+	// Repairs reports that the reader holds the home's lock: FindUnowned sets damaged files aside,
+	// and takes what an older gt took.
+	Repairs bool
 }
 
 // FindUnowned returns the hand-overs of a home that no session's record has: files, and then claims,
 // the oldest first. known are the sessions whose records could be read, hooked the notes of the
-// mailbox that are hooked. It returns what it could read with an error, and writes nothing.
+// mailbox that are hooked. It returns what it could read with an error.
 func FindUnowned(s session.Store, known []session.Candidate, hooked []mail.Note, by Reader) ([]*Unowned, error) {
 	var files []*Unowned
 	names, failed := handover.Waiting(s.Home)
@@ -46,13 +50,32 @@ func FindUnowned(s session.Store, known []session.Candidate, hooked []mail.Note,
 			continue // of a record that cannot be read nothing is known
 		}
 		o, slot, err := handover.Read(s.Home, name)
-		if o != nil {
+		switch {
+		case errors.Is(err, handover.ErrDamaged) && by.Repairs:
+			err = cmp.Or(handover.SetAside(s.Home, name), err)
+		case o == nil:
+		case isTakenElsewhere(s.Home, o):
+			if by.Repairs {
+				err = handover.TakeUnowned(s.Home, name, atomicfile.Unsynced)
+			}
+		default:
 			files = append(files, &Unowned{Handover: o, ID: id, slot: slot})
 		}
 		failed = cmp.Or(failed, err)
 	}
+	sort.SliceStable(files, func(i, j int) bool { return files[i].At.Before(files[j].At) })
 	claims, err := claims(s, known, files, hooked, by)
 	return append(files, claims...), cmp.Or(failed, err)
+}
+
+// isTakenElsewhere reports whether an older gt, which knows only the copies, told or cancelled a
+// hand-over: its note was read or closed, and its marker is gone.
+func isTakenElsewhere(h home.Home, o *handover.Handover) bool {
+	if o.Claim || o.TakenBy != "" || o.Note == "" || marker.FromPath(o.Marker).Exists(h) {
+		return false
+	}
+	note, err := mail.NewBox(h, h.Identity.Address()).Get(o.Note)
+	return err == nil && (note.Seen || note.Done)
 }
 
 // claims returns the hand-overs that the markers and notes of others are: Gas Town's gt or an
@@ -158,13 +181,14 @@ func SameOrigin(u, v *Unowned) bool {
 	return u.ID == v.ID || u.Note == v.Note && slices.Equal(u.Markers, v.Markers)
 }
 
-// Promise writes that a session is about to take the hand-over, so that no other one does. What
+// Promise writes that a session is about to take the hand-over, so that no other one does. A note that
 // another program left has its own file from here on, without secrets. The caller holds the home's
 // lock.
 func Promise(u *Unowned, h home.Home, by session.ID, note *mail.Note, redact func(string) string) error {
-	if u.Note != "" { // without one, the agent could not ask for it again if it was not delivered
-		u.TakenBy = string(by)
+	if u.Note == "" {
+		return nil // the agent could not ask for it again if it was not delivered
 	}
+	u.TakenBy = string(by)
 	u.From, u.Reason = redact(u.From), redact(u.Reason)
 	if u.Text == nil && note != nil {
 		u.Text = NewText(note.Clean(redact))

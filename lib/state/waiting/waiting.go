@@ -29,6 +29,8 @@ type Handover struct {
 	// Asked reports that it is only a request from a sandbox, to be done at the end of the
 	// turn.
 	Asked bool
+	// PromisedTo is the running session that is being told it, "" for none.
+	PromisedTo session.ID
 
 	chain   session.ID
 	unowned *Unowned // without a record
@@ -60,13 +62,15 @@ func ListHandovers(h home.Home, warn func(error)) ([]Handover, error) {
 			found = append(found, Handover{Handover: u.Handover, unowned: u})
 		}
 	}
-	found = slices.DeleteFunc(found, func(w Handover) bool { // a session is getting it
-		return slices.ContainsFunc(records, func(by *session.Record) bool { return string(by.ID) == w.TakenBy && by.Live() })
-	})
+	warn(err)
 	for i := range found {
-		found[i].describe(box, warn)
+		w := &found[i]
+		w.describe(box, warn)
+		if slices.ContainsFunc(records, func(by *session.Record) bool { return string(by.ID) == w.TakenBy && by.Live() }) {
+			w.PromisedTo = session.ID(w.TakenBy)
+		}
 	}
-	return found, err
+	return found, nil
 }
 
 // describe adds what the hand-over's note says.
