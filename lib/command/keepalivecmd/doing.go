@@ -11,6 +11,7 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/client/registry"
 	"gt/lib/conversation"
+	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/state/activity"
 	"gt/lib/state/request"
@@ -139,7 +140,7 @@ func worktree(call *hook.Invocation, before activity.State) string {
 		return ""
 	}
 	top := git.Top(call.Dir)
-	if top == before.Worktree || top != call.Home.Dir && git.IsWorktreeOf(top, call.Home.Dir) {
+	if top == before.Worktree || place.Real(top) != place.Real(call.Home.Dir) && git.IsWorktreeOf(top, call.Home.Dir) {
 		return top
 	}
 	return ""

@@ -31,8 +31,8 @@ import (
 const usualAccount = "default" // the name of the account whose folder is the client's usual one
 
 // accountFolder returns the folder of a client's account: by the folder's name, with or
-// without its leading dot, or as "work" of .claude-work, by usualAccount, or by a path. Of another folder gt would not read
-// the conversations.
+// without its leading dot, by usualAccount, by a path, or as "work" of .claude-work. Of another
+// folder gt would not read the conversations.
 func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, name string) (string, error) {
 	if client.StoreEnv == "" {
 		return "", cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
@@ -45,15 +45,20 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 	for p := range account.Places(client.Name, env.Getenv) {
 		dirs = append(dirs, p.Dir)
 	}
-	var found, all []string
+	var found, short, all []string
 	for _, dir := range append(dirs, client.Listed(env.Getenv("HOME"))...) {
 		is := filepath.Base(dir)
 		if real, err := folder(env, dir); err != nil || slices.Contains(all, real) || own.Account(client.Name, real) != nil {
 			continue
-		} else if dir = real; name == is || name == strings.TrimPrefix(is, ".") || name == strings.TrimPrefix(is, filepath.Base(usual)+"-") || name == usualAccount && len(all) == 0 {
+		} else if dir = real; name == is || name == strings.TrimPrefix(is, ".") || name == usualAccount && len(all) == 0 {
 			found = append(found, dir)
+		} else if is == filepath.Base(usual)+"-"+name {
+			short = append(short, dir)
 		}
 		all = append(all, dir)
+	}
+	if len(found) == 0 {
+		found = short
 	}
 	if len(found) == 1 {
 		return found[0], nil

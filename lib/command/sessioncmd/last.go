@@ -136,8 +136,12 @@ func toldSince(at scope, m fleet.Member, text string, since time.Time) bool {
 
 // answerWait is how long a waiting client may take to accept a prompt, and to write its answer
 // to the conversation. On a busy machine the hook of the turn before can report its end long
-// before that, and a client that syncs each line (Qwen Code) is as slow as the disk.
-const answerWait = time.Minute
+// before that, and a client that syncs each line (Qwen Code) is as slow as the disk. failedWait is
+// for a turn that failed or was interrupted, which may have no answer.
+const (
+	answerWait = time.Minute
+	failedWait = 5 * time.Second
+)
 
 // readScreen reports whether an agent asks something. working is its screen if that shows that
 // the agent works, and "" otherwise.
@@ -214,7 +218,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 			return true, nil
 		case r == nil && !s.queued:
 			return true, err
-		case time.Since(since) > answerWait:
+		case a.asked && working == "" && m.Status == status.Waiting && m.Reason != status.Done && time.Since(since) > failedWait, time.Since(since) > answerWait:
 			return true, err
 		}
 		return false, nil

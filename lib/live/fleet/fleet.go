@@ -733,7 +733,7 @@ func (m *Member) WorksIn() string {
 	if at == m.Path {
 		return m.Path
 	}
-	if top := git.Top(m.Path); top == at || place.Real(top) == at || git.Top(at) != at || !git.IsWorktreeOf(at, top) {
+	if top := git.Top(m.Path); top == at || place.Real(top) == place.Real(at) || git.Top(at) != at || !git.IsWorktreeOf(at, top) {
 		return m.Path
 	}
 	return at
