@@ -96,7 +96,7 @@ func findIncluded(top string, list *os.File, wait time.Duration) (names []string
 	if cut {
 		left = append(left, fmt.Errorf("what follows %s: the names are over %d MiB", Quote(match[len(match)-1]), maxNamed>>20))
 	}
-	found, err := ignored(top, match, wait)
+	found, _, err := namesFrom(strings.NewReader(strings.Join(match, "\x00")+"\x00"), top, wait, "check-ignore", "-z", "--stdin")
 	for _, name := range found {
 		switch isRepository := strings.HasSuffix(name, "/"); {
 		case ownFile(name), isRepository && IsWorktreeOf(filepath.Join(top, name), top):
@@ -106,7 +106,7 @@ func findIncluded(top string, list *os.File, wait time.Duration) (names []string
 			names = append(names, name)
 		}
 	}
-	return names, left, err
+	return names, left, noneIgnored(err)
 }
 
 // namesFrom returns the names that git prints, which must end in NUL. cut reports that there
@@ -120,22 +120,28 @@ func namesFrom(stdin io.Reader, top string, wait time.Duration, args ...string) 
 	return names[:len(names)-1], out.cut, nil // behind the last NUL is the beginning of a name, or nothing
 }
 
-// ignored returns those of the names of files and folders that git ignores.
-func ignored(top string, names []string, wait time.Duration) ([]string, error) {
-	found, _, err := namesFrom(strings.NewReader(strings.Join(names, "\x00")+"\x00"), top, wait, "check-ignore", "-z", "--stdin")
-	return found, noneIgnored(err)
-}
-
-// part is a file, or a folder that git ignores as a whole: of a part of one nobody would know
-// what is missing.
+// part is a file, or a folder without tracked files: of a part of one nobody would know what is
+// missing.
 type part struct {
-	name  string
+	name  string // a folder's ends in a slash
 	files int
 	size  int64
 }
 
 func (p part) share() float64 {
 	return max(float64(p.files)/maxIncluded, float64(p.size)/maxIncludedSum)
+}
+
+// isLeftBefore reports whether p is left before q: the larger one, and of equal ones the deeper,
+// so that an .env at the top comes last, and then that with the longer name.
+func (p part) isLeftBefore(q part) bool {
+	if p.share() != q.share() {
+		return p.share() > q.share()
+	}
+	if mine, other := strings.Count(p.name, "/"), strings.Count(q.name, "/"); mine != other {
+		return mine > other
+	}
+	return len(p.name) > len(q.name)
 }
 
 // fitting returns the files that a copy can have. Of too many or too large ones it leaves
@@ -158,23 +164,24 @@ func fitting(source *os.Root, names []string, wait time.Duration) (fit []string,
 	if all.share() <= 1 {
 		return fit, left, nil
 	}
-	of, err := partsOf(source.Name(), fit, wait)
+	tracked, err := trackedFolders(source.Name(), wait)
 	if err != nil {
 		return nil, left, err
 	}
 	byName := map[string]*part{}
 	var parts []*part
 	for _, name := range fit {
-		p := byName[of(name)]
+		of := partOf(name, tracked)
+		p := byName[of]
 		if p == nil {
-			p = &part{name: of(name)}
-			byName[p.name] = p
+			p = &part{name: of}
+			byName[of] = p
 			parts = append(parts, p)
 		}
 		p.files++
 		p.size += sizes[name]
 	}
-	sort.SliceStable(parts, func(i, j int) bool { return parts[i].share() > parts[j].share() })
+	sort.SliceStable(parts, func(i, j int) bool { return parts[i].isLeftBefore(*parts[j]) })
 	leaves := map[string]bool{}
 	for _, p := range parts {
 		if all.share() <= 1 {
@@ -185,38 +192,31 @@ func fitting(source *os.Root, names []string, wait time.Duration) (fit []string,
 		all.size -= p.size
 		left = append(left, fmt.Errorf("%s: %d files of %d MiB are too much (at most %d of %d MiB are copied)", Quote(p.name), p.files, p.size>>20, maxIncluded, maxIncludedSum>>20))
 	}
-	return slices.DeleteFunc(fit, func(name string) bool { return leaves[of(name)] }), left, nil
+	return slices.DeleteFunc(fit, func(name string) bool { return leaves[partOf(name, tracked)] }), left, nil
 }
 
-// partsOf returns a function for the name of a file's part.
-func partsOf(top string, names []string, wait time.Duration) (of func(name string) string, err error) {
-	seen := map[string]bool{}
-	var folders []string
+// trackedFolders returns the folders of a checkout that hold tracked files, at any depth. If
+// their names are over maxNamed, the last folders are missing, and count as without.
+func trackedFolders(top string, wait time.Duration) (map[string]bool, error) {
+	names, _, err := namesFrom(nil, top, wait, "ls-files", "-z")
+	folders := map[string]bool{}
 	for _, name := range names {
-		for dir := filepath.Dir(name); dir != "." && !seen[dir]; dir = filepath.Dir(dir) {
-			seen[dir] = true
-			folders = append(folders, dir)
+		for dir := filepath.Dir(name); dir != "." && !folders[dir]; dir = filepath.Dir(dir) {
+			folders[dir] = true
 		}
 	}
-	whole := map[string]bool{}
-	if len(folders) > 0 {
-		found, err := ignored(top, folders, wait)
-		if err != nil {
-			return nil, err
-		}
-		for _, dir := range found {
-			whole[dir] = true
+	return folders, err
+}
+
+// partOf returns the name of a file's part: the topmost folder above it without tracked files,
+// or the file.
+func partOf(name string, tracked map[string]bool) string {
+	for i, c := range name {
+		if c == '/' && !tracked[name[:i]] {
+			return name[:i+1]
 		}
 	}
-	return func(name string) string {
-		of := name
-		for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
-			if whole[dir] {
-				of = dir
-			}
-		}
-		return of
-	}, nil
+	return name
 }
 
 // copyInto copies a file with its permissions. It returns fs.ErrExist if the name is taken.

@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,7 +108,7 @@ func TestCopyIncluded(t *testing.T) {
 	sparse("data/fixtures/large", maxIncludedSum/4*3)
 	write(t, dir, ".env.more", "more")
 	_, left, err = CopyIncluded(dir, tree, quick)
-	if said := errors.Join(left...).Error(); err != nil || !strings.Contains(said, "data: 6 files of 3072 MiB are too much (at most 20000 of 2048 MiB are copied)") {
+	if said := errors.Join(left...).Error(); err != nil || !strings.Contains(said, "data/: 6 files of 3072 MiB are too much (at most 20000 of 2048 MiB are copied)") {
 		t.Errorf("left %q, %v", left, err)
 	}
 	if data, _ := os.ReadFile(filepath.Join(tree, ".env.more")); string(data) != "more" {
@@ -124,5 +125,46 @@ func TestCopyIncluded(t *testing.T) {
 	}
 	if n, _, err := CopyIncluded(dir, tree, quick); err == nil || n != 0 {
 		t.Errorf("a link names them: %d", n)
+	}
+}
+
+// Files are left in whole folders however git is told to ignore them, and an .env is left last.
+// A file that is not there counts as an empty one.
+func TestIncludedFit(t *testing.T) {
+	numbered := func(format string, n int) (names []string) {
+		for i := range n {
+			names = append(names, fmt.Sprintf(format, i))
+		}
+		return names
+	}
+	dir := repository(t, "packages/x/main.js", "src/deep/main.c")
+	source, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	for _, test := range []struct {
+		name, ignored string
+		names, left   []string
+		fit           int
+	}{
+		{"build", "build/**", append(numbered("build/%d", 22_000), "packages/x/.env"), []string{"build/"}, 2},
+		{"modules", "node_modules/*", append(numbered("node_modules/p1/%d", 11_000), numbered("node_modules/p2/%d", 11_000)...), []string{"node_modules/"}, 1},
+		{"logs", "*.log", append(numbered("logs/%d.log", 21_000), numbered("packages/x/node_modules/%d", 100)...), []string{"logs/"}, 101},
+		{"loose", "*.o", append(numbered("src/%05d.o", maxIncluded-2), "src/deep/main.o", "a/b", "src/longer.o"), []string{"src/deep/main.o", "src/longer.o"}, maxIncluded},
+		{"top", "*.log", append(numbered("%05d.log", maxIncluded-1), "a/b"), []string{"a/"}, maxIncluded},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			write(t, dir, ".gitignore", ".env\n"+test.ignored+"\n")
+			fit, left, err := fitting(source, append([]string{".env"}, test.names...), quick)
+			var names []string
+			for _, err := range left {
+				name, _, _ := strings.Cut(err.Error(), ":")
+				names = append(names, name)
+			}
+			if err != nil || len(fit) != test.fit || fit[0] != ".env" || !slices.Equal(names, test.left) {
+				t.Errorf("%d files fit, left %q, %v", len(fit), names[:min(len(names), 5)], err)
+			}
+		})
 	}
 }
