@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -451,6 +453,45 @@ func TestManyLetters(t *testing.T) {
 		eventually(t, "the answer is there", func() bool { return len(a.notes()) > 0 })
 		if n := len(b.notes()); n >= streams.Letters {
 			t.Errorf("it was taken after %d letters", n)
+		}
+	})
+}
+
+// TestSlowLine shows that a host on a line of 250 kB/s takes the logs that wait for it at the hub
+// over one connection, also when they are more than passes while it waits for an answer.
+func TestSlowLine(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b, c := f.host("a").startRelay(), f.host("b"), f.host("c").startRelay()
+		meet(t, a, c)
+		seed := rand.NewChaCha8([32]byte{})
+		text := make([]byte, 64<<10)
+		for range 56 {
+			seed.Read(text)
+			a.event(hex.EncodeToString(text))
+		}
+		whole, err := os.Stat(a.log())
+		testenv.NoError(t, err)
+		copied := func(h *host) func() bool { // to read a copy each time takes long
+			return func() bool {
+				info, err := os.Stat(peer.NewHosts(h.state).Path("a", ".events.jsonl"))
+				return err == nil && info.Size() == whole.Size() && h.copyOf(a, "a")
+			}
+		}
+		eventually(t, "the hub has the log", copied(c))
+		p := f.proxy(nil)
+		p.slow = 16 * time.Millisecond // for 4096 bytes
+		o := b.optionsWithDialer(p)
+		connect := o.Connect
+		var connections atomic.Int32
+		o.Connect = func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
+			connections.Add(1)
+			return connect(ctx, keys)
+		}
+		b.upWith(o)
+		eventually(t, "the log is there", copied(b))
+		if n := connections.Load(); n != 1 {
+			t.Errorf("it took %d connections", n)
 		}
 	})
 }

@@ -454,25 +454,36 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		at := last.Add(-10 * time.Minute)
 		since = &at
 	}
-	met := make(chan struct{}) // closed once the hosts of the fleet are known
-	for _, at := range []struct {
+	places := []struct {
 		stream string
 		after  uint64
 		since  *time.Time
 		filter []string
+		jetstream.Consumer
 	}{
 		{stream: streams.Fleet, filter: []string{"gt.*.hello", "gt.*.states", "gt.*.allows." + key, "gt." + key + ".allows.*"}},
 		{stream: streams.PresenceStream},
 		{stream: streams.Feeds, since: since},
 		{stream: streams.InboxStream(key), after: r.taken},
-	} {
+	}
+	// Nothing is read before all are open: on a slow line the hub's answers would wait behind it.
+	for i := range places {
+		at := &places[i]
 		octx, done := context.WithTimeout(ctx, publishWait)
-		place, err := streams.Open(octx, r.js, at.stream, at.after, at.since, at.filter...)
+		var err error
+		at.Consumer, err = streams.Open(octx, r.js, at.stream, at.after, at.since, at.filter...)
 		done()
 		if err != nil {
 			return fmt.Errorf("cannot read the hub's %s: %w", at.stream, err)
 		}
-		info := place.CachedInfo()
+	}
+	if err := r.nc.Flush(); err != nil {
+		return err
+	}
+	nc := r.nc
+	met := make(chan struct{}) // closed once the hosts of the fleet are known
+	for _, at := range places {
+		info := at.CachedInfo()
 		unread := info.NumPending > 0
 		past := at.stream == streams.PresenceStream // from then on it is listened to
 		switch {
@@ -483,7 +494,6 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		case at.stream == streams.Fleet:
 			close(met)
 		}
-		nc := r.nc
 		cli.Go(func() {
 			fctx, stop := context.WithCancel(ctx)
 			defer stop()
@@ -494,7 +504,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 					return
 				}
 			}
-			_ = streams.Follow(fctx, place, func(m jetstream.Msg) {
+			_ = streams.Follow(fctx, at.Consumer, func(m jetstream.Msg) {
 				got := message{subject: m.Subject(), data: m.Data(), stream: at.stream}
 				if meta, err := m.Metadata(); err == nil {
 					got.last, got.seq, got.age = unread && meta.NumPending == 0, meta.Sequence.Stream, max(info.TimeStamp.Sub(meta.Timestamp), 0)
@@ -513,7 +523,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 			}
 		})
 	}
-	return r.nc.Flush()
+	return nil
 }
 
 // lastCurrent returns when this host last had complete news, zero if it never had.

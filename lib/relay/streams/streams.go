@@ -124,7 +124,10 @@ const (
 const (
 	stands   = 30 * time.Minute
 	messages = 256
-	bytes    = 4 << 20 // well below what a hub keeps for a connection
+	// bytes has room for the longest message, and for no more: what else the hub says waits behind
+	// an answer. A hub ends a connection on which that takes 10 seconds, and a host takes it for
+	// silent then. At 250 kB/s this takes 4.5.
+	bytes = MaxPayload
 )
 
 // Open returns a place in a stream, which the hub forgets once nobody reads on from it. It is
