@@ -466,7 +466,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		{stream: streams.Feeds, since: since},
 		{stream: streams.InboxStream(key), after: r.taken},
 	}
-	// Nothing is read before all are open: on a slow line the hub's answers would wait behind it.
+	// All are open before the first is read: on a slow line the answers would wait behind what is.
 	for i := range places {
 		at := &places[i]
 		octx, done := context.WithTimeout(ctx, publishWait)
