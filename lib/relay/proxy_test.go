@@ -457,8 +457,9 @@ func TestManyLetters(t *testing.T) {
 	})
 }
 
-// TestSlowLine shows that a host on a line of 100 kB/s takes the logs that wait for it at the hub
-// over one connection, though far more of them waits than passes before it wants an answer.
+// TestSlowLine shows that a host on a line of 200 kB/s takes the logs that wait for it at the hub
+// over one connection, though far more of them waits than passes before it wants an answer, and
+// that it opens its places before it reads from any.
 func TestSlowLine(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -466,7 +467,7 @@ func TestSlowLine(t *testing.T) {
 		meet(t, a, c)
 		seed := rand.NewChaCha8([32]byte{})
 		text := make([]byte, 64<<10)
-		for range 56 {
+		for range 72 {
 			seed.Read(text)
 			a.event(hex.EncodeToString(text))
 		}
@@ -480,7 +481,7 @@ func TestSlowLine(t *testing.T) {
 		}
 		eventually(t, "the hub has the log", copied(c))
 		p := f.proxy(nil)
-		p.slow = 40 * time.Millisecond // for 4096 bytes
+		p.slow = 20 * time.Millisecond // for 4096 bytes
 		o := b.optionsWithDialer(p)
 		connect := o.Connect
 		var connections atomic.Int32
@@ -488,10 +489,22 @@ func TestSlowLine(t *testing.T) {
 			connections.Add(1)
 			return connect(ctx, keys)
 		}
+		asked := f.overhear("$JS.API.CONSUMER.>")
 		b.upWith(o)
 		eventually(t, "the log is there", copied(b))
 		if n := connections.Load(); n != 1 {
 			t.Errorf("it took %d connections", n)
+		}
+		opened, reads := 0, false
+		for _, m := range asked.messages() {
+			if !strings.HasPrefix(m.Subject, "$JS.API.CONSUMER.CREATE.") {
+				reads = true
+			} else if opened++; reads {
+				t.Errorf("it read before %s", m.Subject)
+			}
+		}
+		if opened != 4 || !reads {
+			t.Errorf("it opened %d places; it read: %v", opened, reads)
 		}
 	})
 }
