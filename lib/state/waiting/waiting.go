@@ -36,7 +36,7 @@ type Handover struct {
 	unowned *Unowned // without a record
 }
 
-// ListHandovers returns the hand-overs that wait in a home. To cancel one, hold the home's lock.
+// ListHandovers returns the hand-overs that wait in a home. The caller holds the home's lock.
 func ListHandovers(h home.Home, warn func(error)) ([]Handover, error) {
 	records, err := session.Store{Home: h, Warn: warn}.ReadRecords()
 	if err != nil {
@@ -56,7 +56,7 @@ func ListHandovers(h home.Home, warn func(error)) ([]Handover, error) {
 			found = append(found, Handover{Handover: p, Record: r, chain: r.Chain()})
 		}
 	}
-	unowned, err := FindUnowned(session.Store{Home: h, Warn: warn}, session.Observe(time.Now(), records), hooked, Reader{})
+	unowned, err := FindUnowned(session.Store{Home: h, Warn: warn}, session.Observe(time.Now(), records), hooked, Reader{Repairs: true})
 	for _, u := range unowned {
 		if u.Note != "" || len(u.Markers) == 0 || !marker.FromPath(u.Markers[0]).Claimed { // another program takes its own back
 			found = append(found, Handover{Handover: u.Handover, unowned: u})
