@@ -421,7 +421,7 @@ func forEachInstance(env *cli.Env, all []*instance.Instance, do func(*instance.I
 			}
 			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), fmt.Errorf("%d of %d failed", count(outcomes, func(o outcome) bool { return o.err != nil }), len(all))))
 		case o.said != "":
-			fmt.Fprintln(env.Stdout, o.said)
+			failed = cmp.Or(failed, env.Println(o.said))
 		}
 	}
 	for _, hint := range hints {
