@@ -71,12 +71,12 @@ func create(db *sqlite.Cache, rows map[session.ID]*row) error {
 func insert(db *sqlite.Cache, table string, rows iter.Seq[*row]) error {
 	const (
 		placeholders = "(?, ?, ?, ?, ?, ?, ?, ?)"
-		columns      = 8
+		perRow       = 8
 		batch        = 10 // rows in a statement: one by one takes half as long again
 	)
-	values := make([]any, 0, columns*batch)
+	values := make([]any, 0, perRow*batch)
 	flush := func() error {
-		sql := "REPLACE INTO " + table + " VALUES " + placeholders + strings.Repeat(", "+placeholders, len(values)/columns-1)
+		sql := "REPLACE INTO " + table + " VALUES " + placeholders + strings.Repeat(", "+placeholders, len(values)/perRow-1)
 		err := db.Exec(sql, values...)
 		values = values[:0]
 		return err

@@ -222,10 +222,10 @@ type candidate struct {
 // take keeps the changes of files with these paths in the repository: in its worktrees, or, if the
 // file is in a folder, in a copy of it elsewhere. It sorts them by time.
 func (b *blamer) take(changes []search.Change, paths []string) {
-	roots := []string{resolveLinks(b.top)}
+	roots := []string{atomicfile.ResolveLinks(b.top)}
 	if trees, err := git.Worktrees(b.top); err == nil {
 		for _, w := range trees {
-			roots = append(roots, resolveLinks(w.Path))
+			roots = append(roots, atomicfile.ResolveLinks(w.Path))
 		}
 	}
 	real := map[string]string{}
@@ -245,7 +245,7 @@ func (b *blamer) take(changes []search.Change, paths []string) {
 				continue
 			}
 			if _, known := real[root]; !known {
-				real[root] = resolveLinks(root)
+				real[root] = atomicfile.ResolveLinks(cmp.Or(root, "/"))
 			}
 			ours := slices.Contains(roots, real[root])
 			if ours || strings.Contains(inside, "/") {
@@ -256,12 +256,6 @@ func (b *blamer) take(changes []search.Change, paths []string) {
 	for _, of := range b.changes {
 		sort.SliceStable(of, func(i, j int) bool { return of[i].Time.Before(of[j].Time) })
 	}
-}
-
-// resolveLinks returns a folder's path without symbolic links, or as it is if it is not here.
-func resolveLinks(dir string) string {
-	real, _ := filepath.EvalSymlinks(cmp.Or(dir, "/"))
-	return cmp.Or(real, dir)
 }
 
 func (b *blamer) origin(lines []git.BlamedLine, i int) origin {

@@ -51,7 +51,7 @@ func NameFor(h home.Home, id session.ID, previous string) string {
 	if isMarkerName(previous) && previous != foreign && replaceable(h.Path(previous)) {
 		return previous
 	}
-	if _, err := os.Lstat(h.Path(plain)); err == nil || claimed(h) {
+	if (Marker{Name: plain}).Exists(h) || (Marker{Name: plain, Claimed: true}).Exists(h) {
 		return plain + "." + string(id)
 	}
 	return plain
@@ -71,11 +71,6 @@ func Write(h home.Home, name, from, reason string, d atomicfile.Durability) erro
 		_ = h.Mirror().Write(plain, []byte(text))
 	}
 	return nil
-}
-
-func claimed(h home.Home) bool {
-	_, err := h.Mirror().Read(plain, maxBytes)
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // isMarkerName reports whether a name, which may come from a record that somebody else wrote, is a

@@ -52,8 +52,12 @@ func (h Hosts) moveKey() ([]byte, error) {
 }
 
 func proof(key []byte, id instance.ID, moves int) string {
+	return digest(key, fmt.Sprintf("%s\n%d\n", id, moves))
+}
+
+func digest(key []byte, text string) string {
 	m := hmac.New(sha256.New, key)
-	fmt.Fprintf(m, "%s\n%d\n", id, moves)
+	m.Write([]byte(text))
 	return hex.EncodeToString(m.Sum(nil))
 }
 
@@ -70,11 +74,7 @@ func (h Hosts) Show(all []instance.Departure) (shown []instance.Departure) {
 	return shown
 }
 
-func shownBy(key, proof string) string {
-	m := hmac.New(sha256.New, []byte(proof))
-	m.Write([]byte(key))
-	return hex.EncodeToString(m.Sum(nil))
-}
+func shownBy(key, proof string) string { return digest([]byte(proof), key) }
 
 // Claims returns the instances that left this host and that others have, by their ID. Only
 // what this host has given away can be claimed, as the proof shows. err joins what could not
