@@ -81,8 +81,8 @@ type handover struct {
 	mailbox
 }
 
-// left returns what is in the hand-over's file.
-func (h handover) left() *stored.Handover {
+// content returns what is in the hand-over's file.
+func (h handover) content() *stored.Handover {
 	if h.unowned != nil {
 		return h.unowned.Handover
 	}
@@ -247,7 +247,7 @@ func (f *facts) judge(l leftHandover) verdict {
 		return leave // a hand-over is for a new session; other kinds are for their owner
 	case l.owner == nil:
 		return take
-	case f.cleared(l.owner):
+	case f.hasReplaced(l.owner):
 		return take // by /clear, in a client that has no hook of an end
 	case l.owner.Liveness == session.Running && !l.Respawn, l.inside:
 		return leave // children of a live session find its hand-over, too
@@ -255,8 +255,11 @@ func (f *facts) judge(l leftHandover) verdict {
 	return f.judgePane(l)
 }
 
-// cleared reports whether this session replaced another one in its process.
-func (f *facts) cleared(o *session.Candidate) bool {
+// hasReplaced reports whether this session replaced another one in its process.
+func (f *facts) hasReplaced(o *session.Candidate) bool {
+	if o.Process() != f.session.Process {
+		return false // without a look at all sessions
+	}
 	r, how := session.FindPredecessor(f.now, f.home, f.seen())
 	return r == o.Record && how == session.Done
 }
@@ -267,7 +270,7 @@ func (f *facts) isBeingTold(by session.ID) bool {
 		return false
 	}
 	c := f.find(by)
-	return c != nil && c.Liveness == session.Running && !f.cleared(c)
+	return c != nil && c.Liveness == session.Running && !f.hasReplaced(c)
 }
 
 // judgePane judges by where the sessions run. A hand-over is for the owner's pane. A
@@ -441,7 +444,7 @@ func (a *assessment) sortHooked(s *situation, h handover, broke predecessor) {
 	for i := len(a.hooked) - 1; i >= 0; i-- {
 		n := &a.hooked[i]
 		work := n.Type != mail.Handoff
-		waits := h.note != nil && n.ID == h.note.ID || a.waits(n.ID) != nil
+		waits := h.note != nil && n.ID == h.note.ID || a.findUnowned(n.ID) != nil
 		if !work && (waits || !a.recalls(n.Note, broke)) {
 			continue
 		}
@@ -493,8 +496,8 @@ func (a *assessment) sortUnowned(s *situation, h handover, broke predecessor) ha
 	return h
 }
 
-// waits returns the unowned hand-over with a note, or nil.
-func (f *facts) waits(note string) *waiting.Unowned {
+// findUnowned returns the unowned hand-over with a note, or nil.
+func (f *facts) findUnowned(note string) *waiting.Unowned {
 	for _, l := range f.left {
 		if l.unowned != nil && l.Note == note {
 			return l.unowned

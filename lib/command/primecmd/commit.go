@@ -111,7 +111,7 @@ func (c *commit) markTold() error {
 			continue
 		}
 		var err error
-		if u := c.facts.waits(n.ID); u != nil {
+		if u := c.facts.findUnowned(n.ID); u != nil {
 			err = waiting.Take(u, c.call.Home, c.box())
 		} else {
 			err = waiting.DropCopies(c.call.Home, c.box(), &stored.Handover{Note: n.ID})
@@ -144,7 +144,7 @@ func (c *commit) takeHandover() error {
 	if u := h.unowned; u != nil && u.ID != c.session.ID {
 		err = waiting.Take(u, c.call.Home, c.box())
 	} else {
-		err = waiting.DropCopies(c.call.Home, c.box(), h.left())
+		err = waiting.DropCopies(c.call.Home, c.box(), h.content())
 	}
 	switch {
 	case err != nil:

@@ -497,7 +497,7 @@ func TestAnotherNamespace(t *testing.T) {
 	now := time.Now()
 	conversation := filepath.Join(t.TempDir(), "c.jsonl")
 	testenv.NoError(t, os.WriteFile(conversation, nil, 0o600))
-	ahead := func(by time.Duration) string {
+	writtenLater := func(by time.Duration) string {
 		path := filepath.Join(t.TempDir(), "c.jsonl")
 		testenv.NoError(t, os.WriteFile(path, nil, 0o600))
 		testenv.NoError(t, os.Chtimes(path, now, now.Add(by)))
@@ -518,8 +518,8 @@ func TestAnotherNamespace(t *testing.T) {
 		"the machine slept":         {Record{StartedAt: long, PIDNS: other, Hook: &HookDedup{At: long, Awake: process.Awake()}}, true, false},
 		"its machine slept":         {Record{StartedAt: long, PIDNS: other, BootID: "another", Host: "not-" + host, Hook: &HookDedup{At: long, Awake: process.Awake()}}, false, true},
 		"it wrote after that sleep": {Record{StartedAt: long, PIDNS: other, Transcript: conversation, Hook: &HookDedup{At: long, Awake: process.Awake()}}, true, false},
-		"it writes just now":        {Record{StartedAt: long, PIDNS: other, Transcript: ahead(time.Millisecond), Hook: &HookDedup{At: long, Awake: process.Awake()}}, true, false},
-		"it writes in the future":   {Record{StartedAt: long, PIDNS: other, Transcript: ahead(20 * time.Hour), Hook: &HookDedup{At: now.Add(-time.Hour), Awake: process.Awake()}}, true, false},
+		"it writes just now":        {Record{StartedAt: long, PIDNS: other, Transcript: writtenLater(time.Millisecond), Hook: &HookDedup{At: long, Awake: process.Awake()}}, true, false},
+		"it writes in the future":   {Record{StartedAt: long, PIDNS: other, Transcript: writtenLater(20 * time.Hour), Hook: &HookDedup{At: now.Add(-time.Hour), Awake: process.Awake()}}, true, false},
 		"the clock was set back":    {Record{StartedAt: now.Add(13 * time.Hour), PIDNS: other, Hook: &HookDedup{At: now.Add(13 * time.Hour), Awake: process.Awake()}}, true, false},
 		"it handed over":            {Record{StartedAt: long, PIDNS: other, Handoff: &handover.Handover{At: now.Add(-time.Hour)}}, true, false},
 		"its conversation goes on":  {Record{StartedAt: long, PIDNS: other, Transcript: conversation}, true, false},
