@@ -105,6 +105,8 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 		info, err := os.Stat(c.Input.CWD)
 		if err == nil && info.IsDir() || env.DirDeleted && errors.Is(err, fs.ErrNotExist) {
 			c.Dir = c.Input.CWD
+		} else if atomicfile.Unread(err) && !atomicfile.Absent(err) {
+			env.WarnError(err)
 		}
 	}
 	if c.server.IsSet() && len(town.FindContaining(state, slices.Values([]string{c.Dir}))) > 0 {

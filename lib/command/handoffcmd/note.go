@@ -142,7 +142,9 @@ func (h handover) gather(b *brief.Brief) (unsaved error) {
 		}
 	}
 	if b.Thread != nil {
-		b.Thread = thread.WithRules(b.Thread, b.Thread.ChainID, thread.Rules(h.home.Town.State, git.Common(h.home.Dir), h.warn))
+		common, err := git.Common(h.home.Dir)
+		warn(err)
+		b.Thread = thread.WithRules(b.Thread, b.Thread.ChainID, thread.Rules(h.home.Town.State, common, h.warn))
 	}
 	if h.record != nil {
 		all, err := checkpoint.List(h.home)

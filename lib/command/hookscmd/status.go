@@ -118,7 +118,9 @@ func (c *status) Run(env *cli.Env) error {
 	}
 	whole := advise(env, reports)
 	tellStopped(env)
-	if n := len(thread.Rules(place.StateOf(env.Getenv), git.Common(env.Dir), nil)); n > 0 && !c.JSON {
+	common, err := git.Common(env.Dir)
+	env.WarnError(err)
+	if n := len(thread.Rules(place.StateOf(env.Getenv), common, nil)); n > 0 && !c.JSON {
 		say.line("every session in this %s is told %s of yours: gt-mail rule", git.Named(env.Dir), count.Plural(n, "rule"))
 	}
 	if say.err == nil && !whole {

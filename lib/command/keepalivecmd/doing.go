@@ -105,7 +105,8 @@ const maxClockSkew = 10 * time.Second
 // record stores the session's state after this event, and reports whether it changed. It
 // ignores an event that is older than the stored state. said is what the person typed.
 func record(call *hook.Invocation, before activity.State, said string, now time.Time) (after activity.State, noted bool, err error) {
-	at := worktree(call, before)
+	at, err := worktree(call, before)
+	call.Warn(err)
 	if _, changes := nextState(before, call.Input, call.Dialect.NotesStatus); !changes && at == before.Worktree {
 		return before, false, nil
 	}
@@ -130,20 +131,34 @@ func record(call *hook.Invocation, before activity.State, said string, now time.
 	return after, noted && err == nil, err
 }
 
-// worktree returns activity.State.Worktree after an event. A subagent can have a worktree of its
-// own, in which the session is not.
-func worktree(call *hook.Invocation, before activity.State) string {
+// worktree returns activity.State.Worktree after an event, and with an error what it was before. A
+// subagent can have a worktree of its own, in which the session is not.
+func worktree(call *hook.Invocation, before activity.State) (string, error) {
 	if call.Input.AgentID != "" {
-		return before.Worktree
+		return before.Worktree, nil
 	}
 	if call.Dir == call.Home.Dir {
-		return ""
+		return "", nil
 	}
 	top := git.Top(call.Dir)
-	if top == before.Worktree || place.Real(top) != place.Real(call.Home.Dir) && git.IsWorktreeOf(top, call.Home.Dir) {
-		return top
+	switch {
+	case top == before.Worktree:
+		return top, nil
+	case place.Real(top) == place.Real(call.Home.Dir):
+		return "", nil
 	}
-	return ""
+	own, err := git.Common(top)
+	if err != nil {
+		return before.Worktree, err
+	}
+	homes, err := git.Common(call.Home.Dir)
+	switch {
+	case err != nil:
+		return before.Worktree, err
+	case own == homes:
+		return top, nil
+	}
+	return "", nil
 }
 
 const maxLine = 500 // limits the line that the person's command receives, in columns

@@ -63,7 +63,10 @@ type rules struct {
 func rulesHere(env *cli.Env) (rules, error) {
 	warn := env.WarnError
 	me, id, err := chain(env)
-	common := git.Common(me.home.Dir)
+	common, unread := git.Common(me.home.Dir)
+	if unread != nil {
+		return rules{}, unread
+	}
 	r := rules{state: me.home.Town.State, of: git.Named(me.home.Dir), ids: [2]session.ID{id, thread.RepositoryID(common)}, repository: thread.Rules(me.home.Town.State, common, warn)}
 	switch {
 	case err != nil && len(r.repository) == 0:
@@ -119,7 +122,9 @@ func (c *listRules) Run(env *cli.Env) error {
 func (c *addRule) Run(env *cli.Env) error {
 	me, id, err := chain(env)
 	if c.Repo {
-		id, err = thread.RepositoryID(git.Common(me.home.Dir)), nil
+		var common string
+		common, err = git.Common(me.home.Dir)
+		id = thread.RepositoryID(common)
 	}
 	if err != nil {
 		return err

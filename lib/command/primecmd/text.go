@@ -57,7 +57,9 @@ func (s *start) page(now situation, others []*session.Record) *page {
 	if now.conversation == fresh || now.conversation == forgotten {
 		p.role = s.readRole()
 	}
-	p.rules = thread.Rules(s.call.Home.Town.State, git.Common(s.call.Home.Dir), s.warn)
+	common, err := git.Common(s.call.Home.Dir)
+	s.warn(err)
+	p.rules = thread.Rules(s.call.Home.Town.State, common, s.warn)
 	p.thread = thread.WithRules(s.readThread(now), s.session.ID, p.rules)
 	p.shorter = s.readShorter(now)
 	if p.tellsTask() && p.inGit {

@@ -290,7 +290,8 @@ func (p places) project(s *catalog.Session, dir string) string {
 	}
 	known, has := p.projects[dir]
 	if !has {
-		if known = git.Common(dir); known == dir && !pathExists(dir) {
+		known, _ = git.Common(dir) // the folder itself if it cannot be read
+		if known == dir && !pathExists(dir) {
 			known = ""
 		}
 		p.projects[dir] = known

@@ -242,7 +242,7 @@ func mayWorkIn(folder, started string) bool {
 		return true
 	}
 	top, project := git.Top(folder), git.Top(started)
-	return top != project && place.IsBelow(top, project) && git.Common(top) == git.Common(project)
+	return top != project && place.IsBelow(top, project) && git.IsWorktreeOf(top, project)
 }
 
 // How long an input box must be visible before typing. Some clients draw it before they ask

@@ -48,7 +48,7 @@ func locate(dir string) (checkout, error) {
 		if err == nil {
 			return r, nil
 		}
-		if atomicfile.Unread(err) && !atomicfile.Absent(err) {
+		if isUnreadable(err) {
 			return checkout{}, err
 		}
 		if at == filepath.Dir(at) {
@@ -76,23 +76,40 @@ func topOf(top string) (checkout, error) {
 	if err != nil {
 		return checkout{}, err
 	}
-	return checkout{top, dir, commonDir(dir), said}, nil
+	common, err := commonDir(dir)
+	if err != nil {
+		return checkout{}, err
+	}
+	return checkout{top, dir, common, said}, nil
 }
 
 // Common returns the git directory that the repository of dir shares with its worktrees,
-// without links in its path, and dir itself outside git.
-func Common(dir string) string {
+// without links in its path, and dir itself outside git. With an error, which says that the
+// repository could not be read, it returns dir, too.
+func Common(dir string) (string, error) {
 	gitDir, err := Dir(Top(dir))
-	if err != nil {
-		return dir
+	var common string
+	if err == nil {
+		common, err = commonDir(gitDir)
 	}
-	return atomicfile.ResolveLinks(commonDir(gitDir))
+	switch {
+	case err == nil:
+		return atomicfile.ResolveLinks(common), nil
+	case isUnreadable(err):
+		return dir, err
+	}
+	return dir, nil
 }
 
-// IsWorktreeOf reports whether top is the top of a worktree of the repository of dir.
+// IsWorktreeOf reports whether top is the top of a worktree of the repository of dir, false if
+// one of them cannot be read.
 func IsWorktreeOf(top, dir string) bool {
-	_, err := Dir(top)
-	return err == nil && Common(top) == Common(dir)
+	if _, err := Dir(top); err != nil {
+		return false
+	}
+	own, err := Common(top)
+	others, othersErr := Common(dir)
+	return err == nil && othersErr == nil && own == others
 }
 
 // Named returns what Common's folder is of: a repository, or outside of git a folder.
@@ -103,17 +120,24 @@ func Named(dir string) string {
 	return "repository"
 }
 
-func commonDir(gitDir string) string {
+func commonDir(gitDir string) (string, error) {
 	data, err := atomicfile.Read(filepath.Join(gitDir, "commondir"), maxHead)
-	if err != nil {
-		return gitDir // not a linked worktree
+	switch {
+	case isUnreadable(err):
+		return "", err
+	case err != nil:
+		return gitDir, nil // not a linked worktree
 	}
 	common := strings.TrimSpace(string(data))
 	if !filepath.IsAbs(common) {
 		common = filepath.Join(gitDir, common)
 	}
-	return common
+	return common, nil
 }
+
+// isUnreadable reports whether an error says that the system keeps something from being read that
+// may be there.
+func isUnreadable(err error) bool { return atomicfile.Unread(err) && !atomicfile.Absent(err) }
 
 // head returns the content of HEAD: a reference or a commit. Old versions of git made HEAD
 // a link.
