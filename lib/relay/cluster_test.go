@@ -3,6 +3,7 @@ package relay_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"gt/internal/testenv"
 	"net"
 	"net/url"
@@ -26,6 +27,7 @@ func (f *fleet) serve(o server.Options) *server.Server {
 	f.t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog, o.SyncAlways = "127.0.0.1", server.RANDOM_PORT, true, true, true
 	o.MaxPayload = cmp.Or(o.MaxPayload, streams.MaxPayload)
+	o.JetStreamMaxStore = cmp.Or(o.JetStreamMaxStore, 16<<30) // however full the disk of the tests is
 	s, err := server.NewServer(&o)
 	if err != nil {
 		f.t.Fatal(err)
@@ -108,6 +110,29 @@ func TestCluster(t *testing.T) {
 	eventually(t, "what follows is there", func() bool {
 		return slices.Equal(b.notes(), []string{"kept", "later"}) && b.copyOf(a, "a") && a.waiting() == 0
 	})
+}
+
+// TestSmallServer shows that a fleet is on a server with little room, and on a small account.
+func TestSmallServer(t *testing.T) {
+	const room = 64 << 20
+	for _, account := range []bool{false, true} {
+		t.Run(fmt.Sprintf("account=%t", account), func(t *testing.T) {
+			f := &fleet{t: t, root: t.TempDir()}
+			o := server.Options{ServerName: "s", JetStream: true, StoreDir: filepath.Join(f.root, "s")}
+			if !account {
+				o.JetStreamMaxStore = room
+			}
+			s := f.serve(o)
+			if account {
+				limits := map[string]server.JetStreamAccountLimits{"": {MaxStore: room, MaxMemory: room, MaxStreams: -1, MaxConsumers: -1}}
+				testenv.NoError(t, s.GlobalAccount().UpdateJetStreamLimits(limits))
+			}
+			a, b := f.host("a").connectTo(s), f.host("b").connectTo(s)
+			meet(t, a, b)
+			a.send("b", "to b")
+			eventually(t, "the note is there", func() bool { return slices.Equal(b.notes(), []string{"to b"}) })
+		})
+	}
 }
 
 // TestLeaf shows that a host that reaches a leaf node alone, which keeps nothing, is one of the

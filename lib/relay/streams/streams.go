@@ -21,6 +21,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,31 +85,59 @@ const MaxMessage = 1 << 20
 const MaxPayload = MaxMessage + 64<<10
 
 // Make creates the streams of the fleet and that of a host, if they are missing. A host
-// whose server allows it no such thing finds them there.
+// whose server allows it no such thing finds them there. On a small server or account they are
+// as large as fits.
 func Make(ctx context.Context, js jetstream.JetStream, key string) error {
-	all := append(Shared(Store), ForHost(key, InboxRoom))
-	for _, cfg := range all {
-		_, err := js.Stream(ctx, cfg.Name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			err = create(ctx, js, cfg)
-		}
-		if err != nil {
+	var missing []string
+	for _, cfg := range append(Shared(Store), ForHost(key, InboxRoom)) {
+		if _, err := js.Stream(ctx, cfg.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
+			missing = append(missing, cfg.Name)
+		} else if err != nil {
 			return err
 		}
 	}
+	const least = 64 << 20
+	store := int64(Store)
+	err := createAll(ctx, js, key, store, missing)
+	for isFull(err) && store > least {
+		store /= 2
+		err = createAll(ctx, js, key, store, missing)
+	}
+	if err == nil && store < Store { // other hosts need room for their letters
+		err = createAll(ctx, js, key, store/2, missing)
+	}
+	return err
+}
+
+// createAll creates streams for a store of so many bytes, or makes them so large.
+func createAll(ctx context.Context, js jetstream.JetStream, key string, store int64, names []string) error {
+	for _, cfg := range append(Shared(store), ForHost(key, InboxRoom)) {
+		if slices.Contains(names, cfg.Name) {
+			if err := create(ctx, js, cfg); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// isFull reports whether a server or its account has no room for so large a stream.
+func isFull(err error) bool {
+	const accountIsFull = 10002 // resource limits exceeded for account
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && (refused.ErrorCode == accountIsFull || strings.Contains(refused.Description, "insufficient storage"))
 }
 
 // create makes a stream. A cluster has it three times, so that it can lose a server.
 func create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
 	if js.Conn().ConnectedClusterName() != "" {
 		cfg.Replicas = 3
-		if _, err := js.CreateStream(ctx, cfg); err == nil {
-			return nil
+		if _, err := js.CreateOrUpdateStream(ctx, cfg); err == nil || isFull(err) {
+			return err
 		}
 		cfg.Replicas = 1 // there are fewer servers
 	}
-	_, err := js.CreateStream(ctx, cfg)
+	_, err := js.CreateOrUpdateStream(ctx, cfg)
 	return err
 }
 
