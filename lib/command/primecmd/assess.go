@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"gt/lib/conversation/summary"
-	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	stored "gt/lib/state/handover"
 	"gt/lib/state/mail"
@@ -15,6 +14,7 @@ import (
 	"gt/lib/state/waiting"
 )
 
+// situation is what a session that starts is told, and what that means for its record.
 type situation struct {
 	state        State
 	conversation contextState
@@ -23,21 +23,18 @@ type situation struct {
 	// crashed is a session that ended without a hand-over and left something to
 	// continue from: the predecessor, or another session if the predecessor handed
 	// over. It is nil without one. how is its outcome.
-	crashed    *session.Record
-	how        session.Outcome
-	tail       summary.Summary        // the end of its conversation
-	atRest     bool                   // it had answered and was waiting for the person
-	asking     bool                   // it was waiting for permission
+	crashed *session.Record
+	how     session.Outcome
+	ending
 	checkpoint *checkpoint.Checkpoint // saved while it worked; may be nil
 	hooked     []mail.Note            // work given to the agent, oldest first
-	// waiting are hand-overs that no session has received yet, without handover's note. noted are those
+	// waiting are hand-overs that no session has received yet, without handover's note. recalled are those
 	// that the crashed session received or left for itself. Both have the oldest first.
-	waiting []mail.Note
-	noted   []mail.Note
-	work    []beads.Work
-	partial bool       // not all notes and work could be read, so there may be more
-	earlier *mail.Note // the note given at the start of a session that has forgotten it
-	unread  int
+	waiting  []mail.Note
+	recalled []mail.Note
+	duties                // partial also if not all notes could be read
+	earlier  *mail.Note   // the note given at the start of a session that has forgotten it
+	unused   []session.ID // broke off before they were asked for anything
 }
 
 // State is the situation in a word. If several apply, the first in this order is the state;
@@ -66,27 +63,27 @@ const (
 type handoverKind string
 
 const (
-	noHandover         handoverKind = ""
-	fromAnotherSession handoverKind = "another session's" // of the same home
-	stranger           handoverKind = "unknown"           // Gas Town's, a person's, or of a session whose record is lost
-	fromOwnSession     handoverKind = "own"               // left before a compaction or a cycle
-	brought            handoverKind = "brought"           // a note named by --handoff
+	noHandover     handoverKind = ""
+	fromOther      handoverKind = "another's" // a session's, a person's, or another program's
+	fromOwnSession handoverKind = "own"       // left before a compaction or a cycle
+	brought        handoverKind = "brought"   // a note named by --handoff
 )
 
+// handover is the hand-over that is told first.
 type handover struct {
 	kind         handoverKind
 	from, reason string
-	owner        *session.Record // the session that left it, nil for an unowned one
-	unowned      *waiting.Unowned
-	mailbox
+	left         *leftHandover // nil for a brought one
+	note         *mail.Note    // nil if it has none, or if that is told with the chain that broke off
+	withheld     bool          // its note exists but could not be read
 }
 
-// content returns what is in the hand-over's file.
-func (h handover) content() *stored.Handover {
-	if h.unowned != nil {
-		return h.unowned.Handover
+// owner returns the session that left it, nil for an unowned one.
+func (h handover) owner() *session.Record {
+	if h.left == nil || h.left.owner == nil {
+		return nil
 	}
-	return h.owner.Handoff
+	return h.left.owner.Record
 }
 
 // predecessor is the session that this one follows, and its outcome. Record is nil without one.
@@ -97,58 +94,37 @@ type predecessor struct {
 
 func (p predecessor) brokeOff() bool { return p.how == session.Crash || p.how == session.Killed }
 
-type assessment struct {
-	*facts
-	missing missing // the first fact that was needed and is unknown
-}
-
-// requireFact says that a fact was used, and how it is read if it is unknown.
-func (a *assessment) requireFact(known bool, read missing) {
-	if !known && a.missing == nil {
-		a.missing = read
-	}
-}
-
-// assess returns the situation in which the session starts, or the fact that is missing. It
-// depends on the facts alone; situations.md has the decision table.
-func assess(f *facts) (situation, missing) {
-	a := &assessment{facts: f}
-	h := a.handover()
-	a.passUnused(h)
-	s := situation{conversation: f.conversation(h)}
-	s.predecessor = a.predecessor(h)
-	broke := a.broken(h)
+// assess returns the situation in which the session starts. It depends on the facts alone, which
+// it does not change; situations.md has the decision table.
+func assess(known *facts) situation {
+	f := *known
+	h := f.handover()
+	broke, end := f.broken(h)
+	s := situation{conversation: f.conversation(h), handover: h, predecessor: f.predecessor(h), unused: f.session.Unused}
 	if s.conversation == fresh && f.works {
-		a.requireFact(f.checkpoints != nil, (*start).readCheckpoints)
 		s.checkpoint = f.checkpoint(broke)
 	}
-	a.sortHooked(&s, h, broke)
-	if s.conversation == forgotten && h.kind == noHandover {
-		a.requireFact(f.given != nil, (*start).readGiven)
+	f.addHooked(&s, broke)
+	f.addUnowned(&s, broke)
+	if me := f.find(f.session.ID); s.conversation == forgotten && h.kind == noHandover && me != nil && me.Note != "" {
+		s.earlier, _ = f.readNote(me.Note)
 	}
 	if s.conversation == fresh {
-		a.requireFact(f.duties != nil, (*start).readDuties)
+		s.duties = f.readDuties()
+		s.partial = s.partial || !f.boxRead
 	}
-	if a.missing != nil {
-		return situation{}, a.missing
-	}
-	if f.given != nil {
-		s.earlier = f.given.Note
-	}
-	if f.duties != nil {
-		s.work, s.partial, s.unread = f.duties.work, f.duties.partial || !f.boxRead, f.duties.unread
-	}
-	if e := f.ending; broke.brokeOff() {
-		if s.tail = e.tail; e.asked.Text != "" && (len(s.tail.Requests) > 0 || !s.hasNoted(broke.ID)) {
-			s.tail = s.tail.Asked(e.asked.Text, e.asked.Time)
+	if broke.brokeOff() {
+		unwritten := end.asked.Text != ""
+		if unwritten && (len(end.tail.Requests) > 0 || !s.hasRecalled(broke.ID)) {
+			end.tail = end.tail.Asked(end.asked.Text, end.asked.Time)
 		}
-		if s.checkpoint != nil || len(s.tail.Requests) > 0 || len(s.noted) > 0 {
-			s.crashed, s.how, s.asking = broke.Record, broke.how, e.asking
-			s.atRest = e.atRest && e.asked.Text == ""
+		if s.checkpoint != nil || len(end.tail.Requests) > 0 || len(s.recalled) > 0 {
+			end.atRest = end.atRest && !unwritten
+			s.crashed, s.how, s.ending = broke.Record, broke.how, end
 		}
 	}
 	switch {
-	case s.handover.kind != noHandover:
+	case h.kind != noHandover:
 		s.state = PostHandoff
 	case s.checkpoint != nil || s.crashed != nil:
 		s.state = CrashRecovery
@@ -157,15 +133,15 @@ func assess(f *facts) (situation, missing) {
 	default:
 		s.state = Normal
 	}
-	return s, nil
+	return s
 }
 
-func (s situation) hasNoted(id session.ID) bool {
-	return slices.ContainsFunc(s.noted, func(n mail.Note) bool { return n.Session == string(id) })
+func (s situation) hasRecalled(id session.ID) bool {
+	return slices.ContainsFunc(s.recalled, func(n mail.Note) bool { return n.Session == string(id) })
 }
 
 func (s situation) bring(note mail.Note) situation {
-	h := handover{kind: brought, from: note.From, mailbox: mailbox{note: &note}}
+	h := handover{kind: brought, from: note.From, note: &note}
 	if old := s.handover; old.kind != noHandover {
 		h.from, h.reason = old.from, old.reason
 	}
@@ -178,81 +154,67 @@ func (f *facts) continues() bool { return f.session.Source == "compact" || f.res
 // resumes reports whether the client resumes the session's own conversation.
 func (f *facts) resumes() bool { return f.session.Source == "resume" && !f.carried }
 
-func (f *facts) find(id session.ID) *session.Candidate {
-	if i := slices.IndexFunc(f.home, func(c session.Candidate) bool { return c.ID == id }); i >= 0 {
-		return &f.home[i]
-	}
-	return nil
-}
+func (f *facts) find(id session.ID) *session.Candidate { return session.Find(f.home, id) }
 
 // handover returns the first hand-over that the session may take and that is done: of those that
 // sessions left, else of the others.
-func (a *assessment) handover() handover {
-	for i := range a.left {
-		l := &a.left[i]
-		if l.unowned != nil && !l.unowned.Marked() {
+func (f *facts) handover() handover {
+	for i := range f.left {
+		l := &f.left[i]
+		if l.unowned != nil && !l.unowned.Marked() || !f.mayTake(l) {
 			continue
 		}
-		v := a.judge(*l)
-		if a.requireFact(v != unsure, askPane(l)); v != take {
-			continue
-		}
-		h := handover{kind: fromAnotherSession, from: l.From, reason: l.Reason, unowned: l.unowned}
+		h := handover{kind: fromOther, from: l.From, reason: l.Reason, left: l}
 		if l.owner != nil {
-			h.owner, h.from = l.owner.Record, cmp.Or(l.From, string(l.id))
+			h.from = cmp.Or(l.From, string(l.id))
 		}
-		switch {
-		case a.isOwn(*l):
+		if f.isOwn(l) {
 			h.kind = fromOwnSession
-		case l.owner == nil:
-			h.kind = stranger
 		}
-		a.requireFact(!l.note.unread, readNote(l))
-		h.mailbox = l.note
-		h.withheld = h.withheld || l.owner == nil && l.Note == "" && !a.boxRead // a note may belong to it
+		h.note, h.withheld = f.noteOf(l)
+		h.withheld = h.withheld || l.owner == nil && l.Note == "" && !f.boxRead // a note may belong to it
 		return h
 	}
 	return handover{}
 }
 
-// isOwn reports whether the session left the hand-over, also if its record is lost.
-func (f *facts) isOwn(l leftHandover) bool {
-	return l.id == f.session.ID || l.Claim && f.continues() && (l.Note != "" || l.From == string(f.session.ID))
+// noteOf returns the note of a hand-over. It is only in the mailbox for a claim, and if v0.2.0 wrote
+// the hand-over or it moved here.
+func (f *facts) noteOf(l *leftHandover) (note *mail.Note, withheld bool) {
+	if note := waiting.NoteOf(l.Handover); note != nil || l.Note == "" {
+		return note, false
+	}
+	return f.readNote(l.Note)
 }
 
-type verdict int
-
-const (
-	leave verdict = iota
-	take
-	unsure // it depends on whether the owner's pane still exists
-)
+// isOwn reports whether the session left the hand-over, also if its record is lost.
+func (f *facts) isOwn(l *leftHandover) bool {
+	return l.id == f.session.ID || l.Claim && f.continues() && (l.Note != "" || l.From == string(f.session.ID))
+}
 
 // onItsWay is how long the successor of a pane is expected. A client may ask the person something
 // before it runs its hooks, and some successors never start while their pane stays open for weeks.
 const onItsWay = 10 * time.Minute
 
-func (f *facts) judge(l leftHandover) verdict {
+// mayTake reports whether a hand-over is for this session.
+func (f *facts) mayTake(l *leftHandover) bool {
 	switch {
 	case l.id == f.session.ID: // left before a compaction or a cycle
-		if l.Kind == session.KindHandoff {
-			return leave
-		}
-		return take
+		return l.Kind != session.KindHandoff
 	case f.isBeingTold(session.ID(l.TakenBy)):
-		return leave
+		return false
 	case f.continues() && l.Claim && l.Reason == marker.Compaction:
-		return take
+		return true
 	case f.continues(), l.owner != nil && l.Kind != session.KindHandoff:
-		return leave // a hand-over is for a new session; other kinds are for their owner
+		return false // a hand-over is for a new session; other kinds are for their owner
 	case l.owner == nil:
-		return take
+		return true
 	case f.hasReplaced(l.owner):
-		return take // by /clear, in a client that has no hook of an end
+		return true // by /clear, in a client that has no hook of an end
 	case l.owner.Liveness == session.Running && !l.Respawn, l.inside:
-		return leave // children of a live session find its hand-over, too
+		return false // children of a live session find its hand-over, too
 	}
-	return f.judgePane(l)
+	return f.isForHere(l)
 }
 
 // hasReplaced reports whether this session replaced another one in its process.
@@ -273,29 +235,23 @@ func (f *facts) isBeingTold(by session.ID) bool {
 	return c != nil && c.Liveness == session.Running && !f.hasReplaced(c)
 }
 
-// judgePane judges by where the sessions run. A hand-over is for the owner's pane. A
+// isForHere judges by where the sessions run. A hand-over is for the owner's pane. A
 // session elsewhere takes it only if that pane is gone. A session outside tmux also takes
 // it if the owner has ended and no successor is expected in the pane.
-func (f *facts) judgePane(l leftHandover) verdict {
+func (f *facts) isForHere(l *leftHandover) bool {
 	o := l.owner
 	runs := o.Liveness == session.Running
 	switch {
 	case o.TmuxPane == "":
-		return take
+		return true
 	case f.session.TmuxPane == "" && !runs && !f.isExpected(l.Handover):
-		return take
+		return true
 	case o.TmuxServer == f.session.TmuxServer && o.TmuxPane == f.session.TmuxPane:
-		return take
+		return true
 	case l.elsewhere && runs:
-		return leave // tmux here need not be the one with that pane
+		return false // tmux here need not be the one with that pane
 	}
-	switch l.pane {
-	case notAsked:
-		return unsure
-	case gone:
-		return take
-	}
-	return leave
+	return f.findPane(o.Record) == gone
 }
 
 // isExpected reports whether a successor may still start in the pane.
@@ -310,7 +266,7 @@ func (f *facts) conversation(h handover) contextState {
 		return forgotten
 	case f.resumes():
 		return resumed
-	case f.session.Source == "compact", h.reason == marker.Compaction && h.kind != fromAnotherSession:
+	case f.session.Source == "compact", h.reason == marker.Compaction && (h.kind == fromOwnSession || h.owner() == nil):
 		return compacted
 	}
 	return fresh
@@ -323,8 +279,8 @@ func (f *facts) predecessor(h handover) predecessor {
 		return predecessor{}
 	}
 	p := f.seen()
-	if h.owner != nil {
-		p.Predecessor = h.owner.ID
+	if o := h.owner(); o != nil {
+		p.Predecessor = o.ID
 	}
 	r, how := session.FindPredecessor(f.now, f.home, p)
 	return predecessor{r, how}
@@ -340,8 +296,8 @@ func (f *facts) seen() session.StartParams {
 
 // crashCandidate is broken, as far as it is known before the conversation is read.
 func (f *facts) crashCandidate(h handover) predecessor {
-	p := f.predecessor(h)
-	if h.owner == nil || p.Record == nil {
+	p, owner := f.predecessor(h), h.owner()
+	if owner == nil || p.Record == nil {
 		return p
 	}
 	// The predecessor handed over, but another session may have broken off, or the same
@@ -354,67 +310,64 @@ func (f *facts) crashCandidate(h handover) predecessor {
 	if r, how := session.FindPredecessor(f.now, others, f.seen()); (predecessor{r, how}).brokeOff() {
 		return predecessor{r, how}
 	}
-	if c := f.find(h.owner.ID); c != nil && h.kind == fromAnotherSession && !h.owner.Handoff.Respawn {
+	if c := f.find(owner.ID); c != nil && h.kind != fromOwnSession && !owner.Handoff.Respawn {
 		switch {
 		case c.Liveness == session.Dead:
-			return predecessor{h.owner, session.Crash}
-		case c.Liveness == session.Ended && (predecessor{h.owner, h.owner.Outcome}).brokeOff():
-			return predecessor{h.owner, h.owner.Outcome}
+			return predecessor{owner, session.Crash}
+		case c.Liveness == session.Ended && (predecessor{owner, owner.Outcome}).brokeOff():
+			return predecessor{owner, owner.Outcome}
 		}
 	}
 	return p
 }
 
-// passUnused passes over a session that was opened and asked for nothing before it broke off,
-// if another one broke off as well, as when a machine restarts: that one has something to
-// continue from.
-func (a *assessment) passUnused(h handover) {
-	p := a.crashCandidate(h)
-	if !p.brokeOff() || p.JoinsChain() || p.Note != "" || len(p.DeliveredNotes) > 0 || p.Handoff != nil {
-		return
-	}
-	if p.InPane(a.session) && p.BootID == a.session.Process.Boot {
-		return // it is started again where it was, and the other one in its own pane
-	}
-	without := *a.facts
-	without.session.Unused = append(slices.Clone(a.session.Unused), p.ID)
-	if next := without.crashCandidate(h); !next.brokeOff() || slices.Contains(without.session.Unused, next.ID) {
-		return
-	}
-	a.requireFact(a.ending != nil, readEnding(p.Record))
-	a.requireFact(a.checkpoints != nil, (*start).readCheckpoints)
-	if a.missing != nil || a.ending.partly || len(a.ending.tail.Requests) > 0 || a.ending.asked.Text != "" {
-		return
-	}
-	if !slices.ContainsFunc(a.checkpoints.all, func(c savedCheckpoint) bool { return c.SessionID == p.ID || c.TakenBy == p.ID }) {
-		a.requireFact(false, passOver(p.ID))
+// broken returns the session that broke off, and how, or the predecessor if none did. If the
+// predecessor handed over, this is another session without a successor, or the predecessor
+// itself if it received a request after its hand-over. What is passed over is added to Unused.
+func (f *facts) broken(h handover) (predecessor, ending) {
+	for {
+		p := f.crashCandidate(h)
+		if !p.brokeOff() {
+			return p, ending{}
+		}
+		end := f.readEnding(p.Record)
+		switch o := h.owner(); {
+		case f.passesOver(p, h) && f.wasUnused(p, end):
+			f.session.Unused = append(slices.Clone(f.session.Unused), p.ID)
+			continue
+		case o != nil && p.Record == o && !slices.ContainsFunc(end.tail.Requests, func(r summary.Request) bool { return r.Time.After(o.Handoff.At) }):
+			return f.predecessor(h), ending{}
+		}
+		return p, end
 	}
 }
 
-// broken returns the session that broke off, or the predecessor if none did. If the
-// predecessor handed over, this is another session without a successor, or the predecessor
-// itself if it received a request after its hand-over.
-func (a *assessment) broken(h handover) predecessor {
-	p := a.crashCandidate(h)
-	if !p.brokeOff() {
-		return p
+// passesOver reports whether a session that broke off is passed over if it was asked for nothing:
+// if another one broke off as well, as when a machine restarts, that one has something to
+// continue from.
+func (f *facts) passesOver(p predecessor, h handover) bool {
+	if p.JoinsChain() || p.Note != "" || len(p.DeliveredNotes) > 0 || p.Handoff != nil {
+		return false
 	}
-	if a.requireFact(a.ending != nil, readEnding(p.Record)); a.ending == nil {
-		return p
+	if p.InPane(f.session) && p.BootID == f.session.Process.Boot {
+		return false // it is started again where it was, and the other one in its own pane
 	}
-	if h.owner != nil && p.Record == h.owner && !slices.ContainsFunc(a.ending.tail.Requests, func(r summary.Request) bool { return r.Time.After(h.owner.Handoff.At) }) {
-		return a.predecessor(h)
-	}
-	return p
+	without := *f
+	without.session.Unused = append(slices.Clone(f.session.Unused), p.ID)
+	next := without.crashCandidate(h)
+	return next.brokeOff() && !slices.Contains(without.session.Unused, next.ID)
+}
+
+// wasUnused reports whether a session that broke off was asked for nothing and saved nothing.
+func (f *facts) wasUnused(p predecessor, end ending) bool {
+	return !end.partly && len(end.tail.Requests) == 0 && end.asked.Text == "" &&
+		!slices.ContainsFunc(f.readCheckpoints(), func(c savedCheckpoint) bool { return c.SessionID == p.ID || c.TakenBy == p.ID })
 }
 
 // checkpoint returns the checkpoint to deliver, nil for none: the newest that is not stale,
 // of a session that broke off.
 func (f *facts) checkpoint(p predecessor) *checkpoint.Checkpoint {
-	if f.checkpoints == nil {
-		return nil
-	}
-	for _, c := range f.checkpoints.all {
+	for _, c := range f.readCheckpoints() {
 		if !c.Stale(f.now) && f.recovers(c, p) {
 			return c.Checkpoint
 		}
@@ -438,28 +391,53 @@ func (f *facts) recovers(c savedCheckpoint, p predecessor) bool {
 	return !c.recorded
 }
 
-// sortHooked sorts the hooked notes into s: work, and notes of the chain that broke off. Bodies are
+// addHooked adds the hooked notes to s: work, and notes of the chain that broke off. Bodies are
 // read from the latest on; after one that could not be read the rest waits.
-func (a *assessment) sortHooked(s *situation, h handover, broke predecessor) {
-	for i := len(a.hooked) - 1; i >= 0; i-- {
-		n := &a.hooked[i]
+func (f *facts) addHooked(s *situation, broke predecessor) {
+	for _, n := range slices.Backward(f.hooked) {
 		work := n.Type != mail.Handoff
-		waits := h.note != nil && n.ID == h.note.ID || a.findUnowned(n.ID) != nil
-		if !work && (waits || !a.recalls(n.Note, broke)) {
+		waits := s.handover.note != nil && n.ID == s.handover.note.ID || f.findUnowned(n.ID) != nil
+		if !work && (waits || !f.recalls(n, broke)) {
 			continue
 		}
-		if a.requireFact(n.whole, readBody(n)); n.withheld {
-			break
-		}
-		if work {
-			s.hooked = append(s.hooked, n.Note)
-		} else {
-			s.noted = append(s.noted, n.Note)
+		n, ok := f.readBody(n)
+		switch {
+		case !ok:
+			return
+		case work:
+			s.hooked = slices.Insert(s.hooked, 0, n)
+		default:
+			s.recalled = slices.Insert(s.recalled, 0, n)
 		}
 	}
-	s.handover = a.sortUnowned(s, h, broke)
-	for _, notes := range [][]mail.Note{s.hooked, s.waiting, s.noted} {
-		slices.Reverse(notes)
+}
+
+// addUnowned adds the notes of the hand-overs that no session's record has: each is told to the
+// next start, or with the chain that broke off; the first hand-over has none then.
+func (f *facts) addUnowned(s *situation, broke predecessor) {
+	h := &s.handover
+	for i := range f.left {
+		l := &f.left[i]
+		first := l == h.left
+		if l.unowned == nil || l.Note == "" || !first && (f.continues() || !f.mayTake(l)) {
+			continue
+		}
+		note, withheld := h.note, h.withheld
+		if !first {
+			note, withheld = f.noteOf(l)
+		}
+		switch {
+		case withheld:
+			return
+		case note == nil:
+		case f.recalls(*note, broke):
+			s.recalled = slices.Insert(s.recalled, 0, *note)
+			if first {
+				h.note = nil
+			}
+		case !first:
+			s.waiting = slices.Insert(s.waiting, 0, *note)
+		}
 	}
 }
 
@@ -468,32 +446,6 @@ func (a *assessment) sortHooked(s *situation, h handover, broke predecessor) {
 func (f *facts) recalls(n mail.Note, broke predecessor) bool {
 	return !f.continues() && broke.brokeOff() &&
 		(broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID))
-}
-
-// sortUnowned adds the notes of the hand-overs that no session's record has: each is told to the
-// next start, or with the chain that broke off. It returns h, without its note if that is told so.
-func (a *assessment) sortUnowned(s *situation, h handover, broke predecessor) handover {
-	for i := range a.left {
-		l := &a.left[i]
-		is := l.unowned != nil && l.unowned == h.unowned
-		if l.unowned == nil || l.Note == "" || !is && (a.continues() || a.judge(*l) != take) {
-			continue
-		}
-		if a.requireFact(!l.note.unread, readNote(l)); l.note.withheld {
-			break
-		}
-		switch n := l.note.note; {
-		case n == nil:
-		case a.recalls(*n, broke):
-			s.noted = append(s.noted, *n)
-			if is {
-				h.note = nil
-			}
-		case !is:
-			s.waiting = append(s.waiting, *n)
-		}
-	}
-	return h
 }
 
 // findUnowned returns the unowned hand-over with a note, or nil.

@@ -12,6 +12,7 @@ import (
 	"gt/lib/conversation/brief"
 	"gt/lib/place"
 	"gt/lib/place/git"
+	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	stored "gt/lib/state/handover"
@@ -27,9 +28,15 @@ import (
 	"gt/lib/text/term"
 )
 
-// commit writes what a start changes, in an order that loses nothing. begin records the
-// session before any text is printed; acknowledge removes what was delivered only after
-// that. If a start is killed in between, the next one delivers the same again.
+// commit writes what a start changes. A hand-over that is told goes through these steps:
+//
+//	begin        TakenBy names this session, so that no other is told it while this one runs
+//	tell         the text is printed
+//	acknowledge  the session's record names the note, the copy of that is marked as read, the marker is removed,
+//	             and then one rename takes the hand-over (Put of a record without Handoff, or waiting.Take)
+//
+// Until the rename it waits. If a start is killed before that, the next one finds that nobody who
+// runs is being told it, and tells it again.
 type commit struct {
 	*start
 	facts     *facts
@@ -47,26 +54,23 @@ func (c *commit) begin() error {
 	c.warn(c.chooseMirror())
 	lock, err := c.call.Home.LockWithin(lockWait)
 	if err != nil {
-		refused := busy
-		if !errors.Is(err, flock.ErrBusy) {
-			refused, c.unkept = denied, term.Clean(c.env.Redact(err.Error()))
+		if c.access = busy; !errors.Is(err, flock.ErrBusy) {
+			c.access, c.unkept = looking, term.Clean(c.env.Redact(err.Error()))
 		}
-		c.facts, c.situation = c.collect(refused)
+		c.facts, c.situation = c.look()
 		return err
 	}
 	defer lock.Unlock()
 	records := c.repair()
-	c.facts, c.situation = c.assess(locked, records)
+	c.access = locked
+	c.facts, c.situation = c.assess(records)
 	return c.record(records)
 }
 
 func (c *commit) acknowledge() error {
 	told := &c.situation
-	unnoted := c.facts.access != locked
-	if !unnoted && told.handover.kind == noHandover && told.checkpoint == nil && len(told.waiting)+len(told.noted) == 0 {
-		return nil
-	}
-	if !unnoted && !c.takes() {
+	recorded := c.access == locked
+	if recorded && (!c.takes() || told.handover.kind == noHandover && told.checkpoint == nil && len(told.waiting)+len(told.recalled) == 0) {
 		return nil
 	}
 	lock, err := c.call.Home.LockWithin(lockWait)
@@ -74,7 +78,7 @@ func (c *commit) acknowledge() error {
 		return err
 	}
 	defer lock.Unlock()
-	if unnoted {
+	if !recorded {
 		records := c.confirm()
 		if err := c.record(records); err != nil || c.duplicate || !c.takes() {
 			return err
@@ -106,15 +110,15 @@ func (c *commit) takes() bool {
 // as seen. The marks come before anything is removed, because a note that is
 // seen is not delivered to another session.
 func (c *commit) markTold() error {
-	for _, n := range slices.Concat(c.situation.waiting, c.situation.noted) {
+	for _, n := range slices.Concat(c.situation.waiting, c.situation.recalled) {
 		if n.Seen {
 			continue
 		}
 		var err error
 		if u := c.facts.findUnowned(n.ID); u != nil {
-			err = waiting.Take(u, c.call.Home, c.box())
+			err = waiting.Take(u, c.call.Home)
 		} else {
-			err = waiting.DropCopies(c.call.Home, c.box(), &stored.Handover{Note: n.ID})
+			err = waiting.DropCopies(c.call.Home, &stored.Handover{Note: n.ID})
 		}
 		if err != nil {
 			return err
@@ -123,50 +127,54 @@ func (c *commit) markTold() error {
 	return nil
 }
 
-// takeHandover acknowledges the hand-over: it names its note in the session's record, marks
-// the copy of the note as seen, removes the marker, and then takes the hand-over itself.
-// Until that last step it waits, and a start after a kill tells it again.
+// takeHandover acknowledges the hand-over that was told first, the rename last.
 func (c *commit) takeHandover() error {
-	h, store := c.situation.handover, c.call.Store
-	if h.note != nil && h.kind != fromOwnSession {
-		me, err := store.Get(c.session.ID)
+	h := c.situation.handover
+	if h.kind == fromOwnSession {
+		return c.takeOwn()
+	}
+	if h.note != nil {
+		me, err := c.call.Store.Get(c.session.ID)
 		if err != nil {
 			return err
 		}
 		if me != nil && me.Note != h.note.ID {
 			me.Note = h.note.ID
-			if err := store.Put(me, atomicfile.Unsynced); err != nil {
+			if err := c.call.Store.Put(me, atomicfile.Unsynced); err != nil {
 				return err
 			}
 		}
 	}
-	var err error
-	if u := h.unowned; u != nil && u.ID != c.session.ID {
-		err = waiting.Take(u, c.call.Home, c.box())
-	} else {
-		err = waiting.DropCopies(c.call.Home, c.box(), h.content())
+	if h.left.unowned != nil {
+		return waiting.Take(h.left.unowned, c.call.Home)
 	}
-	switch {
-	case err != nil:
+	if err := waiting.DropCopies(c.call.Home, h.left.Handover); err != nil {
 		return err
-	case h.kind == fromOwnSession:
-		return c.carryOn()
-	case h.owner == nil:
-		return nil
 	}
-	owner, err := store.Get(h.owner.ID)
+	owner, err := c.call.Store.Get(h.left.id)
 	if err != nil || owner == nil || owner.Handoff == nil {
 		return err
 	}
-	return c.takenUp(owner)
+	return c.takeFrom(owner)
 }
 
-func (c *commit) carryOn() error {
+// takeOwn takes what the session left for itself. What waited for a successor then waits again.
+func (c *commit) takeOwn() error {
+	h := c.situation.handover
+	var err error
+	if h.left.id == c.session.ID {
+		err = waiting.DropCopies(c.call.Home, h.left.Handover)
+	} else { // a claim
+		err = waiting.Take(h.left.unowned, c.call.Home)
+	}
+	if err != nil {
+		return err
+	}
 	me, err := c.call.Store.Get(c.session.ID)
 	if err != nil || me == nil {
 		return err
 	}
-	if h := c.situation.handover; h.note != nil {
+	if h.note != nil {
 		me.Note = h.note.ID
 	}
 	if p := me.Handoff; p != nil && p.Kind != session.KindHandoff {
@@ -178,11 +186,11 @@ func (c *commit) carryOn() error {
 	return c.call.Store.Put(me, atomicfile.Unsynced)
 }
 
-// takenUp takes the hand-over of its owner, and before that clears the owner's checkpoint,
+// takeFrom takes the hand-over of its owner, and before that clears the owner's checkpoint,
 // whose content is in the note.
-func (c *commit) takenUp(owner *session.Record) error {
+func (c *commit) takeFrom(owner *session.Record) error {
 	var err error
-	known := c.facts.checkpoints
+	known := c.checkpoints
 	saved := known == nil || known.partly || slices.ContainsFunc(known.all, func(k savedCheckpoint) bool { return k.SessionID == owner.ID })
 	if owner.Handoff.Kind == session.KindHandoff && saved {
 		err = checkpoint.Clear(c.call.Home, owner.ID, c.warn)
@@ -209,11 +217,12 @@ func (c *commit) record(records []*session.Record) error {
 	if !c.takes() {
 		s = situation{state: s.state}
 	}
-	if h := s.handover; h.owner != nil && h.kind != fromOwnSession {
-		if p.Predecessor = h.owner.ID; h.note != nil {
+	p.Unused = s.unused
+	if h := s.handover; h.owner() != nil && h.kind != fromOwnSession {
+		if p.Predecessor = h.left.id; h.note != nil {
 			p.Subject = c.env.Line(h.note.Subject, maxMolecule)
 		}
-		h.owner.Handoff.TakenBy = string(p.ID) // if two sessions start at once, only one receives it
+		h.left.TakenBy = string(p.ID) // Start writes it: if two sessions start at once, only one receives it
 	}
 	for _, n := range s.waiting {
 		p.DeliveredNotes = append(p.DeliveredNotes, n.ID)
@@ -257,14 +266,16 @@ func (c *commit) record(records []*session.Record) error {
 
 // promise promises the session the unowned hand-overs that it is told, before it is recorded.
 func (c *commit) promise(s situation) {
-	told := map[string]bool{}
-	for _, n := range slices.Concat(s.waiting, s.noted) {
-		told[n.ID] = true
+	told := map[string]*mail.Note{} // by the ids of the notes
+	for _, n := range slices.Concat(s.waiting, s.recalled) {
+		told[n.ID] = &n
+	}
+	if h := s.handover; h.left != nil && h.kind != fromOwnSession && !h.withheld {
+		told[h.left.Note] = cmp.Or(h.note, told[h.left.Note])
 	}
 	for _, l := range c.facts.left {
-		first := l.unowned == s.handover.unowned && !s.handover.withheld && s.handover.kind != fromOwnSession
-		if l.unowned != nil && (first || told[l.Note]) {
-			c.warn(waiting.Promise(l.unowned, c.call.Home, c.session.ID, l.note.note, c.env.Redact))
+		if note, ok := told[l.Note]; ok && l.unowned != nil {
+			c.warn(waiting.Promise(l.unowned, c.call.Home, c.session.ID, note, c.env.Redact))
 		}
 	}
 }
@@ -276,6 +287,21 @@ func (c *commit) gatherPrompts(r *session.Record) error {
 		return nil
 	}
 	return thread.Move(c.call.Home.Town.State, r.ID, r.Chain(), r.ID, atomicfile.Unsynced, c.call.Warn)
+}
+
+// noteCompacted resets the number of tokens at a compaction, because readShorter must not
+// compare a resume with the number before.
+func (s *start) noteCompacted(id session.ID) error {
+	if s.session.Source != "compact" {
+		return nil
+	}
+	if activity.Read(s.call.Home, id).Tokens == 0 {
+		return nil
+	}
+	return activity.Change(s.call.Home, id, func(a *activity.State) bool {
+		a.Tokens, a.Warning = 0, activity.NoWarning
+		return true
+	})
 }
 
 // dropStale drops what sessions left for themselves before a compaction or a cycle, if the
@@ -304,35 +330,23 @@ func (c *commit) lapse(owner *session.Record) error {
 			left.Note = ""
 		}
 	}
-	if err := waiting.DropCopies(c.call.Home, c.box(), &left); err != nil {
+	if err := waiting.DropCopies(c.call.Home, &left); err != nil {
 		return err
 	}
-	return c.takenUp(owner)
+	return c.takeFrom(owner)
 }
 
 // confirm checks, now under the lock, what was delivered without it, and returns the
-// records. If the marker is gone, another session has received the hand-over, too.
+// records. If the hand-over is gone, another session has received it, too.
 func (c *commit) confirm() []*session.Record {
 	records, err := c.call.Store.Repair()
 	c.warn(err)
-	f, told := c.facts, &c.situation.handover
-	f.access = locked
-	c.gather(f, records)
-	was := *told
-	for i := range f.left {
-		l := &f.left[i]
-		if !l.isSame(was) {
-			continue
-		}
-		v := f.judge(*l)
-		if v == unsure {
-			c.warn(askPane(l)(c.start, f))
-			v = f.judge(*l)
-		}
-		if v == take {
-			if told.unowned = l.unowned; l.owner != nil {
-				told.owner = l.owner.Record
-			}
+	c.access = locked
+	c.facts = c.gather(records)
+	told := &c.situation.handover
+	for i := range c.facts.left {
+		if l := &c.facts.left[i]; l.isSame(told.left) && c.facts.mayTake(l) {
+			told.left = l
 			return records
 		}
 	}
@@ -340,15 +354,9 @@ func (c *commit) confirm() []*session.Record {
 	return records
 }
 
-// isSame reports whether a hand-over is the one that was told.
-func (l leftHandover) isSame(told handover) bool {
-	switch {
-	case l.owner != nil:
-		return told.owner != nil && l.id == told.owner.ID && (told.note == nil || l.Note == told.note.ID)
-	case told.unowned != nil:
-		return waiting.SameOrigin(l.unowned, told.unowned)
-	}
-	return false
+// isSame reports whether two were read from the same file, or are claims of the same origin.
+func (l *leftHandover) isSame(m *leftHandover) bool {
+	return m != nil && l.Note == m.Note && (l.id == m.id || l.unowned != nil && m.unowned != nil && slices.Equal(l.Markers, m.Markers))
 }
 
 func (s situation) workUnit() string {

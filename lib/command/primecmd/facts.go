@@ -34,11 +34,9 @@ import (
 	"gt/lib/text/pasted"
 )
 
-// facts are what is known of a start. assess decides by them alone and reads no file, process or clock.
-// The first group is always known; what is expensive is nil or unread until assess needs it.
+// facts are what is known of a start. assess decides by them alone.
 type facts struct {
-	now    time.Time
-	access access
+	now time.Time
 	// session is what the client reports about the session, and where it runs.
 	session session.StartParams
 	// forgets reports whether the client drops the start-up text when it resumes a conversation.
@@ -52,21 +50,27 @@ type facts struct {
 	works   bool
 	home    []session.Candidate // the home's sessions, newest first
 	left    []leftHandover      // the hand-overs that wait, most likely first
-	hooked  []hookedNote        // oldest first
+	hooked  []mail.Note         // oldest first, without their bodies
 	boxRead bool                // all of the hooked notes are known
 
-	checkpoints *checkpoints
-	ending      *ending
-	given       *givenNote
-	duties      *duties
+	reader
 }
 
-// checkpoints are those of the home, newest first. partly reports whether some could not be read.
-type checkpoints struct {
-	all    []savedCheckpoint
-	partly bool
+// reader reads the facts that are expensive. assess asks for one only if it depends on it. It has
+// functions, because a start in an interface would link every exported method of what it has.
+type reader struct {
+	findPane func(owner *session.Record) pane
+	// readNote returns a note of the mailbox, nil if it is not there. withheld reports that it exists
+	// but could not be read.
+	readNote func(id string) (note *mail.Note, withheld bool)
+	// readBody returns a hooked note with its body, and whether that could be read.
+	readBody        func(mail.Note) (mail.Note, bool)
+	readCheckpoints func() []savedCheckpoint // of the home, newest first
+	readEnding      func(*session.Record) ending
+	readDuties      func() duties
 }
 
+// ending is how a session broke off.
 type ending struct {
 	tail   summary.Summary
 	asked  thread.Quote // its last request, if the conversation lacks it
@@ -74,9 +78,6 @@ type ending struct {
 	atRest bool         // it had answered and was waiting for the person
 	partly bool         // its conversation could not be read whole
 }
-
-// givenNote is the note that the session received and its client dropped, nil for none.
-type givenNote struct{ *mail.Note }
 
 // duties are what waits for the agent besides hand-overs.
 type duties struct {
@@ -89,22 +90,9 @@ type duties struct {
 type access int
 
 const (
-	looking access = iota // without trying to lock it, and without changes
+	looking access = iota // without the lock: nothing is changed, or the lock failed
 	locked                // under the lock
 	busy                  // without the lock, which others hold: files may be half updated
-	denied                // without the lock, which failed
-)
-
-// asker is who runs gt-prime.
-type asker int
-
-const (
-	onlooker asker = iota // a person; nothing is recorded
-	member                // a session: its client's hook or a command of its agent
-	// fork is a client that forks a session and reports the parent's id as its own (Claude Code before
-	// 2.1.213). The next hook has the fork's id and records it. Until then nothing is recorded under
-	// the parent's id, because the parent may be alive.
-	fork
 )
 
 // leftHandover is a hand-over that waits: a session's of the home, owner, or an unowned one.
@@ -116,24 +104,16 @@ type leftHandover struct {
 
 	inside    bool // this session runs below the owner's process
 	elsewhere bool // the owner runs in another PID namespace
-	pane      pane // the owner's pane
-	note      mailbox
 }
 
+// pane is what tmux says of a pane.
 type pane int
 
 const (
-	notAsked pane = iota
-	paneExists
+	paneExists pane = iota
 	gone
 	noAnswer
 )
-
-type mailbox struct {
-	note     *mail.Note
-	withheld bool // it exists but could not be read
-	unread   bool // nobody tried yet
-}
 
 type savedCheckpoint struct {
 	*checkpoint.Checkpoint
@@ -141,20 +121,26 @@ type savedCheckpoint struct {
 	recorded bool
 }
 
-// hookedNote is a note that is hooked to the agent: without its body until that is read.
-type hookedNote struct {
-	mail.Note
-	whole    bool
-	withheld bool // its body could not be read
-}
-
+// start is one run of gt-prime.
 type start struct {
 	env     *cli.Env
 	call    *hook.Invocation
 	session session.StartParams
-	asker   asker
-	thread  *thread.Thread // the last that was read, or nil
-	unkept  string         // why the session could not be recorded; "" if it was, or if others held the lock
+	// member reports that a session runs gt-prime: its client's hook, or a command of its agent. A person
+	// is none, and neither is a client that forks a session and reports the parent's id as its own (Claude
+	// Code before 2.1.213): the parent may be alive, and the next hook has the fork's id and records it.
+	member bool
+	access access
+	unkept string // why the session could not be recorded; "" if it was, or if others held the lock
+
+	thread      *thread.Thread // the last that was read, or nil
+	checkpoints *checkpoints   // nil if nobody asked
+}
+
+// checkpoints are those of the home. partly reports whether some could not be read.
+type checkpoints struct {
+	all    []savedCheckpoint
+	partly bool
 }
 
 func newStart(env *cli.Env, call *hook.Invocation) *start {
@@ -165,12 +151,7 @@ func newStart(env *cli.Env, call *hook.Invocation) *start {
 		s.session.ID = s.unnamed()
 		call.ID = s.session.ID
 	}
-	switch {
-	case isFork:
-		s.asker = fork
-	case call.ID != "":
-		s.asker = member
-	}
+	s.member = call.ID != "" && !isFork
 	return s
 }
 
@@ -199,31 +180,22 @@ func (s *start) unnamed() session.ID {
 
 func (s *start) warn(err error) { s.call.Warn(err) }
 
-// collect assesses the situation without the home's lock and changes nothing.
-func (s *start) collect(a access) (*facts, situation) {
+// look assesses the situation without the home's lock and changes nothing.
+func (s *start) look() (*facts, situation) {
 	records, err := s.call.Store.ReadRecords()
 	s.warn(err)
-	return s.assess(a, records)
+	return s.assess(records)
 }
 
 // assess gathers the facts and returns what they mean. It writes nothing, except that it repairs
 // checkpoints under the lock. What it cannot read is left out: a shorter text is better than none.
-func (s *start) assess(a access, records []*session.Record) (*facts, situation) {
-	f := &facts{
-		now: s.env.Now(), access: a, session: s.session,
-		forgets: s.call.Dialect.DropsStartContext, works: s.call.Home.Identity.Role.Works(),
+func (s *start) assess(records []*session.Record) (*facts, situation) {
+	f := s.gather(records)
+	now := assess(f)
+	if now.checkpoint != nil {
+		now.checkpoint.Clean(s.env.Redact) // another program may have written it
 	}
-	s.gather(f, records)
-	for {
-		now, missing := assess(f)
-		if missing == nil {
-			if now.checkpoint != nil {
-				now.checkpoint.Clean(s.env.Redact) // another program may have written it
-			}
-			return f, now
-		}
-		s.warn(missing(s, f))
-	}
+	return f, now
 }
 
 func (s *start) box() mail.Box {
@@ -232,9 +204,12 @@ func (s *start) box() mail.Box {
 	return box.ReadBy(instance.MatchOtherAgents(h.Town.State, s.env.Getenv(instance.Variable), s.call.ID))
 }
 
-func (s *start) gather(f *facts, records []*session.Record) {
-	f.home = session.Observe(s.env.Now(), records)
-	f.left = nil
+func (s *start) gather(records []*session.Record) *facts {
+	f := &facts{
+		now: s.env.Now(), session: s.session, reader: reader{s.findPane, s.readNote, s.readBody, s.readCheckpoints, s.readEnding, s.readDuties},
+		forgets: s.call.Dialect.DropsStartContext, works: s.call.Home.Identity.Role.Works(),
+	}
+	f.home = session.Observe(f.now, records)
 	me := f.find(f.session.ID)
 	f.asksAgain = me != nil && me.Note != "" && !s.call.Hook
 	for i := range f.home {
@@ -249,19 +224,18 @@ func (s *start) gather(f *facts, records []*session.Record) {
 	f.carried = slices.ContainsFunc(f.left, func(l leftHandover) bool {
 		return f.session.ID != "" && l.Conversation == string(f.session.ID)
 	})
-	hooked, err := s.box().Hooked()
+	var err error
+	f.hooked, err = s.box().Hooked()
 	s.warn(err)
-	f.hooked, f.boxRead = nil, err == nil
-	for _, n := range hooked {
-		f.hooked = append(f.hooked, hookedNote{Note: n})
-	}
-	reader := waiting.Reader{ID: f.session.ID, Continues: f.continues(), Busy: f.access == busy, Repairs: f.access == locked}
-	unowned, err := waiting.FindUnowned(s.call.Store, f.home, hooked, reader)
+	f.boxRead = err == nil
+	by := waiting.Reader{ID: f.session.ID, Continues: f.continues(), Busy: s.access == busy, Repairs: s.access == locked}
+	unowned, err := waiting.FindUnowned(s.call.Store, f.home, f.hooked, by)
 	s.warn(err)
 	for _, u := range slices.Backward(unowned) {
-		f.left = append(f.left, newLeft(leftHandover{Handover: u.Handover, id: u.ID, unowned: u}))
+		f.left = append(f.left, leftHandover{Handover: u.Handover, id: u.ID, unowned: u})
 	}
 	slices.SortStableFunc(f.left, f.likelier)
+	return f
 }
 
 // likelier compares two hand-overs by how likely they are for this session: its own, that of
@@ -287,7 +261,7 @@ func (f *facts) likelier(a, b leftHandover) int {
 
 // leftBy returns the hand-over of a session, and where that runs.
 func (f *facts) leftBy(o *session.Candidate) leftHandover {
-	l := newLeft(leftHandover{Handover: o.Handoff, id: o.ID, owner: o})
+	l := leftHandover{Handover: o.Handoff, id: o.ID, owner: o}
 	if o.ID != f.session.ID {
 		l.inside = f.session.Process.IsSet() && o.Process().Alive() && f.session.Process.DescendsFrom(o.Process())
 		l.elsewhere = o.Liveness == session.Running && o.IsElsewhere()
@@ -295,85 +269,60 @@ func (f *facts) leftBy(o *session.Candidate) leftHandover {
 	return l
 }
 
-// newLeft adds the note, as far as it is known.
-func newLeft(l leftHandover) leftHandover {
-	l.note.note = waiting.NoteOf(l.Handover)
-	l.note.unread = l.note.note == nil && l.Note != ""
-	return l
-}
-
 const tmuxWait = 250 * time.Millisecond // limits the question whether a pane exists
 
-// missing reads a fact that assess needs.
-type missing func(*start, *facts) error
-
-func askPane(l *leftHandover) missing {
-	return func(*start, *facts) error {
-		switch _, err := tmux.Server(l.owner.TmuxServer).Pane(l.owner.TmuxPane, tmuxWait); {
-		case err == nil:
-			l.pane = paneExists
-		case errors.Is(err, tmux.ErrNoAnswer):
-			l.pane = noAnswer
-		default:
-			l.pane = gone
-		}
-		return nil
+func (s *start) findPane(owner *session.Record) pane {
+	switch _, err := tmux.Server(owner.TmuxServer).Pane(owner.TmuxPane, tmuxWait); {
+	case err == nil:
+		return paneExists
+	case errors.Is(err, tmux.ErrNoAnswer):
+		return noAnswer
 	}
+	return gone
 }
 
-// readNote reads the note of a claim, or of a hand-over that v0.2.0 wrote or that moved here.
-func readNote(l *leftHandover) missing {
-	return func(s *start, _ *facts) error {
-		note, err := s.box().Get(l.Note)
-		if l.note.unread = false; err != nil {
-			l.note.withheld = !errors.Is(err, mail.ErrNotFound)
-			return err
-		}
-		l.note.note = &note
-		return nil
+func (s *start) readNote(id string) (note *mail.Note, withheld bool) {
+	found, err := s.box().Get(id)
+	switch {
+	case err == nil:
+		return &found, false
+	case errors.Is(err, mail.ErrNotFound):
+		return nil, false
 	}
+	s.warn(err)
+	return nil, true
 }
 
-func (s *start) readCheckpoints(f *facts) error {
-	list := checkpoint.List
-	if f.access == locked {
-		list = checkpoint.Repair
+func (s *start) readCheckpoints() []savedCheckpoint {
+	if s.checkpoints == nil {
+		list := checkpoint.List
+		if s.access == locked {
+			list = checkpoint.Repair
+		}
+		all, err := list(s.call.Home)
+		s.warn(err)
+		s.checkpoints = &checkpoints{partly: err != nil}
+		for _, c := range all {
+			s.checkpoints.all = append(s.checkpoints.all, savedCheckpoint{c, s.call.Store.Exists(c.SessionID)})
+		}
 	}
-	all, err := list(s.call.Home)
-	f.checkpoints = &checkpoints{partly: err != nil}
-	for _, c := range all {
-		f.checkpoints.all = append(f.checkpoints.all, savedCheckpoint{
-			c, f.find(c.SessionID) != nil || s.call.Store.Exists(c.SessionID),
-		})
-	}
-	return err
+	return s.checkpoints.all
 }
 
-func readEnding(r *session.Record) missing {
-	return func(s *start, f *facts) error {
-		tail, err := s.tail(f.access, r)
-		if r.Transcript == "" || errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		// tail may be incomplete with an error
-		e := ending{tail: tail, partly: err != nil, asked: s.unwritten(r, tail), asking: activity.Read(s.call.Home, r.ID).Reason == activity.Permission}
-		if e.atRest = tail.Answered; e.atRest {
-			// A text can be the beginning of a turn; the keepalive file shows that it goes on.
-			sign := keepalive.Read(s.call.Home)
-			e.atRest = sign == nil || sign.SessionID != r.ID || sign.State != keepalive.Running
-		}
-		f.ending = &e
-		return err
+func (s *start) readEnding(r *session.Record) ending {
+	tail, err := s.tail(r)
+	if r.Transcript == "" || errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-}
-
-// passOver notes that a session broke off before it was asked for anything.
-func passOver(id session.ID) missing {
-	return func(s *start, f *facts) error {
-		s.session.Unused = append(s.session.Unused, id)
-		f.session.Unused, f.ending = s.session.Unused, nil
-		return nil
+	s.warn(err)
+	// tail may be incomplete with an error
+	e := ending{tail: tail, partly: err != nil, asked: s.unwritten(r, tail), asking: activity.Read(s.call.Home, r.ID).Reason == activity.Permission}
+	if e.atRest = tail.Answered; e.atRest {
+		// A text can be the beginning of a turn; the keepalive file shows that it goes on.
+		sign := keepalive.Read(s.call.Home)
+		e.atRest = sign == nil || sign.SessionID != r.ID || sign.State != keepalive.Running
 	}
+	return e
 }
 
 // unwritten returns the session's last prompt if its client died before it wrote it into
@@ -401,40 +350,19 @@ func (s *start) unwritten(r *session.Record, tail summary.Summary) thread.Quote 
 
 const maxCompared = 200 // how many bytes of two prompts are compared: the end of a long one is cut
 
-func readBody(n *hookedNote) missing {
-	return func(s *start, _ *facts) error {
-		whole, err := s.box().ReadBody(n.Note)
-		if n.whole, n.withheld = true, err != nil; err == nil {
-			n.Note = whole
-		}
-		return err
-	}
-}
-
-func (s *start) readGiven(f *facts) error {
-	f.given = &givenNote{}
-	me := f.find(f.session.ID)
-	if me == nil || me.Note == "" {
-		return nil
-	}
-	note, err := s.box().Get(me.Note)
-	if errors.Is(err, mail.ErrNotFound) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	f.given.Note = &note
-	return nil
+func (s *start) readBody(n mail.Note) (mail.Note, bool) {
+	whole, err := s.box().ReadBody(n)
+	s.warn(err)
+	return whole, err == nil
 }
 
 // readDuties reads the work. A work store that does not answer only causes a warning.
-func (s *start) readDuties(f *facts) (err error) {
-	f.duties = &duties{}
-	f.duties.unread, err = s.box().CountUnread()
+func (s *start) readDuties() duties {
+	unread, err := s.box().CountUnread()
 	s.warn(err)
-	f.duties.work, err = beads.Given(s.call.Home, s.env.ChildEnviron())
-	f.duties.partial = err != nil
-	return err
+	work, err := beads.Given(s.call.Home, s.env.ChildEnviron())
+	s.warn(err)
+	return duties{work, err != nil, unread}
 }
 
 const readWait = 2 * time.Second // limits the run of gt-seance that reads the rest of a conversation
@@ -446,7 +374,7 @@ const readWait = 2 * time.Second // limits the run of gt-seance that reads the r
 //
 // Readers check themselves that a conversation is the person's: a record proves only who
 // wrote the record.
-func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) {
+func (s *start) tail(parent *session.Record) (summary.Summary, error) {
 	client := cmp.Or(parent.Agent, contract.Default)
 	if _, err := os.Stat(parent.Transcript); err != nil || !registry.HasReader(client) {
 		return summary.Summary{}, atomicfile.Error("read", parent.Transcript, err)
@@ -457,7 +385,7 @@ func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) 
 		return stored, nil
 	}
 	args := []string{"tail", string(parent.ID), "--home", s.call.Home.Dir}
-	if a == locked {
+	if s.access == locked {
 		args = append(args, "--update")
 	}
 	out, err := gtexec.Output("gt-seance", s.call.Dir, s.env.Environ, readWait, args...)
@@ -472,4 +400,43 @@ func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) 
 		err = fmt.Errorf("%w; using what was read of the conversation before", err)
 	}
 	return stored, err
+}
+
+// shorter is what gt knows of a conversation that lost a part before it was resumed.
+// Clients drop history without a message.
+type shorter struct {
+	how     string // how gt noticed
+	session summary.Summary
+	thread  *thread.Thread
+}
+
+// readShorter compares a resumed conversation with what gt read of it before. It returns nil unless the
+// file ends before the point up to which it was read, or the model has less than half of the tokens of
+// its last turn. It also returns nil if the client rewrote the file, as for a compaction.
+func (s *start) readShorter(now situation) *shorter {
+	if s.session.Source != "resume" || now.conversation != resumed && now.conversation != forgotten {
+		return nil
+	}
+	r, err := s.call.Store.Get(s.session.ID)
+	if err != nil || r == nil {
+		return nil // begin has warned
+	}
+	f := conversation.File{Client: cmp.Or(r.Agent, contract.Default), Path: r.Transcript, ID: r.ID}
+	kept := tail.NewFile(s.call.Home, r)
+	less := &shorter{}
+	before, after, err := kept.CutShort(f)
+	s.warn(err)
+	given, last := s.call.Input.ContextTokens, activity.Read(s.call.Home, r.ID).Tokens
+	switch {
+	case before > 0:
+		less.how = fmt.Sprintf("its file has %d bytes, and had %d when it was read last", after, before)
+	case given > 0 && given < last/2:
+		less.how = fmt.Sprintf("it has %d tokens, and had %d at the end of its last turn", given, last)
+	default:
+		return nil
+	}
+	less.session, _, err = kept.Stored(f, s.env.Redact)
+	s.warn(err)
+	less.thread = s.threadOf(r)
+	return less
 }

@@ -87,7 +87,7 @@ func (g *grammar) Run(env *cli.Env) error {
 		return call.End(repeatStart(env, call))
 	}
 	s := newStart(env, call)
-	if g.State || g.DryRun || s.asker != member {
+	if g.State || g.DryRun || !s.member {
 		return g.show(s)
 	}
 
@@ -113,7 +113,7 @@ func (g *grammar) Run(env *cli.Env) error {
 
 // show prints the text for a person or for a fork whose id is not known yet, and changes nothing.
 func (g *grammar) show(s *start) error {
-	f, situation := s.collect(looking)
+	f, situation := s.look()
 	if g.State {
 		return s.printState(f, situation, g.JSON)
 	}
@@ -208,7 +208,7 @@ func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 		return cli.Fail(cli.IO, fmt.Errorf("cannot read the note: %w", err), "gt-handoff --print writes one")
 	}
 	s := newStart(env, call)
-	_, situation := s.collect(looking)
+	_, situation := s.look()
 	return env.Print(s.page(situation.bring(note), nil).render())
 }
 

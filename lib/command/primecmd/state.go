@@ -51,7 +51,7 @@ func (s *start) printState(from *facts, now situation, asJSON bool) error {
 		f.Checkpoint, f.Written = c.SessionID, c.Timestamp.UTC().Format(time.RFC3339)
 		f.Age = max(from.now.Sub(c.Timestamp), 0).Round(time.Second).String()
 	}
-	for _, n := range slices.Concat(now.waiting, now.noted) {
+	for _, n := range slices.Concat(now.waiting, now.recalled) {
 		f.Waiting = append(f.Waiting, n.ID)
 	}
 	for _, n := range now.hooked {
@@ -91,7 +91,7 @@ func (s *start) explain(f *facts, now situation) {
 	for _, n := range now.waiting {
 		say("note %s was told to nobody: %s", n.ID, n.Subject)
 	}
-	for _, n := range now.noted {
+	for _, n := range now.recalled {
 		say("note %s is of the chain that broke off: %s", n.ID, n.Subject)
 	}
 	for _, n := range now.hooked {

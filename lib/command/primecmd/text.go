@@ -94,7 +94,7 @@ func (s *start) readThread(now situation) *thread.Thread {
 	case now.crashed != nil:
 		r = now.crashed
 	case h.kind != noHandover:
-		r = h.owner
+		r = h.owner()
 	}
 	if r == nil {
 		return nil
@@ -167,17 +167,6 @@ func (p *page) render() string {
 	default:
 		sections = p.ordinary()
 	}
-	if p.session.Headless && len(sections) > 1 && sections[1].title == whatToDo {
-		switch {
-		case p.crashed != nil || p.state == CrashRecovery:
-		case p.state == PostHandoff || len(p.waiting) > 0:
-			sections[0].body = "# A hand-over waits here for the person's next session\n\n" + p.identitySentence() + p.company()
-		default:
-			sections[0].body = "# Work waits here for the person's next session\n\n" + p.identitySentence() + p.company()
-		}
-		sections[1].body = "No person sees this run, so it takes nothing over: what is told here waits for the person's next session. " +
-			"Do only what this run was asked for, and use the rest where it helps with that."
-	}
 	return p.layout(p.withRules(sections))
 }
 
@@ -204,6 +193,22 @@ func (p *page) withRules(sections []section) []section {
 // whatToDo is the title of the second section of a text after a hand-over or a crash, or
 // with given work.
 const whatToDo = "What to do now"
+
+// opening returns the first two sections of such a text.
+func (p *page) opening(banner, todo string) []section {
+	if p.session.Headless {
+		switch {
+		case p.crashed != nil || p.state == CrashRecovery:
+		case p.state == PostHandoff || len(p.waiting) > 0:
+			banner = "# A hand-over waits here for the person's next session"
+		default:
+			banner = "# Work waits here for the person's next session"
+		}
+		todo = "No person sees this run, so it takes nothing over: what is told here waits for the person's next session. " +
+			"Do only what this run was asked for, and use the rest where it helps with that."
+	}
+	return []section{{body: banner + "\n\n" + p.identitySentence() + p.company()}, {title: whatToDo, body: todo}}
+}
 
 func (p *page) identitySentence() string {
 	home := p.home
@@ -284,7 +289,7 @@ func (p *page) continuing() []section {
 	}
 	sections := append([]section{{body: text}}, p.messages()...)
 	if p.shorter != nil {
-		return append(sections, p.missing())
+		return append(sections, p.missingPart())
 	}
 	if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {
 		sections = append(sections, p.lasting(), chain)
@@ -307,6 +312,14 @@ func (p *page) messages() []section {
 	note := *n
 	note.Body, note.Type = brief.Message(n.Body), mail.Plain
 	return []section{p.noteSection("The note", note)}
+}
+
+func (p *page) missingPart() section {
+	less := p.shorter
+	return section{
+		title: "What this conversation was about",
+		all:   p.gt("seance thread"),
+	}.frame("the conversation", p.words(brief.Brief{Session: less.session, Thread: less.thread}.Clean(p.env.Redact).Text()))
 }
 
 // backgroundSection returns what runs in the background of a compacted session, which has forgotten it.
@@ -404,9 +417,9 @@ func (p *page) forgottenSections() []section {
 func (p *page) afterHandoff() []section {
 	banner := "# Handoff complete: you are the new session\n\n"
 	switch notes := len(p.notes()); {
-	case p.handover.owner == nil && p.isLeft() && notes > 1:
+	case p.handover.owner() == nil && p.isLeft() && notes > 1:
 		banner += "Notes were left for you, the next session here."
-	case p.handover.owner == nil && p.isLeft():
+	case p.handover.owner() == nil && p.isLeft():
 		banner += "A note was left for you, the next session here."
 	default:
 		banner += "Your predecessor handed over and has ended."
@@ -433,11 +446,7 @@ func (p *page) afterHandoff() []section {
 		todo = "It left no note. Look at " + look + " and, if it helps, at " + p.gt("seance list") +
 			", and continue what you find. If nothing is open, wait for instructions.\n" + strings.TrimSpace(requestFirst)
 	}
-	sections := []section{
-		{body: banner + "\n\n" + p.identitySentence() + p.company()},
-		{title: whatToDo, body: todo},
-	}
-	sections = append(sections, p.noteSections()...)
+	sections := append(p.opening(banner, todo), p.noteSections()...)
 	if notes := p.notes(); len(notes) > 0 {
 		sections = append(sections, p.folderChanges(notes[len(notes)-1].Date, sections))
 	}
@@ -485,10 +494,7 @@ func (p *page) noteSections() []section {
 
 func (p *page) afterCrash() []section {
 	notes := p.notes()
-	sections := []section{
-		{body: p.crashBanner(len(notes)) + "\n\n" + p.identitySentence() + p.company()},
-		{title: whatToDo, body: p.crashTodo(len(notes))},
-	}
+	sections := p.opening(p.crashBanner(len(notes)), p.crashTodo(len(notes)))
 	if len(notes) > 0 && p.tellsTask() {
 		// The notes come before the rest of the task.
 		last := brief.Brief{Session: p.tail}.LastAsked()
@@ -507,9 +513,9 @@ func (p *page) afterCrash() []section {
 			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
 			RequestElsewhere: len(notes) > 0,
 		}.Clean(p.env.Redact).Text())))
-		return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.rest(p.notedSections()...))
+		return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.rest(p.recalledSections()...))
 	}
-	sections = append(sections, p.notedSections()...)
+	sections = append(sections, p.recalledSections()...)
 	sections = append(sections, p.lasting())
 	return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.rest())
 }
@@ -525,9 +531,9 @@ func (p *page) saved() (at time.Time) {
 	return at
 }
 
-func (p *page) notedSections() []section {
+func (p *page) recalledSections() []section {
 	var sections []section
-	for _, n := range p.noted {
+	for _, n := range p.recalled {
 		if p.isNamed(n) {
 			sections = append(sections, section{body: "It had saved a note before a compaction: " + p.gt("mail read "+n.ID) + "."})
 			continue
@@ -543,7 +549,7 @@ func (p *page) withoutNotes() *thread.Thread {
 		return nil
 	}
 	t := *p.thread
-	told := slices.DeleteFunc(slices.Concat(p.notes(), p.noted), p.isNamed)
+	told := slices.DeleteFunc(slices.Concat(p.notes(), p.recalled), p.isNamed)
 	t.Messages = slices.DeleteFunc(slices.Clone(t.Messages), func(m thread.Message) bool {
 		return slices.ContainsFunc(told, func(n mail.Note) bool { return n.ID == m.Note })
 	})
@@ -573,11 +579,11 @@ func (p *page) crashBanner(notes int) string {
 	switch {
 	case notes == 0 && p.handover.kind != noHandover:
 		head += "; and a session handed over"
-	case notes == 0 && len(p.noted) > 0 && !p.tellsTask():
+	case notes == 0 && len(p.recalled) > 0 && !p.tellsTask():
 		said = "It had hardly begun: the note that it was given follows."
 	case notes == 0:
 		said = "Nothing was handed over. " + said
-	case p.handover.owner != nil && p.handover.owner.ID == p.crashed.ID:
+	case p.handover.owner() == p.crashed:
 		head += "; it had already handed over"
 	case notes == 1:
 		head += "; and a note waits for you"
@@ -593,7 +599,7 @@ func (p *page) afterwards() string {
 	if len(p.hooked)+len(p.work) == 0 || len(p.others) > 0 {
 		return ""
 	}
-	for _, r := range []*session.Record{p.crashed, p.handover.owner} {
+	for _, r := range []*session.Record{p.crashed, p.handover.owner()} {
 		if r != nil && p.isGiven(r.WorkUnit) {
 			return ""
 		}
@@ -644,20 +650,16 @@ func (p *page) withWork() []section {
 	if len(p.work) > 0 && p.work[0].Status == beads.InProgress {
 		banner, todo = "# Your work is in progress: continue it now", "Check how far it is, say in one line what you will do next, and do it. Do not ask whether to continue"
 	}
-	banner += "\n\n" + p.identitySentence() + p.company()
 	todo += ", and do not look for other work first. When it is finished: " + p.finish() + "." + p.molecule() + "\n" +
 		requestFirst + "If the work raises a question for the person, ask it and wait for the answer."
-	sections := []section{{body: banner}, {title: whatToDo, body: todo}}
-	return append(append(sections, p.noteSections()...), p.rest()...)
+	return slices.Concat(p.opening(banner, todo), p.noteSections(), p.rest())
 }
 
 // withWorkOfAnother returns the text for a session whose name a live session also has. The
 // work given to the name belongs to that one.
 func (p *page) withWorkOfAnother() []section {
-	banner := "# The work here belongs to another session\n\n" + p.identitySentence() + p.company()
-	todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked; until then, wait for instructions."
-	sections := []section{{body: banner}, {title: whatToDo, body: todo}}
-	return append(append(sections, p.noteSections()...), p.rest()...)
+	banner, todo := "# The work here belongs to another session", "The work below was "+p.given()+" to this name, and the other session has it: do not start on it. Do what you are asked; until then, wait for instructions."
+	return slices.Concat(p.opening(banner, todo), p.noteSections(), p.rest())
 }
 
 // molecule returns the molecule and step of the work, if they are known. Only a town has molecules.
@@ -755,7 +757,7 @@ func (p *page) company() string {
 	return text
 }
 
-func (p *page) rest(noted ...section) []section {
+func (p *page) rest(recalled ...section) []section {
 	var sections []section
 	if p.checkpoint != nil {
 		text := p.words(p.checkpointText())
@@ -781,7 +783,7 @@ func (p *page) rest(noted ...section) []section {
 			all:   "`bd show " + p.issue(w) + "`",
 		}.frame("the issue", p.words(w.Description)))
 	}
-	sections = append(sections, noted...)
+	sections = append(sections, recalled...)
 	for _, n := range p.hooked {
 		sections = append(sections, p.noteSection(title, n))
 	}

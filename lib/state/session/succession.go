@@ -29,6 +29,14 @@ func Observe(now time.Time, records []*Record) []Candidate {
 	return candidates
 }
 
+// Find returns the candidate with an id, or nil.
+func Find(all []Candidate, id ID) *Candidate {
+	if i := slices.IndexFunc(all, func(c Candidate) bool { return c.ID == id }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
 // liveness checks for silence before the process, because a process of another host may
 // have the same number.
 func (r *Record) liveness(now time.Time) Liveness {

@@ -46,7 +46,7 @@ func FindUnowned(s session.Store, known []session.Candidate, hooked []mail.Note,
 	names, failed := handover.Waiting(s.Home)
 	for _, name := range names {
 		id, err := session.ParseID(name)
-		if err != nil || find(known, name) != nil || id != by.ID && s.Exists(id) {
+		if err != nil || session.Find(known, session.ID(name)) != nil || id != by.ID && s.Exists(id) {
 			continue // of a record that cannot be read nothing is known
 		}
 		o, slot, err := handover.Read(s.Home, name)
@@ -110,7 +110,7 @@ func claims(s session.Store, known []session.Candidate, files []*Unowned, hooked
 		c.Note, c.At = n.ID, n.Date
 		all = append(all, c)
 		from := func(m marker.Marker) bool { return m.From == n.Session }
-		if by.Continues || find(known, n.Session) == nil || slices.ContainsFunc(markers, from) {
+		if by.Continues || session.Find(known, session.ID(n.Session)) == nil || slices.ContainsFunc(markers, from) {
 			free = append([]*Unowned{c}, free...)
 		}
 	}
@@ -152,7 +152,7 @@ func (by Reader) mayGet(s session.Store, known []session.Candidate, n mail.Note)
 	if err != nil {
 		return !by.Busy
 	}
-	if c := find(known, n.Session); c != nil {
+	if c := session.Find(known, session.ID(n.Session)); c != nil {
 		return c.Handoff == nil && c.Liveness != session.Running
 	}
 	_, err = s.Get(id) // of a record that cannot be read nothing is known
@@ -166,20 +166,8 @@ func (u *Unowned) isBeingTold(known []session.Candidate, by session.ID) bool {
 	})
 }
 
-func find(known []session.Candidate, id string) *session.Candidate {
-	if i := slices.IndexFunc(known, func(c session.Candidate) bool { return string(c.ID) == id }); i >= 0 {
-		return &known[i]
-	}
-	return nil
-}
-
 // Marked reports whether a marker says that the hand-over is done. A note alone may be half of one.
 func (u *Unowned) Marked() bool { return u.Marker != "" || len(u.Markers) > 0 }
-
-// SameOrigin reports whether two were read from the same file, or are claims of the same origin.
-func SameOrigin(u, v *Unowned) bool {
-	return u.ID == v.ID || u.Note == v.Note && slices.Equal(u.Markers, v.Markers)
-}
 
 // Promise writes that a session is about to take the hand-over, so that no other one does. A note that
 // another program left has its own file from here on, without secrets. The caller holds the home's
@@ -198,8 +186,8 @@ func Promise(u *Unowned, h home.Home, by session.ID, note *mail.Note, redact fun
 
 // Take takes the hand-over after it was told: first its copies go, so that a start after a kill
 // tells it again. The caller holds the home's lock.
-func Take(u *Unowned, h home.Home, box mail.Box) error {
-	if err := DropCopies(h, box, u.Handover); err != nil {
+func Take(u *Unowned, h home.Home) error {
+	if err := DropCopies(h, u.Handover); err != nil {
 		return err
 	}
 	return handover.TakeUnowned(h, string(u.ID), atomicfile.Unsynced)
@@ -207,9 +195,9 @@ func Take(u *Unowned, h home.Home, box mail.Box) error {
 
 // DropCopies marks the copy of a hand-over's note as read, and then removes its markers. The
 // caller holds the home's lock.
-func DropCopies(h home.Home, box mail.Box, o *handover.Handover) error {
+func DropCopies(h home.Home, o *handover.Handover) error {
 	if o.Note != "" {
-		if err := box.MarkSeen(o.Note); err != nil && !errors.Is(err, mail.ErrNotFound) {
+		if err := mail.NewBox(h, h.Identity.Address()).MarkSeen(o.Note); err != nil && !errors.Is(err, mail.ErrNotFound) {
 			return err
 		}
 	}
