@@ -12,6 +12,7 @@ import (
 	"gt/lib/state/beads"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
+	"gt/lib/state/waiting"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/frame"
 	"gt/lib/text/term"
@@ -196,10 +197,16 @@ type read struct {
 func (c *read) Run(env *cli.Env) error {
 	me := currentAgent(env)
 	n, err := me.box.Get(c.ID)
+	var kept *mail.Note // of a hand-over, whose copy in the box is gone
+	if errors.Is(err, mail.ErrNotFound) {
+		if kept = waiting.FindNote(me.home, c.ID); kept != nil {
+			n, err = *kept, nil
+		}
+	}
 	if err != nil {
 		return findError(err)
 	}
-	mark := c.Mark || me.id != "" && !me.box.IsForOther(n)
+	mark := kept == nil && (c.Mark || me.id != "" && !me.box.IsForOther(n))
 	r := row{Note: n.Clean(env.Redact)} // another program may have written it
 	if !n.Hooked && !n.Done {
 		r.Stale = mail.StaleReason(n.Date, sessionCreated(env, true))

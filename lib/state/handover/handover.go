@@ -3,6 +3,7 @@
 //
 //	handover/waiting/<session id>   no session has taken it
 //	handover/taken/<session id>     the latest of that session that another one took, or that was taken back
+//	handover/taken/latest           the latest of those that no session's record has
 //
 // That of a person has an invented id. It is taken by one rename, so only one session can take
 // it, and a process that is killed leaves it waiting or taken. S1's marker and the note in the
@@ -68,6 +69,8 @@ type Text struct {
 // maxFile bounds a hand-over's file, in bytes. JSON can make the note six times as long.
 const maxFile = 8 << 20
 
+const latest = "latest"
+
 func waiting(h home.Home, session string) string { return h.Path("handover", "waiting", session) }
 
 func taken(h home.Home, session string) string { return h.Path("handover", "taken", session) }
@@ -81,7 +84,7 @@ func Waiting(h home.Home) ([]string, error) {
 
 // TakeUnowned takes a hand-over that no session's record has. The latest is kept.
 func TakeUnowned(h home.Home, id string, d atomicfile.Durability) error {
-	return take(h, id, "latest", d)
+	return take(h, id, latest, d)
 }
 
 func take(h home.Home, id, as string, d atomicfile.Durability) error {
@@ -165,8 +168,13 @@ func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durabi
 
 // GiveBack makes a hand-over that a session took wait again, unless a newer one waits. The
 // caller holds the home's lock.
-func GiveBack(h home.Home, session, by string) error {
-	data, err := atomicfile.IfExists(atomicfile.Read(taken(h, session), maxFile))
+func GiveBack(h home.Home, session, by string) error { return giveBack(h, session, session, by) }
+
+// GiveBackUnowned does the same for the latest that no session's record has. Its file gets the name id.
+func GiveBackUnowned(h home.Home, id, by string) error { return giveBack(h, latest, id, by) }
+
+func giveBack(h home.Home, from, as, by string) error {
+	data, err := atomicfile.IfExists(atomicfile.Read(taken(h, from), maxFile))
 	if err != nil || data == nil {
 		return err
 	}
@@ -174,15 +182,31 @@ func GiveBack(h home.Home, session, by string) error {
 	if json.Unmarshal(data, &o) != nil || o.TakenBy != by {
 		return nil
 	}
-	newer, slot, err := Read(h, session)
+	newer, slot, err := Read(h, as)
 	if newer != nil || err != nil {
 		return err
 	}
 	o.TakenBy = ""
-	if err := slot.Put(h, session, &o, atomicfile.Synced); err != nil {
+	if err := slot.Put(h, as, &o, atomicfile.Synced); err != nil {
 		return err
 	}
-	return atomicfile.Remove(taken(h, session))
+	return atomicfile.Remove(taken(h, from))
+}
+
+// All returns the hand-overs that wait and the latest that were taken, as far as they can be read.
+func All(h home.Home) []*Handover {
+	var all []*Handover
+	for _, dir := range []string{"waiting", "taken"} {
+		names, _ := atomicfile.Files(h.Path("handover", dir))
+		for _, name := range names {
+			data, err := atomicfile.Read(h.Path("handover", dir, name), maxFile)
+			o := new(Handover)
+			if err == nil && json.Unmarshal(data, o) == nil {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
 }
 
 // Forget removes what a session handed over, with what was set aside.

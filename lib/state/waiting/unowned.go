@@ -224,3 +224,16 @@ func NoteOf(o *handover.Handover) *mail.Note {
 		ID: o.Note, Type: mail.Handoff, From: t.From, To: t.To, Session: t.Session, Subject: t.Subject, Date: t.Date, Chain: t.Chain, Body: t.Body,
 	}
 }
+
+// FindNote returns a note from the hand-over that has it, nil if none has: somebody can have removed
+// the copy in the mailbox.
+func FindNote(h home.Home, id string) *mail.Note {
+	for _, o := range handover.All(h) {
+		for ; o != nil; o = o.Earlier {
+			if n := NoteOf(o); n != nil && n.ID == id {
+				return n
+			}
+		}
+	}
+	return nil
+}
