@@ -7,7 +7,7 @@ import (
 
 	"gt/lib/conversation/summary"
 	"gt/lib/state/checkpoint"
-	stored "gt/lib/state/handover"
+	"gt/lib/state/handover"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/session"
@@ -18,7 +18,7 @@ import (
 type situation struct {
 	state        State
 	conversation contextState
-	handover     handover
+	handover     firstHandover
 	predecessor  predecessor
 	// crashed is a session that ended without a hand-over and left something to
 	// continue from: the predecessor, or another session if the predecessor handed
@@ -69,8 +69,8 @@ const (
 	brought        handoverKind = "brought"   // a note named by --handoff
 )
 
-// handover is the hand-over that is told first.
-type handover struct {
+// firstHandover is the hand-over that is told first.
+type firstHandover struct {
 	kind         handoverKind
 	from, reason string
 	left         *leftHandover // nil for a brought one
@@ -79,7 +79,7 @@ type handover struct {
 }
 
 // owner returns the session that left it, nil for an unowned one.
-func (h handover) owner() *session.Record {
+func (h firstHandover) owner() *session.Record {
 	if h.left == nil || h.left.owner == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (p predecessor) brokeOff() bool { return p.how == session.Crash || p.how ==
 // it does not change; situations.md has the decision table.
 func assess(known *facts) situation {
 	f := *known
-	h := f.handover()
+	h := f.firstHandover()
 	broke, end := f.broken(h)
 	s := situation{conversation: f.conversation(h), handover: h, predecessor: f.predecessor(h), unused: f.session.Unused}
 	if s.conversation == fresh && f.works {
@@ -106,6 +106,7 @@ func assess(known *facts) situation {
 	}
 	f.addHooked(&s, broke)
 	f.addUnowned(&s, broke)
+	f.addGiven(&s, broke)
 	if me := f.find(f.session.ID); s.conversation == forgotten && h.kind == noHandover && me != nil && me.Note != "" {
 		s.earlier, _ = f.readNote(me.Note)
 	}
@@ -141,7 +142,7 @@ func (s situation) hasRecalled(id session.ID) bool {
 }
 
 func (s situation) bring(note mail.Note) situation {
-	h := handover{kind: brought, from: note.From, note: &note}
+	h := firstHandover{kind: brought, from: note.From, note: &note}
 	if old := s.handover; old.kind != noHandover {
 		h.from, h.reason = old.from, old.reason
 	}
@@ -156,15 +157,15 @@ func (f *facts) resumes() bool { return f.session.Source == "resume" && !f.carri
 
 func (f *facts) find(id session.ID) *session.Candidate { return session.Find(f.home, id) }
 
-// handover returns the first hand-over that the session may take and that is done: of those that
+// firstHandover returns the first hand-over that the session may take and that is done: of those that
 // sessions left, else of the others.
-func (f *facts) handover() handover {
+func (f *facts) firstHandover() firstHandover {
 	for i := range f.left {
 		l := &f.left[i]
 		if l.unowned != nil && !l.unowned.Marked() || !f.mayTake(l) {
 			continue
 		}
-		h := handover{kind: fromOther, from: l.From, reason: l.Reason, left: l}
+		h := firstHandover{kind: fromOther, from: l.From, reason: l.Reason, left: l}
 		if l.owner != nil {
 			h.from = cmp.Or(l.From, string(l.id))
 		}
@@ -175,7 +176,7 @@ func (f *facts) handover() handover {
 		h.withheld = h.withheld || l.owner == nil && l.Note == "" && !f.boxRead // a note may belong to it
 		return h
 	}
-	return handover{}
+	return firstHandover{}
 }
 
 // noteOf returns the note of a hand-over. It is only in the mailbox for a claim, and if v0.2.0 wrote
@@ -255,12 +256,12 @@ func (f *facts) isForHere(l *leftHandover) bool {
 }
 
 // isExpected reports whether a successor may still start in the pane.
-func (f *facts) isExpected(p *stored.Handover) bool {
+func (f *facts) isExpected(p *handover.Handover) bool {
 	return p.Respawn && f.now.Sub(p.At).Abs() < onItsWay
 }
 
 // conversation returns what the model knows of earlier work.
-func (f *facts) conversation(h handover) contextState {
+func (f *facts) conversation(h firstHandover) contextState {
 	switch {
 	case f.resumes() && f.forgets, f.asksAgain && h.kind == noHandover:
 		return forgotten
@@ -274,7 +275,7 @@ func (f *facts) conversation(h handover) contextState {
 
 // predecessor returns the session that this one follows. Only a fresh conversation of a
 // role that works has one.
-func (f *facts) predecessor(h handover) predecessor {
+func (f *facts) predecessor(h firstHandover) predecessor {
 	if f.conversation(h) != fresh || !f.works {
 		return predecessor{}
 	}
@@ -295,7 +296,7 @@ func (f *facts) seen() session.StartParams {
 }
 
 // crashCandidate is broken, as far as it is known before the conversation is read.
-func (f *facts) crashCandidate(h handover) predecessor {
+func (f *facts) crashCandidate(h firstHandover) predecessor {
 	p, owner := f.predecessor(h), h.owner()
 	if owner == nil || p.Record == nil {
 		return p
@@ -324,7 +325,7 @@ func (f *facts) crashCandidate(h handover) predecessor {
 // broken returns the session that broke off, and how, or the predecessor if none did. If the
 // predecessor handed over, this is another session without a successor, or the predecessor
 // itself if it received a request after its hand-over. What is passed over is added to Unused.
-func (f *facts) broken(h handover) (predecessor, ending) {
+func (f *facts) broken(h firstHandover) (predecessor, ending) {
 	for {
 		p := f.crashCandidate(h)
 		if !p.brokeOff() {
@@ -345,7 +346,7 @@ func (f *facts) broken(h handover) (predecessor, ending) {
 // passesOver reports whether a session that broke off is passed over if it was asked for nothing:
 // if another one broke off as well, as when a machine restarts, that one has something to
 // continue from.
-func (f *facts) passesOver(p predecessor, h handover) bool {
+func (f *facts) passesOver(p predecessor, h firstHandover) bool {
 	if p.JoinsChain() || p.Note != "" || len(p.DeliveredNotes) > 0 || p.Handoff != nil {
 		return false
 	}
@@ -405,9 +406,9 @@ func (f *facts) addHooked(s *situation, broke predecessor) {
 		case !ok:
 			return
 		case work:
-			s.hooked = slices.Insert(s.hooked, 0, n)
+			s.hooked = append([]mail.Note{n}, s.hooked...)
 		default:
-			s.recalled = slices.Insert(s.recalled, 0, n)
+			s.recalled = append([]mail.Note{n}, s.recalled...)
 		}
 	}
 }
@@ -431,12 +432,12 @@ func (f *facts) addUnowned(s *situation, broke predecessor) {
 			return
 		case note == nil:
 		case f.recalls(*note, broke):
-			s.recalled = slices.Insert(s.recalled, 0, *note)
+			s.recalled = append([]mail.Note{*note}, s.recalled...)
 			if first {
 				h.note = nil
 			}
 		case !first:
-			s.waiting = slices.Insert(s.waiting, 0, *note)
+			s.waiting = append([]mail.Note{*note}, s.waiting...)
 		}
 	}
 }
@@ -446,6 +447,22 @@ func (f *facts) addUnowned(s *situation, broke predecessor) {
 func (f *facts) recalls(n mail.Note, broke predecessor) bool {
 	return !f.continues() && broke.brokeOff() &&
 		(broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID))
+}
+
+// addGiven adds the notes that the session that broke off was given and that left the mailbox.
+func (f *facts) addGiven(s *situation, broke predecessor) {
+	if !broke.brokeOff() {
+		return
+	}
+	for _, id := range append(slices.Clone(broke.DeliveredNotes), broke.Note) {
+		known := func(n mail.Note) bool { return n.ID == id }
+		if id == "" || f.findUnowned(id) != nil || slices.ContainsFunc(f.hooked, known) {
+			continue
+		}
+		if n := f.findGiven(id); n != nil {
+			s.recalled = append(s.recalled, *n)
+		}
+	}
 }
 
 // findUnowned returns the unowned hand-over with a note, or nil.

@@ -15,7 +15,7 @@ import (
 	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
-	stored "gt/lib/state/handover"
+	"gt/lib/state/handover"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/request"
@@ -118,7 +118,7 @@ func (c *commit) markTold() error {
 		if u := c.facts.findUnowned(n.ID); u != nil {
 			err = waiting.Take(u, c.call.Home)
 		} else {
-			err = waiting.DropCopies(c.call.Home, &stored.Handover{Note: n.ID})
+			err = waiting.DropCopies(c.call.Home, &handover.Handover{Note: n.ID})
 		}
 		if err != nil {
 			return err
@@ -350,7 +350,7 @@ func (c *commit) confirm() []*session.Record {
 			return records
 		}
 	}
-	*told = handover{}
+	*told = firstHandover{}
 	return records
 }
 
@@ -403,20 +403,15 @@ func (c *commit) chooseMirror() error {
 		return nil
 	}
 	h.Mirror().Sweep(c.env.Now())
-	paths := make([]string, len(place.MirrorFiles))
-	for i, name := range place.MirrorFiles {
-		paths[i] = place.MirrorPath(name)
+	var paths []string
+	for _, name := range place.MirrorFiles {
+		paths = append(paths, place.MirrorPath(name))
 	}
 	ignored, err := git.Ignored(h.Dir, mirrorWait, paths...)
 	if errors.Is(err, git.ErrNotRepository) {
 		ignored, err = paths, nil
 	}
-	var names []string
-	for i, path := range paths {
-		if slices.Contains(ignored, path) {
-			names = append(names, place.MirrorFiles[i])
-		}
-	}
+	names := slices.DeleteFunc(slices.Clone(place.MirrorFiles), func(name string) bool { return !slices.Contains(ignored, place.MirrorPath(name)) })
 	return errors.Join(err, h.SetMirror(names))
 }
 

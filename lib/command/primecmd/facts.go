@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
-	stored "gt/lib/state/handover"
+	"gt/lib/state/handover"
 	"gt/lib/state/instance"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/mail"
@@ -63,6 +64,8 @@ type reader struct {
 	// readNote returns a note of the mailbox, nil if it is not there. withheld reports that it exists
 	// but could not be read.
 	readNote func(id string) (note *mail.Note, withheld bool)
+	// findGiven returns the note of a hand-over whose copy in the mailbox is gone, or nil.
+	findGiven func(id string) *mail.Note
 	// readBody returns a hooked note with its body, and whether that could be read.
 	readBody        func(mail.Note) (mail.Note, bool)
 	readCheckpoints func() []savedCheckpoint // of the home, newest first
@@ -97,7 +100,7 @@ const (
 
 // leftHandover is a hand-over that waits: a session's of the home, owner, or an unowned one.
 type leftHandover struct {
-	*stored.Handover
+	*handover.Handover
 	id      session.ID // the name of its file
 	owner   *session.Candidate
 	unowned *waiting.Unowned
@@ -206,7 +209,7 @@ func (s *start) box() mail.Box {
 
 func (s *start) gather(records []*session.Record) *facts {
 	f := &facts{
-		now: s.env.Now(), session: s.session, reader: reader{s.findPane, s.readNote, s.readBody, s.readCheckpoints, s.readEnding, s.readDuties},
+		now: s.env.Now(), session: s.session, reader: reader{s.findPane, s.readNote, s.findGiven, s.readBody, s.readCheckpoints, s.readEnding, s.readDuties},
 		forgets: s.call.Dialect.DropsStartContext, works: s.call.Home.Identity.Role.Works(),
 	}
 	f.home = session.Observe(f.now, records)
@@ -234,14 +237,14 @@ func (s *start) gather(records []*session.Record) *facts {
 	for _, u := range slices.Backward(unowned) {
 		f.left = append(f.left, leftHandover{Handover: u.Handover, id: u.ID, unowned: u})
 	}
-	slices.SortStableFunc(f.left, f.likelier)
+	sort.SliceStable(f.left, func(i, j int) bool { return f.isLikelier(f.left[i], f.left[j]) })
 	return f
 }
 
-// likelier compares two hand-overs by how likely they are for this session: its own, that of
-// the owner whose pane it got, those of others from the oldest on, and then the unowned ones from
+// isLikelier reports whether a hand-over comes before another one: first the session's own, then
+// that of the owner whose pane it got, those of others from the oldest on, and the unowned ones from
 // the latest on: with that it is told the others.
-func (f *facts) likelier(a, b leftHandover) int {
+func (f *facts) isLikelier(a, b leftHandover) bool {
 	rank := func(l leftHandover) int {
 		switch o := l.owner; {
 		case l.id == f.session.ID:
@@ -253,10 +256,13 @@ func (f *facts) likelier(a, b leftHandover) int {
 		}
 		return 2
 	}
-	if rank(a) == 3 && rank(b) == 3 {
-		return b.At.Compare(a.At)
+	switch x, y := rank(a), rank(b); {
+	case x != y:
+		return x < y
+	case x == 3:
+		return b.At.Before(a.At)
 	}
-	return cmp.Or(rank(a)-rank(b), a.At.Compare(b.At))
+	return a.At.Before(b.At)
 }
 
 // leftBy returns the hand-over of a session, and where that runs.
@@ -291,6 +297,13 @@ func (s *start) readNote(id string) (note *mail.Note, withheld bool) {
 	}
 	s.warn(err)
 	return nil, true
+}
+
+func (s *start) findGiven(id string) *mail.Note {
+	if _, err := s.box().Get(id); !errors.Is(err, mail.ErrNotFound) {
+		return nil
+	}
+	return waiting.FindNote(s.call.Home, id)
 }
 
 func (s *start) readCheckpoints() []savedCheckpoint {

@@ -142,15 +142,15 @@ func (g *grammar) tell(s *start, situation situation, others []*session.Record) 
 		}
 		reply := s.call.Dialect.ReplyWith(event, text, notice)
 		if s.call.Dialect.ForgetsContext && s.call.ID != "" {
-			s.warn(s.keepRepeated(text))
+			s.warn(keepRepeated(s.call, text))
 		}
 		text = reply
 	}
 	return s.env.Print(text)
 }
 
-func (s *start) keepRepeated(text string) error {
-	return activity.Change(s.call.Home, s.call.ID, func(a *activity.State) bool {
+func keepRepeated(call *hook.Invocation, text string) error {
+	return activity.Change(call.Home, call.ID, func(a *activity.State) bool {
 		a.Repeated = text
 		return true
 	})
@@ -166,10 +166,7 @@ func repeatStart(env *cli.Env, call *hook.Invocation) error {
 	switch {
 	case text == "":
 	case atPrompt(call):
-		return activity.Change(call.Home, call.ID, func(a *activity.State) bool {
-			a.Repeated = ""
-			return true
-		})
+		return keepRepeated(call, "")
 	case call.Input.Kind() == "PostToolUse":
 		return env.Print(call.Dialect.Reply(call.Input.Event, text))
 	}

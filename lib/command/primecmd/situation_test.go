@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"gt/lib/conversation/summary"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
-	stored "gt/lib/state/handover"
+	"gt/lib/state/handover"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/session"
@@ -53,15 +54,15 @@ func endedWith(o session.Outcome) func(*session.Record) {
 }
 
 // leaves adds a hand-over of a session. Its note is in the box, too.
-func leaves(id session.ID, kind, reason string, change ...func(*stored.Handover)) func(*facts) {
+func leaves(id session.ID, kind, reason string, change ...func(*handover.Handover)) func(*facts) {
 	return func(f *facts) {
 		c := f.find(id)
 		note := mail.Note{ID: "n-" + string(id), Type: mail.Handoff, Session: string(id)}
-		c.Handoff = &stored.Handover{Kind: kind, Note: note.ID, Reason: reason, At: noon.Add(-time.Minute)}
+		c.Handoff = &handover.Handover{Kind: kind, Note: note.ID, Reason: reason, At: noon.Add(-time.Minute)}
 		for _, ch := range change {
 			ch(c.Handoff)
 		}
-		c.Handoff.Text = &stored.Text{Session: string(id)}
+		c.Handoff.Text = &handover.Text{Session: string(id)}
 		f.left = append(f.left, leftHandover{Handover: c.Handoff, id: id, owner: c})
 		f.hooked = append(f.hooked, note)
 	}
@@ -96,8 +97,8 @@ var ownProcess = process.Proc{PID: 7, Start: "700", Boot: "boot", NS: "1"}
 // Hand-overs.
 var (
 	handsOver = fact{"it left a hand-over", leaves("old", session.KindHandoff, "")}
-	respawns  = fact{"it left a hand-over and gave its pane away", leaves("old", session.KindHandoff, "", func(p *stored.Handover) { p.Respawn = true })}
-	longAgo   = fact{"it left a hand-over and gave its pane away, 10 minutes ago", leaves("old", session.KindHandoff, "", func(p *stored.Handover) {
+	respawns  = fact{"it left a hand-over and gave its pane away", leaves("old", session.KindHandoff, "", func(p *handover.Handover) { p.Respawn = true })}
+	longAgo   = fact{"it left a hand-over and gave its pane away, 10 minutes ago", leaves("old", session.KindHandoff, "", func(p *handover.Handover) {
 		p.Respawn, p.At = true, noon.Add(-onItsWay)
 	})}
 	saved       = fact{"it left a hand-over before its compaction", leaves("old", session.KindAuto, marker.Compaction)}
@@ -114,30 +115,30 @@ var (
 // Hand-overs that no session's record has. lib/state/waiting has the table of what a home's markers and
 // notes are.
 var (
-	foreign           = unowned("a claim without a note", "", stored.Handover{Claim: true, Markers: gastowns, From: "gastown"})
-	foreignCompaction = unowned("a claim without a note, reason `compaction`", "", stored.Handover{Claim: true, Markers: gastowns, From: "gastown", Reason: marker.Compaction})
-	myCompaction      = unowned("a claim of this session's, reason `compaction`", "n-me", stored.Handover{Claim: true, Markers: gastowns, From: "gastown", Reason: marker.Compaction})
-	myMarker          = unowned("a claim of this session's without a note, reason `compaction`", "", stored.Handover{Claim: true, Markers: gastowns, From: "me", Reason: marker.Compaction})
-	marked            = unowned("a person's hand-over", "n-person", stored.Handover{Marker: "handoff", From: "work"})
-	personsNote       = unowned("a person's note, without a marker", "n-person", stored.Handover{Claim: true})
-	earlierNote       = unowned("an older note, without a marker", "n-older", stored.Handover{Claim: true})
-	itsNote           = unowned("a claim of it", "n-chain", stored.Handover{Claim: true, Text: &stored.Text{Session: "old", Chain: "chain"}})
+	foreign           = unowned("a claim without a note", "", handover.Handover{Claim: true, Markers: gastowns, From: "gastown"})
+	foreignCompaction = unowned("a claim without a note, reason `compaction`", "", handover.Handover{Claim: true, Markers: gastowns, From: "gastown", Reason: marker.Compaction})
+	myCompaction      = unowned("a claim of this session's, reason `compaction`", "n-me", handover.Handover{Claim: true, Markers: gastowns, From: "gastown", Reason: marker.Compaction})
+	myMarker          = unowned("a claim of this session's without a note, reason `compaction`", "", handover.Handover{Claim: true, Markers: gastowns, From: "me", Reason: marker.Compaction})
+	marked            = unowned("a person's hand-over", "n-person", handover.Handover{Marker: "handoff", From: "work"})
+	personsNote       = unowned("a person's note, without a marker", "n-person", handover.Handover{Claim: true})
+	earlierNote       = unowned("an older note, without a marker", "n-older", handover.Handover{Claim: true})
+	itsNote           = unowned("a claim of it", "n-chain", handover.Handover{Claim: true, Text: &handover.Text{Session: "old", Chain: "chain"}})
 	unreadable        = fact{"its note cannot be read", func(f *facts) { f.left[0].Text, known(f).withheld = nil, true }}
 	promised          = fact{"the hand-over is being told to another that runs", func(f *facts) {
 		f.left[0].TakenBy = "other"
 		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "other"}, Liveness: session.Running})
 	}}
-	lost    = unowned("a hand-over of this session, whose record is lost", "n-me", stored.Handover{Kind: session.KindAuto, Reason: marker.Compaction, Marker: "handoff", From: "work"})
+	lost    = unowned("a hand-over of this session, whose record is lost", "n-me", handover.Handover{Kind: session.KindAuto, Reason: marker.Compaction, Marker: "handoff", From: "work"})
 	ownFile = fact{"its file has this session's id", func(f *facts) { f.left[0].id, f.left[0].unowned.ID = "me", "me" }}
 )
 
 var gastowns = []string{".runtime/handoff"}
 
-func unowned(says, note string, o stored.Handover) fact {
+func unowned(says, note string, o handover.Handover) fact {
 	return fact{says, func(f *facts) {
 		o := o
 		o.Note, o.Kind = note, cmp.Or(o.Kind, session.KindHandoff)
-		text := stored.Text{}
+		text := handover.Text{}
 		if o.Text != nil {
 			text = *o.Text
 		}
@@ -149,7 +150,7 @@ func unowned(says, note string, o stored.Handover) fact {
 		u := &waiting.Unowned{Handover: &o, ID: session.ID("for-" + note)}
 		o.At = noon.Add(time.Duration(len(f.left)) * time.Second)
 		f.left = append(f.left, leftHandover{Handover: &o, id: u.ID, unowned: u})
-		slices.SortStableFunc(f.left, f.likelier)
+		sort.SliceStable(f.left, func(i, j int) bool { return f.isLikelier(f.left[i], f.left[j]) })
 	}}
 }
 
@@ -220,11 +221,12 @@ func inChain(n *mail.Note)    { n.Chain = "chain" }
 const withheld = "its text cannot be read"
 
 var (
-	workNote = hooks("a note is given", "n-work", "")
-	issue    = fact{"`bd` has an issue for me", func(f *facts) { known(f).duties.work = []beads.Work{{ID: "gt-1"}} }}
-	noBox    = fact{"the box cannot be read", func(f *facts) { f.boxRead = false }}
-	givenIt  = previousSession("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" })
-	readIt   = hooks("that note is in the box", "n-chain", "before", isNote, isSeen)
+	workNote  = hooks("a note is given", "n-work", "")
+	issue     = fact{"`bd` has an issue for me", func(f *facts) { known(f).duties.work = []beads.Work{{ID: "gt-1"}} }}
+	noBox     = fact{"the box cannot be read", func(f *facts) { f.boxRead = false }}
+	givenIt   = previousSession("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" })
+	readIt    = hooks("that note is in the box", "n-chain", "before", isNote, isSeen)
+	removedIt = fact{"that note is no longer in the box", func(f *facts) { known(f).given = &mail.Note{ID: "n-chain", Session: "before"} }}
 	// fell is a third session.
 	fell = fact{"another lost its process", func(f *facts) {
 		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "fell"}, Liveness: session.Dead})
@@ -302,7 +304,7 @@ var table = []row{
 	{"Its terminal was closed", []fact{wasEnded, itsTask, itsCheckpoint}, CrashRecovery, fresh, noHandover, "old killed", "crash of old, its task, checkpoint of old", nil},
 	{"It crashed with a note: of before its compaction, of its chain, or that it had been given, which it had read; also when it had just been asked for something",
 		[]fact{died, itsNote}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, recalled n-chain", [][]fact{
-			{died, hooks("a read hand-over of its chain is in the box", "n-chain", "before", isNote, isSeen, inChain)}, {givenIt, readIt}, {died, itsNote, askedUnwritten}}},
+			{died, hooks("a read hand-over of its chain is in the box", "n-chain", "before", isNote, isSeen, inChain)}, {givenIt, readIt}, {givenIt, removedIt}, {died, itsNote, askedUnwritten}}},
 	{"It crashed with a note that it had been given, and had just been asked for something", []fact{givenIt, readIt, askedUnwritten}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, its task, recalled n-chain", nil},
 	{"It crashed with two notes that it had been given, which it had read", []fact{previousSession("lost its process; it had been given two notes", session.Dead, func(r *session.Record) { r.Note, r.DeliveredNotes = "n-second", []string{"n-first"} }),
 		hooks("those notes are in the box", "n-first", "", isNote, isSeen), hooks("", "n-second", "", isNote, isSeen)}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, recalled n-first, recalled n-second", nil},
@@ -313,7 +315,7 @@ var table = []row{
 	{"It crashed, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, itsTask}, PostHandoff, fresh, fromOther, "old handoff", "note n-old, crash of fell, its task", nil},
 	{"It crashed, and what it did is handed over: the other one handed over as well or was followed, or it was asked for nothing since, or while it gave its pane away",
 		[]fact{gaveOver, handsOver, paneGone, fell, {"that one left a hand-over, too", func(f *facts) {
-			f.find("fell").Handoff = &stored.Handover{Kind: session.KindHandoff, At: noon}
+			f.find("fell").Handoff = &handover.Handover{Kind: session.KindHandoff, At: noon}
 		}}, itsTask}, PostHandoff, fresh, fromOther, "old handoff", "note n-old", [][]fact{
 			{gaveOver, handsOver, paneGone, fellBefore, itsTask}, {died, handsOver, paneGone, askedBefore}, {died, respawns, samePane, askedSince}}},
 	{"It handed over, was asked for more, and crashed", []fact{died, handsOver, paneGone, askedSince}, PostHandoff, fresh, fromOther, "old handoff", "note n-old, crash of old, its task", nil},
@@ -353,7 +355,8 @@ func (r row) cases() []*facts {
 type allKnown struct {
 	pane        pane
 	note        *mail.Note
-	withheld    bool // the note
+	withheld    bool       // the note
+	given       *mail.Note // no longer in the mailbox
 	checkpoints []savedCheckpoint
 	ending      ending
 	duties      duties
@@ -366,7 +369,7 @@ var knownOf = map[*facts]*allKnown{}
 func known(f *facts) *allKnown { return knownOf[f] }
 
 func (k *allKnown) reader() reader {
-	return reader{k.findPane, k.readNote, k.readBody, k.readCheckpoints, k.readEnding, k.readDuties}
+	return reader{k.findPane, k.readNote, k.findGiven, k.readBody, k.readCheckpoints, k.readEnding, k.readDuties}
 }
 
 func (k *allKnown) count(what string) {
@@ -383,6 +386,11 @@ func (k *allKnown) findPane(*session.Record) pane {
 func (k *allKnown) readNote(string) (*mail.Note, bool) {
 	k.count("note")
 	return k.note, k.withheld
+}
+
+func (k *allKnown) findGiven(string) *mail.Note {
+	k.count("given")
+	return k.given
 }
 
 func (k *allKnown) readBody(n mail.Note) (mail.Note, bool) { return n, n.Problem != withheld }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -160,8 +161,6 @@ func (p *page) render() string {
 		sections = p.afterCrash()
 	case p.state == PostHandoff, len(p.waiting) > 0 && len(p.hooked)+len(p.work) == 0:
 		sections = p.afterHandoff()
-	case p.state == Autonomous && len(p.others) > 0:
-		sections = p.withWorkOfAnother()
 	case p.state == Autonomous:
 		sections = p.withWork()
 	default:
@@ -459,7 +458,7 @@ func (p *page) notes() []mail.Note {
 	if n := p.handover.note; n != nil {
 		notes = append(notes, *n)
 	}
-	slices.SortStableFunc(notes, func(a, b mail.Note) int { return a.Date.Compare(b.Date) })
+	sort.SliceStable(notes, func(i, j int) bool { return notes[i].Date.Before(notes[j].Date) })
 	return notes
 }
 
@@ -646,19 +645,17 @@ func (p *page) crashTodo(notes int) string {
 }
 
 func (p *page) withWork() []section {
+	if len(p.others) > 0 {
+		// The work given to a name belongs to the live session that has it as well.
+		todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked; until then, wait for instructions."
+		return slices.Concat(p.opening("# The work here belongs to another session", todo), p.noteSections(), p.rest())
+	}
 	banner, todo := "# Work is "+p.given()+" to you: start on it now", "Say in one line what you will do, and start. It was given to you on purpose: do not ask whether to begin"
 	if len(p.work) > 0 && p.work[0].Status == beads.InProgress {
 		banner, todo = "# Your work is in progress: continue it now", "Check how far it is, say in one line what you will do next, and do it. Do not ask whether to continue"
 	}
 	todo += ", and do not look for other work first. When it is finished: " + p.finish() + "." + p.molecule() + "\n" +
 		requestFirst + "If the work raises a question for the person, ask it and wait for the answer."
-	return slices.Concat(p.opening(banner, todo), p.noteSections(), p.rest())
-}
-
-// withWorkOfAnother returns the text for a session whose name a live session also has. The
-// work given to the name belongs to that one.
-func (p *page) withWorkOfAnother() []section {
-	banner, todo := "# The work here belongs to another session", "The work below was "+p.given()+" to this name, and the other session has it: do not start on it. Do what you are asked; until then, wait for instructions."
 	return slices.Concat(p.opening(banner, todo), p.noteSections(), p.rest())
 }
 

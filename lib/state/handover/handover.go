@@ -5,7 +5,8 @@
 //	handover/taken/<session id>     the latest of that session that another one took, or that was taken back
 //	handover/taken/latest           the latest of those that no session's record has
 //
-// That of a person has an invented id. It is taken by one rename, so only one session can take
+// That of a person has an invented id. A session's record carries its own (Slot): storing the
+// record without it takes it. It is taken by one rename, so only one session can take
 // it, and a process that is killed leaves it waiting or taken. S1's marker and the note in the
 // mailbox are copies for other programs and for gt-mail; whether a hand-over waits is never read
 // from them. What other programs left there becomes such a file once (lib/state/waiting).
@@ -193,20 +194,24 @@ func giveBack(h home.Home, from, as, by string) error {
 	return atomicfile.Remove(taken(h, from))
 }
 
-// All returns the hand-overs that wait and the latest that were taken, as far as they can be read.
-func All(h home.Home) []*Handover {
-	var all []*Handover
+// Find returns the hand-over with a note, one that waits or the latest that was taken, or nil.
+func Find(h home.Home, note string) *Handover {
 	for _, dir := range []string{"waiting", "taken"} {
 		names, _ := atomicfile.Files(h.Path("handover", dir))
 		for _, name := range names {
-			data, err := atomicfile.Read(h.Path("handover", dir, name), maxFile)
 			o := new(Handover)
-			if err == nil && json.Unmarshal(data, o) == nil {
-				all = append(all, o)
+			data, err := atomicfile.Read(h.Path("handover", dir, name), maxFile)
+			if err != nil || json.Unmarshal(data, o) != nil {
+				continue
+			}
+			for ; o != nil; o = o.Earlier {
+				if o.Note == note {
+					return o
+				}
 			}
 		}
 	}
-	return all
+	return nil
 }
 
 // Forget removes what a session handed over, with what was set aside.

@@ -214,6 +214,15 @@ func NewText(n mail.Note) *handover.Text {
 	return &handover.Text{From: n.From, To: n.To, Session: n.Session, Subject: n.Subject, Date: n.Date.UTC(), Chain: n.Chain, Body: n.Body}
 }
 
+// FindNote returns a note from the hand-over that has it: somebody can have removed its copy in the
+// mailbox. It is nil if none has.
+func FindNote(h home.Home, id string) *mail.Note {
+	if o := handover.Find(h, id); o != nil {
+		return NoteOf(o)
+	}
+	return nil
+}
+
 // NoteOf returns the note of a hand-over with its text, nil if that is only in the mailbox.
 func NoteOf(o *handover.Handover) *mail.Note {
 	t := o.Text
@@ -223,17 +232,4 @@ func NoteOf(o *handover.Handover) *mail.Note {
 	return &mail.Note{
 		ID: o.Note, Type: mail.Handoff, From: t.From, To: t.To, Session: t.Session, Subject: t.Subject, Date: t.Date, Chain: t.Chain, Body: t.Body,
 	}
-}
-
-// FindNote returns a note from the hand-over that has it, nil if none has: somebody can have removed
-// the copy in the mailbox.
-func FindNote(h home.Home, id string) *mail.Note {
-	for _, o := range handover.All(h) {
-		for ; o != nil; o = o.Earlier {
-			if n := NoteOf(o); n != nil && n.ID == id {
-				return n
-			}
-		}
-	}
-	return nil
 }
