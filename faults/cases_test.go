@@ -436,6 +436,10 @@ var scenarios = []scenario{
 		w.mustRun(t, stop, "work", touch...)
 		w.mustRun(t, stop, "work", write...)
 	}},
+	{name: "keepalive-end-unused", args: ends, input: event("s-new", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {
+		byPerson(t, w)
+		w.mustRun(t, start("s-new", "startup"), "work", prime...)
+	}},
 	{name: "keepalive-killed", args: []string{"gt-keepalive", "end", "s-old", "--outcome", "killed"}, prepare: lives, again: 1},
 	{name: "pid-track", args: []string{"gt-keepalive", "pid", "track", "gone", "PID"}, prepare: func(t *testing.T, w *world) {
 		tracked(t, w)
