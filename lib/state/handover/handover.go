@@ -118,16 +118,21 @@ type Slot struct {
 // Read returns the hand-over of a session that waits, or nil. With an error the slot is of
 // use as well: its Put keeps what could not be read.
 func Read(h home.Home, session string) (*Handover, Slot, error) {
-	path := waiting(h, session)
+	o, data, err := load(waiting(h, session))
+	return o, Slot{data: data, unusable: err != nil}, err
+}
+
+// load returns the hand-over in a file, and its bytes; nil if there is none.
+func load(path string) (*Handover, []byte, error) {
 	data, err := atomicfile.IfExists(atomicfile.Read(path, maxFile))
 	if err != nil || data == nil {
-		return nil, Slot{unusable: err != nil}, err
+		return nil, nil, err
 	}
 	o := new(Handover)
 	if err := json.Unmarshal(data, o); err != nil {
-		return nil, Slot{unusable: true}, atomicfile.Error("read", path, fmt.Errorf("%w: %w", ErrDamaged, err))
+		return nil, nil, atomicfile.Error("read", path, fmt.Errorf("%w: %w", ErrDamaged, err))
 	}
-	return o, Slot{data: data}, nil
+	return o, data, nil
 }
 
 // Put makes o the hand-over that waits; nil means that the one that was read is taken. It
@@ -175,20 +180,16 @@ func GiveBack(h home.Home, session, by string) error { return giveBack(h, sessio
 func GiveBackUnowned(h home.Home, id, by string) error { return giveBack(h, latest, id, by) }
 
 func giveBack(h home.Home, from, as, by string) error {
-	data, err := atomicfile.IfExists(atomicfile.Read(taken(h, from), maxFile))
-	if err != nil || data == nil {
+	o, _, err := load(taken(h, from))
+	if o == nil || o.TakenBy != by {
 		return err
-	}
-	var o Handover
-	if json.Unmarshal(data, &o) != nil || o.TakenBy != by {
-		return nil
 	}
 	newer, slot, err := Read(h, as)
 	if newer != nil || err != nil {
 		return err
 	}
 	o.TakenBy = ""
-	if err := slot.Put(h, as, &o, atomicfile.Synced); err != nil {
+	if err := slot.Put(h, as, o, atomicfile.Synced); err != nil {
 		return err
 	}
 	return atomicfile.Remove(taken(h, from))
@@ -199,12 +200,7 @@ func Find(h home.Home, note string) *Handover {
 	for _, dir := range []string{"waiting", "taken"} {
 		names, _ := atomicfile.Files(h.Path("handover", dir))
 		for _, name := range names {
-			o := new(Handover)
-			data, err := atomicfile.Read(h.Path("handover", dir, name), maxFile)
-			if err != nil || json.Unmarshal(data, o) != nil {
-				continue
-			}
-			for ; o != nil; o = o.Earlier {
+			for o, _, _ := load(h.Path("handover", dir, name)); o != nil; o = o.Earlier {
 				if o.Note == note {
 					return o
 				}
