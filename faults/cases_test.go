@@ -462,6 +462,7 @@ var scenarios = []scenario{
 	{name: "session-fork", args: []string{"gt-session", "fork", "talks", "-n", "two", "--no-start"}, prepare: talked, again: 1},
 	{name: "session-import", args: []string{"gt-session", "import", "sessions.json"}, prepare: exported},
 	{name: "session-ack", args: []string{"gt-session", "ack", "one"}, prepare: placed},
+	{name: "session-archive", args: []string{"gt-session", "archive", "one"}, prepare: placed},
 	{name: "session-rename", args: []string{"gt-session", "rename", "one", "two"}, prepare: placed, again: 1},
 	{name: "session-move", args: []string{"gt-session", "move", "one", "play/music"}, prepare: placed},
 	{name: "session-group", args: []string{"gt-session", "group", "rename", "work", "play"}, prepare: placed, again: 1},

@@ -553,7 +553,7 @@ func (l *Launch) markStarted(at time.Time) {
 // makeSession starts the agent in a new tmux session, or in the running one's pane. It
 // writes the instance before each change, so that its file is always true.
 func (l *Launch) makeSession() error {
-	l.Desired = instance.Running
+	l.Desired, l.ArchivedAt = instance.Running, time.Time{}
 	started, id, at := l.StartedAt, l.SessionID, l.SessionAt
 	l.before = func() { l.StartedAt, l.SessionID, l.SessionAt = started, id, at }
 	l.markStarted(l.Env.Now())

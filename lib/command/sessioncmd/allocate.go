@@ -111,7 +111,7 @@ func taken(m fleet.Member) bool {
 }
 
 // retire removes an idle worker and its worktree, and reports whether it did. It keeps a
-// worker that has been given work, whose worktree holds unsaved work, or whose folder
+// worker that is archived or has been given work, whose worktree holds unsaved work, or whose folder
 // exists but was not made by gt.
 func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 	held, err := at.Store.Hold(in.ID, 0)
@@ -119,7 +119,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 		return false, withExitCode(in.Name, err)
 	}
 	defer held.Release()
-	if taken(at.Member(held.Instance)) {
+	if held.IsArchived() || taken(at.Member(held.Instance)) {
 		return false, nil
 	}
 	if held.Worktree == nil {

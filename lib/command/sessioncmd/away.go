@@ -45,7 +45,7 @@ func (p profile) findRemote(env *cli.Env, name string, find func(*cli.Env, strin
 func (e *remote) withExitCode(err error) error {
 	switch {
 	case errors.Is(err, runtime.ErrNone):
-		return notRunning(e.in.Name)
+		return notRunning(e.in)
 	case errors.Is(err, runtime.ErrCannot):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s: %w", e.in.Name, err), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
 	case errors.Is(err, runtime.ErrUnknown):

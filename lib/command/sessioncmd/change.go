@@ -199,7 +199,7 @@ func (c *groupList) Run(env *cli.Env) error {
 	cells := [][]string{{"GROUP", "AGENTS"}}
 	for _, g := range groups {
 		depth := strings.Count(g.Path, "/")
-		n := count(all, func(in *instance.Instance) bool { return instance.IsInGroup(in.Group, g.Path) })
+		n := count(all, func(in *instance.Instance) bool { return !in.IsArchived() && instance.IsInGroup(in.Group, g.Path) })
 		cells = append(cells, []string{strings.Repeat("  ", depth) + term.Clean(g.Path[strings.LastIndex(g.Path, "/")+1:]), fmt.Sprint(n)})
 	}
 	return errors.Join(term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells, nil), unread)

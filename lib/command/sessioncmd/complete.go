@@ -1,6 +1,8 @@
 package sessioncmd
 
 import (
+	"slices"
+
 	"gt/lib/cli"
 	"gt/lib/place"
 	"gt/lib/place/town"
@@ -23,9 +25,16 @@ func completers() map[string]cli.Completer {
 	}
 }
 
+// whenArchived are the commands that an archived agent needs.
+var whenArchived = []string{"unarchive", "start", "fork", "rm", "show", "rename", "move", "pack"}
+
 func names(env *cli.Env, _ string) (offered []cli.Candidate) {
 	all, _ := placeOf(env).ReadInstances()
+	command := env.Args[1] // behind __complete
 	for _, in := range all {
+		if in.IsArchived() && !slices.Contains(whenArchived, command) || !in.IsArchived() && command == "unarchive" {
+			continue
+		}
 		offered = append(offered, cli.Candidate{Word: in.Name, About: env.Line(in.Agent+" · "+term.Tilde(in.Path, env.Getenv("HOME")), 200)})
 	}
 	return offered

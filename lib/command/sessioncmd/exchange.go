@@ -66,7 +66,7 @@ func (c *export) Run(env *cli.Env) error {
 		return err
 	}
 	instances, all := []map[string]any{}, []map[string]any{}
-	for _, m := range found[0].Agents {
+	for _, m := range slices.Concat(found[0].Agents, found[0].Archived) {
 		instances = append(instances, exported(m, found[0].Table()))
 	}
 	for _, g := range groups {
@@ -96,6 +96,9 @@ func exported(m fleet.Member, known *agent.Table) map[string]any {
 	}
 	if !m.SessionAt.IsZero() {
 		f[m.Agent+"_detected_at"] = m.SessionAt
+	}
+	if m.IsArchived() {
+		f["archived_at"] = m.ArchivedAt
 	}
 	if len(m.LoadedMCPNames) > 0 {
 		f["loaded_mcp_names"] = m.LoadedMCPNames
@@ -214,7 +217,8 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 	case agentdeck.IsDatabase(head) && c.File == "-":
 		return nil, cli.Fail(cli.Usage, errors.New("a database cannot come from standard input"), "name its file")
 	case agentdeck.IsDatabase(head):
-		return c.database(env)
+		data, err := agentdeck.JSON(env.Abs(c.File))
+		return data, cli.Fail(cli.AnswerNo, err, "nothing was imported")
 	}
 	data, err := io.ReadAll(io.LimitReader(buffered, maxImport+1))
 	if err != nil {
@@ -222,17 +226,6 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 	}
 	if len(data) > maxImport {
 		return nil, cli.Failf(cli.AnswerNo, "cannot import '%s': it has more than %d MB", c.File, maxImport>>20)
-	}
-	return data, nil
-}
-
-func (c *imports) database(env *cli.Env) ([]byte, error) {
-	data, archived, err := agentdeck.JSON(env.Abs(c.File))
-	if err != nil {
-		return nil, cli.Fail(cli.AnswerNo, err, "nothing was imported")
-	}
-	if archived > 0 {
-		env.Hint("%d archived are left out", archived)
 	}
 	return data, nil
 }
@@ -297,7 +290,7 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 	err := errors.Join(
 		f.get("id", &in.ID), f.get("title", &title), f.get("project_path", &in.Path), f.get("group_path", &in.Group), f.get("tool", &in.Agent),
 		f.get("parent_session_id", &in.ParentID), f.get("command", &command), f.get("extra_args", &more), f.get("account", &account), f.get("loaded_mcp_names", &in.LoadedMCPNames),
-		f.get("created_at", &created), f.get("updated_at", &updated),
+		f.get("created_at", &created), f.get("updated_at", &updated), f.get("archived_at", &in.ArchivedAt),
 	)
 	called := cmp.Or(at.Env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // its name in messages
 	if title = at.Env.Line(title, 200); title != in.Name || in.Title != "" {

@@ -34,14 +34,16 @@ type list struct {
 	Status string `short:"s" placeholder:"STATUS" enum:",running,waiting,idle,starting,error,stopped,unknown" default:"" help:"Only the agents of this status: running, waiting, idle, starting, error, stopped or unknown."`
 	Group  string `short:"g" placeholder:"GROUP" help:"Only the agents of a group and of those below it."`
 	Agent  string `short:"a" placeholder:"AGENT" help:"Only this agent's: claude, codex, ..."`
-	Hosts  bool   `help:"The agents of other hosts, too."`
+	Hosts  bool   `xor:"hosts" help:"The agents of other hosts, too."`
+	Only   bool   `name:"archived" xor:"hosts,archived" help:"Only the archived agents."`
+	All    bool   `xor:"archived" help:"Archived agents and closed sessions, too."`
+	Moves  bool   `hidden:"" help:"Archived agents, too, that came from another host: gt-relay shows there that they did."`
 	JSON   bool   `name:"json" help:"One JSON object per line; --columns adds fields."`
 
 	Columns []string `placeholder:"COLUMN,..." help:"These columns, in this order: name, status, for, agent, group, template, pane, mcp, context, branch, changes, today, topic, folder, host or profile."`
 
 	Template string `group:"Sessions of templates:" placeholder:"NAME" help:"Only the sessions of this template."`
 	State    string `group:"Sessions of templates:" placeholder:"STATE" help:"Only the sessions in this state: active, suspended, draining, archived, ..."`
-	All      bool   `group:"Sessions of templates:" help:"Archived and closed ones, too."`
 }
 
 func (c *list) Validate() error {
@@ -68,6 +70,7 @@ type line struct {
 	Until       *time.Time       `json:"until,omitempty"`        // when the limit of its account ends
 	SessionID   session.ID       `json:"session_id"`
 	ChainID     session.ID       `json:"chain_id"`
+	ArchivedAt  *time.Time       `json:"archived_at,omitempty"`
 	TmuxSession string           `json:"tmux_session"`
 	Pane        string           `json:"pane"`
 	Host        string           `json:"host,omitempty"`        // this host, with --hosts
@@ -93,6 +96,9 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	}
 	if !m.Since.IsZero() {
 		l.Since = &m.Since
+	}
+	if m.IsArchived() {
+		l.ArchivedAt = &m.ArchivedAt
 	}
 	if m.Silent > 0 {
 		l.Silent = &m.SilentSince
@@ -150,7 +156,7 @@ func (c *list) Run(env *cli.Env) error {
 	case found.total == 0 && unread != nil:
 		return unread
 	case found.total == 0:
-		noneYet(all[0])
+		noneListed(all[0], c.Only)
 		hintWaiting(env, all[0].Store.State)
 		return nil
 	case len(rows) == 0:
@@ -191,7 +197,15 @@ func (c *list) find(env *cli.Env, at []roster.Listed) (l listed) {
 		own, l.unread = roster.OwnHost(env)
 	}
 	for _, s := range at {
-		if c.retired() {
+		switch {
+		case c.Only:
+			s.Agents = s.Archived
+		case c.Moves:
+			s.Agents = append(s.Agents, slices.DeleteFunc(s.Archived, func(m fleet.Member) bool { return len(m.Departures) == 0 })...)
+		case c.retired():
+			if c.All {
+				s.Agents = append(s.Agents, s.Archived...)
+			}
 			more, err := retiredOf(s.Store)
 			s.Agents, l.unread = append(s.Agents, more...), errors.Join(l.unread, err)
 		}
@@ -687,7 +701,7 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) 
 func (p profile) running(env *cli.Env, name string) (fleet.Member, scope, error) {
 	m, at, err := p.member(env, name)
 	if err == nil && m.Pane.ID == "" {
-		err = cmp.Or(launch.CannotTell(m), notRunning(m.Name))
+		err = cmp.Or(launch.CannotTell(m), notRunning(m.Instance))
 	}
 	return m, at, err
 }

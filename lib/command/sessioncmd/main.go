@@ -114,6 +114,8 @@ type grammar struct {
 	Fork    fork       `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
 	Start   start      `cmd:"" help:"Start agents that are stopped, with their conversations."`
 	Stop    stop       `cmd:"" help:"Stop agents; they stay in the list, and keep their conversations. With --all, restore brings them back."`
+	Archive archive    `cmd:"" help:"Stop agents and put them away, with their names, conversations and worktrees; list --archived shows them."`
+	Back    unarchive  `cmd:"" name:"unarchive" help:"Put archived agents into the list again; start does that, too."`
 	Restart restart    `cmd:"" help:"Restart agents in the same pane, with their conversations."`
 	Restore restore    `cmd:"" help:"Start all agents that should be running and are not."`
 	Down    downCmd    `cmd:"" name:"shutdown" help:"End all agents; gt-session restore brings them back."`
@@ -156,6 +158,8 @@ type agentSelection struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Names of agents."`
 	All   bool     `help:"All agents."`
 	Group string   `short:"g" placeholder:"GROUP" help:"The agents of a group and of those below it."`
+
+	archived bool // --all and --group mean those that are archived, not the others
 }
 
 func (s agentSelection) Validate() error {
@@ -191,7 +195,7 @@ func (s agentSelection) chosen(at scope) (found []*instance.Instance, unread, er
 		return found, nil, nil
 	}
 	for _, in := range all {
-		if s.All || instance.IsInGroup(in.Group, s.Group) {
+		if in.IsArchived() == s.archived && (s.All || instance.IsInGroup(in.Group, s.Group)) {
 			found = append(found, in)
 		}
 	}
@@ -216,9 +220,22 @@ func (s agentSelection) forEachSelected(env *cli.Env, do func(scope, *instance.I
 		return err
 	}
 	if len(all) == 0 && unread == nil {
-		noneYet(at)
+		noneListed(at, s.archived)
 	}
 	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return do(at, in) }))
+}
+
+// noneListed hints why a list is empty, the one of archived agents or the one of the others.
+func noneListed(at scope, archived bool) {
+	all, _ := at.Store.ReadInstances()
+	switch {
+	case archived:
+		at.Env.Hint("no agent is archived")
+	case len(all) > 0:
+		at.Env.Hint("all agents are archived (%d); gt-session list --archived shows them", len(all))
+	default:
+		noneYet(at)
+	}
 }
 
 // noneYet hints that there are no agents yet, and that an agent in tmux can be adopted.

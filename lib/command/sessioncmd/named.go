@@ -8,7 +8,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/launch/parcel"
 	"gt/lib/state/instance"
-	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
 	"gt/lib/text/fold"
 	"gt/lib/text/term"
@@ -18,6 +17,9 @@ import (
 // meant returns the instances that a name means. All that a list prints of one names it.
 func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
 	found := instance.FindFirst(all, instance.Matchers(name, at.Env.Abs(name), at.Store.Session))
+	if open := instance.Open(found); len(open) > 0 {
+		return open
+	}
 	if found != nil {
 		return found
 	}
@@ -31,11 +33,6 @@ func meant(at scope, all []*instance.Instance, name string) []*instance.Instance
 // the instance may be among those that could not be read.
 func findByName(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
 	if found := meant(at, all, name); len(found) > 0 {
-		// A session that is over does not keep its name.
-		closed := func(in *instance.Instance) bool { return in.Managed != nil && in.Managed.State == lifecycle.Closed }
-		if open := slices.DeleteFunc(slices.Clone(found), closed); len(open) > 0 {
-			found = open
-		}
 		return singleMatch(found, name)
 	}
 	if unread != nil {
@@ -84,7 +81,7 @@ func strangers(at scope, name string) (found []*instance.Instance) {
 
 func beginning(all []*instance.Instance, name string) []*instance.Instance {
 	begins := func(in *instance.Instance) bool {
-		return name != "" && strings.HasPrefix(fold.Text(in.Name), fold.Text(name))
+		return name != "" && !in.IsArchived() && strings.HasPrefix(fold.Text(in.Name), fold.Text(name))
 	}
 	return instance.FindFirst(all, []func(*instance.Instance) bool{begins})
 }

@@ -228,6 +228,7 @@ func running(name string) error {
 // change applies the flags to an instance. If they change the client or the folder, the
 // instance loses its conversation.
 func (c *newOne) change(old, in *instance.Instance, now time.Time) {
+	old.ArchivedAt = time.Time{}
 	moved := (c.Dir != "" || c.Role != "") && in.Path != old.Path
 	if moved {
 		old.Path = in.Path

@@ -245,11 +245,14 @@ func runs(m fleet.Member) error {
 	if m.Pane.ID != "" && m.Process.IsSet() {
 		return nil
 	}
-	return cmp.Or(launch.CannotTell(m), notRunning(m.Name))
+	return cmp.Or(launch.CannotTell(m), notRunning(m.Instance))
 }
 
-func notRunning(name string) error {
-	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is not running", name), fmt.Sprintf("gt-session start %s starts it", name))
+func notRunning(in *instance.Instance) error {
+	if in.IsArchived() {
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is archived", in.Name), fmt.Sprintf("gt-session start %s brings it back, and starts it", in.Name))
+	}
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is not running", in.Name), fmt.Sprintf("gt-session start %s starts it", in.Name))
 }
 
 func noInput(m fleet.Member, err error) error {

@@ -277,7 +277,7 @@ func (b begin) explain(at scope, in *instance.Instance) error {
 	}
 	for _, other := range all {
 		if other.Name == in.Name {
-			return withExitCode(in.Name, fmt.Errorf("%w: %s", instance.ErrTaken, in.Name))
+			return withExitCode(in.Name, instance.Taken(all, in.Name))
 		}
 	}
 	in.ID = instance.ID(session.NewID())

@@ -72,7 +72,7 @@ func (c *summed) Run(env *cli.Env) error {
 		err = c.print(env, by)
 		hintLost(env, all)
 		if len(all) == 0 && unread == nil {
-			noneYet(scopes[0])
+			noneListed(scopes[0], false)
 		}
 		offerAdoption(env, all)
 	}

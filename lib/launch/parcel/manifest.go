@@ -81,6 +81,7 @@ type Instance struct {
 	Launcher []string    `json:"launcher,omitempty"`
 	Remain   bool        `json:"remain,omitempty"`
 	Respawn  bool        `json:"respawn,omitempty"`
+	Archived bool        `json:"archived,omitempty"`
 
 	Departures []instance.Departure `json:"departures,omitempty"`
 }

@@ -272,7 +272,7 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 		Format: format, ID: parcel, At: held.Moved.At, Host: host, Generation: held.Generation + 1,
 		Instance: Instance{
 			ID: held.ID, Name: held.Name, Title: held.Title, Group: held.Group, Agent: held.Agent, Args: p.args(held.Instance),
-			Launcher: held.Launcher, Remain: held.Remain, Respawn: held.Respawn,
+			Launcher: held.Launcher, Remain: held.Remain, Respawn: held.Respawn, Archived: held.IsArchived(),
 		},
 	}}
 	if w.manifest.Instance.Departures, err = peer.NewHosts(p.Store.State).Depart(held.Instance, held.Generation+1); err != nil {

@@ -574,7 +574,10 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 			in.Worktree = &instance.Worktree{Path: w.Worktree, Branch: w.Branch, Repository: w.Repository, Ready: true}
 		}
 		in.Desired, in.Moved, in.Generation, in.Arrived = instance.Stopped, nil, w.Generation, w.ID
-		in.Departures = from.Departures
+		in.Departures, in.ArchivedAt = from.Departures, time.Time{}
+		if from.Archived {
+			in.Archive(at)
+		}
 		in.SessionID, in.SessionAt, in.ChainID, in.ForkOf = done.Session, earlier(w.At, at), "", ""
 		if s := w.reader.Session; s != nil {
 			in.ChainID = s.Chain
@@ -596,8 +599,8 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 		if held.Agent != w.client.Name {
 			held.Args, held.Account = nil, ""
 		}
-		set(held.Instance)
 		held.StartedAt = at // what its hooks told before is over
+		set(held.Instance)
 		done.Args = held.Args
 		return done, held.Put(at)
 	}

@@ -293,7 +293,7 @@ func (w *unpacking) findName() error {
 	base := w.plan.Name
 	for n := 2; slices.ContainsFunc(all, func(in *instance.Instance) bool { return in.Name == w.plan.Name && in.ID != w.Instance.ID }); n++ {
 		if w.Unpacker.Name != "" {
-			return cli.Fail(cli.AnswerNo, fmt.Errorf("%w: %s", instance.ErrTaken, base), "choose another with -n NAME")
+			return cli.Fail(cli.AnswerNo, instance.Taken(all, base), "choose another with -n NAME")
 		}
 		w.plan.Name = instance.Variant(base, fmt.Sprintf("-%d", n))
 	}

@@ -138,7 +138,7 @@ func logs(state place.State, warn func(error)) map[string]string {
 
 // states returns what this host's agents do, and before it which templates it has.
 func states(ctx context.Context, env *cli.Env, state place.State) ([]byte, error) {
-	agents, err := runSession(ctx, env, bounded.Program{Args: []string{"list", "--everywhere", "--json"}, Within: 10 * time.Second, Most: 4 << 20})
+	agents, err := runSession(ctx, env, bounded.Program{Args: []string{"list", "--everywhere", "--json", "--moves"}, Within: 10 * time.Second, Most: 4 << 20})
 	if failed := new(bounded.Failed); err != nil && !(errors.As(err, &failed) && failed.Code == cli.AnswerNo) { // there are none
 		return nil, err
 	}

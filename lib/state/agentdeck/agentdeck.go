@@ -24,24 +24,19 @@ const maxSize = 100 << 20
 type object map[string]any
 
 // JSON returns the sessions and groups of a database in the form of sessions.json, the file
-// of earlier versions. It leaves out archived sessions, which it counts in left, and processes.
-func JSON(path string) (data []byte, left int, err error) {
+// of earlier versions. It leaves out processes.
+func JSON(path string) ([]byte, error) {
 	db, err := sqlite.Open(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer db.Close()
 	var sessions, groups []object
-	var archived map[string]bool
 	err = db.View(func() error {
-		sessions, groups, archived = []object{}, []object{}, map[string]bool{}
+		sessions, groups = []object{}, []object{}
 		size := 0
 		var bad error
 		err := db.Scan("instances", func(r sqlite.Row) bool {
-			if r.Int("archived_at") > 0 {
-				archived[r.Text("id")] = true
-				return true
-			}
 			var one object
 			if one, bad = session(r); bad != nil {
 				bad = fmt.Errorf("cannot read '%s': session %.80q: %w", path, r.Text("id"), bad)
@@ -63,15 +58,9 @@ func JSON(path string) (data []byte, left int, err error) {
 		})
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	for _, one := range sessions {
-		if parent, _ := one["parent_session_id"].(string); archived[parent] {
-			delete(one, "parent_session_id")
-		}
-	}
-	data, err = json.Marshal(object{"instances": sessions, "groups": groups})
-	return data, len(archived), err
+	return json.Marshal(object{"instances": sessions, "groups": groups})
 }
 
 // session converts a row of instances. tool_data is a JSON object with the fields that
@@ -101,8 +90,12 @@ func session(r sqlite.Row) (object, error) {
 			delete(one, field)
 		}
 	}
-	if seconds := r.Int("created_at"); seconds > 0 {
-		one["created_at"] = time.Unix(seconds, 0).UTC()
+	for _, field := range []string{"created_at", "archived_at"} {
+		if seconds := r.Int(field); seconds > 0 {
+			one[field] = time.Unix(seconds, 0).UTC()
+		} else {
+			delete(one, field)
+		}
 	}
 	return one, nil
 }

@@ -74,6 +74,14 @@ func FindFirst(all []*Instance, matchers []func(*Instance) bool) (found []*Insta
 	return found
 }
 
+// Open returns the instances that are neither archived nor closed: those do not keep what others
+// have, too.
+func Open(all []*Instance) []*Instance {
+	return slices.DeleteFunc(slices.Clone(all), func(in *Instance) bool {
+		return in.IsArchived() || in.Managed != nil && in.Managed.State == lifecycle.Closed
+	})
+}
+
 // Named returns the agents that lists show under a name: by Matchers of an instance in any
 // store, or the pane of another agent that runs. unread reports instances that could not be
 // read. path is the name as the path of a folder, "" if it can be none.
@@ -95,7 +103,12 @@ func Named(state place.State, name, path string) (found []Called, unread error) 
 	if pane {
 		all = slices.DeleteFunc(all, func(in *Instance) bool { return in.Desired != Running })
 	}
-	for _, in := range FindFirst(all, Matchers(name, path, func(in *Instance) session.ID { return of[in].Session(in) })) {
+	sessionOf := func(in *Instance) session.ID { return of[in].Session(in) }
+	named := FindFirst(all, Matchers(name, path, sessionOf))
+	if open := Open(named); slices.ContainsFunc(open, func(in *Instance) bool { return sessionOf(in) != "" }) {
+		named = open
+	}
+	for _, in := range named {
 		found = append(found, Called{in.Name, in.Path, of[in].Session(in), of[in].Name(in.ID)})
 	}
 	if !pane {

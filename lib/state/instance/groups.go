@@ -192,7 +192,11 @@ func (s Store) RemoveGroup(group string) error {
 	}
 	for _, in := range all {
 		if IsInGroup(in.Group, group) {
-			return fmt.Errorf("%w: %s holds %s", ErrNotEmpty, in.Group, in.Name)
+			is := ""
+			if in.IsArchived() {
+				is = ", which is archived"
+			}
+			return fmt.Errorf("%w: %s holds %s%s", ErrNotEmpty, in.Group, in.Name, is)
 		}
 	}
 	return s.changeGroups(func(g *groups) error {

@@ -131,7 +131,7 @@ func newOf(all, there []*Instance) (added []*Instance, err error) {
 			bad = fmt.Errorf("%s, in '%s', has its id %s", other.Name, other.Path, in.ID)
 		case other != nil:
 		case in.Name != "" && names[in.Name]:
-			bad = fmt.Errorf("%w: %s", ErrTaken, in.Name)
+			bad = Taken(there, in.Name)
 		default:
 			added, parents[in.ID] = append(added, in), in.ParentID
 			if in.Name != "" {

@@ -103,6 +103,8 @@ type Instance struct {
 	StartedIn *Location `json:"started_in,omitempty"`
 	// ShutDownAt is when the agent was ended to be restored, with all others.
 	ShutDownAt time.Time `json:"shut_down_at,omitzero"`
+	// ArchivedAt is when a person put the instance away; see IsArchived.
+	ArchivedAt time.Time `json:"archived_at,omitzero"`
 
 	// Adopted is the agent's process if gt did not start it.
 	Adopted *Adopted `json:"adopted,omitempty"`
@@ -246,6 +248,17 @@ func (in *Instance) ChangeAgent(at time.Time, agent string, args []string, accou
 
 // maxName bounds names of instances and groups, in bytes.
 const maxName = 64
+
+// Archive puts the instance away: no list has it, and its name stays taken.
+func (in *Instance) Archive(now time.Time) {
+	if in.ArchivedAt = now.UTC(); !in.IsArchived() { // the clock was set back
+		in.ArchivedAt = in.StartedAt.Add(1)
+	}
+}
+
+// IsArchived reports whether the instance is put away. A later start brings it back, also that of
+// a gt that does not know the field.
+func (in *Instance) IsArchived() bool { return in.ArchivedAt.After(in.StartedAt) }
 
 // CheckName returns an error unless a name has 1 to 64 bytes of letters, digits, '-' and
 // '_' and begins with a letter or digit. tmux gives '.', ':', '=', '%', '@' and '$' a

@@ -139,6 +139,30 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// An archived instance is one until its next start, whoever starts it and whatever the clock says.
+func TestArchive(t *testing.T) {
+	now := time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		what              string
+		started, archived time.Time
+	}{
+		{"one that never ran", time.Time{}, now},
+		{"one that ran", now.Add(-time.Hour), now},
+		{"one that was started before the clock was set back", now.Add(time.Hour), now},
+	} {
+		in := &Instance{StartedAt: c.started}
+		if in.IsArchived() {
+			t.Errorf("%s is archived already", c.what)
+		}
+		if in.Archive(c.archived); !in.IsArchived() {
+			t.Errorf("%s is not archived", c.what)
+		}
+		if in.StartedAt = now.Add(2 * time.Hour); in.IsArchived() { // as an older gt writes it
+			t.Errorf("%s, which was started again, is archived", c.what)
+		}
+	}
+}
+
 // An instance that is removed leaves nothing, and its children are nobody's.
 func TestRemove(t *testing.T) {
 	s := newStore(t)

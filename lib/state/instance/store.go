@@ -314,13 +314,22 @@ func (s Store) named() (all []*Instance, names map[string]bool, err error) {
 
 func (c *Tx) Release() { c.lock.Unlock() }
 
+// Taken returns the ErrTaken for a name, and says if the one that has it is archived: no list
+// shows that.
+func Taken(all []*Instance, name string) error {
+	if slices.ContainsFunc(all, func(in *Instance) bool { return in.Name == name && in.IsArchived() }) {
+		return fmt.Errorf("%w: %s is archived (gt-session unarchive %[2]s brings it back)", ErrTaken, name)
+	}
+	return fmt.Errorf("%w: %s", ErrTaken, name)
+}
+
 func (c *Tx) Create(in *Instance, now time.Time) error {
 	return c.create(in, now, atomicfile.Synced)
 }
 
 func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error {
 	if c.names[in.Name] {
-		return fmt.Errorf("%w: %s", ErrTaken, in.Name)
+		return Taken(c.All, in.Name)
 	}
 	for _, other := range c.All { // that of a session of a template has its id in its path
 		if in.Worktree != nil && other.Worktree != nil && other.Worktree.Path == in.Worktree.Path {
@@ -460,7 +469,7 @@ func (h *Locked) Rename(name string, now time.Time) error {
 	}
 	for _, other := range all {
 		if fold.SameName(other.Name, name) && other.ID != h.ID {
-			return fmt.Errorf("%w: %s", ErrTaken, name)
+			return Taken(all, other.Name)
 		}
 	}
 	h.Name = name

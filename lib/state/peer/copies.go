@@ -42,6 +42,7 @@ type Agent struct {
 	Reason     string     `json:"reason"`
 	Background bool       `json:"background,omitempty"`
 	Since      *time.Time `json:"since"`
+	ArchivedAt *time.Time `json:"archived_at,omitempty"` // no list has it
 	SessionID  string     `json:"session_id"`
 	ChainID    string     `json:"chain_id"`
 	Profile    string     `json:"profile,omitempty"`
@@ -139,11 +140,11 @@ func (h Hosts) Staff(host Host, template string, now time.Time) (has bool, sessi
 }
 
 // ParseAgents returns the agents of a host from what it says. Their status is unknown if the
-// host is away. It leaves out lines that are not an agent.
+// host is away. It leaves out lines that are not an agent, and archived agents.
 func ParseAgents(host Host, data []byte, now time.Time) (all []Agent) {
 	for line := range bytes.Lines(data) {
 		var a Agent
-		if len(line) > maxLine || json.Unmarshal(line, &a) != nil || instance.CheckName(a.Name) != nil && !pane().MatchString(a.Name) {
+		if len(line) > maxLine || json.Unmarshal(line, &a) != nil || instance.CheckName(a.Name) != nil && !pane().MatchString(a.Name) || a.ArchivedAt != nil {
 			continue
 		}
 		if host.IsAway(now) || !a.Runs() && !slices.Contains(notRunning, a.Status) { // mutant never: TestAgents

@@ -40,7 +40,7 @@ func TestAgents(t *testing.T) {
 	}
 	lines := []string{
 		`{"name":"api","status":"running","reason":"x","session_id":"s1","path":"/x","pane":"%3","host":"lies"}`,
-		`{"name":"web","status":"stopped"}`, `{"name":"odd","status":"on fire"}`,
+		`{"name":"web","status":"stopped"}`, `{"name":"away","status":"stopped","archived_at":"2026-01-02T03:04:05Z"}`, `{"name":"odd","status":"on fire"}`,
 		`{"name":"../etc","status":"running"}`, `{"name":7}`, `{"name":"torn"`, ``, `null`, `[]`,
 		`{"name":"long","title":"` + strings.Repeat("x", maxLine) + `"}`,
 		`{"name":"old","status":"running","title":7}`,

@@ -22,7 +22,8 @@ const gcPercent = 1600
 // Listed is a scope with the status of its agents.
 type Listed struct {
 	Scope
-	Agents []fleet.Member
+	Agents   []fleet.Member
+	Archived []fleet.Member // which do not run
 }
 
 type loaded struct {
@@ -81,7 +82,15 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 		}
 		all[i].AskAway(members)
 		all[i].Table = func() *agent.Table { return at[i].Table }
-		found = append(found, Listed{all[i], members})
+		listed := Listed{Scope: all[i]}
+		for _, m := range members {
+			if IsArchived(m) {
+				listed.Archived = append(listed.Archived, m)
+			} else {
+				listed.Agents = append(listed.Agents, m)
+			}
+		}
+		found = append(found, listed)
 	}
 	return found, unread
 }
@@ -91,6 +100,11 @@ const Adopts = "gt-session import --tmux"
 
 // IsStranger reports whether gt did not start an agent, and no list has it.
 func IsStranger(m fleet.Member) bool { return m.ID == "" }
+
+// IsArchived reports whether an agent is archived and does not run.
+func IsArchived(m fleet.Member) bool {
+	return m.IsArchived() && m.Pane.ID == "" && !m.Process.IsSet()
+}
 
 // ReadWithStrangers is Read, and has in the first scope the agents in tmux that gt did not
 // start. A named profile has none.

@@ -106,6 +106,8 @@ func StatusText(m fleet.Member) string {
 	switch {
 	case m.Moved != nil && m.Pane.ID == "":
 		return m.Moved.String()
+	case IsArchived(m):
+		return "archived"
 	case m.Moved != nil && !m.Moved.Complete:
 		return fmt.Sprintf("%s, then %s", m.Status, m.Moved)
 	case m.Background && m.Reason != "":
@@ -123,7 +125,7 @@ func StatusText(m fleet.Member) string {
 // ListText is StatusText for lists, in which only what waits has a reason: of an idle agent
 // it would say how its last turn ended.
 func ListText(m fleet.Member) string {
-	if m.Status == status.Waiting || m.Silent > 0 || m.Background || m.Moved != nil {
+	if m.Status == status.Waiting || m.Silent > 0 || m.Background || m.Moved != nil || IsArchived(m) {
 		return StatusText(m)
 	}
 	return string(m.Status)
