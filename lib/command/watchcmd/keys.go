@@ -52,11 +52,18 @@ func bindings() []binding {
 		})},
 		{keys: []string{"m"}, does: "move it to a group", do: onRow((*model).move)},
 		{keys: []string{"R"}, does: "rename it", do: onRow((*model).rename)},
+		{keys: []string{"e"}, does: "archive it, or bring it back", do: onRow(func(m *model, r *row) tea.Cmd {
+			if r.archived {
+				return m.start(m.session(r, "unarchive"))
+			}
+			return m.confirm(r, "archive")
+		})},
 		{keys: []string{"X"}, does: "remove it from the list, once it is stopped", do: confirm("rm")},
 		{keys: []string{"n"}, short: "new", always: true, does: "start a new agent: folder, client, git worktree, prompt", do: (*model).begins},
 		{keys: []string{"d"}, harmless: true, does: "its diff, and its screen again", do: (*model).diff},
 		{keys: []string{"space"}, harmless: true, short: "next", does: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
 		{keys: []string{"tab"}, harmless: true, short: "waiting", does: "only what waits, and all again", do: func(m *model) tea.Cmd { m.onlyWaiting(); return nil }},
+		{keys: []string{"E"}, harmless: true, does: "archived agents, and the others again", do: func(m *model) tea.Cmd { m.showArchived(); return nil }},
 		{keys: []string{"/"}, harmless: true, short: "filter", does: "filter by name, group, status, words said …", do: (*model).search},
 		{keys: []string{"esc"}, harmless: true, does: "no filter", do: func(m *model) tea.Cmd { m.showAll(); return nil }},
 		{keys: []string{"down", "j"}, harmless: true, label: "up, down, k, j", does: "choose, as pgup, pgdown, a click and the wheel", do: func(m *model) tea.Cmd { m.step(1); return nil }},
@@ -251,8 +258,14 @@ func (m *model) search() tea.Cmd {
 	return m.begin(m.filter)
 }
 
+// showArchived changes between the archived agents, none of which waits, and the others.
+func (m *model) showArchived() {
+	m.archive, m.waiting = !m.archive, false
+	m.list()
+}
+
 func (m *model) showAll() {
-	m.filter, m.waiting = "", false
+	m.filter, m.waiting, m.archive = "", false, false
 	m.list()
 }
 

@@ -33,6 +33,7 @@ type model struct {
 	offset  int    // the first item on the screen
 	chosen  string // the key of the chosen row
 	waiting bool   // only what waits
+	archive bool   // only archived agents, else only the others
 	filter  string
 	sought  sought
 
@@ -223,7 +224,7 @@ func (m *model) list() {
 	section, heading := "", -1
 	for i := range m.rows {
 		r := &m.rows[i]
-		if m.waiting && r.Status != status.Waiting {
+		if r.archived != m.archive || m.waiting && r.Status != status.Waiting {
 			continue
 		}
 		if _, found := m.foundIn(r); !found && !r.matches(words) {
@@ -382,7 +383,9 @@ const wheel = 3 // how many rows the wheel moves the choice
 func (m *model) counts() (parts []count) {
 	by := map[status.Status]int{}
 	for i := range m.rows {
-		by[m.rows[i].Status]++
+		if m.rows[i].archived == m.archive {
+			by[m.rows[i].Status]++
+		}
 	}
 	for _, s := range roster.Order {
 		if by[s] > 0 {

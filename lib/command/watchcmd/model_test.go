@@ -98,6 +98,29 @@ func TestManyAgents(t *testing.T) {
 	}
 }
 
+// Archived agents are in a list of their own, and count only there.
+func TestArchived(t *testing.T) {
+	rows := makeRows("ss")
+	rows[1].archived = true
+	m := testModel(80, 24, rows)
+	shows := func(has, hasNot string) {
+		t.Helper()
+		if is := text(m); !strings.Contains(is, has) || !strings.Contains(is, " 1 stopped ") || strings.Contains(is, hasNot) {
+			t.Errorf("without %q, or with %q:\n%s", has, hasNot, is)
+		}
+	}
+	shows("agent-0", "agent-1")
+	press(m, "tab")
+	press(m, "E")
+	shows("agent-1", "agent-0")
+	press(m, "esc")
+	shows("agent-0", "agent-1")
+	m.Update(snapshot{rows: rows[1:]})
+	if is := text(m); m.row() != nil || !strings.Contains(is, "all agents are archived (1); E shows them") {
+		t.Errorf("where all are archived:\n%s", is)
+	}
+}
+
 // The space bar goes round those that wait; the choice stays with its agent whatever changes.
 func TestChoice(t *testing.T) {
 	m := testModel(80, 24, makeRows("rwrrw"))

@@ -18,6 +18,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/place/git"
+	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/view/roster"
@@ -29,6 +30,8 @@ type row struct {
 	title  string        // "" for none
 	scope  roster.Scope  // of an agent of this host
 	member *fleet.Member // nil for an agent of another host
+
+	archived bool
 
 	context, branch, today string // how full its context is, its folder's branch with what is changed there, what it used
 }
@@ -114,7 +117,7 @@ const (
 func (r *reader) readProgress(rows []row) {
 	branches := map[string]string{}
 	for i := range rows {
-		if m := rows[i].member; m != nil && len(branches) <= maxFolders {
+		if m := rows[i].member; m != nil && !rows[i].archived && len(branches) <= maxFolders {
 			at := m.WorksIn()
 			if _, known := branches[at]; !known {
 				branches[at] = r.line(git.BranchOrCommit(git.Top(at)))
@@ -201,11 +204,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 		folders = append(folders, at.Store.State.Path(at.Store.Dir))
 		groups, err := at.Store.Groups()
 		unread = errors.Join(unread, err)
-		members := make([]*fleet.Member, len(at.Agents))
-		for i := range at.Agents {
-			members[i] = &at.Agents[i]
-		}
-		for _, one := range roster.Flatten(groups, members) {
+		for _, one := range append(flatten(groups, at.Agents), flatten(groups, at.Archived)...) {
 			key := at.Store.Dir + "\t" + string(one.ID)
 			if roster.IsStranger(*one.Member) {
 				key += one.Pane.ID
@@ -213,7 +212,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 			doing := one.Activity()
 			s.rows = append(s.rows, row{
 				Hosted: roster.HostedRow(env, own, one), key: key, context: roster.ContextText(doing.Tokens, doing.Window),
-				title: r.line(one.Topic()), scope: at.Scope, member: one.Member,
+				title: r.line(one.Topic()), scope: at.Scope, member: one.Member, archived: roster.IsArchived(*one.Member),
 			})
 			if folder := one.StateFolder(); folder != "" && one.Pane.ID != "" {
 				folders = append(folders, folder)
@@ -249,6 +248,14 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 	}
 	r.changes.follow(folders)
 	return unread
+}
+
+func flatten(groups []instance.Group, all []fleet.Member) []roster.Row {
+	members := make([]*fleet.Member, len(all))
+	for i := range all {
+		members[i] = &all[i]
+	}
+	return roster.Flatten(groups, members)
 }
 
 // line returns a text for the screen. Most texts are the same the next time.

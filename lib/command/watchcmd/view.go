@@ -206,6 +206,9 @@ func (m *model) headerLine() string {
 	if m.waiting {
 		parts = append(parts, "only waiting")
 	}
+	if m.archive {
+		parts = append(parts, "archived")
+	}
 	if m.filter != "" {
 		parts = append(parts, "/"+m.filter)
 	}
@@ -233,6 +236,12 @@ func (m *model) listed() (lines []string) {
 		for i := m.offset; i < len(m.items) && len(lines) < height; i++ {
 			lines = append(lines, m.line(&m.items[i]))
 		}
+	case len(m.rows) > 0 && m.filter == "" && !m.waiting:
+		text := fmt.Sprintf("    all agents are archived (%d); E shows them", len(m.rows))
+		if m.archive {
+			text = "    no agent is archived; E shows the others"
+		}
+		lines = append(lines, m.style.Dim(term.Cut(text, m.width)))
 	case len(m.rows) > 0:
 		lines = append(lines, m.style.Dim(term.Cut(fmt.Sprintf("    no agent matches (%d in all); esc shows them", len(m.rows)), m.width)))
 	default:
