@@ -10,6 +10,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/place"
 	"gt/lib/record"
+	"gt/lib/state/instance"
 	"gt/lib/state/peer"
 	"gt/lib/text/lazyregexp"
 	"gt/lib/text/term"
@@ -27,6 +28,17 @@ type source struct {
 type missing struct{ what, name string }
 
 func (m missing) Error() string { return fmt.Sprintf("no %s '%s'", m.what, m.name) }
+
+// noneHere returns missing with a hint: what the name may mean, or otherwise.
+func noneHere(env *cli.Env, m missing, otherwise string) error {
+	state := place.StateOf(env.Getenv)
+	if _, host, ok := peer.Split(m.name); ok {
+		if _, err := peer.NewHosts(state).Get(host); err == nil {
+			return cli.Fail(cli.AnswerNo, m, fmt.Sprintf("%s keeps the records of its agents; gt-record show, tail, export and convert take a copy", host))
+		}
+	}
+	return cli.Fail(cli.AnswerNo, m, instance.HintNamed(state, m.name, otherwise))
+}
 
 // readable is find, also among the copies of other hosts' records.
 func readable(env *cli.Env, name string) (source, error) {

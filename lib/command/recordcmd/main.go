@@ -87,7 +87,7 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	case len(found) == 0 && len(agents) > 0:
 		return "", cli.Fail(cli.AnswerNo, missing{"record of", name}, "gt-record sync "+term.Typed(name)+" makes one")
 	case len(found) == 0:
-		return "", cli.Fail(cli.AnswerNo, missing{"record of", name}, instance.HintNamed(place.StateOf(env.Getenv), name, "gt-record list shows the records; gt-record sync "+name+" makes one"))
+		return "", noneHere(env, missing{"record of", name}, "gt-record list shows the records; gt-record sync "+name+" makes one")
 	case len(found) > 1:
 		err := cli.Failf(cli.AnswerNo, "'%s' means %d records", name, len(found))
 		for i, id := range found {

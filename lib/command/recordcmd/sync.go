@@ -14,7 +14,6 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/conversation"
-	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/record"
 	"gt/lib/record/hookfile"
@@ -170,7 +169,7 @@ func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conver
 			if len(agents) > 0 {
 				return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", agents[0].Name), "gt-session show "+agents[0].Name+" shows what is known of it")
 			}
-			return nil, cli.Fail(cli.AnswerNo, missing{"conversation", name}, instance.HintNamed(place.StateOf(env.Getenv), name, "gt-seance list --limit 0 lists all"))
+			return nil, noneHere(env, missing{"conversation", name}, "gt-seance list --limit 0 lists all")
 		case len(found) > 1:
 			err := cli.Failf(cli.AnswerNo, "'%s' means %d conversations", name, len(found))
 			for _, c := range found[:min(len(found), maxCandidates)] {

@@ -65,12 +65,15 @@ func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
 		key := ""
 		if e != nil {
 			key = e.name + "@" + e.host.Name
+			_, err = namedOn(env, e.host, e.name)
 		} else {
-			in, _, err := c.findReadable(env, name)
-			if err != nil { // nobody is told, so that the person can correct the name and repeat it
-				return err
+			var in *instance.Instance
+			if in, _, err = c.findReadable(env, name); err == nil {
+				key = string(in.ID)
 			}
-			key = string(in.ID)
+		}
+		if err != nil { // nobody is told, so that the person can correct the name and repeat it
+			return err
 		}
 		if !told[key] {
 			told[key], all = true, append(all, &instance.Instance{Name: name})

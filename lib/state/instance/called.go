@@ -143,7 +143,7 @@ func Hint(all []*Instance, name, otherwise string) string {
 		}
 	}
 	near := begin
-	if len(near) == 0 {
+	if len(near) == 0 && !strings.Contains(name, "@") { // of another host
 		near = spelling.FindNear(name, names)
 	}
 	return cmp.Or(spelling.Suggest(near[:min(len(near), maxMeant)]), otherwise)
