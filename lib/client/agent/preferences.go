@@ -132,6 +132,26 @@ func (r *Retention) UnmarshalText(text []byte) error {
 
 func (r Retention) Duration() time.Duration { return time.Duration(r) }
 
+// forms has settings in their right form.
+var forms = map[string]string{
+	"context_warning": `80`, "keep_notes": `"30d"`, "notify.command": `["notify-send", "gt"]`, "notify.on": `["question"]`,
+	"mail.wake": `["api"]`, "relay.lost_after": `"10m"`, "worktree.setup": `["npm ci"]`, "session.max_running": `8`,
+}
+
+// explainType returns an error that shows the right form of a setting of a wrong type, which the
+// library tells in words of its own.
+func explainType(err error) error {
+	if err == nil || !strings.Contains(err.Error(), "incompatible types") {
+		return err
+	}
+	_, behind, _ := strings.Cut(err.Error(), `(last key "`)
+	key, _, _ := strings.Cut(behind, `"`)
+	if forms[key] == "" {
+		return err
+	}
+	return fmt.Errorf("invalid %s (try %s = %s)", key, key[strings.LastIndex(key, ".")+1:], forms[key])
+}
+
 // LoadPreferences reads the settings in a folder (see place.Config). It warns of a file that it
 // cannot use, and returns the defaults then.
 func LoadPreferences(config string, warn func(error)) Preferences {
@@ -149,6 +169,7 @@ func LoadPreferences(config string, warn func(error)) Preferences {
 	}
 	p := defaults
 	meta, err := toml.Decode(string(data), &p)
+	err = explainType(err)
 	if err == nil && (p.ContextWarning < 0 || p.ContextWarning > 100) {
 		err = fmt.Errorf("invalid context_warning %d (try a percentage from 1 to 100, or 0 for no warning)", p.ContextWarning)
 	}
