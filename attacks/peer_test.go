@@ -86,7 +86,7 @@ func TestPeersFiles(t *testing.T) {
 		{"gt-seance", "usage", "theirs-1"}, {"gt-seance", "read", "theirs-1"}, {"gt-seance", "follow", "theirs-1"}, {"gt-seance", "grep", "words"}, {"gt-seance", "talk", "theirs-1", "x"},
 		{"gt-seance", "talk", "theirs-2", "x", "--dry-run"}, {"gt-seance", "resume", "theirs-1", "--force"}, {"gt-seance", "resume", "theirs-2", "--fork"}, {"gt-seance", "resume", "theirs-3", "--dry-run"},
 		{"gt-seance", "thread", "theirs-1"}, {"gt-session", "list", "--hosts"}, {"gt-session", "list", "--hosts", "--json"}, {"gt-session", "status", "api@box"}, {"gt-session", "status", "%0@box"},
-		{"gt-session", "stop", "api@desk"}, {"gt-session", "start", "api@desk"}, {"gt-session", "attach", "api@desk"}, {"gt-session", "send", "api@desk", "x"}, {"gt-session", "peek", "api@desk"},
+		{"gt-session", "stop", "api@desk"}, {"gt-session", "start", "api@desk"}, {"gt-session", "attach", "api@desk"}, {"gt-session", "send", "api@desk", "x"}, {"gt-session", "send", "api@box", "%0@box", "--", "x"}, {"gt-record", "sync", "api@box"}, {"gt-session", "peek", "api@desk"},
 		{"gt-session", "restore"}, {"gt-session", "stop", "--all"}, {"gt-mail", "outbox"}, {"gt-mail", "send", "api@box", "-s", "x", "-m", "x"}, {"gt-mail"}, {"gt-record", "list"},
 		{"gt-prime", "--hook", "--agent", "claude"}, {"gt-reconcile", "tick"}, {"gt-krc", "stats"},
 	} {
