@@ -65,11 +65,16 @@ type letters struct {
 	came map[string]string // the reason of a refusal, or ""
 }
 
-func openLetters(path string) (*letters, error) {
+// openLetters reads the letters that came, and those from before their host was forgotten.
+func openLetters(path, before string) (*letters, error) {
 	l := &letters{path, map[string]string{}}
+	return l, errors.Join(l.read(before), l.read(path))
+}
+
+func (l *letters) read(path string) error {
 	f, err := atomicfile.IfExists(atomicfile.Open(path))
 	if err != nil || f == nil {
-		return l, err
+		return err
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
@@ -79,7 +84,7 @@ func openLetters(path string) (*letters, error) {
 			l.came[id] = reason
 		}
 	}
-	return l, lines.Err()
+	return lines.Err()
 }
 
 // add records a letter, synced to disk.

@@ -70,7 +70,7 @@ func (r *Relay) open(h peer.Host) (*remote, error) {
 	if m.records.copies, err = mirror.Open(r.hosts.Records(m.host.Name)); err != nil {
 		return nil, err
 	}
-	if m.letters, err = openLetters(r.hosts.Path(h.Name, "letters")); err != nil {
+	if m.letters, err = openLetters(r.hosts.Letters(h)); err != nil {
 		return nil, err
 	}
 	m.trust, err = r.hosts.Trust(h)
@@ -86,7 +86,11 @@ func (r *Relay) meet(key string, says hello) (*remote, error) {
 	if len(r.remotes) >= maxHosts {
 		return nil, errors.New("there are too many hosts")
 	}
-	h := peer.Host{Name: strings.ToLower(says.Name), Key: key}
+	h, err := r.hosts.Recall(key)
+	if err != nil {
+		return nil, err
+	}
+	h.Name, h.Key = strings.ToLower(says.Name), key
 	short := strings.ToLower(key[len(key)-6:])
 	if peer.CheckName(h.Name) != nil || len(h.Name) > 56 {
 		h.Name = "host-" + short
@@ -353,6 +357,9 @@ func (r *Relay) takeHello(m seal.Message) error {
 	if from.host.Clash != "" && r.clash(m.From, strings.ToLower(says.Name)) == "" {
 		from.host.Clash = ""
 		r.save(from)
+	}
+	if !r.isNewest(from, m) && from.host.Box != says.Box { // mutant never: TestOlderHello
+		return nil
 	}
 	if from.host.Box != says.Box || from.host.Version != says.Version {
 		from.allowsSent = from.allowsSent && from.host.Box == says.Box

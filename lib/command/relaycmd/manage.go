@@ -178,12 +178,18 @@ func (c *forget) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	if err := os.RemoveAll(f.hosts.Path(h.Name)); err != nil {
+	// First: another host may take the name.
+	unsent, err := f.refuseUnsent(h.Name+" was forgotten here", func(l peer.Letter) bool { return l.Host == h.Name })
+	if err != nil {
+		return err
+	}
+	if err := f.hosts.Forget(h); err != nil {
 		return err
 	}
 	if err := env.Printf("%s is forgotten here\n", h.Name); err != nil {
 		return err
 	}
+	f.hintUnsent(unsent)
 	env.Hint("if it is still in the fleet, it comes back as a new host that is allowed nothing; gt-relay block keeps it out")
 	return nil
 }
@@ -205,15 +211,9 @@ func (c *leave) Run(env *cli.Env) error {
 		return f.busy("it should have ended by itself; end it, and try again")
 	}
 	defer lock.Unlock()
-	unsent, err := f.outbox.ReadLetters()
+	unsent, err := f.refuseUnsent(own.Name+" has left its fleet", func(peer.Letter) bool { return true })
 	if err != nil {
 		return err
-	}
-	for _, l := range unsent {
-		if err := f.outbox.Refuse(l, own.Name+" has left its fleet"); err != nil {
-			return err
-		}
-		f.env.WarnError(errors.Join(f.outbox.RemoveTries(l.ID), local.TakeBack(env, f.state, l)))
 	}
 	if err := f.hosts.SetLeft(true); err != nil {
 		return err
@@ -224,10 +224,33 @@ func (c *leave) Run(env *cli.Env) error {
 	if err := env.Printf("%s has left its fleet; gt-relay join comes back to it\n", own.Name); err != nil {
 		return err
 	}
-	if len(unsent) > 0 {
-		env.Hint("%d were not sent: gt-mail outbox lists them", len(unsent))
-	}
+	f.hintUnsent(unsent)
 	return nil
+}
+
+// refuseUnsent sets letters aside that wait and will not be sent, and returns how many.
+func (f fleet) refuseUnsent(reason string, is func(peer.Letter) bool) (n int, err error) {
+	all, err := f.outbox.ReadLetters()
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range all {
+		if !is(l) {
+			continue
+		}
+		if err := f.outbox.Refuse(l, reason); err != nil {
+			return n, err
+		}
+		n++
+		f.env.WarnError(errors.Join(f.outbox.RemoveTries(l.ID), local.TakeBack(f.env, f.state, l)))
+	}
+	return n, nil
+}
+
+func (f fleet) hintUnsent(n int) {
+	if n > 0 {
+		f.env.Hint("%d were not sent: gt-mail outbox lists them", n)
+	}
 }
 
 type service struct {

@@ -7,6 +7,7 @@
 //	<state>/relay/out/any/<id>.work        work for one session of any host
 //	<state>/relay/any/<id>.json            to whom that was offered
 //	<state>/relay/refused/<host>/<id>.<kind>, .reason   a letter that the host does not take
+//	<state>/relay/forgotten/<key>/         what guards against replays of a host that was forgotten
 //	<state>/peers/<host>/host.json         another host: its keys, when it was last seen
 //	<state>/peers/<host>/trust.json        what the person allows it here
 //	<state>/peers/<host>/.events.jsonl     copy of its event log
