@@ -222,6 +222,31 @@ func (w *chaosWorld) places(agent string) (hosts []string, all []*instance.Insta
 	return hosts, all
 }
 
+// goOn goes on with the move of an agent that no host has: its person stopped the command in the middle,
+// and the host that had it last says how to go on. It returns what each host says.
+func (w *chaosWorld) goOn(agent string) (said string) {
+	var last *instance.Instance
+	from := ""
+	for _, host := range w.hosts {
+		own, _ := instance.Personal(w.state(host), "").ReadInstances()
+		for _, in := range own {
+			if in.Name != agent || in.Moved == nil {
+				continue
+			}
+			said += fmt.Sprintf("%s, generation %d: %+v; ", host, in.Generation, *in.Moved)
+			if last == nil || in.Generation > last.Generation {
+				last, from = in, host
+			}
+		}
+	}
+	if last != nil {
+		out, err := w.command(from, "gt-session", "move", agent, "--to", last.Moved.To, "--now").CombinedOutput()
+		said += fmt.Sprintf("%s from %s to %s again: %v: %s", agent, from, last.Moved.To, err, out)
+		w.t.Log(said)
+	}
+	return said
+}
+
 // inOnePlace reports an agent that two hosts have, for longer than it takes to look at them.
 func (w *chaosWorld) inOnePlace(agent string) {
 	w.t.Helper()
@@ -398,7 +423,7 @@ func TestChaos(t *testing.T) {
 		w.waitUntil(agent+" is on one host", func() error {
 			hosts, all := w.places(agent)
 			if len(hosts) != 1 {
-				return fmt.Errorf("it is on %v", hosts)
+				return fmt.Errorf("it is on %v; %s", hosts, w.goOn(agent))
 			}
 			if turns[agent] == 0 {
 				return nil

@@ -95,3 +95,31 @@ func TestLaterRefused(t *testing.T) {
 		})
 	})
 }
+
+// TestTakeBackFails shows that a letter that was refused waits until what it brings was taken back.
+func TestTakeBackFails(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := f.host("a"), f.host("b").startRelay()
+		var tried atomic.Int64
+		o := a.options()
+		o.TakeBack = func(peer.Letter) error {
+			if tried.Add(1) < 3 {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}
+		a.upWith(o)
+		meet(t, a, b)
+		if _, err := peer.OutboxOf(a.state).Put("b", "unknown", []byte("x"), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it was set aside", func() bool {
+			all, err := peer.OutboxOf(a.state).Refused()
+			return err == nil && len(all) == 1 && a.waiting() == 0
+		})
+		if n := tried.Load(); n != 3 {
+			t.Errorf("it was taken back %d times", n)
+		}
+	})
+}

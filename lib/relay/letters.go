@@ -310,13 +310,12 @@ func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 	if len(refused) == 0 || l.Kind == peer.Offer {
 		return r.outbox.Remove(l)
 	}
-	if err := r.outbox.Refuse(l, string(refused)); err != nil {
-		return err
+	if r.TakeBack != nil { // first: a letter that was set aside is not looked at again
+		if err := r.TakeBack(l); err != nil { // mutant never: TestTakeBackFails
+			return err
+		}
 	}
-	if r.Refused != nil {
-		r.Refused(l)
-	}
-	return nil
+	return r.outbox.Refuse(l, string(refused))
 }
 
 // expect notes a long letter, and asks for its first part.

@@ -76,8 +76,9 @@ type Options struct {
 	// Beat is how often this host beats in a fleet of up to Small hosts: 40 s and 20 if 0.
 	Beat  time.Duration
 	Small int
-	// Refused, if set, is told of each letter of this host that its receiver does not take.
-	Refused func(peer.Letter)
+	// TakeBack, if set, takes back what a letter of this host brings that its receiver does not
+	// take. If it fails, or a kill interrupts it, it is called again.
+	TakeBack func(peer.Letter) error
 	// Started, if set, is called when this relay is the only one of the host.
 	Started func()
 	Version string

@@ -238,11 +238,11 @@ func (f fleet) refuseUnsent(reason string, is func(peer.Letter) bool) (n int, er
 		if !is(l) {
 			continue
 		}
+		f.env.WarnError(errors.Join(f.outbox.RemoveTries(l.ID), local.TakeBack(f.env, f.state, l)))
 		if err := f.outbox.Refuse(l, reason); err != nil {
 			return n, err
 		}
 		n++
-		f.env.WarnError(errors.Join(f.outbox.RemoveTries(l.ID), local.TakeBack(f.env, f.state, l)))
 	}
 	return n, nil
 }

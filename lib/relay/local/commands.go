@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -277,6 +278,9 @@ func TakeBack(env *cli.Env, state place.State, l peer.Letter) error {
 		return nil
 	}
 	name, parcel, err := peer.OutboxOf(state).Moving(l.ID)
+	if errors.Is(err, fs.ErrNotExist) { // it was put in the outbox by no move
+		return nil
+	}
 	if err == nil {
 		_, err = runSession(context.Background(), env, bounded.Program{Args: []string{"pack", "--cancel", "--force", "--parcel", parcel, "--", name}, Within: commandWithin})
 	}

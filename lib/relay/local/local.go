@@ -89,12 +89,8 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 			peer.Result:  {Takes: c.asked, Most: maxAsk, Deliver: c.result},
 			peer.Session: {Takes: relay.Allowed(peer.Move, "no session of this host may move there"), Most: peer.MaxLarge, Deliver: c.session},
 		},
-		Refused: func(l peer.Letter) {
-			if err := TakeBack(env, state, l); err != nil {
-				warn(err)
-			}
-		},
-		Held: n.held,
+		TakeBack: func(l peer.Letter) error { return TakeBack(env, state, l) },
+		Held:     n.held,
 		Started: func() {
 			c.interrupted()
 			peer.ResultsOf(state).Sweep(env.Now())
