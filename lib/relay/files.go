@@ -37,10 +37,26 @@ const (
 
 // question is what a host was asked for last of a file.
 type question struct {
-	id   string // "" once it was answered
-	name string
-	at   time.Time
+	id    string // "" once it was answered
+	name  string
+	at    time.Time
+	asked time.Time // the first time
+	times int
 }
+
+// open reports whether it may still be answered: it is asked again after three seconds, and then
+// after twice as long each time, because a slow line would have nothing but answers to questions
+// that were asked again.
+func (q question) open(now time.Time) bool {
+	return now.Sub(q.at).Abs() < askAgain<<min(max(q.times-1, 0), 4)
+}
+
+// A part of a file is as large as the line to its host allows in about a second: whatever else
+// comes waits behind it.
+const (
+	leastPart = 16 << 10
+	partTakes = time.Second
+)
 
 // questionKey returns what a question is kept under: of records one is asked for at a time.
 func questionKey(name string) string {
@@ -52,7 +68,7 @@ func questionKey(name string) string {
 
 // hasAsked reports whether a host was asked for a file just now.
 func (m *remote) hasAsked(name string, now time.Time) bool {
-	return now.Sub(m.asked[questionKey(name)].at).Abs() < askAgain
+	return m.asked[questionKey(name)].open(now)
 }
 
 func newNonce() string {
@@ -64,7 +80,13 @@ func newNonce() string {
 // askForFile asks a host for a part of a file.
 func (r *Relay) askForFile(from *remote, what string, want feed.Want) error {
 	want.Name = what + "/" + want.Name
-	q := question{newNonce(), want.Name, r.Now()}
+	want.Most = from.part
+	q, now := from.asked[questionKey(want.Name)], r.Now()
+	if q.id == "" || q.name != want.Name { // otherwise an answer on its way still counts
+		q = question{id: newNonce(), name: want.Name, asked: now}
+	}
+	q.at = now
+	q.times++
 	from.asked[questionKey(want.Name)] = q
 	return r.sendJSON(from, "ask", kindFile, q.id, want)
 }
@@ -148,8 +170,11 @@ func (r *Relay) takeFile(from *remote, id string, body []byte) error {
 	if q.id == "" || q.id != id || q.name != c.Name {
 		return nil
 	}
-	q.id = ""
+	q.id, q.times = "", 0
 	from.asked[questionKey(c.Name)] = q
+	if from.part = min(2*from.part, feed.MaxChunk); r.Now().Sub(q.asked).Abs() > partTakes { // mutant never: TestSmallBeforeLarge
+		from.part = max(from.part/4, leastPart)
+	}
 	what, name, _ := strings.Cut(c.Name, "/")
 	c.Name = name
 	switch what {
@@ -252,11 +277,16 @@ func (r *Relay) forget(from *remote, id string) error {
 
 // askForParts asks a host for the next parts of its long letters.
 func (r *Relay) askForParts(from *remote, now time.Time) {
+	asks := 0
 	for _, id := range r.parcels(from) {
+		if asks == asksAtOnce {
+			break
+		}
 		var err error
 		if info, failed := os.Lstat(r.parcel(from, id, ".json")); failed == nil && now.Sub(info.ModTime()) > forgotten {
 			err = r.forget(from, id)
 		} else if !from.hasAsked(letterFile+"/"+id, now) && !r.isUnderway(from, id) && now.Sub(from.failed[id]).Abs() >= resendAfter { // mutant always: TestFailedParcel
+			asks++
 			err = r.askForPart(from, id)
 		}
 		r.Warn(err)

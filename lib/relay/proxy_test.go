@@ -508,3 +508,48 @@ func TestSlowLine(t *testing.T) {
 		}
 	})
 }
+
+// TestSmallBeforeLarge shows that on a line of 100 kB/s, on which logs and long letters come, a note,
+// and the receipt of one, are there within seconds.
+func TestSmallBeforeLarge(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b, c := f.host("a").startRelay(), f.host("b"), f.host("c").startRelay()
+		meet(t, a, c)
+		seed := rand.NewChaCha8([32]byte{})
+		random := func(size int) string {
+			text := make([]byte, size/2)
+			seed.Read(text)
+			return hex.EncodeToString(text)
+		}
+		for range 80 {
+			a.event(random(128 << 10))
+		}
+		eventually(t, "the hub has the log", func() bool {
+			info, err := os.Stat(peer.NewHosts(c.state).Path("a", ".events.jsonl"))
+			return err == nil && info.Size() > 10<<20
+		})
+		p := f.proxy(nil)
+		p.slow = 40 * time.Millisecond // for 4096 bytes
+		b.upWith(b.optionsWithDialer(p))
+		meet(t, a, b)
+		for range 4 {
+			a.send("b", "long "+random(1<<20))
+		}
+		for n := range 4 {
+			time.Sleep(10 * time.Second)
+			began := time.Now()
+			a.send("b", fmt.Sprint("note ", n))
+			eventually(t, "the note is there", func() bool { return slices.Contains(b.notes(), fmt.Sprint("note ", n)) })
+			note := time.Since(began)
+			l := b.send("a", fmt.Sprint("back ", n))
+			began = time.Now()
+			eventually(t, "its receipt is there", func() bool { _, waits, _ := peer.OutboxOf(b.state).Find("a", l.ID); return !waits })
+			receipt := time.Since(began)
+			if note > 5*time.Second || receipt > 5*time.Second {
+				t.Errorf("the note came after %v, the receipt after %v", note, receipt)
+			}
+		}
+		eventually(t, "the long letters are there", func() bool { return len(b.notes()) == 8 })
+	})
+}

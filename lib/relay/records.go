@@ -142,7 +142,7 @@ func (r *Relay) takeSharing(from *remote, body []byte) error {
 	if err := r.noteList(from, t.copies.Told(says.Head)); err != nil {
 		return err
 	}
-	if q := from.asked[recordFile]; q.id != "" && now.Sub(q.at).Abs() < askAgain { // its answer asks for more
+	if q := from.asked[recordFile]; q.id != "" && q.open(now) { // its answer asks for more
 		return nil
 	}
 	return r.askForRecord(from)
@@ -193,7 +193,7 @@ func (r *Relay) askForRecords(from *remote, now time.Time) error {
 	t := &from.records
 	switch {
 	case t.copies.Lacking():
-		if now.Sub(t.asked).Abs() < askAgain {
+		if q := from.asked[recordFile]; now.Sub(t.asked).Abs() < askAgain || q.id != "" && q.open(now) {
 			return nil
 		}
 		if t.tries++; t.tries%3 == 0 {

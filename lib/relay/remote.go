@@ -40,6 +40,7 @@ type remote struct {
 	fed        int64                // when the latest part of a log was sent, by its clock
 	heads      map[string]feed.Head // how far its logs have grown; nil before its first beat
 	asked      map[string]question  // what was asked for, by questionKey
+	part       int64                // bytes of a file that are asked for at once
 	failed     map[string]time.Time // when a long letter could not be delivered, by its ID
 	letters    *letters
 	allowsSent bool // over this connection
@@ -57,7 +58,7 @@ type remote struct {
 
 func (r *Relay) open(h peer.Host) (*remote, error) {
 	m := &remote{
-		host: h, asked: map[string]question{}, failed: map[string]time.Time{},
+		host: h, asked: map[string]question{}, part: feed.MaxChunk / 4, failed: map[string]time.Time{},
 		letterRate: rate.NewLimiter(lettersPerSec, lettersAtOnce),
 		byteRate:   rate.NewLimiter(bytesPerSec, bytesAtOnce),
 		answerRate: rate.NewLimiter(bytesPerSec, bytesAtOnce),

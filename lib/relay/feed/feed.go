@@ -28,6 +28,9 @@ import (
 // MaxChunk bounds the data of a chunk, in bytes.
 const MaxChunk = 256 << 10
 
+// maxSent bounds what is sent to all hosts at once: other messages wait behind it on a slow line.
+const maxSent = 64 << 10
+
 // MaxCopy bounds the copy of a log, in bytes: another host must not fill this one's disk.
 const MaxCopy = 1 << 30
 
@@ -42,6 +45,7 @@ type Want struct {
 	Name  string `json:"name"`
 	From  int64  `json:"from"`
 	Check string `json:"check,omitempty"` // of the bytes before From
+	Most  int64  `json:"most,omitempty"`  // bytes that may come; MaxChunk if 0
 }
 
 // Chunk is a part of a file. It begins at the place that was asked for, or at 0 if the file
@@ -120,7 +124,11 @@ func Read(f *os.File, w Want, lines bool) (Chunk, error) {
 		c.Size, err = LastLine(f, c.At, c.Size)
 	}
 	if err == nil {
-		c.Data = make([]byte, min(c.Size-c.At, MaxChunk))
+		most := int64(MaxChunk)
+		if w.Most > 0 {
+			most = min(w.Most, most)
+		}
+		c.Data = make([]byte, min(c.Size-c.At, most))
 		_, err = f.ReadAt(c.Data, c.At)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -326,7 +334,7 @@ func (s *Source) NextChunk(name, path string) (c Chunk, ok bool, err error) {
 	if was.seen != nil && os.SameFile(was.seen, info) && was.seen.Size() == info.Size() && was.seen.ModTime().Equal(info.ModTime()) {
 		return c, false, nil
 	}
-	c, err = Read(f, Want{name, was.Size, was.Check}, true)
+	c, err = Read(f, Want{Name: name, From: was.Size, Check: was.Check, Most: maxSent}, true)
 	if err == nil && len(c.Data) == 0 {
 		if was.seen = info; c.restarts() {
 			was.Head = Head{}

@@ -153,6 +153,8 @@ const (
 const (
 	stands   = 30 * time.Minute
 	messages = 256
+	// quick is how long an answer may take. What else a hub says waits behind it, a letter too.
+	quick = time.Second
 	// bytes has room for the longest message and no more: whatever else a hub says waits behind an
 	// answer, and a host waits 10 seconds for it. Over a line of 250 kB/s this passes in 4.5, 4 MiB
 	// in 17.
@@ -181,16 +183,24 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(jetstream.Msg))
 	if strings.HasPrefix(c.CachedInfo().Stream, InboxStream("")) {
 		idle = lettersIdle
 	}
-	for ctx.Err() == nil {
+	waits := c.CachedInfo().NumPending > 0
+	for most := 1; ctx.Err() == nil; {
+		began := time.Now()
 		// A hub takes no question that ends, as with gt-relay sync, before it would be silent twice.
 		question, done := context.WithTimeout(context.WithoutCancel(ctx), stands)
 		stop := context.AfterFunc(ctx, done)
-		batch, err := c.Fetch(messages, jetstream.FetchContext(question), jetstream.FetchHeartbeat(idle), jetstream.FetchMaxBytes(bytes))
+		batch, err := c.Fetch(most, jetstream.FetchContext(question), jetstream.FetchHeartbeat(idle), jetstream.FetchMaxBytes(bytes))
 		if err == nil {
+			left := waits
 			for m := range batch.Messages() {
 				take(m)
+				meta, err := m.Metadata()
+				left = err == nil && meta.NumPending > 0
 			}
-			err = batch.Error()
+			if most = min(2*most, messages); waits && time.Since(began) > quick { // mutant never: TestSmallBeforeLarge
+				most = max(most/4, 1)
+			}
+			waits, err = left, batch.Error()
 		}
 		stop()
 		done()
