@@ -457,6 +457,15 @@ func TestManyLetters(t *testing.T) {
 	})
 }
 
+// randomText returns a text of so many bytes that nothing makes shorter.
+func randomText(size int) string {
+	text := make([]byte, size/2)
+	for i := range text {
+		text[i] = byte(rand.Uint32())
+	}
+	return hex.EncodeToString(text)
+}
+
 // TestSlowLine shows that a host on a line of 200 kB/s takes the logs that wait for it at the hub
 // over one connection, though far more of them waits than passes before it wants an answer, and
 // that it opens its places before it reads from any.
@@ -465,11 +474,8 @@ func TestSlowLine(t *testing.T) {
 		f := newFleet(t)
 		a, b, c := f.host("a").startRelay(), f.host("b"), f.host("c").startRelay()
 		meet(t, a, c)
-		seed := rand.NewChaCha8([32]byte{})
-		text := make([]byte, 64<<10)
 		for range 72 {
-			seed.Read(text)
-			a.event(hex.EncodeToString(text))
+			a.event(randomText(128 << 10))
 		}
 		whole, err := os.Stat(a.log())
 		testenv.NoError(t, err)
@@ -516,14 +522,8 @@ func TestSmallBeforeLarge(t *testing.T) {
 		f := newFleet(t)
 		a, b, c := f.host("a").startRelay(), f.host("b"), f.host("c").startRelay()
 		meet(t, a, c)
-		seed := rand.NewChaCha8([32]byte{})
-		random := func(size int) string {
-			text := make([]byte, size/2)
-			seed.Read(text)
-			return hex.EncodeToString(text)
-		}
 		for range 80 {
-			a.event(random(128 << 10))
+			a.event(randomText(128 << 10))
 		}
 		eventually(t, "the hub has the log", func() bool {
 			info, err := os.Stat(peer.NewHosts(c.state).Path("a", ".events.jsonl"))
@@ -534,7 +534,7 @@ func TestSmallBeforeLarge(t *testing.T) {
 		b.upWith(b.optionsWithDialer(p))
 		meet(t, a, b)
 		for range 4 {
-			a.send("b", "long "+random(1<<20))
+			a.send("b", "long "+randomText(1<<20))
 		}
 		for n := range 4 {
 			time.Sleep(10 * time.Second)

@@ -198,12 +198,13 @@ func (r *Relay) take(msg message) error {
 	if !from.byteRate.AllowN(r.Now(), len(msg.data)) {
 		return refusal("too much of " + from.host.Name)
 	}
-	switch kind {
-	case "beat":
+	if m.Kind == "beat" && (kind == "beat" || kind == "chunk") { // the latter is an answer
 		if !current {
 			return nil
 		}
 		return r.takeBeat(from, m, live)
+	}
+	switch kind {
 	case "states":
 		if !r.isNewest(from, m) {
 			return nil
@@ -228,12 +229,6 @@ func (r *Relay) take(msg message) error {
 	case "ask":
 		return r.takeAsk(from, m)
 	case "chunk":
-		if m.Kind == "beat" {
-			if !current {
-				return nil
-			}
-			return r.takeBeat(from, m, live)
-		}
 		body, err := r.keys.Body(m, feed.MaxChunk+4096)
 		if err != nil {
 			return refusal("a chunk that cannot be opened")
