@@ -1,4 +1,4 @@
-package conversation_test
+package writers_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package conversation_test
+package readers_test
 
 import (
 	"os"
