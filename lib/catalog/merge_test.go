@@ -17,8 +17,7 @@ import (
 // However two towns share the events, as when one was made while sessions ran, joining
 // them gives the same as one log, in either order.
 func TestJoin(t *testing.T) {
-	testenv.Sample(t, 3)
-	for seed := range uint64(200) {
+	for seed := range testenv.Seeds(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		dir := t.TempDir()
 		logs := [3]eventlog.Log{} // two towns, and one log with everything

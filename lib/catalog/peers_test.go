@@ -140,8 +140,7 @@ func TestPeers(t *testing.T) {
 // Whatever other hosts say, each session is listed once, in order, and what runs here, or
 // has not ended here, stays as it is.
 func TestPeersSayAnything(t *testing.T) {
-	testenv.Sample(t, 3)
-	for seed := range uint64(200) {
+	for seed := range testenv.Seeds(200) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		var lines [3][]string
 		for m := range 60 {

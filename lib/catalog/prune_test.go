@@ -34,8 +34,7 @@ func TestReadAfterAPruneOfOneSecond(t *testing.T) {
 
 // Pruning and rotating the log never changes the catalog.
 func TestReadAfterPrunesAndRotations(t *testing.T) {
-	testenv.Sample(t, 3)
-	for seed := range uint64(40) {
+	for seed := range testenv.Seeds(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var text strings.Builder
 		for minute := range 60 {

@@ -38,7 +38,7 @@ func (r readerAt) ReadAt(p []byte, off int64) (int, error) { return r(p, off) }
 
 // backward gives the offsets of a file's lines, from the last to the first.
 func TestBackward(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range testenv.Seeds(60) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		var want []int64
 		var content bytes.Buffer

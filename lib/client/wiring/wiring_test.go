@@ -143,7 +143,7 @@ func inSettings() []wiring.Client {
 func TestRewireRandom(t *testing.T) {
 	for i, c := range inSettings() {
 		w := wantOf(t, c, "/opt/gt <&> 'bin'")
-		for seed := range uint64(100) {
+		for seed := range testenv.Seeds(100) {
 			text := randomSettings(rand.New(rand.NewPCG(seed, uint64(i))), c)
 			if err := rewires(t, c, text, w); err != nil {
 				t.Fatalf("%s, seed %d: %v", c.Name, seed, err)
@@ -154,7 +154,7 @@ func TestRewireRandom(t *testing.T) {
 
 // The same for any bytes: a file that is not a settings file is refused and unchanged.
 func FuzzRewire(f *testing.F) {
-	for seed := range uint64(20) {
+	for seed := range testenv.Seeds(20) {
 		for _, shape := range []wiring.Client{{}, {Shape: wiring.Flat}, {Shape: wiring.Named}} {
 			f.Add(randomSettings(rand.New(rand.NewPCG(seed, 2)), shape))
 		}

@@ -77,7 +77,7 @@ func inParts(t testing.TB, data []byte, borders ...int64) (lines []string, end i
 // Wherever a file is divided, and whatever stands in it, each line that tells of
 // a session's life is given once, and no other.
 func TestScanLifecycle(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range testenv.Seeds(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var b bytes.Buffer
 		for range r.IntN(40) {

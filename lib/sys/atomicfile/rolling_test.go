@@ -437,7 +437,7 @@ func TestRollingFaults(t *testing.T) {
 func TestRollingProperty(t *testing.T) {
 	_, err := exec.LookPath("strace")
 	kills := err == nil && !testing.Short()
-	for seed := range uint64(20) {
+	for seed := range testenv.Seeds(20) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		r, _ := rolling(t)
 		var history []string // what the file held since it was last removed, and could be used

@@ -184,7 +184,7 @@ func TestEdit(t *testing.T) {
 // Random documents in random layouts: Append adds exactly one value and keeps
 // every byte that was there, and Remove takes exactly that value away again.
 func TestRemoveUndoesAppend(t *testing.T) {
-	for seed := range uint64(3000) {
+	for seed := range testenv.Seeds(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		text := layout(r, map[string]any{"x": random(r, 4), "y": random(r, 4)})
 		d := parse(t, text)
@@ -210,7 +210,7 @@ func TestRemoveUndoesAppend(t *testing.T) {
 // The same with comments in any place: each is there once after an edit, in the
 // same order, the rest of the text has the same values, and Remove undoes Append.
 func TestEditKeepsComments(t *testing.T) {
-	for seed := range uint64(3000) {
+	for seed := range testenv.Seeds(3000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		text := commented(r, random(r, 4))
 		d, err := Parse([]byte(text), true)

@@ -22,7 +22,7 @@ var noon = time.Date(2026, 1, 17, 12, 0, 0, 0, time.UTC)
 // Whatever sessions say of one another, even in circles, each is in one chain once, below
 // the one it is linked to, and all formats can be written.
 func TestEverySessionIsInOneChain(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range testenv.Seeds(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		n := 1 + r.IntN(30)
 		id := func() session.ID {
@@ -152,7 +152,7 @@ func TestBranches(t *testing.T) {
 
 // The sessions that a catalog links with a name are all that a chain needs.
 func TestLinked(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range testenv.Seeds(30) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		id := func() string { return fmt.Sprintf("s%d", r.IntN(30)) }
 		var log strings.Builder

@@ -90,7 +90,7 @@ func TestAnySessionsCanBeDrawn(t *testing.T) {
 	if z, err := time.LoadLocation("Europe/Berlin"); err == nil {
 		zones = append(zones, z)
 	}
-	for seed := range uint64(60) {
+	for seed := range testenv.Seeds(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		all := randomSessions(r, r.IntN(60))
 		by := []LaneKind{"", Actor, Folder, Agent, Session}[r.IntN(5)]
@@ -142,7 +142,7 @@ func TestAnySessionsCanBeDrawn(t *testing.T) {
 
 // The axis is monotonic and within 0 to 1.
 func TestTheAxisGoesOneWay(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range testenv.Seeds(50) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		p := Layout(slices.Values(randomSessions(r, 1+r.IntN(40))), options(Actor, time.UTC))
 		last := -1.0

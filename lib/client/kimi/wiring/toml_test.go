@@ -55,7 +55,7 @@ func TestRewire(t *testing.T) {
 // out; what is between them stays.
 func TestRewireAmongOthers(t *testing.T) {
 	want := wanted(t, "/opt/bin")
-	for seed := range uint64(200) {
+	for seed := range testenv.Seeds(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var kept, text strings.Builder
 		both := func(s string) { kept.WriteString(s); text.WriteString(s) }
