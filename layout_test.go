@@ -11,7 +11,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 // groups are the parts of the house, from the ground up: a package belongs to the
@@ -135,34 +138,39 @@ type pkg struct {
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	var all []pkg
+	all, err := listPackages()
+	testenv.NoError(t, err)
+	return all
+}
+
+var listPackages = sync.OnceValues(func() (all []pkg, err error) {
 	for _, system := range []string{"linux", "darwin"} {
 		cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Name,GoFiles,Imports,Deps", "./cmd/...", "./lib/...", "./hooks")
 		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		for dec := json.NewDecoder(out); ; {
 			var p pkg
 			if err := dec.Decode(&p); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
-				t.Fatal(err)
+				return nil, err
 			}
 			p.ImportPath = strings.TrimPrefix(p.ImportPath, "gt/")
 			all = append(all, p)
 		}
 		if err := cmd.Wait(); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
-	return all
-}
+	return all, nil
+})
 
 // group is the place in groups of a package, -1 of one that has none.
 func group(importPath string) int {
@@ -174,6 +182,10 @@ func group(importPath string) int {
 // Arrows between groups point one way: binaries to their command, commands to what
 // they are made of, those to the ground.
 func TestLayout(t *testing.T) {
+	var patterns []*regexp.Regexp
+	for _, rule := range calls {
+		patterns = append(patterns, regexp.MustCompile(rule.call))
+	}
 	for _, p := range packages(t) {
 		here := group(p.ImportPath)
 		if here < 0 {
@@ -219,8 +231,8 @@ func TestLayout(t *testing.T) {
 			if p.Name == "main" {
 				continue
 			}
-			for _, rule := range calls {
-				if m := regexp.MustCompile(rule.call).Find(data); m != nil && !slices.Contains(rule.callers, p.ImportPath) {
+			for i, rule := range calls {
+				if m := patterns[i].Find(data); m != nil && !slices.Contains(rule.callers, p.ImportPath) {
 					t.Errorf("%s/%s calls %s): %s", p.ImportPath, name, m, rule.why)
 				}
 			}
@@ -247,11 +259,12 @@ func TestLayoutHasNoIdleRule(t *testing.T) {
 		}
 	}
 	for _, rule := range calls {
+		pattern := regexp.MustCompile(rule.call)
 		for _, name := range rule.callers {
 			if !has(name, func(p pkg) bool {
 				return slices.ContainsFunc(p.GoFiles, func(f string) bool {
 					data, err := os.ReadFile(filepath.Join(p.Dir, f))
-					return err == nil && regexp.MustCompile(rule.call).Match(data)
+					return err == nil && pattern.Match(data)
 				})
 			}) {
 				t.Errorf("%s may call %s and does not", name, rule.call)
