@@ -111,14 +111,14 @@ func TestScripts(t *testing.T) {
 }
 
 // chooseScripts returns all scenarios; with -short README's, the one of a whole thread, and
-// one of six others. A scenario that -run names is always run.
+// one of ten others. A scenario that -run names is always run.
 func chooseScripts(t *testing.T) []string {
 	all, err := filepath.Glob(filepath.Join("testdata", "scripts", "*.txtar"))
 	testenv.NoError(t, err)
 	named := strings.Contains(flag.Lookup("test.run").Value.String(), "/")
 	return slices.DeleteFunc(all, func(path string) bool {
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
-		return !named && name != "page_readme" && name != "flow_thread" && !testenv.InSample(name, 6)
+		return !named && name != "page_readme" && name != "flow_thread" && !testenv.InSample(name, 10)
 	})
 }
 

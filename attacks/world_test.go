@@ -38,7 +38,7 @@ func (w *world) inBubblewrap(args ...string) *world {
 // newWorld makes a world with a git identity and nothing else. With -short it skips most tests.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	testenv.Sample(t, 6)
+	testenv.Sample(t, 10)
 	return makeWorld(t)
 }
 

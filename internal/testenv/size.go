@@ -26,7 +26,7 @@ func Turn() int {
 // InSample reports whether a case is the one of so many that -short tries in this turn.
 // Without -short, or with GT_WHOLE=1, which test.sh --ci sets, every case is tried.
 func InSample(name string, oneOf int) bool {
-	if whole() {
+	if triesAll() {
 		return true
 	}
 	h := fnv.New32a()
@@ -34,12 +34,12 @@ func InSample(name string, oneOf int) bool {
 	return (int(h.Sum32())+Turn())%oneOf == 0
 }
 
-func whole() bool { return !testing.Short() || os.Getenv("GT_WHOLE") == "1" }
+func triesAll() bool { return !testing.Short() || os.Getenv("GT_WHOLE") == "1" }
 
 // Seeds yields the numbers below n, of which a sample is every tenth.
 func Seeds(n uint64) iter.Seq[uint64] {
 	first, step := uint64(0), uint64(1)
-	if !whole() {
+	if !triesAll() {
 		first, step = uint64(Turn()%10), 10
 	}
 	return func(yield func(uint64) bool) {

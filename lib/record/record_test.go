@@ -201,8 +201,8 @@ func TestSyncStopped(t *testing.T) {
 // Entries that a client takes back stay, later entries are appended, and nothing is there
 // twice.
 func TestSyncRewritten(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for round := range 200 {
+	for round := range testenv.Seeds(200) {
+		rnd := rand.New(rand.NewPCG(round, 2))
 		d := newDesk(t)
 		had := map[string]int{}
 		var lines []string

@@ -65,7 +65,7 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	testenv.Sample(t, 3)
+	testenv.Sample(t, 5)
 	f := &fleet{t: t, root: t.TempDir()}
 	f.store = filepath.Join(f.root, "hub")
 	f.start()

@@ -115,6 +115,7 @@ func TestStatusIsThatOfGit(t *testing.T) {
 		},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			testenv.Sample(t, 4)
 			dir := build(t, repository(t, "a", "b"))
 			if got, want := status(t, dir), plain(t, dir); !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)

@@ -106,7 +106,6 @@ func TestCarryRefuses(t *testing.T) {
 // What a bundle and files cannot make anew elsewhere is refused by name; what only stays is
 // told.
 func TestPortable(t *testing.T) {
-	testenv.Sample(t, 3)
 	lfs := "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("ab", 32) + "\nsize 3\n"
 	object := ".git/lfs/objects/ab/ab/" + strings.Repeat("ab", 32)
 	submodule := func(t *testing.T, dir string) string {
@@ -156,6 +155,7 @@ func TestPortable(t *testing.T) {
 		"Git LFS without files": {func(t *testing.T, dir string) { write(t, dir, "big", lfs); run(t, dir, "add", "big") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			testenv.Sample(t, 6)
 			dir := repository(t, "a")
 			c.do(t, dir)
 			if err := Portable(dir, time.Minute); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

@@ -487,6 +487,7 @@ func TestAddOwnWorktree(t *testing.T) {
 		}, new(CheckedOutError), "-"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			testenv.Sample(t, 4)
 			dir := repository(t, "a", "sub/b", ".runtime/conf")
 			path := filepath.Join(t.TempDir(), "wt")
 			start := run(t, dir, "rev-parse", "HEAD")

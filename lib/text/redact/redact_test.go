@@ -204,6 +204,9 @@ func TestLinear(t *testing.T) {
 		"recovery codes: ", "recovery codes: a1b2c3d4\n", "otp=1", "code=grant_type=", "\tTRUE\t/\t", "\tTRUE\t/\t\t0\ta\ta1b2c3d4\n", "result: random_password", `"value":"httpOnly`, "pass show \n", "user bob on >", " a:b1c2d3", "use a as the password ", "net user ", "KEY 'ATTACH ", "<master>{", "{token,'", "op read op:", "bundle config a b:c1d2e3\n",
 		"user bob pass ", "pass \"", "app password: abcd efgh ", "mysqli_connect(a,", "reg add x /d y\n", "reg add /v a /d ", "https://conda.a/t/a", "PDO((", "set \\\n",
 	} {
+		if !testenv.InSample(piece, 5) {
+			continue
+		}
 		// The processor's time: others may use the machine.
 		took := func(size int) time.Duration {
 			text := strings.Repeat(piece, size/len(piece))
