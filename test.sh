@@ -3,7 +3,7 @@
 # why. It installs programs that the tests need if it can do that without asking (as root,
 # or with CI=true). Otherwise it prints the command that installs them.
 #
-#   ./test.sh            about as long as two cold builds: every package's tests, the main
+#   ./test.sh            less than three cold builds: every package's tests, the main
 #                        scenarios, a sample of kills and faults, and Claude's main story if
 #                        Claude Code is installed
 #   ./test.sh --ci       what must pass before a change lands: also all scenarios, larger
