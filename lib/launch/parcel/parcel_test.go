@@ -233,8 +233,10 @@ func (b *box) data(t *testing.T) []byte {
 }
 
 // hosts returns two machines with the same repository, and a parcel of the first one.
+// With -short it skips two tests of three.
 func hosts(t *testing.T) (there *host, b *box) {
 	t.Helper()
+	testenv.Sample(t, 3)
 	here := newHost(t)
 	here.git("init", "-q", "-b", "main", "src")
 	here.write("src/old", "old\n")
