@@ -59,10 +59,12 @@ ci() {
 	step vet vet
 	step 'vet for macOS' vet_macos $changed
 	step staticcheck staticcheck $changed
-	step race race $changed
+	concurrent=$(list_concurrent $changed)
+	step race race $concurrent
 	step 'ordinary user' ordinary
 	step mistakes mistakes 48
-	step packages tests -short $(go list ./lib/... ./internal/... ./hooks ./e2e/... ./mutants)
+	# Without those that have just run under the race detector.
+	step packages tests -short $(go list -f '{{.Dir}}' ./lib/... ./internal/... ./hooks ./e2e/... ./mutants | grep -vxF "$concurrent")
 	finish_stories
 	name=scenarios
 	attempt tests . ./attacks ./faults
@@ -75,7 +77,7 @@ all() {
 	step 'vet for macOS' vet_macos ./...
 	step staticcheck staticcheck ./...
 	step shellcheck shellcheck install.sh test.sh .ci/run internal/release/*.sh
-	step race race ./...
+	step race race $(list_concurrent ./...)
 	step 'ordinary user' ordinary
 	step 'table of secrets' in_module bench/redact
 	step traces in_module bench/otlp
@@ -142,13 +144,15 @@ vet_macos() { [ $# = 0 ] || GOOS=darwin go vet "$@"; }
 
 staticcheck() { [ $# = 0 ] || go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags e2e "$@"; }
 
-# race runs the tests of packages with goroutines under the race detector.
-race() {
-	raced=$(go list -f '{{.Dir}}' "$@" | grep /lib/ | while read -r folder; do
+# list_concurrent prints the folders of those packages that start goroutines.
+list_concurrent() {
+	[ $# = 0 ] || go list -f '{{.Dir}}' "$@" | grep /lib/ | while read -r folder; do
 		! grep -qE '(^|[^a-z])go (func|[a-z.]+\()|cli\.Go\(|cli\.(Parallel|Several)\(|t\.Parallel\(' "$folder"/*.go || echo "$folder"
-	done)
-	[ -z "$raced" ] || CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 tests -race -short $raced
+	done
 }
+
+# race runs the tests of packages under the race detector.
+race() { [ $# = 0 ] || CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 tests -race -short "$@"; }
 
 # ordinary runs tests that root would skip as a user who owns nothing.
 ordinary() {
