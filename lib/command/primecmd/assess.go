@@ -106,7 +106,6 @@ func assess(known *facts) situation {
 	}
 	f.addHooked(&s, broke)
 	f.addUnowned(&s, broke)
-	f.addGiven(&s, broke)
 	if me := f.find(f.session.ID); s.conversation == forgotten && h.kind == noHandover && me != nil && me.Note != "" {
 		s.earlier, _ = f.readNote(me.Note)
 	}
@@ -447,22 +446,6 @@ func (f *facts) addUnowned(s *situation, broke predecessor) {
 func (f *facts) recalls(n mail.Note, broke predecessor) bool {
 	return !f.continues() && broke.brokeOff() &&
 		(broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID))
-}
-
-// addGiven adds the notes that the session that broke off was given and that left the mailbox.
-func (f *facts) addGiven(s *situation, broke predecessor) {
-	if !broke.brokeOff() {
-		return
-	}
-	for _, id := range append(slices.Clone(broke.DeliveredNotes), broke.Note) {
-		known := func(n mail.Note) bool { return n.ID == id }
-		if id == "" || f.findUnowned(id) != nil || slices.ContainsFunc(f.hooked, known) {
-			continue
-		}
-		if n := f.findGiven(id); n != nil {
-			s.recalled = append(s.recalled, *n)
-		}
-	}
 }
 
 // findUnowned returns the unowned hand-over with a note, or nil.

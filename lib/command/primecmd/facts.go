@@ -64,8 +64,6 @@ type reader struct {
 	// readNote returns a note of the mailbox, nil if it is not there. withheld reports that it exists
 	// but could not be read.
 	readNote func(id string) (note *mail.Note, withheld bool)
-	// findGiven returns the note of a hand-over whose copy in the mailbox is gone, or nil.
-	findGiven func(id string) *mail.Note
 	// readBody returns a hooked note with its body, and whether that could be read.
 	readBody        func(mail.Note) (mail.Note, bool)
 	readCheckpoints func() []savedCheckpoint // of the home, newest first
@@ -209,7 +207,7 @@ func (s *start) box() mail.Box {
 
 func (s *start) gather(records []*session.Record) *facts {
 	f := &facts{
-		now: s.env.Now(), session: s.session, reader: reader{s.findPane, s.readNote, s.findGiven, s.readBody, s.readCheckpoints, s.readEnding, s.readDuties},
+		now: s.env.Now(), session: s.session, reader: reader{s.findPane, s.readNote, s.readBody, s.readCheckpoints, s.readEnding, s.readDuties},
 		forgets: s.call.Dialect.DropsStartContext, works: s.call.Home.Identity.Role.Works(),
 	}
 	f.home = session.Observe(f.now, records)
@@ -297,13 +295,6 @@ func (s *start) readNote(id string) (note *mail.Note, withheld bool) {
 	}
 	s.warn(err)
 	return nil, true
-}
-
-func (s *start) findGiven(id string) *mail.Note {
-	if _, err := s.box().Get(id); !errors.Is(err, mail.ErrNotFound) {
-		return nil
-	}
-	return waiting.FindNote(s.call.Home, id)
 }
 
 func (s *start) readCheckpoints() []savedCheckpoint {

@@ -221,12 +221,11 @@ func inChain(n *mail.Note)    { n.Chain = "chain" }
 const withheld = "its text cannot be read"
 
 var (
-	workNote  = hooks("a note is given", "n-work", "")
-	issue     = fact{"`bd` has an issue for me", func(f *facts) { known(f).duties.work = []beads.Work{{ID: "gt-1"}} }}
-	noBox     = fact{"the box cannot be read", func(f *facts) { f.boxRead = false }}
-	givenIt   = previousSession("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" })
-	readIt    = hooks("that note is in the box", "n-chain", "before", isNote, isSeen)
-	removedIt = fact{"that note is no longer in the box", func(f *facts) { known(f).given = &mail.Note{ID: "n-chain", Session: "before"} }}
+	workNote = hooks("a note is given", "n-work", "")
+	issue    = fact{"`bd` has an issue for me", func(f *facts) { known(f).duties.work = []beads.Work{{ID: "gt-1"}} }}
+	noBox    = fact{"the box cannot be read", func(f *facts) { f.boxRead = false }}
+	givenIt  = previousSession("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" })
+	readIt   = hooks("that note is in the box", "n-chain", "before", isNote, isSeen)
 	// fell is a third session.
 	fell = fact{"another lost its process", func(f *facts) {
 		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "fell"}, Liveness: session.Dead})
@@ -304,7 +303,7 @@ var table = []row{
 	{"Its terminal was closed", []fact{wasEnded, itsTask, itsCheckpoint}, CrashRecovery, fresh, noHandover, "old killed", "crash of old, its task, checkpoint of old", nil},
 	{"It crashed with a note: of before its compaction, of its chain, or that it had been given, which it had read; also when it had just been asked for something",
 		[]fact{died, itsNote}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, recalled n-chain", [][]fact{
-			{died, hooks("a read hand-over of its chain is in the box", "n-chain", "before", isNote, isSeen, inChain)}, {givenIt, readIt}, {givenIt, removedIt}, {died, itsNote, askedUnwritten}}},
+			{died, hooks("a read hand-over of its chain is in the box", "n-chain", "before", isNote, isSeen, inChain)}, {givenIt, readIt}, {died, itsNote, askedUnwritten}}},
 	{"It crashed with a note that it had been given, and had just been asked for something", []fact{givenIt, readIt, askedUnwritten}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, its task, recalled n-chain", nil},
 	{"It crashed with two notes that it had been given, which it had read", []fact{previousSession("lost its process; it had been given two notes", session.Dead, func(r *session.Record) { r.Note, r.DeliveredNotes = "n-second", []string{"n-first"} }),
 		hooks("those notes are in the box", "n-first", "", isNote, isSeen), hooks("", "n-second", "", isNote, isSeen)}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, recalled n-first, recalled n-second", nil},
@@ -355,8 +354,7 @@ func (r row) cases() []*facts {
 type allKnown struct {
 	pane        pane
 	note        *mail.Note
-	withheld    bool       // the note
-	given       *mail.Note // no longer in the mailbox
+	withheld    bool // the note
 	checkpoints []savedCheckpoint
 	ending      ending
 	duties      duties
@@ -369,7 +367,7 @@ var knownOf = map[*facts]*allKnown{}
 func known(f *facts) *allKnown { return knownOf[f] }
 
 func (k *allKnown) reader() reader {
-	return reader{k.findPane, k.readNote, k.findGiven, k.readBody, k.readCheckpoints, k.readEnding, k.readDuties}
+	return reader{k.findPane, k.readNote, k.readBody, k.readCheckpoints, k.readEnding, k.readDuties}
 }
 
 func (k *allKnown) count(what string) {
@@ -386,11 +384,6 @@ func (k *allKnown) findPane(*session.Record) pane {
 func (k *allKnown) readNote(string) (*mail.Note, bool) {
 	k.count("note")
 	return k.note, k.withheld
-}
-
-func (k *allKnown) findGiven(string) *mail.Note {
-	k.count("given")
-	return k.given
 }
 
 func (k *allKnown) readBody(n mail.Note) (mail.Note, bool) { return n, n.Problem != withheld }

@@ -149,10 +149,6 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 			err = errors.Join(err, nerr)
 		}
 	}
-	if !used {
-		// Now that its copy is unseen, what a person handed over can wait again.
-		err = errors.Join(err, handover.GiveBackUnowned(s.Home, string(session.InventID()), string(r.ID)))
-	}
 	return err
 }
 

@@ -70,8 +70,6 @@ type Text struct {
 // maxFile bounds a hand-over's file, in bytes. JSON can make the note six times as long.
 const maxFile = 8 << 20
 
-const latest = "latest"
-
 func waiting(h home.Home, session string) string { return h.Path("handover", "waiting", session) }
 
 func taken(h home.Home, session string) string { return h.Path("handover", "taken", session) }
@@ -85,7 +83,7 @@ func Waiting(h home.Home) ([]string, error) {
 
 // TakeUnowned takes a hand-over that no session's record has. The latest is kept.
 func TakeUnowned(h home.Home, id string, d atomicfile.Durability) error {
-	return take(h, id, latest, d)
+	return take(h, id, "latest", d)
 }
 
 func take(h home.Home, id, as string, d atomicfile.Durability) error {
@@ -174,25 +172,20 @@ func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durabi
 
 // GiveBack makes a hand-over that a session took wait again, unless a newer one waits. The
 // caller holds the home's lock.
-func GiveBack(h home.Home, session, by string) error { return giveBack(h, session, session, by) }
-
-// GiveBackUnowned does the same for the latest that no session's record has. Its file gets the name id.
-func GiveBackUnowned(h home.Home, id, by string) error { return giveBack(h, latest, id, by) }
-
-func giveBack(h home.Home, from, as, by string) error {
-	o, _, err := load(taken(h, from))
+func GiveBack(h home.Home, session, by string) error {
+	o, _, err := load(taken(h, session))
 	if o == nil || o.TakenBy != by {
 		return err
 	}
-	newer, slot, err := Read(h, as)
+	newer, slot, err := Read(h, session)
 	if newer != nil || err != nil {
 		return err
 	}
 	o.TakenBy = ""
-	if err := slot.Put(h, as, o, atomicfile.Synced); err != nil {
+	if err := slot.Put(h, session, o, atomicfile.Synced); err != nil {
 		return err
 	}
-	return atomicfile.Remove(taken(h, from))
+	return atomicfile.Remove(taken(h, session))
 }
 
 // Find returns the hand-over with a note, one that waits or the latest that was taken, or nil.
