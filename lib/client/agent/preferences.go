@@ -146,10 +146,12 @@ func explainType(err error) error {
 	}
 	_, behind, _ := strings.Cut(err.Error(), `(last key "`)
 	key, _, _ := strings.Cut(behind, `"`)
-	if forms[key] == "" {
+	form := forms[strings.ToLower(key)]
+	if form == "" {
 		return err
 	}
-	return fmt.Errorf("invalid %s (try %s = %s)", key, key[strings.LastIndex(key, ".")+1:], forms[key])
+	line, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), " (last key")
+	return fmt.Errorf("%s: invalid %s (try %s = %s)", line, key, key[strings.LastIndex(key, ".")+1:], form)
 }
 
 // LoadPreferences reads the settings in a folder (see place.Config). It warns of a file that it

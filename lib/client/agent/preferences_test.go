@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,7 @@ func TestForms(t *testing.T) {
 			dir, said, want := t.TempDir(), "", ""
 			file := filepath.Join(dir, "config.toml")
 			if value != form {
-				want = file + ": invalid " + key + " (try " + name + " = " + form + ")"
+				want = file + ": line " + fmt.Sprint(strings.Count(section, "\n")+1) + ": invalid " + key + " (try " + name + " = " + form + ")"
 			}
 			testenv.NoError(t, os.WriteFile(file, []byte(section+name+" = "+value+"\n"), 0o600))
 			if LoadPreferences(dir, func(err error) { said += err.Error() }); said != want {

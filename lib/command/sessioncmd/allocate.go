@@ -24,6 +24,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/tmux"
+	"gt/lib/view/roster"
 )
 
 // someOf returns the rig of an address that means any of its polecats, such as gastown/polecats.
@@ -67,7 +68,7 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 	} else if status != "" {
 		return nil, cli.Failf(cli.AnswerNo, "the rig %s is %s", of, status)
 	}
-	if n := count(members, taken); most > 0 && n >= most {
+	if n := count(members, func(m fleet.Member) bool { return !roster.IsArchived(m) && taken(m) }); most > 0 && n >= most {
 		return nil, launch.Full(of, n, most)
 	}
 	name := ""

@@ -25,7 +25,10 @@ func (c *archive) Run(env *cli.Env) error {
 		return err
 	}
 	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
-		if in.Managed != nil {
+		switch {
+		case in.Managed != nil && len(c.Names) == 0:
+			return in.Name + " was made from a template, and is not archived", nil
+		case in.Managed != nil:
 			return "", cli.Fail(cli.AnswerNo, fmt.Errorf("%s was made from a template", in.Name), fmt.Sprintf("gt-session drain %s archives it once it is done", in.Name))
 		}
 		held, err := at.Store.Hold(in.ID, readyWait)

@@ -113,9 +113,26 @@ type rm struct {
 	cut
 }
 
+// isShared returns an error if a title or folder is that of several agents, also of archived ones,
+// which give way to the others elsewhere: the wrong worktree would be gone.
+func (c *rm) isShared(env *cli.Env) error {
+	at, err := c.scope(env)
+	if err != nil {
+		return err
+	}
+	all, _ := at.Store.ReadInstances() // what follows reports what cannot be read
+	if found := instance.FindFirst(all, instance.Matchers(c.Name, at.Env.Abs(c.Name), at.Store.Session)); len(found) > 1 {
+		_, err = singleMatch(found, c.Name)
+	}
+	return err
+}
+
 // Run removes an instance whose agent does not run, and the worktree that gt made for it.
 // The conversation and the branch stay.
 func (c *rm) Run(env *cli.Env) error {
+	if err := c.isShared(env); err != nil {
+		return err
+	}
 	held, at, err := c.lock(env, c.Name)
 	if err != nil {
 		return err
@@ -196,10 +213,10 @@ func (c *groupList) Run(env *cli.Env) error {
 		env.Hint("no groups; gt-session group new work/backend makes one")
 		return nil
 	}
-	cells := [][]string{{"GROUP", "AGENTS"}}
+	cells, archived := [][]string{{"GROUP", "AGENTS"}}, archivedOf(at, all)
 	for _, g := range groups {
 		depth := strings.Count(g.Path, "/")
-		n := count(all, func(in *instance.Instance) bool { return !in.IsArchived() && instance.IsInGroup(in.Group, g.Path) })
+		n := count(all, func(in *instance.Instance) bool { return !archived[in] && instance.IsInGroup(in.Group, g.Path) })
 		cells = append(cells, []string{strings.Repeat("  ", depth) + term.Clean(g.Path[strings.LastIndex(g.Path, "/")+1:]), fmt.Sprint(n)})
 	}
 	return errors.Join(term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells, nil), unread)

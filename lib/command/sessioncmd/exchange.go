@@ -48,6 +48,19 @@ func (f fields) get(key string, v any) error {
 	return nil
 }
 
+// getTime is get for a time that may also be in seconds since 1970, as in agent-deck's database: 0 is
+// none.
+func (f fields) getTime(key string, at *time.Time) error {
+	var seconds int64
+	if f.get(key, &seconds) != nil {
+		return f.get(key, at)
+	}
+	if seconds > 0 {
+		*at = time.Unix(seconds, 0).UTC()
+	}
+	return nil
+}
+
 type export struct {
 	profile
 }
@@ -290,7 +303,7 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 	err := errors.Join(
 		f.get("id", &in.ID), f.get("title", &title), f.get("project_path", &in.Path), f.get("group_path", &in.Group), f.get("tool", &in.Agent),
 		f.get("parent_session_id", &in.ParentID), f.get("command", &command), f.get("extra_args", &more), f.get("account", &account), f.get("loaded_mcp_names", &in.LoadedMCPNames),
-		f.get("created_at", &created), f.get("updated_at", &updated), f.get("archived_at", &in.ArchivedAt),
+		f.get("created_at", &created), f.get("updated_at", &updated), f.getTime("archived_at", &in.ArchivedAt),
 	)
 	called := cmp.Or(at.Env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // its name in messages
 	if title = at.Env.Line(title, 200); title != in.Name || in.Title != "" {

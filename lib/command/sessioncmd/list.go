@@ -97,7 +97,7 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	if !m.Since.IsZero() {
 		l.Since = &m.Since
 	}
-	if m.IsArchived() {
+	if roster.IsArchived(m) {
 		l.ArchivedAt = &m.ArchivedAt
 	}
 	if m.Silent > 0 {

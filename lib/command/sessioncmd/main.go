@@ -183,7 +183,7 @@ func (s agentSelection) Validate() error {
 func (s agentSelection) chosen(at scope) (found []*instance.Instance, unread, err error) {
 	all, unread := at.Store.ReadInstances()
 	for _, name := range s.Names {
-		in, err := findByName(at, all, unread, name)
+		in, err := s.findByName(at, all, unread, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -194,15 +194,52 @@ func (s agentSelection) chosen(at scope) (found []*instance.Instance, unread, er
 	if len(s.Names) > 0 {
 		return found, nil, nil
 	}
+	var others int
+	archived := archivedOf(at, all)
 	for _, in := range all {
-		if in.IsArchived() == s.archived && (s.All || instance.IsInGroup(in.Group, s.Group)) {
+		switch {
+		case !s.All && !instance.IsInGroup(in.Group, s.Group):
+		case archived[in] == s.archived:
 			found = append(found, in)
+		default:
+			others++
 		}
 	}
 	if len(found) == 0 && unread == nil && s.Group != "" {
-		return nil, nil, cli.Fail(cli.AnswerNo, fmt.Errorf("no agent is in the group '%.80s'", s.Group), "gt-session group lists the groups")
+		err := fmt.Errorf("no agent is in the group '%.80s'", s.Group)
+		switch {
+		case others > 0 && s.archived:
+			err = fmt.Errorf("no agent in the group '%.80s' is archived", s.Group)
+		case others > 0:
+			err = fmt.Errorf("all agents in the group '%.80s' are archived (%d)", s.Group, others)
+		}
+		return nil, nil, cli.Fail(cli.AnswerNo, err, "gt-session group lists the groups")
 	}
 	return found, unread, nil
+}
+
+// findByName returns the instance that a name means: an archived one if the command is about those.
+func (s agentSelection) findByName(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
+	if s.archived {
+		archived := slices.DeleteFunc(slices.Clone(all), func(in *instance.Instance) bool { return !in.IsArchived() })
+		if found := meant(at, archived, name); len(found) > 0 {
+			return singleMatch(found, name)
+		}
+	}
+	return findByName(at, all, unread, name)
+}
+
+// archivedOf returns the instances that are archived and do not run. A person can have gone on with
+// the conversation of one by hand.
+func archivedOf(at scope, all []*instance.Instance) map[*instance.Instance]bool {
+	away := slices.DeleteFunc(slices.Clone(all), func(in *instance.Instance) bool { return !in.IsArchived() })
+	is := map[*instance.Instance]bool{}
+	if len(away) > 0 {
+		for _, m := range at.Members(away) {
+			is[m.Instance] = roster.IsArchived(m)
+		}
+	}
+	return is
 }
 
 func (s agentSelection) choose(env *cli.Env) (at scope, found []*instance.Instance, unread, err error) {

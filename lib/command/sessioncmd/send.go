@@ -66,6 +66,7 @@ func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
 		if e != nil {
 			key = e.name + "@" + e.host.Name
 			_, err = namedOn(env, e.host, e.name)
+			err = cli.WithHint(err, "if it is new there, gt-session send %s alone asks that host", key)
 		} else {
 			var in *instance.Instance
 			if in, _, err = c.findReadable(env, name); err == nil {
