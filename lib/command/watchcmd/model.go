@@ -219,6 +219,7 @@ func (m *model) tells(r *row) bool {
 }
 
 func (m *model) list() {
+	before := slices.Clone(m.items)
 	m.items = m.items[:0]
 	words := foldedWords(m.filter)
 	section, heading := "", -1
@@ -243,7 +244,29 @@ func (m *model) list() {
 		m.items = append(m.items, item{row: r})
 	}
 	m.measure()
+	m.chooseNeighbour(before)
 	m.lay()
+}
+
+// chooseNeighbour chooses the agent behind the chosen one, or before it, if that has left the list, as
+// by a key: the next key means the next one.
+func (m *model) chooseNeighbour(before []item) {
+	is := func(i item) bool { return i.row != nil && i.row.key == m.chosen }
+	at := slices.IndexFunc(before, is)
+	if at < 0 || m.chosenIndex() >= 0 {
+		return
+	}
+	was := m.chosen
+	slices.Reverse(before[:at])
+	for _, i := range slices.Concat(before[at+1:], before[:at]) {
+		if i.row == nil {
+			continue
+		}
+		if m.chosen = i.row.key; m.chosenIndex() >= 0 {
+			return
+		}
+	}
+	m.chosen = was
 }
 
 func foldedWords(text string) []string { return strings.Fields(fold.Text(text)) }
@@ -272,7 +295,7 @@ func (m *model) row() *row {
 	return nil
 }
 
-// lay brings the chosen row onto the screen. If it is gone, the one at its place is chosen.
+// lay brings the chosen row onto the screen. If there is none, the first there is chosen.
 func (m *model) lay() {
 	at := m.chosenIndex()
 	if at < 0 {

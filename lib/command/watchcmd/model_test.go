@@ -142,6 +142,12 @@ func TestChoice(t *testing.T) {
 	chosen("agent-2")
 	m.Update(snapshot{rows: rows[3:]}) // it is gone
 	chosen("agent-3")
+	m.Update(snapshot{rows: makeRows("rrrrr")})
+	press(m, "down")
+	chosen("agent-4")
+	m.Update(snapshot{rows: makeRows("rrrr")}) // the one behind it is none
+	chosen("agent-3")
+	m.Update(snapshot{rows: rows[3:]})
 	press(m, "tab")
 	chosen("agent-4")
 	press(m, "/", "n", "o", "n", "e")
