@@ -435,7 +435,8 @@ func (l *Launch) describePrompt() (does, found string, err error) {
 }
 
 // awaitConversation waits until no other process has the conversation open, and fails if
-// one still has. The instance's own agent may still be ending after its tmux server did.
+// one still has. The instance's own agent may still be ending after its tmux server did, or after the
+// process of its pane did.
 func (l *Launch) awaitConversation() error {
 	id := l.spec.Resume
 	if id == "" || l.spec.Fork {
@@ -445,7 +446,7 @@ func (l *Launch) awaitConversation() error {
 		return l.Template != nil || by.TmuxPane == l.TmuxPane && (by.TmuxSession == "" || by.TmuxSession == l.TmuxSession)
 	}
 	by := l.Holder(id)
-	for end := time.Now().Add(l.patience); by != nil && l.m.Pane.ID == "" && own(by) && time.Now().Before(end); by = l.Holder(id) {
+	for end := time.Now().Add(l.patience); by != nil && (l.m.Pane.ID == "" || l.m.Pane.Dead) && own(by) && time.Now().Before(end); by = l.Holder(id) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	if by != nil && !runsBelow(l.m, by.PID) {

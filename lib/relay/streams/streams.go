@@ -197,7 +197,7 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(jetstream.Msg))
 				meta, err := m.Metadata()
 				left = err == nil && meta.NumPending > 0
 			}
-			if most = min(2*most, messages); waits && time.Since(began) > quick { // mutant never: TestSmallBeforeLarge
+			if most = min(2*most, messages); waits && time.Since(began) > quick { // mutant never: ./lib/relay TestSmallBeforeLarge
 				most = max(most/4, 1)
 			}
 			waits, err = left, batch.Error()
