@@ -219,8 +219,8 @@ func (m *model) tells(r *row) bool {
 }
 
 func (m *model) list() {
-	before := slices.Clone(m.items)
-	m.items = m.items[:0]
+	before := m.items
+	m.items = make([]item, 0, len(before))
 	words := foldedWords(m.filter)
 	section, heading := "", -1
 	for i := range m.rows {
