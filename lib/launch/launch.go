@@ -231,9 +231,11 @@ func EnterFolder(store instance.Store, in *instance.Instance) (*place.Opened, er
 	dir, err := store.Enter(in)
 	var exchanged *place.ExchangedError
 	if w := in.Worktree; w != nil && in.Managed == nil && errors.As(err, &exchanged) && exchanged.Link == "" &&
-		git.IsWorktreeOf(w.Path, w.Repository) && git.Branch(w.Path) == w.Branch {
-		in.Folder = nil
-		dir, err = store.Enter(in)
+		git.Branch(w.Path) == w.Branch {
+		if is, _ := git.IsWorktreeOf(w.Path, w.Repository); is {
+			in.Folder = nil
+			dir, err = store.Enter(in)
+		}
 	}
 	if err != nil {
 		return nil, noFolder(in, err)

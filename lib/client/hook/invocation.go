@@ -105,7 +105,7 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 		info, err := os.Stat(c.Input.CWD)
 		if err == nil && info.IsDir() || env.DirDeleted && errors.Is(err, fs.ErrNotExist) {
 			c.Dir = c.Input.CWD
-		} else if atomicfile.Unread(err) && !atomicfile.Absent(err) {
+		} else if atomicfile.Hidden(err) {
 			env.WarnError(err)
 		}
 	}

@@ -147,15 +147,11 @@ func worktree(call *hook.Invocation, before activity.State) (string, error) {
 	case place.Real(top) == place.Real(call.Home.Dir):
 		return "", nil
 	}
-	own, err := git.Common(top)
-	if err != nil {
-		return before.Worktree, err
-	}
-	homes, err := git.Common(call.Home.Dir)
+	is, err := git.IsWorktreeOf(top, call.Home.Dir)
 	switch {
 	case err != nil:
 		return before.Worktree, err
-	case own == homes:
+	case is:
 		return top, nil
 	}
 	return "", nil

@@ -242,7 +242,11 @@ func mayWorkIn(folder, started string) bool {
 		return true
 	}
 	top, project := git.Top(folder), git.Top(started)
-	return top != project && place.IsBelow(top, project) && git.IsWorktreeOf(top, project)
+	if top == project || !place.IsBelow(top, project) {
+		return false
+	}
+	is, _ := git.IsWorktreeOf(top, project)
+	return is
 }
 
 // How long an input box must be visible before typing. Some clients draw it before they ask

@@ -733,7 +733,9 @@ func (m *Member) WorksIn() string {
 	if at == m.Path {
 		return m.Path
 	}
-	if top := git.Top(m.Path); top == at || place.Real(top) == place.Real(at) || git.Top(at) != at || !git.IsWorktreeOf(at, top) {
+	if top := git.Top(m.Path); top == at || place.Real(top) == place.Real(at) || git.Top(at) != at {
+		return m.Path
+	} else if is, _ := git.IsWorktreeOf(at, top); !is {
 		return m.Path
 	}
 	return at

@@ -98,8 +98,12 @@ func findIncluded(top string, list *os.File, wait time.Duration) (names []string
 	}
 	found, _, err := namesFrom(strings.NewReader(strings.Join(match, "\x00")+"\x00"), top, wait, "check-ignore", "-z", "--stdin")
 	for _, name := range found {
-		switch isRepository := strings.HasSuffix(name, "/"); {
-		case ownFile(name), isRepository && IsWorktreeOf(filepath.Join(top, name), top):
+		isRepository, isWorktree := strings.HasSuffix(name, "/"), false
+		if isRepository {
+			isWorktree, _ = IsWorktreeOf(filepath.Join(top, name), top) // one that cannot be read is named
+		}
+		switch {
+		case ownFile(name), isWorktree:
 		case isRepository:
 			left = append(left, fmt.Errorf("%s: it is another repository", Quote(name)))
 		default:

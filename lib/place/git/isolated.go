@@ -48,7 +48,7 @@ func locate(dir string) (checkout, error) {
 		if err == nil {
 			return r, nil
 		}
-		if isUnreadable(err) {
+		if atomicfile.Hidden(err) {
 			return checkout{}, err
 		}
 		if at == filepath.Dir(at) {
@@ -95,21 +95,27 @@ func Common(dir string) (string, error) {
 	switch {
 	case err == nil:
 		return atomicfile.ResolveLinks(common), nil
-	case isUnreadable(err):
+	case atomicfile.Hidden(err):
 		return dir, err
 	}
 	return dir, nil
 }
 
-// IsWorktreeOf reports whether top is the top of a worktree of the repository of dir, false if
-// one of them cannot be read.
-func IsWorktreeOf(top, dir string) bool {
+// IsWorktreeOf reports whether top is the top of a worktree of the repository of dir. With an
+// error, which says that one of them could not be read, it is false.
+func IsWorktreeOf(top, dir string) (bool, error) {
 	if _, err := Dir(top); err != nil {
-		return false
+		if atomicfile.Hidden(err) {
+			return false, err
+		}
+		return false, nil
 	}
 	own, err := Common(top)
-	others, othersErr := Common(dir)
-	return err == nil && othersErr == nil && own == others
+	if err != nil {
+		return false, err
+	}
+	others, err := Common(dir)
+	return err == nil && own == others, err
 }
 
 // Named returns what Common's folder is of: a repository, or outside of git a folder.
@@ -123,7 +129,7 @@ func Named(dir string) string {
 func commonDir(gitDir string) (string, error) {
 	data, err := atomicfile.Read(filepath.Join(gitDir, "commondir"), maxHead)
 	switch {
-	case isUnreadable(err):
+	case atomicfile.Hidden(err):
 		return "", err
 	case err != nil:
 		return gitDir, nil // not a linked worktree
@@ -134,10 +140,6 @@ func commonDir(gitDir string) (string, error) {
 	}
 	return common, nil
 }
-
-// isUnreadable reports whether an error says that the system keeps something from being read that
-// may be there.
-func isUnreadable(err error) bool { return atomicfile.Unread(err) && !atomicfile.Absent(err) }
 
 // head returns the content of HEAD: a reference or a commit. Old versions of git made HEAD
 // a link.

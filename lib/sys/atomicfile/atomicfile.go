@@ -233,6 +233,10 @@ func Absent(err error) bool {
 		errors.Is(err, ErrNotRegular)
 }
 
+// Hidden reports whether an error says that the system keeps something from being read that
+// may be there.
+func Hidden(err error) bool { return Unread(err) && !Absent(err) }
+
 // OpenAppend opens a regular file for reading and appending. It creates a missing file
 // with mode 0600.
 func OpenAppend(path string) (*os.File, error) {
