@@ -485,10 +485,9 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 	met := make(chan struct{}) // closed once the hosts of the fleet are known
 	for _, at := range places {
 		info := at.CachedInfo()
-		unread := info.NumPending > 0
 		past := at.stream == streams.PresenceStream // from then on it is listened to
 		switch {
-		case unread:
+		case info.NumPending > 0:
 			r.pending[at.stream]++
 		case past:
 			continue
@@ -505,11 +504,10 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 					return
 				}
 			}
-			_ = streams.Follow(fctx, at.Consumer, func(m jetstream.Msg) {
-				got := message{subject: m.Subject(), data: m.Data(), stream: at.stream}
+			_ = streams.Follow(fctx, at.Consumer, func(m jetstream.Msg, last bool) {
+				got := message{subject: m.Subject(), data: m.Data(), stream: at.stream, last: last}
 				if meta, err := m.Metadata(); err == nil {
-					got.last, got.seq, got.age = unread && meta.NumPending == 0, meta.Sequence.Stream, max(info.TimeStamp.Sub(meta.Timestamp), 0)
-					unread = unread && !got.last
+					got.seq, got.age = meta.Sequence.Stream, max(info.TimeStamp.Sub(meta.Timestamp), 0)
 				}
 				put(got)
 				switch {

@@ -178,12 +178,15 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, after uint
 }
 
 // Follow gives take each message from a place on, until the context ends or the place is lost.
-func Follow(ctx context.Context, c jetstream.Consumer, take func(jetstream.Msg)) error {
+// last reports that with this message everything was read that was there when the place was
+// opened. Messages are counted for that, too: a server that stores more of them meanwhile may say
+// of the last one that another follows.
+func Follow(ctx context.Context, c jetstream.Consumer, take func(m jetstream.Msg, last bool)) error {
 	idle := othersIdle
 	if strings.HasPrefix(c.CachedInfo().Stream, InboxStream("")) {
 		idle = lettersIdle
 	}
-	waits := c.CachedInfo().NumPending > 0
+	unread := c.CachedInfo().NumPending
 	for most := 1; ctx.Err() == nil; {
 		began := time.Now()
 		// A hub takes no question that ends, as with gt-relay sync, before it would be silent twice.
@@ -191,16 +194,23 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(jetstream.Msg))
 		stop := context.AfterFunc(ctx, done)
 		batch, err := c.Fetch(most, jetstream.FetchContext(question), jetstream.FetchHeartbeat(idle), jetstream.FetchMaxBytes(bytes))
 		if err == nil {
-			left := waits
+			waited := unread > 0
 			for m := range batch.Messages() {
-				take(m)
-				meta, err := m.Metadata()
-				left = err == nil && meta.NumPending > 0
+				last := false
+				if unread > 0 {
+					meta, err := m.Metadata()
+					last = unread == 1 || err == nil && meta.NumPending == 0 // mutant never: TestFollow
+					unread--
+				}
+				if last {
+					unread = 0
+				}
+				take(m, last)
 			}
-			if most = min(2*most, messages); waits && time.Since(began) > quick { // mutant never: ./lib/relay TestSmallBeforeLarge
+			if most = min(2*most, messages); waited && time.Since(began) > quick { // mutant never: ./lib/relay TestSmallBeforeLarge
 				most = max(most/4, 1)
 			}
-			waits, err = left, batch.Error()
+			err = batch.Error()
 		}
 		stop()
 		done()
