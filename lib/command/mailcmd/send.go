@@ -93,6 +93,8 @@ func (c *send) Run(env *cli.Env) error {
 	}
 	if woken {
 		who += ", which is told now"
+	} else if to.Archived {
+		env.Hint("%s is archived: it is told once gt-session start brings it back", name)
 	}
 	return printNote(env, c.JSON, n, "%s to %s", what, who)
 }

@@ -22,6 +22,7 @@ type Called struct {
 	Path     string // its folder
 	Session  session.ID
 	Instance string // the store's Name of its instance; "" if gt did not start it
+	Archived bool
 }
 
 // shownID is how many characters of an id are shown where names do not tell agents apart. A
@@ -109,7 +110,7 @@ func Named(state place.State, name, path string) (found []Called, unread error) 
 		named = open
 	}
 	for _, in := range named {
-		found = append(found, Called{in.Name, in.Path, of[in].Session(in), of[in].Name(in.ID)})
+		found = append(found, Called{in.Name, in.Path, of[in].Session(in), of[in].Name(in.ID), in.IsArchived()})
 	}
 	if !pane {
 		return found, unread
@@ -118,7 +119,7 @@ func Named(state place.State, name, path string) (found []Called, unread error) 
 	for _, l := range links {
 		r, err := session.Lookup(state, session.ID(l.Name()))
 		if err == nil && r != nil && r.TmuxPane == name && r.Live() && !slices.ContainsFunc(found, func(c Called) bool { return c.Session == r.ID }) {
-			found = append(found, Called{name, r.CWD, r.ID, ""})
+			found = append(found, Called{name, r.CWD, r.ID, "", false})
 		}
 	}
 	return found, unread

@@ -31,6 +31,8 @@ type Recipient struct {
 	Box     mail.Box
 	// Name is the agent's name, if it is one of several of its folder.
 	Name string
+	// Archived reports that it was found by the name of one agent, which is archived.
+	Archived bool
 }
 
 // NewRecipient returns the agent of a home.
@@ -237,6 +239,7 @@ func findNamed(s place.Scope, name string) (Recipient, error) {
 		}
 	}
 	r, err := singleRecipient(all, name)
+	r.Archived = len(found) == 1 && found[0].Archived
 	if err == nil && len(found) == 1 && found[0].Instance != "" && isShared(s, home.FindOtherHome(s, found[0].Path).Dir) {
 		r.Name, r.Box = found[0].Name, r.Box.ForAgent(found[0].Instance)
 	}
