@@ -187,6 +187,7 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(m jetstream.Msg
 		idle = lettersIdle
 	}
 	unread := c.CachedInfo().NumPending
+	waits := unread > 0
 	for most := 1; ctx.Err() == nil; {
 		began := time.Now()
 		// A hub takes no question that ends, as with gt-relay sync, before it would be silent twice.
@@ -194,23 +195,22 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(m jetstream.Msg
 		stop := context.AfterFunc(ctx, done)
 		batch, err := c.Fetch(most, jetstream.FetchContext(question), jetstream.FetchHeartbeat(idle), jetstream.FetchMaxBytes(bytes))
 		if err == nil {
-			waited := unread > 0
+			left := waits
 			for m := range batch.Messages() {
-				last := false
-				if unread > 0 {
-					meta, err := m.Metadata()
-					last = unread == 1 || err == nil && meta.NumPending == 0 // mutant never: TestFollow
-					unread--
-				}
+				meta, err := m.Metadata()
+				left = err == nil && meta.NumPending > 0
+				last := unread == 1 || unread > 0 && err == nil && !left // mutant never: TestFollow
 				if last {
 					unread = 0
+				} else if unread > 0 {
+					unread--
 				}
 				take(m, last)
 			}
-			if most = min(2*most, messages); waited && time.Since(began) > quick { // mutant never: ./lib/relay TestSmallBeforeLarge
+			if most = min(2*most, messages); waits && time.Since(began) > quick { // mutant never: ./lib/relay TestSmallBeforeLarge
 				most = max(most/4, 1)
 			}
-			err = batch.Error()
+			waits, err = left, batch.Error()
 		}
 		stop()
 		done()
