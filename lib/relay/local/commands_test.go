@@ -26,10 +26,27 @@ func world(t *testing.T) (commands, func() string) {
 	testenv.NoError(t, os.WriteFile(filepath.Join(dir, "gt-session"), []byte(script), 0o700))
 	env := &cli.Env{Environ: []string{"HOME=" + dir, "PATH=" + dir + ":/usr/bin:/bin"}, Now: time.Now, Stderr: os.Stderr, Stdout: os.Stdout}
 	c := commands{env, place.State(filepath.Join(dir, "gt")), func(err error) { t.Error(err) }, &runs{of: map[string]int{}}}
+	t.Cleanup(func() { awaitIdle(t, c) }) // whoever has answered still has to forget the command
 	return c, func() string {
 		data, _ := os.ReadFile(calls)
 		return string(data)
 	}
+}
+
+// awaitIdle waits until no command runs.
+func awaitIdle(t *testing.T, c commands) {
+	t.Helper()
+	idle := func() bool {
+		c.runs.mu.Lock()
+		defer c.runs.mu.Unlock()
+		return len(c.runs.of) == 0
+	}
+	for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if idle() {
+			return
+		}
+	}
+	t.Errorf("%+v run still", c.runs.of)
 }
 
 const id = "1795712515.M155504Rd6ddd189.host"
@@ -236,17 +253,6 @@ func TestBusy(t *testing.T) {
 		t.Errorf("another host: %v", err)
 	}
 	testenv.NoError(t, os.WriteFile(release, nil, 0o600))
-	idle := func() bool {
-		c.runs.mu.Lock()
-		defer c.runs.mu.Unlock()
-		return len(c.runs.of) == 0
-	}
-	for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if idle() {
-			return
-		}
-	}
-	t.Errorf("%+v run still", c.runs.of)
 }
 
 // TestLostAfter shows that each relay of this host, however it is started, takes the setting.
