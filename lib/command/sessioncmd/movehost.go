@@ -65,7 +65,7 @@ func (c *move) toHost(env *cli.Env) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), moveWithin)
 	defer cancel()
-	a, err := peer.Await(ctx, state, l)
+	a, err := peer.Await(ctx, state, host, l)
 	host.Name = peer.NewHosts(state).Renamed(host)
 	refused := new(peer.NotTaken)
 	switch {

@@ -96,7 +96,7 @@ func (e *remoteAgent) ask(ask peer.Ask, within time.Duration) (a peer.Answer, er
 	defer stop() // ctrl-C takes the command back
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	a, err = peer.Call(ctx, e.state, e.host.Name, ask, now)
+	a, err = peer.Call(ctx, e.state, e.host, ask, now)
 	refused := new(peer.NotTaken)
 	switch {
 	case errors.As(err, &refused):

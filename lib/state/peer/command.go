@@ -142,13 +142,13 @@ func (e *NotTaken) Error() string { return e.Reason }
 
 // Call has a host carry out a command, and waits for the answer. Once the context ends it
 // takes the command back, if the host does not have it yet.
-func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Time) (Answer, error) {
+func Call(ctx context.Context, s place.State, host Host, ask Ask, now time.Time) (Answer, error) {
 	data, err := json.Marshal(ask)
 	if err != nil {
 		return Answer{}, err
 	}
 	out := OutboxOf(s)
-	l, err := out.NewLetter(host, Command, now)
+	l, err := out.NewLetter(host.Name, Command, now)
 	if err == nil {
 		err = ResultsOf(s).Expect(l)
 	}
@@ -158,21 +158,22 @@ func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Tim
 	if err != nil {
 		return Answer{}, err
 	}
-	a, err := Await(ctx, s, l)
+	a, err := Await(ctx, s, host, l)
 	if errors.Is(err, ErrUndelivered) {
+		l.Host = NewHosts(s).Renamed(host)
 		err = errors.Join(err, out.Remove(l))
 	}
 	return a, err
 }
 
-// Await waits for the answer to a letter. Once the context ends, it returns ErrUndelivered if
-// the host does not have the letter, and ErrUnanswered if it has. The host can be renamed
-// meanwhile.
-func Await(ctx context.Context, s place.State, l Letter) (Answer, error) {
+// Await waits for the answer to a letter to a host. Once the context ends, it returns
+// ErrUndelivered if the host does not have the letter, and ErrUnanswered if it has. A host
+// whose key is given can be renamed meanwhile.
+func Await(ctx context.Context, s place.State, host Host, l Letter) (Answer, error) {
 	out, hosts, results := OutboxOf(s), NewHosts(s), ResultsOf(s)
-	host, _ := hosts.Get(l.Host) // without its key it keeps its name
 	defer func() { results.remove(l) }()
 	for {
+		over := ctx.Err() != nil // and what came until then counts
 		l.Host = hosts.Renamed(host)
 		a, err := results.take(l)
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -181,12 +182,15 @@ func Await(ctx context.Context, s place.State, l Letter) (Answer, error) {
 		if reason, err := out.refusal(l); err == nil {
 			return a, &NotTaken{reason}
 		}
+		switch {
+		case !over:
+		case atomicfile.Exists(out.Path(l)):
+			return a, ErrUndelivered
+		default:
+			return a, ErrUnanswered
+		}
 		select {
 		case <-ctx.Done():
-			if atomicfile.Exists(out.Path(l)) {
-				return a, ErrUndelivered
-			}
-			return a, ErrUnanswered
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -1,7 +1,9 @@
 package peer
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -234,7 +236,7 @@ func TestUnasked(t *testing.T) {
 	if !results.Open("box") || results.Open("desk") {
 		t.Error("the question is not open, or another one is")
 	}
-	if a, err := Await(t.Context(), state, l); err != nil || a.Stdout != "asked" {
+	if a, err := Await(t.Context(), state, Host{Name: "box"}, l); err != nil || a.Stdout != "asked" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if entries, err := os.ReadDir(state.Path("relay", "results", "box")); err != nil || len(entries) > 0 || results.Open("box") {
@@ -279,6 +281,37 @@ func TestWayOn(t *testing.T) {
 	want(back)
 }
 
+// renames is a context that ends once a host was renamed.
+type renames struct {
+	context.Context
+	rename func()
+}
+
+func (r renames) Err() error { r.rename(); return context.Canceled }
+
+// TestRenamedMeanwhile shows that a command is taken back, and an answer found, under the name
+// that a host was given since.
+func TestRenamedMeanwhile(t *testing.T) {
+	h, state := hosts(t)
+	box := Host{Name: "box", Key: "U1"}
+	testenv.NoError(t, h.Put(box))
+	out := OutboxOf(state)
+	l, err := out.Put("box", Session, []byte("parcel"), testTime)
+	testenv.NoError(t, err)
+	testenv.NoError(t, ResultsOf(state).Expect(l))
+	ctx := renames{t.Context(), func() { testenv.NoError(t, h.Rename(box, "desk", testTime)) }}
+	if _, err := Call(ctx, state, box, Ask{Command: "stop", Name: "api"}, testTime); !errors.Is(err, ErrUndelivered) {
+		t.Error(err)
+	}
+	if all, err := out.ReadLetters(); err != nil || len(all) != 1 || all[0] != (Letter{"desk", l.ID, Session}) {
+		t.Errorf("%+v wait, %v", all, err)
+	}
+	testenv.NoError(t, ResultsOf(state).Put("desk", Answer{To: l.ID, Stdout: "it runs"}))
+	if a, err := Await(t.Context(), state, box, l); err != nil || a.Stdout != "it runs" {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 // TestRename shows that a host that is renamed in the middle of a move has the new name
 // everywhere, and that the move and its command go on.
 func TestRename(t *testing.T) {
@@ -299,7 +332,7 @@ func TestRename(t *testing.T) {
 	testenv.NoError(t, err)
 	answered := make(chan error)
 	go func() {
-		a, err := Await(t.Context(), state, l)
+		a, err := Await(t.Context(), state, box, l)
 		if err == nil && a.Stdout != "it runs" {
 			err = fmt.Errorf("%+v", a)
 		}
