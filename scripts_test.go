@@ -291,7 +291,8 @@ func trustTown(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // makePeer makes another host known that was last seen some time ago, and this host
-// "laptop": "peer box 3h".
+// "laptop": "peer box 3h". One that is not away stays so for as long as the script takes:
+// it beats once an hour.
 func makePeer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: peer host age")
@@ -300,7 +301,11 @@ func makePeer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	hosts := peer.NewHosts(place.StateOf(ts.Getenv))
 	ts.Check(hosts.SetOwn(peer.Host{Name: "laptop"}))
-	ts.Check(hosts.Put(peer.Host{Name: args[0], LastSeen: time.Now().Add(-age)}))
+	host := peer.Host{Name: args[0], LastSeen: time.Now().Add(-age)}
+	if !host.IsAway(time.Now()) {
+		host.Every = int(time.Hour / time.Second)
+	}
+	ts.Check(hosts.Put(host))
 }
 
 // appendLine adds a line to a file, making it where it is missing.
