@@ -177,7 +177,6 @@ type Relay struct {
 	// of a connection
 	nc        *nats.Conn
 	js        jetstream.JetStream
-	hub       string                    // see Options.Hub
 	server    string                    // the hub's process, as it calls itself
 	sent      map[peer.Letter]time.Time // to it
 	taken     uint64                    // the number of the last message for this host from it
@@ -283,14 +282,11 @@ func (r *Relay) Run(ctx context.Context) error {
 	}()
 	lost := r.Now()
 	for ctx.Err() == nil {
-		var nc *nats.Conn
-		err := r.reload()
+		connected, err := false, r.reload()
 		if err == nil {
-			nc, err = r.Connect(ctx, r.keys)
+			connected, err = r.attempt(ctx)
 		}
-		if err == nil {
-			err = r.Session(ctx, nc)
-			nc.Close()
+		if connected {
 			lost = r.Now()
 		}
 		if ctx.Err() != nil || errors.Is(err, errClone) || errors.Is(err, errGone) || errors.Is(err, ErrLeft) {
@@ -311,6 +307,35 @@ func (r *Relay) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// attempt connects to this host's hub, and relays until that connection is lost. It returns
+// errOther once this host has another hub or none, also while this one does not answer.
+func (r *Relay) attempt(ctx context.Context) (connected bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if r.Hub != nil {
+		was := r.Hub() // before Connect: what this host has once it is connected can be another one
+		go func() {
+			for r.Hub() == was { // mutant never: TestAnotherHub
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(scanEvery):
+				}
+			}
+			cancel(errOther)
+		}()
+	}
+	nc, err := r.Connect(ctx, r.keys)
+	if err == nil {
+		err = r.Session(ctx, nc)
+		nc.Close()
+	}
+	if errors.Is(context.Cause(ctx), errOther) {
+		err = errOther
+	}
+	return nc != nil, err
 }
 
 // pause returns how long to wait before the next attempt to connect, after a time without a
@@ -339,7 +364,7 @@ var errLost = errors.New("the connection to the hub was lost")
 func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.nc, r.hub = nc, r.hubNow()
+	r.nc = nc
 	if r.js, err = jetstream.New(nc); err != nil {
 		return err
 	}
@@ -375,7 +400,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	defer tick.Stop()
 	ticked := r.Now()
 	for {
-		if err := r.scan(ctx); errors.Is(err, errGone) || errors.Is(err, errOther) {
+		if err := r.scan(ctx); errors.Is(err, errGone) {
 			return err
 		} else if errors.Is(err, errSilent) && nc.FlushTimeout(answerWait) != nil { // mutant never: TestDeadConnection
 			return errLost // a hub with a full disk would answer
@@ -387,7 +412,9 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		}
 		select {
 		case <-ctx.Done():
-			r.publishEnd()
+			if !errors.Is(context.Cause(ctx), errOther) {
+				r.publishEnd()
+			}
 			return nil
 		case <-lost:
 			return errLost
@@ -648,9 +675,6 @@ func (r *Relay) sayHello(ctx context.Context, _ time.Time) error {
 
 // scan sends what is new in this host's files.
 func (r *Relay) scan(ctx context.Context) error {
-	if r.hubNow() != r.hub { // mutant never: TestAnotherHub
-		return errOther
-	}
 	if err := r.reload(); err != nil {
 		return err
 	}
@@ -800,13 +824,6 @@ func (r *Relay) refuse(reason string) {
 	if len(r.status.Refused) < 64 || r.status.Refused[reason] > 0 {
 		r.status.Refused[reason]++
 	}
-}
-
-func (r *Relay) hubNow() string {
-	if r.Hub == nil {
-		return ""
-	}
-	return r.Hub()
 }
 
 var errOther = errors.New("this host has another hub now")

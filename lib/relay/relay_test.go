@@ -285,8 +285,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestAnotherHub shows that a relay follows when its host joins another hub, and ends when it
-// leaves its fleet.
+// TestAnotherHub shows that a relay follows when its host joins another hub, also while it
+// connects or waits for one that does not answer, and ends when its host leaves its fleet.
 func TestAnotherHub(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -298,16 +298,24 @@ func TestAnotherHub(t *testing.T) {
 		connect := o.Connect
 		o.Hub = func() string { return hub.Load().(string) }
 		o.Connect = func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
-			if connects.Add(1); o.Hub() == "" {
+			switch connects.Add(1); o.Hub() {
+			case "":
 				return nil, relay.ErrLeft
+			case "silent":
+				<-ctx.Done()
+				return nil, ctx.Err()
+			case "left meanwhile":
+				hub.Store("two")
 			}
 			return connect(ctx, keys)
 		}
 		a.upWith(o)
 		status := func() relay.Status { s, _ := relay.ReadStatus(a.state); return s }
 		eventually(t, "it is connected", func() bool { return !status().Connected.IsZero() })
-		hub.Store("two")
-		eventually(t, "it is connected to the other one", func() bool { return connects.Load() == 2 && !status().Connected.IsZero() })
+		hub.Store("silent")
+		eventually(t, "it connects to the other one", func() bool { return connects.Load() == 2 })
+		hub.Store("left meanwhile")
+		eventually(t, "it is connected to the one after that", func() bool { return connects.Load() == 4 && !status().Connected.IsZero() })
 		hub.Store("")
 		<-a.done
 		if s := status(); !s.Connected.IsZero() {
