@@ -638,7 +638,7 @@ func answerDelegating() model.Answer {
 			}
 			json.Unmarshal([]byte(r.Result()), &out)
 			return model.Reply{Text: "I wait.", Tools: []model.ToolUse{{
-				Name: "multi_agent_v1.wait_agent", Input: map[string]any{"targets": []string{out.ID}, "timeout_ms": 20000},
+				Name: "multi_agent_v1.wait_agent", Input: map[string]any{"targets": []string{out.ID}, "timeout_ms": patience.Milliseconds()},
 			}}}
 		}
 		return model.Say("It is done.")

@@ -175,8 +175,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages/count_tokens":
 		writeJSON(w, http.StatusOK, map[string]int{"input_tokens": 100})
 	case proto != nil || r.Method == http.MethodPost && r.URL.Path == "/v1/messages":
-		var reply Reply
-		if answer != nil && req.Kind != Side { // a script is about conversations
+		reply, waits := req.waitForCommand()
+		if answer != nil && req.Kind != Side && !waits { // a script is about conversations
 			reply = answer(req)
 		}
 		if reply.Refuse != 0 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -74,6 +76,20 @@ func parseResponses(r *Request) {
 	case len(r.Tools) > 0:
 		r.Kind = Turn
 	}
+}
+
+// runsOn is what Codex says of a command that has not ended when it gives what there is so far.
+var runsOn = regexp.MustCompile(`Process running with session ID (\d+)`)
+
+// waitForCommand replies as every model does while a command of Codex's runs on, as on a busy
+// machine it does after some seconds: it waits. It returns false where no command does.
+func (r *Request) waitForCommand() (Reply, bool) {
+	m := runsOn.FindStringSubmatch(r.Result())
+	if m == nil {
+		return Reply{}, false
+	}
+	id, err := strconv.Atoi(m[1])
+	return Reply{Tools: []ToolUse{{Name: "write_stdin", Input: map[string]any{"session_id": id, "chars": "", "yield_time_ms": 30000}}}}, err == nil
 }
 
 // injected reports whether the client said that in the person's name.
