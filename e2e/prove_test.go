@@ -30,7 +30,7 @@ func TestProveRun(t *testing.T) {
 				}
 				w.trustHooks()
 			}
-			out, err := w.run(w.project, nil, "gt-hooks", "prove", name, "--run", "--limit", "2m")
+			out, err := w.run(w.project, nil, "gt-hooks", "prove", name, "--run", "--limit", patience.String())
 			if err != nil || !strings.HasPrefix(string(out), name+": proved\n") || !strings.Contains(string(out), "in this run, after") {
 				t.Errorf("%v\n%s", err, out)
 			}
