@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -157,16 +156,25 @@ func (w *world) markers() []string {
 	return files
 }
 
-// notes are the texts of all notes in the world.
+// notes are the texts of all notes in the world. One that is read meanwhile goes from new to
+// cur: there it is looked for afterwards, and it counts once.
 func (w *world) notes() []string {
 	var all []string
-	for _, box := range []string{filepath.Join(w.town(), "mail"), w.runtime("mail")} {
-		filepath.WalkDir(box, func(path string, d os.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() && slices.Contains([]string{"new", "cur"}, filepath.Base(filepath.Dir(path))) {
-				all = append(all, w.read(path))
-			}
-			return nil
-		})
+	seen := map[string]bool{}
+	for _, folder := range []string{"new", "cur"} {
+		for _, box := range []string{filepath.Join(w.town(), "mail"), w.runtime("mail")} {
+			filepath.WalkDir(box, func(path string, d os.DirEntry, err error) error {
+				name, _, _ := strings.Cut(filepath.Base(path), ":")
+				if err != nil || !d.Type().IsRegular() || filepath.Base(filepath.Dir(path)) != folder || seen[box+name] {
+					return nil
+				}
+				if data, err := os.ReadFile(path); err == nil {
+					seen[box+name] = true
+					all = append(all, string(data))
+				}
+				return nil
+			})
+		}
 	}
 	return all
 }

@@ -285,7 +285,8 @@ func (w *world) noSecretInFiles() {
 	w.Helper()
 	for _, dir := range []string{w.project, w.town()} {
 		filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() && strings.Contains(w.read(path), w.key) {
+			// What a hook replaces meanwhile is gone, and was a part of what takes its place.
+			if err == nil && d.Type().IsRegular() && strings.Contains(w.read0(path), w.key) {
 				w.Errorf("the key stands in %s", path)
 			}
 			return nil

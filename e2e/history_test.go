@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -180,32 +181,39 @@ func (w *world) cost(all []readertest.Held, want conversation.Usage) {
 	}
 }
 
-// snapshot is everything below a folder: content, size and time of each file.
+// snapshot is everything below a folder: content, size and time of each file. What goes while
+// it is looked at, as a file that a detached hook renames, is not there.
 func snapshot(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+		if err == nil {
+			all[path], err = state(path, d)
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
+		if errors.Is(err, fs.ErrNotExist) {
+			delete(all, path)
+			return nil
 		}
-		all[path] = fmt.Sprint(info.Mode(), info.ModTime(), info.Size())
-		if info.Mode().IsRegular() && info.Size() < 16<<20 {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			all[path] += string(data)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// state is content, size and time of a file.
+func state(path string, d fs.DirEntry) (string, error) {
+	info, err := d.Info()
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprint(info.Mode(), info.ModTime(), info.Size())
+	if !info.Mode().IsRegular() || info.Size() >= 16<<20 {
+		return text, nil
+	}
+	data, err := os.ReadFile(path)
+	return text + string(data), err
 }
 
 // keepFixture puts what the client wrote into the testdata of the folder of lib/client/<client>/conversation, as
