@@ -229,7 +229,11 @@ func (p *Policy) Unset(kind string) bool {
 }
 
 func file(root string, warn func(error)) atomicfile.Rolling {
-	return atomicfile.Rolling{Path: filepath.Join(root, ".krc.yaml"), Limit: 1 << 20, Warn: warn, Valid: func(data []byte) error {
+	return rolling(filepath.Join(root, ".krc.yaml"), warn, parse)
+}
+
+func rolling[T any](path string, warn func(error), parse func([]byte) (T, error)) atomicfile.Rolling {
+	return atomicfile.Rolling{Path: path, Limit: 1 << 20, Warn: warn, Valid: func(data []byte) error {
 		_, err := parse(data)
 		return err
 	}}
@@ -283,19 +287,18 @@ func policyOf(data []byte, err error) (Policy, error) {
 // Store writes the town's policy and keeps three earlier generations. The caller holds the
 // lock (Lock).
 func (p *Policy) Store(root string, warn func(error)) error {
-	data, err := content(p, p.unknown)
+	return write(file(root, warn), p, p.unknown)
+}
+
+func write(f atomicfile.Rolling, v any, unknown openjson.Unknown) error {
+	data, err := openjson.Marshal(v, unknown)
+	if err == nil {
+		data, err = openjson.File(json.RawMessage(data))
+	}
 	if err != nil {
 		return err
 	}
-	return file(root, warn).Write(data, atomicfile.Synced)
-}
-
-func content(v any, unknown openjson.Unknown) ([]byte, error) {
-	data, err := openjson.Marshal(v, unknown)
-	if err != nil {
-		return nil, err
-	}
-	return openjson.File(json.RawMessage(data))
+	return f.Write(data, atomicfile.Synced)
 }
 
 // Reset removes the town's policy. The caller holds the lock.
@@ -345,10 +348,7 @@ func (s *State) Record(now time.Time, r Result) error {
 }
 
 func stateFile(root string, warn func(error)) atomicfile.Rolling {
-	return atomicfile.Rolling{Path: filepath.Join(root, ".krc-autoprune.json"), Limit: 1 << 20, Warn: warn, Valid: func(data []byte) error {
-		_, err := parseState(data)
-		return err
-	}}
+	return rolling(filepath.Join(root, ".krc-autoprune.json"), warn, parseState)
 }
 
 func parseState(data []byte) (s State, err error) {
@@ -376,11 +376,7 @@ func stateOf(data []byte, err error) (State, error) {
 // Store writes the town's state and keeps three earlier generations. The caller holds the
 // lock.
 func (s *State) Store(root string, warn func(error)) error {
-	data, err := content(s, s.unknown)
-	if err != nil {
-		return err
-	}
-	return stateFile(root, warn).Write(data, atomicfile.Synced)
+	return write(stateFile(root, warn), s, s.unknown)
 }
 
 // Lock takes the lock for changing the town's policy or state, pruning and rotating, or

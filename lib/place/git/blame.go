@@ -154,17 +154,12 @@ func output(dir string, wait time.Duration, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	vars, done, err := r.isolated()
-	if err != nil {
-		return "", err
-	}
-	defer done()
 	out := &bounded{max: maxBlame}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", err
 	}
-	if err := r.runTo(nil, out, real, vars, wait, args...); err != nil {
+	if err := r.runIsolated(nil, out, real, wait, args...); err != nil {
 		return "", err
 	}
 	return string(bytes.ToValidUTF8(out.buf.Bytes(), []byte("\uFFFD"))), nil

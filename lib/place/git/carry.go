@@ -724,9 +724,8 @@ func BranchTaken(dir, branch, commit string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	out, err := r.inPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
-	for line := range strings.Lines(out) {
-		id, name, _ := strings.Cut(strings.TrimSpace(line), " refs/heads/")
+	all, err := r.branches("")
+	for name, id := range all {
 		if name == branch && id != commit || strings.HasPrefix(name, branch+"/") || strings.HasPrefix(branch, name+"/") { // mutant never: ./lib/launch/parcel TestFields
 			return true, nil
 		}
@@ -735,11 +734,18 @@ func BranchTaken(dir, branch, commit string) (bool, error) {
 }
 
 func (r checkout) branchAt(branch string) (string, error) {
+	all, err := r.branches(branch)
+	return all[branch], err
+}
+
+// branches returns the commits of a branch and of those below it by name; of all for "".
+func (r checkout) branches(branch string) (map[string]string, error) {
 	out, err := r.inPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/"+branch)
-	for line := range strings.Lines(out) { // also those of branches below it
-		if id, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == "refs/heads/"+branch {
-			return id, nil
+	all := map[string]string{}
+	for line := range strings.Lines(out) {
+		if id, name, ok := strings.Cut(strings.TrimSpace(line), " refs/heads/"); ok {
+			all[name] = id
 		}
 	}
-	return "", err
+	return all, err
 }

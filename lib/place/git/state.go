@@ -190,11 +190,15 @@ func answerInto(stdin io.Reader, stdout io.Writer, dir string, wait time.Duratio
 	if err != nil {
 		return atomicfile.Error("read", dir, err)
 	}
-	dir = real
-	r, err := locate(dir)
+	r, err := locate(real)
 	if err != nil {
 		return err
 	}
+	return r.runIsolated(stdin, stdout, real, wait, args...)
+}
+
+// runIsolated runs git in dir with a private git directory.
+func (r checkout) runIsolated(stdin io.Reader, stdout io.Writer, dir string, wait time.Duration, args ...string) error {
 	vars, done, err := r.isolated()
 	if err != nil {
 		return err

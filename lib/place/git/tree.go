@@ -53,13 +53,8 @@ func entries(dir string, wait time.Duration, args ...string) (all []Entry, err e
 	if err != nil {
 		return nil, err
 	}
-	vars, done, err := r.isolated()
-	if err != nil {
-		return nil, err
-	}
-	defer done()
 	var out bytes.Buffer
-	if err := r.runTo(nil, &out, r.top, vars, wait, args...); err != nil {
+	if err := r.runIsolated(nil, &out, r.top, wait, args...); err != nil {
 		return nil, err
 	}
 	for line := range strings.SplitSeq(out.String(), "\x00") {

@@ -179,12 +179,8 @@ func commits(outer, r checkout, wait time.Duration) (what string, err error) {
 
 // stash reports whether a repository has a stash.
 func (r checkout) stash(wait time.Duration) (bool, error) {
-	vars, done, err := r.isolated()
-	if err != nil {
-		return false, err
-	}
-	defer done()
-	out, err := r.run(nil, r.top, vars, wait, "for-each-ref", "refs/stash")
+	out := &bounded{max: maxStatus}
+	err := r.runIsolated(nil, out, r.top, wait, "for-each-ref", "refs/stash")
 	return err == nil && out.buf.Len() > 0, err
 }
 

@@ -572,13 +572,8 @@ func (r checkout) leftBehind(wait time.Duration, elsewhere []string) (string, er
 
 // unmerged says how many commits git rev-list counts, or "" for none.
 func (r checkout) unmerged(wait time.Duration, args ...string) (string, error) {
-	vars, done, err := r.isolated()
-	if err != nil {
-		return "", err
-	}
-	defer done()
-	out, err := r.run(nil, r.top, vars, wait, append([]string{"rev-list", "--count"}, args...)...)
-	if err != nil {
+	out := &bounded{max: maxStatus}
+	if err := r.runIsolated(nil, out, r.top, wait, append([]string{"rev-list", "--count"}, args...)...); err != nil {
 		return "", atomicfile.Error("read the commits of", r.top, err)
 	}
 	switch n := strings.TrimSpace(out.buf.String()); n {

@@ -29,6 +29,15 @@ type Outcome struct {
 	Err error
 }
 
+func oneAtATime(told func(Outcome)) func(Outcome) {
+	var telling sync.Mutex
+	return func(o Outcome) {
+		telling.Lock()
+		defer telling.Unlock()
+		told(o)
+	}
+}
+
 // Skipped reports whether the change was not begun because something else was changing the
 // session.
 func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
@@ -37,12 +46,7 @@ func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
 // it changed nothing. It does not wait for worktrees: told is called of the sessions that start
 // in them until Wait returns.
 func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
-	var telling sync.Mutex
-	tell := func(o Outcome) {
-		telling.Lock()
-		defer telling.Unlock()
-		told(o)
-	}
+	tell := oneAtATime(told)
 	if err := w.Store.CompleteMoves(); err != nil {
 		return nil, err
 	}
@@ -134,12 +138,7 @@ func neverRan(s lifecycle.Session) bool { return s.ActiveAt.IsZero() }
 // actions makes the changes in order. Those that start an agent come last, several at a
 // time, because a start mostly waits; in the background if it first makes a worktree.
 func (w *World) actions(ctx context.Context, p *Plan, later, told func(Outcome)) {
-	var telling sync.Mutex
-	tell := func(o Outcome) {
-		telling.Lock()
-		defer telling.Unlock()
-		told(o)
-	}
+	tell := oneAtATime(told)
 	change := func(a tick.Action, tell func(Outcome)) {
 		if ctx.Err() == nil {
 			name, err := w.ChangeSession(ctx, p.config, a)
