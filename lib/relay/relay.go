@@ -316,7 +316,7 @@ func (r *Relay) attempt(ctx context.Context) (connected bool, err error) {
 	defer cancel(nil)
 	if r.Hub != nil {
 		was := r.Hub() // before Connect: what this host has once it is connected can be another one
-		go func() {
+		cli.Go(func() {
 			for r.Hub() == was { // mutant never: TestAnotherHub
 				select {
 				case <-ctx.Done():
@@ -325,7 +325,7 @@ func (r *Relay) attempt(ctx context.Context) (connected bool, err error) {
 				}
 			}
 			cancel(errOther)
-		}()
+		})
 	}
 	nc, err := r.Connect(ctx, r.keys)
 	if err == nil {
