@@ -110,7 +110,7 @@ func TestClient(t *testing.T) {
 		"SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "SubagentStop", "PostCompact", "Stop", "SessionEnd",
 	} {
 		hooks[event] = []any{map[string]any{"hooks": []any{map[string]any{
-			"type": "command", "command": self, "args": []string{"record", w.Path("recorded")}, "timeout": 10,
+			"type": "command", "command": self, "args": []string{"record", w.Path("recorded")}, "timeout": patience.Seconds(),
 		}}}}
 	}
 	w.writeJSON(w.userSettings(), map[string]any{"permissions": permissions, "hooks": hooks})
