@@ -100,14 +100,17 @@ func (a *watched) keys(keys ...string) {
 }
 
 // A gate holds back what the model or a command is about to do until it is opened.
-type gate struct{ file string }
+type gate struct{ name, file string }
 
-func (a *watched) gate(name string) gate { return gate{a.Path("gate-" + name)} }
+func (a *watched) gate(name string) gate { return gate{name, a.Path("gate-" + name)} }
 
 // command waits for the gate. Clients ask before they let it run: it writes.
 func (g gate) command() string {
-	return "touch begun; until test -e " + g.file + "; do sleep 0.1; done"
+	return "touch begun-" + g.name + "; until test -e " + g.file + "; do sleep 0.1; done"
 }
+
+// reached reports whether the command waits.
+func (g gate) reached(w *world) bool { return exists(filepath.Join(w.project, "begun-"+g.name)) }
 
 func (g gate) open(w *world) { w.write(g.file, "open\n") }
 
@@ -231,6 +234,8 @@ func TestSessionStatus(t *testing.T) {
 	asked()
 	p.pressWhile("Enter", asks)
 	a.becomes("running")
+	// An Esc before that stops the turn, and the command runs on in the background.
+	w.waitFor("the command runs", func() bool { return a.gate("never").reached(w) })
 	p.pressWhile("Escape", func() bool { return a.listed().Status == "running" })
 	a.stays("waiting (done)")
 	tell("please think")
