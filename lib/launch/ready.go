@@ -163,16 +163,16 @@ func fellBack(c agent.Client, p process.Proc) string {
 }
 
 // AcceptDialogs accepts the dialogs that a client shows at its start, until it takes a
-// prompt, works or asks something unknown. It returns the options that it chose. After the
-// limit dialogs it gives up without an error. asks reports that the client will ask about the
-// folder, by its own files.
+// prompt, works or asks something unknown, which a dialog that is half drawn is for a moment.
+// It returns the options that it chose. After the limit dialogs it gives up without an error.
+// asks reports that the client will ask about the folder, by its own files.
 func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, asks bool) (accepted []string, err error) {
 	rest := respawn.Undisturbed // how long an input box stays before no dialog is expected any more
 	if asks {
 		rest = respawn.DialogDue
 	}
 	to := send.Target{Server: server, Pane: pane.ID, Client: c}
-	var takes time.Time // since when it shows an input box
+	var takes, unknown time.Time // since when it shows an input box, or asks something unknown
 	for deadline := time.Now().Add(dialogs); time.Now().Before(deadline) && p.Alive(); time.Sleep(pollInterval) {
 		styled, err := server.CaptureStyled(pane.ID)
 		if err != nil {
@@ -193,18 +193,26 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 			return accepted, nil
 		}
 		q, asks := c.Question(styled)
-		if !asks {
-			continue
+		n := 0
+		if asks {
+			n = c.Accepts(q)
 		}
-		n := c.Accepts(q)
-		if n == 0 {
+		switch {
+		case !asks || n > 0:
+			unknown = time.Time{}
+		case unknown.IsZero():
+			unknown = time.Now()
+		case time.Since(unknown) > respawn.Undisturbed:
 			return accepted, nil
+		}
+		if n == 0 {
+			continue
 		}
 		option, err := to.Answer(n, q.Digest(), send.Patience)
 		switch {
 		case err == nil:
 			accepted, rest = append(accepted, option.Text), respawn.Undisturbed
-		case !errors.Is(err, send.ErrNoQuestion) && !errors.Is(err, send.ErrNotTaken) && p.Alive():
+		case !errors.Is(err, send.ErrNoQuestion) && !errors.Is(err, send.ErrNotTaken) && !errors.Is(err, send.ErrChanged) && p.Alive():
 			return accepted, err
 		}
 	}
