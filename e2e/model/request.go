@@ -111,8 +111,12 @@ func (r *Request) newest() Message {
 }
 
 func (r *Request) String() string {
-	return fmt.Sprintf("#%d %s %s %s, session %s, %d messages, asked %.60q",
+	said := fmt.Sprintf("#%d %s %s %s, session %s, %d messages, asked %.60q",
 		r.N, r.Kind, r.Method, r.Path, r.Session, len(r.Msgs), r.Asked())
+	if result := r.Result(); result != "" { // of a command that failed it is all that is known
+		said += fmt.Sprintf(", result %.1000q", result)
+	}
+	return said
 }
 
 // parse reads a request, as much of it as there is: what is no message for the

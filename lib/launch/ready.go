@@ -175,8 +175,11 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 	var takes, unknown time.Time // since when it shows an input box, or asks something unknown
 	for deadline := time.Now().Add(dialogs); time.Now().Before(deadline) && p.Alive(); time.Sleep(pollInterval) {
 		styled, err := server.CaptureStyled(pane.ID)
-		if err != nil {
-			return accepted, nil // the pane is gone or tmux is busy; the next step finds out
+		switch {
+		case errors.Is(err, tmux.ErrNoAnswer): // it is busy
+			continue
+		case err != nil:
+			return accepted, nil // the pane is gone; the next step finds out
 		}
 		plain := agent.Plain(styled)
 		shown, _ := c.Input(styled)
@@ -212,7 +215,8 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 		switch {
 		case err == nil:
 			accepted, rest = append(accepted, option.Text), respawn.Undisturbed
-		case !errors.Is(err, send.ErrNoQuestion) && !errors.Is(err, send.ErrNotTaken) && !errors.Is(err, send.ErrChanged) && p.Alive():
+		case !errors.Is(err, send.ErrNoQuestion) && !errors.Is(err, send.ErrNotTaken) && !errors.Is(err, send.ErrChanged) &&
+			!errors.Is(err, tmux.ErrNoAnswer) && p.Alive():
 			return accepted, err
 		}
 	}
