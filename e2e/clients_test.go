@@ -36,12 +36,21 @@ func (w *world) setUp(client string) {
 	}
 }
 
+// loginPath puts gt and the clients on the PATH of a login shell, in which Codex runs the
+// commands of its agent, and Claude Code where a busy machine did not give it the variables of
+// the person's shell within ten seconds.
+func (w *world) loginPath() {
+	w.Helper()
+	w.write(filepath.Join(w.home, ".bash_profile"), "export PATH="+quote(bin)+":"+quote(w.Path("bin"))+":$PATH\n")
+}
+
 func (w *world) setUpClaude() {
 	w.Env = append(w.Env,
 		"ANTHROPIC_API_KEY="+w.key, "ANTHROPIC_BASE_URL="+w.model.URL,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 	)
 	w.trust(w.project)
+	w.loginPath()
 	w.writeJSON(w.userSettings(), map[string]any{"permissions": permissions})
 }
 

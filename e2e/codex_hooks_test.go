@@ -34,8 +34,7 @@ func newHookedCodex(t *testing.T, settings ...string) *world {
 
 func (w *world) wireCodex() {
 	w.gt("gt-hooks", "install", "codex")
-	// Codex runs its agent's commands in a login shell.
-	w.write(filepath.Join(w.home, ".bash_profile"), "export PATH="+quote(bin)+":"+quote(w.Path("bin"))+":$PATH\n")
+	w.loginPath()
 	w.model.Answer(answerCodex)
 }
 

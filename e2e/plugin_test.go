@@ -95,7 +95,7 @@ func TestClaudePlugin(t *testing.T) {
 // The same in Codex, which gives the hooks of plugins no arguments apart from their command.
 func TestCodexPlugin(t *testing.T) {
 	w := newCodex(t)
-	w.write(filepath.Join(w.home, ".bash_profile"), "export PATH="+quote(bin)+":"+quote(w.Path("bin"))+":$PATH\n")
+	w.loginPath()
 	w.codexSettings("model_auto_compact_token_limit = 1000")
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.model.Answer(func(r *model.Request) model.Reply {
