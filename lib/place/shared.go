@@ -122,6 +122,7 @@ func openDir(above *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
+// Write writes a file of the folder, which it makes. Outside a project it does nothing.
 func (s Shared) Write(name string, data []byte) error {
 	if s.project == "" {
 		return nil

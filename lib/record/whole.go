@@ -150,14 +150,14 @@ func (h *eventConverter) convert(l *Line) error {
 
 // give passes the waiting request on, and then e.
 func (h *eventConverter) give(e Happened) error {
-	if err := h.giveRequest(); err != nil {
+	if err := h.giveWaitingRequest(); err != nil {
 		return err
 	}
 	return h.each(e)
 }
 
-// giveRequest passes the waiting request on, whose usage is now final.
-func (h *eventConverter) giveRequest() error {
+// giveWaitingRequest passes the waiting request on, whose usage is now final.
+func (h *eventConverter) giveWaitingRequest() error {
 	if h.llm == nil {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (h *eventConverter) addUsage(l *Line) error {
 		h.llm.Usage = tokens // the last usage counts
 		return nil
 	}
-	if err := h.giveRequest(); err != nil {
+	if err := h.giveWaitingRequest(); err != nil {
 		return err
 	}
 	h.llm, h.llmID = &Happened{Type: LLMCall, Time: l.Time, Model: l.Model, Usage: tokens}, l.Message
@@ -251,7 +251,7 @@ func (h *eventConverter) finish() error {
 			return err
 		}
 	}
-	return h.giveRequest()
+	return h.giveWaitingRequest()
 }
 
 func millisBetween(from, to time.Time) *int64 {

@@ -23,8 +23,9 @@ func (t target) serves(file string) bool {
 	return t.client.MCP != nil && t.folder != "" && len(t.files) > 0 && t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
 }
 
-// server returns the program that the agent starts as gt's MCP server and the file that says so, or "".
-func (t target) server(file string) (program, in string) {
+// findServer returns the program that the agent starts as gt's MCP server and the file that says
+// so, or "".
+func (t target) findServer(file string) (program, in string) {
 	if !t.serves(file) {
 		return "", ""
 	}
@@ -39,14 +40,14 @@ func (t target) server(file string) (program, in string) {
 }
 
 func (t target) hasServer(file string) bool {
-	program, _ := t.server(file)
+	program, _ := t.findServer(file)
 	return program != ""
 }
 
 // serve makes the program the agent's MCP server, or removes that if program is "". The client's
 // own command does it: its file has much else, and it writes that at any time.
 func (t target) serve(env *cli.Env, file, program string, dryRun bool) (changed bool, err error) {
-	was, _ := t.server(file)
+	was, _ := t.findServer(file)
 	if was == program || !t.serves(file) {
 		return false, nil
 	}
@@ -74,7 +75,7 @@ func (t target) serve(env *cli.Env, file, program string, dryRun bool) (changed 
 }
 
 func (p source) served(dir string) (f finding, ok bool) {
-	program, in := p.of.server(p.File)
+	program, in := p.of.findServer(p.File)
 	if program == "" {
 		return f, false
 	}

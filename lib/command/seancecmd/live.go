@@ -48,7 +48,7 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 			}
 		}
 		if s == nil {
-			s = writing(a, byFile)
+			s = findOpenConversation(a, byFile)
 		}
 		if s == nil {
 			s = &catalog.Session{Agent: a.Client.Name, CWD: a.Pane.Path}
@@ -70,7 +70,8 @@ func screenStatus(env *cli.Env, a live.Agent) string {
 	return string(got.Status)
 }
 
-func writing(a live.Agent, byFile func() map[string]*catalog.Session) *catalog.Session {
+// findOpenConversation returns the session whose conversation an agent has open, or nil.
+func findOpenConversation(a live.Agent, byFile func() map[string]*catalog.Session) *catalog.Session {
 	for path := range a.Transcripts() {
 		if s := byFile()[filepath.Clean(path)]; s != nil {
 			return s

@@ -148,15 +148,15 @@ func (c *imports) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	i, err := imported(at, data)
+	parsed, err := imported(at, data)
 	if err != nil {
 		return c.refused(err)
 	}
-	add := at.Store.Import
+	addNew := at.Store.Import
 	if c.DryRun {
-		add = at.Store.Importable
+		addNew = at.Store.Importable
 	}
-	added, err := add(i)
+	added, err := addNew(parsed)
 	switch {
 	case err != nil && len(added) > 0:
 		return cli.WithHint(err, "the same command continues where this one stopped")
@@ -177,8 +177,8 @@ func (c *imports) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	if there := len(i.Instances) - len(added); there > 0 {
-		env.Hint("%d of %d were there already", there, len(i.Instances))
+	if known := len(parsed.Instances) - len(added); known > 0 {
+		env.Hint("%d of %d were there already", known, len(parsed.Instances))
 	}
 	return nil
 }

@@ -204,8 +204,8 @@ func (c commands) answer(host string, a peer.Answer) {
 	}
 }
 
-// interrupted answers the commands that a relay before this one did not finish.
-func (c commands) interrupted() {
+// answerInterrupted answers the commands that a relay before this one did not finish.
+func (c commands) answerInterrupted() {
 	hosts, err := atomicfile.Folders(c.state.Path("relay", "commands"))
 	if err != nil {
 		c.warn(err)

@@ -130,7 +130,7 @@ func TestInterrupted(t *testing.T) {
 	testenv.NoError(t, c.state.Prepare(filepath.Dir(path)))
 	testenv.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
 	testenv.NoError(t, c.deliver(newSender("stop"), letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)))
-	c.interrupted()
+	c.answerInterrupted()
 	if got := answered(t, c); !strings.Contains(got, "ended in the middle") || calls() != "" {
 		t.Error(got, calls())
 	}

@@ -92,7 +92,7 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 		TakeBack: func(l peer.Letter) error { return TakeBack(env, state, l) },
 		Held:     n.held,
 		Started: func() {
-			c.interrupted()
+			c.answerInterrupted()
 			peer.ResultsOf(state).Sweep(env.Now())
 		},
 		Changed: watch(ctx, state, warn),

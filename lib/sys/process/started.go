@@ -90,7 +90,7 @@ func origin(pid int, name string) int {
 // relaunched reports whether two processes run the same script with the same arguments and
 // only differ in interpreter flags.
 func relaunched(args, above []string) bool {
-	a, b := script(args), script(above)
+	a, b := withoutInterpreter(args), withoutInterpreter(above)
 	return len(a) > 0 && len(b) > 0 && samePath(a[0], b[0]) && slices.Equal(a[1:], b[1:])
 }
 
@@ -114,8 +114,9 @@ var valued = []string{
 	"--max-http-header-size", "--dns-result-order", "--input-type", "--preload",
 }
 
-// script removes an interpreter and its own arguments.
-func script(args []string) []string {
+// withoutInterpreter returns a script and its arguments: args without the interpreter and the
+// flags of that.
+func withoutInterpreter(args []string) []string {
 	rest := args[min(1, len(args)):]
 	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {
 		skip := 1

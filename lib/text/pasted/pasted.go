@@ -41,7 +41,7 @@ func Shorten(text string) string {
 		n := max(paste(lines[i:]), 1)
 		block := lines[i : i+n]
 		if n >= minPaste && size(block[ends:n-ends]) >= minSize {
-			block = slices.Concat(block[:ends], middle(block[ends:n-ends]), block[n-ends:])
+			block = slices.Concat(block[:ends], keepRemarks(block[ends:n-ends]), block[n-ends:])
 		}
 		for _, line := range block {
 			out = append(out, shortLine(line))
@@ -122,9 +122,9 @@ func Mark(clean func(string) string) func(lines []string) string {
 	}
 }
 
-// middle returns what is kept of a paste's middle: its size, and the few lines that the
+// keepRemarks returns what is kept of a paste's middle: its size, and the few lines that the
 // person seems to have typed into it.
-func middle(lines []string) []string {
+func keepRemarks(lines []string) []string {
 	var out []string
 	from, said := 0, 0
 	for i, line := range lines {

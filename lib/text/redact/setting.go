@@ -668,9 +668,9 @@ func (sc *scanner) namedAfter(v int) string {
 	return ""
 }
 
-// signsIn returns "password" if the quoted text at s[i] is the user in the arguments of a
-// login: auth("bob", "x"), auth=("bob", "x").
-func (sc *scanner) signsIn(i int) string {
+// passwordBehindUser returns "password", as the name of the next argument, if the quoted text at
+// s[i] is the user in a call that logs in: auth("bob", "x"), auth=("bob", "x"); else "".
+func (sc *scanner) passwordBehindUser(i int) string {
 	if i <= sc.done || sc.s[i-1] != '(' {
 		return ""
 	}
@@ -751,11 +751,11 @@ func (sc *scanner) argument(i int) (from, to int) {
 		switch {
 		case start > sc.done && strings.IndexByte("\"'#", s[start-1]) >= 0:
 			if !sureName(name) {
-				name = sc.signsIn(start - 1)
+				name = sc.passwordBehindUser(start - 1)
 			}
 		case start > sc.done && s[start-1] == '@': // login("bob@example.org", "x")
 			user := len(sc.nameBefore(start - 1))
-			name = sc.signsIn(start - 1 - user - 1)
+			name = sc.passwordBehindUser(start - 1 - user - 1)
 		default:
 			name = ""
 		}

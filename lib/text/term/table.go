@@ -141,7 +141,7 @@ func (s Style) table(w io.Writer, width int, rows [][]string, least int, cut fun
 			}
 			if j == len(row)-1 {
 				if width > 0 {
-					cell = cutApart(cell, max(width-used, 1), cut)
+					cell = cutUnjoined(cell, max(width-used, 1), cut)
 				}
 				b.WriteString(paint(i, j, cell))
 				break
@@ -250,8 +250,9 @@ func unjoinedWidth(s string) int {
 	return more
 }
 
-// cutApart cuts s until it fits such a terminal, too.
-func cutApart(s string, width int, cut func(s string, width int) string) string {
+// cutUnjoined cuts s so that it also fits a terminal that shows the parts of an emoji beside each
+// other (unjoinedWidth). It cuts more until it does.
+func cutUnjoined(s string, width int, cut func(s string, width int) string) string {
 	for room := width; ; {
 		shown := cut(s, room)
 		more := unjoinedWidth(shown)

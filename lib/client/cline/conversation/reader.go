@@ -27,9 +27,9 @@ type Reader struct{}
 
 func (Reader) Client() string { return "cline" }
 
-// sessions returns the folder with a store's sessions. The environment can name that folder
+// findSessions returns the folder with a store's sessions. The environment can name that folder
 // itself, or the one above.
-func sessions(store string) string {
+func findSessions(store string) string {
 	for _, folder := range []string{"data/sessions", "sessions"} {
 		if dir := filepath.Join(store, folder); folderExists(dir) {
 			return dir
@@ -48,7 +48,7 @@ const messagesEnd = ".messages.json"
 // Find lists the sessions' folders, in each first the session and then its subagents.
 // Renaming a session changes only its state, so its time counts, too.
 func (c Reader) Find(store string, each func(conversation.File)) error {
-	at := sessions(store)
+	at := findSessions(store)
 	entries, err := conversation.List(at)
 	if err != nil {
 		return err
