@@ -12,7 +12,7 @@ func (c Client) HandlersOf(doc *jsonedit.Doc) []Handler { return c.handlers(doc)
 func (c Client) OursOf(doc *jsonedit.Doc) []Handler     { return c.ownHandlers(doc) }
 
 var (
-	Limits          = limits
+	Limits          = []string{"timeout", "timeoutSec"}
 	Quote           = quote
 	QuotePowerShell = quotePowerShell
 	IsScript        = isScript

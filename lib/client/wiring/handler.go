@@ -35,8 +35,6 @@ var lines = []string{"bash", "command", "powershell"}
 // hiddenTail follows the call of a program whose absence the client must not hear of.
 const hiddenTail = " 2>/dev/null ||"
 
-var limits = []string{"timeout", "timeoutSec"}
-
 // String returns the command line as it is in the file.
 func (h Handler) String() string {
 	return strings.Join(append([]string{h.Command}, h.Args...), " ")

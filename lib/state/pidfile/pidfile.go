@@ -256,7 +256,10 @@ func parse(data []byte) (process.Proc, State) {
 	p := process.Proc{PID: int(pid)}
 	boot, rest, ok := strings.Cut(start, ":")
 	since, ns, named := strings.Cut(rest, ":")
-	if ok && isBoot(boot) && isStart(since) && (!named || isNamespace(ns)) {
+	const digits = "0123456789"
+	isUUID := len(boot) == 36 && consistsOf(boot, digits+"abcdefABCDEF-")
+	// On Linux the start is clock ticks, on macOS seconds and microseconds.
+	if ok && isUUID && consistsOf(since, digits+".") && (!named || consistsOf(ns, digits)) {
 		p = process.Noted(p.PID, since, boot, ns)
 	}
 	return p, ""
@@ -277,17 +280,7 @@ func sameMoment(a, b time.Time) bool {
 	return off <= day && (off%quarter <= near || quarter-off%quarter <= near)
 }
 
-// isBoot reports whether s can be a boot id, a UUID. isStart reports whether s can be a
-// start time of Linux (clock ticks) or macOS (seconds and microseconds).
-func isBoot(s string) bool {
-	return len(s) == 36 && strings.Trim(s, "0123456789abcdefABCDEF-") == ""
-}
-
-func isStart(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789.") == ""
-}
-
-func isNamespace(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+func consistsOf(s, chars string) bool { return s != "" && strings.Trim(s, chars) == "" }
 
 // stateOf returns the state of a process. On error it is unknown, and the caller must do
 // nothing.

@@ -39,7 +39,7 @@ func headless(r contract.Run) bool { return !r.HasFlag("--acp") && !r.OnScreen()
 var server = contract.SharedServer{
 	Program: "cline",
 	Var:     "CLINE_NO_INTERACTIVE",
-	Serves:  serves,
+	Serves:  func(args []string) bool { return slices.Contains(args, hubFlag) },
 	Shows:   shows,
 	Dir:     contract.DirFlag("-c", "--cwd"),
 	Account: func(getenv func(string) string) string {
@@ -48,8 +48,6 @@ var server = contract.SharedServer{
 }
 
 const hubFlag = "--cline-hub-daemon"
-
-func serves(args []string) bool { return slices.Contains(args, hubFlag) }
 
 // shows reports whether a Cline with these arguments can be a window of the hub. With data
 // of its own it runs its sessions itself.

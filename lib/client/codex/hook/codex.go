@@ -41,15 +41,15 @@ func killed(e contract.End) bool { return e.Reason != "other" && contract.Killed
 var server = contract.SharedServer{
 	Program: "codex",
 	Var:     names.CodexThread,
-	Serves:  serves,
+	Serves:  func(args []string) bool { return len(args) > 1 && slices.Contains(args[1:], serverWord) },
 	Shows:   printsAnswers,
 	Dir:     contract.DirFlag("-C", "--cd"),
-	Account: account,
+	Account: func(getenv func(string) string) string {
+		return cmp.Or(getenv(names.CodexHome), filepath.Join(getenv("HOME"), ".codex"))
+	},
 }
 
 const serverWord = "app-server"
-
-func serves(args []string) bool { return len(args) > 1 && slices.Contains(args[1:], serverWord) }
 
 // printsAnswers reports whether a Codex with these arguments can be a window that shows a
 // server's conversation. A Codex with settings for this run, or without a person, runs
@@ -65,8 +65,4 @@ func printsAnswers(args []string) bool {
 		}
 	}
 	return true
-}
-
-func account(getenv func(string) string) string {
-	return cmp.Or(getenv(names.CodexHome), filepath.Join(getenv("HOME"), ".codex"))
 }

@@ -18,7 +18,8 @@ var Client = contract.Client{
 	Limits:    []string{"APIProviderRateLimitError"},
 	Dialect: contract.Dialect{
 		MaxContext: 10000, Shape: contract.Plain, DroppedSources: []string{"startup", "resume", "clear"},
-		Headless: headless, EndsSilently: true, Killed: killed, ClearReason: leftReason,
+		Headless:     func(r contract.Run) bool { return !r.OnScreen() }, // its arguments are overwritten with its title
+		EndsSilently: true, Killed: killed, ClearReason: leftReason,
 	},
 }
 
@@ -33,6 +34,3 @@ func killed(e contract.End) bool {
 	}
 	return contract.Killed(e)
 }
-
-// headless ignores the arguments, which Kimi Code has overwritten with its title.
-func headless(r contract.Run) bool { return !r.OnScreen() }

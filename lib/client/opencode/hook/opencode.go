@@ -20,10 +20,11 @@ var Client = contract.Client{
 	Client:   &names.OpenCode,
 	Accounts: accounts,
 	Holds:    holds,
-	Dialect:  contract.Dialect{MaxContext: 10000, Shape: contract.Plain, Compaction: true, SharedServer: &server, Headless: headless},
+	Dialect: contract.Dialect{
+		MaxContext: 10000, Shape: contract.Plain, Compaction: true, SharedServer: &server,
+		Headless: func(r contract.Run) bool { return subcommand(r) == "run" },
+	},
 }
-
-func headless(r contract.Run) bool { return subcommand(r) == "run" }
 
 func subcommand(r contract.Run) string {
 	return r.Subcommand("--log-level", "-m", "--model", "--agent", "--port", "--hostname", "--mdns-domain", "--cors")
