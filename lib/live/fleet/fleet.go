@@ -70,6 +70,7 @@ type Member struct {
 	look      *Survey   // by which it was read
 	home      home.Home // the record's home
 	activity  *activity.State
+	worksIn   string
 	suspended bool // Process was, when it was read
 	atStart   bool // only the screen tells of it, because no hook has run yet
 }
@@ -722,7 +723,15 @@ func (m *Member) Topic() string {
 
 // WorksIn returns the folder where a running agent works: the instance's, or another worktree of
 // its repository, which its client made or to which the session moved, as its hooks told last.
+// It looks once, and is not for several goroutines.
 func (m *Member) WorksIn() string {
+	if m.worksIn == "" {
+		m.worksIn = m.findWorkFolder()
+	}
+	return m.worksIn
+}
+
+func (m *Member) findWorkFolder() string {
 	if m.Pane.ID == "" || m.Record == nil || !m.begun() {
 		return m.Path
 	}
