@@ -18,10 +18,7 @@ type archive struct {
 
 // Run stops agents as stop does, and puts them away.
 func (c *archive) Run(env *cli.Env) error {
-	if err := (cut{c.Now || c.Outlive > 0}).allowsChosen(env, c.agentSelection, "archived"); err != nil {
-		return err
-	}
-	if outlived, err := c.outlive(env, c.agentSelection, "archived"); outlived || err != nil {
+	if outlived, err := c.outlive(env, c.agentSelection, c.Now, "archived"); outlived || err != nil {
 		return err
 	}
 	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {

@@ -511,10 +511,7 @@ func (c *restart) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	if err := (cut{c.Now || c.Outlive > 0}).allowsChosen(env, c.agentSelection, "restarted"); err != nil {
-		return err
-	}
-	if outlived, err := c.outlive(env, c.agentSelection, "restarted"); outlived || err != nil {
+	if outlived, err := c.outlive(env, c.agentSelection, c.Now, "restarted"); outlived || err != nil {
 		return err
 	}
 	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {

@@ -36,10 +36,7 @@ func (c *stop) Run(env *cli.Env) error {
 	if done, err := c.elsewheres(env, peer.Ask{Command: "stop", Now: c.Now}); done || err != nil {
 		return err
 	}
-	if err := (cut{c.Now || c.Outlive > 0}).allowsChosen(env, c.agentSelection, "stopped"); err != nil {
-		return err
-	}
-	if outlived, err := c.outlive(env, c.agentSelection, "stopped"); outlived || err != nil {
+	if outlived, err := c.outlive(env, c.agentSelection, c.Now, "stopped"); outlived || err != nil {
 		return err
 	}
 	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
@@ -210,12 +207,4 @@ func asksOnScreen(at scope, m fleet.Member) bool {
 	}
 	styled, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
 	return err == nil && live.ShowsQuestion(at.Table().FindClient(m.Agent), styled, status.Observation{Status: m.Status, Reason: m.Reason})
-}
-
-func (c cut) allowsChosen(env *cli.Env, s agentSelection, verb string) error {
-	at, all, _, err := s.choose(env)
-	if err != nil {
-		return err
-	}
-	return c.allows(at, verb, all)
 }

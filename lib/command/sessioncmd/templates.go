@@ -1,6 +1,7 @@
 package sessioncmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,7 +170,12 @@ func (c picked) find(at scope, store instance.Store) (found []*instance.Instance
 	return found, unread
 }
 
-func (c picked) forEachPicked(env *cli.Env, done string, do action, ends ...cut) error {
+// forEachPicked does it to the picked sessions: to those in the usual state if the command names
+// neither sessions nor states, or to all that are not closed if usual is "".
+func (c picked) forEachPicked(env *cli.Env, done string, usual lifecycle.State, do action, ends ...cut) error {
+	if len(c.Names) == 0 {
+		c.State = cmp.Or(c.State, string(usual))
+	}
 	at, err := c.scope(env)
 	if err == nil && len(c.Names) == 0 {
 		err = untrusted(at.Town)
@@ -208,28 +214,19 @@ type suspend struct {
 }
 
 func (c *suspend) Run(env *cli.Env) error {
-	if len(c.Names) == 0 && c.State == "" {
-		c.State = string(lifecycle.Active)
-	}
-	return c.forEachPicked(env, "suspended", (*perform.World).Suspend, c.cut)
+	return c.forEachPicked(env, "suspended", lifecycle.Active, (*perform.World).Suspend, c.cut)
 }
 
 type resume struct{ picked }
 
 func (c *resume) Run(env *cli.Env) error {
-	if len(c.Names) == 0 && c.State == "" {
-		c.State = string(lifecycle.Suspended)
-	}
-	return c.forEachPicked(env, "resumed", (*perform.World).Resume)
+	return c.forEachPicked(env, "resumed", lifecycle.Suspended, (*perform.World).Resume)
 }
 
 type drain struct{ picked }
 
 func (c *drain) Run(env *cli.Env) error {
-	if len(c.Names) == 0 && c.State == "" {
-		c.State = string(lifecycle.Active)
-	}
-	return c.forEachPicked(env, "draining", (*perform.World).Drain)
+	return c.forEachPicked(env, "draining", lifecycle.Active, (*perform.World).Drain)
 }
 
 type drainAll struct {
@@ -248,7 +245,7 @@ type closes struct {
 }
 
 func (c *closes) Run(env *cli.Env) error {
-	return c.forEachPicked(env, "closed", closesIt, c.cut)
+	return c.forEachPicked(env, "closed", "", closesIt, c.cut)
 }
 
 type adminClose struct {
@@ -270,7 +267,7 @@ func (c *adminClose) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	return c.forEachPicked(env, "closed", func(w *perform.World, ctx context.Context, id instance.ID) error {
+	return c.forEachPicked(env, "closed", "", func(w *perform.World, ctx context.Context, id instance.ID) error {
 		return w.Close(ctx, id, lifecycle.Manual)
 	})
 }

@@ -21,8 +21,9 @@ type outliveFlag struct {
 const handed = 2 * time.Second // how long the caller has to read the output before its agent ends
 
 // outlive starts a detached copy of the command if the command runs below an agent that it
-// ends, and reports whether it did. Ending the agent would otherwise end the command first.
-func (w outliveFlag) outlive(env *cli.Env, s agentSelection, done string) (bool, error) {
+// ends, and reports whether it did. Ending the agent would otherwise end the command first. Before
+// that, cut asks about agents that are busy; now is its flag.
+func (w outliveFlag) outlive(env *cli.Env, s agentSelection, now bool, done string) (bool, error) {
 	if w.Outlive > 0 {
 		signal.Ignore(syscall.SIGHUP)
 		if p, err := process.Find(w.Outlive); err == nil {
@@ -32,6 +33,9 @@ func (w outliveFlag) outlive(env *cli.Env, s agentSelection, done string) (bool,
 	}
 	at, all, _, err := s.choose(env)
 	if err != nil {
+		return false, err
+	}
+	if err := (cut{now}).allows(at, done, all); err != nil {
 		return false, err
 	}
 	above := process.Ancestors(os.Getpid())
