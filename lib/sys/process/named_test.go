@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"gt/internal/testenv"
 	"gt/lib/sys/process"
@@ -30,6 +31,10 @@ func TestNamed(t *testing.T) {
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
+	// Start returns in the middle of the exec, when the process may have its old name.
+	for end := time.Now().Add(testenv.Patience); process.Name(cmd.Process.Pid) != "gt-named-test" && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 	found := process.Named("gt-named-test")
 	i := slices.IndexFunc(found, func(p process.Proc) bool { return p.PID == cmd.Process.Pid })
 	if i < 0 {
