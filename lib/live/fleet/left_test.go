@@ -26,6 +26,12 @@ func startClient(t *testing.T, env ...string) process.Proc {
 	t.Cleanup(func() { client.Process.Kill(); client.Wait() })
 	p, err := process.Find(client.Process.Pid)
 	testenv.NoError(t, err)
+	// Start returns in the middle of the exec, when the process has no environment yet.
+	for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if env, err := p.Environ(); err != nil || len(env) > 0 {
+			break
+		}
+	}
 	return p
 }
 
