@@ -74,11 +74,12 @@ const (
 	// hookWait bounds the wait for the log's lock where a spare log takes the event
 	// otherwise: an agent waits for the answer of most hooks that log something.
 	hookWait = 250 * time.Millisecond
-	// spareWait bounds the wait for the spare log's lock, which nobody holds for longer than
-	// a copy takes.
+	// spareWait bounds the wait for the spare log's lock while nobody writes, which nobody
+	// holds for longer than a copy takes.
 	spareWait = 10 * time.Second
-	// lockWait bounds the wait where there is no spare log. Each holder has the lock for
-	// milliseconds, but on a busy machine the kernel lets others overtake.
+	// lockWait bounds the wait while nobody writes, where there is no spare log. Each holder
+	// has the lock for milliseconds, but on a busy machine the kernel lets others overtake,
+	// and many take their time.
 	lockWait = time.Minute
 )
 
@@ -91,7 +92,7 @@ func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 	if err != nil {
 		return err
 	}
-	return l.append(line, lockWait, nil)
+	return l.append(line, lockWait, l.moves(), nil)
 }
 
 // AppendOr is Append, but if the log cannot be written, or another process holds its lock,
@@ -103,7 +104,7 @@ func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor st
 	if err != nil {
 		return err
 	}
-	err = l.append(line, hookWait, func(f *os.File) error {
+	err = l.append(line, hookWait, nil, func(f *os.File) error {
 		if err := oneName(f); err != nil { // others can write to a town's folder
 			return atomicfile.Error("write", string(l), err)
 		}
@@ -112,7 +113,7 @@ func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor st
 		}
 		return nil
 	})
-	if err == nil || spare.append(line, spareWait, nil) != nil {
+	if err == nil || spare.append(line, spareWait, spare.moves(), nil) != nil {
 		return err
 	}
 	if !errors.Is(err, flock.ErrBusy) {
@@ -131,11 +132,11 @@ func newLine(now time.Time, kind, actor string, payload any) ([]byte, error) {
 }
 
 // append appends a line under the lock, after it has called before, which may be nil.
-func (l Log) append(line []byte, wait time.Duration, before func(*os.File) error) error {
+func (l Log) append(line []byte, wait time.Duration, moved func() bool, before func(*os.File) error) error {
 	if err := l.prepare(); err != nil {
 		return err
 	}
-	lock, err := l.lock(wait)
+	lock, err := l.lock(wait, moved)
 	if err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func (l Log) TakeIn(spare Log) error {
 	if missing(string(spare)) {
 		return nil
 	}
-	return l.append(nil, lockWait, func(f *os.File) error { return takeIn(f, spare) })
+	return l.append(nil, lockWait, l.moves(), func(f *os.File) error { return takeIn(f, spare) })
 }
 
 // takeIn moves the spare log's events to the end of f, whose lock the caller holds. It
@@ -169,7 +170,7 @@ func takeIn(f *os.File, spare Log) error {
 	if missing(string(spare)) {
 		return nil
 	}
-	lock, err := spare.lock(0)
+	lock, err := spare.lock(0, nil)
 	if err != nil {
 		return err
 	}
@@ -274,13 +275,24 @@ func readTail(f *os.File, size int64) ([]byte, error) {
 	return buf, ignoreEOF(err)
 }
 
-// lock acquires the log's lock, in a Gas Town workspace the one that Gas Town uses.
-func (l Log) lock(wait time.Duration) (*flock.Lock, error) {
+// lock acquires the log's lock, in a Gas Town workspace the one that Gas Town uses. Without
+// moved, the wait is for as long as wait.
+func (l Log) lock(wait time.Duration, moved func() bool) (*flock.Lock, error) {
 	path := string(l) + ".lock"
-	if missing(filepath.Join(filepath.Dir(path), "mayor", "town.json")) {
-		return flock.Acquire(path, wait)
+	return flock.AcquireWhile(path, !missing(filepath.Join(filepath.Dir(path), "mayor", "town.json")), wait, moved)
+}
+
+// moves returns a function that reports whether the log was written since the last call.
+func (l Log) moves() func() bool {
+	was, _ := os.Lstat(string(l))
+	return func() bool {
+		before := was
+		was, _ = os.Lstat(string(l))
+		if before == nil || was == nil {
+			return before != was
+		}
+		return was.Size() != before.Size() || !os.SameFile(was, before)
 	}
-	return flock.AcquireCommon(path, wait)
 }
 
 // Size returns the size of the log in bytes, 0 if there is none.

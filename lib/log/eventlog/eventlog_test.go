@@ -202,7 +202,7 @@ func TestAppendOrToALockedLog(t *testing.T) {
 		}
 		return all
 	}
-	lock, err := l.lock(0)
+	lock, err := l.lock(0, nil)
 	testenv.NoError(t, err)
 	appendOr(1)
 	appendOr(2)
@@ -210,7 +210,7 @@ func TestAppendOrToALockedLog(t *testing.T) {
 		t.Errorf("while the lock is held, the log has %q, the spare log %q", in, kept)
 	}
 	lock.Unlock()
-	busy, err := spare.lock(0)
+	busy, err := spare.lock(0, nil)
 	testenv.NoError(t, err)
 	appendOr(3) // another process writes to the spare log just now
 	if in, kept := contents(l), contents(spare); in != "3" || kept != "12" {

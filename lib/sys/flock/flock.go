@@ -25,23 +25,25 @@ type Lock struct{ f *os.File }
 // Acquire locks path, creating the file if necessary. After wait it returns ErrBusy.
 // Waiting processes get the lock in the order in which they came.
 func Acquire(path string, wait time.Duration) (*Lock, error) {
-	return acquire(path, false, wait)
+	return AcquireWhile(path, false, wait, nil)
 }
 
-// AcquireCommon is Acquire for a lock that another program opens for reading. Its file has
-// mode 0600, and whoever may read it can hold it.
-func AcquireCommon(path string, wait time.Duration) (*Lock, error) {
-	return acquire(path, true, wait)
-}
-
-func acquire(path string, common bool, wait time.Duration) (*Lock, error) {
+// AcquireWhile is Acquire that gives up only on a lock that stands still: once wait is over it
+// waits again, if moved reports that others had the lock meanwhile. If the lock is common,
+// another program opens it for reading: its file has mode 0600, and whoever may read it can
+// hold it.
+func AcquireWhile(path string, common bool, wait time.Duration, moved func() bool) (*Lock, error) {
 	deadline := time.Now().Add(wait)
 	for {
 		f, err := atomicfile.OpenLock(path, common)
 		if err != nil {
 			return nil, err
 		}
-		if err := lock(f, time.Until(deadline)); err != nil {
+		left := time.Until(deadline)
+		if moved != nil {
+			left = wait // whoever had a lock before this one has removed it
+		}
+		if err := lock(f, left, moved); err != nil {
 			return nil, atomicfile.Error("lock", path, err)
 		}
 		named, err := names(path, f)
@@ -57,7 +59,7 @@ func acquire(path string, common bool, wait time.Duration) (*Lock, error) {
 
 // lock waits for the lock on f, and closes f if it fails. It waits in the kernel, which is
 // fair; polling would let a newcomer pass one that has waited long.
-func lock(f *os.File, wait time.Duration) error {
+func lock(f *os.File, wait time.Duration, moved func() bool) error {
 	fd := int(f.Fd())
 	err := flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
@@ -72,19 +74,24 @@ func lock(f *os.File, wait time.Duration) error {
 	}
 	got := make(chan error, 1)
 	go func() { got <- flock(fd, syscall.LOCK_EX) }()
-	select {
-	case err := <-got:
-		if err != nil {
-			f.Close()
+	for {
+		select {
+		case err := <-got:
+			if err != nil {
+				f.Close()
+			}
+			return err
+		case <-time.After(wait):
+			if moved != nil && moved() {
+				continue
+			}
+			// The wait cannot be cancelled. If it gets the lock, release it at once.
+			go func() {
+				<-got
+				f.Close()
+			}()
+			return ErrBusy
 		}
-		return err
-	case <-time.After(wait):
-		// The wait cannot be cancelled. If it gets the lock, release it at once.
-		go func() {
-			<-got
-			f.Close()
-		}()
-		return ErrBusy
 	}
 }
 

@@ -72,6 +72,20 @@ func TestOneProcessAtATime(t *testing.T) {
 	lock.Unlock()
 }
 
+// A wait is over only once nobody else is served any more.
+func TestAcquireWhileOthersAreServed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	other := hold(t, path)
+	looks := 0
+	moved := func() bool { looks++; return looks < 3 }
+	if _, err := AcquireWhile(path, false, time.Millisecond, moved); !errors.Is(err, ErrBusy) || looks != 3 {
+		t.Errorf("after %d looks: %v", looks, err)
+	}
+	lock, err := AcquireWhile(path, false, time.Millisecond, func() bool { other.Process.Kill(); return true })
+	testenv.NoError(t, err)
+	lock.Unlock()
+}
+
 func TestOneHolderWithinAProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	var in atomic.Int32
