@@ -20,8 +20,10 @@ const (
 	maxName    = 300       // a longer word is no file's name
 	maxMeant   = 3         // files that differ and that one name can mean
 
-	// differWait limits git, which runs at most twice, and only if HEAD moved or a file was written.
+	// differWait limits git, which runs at most twice, and only if HEAD moved or a file was written,
+	// where a client waits for its hook, and personWait where a person does.
 	differWait = 500 * time.Millisecond
+	personWait = 30 * time.Second
 )
 
 // folderChanges returns what happened in the folder after what is told was written, which can be
@@ -141,7 +143,11 @@ func (c *comparison) compareNamed(told []section, moves []string, from string) b
 	if !c.inGit || !ask || len(names) == 0 {
 		return true
 	}
-	differing, err := git.Differing(dir, from, differWait)
+	wait := differWait
+	if !c.byHook {
+		wait = personWait
+	}
+	differing, err := git.Differing(dir, from, wait)
 	if err != nil {
 		return false
 	}

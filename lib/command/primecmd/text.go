@@ -43,12 +43,13 @@ type page struct {
 	inGit   bool                 // the home is in a git worktree
 	bin     string               // the folder of gt's programs with a slash, empty if they are on the PATH
 	unkept  bool                 // nothing of the session can be kept, so no hand-over is offered
+	byHook  bool                 // a client waits for it
 }
 
 func (s *start) page(now situation, others []*session.Record) *page {
 	p := &page{
 		situation: now, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
-		inGit: s.session.Branch != "", unkept: s.unkept != "",
+		inGit: s.session.Branch != "", unkept: s.unkept != "", byHook: s.call.Hook,
 	}
 	if !onPath("gt-mail", s.env.Getenv("PATH")) {
 		if beside := process.SiblingBinary("gt-mail"); beside != "gt-mail" {
