@@ -27,7 +27,8 @@ import (
 //	a prompt with "leave" has the client end, as /exit does; with "then leave" it answers first
 //
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
-// in claude-N.answers; what it was told while it worked, in claude-N.queued.
+// in claude-N.answers; what it was told while it worked, in claude-N.queued; and what it was
+// told last when a turn had ended and its hook had run, in claude-N.ended.
 // LOSES=x has it lose as many texts as that has letters, DROPS=x as many pastes, and DELAYS=x
 // draw as many pastes only behind the next key; FREEZES=1 has it read nothing while $WORK/frozen is there; SWALLOW=xx has it miss as many
 // Enters, as clients do in whose box a menu is open, and LATE=1 tells of an earlier prompt then; NOHOOKS=1 has it run no hook at a prompt, and
@@ -312,6 +313,7 @@ func (s *screen) endTurn() {
 	if os.Getenv("NOHOOKS") == "" {
 		s.hook("Stop")
 	}
+	appendTo(s.path+".ended", prompt)
 	s.mu.Lock()
 	s.busy = len(s.queue) > 0
 	if s.busy {
