@@ -288,9 +288,9 @@ func (f *soak) drawn(a *soaked) {
 	}
 }
 
-// enough is how many looks a client is given to do what it was told, beside a minute: on a
+// settlingLooks is how many looks a client is given to do what it was told, beside a minute: on a
 // busy machine a look takes longer, as all that the client does.
-const enough = 100
+const settlingLooks = 100
 
 // check waits until the list is true, and says what stays false.
 func (f *soak) check(what string) {
@@ -303,7 +303,7 @@ func (f *soak) check(what string) {
 			f.settled = max(f.settled, took)
 			return
 		}
-		if took > time.Minute && looks > enough {
+		if took > time.Minute && looks > settlingLooks {
 			for i := range kinds {
 				f.said[told[i]] = true
 				f.lie(kinds[i], "after %s: %s", what, told[i])
