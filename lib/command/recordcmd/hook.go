@@ -84,8 +84,14 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 			}
 			now += f.Path + time.Unix(0, f.Changed).String()
 		}
-		// A client may write after its hook: Claude Code delays the last words of a turn for a moment.
-		if looks++; now == before || looks == most {
+		// A client may write after its hook: Claude Code delays the last words of a turn for a
+		// moment, and on a busy machine makes its file seconds later.
+		looks++
+		settled := now == before || looks >= most
+		if now == "" {
+			settled = looks >= settledEnd
+		}
+		if settled {
 			break
 		}
 		before = now
