@@ -278,7 +278,7 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 func (a *actor) follow(ctx context.Context, stream string, filter ...string) error {
 	place, err := streams.Open(ctx, a.js, stream, 0, nil, filter...)
 	if err == nil {
-		go streams.Follow(ctx, place, func(m jetstream.Msg) { a.hear(&nats.Msg{Subject: m.Subject(), Data: m.Data()}) })
+		go streams.Follow(ctx, place, func(m jetstream.Msg, _ bool) { a.hear(&nats.Msg{Subject: m.Subject(), Data: m.Data()}) })
 	}
 	return err
 }
