@@ -106,7 +106,7 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 		if err == nil && info.IsDir() || env.DirDeleted && errors.Is(err, fs.ErrNotExist) {
 			c.Dir = c.Input.CWD
 		} else if atomicfile.Hidden(err) {
-			env.WarnError(err)
+			env.WarnError(atomicfile.Error("read", c.Input.CWD, err))
 		}
 	}
 	if c.server.IsSet() && len(town.FindContaining(state, slices.Values([]string{c.Dir}))) > 0 {
