@@ -317,7 +317,7 @@ func (r *Relay) attempt(ctx context.Context) (connected bool, err error) {
 	if r.Hub != nil {
 		was := r.Hub() // before Connect: what this host has once it is connected can be another one
 		cli.Go(func() {
-			for r.Hub() == was { // mutant never: TestAnotherHub
+			for r.Hub() == was { // mutant always: TestAnotherHub
 				select {
 				case <-ctx.Done():
 					return
