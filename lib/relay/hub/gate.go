@@ -416,7 +416,7 @@ func (h *Hub) consumer(key string, text []byte) (says []byte, why string) {
 		asks.Config = map[string]any{}
 	}
 	for name, value := range asks.Config {
-		if !slices.Contains(asked, name) { // mutant never: TestWhatAHostMayDo
+		if !slices.Contains(asked, name) {
 			return nil, "a consumer with " + name
 		}
 		if n, ok := value.(float64); name == "inactive_threshold" && (!ok || n <= 0 || n > float64(consumerFor)) {
