@@ -65,6 +65,9 @@ const (
 
 // commandsOf returns the commands that a script is in its package, as npm installs it.
 func commandsOf(script string) (commands []string) {
+	if strings.HasPrefix(script, "/dev/fd/") || strings.HasPrefix(script, "/proc/self/") {
+		return nil // here that is a file of this process
+	}
 	script, err := filepath.EvalSymlinks(script)
 	if err != nil {
 		return nil
