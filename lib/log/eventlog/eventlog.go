@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -92,7 +93,7 @@ func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 	if err != nil {
 		return err
 	}
-	return l.append(line, lockWait, l.moves(), nil)
+	return l.append(line, lockWait, l.progress, nil)
 }
 
 // AppendOr is Append, but if the log cannot be written, or another process holds its lock,
@@ -113,7 +114,7 @@ func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor st
 		}
 		return nil
 	})
-	if err == nil || spare.append(line, spareWait, spare.moves(), nil) != nil {
+	if err == nil || spare.append(line, spareWait, spare.progress, nil) != nil {
 		return err
 	}
 	if !errors.Is(err, flock.ErrBusy) {
@@ -132,11 +133,11 @@ func newLine(now time.Time, kind, actor string, payload any) ([]byte, error) {
 }
 
 // append appends a line under the lock, after it has called before, which may be nil.
-func (l Log) append(line []byte, wait time.Duration, moved func() bool, before func(*os.File) error) error {
+func (l Log) append(line []byte, wait time.Duration, progress func() string, before func(*os.File) error) error {
 	if err := l.prepare(); err != nil {
 		return err
 	}
-	lock, err := l.lock(wait, moved)
+	lock, err := l.lock(wait, progress)
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (l Log) TakeIn(spare Log) error {
 	if missing(string(spare)) {
 		return nil
 	}
-	return l.append(nil, lockWait, l.moves(), func(f *os.File) error { return takeIn(f, spare) })
+	return l.append(nil, lockWait, l.progress, func(f *os.File) error { return takeIn(f, spare) })
 }
 
 // takeIn moves the spare log's events to the end of f, whose lock the caller holds. It
@@ -276,23 +277,19 @@ func readTail(f *os.File, size int64) ([]byte, error) {
 }
 
 // lock acquires the log's lock, in a Gas Town workspace the one that Gas Town uses. Without
-// moved, the wait is for as long as wait.
-func (l Log) lock(wait time.Duration, moved func() bool) (*flock.Lock, error) {
+// progress, the wait is for as long as wait.
+func (l Log) lock(wait time.Duration, progress func() string) (*flock.Lock, error) {
 	path := string(l) + ".lock"
-	return flock.AcquireWhile(path, !missing(filepath.Join(filepath.Dir(path), "mayor", "town.json")), wait, moved)
+	return flock.AcquireWhile(path, !missing(filepath.Join(filepath.Dir(path), "mayor", "town.json")), wait, progress)
 }
 
-// moves returns a function that reports whether the log was written since the last call.
-func (l Log) moves() func() bool {
-	was, _ := os.Lstat(string(l))
-	return func() bool {
-		before := was
-		was, _ = os.Lstat(string(l))
-		if before == nil || was == nil {
-			return before != was
-		}
-		return was.Size() != before.Size() || !os.SameFile(was, before)
+// progress returns what changes whenever the log is written.
+func (l Log) progress() string {
+	info, err := os.Lstat(string(l))
+	if err != nil {
+		return ""
 	}
+	return fmt.Sprint(inode(info), info.Size())
 }
 
 // Size returns the size of the log in bytes, 0 if there is none.

@@ -526,7 +526,7 @@ func (w *rewrite) finish() error {
 	if err := w.sync(); err != nil {
 		return err
 	}
-	lock, err := w.log.lock(lockWait, w.log.moves())
+	lock, err := w.log.lock(lockWait, w.log.progress)
 	if err != nil {
 		return err
 	}

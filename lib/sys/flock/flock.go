@@ -29,10 +29,10 @@ func Acquire(path string, wait time.Duration) (*Lock, error) {
 }
 
 // AcquireWhile is Acquire that gives up only on a lock that stands still: once wait is over it
-// waits again, if moved reports that others had the lock meanwhile. If the lock is common,
-// another program opens it for reading: its file has mode 0600, and whoever may read it can
-// hold it.
-func AcquireWhile(path string, common bool, wait time.Duration, moved func() bool) (*Lock, error) {
+// waits again, if progress, which changes whenever others have used the lock, has changed. It may
+// be nil. If the lock is common, another program opens it for reading: its file has mode 0600, and
+// whoever may read it can hold it.
+func AcquireWhile(path string, common bool, wait time.Duration, progress func() string) (*Lock, error) {
 	deadline := time.Now().Add(wait)
 	for {
 		f, err := atomicfile.OpenLock(path, common)
@@ -40,10 +40,10 @@ func AcquireWhile(path string, common bool, wait time.Duration, moved func() boo
 			return nil, err
 		}
 		left := time.Until(deadline)
-		if moved != nil {
+		if progress != nil {
 			left = wait // whoever had a lock before this one has removed it
 		}
-		if err := lock(f, left, moved); err != nil {
+		if err := lock(f, left, progress); err != nil {
 			return nil, atomicfile.Error("lock", path, err)
 		}
 		named, err := names(path, f)
@@ -59,7 +59,7 @@ func AcquireWhile(path string, common bool, wait time.Duration, moved func() boo
 
 // lock waits for the lock on f, and closes f if it fails. It waits in the kernel, which is
 // fair; polling would let a newcomer pass one that has waited long.
-func lock(f *os.File, wait time.Duration, moved func() bool) error {
+func lock(f *os.File, wait time.Duration, progress func() string) error {
 	fd := int(f.Fd())
 	err := flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
@@ -72,6 +72,10 @@ func lock(f *os.File, wait time.Duration, moved func() bool) error {
 		f.Close()
 		return ErrBusy
 	}
+	if progress == nil {
+		progress = func() string { return "" }
+	}
+	was := progress()
 	got := make(chan error, 1)
 	go func() { got <- flock(fd, syscall.LOCK_EX) }()
 	for {
@@ -82,7 +86,8 @@ func lock(f *os.File, wait time.Duration, moved func() bool) error {
 			}
 			return err
 		case <-time.After(wait):
-			if moved != nil && moved() {
+			if now := progress(); now != was {
+				was = now
 				continue
 			}
 			// The wait cannot be cancelled. If it gets the lock, release it at once.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -77,11 +78,16 @@ func TestAcquireWhileOthersAreServed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	other := hold(t, path)
 	looks := 0
-	moved := func() bool { looks++; return looks < 3 }
-	if _, err := AcquireWhile(path, false, time.Millisecond, moved); !errors.Is(err, ErrBusy) || looks != 3 {
+	progress := func() string { looks++; return strconv.Itoa(min(looks, 3)) }
+	if _, err := AcquireWhile(path, false, time.Millisecond, progress); !errors.Is(err, ErrBusy) || looks != 4 {
 		t.Errorf("after %d looks: %v", looks, err)
 	}
-	lock, err := AcquireWhile(path, false, time.Millisecond, func() bool { other.Process.Kill(); return true })
+	lock, err := AcquireWhile(path, false, time.Millisecond, func() string {
+		if looks++; looks > 5 { // once it waits
+			other.Process.Kill()
+		}
+		return strconv.Itoa(looks)
+	})
 	testenv.NoError(t, err)
 	lock.Unlock()
 }
