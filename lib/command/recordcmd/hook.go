@@ -57,11 +57,7 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 		return err
 	}
 	why := record.Event{Session: id, Agent: c.Agent}
-	before := "-" // no file has this state
-	most := settledTurn
-	if c.Why == hook.SessionEnded {
-		most = settledEnd
-	}
+	before := ""
 	for looks := 0; ; {
 		all, err := sessionFiles(env, r, id)
 		env.WarnError(err)
@@ -86,12 +82,11 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 		}
 		// A client may write after its hook: Claude Code delays the last words of a turn for a
 		// moment, and on a busy machine makes its file seconds later.
-		looks++
-		settled := now == before || looks >= most
-		if now == "" {
-			settled = looks >= settledEnd
+		most := settledTurn
+		if c.Why == hook.SessionEnded || now == "" {
+			most = settledEnd
 		}
-		if settled {
+		if looks++; looks >= most || now != "" && now == before {
 			break
 		}
 		before = now
