@@ -29,6 +29,11 @@ type Outcome struct {
 	Err error
 }
 
+// Skipped reports whether the change was not begun because something else was changing the
+// session.
+func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
+
+// oneAtATime returns told for callers that run at the same time.
 func oneAtATime(told func(Outcome)) func(Outcome) {
 	var telling sync.Mutex
 	return func(o Outcome) {
@@ -37,10 +42,6 @@ func oneAtATime(told func(Outcome)) func(Outcome) {
 		told(o)
 	}
 }
-
-// Skipped reports whether the change was not begun because something else was changing the
-// session.
-func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
 
 // Tick makes one tick and calls told after each change, one at a time. If it returns an error,
 // it changed nothing. It does not wait for worktrees: told is called of the sessions that start
