@@ -289,7 +289,8 @@ func (m mutant) run(t *testing.T) {
 	}
 	// A race may need several runs to show; the first failure ends them.
 	cmd := exec.Command("go", "test", "-vet=off", "-failfast", "-count=5", "-timeout=5m", "-run", m.test, m.pkg)
-	// GOFLAGS also counts for a test that builds programs. What it has makes other flags than its own compile all anew.
+	// GOFLAGS also counts for a test that builds programs. The caller's flags stay in it: with others
+	// all dependencies would be compiled anew.
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+list, testenv.Built+"=")
 	out, err := cmd.CombinedOutput()
 	switch {

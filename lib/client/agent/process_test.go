@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"gt/internal/testenv"
@@ -42,6 +43,15 @@ func TestCommandsOf(t *testing.T) {
 	} {
 		if got := commandsOf(filepath.Join(dir, file)); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, not %q", file, got, want)
+		}
+	}
+	f, err := os.Open(filepath.Join(dir, "qwen", "cli.js"))
+	testenv.NoError(t, err)
+	defer f.Close()
+	// Another process's descriptor has the same name as this one.
+	for _, descriptors := range []string{"/dev/fd", "/proc/self/fd"} {
+		if got := commandsOf(filepath.Join(descriptors, strconv.Itoa(int(f.Fd())))); got != nil {
+			t.Errorf("%s: %q", descriptors, got)
 		}
 	}
 }
