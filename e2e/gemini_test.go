@@ -58,7 +58,7 @@ func (w *world) headless(name string, args ...string) string {
 	w.Helper()
 	out, err := w.run(w.project, nil, name, args...)
 	if err != nil {
-		w.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		w.giveUp("%s %q: %v\n%s", name, args, err, out)
 	}
 	return string(out)
 }

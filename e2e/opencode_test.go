@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,6 +42,64 @@ func newOpenCode(t *testing.T) *world {
 		return model.Say("ANSWER to " + strings.Trim(asked, `"`))
 	})
 	return w
+}
+
+// openCodeLog is what OpenCode logged in a world, and empty for another client's.
+func (w *world) openCodeLog() string {
+	data, _ := os.ReadFile(filepath.Join(w.home, ".local", "share", "opencode", "log", "opencode.log"))
+	return string(data)
+}
+
+// hungBooting reports whether an OpenCode stopped for good within its turn where it boots its
+// "location services", as people see it do without plugins (anomalyco/opencode issues 35870
+// and 48669: a fiber that nobody resumes). Its hooks have answered by then, and what it asks
+// its model comes after. An OpenCode that is slow or waits for a hook says none of this.
+func hungBooting(log string) bool {
+	turns := map[string]string{} // of each process the messages since its last turn began
+	for line := range strings.Lines(log) {
+		_, line, _ = strings.Cut(line, " run=")
+		run, message, _ := strings.Cut(line, " message=")
+		if strings.HasPrefix(message, "loop ") {
+			turns[run] = ""
+		}
+		turns[run] += message
+	}
+	for _, turn := range turns {
+		_, after, booting := strings.Cut(turn, `"booting location services"`)
+		if booting && strings.HasPrefix(turn, "loop ") && !strings.Contains(after, "process session.id=") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestHungBooting(t *testing.T) {
+	const (
+		start  = "timestamp=2026-11-30T06:48:12.380Z level=INFO run=08bbc377 message=init count=1\n"
+		loop   = "timestamp=2026-11-30T06:48:27.377Z level=INFO run=08bbc377 message=loop session.id=ses_1 step=0\n"
+		boot   = "timestamp=2026-11-30T06:48:29.299Z level=INFO run=08bbc377 message=\"booting location services\" directory=\"/a b\" workspaceID=undefined\n"
+		copies = "timestamp=2026-11-30T06:48:46.767Z level=INFO run=08bbc377 message=\"project copy refresh started\" projectID=2d\n"
+		turn   = "timestamp=2026-11-30T06:48:47.007Z level=INFO run=08bbc377 message=process session.id=ses_1 messageID=msg_1\n"
+		other  = "timestamp=2026-11-30T06:48:48.007Z level=INFO run=11bbc377 message=process session.id=ses_2 messageID=msg_2\n"
+	)
+	for _, c := range []struct {
+		log  string
+		hung bool
+	}{
+		{"", false},
+		{start, false},
+		{start + boot, false}, // nobody asked it anything
+		{start + loop, false},
+		{start + loop + boot + copies, true},
+		{start + loop + boot + copies + other, true},
+		{start + loop + boot + turn, false},
+		{start + loop + boot + turn + loop, false},
+		{start + boot + loop + turn, false},
+	} {
+		if got := hungBooting(c.log); got != c.hung {
+			t.Errorf("hungBooting is %v of\n%s", got, c.log)
+		}
+	}
 }
 
 // chats is what n requests to the model of the Chat Completions API cost.

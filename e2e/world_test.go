@@ -263,13 +263,23 @@ func (w *world) waitFor(what string, cond func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); !cond(); time.Sleep(glance) {
 		if time.Now().After(deadline) {
-			w.Fatalf("waited %v in vain until %s", patience, what)
+			w.giveUp("waited %v in vain until %s", patience, what)
 		}
 	}
 }
 
-// turn waits for the turn in which the person asked text, skipping the first
-// skip of them.
+// giveUp ends a story in which something did not come: it fails, or is skipped where the
+// client itself is known to hang, with gt and without.
+func (w *world) giveUp(format string, args ...any) {
+	w.Helper()
+	if hungBooting(w.openCodeLog()) {
+		w.report()
+		w.Skipf("OpenCode hung while it booted its location services, its issue 48669; "+format, args...)
+	}
+	w.Fatalf(format, args...)
+}
+
+// asked waits for the last turn in which the person asked text.
 func (w *world) asked(text string) *model.Request {
 	w.Helper()
 	r := w.model.Await(patience, func(all model.Requests) *model.Request {
@@ -278,7 +288,7 @@ func (w *world) asked(text string) *model.Request {
 		}).LastRequest()
 	})
 	if r == nil {
-		w.Fatalf("the model was never asked %q", text)
+		w.giveUp("the model was never asked %q", text)
 	}
 	return r
 }
@@ -403,9 +413,8 @@ func (w *world) report() {
 
 // reportLog logs the end of what OpenCode logged: a turn that it never began is told nowhere else.
 func (w *world) reportLog() {
-	data, _ := os.ReadFile(filepath.Join(w.home, ".local", "share", "opencode", "log", "opencode.log"))
-	if len(data) > 0 {
-		w.Logf("OpenCode's log:\n%s", data[max(0, len(data)-10000):])
+	if log := w.openCodeLog(); log != "" {
+		w.Logf("OpenCode's log:\n%s", log[max(0, len(log)-10000):])
 	}
 }
 
