@@ -80,7 +80,7 @@ var otherWords = map[string]string{
 	"words in clients' files":                           `CONVERSATION_HISTORY EPHEMERAL_MESSAGE ERROR_MESSAGE PLANNER_RESPONSE RUN_COMMAND SYSTEM_MESSAGE USER_EXPLICIT USER_INPUT DO_NOT_TRUST TRUST_PARENT`,
 	"streams of the relay":                              `GT_FEEDS GT_FLEET GT_HERE`,
 	"forms of secrets":                                  `AES_DECRYPT AES_ENCRYPT API_KEY`,
-	"on pages only: of tests, other programs, examples": `CLAUDE_CODE_ENABLE_TOKEN_USAGE_ATTACHMENT GT_TURN GT_THOROUGH GT_WHOLE GT_E2E GT_E2E_ROUNDS GT_IN_ FZF_DEFAULT_OPTS O_APPEND SSL_CERT_FILE LOG_LEVEL`,
+	"on pages only: of tests, other programs, examples": `CLAUDE_CODE_ENABLE_TOKEN_USAGE_ATTACHMENT GT_TURN GT_THOROUGH GT_SAMPLE GT_E2E GT_E2E_ROUNDS GT_IN_ FZF_DEFAULT_OPTS O_APPEND SSL_CERT_FILE LOG_LEVEL`,
 }
 
 // TestPageVariables: docs/configuration.md names the variables that gt reads or sets, each of

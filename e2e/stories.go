@@ -58,9 +58,8 @@ const turns = 3
 // these clients: all of their stories, and the main one of each other. Of what
 // every client has a part in it names the parts.
 //
-// A change that touches more than a few clients is one of what they have in common, through
-// which Claude's stories lead, too. These are told whole then, and of each other client
-// the main one and a third of the rest: another third each turn.
+// Of a change that touches more than a few clients it returns the main story of each and a
+// third of the rest: another third each turn.
 func Select(tests, touched []string, turn int) (chosen []string) {
 	nth := map[string]int{}
 	for _, test := range tests {
@@ -72,7 +71,7 @@ func Select(tests, touched []string, turn int) (chosen []string) {
 			}
 		case slices.Contains(touched, client):
 			nth[client]++
-			if len(touched) <= maxTouchedClients || client == "claude" || main(test) || nth[client]%turns == turn%turns {
+			if len(touched) <= maxTouchedClients || main(test) || nth[client]%turns == turn%turns {
 				chosen = append(chosen, test)
 			}
 		}

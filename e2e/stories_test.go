@@ -40,8 +40,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// Of a change that touches most clients all of Claude's stories are told each turn, and of
-// another client its main one each turn and each other one in one turn of three.
+// Of a change that touches most clients the main story of each is told each turn, and each
+// other one in one turn of three.
 func TestSelectOfMany(t *testing.T) {
 	tests := []string{"TestHandover", "TestCrash", "TestCodexHandover", "TestTalkToCodex", "TestCodexCrash", "TestCodexCompact", "TestCodexResume", "TestQwenHandover", "TestPiHooks", "TestScreens"}
 	touched := []string{"claude", "codex", "pi", "qwen"}
@@ -52,8 +52,8 @@ func TestSelectOfMany(t *testing.T) {
 		}
 	}
 	for test, want := range map[string]int{
-		"TestHandover": turns, "TestCrash": turns, "TestCodexHandover": turns, "TestQwenHandover": turns, "TestPiHooks": turns, "TestScreens/codex": turns,
-		"TestTalkToCodex": 1, "TestCodexCrash": 1, "TestCodexCompact": 1, "TestCodexResume": 1,
+		"TestHandover": turns, "TestCodexHandover": turns, "TestQwenHandover": turns, "TestPiHooks": turns, "TestScreens/codex": turns,
+		"TestCrash": 1, "TestTalkToCodex": 1, "TestCodexCrash": 1, "TestCodexCompact": 1, "TestCodexResume": 1,
 	} {
 		if told[test] != want {
 			t.Errorf("%s is told in %d turns of %d, want %d", test, told[test], turns, want)

@@ -11,8 +11,8 @@ import (
 )
 
 // Thorough reports whether tests try every case instead of a sample: GT_THOROUGH=1, which
-// test.sh --all sets. With -short they try the smallest sample, and otherwise one of a
-// size between the two.
+// test.sh --all sets. With -short they try the smallest sample. Otherwise they try one of a
+// size between the two, of which GT_SAMPLE=3, which test.sh --ci sets, takes one case in three.
 func Thorough() bool { return os.Getenv("GT_THOROUGH") == "1" }
 
 // Turn returns the number by which a sample takes one of several cases: GT_TURN, or 0.
@@ -23,27 +23,32 @@ func Turn() int {
 	return max(n, 0)
 }
 
-// InSample reports whether a case is the one of so many that -short tries in this turn.
-// Without -short, or with GT_WHOLE=1, which test.sh --ci sets, every case is tried.
+// InSample reports whether a case is in the sample of this turn: with -short it is one of so
+// many cases, and with GT_SAMPLE=N of at most N; otherwise every case is. The next turns
+// take the others.
 func InSample(name string, oneOf int) bool {
-	if triesAll() {
-		return true
-	}
 	h := fnv.New32a()
 	io.WriteString(h, name)
-	return (int(h.Sum32())+Turn())%oneOf == 0
+	return (int(h.Sum32())+Turn())%sampleStep(oneOf) == 0
 }
 
-func triesAll() bool { return !testing.Short() || os.Getenv("GT_WHOLE") == "1" }
-
-// Seeds yields the numbers below n, of which a sample is every tenth.
-func Seeds(n uint64) iter.Seq[uint64] {
-	first, step := uint64(0), uint64(1)
-	if !triesAll() {
-		first, step = uint64(Turn()%10), 10
+// sampleStep returns of how many cases a sample takes one that with -short would take one of
+// so many.
+func sampleStep(oneOf int) int {
+	if n, _ := strconv.Atoi(os.Getenv("GT_SAMPLE")); n > 0 {
+		return min(oneOf, n)
 	}
+	if testing.Short() {
+		return oneOf
+	}
+	return 1
+}
+
+// Seeds yields the numbers below n, of which a sample with -short is every tenth.
+func Seeds(n uint64) iter.Seq[uint64] {
+	step := uint64(sampleStep(10))
 	return func(yield func(uint64) bool) {
-		for seed := first; seed < n && yield(seed); seed += step {
+		for seed := uint64(Turn()) % step; seed < n && yield(seed); seed += step {
 		}
 	}
 }
@@ -52,7 +57,7 @@ func Seeds(n uint64) iter.Seq[uint64] {
 func Sample(t testing.TB, oneOf int) {
 	t.Helper()
 	if !InSample(t.Name(), oneOf) {
-		t.Skipf("not in this commit's sample of one in %d; it runs without -short", oneOf)
+		t.Skipf("not in this commit's sample of one in %d; ./test.sh --all has it", sampleStep(oneOf))
 	}
 }
 
