@@ -79,8 +79,29 @@ func TestMain(m *testing.M) {
 var update = flag.Bool("u", false, "update the golden files in testdata/scripts, and the figures of the pages")
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Files:               chooseScripts(t),
+	for _, file := range chooseScripts(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			runScript(t, file)
+		})
+	}
+}
+
+// scriptEnd is how long a scenario may take. One that waits for what never comes fails with
+// what it has printed, long before the time limit of all of them.
+const scriptEnd = 15 * time.Minute
+
+// scriptT is the test of one scenario, which is its own subtest already.
+type scriptT struct{ *testing.T }
+
+func (t scriptT) Run(_ string, run func(testscript.T)) { run(t) }
+func (t scriptT) Parallel()                            {}
+func (t scriptT) Verbose() bool                        { return testing.Verbose() }
+
+func runScript(t *testing.T, file string) {
+	testscript.RunT(scriptT{t}, testscript.Params{
+		Files:               []string{file},
+		Deadline:            time.Now().Add(scriptEnd),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
