@@ -33,12 +33,7 @@ func pluggedCline(t *testing.T) *plugged {
 }
 
 func TestClineHooks(t *testing.T) {
-	for name, story := range pluggedStories {
-		if name == "compaction" {
-			continue // see TestClineCompaction
-		}
-		t.Run(name, func(t *testing.T) { story(pluggedCline(t)) })
-	}
+	tellPluggedStories(t, pluggedCline, "compaction") // see TestClineCompaction
 }
 
 // Cline tells nobody before a compaction. The next request shows it: then the note is

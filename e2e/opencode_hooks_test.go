@@ -15,6 +15,7 @@ import (
 
 	"gt/e2e/client"
 	"gt/e2e/model"
+	"gt/internal/testenv"
 )
 
 // A client whose hooks are a program of its own: what the same story needs to be
@@ -122,9 +123,21 @@ func (w *world) install(agent string) {
 	w.gt("gt-hooks", "install", agent)
 }
 
-func TestOpenCodeHooks(t *testing.T) {
+func TestOpenCodeHooks(t *testing.T) { tellPluggedStories(t, pluggedOpenCode) }
+
+// tellPluggedStories tells the stories of a client, each in a world of its own: its main one,
+// and of the others this turn's sample.
+func tellPluggedStories(t *testing.T, plug func(*testing.T) *plugged, except ...string) {
 	for name, story := range pluggedStories {
-		t.Run(name, func(t *testing.T) { story(pluggedOpenCode(t)) })
+		if slices.Contains(except, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			if name != "handover" {
+				testenv.Sample(t, turns)
+			}
+			story(plug(t))
+		})
 	}
 }
 

@@ -26,8 +26,4 @@ func pluggedPi(t *testing.T) *plugged {
 	}
 }
 
-func TestPiHooks(t *testing.T) {
-	for name, story := range pluggedStories {
-		t.Run(name, func(t *testing.T) { story(pluggedPi(t)) })
-	}
-}
+func TestPiHooks(t *testing.T) { tellPluggedStories(t, pluggedPi) }

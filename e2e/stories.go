@@ -61,17 +61,20 @@ const turns = 3
 // Of a change that touches more than a few clients it returns the main story of each and a
 // third of the rest: another third each turn.
 func Select(tests, touched []string, turn int) (chosen []string) {
+	many := len(touched) > maxTouchedClients
 	nth := map[string]int{}
 	for _, test := range tests {
 		switch client := ClientOfStory(test); {
 		case slices.Contains(long, test):
 		case client == "":
-			for _, c := range touched {
-				chosen = append(chosen, test+"/"+c)
+			for i, c := range touched {
+				if !many || i%turns == turn%turns {
+					chosen = append(chosen, test+"/"+c)
+				}
 			}
 		case slices.Contains(touched, client):
 			nth[client]++
-			if len(touched) <= maxTouchedClients || main(test) || nth[client]%turns == turn%turns {
+			if !many || main(test) || nth[client]%turns == turn%turns {
 				chosen = append(chosen, test)
 			}
 		}

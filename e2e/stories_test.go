@@ -52,7 +52,8 @@ func TestSelectOfMany(t *testing.T) {
 		}
 	}
 	for test, want := range map[string]int{
-		"TestHandover": turns, "TestCodexHandover": turns, "TestQwenHandover": turns, "TestPiHooks": turns, "TestScreens/codex": turns,
+		"TestHandover": turns, "TestCodexHandover": turns, "TestQwenHandover": turns, "TestPiHooks": turns,
+		"TestScreens/claude": 1, "TestScreens/codex": 1, "TestScreens/pi": 1, "TestScreens/qwen": 1,
 		"TestCrash": 1, "TestTalkToCodex": 1, "TestCodexCrash": 1, "TestCodexCompact": 1, "TestCodexResume": 1,
 	} {
 		if told[test] != want {
