@@ -132,7 +132,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			continue
 		}
 		if at, ok := r.sent[l]; ok && now.Sub(at).Abs() < resendAfter {
-			waiting = waiting || !m.host.IsAway(now) && now.Sub(at).Abs() < receiptWait
+			waiting = waiting || m.isExpected(now) && now.Sub(at).Abs() < receiptWait
 			continue
 		}
 		if timed(l.Kind) && (len(m.clocks) == 0 || m.pulse.wanted) { // its next beat says what time it is there
@@ -153,7 +153,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			return true, err
 		}
 		r.sent[l] = now
-		waiting = waiting || !m.host.IsAway(now)
+		waiting = waiting || m.isExpected(now)
 	}
 	for l := range r.sent {
 		if !there[l] {
@@ -161,6 +161,13 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 		}
 	}
 	return waiting, nil
+}
+
+// isExpected reports whether a host can be expected to take a letter: it is there, or has just
+// connected and is still asked for its first beat.
+func (m *remote) isExpected(now time.Time) bool {
+	connects := m.host.LastSeen.IsZero() && m.pulse.wanted && m.pulse.asks <= mostAsks
+	return connects || !m.host.IsAway(now) // mutant never: TestTemporary
 }
 
 func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error {
