@@ -4,16 +4,16 @@ import "strings"
 
 // Values in calls, and default values of variables.
 
-// called finds the value in setPassword("x") and password{"x"}. s[i] is the bracket. It
+// findCallValue finds the value in setPassword("x") and password{"x"}. s[i] is the bracket. It
 // accepts only known names, because other functions take ordinary words:
 // hashPassword("x").
-func (sc *scanner) called(i int) (from, to int) {
+func (sc *scanner) findCallValue(i int) (from, to int) {
 	s := sc.s
 	v := i + 1
 	if v < len(s) && s[v] == 'b' { // of Python
 		v++
 	}
-	if i == 0 || strings.IndexByte("dDyYtTnNeErRlLsSwW", s[i-1]) < 0 || !quoted(s, v) { // the last letters of those names
+	if i == 0 || strings.IndexByte("dDyYtTnNeErRlLsSwW", s[i-1]) < 0 || !isQuoted(s, v) { // the last letters of those names
 		return 0, 0
 	}
 	name := sc.nameBefore(i)
@@ -25,43 +25,43 @@ func (sc *scanner) called(i int) (from, to int) {
 	case "fill", "type", "typetext", "send_keys", "sendkeys", "setvalue", "set_value", "presssequentially", "keys": // in the field of that name
 		before := s[max(sc.done, i-maxTag):i]
 		if before = before[strings.LastIndexAny(before, "\n;")+1:]; strings.Contains(before, "assword") || strings.Contains(before, "assphrase") {
-			return likelyValue(s, v, "password")
+			return likelySecret(s, v, "password")
 		}
 		return 0, 0
 	case "connect": // "user/x@host"
-		from, to = head(s, v)
+		from, to = boundedValueAt(s, v)
 		user, rest, _ := strings.Cut(s[from:max(from, to)], "/")
-		if at := strings.LastIndexByte(rest, '@'); at > 0 && run(user, 0, "w") == len(user) && looksSecret(rest[:at], minPassword) {
+		if at := strings.LastIndexByte(rest, '@'); at > 0 && endOfRun(user, 0, "w") == len(user) && looksSecret(rest[:at], minPassword) {
 			return from + len(user) + 1, from + len(user) + 1 + at
 		}
 		return 0, 0
 	case "unwrap_or", "orelse", "getorelse", "orelseget", "or_else":
 		if n := i - len(word) - 1; n > sc.done && s[n-1] == ')' {
-			if name = sc.nameBefore(sc.unquote(n - 1)); sureName(name) {
-				return likelyValue(s, v, name)
+			if name = sc.nameBefore(sc.skipQuotesBack(n - 1)); isSureName(name) {
+				return likelySecret(s, v, name)
 			}
 		}
 		return 0, 0
 	case "new": // with a key
 		if name == "AES.new" || name == "hmac.new" {
-			return likelyValue(s, v, "token")
+			return likelySecret(s, v, "token")
 		}
 		return 0, 0
 	case "client": // of a service
-		if from, to = head(s, v); to-from >= 24 && run(s[:to], from, "w-") == to && mixed(s[from:to]) {
+		if from, to = boundedValueAt(s, v); to-from >= 24 && endOfRun(s[:to], from, "w-") == to && isMixedCase(s[from:to]) {
 			return from, to
 		}
 		return 0, 0
 	case "fernet", "stripe", "login", "run": // of a bot
-		from, to = head(s, v)
+		from, to = boundedValueAt(s, v)
 		receiver := strings.ToLower(name[:len(name)-len(word)])
-		if (lower == "fernet" || lower == "stripe" || strings.HasSuffix(receiver, "bot.") || strings.HasSuffix(receiver, "client.")) && from < to && strong(s[from:to]) && !isPlaceholder(s, from, to) {
+		if (lower == "fernet" || lower == "stripe" || strings.HasSuffix(receiver, "bot.") || strings.HasSuffix(receiver, "client.")) && from < to && isStrongSecret(s[from:to]) && !isPlaceholder(s, from, to) {
 			return from, to
 		}
 		return 0, 0
 	case "crypt": // of PostgreSQL
-		if from, to = head(s, v); from < to && strings.HasPrefix(s[min(to+1, len(s)):], ", gen_salt(") {
-			return likelyValue(s, v, "password")
+		if from, to = boundedValueAt(s, v); from < to && strings.HasPrefix(s[min(to+1, len(s)):], ", gen_salt(") {
+			return likelySecret(s, v, "password")
 		}
 		return 0, 0
 	default:
@@ -73,25 +73,25 @@ func (sc *scanner) called(i int) (from, to int) {
 		switch rest {
 		case "password", "passwd", "passphrase", "apikey", "secretkey", "accesskey", "secret", "clientsecret", "accesstoken", "authtoken", "apitoken":
 		case "token":
-			from, to = head(s, v)
-			if rest == plain || from >= to || !strong(s[from:to]) { // set_token('IDENT_2')
+			from, to = boundedValueAt(s, v)
+			if rest == plain || from >= to || !isStrongSecret(s[from:to]) { // set_token('IDENT_2')
 				return 0, 0
 			}
 		default:
 			return 0, 0
 		}
 	}
-	return likelyValue(s, v, word)
+	return likelySecret(s, v, word)
 }
 
-// alternative finds the default value of a variable: X || "x", X ?? "x", get("X") or "x".
-// s[i] is the first character of what is between them.
-func (sc *scanner) alternative(i int) (from, to int) {
+// findDefault finds the default value of a variable: X || "x", X ?? "x", get("X") or "x".
+// s[i] is the first character behind the variable's name.
+func (sc *scanner) findDefault(i int) (from, to int) {
 	s, p := sc.s, i
 	if s[p] == '"' || s[p] == '\'' {
 		for p++; p < len(s) && (s[p] == ')' || s[p] == ']') && p-i < 3; p++ {
 		}
-		p = blanks(s, p)
+		p = skipBlanks(s, p)
 	}
 	if p == len(s) || strings.IndexByte("|?o/", s[p]) < 0 {
 		return 0, 0
@@ -105,17 +105,17 @@ func (sc *scanner) alternative(i int) (from, to int) {
 		if strings.HasPrefix(rest, "=") {
 			v++
 		}
-		v = blanks(s, v)
-		if v == len(s) || !quoted(s, v) && s[v] != '`' {
+		v = skipBlanks(s, v)
+		if v == len(s) || !isQuoted(s, v) && s[v] != '`' {
 			return 0, 0
 		}
-		if name := sc.nameBefore(sc.unquote(i)); name != "" && sureName(name) {
-			return likelyValue(s, v, name)
+		if name := sc.nameBefore(sc.skipQuotesBack(i)); name != "" && isSureName(name) {
+			return likelySecret(s, v, name)
 		}
 		before := s[max(sc.done, i-maxName):i]
 		if at := strings.LastIndex(before, ": <%="); at >= 0 && strings.IndexByte(before[at:], '\n') < 0 { // in the template of a setting
-			if name := sc.nameBefore(i - len(before) + at); name != "" && sureName(name) {
-				return likelyValue(s, v, name)
+			if name := sc.nameBefore(i - len(before) + at); name != "" && isSureName(name) {
+				return likelySecret(s, v, name)
 			}
 		}
 	}

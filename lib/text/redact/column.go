@@ -59,11 +59,11 @@ func columnNames(line, sep string) []string {
 		case len(names) == 0:
 			name = name[strings.LastIndexAny(name, "\"'`>:=")+1:]
 		case bar && name == "" && !more:
-		case name == "" || len(name) > maxName || run(name, 0, "w-./ #?*`") < len(name) || isDigit(name[0]) || strings.Count(name, " ") > 3,
+		case name == "" || len(name) > maxName || endOfRun(name, 0, "w-./ #?*`") < len(name) || isDigit(name[0]) || strings.Count(name, " ") > 3,
 			sep == "  " && name[0] > 'Z':
 			return nil
 		}
-		if name = strings.Trim(strings.ReplaceAll(name, " ", "_"), "_*`"); name != "" && (sureName(name) || passwordName(name)) {
+		if name = strings.Trim(strings.ReplaceAll(name, " ", "_"), "_*`"); name != "" && (isSureName(name) || isPasswordName(name)) {
 			found = true
 		} else {
 			name = ""
@@ -138,7 +138,7 @@ func (sc *scanner) addCell(from, to int, name string) {
 	for ; from < to && strings.IndexByte("`*", sc.s[from]) >= 0 && sc.s[to-1] == sc.s[from]; to-- {
 		from++
 	}
-	if from < to && isLikely(sc.s, from, to, name) {
+	if from < to && isLikelySecret(sc.s, from, to, name) {
 		sc.cells = append(sc.cells, span{from, to})
 	}
 }
@@ -153,7 +153,7 @@ func (sc *scanner) addInserted(p int) {
 	}
 	var names []string
 	for name := range strings.SplitSeq(s[p:p+end], ",") {
-		if name = strings.Trim(name, " \t\r\n\"'`[]\\"); name == "" || !sureName(name) && !passwordName(name) {
+		if name = strings.Trim(name, " \t\r\n\"'`[]\\"); name == "" || !isSureName(name) && !isPasswordName(name) {
 			name = ""
 		}
 		names = append(names, name)
@@ -186,7 +186,7 @@ func (sc *scanner) addInserted(p int) {
 			args, _, _ := strings.Cut(s[p:min(len(s), p+maxName)], ",")
 			if args = strings.Trim(args, "; \t\n\r"); args == "" || strings.Trim(args, "\"'`") == "" {
 				p += strings.IndexByte(s[p:min(len(s), p+maxName)], ',') + 1
-				p = blanks(s, p)
+				p = skipBlanks(s, p)
 				if p < len(s) && strings.IndexByte("[({", s[p]) >= 0 {
 					p++
 				}
@@ -260,7 +260,7 @@ func (sc *scanner) addArrays(i, end int) bool {
 	}
 	var names []string
 	for name := range strings.SplitSeq(s[low+open+1:end+stop], ",") {
-		if name = strings.Trim(name, " \t\r\n\""); name == "" || !sureName(name) && !passwordName(name) {
+		if name = strings.Trim(name, " \t\r\n\""); name == "" || !isSureName(name) && !isPasswordName(name) {
 			name = ""
 		}
 		names = append(names, name)
@@ -303,7 +303,7 @@ func (sc *scanner) addAliased(i, end int) {
 	if n < minPassword || bare[n] != '\'' && bare[n] != '"' || len(bare) == len(before) && !strings.Contains(strings.ToLower(before), "select ") {
 		return
 	}
-	if open := strings.LastIndexByte(bare[:n], bare[n]); open >= 0 && open+1 < n && (sureName(s[i:end]) || passwordName(s[i:end])) {
+	if open := strings.LastIndexByte(bare[:n], bare[n]); open >= 0 && open+1 < n && (isSureName(s[i:end]) || isPasswordName(s[i:end])) {
 		name := s[i:end]
 		sc.addCell(low+open+1, low+n, name)
 	}
@@ -317,7 +317,7 @@ const maxSecretData = 8 << 10
 func (sc *scanner) addSecretData(i, v int) {
 	const mark, kind = "kind", "Secret"
 	s := sc.s
-	v = blanks(s, v)
+	v = skipBlanks(s, v)
 	if v < len(s) && s[v] == '"' {
 		v++
 	}
@@ -356,7 +356,7 @@ func (sc *scanner) addMembers(low int, doc, name string) {
 		p++
 		margin = -1
 	}
-	if p = blanks(doc, p); p == len(doc) || doc[p] != ':' {
+	if p = skipBlanks(doc, p); p == len(doc) || doc[p] != ':' {
 		return
 	}
 	for p++; p < len(doc); {
@@ -367,18 +367,18 @@ func (sc *scanner) addMembers(low int, doc, name string) {
 			}
 			p++
 		}
-		end := run(doc, p, "w-./")
+		end := endOfRun(doc, p, "w-./")
 		if end == p || margin >= 0 && p-line <= margin {
 			return
 		}
 		if end < len(doc) && doc[end] == '"' {
 			end++
 		}
-		v := blanks(doc, end)
+		v := skipBlanks(doc, end)
 		if v == len(doc) || doc[v] != ':' {
 			return
 		}
-		from, to := head(doc, blanks(doc, v+1))
+		from, to := boundedValueAt(doc, skipBlanks(doc, v+1))
 		if from >= to {
 			return
 		}

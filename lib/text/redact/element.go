@@ -9,10 +9,10 @@ import (
 // maxTag bounds the length of the tag before a value, and of what is before the tag.
 const maxTag = 160
 
-// element finds the text of an XML element whose opening tag ends with s[i]:
+// findElementValue finds the text of an XML element whose opening tag ends with s[i]:
 // <token>x</token>, <entry key="token">x</entry>, and the element after
 // <key>token</key>.
-func (sc *scanner) element(i int) (from, to int) {
+func (sc *scanner) findElementValue(i int) (from, to int) {
 	s := sc.s
 	window := s[max(sc.done, i-maxTag):i]
 	start := strings.LastIndexByte(window, '<')
@@ -23,21 +23,21 @@ func (sc *scanner) element(i int) (from, to int) {
 	if len(tag) > 1 && (tag[0]|0x20 == 't') && (tag[1]|0x20 == 'h' || tag[1]|0x20 == 'd') && (len(tag) == 2 || tag[2] == ' ') && i >= sc.cellsTo {
 		sc.addHTMLColumns(i, tag[1]|0x20 == 'h')
 	}
-	end := run(tag, 0, "w-.:")
+	end := endOfRun(tag, 0, "w-.:")
 	name := tag[:end]
 	if end < len(tag) && tag[end] != ' ' && tag[end] != '\n' && tag[end] != '\t' {
 		return 0, 0 // i<n && n>m
 	}
 	if name = name[strings.LastIndexByte(name, ':')+1:]; name == "master" && strings.HasPrefix(s[i+1:], "{") { // of Maven's settings
-		if from, to = i+2, run(s, i+2, "a+/="); to-from >= 24 && to < len(s) && s[to] == '}' {
+		if from, to = i+2, endOfRun(s, i+2, "a+/="); to-from >= 24 && to < len(s) && s[to] == '}' {
 			return from, to
 		}
 	}
-	if !sureName(name) {
+	if !isSureName(name) {
 		if name = attribute(tag[end:]); name == "" {
 			name = elementName(before)
 		}
-		if name == "" || !sureName(name) {
+		if name == "" || !isSureName(name) {
 			return 0, 0
 		}
 	}
@@ -49,7 +49,7 @@ func (sc *scanner) element(i int) (from, to int) {
 	}
 	for to = from; to < len(s) && s[to] > ' ' && s[to] != stop && to-from < maxLook; to++ {
 	}
-	if to == len(s) || s[to] > ' ' && s[to] != stop || placeholder(s[from:to]) || !looksSecret(s[from:to], minLength(name)) || describes(name, s[from:to]) {
+	if to == len(s) || s[to] > ' ' && s[to] != stop || isPlaceholderText(s[from:to]) || !looksSecret(s[from:to], minLength(name)) || onlyDescribes(name, s[from:to]) {
 		return 0, 0
 	}
 	if equalFold(name, "token") && conversionName().MatchString(s[from:to]) {
@@ -66,7 +66,7 @@ func attribute(s string) string {
 	for _, key := range []string{"name=", "key=", "Name=", "Key=", "id="} {
 		if n := strings.Index(s, key); n > 0 && !isWord(s[n-1]) {
 			v := skipChars(s, n+len(key), "\"'\\", len(s))
-			return s[v:run(s, v, "w-.")]
+			return s[v:endOfRun(s, v, "w-.")]
 		}
 	}
 	return ""
@@ -104,7 +104,7 @@ func elementName(s string) string {
 // isInline reports whether s begins with the tag of an element of HTML that has a word in it.
 func isInline(s string) bool {
 	name := strings.TrimLeft(s, "</")
-	switch strings.ToLower(name[:run(name, 0, "a")]) {
+	switch strings.ToLower(name[:endOfRun(name, 0, "a")]) {
 	case "b", "strong", "em", "i", "code", "kbd", "tt", "span", "label", "div", "p", "pre", "samp", "td", "dd":
 		return true
 	}
@@ -145,7 +145,7 @@ func (sc *scanner) addHTMLColumns(i int, isName bool) {
 			to++
 		}
 		switch name := strings.ReplaceAll(strings.TrimSpace(s[from:to]), " ", "_"); {
-		case head && isName && len(name) < maxName && (sureName(name) || passwordName(name)):
+		case head && isName && len(name) < maxName && (isSureName(name) || isPasswordName(name)):
 			names, found = append(names, name), true
 		case head:
 			names = append(names, "")

@@ -72,7 +72,7 @@ func encodedLine(s string, i int) (end int, escapes bool) {
 // inReadings finds secrets in the decoded forms of a piece of text.
 func inReadings(piece string, values []string) []span {
 	var all []span
-	r := read(piece)
+	r := decodeEscapes(piece)
 	for level := 1; r.change; level++ {
 		for _, sp := range find(r.text, values, r.seams) {
 			if sp.from < sp.to {
@@ -82,7 +82,7 @@ func inReadings(piece string, values []string) []span {
 		if level == maxLevels {
 			break
 		}
-		next := read(r.text)
+		next := decodeEscapes(r.text)
 		for i := range next.from {
 			next.from[i], next.to[i] = r.from[next.from[i]], r.to[next.to[i]-1]
 		}
@@ -91,7 +91,7 @@ func inReadings(piece string, values []string) []span {
 	return all
 }
 
-func read(s string) reading {
+func decodeEscapes(s string) reading {
 	r := reading{from: make([]int32, 0, len(s)), to: make([]int32, 0, len(s))}
 	var b strings.Builder
 	b.Grow(len(s))
@@ -114,7 +114,7 @@ func read(s string) reading {
 		switch {
 		case c == softBreak:
 		case c == 0x1b:
-			end = colour(s, end)
+			end = skipColour(s, end)
 			fallthrough
 		case c != '\n' && c != '\t' && c != '\r' && plain.Hidden(c):
 			if at := b.Len(); len(r.seams) == 0 || r.seams[len(r.seams)-1] < at {
@@ -129,9 +129,9 @@ func read(s string) reading {
 	return r
 }
 
-// colour returns the end of a terminal's escape sequence whose first character was encoded
+// skipColour returns the end of a terminal's escape sequence whose first character was encoded
 // before s[i].
-func colour(s string, i int) int {
+func skipColour(s string, i int) int {
 	if i == len(s) || s[i] != '[' {
 		return i
 	}
@@ -160,17 +160,17 @@ func unescape(s string, i int) (c rune, n int) {
 			return softBreak, n
 		}
 	case '\\':
-		return backslash(s[i:])
+		return unescapeBackslash(s[i:])
 	case '%':
-		if c, ok := number(s, i+1, 2, 16); ok {
+		if c, ok := characterOf(s, i+1, 2, 16); ok {
 			return c, 3
 		}
 	case '&':
 		if next == '#' || isAlnum(next) {
-			return entity(s[i:min(len(s), i+maxEntity)])
+			return unescapeEntity(s[i:min(len(s), i+maxEntity)])
 		}
 	case '=':
-		switch c, ok := number(s, i+1, 2, 16); {
+		switch c, ok := characterOf(s, i+1, 2, 16); {
 		case next == '\n':
 			return softBreak, 2
 		case next == '\r' && strings.HasPrefix(s[i+2:], "\n"):
@@ -234,8 +234,8 @@ func skipJoint(s string, i int) int {
 	return p + 1 - i
 }
 
-// backslash is unescape for the escapes of programming languages and JSON.
-func backslash(s string) (c rune, n int) {
+// unescapeBackslash is unescape for the escapes of programming languages and JSON.
+func unescapeBackslash(s string) (c rune, n int) {
 	switch s[1] {
 	case '"', '\'', '/', '\\', '`':
 		return rune(s[1]), 2
@@ -250,26 +250,26 @@ func backslash(s string) (c rune, n int) {
 			return 0x1b, 2
 		}
 	case 'x':
-		if c, ok := number(s, 2, 2, 16); ok {
+		if c, ok := characterOf(s, 2, 2, 16); ok {
 			return c, 4
 		}
 	case 'u':
-		if c, ok := number(s, 2, 4, 16); ok {
+		if c, ok := characterOf(s, 2, 4, 16); ok {
 			return c, 6
 		}
 		if strings.HasPrefix(s, `\u{`) {
 			if end := strings.IndexByte(s[:min(len(s), maxEntity)], '}'); end > 3 {
-				if c, ok := number(s, 3, end-3, 16); ok {
+				if c, ok := characterOf(s, 3, end-3, 16); ok {
 					return c, end + 1
 				}
 			}
 		}
 	case 'U':
-		if c, ok := number(s, 2, 8, 16); ok {
+		if c, ok := characterOf(s, 2, 8, 16); ok {
 			return c, 10
 		}
 	case '0', '1':
-		if c, ok := number(s, 1, 3, 8); ok {
+		if c, ok := characterOf(s, 1, 3, 8); ok {
 			return c, 4
 		}
 	}
@@ -290,7 +290,7 @@ var entities = [...]struct {
 	{"lowbar", '_'}, {"Tab", '\t'}, {"NewLine", '\n'},
 }
 
-func entity(s string) (c rune, n int) {
+func unescapeEntity(s string) (c rune, n int) {
 	end := strings.IndexByte(s, ';')
 	if end < 0 {
 		return 0, 0
@@ -298,9 +298,9 @@ func entity(s string) (c rune, n int) {
 	name, ok := s[1:end], false
 	switch {
 	case strings.HasPrefix(name, "#x"), strings.HasPrefix(name, "#X"):
-		c, ok = number(name, 2, len(name)-2, 16)
+		c, ok = characterOf(name, 2, len(name)-2, 16)
 	case name[0] == '#':
-		c, ok = number(name, 1, len(name)-1, 10)
+		c, ok = characterOf(name, 1, len(name)-1, 10)
 	default:
 		for _, e := range entities {
 			if e.name == name {
@@ -314,8 +314,8 @@ func entity(s string) (c rune, n int) {
 	return c, end + 1
 }
 
-// number returns the character whose code is in the n digits at s[i].
-func number(s string, i, n, base int) (c rune, ok bool) {
+// characterOf returns the character whose code is in the n digits at s[i].
+func characterOf(s string, i, n, base int) (c rune, ok bool) {
 	if n < 1 || i+n > len(s) || !inClass(s[i], "x") { // no sign
 		return 0, false
 	}

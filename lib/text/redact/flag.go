@@ -8,57 +8,57 @@ import (
 
 // Flags of programs that take a secret.
 
-// flag finds the value in --some-token value, whose name begins at s[i], and what other flags
+// findFlagValue finds the value in --some-token value, whose name begins at s[i], and what other flags
 // of some programs take.
-func (sc *scanner) flag(i int) (from, to int) {
+func (sc *scanner) findFlagValue(i int) (from, to int) {
 	s := sc.s
 	end := i
 	for end < len(s) && end-i < maxName && (isWord(s[end]) || s[end] == '-') {
 		end++
 	}
-	if from, to = sc.shortFlag(i, end); to > 0 {
+	if from, to = sc.findShortFlagValue(i, end); to > 0 {
 		return from, to
 	}
-	if end < len(s) && s[end] == ':' && strings.HasPrefix(s[i:], "-u") && sc.command(i, "curl") { // curl -ubob:x
+	if end < len(s) && s[end] == ':' && strings.HasPrefix(s[i:], "-u") && sc.inCommand(i, "curl") { // curl -ubob:x
 		return filledValue(s, end+1)
 	}
 	name := s[i:end]
-	if len(name) > 2 && strings.HasPrefix(name, "-b") && sc.command(i, "secret set") { // gh secret set NAME -bx
-		return likelyValue(s, i+len("-b"), "token")
+	if len(name) > 2 && strings.HasPrefix(name, "-b") && sc.inCommand(i, "secret set") { // gh secret set NAME -bx
+		return likelySecret(s, i+len("-b"), "token")
 	}
 	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 && nextArgument(s, end) == end {
 		return 0, 0
 	}
-	if from, to = sc.pair(i, end, name); to > 0 {
+	if from, to = sc.findAfterUser(i, end, name); to > 0 {
 		return from, to
 	}
 	switch {
 	case name == "-b" || name == "--cookie":
-		if sc.command(i, "curl") {
-			return cookie(s, end)
+		if sc.inCommand(i, "curl") {
+			return findCookie(s, end)
 		}
 		fallthrough
 	case name == "--body":
-		if !sc.command(i, "secret set") {
+		if !sc.inCommand(i, "secret set") {
 			return 0, 0
 		}
 		return filledValue(s, end+1)
-	case name == "--value" && (sc.command(i, "put-parameter") || sc.command(i, "secret set")):
-		return likelyValue(s, end+1, "password")
-	case s[end] != '=' && len(name) > 4 && sureName(name):
-		return likelyValue(s, nextArgument(s, end), name)
+	case name == "--value" && (sc.inCommand(i, "put-parameter") || sc.inCommand(i, "secret set")):
+		return likelySecret(s, end+1, "password")
+	case s[end] != '=' && len(name) > 4 && isSureName(name):
+		return likelySecret(s, nextArgument(s, end), name)
 	case s[end] != '=' && takesPassword(name):
-		return likelyValue(s, nextArgument(s, end), "password")
+		return likelySecret(s, nextArgument(s, end), "password")
 	case name == "--otp":
-		if from, to = head(s, end+1); to-from >= minPassword && run(s[:to], from, "0") == to {
+		if from, to = boundedValueAt(s, end+1); to-from >= minPassword && endOfRun(s[:to], from, "0") == to {
 			return from, to
 		}
 	case equalFold(name, "-value"): // Set-Item env:NAME -Value x
-		if _, variable, ok := strings.Cut(s[max(sc.done, i-maxName):i], "env:"); ok && sureName(variable[:run(variable, 0, "w")]) {
-			return likelyValue(s, end+1, "password")
+		if _, variable, ok := strings.Cut(s[max(sc.done, i-maxName):i], "env:"); ok && isSureName(variable[:endOfRun(variable, 0, "w")]) {
+			return likelySecret(s, end+1, "password")
 		}
-	case name == "--auth" && sc.command(i, "netlify"):
-		return likelyValue(s, nextArgument(s, end), "token")
+	case name == "--auth" && sc.inCommand(i, "netlify"):
+		return likelySecret(s, nextArgument(s, end), "token")
 	}
 	return 0, 0
 }
@@ -66,7 +66,7 @@ func (sc *scanner) flag(i int) (from, to int) {
 // nextArgument returns the beginning of the argument behind the flag that ends at s[i]: after
 // blanks, or in the next text of a list: "-p", "x". It returns i if there is none.
 func nextArgument(s string, i int) int {
-	if v := blanks(s, i); v > i || i == len(s) {
+	if v := skipBlanks(s, i); v > i || i == len(s) {
 		return v
 	}
 	quote := i
@@ -84,7 +84,7 @@ func nextArgument(s string, i int) int {
 		return i
 	}
 	v = skipChars(s, v+1, " \t\n", maxName)
-	if !quoted(s, v) {
+	if !isQuoted(s, v) {
 		return i
 	}
 	return v
@@ -141,9 +141,9 @@ var flagPrograms = func() map[string]uint64 {
 // unlisted makes words of a list of arguments.
 var unlisted = strings.NewReplacer(",", " ", `\"`, " ", `"`, " ", "'", " ", "[", " ", "(", " ")
 
-// shortFlag finds the value of one of shortFlags. The flag begins at s[i], and its letters
+// findShortFlagValue finds the value of one of shortFlags. The flag begins at s[i], and its letters
 // end at s[end].
-func (sc *scanner) shortFlag(i, end int) (from, to int) {
+func (sc *scanner) findShortFlagValue(i, end int) (from, to int) {
 	s := sc.s
 	if end-i < 2 || i > 0 && s[i-1] == '-' || strings.IndexByte("pawPhAXkNsKxct", s[i+1]) < 0 {
 		return 0, 0
@@ -155,8 +155,8 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 	}
 	words := strings.Fields(before[strings.LastIndexAny(before, cut)+1:])
 	if v := nextArgument(s, i+2); v > i+2 && userFlag(words, s[i+1]) {
-		if from, to = head(s, v); from < to && strong(s[from:to]) && !placeholder(s[from:to]) && s[from] != '-' {
-			return value(s, v)
+		if from, to = boundedValueAt(s, v); from < to && isStrongSecret(s[from:to]) && !isPlaceholderText(s[from:to]) && s[from] != '-' {
+			return valueAt(s, v)
 		}
 	}
 	var named uint64
@@ -181,8 +181,8 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 		if f.how&how == 0 {
 			continue
 		}
-		if from, to = value(s[:min(len(s), v+maxLook)], at); from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || phrase(s[from:to])) && (f.how&joined > 0 || strings.IndexByte(s[from:to], '=') < 0) {
-			return value(s, at)
+		if from, to = valueAt(s[:min(len(s), v+maxLook)], at); from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || isPassphrase(s[from:to])) && (f.how&joined > 0 || strings.IndexByte(s[from:to], '=') < 0) {
+			return valueAt(s, at)
 		}
 	}
 	return 0, 0
@@ -209,11 +209,11 @@ var pairs = [...]struct {
 	{"smbclient rpcclient smbget net smbcacls smbpasswd", "-U --user", '%'}, {"wbinfo", "-a", '%'}, {"sqlmap", "--auth-cred", ':'}, {"cli.jar", "-auth", ':'},
 }
 
-// pair finds the password in the value of one of pairs. The flag begins at s[i] and ends at
+// findAfterUser finds the password in the value of one of pairs. The flag begins at s[i] and ends at
 // s[end].
-func (sc *scanner) pair(i, end int, name string) (from, to int) {
+func (sc *scanner) findAfterUser(i, end int, name string) (from, to int) {
 	s := sc.s
-	if len(name) > 2 && name[1] != '-' && name[len(name)-1] == 'u' && sc.command(i, "curl") { // curl -su bob:x
+	if len(name) > 2 && name[1] != '-' && name[len(name)-1] == 'u' && sc.inCommand(i, "curl") { // curl -su bob:x
 		name = "-u"
 	}
 	sure := name == "--auth" || strings.HasSuffix(name, "-creds") || name == "--creds"
@@ -223,7 +223,7 @@ func (sc *scanner) pair(i, end int, name string) (from, to int) {
 		}
 		named := false
 		for program := range strings.FieldsSeq(p.programs) {
-			named = named || sc.command(i, program)
+			named = named || sc.inCommand(i, program)
 		}
 		if !named && !sure {
 			continue
@@ -232,10 +232,10 @@ func (sc *scanner) pair(i, end int, name string) (from, to int) {
 		if v == end {
 			v++
 		}
-		from, to = head(s, v)
+		from, to = boundedValueAt(s, v)
 		sign := strings.IndexByte(s[from:max(from, to)], p.sign)
-		if named && sign < 0 && strings.HasSuffix(p.flags, "--auth") && sc.command(i, "bearer") {
-			return likelyValue(s, v, "token")
+		if named && sign < 0 && strings.HasSuffix(p.flags, "--auth") && sc.inCommand(i, "bearer") {
+			return likelySecret(s, v, "token")
 		}
 		if sign < 0 || from+sign+1 == to || isPlaceholder(s, from+sign+1, to) {
 			continue
@@ -249,8 +249,8 @@ func (sc *scanner) pair(i, end int, name string) (from, to int) {
 	return 0, 0
 }
 
-// command reports whether a flag at s[i] belongs to a command that contains the words.
-func (sc *scanner) command(i int, words string) bool {
+// inCommand reports whether a flag at s[i] belongs to a command that contains the words.
+func (sc *scanner) inCommand(i int, words string) bool {
 	before := sc.s[max(sc.done, i-maxLook):i]
 	at := strings.LastIndex(before, words)
 	if at < 0 {
@@ -260,12 +260,12 @@ func (sc *scanner) command(i int, words string) bool {
 	return !strings.Contains(before, "\n")
 }
 
-// slashFlag finds the password in xfreerdp /p:x and schtasks /rp x. s[i] is the slash.
-func (sc *scanner) slashFlag(i int) (from, to int) {
+// findSlashFlagValue finds the password in xfreerdp /p:x and schtasks /rp x. s[i] is the slash.
+func (sc *scanner) findSlashFlagValue(i int) (from, to int) {
 	s := sc.s
 	v := i + len("/t/")
 	if strings.HasPrefix(s[i:], "/t/") && isConda(s[max(sc.done, i-maxName):i]) { // of a channel
-		if to = run(s, v, "w-"); to < len(s) && s[to] == '/' && looksSecret(s[v:to], minPassword) {
+		if to = endOfRun(s, v, "w-"); to < len(s) && s[to] == '/' && looksSecret(s[v:to], minPassword) {
 			return v, to
 		}
 	}
@@ -273,20 +273,20 @@ func (sc *scanner) slashFlag(i int) (from, to int) {
 		return 0, 0
 	}
 	switch {
-	case strings.HasPrefix(s[i:], "/p:") && (sc.command(i, "freerdp") || sc.command(i, "mstsc")):
+	case strings.HasPrefix(s[i:], "/p:") && (sc.inCommand(i, "freerdp") || sc.inCommand(i, "mstsc")):
 		return filledValue(s, v)
-	case strings.HasPrefix(s[i:], "/gp:") && sc.command(i, "freerdp"):
+	case strings.HasPrefix(s[i:], "/gp:") && sc.inCommand(i, "freerdp"):
 		return filledValue(s, v+1)
-	case strings.HasPrefix(s[i:], "/p ") && sc.command(i, "signtool"):
-		return likelyValue(s, blanks(s, v), "password")
-	case strings.HasPrefix(s[i:], "/d ") && sc.command(i, "reg add "):
+	case strings.HasPrefix(s[i:], "/p ") && sc.inCommand(i, "signtool"):
+		return likelySecret(s, skipBlanks(s, v), "password")
+	case strings.HasPrefix(s[i:], "/d ") && sc.inCommand(i, "reg add "):
 		before := s[max(sc.done, i-maxLook):i]
 		before = before[strings.LastIndex(before, "reg add "):]
 		if _, name, ok := strings.Cut(before, "/v "); ok {
-			return likelyValue(s, blanks(s, v-1), name[:run(name, 0, "w-")])
+			return likelySecret(s, skipBlanks(s, v-1), name[:endOfRun(name, 0, "w-")])
 		}
-	case strings.HasPrefix(s[i:], "/rp ") && sc.command(i, "schtasks"):
-		return likelyValue(s, blanks(s, v), "password")
+	case strings.HasPrefix(s[i:], "/rp ") && sc.inCommand(i, "schtasks"):
+		return likelySecret(s, skipBlanks(s, v), "password")
 	}
 	return 0, 0
 }
@@ -297,24 +297,24 @@ func isConda(s string) bool {
 	return strings.HasPrefix(host, "conda.") || strings.HasSuffix(host, "anaconda.org")
 }
 
-// masked finds what a workflow says is secret: ::add-mask::x, and issecret=true]x of Azure.
+// findMasked finds what a workflow says is secret: ::add-mask::x, and issecret=true]x of Azure.
 // s[i] is the colon.
-func (sc *scanner) masked(i int) (from, to int) {
+func (sc *scanner) findMasked(i int) (from, to int) {
 	const mask = "::add-mask::"
 	s := sc.s
 	if !strings.HasPrefix(s[i:], mask) {
 		return 0, 0
 	}
-	from, to = head(s, i+len(mask))
+	from, to = boundedValueAt(s, i+len(mask))
 	if to-from < 4 || isPlaceholder(s, from, to) {
 		return 0, 0
 	}
-	return value(s, i+len(mask))
+	return valueAt(s, i+len(mask))
 }
 
-// pipeline finds what a pipeline of Azure says is secret, behind the bracket that ends its
+// findPipelineValue finds what a pipeline of Azure says is secret, behind the bracket that ends its
 // command: ##vso[task.setvariable variable=TOKEN]x, …;issecret=true]x. s[i] is an equals sign.
-func (sc *scanner) pipeline(i int) (from, to int) {
+func (sc *scanner) findPipelineValue(i int) (from, to int) {
 	s := sc.s
 	if word := s[max(0, i-len("variable")):i]; !strings.EqualFold(word, "variable") && !strings.EqualFold(word, "issecret") {
 		return 0, 0
@@ -332,15 +332,15 @@ func (sc *scanner) pipeline(i int) (from, to int) {
 	name, rest, _ := strings.Cut(word, ";")
 	switch {
 	case strings.HasSuffix(before, "issecret") && strings.HasPrefix(strings.ToLower(word), "true"),
-		strings.HasSuffix(before, "variable") && (secretName(name) || strings.Contains(strings.ToLower(rest), "issecret=true")):
+		strings.HasSuffix(before, "variable") && (isSecretName(name) || strings.Contains(strings.ToLower(rest), "issecret=true")):
 		return filledValue(s, i+end+1)
 	}
 	return 0, 0
 }
 
-// formData finds the value of a field of a form: name="password" in a Content-Disposition
+// findFormData finds the value of a field of a form: name="password" in a Content-Disposition
 // header, then a blank line. s[i] is the equals sign.
-func (sc *scanner) formData(i int) (from, to int) {
+func (sc *scanner) findFormData(i int) (from, to int) {
 	s := sc.s
 	if !strings.HasSuffix(s[max(sc.done, i-len("name")):i], "name") || !strings.Contains(strings.ToLower(s[max(sc.done, i-maxName):i]), "form-data") {
 		return 0, 0
@@ -349,8 +349,8 @@ func (sc *scanner) formData(i int) (from, to int) {
 	if v < len(s) && (s[v] == '"' || s[v] == '\'') {
 		v++
 	}
-	end := run(s[:min(len(s), v+maxName)], v, "w-.")
-	if end == v || !sureName(s[v:end]) && !passwordName(s[v:end]) {
+	end := endOfRun(s[:min(len(s), v+maxName)], v, "w-.")
+	if end == v || !isSureName(s[v:end]) && !isPasswordName(s[v:end]) {
 		return 0, 0
 	}
 	for p, header := end, 0; header < 4; header++ {
@@ -365,7 +365,7 @@ func (sc *scanner) formData(i int) (from, to int) {
 		from = p + eol + 1
 		for to = from; to < len(s) && s[to] >= ' ' && to-from < maxLook; to++ {
 		}
-		if to-from < 4 || strings.HasPrefix(s[from:to], "--") || placeholder(s[from:to]) {
+		if to-from < 4 || strings.HasPrefix(s[from:to], "--") || isPlaceholderText(s[from:to]) {
 			return 0, 0
 		}
 		return from, to
@@ -373,8 +373,8 @@ func (sc *scanner) formData(i int) (from, to int) {
 	return 0, 0
 }
 
-// jwk finds a private member of a JSON Web Key: "d": "x" beside "kty". s[i] is the colon.
-func (sc *scanner) jwk(i int) (from, to int) {
+// findJWKMember finds a private member of a JSON Web Key: "d": "x" beside "kty". s[i] is the colon.
+func (sc *scanner) findJWKMember(i int) (from, to int) {
 	s := sc.s
 	n := i
 	for n > sc.done && i-n < 4 && strings.IndexByte("\"'\\ ", s[n-1]) >= 0 {
@@ -388,7 +388,7 @@ func (sc *scanner) jwk(i int) (from, to int) {
 	default:
 		return 0, 0
 	}
-	v := blanks(s, i+1)
+	v := skipBlanks(s, i+1)
 	if v < len(s) && s[v] == '\\' {
 		v++
 	}
@@ -396,8 +396,8 @@ func (sc *scanner) jwk(i int) (from, to int) {
 		v++
 	}
 	const near = 3 << 10 // a key of 4,096 bits
-	from, to = v, run(s, v, "w-=")
-	if to-from < 16 || !mixed(s[from:min(to, from+maxLook)]) || !strings.Contains(s[max(0, i-near):min(len(s), to+near)], `kty`) {
+	from, to = v, endOfRun(s, v, "w-=")
+	if to-from < 16 || !isMixedCase(s[from:min(to, from+maxLook)]) || !strings.Contains(s[max(0, i-near):min(len(s), to+near)], `kty`) {
 		return 0, 0
 	}
 	return from, to

@@ -8,7 +8,7 @@ import (
 )
 
 // Settings named by the word for a password in another language, in its own script or with
-// accents. Words in plain letters are in secretName.
+// accents. Words in plain letters are in isSecretName.
 
 // foreign are these words. Some are also forms of verbs, so the value must look like a
 // secret.
@@ -38,20 +38,20 @@ func (sc *scanner) isForeign(n int) bool {
 // wide begins the Chinese and Japanese colon and equals sign.
 const wide = "\uff1a"
 
-// wideSetting finds the value of a setting whose name ends with such a sign, at s[i].
-func (sc *scanner) wideSetting(i int) (from, to int) {
+// findWideSetting finds the value of a setting whose name ends with such a sign, at s[i].
+func (sc *scanner) findWideSetting(i int) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], wide) && !strings.HasPrefix(s[i:], "\uff1d") {
 		return 0, 0
 	}
-	n := sc.unquote(i)
+	n := sc.skipQuotesBack(i)
 	name := sc.nameBefore(n)
-	if name == "" || !sureName(name) {
+	if name == "" || !isSureName(name) {
 		if name = "password"; !sc.isForeign(n) {
 			return 0, 0
 		}
 	}
-	return likelyValue(s, blanks(s, i+len(wide)), name)
+	return likelySecret(s, skipBlanks(s, i+len(wide)), name)
 }
 
 // wallets are the labels of a wallet's words, in the languages that have a list of such words, as
@@ -67,13 +67,13 @@ var wallets = []string{
 	"сид фраза", "seed фраза", "мнемоническая фраза", "секретная фраза", "мнемоника", "фраза восстановления",
 }
 
-// foreignWallet finds a wallet's words behind such a label, in another script, and the sign at s[i].
-func (sc *scanner) foreignWallet(i int) (from, to int) {
-	n := sc.unquote(i)
+// findForeignWallet finds a wallet's words behind such a label, in another script, and the sign at s[i].
+func (sc *scanner) findForeignWallet(i int) (from, to int) {
+	n := sc.skipQuotesBack(i)
 	if n == sc.done || sc.s[n-1] < 0x80 {
 		return 0, 0
 	}
-	return sc.foreignWords(n, n)
+	return sc.findForeignWords(n, n)
 }
 
 // bareLabel returns the words of a label in small letters: seed phrase for "SEED_PHRASE_2",
@@ -115,10 +115,10 @@ func endsWith(words, end string) bool {
 	return ok && (before == "" || before[len(before)-1] == ' ' || end[0] >= 0x80)
 }
 
-// foreignWords finds a wallet's words that are none of BIP39's English ones, behind a label whose
+// findForeignWords finds a wallet's words that are none of BIP39's English ones, behind a label whose
 // first word ends at s[end]. There are as many as such words ever are, alone on the rest of their
 // line, and none is as short as the small words of a sentence.
-func (sc *scanner) foreignWords(_, end int) (from, to int) {
+func (sc *scanner) findForeignWords(_, end int) (from, to int) {
 	s := sc.s
 	sign := strings.IndexAny(s[end:min(len(s), end+maxName/2)], ":=：\n")
 	if sign < 0 || s[end+sign] == '\n' {
@@ -131,7 +131,7 @@ func (sc *scanner) foreignWords(_, end int) (from, to int) {
 		return 0, 0
 	}
 	_, size := utf8.DecodeRuneInString(s[end+sign:])
-	from = blanks(s, end+sign+size)
+	from = skipBlanks(s, end+sign+size)
 	if from < len(s) && strings.IndexByte("\"'`", s[from]) >= 0 {
 		from++
 	}

@@ -13,56 +13,56 @@ import (
 // settings and their command lines. Each form requires more than the name, so that prose
 // about passwords stays as it is.
 
-// form finds a secret in one of the forms that are recognized by their first letter or
+// findByWord finds a secret in one of the forms that are recognized by their first letter or
 // sign, which is s[i].
-func (sc *scanner) form(i int) (from, to int) {
+func (sc *scanner) findByWord(i int) (from, to int) {
 	s := sc.s
 	switch s[i] {
 	case '.':
-		return sc.discord(i)
+		return sc.findDiscordToken(i)
 	case '0':
-		return sc.hexKey(i)
+		return sc.findHexKey(i)
 	case '_':
-		return sc.npmrc(i)
+		return sc.findNpmrcToken(i)
 	case '#':
 		if !strings.HasPrefix(s[i:], "#define ") {
 			return 0, 0
 		}
-		if from, to = sc.assigned(i, i+len("#define")); to > 0 && s[from-1] == '"' {
+		if from, to = sc.findAssigned(i, i+len("#define")); to > 0 && s[from-1] == '"' {
 			return from, to
 		}
 		return 0, 0
 	}
-	word := run(s[:min(len(s), i+16)], i, "a")
-	find := sc.assigned
+	word := endOfRun(s[:min(len(s), i+16)], i, "a")
+	find := sc.findAssigned
 	switch name := s[i:word]; {
 	case equalFold(name[:min(4, len(name))], "seed"), equalFold(name[:min(6, len(name))], "phrase"), equalFold(name, "mnemonic"), equalFold(name, "recovery"), equalFold(name, "bip39"):
-		if from, to = sc.wallet(word); to > 0 {
+		if from, to = sc.findWallet(word); to > 0 {
 			return from, to
 		}
-		return sc.foreignWords(i, word)
+		return sc.findForeignWords(i, word)
 	case equalFold(name, "frase"), equalFold(name, "share"), equalFold(name, "shamir"):
-		return sc.foreignWords(i, word)
+		return sc.findForeignWords(i, word)
 	case equalFold(name, "send"), equalFold(name, "sendline"):
-		return sc.sent(i, word)
+		return sc.findSent(i, word)
 	case name == "ENV", equalFold(name, "set"), equalFold(name, "setx"), equalFold(name, "setenv"):
 	case equalFold(name, "password"), equalFold(name, "pass"):
-		find = sc.spelled
+		find = sc.findSpelled
 	case equalFold(name, "identified"):
-		find = sc.identified
+		find = sc.findIdentifiedBy
 	case name == "Private":
-		find = sc.putty
+		find = sc.findPuttyKey
 	default:
 		return 0, 0
 	}
-	if !sc.begins(i) {
+	if !sc.beginsWord(i) {
 		return 0, 0
 	}
 	return find(i, word)
 }
 
-// blanks skips a few blanks and tabs, and the end of a line that a shell continues.
-func blanks(s string, i int) int {
+// skipBlanks skips a few blanks and tabs, and the end of a line that a shell continues.
+func skipBlanks(s string, i int) int {
 	for n := i; i < len(s) && (s[i] == ' ' || s[i] == '\t' || s[i] == '\\' && strings.HasPrefix(s[i:], "\\\n")) && i-n < maxName; i++ {
 		if s[i] == '\\' {
 			i++
@@ -78,15 +78,15 @@ func skipChars(s string, i int, chars string, most int) int {
 	return i
 }
 
-// assigned finds the value in ENV NAME x, set -gx NAME x, setx NAME x, and … set NAME x.
+// findAssigned finds the value in ENV NAME x, set -gx NAME x, setx NAME x, and … set NAME x.
 // The first word ends at s[i].
-func (sc *scanner) assigned(_, i int) (from, to int) {
+func (sc *scanner) findAssigned(_, i int) (from, to int) {
 	s := sc.s
 	var name string
 	flags := false
 	v := i
 	for range 4 { // options come before the name
-		p := blanks(s, v)
+		p := skipBlanks(s, v)
 		end := p
 		for end < len(s) && end-p < 2*maxName && (isWord(s[end]) || strings.IndexByte("-.:/", s[end]) >= 0) {
 			end++
@@ -101,34 +101,34 @@ func (sc *scanner) assigned(_, i int) (from, to int) {
 		}
 		flags = true
 	}
-	v = blanks(s, v)
-	if name == "" || v == len(s) || !secretName(name) && !passwordName(name) || strings.IndexByte("-=:\n", s[v]) >= 0 {
+	v = skipBlanks(s, v)
+	if name == "" || v == len(s) || !isSecretName(name) && !isPasswordName(name) || strings.IndexByte("-=:\n", s[v]) >= 0 {
 		return 0, 0
 	}
-	from, to = head(s, v)
-	if from >= to || placeholder(s[from:to]) || describes(name, s[from:to]) {
+	from, to = boundedValueAt(s, v)
+	if from >= to || isPlaceholderText(s[from:to]) || onlyDescribes(name, s[from:to]) {
 		return 0, 0
 	}
-	looks := looksSecret(s[from:to], minLength(name)) || symbols(s[from:to])
-	if name == strings.ToUpper(name) && (looks || flags || s[i-1] != 't' && lone(s, v)) || looks && (sureName(name) || passwordName(name)) {
-		return value(s, v)
+	looks := looksSecret(s[from:to], minLength(name)) || hasManySymbols(s[from:to])
+	if name == strings.ToUpper(name) && (looks || flags || s[i-1] != 't' && isAloneOnLine(s, v)) || looks && (isSureName(name) || isPasswordName(name)) {
+		return valueAt(s, v)
 	}
 	return 0, 0
 }
 
-// lone reports whether the line from s[v] on is only one word or one quoted text.
-func lone(s string, v int) bool {
-	_, to := head(s, v)
+// isAloneOnLine reports whether the line from s[v] on is only one word or one quoted text.
+func isAloneOnLine(s string, v int) bool {
+	_, to := boundedValueAt(s, v)
 	if to < len(s) && (s[to] == '"' || s[to] == '\'') {
 		to++
 	}
 	return to == len(s) || s[to] == '\n' || s[to] == '\\'
 }
 
-// npmrc finds the value in _authToken x and "…:_authToken" x. The name begins at s[i].
-func (sc *scanner) npmrc(i int) (from, to int) {
+// findNpmrcToken finds the value in _authToken x and "…:_authToken" x. The name begins at s[i].
+func (sc *scanner) findNpmrcToken(i int) (from, to int) {
 	s := sc.s
-	end := run(s[:min(len(s), i+12)], i, "w")
+	end := endOfRun(s[:min(len(s), i+12)], i, "w")
 	switch s[i:end] {
 	case "_authToken", "_auth", "_password":
 	default:
@@ -137,16 +137,16 @@ func (sc *scanner) npmrc(i int) (from, to int) {
 	if end < len(s) && s[end] == '"' {
 		end++
 	}
-	v := blanks(s, end)
+	v := skipBlanks(s, end)
 	if v == end {
 		return 0, 0
 	}
-	return likelyValue(s, v, "password")
+	return likelySecret(s, v, "password")
 }
 
-// spelled finds the value in SQL's PASSWORD 'x', and in netrc's password x. The
+// findSpelled finds the value in SQL's PASSWORD 'x', and in netrc's password x. The
 // word begins at s[i] and ends at s[word].
-func (sc *scanner) spelled(i, word int) (from, to int) {
+func (sc *scanner) findSpelled(i, word int) (from, to int) {
 	s := sc.s
 	v := skipChars(s, word, " \t\r\n", maxName)
 	if v == word || v == len(s) {
@@ -154,40 +154,40 @@ func (sc *scanner) spelled(i, word int) (from, to int) {
 	}
 	before := strings.ToLower(s[max(sc.done, i-maxLook):i])
 	words := strings.Fields(before[strings.LastIndex(before, "\n\n")+1:])
-	if (s[v] == '\'' || s[v] == '"') && !netrc(words) {
+	if (s[v] == '\'' || s[v] == '"') && !isNetrcLogin(words) {
 		statement := before[strings.LastIndexByte(before, ';')+1:]
 		if !strings.Contains(statement, "user ") && !strings.Contains(statement, "role ") {
-			return likelyValue(s, v, "password")
+			return likelySecret(s, v, "password")
 		}
-	} else if !netrc(words) && withUser(words, s[v:]) {
-		return likelyValue(s, v, "password")
-	} else if !netrc(words) ||
+	} else if !isNetrcLogin(words) && followsUser(words, s[v:]) {
+		return likelySecret(s, v, "password")
+	} else if !isNetrcLogin(words) ||
 		strings.HasPrefix(strings.ToLower(s[v:min(len(s), v+maxLook)]), words[len(words)-1]) { // login string, password string
 		return 0, 0
 	}
-	from, to = value(s, v)
-	if from >= to || placeholder(s[from:min(to, from+maxLook)]) {
+	from, to = valueAt(s, v)
+	if from >= to || isPlaceholderText(s[from:min(to, from+maxLook)]) {
 		return 0, 0
 	}
 	return from, to
 }
 
-// withUser reports whether the words before a password name its user, and v is one word at the
+// followsUser reports whether the words before a password name its user, and v is one word at the
 // end of a line: user bob pass x.
-func withUser(words []string, v string) bool {
+func followsUser(words []string, v string) bool {
 	n := len(words)
-	return n > 1 && (words[n-2] == "user" || words[n-2] == "username" || words[n-2] == "login") && run(words[n-1], 0, "w-.@") == len(words[n-1]) && lastWord(v, unquotedEnd(v, 0))
+	return n > 1 && (words[n-2] == "user" || words[n-2] == "username" || words[n-2] == "login") && endOfRun(words[n-1], 0, "w-.@") == len(words[n-1]) && endsLine(v, unquotedEnd(v, 0))
 }
 
-// netrc reports whether the words before a password are from a .netrc file: machine h
+// isNetrcLogin reports whether the words before a password are from a .netrc file: machine h
 // login u.
-func netrc(words []string) bool {
+func isNetrcLogin(words []string) bool {
 	n := len(words)
 	switch {
 	case n > 1 && words[n-2] == "machine":
 		return true
 	case n > 4 && words[n-2] == "account":
-		return netrc(words[:n-2])
+		return isNetrcLogin(words[:n-2])
 	case n > 2 && words[n-2] == "login":
 		return words[n-3] == "default" || n > 3 && words[n-4] == "machine"
 	}
@@ -221,10 +221,10 @@ func isSeedWord(word string) bool {
 	return false
 }
 
-// wallet finds the words from which a wallet is restored, behind their label, which ends at
+// findWallet finds the words from which a wallet is restored, behind their label, which ends at
 // s[i]: seed phrase: abandon ability … They are words of BIP39, perhaps with numbers; each phrase
 // has 12, 15, 18, 21 or 24. A word that labels something else ends them.
-func (sc *scanner) wallet(i int) (from, to int) {
+func (sc *scanner) findWallet(i int) (from, to int) {
 	s, n, first, last := sc.s, 0, 0, i
 	for p := i; p < len(s) && (n > 0 || p-i < maxName) && p-last < maxName && !strings.HasPrefix(s[p:], Mark); {
 		end := p
@@ -247,7 +247,7 @@ func (sc *scanner) wallet(i int) (from, to int) {
 		if n == 0 && strings.IndexByte(s[max(i, p-4):p], '1') < 0 { // no list
 			next = 0
 		}
-		if end < len(s) && s[end] >= 0x80 || !isSeedWord(s[p:end]) || labels(s, end, next) {
+		if end < len(s) && s[end] >= 0x80 || !isSeedWord(s[p:end]) || isLabel(s, end, next) {
 			if to > 0 {
 				break
 			}
@@ -263,9 +263,9 @@ func (sc *scanner) wallet(i int) (from, to int) {
 	return from, to
 }
 
-// labels reports whether the word that ends at s[i] is a name, before a colon or an equals sign,
+// isLabel reports whether the word that ends at s[i] is a name, before a colon or an equals sign,
 // perhaps with a number; next is the number of the word behind it in a list.
-func labels(s string, i, next int) bool {
+func isLabel(s string, i, next int) bool {
 	line, _, _ := strings.Cut(s[i:min(len(s), i+maxName/2)], "\n")
 	line = strings.TrimLeft(line, " \t\"'`\\_#")
 	rest := strings.TrimLeft(line, "0123456789")
@@ -274,21 +274,21 @@ func labels(s string, i, next int) bool {
 	return rest != "" && (rest[0] == ':' || rest[0] == '=') && (number == "" || number != strconv.Itoa(next))
 }
 
-// sent finds the answer to a prompt for a password in a script of expect: send "x\r",
+// findSent finds the answer to a prompt for a password in a script of expect: send "x\r",
 // child.sendline("x"). The word ends at s[word].
-func (sc *scanner) sent(i, word int) (from, to int) {
+func (sc *scanner) findSent(i, word int) (from, to int) {
 	s := sc.s
-	v := blanks(s, word)
+	v := skipBlanks(s, word)
 	for v+2 < len(s) && s[v] == '-' && s[v+2] == ' ' {
-		v = blanks(s, v+2)
+		v = skipBlanks(s, v+2)
 	}
 	if v < len(s) && s[v] == '(' {
 		v++
 	}
-	if !quoted(s, v) {
+	if !isQuoted(s, v) {
 		return 0, 0
 	}
-	from, to = head(s, v)
+	from, to = boundedValueAt(s, v)
 	word = to
 	for _, end := range [...]string{"\r\n", `\r\n`, "\r", `\r`, "\n", `\n`} {
 		to = from + len(strings.TrimSuffix(s[from:max(from, to)], end))
@@ -296,24 +296,24 @@ func (sc *scanner) sent(i, word int) (from, to int) {
 	before := s[max(sc.done, i-maxLook/2):i]
 	before = before[max(0, strings.LastIndex(before, "send")):]
 	asked := strings.Contains(before, "assw") || strings.Contains(before, "assphrase") || strings.Contains(before, "asscode")
-	if to-from < 4 || isPlaceholder(s, from, to) || strings.IndexByte(s[from:to], ' ') >= 0 || !asked && (to == word || !looksSecret(s[from:to], minPassword) && !signed(s[from:to])) {
+	if to-from < 4 || isPlaceholder(s, from, to) || strings.IndexByte(s[from:to], ' ') >= 0 || !asked && (to == word || !looksSecret(s[from:to], minPassword) && !hasManySigns(s[from:to])) {
 		return 0, 0
 	}
 	return from, to
 }
 
-// identified finds the value in IDENTIFIED BY 'x'. The first word ends at s[i].
-func (sc *scanner) identified(start, i int) (from, to int) {
+// findIdentifiedBy finds the value in IDENTIFIED BY 'x'. The first word ends at s[i].
+func (sc *scanner) findIdentifiedBy(start, i int) (from, to int) {
 	s := sc.s
 	statement, names := definesUser(s[:start])
 	rest := s[i:min(len(s), i+96)]
-	if v := blanks(s, i); len(rest) > 4 && v+3 < len(s) && equalFold(s[v:v+3], "by ") && !quoted(s, blanks(s, v+3)) { // of Oracle
+	if v := skipBlanks(s, i); len(rest) > 4 && v+3 < len(s) && equalFold(s[v:v+3], "by ") && !isQuoted(s, skipBlanks(s, v+3)) { // of Oracle
 		if !names {
 			return 0, 0
 		}
-		from, to = head(s, blanks(s, v+3))
-		if next := blanks(s, to); to > from && next+8 < len(s) && equalFold(s[next:next+8], "replace ") {
-			first, last := head(s, blanks(s, next+8))
+		from, to = boundedValueAt(s, skipBlanks(s, v+3))
+		if next := skipBlanks(s, to); to > from && next+8 < len(s) && equalFold(s[next:next+8], "replace ") {
+			first, last := boundedValueAt(s, skipBlanks(s, next+8))
 			sc.addCell(first, last, "password")
 		}
 		if from < to && looksSecret(s[from:to], minPassword) && !isPlaceholder(s, from, to) {
@@ -335,8 +335,8 @@ func (sc *scanner) identified(start, i int) (from, to int) {
 	default:
 		return 0, 0
 	}
-	from, to = value(s, i+quote)
-	if from >= to || placeholder(s[from:min(to, from+maxLook)]) {
+	from, to = valueAt(s, i+quote)
+	if from >= to || isPlaceholderText(s[from:min(to, from+maxLook)]) {
 		return 0, 0
 	}
 	return from, to
@@ -372,16 +372,16 @@ func definesUser(s string) (statement, named bool) {
 	return verb || named || slices.Contains(words, "user") || slices.Contains(words, "role"), named || verb && slices.Contains(words, "identified")
 }
 
-// putty finds the lines of a private key in PuTTY's format. The line with their number
+// findPuttyKey finds the lines of a private key in PuTTY's format. The line with their number
 // begins at s[i].
-func (sc *scanner) putty(i, _ int) (from, to int) {
+func (sc *scanner) findPuttyKey(i, _ int) (from, to int) {
 	s := sc.s
 	count, ok := strings.CutPrefix(s[i:min(len(s), i+24)], "Private-Lines:")
 	if !ok {
 		return 0, 0
 	}
 	from = i + len("Private-Lines:")
-	from = run(s, blanks(s, from), "0")
+	from = endOfRun(s, skipBlanks(s, from), "0")
 	if len(count) == 0 {
 		return 0, 0
 	}
@@ -408,8 +408,8 @@ func (sc *scanner) putty(i, _ int) (from, to int) {
 	return from, to
 }
 
-// dataSource finds the password in root:x@tcp(host). s[i] is the colon.
-func (sc *scanner) dataSource(i int) (from, to int) {
+// findInDataSource finds the password in root:x@tcp(host). s[i] is the colon.
+func (sc *scanner) findInDataSource(i int) (from, to int) {
 	s := sc.s
 	window := s[i:min(len(s), i+maxLook/2)]
 	at := strings.IndexByte(window, '@')
@@ -418,7 +418,7 @@ func (sc *scanner) dataSource(i int) (from, to int) {
 		if host > sc.done && s[host-1] == '@' {
 			begin := max(sc.done, host-maxName)
 			word := s[begin+strings.LastIndexAny(s[begin:host-1], " \t\r\n\"'`=(")+1 : host-1]
-			if user, v, _ := strings.Cut(word, "/"); run(user, 0, "w") == len(user) && user != "" && looksSecret(v, minPassword) {
+			if user, v, _ := strings.Cut(word, "/"); endOfRun(user, 0, "w") == len(user) && user != "" && looksSecret(v, minPassword) {
 				return host - 1 - len(v), host - 1
 			}
 		}
@@ -429,7 +429,7 @@ func (sc *scanner) dataSource(i int) (from, to int) {
 	for _, host := range []string{"@tcp(", "@unix(", "@tcp4(", "@tcp6(", "@/"} {
 		if n := strings.Index(window[at:], host); n >= 0 {
 			v := window[1 : at+n]
-			if host == "@/" && (n > 0 || !looksSecret(v, minPassword)) || v == "" || strings.ContainsAny(v, " \t\r\n\"'`") || placeholder(v) {
+			if host == "@/" && (n > 0 || !looksSecret(v, minPassword)) || v == "" || strings.ContainsAny(v, " \t\r\n\"'`") || isPlaceholderText(v) {
 				return 0, 0
 			}
 			return i + 1, i + at + n
@@ -438,9 +438,9 @@ func (sc *scanner) dataSource(i int) (from, to int) {
 	return 0, 0
 }
 
-// login finds the password in bob:x behind a word for the two, or behind a mail server and its
+// findLogin finds the password in bob:x behind a word for the two, or behind a mail server and its
 // port, as Postfix has them. s[i] is the colon.
-func (sc *scanner) login(i int) (from, to int) {
+func (sc *scanner) findLogin(i int) (from, to int) {
 	s := sc.s
 	if i+1 >= len(s) || s[i+1] <= ' ' || s[i+1] == '/' || s[i+1] == ':' {
 		return 0, 0
@@ -451,11 +451,11 @@ func (sc *scanner) login(i int) (from, to int) {
 		return 0, 0
 	}
 	before := strings.TrimRight(strings.ToLower(s[max(sc.done, user-maxName/2):user]), " ")
-	from, to = head(s, i+1)
+	from, to = boundedValueAt(s, i+1)
 	if at := strings.LastIndexByte(s[from:max(from, to)], '@'); at > 0 && strings.Contains(before, "winscp") { // and the host
 		to = from + at
 	}
-	if from >= to || strings.ContainsAny(s[from:to], "/:") || isPlaceholder(s, from, to) || !looksSecret(s[from:to], minPassword) && !signed(s[from:to]) {
+	if from >= to || strings.ContainsAny(s[from:to], "/:") || isPlaceholder(s, from, to) || !looksSecret(s[from:to], minPassword) && !hasManySigns(s[from:to]) {
 		return 0, 0
 	}
 	for _, word := range [...]string{"credentials", "creds", "basic auth", "winscp", "winscp.com", "winscp.exe"} {
@@ -464,19 +464,19 @@ func (sc *scanner) login(i int) (from, to int) {
 		}
 	}
 	port := strings.TrimRight(before, "0123456789")
-	if port != before && strings.HasSuffix(port, "]:") || strings.Contains(s[max(0, user-maxLook):user], "chpasswd:") || sc.command(i, "bundle config ") {
+	if port != before && strings.HasSuffix(port, "]:") || strings.Contains(s[max(0, user-maxLook):user], "chpasswd:") || sc.inCommand(i, "bundle config ") {
 		return from, to
 	}
 	return 0, 0
 }
 
-// discord finds the token of a Discord bot: the base64 of its number, six characters of a
+// findDiscordToken finds the token of a Discord bot: the base64 of its number, six characters of a
 // time, and a signature. s[i] is the first full stop.
-func (sc *scanner) discord(i int) (from, to int) {
+func (sc *scanner) findDiscordToken(i int) (from, to int) {
 	s := sc.s
 	const stamp = 6
 	dot := i + 1 + stamp
-	if i == 0 || dot >= len(s) || s[dot] != '.' || run(s[:dot], i+1, "w-") != dot {
+	if i == 0 || dot >= len(s) || s[dot] != '.' || endOfRun(s[:dot], i+1, "w-") != dot {
 		return 0, 0
 	}
 	if to = wrappedRun(s[:min(len(s), dot+256)], dot+1); to-dot-1 < 25 {
@@ -484,20 +484,20 @@ func (sc *scanner) discord(i int) (from, to int) {
 	}
 	for n := 23; n <= 28 && i-n >= sc.done; n++ { // of 17 to 20 digits, which begin with 0 to 9
 		from = i - n
-		if strings.IndexByte("MNO", s[from]) < 0 || !sc.begins(from) && !sc.joined(from) || run(s[:i], from, "w-") != i {
+		if strings.IndexByte("MNO", s[from]) < 0 || !sc.beginsWord(from) && !sc.isAfterJoint(from) || endOfRun(s[:i], from, "w-") != i {
 			continue
 		}
 		id, err := base64.RawStdEncoding.DecodeString(s[from:i])
-		if err == nil && run(string(id), 0, "0") == len(id) || mixed(s[from:i]) || mixed(s[dot+1:to]) {
+		if err == nil && endOfRun(string(id), 0, "0") == len(id) || isMixedCase(s[from:i]) || isMixedCase(s[dot+1:to]) {
 			return from, to
 		}
 	}
 	return 0, 0
 }
 
-// secureString finds the text that PowerShell's ConvertTo-SecureString takes in plain: as
+// findSecureString finds the text that PowerShell's ConvertTo-SecureString takes in plain: as
 // an argument, or from a pipe. Its second word begins at s[i].
-func (sc *scanner) secureString(i int) (from, to int) {
+func (sc *scanner) findSecureString(i int) (from, to int) {
 	const verb, command, plainly = "convert", "convertto-securestring", "-asplaintext"
 	s := sc.s
 	if i -= len(verb); i < sc.done || !equalFold(s[i:min(len(s), i+len(command))], command) {
@@ -509,14 +509,14 @@ func (sc *scanner) secureString(i int) (from, to int) {
 		return 0, 0
 	}
 	for range 3 { // switches, and the name of the argument
-		v = blanks(s, v)
-		end := run(s[:min(len(s), v+maxName)], v, "w-")
+		v = skipBlanks(s, v)
+		end := endOfRun(s[:min(len(s), v+maxName)], v, "w-")
 		if end == v || s[v] != '-' {
 			break
 		}
 		v = end
 	}
-	v = blanks(s, v)
+	v = skipBlanks(s, v)
 	if strings.HasPrefix(s[v:], ")") || v >= len(s) || strings.IndexByte("-);|\n", s[v]) >= 0 { // 'x' | ConvertTo-SecureString
 		end := strings.TrimRight(s[sc.done:i], " \t")
 		bare, piped := strings.CutSuffix(end, "|")
@@ -530,21 +530,21 @@ func (sc *scanner) secureString(i int) (from, to int) {
 		}
 		from, to = sc.done+quote+1, sc.done+len(bare)-1
 	} else {
-		from, to = value(s, v)
+		from, to = valueAt(s, v)
 	}
-	if from >= to || placeholder(s[from:to]) {
+	if from >= to || isPlaceholderText(s[from:to]) {
 		return 0, 0
 	}
 	return from, to
 }
 
-// hexKey finds 0x and 64 hexadecimal digits if the text before mentions private keys.
-func (sc *scanner) hexKey(i int) (from, to int) {
+// findHexKey finds 0x and 64 hexadecimal digits if the text before mentions private keys.
+func (sc *scanner) findHexKey(i int) (from, to int) {
 	s := sc.s
-	if !strings.HasPrefix(s[i:], "0x") || !sc.begins(i) {
+	if !strings.HasPrefix(s[i:], "0x") || !sc.beginsWord(i) {
 		return 0, 0
 	}
-	to = run(s[:min(len(s), i+68)], i+2, "x")
+	to = endOfRun(s[:min(len(s), i+68)], i+2, "x")
 	if to-i != 66 {
 		return 0, 0
 	}
@@ -556,13 +556,13 @@ func (sc *scanner) hexKey(i int) (from, to int) {
 	return i, to
 }
 
-// pgpass finds the password in host:port:database:user:x. s[i] is the first colon.
-func (sc *scanner) pgpass(i int) (from, to int) {
+// findPgpass finds the password in host:port:database:user:x. s[i] is the first colon.
+func (sc *scanner) findPgpass(i int) (from, to int) {
 	s := sc.s
 	port := i + 1
 	if port < len(s) && s[port] == '*' {
 		port++
-	} else if port = run(s[:min(len(s), i+7)], port, "0"); port-i < 5 {
+	} else if port = endOfRun(s[:min(len(s), i+7)], port, "0"); port-i < 5 {
 		return 0, 0
 	}
 	if port >= len(s) || s[port] != ':' {
@@ -577,7 +577,7 @@ func (sc *scanner) pgpass(i int) (from, to int) {
 	}
 	p := port
 	for range 2 { // the database and the user
-		end := run(s[:min(len(s), p+maxName)], p+1, "w.-*@")
+		end := endOfRun(s[:min(len(s), p+maxName)], p+1, "w.-*@")
 		if end == p+1 || end == len(s) || s[end] != ':' {
 			return 0, 0
 		}
@@ -589,7 +589,7 @@ func (sc *scanner) pgpass(i int) (from, to int) {
 			break
 		}
 	}
-	if from == to || placeholder(s[from:to]) || strings.IndexByte(strings.ReplaceAll(s[from:to], `\:`, ""), ':') >= 0 {
+	if from == to || isPlaceholderText(s[from:to]) || strings.IndexByte(strings.ReplaceAll(s[from:to], `\:`, ""), ':') >= 0 {
 		return 0, 0 // an IPv6 address, a line of /etc/shadow
 	}
 	switch s[i+1 : port] {
@@ -602,9 +602,9 @@ func (sc *scanner) pgpass(i int) (from, to int) {
 	return from, to
 }
 
-// symbols reports whether v is so long and has so many kinds of characters that it is
+// hasManySymbols reports whether v is so long and has so many kinds of characters that it is
 // neither an identifier nor text, such as Django's keys.
-func symbols(v string) bool {
+func hasManySymbols(v string) bool {
 	if len(v) < 30 {
 		return false
 	}
@@ -630,9 +630,9 @@ func symbols(v string) bool {
 		!strings.Contains(v, "${") && !strings.Contains(v, "{{") && !strings.Contains(v, "://")
 }
 
-// dockerAuth reports whether v is the base64 of user:password, as in the settings of docker
+// isDockerAuth reports whether v is the base64 of user:password, as in the settings of docker
 // and npm.
-func dockerAuth(v string) bool {
+func isDockerAuth(v string) bool {
 	plain, err := base64.StdEncoding.DecodeString(v + "==="[:(4-len(v)%4)%4])
 	if err != nil || len(plain) < 3 {
 		return false
@@ -645,7 +645,7 @@ func dockerAuth(v string) bool {
 	return strings.IndexByte(string(plain), ':') > 0
 }
 
-func sessionCookie(name string) bool {
+func isSessionCookie(name string) bool {
 	switch name {
 	case "JSESSIONID", "PHPSESSID", "ASP.NET_SessionId", "connect.sid", "laravel_session", "sessionid", "_session_id", "wordpress_logged_in", "next-auth.session-token":
 		return true
@@ -656,7 +656,7 @@ func sessionCookie(name string) bool {
 // looksSession reports whether v looks like the secret of a session: long, random, and not
 // a UUID, which is usually just an ID.
 func looksSession(v string) bool {
-	return len(v) >= 16 && !isUUID(v) && looksSecret(v, 16) && (mixed(v) || changes(v) > 2)
+	return len(v) >= 16 && !isUUID(v) && looksSecret(v, 16) && (isMixedCase(v) || changes(v) > 2)
 }
 
 func isUUID(v string) bool {

@@ -4,9 +4,9 @@ import "strings"
 
 // Parts of requests: passwords in URLs, headers, cookies.
 
-// password finds the password in the user part of a URL that begins at s[i], or a token
+// urlPassword finds the password in the user part of a URL that begins at s[i], or a token
 // that is the whole user part.
-func password(s string, i int) (from, to int) {
+func urlPassword(s string, i int) (from, to int) {
 	colon, at := -1, -1
 loop:
 	for j := i; j < len(s) && j-i < 4096; j++ {
@@ -25,18 +25,18 @@ loop:
 	switch {
 	case at < 0:
 		return 0, 0
-	case colon >= 0 && colon < at-1 && s[colon+1:at] != "x-oauth-basic" && !placeholder(s[colon+1:at]):
+	case colon >= 0 && colon < at-1 && s[colon+1:at] != "x-oauth-basic" && !isPlaceholderText(s[colon+1:at]):
 		return colon + 1, at
 	case colon-i >= 20 && (colon == at-1 || s[colon+1:at] == "x-oauth-basic") && strings.ContainsAny(s[i:colon], "0123456789"): // the token is the user
 		return i, colon
-	case colon < 0 && (at-i >= 20 || mixed(s[i:at])) && strings.ContainsAny(s[i:at], "0123456789"):
+	case colon < 0 && (at-i >= 20 || isMixedCase(s[i:at])) && strings.ContainsAny(s[i:at], "0123456789"):
 		return i, at
 	}
 	return 0, 0
 }
 
-// header finds the value of an Authorization or Cookie header, or the token after Bearer.
-func (sc *scanner) header(i int) (from, to int) {
+// findHeaderValue finds the value of an Authorization or Cookie header, or the token after Bearer.
+func (sc *scanner) findHeaderValue(i int) (from, to int) {
 	s := sc.s
 	if i+2 >= len(s) {
 		return 0, 0
@@ -46,10 +46,10 @@ func (sc *scanner) header(i int) (from, to int) {
 	default:
 		return 0, 0
 	}
-	if !sc.begins(i) && (s[i-1] != '-' || s[i]|0x20 != 'a') { // Proxy-Authorization
+	if !sc.beginsWord(i) && (s[i-1] != '-' || s[i]|0x20 != 'a') { // Proxy-Authorization
 		return 0, 0
 	}
-	word := run(s[:min(len(s), i+16)], i, "w-")
+	word := endOfRun(s[:min(len(s), i+16)], i, "w-")
 	switch {
 	case equalFold(s[i:word], "authorization"):
 		p := word
@@ -63,45 +63,45 @@ func (sc *scanner) header(i int) (from, to int) {
 		if p == word {
 			return 0, 0
 		}
-		scheme := run(s[:min(len(s), p+16)], p, "w-")
+		scheme := endOfRun(s[:min(len(s), p+16)], p, "w-")
 		switch strings.ToLower(s[p:scheme]) {
 		case "bearer", "basic", "token", "apikey", "digest", "negotiate":
-			if next := separated(s, scheme); next > scheme {
-				return credential(s, next, 16)
+			if next := skipSeparator(s, scheme); next > scheme {
+				return credentialAt(s, next, 16)
 			}
-			return credential(s, scheme, least)
+			return credentialAt(s, scheme, least)
 		}
-		if from, to = credential(s, p, 16); to > 0 {
+		if from, to = credentialAt(s, p, 16); to > 0 {
 			return from, to
 		}
 		if scheme < len(s) && (s[scheme] == ' ' || s[scheme] == '\t') { // an unknown scheme
-			return credential(s, scheme, 10)
+			return credentialAt(s, scheme, 10)
 		}
 		return 0, 0
 	case equalFold(s[i:word], "bearer") && strings.HasPrefix(s[word:], " "):
-		return credential(s, word, 16)
+		return credentialAt(s, word, 16)
 	case (equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie")) && strings.HasPrefix(s[word:], ": "):
-		return cookies(s, word+2)
+		return cookieValues(s, word+2)
 	case equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie"):
-		return cookie(s, word)
+		return findCookie(s, word)
 	}
 	return 0, 0
 }
 
-// cookie finds the values in --cookie 'a=x', cookie = "a=x" and "Cookie": "a=x". The name
+// findCookie finds the values in --cookie 'a=x', cookie = "a=x" and "Cookie": "a=x". The name
 // ends at s[end]. Outside a header, the values must look like secrets.
-func cookie(s string, end int) (from, to int) {
+func findCookie(s string, end int) (from, to int) {
 	v := skipChars(s, end, " \t:=\"'`\\(,", 8)
 	if v == end {
 		return 0, 0
 	}
-	return likelyCookies(s, v)
+	return likelyCookieValues(s, v)
 }
 
-// likelyCookies is cookies if the first value must look like a secret.
-func likelyCookies(s string, v int) (from, to int) {
+// likelyCookieValues is cookieValues if the first value must look like a secret.
+func likelyCookieValues(s string, v int) (from, to int) {
 	near := s[:min(len(s), v+maxLook)]
-	if from, to = cookies(near, v); to == 0 {
+	if from, to = cookieValues(near, v); to == 0 {
 		return 0, 0
 	}
 	quoted := strings.IndexByte("\"'`", s[v-1]) >= 0
@@ -116,18 +116,18 @@ func likelyCookies(s string, v int) (from, to int) {
 	if blank := strings.IndexByte(s[v:], ' '); blank >= 0 && !quoted {
 		s = s[:v+blank]
 	}
-	return cookies(s, v)
+	return cookieValues(s, v)
 }
 
-// cookies finds the values of a Cookie header that begin at s[i]: the rest of the line, if
+// cookieValues finds the values of a Cookie header that begin at s[i]: the rest of the line, if
 // it has the form name=value.
-func cookies(s string, i int) (from, to int) {
-	name := run(s[:min(len(s), i+maxName)], i, "w-.")
+func cookieValues(s string, i int) (from, to int) {
+	name := endOfRun(s[:min(len(s), i+maxName)], i, "w-.")
 	if name == i || name == len(s) || s[name] != '=' {
 		return 0, 0
 	}
 	first, _, _ := strings.Cut(s[name+1:min(len(s), name+maxLook)], ";")
-	if first == "" || placeholder(first) {
+	if first == "" || isPlaceholderText(first) {
 		return 0, 0
 	}
 	for to = name; to < len(s) && s[to] >= ' ' && strings.IndexByte("\"'`\\", s[to]) < 0; to++ {
@@ -138,15 +138,15 @@ func cookies(s string, i int) (from, to int) {
 	return i, to
 }
 
-// cookieFile finds the value on a line of a file of cookies, behind the domain, whose end is s[i], and
+// findInCookieFile finds the value on a line of a file of cookies, behind the domain, whose end is s[i], and
 // five other fields.
-func (sc *scanner) cookieFile(i int) (from, to int) {
+func (sc *scanner) findInCookieFile(i int) (from, to int) {
 	if !strings.HasPrefix(sc.s[i:], "\tTRUE\t/") && !strings.HasPrefix(sc.s[i:], "\tFALSE\t/") {
 		return 0, 0
 	}
 	line, _, _ := strings.Cut(sc.s[i+1:min(len(sc.s), i+2*maxLook)], "\n")
 	fields := strings.SplitN(line, "\t", 6)
-	if len(fields) < 6 || run(fields[3], 0, "0") < len(fields[3]) || !looksSecret(strings.TrimRight(fields[5], "\r"), minValue) {
+	if len(fields) < 6 || endOfRun(fields[3], 0, "0") < len(fields[3]) || !looksSecret(strings.TrimRight(fields[5], "\r"), minValue) {
 		return 0, 0
 	}
 	from = i + 1 + len(line) - len(fields[5])
@@ -156,9 +156,9 @@ func (sc *scanner) cookieFile(i int) (from, to int) {
 	return from, from + to
 }
 
-// separated returns the beginning of a credential that a quote, an operator or the end of a
+// skipSeparator returns the beginning of a credential that a quote, an operator or the end of a
 // line separates from its scheme, which ends at s[i]; i if nothing does.
-func separated(s string, i int) int {
+func skipSeparator(s string, i int) int {
 	p, more, joined := i, false, false
 	for ; p < len(s) && p-i < 24 && strings.IndexByte(" \t\n\"'+.&\\", s[p]) >= 0; p++ {
 		more = more || s[p] > ' ' || s[p] == '\n'
@@ -170,12 +170,12 @@ func separated(s string, i int) int {
 	return p
 }
 
-// credential finds the word at s[i] after blanks. With least 1 any word counts. Otherwise
+// credentialAt finds the word at s[i] after blanks. With least 1 any word counts. Otherwise
 // it must have at least that many characters and a digit near its beginning.
-func credential(s string, i, least int) (from, to int) {
+func credentialAt(s string, i, least int) (from, to int) {
 	i = skipChars(s, i, " \t", maxName)
 	stop := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'`\\<>,;[", c) >= 0 }
-	if i == len(s) || placeholder(s[i:min(len(s), i+maxLook)]) {
+	if i == len(s) || isPlaceholderText(s[i:min(len(s), i+maxLook)]) {
 		return 0, 0
 	}
 	digit := least == 1
@@ -188,7 +188,7 @@ func credential(s string, i, least int) (from, to int) {
 	for to > i && s[to-1] == '.' { // the end of the sentence
 		to--
 	}
-	if !digit || to-i < least || placeholder(s[i:to]) {
+	if !digit || to-i < least || isPlaceholderText(s[i:to]) {
 		return 0, 0
 	}
 	return i, to

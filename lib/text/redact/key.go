@@ -11,9 +11,9 @@ const (
 	maxKey   = 16 << 10 // of a private key
 )
 
-// privateKey finds a private key in a PEM block that begins at s[i]. The end may be
+// findPrivateKey finds a private key in a PEM block that begins at s[i]. The end may be
 // missing.
-func (sc *scanner) privateKey(i int) (from, to int) {
+func (sc *scanner) findPrivateKey(i int) (from, to int) {
 	s := sc.s
 	name := s[i+len(beginKey) : min(i+len(beginKey)+64, len(s))]
 	end := strings.Index(name, dashes)
@@ -62,7 +62,7 @@ func keyLine(s string, p int) int {
 	if p = skipChars(s, p, "\n\r \t", len(s)); p == start {
 		return p
 	}
-	q := run(s[:min(p+8, len(s))], p, "0")
+	q := endOfRun(s[:min(p+8, len(s))], p, "0")
 	blank := skipChars(s, q, " \t", 4)
 	for _, bar := range []string{"→", "│", "|", ":", "+", "-", ">"} {
 		if strings.HasPrefix(s[blank:], bar) {
@@ -75,9 +75,9 @@ func keyLine(s string, p int) int {
 	return p
 }
 
-// keyEnd finds the rest of a private key whose beginning is missing: the lines of base64
+// findKeyEnd finds the rest of a private key whose beginning is missing: the lines of base64
 // before the end line at s[i], whatever stands before them on their lines (see keyText).
-func (sc *scanner) keyEnd(i int) (from, to int) {
+func (sc *scanner) findKeyEnd(i int) (from, to int) {
 	s := sc.s
 	name := s[i+len(endKey) : min(i+len(endKey)+64, len(s))]
 	end := strings.Index(name, dashes)
@@ -94,7 +94,7 @@ func (sc *scanner) keyEnd(i int) (from, to int) {
 		for start > sc.done && (isWord(s[start-1]) || strings.IndexByte(`+/=\`, s[start-1]) >= 0) {
 			start--
 		}
-		if n := q - start; n >= 16 && likeKey(s[start:q]) { // together with a short last line
+		if n := q - start; n >= 16 && looksLikeKey(s[start:q]) { // together with a short last line
 			from = start
 		} else if n == 0 || n >= 16 || p != i {
 			break
@@ -140,19 +140,19 @@ func keyRun(line string) (begin, end int) {
 		for i < len(line) && (isAlnum(line[i]) || strings.IndexByte("+/=", line[i]) >= 0) {
 			i++
 		}
-		if i-start >= least && likeKey(line[start:i]) {
+		if i-start >= least && looksLikeKey(line[start:i]) {
 			return start, i
 		}
 	}
 	return 0, 0
 }
 
-// likeKey reports whether a word is like a line of the base64 of a key, which can have many
+// looksLikeKey reports whether a word is like a line of the base64 of a key, which can have many
 // zeros, and names of algorithms.
-func likeKey(v string) bool {
+func looksLikeKey(v string) bool {
 	const least, enough = 60, 10
 	changes, digits := alternations(v[:min(len(v), 128)])
-	return mixed(v) || len(v) >= least && changes >= enough && digits && strings.Count(v, "/")*10 < len(v)
+	return isMixedCase(v) || len(v) >= least && changes >= enough && digits && strings.Count(v, "/")*10 < len(v)
 }
 
 // endOfKeyLines returns where a private key ends whose head or first line ends at s[i], or i

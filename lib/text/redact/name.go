@@ -7,13 +7,13 @@ import (
 
 // What the name of a variable or setting suggests about its value.
 
-// secretName reports whether the name of a variable or setting suggests that its value is a
+// isSecretName reports whether the name of a variable or setting suggests that its value is a
 // secret.
-func secretName(name string) bool {
-	if !mayName(name) {
+func isSecretName(name string) bool {
+	if !mayBeSecretName(name) {
 		return false
 	}
-	parts := trimVariant(split(name))
+	parts := trimVariant(splitName(name))
 	if len(parts) == 0 {
 		return false
 	}
@@ -82,11 +82,11 @@ func hasSecretWord(parts []string) bool {
 	})
 }
 
-// describes reports whether a value of a setting with the name of a secret only says something
-// about one: what refers to it, its algorithm, a time (password_changed_at, token_expires_at), or
-// the test of a key (api_key_test: tests/key2.py).
-func describes(name, v string) bool {
-	parts := split(name)
+// onlyDescribes reports whether the setting is no secret although its name has the word for one: a
+// reference to the secret, its algorithm, a time (password_changed_at, token_expires_at), or the
+// test of a key (api_key_test: tests/key2.py).
+func onlyDescribes(name, v string) bool {
+	parts := splitName(name)
 	n := len(parts) - 1
 	if n < 1 {
 		return false
@@ -99,11 +99,11 @@ func describes(name, v string) bool {
 	case "at":
 		return n > 1 && (strings.HasSuffix(parts[n-1], "ed") || parts[n-1] == "expires" || parts[n-1] == "sent") && areWords(v) && (v == "" || isDigit(v[0]) || changes(v) == 0)
 	case "paper", "sandbox", "test", "testing", "demo", "qa", "uat":
-		if bare := trimVariant(parts); hasSecretWord(parts) || passwordName(bare[len(bare)-1]) {
+		if bare := trimVariant(parts); hasSecretWord(parts) || isPasswordName(bare[len(bare)-1]) {
 			return false
 		}
 		plain := strings.NewReplacer("_", "", "-", "", ".", "")
-		return areWords(v) || !mixed(v) && (strings.Contains(v, "::") || strings.ContainsAny(v, "([") || strings.Contains(v, "/") && strings.Contains(v, ".") ||
+		return areWords(v) || !isMixedCase(v) && (strings.Contains(v, "::") || strings.ContainsAny(v, "([") || strings.Contains(v, "/") && strings.Contains(v, ".") ||
 			strings.Contains(strings.ToLower(plain.Replace(v)), strings.ToLower(plain.Replace(name))))
 	}
 	return false
@@ -112,7 +112,7 @@ func describes(name, v string) bool {
 // areWords reports whether a value is words or numbers with signs between them, as a name, a path
 // and a time are: in none do letters and digits alternate, and capital letters begin words.
 func areWords(v string) bool {
-	if run(v, 0, "w-./:+") < len(v) {
+	if endOfRun(v, 0, "w-./:+") < len(v) {
 		return false
 	}
 	for word := range strings.FieldsFuncSeq(v, func(r rune) bool { return r > 1<<7 || !isAlnum(byte(r)) }) {
@@ -134,9 +134,9 @@ func areWords(v string) bool {
 	return true
 }
 
-// mayName reports whether a name contains the beginning of any word that secretName knows.
+// mayBeSecretName reports whether a name contains the beginning of any word that isSecretName knows.
 // That rules out most names quickly.
-func mayName(name string) bool {
+func mayBeSecretName(name string) bool {
 	for i := 1; i < len(name); i++ {
 		switch string([]byte{name[i-1] | 0x20, name[i] | 0x20}) {
 		case "ke", "pa", "pw", "hp", "bp", "pp", "to", "cr", "au", "co", "jw", "mn", "ps", "sa", "og", "se",
@@ -147,10 +147,10 @@ func mayName(name string) bool {
 	return false
 }
 
-// address reports whether a variable of that name holds an address that can contain a
+// isAddressName reports whether a variable of that name holds an address that can contain a
 // password or a key.
-func address(name string) bool {
-	parts := trimVariant(split(name))
+func isAddressName(name string) bool {
+	parts := trimVariant(splitName(name))
 	if len(parts) == 0 {
 		return false
 	}
@@ -161,16 +161,16 @@ func address(name string) bool {
 	return false
 }
 
-// webhook reports whether a variable of that name holds a URL that anybody who knows it can
+// isWebhookName reports whether a variable of that name holds a URL that anybody who knows it can
 // call.
-func webhook(name string) bool {
+func isWebhookName(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasSuffix(name, "hook_url") || strings.HasSuffix(name, "webhook") || strings.HasSuffix(name, "hook_uri") || strings.HasSuffix(name, "hook_endpoint")
 }
 
 // isPath reports whether a value is the path of a file, and not a secret itself.
 func isPath(v string) bool {
-	return (strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "~/")) && strings.Count(v, "/") > 1 && !mixed(v)
+	return (strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "~/")) && strings.Count(v, "/") > 1 && !isMixedCase(v)
 }
 
 // trimVariant removes words at the end of a name that only distinguish variants: API_KEY_PROD,
@@ -198,9 +198,9 @@ func trimVariant(parts []string) []string {
 	return parts
 }
 
-// passwordName reports whether a name is that of a password. People choose passwords, so
+// isPasswordName reports whether a name is that of a password. People choose passwords, so
 // they can be short.
-func passwordName(name string) bool {
+func isPasswordName(name string) bool {
 	name = strings.ToLower(name)
 	for _, end := range []string{"password", "passwd", "pass", "pwd", "pw", "passphrase", "pass_phrase", "pass-phrase", "passcode", "passwort", "kennwort", "passe", "contrasena", "senha", "haslo", "wachtwoord", "parol"} {
 		if strings.HasSuffix(name, end) {
@@ -210,12 +210,12 @@ func passwordName(name string) bool {
 	return false
 }
 
-// sureName is secretName for names in code and prose, where auth and key are common words.
-func sureName(name string) bool {
-	if !secretName(name) {
+// isSureName is isSecretName for names in code and prose, where auth and key are common words.
+func isSureName(name string) bool {
+	if !isSecretName(name) {
 		return false
 	}
-	parts := trimVariant(split(name))
+	parts := trimVariant(splitName(name))
 	last := parts[len(parts)-1]
 	if last == "key" || last == "keys" {
 		switch parts[len(parts)-2] {
@@ -231,12 +231,12 @@ func sureName(name string) bool {
 	case "data", "id":
 		return true
 	}
-	return parts[0] != "auth" || len(parts) > 1 && secretName(strings.Join(parts[1:], "_"))
+	return parts[0] != "auth" || len(parts) > 1 && isSecretName(strings.Join(parts[1:], "_"))
 }
 
-// split splits a name into its words, in lower case: API_KEY, api-key and apiKey all
+// splitName splits a name into its words, in lower case: API_KEY, api-key and apiKey all
 // become api and key.
-func split(name string) []string {
+func splitName(name string) []string {
 	parts := make([]string, 0, 4)
 	start := 0
 	flush := func(end int) {
@@ -259,14 +259,14 @@ func split(name string) []string {
 	return parts
 }
 
-// randomKey reports whether a name is that of some key and the value at s[v] is as random
+// isRandomKey reports whether a name is that of some key and the value at s[v] is as random
 // as one: letters and digits alternate, and it is no hash.
-func randomKey(s string, v int, name string) bool {
-	parts := trimVariant(split(name))
+func isRandomKey(s string, v int, name string) bool {
+	parts := trimVariant(splitName(name))
 	if len(parts) < 2 || parts[len(parts)-1] != "key" {
 		return false
 	}
-	from, to := value(s[:min(len(s), v+maxLook)], skipOpening(s, v))
+	from, to := valueAt(s[:min(len(s), v+maxLook)], skipOpening(s, v))
 	if from >= to {
 		return false
 	}
@@ -275,5 +275,5 @@ func randomKey(s string, v int, name string) bool {
 	if equalFold(name[:2], "x-") { // a header
 		least = 12
 	}
-	return len(word) >= least && run(word, 0, "w-=+/") == len(word) && run(word, 0, "x") < len(word) && (mixed(word) || changes(word)*4 >= len(word)) && !isUUID(word)
+	return len(word) >= least && endOfRun(word, 0, "w-=+/") == len(word) && endOfRun(word, 0, "x") < len(word) && (isMixedCase(word) || changes(word)*4 >= len(word)) && !isUUID(word)
 }

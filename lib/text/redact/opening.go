@@ -9,17 +9,17 @@ const maxOpenings = 5
 
 // skipOpening returns the beginning of the value after s[i]. It skips wrapper functions,
 // prefixes of string literals, tags and brackets. If no quoted text follows a wrapper, it
-// is ordinary code, and opening skips nothing.
+// is ordinary code, and skipOpening returns i.
 func skipOpening(s string, i int) int {
-	p, must := i, false
+	p, mustQuote := i, false
 	for range maxOpenings {
 		next, wrapper := skipSyntax(s, p)
 		if next == p {
 			break
 		}
-		p, must = next, must || wrapper
+		p, mustQuote = next, mustQuote || wrapper
 	}
-	if must && (p == len(s) || !quoted(s, p) && s[p] != '`' && s[p-1] != '(') {
+	if mustQuote && (p == len(s) || !isQuoted(s, p) && s[p] != '`' && s[p-1] != '(') {
 		return i
 	}
 	if p < len(s) && s[p] == '`' { // a string in Go and JavaScript
@@ -28,13 +28,13 @@ func skipOpening(s string, i int) int {
 	return p
 }
 
-func quoted(s string, p int) bool {
+func isQuoted(s string, p int) bool {
 	return p < len(s) && (s[p] == '"' || s[p] == '\'' || s[p] == '\\' && p+1 < len(s) && (s[p+1] == '"' || s[p+1] == '\''))
 }
 
-// wraps reports whether a function or type of that name only wraps a string, for example
+// isWrapper reports whether a function or type of that name only wraps a string, for example
 // as a secret.
-func wraps(name string) bool {
+func isWrapper(name string) bool {
 	switch name {
 	case "secretstr", "secret", "secretstring", "secretbytes", "sensitive", "sensitivestring", "redacted", "password", "apikey", "token", "credential", "securestring",
 		"hidden", "string", "str", "text", "from", "into", "some", "ok", "just", "bytes", "bytearray", "byte",
@@ -49,18 +49,18 @@ func wraps(name string) bool {
 // skipHashCall returns the beginning of the text in MD5('x') at s[i], or i. A hash of something else
 // than a password is that of a file.
 func skipHashCall(s string, i int) int {
-	end := run(s[:min(len(s), i+maxName)], i, "a")
+	end := endOfRun(s[:min(len(s), i+maxName)], i, "a")
 	switch strings.ToLower(s[i:end]) {
 	case "crypt", "md5", "sha1", "sha2", "sha256":
-		if end < len(s) && s[end] == '(' && quoted(s, end+1) {
+		if end < len(s) && s[end] == '(' && isQuoted(s, end+1) {
 			return end + 1
 		}
 	}
 	return i
 }
 
-// skipSyntax skips one piece of syntax before a value at s[i]. wrapper reports whether a quoted
-// text must follow.
+// skipSyntax returns the end of one piece of syntax before a value at s[i], or i if there is none.
+// wrapper reports whether a quoted text must follow, or the syntax is that of ordinary code.
 func skipSyntax(s string, i int) (next int, wrapper bool) {
 	if i >= len(s) {
 		return i, false
@@ -82,22 +82,22 @@ func skipSyntax(s string, i int) (next int, wrapper bool) {
 	case '!':
 		return skipTag(s, i), false
 	case '&': // a YAML anchor, or the address operator
-		if end := run(s[:min(len(s), i+maxName)], i+1, "w-"); end > i+1 && end < len(s) && s[end] == ' ' {
-			return blanks(s, end), false
+		if end := endOfRun(s[:min(len(s), i+maxName)], i+1, "w-"); end > i+1 && end < len(s) && s[end] == ' ' {
+			return skipBlanks(s, end), false
 		}
 		return i + 1, true
 	}
 	if strings.HasPrefix(s[i:], "q{") || strings.HasPrefix(s[i:], "qq{") { // of Perl
 		return i + strings.IndexByte(s[i:], '{') + 1, false
 	}
-	end := run(s[:min(len(s), i+maxName)], i, "w.:-@$")
+	end := endOfRun(s[:min(len(s), i+maxName)], i, "w.:-@$")
 	if end == i || end == len(s) {
 		return i, false
 	}
 	if s[end] == '"' || s[end] == '\'' {
-		return literal(s, i, end)
+		return skipLiteralPrefix(s, i, end)
 	}
-	return wrapping(s, i, end)
+	return skipWrapper(s, i, end)
 }
 
 // skipTag returns the end of a YAML tag at s[i], or i if it is one that refers to something
@@ -108,14 +108,14 @@ func skipTag(s string, i int) int {
 			return i
 		}
 	}
-	if end := run(s[:min(len(s), i+maxName)], i+1, "w!-./:"); end < len(s) && s[end] == ' ' {
-		return blanks(s, end)
+	if end := endOfRun(s[:min(len(s), i+maxName)], i+1, "w!-./:"); end < len(s) && s[end] == ' ' {
+		return skipBlanks(s, end)
 	}
 	return i
 }
 
-// literal is skipSyntax for a prefix of a string literal, whose quote is s[end].
-func literal(s string, i, end int) (next int, wrapper bool) {
+// skipLiteralPrefix is skipSyntax for the prefix of a string literal, b"x". Its quote is s[end].
+func skipLiteralPrefix(s string, i, end int) (next int, wrapper bool) {
 	if end-i > 3 || strings.Trim(strings.ToLower(s[i:end]), "brfuln8@$") != "" {
 		return i, false
 	}
@@ -125,21 +125,22 @@ func literal(s string, i, end int) (next int, wrapper bool) {
 	return end, true
 }
 
-// wrapping is skipSyntax for a word that ends at s[end].
-func wrapping(s string, i, end int) (next int, wrapper bool) {
+// skipWrapper is skipSyntax for a function or type that wraps a value, SecretStr("x"), or gives it
+// to a setting, default="x". Its name ends at s[end].
+func skipWrapper(s string, i, end int) (next int, wrapper bool) {
 	if strings.IndexByte("( =", s[end]) < 0 {
 		return i, false
 	}
 	word := strings.ToLower(s[i:end])
 	switch word {
 	case "default", "default_value", "fallback", "value", "new":
-		return blanks(s, end+1), true
+		return skipBlanks(s, end+1), true
 	}
-	if !wraps(word[strings.LastIndexAny(word, ".:")+1:]) || s[end] == ' ' && !quoted(s, end+1) || s[end] == '=' {
+	if !isWrapper(word[strings.LastIndexAny(word, ".:")+1:]) || s[end] == ' ' && !isQuoted(s, end+1) || s[end] == '=' {
 		return i, false
 	}
 	p := end + 1
-	if digits := run(s[:min(len(s), p+8)], p, "0"); digits > p && strings.HasPrefix(s[digits:], ") ") { // string(12) "x"
+	if digits := endOfRun(s[:min(len(s), p+8)], p, "0"); digits > p && strings.HasPrefix(s[digits:], ") ") { // string(12) "x"
 		return digits + 2, true
 	}
 	return skipChars(s, p, " \n", maxName/2), true

@@ -8,10 +8,10 @@ import (
 // Secrets that a command takes by position or from its standard input, so that no name
 // stands before them.
 
-// positions are commands, and which of the words behind them is the secret; flags and what
-// stands in the same word do not count. With a sign, the secret is what is behind it in
-// that word, and with a line feed, it is the line that the command prints. A stroke is before the characters at which the scanner finds the command: they
-// are rare, or stop it anyway.
+// positions are commands that take or print a secret. skip is the number of arguments before
+// the secret; flags and what stands in the same word do not count. With a sign, the secret is
+// what is behind it in that argument; with a line feed, it is the line that the command prints.
+// The scanner finds the command by the characters behind the stroke, which are rare.
 var positions = [...]struct {
 	command string
 	skip    int
@@ -43,65 +43,89 @@ type position struct {
 	sign           byte
 }
 
-// positional finds the secret of one of positions, whose stroke is at s[i].
-func (sc *scanner) positional(i int) (from, to int) {
-	s := sc.s
-	commands := sc.index.commands[s[i]&(1<<7-1)]
+// findByPosition finds the secret of one of positions, whose stroke is at s[i].
+func (sc *scanner) findByPosition(i int) (from, to int) {
+	commands := sc.index.commands[sc.s[i]&(1<<7-1)]
 	for n := range commands {
 		p := &commands[n]
-		before, behind := p.before, p.behind
-		if len(behind) > 1 && i+1 < len(s) && s[i+1] != behind[1] || before != "" && (i == sc.done || s[i-1] != before[len(before)-1]) || !strings.HasPrefix(s[i:], behind) || !strings.HasSuffix(s[sc.done:i], before) || s[i-len(before)] != '-' && !sc.begins(i-len(before)) ||
-			behind == "-fields " && !sc.command(i, "op item get ") || before == "/user" && !sc.command(i, "net use ") && !sc.command(i, "runas ") {
+		if !sc.isCommandAt(i, p) {
 			continue
 		}
-		v, skip := i+len(behind), p.skip
-		if p.sign == '\n' {
-			if from, to = printedValue(s, v); from < to && sc.printsSecret(i, v, behind) {
-				return from, to
-			}
-			continue
+		if p.sign != '\n' {
+			return p.secretArgument(sc.s, i+len(p.behind))
 		}
-		for words := 0; words < maxWords && v < len(s) && s[v] >= ' '; words++ {
-			v = blanks(s, v)
-			from, to = head(s, v)
-			if from >= to || strings.IndexByte("|&;<>\n", s[v]) >= 0 {
-				break
-			}
-			next := skipChars(s, to, "\"'", len(s))
-			switch word := s[from:to]; {
-			case s[v] == '-' && len(word) > 1, strings.HasPrefix(word, "/") && p.sign == 0:
-				switch {
-				case word == "-m", word == "--method", word == "-salt", word == "-S", word == "-R": // with a word of its own
-					skip++
-				case before == "ht" && skip > 0 && run(word, 1, "a") == len(word) && strings.IndexByte(word, 'n') > 0: // and no file
-					skip--
-				}
-			case p.sign != 0:
-				sign := strings.IndexByte(word, p.sign)
-				if sign <= 0 {
-					return 0, 0
-				}
-				from += sign + 1
-				if at := strings.IndexByte(s[from:to], '@'); at > 0 {
-					to = from + at
-				}
-				if from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || signed(s[from:to])) {
-					return from, to
-				}
-				return 0, 0
-			case skip > 0:
-				skip--
-			default:
-				if !isPlaceholder(s, from, to) && (looksSecret(word, minPassword) || signed(word)) && !strings.Contains(word, "://") && !strings.HasPrefix(word, "./") {
-					return from, to
-				}
-				return 0, 0
-			}
-			v = next
+		v := i + len(p.behind)
+		if from, to = printedValue(sc.s, v); from < to && sc.printsSecret(i, v, p.behind) {
+			return from, to
 		}
-		return 0, 0
 	}
 	return 0, 0
+}
+
+// isCommandAt reports whether the command of p is in the text, with its stroke at s[i].
+func (sc *scanner) isCommandAt(i int, p *position) bool {
+	s, before, behind := sc.s, p.before, p.behind
+	// Comparing one character rules out most commands.
+	if len(behind) > 1 && i+1 < len(s) && s[i+1] != behind[1] || before != "" && (i == sc.done || s[i-1] != before[len(before)-1]) {
+		return false
+	}
+	if !strings.HasPrefix(s[i:], behind) || !strings.HasSuffix(s[sc.done:i], before) {
+		return false
+	}
+	switch begin := i - len(before); {
+	case s[begin] != '-' && !sc.beginsWord(begin):
+		return false
+	case behind == "-fields ":
+		return sc.inCommand(i, "op item get ")
+	case before == "/user":
+		return sc.inCommand(i, "net use ") || sc.inCommand(i, "runas ")
+	}
+	return true
+}
+
+// secretArgument finds the secret among the arguments of the command of p, which begin at s[v].
+func (p *position) secretArgument(s string, v int) (from, to int) {
+	skip := p.skip
+	for words := 0; words < maxWords && v < len(s) && s[v] >= ' '; words++ {
+		v = skipBlanks(s, v)
+		from, to = boundedValueAt(s, v)
+		if from >= to || strings.IndexByte("|&;<>\n", s[v]) >= 0 {
+			break
+		}
+		switch word := s[from:to]; {
+		case s[v] == '-' && len(word) > 1, strings.HasPrefix(word, "/") && p.sign == 0:
+			switch {
+			case word == "-m", word == "--method", word == "-salt", word == "-S", word == "-R": // with a word of its own
+				skip++
+			case p.before == "ht" && skip > 0 && endOfRun(word, 1, "a") == len(word) && strings.IndexByte(word, 'n') > 0: // and no file
+				skip--
+			}
+		case p.sign != 0:
+			sign := strings.IndexByte(word, p.sign)
+			end := to
+			if at := strings.IndexByte(word[sign+1:], '@'); at > 0 {
+				end = from + sign + 1 + at
+			}
+			if from += sign + 1; sign > 0 && isSecretWord(s, from, end) {
+				return from, end
+			}
+			return 0, 0
+		case skip > 0:
+			skip--
+		default:
+			if isSecretWord(s, from, to) && !strings.Contains(word, "://") && !strings.HasPrefix(word, "./") {
+				return from, to
+			}
+			return 0, 0
+		}
+		v = skipChars(s, to, "\"'", len(s))
+	}
+	return 0, 0
+}
+
+// isSecretWord reports whether s[from:to], of which a command says that it is a secret, is one.
+func isSecretWord(s string, from, to int) bool {
+	return from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || hasManySigns(s[from:to]))
 }
 
 // maxWords bounds the words of a command that are looked at.
@@ -120,9 +144,9 @@ func readsSecret(s string) bool {
 	return slices.ContainsFunc(fromInput, func(text string) bool { return strings.Contains(s, text) })
 }
 
-// piped finds what echo and printf write into a command that reads a secret: echo x | sudo -S.
+// findPiped finds what echo and printf write into a command that reads a secret: echo x | sudo -S.
 // s[i] is the bar.
-func (sc *scanner) piped(i int) (from, to int) {
+func (sc *scanner) findPiped(i int) (from, to int) {
 	s, bar := sc.s, i
 	if i+1 == len(s) || s[i+1] == '|' || !readsSecret(s[i+1:]) {
 		return 0, 0
@@ -136,7 +160,7 @@ func (sc *scanner) piped(i int) (from, to int) {
 				break
 			}
 			at += n + len("echo ")
-			if from, to = value(s[:i], i-len(before)+at); from < to {
+			if from, to = valueAt(s[:i], i-len(before)+at); from < to {
 				sc.addCell(from, to, "password")
 			}
 		}
@@ -148,8 +172,8 @@ func (sc *scanner) piped(i int) (from, to int) {
 	}
 	end := i - (len(s[max(sc.done, i-maxLook):i]) - len(strings.TrimRight(s[max(sc.done, i-maxLook):i], " \t")))
 	for v := end - len(before) + at; v < end; {
-		v = blanks(s, v)
-		from, to = value(s[:end], v)
+		v = skipBlanks(s, v)
+		from, to = valueAt(s[:end], v)
 		next := to
 		for next < end && s[next] != ' ' && s[next] != '\t' {
 			next++
@@ -168,7 +192,7 @@ func (sc *scanner) piped(i int) (from, to int) {
 	} else if strings.HasSuffix(word, `\n`) {
 		to -= 2
 	}
-	if to-from < 4 || isPlaceholder(s, from, to) || strings.Contains(s[from:to], " ") && !phrase(s[from:to]) && !signed(s[from:to]) {
+	if to-from < 4 || isPlaceholder(s, from, to) || strings.Contains(s[from:to], " ") && !isPassphrase(s[from:to]) && !hasManySigns(s[from:to]) {
 		return 0, 0
 	}
 	return from, to
@@ -179,10 +203,10 @@ func (sc *scanner) piped(i int) (from, to int) {
 func (sc *scanner) printsSecret(i, v int, behind string) bool {
 	switch behind {
 	case "-raw ":
-		from, to := head(sc.s, v)
-		return sureName(sc.s[from:to]) || passwordName(sc.s[from:to])
+		from, to := boundedValueAt(sc.s, v)
+		return isSureName(sc.s[from:to]) || isPasswordName(sc.s[from:to])
 	case "{.data.":
-		return sc.command(i, "get secret")
+		return sc.inCommand(i, "get secret")
 	}
 	return true
 }
@@ -198,16 +222,16 @@ func printedValue(s string, i int) (from, to int) {
 	if end < 0 {
 		return 0, 0
 	}
-	from, to = head(s, i+end+feed)
+	from, to = boundedValueAt(s, i+end+feed)
 	if from != i+end+feed || to < len(s) && s[to] != '\n' && s[to] != '\\' && s[to] != '"' || from >= to || !looksSecret(s[from:to], minValue) || strings.ContainsAny(s[from:to], ":$") {
 		return 0, 0
 	}
 	return from, to
 }
 
-// granted finds a password in a rule of Redis: ACL SETUSER bob on >x, and user bob on >x in its
+// findRedisPassword finds a password in a rule of Redis: ACL SETUSER bob on >x, and user bob on >x in its
 // settings. s[i] is the sign.
-func (sc *scanner) granted(i int) (from, to int) {
+func (sc *scanner) findRedisPassword(i int) (from, to int) {
 	s := sc.s
 	if i == sc.done || s[i-1] != ' ' || i+1 == len(s) || s[i+1] <= ' ' {
 		return 0, 0
@@ -217,15 +241,15 @@ func (sc *scanner) granted(i int) (from, to int) {
 	if !strings.HasPrefix(line, "user ") && !strings.Contains(strings.ToLower(line), "acl setuser ") {
 		return 0, 0
 	}
-	if from, to = head(s, i+1); from >= to || isPlaceholder(s, from, to) || !looksSecret(s[from:to], minPassword) && !signed(s[from:to]) {
+	if from, to = boundedValueAt(s, i+1); !isSecretWord(s, from, to) {
 		return 0, 0
 	}
 	return from, to
 }
 
-// echoed finds what a command writes that a flag for a password has: --password-command
+// findEchoed finds what a command writes that a flag for a password has: --password-command
 // 'echo x', --pwfile=<(echo x). s[i] is before the command.
-func (sc *scanner) echoed(i int) (from, to int) {
+func (sc *scanner) findEchoed(i int) (from, to int) {
 	s := sc.s
 	v := i + 1
 	for _, command := range [...]string{"echo ", "printf "} {
@@ -240,16 +264,16 @@ func (sc *scanner) echoed(i int) (from, to int) {
 	if strings.HasPrefix(s[v:], "-n ") {
 		v += len("-n ")
 	}
-	from, to = value(s, v)
-	if to-from < 4 || isPlaceholder(s, from, to) || strings.Contains(s[from:to], "/") && !mixed(s[from:to]) {
+	from, to = valueAt(s, v)
+	if to-from < 4 || isPlaceholder(s, from, to) || strings.Contains(s[from:to], "/") && !isMixedCase(s[from:to]) {
 		return 0, 0
 	}
 	return from, to
 }
 
-// hereText finds what a command that reads a secret is given by <<< x, or by the few lines up
+// findHereText finds what a command that reads a secret is given by <<< x, or by the few lines up
 // to the word of <<. The sign begins at s[i].
-func (sc *scanner) hereText(i int) (from, to int) {
+func (sc *scanner) findHereText(i int) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], "<<") {
 		return 0, 0
@@ -258,13 +282,13 @@ func (sc *scanner) hereText(i int) (from, to int) {
 	before = before[strings.LastIndexAny(before, "\n|;")+1:]
 	if reads := readsSecret(before); strings.HasPrefix(s[i:], "<<<") {
 		if reads {
-			return filledValue(s, blanks(s, i+3))
+			return filledValue(s, skipBlanks(s, i+3))
 		}
 		words := strings.Fields(before)
 		takes := slices.Contains(words, "read") || slices.Contains(words, "env") // read API_KEY <<< x, vercel env add API_KEY <<< x
 		for _, word := range words {
-			if takes && word == strings.ToUpper(word) && sureName(word) {
-				return likelyValue(s, blanks(s, i+3), word)
+			if takes && word == strings.ToUpper(word) && isSureName(word) {
+				return likelySecret(s, skipBlanks(s, i+3), word)
 			}
 		}
 		return 0, 0
@@ -274,11 +298,11 @@ func (sc *scanner) hereText(i int) (from, to int) {
 	line, body, _ := strings.Cut(s[i+2:min(len(s), i+maxLook)], "\n")
 	end := strings.Trim(line, " -'\"")
 	lines, _, found := strings.Cut(body, "\n"+end)
-	if end == "" || run(end, 0, "w") < len(end) || !found || strings.Count(lines, "\n") > 3 || strings.Contains(lines, " ") || len(lines) < 4 || placeholder(lines) {
+	if end == "" || endOfRun(end, 0, "w") < len(end) || !found || strings.Count(lines, "\n") > 3 || strings.Contains(lines, " ") || len(lines) < 4 || isPlaceholderText(lines) {
 		return 0, 0
 	}
 	from = i + len("<<") + len(line) + 1
-	if user := run(lines, 0, "w-."); user < len(lines) && lines[user] == ':' && !strings.Contains(lines, "\n") { // bob:x
+	if user := endOfRun(lines, 0, "w-."); user < len(lines) && lines[user] == ':' && !strings.Contains(lines, "\n") { // bob:x
 		from, lines = from+user+1, lines[user+1:]
 	}
 	if strings.TrimSpace(lines) == "" {

@@ -49,7 +49,7 @@ func NewRedactor(environ []string) func(string) string {
 		if len(s) < minPassword { // mutant always: TestForms$
 			return s // too short for a secret; do not build the tables
 		}
-		return text(s, vs)
+		return redactText(s, vs)
 	}
 }
 
@@ -61,7 +61,7 @@ func Cut(environ []string) func(string) string {
 		if len(s) < minPassword {
 			return s
 		}
-		s = text(s, vs)
+		s = redactText(s, vs)
 		torn := 0
 		for _, v := range vs {
 			for n := min(len(v)-1, len(s)); n >= max(minPassword, torn+1); n-- {
@@ -81,20 +81,20 @@ func Cut(environ []string) func(string) string {
 // maxPasses bounds how often a text is searched.
 const maxPasses = 8
 
-// text searches the visible form of s repeatedly until it finds nothing more: after a
+// redactText searches the visible form of s repeatedly until it finds nothing more: after a
 // secret was removed from a long word, the rest can have a known form.
-func text(s string, values []string) string {
+func redactText(s string, values []string) string {
 	shown, seams := s, []int(nil)
 	// mutant never: TestFormsTimesWrappings
 	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which replaces unknown bytes
 		shown, seams = plain.Visible(s, plain.Keep{
 			Begins: beginsShape,
-			Holds:  func(s string) bool { return pass(s, values, nil) != s },
+			Holds:  func(s string) bool { return redactOnce(s, values, nil) != s },
 		})
 	}
 	clean := shown
 	for range maxPasses {
-		next := pass(clean, values, seams)
+		next := redactOnce(clean, values, seams)
 		if next == clean {
 			break
 		}
@@ -106,13 +106,13 @@ func text(s string, values []string) string {
 	return clean
 }
 
-// pass searches s once. seams are the offsets in s where something invisible was removed,
+// redactOnce searches s once. seams are the offsets in s where something invisible was removed,
 // so that a word may begin or end there.
-func pass(s string, values []string, seams []int) string {
+func redactOnce(s string, values []string, seams []int) string {
 	for _, v := range values {
 		s, seams = replaceAll(s, v, seams)
 	}
-	found := mergeSpans(formed(s, seams), findEncoded(s, values))
+	found := mergeSpans(findByForm(s, seams), findEncoded(s, values))
 	if len(found) == 0 {
 		return s
 	}
@@ -145,7 +145,7 @@ func find(s string, values []string, seams []int) []span {
 		}
 	}
 	if found == nil {
-		return formed(s, seams)
+		return findByForm(s, seams)
 	}
 	return mergeSpans(found, nil)
 }
@@ -169,8 +169,8 @@ func mergeSpans(some, more []span) []span {
 	return kept
 }
 
-// formed returns the secrets in s that are recognized by their form.
-func formed(s string, seams []int) []span {
+// findByForm returns the secrets in s that are recognized by their form.
+func findByForm(s string, seams []int) []span {
 	var found []span
 	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams}
 	for i := sc.index.nextStop(s, 0); i < len(s); i = sc.index.nextStop(s, i) {
@@ -180,7 +180,7 @@ func formed(s string, seams []int) []span {
 			sc.done = i
 			continue
 		}
-		from, to := sc.secretAt(i)
+		from, to := sc.findAt(i)
 		if sc.done <= from && from < to && to <= i { // before what indicates it
 			found = append(found, span{from, to})
 			sc.done = to
@@ -190,7 +190,7 @@ func formed(s string, seams []int) []span {
 			continue
 		}
 		for i < from { // a name can be a secret, too
-			f, t := sc.shaped(i)
+			f, t := sc.findShaped(i)
 			if t <= i || t > from {
 				i++
 				continue
@@ -268,32 +268,32 @@ func values(environ []string) []string {
 // secretsOf returns the secret parts of a variable's value: all of it if the name suggests
 // a secret, and the credentials in an address.
 func secretsOf(name, v string) []string {
-	if secretName(name) && !describes(name, v) {
+	if isSecretName(name) && !onlyDescribes(name, v) {
 		if slices.Contains(words, strings.ToLower(v)) {
 			return nil
 		}
-		if len(v) < minValue && !(passwordName(name) && looksSecret(v, minPassword)) || isPath(v) {
+		if len(v) < minValue && !(isPasswordName(name) && looksSecret(v, minPassword)) || isPath(v) {
 			return nil
 		}
-		return append(opens(name, v), v)
+		return append(credentialsOf(name, v), v)
 	}
-	return opens(name, v)
+	return credentialsOf(name, v)
 }
 
-// opens returns the credentials in an address: the password in a URL or DSN, or the path
+// credentialsOf returns the credentials in an address: the password in a URL or DSN, or the path
 // of a webhook, which is all that is needed to call it.
-func opens(name, v string) []string {
+func credentialsOf(name, v string) []string {
 	var parts []string
 	i := strings.Index(v, "://")
 	if i >= 0 { // a variable of any name
-		if from, to := password(v, i+len("://")); to > 0 {
+		if from, to := urlPassword(v, i+len("://")); to > 0 {
 			parts = append(parts, v[from:to])
 		}
-		if _, path, ok := strings.Cut(v[i+len("://"):], "/"); ok && webhook(name) && len(path) >= 2*minValue {
+		if _, path, ok := strings.Cut(v[i+len("://"):], "/"); ok && isWebhookName(name) && len(path) >= 2*minValue {
 			parts = append(parts, path)
 		}
-	} else if address(name) {
-		for _, sp := range formed(v, nil) {
+	} else if isAddressName(name) {
+		for _, sp := range findByForm(v, nil) {
 			parts = append(parts, v[sp.from:sp.to])
 		}
 	}
@@ -350,69 +350,69 @@ type scanner struct {
 	secretTo int // the end of what was handled last of the data of a Secret
 }
 
-// secretAt returns the span of the secret that s[i] indicates; to is 0 if there is none. The
+// findAt returns the span of the secret that s[i] indicates; to is 0 if there is none. The
 // number of bytes that it examines is bounded, or it examines them only once.
-func (sc *scanner) secretAt(i int) (from, to int) {
+func (sc *scanner) findAt(i int) (from, to int) {
 	if sc.index.commands[sc.s[i]&(1<<7-1)] != nil {
-		if from, to = sc.positional(i); to > 0 {
+		if from, to = sc.findByPosition(i); to > 0 {
 			return from, to
 		}
 	}
 	switch sc.s[i] {
 	case wide[0]:
-		return sc.firstFound(i, (*scanner).foreignWallet, (*scanner).wideSetting)
+		return sc.firstFound(i, (*scanner).findForeignWallet, (*scanner).findWideSetting)
 	case '=':
-		return sc.firstFound(i, (*scanner).formData, (*scanner).pipeline, (*scanner).setting)
+		return sc.firstFound(i, (*scanner).findFormData, (*scanner).findPipelineValue, (*scanner).findSetting)
 	case '/':
-		return sc.firstFound(i, (*scanner).slashFlag, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findSlashFlagValue, (*scanner).findShaped)
 	case ':':
 		if strings.HasPrefix(sc.s[i:], "://") {
-			return password(sc.s, i+3)
+			return urlPassword(sc.s, i+3)
 		}
 		if strings.HasPrefix(sc.s[i:], ":pserver:") {
-			return password(sc.s, i+len(":pserver:"))
+			return urlPassword(sc.s, i+len(":pserver:"))
 		}
-		return sc.firstFound(i, (*scanner).foreignWallet, (*scanner).masked, (*scanner).jwk, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource, (*scanner).login)
+		return sc.firstFound(i, (*scanner).findForeignWallet, (*scanner).findMasked, (*scanner).findJWKMember, (*scanner).findSetting, (*scanner).findColonToken, (*scanner).findPgpass, (*scanner).findInDataSource, (*scanner).findLogin)
 	case ',':
-		return sc.argument(i)
+		return sc.findNamedArgument(i)
 	case '\t':
-		return sc.cookieFile(i)
+		return sc.findInCookieFile(i)
 	case '>':
-		return sc.firstFound(i, (*scanner).granted, (*scanner).element)
+		return sc.firstFound(i, (*scanner).findRedisPassword, (*scanner).findElementValue)
 	case '"', '\'':
-		return sc.firstFound(i, (*scanner).alternative, (*scanner).echoed)
+		return sc.firstFound(i, (*scanner).findDefault, (*scanner).findEchoed)
 	case '?':
-		return sc.alternative(i)
+		return sc.findDefault(i)
 	case '-':
-		return sc.dash(i)
+		return sc.findAtDash(i)
 	case '(', '{':
-		return sc.firstFound(i, (*scanner).called, (*scanner).echoed, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findCallValue, (*scanner).findEchoed, (*scanner).findShaped)
 	case 'K', 'k':
-		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findSpacedValue, (*scanner).findShaped)
 	case 'T', 't':
-		return sc.firstFound(i, (*scanner).secureString, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findSecureString, (*scanner).findShaped)
 	case '+', 'F', 'f':
-		return sc.firstFound(i, (*scanner).marked, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findMarkedToken, (*scanner).findByWord, (*scanner).findShaped)
 	case 'A':
-		return sc.firstFound(i, (*scanner).marked, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findMarkedToken, (*scanner).findSpacedValue, (*scanner).findHeaderValue, (*scanner).findShaped)
 	case 'a', 'C', 'c':
-		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findSpacedValue, (*scanner).findHeaderValue, (*scanner).findShaped)
 	case 'B', 'b', 'S', 's':
-		return sc.firstFound(i, (*scanner).header, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findHeaderValue, (*scanner).findByWord, (*scanner).findShaped)
 	case 'P', 'p':
-		return sc.firstFound(i, (*scanner).spacedValue, (*scanner).labeled, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findSpacedValue, (*scanner).findLabeled, (*scanner).findByWord, (*scanner).findShaped)
 	case 'E', 'I', 'i', '0', '#', 'M', 'm', 'R', 'r':
-		return sc.firstFound(i, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findByWord, (*scanner).findShaped)
 	case 'e':
-		return sc.firstFound(i, (*scanner).jwt, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findJWT, (*scanner).findShaped)
 	case '<':
-		return sc.hereText(i)
+		return sc.findHereText(i)
 	case '|':
-		return sc.firstFound(i, (*scanner).piped, (*scanner).alternative, (*scanner).marked, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findPiped, (*scanner).findDefault, (*scanner).findMarkedToken, (*scanner).findByWord, (*scanner).findShaped)
 	case '%', 'Q', '.', '_':
-		return sc.firstFound(i, (*scanner).marked, (*scanner).form, (*scanner).shaped)
+		return sc.firstFound(i, (*scanner).findMarkedToken, (*scanner).findByWord, (*scanner).findShaped)
 	}
-	return sc.shaped(i)
+	return sc.findShaped(i)
 }
 
 // firstFound returns what the first of the finders finds that finds something at s[i].
@@ -425,55 +425,55 @@ func (sc *scanner) firstFound(i int, finders ...func(*scanner, int) (from, to in
 	return 0, 0
 }
 
-// dash finds what a dash at s[i] indicates: a key, the end of a token, a flag.
-func (sc *scanner) dash(i int) (from, to int) {
+// findAtDash finds what a dash at s[i] indicates: a key, the end of a token, a flag.
+func (sc *scanner) findAtDash(i int) (from, to int) {
 	s := sc.s
 	switch {
 	case strings.HasPrefix(s[i:], beginKey):
-		return sc.privateKey(i)
+		return sc.findPrivateKey(i)
 	case strings.HasPrefix(s[i:], endKey):
-		return sc.keyEnd(i)
+		return sc.findKeyEnd(i)
 	case strings.HasPrefix(s[i:], "-us"), strings.HasPrefix(s[i:], "-NR"):
-		return sc.marked(i)
+		return sc.findMarkedToken(i)
 	case i+9 < len(s) && s[i+9] == '-' && inClass(s[i+1], "x"):
-		if from, to = sc.mailgun(i); to > 0 {
+		if from, to = sc.findMailgunKey(i); to > 0 {
 			return from, to
 		}
 	}
-	if sc.begins(i) {
-		return sc.flag(i)
+	if sc.beginsWord(i) {
+		return sc.findFlagValue(i)
 	}
 	return 0, 0
 }
 
-// begins reports whether a word can begin at s[i]. A dash inside a word continues it, but
+// beginsWord reports whether a word can begin at s[i]. A dash inside a word continues it, but
 // a dash at the beginning is not part of it: lists, flags and lines of a diff begin with
 // one. The end of an escape sequence is not a letter. A word can also begin after a secret
 // that was replaced, and at a seam.
-func (sc *scanner) begins(i int) bool {
+func (sc *scanner) beginsWord(i int) bool {
 	s := sc.s
 	return i == sc.done || !isWord(s[i-1]) && (s[i-1] != '-' || i == 1 || !isWord(s[i-2])) ||
-		sc.seam(i) || escaped(s[max(sc.done, i-32):i])
+		sc.isSeam(i) || endsWithEscape(s[max(sc.done, i-32):i])
 }
 
-// joined reports whether a word continues at s[i] after a dash or an underscore, where a
+// isAfterJoint reports whether a word continues at s[i] after a dash or an underscore, where a
 // token may begin.
-func (sc *scanner) joined(i int) bool {
+func (sc *scanner) isAfterJoint(i int) bool {
 	return i > sc.done && (sc.s[i-1] == '-' || sc.s[i-1] == '_')
 }
 
-// seam reports whether something invisible was removed before s[i].
-func (sc *scanner) seam(i int) bool {
+// isSeam reports whether something invisible was removed before s[i].
+func (sc *scanner) isSeam(i int) bool {
 	_, found := slices.BinarySearch(sc.seams, i)
 	return found
 }
 
-// escaped reports whether s ends with an escape sequence: \n, \u003d, \x3d, \033, %3D,
+// endsWithEscape reports whether s ends with an escape sequence: \n, \u003d, \x3d, \033, %3D,
 // =3D, or a colour such as [32m.
-func escaped(s string) bool {
+func endsWithEscape(s string) bool {
 	n := len(s)
 	at := func(back int, c byte) bool { return n >= back && s[n-back] == c }
-	hex := func(digits int) bool { return run(s, n-digits, "x") == n }
+	hex := func(digits int) bool { return endOfRun(s, n-digits, "x") == n }
 	if n < 2 {
 		return false
 	}
@@ -521,11 +521,11 @@ func inClass(c byte, classes string) bool {
 	return false
 }
 
-// jwt finds a JSON Web Token: base64 parts separated by dots, the first two of which begin
+// findJWT finds a JSON Web Token: base64 parts separated by dots, the first two of which begin
 // like the base64 of a JSON object (eyJ is {"). The third part may be missing.
-func (sc *scanner) jwt(i int) (from, to int) {
+func (sc *scanner) findJWT(i int) (from, to int) {
 	s := sc.s
-	if !strings.HasPrefix(s[i:], "ey") || !sc.begins(i) && !sc.joined(i) {
+	if !strings.HasPrefix(s[i:], "ey") || !sc.beginsWord(i) && !sc.isAfterJoint(i) {
 		return 0, 0
 	}
 	head := wrappedRun(s, i)
@@ -551,8 +551,8 @@ func (sc *scanner) jwt(i int) (from, to int) {
 	return i, wrappedRun(s, body+1)
 }
 
-// run returns the end of the characters of the classes that begin at s[i].
-func run(s string, i int, classes string) int {
+// endOfRun returns the end of the characters of the classes that begin at s[i].
+func endOfRun(s string, i int, classes string) int {
 	for i < len(s) && inClass(s[i], classes) {
 		i++
 	}
@@ -562,7 +562,7 @@ func run(s string, i int, classes string) int {
 // wrappedRun returns the end of a token of the classes "w-" at s[i], with the next lines if a
 // terminal or an editor has wrapped it.
 func wrappedRun(s string, i int) int {
-	end := run(s, i, "w-")
+	end := endOfRun(s, i, "w-")
 	for range maxLines {
 		next := nextWrapped(s, end, "w-")
 		if next == end {
@@ -594,14 +594,14 @@ func nextWrapped(s string, end int, classes string) int {
 		return end
 	}
 	p = skipChars(s, p, " \t", 12)
-	to := run(s[:min(len(s), p+maxLook)], p, classes)
+	to := endOfRun(s[:min(len(s), p+maxLook)], p, classes)
 	rest := s[p:to]
 	if to == len(s) || s[to] < ' ' || strings.IndexByte("\"'`\\,;)", s[to]) >= 0 {
 		if len(rest) > 1 && changes(rest) > 0 {
 			return to
 		}
 	}
-	if len(rest) >= 8 && (mixed(rest) || changes(rest) > 2) {
+	if len(rest) >= 8 && (isMixedCase(rest) || changes(rest) > 2) {
 		return to
 	}
 	return end

@@ -249,7 +249,7 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// Every shape is found by the way in which shaped looks for it, and none hides
+// Every shape is found by the way in which findShaped looks for it, and none hides
 // behind another.
 func TestPrefixes(t *testing.T) {
 	for _, sh := range shapes {
@@ -266,7 +266,7 @@ func TestPrefixes(t *testing.T) {
 		}
 		text := sh.prefix + body[:n]
 		sc := scanner{s: text, index: shapeIndex()}
-		from, to := sc.shaped(0)
+		from, to := sc.findShaped(0)
 		if want := len(sh.prefix) * (sh.how & tail) / tail; to != len(text) || from != 0 && from != want {
 			t.Errorf("%q: %d to %d", text, from, to)
 		}

@@ -8,73 +8,73 @@ import (
 
 // Settings: a name that suggests a secret, and its value.
 
-// setting finds the value of a setting whose name ends before s[i], which is '=' or ':'.
+// findSetting finds the value of a setting whose name ends before s[i], which is '=' or ':'.
 //
 // For NAME=value in capitals, as in a .env file or before a command, the name is enough.
 // In any other form (password: x, "apiKey": "x", token = x) the value must look like a
 // secret too, because code and prose are full of these.
-func (sc *scanner) setting(i int) (from, to int) {
+func (sc *scanner) findSetting(i int) (from, to int) {
 	s := sc.s
 	name, end := sc.settingName(i)
 	switch {
 	case name == "":
 		return 0, 0
 	case end < 0 && isCookie(name):
-		return likelyCookies(s, blanks(s, i+1)+1)
+		return likelyCookieValues(s, skipBlanks(s, i+1)+1)
 	case name == "kind":
 		sc.addSecretData(end-len(name), i+1)
 		return 0, 0
 	}
-	if from, to = sc.short(end, i+1, name); to > 0 {
+	if from, to = sc.findShortNamed(end, i+1, name); to > 0 {
 		return from, to
 	}
-	if from, to = sc.idOrUser(i, name); to > 0 {
+	if from, to = sc.findIDOrPassword(i, name); to > 0 {
 		return from, to
 	}
 	query := sc.inQuery(end, name)
-	if !secretName(name) && !query {
+	if !isSecretName(name) && !query {
 		return 0, 0
 	}
 	if s[i] == '=' && end == i && name == strings.ToUpper(name) && !strings.HasPrefix(s[i+1:], "=") {
-		if from, to = filledValue(s, i+1); from < to && describes(name, s[from:min(to, from+maxLook)]) {
+		if from, to = filledValue(s, i+1); from < to && onlyDescribes(name, s[from:min(to, from+maxLook)]) {
 			return 0, 0
 		}
 		return from, to
 	}
 	v := valueStart(s, i, end, name)
-	if !sureName(name) && !query && !randomKey(s, v, name) || alias(s, i, v) {
+	if !isSureName(name) && !query && !isRandomKey(s, v, name) || isAlias(s, i, v) {
 		return 0, 0
 	}
 	inBlock := false
 	if s[i] == ':' && strings.HasPrefix(strings.TrimLeft(s[i+1:v], " "), "<") { // in HTML
-		from, to = head(s, v)
+		from, to = boundedValueAt(s, v)
 		to = from + strings.IndexByte(s[from:max(from, to)]+"<", '<')
-		if from < to && isLikely(s, from, to, name) {
+		if from < to && isLikelySecret(s, from, to, name) {
 			return from, to
 		}
 		return 0, 0
 	}
 	if s[i] == ':' {
-		if v, inBlock = sc.nextLine(v); v == 0 {
+		if v, inBlock = sc.valueOnNextLines(v); v == 0 {
 			return 0, 0
 		}
 	}
-	if sc.connects(end, name) {
-		if from, to = connectionValue(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+	if sc.inConnectionString(end, name) {
+		if from, to = connectionValue(s[:min(len(s), v+maxLook)], v); from < to && !isPlaceholderText(s[from:to]) {
 			return from, to
 		}
 	}
-	if from, to = likelyValue(s, v, name); inBlock && to > 0 {
+	if from, to = likelySecret(s, v, name); inBlock && to > 0 {
 		to = foldedBlockEnd(s, from, to)
 	}
 	if to > 0 && s[v] == '[' { // "password": ["x", "y"]
 		for p := to + 1; p < len(s); {
 			next := strings.TrimLeft(s[p:min(len(s), p+maxName)], " \t\r\n,")
 			p += len(s[p:min(len(s), p+maxName)]) - len(next)
-			if !quoted(s, p) {
+			if !isQuoted(s, p) {
 				break
 			}
-			first, last := head(s, p)
+			first, last := boundedValueAt(s, p)
 			sc.addCell(first, last, name)
 			p = last + 1
 		}
@@ -82,10 +82,10 @@ func (sc *scanner) setting(i int) (from, to int) {
 	return from, to
 }
 
-// idOrUser finds the value of a setting that is a secret by its form and a name that is
+// findIDOrPassword finds the value of a setting that is a secret by its form and a name that is
 // otherwise none: the UUID of a SecretID, a key of an Azure account, and what follows the user
 // in auth: bob:x.
-func (sc *scanner) idOrUser(i int, name string) (from, to int) {
+func (sc *scanner) findIDOrPassword(i int, name string) (from, to int) {
 	const account = 88 // of a key's base64
 	s := sc.s
 	if strings.HasPrefix(name, "BUNDLE_") { // BUNDLE_GEMS__EXAMPLE__ORG: bob:x
@@ -102,36 +102,36 @@ func (sc *scanner) idOrUser(i int, name string) (from, to int) {
 	}
 	switch lower := strings.ToLower(name); {
 	case len(name) == 2 && lower == "id" && equalFold(sc.nameBefore(max(sc.done, sc.wordEnd(i)-len(" ID"))), "secret"), strings.HasSuffix(lower, "secretid"), strings.HasSuffix(lower, "secret_id"):
-		if from, to = head(s, blanks(s, i+1)); from < to && isUUID(s[from:to]) {
+		if from, to = boundedValueAt(s, skipBlanks(s, i+1)); from < to && isUUID(s[from:to]) {
 			return from, to
 		}
 	case strings.HasSuffix(lower, "key"), strings.HasSuffix(lower, "key1"), strings.HasSuffix(lower, "key2"):
-		from, to = head(s, blanks(s, i+1))
-		if to-from == account && s[to-2:to] == "==" && mixed(s[from:to]) || from < to && strings.HasSuffix(lower, "activation_key") && strong(s[from:to]) {
+		from, to = boundedValueAt(s, skipBlanks(s, i+1))
+		if to-from == account && s[to-2:to] == "==" && isMixedCase(s[from:to]) || from < to && strings.HasSuffix(lower, "activation_key") && isStrongSecret(s[from:to]) {
 			return from, to
 		}
 		if v, ok := strings.CutPrefix(s[from:max(from, to)], "base64:"); ok && strings.HasSuffix(lower, "app_key") && looksSecret(v, minValue) { // of Laravel
 			return from, to
 		}
 	case lower == "pin", strings.HasSuffix(lower, "otp"), strings.HasSuffix(lower, "code"), strings.HasSuffix(lower, "codes"):
-		return sc.oneTime(i, lower)
+		return sc.findOneTimeCode(i, lower)
 	case lower == "client_assertion":
-		if from, to = head(s, i+1); from < to && strong(s[from:to]) {
+		if from, to = boundedValueAt(s, i+1); from < to && isStrongSecret(s[from:to]) {
 			return from, to
 		}
 	case lower == "auth", lower == "creds", lower == "credentials", lower == "login":
-		from, to = head(s, blanks(s, i+1))
+		from, to = boundedValueAt(s, skipBlanks(s, i+1))
 		user, word, _ := strings.Cut(s[from:max(from, to)], ":")
-		if user != "" && run(user, 0, "w-.@") == len(user) && !strings.ContainsAny(word, "/:") && looksSecret(word, minPassword) {
+		if user != "" && endOfRun(user, 0, "w-.@") == len(user) && !strings.ContainsAny(word, "/:") && looksSecret(word, minPassword) {
 			return from + len(user) + 1, to
 		}
 	}
 	return 0, 0
 }
 
-// oneTime finds the value of a setting for a number or a code that stands for a person, once or
+// findOneTimeCode finds the value of a setting for a number or a code that stands for a person, once or
 // always: pin, otp, recovery code. The sign is s[i].
-func (sc *scanner) oneTime(i int, name string) (from, to int) {
+func (sc *scanner) findOneTimeCode(i int, name string) (from, to int) {
 	s := sc.s
 	least := 6 // of digits
 	switch bare := strings.TrimRight(name, "s"); {
@@ -141,9 +141,9 @@ func (sc *scanner) oneTime(i int, name string) (from, to int) {
 		least = maxName // no number
 	case strings.HasSuffix(bare, "code"):
 		end := sc.wordEnd(i) - len(name)
-		of := split(bare[:len(bare)-len("code")])
+		of := splitName(bare[:len(bare)-len("code")])
 		if bare == "code" && end > sc.done && s[end-1] == ' ' {
-			of = split(sc.nameBefore(end - 1))
+			of = splitName(sc.nameBefore(end - 1))
 		}
 		if len(of) == 0 {
 			return 0, 0
@@ -158,19 +158,19 @@ func (sc *scanner) oneTime(i int, name string) (from, to int) {
 			return 0, 0
 		}
 	}
-	v := blanks(s, i+1)
+	v := skipBlanks(s, i+1)
 	if strings.HasSuffix(name, "codes") { // one or more on a line
 		sc.addCodes(v)
 		return 0, 0
 	}
-	if from, to = head(s, v); from >= to || isPlaceholder(s, from, to) {
+	if from, to = boundedValueAt(s, v); from >= to || isPlaceholder(s, from, to) {
 		return 0, 0
 	}
 	word, signs := s[from:to], "0"
 	if strings.HasSuffix(name, "code") {
 		signs = "0-"
 	}
-	if run(word, 0, signs) == len(word) && to-from >= least && to-from <= 16 || strong(word) && (name != "pin" || mixed(word)) {
+	if endOfRun(word, 0, signs) == len(word) && to-from >= least && to-from <= 16 || isStrongSecret(word) && (name != "pin" || isMixedCase(word)) {
 		return from, to
 	}
 	return 0, 0
@@ -182,10 +182,10 @@ func (sc *scanner) addCodes(i int) {
 	const most = 32
 	for n := 0; n < most; {
 		i = skipChars(s, i, " \t\r\n\"',[]-*.", maxName/2)
-		end := run(s[:min(len(s), i+maxName)], i, "a-")
+		end := endOfRun(s[:min(len(s), i+maxName)], i, "a-")
 		switch word := s[i:end]; {
-		case end < len(s) && s[end] == '.' && run(word, 0, "0") == len(word) && word != "": // of a list
-		case len(word) >= minValue && (changes(word) > 1 || run(word, 0, "0-") == len(word)):
+		case end < len(s) && s[end] == '.' && endOfRun(word, 0, "0") == len(word) && word != "": // of a list
+		case len(word) >= minValue && (changes(word) > 1 || endOfRun(word, 0, "0-") == len(word)):
 			sc.cells = append(sc.cells, span{i, end})
 			n++
 		default:
@@ -206,7 +206,7 @@ func (sc *scanner) settingName(i int) (name string, end int) {
 		word = sc.nameBefore(end)
 	}
 	name, end = sc.fullName(i, end, word)
-	if (name == "" || !secretName(name)) && sc.isForeign(last) {
+	if (name == "" || !isSecretName(name)) && sc.isForeign(last) {
 		return "password", -1
 	}
 	return name, end
@@ -218,14 +218,14 @@ func (sc *scanner) wordEnd(i int) int {
 	if s[i] == '=' && n > sc.done && strings.IndexByte("?+.", s[n-1]) >= 0 { // NAME ?= value
 		n--
 	}
-	n = sc.unquote(n)
+	n = sc.skipQuotesBack(n)
 	if n > sc.done && s[n-1] == ']' && s[i] == ':' { // AWS Secret Access Key [None]: x
 		if open := strings.LastIndex(s[max(sc.done, n-maxName):n], " ["); open >= 0 {
 			return max(sc.done, n-maxName) + open
 		}
 	}
 	if n > sc.done && s[n-1] == ']' && s[i] == '=' { // x['NAME'] = 'value'
-		n = sc.unquote(n - 1)
+		n = sc.skipQuotesBack(n - 1)
 	}
 	for ; n > sc.done && s[n-1] == '*' && i-n < 8; n-- { // **API key**: x
 	}
@@ -238,21 +238,21 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 	switch word {
 	case "":
 		if s[i] == '=' {
-			return sc.typed(i)
+			return sc.declaredName(i)
 		}
 	case "value", "Value", "VALUE", "default", "Default", "ParameterValue", "parameterValue", "val", "v", "content", "data", "text", "current", "body": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
-		name := sc.named(end - len(word))
+		name := sc.nameBeside(end - len(word))
 		if name == "" {
-			name = sc.namedAfter(i + 1)
+			name = sc.nameAfter(i + 1)
 		}
 		if name == "" && word == "value" && strings.Contains(s[i:min(len(s), i+maxLook)], `httpOnly`) { // of a browser's cookies
-			if from, to := head(s, blanks(s, i+1)); from < to && looksSession(s[from:to]) {
+			if from, to := boundedValueAt(s, skipBlanks(s, i+1)); from < to && looksSession(s[from:to]) {
 				name = "token"
 			}
 		}
 		switch word {
 		case "content", "data", "text", "body": // of anything: only what is a password, or random
-			if from, to := head(s, blanks(s, i+1)); name != "" && !passwordName(name) && !isCookie(name) && (from >= to || !looksSession(s[from:to])) {
+			if from, to := boundedValueAt(s, skipBlanks(s, i+1)); name != "" && !isPasswordName(name) && !isCookie(name) && (from >= to || !looksSession(s[from:to])) {
 				return "", -1
 			}
 		}
@@ -261,18 +261,18 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 		if start := end - len(word); s[i] == '=' && equalFold(s[max(0, start-len("pragma ")):start], "pragma ") {
 			return "password", end
 		}
-		if words := sc.spaced(end, word); words != "" {
+		if words := sc.nameOfTwoWords(end, word); words != "" {
 			return words, end
 		}
 		if s[i] == ':' && strings.HasPrefix(strings.TrimPrefix(strings.ToLower(s[max(sc.done, end-len("here is your key")):max(sc.done, end-len(" key"))]), " "), "here") {
-			if from, to := head(s, skipOpening(s, blanks(s, i+1))); from < to && strong(s[from:to]) {
+			if from, to := boundedValueAt(s, skipOpening(s, skipBlanks(s, i+1))); from < to && isStrongSecret(s[from:to]) {
 				return "api_key", end
 			}
 		}
 		if start := end - len(word); strings.Contains(s[max(sc.done, start-maxName/2):max(sc.done, start)], "cookieSession(") {
 			return "signing_key", end
 		}
-		if of := sc.named(end - len(word)); of != "" { // "Jwt": {"Key": "x"}
+		if of := sc.nameBeside(end - len(word)); of != "" { // "Jwt": {"Key": "x"}
 			return of + "_key", end
 		}
 	case "result": // in the state of Terraform
@@ -280,37 +280,37 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 			return "password", end
 		}
 	case "1", "2", "3", "4", "5": // Unseal Key 1: x
-		if n := sc.unquote(end - 1); n < end-1 && s[i] == ':' {
+		if n := sc.skipQuotesBack(end - 1); n < end-1 && s[i] == ':' {
 			last := sc.nameBefore(n)
-			return cmp.Or(sc.spaced(n, last), last), n
+			return cmp.Or(sc.nameOfTwoWords(n, last), last), n
 		}
 	default:
 		switch start := end - len(word); {
 		case end < i && strings.HasSuffix(word, "Value"):
-			if name := cmp.Or(sc.named(start), sc.namedAfter(i+1)); name != "" {
+			if name := cmp.Or(sc.nameBeside(start), sc.nameAfter(i+1)); name != "" {
 				return name, -1
 			}
-		case end == i && isDigit(word[0]) && strings.HasSuffix(s[sc.done:start], `";s:`) && quoted(s, i+1): // of PHP: s:8:"password";s:1:"x"
+		case end == i && isDigit(word[0]) && strings.HasSuffix(s[sc.done:start], `";s:`) && isQuoted(s, i+1): // of PHP: s:8:"password";s:1:"x"
 			return sc.nameBefore(start - len(`";s:`)), end
-		case end == i && s[i] == '=' && strings.HasSuffix(s[sc.done:start], "--from-literal=") && ofSecret(s[:start]):
+		case end == i && s[i] == '=' && strings.HasSuffix(s[sc.done:start], "--from-literal=") && namesSecret(s[:start]):
 			return "password", end
 		case end < i && s[i] == ':' && strings.IndexByte(word, '.') > 0 && start > sc.done+1 && s[start-1] == '"': // "gitlab-token": {"gitlab.com": "x"}
 			before := strings.TrimRight(s[max(sc.done, start-maxName):start-1], " \t\r\n")
 			if before, ok := strings.CutSuffix(before, "{"); ok {
 				if n := strings.LastIndexByte(s[max(sc.done, start-maxName):start], '{') + max(sc.done, start-maxName); strings.HasSuffix(strings.TrimRight(before, " "), ":") {
-					switch of := sc.nameBefore(sc.unquote(sc.unquote(n) - 1)); of {
+					switch of := sc.nameBefore(sc.skipQuotesBack(sc.skipQuotesBack(n) - 1)); of {
 					case "github-oauth", "gitlab-oauth":
 						return "token", -1
 					default:
-						if sureName(of) {
+						if isSureName(of) {
 							return of, -1
 						}
 					}
 				}
 			}
 		}
-		if s[i] == '=' && !secretName(word) {
-			if name, n := sc.typed(i); name != "" {
+		if s[i] == '=' && !isSecretName(word) {
+			if name, n := sc.declaredName(i); name != "" {
 				return name, n
 			}
 		}
@@ -318,8 +318,8 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 	return word, end
 }
 
-// ofSecret reports whether the command at the end of s has secret among its words.
-func ofSecret(s string) bool {
+// namesSecret reports whether the command at the end of s has secret among its words.
+func namesSecret(s string) bool {
 	s = strings.ReplaceAll(s[max(0, len(s)-maxLook):], "\\\n", " ")
 	s = s[strings.LastIndexAny(s, "\n;|")+1:]
 	return slices.Contains(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\"',[]", r) }), "secret")
@@ -344,16 +344,16 @@ func valueStart(s string, i, end int, name string) int {
 	return v
 }
 
-// alias reports whether the value at s[v], of a setting whose sign is s[i], is the name of
+// isAlias reports whether the value at s[v], of a setting whose sign is s[i], is the name of
 // an anchor of YAML.
-func alias(s string, i, v int) bool {
+func isAlias(s string, i, v int) bool {
 	return v-i > 2 && v < len(s) && s[v-1] == '*' && s[v-2] == ' ' && isWord(s[v])
 }
 
-// nextLine returns the beginning of a value that is at s[v] or on one of the next lines, or 0
+// valueOnNextLines returns the beginning of a value that is at s[v] or on one of the next lines, or 0
 // if there is something else. inBlock reports whether it is in a block of YAML.
-func (sc *scanner) nextLine(v int) (at int, inBlock bool) {
-	at = block(sc.s, v)
+func (sc *scanner) valueOnNextLines(v int) (at int, inBlock bool) {
+	at = skipBlockStart(sc.s, v)
 	inBlock = at > v
 	if at < len(sc.s) && sc.s[at] == '\n' {
 		at = sc.valueBelow(at)
@@ -361,12 +361,12 @@ func (sc *scanner) nextLine(v int) (at int, inBlock bool) {
 	return at, inBlock
 }
 
-// filledValue is value for a value that is no placeholder.
+// filledValue is valueAt for a value that is no placeholder.
 func filledValue(s string, v int) (from, to int) {
-	if from, to = head(s, v); from >= to || isPlaceholder(s, from, to) {
+	if from, to = boundedValueAt(s, v); from >= to || isPlaceholder(s, from, to) {
 		return 0, 0
 	}
-	return value(s, v)
+	return valueAt(s, v)
 }
 
 // foldedBlockEnd returns the end of a YAML block whose first line is s[from:to]. Its other lines
@@ -383,9 +383,9 @@ func foldedBlockEnd(s string, from, to int) int {
 	return to
 }
 
-// ofType reports whether a word can be part of a string type in a declaration, between
+// isTypeWord reports whether a word can be part of a string type in a declaration, between
 // the name and the '='.
-func ofType(word string) bool {
+func isTypeWord(word string) bool {
 	switch word {
 	case "string", "str", "static", "mut", "option", "optional", "none", "undefined", "null", "nil", "char", "const",
 		"text", "bytes", "byte", "secretstr", "secret", "charsequence", "nsstring", "as", "readonly", "union", "nullable", "final",
@@ -395,12 +395,12 @@ func ofType(word string) bool {
 	return false
 }
 
-// typed returns the name, and its end, in a declaration whose type is between the name and
+// declaredName returns the name, and its end, in a declaration whose type is between the name and
 // the '=' at s[i]: var token string = "x", token: string | None = "x", and
 // TOKEN: &'static str = "x".
-func (sc *scanner) typed(i int) (name string, end int) {
+func (sc *scanner) declaredName(i int) (name string, end int) {
 	s, found := sc.s, false
-	if v := blanks(s, i+1); v == len(s) || strings.IndexByte("\"'`@$(", s[v]) < 0 && (s[v] < 'A' || s[v] > 'Z') {
+	if v := skipBlanks(s, i+1); v == len(s) || strings.IndexByte("\"'`@$(", s[v]) < 0 && (s[v] < 'A' || s[v] > 'Z') {
 		return "", 0
 	}
 	for p := i; p > sc.done && i-p < maxName; {
@@ -410,8 +410,8 @@ func (sc *scanner) typed(i int) (name string, end int) {
 			for start > sc.done && p-start < maxName && isWord(s[start-1]) {
 				start--
 			}
-			if !ofType(strings.ToLower(s[start:p])) {
-				if word := sc.nameBefore(p); found && sureName(word) {
+			if !isTypeWord(strings.ToLower(s[start:p])) {
+				if word := sc.nameBefore(p); found && isSureName(word) {
 					return word, p
 				}
 				return "", 0
@@ -426,9 +426,9 @@ func (sc *scanner) typed(i int) (name string, end int) {
 	return "", 0
 }
 
-// block returns the end of the line at s[v] if it only introduces a YAML block on the next
+// skipBlockStart returns the end of the line at s[v] if it only introduces a YAML block on the next
 // lines (password: |-, perhaps with a # comment), else v.
-func block(s string, v int) int {
+func skipBlockStart(s string, v int) int {
 	for range 2 { // tags
 		if v < len(s) && (s[v] == '!' || s[v] == '&') {
 			v, _ = skipSyntax(s, v)
@@ -438,7 +438,7 @@ func block(s string, v int) int {
 	if p < len(s) && (s[p] == '|' || s[p] == '>') {
 		p = skipChars(s, p+1, "+-123456789", 2)
 	}
-	p = blanks(s, p)
+	p = skipBlanks(s, p)
 	if p < len(s) && s[p] == '#' && (p > v || s[p-1] == ' ') {
 		for n := p; p < len(s) && s[p] != '\n' && p-n < maxLook; p++ {
 		}
@@ -452,9 +452,9 @@ func block(s string, v int) int {
 	return v
 }
 
-// spaced returns the name for two words, the second of which ends at s[n]: api_key for
+// nameOfTwoWords returns the name for two words, the second of which ends at s[n]: api_key for
 // "API key".
-func (sc *scanner) spaced(n int, last string) string {
+func (sc *scanner) nameOfTwoWords(n int, last string) string {
 	start := n - len(last)
 	if start <= sc.done+1 || sc.s[start-1] != ' ' {
 		return ""
@@ -478,7 +478,7 @@ func (sc *scanner) valueBelow(v int) int {
 	if at < len(s) && s[at] == '`' {
 		at++
 	}
-	start, end := head(s, at)
+	start, end := boundedValueAt(s, at)
 	if start == end || strings.IndexByte("-#", s[start]) >= 0 || strings.IndexByte(":=,", s[end-1]) >= 0 {
 		return 0
 	}
@@ -488,10 +488,10 @@ func (sc *scanner) valueBelow(v int) int {
 	return from
 }
 
-// connects reports whether a setting whose name ends at s[n] is part of a connection
+// inConnectionString reports whether a setting whose name ends at s[n] is part of a connection
 // string: Server=h;Uid=u;Pwd=x.
-func (sc *scanner) connects(n int, name string) bool {
-	if !passwordName(name) {
+func (sc *scanner) inConnectionString(n int, name string) bool {
+	if !isPasswordName(name) {
 		return false
 	}
 	start := n - len(name)
@@ -504,53 +504,53 @@ func (sc *scanner) connects(n int, name string) bool {
 		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=") || strings.Contains(before, "driver=") || strings.Contains(before, "user=") || strings.Contains(before, "jdbc:") || strings.Contains(before, "dsn=") || strings.Contains(before, "dbq=")
 }
 
-// connectionValue is value for a connection string, in which ODBC puts a value with signs in
+// connectionValue is valueAt for a connection string, in which ODBC puts a value with signs in
 // braces. A word in braces is a template's.
 func connectionValue(s string, v int) (from, to int) {
 	if v < len(s) && s[v] == '{' {
 		if end := strings.IndexByte(s[v:], '}'); end > 0 {
-			if inside := s[v+1 : v+end]; looksSecret(inside, minPassword) || signed(inside) {
+			if inside := s[v+1 : v+end]; looksSecret(inside, minPassword) || hasManySigns(inside) {
 				return v + 1, v + end
 			}
 		}
 		return 0, 0
 	}
-	return value(s, v)
+	return valueAt(s, v)
 }
 
-// short finds the value, which begins at s[v], of a setting whose name, which ends at
+// findShortNamed finds the value, which begins at s[v], of a setting whose name, which ends at
 // s[n], is also a common word. So the value must look like a secret.
-func (sc *scanner) short(n, v int, name string) (from, to int) {
+func (sc *scanner) findShortNamed(n, v int, name string) (from, to int) {
 	s := sc.s
 	lower := strings.ToLower(name)
 	switch {
 	case lower == "pwd" || lower == "pw" || lower == "pass":
-		if name == strings.ToUpper(name) && !sc.connects(n, name) && (lower == "pwd" || s[v-1] != '=') {
+		if name == strings.ToUpper(name) && !sc.inConnectionString(n, name) && (lower == "pwd" || s[v-1] != '=') {
 			return 0, 0 // a folder, a test that passed
 		}
-	case lower == "auth" || name == "_auth", sessionCookie(name):
+	case lower == "auth" || name == "_auth", isSessionCookie(name):
 	default:
 		return 0, 0
 	}
-	v = blanks(s, v)
-	if sc.connects(n, name) {
-		if from, to = connectionValue(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
+	v = skipBlanks(s, v)
+	if sc.inConnectionString(n, name) {
+		if from, to = connectionValue(s[:min(len(s), v+maxLook)], v); from < to && !isPlaceholderText(s[from:to]) {
 			return from, to
 		}
 		if name == strings.ToUpper(name) && lower == "pwd" {
 			return 0, 0
 		}
 	}
-	from, to = head(s, v)
-	if from >= to || placeholder(s[from:to]) {
+	from, to = boundedValueAt(s, v)
+	if from >= to || isPlaceholderText(s[from:to]) {
 		return 0, 0
 	}
 	switch word := s[from:to]; {
 	case lower == "auth" || name == "_auth":
-		if len(word) < minValue || !dockerAuth(word) && (lower != name || name == "auth" || !strong(word)) {
+		if len(word) < minValue || !isDockerAuth(word) && (lower != name || name == "auth" || !isStrongSecret(word)) {
 			return 0, 0
 		}
-	case sessionCookie(name):
+	case isSessionCookie(name):
 		if word, _, _ = strings.Cut(word, ";"); !looksSession(word) {
 			return 0, 0
 		}
@@ -559,11 +559,11 @@ func (sc *scanner) short(n, v int, name string) (from, to int) {
 		strings.HasPrefix(strings.ToLower(word), "test") || strings.HasPrefix(strings.ToLower(word), "case"):
 		return 0, 0
 	}
-	return value(s, v)
+	return valueAt(s, v)
 }
 
-// unquote goes back from s[n] over blanks and quotes.
-func (sc *scanner) unquote(n int) int {
+// skipQuotesBack goes back from s[n] over blanks and quotes.
+func (sc *scanner) skipQuotesBack(n int) int {
 	for end := n; n > sc.done && strings.IndexByte(" \"'\\", sc.s[n-1]) >= 0 && end-n < 4; n-- {
 	}
 	return n
@@ -583,7 +583,7 @@ func (sc *scanner) inQuery(n int, name string) bool {
 	case "sig", "signature", "x-amz-signature", "x-goog-signature":
 		return true
 	case "auth", "key", "code", "sid", "pass", "pwd":
-		from, to := value(sc.s[:min(len(sc.s), n+1+maxLook)], min(n+1, len(sc.s)))
+		from, to := valueAt(sc.s[:min(len(sc.s), n+1+maxLook)], min(n+1, len(sc.s)))
 		v := sc.s[from:max(from, to)]
 		v, _, _ = strings.Cut(v, "&")
 		return looksSession(v)
@@ -591,8 +591,8 @@ func (sc *scanner) inQuery(n int, name string) bool {
 	return false
 }
 
-// names reports whether a word is the key for the name of a setting.
-func names(word string) bool {
+// isNameKey reports whether a word is the key for the name of a setting.
+func isNameKey(word string) bool {
 	switch word {
 	case "k", "id", "label", "field", "title", "variable", "param", "parameter", "property", "env", "slug", "setting", "attribute", "option", "header":
 		return true
@@ -603,31 +603,31 @@ func names(word string) bool {
 // maxNamed bounds the distance between such a name and its value.
 const maxNamed = 200
 
-// named returns the name in name="TOKEN" value="x", in {"TOKEN": {"value": "x"}} and in
+// nameBeside returns the name in name="TOKEN" value="x", in {"TOKEN": {"value": "x"}} and in
 // variable "TOKEN" { default = "x" }. The word value or default begins at s[n].
-func (sc *scanner) named(n int) string {
+func (sc *scanner) nameBeside(n int) string {
 	window := sc.s[max(sc.done, n-maxNamed):max(n, sc.done)]
 	if end := strings.LastIndexByte(window, '}'); end >= 0 {
 		window = window[end+1:]
 	}
 	name := ""
 	for p := 0; p < len(window); {
-		end := run(window, p, "w-.")
+		end := endOfRun(window, p, "w-.")
 		if end == p {
 			p++
 			continue
 		}
 		this := window[p:end]
 		sep := skipChars(window, end, " \t\r\n\"'=:\\/", len(window))
-		next := run(window, sep, "w-.")
+		next := endOfRun(window, sep, "w-.")
 		for sep > end && window[sep-1] == '/' && next > sep && next < len(window) && window[next] == '/' { // the path of a parameter
-			sep, next = next+1, run(window, next+1, "w-.")
+			sep, next = next+1, endOfRun(window, next+1, "w-.")
 		}
 		switch between := window[end:sep]; {
-		case names(strings.ToLower(this)) && next > sep && between != "" && (strings.Trim(between, " \n") != "" || this == "variable"):
+		case isNameKey(strings.ToLower(this)) && next > sep && between != "" && (strings.Trim(between, " \n") != "" || this == "variable"):
 			name, p = window[sep:next], next
 			continue
-		case p > 0 && window[p-1] == '<' && sureName(this): // <Password Value="x"/>
+		case p > 0 && window[p-1] == '<' && isSureName(this): // <Password Value="x"/>
 			name = this
 		case this == "type" && window[sep:next] == "password" && between != "": // of an input
 			name, p = "password", next
@@ -637,28 +637,28 @@ func (sc *scanner) named(n int) string {
 		}
 		p = max(end, sep)
 	}
-	if name == "" || !secretName(name) && !isCookie(name) {
+	if name == "" || !isSecretName(name) && !isCookie(name) {
 		return ""
 	}
 	return name
 }
 
-// namedAfter is named for a name after the value, which begins near s[v]:
+// nameAfter is nameBeside for a name after the value, which begins near s[v]:
 // {"value": "x", "name": "TOKEN"}.
-func (sc *scanner) namedAfter(v int) string {
+func (sc *scanner) nameAfter(v int) string {
 	s := sc.s
-	_, end := head(s, skipChars(s, v, " ", len(s)))
+	_, end := boundedValueAt(s, skipChars(s, v, " ", len(s)))
 	key, word := false, ""
 	for p := end; p < len(s) && p-end < maxNamed/2 && s[p] != '}' && s[p] != '{' && s[p] != '<'; {
-		to := run(s[:min(len(s), p+maxName)], p, "w-.")
+		to := endOfRun(s[:min(len(s), p+maxName)], p, "w-.")
 		if to == p {
 			p++
 			continue
 		}
 		if key = !key && to < len(s) && strings.IndexByte(s[to:min(len(s), to+3)], '=')+strings.IndexByte(s[to:min(len(s), to+3)], ':') > -2; key {
 			word = strings.ToLower(s[p:to])
-		} else if names(word) {
-			if secretName(s[p:to]) {
+		} else if isNameKey(word) {
+			if isSecretName(s[p:to]) {
 				return s[p:to]
 			}
 			return ""
@@ -674,7 +674,7 @@ func (sc *scanner) passwordBehindUser(i int) string {
 	if i <= sc.done || sc.s[i-1] != '(' {
 		return ""
 	}
-	end := sc.unquote(strings.LastIndexFunc(sc.s[sc.done:i-1], func(r rune) bool { return r != '=' && r != ' ' }) + 1 + sc.done)
+	end := sc.skipQuotesBack(strings.LastIndexFunc(sc.s[sc.done:i-1], func(r rune) bool { return r != '=' && r != ' ' }) + 1 + sc.done)
 	name := strings.ToLower(sc.nameBefore(end))
 	if class, ok := strings.CutSuffix(sc.s[max(sc.done, end-maxName):end], "]::new"); ok { // of PowerShell
 		name = strings.ToLower(class)
@@ -687,9 +687,9 @@ func (sc *scanner) passwordBehindUser(i int) string {
 	return ""
 }
 
-// connecting reports whether a password follows the comma at s[i] in a call that takes one
+// isPasswordArgument reports whether a password follows the comma at s[i] in a call that takes one
 // behind other arguments.
-func (sc *scanner) connecting(i int) bool {
+func (sc *scanner) isPasswordArgument(i int) bool {
 	before := sc.s[max(sc.done, i-maxTag):i]
 	before = before[strings.LastIndexByte(before, '\n')+1:]
 	call, arguments, ok := strings.Cut(before, "(")
@@ -724,24 +724,24 @@ func (sc *scanner) connecting(i int) bool {
 	return false
 }
 
-// argument finds the value in ("TOKEN", "x"). s[i] is the comma.
-func (sc *scanner) argument(i int) (from, to int) {
+// findNamedArgument finds the value in ("TOKEN", "x"). s[i] is the comma.
+func (sc *scanner) findNamedArgument(i int) (from, to int) {
 	s := sc.s
-	n := sc.unquote(i)
+	n := sc.skipQuotesBack(i)
 	name := ""
 	if binary := i - len(">>"); binary > sc.done && s[binary:i] == ">>" { // of Erlang
-		n = sc.unquote(binary)
+		n = sc.skipQuotesBack(binary)
 	}
-	v := blanks(s, i+1)
+	v := skipBlanks(s, i+1)
 	if strings.HasPrefix(s[v:], "<<") {
 		v += len("<<")
 	}
-	if n == i && n > sc.done && isWord(s[n-1]) && quoted(s, v) { // {password, "x"}, -define(PASSWORD, "x")
+	if n == i && n > sc.done && isWord(s[n-1]) && isQuoted(s, v) { // {password, "x"}, -define(PASSWORD, "x")
 		word := sc.nameBefore(n)
 		start := strings.TrimRight(s[max(sc.done, n-len(word)-len("-define(")):n-len(word)], ":")
-		if (strings.HasSuffix(start, "{") || start == "-define(") && run(word, 0, "w") == len(word) && (word == strings.ToLower(word) || word == strings.ToUpper(word)) && (sureName(word) || passwordName(word)) {
-			if from, to = head(s, v); from < to && strong(s[from:to]) {
-				return likelyValue(s, v, word)
+		if (strings.HasSuffix(start, "{") || start == "-define(") && endOfRun(word, 0, "w") == len(word) && (word == strings.ToLower(word) || word == strings.ToUpper(word)) && (isSureName(word) || isPasswordName(word)) {
+			if from, to = boundedValueAt(s, v); from < to && isStrongSecret(s[from:to]) {
+				return likelySecret(s, v, word)
 			}
 		}
 	}
@@ -750,7 +750,7 @@ func (sc *scanner) argument(i int) (from, to int) {
 		start := n - len(name)
 		switch {
 		case start > sc.done && strings.IndexByte("\"'#", s[start-1]) >= 0:
-			if !sureName(name) {
+			if !isSureName(name) {
 				name = sc.passwordBehindUser(start - 1)
 			}
 		case start > sc.done && s[start-1] == '@': // login("bob@example.org", "x")
@@ -761,7 +761,7 @@ func (sc *scanner) argument(i int) (from, to int) {
 		}
 	}
 	if name == "" {
-		if !quoted(s, v) || !sc.connecting(i) {
+		if !isQuoted(s, v) || !sc.isPasswordArgument(i) {
 			return 0, 0
 		}
 		name = "password"
@@ -769,7 +769,7 @@ func (sc *scanner) argument(i int) (from, to int) {
 	if v = skipOpening(s, skipChars(s, v, " \\", maxName/2)); v == len(s) || s[v] != '"' && s[v] != '\'' {
 		return 0, 0
 	}
-	return likelyValue(s, v, name)
+	return likelySecret(s, v, name)
 }
 
 func (sc *scanner) nameBefore(end int) string {

@@ -172,8 +172,8 @@ type index struct {
 	looks    [1 << 14]uint32    // for each pair at which a secret can be found, a bit set of third characters
 }
 
-// bit returns the bit of a third character. A capital letter has that of the small one.
-func bit(c byte) uint32 { return 1 << (c & 31) }
+// bitOfThird returns the bit of a third character. A capital letter has that of the small one.
+func bitOfThird(c byte) uint32 { return 1 << (c & 31) }
 
 // anyNext are the characters at which something can be found, whatever follows. starts are
 // the first characters of words that indicate a secret.
@@ -193,17 +193,17 @@ func (x *index) nextStop(s string, i int) int {
 	for ; i+2 < len(s); i++ {
 		c, next := s[i], s[i+1]
 		if c|next < 1<<7 && c != '.' {
-			if x.looks[int(c)<<7|int(next)]&bit(s[i+2]) != 0 {
+			if x.looks[int(c)<<7|int(next)]&bitOfThird(s[i+2]) != 0 {
 				return i
 			}
-		} else if x.asks(s, i) {
+		} else if x.mayBegin(s, i) {
 			return i
 		}
 	}
 	return i
 }
 
-func (x *index) asks(s string, i int) bool {
+func (x *index) mayBegin(s string, i int) bool {
 	if i+2 >= len(s) {
 		return true
 	}
@@ -214,7 +214,7 @@ func (x *index) asks(s string, i int) bool {
 	if next >= 1<<7 {
 		next = 0
 	}
-	return x.looks[int(c)<<7|int(next)]&bit(s[i+2]) != 0 || c == '.' && (i+7 < len(s) && s[i+7] == '.' || i > 24 && inClass(s[i-1], "x") && inClass(s[i-24], "x") && isAlnum(next))
+	return x.looks[int(c)<<7|int(next)]&bitOfThird(s[i+2]) != 0 || c == '.' && (i+7 < len(s) && s[i+7] == '.' || i > 24 && inClass(s[i-1], "x") && inClass(s[i-24], "x") && isAlnum(next))
 }
 
 // shapeIndex builds the index when it is first needed, so that a program which does not
@@ -225,30 +225,30 @@ var shapeIndex = sync.OnceValue(func() *index {
 		p := shapes[i].prefix
 		first := &x.first[int(p[0])<<7|int(p[1])]
 		x.after[i], *first = *first, uint16(i+1)
-		x.add(p)
+		x.addPrefix(p)
 	}
 	for _, p := range starts {
-		x.add(p)
+		x.addPrefix(p)
 	}
 	for _, p := range positions {
 		before, behind, _ := strings.Cut(p.command, "|")
 		x.commands[behind[0]] = append(x.commands[behind[0]], position{before, behind, p.skip, p.sign})
 		if len(behind) > 1 { // the colon stops the scanner in any case
-			x.add(behind)
+			x.addPrefix(behind)
 		}
 	}
 	for _, c := range []byte(anyNext) {
 		for next := range byte(1 << 7) {
-			x.add(string([]byte{c, next}))
+			x.addPrefix(string([]byte{c, next}))
 		}
 	}
 	return x
 })
 
-func (x *index) add(p string) {
+func (x *index) addPrefix(p string) {
 	third := ^uint32(0)
 	if len(p) > 2 {
-		third = bit(p[2])
+		third = bitOfThird(p[2])
 	}
 	x.looks[int(p[0])<<7|int(p[1])] |= third
 }
@@ -256,37 +256,37 @@ func (x *index) add(p string) {
 // maxDigit bounds the distance between the prefix of a token and its first digit.
 const maxDigit = 100
 
-func (sc *scanner) shaped(i int) (from, to int) {
+func (sc *scanner) findShaped(i int) (from, to int) {
 	s := sc.s
 	if i+1 >= len(s) || s[i]|s[i+1] >= 1<<7 {
 		return 0, 0
 	}
 	for n := sc.index.first[int(s[i])<<7|int(s[i+1])]; n > 0; n = sc.index.after[n-1] {
-		if from, to = sc.token(i, &shapes[n-1]); to > 0 {
+		if from, to = sc.findToken(i, &shapes[n-1]); to > 0 {
 			return from, to
 		}
 	}
 	return 0, 0
 }
 
-func (sc *scanner) token(i int, sh *shape) (from, to int) {
+func (sc *scanner) findToken(i int, sh *shape) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], sh.prefix) {
 		return 0, 0
 	}
-	begins := sh.how&word == 0 || sc.begins(i)
-	if !begins && !sc.joined(i) {
+	begins := sh.how&word == 0 || sc.beginsWord(i)
+	if !begins && !sc.isAfterJoint(i) {
 		return 0, 0
 	}
 	start := i + len(sh.prefix)
 	end, ok := sc.tokenEnd(start, sh)
 	body := s[start:min(end, start+maxLook)]
 	switch n := end - start; {
-	case !ok, n < sh.min, sh.how&random != 0 && !mixed(body):
+	case !ok, n < sh.min, sh.how&random != 0 && !isMixedCase(body):
 		return 0, 0
-	case !begins && !sure(body, sh.chars):
+	case !begins && !isSureToken(body, sh.chars):
 		return 0, 0
-	case sh.max > 0 && (n > sh.max || end < len(s) && isAlnum(s[end]) && !sc.seam(end)):
+	case sh.max > 0 && (n > sh.max || end < len(s) && isAlnum(s[end]) && !sc.isSeam(end)):
 		return 0, 0
 	case sh.how&tail != 0:
 		return start, end
@@ -306,10 +306,10 @@ func (sc *scanner) tokenEnd(start int, sh *shape) (end int, ok bool) {
 			break
 		}
 	}
-	if !ok && mixed(s[start:min(end, start+maxDigit)]) {
+	if !ok && isMixedCase(s[start:min(end, start+maxDigit)]) {
 		ok = true
 		if sh.max == 0 {
-			end = run(s, end, sh.chars)
+			end = endOfRun(s, end, sh.chars)
 		}
 	}
 	if sh.max == 0 {
@@ -327,7 +327,7 @@ func (sc *scanner) tokenEnd(start int, sh *shape) (end int, ok bool) {
 	for end > start && s[end-1] == '.' {
 		end--
 	}
-	if sh.max > 0 && end-start > sh.max && sc.seam(start+sh.max) {
+	if sh.max > 0 && end-start > sh.max && sc.isSeam(start+sh.max) {
 		end = start + sh.max
 	}
 	return end, ok
@@ -340,7 +340,7 @@ func dottedEnd(s string, end int) int {
 	for jwt := false; end+1 < len(s) && s[end] == '.'; {
 		to := wrappedRun(s, end+1)
 		part := s[end+1 : min(to, end+maxLook)]
-		if len(part) < least || !jwt && !mixed(part) && changes(part) < 3 && !strings.HasPrefix(part, "ey") {
+		if len(part) < least || !jwt && !isMixedCase(part) && changes(part) < 3 && !strings.HasPrefix(part, "ey") {
 			break
 		}
 		end, jwt = to, jwt || strings.HasPrefix(part, "ey")
@@ -348,13 +348,13 @@ func dottedEnd(s string, end int) int {
 	return end
 }
 
-// sure reports whether the text after a prefix is so random that it is a token even if the
+// isSureToken reports whether the text after a prefix is so random that it is a token even if the
 // prefix does not begin a word.
-func sure(body, chars string) bool {
+func isSureToken(body, chars string) bool {
 	if chars[0] == 'x' || chars[0] == 'U' {
 		return strings.ContainsAny(body, "0123456789")
 	}
-	return mixed(body) || changes(body) > 3
+	return isMixedCase(body) || changes(body) > 3
 }
 
 // beginsShape reports whether s begins like a token of some shape.
@@ -371,22 +371,22 @@ func beginsShape(s string) bool {
 	return strings.HasPrefix(s, "eyJ")
 }
 
-// marked finds tokens that are recognized by characters inside them. s[i] is the first of
+// findMarkedToken finds tokens that are recognized by characters inside them. s[i] is the first of
 // these characters.
-func (sc *scanner) marked(i int) (from, to int) {
+func (sc *scanner) findMarkedToken(i int) (from, to int) {
 	s := sc.s
 	switch {
 	case strings.HasPrefix(s[i:], ".v1."): // Airtable's access token
-		mid := run(s, i+len(".v1."), "w-")
+		mid := endOfRun(s, i+len(".v1."), "w-")
 		if from = sc.skipBack(i, "a", maxName); i-from < 10 || mid-i < 20 || mid >= len(s) || s[mid] != '.' {
 			return 0, 0
 		}
-		if to = run(s, mid+1, "x"); to-mid-1 < 32 {
+		if to = endOfRun(s, mid+1, "x"); to-mid-1 < 32 {
 			return 0, 0
 		}
 		return from, to
 	case strings.HasPrefix(s[i:], "|ey"): // Convex
-		if from, to = i+1, run(s, i+1, "w+/=-"); to-from < 40 || !mixed(s[from:min(to, from+maxLook)]) {
+		if from, to = i+1, endOfRun(s, i+1, "w+/=-"); to-from < 40 || !isMixedCase(s[from:min(to, from+maxLook)]) {
 			return 0, 0
 		}
 		return from, to
@@ -398,17 +398,17 @@ func (sc *scanner) marked(i int) (from, to int) {
 		}
 		start := i + len(m.text)
 		if m.how&word != 0 {
-			from = sc.backTo(i, m.before, m.least, m.most)
+			from = sc.skipBackBounded(i, m.before, m.least, m.most)
 		} else if from = sc.skipBack(i, m.before, m.most); i-from < m.least {
 			continue
 		}
-		if to = run(s[:min(len(s), start+m.max+1)], start, m.after); to-start > m.max && m.how&random != 0 && !isAlnum(s[to-1]) {
+		if to = endOfRun(s[:min(len(s), start+m.max+1)], start, m.after); to-start > m.max && m.how&random != 0 && !isAlnum(s[to-1]) {
 			to-- // it does not belong to a token of a fixed length
 		}
 		if from == i || to-start < m.min || to-start > m.max || m.how&digit != 0 && !isDigit(s[i-1]) {
 			continue
 		}
-		if m.how&random != 0 && (!sure(s[from:to], m.before) || to < len(s) && isAlnum(s[to])) {
+		if m.how&random != 0 && (!isSureToken(s[from:to], m.before) || to < len(s) && isAlnum(s[to])) {
 			continue
 		}
 		return from, to
@@ -448,15 +448,15 @@ var marks = [...]mark{
 	{":", "0", 8, 10, "w-", 35, 35, word},
 }
 
-// numbered finds tokens with a colon at s[i]: a number, or base64, and a word.
-func (sc *scanner) numbered(i int) (from, to int) {
+// findColonToken finds tokens with a colon at s[i]: a number, or base64, and a word.
+func (sc *scanner) findColonToken(i int) (from, to int) {
 	s := sc.s
 	if strings.HasPrefix(s[i:], ":AA") {
-		return sc.marked(i)
+		return sc.findMarkedToken(i)
 	}
-	to = run(s[:min(len(s), i+40)], i+1, "a")
-	if to-i-1 == 32 && run(s[:to], i+1, "x") == to {
-		if n := sc.skipBack(i, "0/", 40); i-n > 10 && (strings.HasPrefix(s[n:], "1/") || strings.HasPrefix(s[n:], "2/")) && sc.begins(n) { // Asana
+	to = endOfRun(s[:min(len(s), i+40)], i+1, "a")
+	if to-i-1 == 32 && endOfRun(s[:to], i+1, "x") == to {
+		if n := sc.skipBack(i, "0/", 40); i-n > 10 && (strings.HasPrefix(s[n:], "1/") || strings.HasPrefix(s[n:], "2/")) && sc.beginsWord(n) { // Asana
 			return n, to
 		}
 		if n := sc.skipBack(i, "x-", 36); isUUID(s[n:i]) { // fal
@@ -464,27 +464,27 @@ func (sc *scanner) numbered(i int) (from, to int) {
 		}
 	}
 	if n := i - len("0.") - 36 - len(".") - 30; n >= sc.done && strings.HasPrefix(s[n:], "0.") && isUUID(s[n+2:n+38]) && s[n+38] == '.' { // Bitwarden
-		return n, run(s, i+1, "a+/=")
+		return n, endOfRun(s, i+1, "a+/=")
 	}
-	if from = sc.backTo(i, "a+/=", 24, 24); from == i || to-i-1 != 32 || s[i-1] != '=' || s[i-2] != '=' { // Tableau
+	if from = sc.skipBackBounded(i, "a+/=", 24, 24); from == i || to-i-1 != 32 || s[i-1] != '=' || s[i-2] != '=' { // Tableau
 		return 0, 0
 	}
 	return from, to
 }
 
-// mailgun finds a Mailgun key: 32, 8 and 8 hexadecimal digits. s[i] is the first dash.
-func (sc *scanner) mailgun(i int) (from, to int) {
+// findMailgunKey finds a Mailgun key: 32, 8 and 8 hexadecimal digits. s[i] is the first dash.
+func (sc *scanner) findMailgunKey(i int) (from, to int) {
 	s := sc.s
 	to = min(i+18, len(s))
-	if from = sc.backTo(i, "x", 32, 32); from == i || run(s[:to], i+1, "x") != i+9 || s[i+9] != '-' || run(s[:to], i+10, "x") != i+18 || to < len(s) && isAlnum(s[to]) {
+	if from = sc.skipBackBounded(i, "x", 32, 32); from == i || endOfRun(s[:to], i+1, "x") != i+9 || s[i+9] != '-' || endOfRun(s[:to], i+10, "x") != i+18 || to < len(s) && isAlnum(s[to]) {
 		return 0, 0
 	}
 	return from, to
 }
 
-// backTo goes back from s[i] over the characters of the classes, but not into an escape. It
+// skipBackBounded goes back from s[i] over the characters of the classes, but not into an escape. It
 // returns i if their number is not between least and most.
-func (sc *scanner) backTo(i int, classes string, least, most int) int {
+func (sc *scanner) skipBackBounded(i int, classes string, least, most int) int {
 	from := sc.skipBack(i, classes, most)
 	if from == sc.done || !inClass(sc.s[from-1], classes) {
 		if i-from >= least {
@@ -492,7 +492,7 @@ func (sc *scanner) backTo(i int, classes string, least, most int) int {
 		}
 	}
 	for n := most; n >= least; n-- {
-		if at := i - n; at >= from && sc.begins(at) {
+		if at := i - n; at >= from && sc.beginsWord(at) {
 			return at
 		}
 	}

@@ -8,19 +8,19 @@ import "strings"
 // spacedBy are the separators between them, which have blanks around them.
 var spacedBy = [...]string{"-", "|", "│", "->", "<-", "→", "➜", "=>", "is:", "is", "was", ":", "="}
 
-// spacedValue finds the value after a name: auth_pass x, | token | x |, api_key ..... x.
+// findSpacedValue finds the value after a name: auth_pass x, | token | x |, api_key ..... x.
 // The part of the name that suggests a secret begins at s[i].
-func (sc *scanner) spacedValue(i int) (from, to int) {
+func (sc *scanner) findSpacedValue(i int) (from, to int) {
 	s := sc.s
 	if !beginsSecret(s[i:min(len(s), i+3)]) {
 		return 0, 0
 	}
-	end := run(s[:min(len(s), i+maxName)], i, "w-")
+	end := endOfRun(s[:min(len(s), i+maxName)], i, "w-")
 	sc.addColumns(i, end)
 	sc.addAliased(i, end)
 	name := sc.spacedName(i, end)
 	if i > sc.done && end < len(s) && s[end] == ' ' && sc.isDirective(i, s[i:end]) {
-		return likelyValue(s, blanks(s, end), "password")
+		return likelySecret(s, skipBlanks(s, end), "password")
 	}
 	if name == "" {
 		return 0, 0
@@ -34,32 +34,32 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 	case g.sign != "":
 	case v+1 < len(s) && isDigit(s[v]) && s[v+1] == ' ': // password 7 0822455D0A16
 		g.sign, v = s[v:v+1], v+2
-	case v+1 < len(s) && s[v] == '(' && quoted(s, v+1):
+	case v+1 < len(s) && s[v] == '(' && isQuoted(s, v+1):
 		v++
 	case name == "AUTH":
 		v = afterUser(s, v)
 	}
-	from, to = head(s, v)
-	if from >= to || placeholder(s[from:to]) || describes(name, s[from:to]) || g.sign == "" && strings.HasPrefix(s[from:to], "--") { // a flag
+	from, to = boundedValueAt(s, v)
+	if from >= to || isPlaceholderText(s[from:to]) || onlyDescribes(name, s[from:to]) || g.sign == "" && strings.HasPrefix(s[from:to], "--") { // a flag
 		return 0, 0
 	}
 	start := end - len(name)
-	if directive(name) && g.sign == "" && sc.firstWord(start) && looksSecret(s[from:to], minPassword) {
-		return value(s, v)
+	if isDirectiveName(name) && g.sign == "" && sc.isFirstWord(start) && looksSecret(s[from:to], minPassword) {
+		return valueAt(s, v)
 	}
-	if passwordName(name) && (looksSecret(s[from:to], minPassword) || signed(s[from:to])) {
+	if isPasswordName(name) && (looksSecret(s[from:to], minPassword) || hasManySigns(s[from:to])) {
 		switch {
 		case g.sign != "" && isDigit(g.sign[0]), // of a router: password 0 x
-			from > v && (g.sign == "<-" || g.sign == "."),                                                                  // of R, and of Lisp
-			from > v && g.sign == "" && (sc.firstWord(start) || strings.HasSuffix(strings.TrimRight(s[:start], " "), "{")), // storePassword "x"
-			g.sign == "is:", strings.HasPrefix(g.sign, "is") && lastWord(s, to) && owned(s[:start]),
-			(g.sign == "-" || g.sign == "") && sc.firstWord(start) && lastWord(s, to) && !strings.ContainsAny(s[from:to], "/:"),
+			from > v && (g.sign == "<-" || g.sign == "."),                                                                    // of R, and of Lisp
+			from > v && g.sign == "" && (sc.isFirstWord(start) || strings.HasSuffix(strings.TrimRight(s[:start], " "), "{")), // storePassword "x"
+			g.sign == "is:", strings.HasPrefix(g.sign, "is") && endsLine(s, to) && namesOwner(s[:start]),
+			(g.sign == "-" || g.sign == "") && sc.isFirstWord(start) && endsLine(s, to) && !strings.ContainsAny(s[from:to], "/:"),
 			g.sign == "|" && name == strings.ToUpper(name) && strings.Contains(name, "_") && sc.beginsCell(start):
-			return value(s, v)
+			return valueAt(s, v)
 		}
 	}
 	switch {
-	case !strong(s[from:to]):
+	case !isStrongSecret(s[from:to]):
 		return 0, 0
 	case g.sign == "|" || g.sign == "│":
 		if !sc.beginsCell(start) {
@@ -69,11 +69,11 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 			to = from + bar
 		}
 		return from, to
-	case g.sign != "", g.wide && sc.firstWord(start), from > v:
-	case !lastWord(s, to), !strings.ContainsAny(name, "_-.") && !passwordName(name) && !equalFold(name, "apikey") && (to-from < 24 || !mixed(s[from:to])):
+	case g.sign != "", g.wide && sc.isFirstWord(start), from > v:
+	case !endsLine(s, to), !strings.ContainsAny(name, "_-.") && !isPasswordName(name) && !equalFold(name, "apikey") && (to-from < 24 || !isMixedCase(s[from:to])):
 		return 0, 0
 	}
-	return value(s, v)
+	return valueAt(s, v)
 }
 
 // isDirective reports whether the word at s[i] is one that the command or line before it makes the
@@ -81,9 +81,9 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 func (sc *scanner) isDirective(i int, word string) bool {
 	switch word {
 	case "key":
-		return sc.command(i, "iwconfig ")
+		return sc.inCommand(i, "iwconfig ")
 	case "KEY":
-		return sc.command(i, "ATTACH ")
+		return sc.inCommand(i, "ATTACH ")
 	case "cret":
 		words := strings.Fields(sc.s[max(sc.done, i-maxLook/2):i])
 		return len(words) > 2 && words[len(words)-1] == "se" && (words[len(words)-3] == "username" || words[len(words)-3] == "privilege")
@@ -91,8 +91,8 @@ func (sc *scanner) isDirective(i int, word string) bool {
 	return false
 }
 
-// owned reports whether the text before a password says whose it is.
-func owned(s string) bool {
+// namesOwner reports whether the text before a password says whose it is.
+func namesOwner(s string) bool {
 	s = strings.ToLower(s[max(0, len(s)-5):])
 	return strings.HasSuffix(s, "my ") || strings.HasSuffix(s, "your ") || strings.HasSuffix(s, "new ")
 }
@@ -105,9 +105,9 @@ func (sc *scanner) spacedName(i, end int) string {
 	}
 	name := sc.nameBefore(end)
 	if equalFold(name, "key") {
-		name = sc.spaced(end, name)
+		name = sc.nameOfTwoWords(end, name)
 	}
-	if name == "" || !sureName(name) && !directive(name) {
+	if name == "" || !isSureName(name) && !isDirectiveName(name) {
 		return ""
 	}
 	return name
@@ -124,18 +124,18 @@ type gap struct {
 // of a setting.
 func gapAt(s string, i int) (g gap, ok bool) {
 	begin := skipEmphasis(s, i) // | `name` | in a table
-	v := blanks(s, begin)
+	v := skipBlanks(s, begin)
 	g.wide = v-begin > 1 || v > begin && s[begin] == '\t'
-	if dots := run(s[:min(len(s), v+maxName)], v, "."); dots-v > 2 {
+	if dots := endOfRun(s[:min(len(s), v+maxName)], v, "."); dots-v > 2 {
 		g.wide = true
-		v = blanks(s, dots)
+		v = skipBlanks(s, dots)
 		if v < len(s) && s[v] == ':' {
-			v = blanks(s, v+1)
+			v = skipBlanks(s, v+1)
 		}
 	}
 	for _, sign := range spacedBy {
 		if after := v + len(sign); strings.HasPrefix(s[v:], sign) {
-			if next := blanks(s, after); next > after || sign == "|" {
+			if next := skipBlanks(s, after); next > after || sign == "|" {
 				g.sign, v = sign, next
 				break
 			}
@@ -158,22 +158,22 @@ func skipEmphasis(s string, i int) int {
 // afterUser returns the beginning of the second of two words at s[v] if it is the last one and
 // the first is no secret: AUTH user x.
 func afterUser(s string, v int) int {
-	if word, _ := head(s, v); word != v {
+	if word, _ := boundedValueAt(s, v); word != v {
 		return v
 	}
 	next := unquotedEnd(s[:min(len(s), v+maxName)], v)
-	if next+1 < len(s) && s[next] == ' ' && s[next+1] > ' ' && !looksSecret(s[v:next], minPassword) && lone(s, next+1) {
+	if next+1 < len(s) && s[next] == ' ' && s[next+1] > ' ' && !looksSecret(s[v:next], minPassword) && isAloneOnLine(s, next+1) {
 		return next + 1
 	}
 	return v
 }
 
-// labeled finds the value after the word password at s[i] and further words:
+// findLabeled finds the value after the word password at s[i] and further words:
 // password for bob: x.
-func (sc *scanner) labeled(i int) (from, to int) {
+func (sc *scanner) findLabeled(i int) (from, to int) {
 	s := sc.s
 	const word = "password "
-	if from, to = sc.usedAs(i); to > 0 {
+	if from, to = sc.findUsedAs(i); to > 0 {
 		return from, to
 	}
 	if i+len(word) > len(s) || !strings.EqualFold(s[i:i+len(word)], word) {
@@ -193,8 +193,8 @@ func (sc *scanner) labeled(i int) (from, to int) {
 		return 0, 0
 	}
 	v := i + len(word) + sign + 2
-	from, to = head(s, v)
-	if from >= to || placeholder(s[from:to]) || !strong(s[from:to]) && !signed(s[from:to]) || !lastWord(s, to) {
+	from, to = boundedValueAt(s, v)
+	if from >= to || isPlaceholderText(s[from:to]) || !isStrongSecret(s[from:to]) && !hasManySigns(s[from:to]) || !endsLine(s, to) {
 		return 0, 0
 	}
 	return from, to
@@ -213,9 +213,9 @@ func beginsSecret(s string) bool {
 	return false
 }
 
-// directive reports whether the name is a directive in some program's configuration whose
+// isDirectiveName reports whether the name is a directive in some program's configuration whose
 // value is a secret.
-func directive(name string) bool {
+func isDirectiveName(name string) bool {
 	switch strings.ToLower(name) {
 	case "requirepass", "masterauth", "auth_pass", "bindpw", "rootpw", "userpassword", "smtp_auth_password", "askpass":
 		return true
@@ -223,9 +223,9 @@ func directive(name string) bool {
 	return name == "AUTH" // a command of Redis
 }
 
-// firstWord reports whether the line has only blanks and signs before s[i], or a command
+// isFirstWord reports whether the line has only blanks and signs before s[i], or a command
 // such as SET.
-func (sc *scanner) firstWord(i int) bool {
+func (sc *scanner) isFirstWord(i int) bool {
 	line := sc.s[max(sc.done, i-maxName):i]
 	line = strings.TrimLeft(line[strings.LastIndexByte(line, '\n')+1:], " \t-+>#*$\"'`")
 	switch strings.ToUpper(strings.TrimRight(line, " ")) {
@@ -235,9 +235,9 @@ func (sc *scanner) firstWord(i int) bool {
 	return strings.HasSuffix(line, "> ")
 }
 
-// usedAs finds the value before the word password at s[i], which a verb says to use: use x as the
+// findUsedAs finds the value before the word password at s[i], which a verb says to use: use x as the
 // password.
-func (sc *scanner) usedAs(i int) (from, to int) {
+func (sc *scanner) findUsedAs(i int) (from, to int) {
 	s := sc.s
 	if i-len("x as ") <= sc.done || s[i-1] != ' ' || !strings.HasPrefix(s[i+1:], "assword") && !strings.HasPrefix(s[i+1:], "assphrase") {
 		return 0, 0
@@ -262,7 +262,7 @@ func (sc *scanner) usedAs(i int) (from, to int) {
 	for from < to && strings.IndexByte("\"'`", s[from]) >= 0 && s[to-1] == s[from] {
 		from, to = from+1, to-1
 	}
-	if from >= to || isPlaceholder(s, from, to) || !strong(s[from:to]) && !signed(s[from:to]) {
+	if from >= to || isPlaceholder(s, from, to) || !isStrongSecret(s[from:to]) && !hasManySigns(s[from:to]) {
 		return 0, 0
 	}
 	return from, to
@@ -275,13 +275,13 @@ func (sc *scanner) beginsCell(i int) bool {
 	return i == 0 || sc.s[i-1] == '|' || sc.s[i-1] == '\n' || strings.HasSuffix(sc.s[:i], "│")
 }
 
-// lastWord reports whether the line, perhaps after punctuation, ends at s[i].
-func lastWord(s string, i int) bool {
+// endsLine reports whether the line, perhaps after punctuation, ends at s[i].
+func endsLine(s string, i int) bool {
 	i = skipChars(s, i, "\"'`;,.) \r", 4)
 	return i == len(s) || s[i] == '\n' || s[i] == '\\'
 }
 
-// strong reports whether v looks like a secret even if the context hardly suggests one.
-func strong(v string) bool {
-	return looksSecret(v, minValue) && (mixed(v) || changes(v) > 2) && !isUUID(v) || symbols(v)
+// isStrongSecret reports whether v looks like a secret even if the context hardly suggests one.
+func isStrongSecret(v string) bool {
+	return looksSecret(v, minValue) && (isMixedCase(v) || changes(v) > 2) && !isUUID(v) || hasManySymbols(v)
 }

@@ -8,44 +8,44 @@ import (
 
 // The end of a value, and whether it looks like a secret.
 
-// likelyValue is value for a value that must look like a secret.
-func likelyValue(s string, i int, name string) (from, to int) {
-	if passwordName(name) {
+// likelySecret finds the value at s[i] of a setting of that name, if it looks like a secret.
+func likelySecret(s string, i int, name string) (from, to int) {
+	if isPasswordName(name) {
 		i = skipHashCall(s, i)
 	}
 	i = skipOpening(s, i)
-	from, to = head(s, i)
+	from, to = boundedValueAt(s, i)
 	for _, scheme := range [...]string{"Bearer ", "Basic ", "Token ", "token "} {
-		if from > i && strings.HasPrefix(s[from:max(from, to)], scheme) && isLikely(s, from+len(scheme), to, name) {
+		if from > i && strings.HasPrefix(s[from:max(from, to)], scheme) && isLikelySecret(s, from+len(scheme), to, name) {
 			return from + len(scheme), to
 		}
 	}
-	if last := from + len("abcd efgh ijkl mnop"); last <= len(s) && passwordName(name) && lastWord(s, last) && appPassword(strings.ReplaceAll(s[from:last], " ", "-")) {
+	if last := from + len("abcd efgh ijkl mnop"); last <= len(s) && isPasswordName(name) && endsLine(s, last) && isAppPassword(strings.ReplaceAll(s[from:last], " ", "-")) {
 		return from, last
 	}
-	if from < to && from > i && passwordName(name) && (lastWord(s, to) && signed(s[from:to]) || phrase(s[from:to])) {
+	if from < to && from > i && isPasswordName(name) && (endsLine(s, to) && hasManySigns(s[from:to]) || isPassphrase(s[from:to])) {
 		return from, to
 	}
-	if from >= to || !isLikely(s, from, to, name) {
+	if from >= to || !isLikelySecret(s, from, to, name) {
 		return 0, 0
 	}
-	return value(s, i)
+	return valueAt(s, i)
 }
 
-// isLikely reports whether s[from:to], of a setting or in a column of that name, looks like a
-// secret.
-func isLikely(s string, from, to int, name string) bool {
+// isLikelySecret reports whether s[from:to] looks like a secret. name is that of the setting or
+// column: it decides how long the value must be, and what it may repeat or describe.
+func isLikelySecret(s string, from, to int, name string) bool {
 	v := s[from:to]
-	if isPlaceholder(s, from, to) || !looksSecret(v, minLength(name)) && !symbols(v) && (!passwordName(name) || !appPassword(v)) || describes(name, v) {
+	if isPlaceholder(s, from, to) || !looksSecret(v, minLength(name)) && !hasManySymbols(v) && (!isPasswordName(name) || !isAppPassword(v)) || onlyDescribes(name, v) {
 		return false
 	}
 	rest := v[min(len(name), len(v)):]
-	return minLength(name) < minValue || len(rest) >= 5 || run(rest, 0, "0") < len(rest) || !strings.HasPrefix(v, name) // token: "token12"
+	return minLength(name) < minValue || len(rest) >= 5 || endOfRun(rest, 0, "0") < len(rest) || !strings.HasPrefix(v, name) // token: "token12"
 }
 
-// value returns the span of the value that begins at s[i]. It ends at the closing quote,
+// valueAt returns the span of the value that begins at s[i]. It ends at the closing quote,
 // or at the next blank.
-func value(s string, i int) (from, to int) {
+func valueAt(s string, i int) (from, to int) {
 	if i+1 < len(s) && s[i] == '$' && (s[i+1] == '\'' || s[i+1] == '"') { // of a shell
 		i++
 	}
@@ -63,7 +63,7 @@ func value(s string, i int) (from, to int) {
 				to += more
 				continue
 			}
-			if within || to == i+1 || !continues(s, to) {
+			if within || to == i+1 || !isInnerQuote(s, to) {
 				break
 			}
 			if s[to-1] != '\\' {
@@ -94,12 +94,12 @@ func shellQuote(s string, to int) int {
 	return 0
 }
 
-// head is value, of which it examines at most maxLook bytes.
-func head(s string, i int) (from, to int) { return value(s[:min(len(s), i+maxLook)], i) }
+// boundedValueAt is valueAt, which examines at most maxLook bytes.
+func boundedValueAt(s string, i int) (from, to int) { return valueAt(s[:min(len(s), i+maxLook)], i) }
 
-// continues reports whether the quote at s[to] is one in a quoted text: escaped, or doubled as
+// isInnerQuote reports whether the quote at s[to] is one in a quoted text: escaped, or doubled as
 // in YAML, and followed by more of the same word and another quote.
-func continues(s string, to int) bool {
+func isInnerQuote(s string, to int) bool {
 	next := to + 1
 	switch {
 	case s[to-1] == '\\' && s[to-2] != '\\':
@@ -149,23 +149,23 @@ func unquotedEnd(s string, i int) int {
 // nextSetting reports whether another setting begins at s[i], as in a connection string
 // (Password=x;Timeout=3) and in {a:x,b:y}.
 func nextSetting(s string, i int) bool {
-	end := run(s[:min(len(s), i+24)], i, "w")
+	end := endOfRun(s[:min(len(s), i+24)], i, "w")
 	return end > i && end < len(s) && (s[end] == '=' || s[end] == ':') && !isDigit(s[i])
 }
 
-// isPlaceholder is placeholder for the value s[from:to]. In single quotes a dollar sign is
-// one, unless a name follows.
+// isPlaceholder is isPlaceholderText for the value s[from:to]. In single quotes a value that
+// begins with a dollar sign is a secret, unless the rest looks like a variable.
 func isPlaceholder(s string, from, to int) bool {
 	v := s[from:to]
 	if from > 0 && s[from-1] == '\'' && v[0] == '$' && len(v) > minPassword && (isDigit(v[1]) || changes(v) > 2 || changes(v) > 0 && strings.IndexByte(v, '_') < 0) && looksSecret(v[1:], minPassword) {
 		return false
 	}
-	return placeholder(v)
+	return isPlaceholderText(v)
 }
 
-// appPassword reports whether v has the form of the passwords that Apple makes for one app:
+// isAppPassword reports whether v has the form of the passwords that Apple makes for one app:
 // four times four small letters.
-func appPassword(v string) bool {
+func isAppPassword(v string) bool {
 	if len(v) != 19 {
 		return false
 	}
@@ -177,9 +177,9 @@ func appPassword(v string) bool {
 	return true
 }
 
-// phrase reports whether a quoted text of a few words has one with digits in it, as words
+// isPassphrase reports whether a quoted text of a few words has one with digits in it, as words
 // of a language have none.
-func phrase(v string) bool {
+func isPassphrase(v string) bool {
 	if n := strings.Count(v, " "); n == 0 || n > 3 || len(v) < minValue || strings.ContainsAny(v, "<>{}$%=") {
 		return false
 	}
@@ -193,16 +193,16 @@ func phrase(v string) bool {
 	return false
 }
 
-func placeholder(v string) bool {
+func isPlaceholderText(v string) bool {
 	switch {
 	case strings.HasPrefix(v, Mark), strings.Trim(v, ".*xX") == "":
 		return true
 	}
 	switch v[0] {
 	case '$', '%':
-		return !symbols(v) && !mixed(v[1:])
+		return !hasManySymbols(v) && !isMixedCase(v[1:])
 	case '<', '{', '(', '[':
-		return !symbols(v)
+		return !hasManySymbols(v)
 	}
 	switch strings.ToLower(v) {
 	case "true", "false", "null", "none", "nil", "yes", "no", "on", "off", "0", "1", "undefined", "value", "required", "redacted":
@@ -211,9 +211,9 @@ func placeholder(v string) bool {
 	return false
 }
 
-// signed reports whether a quoted text has so many kinds of signs that it is a password and
+// hasManySigns reports whether a quoted text has so many kinds of signs that it is a password and
 // not code, a template or a sentence.
-func signed(v string) bool {
+func hasManySigns(v string) bool {
 	if len(v) < minPassword || strings.Count(v, " ") > 1 || strings.Trim(v, ".*xX") == "" {
 		return false
 	}
@@ -235,7 +235,7 @@ func signed(v string) bool {
 
 // minLength returns the minimum length of a secret in a setting of that name.
 func minLength(name string) int {
-	if passwordName(name) {
+	if isPasswordName(name) {
 		return minPassword
 	}
 	return minValue
@@ -248,12 +248,12 @@ func looksSecret(v string, least int) bool {
 		return false
 	}
 	if v[0] == '/' { // a path, unless it is base64, which begins with / once in 64 times
-		return len(v) >= 40 && mixed(v) && strings.Count(v, "/")*10 <= len(v) && run(v, 0, "w/+=-") == len(v)
+		return len(v) >= 40 && isMixedCase(v) && strings.Count(v, "/")*10 <= len(v) && endOfRun(v, 0, "w/+=-") == len(v)
 	}
-	if mixed(v) {
+	if isMixedCase(v) {
 		return true
 	}
-	if isName(v) {
+	if isIdentifier(v) {
 		return false
 	}
 	letters, digits := false, false
@@ -266,12 +266,12 @@ func looksSecret(v string, least int) bool {
 	}
 	parts := strings.Split(v, ".")
 	return len(parts) == 1 || slices.ContainsFunc(parts, func(p string) bool {
-		return p == "" || isDigit(p[0]) || run(p, 0, "w") < len(p) || changes(p) > 3
+		return p == "" || isDigit(p[0]) || endOfRun(p, 0, "w") < len(p) || changes(p) > 3
 	})
 }
 
-// isName reports whether v is an identifier with a number in it: testRSA2048PrivateKey.
-func isName(v string) bool {
+// isIdentifier reports whether v is an identifier with a number in it: testRSA2048PrivateKey.
+func isIdentifier(v string) bool {
 	if isDigit(v[0]) {
 		return false
 	}
@@ -290,10 +290,10 @@ func isName(v string) bool {
 	return humps > 1 && numbers == 1
 }
 
-// mixed reports whether capital letters, small letters and digits alternate more often
+// isMixedCase reports whether capital letters, small letters and digits alternate more often
 // than in any identifier: in a random word at every second character, in
 // identifiersLikeThis at every third at most.
-func mixed(v string) bool {
+func isMixedCase(v string) bool {
 	const least, enough = 12, 128
 	if len(v) < least {
 		return false
