@@ -67,7 +67,8 @@ func (s Spans) Contains(at int64) bool {
 	return slices.ContainsFunc(s, func(span [2]int64) bool { return at >= span[0] && at < span[1] })
 }
 
-// Report calls o.TakenBack if a record from o.From on takes back what came before.
+// Report calls o.TakenBack with the first record before o.From that a later one takes back, if
+// there is any. gone is all that is taken back.
 func (s Spans) Report(o Options) {
 	for _, span := range s {
 		if o.TakenBack != nil && span[0] < o.From && span[1] >= o.From {
@@ -184,7 +185,8 @@ func (b Branch) Gone() map[int64]bool {
 	return gone
 }
 
-// Report calls o.TakenBack if a record from o.From on takes back what came before.
+// Report calls o.TakenBack with the first record before o.From that a later one takes back, if
+// there is any. gone is all that is taken back.
 func (b Branch) Report(o Options, gone map[int64]bool) {
 	if o.TakenBack == nil || o.From == 0 || len(gone) == 0 {
 		return
@@ -193,13 +195,13 @@ func (b Branch) Report(o Options, gone map[int64]bool) {
 	for n < len(b) && b[n].At < o.From {
 		n++
 	}
-	before, least := b[:n].Gone(), int64(math.MaxInt64)
+	goneBefore, first := b[:n].Gone(), int64(math.MaxInt64)
 	for at := range gone {
-		if at < o.From && !before[at] {
-			least = min(least, at)
+		if at < o.From && !goneBefore[at] {
+			first = min(first, at)
 		}
 	}
-	if least < o.From {
-		o.TakenBack(Entry{Kind: Prompt, Offset: least})
+	if first < o.From {
+		o.TakenBack(Entry{Kind: Prompt, Offset: first})
 	}
 }

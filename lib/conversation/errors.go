@@ -22,8 +22,8 @@ type ReadErrors struct {
 	more  int
 }
 
-// Add adds an error; nil is ignored. An error from another ReadErrors counts as all the
-// errors in it.
+// Add adds an error. It ignores nil, and that a file does not exist. An error from another
+// ReadErrors counts as all the errors in it.
 func (u *ReadErrors) Add(err error) {
 	switch {
 	case err == nil || atomicfile.Absent(err):

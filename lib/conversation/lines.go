@@ -3,6 +3,7 @@ package conversation
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -126,69 +127,25 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 			return from, atomicfile.Error("read", path, err)
 		}
 	}
-	r := lineReaders.Get().(*bufio.Reader)
-	defer lineReaders.Put(r)
+	r := lineReader{Reader: lineReaders.Get().(*bufio.Reader), file: f, most: most}
+	defer lineReaders.Put(r.Reader)
 	r.Reset(f)
-	var held []byte
-	apart := from // before this offset no lines belong together
-	for at := from; ; {
-		line, err := r.ReadSlice('\n')
-		size := int64(len(line))
-		if errors.Is(err, bufio.ErrBufferFull) {
-			for errors.Is(err, bufio.ErrBufferFull) { // measures the line before any of it is held
-				line, err = r.ReadSlice('\n')
-				size += int64(len(line))
-			}
-			if err == nil && size <= most {
-				held = slices.Grow(held[:0], int(size))
-				line = held[:size]
-				if n, rerr := f.ReadAt(line, at); int64(n) < size {
-					err = rerr // the file may have been cut off meanwhile
-				}
-			}
+	for at, more := from, true; more; {
+		line, size, err := r.readLine(at)
+		if err == nil && size <= MaxHeld && line[0] == '{' && line[len(line)-1] == '\n' {
+			line, size, err = r.joinLines(line, at)
 		}
-		switch {
-		case err == io.EOF && (size == 0 || size > most):
+		if err == io.EOF {
 			return at, nil
-		case err == io.EOF:
-			if int64(len(line)) < size {
-				line = make([]byte, size)
-				if n, _ := f.ReadAt(line, at); int64(n) < size {
-					return at, nil
-				}
-			}
-			if !endsWhole(line) {
-				return at, nil
-			}
-		case err != nil:
+		} else if err != nil {
 			return at, atomicfile.Error("read", path, err)
 		}
-		begin, more := at, true
+		begin := at
 		at += size
-		if err == nil && begin >= apart && size <= MaxHeld && line[0] == '{' {
-			if r.Buffered() == 0 {
-				line = slices.Clone(line) // the next is read into its place
-			}
-			if next, _ := r.Peek(1); len(next) > 0 && continuesRecord(next[0]) && !gjson.ValidBytes(line) && findJoint(line) == 0 {
-				line = slices.Clone(line) // the buffer is read into again
-				whole, length := rejoin(line, r)
-				if whole == nil {
-					apart = begin + length
-					if _, err := f.Seek(at, io.SeekStart); err != nil {
-						return begin, atomicfile.Error("read", path, err)
-					}
-					r.Reset(f)
-				} else {
-					line, size = whole, length
-					at = begin + length
-				}
-			}
-		}
 		switch {
 		case size <= most:
-			end := at
-			if at, more = recordsOn(line, begin, each); more {
-				at = end
+			if next, more = recordsOn(line, begin, each); !more {
+				return next, nil
 			}
 		case long != nil:
 			front, back := make([]byte, peek), make([]byte, peek)
@@ -196,10 +153,64 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 			b, _ := f.ReadAt(back, at-1-peek)
 			more = long(front[:a], back[:b], begin)
 		}
-		if !more {
-			return at, nil
+		next = at
+	}
+	return next, nil
+}
+
+// lineReader reads a file line by line.
+type lineReader struct {
+	*bufio.Reader
+	file  file
+	most  int64  // the length of the longest line that it holds
+	held  []byte // the last line, if it was longer than the reader's buffer
+	apart int64  // before this offset no lines belong together
+}
+
+// readLine reads the line at an offset, with its line feed. It returns io.EOF for what follows
+// the last line feed, unless that is a whole record. Of a line over most bytes it returns only
+// the size and the end.
+func (r *lineReader) readLine(at int64) (line []byte, size int64, err error) {
+	line, err = r.ReadSlice('\n')
+	size = int64(len(line))
+	for errors.Is(err, bufio.ErrBufferFull) { // measures the line before any of it is held
+		line, err = r.ReadSlice('\n')
+		size += int64(len(line))
+	}
+	if int64(len(line)) < size && size <= r.most && (err == nil || err == io.EOF) {
+		r.held = slices.Grow(r.held[:0], int(size))
+		line = r.held[:size]
+		if n, rerr := r.file.ReadAt(line, at); int64(n) < size {
+			return nil, 0, cmp.Or(err, rerr) // the file may have been cut off meanwhile
 		}
 	}
+	if err == io.EOF && size > 0 && size <= r.most && endsWhole(line) {
+		err = nil
+	}
+	return line, size, err
+}
+
+// joinLines returns the record that begins with the line at an offset and goes on in those that
+// come next, and its length in the file; the line if it is whole, or nothing makes it so.
+func (r *lineReader) joinLines(line []byte, at int64) (record []byte, length int64, err error) {
+	size := int64(len(line))
+	if at < r.apart {
+		return line, size, nil
+	}
+	if r.Buffered() == 0 {
+		line = slices.Clone(line) // the next is read into its place
+	}
+	if next, _ := r.Peek(1); len(next) == 0 || !continuesRecord(next[0]) || gjson.ValidBytes(line) || findJoint(line) > 0 {
+		return line, size, nil
+	}
+	line = slices.Clone(line) // the buffer is read into again
+	if record, length = rejoin(line, r.Reader); record != nil {
+		return record, length, nil
+	}
+	r.apart = at + length
+	_, err = r.file.Seek(at+size, io.SeekStart)
+	r.Reset(r.file)
+	return line, size, err
 }
 
 // continuesRecord reports whether a line that begins with c can be more of the record before it.
@@ -513,7 +524,7 @@ func NearEnd(f io.ReaderAt, from, size int64) (int64, error) {
 
 // linesBackward calls each with the offset of every line in the file's first size bytes, the
 // last line first, until each returns false or maxScan is reached. It ignores bytes after
-// the last line feed. If the file gets shorter meanwhile, backward stops without an
+// the last line feed. If the file gets shorter meanwhile, linesBackward stops without an
 // error.
 func linesBackward(f io.ReaderAt, size int64, each func(at int64) bool) error {
 	var (

@@ -216,7 +216,8 @@ func (at File) Fold(f conversation.File, cwd string, read Read, clean func(strin
 	return fold, err
 }
 
-// readNew reads what is new. The cursor is nil if there is nothing to save.
+// readNew reads what the conversation has since the last time, or all of it if the file was
+// replaced. The cursor is nil if there is nothing to save.
 func (at File) readNew(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, *cursor, error) {
 	if read == nil {
 		return new(summary.Fold), nil, nil
@@ -239,27 +240,27 @@ func (at File) readNew(f conversation.File, cwd string, read Read, clean func(st
 	if f.Size, f.Changed = info.Size(), info.ModTime().UnixNano(); f.Store == "" {
 		f.Store = filepath.Dir(f.Path)
 	}
-	goesOn := known != nil && (isDatabase(f) || known.Next <= info.Size() && known.isOf(file))
-	if goesOn {
+	resumes := known != nil && (isDatabase(f) || known.Next <= info.Size() && known.isOf(file))
+	if resumes {
 		c.Next, c.Fold, c.State = known.Next, known.Fold, known.State
 	}
 	c.Fold.SetClean(clean)
-	if goesOn && !isManyFiles(f) && c.Size == known.Size && c.Changed == known.Changed {
+	if resumes && !isManyFiles(f) && c.Size == known.Size && c.Changed == known.Changed {
 		return &c.Fold, nil, nil
 	}
-	var had []summary.Request // in a fold that is made anew
-	err = c.read(file, f, read, goesOn)
-	if err == nil && goesOn && len(c.Fold.TakenBack) > 0 {
-		// What the fold has of it cannot be taken out.
+	var earlier []summary.Request // those of a fold that this one replaces
+	err = c.read(file, f, read, resumes)
+	if err == nil && resumes && len(c.Fold.TakenBack) > 0 {
+		// The fold cannot forget it, so all is read again.
 		c.Next, c.State, c.Fold = 0, "", summary.Fold{}
 		c.Fold.SetClean(clean)
-		had, known = known.Fold.Requests, nil
+		earlier, known = known.Fold.Requests, nil
 		err = c.read(file, f, read, false)
-	} else if known != nil && !goesOn {
-		had = known.Fold.Requests
+	} else if known != nil && !resumes {
+		earlier = known.Fold.Requests
 	}
 	if conversation.Removes(f.Path) {
-		c.Fold.TakeBackRemoved(had)
+		c.Fold.TakeBackRemoved(earlier)
 	}
 	if err != nil {
 		return nil, nil, atomicfile.Error("read", f.Path, err)
@@ -294,13 +295,13 @@ func (c *cursor) isOf(file io.ReaderAt) bool {
 	return err == nil && now == c.Digest
 }
 
-func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool) error {
+func (c *cursor) read(file *os.File, f conversation.File, read Read, resumes bool) error {
 	if f.Size-c.Next > maxWholeRead && !isDatabase(f) {
 		near, err := conversation.NearEnd(file, c.Next, f.Size)
 		if err != nil {
 			return err
 		}
-		if near > c.Next && !goesOn {
+		if near > c.Next && !resumes {
 			// The conversation's first request comes before that.
 			_, err := read(f, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
 				switch e.Kind {
