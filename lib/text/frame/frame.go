@@ -39,11 +39,11 @@ func Begin(from string) string {
 // a client's.
 func Line(line string) string {
 	line = plain.Line(line)
-	if !strings.ContainsFunc(line, opens) {
+	if !strings.ContainsFunc(line, opensTag) {
 		return line
 	}
 	var b strings.Builder
-	writeTags(&b, line, len(line))
+	writeEscaped(&b, line, len(line))
 	return b.String()
 }
 
@@ -63,20 +63,21 @@ func Words(text string) string {
 	before := "" // the line above
 	rest := text
 	for line := range strings.Lines(text) {
-		if n := claims(line, before); n >= 0 {
+		if n := escapeOffset(line, before); n >= 0 {
 			b.WriteString(line[:n])
 			b.WriteByte('\\')
-			writeTags(&b, rest[n:], len(line)-n)
+			writeEscaped(&b, rest[n:], len(line)-n)
 		} else {
-			writeTags(&b, rest, len(line))
+			writeEscaped(&b, rest, len(line))
 		}
 		before, rest = line, rest[len(line):]
 	}
 	return b.String()
 }
 
-// claims returns where a backslash in a line prevents a heading or a speaker, or -1.
-func claims(line, before string) int {
+// escapeOffset returns where a line needs a backslash, so that it is no heading and has no
+// speaker; -1 if it needs none.
+func escapeOffset(line, before string) int {
 	text := strings.TrimLeftFunc(line, unicode.IsSpace)
 	if text == "" {
 		return -1
@@ -84,7 +85,7 @@ func claims(line, before string) int {
 	n := len(line) - len(text)
 	switch c := text[0]; {
 	case c == '#' || c == '=' || c == '-':
-		if heading(text, before) {
+		if makesHeading(text, before) {
 			return n
 		}
 		if c != '#' {
@@ -95,16 +96,16 @@ func claims(line, before string) int {
 		return -1
 	}
 	name := strings.TrimLeft(text, "#*_ \t")
-	if speaks(name) { // mutant never: TestInside
+	if beginsWithSpeaker(name) { // mutant never: TestInside
 		return len(line) - len(name)
 	}
 	return -1
 }
 
-// speaks reports whether a line begins with a speaker of a conversation with a model, and a
+// beginsWithSpeaker reports whether a line begins with a speaker of a conversation with a model, and a
 // colon.
-func speaks(line string) bool {
-	name, rest := fold(line)
+func beginsWithSpeaker(line string) bool {
+	name, rest := cutName(line)
 	switch name {
 	case "human", "assistant", "system", "developer", "user":
 		rest = strings.TrimLeft(rest, "*_ \t")
@@ -113,9 +114,9 @@ func speaks(line string) bool {
 	return false
 }
 
-// heading reports whether a line makes itself or the line above a heading of the first two
+// makesHeading reports whether a line makes itself or the line above a heading of the first two
 // levels.
-func heading(line, before string) bool {
+func makesHeading(line, before string) bool {
 	line = strings.TrimRight(line, " \t\n")
 	if strings.HasPrefix(line, "=") || strings.HasPrefix(line, "-") {
 		return strings.TrimLeft(line, line[:1]) == "" && strings.TrimSpace(before) != ""
@@ -124,10 +125,10 @@ func heading(line, before string) bool {
 	return (level == 1 || level == 2) && (level == len(line) || strings.ContainsRune(" \t\u00a0", []rune(line[level:])[0]))
 }
 
-// writeTags writes the first n bytes of a text, a line, and escapes each tag that could be
-// a frame's. A tag may continue on the next line.
-func writeTags(b *strings.Builder, text string, n int) {
-	done := 0
+// writeEscaped writes the line that is the first n bytes of a text, and escapes each tag that
+// could be a frame's. It looks at the lines behind, because a tag may continue there.
+func writeEscaped(b *strings.Builder, text string, n int) {
+	done := 0 // what is written
 	for i := 0; i < n; i++ {
 		c := text[i]
 		if c < utf8.RuneSelf && c != '<' && c != '[' {
@@ -136,12 +137,12 @@ func writeTags(b *strings.Builder, text string, n int) {
 		r, size := utf8.DecodeRuneInString(text[i:n])
 		instead := ""
 		switch {
-		case !opens(r):
+		case !opensTag(r):
 		case r == '[' || r == '［':
-			if token(text[i+size:]) {
+			if isToken(text[i+size:]) {
 				instead = "&#91;"
 			}
-		case frames(text[:i], text[i+size:]):
+		case isFrameTag(text[:i], text[i+size:]):
 			instead = "&lt;"
 		}
 		if instead != "" {
@@ -154,25 +155,25 @@ func writeTags(b *strings.Builder, text string, n int) {
 	b.WriteString(text[done:n])
 }
 
-// opens reports whether r opens a tag or a token, or looks like it.
-func opens(r rune) bool {
+// opensTag reports whether r opens a tag or a token, or looks like it.
+func opensTag(r rune) bool {
 	if r < 0x80 {
 		return r == '<' || r == '['
 	}
 	return strings.ContainsRune("＜﹤‹〈\u2329⟨❬❮˂ᐸ［", r)
 }
 
-// names are the beginnings of names of frames of gt and clients.
-var names = []string{
+// framePrefixes are the beginnings of names of frames of gt and clients.
+var framePrefixes = []string{
 	"note", "system", "user", "human", "assistant", "developer", "model", "tool", "function", "antml", "antthinking", "antartifact",
 	"claude", "codex", "gemini", "anthropic", "command", "local-command", "bash-", "hook", "session", "environment", "instruction",
 	"reminder", "important", "admin", "context", "prompt", "agent", "subagent", "teammate", "task-notification", "memory", "policy",
 	"extremely", "ide-", "mcp", "skill", "persisted-", "handoff", "thinking", "persona",
 }
 
-// words are further names that clients and models use. They match exactly, because code has
+// frameNames are further names that clients and models use. They match exactly, because code has
 // longer words that begin with them.
-var words = map[string]bool{
+var frameNames = map[string]bool{
 	"analysis": true, "answer": true, "bos": true, "channel": true, "commentary": true, "conversation": true, "critical": true,
 	"decision": true, "diagnostics": true, "doc": true, "docs": true, "document": true, "documents": true, "env": true, "eos": true,
 	"error": true, "event": true, "example": true, "examples": true, "file": true, "files": true, "final": true, "goal": true,
@@ -185,22 +186,22 @@ var words = map[string]bool{
 	"todo": true, "todos": true, "transcript": true, "ultraplan": true, "urgent": true, "warning": true,
 }
 
-// tokens are the bracketed marks between the turns that models were trained on, in
+// modelTokens are the bracketed marks between the turns that models were trained on, in
 // capitals, the beginning of Claude Code's notices, and Gas Town's beacon.
-var tokens = []string{"inst", "sys", "system", "system-", "tool-calls", "tool-results", "available-tools", "gas-town"}
+var modelTokens = []string{"inst", "sys", "system", "system-", "tool-calls", "tool-results", "available-tools", "gas-town"}
 
-// token reports whether the text after a bracket makes such a mark.
-func token(rest string) bool {
+// isToken reports whether the bracket before rest begins one of modelTokens.
+func isToken(rest string) bool {
 	rest = strings.TrimLeft(rest[:min(len(rest), maxTagSearch)], " /")
 	if rest == "" || rest[0] >= 'a' && rest[0] <= 'z' {
 		return false
 	}
-	name, after := fold(rest)
+	name, after := cutName(rest)
 	if name == "gas" {
-		second, rest := fold(strings.TrimLeft(after, " "))
+		second, rest := cutName(strings.TrimLeft(after, " "))
 		name, after = name+"-"+second, rest
 	}
-	for _, t := range tokens {
+	for _, t := range modelTokens {
 		if name == t || strings.HasSuffix(t, "-") && strings.HasPrefix(name, t) {
 			r, _ := utf8.DecodeRuneInString(after)
 			return after == "" || unicode.IsSpace(r) || strings.ContainsRune("]］:：…", r) // … if it was cut
@@ -212,9 +213,9 @@ func token(rest string) bool {
 // maxTagSearch bounds, in bytes, where the rest of a tag is looked for.
 const maxTagSearch = 400
 
-// frames reports whether the text after the opening of a tag makes it any end tag or the
+// isFrameTag reports whether the tag that opens between before and rest is any end tag, or the
 // start of a frame.
-func frames(before, rest string) bool {
+func isFrameTag(before, rest string) bool {
 	rest = rest[:min(len(rest), maxTagSearch)]
 	tight := strings.TrimLeftFunc(rest, unicode.IsMark)
 	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsMark(r) })
@@ -222,25 +223,25 @@ func frames(before, rest string) bool {
 	if strings.ContainsRune(`/\|!?／⁄∕⧸╱｜│¦∣ǀ`, first) { // mutant never: TestInside
 		return true
 	}
-	name, after := fold(rest)
+	name, after := cutName(rest)
 	if name == foreign {
 		return true
 	}
-	if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(name, n) }) {
+	if slices.ContainsFunc(framePrefixes, func(n string) bool { return strings.HasPrefix(name, n) }) {
 		return true
 	}
-	if len(tight) != len(rest) || ofType(before, rest, hasSeveralWords(name)) || after == "" {
+	if len(tight) != len(rest) || isTypeArgument(before, rest, hasSeveralWords(name)) || after == "" {
 		return false // a comparison
 	}
-	if words[name] {
+	if frameNames[name] {
 		r, _ := utf8.DecodeRuneInString(after)
-		return unicode.IsSpace(r) || closes(r) || strings.HasPrefix(after, "/>")
+		return unicode.IsSpace(r) || closesTag(r) || strings.HasPrefix(after, "/>")
 	}
-	return (hasSeveralWords(name) || name != "" && len(after) > 1 && after[0] == ':' && isLetter(after[1])) && strings.ContainsFunc(after, closes)
+	return (hasSeveralWords(name) || name != "" && len(after) > 1 && after[0] == ':' && isLetter(after[1])) && strings.ContainsFunc(after, closesTag)
 }
 
-// closes reports whether r closes a tag, or looks like it.
-func closes(r rune) bool {
+// closesTag reports whether r closes a tag, or looks like it.
+func closesTag(r rune) bool {
 	if r < 0x80 {
 		return r == '>'
 	}
@@ -249,8 +250,8 @@ func closes(r rune) bool {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// ofType reports whether a tag is the argument of a type, as in List<File>.
-func ofType(before, rest string, several bool) bool {
+// isTypeArgument reports whether a tag is the argument of a type, as in List<File>.
+func isTypeArgument(before, rest string, several bool) bool {
 	if before == "" || len(rest) < 2 {
 		return false
 	}
@@ -271,9 +272,9 @@ func hasSeveralWords(name string) bool {
 // foreign replaces a name with letters of another alphabet, or lookalikes.
 const foreign = "?"
 
-// fold returns the name at the beginning of a text and the rest. The name is in lower case,
+// cutName cuts the name off the beginning of a text. The name is in lower case,
 // with - for _, without combining marks, and in normal width.
-func fold(text string) (name, rest string) {
+func cutName(text string) (name, rest string) {
 	var b [40]byte
 	n := 0
 	for i, r := range text {

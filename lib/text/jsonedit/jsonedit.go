@@ -92,7 +92,7 @@ func (d *Doc) HasComments() bool { return d.comments }
 
 // Strip replaces comments by blanks. Invalid JSON stays unchanged.
 func Strip(text []byte) []byte {
-	if !bytes.ContainsRune(text, '/') || findTooDeep(text) >= 0 {
+	if !bytes.ContainsRune(text, '/') || findTooMany(text) >= 0 {
 		return text
 	}
 	if strict, err := hujson.Standardize(bytes.Clone(endComment(text))); err == nil {
@@ -112,12 +112,12 @@ func endComment(text []byte) []byte {
 const (
 	byteOrderMark = "\ufeff"
 
-	// maxOpen bounds the arrays and objects of a text: hujson recurses for each nested one.
+	// maxOpen bounds the arrays and objects of a text, and so their depth: hujson recurses.
 	maxOpen = 10000
 )
 
-// findTooDeep returns where a text exceeds maxOpen, or -1.
-func findTooDeep(text []byte) int {
+// findTooMany returns where a text has more than maxOpen arrays and objects, or -1.
+func findTooMany(text []byte) int {
 	open := 0
 	for i, c := range text {
 		if c == '[' || c == '{' {
@@ -139,7 +139,7 @@ func Parse(text []byte, comments bool) (*Doc, error) {
 	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
 		d.start = len(byteOrderMark)
 	}
-	if at := findTooDeep(text); at >= 0 {
+	if at := findTooMany(text); at >= 0 {
 		return nil, d.errorAt(at, "more than %d arrays and objects", maxOpen)
 	}
 	var err error
