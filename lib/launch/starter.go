@@ -72,14 +72,14 @@ type Template struct {
 }
 
 // hold is how long a start waits for another command that holds the instance.
-const hold = 30 * time.Second
+const lockWait = 30 * time.Second
 
 // ErrRuns reports that an agent already runs.
 var ErrRuns = errors.New("it is already running")
 
 // Start starts an instance's agent. again replaces an agent that runs.
 func (s Starter) Start(id instance.ID, again bool) (*Launch, error) {
-	held, err := s.Store.Hold(id, hold)
+	held, err := s.Store.Hold(id, lockWait)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +274,7 @@ func BelieveGone(env *cli.Env, store instance.Store, table *agent.Table, held *i
 	}
 	if m.Record != nil {
 		end := closing.End{ID: m.Record.ID, Outcome: session.Crash, Reason: "its container or machine is gone", At: env.Now()}
-		if err := end.CloseIn(store.State, hold, env.WarnError); err != nil {
+		if err := end.CloseIn(store.State, lockWait, env.WarnError); err != nil {
 			return err
 		}
 	}

@@ -120,7 +120,7 @@ type Stopper struct {
 // session is being ended. Whoever then finds the process gone records it as killed, not as
 // crashed.
 func (s Stopper) Stop(id instance.ID) (stopped bool, err error) {
-	held, err := s.Store.Hold(id, hold)
+	held, err := s.Store.Hold(id, lockWait)
 	if err != nil {
 		return false, err
 	}
@@ -186,7 +186,7 @@ func (s Stopper) nameRest(in *instance.Instance) {
 // close records the end of a session whose end hook did not run.
 func (s Stopper) close(id session.ID) error {
 	end := closing.End{ID: id, Outcome: session.Killed, Reason: StopReason, At: s.Env.Now()}
-	return end.CloseIn(s.Store.State, hold, s.Env.WarnError)
+	return end.CloseIn(s.Store.State, lockWait, s.Env.WarnError)
 }
 
 func (s Stopper) untrack(in *instance.Instance, session string) {

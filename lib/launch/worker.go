@@ -197,7 +197,7 @@ func (l *Launch) noteLeft() error {
 		return err
 	}
 	end := closing.End{ID: l.m.Record.ID, Outcome: session.Done, Reason: fleet.Left, At: l.now, ByClient: true}
-	if err := end.CloseIn(l.Store.State, hold, l.Env.WarnError); err != nil {
+	if err := end.CloseIn(l.Store.State, lockWait, l.Env.WarnError); err != nil {
 		return err
 	}
 	l.m = fleet.Members(l.Env.Getenv, l.Store, l.Table, []*instance.Instance{l.Instance}, l.Env.Now())[0]

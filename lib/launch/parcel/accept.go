@@ -101,7 +101,7 @@ func (u Unpacker) Accept(one Waiting, confirm func([]Power) error) (Result, erro
 	w.confirm = confirm
 	w.Launcher, w.Args, w.Unpacker.Folder, w.Clone, w.Unpacker.Agent, w.From, w.Key = one.Launcher, one.Args, one.Folder, one.Clone, one.As, one.From, one.Key
 	w.Unpacker.Name = one.Called
-	lock, err := flock.Acquire(w.dir+".lock", hold)
+	lock, err := flock.Acquire(w.dir+".lock", lockWait)
 	if err != nil {
 		return Result{}, err
 	}

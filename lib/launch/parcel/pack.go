@@ -43,7 +43,7 @@ import (
 const gitWait = 10 * time.Minute
 
 // hold is how long to wait for another command that is at the instance.
-const hold = 30 * time.Second
+const lockWait = 30 * time.Second
 
 // Packer packs instances of a store.
 type Packer struct {
@@ -90,10 +90,10 @@ func (p Packer) Pack(id instance.ID, out io.Writer) (parcel string, err error) {
 	return parcel, err
 }
 
-// mark marks the instance as moving. It goes on with a mark that a killed Pack has left, so
-// that its parcel keeps the id.
+// mark marks the instance as moving. The mark that a killed Pack has left keeps its parcel's
+// id, and so does that of a complete parcel, unless the person asks for another one.
 func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
-	held, err := p.Store.Hold(id, hold)
+	held, err := p.Store.Hold(id, lockWait)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 	if err := git.Portable(held.Path, gitWait); err != nil {
 		return nil, cannotPack(held.Instance, err)
 	}
-	if held.Moved != nil && held.Moved.Complete && !p.Again { // it resumes
+	if held.Moved != nil && held.Moved.Complete && !p.Again {
 		return held.Instance, nil
 	}
 	m := &instance.Moved{Parcel: string(session.NewID()), To: p.To, Key: p.Key, At: p.Env.Now().UTC()}
@@ -154,7 +154,7 @@ func (p Packer) markMoved(in *instance.Instance) map[instance.ID]peer.Claim {
 
 // unmark takes the mark of an incomplete parcel away.
 func (p Packer) unmark(id instance.ID, parcel string) error {
-	held, err := p.Store.Hold(id, hold)
+	held, err := p.Store.Hold(id, lockWait)
 	if errors.Is(err, instance.ErrNone) {
 		return nil
 	} else if err != nil {
@@ -176,7 +176,7 @@ func (p Packer) unmark(id instance.ID, parcel string) error {
 // have been unpacked, which force says that it was not. Unless parcel is "", only that one is
 // taken back, and no later one. ran reports that its agent was stopped for the move.
 func Cancel(store instance.Store, id instance.ID, parcel string, force bool, now time.Time) (ran bool, err error) {
-	held, err := store.Hold(id, hold)
+	held, err := store.Hold(id, lockWait)
 	if err != nil {
 		return false, err
 	}
@@ -247,7 +247,7 @@ func (p Packer) awaitTurn(in *instance.Instance) error {
 
 // pack writes the parcel of an instance whose agent was stopped.
 func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
-	held, err := p.Store.Hold(id, hold)
+	held, err := p.Store.Hold(id, lockWait)
 	if err != nil {
 		return err
 	}

@@ -161,8 +161,8 @@ func (r reference) hasEntry(e git.Entry) bool {
 	return err == nil && id == e.ID && (info.Mode()&0o100 != 0) == (e.Mode == git.ModeExec)
 }
 
-// references returns the worktrees of this host that say what is known here: the one that the
-// agent left, and the main one of the repository. What was cloned for a parcel says nothing.
+// references returns the worktrees whose files this host knows: the one that the agent left, and
+// the repository's main one. There are none if the repository is cloned for this parcel.
 func (w *unpacking) references() (all []reference, err error) {
 	if w.CloneFrom != "" {
 		return nil, nil

@@ -624,7 +624,7 @@ func TestReturns(t *testing.T) {
 	state := store.State
 	moved := func(m instance.Moved) {
 		t.Helper()
-		held, err := store.Hold(left.Instance.ID, hold)
+		held, err := store.Hold(left.Instance.ID, lockWait)
 		testenv.NoError(t, err)
 		defer held.Release()
 		m.Complete, m.At = true, env.Now()
@@ -660,7 +660,7 @@ func TestReturns(t *testing.T) {
 		b, name := left.clone(t), c.name
 		b.Generation = 100
 		moved(c.moved)
-		if held, err := store.Hold(left.Instance.ID, hold); err == nil {
+		if held, err := store.Hold(left.Instance.ID, lockWait); err == nil {
 			held.Generation, held.Args = 1, c.args
 			testenv.NoError(t, held.Put(env.Now()))
 			held.Release()

@@ -587,7 +587,7 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 		}
 	}
 	if w.old != nil {
-		held, err := w.Store.Hold(from.ID, hold)
+		held, err := w.Store.Hold(from.ID, lockWait)
 		if err != nil {
 			return done, err
 		}

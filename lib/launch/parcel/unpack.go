@@ -111,7 +111,7 @@ func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 	if err := u.Store.State.Prepare(all); err != nil {
 		return Result{}, err
 	}
-	lock, err := flock.Acquire(filepath.Join(all, r.ID+".lock"), hold)
+	lock, err := flock.Acquire(filepath.Join(all, r.ID+".lock"), lockWait)
 	if err != nil {
 		return Result{}, err
 	}
@@ -413,7 +413,7 @@ func (w *unpacking) findWorktree() error {
 	if w.Git == nil {
 		return nil
 	}
-	if is, err := w.findBefore(); is || err != nil {
+	if is, err := w.findPlaceItLeft(); is || err != nil {
 		return err
 	}
 	moved := "moved/" + w.plan.Name
@@ -461,9 +461,9 @@ func (w *unpacking) findWorktree() error {
 	return nil
 }
 
-// findBefore reports whether the instance comes back to the folder that it left, with the
-// files that git ignores. They have to be as it left them: somebody may have worked there.
-func (w *unpacking) findBefore() (bool, error) {
+// findPlaceItLeft chooses the folder that the instance left, if it comes back to this host and
+// all there, also the files that git ignores, is as it was: somebody may have worked there.
+func (w *unpacking) findPlaceItLeft() (bool, error) {
 	if w.old == nil || w.old.Moved == nil || w.old.Moved.State == "" || w.Unpacker.Folder != "" || w.Clone != "" {
 		return false, nil
 	}
