@@ -29,12 +29,11 @@ type Called struct {
 // shorter beginning names none: it may be the name of an agent that is gone.
 const shownID = 8
 
-// Matchers returns what lists show of an instance, as functions that report whether a name
-// means an instance by it: its name or id, its pane, the beginning of its id, its session, the
-// beginning of that, its title, its folder, its template with its place (TEMPLATE~SLOT) or, if
-// it is active, without, its tmux session, and the branch of its own worktree. The first that
-// matches any counts. path is the name as the path of a folder, sessionOf returns an instance's
-// session.
+// Matchers returns a function for each way in which a name can mean an instance: by its name or
+// id, its pane, the beginning of its id, its session, the beginning of that, its title, its
+// folder, its template with its place (TEMPLATE~SLOT) or, if it is active, without, its tmux
+// session, and the branch of its own worktree. The first that matches any counts (FindFirst).
+// path is the name as the path of a folder. sessionOf returns an instance's session.
 func Matchers(name, path string, sessionOf func(*Instance) session.ID) []func(*Instance) bool {
 	id, notID := session.ParseID(name)
 	template, slot, bySlot := strings.Cut(name, "~")
@@ -60,7 +59,7 @@ func Matchers(name, path string, sessionOf func(*Instance) session.ID) []func(*I
 	}
 }
 
-// FindFirst returns the instances that match the first of the functions that matches any.
+// FindFirst returns the instances that match the first matcher that matches any.
 func FindFirst(all []*Instance, matchers []func(*Instance) bool) (found []*Instance) {
 	for _, matches := range matchers {
 		for _, in := range all {
@@ -92,25 +91,25 @@ func Named(state place.State, name, path string) (found []Called, unread error) 
 	}
 	stores, unread := Stores(state)
 	pane := strings.HasPrefix(name, "%")
-	of := map[*Instance]Store{}
+	storeOf := map[*Instance]Store{}
 	var all []*Instance
 	for _, s := range stores {
 		some, err := s.ReadInstances()
 		unread = errors.Join(unread, err)
 		for _, in := range some {
-			of[in], all = s, append(all, in)
+			storeOf[in], all = s, append(all, in)
 		}
 	}
 	if pane {
 		all = slices.DeleteFunc(all, func(in *Instance) bool { return in.Desired != Running })
 	}
-	sessionOf := func(in *Instance) session.ID { return of[in].Session(in) }
+	sessionOf := func(in *Instance) session.ID { return storeOf[in].Session(in) }
 	named := FindFirst(all, Matchers(name, path, sessionOf))
 	if open := Open(named); slices.ContainsFunc(open, func(in *Instance) bool { return sessionOf(in) != "" }) {
 		named = open
 	}
 	for _, in := range named {
-		found = append(found, Called{in.Name, in.Path, of[in].Session(in), of[in].Name(in.ID), in.IsArchived()})
+		found = append(found, Called{in.Name, in.Path, storeOf[in].Session(in), storeOf[in].Name(in.ID), in.IsArchived()})
 	}
 	if !pane {
 		return found, unread

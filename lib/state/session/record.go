@@ -218,9 +218,9 @@ func BeforeRestart(boot, disk string, sign time.Time, state place.State) bool {
 	return err == nil && sign.Before(booted) // mutant always: TestBeforeRestart
 }
 
-// sign returns the session's last sign of life: in the record, or the transcript's
+// lastSign returns the session's last sign of life: in the record, or the transcript's
 // modification.
-func (r *Record) sign() time.Time {
+func (r *Record) lastSign() time.Time {
 	last := r.Began()
 	if r.Hook != nil && r.Hook.At.After(last) {
 		last = r.Hook.At
@@ -237,7 +237,7 @@ func (r *Record) sign() time.Time {
 }
 
 // stopped reports whether the session ended because of Stop.
-func (r *Record) stopped() bool { return r.Stop != nil && !r.sign().After(r.Stop.Until) }
+func (r *Record) stopped() bool { return r.Stop != nil && !r.lastSign().After(r.Stop.Until) }
 
 // Presence returns what is known of the session's client, or of the server behind it if
 // that is all that was recorded. A session that has ended is Dead, and so is one that cannot
@@ -270,10 +270,10 @@ func (r *Record) presence(now time.Time, p process.Proc) process.Presence {
 	return is
 }
 
-// silent returns for how long the session has given no sign of life, without the time in
-// which this machine slept since a hook last told of its clock.
+// silent returns how long the session has given no sign of life. The time in which this machine
+// slept does not count, as far as it is known: since the last hook, which recorded process.Awake.
 func (r *Record) silent(now time.Time) time.Duration {
-	since := now.Sub(r.sign())
+	since := now.Sub(r.lastSign())
 	if here, _ := process.CurrentNamespace(); r.Hook == nil || r.BootID == "" || r.BootID != here {
 		return since
 	}
@@ -282,7 +282,7 @@ func (r *Record) silent(now time.Time) time.Duration {
 	if since < 0 { // the clock was set back, or is a moment behind that of the files
 		return min(-since, sinceHook)
 	}
-	// A later sign than the hook's, as of the transcript, came after some of that sleep.
+	// If a later sign than the hook's came amid the sleep, not all of the sleep is since then.
 	return min(max(0, since-max(0, slept)), sinceHook)
 }
 

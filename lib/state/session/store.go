@@ -91,7 +91,7 @@ func (s Store) load(id ID, load func(atomicfile.Rolling) ([]byte, error)) (*Reco
 	_, err := load(f)
 	switch {
 	case err == nil:
-		r.restarted = OtherMachine(r.BootID, r.Host) && BeforeRestart(r.BootID, r.Disk, r.sign(), s.Home.Town.State)
+		r.restarted = OtherMachine(r.BootID, r.Host) && BeforeRestart(r.BootID, r.Disk, r.lastSign(), s.Home.Town.State)
 		s.findHandoff(r)
 		return r, nil
 	case errors.Is(err, fs.ErrNotExist):

@@ -468,7 +468,7 @@ func (r *Record) Lost(now time.Time) (at time.Time, o Outcome, reason string, ok
 		return time.Time{}, "", "", false
 	}
 	o, reason = r.classifyEnd(Crash, lostReason)
-	return r.sign(), o, reason, true
+	return r.lastSign(), o, reason, true
 }
 
 func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
@@ -478,7 +478,7 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	o, reason = r.classifyEnd(o, reason)
 	told := endPayload{SessionID: r.ID, Outcome: o, Reason: reason, WorkUnit: r.WorkUnit, CWD: r.CWD}
 	if o == Crash {
-		told.LastSeen = r.sign().UTC().Format(time.RFC3339Nano)
+		told.LastSeen = r.lastSign().UTC().Format(time.RFC3339Nano)
 	}
 	// If an end was killed between event and record, the event counts.
 	if e := s.lastEvent(r.ID); e.Type == eventlog.SessionEnd {
@@ -504,7 +504,7 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 func (s Store) Commits(r *Record) []git.Commit {
 	to := r.EndedAt
 	if r.Outcome == Crash || r.Outcome == "" {
-		to = r.sign()
+		to = r.lastSign()
 		var beat struct {
 			Session ID        `json:"session_id"`
 			At      time.Time `json:"timestamp"`

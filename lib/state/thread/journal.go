@@ -123,7 +123,8 @@ func (t *Thread) work(p Part) {
 	}
 }
 
-// markDone marks the message for which an agent did something.
+// markDone marks the last message that a session got before at, the time of its agent's action:
+// the agent acted on that message.
 func (t *Thread) markDone(id session.ID, at time.Time) {
 	for i, q := range slices.Backward(t.Prompts) {
 		if q.Session == id && !q.Reply && !q.Time.After(at) {

@@ -242,14 +242,18 @@ type denial struct {
 }
 
 // deniedBy returns the group of a later message that denies one of the values among the
-// words and speaks of the same, 0 if there is none.
+// words, 0 if there is none. Both messages must have a word in common besides: another "443"
+// need not be the port.
 func deniedBy(denied map[string]denial, words []word) int {
 	for _, w := range words {
 		d, ok := denied[w.text]
-		if ok && slices.ContainsFunc(words, func(a word) bool {
-			return !a.value && len(a.text) > 2 && slices.ContainsFunc(d.words, func(b word) bool { return a.text == b.text })
-		}) {
-			return d.group
+		if !ok {
+			continue
+		}
+		for _, topic := range words {
+			if !topic.value && len(topic.text) > 2 && slices.ContainsFunc(d.words, func(w word) bool { return w.text == topic.text }) {
+				return d.group
+			}
 		}
 	}
 	return 0

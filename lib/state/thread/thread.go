@@ -260,8 +260,8 @@ func (t *Thread) Essential() *Thread {
 	}
 }
 
-// Add adds an instruction that the person gave by a command. It reports false if another one
-// would have to go that was given so.
+// Add adds an instruction that the person gave by a command. It reports false if all places are
+// taken by such instructions and it replaces none: it drops only those that were found in messages.
 func (t *Thread) Add(in standing.Instruction, now time.Time) bool {
 	if len(t.Instructions) >= MaxInstructions && !slices.ContainsFunc(t.Instructions, func(old Instruction) bool {
 		return old.Session != "" || in.Replaces(old.Instruction)
