@@ -429,8 +429,9 @@ func (w *rewrite) begin() error {
 	return atomicfile.Error("create", w.log.newPath(), err)
 }
 
-// carry opens the archive, and records its size in the intent before writing.
-func (w *rewrite) carry() error {
+// openArchive opens the archive once. First it records the archive's size in the intent, so that a
+// rewrite that is killed can be undone.
+func (w *rewrite) openArchive() error {
 	if w.archive != nil {
 		return nil
 	}
@@ -481,7 +482,7 @@ func (w *rewrite) forEachLine(from, to int64, decide func(h Head, at int64) fate
 		case goes:
 			dest = io.Discard
 		case archived:
-			if err := w.carry(); err != nil {
+			if err := w.openArchive(); err != nil {
 				return err
 			}
 			dest = w.toOld
@@ -504,7 +505,7 @@ func (w *rewrite) forEachLine(from, to int64, decide func(h Head, at int64) fate
 // finish copies what was appended meanwhile and replaces the log.
 func (w *rewrite) finish() error {
 	if w.segment != "" { // even if no line was moved to the archive
-		if err := w.carry(); err != nil {
+		if err := w.openArchive(); err != nil {
 			return err
 		}
 	}

@@ -925,7 +925,7 @@ func Copy(path string, r io.Reader) error {
 	})
 }
 
-// Stream is Copy of what write writes.
+// Stream is Copy for content that write produces.
 func Stream(path string, write func(io.Writer) error) error {
 	return Error("create", path, placeWritten(path, 0o600, Synced, move, func(tmp *os.File) error {
 		out := bufio.NewWriterSize(tmp, 64<<10)

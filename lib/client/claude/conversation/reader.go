@@ -117,13 +117,13 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
 	h.unnamed = f.Parent == "" && strings.HasPrefix(string(f.ID), "agent-")
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-		h.front(parse(line))
+		h.addFromStart(parse(line))
 		return whole && !h.begun()
 	}, h.addFromEnd)
 	if err == nil && !h.complete() && f.Size > conversation.EndSize {
 		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
 			if isAsking(line) || h.CWD == "" || h.First == "" || bytes.Contains(line, []byte(`"model":`)) {
-				h.front(parse(line))
+				h.addFromStart(parse(line))
 			}
 			return !h.complete() && at < conversation.MaxFront
 		})
@@ -149,7 +149,7 @@ func (h *header) begun() bool { return h.Prompt != "" && h.CWD != "" && h.First 
 
 func (h *header) complete() bool { return h.begun() && (h.last.model != "" || h.Model != "") }
 
-func (h *header) front(rec record) {
+func (h *header) addFromStart(rec record) {
 	if at := conversation.ParseTime(rec.Timestamp); !at.IsZero() {
 		if rec.Kind == "queue-operation" && h.own.IsZero() {
 			h.own = at

@@ -100,7 +100,7 @@ func parse(line []byte) (e event) {
 // Metadata takes the name from the workspace and the rest from the events.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID}}
-	if err := conversation.FrontAndBack(f, h.front, h.addFromEnd); err != nil {
+	if err := conversation.FrontAndBack(f, h.addFromStart, h.addFromEnd); err != nil {
 		return conversation.Metadata{}, err
 	}
 	ws, err := readWorkspace(f)
@@ -116,10 +116,10 @@ type header struct {
 	last                  conversation.Metadata // from the end
 }
 
-// front adds an event from the front, in order, and reports whether it needs more. The
+// addFromStart adds an event from the front, in order, and reports whether it needs more. The
 // first prompt comes before the instructions in newer versions and after them in older
 // ones. The answer follows both.
-func (h *header) front(line []byte) (more bool) {
+func (h *header) addFromStart(line []byte) (more bool) {
 	e := parse(line)
 	if at := conversation.ParseTime(e.time); h.Started.IsZero() {
 		h.Started = at

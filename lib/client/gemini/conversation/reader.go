@@ -94,7 +94,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if strings.HasSuffix(f.Path, ".json") {
 		err = l.document(f)
 	} else {
-		err = l.lines(f)
+		err = l.readLines(f)
 	}
 	if err != nil || l.facts.ID == "" || !l.hasMessages && f.Size <= conversation.MaxFront {
 		return conversation.Metadata{}, err
@@ -148,7 +148,7 @@ func (l *metadataReader) header(v gjson.Result) {
 	}
 }
 
-func (l *metadataReader) front(m gjson.Result) {
+func (l *metadataReader) addFromStart(m gjson.Result) {
 	if l.facts.Started.IsZero() {
 		l.facts.Started = conversation.ParseTime(m.Get("timestamp").Str)
 	}
@@ -193,20 +193,20 @@ func (l *metadataReader) addFromEnd(v gjson.Result) {
 	}
 }
 
-func (l *metadataReader) lines(f conversation.File) error {
+func (l *metadataReader) readLines(f conversation.File) error {
 	front := func(line []byte) {
 		if !gjson.ValidBytes(line) {
 			return
 		}
 		v := gjson.ParseBytes(line)
 		if v.Get("id").Type == gjson.String {
-			l.front(v)
+			l.addFromStart(v)
 			return
 		}
 		l.header(v)
 		for _, list := range []gjson.Result{v.Get("messages"), v.Get("$set.messages")} {
 			list.ForEach(func(_, m gjson.Result) bool {
-				l.front(m)
+				l.addFromStart(m)
 				return true
 			})
 		}
@@ -247,7 +247,7 @@ func (l *metadataReader) document(f conversation.File) error {
 		}
 	}, func(raw []byte, at int64) bool {
 		m := gjson.ParseBytes(raw) // none of one that is too long
-		l.front(m)
+		l.addFromStart(m)
 		if kindOf(m.Get("type").Str) == "gemini" {
 			last = gjson.Parse(strings.Clone(m.Raw))
 		}

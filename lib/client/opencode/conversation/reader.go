@@ -196,7 +196,7 @@ type sessionRow struct {
 
 	revert           string // the first message that was taken back
 	created, updated int64  // in milliseconds
-	second           bool   // OpenCode 2's
+	isVersion2       bool   // OpenCode 2's
 }
 
 type message struct {
@@ -233,7 +233,7 @@ func (c *Reader) session(f conversation.File) (*sessionRow, error) {
 				s = &sessionRow{
 					parent: r.Text("parent_id"), title: r.Text("title"), directory: r.Text("directory"), version: r.Text("version"),
 					model: gjson.Get(r.Text("model"), "id").Str, permission: r.Text("permission"), revert: gjson.Get(r.Text("revert"), "messageID").Str,
-					created: r.Int("time_created"), updated: r.Int("time_updated"), second: table == "session_v2",
+					created: r.Int("time_created"), updated: r.Int("time_updated"), isVersion2: table == "session_v2",
 				}
 				return false
 			})
@@ -278,14 +278,14 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 }
 
 func (s *sessionRow) messageTable() string {
-	if s.second {
+	if s.isVersion2 {
 		return "session_message"
 	}
 	return "message"
 }
 
 func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message string, all []part, err error) {
-	if s.second {
+	if s.isVersion2 {
 		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
 			return db.SelectWhere("session_message", "id", m.id, func(r sqlite.Row) bool {
 				message, all = split(r.Text("type"), r.Text("data"))
@@ -337,7 +337,7 @@ func (c *Reader) Skipped(f conversation.File) (n int, err error) {
 	}
 	err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
 		messages, err := db.Skipped(s.messageTable(), "session_id", string(f.ID))
-		if err != nil || s.second {
+		if err != nil || s.isVersion2 {
 			n = messages
 			return err
 		}

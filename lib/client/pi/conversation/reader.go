@@ -116,7 +116,7 @@ type header struct {
 	named  bool // the last name was found, which can be empty
 }
 
-func (h *header) front(r gjson.Result) {
+func (h *header) addFromStart(r gjson.Result) {
 	at := conversation.ParseTime(r.Get("timestamp").Str)
 	switch r.Get("type").Str {
 	case "session":
@@ -159,7 +159,7 @@ func (h *header) readAllRecords(path string) error {
 	var late []string // the records that back reads, which are short but for one
 	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
 		r := conversation.Record(line)
-		h.front(r)
+		h.addFromStart(r)
 		kind := r.Get("type").Str
 		if kind == "session_info" || kind == "model_change" || r.Get("message.model").Str != "" {
 			late = append(late, string(line))
@@ -184,7 +184,7 @@ func (h *header) ends(path string) error {
 			return false
 		}
 		r := conversation.Record(line)
-		h.front(r)
+		h.addFromStart(r)
 		if r.Get("type").Str == "session_info" {
 			name = conversation.Excerpt(r.Get("name").String())
 		}
@@ -198,7 +198,7 @@ func (h *header) ends(path string) error {
 	})
 	if err == nil && h.Prompt == "" {
 		_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
-			h.front(conversation.Record(line))
+			h.addFromStart(conversation.Record(line))
 			return h.Prompt == "" && at < conversation.MaxFront
 		})
 	}

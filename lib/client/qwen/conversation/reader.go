@@ -75,7 +75,7 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
 		if whole {
-			h.front(line)
+			h.addFromStart(line)
 		}
 		return whole && (!h.begun() || h.model == "")
 	}, h.addFromEnd)
@@ -86,7 +86,7 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
 			if h.Prompt == "" || !bytes.Contains(line, []byte(`"forkedFrom"`)) {
-				h.front(line)
+				h.addFromStart(line)
 			}
 			return !h.begun() && at < most
 		})
@@ -113,7 +113,7 @@ type header struct {
 
 func (h *header) begun() bool { return h.Prompt != "" && h.Version != "" && !h.Started.IsZero() }
 
-func (h *header) front(line []byte) {
+func (h *header) addFromStart(line []byte) {
 	if !gjson.ValidBytes(line) {
 		return
 	}
