@@ -78,8 +78,8 @@ func (s Source) OwnHandlers() []Handler { return filterOwn(s.Handlers) }
 // Plugin is the scope of the hooks of a client's plugin or extension.
 const Plugin = "plugin"
 
-// Plugin returns the hooks of a plugin in a file, if some are ours. command is that which the
-// client manages plugins with.
+// Plugin returns the hooks that a plugin's file has, or nil if none of them are ours. command is
+// what the client manages plugins with, and remove its word for removing one.
 func (c Client) Plugin(file, name, command, remove string) []Source {
 	s := c.Read(Plugin, file)
 	s.Removal, s.Repair = fmt.Sprintf("%s %s %s", command, remove, name), fmt.Sprintf("%s update %s", command, name)

@@ -10,8 +10,9 @@ import (
 	"gt/lib/client/wiring"
 )
 
-// Sources returns what an agent that works in a project's top folder reads hooks from, the
-// weakest file first. known is false for an agent that gt cannot be wired into.
+// Sources returns the files from which an agent reads hooks if it works in a project's top folder,
+// as a.Sources, the weakest first, and how its client is wired. known is false for an agent that
+// gt cannot be wired into.
 func Sources(c agent.Client, getenv func(string) string, project string) (how wiring.Client, a wiring.Agent, known bool, err error) {
 	how, known = FindClient(cmp.Or(c.Hooks.Format, c.Dialect))
 	if !known || c.Hooks.User == "" {

@@ -398,16 +398,15 @@ const (
 	longQuestion  = 400 // with its choices
 )
 
-// answering returns the question with which an answer of the agent ends, for the short
-// message that follows: the last sentence that asks, with the choices before it if the
-// message is one of them ("2", "b, but …"). If after, it is the last sentence before a bare
-// message that follows no question.
+// answering says, for a short reply of the person, what it replies to: the end of what the agent
+// said. That is the last sentence that asks, with the choices before it if the reply is one of
+// them ("2", "b, but …"). If nothing asks and after is set, it is the last sentence, for a bare reply.
 func answering(said, reply string, after bool) string {
 	said = term.OneLine(said)
 	if !thread.IsShort(reply) || said == "" {
 		return ""
 	}
-	end, last, how := len(said), len(said), isAnswering
+	end, last, label := len(said), len(said), isAnswering
 	switch asks := thread.LastQuestionMark(said); {
 	case asks >= 0 && len(said)-asks < shortQuestion:
 		last = asks
@@ -417,7 +416,7 @@ func answering(said, reply string, after bool) string {
 	case !after || utf8.RuneCountInString(reply) > bareAnswer || len(reply) > 2*bareAnswer: // "那个超时改成三十秒" says all
 		return ""
 	default:
-		how = afterwards
+		label = afterwards
 	}
 	choice, _, _ := strings.Cut(strings.TrimLeft(reply, "(["), " ")
 	choice = strings.TrimRight(choice, ".,:;)]")
@@ -433,7 +432,7 @@ func answering(said, reply string, after bool) string {
 		}
 		said = "…" + said
 	}
-	return how + quoteWords(said) + `")`
+	return label + quoteWords(said) + `")`
 }
 
 // quoteWords returns an agent's words for the inside of quotes: they end there.

@@ -85,8 +85,8 @@ type Context struct {
 	Compactions int   `json:"compactions,omitempty"`
 }
 
-// Window returns the size of the context window in tokens, or 0 if it is unknown. It does
-// not believe the model's name if the model was given more than that.
+// Window returns the size of the context window in tokens, or 0 if it is unknown. The
+// window that the model's name tells does not count if the model was given more than that.
 func (f *Fold) Window() int64 {
 	if f.Context.Size > 0 {
 		return f.Context.Size

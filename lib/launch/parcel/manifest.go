@@ -249,7 +249,7 @@ func (s *Session) check() error {
 		ids = append(ids, s.Handoff.Note)
 	}
 	for _, id := range ids {
-		if _, err := session.ParseID(id); err != nil && (id != "" || s.ID == "" || s.Chain == "") { // the others need not be there
+		if _, err := session.ParseID(id); err != nil && (id != "" || s.ID == "" || s.Chain == "") { // of the ids only these two must be there
 			return err
 		}
 	}

@@ -39,8 +39,8 @@ func (t Target) question(patience time.Duration) (agent.Question, error) {
 	}
 }
 
-// reread returns what the client asks now. What is not q counts only after a moment: a screen
-// that is drawn anew can show a part of it.
+// reread returns what the client asks now. It waits a moment before it believes that this is
+// not q any more, because a screen that is being redrawn can show only a part of q.
 func (t Target) reread(q agent.Question, patience time.Duration) (agent.Question, error) {
 	for begin := time.Now(); ; time.Sleep(pollInterval) {
 		now, err := t.question(patience)

@@ -89,7 +89,7 @@ func (t *Tries) LastTry() *Try {
 
 func (o Outbox) triesPath(id string) string { return o.state.Path("relay", "any", id+".json") }
 
-// Tries returns the offers of a work for any host, by the letter's ID.
+// Tries returns to which hosts the work of a letter for any host was offered. id is the letter's.
 func (o Outbox) Tries(id string) (Tries, error) {
 	var t Tries
 	if err := CheckID(id); err != nil {

@@ -227,9 +227,9 @@ func Asks(h home.Home, id session.ID) bool {
 
 const gitWait = time.Second
 
-// Take moves those items of a request from the project to the state whose lines the
-// client's account shows. Others stay for their own turn. It removes a request that is
-// older than the turn.
+// Take moves items of a request from the project to the state: those whose lines are in shown,
+// which the client's account of the turn has. The others stay for their own turn. Take removes
+// a request that is older than the turn.
 func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 	r := place.RequestOf(h.Dir, string(id))
 	data, changed, err := r.Read()

@@ -122,22 +122,22 @@ func cuesOf(q Quote, byAgent bool) (s Score) {
 	return s
 }
 
-// Rank gives each message, answer and action its points, and one number to those that say the
-// same with other values. It does nothing if all have points by the same rules. Writers call
-// it, so that a start need not.
+// Rank gives each message, answer and action its points, and those that say the same with other
+// values one group. It does nothing if all have their points by today's rules. Points of 0 mean
+// that it was not ranked yet, so a score of 0 becomes -1. Writers call Rank, so that a start need not.
 func (t *Thread) Rank() {
-	anew := t.Ranking != ranking
-	if anew {
+	rulesChanged := t.Ranking != ranking
+	if rulesChanged {
 		t.markOld()
 	}
 	for _, all := range []*[]Quote{&t.Prompts, &t.Answers, &t.Actions} {
-		if !slices.ContainsFunc(*all, func(q Quote) bool { return q.Points == 0 || anew }) {
+		if !slices.ContainsFunc(*all, func(q Quote) bool { return q.Points == 0 || rulesChanged }) {
 			continue
 		}
 		t.Ranking = ranking
 		byAgent := all != &t.Prompts
 		for i, s := range t.scores(*all, byAgent, func(q *Quote) Score {
-			if q.Cues == 0 || anew {
+			if q.Cues == 0 || rulesChanged {
 				q.Cues = cuesOf(*q, byAgent).Points
 			}
 			return Score{Points: q.Cues}

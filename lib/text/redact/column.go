@@ -340,11 +340,11 @@ func (sc *scanner) addSecretData(i, v int) {
 	}
 }
 
-// addMembers adds the values of the first object of that name in doc, YAML or JSON, which begins at
-// s[low].
+// addMembers adds the values of the first object of that name in a document, YAML or JSON. doc is
+// its text, which begins at s[low].
 func (sc *scanner) addMembers(low int, doc, name string) {
 	start, p := 0, 0
-	for ok := false; !ok; ok = start == 0 || !isWord(doc[start-1]) { // not metadata
+	for whole := false; !whole; whole = start == 0 || !isWord(doc[start-1]) { // data, but not metadata
 		n := strings.Index(doc[p:], name)
 		if n < 0 {
 			return

@@ -195,8 +195,8 @@ const (
 	minPath = 24
 )
 
-// shrink narrows the widest columns until the last one, which is not in widths, has room.
-// Of the others, whole is narrowed only if all are as narrow as minLast.
+// shrink narrows the widest columns until the last one, which is not in widths, has at least
+// least of the width. It narrows the column whole only when the others are as narrow as minLast.
 func shrink(widths []int, width, least, whole int) {
 	size := func(j int) int {
 		if j == whole {

@@ -280,19 +280,19 @@ func personText(e event) string {
 
 type usedTokens map[string]conversation.Usage
 
-// Read gives the events in order, without what the person took back (/rewind) but for its
-// tokens. Newer versions remove it from the file.
+// Read gives the events in order. Of what the person took back (/rewind) it gives only the
+// tokens. Newer versions remove that from the file.
 func (c Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	given, err := idsBefore(f.Path, o.From) // a file that a sync tool merged has an event twice
+	seen, err := idsBefore(f.Path, o.From) // a file that a sync tool merged has an event twice
 	if err != nil {
 		return o.From, err
 	}
 	used := usedTokens{}
-	read := func(line []byte, at int64, given map[uint64]bool, each func(conversation.Entry) bool) bool {
+	read := func(line []byte, at int64, seen map[uint64]bool, each func(conversation.Entry) bool) bool {
 		ev := parse(line)
 		id := conversation.HashID(ev.id)
-		again := id != 0 && given[id]
-		given[id] = true
+		again := id != 0 && seen[id]
+		seen[id] = true
 		return again || used.read(ev, at, each)
 	}
 	if o.From > 0 && o.State == nil { // a summary needs no totals
@@ -319,7 +319,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		if o.Skip != nil && !counts(line) && !bytes.Contains(line, []byte(`"user.message"`)) && o.Skip(line) {
 			return true
 		}
-		return read(line, at, given, each)
+		return read(line, at, seen, each)
 	})
 }
 

@@ -323,7 +323,7 @@ func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message s
 	return message, all, err
 }
 
-// Skipped counts the rows that are too long.
+// Skipped counts the rows of a conversation that are too long to be read.
 func (c *Reader) Skipped(f conversation.File) (n int, err error) {
 	if !strings.HasSuffix(f.Path, ".db") {
 		return 0, nil

@@ -66,8 +66,8 @@ func (Reader) old(f conversation.File) bool {
 	return strings.HasPrefix(f.Path, filepath.Join(f.Store, "tmp")+string(filepath.Separator))
 }
 
-// Metadata takes the last title. The client writes the title repeatedly, so that one is
-// near the end.
+// Metadata reads both ends of the file. The client writes the title repeatedly, so that the
+// last one is near the end.
 func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if q.old(f) {
 		return gemini.Reader{}.Metadata(f)
