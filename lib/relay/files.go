@@ -108,7 +108,7 @@ func (r *Relay) answerFile(to *remote, id string, body []byte) error {
 	}
 	to.answerRate.AllowN(now, questionCost)
 	if what == recordFile {
-		if refused, err := r.refusesRecords(to); refused || err != nil {
+		if refused, err := r.refuseRecords(to); refused || err != nil {
 			return err
 		}
 	}

@@ -404,13 +404,14 @@ func (r *Relay) finish(e ended) {
 	r.Warn(r.delivered(e.from, e.id, e.err, e.done))
 }
 
-// delivered answers a letter and calls done, unless the letter has to come again.
+// delivered answers a letter after its delivery, which ended with err, and calls done. If err is not
+// that the letter was refused, there is no answer: the letter comes again.
 func (r *Relay) delivered(from *remote, id string, err error, done func() error) error {
 	reason := ""
 	if refused := new(Refused); errors.As(err, &refused) {
 		reason = cmp.Or(refused.Reason, "refused")
 	} else if err != nil {
-		if _, long := r.expected(from, id); long {
+		if _, isLong := r.expected(from, id); isLong {
 			from.failed[id] = r.Now()
 		}
 		return fmt.Errorf("cannot deliver %s of %s: %w", id, from.host.Name, err)

@@ -114,9 +114,9 @@ func (r *Relay) tellSharing(to *remote, s sharing) error {
 	return r.sendJSON(to, "chunk", kindRecords, "", s)
 }
 
-// refusesRecords tells a host that it may read no records of this one, unless it may. It returns an
-// error if they cannot be read.
-func (r *Relay) refusesRecords(to *remote) (refused bool, err error) {
+// refuseRecords reports whether a host may not read this host's records, and if so, tells it. If it
+// may, refuseRecords scans the records unless that was done.
+func (r *Relay) refuseRecords(to *remote) (refused bool, err error) {
 	if !to.mayRead() || r.Records == nil {
 		return true, r.tellSharing(to, sharing{Off: true})
 	}
@@ -126,7 +126,7 @@ func (r *Relay) refusesRecords(to *remote) (refused bool, err error) {
 	return false, err
 }
 
-// takeSharing takes how long another host's list is, and asks for what is missing then.
+// takeSharing reads how long another host's list of records is, and asks for what is missing here.
 func (r *Relay) takeSharing(from *remote, body []byte) error {
 	t, now := &from.records, r.Now()
 	var says sharing
@@ -160,7 +160,8 @@ func (r *Relay) takeRecord(from *remote, c feed.Chunk) error {
 	return r.askForRecord(from)
 }
 
-// noteList notes in the status what is not copied of a host.
+// noteList updates the status after a list or part of a host's records came: how many are not copied
+// yet, or that there are too many. It returns any other error of the copies.
 func (r *Relay) noteList(from *remote, err error) error {
 	if errors.Is(err, mirror.ErrMany) {
 		r.refuse("the records of " + from.host.Name + ": " + err.Error())
@@ -188,7 +189,7 @@ func (r *Relay) askForRecord(from *remote) error {
 	return r.askForFile(from, recordFile, want)
 }
 
-// askForRecords asks again for what did not come.
+// askForRecords asks again for records, or for the list of them, that did not come.
 func (r *Relay) askForRecords(from *remote, now time.Time) error {
 	t := &from.records
 	switch {
@@ -225,8 +226,9 @@ func (r *Relay) copying(now time.Time) bool {
 	return false
 }
 
-// recordsAnew tells a host of this host's records, and asks for its own: it has connected.
-func (r *Relay) recordsAnew(m *remote) {
+// exchangeRecordLists has the next round send this host's list of records to a host that has just
+// connected, and ask it for its own.
+func (r *Relay) exchangeRecordLists(m *remote) {
 	m.records.toldAt, m.records.listed, m.records.listedAt = time.Time{}, false, time.Time{}
 	r.recordsAt = time.Time{}
 }

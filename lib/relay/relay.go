@@ -309,15 +309,15 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// attempt connects to this host's hub, and relays until that connection is lost. It returns
-// errOther once this host has another hub or none, also while this one does not answer.
+// attempt connects to this host's hub, and relays until the connection is lost. It stops and returns
+// errOther as soon as this host has another hub or none, even while it still tries to connect.
 func (r *Relay) attempt(ctx context.Context) (connected bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if r.Hub != nil {
-		was := r.Hub() // before Connect: what this host has once it is connected can be another one
+		hub := r.Hub() // before Connect: what this host has once it is connected can be another one
 		cli.Go(func() {
-			for r.Hub() == was { // mutant always: TestAnotherHub
+			for r.Hub() == hub { // mutant always: TestAnotherHub
 				select {
 				case <-ctx.Done():
 					return
@@ -382,7 +382,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	r.pending, r.newestStored, r.helloSent = map[string]int{}, map[string]stored{}, false
 	for _, m := range r.remotes {
 		m.allowsSent, m.silence, m.pulse = false, 0, pulse{}
-		r.recordsAnew(m)
+		r.exchangeRecordLists(m)
 	}
 	r.leases.scanned = r.Now()
 	incoming := make(chan message, 64)

@@ -304,7 +304,7 @@ func (r *Relay) echo(m seal.Message) error {
 	return nil
 }
 
-// saveChanged saves the hosts of which something is new, each every five seconds at most.
+// saveChanged saves the hosts that have changed, each at most once in savedEvery.
 func (r *Relay) saveChanged(now time.Time) {
 	for _, m := range r.remotes {
 		if m.changed && now.Sub(m.saved).Abs() >= savedEvery {
@@ -322,6 +322,8 @@ func (r *Relay) save(m *remote) {
 	m.changed = false
 }
 
+// takeHello takes what a host says of itself when it connects: its name, its version and the key to
+// encrypt for.
 func (r *Relay) takeHello(m seal.Message) error {
 	var says hello
 	if err := json.Unmarshal(m.PlainBody(), &says); err != nil {
@@ -341,13 +343,13 @@ func (r *Relay) takeHello(m seal.Message) error {
 		return refusal(err.Error())
 	}
 	from.pulse.asks = 0
-	if from.host.LastSeen.IsZero() { // its beat may have come before
+	if from.host.LastSeen.IsZero() { // its beat may have come too early to be taken
 		from.pulse.wanted = true
 	}
-	if from.records.pages.AllowN(r.Now(), 1) { // it takes a look at all records
-		r.recordsAnew(from)
+	if from.records.pages.AllowN(r.Now(), 1) { // limited, because it costs a look at all records
+		r.exchangeRecordLists(from)
 	}
-	if from.host.Allows == nil { // it says so otherwise
+	if from.host.Allows == nil { // nothing is allowed until the host says otherwise
 		from.host.Allows, from.changed = []string{}, true
 	}
 	if from.host.Clash != "" && r.clash(m.From, strings.ToLower(says.Name)) == "" {
@@ -413,7 +415,7 @@ func (r *Relay) sendJSON(to *remote, subject, kind, id string, v any) error {
 	return r.send(to, subject, kind, id, body)
 }
 
-// takeAsk answers what another host lacks: of a log, or of a long letter.
+// takeAsk answers another host's question for a beat, a part of a file, or leases.
 func (r *Relay) takeAsk(from *remote, m seal.Message) error {
 	if m.Kind == "beat" { // nothing in it is secret
 		return r.publishBeat(from.host.Key, m.ID)

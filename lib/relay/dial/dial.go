@@ -223,10 +223,10 @@ func (p Program) pipe(ctx context.Context, args []string) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, path, args[1:]...)
 	cmd.Env = p.Environ
-	said := new(tail)
-	cmd.Stderr = said
+	stderr := new(tail)
+	cmd.Stderr = stderr
 	if p.Terminal != nil {
-		cmd.Stderr = io.MultiWriter(said, p.Terminal)
+		cmd.Stderr = io.MultiWriter(stderr, p.Terminal)
 	}
 	cmd.WaitDelay = time.Second
 	in, err := cmd.StdinPipe()
@@ -242,7 +242,7 @@ func (p Program) pipe(ctx context.Context, args []string) (net.Conn, error) {
 	if err := awaitReady(from); err != nil {
 		cancel()
 		_ = cmd.Wait()
-		if last := term.LastLine(string(said.data)); last != "" {
+		if last := term.LastLine(string(stderr.data)); last != "" {
 			return nil, fmt.Errorf("%s: %s", args[0], strings.TrimPrefix(last, args[0]+": "))
 		}
 		return nil, fmt.Errorf("%s: %w", args[0], err)

@@ -74,10 +74,15 @@ func (c Chunk) Marshal() ([]byte, error) {
 	return append(append(head, '\n'), c.Data...), nil
 }
 
-// Unmarshal parses what Marshal returned. The name can be any.
+// Unmarshal parses what Marshal returned. It does not check the name.
 func Unmarshal(data []byte) (c Chunk, err error) {
 	head, rest, ok := bytes.Cut(data, []byte("\n"))
-	if !ok || json.Unmarshal(head, &c) != nil || c.At < 0 || c.At != 0 && c.At != c.For || c.Size < 0 || len(rest) > MaxChunk || len(rest) > 0 && int64(len(rest)) > c.Size-c.At {
+	if !ok || json.Unmarshal(head, &c) != nil {
+		return c, ErrChunk
+	}
+	beginsRight := c.At == 0 || c.At > 0 && c.At == c.For
+	fits := len(rest) == 0 || len(rest) <= MaxChunk && int64(len(rest)) <= c.Size-c.At
+	if !beginsRight || !fits || c.Size < 0 {
 		return c, ErrChunk
 	}
 	c.Data = rest

@@ -189,9 +189,9 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	said := make(chan struct{})
+	copied := make(chan struct{})
 	cli.Go(func() {
-		defer close(said)
+		defer close(copied)
 		_, _ = io.Copy(secure, says)
 		secure.Close()
 	})
@@ -199,12 +199,13 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 		err = g.command()
 	}
 	if errors.Is(err, io.ErrClosedPipe) { // the server has closed it, and said why
-		<-said
+		<-copied
 	}
 	return err
 }
 
-func (g *gate) line() (op, rest string, err error) {
+// readLine reads one command: its name, in upper case, and the rest of the line.
+func (g *gate) readLine() (op, rest string, err error) {
 	line, err := g.from.ReadSlice('\n')
 	if err != nil {
 		return "", "", err
@@ -233,7 +234,7 @@ type connectOptions struct {
 
 // connect takes the first command, which says who the host is. The server checks that.
 func (g *gate) connect() error {
-	op, rest, err := g.line()
+	op, rest, err := g.readLine()
 	if err != nil || op != "CONNECT" {
 		return errors.Join(err, errors.New("no CONNECT"))
 	}
@@ -257,7 +258,7 @@ func (g *gate) connect() error {
 
 // command takes one more command.
 func (g *gate) command() error {
-	op, rest, err := g.line()
+	op, rest, err := g.readLine()
 	if err != nil {
 		return err
 	}

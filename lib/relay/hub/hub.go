@@ -282,13 +282,14 @@ func (h *Hub) Serve(l net.Listener) {
 		}
 		h.clients.Add(1)
 		cli.Go(func() {
-			defer h.left()
+			defer h.clientLeft()
 			Join(c, to)
 		})
 	}
 }
 
-func (h *Hub) left() {
+// clientLeft counts a connection of Serve that has ended.
+func (h *Hub) clientLeft() {
 	h.lastSeen.Store(h.Now().UnixNano())
 	h.clients.Add(-1)
 }

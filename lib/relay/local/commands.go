@@ -106,15 +106,15 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 		c.runs.end(from.Name)
 		return err
 	}
-	said := ""
+	notice := ""
 	if text := plain.Text(ask.Text); ask.Command != peer.Move { // it is typed
 		if ask.Text = mention().ReplaceAllString(text, "@ $1"); ask.Text != text {
-			said = "a blank was put behind each @ that would name a file\n"
+			notice = "a blank was put behind each @ that would name a file\n"
 		}
 	}
 	cli.Go(func() {
 		defer c.runs.end(from.Name)
-		c.run(from.Name, l.ID, args, ask.Text, said)
+		c.run(from.Name, l.ID, args, ask.Text, notice)
 	})
 	return nil
 }
@@ -165,11 +165,11 @@ var mention = lazyregexp.New(`\B@|@([./~"'\\])`)
 // commandWithin is how long a command may take.
 const commandWithin = 2 * time.Minute
 
-// run runs a command of a host and answers it. said is what the host's person is told besides.
-func (c commands) run(host, id string, args []string, text, said string) {
+// run runs a command of a host and answers it. notice comes first in what the person there reads.
+func (c commands) run(host, id string, args []string, text, notice string) {
 	r, err := runSession(context.Background(), c.env, bounded.Program{Args: args, Input: []byte(text), Within: commandWithin, Most: 1 << 20})
 	a := answerOf(id, "", r, err)
-	a.Stderr = said + a.Stderr
+	a.Stderr = notice + a.Stderr
 	c.answer(host, a)
 }
 
