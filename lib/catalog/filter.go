@@ -36,8 +36,7 @@ type Filter struct {
 	Subagents bool // include subagents' sessions
 }
 
-// Matches reports whether the session matches. It resolves the session's outcome if that
-// matters.
+// Matches reports whether the session matches. It resolves the session's outcome if that matters.
 func (f Filter) Matches(s *Session) bool {
 	switch {
 	case s.SubagentOf != "" && !f.Subagents,
@@ -97,8 +96,7 @@ func isBelow(dir, top string) bool {
 	return false
 }
 
-// Select returns the newest matching sessions, at most limit (0 is all), with their
-// outcomes resolved.
+// Select returns the newest matching sessions, at most limit (0 is all), with their outcomes resolved.
 func (c Catalog) Select(f Filter, limit int) []*Session {
 	var found []*Session
 	for s := range c.matching(f, byStart, c.keep) {
@@ -259,9 +257,8 @@ func (c Catalog) Chain(name string) (session.ID, error) {
 	return "", fmt.Errorf("no session or chain '%s'", name)
 }
 
-// Linked returns all sessions that are linked with those that name means, directly or
-// through others, newest first: name is an id of a session or chain, the beginning of one,
-// or a unit of work.
+// Linked returns all sessions that are linked with those that name means, directly or through others,
+// newest first: name is an id of a session or chain, the beginning of one, or a unit of work.
 func (c Catalog) Linked(name string) []*Session {
 	ids := map[session.ID]bool{}
 	var next []session.ID
@@ -295,8 +292,8 @@ func (c Catalog) Linked(name string) []*Session {
 			addAll(v.chained(id, false))
 			addAll(v.children(id))
 		}
-		for _, of := range slices.Concat(c.talks.below[id], c.talks.forks[id]) {
-			add(of)
+		for _, related := range slices.Concat(c.talks.below[id], c.talks.forks[id]) {
+			add(related)
 		}
 		for _, s := range c.Forks(id) {
 			add(s.ID)
@@ -305,8 +302,7 @@ func (c Catalog) Linked(name string) []*Session {
 	return c.findSessions(ids)
 }
 
-// Chain returns the id of the session's chain. A session without a predecessor begins its
-// own.
+// Chain returns the id of the session's chain. A session without a predecessor begins its own.
 func (s *Session) Chain() session.ID { return cmp.Or(s.ChainID, s.ID) }
 
 // Len returns the number of sessions, without subagents'.

@@ -183,9 +183,8 @@ func (c Catalog) original(s *Session) session.ID {
 	return first.ID
 }
 
-// ExternalFork returns the session of which this one is a fork, if its conversation
-// refers to that one's instead of copying it, as in Codex. It returns nil if the
-// conversation is complete.
+// ExternalFork returns the session of which this one is a fork, if its conversation refers to that
+// one's instead of copying it, as in Codex. It returns nil if the conversation is complete.
 func (c Catalog) ExternalFork(s *Session) *Session {
 	if s.ForkOf == "" || s.first == "" {
 		return nil
@@ -206,8 +205,8 @@ func (c Catalog) Forks(id session.ID) (found []*Session) {
 	for _, relative := range c.talks.families[t.family()] {
 		all = append(all, relative.id)
 	}
-	for _, of := range all {
-		if s := c.Get(of); s.ForkOf == id {
+	for _, fork := range all {
+		if s := c.Get(fork); s.ForkOf == id {
 			found = append(found, s)
 		}
 	}
@@ -215,9 +214,8 @@ func (c Catalog) Forks(id session.ID) (found []*Session) {
 	return slices.Compact(found)
 }
 
-// Join adds the sessions of another town. Both towns can know a part of the same session,
-// such as one in whose folder a town was made meanwhile. The result does not depend on
-// the order of the two.
+// Join adds the sessions of another town. Both towns can know a part of the same session, such as one
+// in whose folder a town was made meanwhile. The result does not depend on the order of the two.
 func (c Catalog) Join(other Catalog) Catalog {
 	c.logs = slices.Concat(c.logs, other.logs)
 	return c.forgetSessions()
@@ -255,24 +253,23 @@ func (s *Session) Conversation(own account.StoreGuard) (conversation.File, error
 	}, nil
 }
 
-// Subagents returns the subagents of a session, oldest first, each followed by its own
-// subagents.
-func (c Catalog) Subagents(of session.ID) (found []*Session) {
-	if !slices.ContainsFunc(c.allTalks(), func(t talks) bool { return len(t.below[of]) > 0 }) {
+// Subagents returns the subagents of a session, oldest first, each followed by its own subagents.
+func (c Catalog) Subagents(parent session.ID) (found []*Session) {
+	if !slices.ContainsFunc(c.allTalks(), func(t talks) bool { return len(t.below[parent]) > 0 }) {
 		return nil
 	}
 	all, foreign := c.talks, false
-	if s := c.Get(of); s != nil && s.foreign {
+	if s := c.Get(parent); s != nil && s.foreign {
 		all, foreign = s.peer.records, true
 	}
-	taken := map[session.ID]bool{of: true}
+	taken := map[session.ID]bool{parent: true}
 	var below func(session.ID)
 	below = func(id session.ID) {
 		var own []*Session
-		for _, of := range all.below[id] {
+		for _, parent := range all.below[id] {
 			// A cycle must end, and no other host has subagents of a session here.
-			if s := c.Get(of); s != nil && !taken[of] && s.foreign == foreign {
-				taken[of] = true
+			if s := c.Get(parent); s != nil && !taken[parent] && s.foreign == foreign {
+				taken[parent] = true
 				own = append(own, s)
 			}
 		}
@@ -282,7 +279,7 @@ func (c Catalog) Subagents(of session.ID) (found []*Session) {
 			below(s.ID)
 		}
 	}
-	below(of)
+	below(parent)
 	return found
 }
 

@@ -103,15 +103,15 @@ func (p *copied) claimedSession(id session.ID, recorded bool) *Session {
 // session that runs here did not continue on another host.
 func (c Catalog) claim(id session.ID, s *Session, runs bool) *Session {
 	for _, p := range c.peers {
-		said := p.claimedSession(id, s == nil || s.foreign) // mutant always: TestPeersRecords
+		claimed := p.claimedSession(id, s == nil || s.foreign) // mutant always: TestPeersRecords
 		switch {
-		case said == nil:
+		case claimed == nil:
 		case s == nil:
-			s = said
+			s = claimed
 		case s.foreign:
-			s = bothClaim(s, said)
+			s = bothClaim(s, claimed)
 		default:
-			s.accept(said, runs)
+			s.accept(claimed, runs)
 		}
 	}
 	return s
@@ -137,34 +137,34 @@ func bothClaim(a, b *Session) *Session {
 }
 
 // accept takes what another host's logs say of a session of this host.
-func (s *Session) accept(said *Session, runs bool) {
+func (s *Session) accept(there *Session, runs bool) {
 	switch {
 	case s.native && runs:
 	case s.native: // only its conversation is here, such as in a folder that is synchronized
-		s.follow(said)
-		s.Actor, s.Role, s.Rig, s.Topic, s.WorkUnit, s.Received = said.Actor, said.Role, said.Rig, said.Topic, said.WorkUnit, said.Received
-		s.ChainID, s.ParentID = said.ChainID, said.ParentID
-	case !runs && s.Outcome != "" && s.LastAt.Before(said.LastAt): // mutant always: TestPeers
-		s.follow(said)
-	case said.StartedAt.Before(s.StartedAt) && s.metLater(): // it was moved here
-		s.StartedAt = said.StartedAt
-		fill(&s.ParentID, said.ParentID)
-		fill(&s.ChainID, said.ChainID)
-		fill(&s.Topic, said.Topic)
-		fill(&s.WorkUnit, said.WorkUnit)
-		fill(&s.Received, said.Received)
+		s.follow(there)
+		s.Actor, s.Role, s.Rig, s.Topic, s.WorkUnit, s.Received = there.Actor, there.Role, there.Rig, there.Topic, there.WorkUnit, there.Received
+		s.ChainID, s.ParentID = there.ChainID, there.ParentID
+	case !runs && s.Outcome != "" && s.LastAt.Before(there.LastAt): // mutant always: TestPeers
+		s.follow(there)
+	case there.StartedAt.Before(s.StartedAt) && s.metLater(): // it was moved here
+		s.StartedAt = there.StartedAt
+		fill(&s.ParentID, there.ParentID)
+		fill(&s.ChainID, there.ChainID)
+		fill(&s.Topic, there.Topic)
+		fill(&s.WorkUnit, there.WorkUnit)
+		fill(&s.Received, there.Received)
 	}
 }
 
-// follow takes the end of a session that went on elsewhere.
-func (s *Session) follow(said *Session) {
-	if s.LastAt.Before(said.LastAt) {
-		s.LastAt = said.LastAt
+// follow sets how the session ended, and where it is, to what the host says on which it went on.
+func (s *Session) follow(there *Session) {
+	if s.LastAt.Before(there.LastAt) {
+		s.LastAt = there.LastAt
 	}
-	s.EndedAt, s.Outcome, s.Reason, s.handedOver = said.EndedAt, said.Outcome, said.Reason, said.handedOver
-	replace(&s.Subject, said.Subject)
-	replace(&s.Note, said.Note)
-	s.TmuxSession, s.Host, s.peer = "", said.Host, said.peer
+	s.EndedAt, s.Outcome, s.Reason, s.handedOver = there.EndedAt, there.Outcome, there.Reason, there.handedOver
+	replace(&s.Subject, there.Subject)
+	replace(&s.Note, there.Note)
+	s.TmuxSession, s.Host, s.peer = "", there.Host, there.peer
 }
 
 // resolveThere is ResolveOutcome for a session on another host.

@@ -63,8 +63,8 @@ func (c Catalog) candidates(o order) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		var next []func() (candidate, bool)
 		var heads []candidate
-		for _, of := range sources {
-			pull, stop := iter.Pull(of)
+		for _, stream := range sources {
+			pull, stop := iter.Pull(stream)
 			defer stop()
 			if first, ok := pull(); ok {
 				next, heads = append(next, pull), append(heads, first)
@@ -221,7 +221,7 @@ func (c Catalog) Find(prefix string) (found []*Session) {
 		if s := c.Get(session.ID(as)); s != nil {
 			return []*Session{s}
 		}
-		for _, id := range c.beginning(as) {
+		for _, id := range c.idsWithPrefix(as) {
 			found = append(found, c.Get(id))
 		}
 		if len(found) > 0 {
@@ -232,20 +232,20 @@ func (c Catalog) Find(prefix string) (found []*Session) {
 	return found
 }
 
-// beginning returns the ids that begin with a prefix, sorted.
-func (c Catalog) beginning(prefix string) (ids []session.ID) {
+// idsWithPrefix returns the ids that begin with a prefix, sorted.
+func (c Catalog) idsWithPrefix(prefix string) (ids []session.ID) {
 	for _, v := range c.allLogs() {
 		ids = append(ids, v.beginning(prefix)...)
 	}
 	for _, t := range c.allTalks() {
-		ids = append(ids, beginning(t.ids, prefix)...)
+		ids = append(ids, withPrefix(t.ids, prefix)...)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// beginning returns those of sorted ids that begin with a prefix.
-func beginning(ids []session.ID, prefix string) []session.ID {
+// withPrefix returns those of sorted ids that begin with a prefix.
+func withPrefix(ids []session.ID, prefix string) []session.ID {
 	from, _ := slices.BinarySearch(ids, session.ID(prefix))
 	to := from
 	for to < len(ids) && strings.HasPrefix(string(ids[to]), prefix) {
@@ -267,11 +267,11 @@ func (c Catalog) Short() func(session.ID) string {
 	var all []session.ID
 	return func(id session.ID) string {
 		if asked++; asked == manyShort {
-			all = c.beginning("")
+			all = c.idsWithPrefix("")
 		}
 		text, near := string(id), all
 		if all == nil {
-			near = c.beginning(text[:min(minShort, len(text))])
+			near = c.idsWithPrefix(text[:min(minShort, len(text))])
 		}
 		at, there := slices.BinarySearch(near, id)
 		if !there {

@@ -232,8 +232,7 @@ func CheckRead(id session.ID, f conversation.File) error {
 	return nil
 }
 
-// valid returns the metadata for the cache: with invalid UTF-8 replaced, and without
-// secrets.
+// valid returns the metadata for the cache: with invalid UTF-8 replaced, and without secrets.
 func valid(f conversation.Metadata, clean func(string) string) conversation.Metadata {
 	for _, s := range []*string{&f.First, &f.CWD, &f.Moved, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt, &f.Agent} {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
@@ -244,9 +243,8 @@ func valid(f conversation.Metadata, clean func(string) string) conversation.Meta
 	return f
 }
 
-// Locate sets the folder of conversations that do not name theirs, if the client's
-// encoding can be compared: with the folders of all other conversations, this machine's
-// homes, and dirs.
+// Locate sets the folder of conversations that do not name theirs, if the client's encoding can be
+// compared: with the folders of all other conversations, this machine's homes, and dirs.
 func Locate(state place.State, all []conversation.Conversation, dirs ...string) {
 	var lost []*conversation.Conversation
 	for i := range all {
@@ -268,12 +266,12 @@ func Locate(state place.State, all []conversation.Conversation, dirs ...string) 
 	dirs = slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return dir == "" })
 	placed := map[string]func(conversation.File) string{}
 	for _, c := range lost {
-		of, ok := placed[c.File.Client]
+		findFolder, ok := placed[c.File.Client]
 		if !ok {
-			of = readers.FindReader(c.File.Client).(conversation.Placer).Placed(dirs)
-			placed[c.File.Client] = of
+			findFolder = readers.FindReader(c.File.Client).(conversation.Placer).Placed(dirs)
+			placed[c.File.Client] = findFolder
 		}
-		c.Metadata.CWD = of(c.File)
+		c.Metadata.CWD = findFolder(c.File)
 	}
 }
 

@@ -76,12 +76,12 @@ func (s *search) calls(i int, needles []needle, bases []string, clean func(strin
 		}
 	}
 	var calls []Hit // until the result is known
-	turn, said, request := 0, "", ""
+	turn, prompt, request := 0, "", ""
 	var asked time.Time
 	_, err := conversation.ReadAll(r, f, conversation.Options{}, func(e conversation.Entry) bool {
 		switch e.Kind {
 		case conversation.Prompt:
-			turn, said, request, asked = turn+1, strings.Clone(e.Text), "", e.Time
+			turn, prompt, request, asked = turn+1, strings.Clone(e.Text), "", e.Time
 		case conversation.Result:
 			if !e.Failed && !e.Rejected {
 				break
@@ -95,7 +95,7 @@ func (s *search) calls(i int, needles []needle, bases []string, clean func(strin
 				break
 			}
 			if request == "" {
-				request = clean(said) // before it is cut: half a secret is not seen as one
+				request = clean(prompt) // before it is cut: half a secret is not seen as one
 				request = strings.ToValidUTF8(strings.Clone(request[:min(len(request), 1000)]), "")
 			}
 			h := Hit{Entry: e, Turn: turn, Lines: []Line{{Text: request}}, key: s.keyOf(e)}

@@ -327,16 +327,16 @@ func families(all []conversation.Conversation) [][]int {
 		members[root] = append(members[root], i)
 	}
 	older := make([][]int, len(all))
-	for _, of := range members {
-		if len(of) < 2 {
+	for _, family := range members {
+		if len(family) < 2 {
 			continue
 		}
-		slices.SortFunc(of, func(a, b int) int {
+		slices.SortFunc(family, func(a, b int) int {
 			x, y := all[a].Metadata, all[b].Metadata
 			return cmp.Or(x.Started.Compare(y.Started), cmp.Compare(x.ForkOf, y.ForkOf), cmp.Compare(all[a].File.Path, all[b].File.Path))
 		})
-		for n, i := range of {
-			older[i] = of[:n]
+		for n, i := range family {
+			older[i] = family[:n]
 		}
 	}
 	return older

@@ -22,11 +22,11 @@ type term struct {
 	apart    bool     // it is nowhere, see pairs
 	needles  []needle // one of them is in the bytes of each text that has the term
 
-	// of returns the text of an entry in which a condition must be; nil for a word, which
-	// may be anywhere.
-	of func(conversation.Entry) string
-	// whole reports whether the condition is met, if it is not about words.
-	whole func(text string) bool
+	// textOf returns the text of an entry in which the term must be; nil for a word, which
+	// may be in any text.
+	textOf func(conversation.Entry) string
+	// matches reports whether that text has the term; nil compares words.
+	matches func(text string) bool
 }
 
 // foldText returns a text as words are compared: in lower case, and in one Unicode form.

@@ -52,14 +52,14 @@ func (w *Words) Touched(paths ...string) {
 		}
 		t.needles = append(t.needles, more...)
 	}
-	t.stem, t.of = "", func(e conversation.Entry) string {
+	t.stem, t.textOf = "", func(e conversation.Entry) string {
 		changed := summary.Changes(e)
 		for _, edit := range edits.FindEdits(e) {
 			changed = append(changed, edit.Path)
 		}
 		return strings.Join(changed, "\n")
 	}
-	t.whole = func(text string) bool {
+	t.matches = func(text string) bool {
 		for path := range strings.Lines(text) {
 			if slices.ContainsFunc(paths, func(p string) bool { return samePath(strings.TrimSpace(path), p) }) {
 				return true
@@ -80,7 +80,7 @@ func samePath(a, b string) bool {
 // words side by side.
 func (w *Words) Ran(command string) {
 	t := newTerm(command)
-	t.of = summary.ShellCommand
+	t.textOf = summary.ShellCommand
 	w.terms = append(w.terms, t)
 }
 
@@ -104,11 +104,11 @@ var kindWeights = map[conversation.Kind]struct{ weight, length float64 }{
 // fewConversations is how many are so few that a word which most of them have says something.
 const fewConversations = 4
 
-// Search returns what it finds in conversations, the best first (BM25 over kinds of text;
-// of equals, the first in all), and the words with which it searched: if there are no
-// exchanges with all of them, it searches for most, and for a word that is nowhere for one
-// that differs in a letter. titles has the title of each conversation. The error is about
-// what could not be read.
+// Search returns the exchanges that it finds, the best first (BM25 over kinds of text; equal ones
+// in the order of all). If none has all words, it replaces each word that is nowhere by one that
+// differs in a letter, and if that does not help, it accepts exchanges with most of the words.
+// instead maps each replaced word, as typed, to its replacement. titles has the title of each
+// conversation. The error is about what could not be read.
 func (w *Words) Search(all []conversation.Conversation, titles []string, idle func(done, total int64)) (found []Found, instead map[string]string, err error) {
 	found, counts, err := w.SearchExact(all, titles, idle)
 	if len(found) > 0 {
@@ -119,8 +119,9 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 	instead = map[string]string{}
 	for i, n := range counts {
 		t := &again.terms[i]
-		// The bytes of a file may have the ASCII part of a word, or one of several, and not the word.
-		if n > 0 && len(t.parts) == 1 && strings.IndexFunc(t.parts[0], func(r rune) bool { return r >= utf8.RuneSelf }) < 0 || t.of != nil || t.optional {
+		// Only of one ASCII word does the count say that it is there: of others it counts a part.
+		ascii := len(t.parts) == 1 && strings.IndexFunc(t.parts[0], func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+		if n > 0 && ascii || t.textOf != nil || t.optional {
 			continue
 		}
 		near, there := correctSpelling(t, all)
@@ -137,13 +138,13 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 	}
 	for i, n := range counts {
 		t := &again.terms[i]
-		// The count tells nothing if only a little of the word is looked for in the bytes.
+		// The count says nothing if the needle is only a small part of the word.
 		counted := t.needles != nil && 2*len(t.needles[0].word) >= len(t.typed)
 		t.common = counted && len(all) > fewConversations && n > len(all)/2
 	}
 	again.most, again.terms = true, pairs(again.terms)
 	if found, _, err = again.SearchExact(all, titles, idle); len(found) > 0 {
-		for typed, near := range instead { // not a word that was found, and then removed as secret
+		for typed, near := range instead { // drop a word that Clean removed from all that was found
 			if slices.ContainsFunc(found, func(f Found) bool { return !slices.Contains(f.Missing, near) }) {
 				continue
 			}
@@ -295,8 +296,7 @@ func (r *reading) read(done *atomic.Int64, each func(Hit) bool) error {
 	return err
 }
 
-// noteTerms notes the terms whose needles a record has. It reports whether any is still to be
-// found.
+// noteTerms notes the terms whose needles a record has. It reports whether any is still to be found.
 func (r *reading) noteTerms(record []byte, quiet func([]byte) bool) (more bool) {
 	var isQuiet *bool
 	for t := range r.terms {
@@ -337,7 +337,7 @@ func (r *reading) isEnough(has func(t int) bool) bool {
 func (r *reading) count(has func(t int) bool, common bool) (words, missing int) {
 	for t := range r.terms {
 		switch term := &r.terms[t]; {
-		case term.of != nil:
+		case term.textOf != nil:
 			if !has(t) {
 				missing += len(r.terms)
 			}
@@ -389,18 +389,18 @@ func (r *reading) take(e conversation.Entry) {
 // countIn returns how often a term is in an entry, whose folded text is given; parts of words
 // count less.
 func (t *term) countIn(e conversation.Entry, text string) (often float64) {
-	if t.of != nil {
+	if t.textOf != nil {
 		if e.Kind != conversation.Call {
 			return 0
 		}
-		said := t.of(e)
-		if t.whole != nil {
-			if t.whole(said) {
+		unfolded := t.textOf(e)
+		if t.matches != nil {
+			if t.matches(unfolded) {
 				return 1
 			}
 			return 0
 		}
-		text = foldText(said)
+		text = foldText(unfolded)
 	}
 	t.find(text, func(_, _ int, quality float64) bool {
 		often += quality
@@ -475,14 +475,14 @@ func (r *reading) hasEnoughTerms(texts []conversation.Entry, inTitle []float64) 
 }
 
 // nearest returns how near to each other the terms are in a folded text, from 0 to 1, and the
-// lines there. said is the text itself.
-func (r *reading) nearest(text, said string) (near float64, line Line) {
+// lines there. original is the text before it was folded.
+func (r *reading) nearest(text, original string) (near float64, line Line) {
 	const most = 64
 	type place struct{ at, end, term int }
 	var places []place
 	wanted := 0
 	for t := range r.terms {
-		if r.terms[t].whole != nil {
+		if r.terms[t].matches != nil {
 			continue
 		}
 		wanted++
@@ -515,16 +515,16 @@ func (r *reading) nearest(text, said string) (near float64, line Line) {
 			}
 		}
 	}
-	if len(text) != len(said) {
-		from = min(from, len(said)) // folding has moved it a little
+	if len(text) != len(original) {
+		from = min(from, len(original)) // folding has moved it a little
 	}
-	begin := strings.LastIndexByte(said[:from], '\n') + 1
-	number := strings.Count(said[:begin], "\n") + 1
-	end := len(said)
-	if i := strings.IndexByte(said[from:], '\n'); i >= 0 {
+	begin := strings.LastIndexByte(original[:from], '\n') + 1
+	number := strings.Count(original[:begin], "\n") + 1
+	end := len(original)
+	if i := strings.IndexByte(original[from:], '\n'); i >= 0 {
 		end = from + i
 	}
-	return near, Line{Number: number, Text: strings.Clone(strings.ToValidUTF8(strings.TrimSuffix(said[begin:end], "\r"), "")), Match: true}
+	return near, Line{Number: number, Text: strings.Clone(strings.ToValidUTF8(strings.TrimSuffix(original[begin:end], "\r"), "")), Match: true}
 }
 
 // scattered gives, with most, the exchanges that have most of the terms, or the best one of
@@ -555,15 +555,14 @@ func (r *reading) scattered(each func(Hit) bool) {
 
 func (h *Hit) hasTerm(t int) bool { return h.weights[t] > 0 }
 
-// Places returns where the words are in a line that was found, as regexp's
-// FindAllStringIndex does.
+// Places returns where the words are in a line that was found, as regexp's FindAllStringIndex does.
 func (w *Words) Places(line string) (spans [][]int) {
 	text := foldText(line)
 	if len(text) != len(line) {
 		return nil
 	}
 	for t := range w.terms {
-		if w.terms[t].whole == nil {
+		if w.terms[t].matches == nil {
 			w.terms[t].find(text, func(at, end int, _ float64) bool {
 				spans = append(spans, []int{at, end})
 				return len(spans) < 100
