@@ -82,8 +82,7 @@ func nearestParent(dir string) string {
 	return "/"
 }
 
-// Getenv returns the value of a variable, or "". Like in a shell, the last of two settings
-// counts.
+// Getenv returns the value of a variable, or "". Like in a shell, the last of two settings counts.
 func (e *Env) Getenv(key string) string { return process.Variable(e.Environ, key) }
 
 // ChildEnviron returns the person's environment, for what is started for them: notify
@@ -134,9 +133,8 @@ func (e *Env) Abs(path string) string {
 	return filepath.Join(e.Dir, path)
 }
 
-// Quoted returns a name that others chose, such as a branch or subject, for a sentence of
-// gt: one line in quotes, without quotes inside and without a tag that a model could take
-// for its client's.
+// Quoted returns a name that others chose, such as a branch or subject, for a sentence of gt: one line
+// in quotes, without quotes inside and without a tag that a model could take for its client's.
 func (e *Env) Quoted(s string) string {
 	return `"` + quotes.Replace(frame.Line(e.Line(s, maxQuoted))) + `"` // mutant without frame.Line: TestTold
 }
@@ -162,8 +160,7 @@ func (e *Env) Error(format string, args ...any) { e.printMessage("error", format
 // maxMessage bounds a message, in characters.
 const maxMessage = 5000
 
-// printMessage writes a message as a line, and joined errors as a line each, without
-// duplicates.
+// printMessage writes a message as a line, and joined errors as a line each, without duplicates.
 func (e *Env) printMessage(kind, format string, args ...any) {
 	if len(args) == 1 && format == "%v" {
 		if err, ok := args[0].(error); ok {
@@ -178,10 +175,10 @@ func (e *Env) printMessage(kind, format string, args ...any) {
 }
 
 func (e *Env) printMessages(kind string, all []error) {
-	said := map[string]bool{}
+	printed := map[string]bool{}
 	for _, err := range all {
-		if !said[err.Error()] {
-			said[err.Error()] = true
+		if !printed[err.Error()] {
+			printed[err.Error()] = true
 			e.printMessage(kind, "%v", err)
 		}
 	}
@@ -233,25 +230,25 @@ func JSONLines[T any](env *Env, all []T) error {
 	return nil
 }
 
-// Confirm asks the person at the terminal. Any answer but yes is an error with the text not,
-// and so is a missing terminal, for which flag answers.
-func (e *Env) Confirm(question, not, flag string) error {
+// Confirm asks the person at the terminal. Unless the answer is yes, it returns an error with the
+// text refusal. Without a terminal too, with a hint that flag answers for the person.
+func (e *Env) Confirm(question, refusal, flag string) error {
 	if !term.IsTerminal(e.Stdin) {
-		return Fail(AnswerNo, errors.New(not+": there is no terminal to ask on"), flag+" answers for you")
+		return Fail(AnswerNo, errors.New(refusal+": there is no terminal to ask on"), flag+" answers for you")
 	}
 	fmt.Fprint(e.Stdout, question)
 	answer, _ := bufio.NewReader(e.Stdin).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return Failf(AnswerNo, "%s", not)
+		return Failf(AnswerNo, "%s", refusal)
 	}
 	return nil
 }
 
-// ConfirmBusy asks the person before something is ended that is busy, as lines say. Where there
-// is no terminal it refuses. not says what was not done; --now answers for the person.
-func (e *Env) ConfirmBusy(lines []string, not string) error {
+// ConfirmBusy asks the person before something busy is ended; lines say with what. Without a
+// terminal it refuses. refusal says what was not done; --now answers for the person.
+func (e *Env) ConfirmBusy(lines []string, refusal string) error {
 	if !term.IsTerminal(e.Stdin) {
-		return Fail(AnswerNo, errors.New(not+": "+strings.Join(lines, "; ")), "--now does it all the same")
+		return Fail(AnswerNo, errors.New(refusal+": "+strings.Join(lines, "; ")), "--now does it all the same")
 	}
-	return e.Confirm(strings.Join(lines, "\n")+"\nGo on? [y/N] ", not, "--now")
+	return e.Confirm(strings.Join(lines, "\n")+"\nGo on? [y/N] ", refusal, "--now")
 }

@@ -16,8 +16,7 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// SessionIn returns the live session in a pane, by the records of its home, and nil without
-// one.
+// SessionIn returns the live session in a pane, by the records of its home, and nil without one.
 func SessionIn(store session.Store, server tmux.Server, pane string) (*session.Record, error) {
 	all, err := store.ReadRecords()
 	if err != nil {
@@ -68,9 +67,9 @@ func OwnsPane(known *agent.Table, p process.Proc, pane tmux.Pane) bool {
 }
 
 // Args returns the arguments with which an agent was started. pi overwrites its arguments
-// with its title and passes them to its commands in GT_AGENT_ARGS, whose value is said. For
+// with its title and passes them to its commands in GT_AGENT_ARGS, whose value is agentArgs. For
 // other clients it is ignored, because a project's settings can set it.
-func Args(p process.Proc, c agent.Client, said string) ([]string, error) {
+func Args(p process.Proc, c agent.Client, agentArgs string) ([]string, error) {
 	args, err := p.Args()
 	if err != nil || !slices.Contains(c.RunVars, "GT_AGENT_ARGS") {
 		return args, err
@@ -79,7 +78,7 @@ func Args(p process.Proc, c agent.Client, said string) ([]string, error) {
 		PID  int
 		Args []string
 	}
-	if json.Unmarshal([]byte(said), &told) == nil && told.PID == p.PID && len(told.Args) > 0 {
+	if json.Unmarshal([]byte(agentArgs), &told) == nil && told.PID == p.PID && len(told.Args) > 0 {
 		return told.Args, nil
 	}
 	return args, nil

@@ -22,11 +22,10 @@ type Agent struct {
 	table process.Table
 }
 
-// InPanes returns the agents in panes of a server. It calls tmux twice: for the
-// environments of all sessions and for the text of all panes. It recognizes an agent by a
-// process name from the session's environment (see named), then by one from the table, then
-// by the screen. The screen is needed for agents in a container, behind ssh or with another
-// process name.
+// InPanes returns the agents in panes of a server. It calls tmux twice: for the environments of all
+// sessions and for the text of all panes. It recognizes an agent by a process name from the session's
+// environment (see named), then by one from the table, then by the screen. The screen is needed for
+// agents in a container, behind ssh or with another process name.
 func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent {
 	table := process.Snapshot()
 	var alive []tmux.Pane
@@ -92,7 +91,7 @@ func (a Agent) Observe(now time.Time) status.Observation {
 	if q, asks := a.Client.Question(a.Screen); asks && o.Status != status.Running {
 		o.Status, o.Reason = status.Waiting, status.Question
 		if a.Client.Accepts(q) > 0 {
-			o.Reason = status.Permission // to trust the folder, or to accept its flags
+			o.Reason = status.Permission // it asks to trust the folder or to accept its flags
 		}
 	}
 	return o

@@ -231,9 +231,8 @@ type seat struct {
 	presence, running process.Presence // of the pane and of what runs in it
 }
 
-// find returns the pane of an instance's agent and the agent's process. name is the store's
-// Name for the instance. The pane can have the id of one of an earlier server, so what runs
-// in it decides.
+// find returns the pane of an instance's agent and the agent's process. name is the store's Name for
+// the instance. The pane can have the id of one of an earlier server, so what runs in it decides.
 func (a *answer) find(in *instance.Instance, name string) seat {
 	for _, i := range a.candidates(in, name) {
 		pane := a.panes[i]
@@ -281,7 +280,7 @@ func running(state place.State, known map[int]bool) map[string]process.Proc {
 		own, _ := process.Proc{PID: pid}.EnvironOf("") // costs half of finding the process
 		return !began(pid, process.Variable(own, instance.Variable))
 	}
-	for p, variable := range ofAgents(state, skip) {
+	for p, variable := range agentProcesses(state, skip) {
 		if began(p.PID, variable) {
 			name, _, _ := strings.Cut(variable, ":")
 			all[name] = p
@@ -290,10 +289,10 @@ func running(state place.State, known map[int]bool) map[string]process.Proc {
 	return all
 }
 
-// ofAgents yields the processes that are or come from agents of instances, with the
-// variable that names the instance. It leaves out gt's and tmux's own, and those of another
-// home's state: an instance keeps its id when it moves there. It does not look at PIDs to skip.
-func ofAgents(state place.State, skip func(pid int) bool) iter.Seq2[process.Proc, string] {
+// agentProcesses yields each process that is an instance's agent or was started by one, with the value
+// of instance.Variable in its environment. It leaves out processes of gt and tmux, and those of another
+// home's state, to which an instance can move with its id. It reads no process that skip reports.
+func agentProcesses(state place.State, skip func(pid int) bool) iter.Seq2[process.Proc, string] {
 	return func(yield func(process.Proc, string) bool) {
 		for _, pid := range process.ListPIDs() {
 			if skip(pid) {
@@ -315,7 +314,7 @@ func ofAgents(state place.State, skip func(pid int) bool) iter.Seq2[process.Proc
 
 // StartedBy returns the running processes that come from the agent of a store's instance.
 func StartedBy(store instance.Store, id instance.ID) (all []process.Proc) {
-	for p, variable := range ofAgents(store.State, func(int) bool { return false }) {
+	for p, variable := range agentProcesses(store.State, func(int) bool { return false }) {
 		if of, _, _ := strings.Cut(variable, ":"); of == store.Name(id) {
 			all = append(all, p)
 		}
@@ -655,8 +654,7 @@ func (m *Member) carry(got status.Result) status.Result {
 	return got
 }
 
-// Interrupted reports whether the last run of an agent that does not run ended in the middle
-// of a turn.
+// Interrupted reports whether the last run of an agent that does not run ended in the middle of a turn.
 func (m *Member) Interrupted() bool {
 	return m.Activity().CutOff()
 }
@@ -1012,8 +1010,7 @@ func (m *Member) begun() bool {
 // Reported reports whether a hook of the agent ran since its start.
 func (m *Member) Reported() bool { return m.Record != nil && m.begun() }
 
-// Wanted reports whether its agent should run: a person started it, and neither stopped nor
-// left it.
+// Wanted reports whether its agent should run: a person started it, and neither stopped nor left it.
 func (m *Member) Wanted() bool { return m.Desired == instance.Running && !m.ended() }
 
 // shouldRun reports whether its agent should run now: it is wanted, and was not ended to be
@@ -1025,8 +1022,7 @@ func (m *Member) shouldRun() bool {
 	return m.Wanted() && !m.ShutDownAt.After(m.StartedAt)
 }
 
-// client returns the environment with the client's own folder, if the instance has an
-// account.
+// client returns the environment with the client's own folder, if the instance has an account.
 func (m *Member) client() func(string) string {
 	if m.Account == "" {
 		return m.look.getenv

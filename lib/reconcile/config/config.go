@@ -41,20 +41,20 @@ type Source struct {
 	sets []string // variables that gt sets itself
 }
 
-// NewSource returns the source of a town, or of a profile unless that is "".
+// NewSource returns the source of a profile, or, if profile is "", of the town.
 func NewSource(s place.Scope, t town.Town, profile string) Source {
 	if profile == "" && !t.Personal {
-		of := Source{File: filepath.Join(t.Root, name), Work: t.Root, read: func(name string) (data []byte, err error) {
-			// What runs for days is not to keep the trust that it began with.
+		source := Source{File: filepath.Join(t.Root, name), Work: t.Root, read: func(name string) (data []byte, err error) {
+			// A process that runs for days must see that the trust was taken away.
 			if t.Trust, err = t.State.Trusted(t.Root); err != nil && !errors.Is(err, place.ErrUntrusted) {
 				return nil, err
 			}
 			return t.Read(name)
 		}}
 		for _, actor := range beads.Actor("") {
-			of.sets = append(of.sets, actor[0])
+			source.sets = append(source.sets, actor[0])
 		}
-		return of
+		return source
 	}
 	dir := s.Config
 	if dir != "" && profile != "" {

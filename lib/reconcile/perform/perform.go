@@ -29,8 +29,7 @@ type Outcome struct {
 	Err error
 }
 
-// Skipped reports whether the change was not begun because something else was changing the
-// session.
+// Skipped reports whether the change was not begun because something else was changing the session.
 func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
 
 // oneAtATime returns told for callers that run at the same time.
@@ -224,6 +223,7 @@ func (w *World) freeNobodys(ctx context.Context, c Claimant) error {
 	return w.Work.Free(ctx, c, tick.WorkReason(lifecycle.Closed))
 }
 
+// unroute removes a marker, so that no work is routed to its session.
 func (w *World) unroute(s Stray) error {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
@@ -290,8 +290,7 @@ type transition struct {
 	effective template.Effective
 }
 
-// check compares the session with the one that the change was decided on, and prepares the
-// change.
+// check compares the session with the one that the change was decided on, and prepares the change.
 func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	m := ch.session.Managed
 	if m == nil || m.Session != ch.Before { // mutant never: TestStale

@@ -121,8 +121,7 @@ func (e Exec) limits() Limits {
 
 func (r Ref) named() *named { return &named{r.ID, r.Name} }
 
-// Start implements Runtime. The program gets only the agent's own variables, none of this
-// machine's.
+// Start implements Runtime. The program gets only the agent's own variables, none of this machine's.
 func (e Exec) Start(ctx context.Context, a Agent) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -195,7 +194,7 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 	return all
 }
 
-// parse reads a word after yes. It ignores unknown words.
+// parse sets what one word of the runtime's answer says, after its "yes". It ignores unknown words.
 func (s *Status) parse(word string) {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {

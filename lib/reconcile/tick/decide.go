@@ -21,8 +21,7 @@ const (
 	workClosed      = "session_closed"
 )
 
-// WorkReason returns the reason for work of a session in a state in which it should have
-// none.
+// WorkReason returns the reason for work of a session in a state in which it should have none.
 func WorkReason(s lifecycle.State) string {
 	switch s {
 	case lifecycle.Suspended:
@@ -259,7 +258,7 @@ func (d *decision) begin(s Session, t *Template) {
 		failed = false
 	}
 	if failed {
-		after = d.counted(s, t)
+		after = d.countCrash(s, t)
 	}
 	if d.Now.Sub(s.CreatingAt) > limit && (t == nil || !s.Worktree) {
 		d.act(lifecycle.Close, s, d.enterState(after, lifecycle.Closed, lifecycle.StaleCreating),
@@ -293,7 +292,8 @@ func (d *decision) begin(s Session, t *Template) {
 	d.act(lifecycle.Begin, s, after, "it did not stay alive "+try+endReasonSuffix(after))
 }
 
-func (d *decision) counted(s Session, t *Template) lifecycle.Session {
+// countCrash returns the session with one crash more within the template's restart window.
+func (d *decision) countCrash(s Session, t *Template) lifecycle.Session {
 	after := s.Session
 	if after.CrashSince.IsZero() || d.Now.Sub(after.CrashSince) > t.RestartWindow {
 		after.CrashSince, after.CrashCount = d.Now, 0
@@ -356,7 +356,7 @@ func (d *decision) crashed(s Session, t *Template) {
 		d.suspend(s, lifecycle.CrashRecovery, why)
 		return
 	}
-	after := d.counted(s, t)
+	after := d.countCrash(s, t)
 	if after.CrashCount > t.MaxRestarts {
 		d.quarantine(s, t, after, fmt.Sprintf("%d crashes in %s, %d allowed", after.CrashCount, duration.Format(t.RestartWindow), t.MaxRestarts))
 		return
@@ -519,8 +519,7 @@ func earlierTime(a, b time.Time) time.Time {
 	return a
 }
 
-// drifted reports whether a session's configuration is not the one that a start would use
-// now.
+// drifted reports whether a session's configuration is not the one that a start would use now.
 func drifted(s Session) bool {
 	return s.Wanted != "" && s.Hash != "" && s.Hash != s.Wanted && version(s.Hash) == version(s.Wanted)
 }
@@ -542,8 +541,7 @@ func differs(s Session) string {
 	return strings.Join(s.Differs, ", ")
 }
 
-// order sorts the actions so that removals come before additions, and keeps at most
-// MaxChanges.
+// order sorts the actions so that removals come before additions, and keeps at most MaxChanges.
 func (d *decision) order() {
 	rank := func(a Action) int {
 		return slices.Index([]lifecycle.Change{

@@ -71,11 +71,11 @@ func Find(all []*catalog.Session, word string) (found []Chain, candidates []*cat
 	return found, nil
 }
 
-func chains(all, of []*catalog.Session) []Chain {
+func chains(all, wanted []*catalog.Session) []Chain {
 	together := groups(all)
 	var found []Chain
 	done := map[int]bool{}
-	for _, s := range of {
+	for _, s := range wanted {
 		g := together.of[s.ID]
 		if done[g] {
 			continue
@@ -94,8 +94,7 @@ type group struct {
 	members map[int][]*catalog.Session
 }
 
-// groups returns the sets of sessions that are joined by a link of any kind or the id of a
-// chain.
+// groups returns the sets of sessions that are joined by a link of any kind or the id of a chain.
 func groups(all []*catalog.Session) group {
 	index := make(map[session.ID]int, len(all)) // of sessions, and of chain ids without a session
 	var up []int

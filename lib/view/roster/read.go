@@ -42,8 +42,7 @@ func DeferGC() (end func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// Read returns the agents of scopes with their status. unread reports instances that
-// could not be read.
+// Read returns the agents of scopes with their status. unread reports instances that could not be read.
 func Read(env *cli.Env, all []Scope) (found []Listed, unread error) {
 	return ReadIn(fleet.NewSurvey(env.Getenv, env.Now()), env, all)
 }
@@ -51,7 +50,7 @@ func Read(env *cli.Env, all []Scope) (found []Listed, unread error) {
 // ReadIn is Read in a look that has more.
 func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unread error) {
 	defer DeferGC()()
-	said := map[string]bool{}
+	warned := map[string]bool{}
 	var at []fleet.Place
 	loads := make([]loaded, len(all))
 	for i := range all {
@@ -62,8 +61,8 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 		unread = errors.Join(unread, err)
 		loads[i].Wait()
 		known, err := loads[i].table, loads[i].err
-		if err != nil && len(instances) > 0 && !said[err.Error()] {
-			said[err.Error()] = true
+		if err != nil && len(instances) > 0 && !warned[err.Error()] {
+			warned[err.Error()] = true
 			env.WarnError(err)
 		}
 		at = append(at, fleet.Place{Store: p.Store, Instances: instances, Table: known})

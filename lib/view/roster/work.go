@@ -48,13 +48,13 @@ func (c Changes) String() string {
 // counts as 0. A folder in no repository has none.
 func ReadChanges(folders []string, within time.Duration) map[string]*Changes {
 	begin := time.Now()
-	tops, of := []string{}, map[string][]string{}
+	tops, foldersIn := []string{}, map[string][]string{}
 	for _, folder := range folders {
 		top := git.Top(folder)
-		if of[top] == nil {
+		if foldersIn[top] == nil {
 			tops = append(tops, top)
 		}
-		of[top] = append(of[top], folder)
+		foldersIn[top] = append(foldersIn[top], folder)
 	}
 	read := make([]*Changes, len(tops))
 	cli.Parallel(cli.Numbers(len(tops)), func(i int) {
@@ -68,7 +68,7 @@ func ReadChanges(folders []string, within time.Duration) map[string]*Changes {
 	})
 	all := map[string]*Changes{}
 	for i, top := range tops {
-		for _, folder := range of[top] {
+		for _, folder := range foldersIn[top] {
 			if read[i] != nil {
 				all[folder] = read[i]
 			}
@@ -143,8 +143,7 @@ func UsageText(u conversation.Usage) string {
 	return strings.TrimSpace(count.Compact(u.Tokens()) + " " + price.Text(u))
 }
 
-// ContextText returns how full a context is, as a percentage if its size is known, "" if
-// nothing is.
+// ContextText returns how full a context is, as a percentage if its size is known, "" if nothing is.
 func ContextText(tokens, window int64) string {
 	switch {
 	case tokens <= 0:

@@ -95,11 +95,11 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 			id: s.ID, chainID: s.ChainID, short: o.Short(s.ID), about: o.About(s), work: s.WorkUnit,
 			from: s.StartedAt, to: chain.End(s, o.Now), style: palette.FindStyle(s.Outcome), above: -1,
 		}
-		of := shared{s.Address(), folderOf(s), s.Agent, s.Branch, s.Headless, s.Foreign(), string(s.Outcome)}
+		facts := shared{s.Address(), folderOf(s), s.Agent, s.Branch, s.Headless, s.Foreign(), string(s.Outcome)}
 		if why := catalog.FormatReason(s.Reason); why != "" {
-			of.outcome += ": " + why
+			facts.outcome += ": " + why
 		}
-		b.shared = unique.Make(of)
+		b.shared = unique.Make(facts)
 		if b.chainID == b.id {
 			b.chainID = b.id // in memory once
 		}
@@ -188,19 +188,19 @@ func (p *Picture) thread() {
 }
 
 func (p *Picture) name(b *bar) string {
-	name, of := "", b.shared.Value()
+	name, facts := "", b.shared.Value()
 	switch p.By {
 	case Folder:
-		name = of.folder
+		name = facts.folder
 		if name != "" {
 			name = filepath.Clean(name)
 		}
 	case Agent:
-		name = of.agent
+		name = facts.agent
 	case Session:
 		return b.short
 	default:
-		name = of.actor
+		name = facts.actor
 	}
 	return cmp.Or(term.Clean(name), "(not known)")
 }
@@ -212,8 +212,7 @@ const (
 	breadth = 0.009
 )
 
-// fill puts the bars into lanes, the most recently active lane on top, and overlapping bars
-// into rows.
+// fill puts the bars into lanes, the most recently active lane on top, and overlapping bars into rows.
 func (p *Picture) fill() {
 	at := map[string]int{}
 	for i := range p.bars {
@@ -307,20 +306,20 @@ func (p *Picture) tell(b *bar) (lines []string) {
 	join := func(parts ...string) string {
 		return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 	}
-	of := b.shared.Value()
-	agent, link, resume := of.agent, string(b.link), "gt-seance resume "+b.short
-	if of.headless {
+	facts := b.shared.Value()
+	agent, link, resume := facts.agent, string(b.link), "gt-seance resume "+b.short
+	if facts.headless {
 		agent = strings.TrimSpace(agent + " headless")
 	}
 	if b.link == chain.Follows {
 		link = ""
 	}
-	if of.foreign {
+	if facts.foreign {
 		resume = ""
 	}
 	lines = []string{cmp.Or(cleanLine(b.about), "(no title)")}
 	for _, l := range []string{
-		join(string(b.id), agent, of.actor, link), join(p.span(b), of.outcome), join(b.work, of.branch), resume,
+		join(string(b.id), agent, facts.actor, link), join(p.span(b), facts.outcome), join(b.work, facts.branch), resume,
 	} {
 		if l = cleanLine(l); l != "" {
 			lines = append(lines, l)
