@@ -143,8 +143,8 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 // without asking, gone why the successor cannot be started.
 func (h handover) keeps(mode string, gone error) string {
 	switch {
-	case h.exchanged != nil:
-		return h.redact(h.exchanged.Error())
+	case h.folderReplaced != nil:
+		return h.redact(h.folderReplaced.Error())
 	case h.folder.Inode == 0:
 		return "its folder is gone"
 	case gone != nil:

@@ -42,15 +42,15 @@ type order struct {
 type handover struct {
 	target
 	order
-	successor respawn.Successor // without a client for session.KindAuto
-	replaces  bool              // the successor gets the pane
-	paneLost  string            // why the successor lost the pane in save
-	keptPane  string            // why a replaceable pane is not given away
-	folder    place.Folder      // where the successor starts
-	exchanged error             // why folder is not the session's own any more
-	full      bool              // the client compacts the conversation now
-	carried   session.ID        // the copy of the conversation that the successor resumes
-	in        launcher.Launcher // what the agent was started in, if its pane is replaceable
+	successor      respawn.Successor // without a client for session.KindAuto
+	replaces       bool              // the successor gets the pane
+	paneLost       string            // why the successor lost the pane in save
+	keptPane       string            // why a replaceable pane is not given away
+	folder         place.Folder      // where the successor starts
+	folderReplaced error             // why folder is not the session's own any more
+	full           bool              // the client compacts the conversation now
+	carried        session.ID        // the copy of the conversation that the successor resumes
+	in             launcher.Launcher // what the agent was started in, if its pane is replaceable
 }
 
 // resolve finds the target, this session or the one that what names, and the successor. If
@@ -72,12 +72,14 @@ func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h hand
 	return h, work, err
 }
 
+// findPlace finds where the successor starts: its program, its folder, and for an agent whose pane
+// it can get, the launcher. h.in.Why says why it cannot be started in that.
 func (h *handover) findPlace() error {
 	err := h.findProgram()
 	h.openFolder()
 	if err == nil && h.replaceable() {
-		if h.in = h.launcher(); h.exchanged == nil {
-			h.openFolder()
+		if h.in = h.launcher(); h.folderReplaced == nil {
+			h.openFolder() // of the launcher, if that has one
 		}
 		if h.in.Why == "" {
 			if missing := h.run("").Missing(); missing != nil {
@@ -110,7 +112,7 @@ func (h *handover) openFolder() {
 		dir.Close()
 	}
 	if errors.As(err, new(*place.ExchangedError)) { // a missing folder is reported by the command to type
-		h.exchanged = err
+		h.folderReplaced = err
 	}
 }
 
@@ -174,8 +176,8 @@ func (h handover) findProgram() error {
 		return nil // a person starts it and sees its questions
 	}
 	// In the pane it would wait for the person to trust its hooks, and not read the note.
-	said, err := gtexec.Output("gt-hooks", h.home.Dir, h.environ, hooksWait, "blocked", h.successor.Client.Name)
-	if reason, remedy, ok := strings.Cut(strings.TrimSpace(string(said)), "\t"); err == nil && ok {
+	output, err := gtexec.Output("gt-hooks", h.home.Dir, h.environ, hooksWait, "blocked", h.successor.Client.Name)
+	if reason, remedy, ok := strings.Cut(strings.TrimSpace(string(output)), "\t"); err == nil && ok {
 		remedy, _, _ = strings.Cut(remedy, "\n")
 		return cli.Fail(cli.AnswerNo, errors.New(reason), strings.TrimPrefix(remedy+"; nothing was changed", "; "))
 	}

@@ -33,8 +33,8 @@ import (
 )
 
 func (h handover) launch(note mail.Note) error {
-	if h.exchanged != nil {
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start a successor: %w", h.exchanged), "the note is saved: gt-mail read "+note.ID)
+	if h.folderReplaced != nil {
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start a successor: %w", h.folderReplaced), "the note is saved: gt-mail read "+note.ID)
 	}
 	if h.paneLost != "" {
 		return h.env.Printf("saved; to read the note: gt-mail read %s\n%s\n", note.ID, h.paneLost)
@@ -170,8 +170,9 @@ func (h handover) describeReceiver() string {
 	return "no agent runs here; the next session in this folder will get the note"
 }
 
-// howToGoOn returns the command to type and what happens then. A successor without hooks
-// must be told to run gt-prime, and gets an id for its record.
+// howToGoOn returns the command with which a person starts the successor, and what happens then or
+// where to type it. A successor without hooks must be told to run gt-prime, and gets an id for its
+// record.
 func (h handover) howToGoOn() (line, then string) {
 	next := agent.NextRun{ID: h.successor.ID}
 	if h.kind == session.KindCycle && h.record != nil {
@@ -188,6 +189,7 @@ func (h handover) howToGoOn() (line, then string) {
 	}
 	c := h.successor.Client
 	var args []string
+	// The agent runs, but in a sandbox or container, where its process cannot be seen.
 	hidden := h.record != nil && !h.left && !h.agent.IsSet() && (h.record.IsElsewhere() || process.Contained())
 	switch same := c.Name == h.client().Name; {
 	case same && (h.left || hidden):

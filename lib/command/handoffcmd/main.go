@@ -166,8 +166,8 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	if err != nil {
 		return err
 	}
-	if h.exchanged != nil && (g.Restart || g.DryRun) {
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start a successor: %w", h.exchanged))
+	if h.folderReplaced != nil && (g.Restart || g.DryRun) {
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start a successor: %w", h.folderReplaced))
 	}
 	if g.Restart {
 		return h.printCommand()

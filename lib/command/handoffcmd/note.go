@@ -99,7 +99,7 @@ func (h handover) compose(message, work string) draft {
 		text := b.Text()
 		if h.keptPane != "" {
 			text += "\n\nThe agent was not replaced: " + h.keptPane + "."
-			if line, _ := h.howToGoOn(); h.exchanged == nil {
+			if line, _ := h.howToGoOn(); h.folderReplaced == nil {
 				text += " To go on in its pane, a person ends it there and types: " + line
 			}
 			text += "\n"

@@ -112,11 +112,11 @@ func untold(r *session.Record) string {
 	if r == nil || r.Handoff == nil || r.Handoff == r.Promised() || r.Handoff.Text == nil {
 		return ""
 	}
-	said := brief.Message(r.Handoff.Text.Body)
-	if said == "" {
+	text := brief.Message(r.Handoff.Text.Body)
+	if text == "" {
 		return ""
 	}
-	return fmt.Sprintf("Saved before that, as %q:\n\n%s", r.Handoff.Text.Subject, said)
+	return fmt.Sprintf("Saved before that, as %q:\n\n%s", r.Handoff.Text.Subject, text)
 }
 
 // earlier returns the text of the session's undelivered notes, to be included in the note

@@ -103,8 +103,8 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 const maxClockSkew = 10 * time.Second
 
 // record stores the session's state after this event, and reports whether it changed. It
-// ignores an event that is older than the stored state. said is what the person typed.
-func record(call *hook.Invocation, before activity.State, said string, now time.Time) (after activity.State, noted bool, err error) {
+// ignores an event that is older than the stored state. prompt is what the person typed.
+func record(call *hook.Invocation, before activity.State, prompt string, now time.Time) (after activity.State, noted bool, err error) {
 	at, err := worktree(call, before)
 	call.Warn(err)
 	if _, changes := nextState(before, call.Input, call.Dialect.NotesStatus); !changes && at == before.Worktree {
@@ -121,8 +121,8 @@ func record(call *hook.Invocation, before activity.State, said string, now time.
 		to.Since, to.Awake = now, process.Awake()
 		if call.Input.Kind() == "UserPromptSubmit" {
 			to.Prompted = now
-			if said != "" && !isCommand(said) {
-				to.Request = term.Cut(term.OneLine(said), activity.MaxTopic)
+			if prompt != "" && !isCommand(prompt) {
+				to.Request = term.Cut(term.OneLine(prompt), activity.MaxTopic)
 			}
 		}
 		*s, after, noted = to, to, true
@@ -186,20 +186,20 @@ func typedPrompt(env *cli.Env, call *hook.Invocation) string {
 	if call.Input.AgentID != "" || call.Input.Kind() != "UserPromptSubmit" || !byPerson(call.Input.Source) {
 		return ""
 	}
-	said := conversation.Words(call.Input.Prompt)
+	prompt := conversation.Words(call.Input.Prompt)
 	// A reader of the conversation tells the texts that clients add by themselves from a person's.
-	isTagged := strings.HasPrefix(said, "<")
-	if isRead := !registry.RecordsHooks(call.Agent); isRead && (isTagged || len(said) > maxKept) {
+	isTagged := strings.HasPrefix(prompt, "<")
+	if isRead := !registry.RecordsHooks(call.Agent); isRead && (isTagged || len(prompt) > maxKept) {
 		return ""
 	}
-	return strings.TrimSpace(term.CleanText(env.Redact(said)))
+	return strings.TrimSpace(term.CleanText(env.Redact(prompt)))
 }
 
 // keepPrompt adds a prompt to the thread of the session's chain, and makes it the first
 // request if it is the session's first and the chain has none. The end of the turn reads it
 // from the conversation again, but a session can be handed over or die before.
-func keepPrompt(env *cli.Env, call *hook.Invocation, said string) error {
-	if said == "" {
+func keepPrompt(env *cli.Env, call *hook.Invocation, prompt string) error {
+	if prompt == "" {
 		return nil
 	}
 	r, err := call.Store.Get(call.ID)
@@ -207,15 +207,15 @@ func keepPrompt(env *cli.Env, call *hook.Invocation, said string) error {
 		return err
 	}
 	now := env.Now().UTC().Truncate(time.Millisecond)
-	part := thread.Part{Session: call.ID, Agent: call.Agent, Time: now, Prompts: []thread.Quote{{Text: pasted.Shorten(said), Time: now}}}
+	part := thread.Part{Session: call.ID, Agent: call.Agent, Time: now, Prompts: []thread.Quote{{Text: pasted.Shorten(prompt), Time: now}}}
 	state, chain := call.Home.Town.State, call.ID
 	if r != nil {
 		chain = r.Chain()
 	}
 	had, err := request.HadTurn(call.Home, call.ID)
 	call.Warn(err) // the prompt is kept as if it were the first
-	if !had && (r == nil || begins(r)) && !isCommand(said) {
-		part.First = thread.Quote{Text: said, Time: now}
+	if !had && (r == nil || begins(r)) && !isCommand(prompt) {
+		part.First = thread.Quote{Text: prompt, Time: now}
 		_, err = thread.Update(state, chain, atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.Hear(part) })
 	} else {
 		err = thread.Append(state, chain, part, call.Warn)

@@ -54,22 +54,22 @@ func (t *touch) Run(env *cli.Env) error {
 	call.Warn(call.Tell(t.Flags))
 	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
 	var err error
-	said := ""
+	prompt := ""
 	var doing activity.State
 	var prompted time.Time // time of the prompt before this one
 	if t.Hook && call.ID != "" {
 		err = call.EnsureRecord() // alive even without a record
-		said = typedPrompt(env, call)
+		prompt = typedPrompt(env, call)
 		if doing = activity.Read(call.Home, call.ID); isLate(call, doing) {
 			if call.Input.Kind() == "UserPromptSubmit" && call.Input.AgentID == "" { // it is being resumed
-				return call.End(errors.Join(err, keepPrompt(env, call, said)))
+				return call.End(errors.Join(err, keepPrompt(env, call, prompt)))
 			}
 			return nil
 		}
 		prompted = doing.Prompted
 		var nerr error
 		var begun bool
-		doing, begun, nerr = record(call, doing, said, sign.Timestamp)
+		doing, begun, nerr = record(call, doing, prompt, sign.Timestamp)
 		if begun && t.Notify != "" {
 			nerr = t.report(env, call, doing)
 		}
@@ -83,7 +83,7 @@ func (t *touch) Run(env *cli.Env) error {
 		err = errors.Join(err, tellAgent(env, call, doing, prompted))
 	}
 	if t.Hook && call.ID != "" {
-		hold, rerr := serveRequest(env, call, said)
+		hold, rerr := serveRequest(env, call, prompt)
 		err = errors.Join(err, rerr)
 		if hold != nil {
 			return errors.Join(call.End(err), call.End(t.handOver(env, call, *hold)))
@@ -143,9 +143,8 @@ func newNotes(env *cli.Env, call *hook.Invocation, prompted time.Time) (string, 
 // (lib/state/request). If it must be served now, hold is not nil: "" at the end of a turn,
 // otherwise why the pane is kept.
 //
-// A request is served at the end of the turn, or before if the person sends a prompt first,
-// which is said.
-func serveRequest(env *cli.Env, call *hook.Invocation, said string) (hold *string, err error) {
+// A request is served at the end of the turn, or before if the person sends a prompt first.
+func serveRequest(env *cli.Env, call *hook.Invocation, prompt string) (hold *string, err error) {
 	home, id := call.Home, call.ID
 	asks := request.Asks(home, id)
 	switch kind := call.Input.Kind(); {
@@ -167,7 +166,7 @@ func serveRequest(env *cli.Env, call *hook.Invocation, said string) (hold *strin
 		_, err = request.Take(home, id, shown)
 	}
 	if *hold != "" {
-		err = errors.Join(err, keepPrompt(env, call, said), request.Turn(home, id, env.Now()))
+		err = errors.Join(err, keepPrompt(env, call, prompt), request.Turn(home, id, env.Now()))
 	}
 	if !request.Waits(home, id) {
 		hold = nil

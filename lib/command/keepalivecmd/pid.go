@@ -224,8 +224,8 @@ func (r *reap) Run(env *cli.Env) error {
 		}
 		return failed
 	}
-	of := sessionsOf(env, targets)
-	of.announce(env.Now().Add(time.Duration(r.Grace) + killWait + endWait))
+	sessions := sessionsOf(env, targets)
+	sessions.announce(env.Now().Add(time.Duration(r.Grace) + killWait + endWait))
 	for _, t := range targets {
 		failed = errors.Join(failed, signal(t, syscall.SIGTERM))
 	}
@@ -243,7 +243,7 @@ func (r *reap) Run(env *cli.Env) error {
 		}
 		failed = errors.Join(failed, r.forget(env, dir, t.File, fmt.Sprintf("%s (process %d)", t.how, t.Process.PID)))
 	}
-	of.close(env.Now())
+	sessions.close(env.Now())
 	if failed == nil && left {
 		return cli.Silent
 	}
@@ -317,10 +317,11 @@ type reapedSession struct {
 	store session.Store
 }
 
+// sessionsOf returns the live sessions whose process is one of the targets or below one.
 func sessionsOf(env *cli.Env, targets []*target) reaped {
-	of := reaped{env: env}
+	found := reaped{env: env}
 	if len(targets) == 0 {
-		return of
+		return found
 	}
 	state := place.StateOf(env.Getenv)
 	entries, err := atomicfile.ReadDir(state.Path("sessions"))
@@ -344,37 +345,37 @@ func sessionsOf(env *cli.Env, targets []*target) reaped {
 		if environ, err := r.Process().Environ(); err == nil && len(environ) > 0 {
 			client.Environ = environ
 		}
-		of.all = append(of.all, reapedSession{r, session.Store{
+		found.all = append(found.all, reapedSession{r, session.Store{
 			Home: home.Fixed(place.ScopeIn(state, client.Getenv), at, dir, r.CWD, e.Name()),
 			Warn: env.WarnError,
 		}})
 	}
-	return of
+	return found
 }
 
 const reason = "gt-keepalive pid reap" // the recorded reason for the end of these sessions
 
 // announce records that the sessions are about to be ended, because their clients report an end
 // themselves and this process may be killed. A session that lives after until was spared.
-func (of reaped) announce(until time.Time) {
-	for _, s := range of.all {
+func (r reaped) announce(until time.Time) {
+	for _, s := range r.all {
 		lock, err := s.store.Home.LockWithin(endWait)
 		if err == nil {
 			err = s.store.Stop(s.ID, session.Stop{Reason: reason, Until: until})
 			lock.Unlock()
 		}
-		of.env.WarnError(err) // the process is ended anyway
+		r.env.WarnError(err) // the process is ended anyway
 	}
 }
 
-func (of reaped) close(now time.Time) {
-	for _, s := range of.all {
+func (r reaped) close(now time.Time) {
+	for _, s := range r.all {
 		if !s.Process().Gone() {
 			continue
 		}
 		end := closing.End{ID: s.ID, Outcome: session.Killed, Reason: reason, At: now}
 		if err := end.Close(s.store, endWait); err != nil && !errors.Is(err, session.ErrEnded) {
-			of.env.WarnError(err)
+			r.env.WarnError(err)
 		}
 	}
 }

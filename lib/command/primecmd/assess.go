@@ -218,12 +218,12 @@ func (f *facts) mayTake(l *leftHandover) bool {
 }
 
 // hasReplaced reports whether this session replaced another one in its process.
-func (f *facts) hasReplaced(o *session.Candidate) bool {
-	if o.Process() != f.session.Process {
-		return false // without a look at all sessions
+func (f *facts) hasReplaced(other *session.Candidate) bool {
+	if other.Process() != f.session.Process {
+		return false // saves looking at all sessions
 	}
-	r, how := session.FindPredecessor(f.now, f.home, f.seen())
-	return r == o.Record && how == session.Done
+	predecessor, outcome := session.FindPredecessor(f.now, f.home, f.seen())
+	return predecessor == other.Record && outcome == session.Done
 }
 
 // isBeingTold reports whether another running session has claimed the hand-over.
@@ -342,9 +342,8 @@ func (f *facts) broken(h firstHandover) (predecessor, ending) {
 	}
 }
 
-// passesOver reports whether a session that broke off is passed over if it was asked for nothing:
-// if another one broke off as well, as when a machine restarts, that one has something to
-// continue from.
+// passesOver reports whether a session that broke off is passed over if it was asked for nothing: if
+// another one broke off as well, as when a machine restarts, that one has something to continue from.
 func (f *facts) passesOver(p predecessor, h firstHandover) bool {
 	if p.JoinsChain() || p.Note != "" || len(p.DeliveredNotes) > 0 || p.Handoff != nil {
 		return false
@@ -375,9 +374,9 @@ func (f *facts) checkpoint(p predecessor) *checkpoint.Checkpoint {
 	return nil
 }
 
-// recovers reports whether a checkpoint is delivered. It is if the predecessor broke off and saved or
-// last received it. It also is if its session broke off and nobody received it yet, because that
-// session has no record or the start that would have delivered it was killed.
+// recovers reports whether this session gets a checkpoint: if its predecessor p broke off, and had
+// saved the checkpoint or received it last; or if nobody received it and the session that saved it
+// broke off, or left no record of that because it was killed while it started.
 func (f *facts) recovers(c savedCheckpoint, p predecessor) bool {
 	switch {
 	case p.brokeOff() && (c.SessionID == p.ID || c.TakenBy == p.ID):

@@ -264,7 +264,7 @@ func (c *commit) record(records []*session.Record) error {
 	return errors.Join(err, c.call.Store.Persist(p.ID, now), c.dropStale())
 }
 
-// promise promises the session the unowned hand-overs that it is told, before it is recorded.
+// promise marks the unowned hand-overs that this session is told as taken by it, before it is recorded.
 func (c *commit) promise(s situation) {
 	told := map[string]*mail.Note{} // by the ids of the notes
 	for _, n := range slices.Concat(s.waiting, s.recalled) {
@@ -336,8 +336,8 @@ func (c *commit) lapse(owner *session.Record) error {
 	return c.takeFrom(owner)
 }
 
-// confirm checks, now under the lock, what was delivered without it, and returns the
-// records. If the hand-over is gone, another session has received it, too.
+// confirm gathers the facts again under the lock, because the text was printed without it, and returns
+// the records. If the hand-over is gone, another session received it as well: this one forgets it.
 func (c *commit) confirm() []*session.Record {
 	records, err := c.call.Store.Repair()
 	c.warn(err)

@@ -372,8 +372,8 @@ func (p *page) layout(sections []section) string {
 	return strings.Join(others, "")
 }
 
-// fill returns the texts of sections that have most of the room together, and the lists of
-// what they do not tell of a thread, in the room that is left.
+// fill returns the texts of sections, cut to a total size of most, and in the room that is left,
+// lists of what else the thread has.
 func (p *page) fill(sections []section, most int) (others []string, lists string) {
 	const little = 6000 // of a text that has room for the person's messages alone
 	t, limit, size := p.thread, p.dialect.MaxContext, p.dialect.Size
@@ -402,7 +402,7 @@ func (p *page) fill(sections []section, most int) (others []string, lists string
 		if over <= 0 || room <= 0 {
 			return others, lists
 		}
-		room -= over // a frame makes words longer that could end it
+		room -= over // the frame escapes words that could end it, which makes them longer
 	}
 }
 
