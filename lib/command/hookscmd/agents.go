@@ -256,8 +256,8 @@ func namesOf(all []target) []string {
 	return names
 }
 
-// askVersion has the wiring fit the version of the client. If that does not tell it, what is
-// wired stays.
+// askVersion fits the wiring to the version of the client. If the client does not tell its
+// version, events that are wired already count as supported.
 func (t *target) askVersion(env *cli.Env) {
 	if t.unable != "" {
 		return

@@ -84,12 +84,12 @@ func gather(env *cli.Env) map[string]*evidence {
 		read = append(read, t.Events())
 	}
 
-	by := map[string]*evidence{}
-	of := func(agent string) *evidence {
-		if by[agent] == nil {
-			by[agent] = &evidence{}
+	byAgent := map[string]*evidence{}
+	evidenceOf := func(agent string) *evidence {
+		if byAgent[agent] == nil {
+			byAgent[agent] = &evidence{}
 		}
-		return by[agent]
+		return byAgent[agent]
 	}
 	personal := town.Personal(env.Getenv)
 	agents := map[session.ID]string{}
@@ -97,7 +97,7 @@ func gather(env *cli.Env) map[string]*evidence {
 	sessions := slices.Collect(all.Sessions())
 	catalog.ByActivity(sessions)
 	for _, s := range sessions {
-		e := of(s.Agent)
+		e := evidenceOf(s.Agent)
 		agents[s.ID] = s.Agent
 		if s.Topic != "" { // without a topic, another hook recorded it
 			e.sightingOf(primes).see(s.StartedAt, s.ID)
@@ -123,7 +123,7 @@ func gather(env *cli.Env) map[string]*evidence {
 			if agent == "" {
 				return
 			}
-			switch e := of(agent); {
+			switch e := evidenceOf(agent); {
 			case ev.Type == eventlog.HookError:
 				e.complaints = append(e.complaints, complaint{p.Program, p.Error, sighting{ev.Time.Time, p.SessionID}})
 			case p.Kind == session.KindAuto:
@@ -133,7 +133,7 @@ func gather(env *cli.Env) map[string]*evidence {
 			}
 		})
 	}
-	return by
+	return byAgent
 }
 
 func isTurnEnd(event string) bool {

@@ -161,6 +161,7 @@ func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	return v
 }
 
+// verdict is judge without the version that ran, and before secrets are redacted.
 func (p *proof) verdict(run, can bool) verdict {
 	v := verdict{Agent: p.name}
 	if p.unable != "" {
@@ -404,8 +405,8 @@ func (f *firing) explain(v *verdict) {
 	}
 }
 
-// runInSandbox runs an agent once in a sandbox without a network, and calls waiting meanwhile.
-// here allows a run in the working directory.
+// runInSandbox runs an agent once in a sandbox without a network, and calls waiting meanwhile. If
+// gt's hooks are only in the settings of a project, it runs the agent in that, which here allows.
 func runInSandbox(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, here bool, waiting func()) *firing {
 	f := &firing{took: map[string]time.Duration{}}
 	w, err := sandbox.New()

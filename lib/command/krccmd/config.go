@@ -52,16 +52,16 @@ type configSet struct {
 }
 
 func (c *configSet) Run(env *cli.Env) error {
-	said := c.What + " are kept for " + c.To
+	message := c.What + " are kept for " + c.To
 	switch c.What {
 	case "keep":
-		said = "at least " + c.To + " events stay"
+		message = "at least " + c.To + " events stay"
 	case "default":
-		said = "all others are kept for " + c.To
+		message = "all others are kept for " + c.To
 	case "interval":
-		said = "prune --auto prunes at most every " + c.To
+		message = "prune --auto prunes at most every " + c.To
 	}
-	return change(env, said, func(p *retention.Policy) error {
+	return change(env, message, func(p *retention.Policy) error {
 		if c.What == "keep" {
 			n, err := strconv.Atoi(c.To)
 			if err != nil || n < 0 || n > retention.MaxKeep {
@@ -110,8 +110,8 @@ func (c *configReset) Run(env *cli.Env) error {
 	return update(env, "the defaults count again", func(p books) error { return retention.Reset(p.town.Retention(), p.env.WarnError) })
 }
 
-func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
-	return update(env, said, func(p books) error {
+func change(env *cli.Env, message string, by func(*retention.Policy) error) error {
+	return update(env, message, func(p books) error {
 		policy, err := retention.Repair(p.town.Retention(), p.env.WarnError)
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 	})
 }
 
-func update(env *cli.Env, said string, write func(books) error) error {
+func update(env *cli.Env, message string, write func(books) error) error {
 	p, err := openLogs(env)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func update(env *cli.Env, said string, write func(books) error) error {
 	if err := write(p); err != nil {
 		return err
 	}
-	return env.Println(term.Clean(said))
+	return env.Println(term.Clean(message))
 }
 
 type size int64

@@ -19,7 +19,7 @@ import (
 	"gt/lib/text/term"
 )
 
-func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, asJSON bool) error {
+func (a agent) sendToHost(env *cli.Env, host peer.Host, kind, to string, m message, asJSON bool) error {
 	state := a.home.Town.State
 	own, err := peer.NewHosts(state).LocalHost()
 	if errors.Is(err, fs.ErrNotExist) {

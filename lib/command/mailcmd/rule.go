@@ -106,11 +106,11 @@ func (c *listRules) Run(env *cli.Env) error {
 				Time       time.Time  `json:"time,omitzero"`
 			}{i + 1, in.Text, string(in.Kind), in.Session, i >= len(r.chain), in.Time})
 		} else {
-			of := ""
+			origin := ""
 			if i >= len(r.chain) {
-				of = "  (this " + r.of + ")"
+				origin = "  (this " + r.of + ")"
 			}
-			err = env.Printf("%2d  %s%s\n", i+1, term.OneLine(term.Clean(in.Text)), of)
+			err = env.Printf("%2d  %s%s\n", i+1, term.OneLine(term.Clean(in.Text)), origin)
 		}
 		if err != nil {
 			return err

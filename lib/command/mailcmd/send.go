@@ -54,7 +54,7 @@ func (c *send) Run(env *cli.Env) error {
 		if c.Hook {
 			return cli.Fail(cli.Usage, fmt.Errorf("an agent of another host cannot be given work"), "without --hook it gets a note; gt-mail work give TEMPLATE@HOST leaves work there")
 		}
-		return me.leave(env, host, peer.Note, name, c.message, c.JSON)
+		return me.sendToHost(env, host, peer.Note, name, c.message, c.JSON)
 	}
 	if err := checkAddress(me.home, name); err != nil {
 		return err
@@ -184,35 +184,35 @@ func (a agent) word(outside, town string) string {
 
 // request leaves an item for the hook at the end of the turn, if failed is the error of a
 // sandbox, and returns the line to print. Otherwise it returns the error.
-func (a agent) request(env *cli.Env, item request.Item, failed error) (said string, err error) {
+func (a agent) request(env *cli.Env, item request.Item, failed error) (line string, err error) {
 	store := session.Store{Home: a.home}
 	r, err := store.Get(store.Current(env.Getenv, names.SessionVars(), false))
 	if !request.Denied(failed) || err != nil || r == nil || r.Hook == nil || r.Ended() {
 		return "", refused(failed)
 	}
 	item.At = env.Now()
-	said, err = request.Leave(request.HomeOf(place.ScopeOf(env.Getenv), a.home, r.ID), r.ID, item)
+	line, err = request.Leave(request.HomeOf(place.ScopeOf(env.Getenv), a.home, r.ID), r.ID, item)
 	switch {
 	case err != nil:
 		return "", err
-	case said == "": // if the request could be delivered after all, it was not the sandbox
+	case line == "": // if the request could be delivered after all, it was not the sandbox
 		env.WarnError(failed)
 		return "", nil
 	}
-	return said + "\n", nil
+	return line + "\n", nil
 }
 
 func (a agent) requestSend(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
-	said, err := a.request(env, request.Item{Kind: request.Note, Subject: n.Subject, Message: n.Body, Given: given}, failed)
+	line, err := a.request(env, request.Item{Kind: request.Note, Subject: n.Subject, Message: n.Body, Given: given}, failed)
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		return env.JSON(struct {
 			Request string `json:"request"`
-		}{strings.TrimSuffix(said, "\n")})
+		}{strings.TrimSuffix(line, "\n")})
 	}
-	return env.Printf("%sThe sandbox does not let this command write notes; the note is sent when your turn ends.\n", said)
+	return env.Printf("%sThe sandbox does not let this command write notes; the note is sent when your turn ends.\n", line)
 }
 
 type noteFlags struct {
@@ -381,14 +381,14 @@ const mostNear = 3
 
 // nearestAddresses returns a few addresses whose last parts, as many as to has, are nearest to it.
 func nearestAddresses(to string, all []string) (near []string) {
-	of := map[string][]string{}
+	byEnd := map[string][]string{}
 	for _, address := range all {
 		parts := strings.Split(address, "/")
 		end := strings.Join(parts[max(0, len(parts)-1-strings.Count(to, "/")):], "/")
-		of[end] = append(of[end], address)
+		byEnd[end] = append(byEnd[end], address)
 	}
-	for _, end := range spelling.FindNear(to, slices.Sorted(maps.Keys(of))) {
-		near = append(near, of[end]...)
+	for _, end := range spelling.FindNear(to, slices.Sorted(maps.Keys(byEnd))) {
+		near = append(near, byEnd[end]...)
 	}
 	return near[:min(mostNear, len(near))]
 }

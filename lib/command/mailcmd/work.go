@@ -51,14 +51,14 @@ func (c *workGive) Run(env *cli.Env) error {
 	}
 	h, w := findWork(env)
 	if name, at, ok := peer.Split(c.Template); ok && at == peer.AnyHost {
-		return currentAgent(env).leave(env, peer.Host{Name: peer.AnyHost}, peer.Work, name, c.message, false)
+		return currentAgent(env).sendToHost(env, peer.Host{Name: peer.AnyHost}, peer.Work, name, c.message, false)
 	}
 	name, host, err := post.ResolveRemote(h.Town.State, env.Dir, c.Template)
 	if err != nil {
 		return err
 	}
 	if host.Name != "" {
-		return currentAgent(env).leave(env, host, peer.Work, name, c.message, false)
+		return currentAgent(env).sendToHost(env, host, peer.Work, name, c.message, false)
 	}
 	c.Template = name
 	if err := c.known(env, h); err != nil {

@@ -144,14 +144,14 @@ func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []c
 	var own []conversation.Conversation
 	for _, store := range storesOf(env, r) {
 		err = errors.Join(err, r.Find(store, func(f conversation.File) {
-			of := f.ID
-			if of == "" {
+			fileID := f.ID
+			if fileID == "" {
 				if m, err := r.Metadata(f); err == nil {
-					of = m.ID
+					fileID = m.ID
 				}
 			}
 			switch id {
-			case of:
+			case fileID:
 				m, merr := r.Metadata(f)
 				err = errors.Join(err, merr)
 				own = append(own, conversation.Conversation{File: f, Metadata: m})

@@ -125,15 +125,15 @@ func sessionsOf(agents []instance.Called) (ids []string) {
 // the record from the client's conversation, or creates it.
 func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	id, none := find(env, s, name)
-	of := term.Uncut(name)
+	wanted := term.Uncut(name)
 	if none == nil {
 		h, err := s.Head(id)
 		if err != nil {
 			return "", err
 		}
-		of = string(h.Session)
+		wanted = string(h.Session)
 	}
-	found, err := (&syncing{ID: []string{of}}).choose(env, s, conversations(env))
+	found, err := (&syncing{ID: []string{wanted}}).choose(env, s, conversations(env))
 	switch {
 	case err != nil && none == nil:
 		return id, nil // its client has deleted it

@@ -102,7 +102,7 @@ func (c *tail) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	from, err := c.begin(s.Store, id)
+	from, err := c.findStart(s.Store, id)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,9 @@ func (c *tail) Run(env *cli.Env) error {
 	}
 }
 
-func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
+// findStart returns the offset from which the record's last c.Lines entries follow. It reads the
+// end of the record, and more of it as long as it has found too few.
+func (c *tail) findStart(s record.Store, id record.ID) (int64, error) {
 	size, err := s.Size(id)
 	if err != nil {
 		return 0, err

@@ -128,26 +128,26 @@ func keepLatest(found []conversation.Conversation) []conversation.Conversation {
 
 func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
 	for _, name := range c.ID {
-		of := name
+		wanted := name
 		if id, err := record.ParseID(name); err == nil {
 			h, err := s.Head(id)
 			if err != nil {
 				return nil, cli.Fail(cli.AnswerNo, err)
 			}
-			of = string(h.Session)
+			wanted = string(h.Session)
 		}
-		begins := func(of string) bool {
-			return slices.ContainsFunc(all, func(c conversation.Conversation) bool { return strings.HasPrefix(idOf(c), of) })
+		begins := func(wanted string) bool {
+			return slices.ContainsFunc(all, func(c conversation.Conversation) bool { return strings.HasPrefix(idOf(c), wanted) })
 		}
 		var agents []instance.Called
 		var called []string
-		cases := session.Cases(of)
+		cases := session.Cases(wanted)
 		if i := slices.IndexFunc(cases, begins); i >= 0 {
-			of = cases[i]
+			wanted = cases[i]
 		} else {
-			agents = calledAgents(env, of)
+			agents = calledAgents(env, wanted)
 			if called = sessionsOf(agents); len(called) == 1 {
-				of = called[0]
+				wanted = called[0]
 			}
 		}
 		var found []conversation.Conversation
@@ -155,16 +155,16 @@ func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conver
 			switch id := string(cmp.Or(c.Metadata.ID, c.File.ID)); {
 			case len(called) > 1 && slices.Contains(called, id):
 				found = append(found, c)
-			case id == of:
+			case id == wanted:
 				found = append([]conversation.Conversation{}, c)
-			case strings.HasPrefix(id, of) && (len(found) == 0 || idOf(found[0]) != of):
+			case strings.HasPrefix(id, wanted) && (len(found) == 0 || idOf(found[0]) != wanted):
 				found = append(found, c)
 			}
 		}
 		switch {
 		case len(found) == 0:
-			if ids, err := findMatching(s, of); err == nil && len(ids) > 0 {
-				return nil, cli.Failf(cli.AnswerNo, "the client keeps no conversation '%s' any more; the record '%s' has what was taken in", of, ids[0])
+			if ids, err := findMatching(s, wanted); err == nil && len(ids) > 0 {
+				return nil, cli.Failf(cli.AnswerNo, "the client keeps no conversation '%s' any more; the record '%s' has what was taken in", wanted, ids[0])
 			}
 			if len(agents) > 0 {
 				return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", agents[0].Name), "gt-session show "+agents[0].Name+" shows what is known of it")

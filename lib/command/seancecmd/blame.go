@@ -141,6 +141,9 @@ func (o origin) isSameExchange(other origin) bool {
 	return o.change.Index == other.change.Index && o.change.Turn == other.change.Turn
 }
 
+// lines returns the lines to explain: those that c.Commit adds, or those of the file, each with the
+// commit that git blames. A file's lines come with three more before and after, which tell apart
+// lines with the same text, such as }.
 func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.BlamedLine, err error) {
 	if c.Commit != "" {
 		dir, path := env.Dir, ""
@@ -150,7 +153,7 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 				return nil, err
 			}
 		}
-		of, changes, err := git.ChangesOf(dir, c.Commit, path, gitPatience)
+		commit, changes, err := git.ChangesOf(dir, c.Commit, path, gitPatience)
 		if err != nil {
 			return nil, cli.Fail(cli.AnswerNo, err)
 		}
@@ -158,7 +161,7 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 			for _, l := range change.Added {
 				if l.Number >= from && (to == 0 || l.Number <= to) {
 					text, number := l.Text, l.Number
-					l = of
+					l = commit
 					l.Text, l.Number, l.Path = text, number, change.Path
 					all = append(all, l)
 				}
@@ -182,15 +185,14 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 	if err != nil {
 		return nil, atomicfile.Error("read", path, err)
 	}
-	said := edits.Lines(string(text))
+	texts := edits.Lines(string(text))
 	if to == 0 {
-		to = len(said)
+		to = len(texts)
 	}
-	if from > len(said) || to > len(said) {
-		return nil, cli.Failf(cli.AnswerNo, "'%s' has %d lines", name, len(said))
+	if from > len(texts) || to > len(texts) {
+		return nil, cli.Failf(cli.AnswerNo, "'%s' has %d lines", name, len(texts))
 	}
-	// With some around them, which tell one } from another.
-	begin, end := max(from-3, 1), min(to+3, len(said))
+	begin, end := max(from-3, 1), min(to+3, len(texts))
 	if all, err = git.Blame(filepath.Dir(path), filepath.Base(path), begin, end, gitPatience); err != nil {
 		if !errors.Is(err, git.ErrNotRepository) {
 			env.Warn("git cannot list the commits: %v", err)
@@ -198,7 +200,7 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 		all = nil
 		inside, _ := filepath.Rel(git.Top(filepath.Dir(path)), path)
 		for i := begin; i <= end; i++ {
-			all = append(all, git.BlamedLine{Number: i, Text: said[i-1], Path: inside})
+			all = append(all, git.BlamedLine{Number: i, Text: texts[i-1], Path: inside})
 		}
 	}
 	return all, nil
@@ -253,8 +255,8 @@ func (b *blamer) take(changes []search.Change, paths []string) {
 			}
 		}
 	}
-	for _, of := range b.changes {
-		sort.SliceStable(of, func(i, j int) bool { return of[i].Time.Before(of[j].Time) })
+	for _, candidates := range b.changes {
+		sort.SliceStable(candidates, func(i, j int) bool { return candidates[i].Time.Before(candidates[j].Time) })
 	}
 }
 
@@ -305,7 +307,7 @@ func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
 // writer returns the edit that wrote a line last before a time: it has the line in its new
 // text, and nothing had written it before and left it. With other, it returns the first edit in
 // another repository that has the line.
-func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time, other bool) (of *search.Change) {
+func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time, other bool) (written *search.Change) {
 	weak, line := edits.IsWeak(l.Text), edits.Normalize(l.Text)
 	for i, ch := range b.changes[l.Path] {
 		if !ch.Time.Before(limit) {
@@ -317,15 +319,15 @@ func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time,
 		n := ch.Adds(line)
 		switch {
 		case n > 0 && (!weak || ch.HasNeighbour(before, l.Text, after) || l.Commit != "" && b.confirms(l, ch.Change)):
-			of = cmp.Or(of, ch.Change)
+			written = cmp.Or(written, ch.Change)
 		case other:
 		case n == 0 && !weak && b.rewrote(l, i):
-			of = cmp.Or(of, ch.Change)
+			written = cmp.Or(written, ch.Change)
 		case n < 0 && !weak, n == 0 && ch.Whole:
-			of = nil
+			written = nil
 		}
 	}
-	return of
+	return written
 }
 
 // rewrote reports whether an edit made a line by replacing a part of one that the line's commit
@@ -392,21 +394,21 @@ type commitLines struct {
 
 func (b *blamer) linesOf(l git.BlamedLine) *commitLines {
 	key := l.Commit + "\x00" + l.Path
-	of := b.commits[key]
-	if of == nil {
-		of = &commitLines{map[string]bool{}, map[string]bool{}, map[*search.Change]bool{}, map[*search.Change]bool{}}
-		b.commits[key] = of
+	lines := b.commits[key]
+	if lines == nil {
+		lines = &commitLines{map[string]bool{}, map[string]bool{}, map[*search.Change]bool{}, map[*search.Change]bool{}}
+		b.commits[key] = lines
 		_, changes, _ := git.ChangesOf(b.top, l.Commit, l.Path, gitPatience) // unconfirmed if git fails
 		for _, c := range changes {
 			for _, added := range c.Added {
-				of.added[edits.Normalize(cellLine(l.Path, added.Text))] = true
+				lines.added[edits.Normalize(cellLine(l.Path, added.Text))] = true
 			}
 			for _, removed := range c.Removed {
-				of.removed[edits.Normalize(cellLine(l.Path, removed))] = true
+				lines.removed[edits.Normalize(cellLine(l.Path, removed))] = true
 			}
 		}
 	}
-	return of
+	return lines
 }
 
 // cellLine returns a line of a file, and of a notebook the line of a cell that it has as a text
@@ -424,17 +426,17 @@ func cellLine(path, line string) string {
 
 // confirms reports whether a line's commit removed what the edit replaced, or added all that it wrote.
 func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
-	of := b.linesOf(l)
-	if _, known := of.whole[ch]; !known {
-		of.replaced[ch] = slices.ContainsFunc(ch.Old, func(line string) bool {
-			return of.removed[edits.Normalize(line)] && !edits.IsWeak(line) && ch.Adds(line) < 0
+	lines := b.linesOf(l)
+	if _, known := lines.whole[ch]; !known {
+		lines.replaced[ch] = slices.ContainsFunc(ch.Old, func(line string) bool {
+			return lines.removed[edits.Normalize(line)] && !edits.IsWeak(line) && ch.Adds(line) < 0
 		})
-		of.whole[ch] = !slices.ContainsFunc(ch.New, func(line string) bool {
-			return !of.added[edits.Normalize(line)] && !edits.IsWeak(line) && ch.Adds(line) > 0
+		lines.whole[ch] = !slices.ContainsFunc(ch.New, func(line string) bool {
+			return !lines.added[edits.Normalize(line)] && !edits.IsWeak(line) && ch.Adds(line) > 0
 		})
 	}
-	return of.replaced[ch] || of.whole[ch] && of.added[edits.Normalize(l.Text)] || slices.ContainsFunc(b.formerLines(l, ch, l.Text), func(before string) bool {
-		return of.removed[edits.Normalize(before)]
+	return lines.replaced[ch] || lines.whole[ch] && lines.added[edits.Normalize(l.Text)] || slices.ContainsFunc(b.formerLines(l, ch, l.Text), func(before string) bool {
+		return lines.removed[edits.Normalize(before)]
 	})
 }
 

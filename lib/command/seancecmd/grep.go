@@ -168,14 +168,14 @@ func findTargets(ours account.StoreGuard, all catalog.Catalog, f catalog.Filter)
 	own := f
 	own.Subagents = true
 	var lost conversation.ReadErrors
-	take := func(s, of *catalog.Session) {
+	take := func(s, owner *catalog.Session) {
 		file, err := s.Conversation(ours)
 		lost.Add(err)
-		at := target{session: of, conversation: conversation.Conversation{
+		at := target{session: owner, conversation: conversation.Conversation{
 			File:     file,
 			Metadata: conversation.Metadata{ID: s.ID, ForkOf: s.ForkOf, Started: s.StartedAt},
 		}}
-		if s != of {
+		if s != owner {
 			at.subagent = s
 		}
 		if at.conversation.File.Path != "" {

@@ -246,7 +246,7 @@ func client(s *catalog.Session) string {
 // topic returns what the session was about, and its parent if it is a subagent or fork. A
 // narrow table leaves out the parent's id.
 func topic(s *catalog.Session, short func(session.ID) string, narrow bool) string {
-	of := func(id session.ID) string {
+	ofParent := func(id session.ID) string {
 		if narrow {
 			return ": "
 		}
@@ -259,9 +259,9 @@ func topic(s *catalog.Session, short func(session.ID) string, narrow bool) strin
 	case s.ID == "":
 		return "no session of it is known"
 	case s.SubagentOf != "":
-		return "subagent" + of(s.SubagentOf) + about
+		return "subagent" + ofParent(s.SubagentOf) + about
 	case s.ForkOf != "":
-		return "fork" + of(s.ForkOf) + about
+		return "fork" + ofParent(s.ForkOf) + about
 	default:
 		return about
 	}

@@ -268,7 +268,8 @@ func findNamed(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session
 	return nil, ambiguousError(env, all, name, found)
 }
 
-// findCalled returns the sessions that a name means, or the agents without one.
+// findCalled returns the sessions that a name stands for, and the agents of that name if it is not
+// a session's own.
 func findCalled(env *cli.Env, all catalog.Catalog, name string) (found []*catalog.Session, called []instance.Called) {
 	// Tables end an id that they cut with an ellipsis.
 	found = all.Find(term.Uncut(name))

@@ -188,6 +188,7 @@ func (c *threadOf) explain(env *cli.Env, t *thread.Thread) string {
 	return b.String()
 }
 
+// prompts calls head with a title, and each with every prompt of the person but the first request.
 func prompts(t *thread.Thread, head func(string), each func(thread.Quote)) {
 	all := t.Distinct()
 	request := pasted.Shorten(t.Request.Text)

@@ -224,8 +224,10 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 	return spent, read
 }
 
+// date sets the periods that an hour of use belongs to.
 func (s *spending) date(hour time.Time) {
-	if s.Day, s.Week, s.Month, s.Block = unknown, unknown, unknown, unknown; hour.IsZero() {
+	if hour.IsZero() {
+		s.Day, s.Week, s.Month, s.Block = unknown, unknown, unknown, unknown
 		return
 	}
 	const sinceMonday = 6 // of a Sunday, which time counts as 0
@@ -239,7 +241,7 @@ func (s *spending) date(hour time.Time) {
 func intoBlocks(spent []spending) {
 	const length = 5 * time.Hour
 	var begin time.Time
-	of := map[string]string{unknown: unknown}
+	blockOf := map[string]string{unknown: unknown}
 	hours := make([]string, 0, len(spent))
 	for _, s := range spent {
 		hours = append(hours, s.Block)
@@ -254,11 +256,11 @@ func intoBlocks(spent []spending) {
 			if t.Sub(begin) >= length {
 				begin = t
 			}
-			of[hour] = begin.Format("2006-01-02 15:04")
+			blockOf[hour] = begin.Format("2006-01-02 15:04")
 		}
 	}
 	for i := range spent {
-		spent[i].Block = of[spent[i].Block]
+		spent[i].Block = blockOf[spent[i].Block]
 	}
 }
 
@@ -573,6 +575,7 @@ func lineOf(name string, u conversation.Usage, money string) string {
 	return strings.TrimRight(fmt.Sprintf("%s%s tokens %s", name, count.Compact(u.Tokens()), money), " ")
 }
 
+// countNow counts what all sessions used today, and what each of them and session id used in total.
 func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) {
 	began := env.Now()
 	now = usageNow{Day: began.Local().Format(time.DateOnly), At: began, Sessions: map[session.ID]conversation.Usage{id: {}}}
@@ -588,7 +591,7 @@ func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) 
 	if s := all.Get(id); s != nil && !slices.ContainsFunc(found, func(f *catalog.Session) bool { return f.ID == id }) {
 		found = append(found, s)
 	}
-	today.Since = ""
+	today.Since = "" // sessions of today, but all that they used
 	spent, _ := today.addUp(env, found, all)
 	for _, s := range spent {
 		own := now.Sessions[session.ID(s.Session)]

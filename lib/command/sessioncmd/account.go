@@ -231,7 +231,7 @@ func (c *restart) asksAccount(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var said []string
+	var moves []string
 	for _, m := range at.Members(all) {
 		client := at.Table().FindClient(m.Agent)
 		if m.Managed != nil {
@@ -249,12 +249,12 @@ func (c *restart) asksAccount(env *cli.Env) error {
 		if len(move.files) > 0 {
 			what = fmt.Sprintf("goes on with a copy of its conversation (%s, %s)", counted.Plural(len(move.files), "file"), term.Size(move.size))
 		}
-		said = append(said, fmt.Sprintf("%s %s in %s", m.Name, what, env.DisplayPath(term.Tilde(dir, env.Getenv("HOME")))))
+		moves = append(moves, fmt.Sprintf("%s %s in %s", m.Name, what, env.DisplayPath(term.Tilde(dir, env.Getenv("HOME")))))
 	}
 	if c.Yes {
 		return nil
 	}
-	return env.Confirm(strings.Join(said, "\n")+"\nGo on? [y/N] ", "nothing was restarted", "--yes")
+	return env.Confirm(strings.Join(moves, "\n")+"\nGo on? [y/N] ", "nothing was restarted", "--yes")
 }
 
 // restartUnderAccount restarts an agent under another account. The conversation is copied after the agent

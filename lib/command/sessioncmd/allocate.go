@@ -36,13 +36,13 @@ func someOf(role string) (rig string, is bool) {
 // allocate chooses a polecat of a rig and, if c names none, a branch for its worktree. It
 // reuses the name of an idle polecat, whose instance and worktree it removes, or takes a
 // new name. No other command allocates in the town until release is called.
-func (c *newOne) allocate(at scope, of string) (release func(), err error) {
+func (c *newOne) allocate(at scope, rigName string) (release func(), err error) {
 	t := town.Find(at.Env.Getenv, at.Env.Dir)
 	switch {
 	case t.Personal:
 		return nil, cli.Failf(cli.Usage, "--role: this folder is in no town that you trust")
 	case c.Name != "" || c.Resume != "" || c.Replace || c.Explain:
-		return nil, cli.Fail(cli.Usage, errors.New("--role: without the name of a polecat, it cannot be combined with --name, --resume, --replace or --explain"), fmt.Sprintf("name one: %s/polecats/NAME", of))
+		return nil, cli.Fail(cli.Usage, errors.New("--role: without the name of a polecat, it cannot be combined with --name, --resume, --replace or --explain"), fmt.Sprintf("name one: %s/polecats/NAME", rigName))
 	}
 	lock, err := at.Store.LockWorkers()
 	if err != nil {
@@ -57,19 +57,19 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 	if err != nil {
 		return nil, err // an unreadable instance may be idle, or count towards the limit
 	}
-	all = slices.DeleteFunc(all, func(in *instance.Instance) bool { return !polecat(in, of) })
+	all = slices.DeleteFunc(all, func(in *instance.Instance) bool { return !isPolecatOf(in, rigName) })
 	members := at.Members(all)
-	most, err := rig.MaxPolecats(t, of)
+	most, err := rig.MaxPolecats(t, rigName)
 	if err != nil {
 		return nil, err
 	}
-	if status, err := rig.Parked(t, of); err != nil {
+	if status, err := rig.Parked(t, rigName); err != nil {
 		return nil, err
 	} else if status != "" {
-		return nil, cli.Failf(cli.AnswerNo, "the rig %s is %s", of, status)
+		return nil, cli.Failf(cli.AnswerNo, "the rig %s is %s", rigName, status)
 	}
 	if n := count(members, func(m fleet.Member) bool { return !roster.IsArchived(m) && taken(m) }); most > 0 && n >= most {
-		return nil, launch.Full(of, n, most)
+		return nil, launch.Full(rigName, n, most)
 	}
 	name := ""
 	for _, m := range members {
@@ -85,11 +85,11 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 		}
 	}
 	if name == "" {
-		if name, err = freeName(t, of, members); err != nil {
+		if name, err = freeName(t, rigName, members); err != nil {
 			return nil, err
 		}
 	}
-	id := identity.Identity{Role: identity.Polecat, Rig: of, Name: name}
+	id := identity.Identity{Role: identity.Polecat, Rig: rigName, Name: name}
 	if _, err := work(at.Env, filepath.Join(t.Root, filepath.FromSlash(id.Dir()))); err != nil {
 		return nil, err // it would not see its work
 	}
@@ -100,9 +100,9 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 	return lock.Unlock, nil
 }
 
-func polecat(in *instance.Instance, of string) bool {
+func isPolecatOf(in *instance.Instance, rigName string) bool {
 	id, err := identity.Parse(in.Role)
-	return err == nil && id.Role == identity.Polecat && id.Rig == of
+	return err == nil && id.Role == identity.Polecat && id.Rig == rigName
 }
 
 // taken reports whether a worker counts as busy: it runs or should run, its state is
@@ -155,7 +155,7 @@ var polecatNames = [...]string{
 }
 
 // freeName returns a name that no polecat of the rig, no folder and no tmux session has.
-func freeName(t town.Town, of string, members []fleet.Member) (string, error) {
+func freeName(t town.Town, rigName string, members []fleet.Member) (string, error) {
 	prefixes, err := rig.Prefixes(t)
 	if err != nil {
 		return "", err
@@ -165,7 +165,7 @@ func freeName(t town.Town, of string, members []fleet.Member) (string, error) {
 		if round := i / len(polecatNames); round > 0 {
 			name += strconv.Itoa(round + 1)
 		}
-		id := identity.Identity{Role: identity.Polecat, Rig: of, Name: name}
+		id := identity.Identity{Role: identity.Polecat, Rig: rigName, Name: name}
 		session, err := id.SessionName(prefixes)
 		if err != nil {
 			return "", noPrefix(id, err)

@@ -47,15 +47,15 @@ func (c *fork) Run(env *cli.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	of := parent.Now
-	if of == "" || of.Invented() || !parent.Resumable() {
-		if of = parent.ForkOf; of == "" {
+	original := parent.Now
+	if original == "" || original.Invented() || !parent.Resumable() {
+		if original = parent.ForkOf; original == "" {
 			return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", parent.Name), "gt-session new starts another agent")
 		}
 	}
 	if client := at.Table().FindClient(parent.Agent); !client.CanFork() {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot go on with a copy of a conversation", client.Name),
-			fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", of))
+			fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", original))
 	}
 	dir, err := launch.EnterFolder(at.Store, parent.Instance)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *fork) Run(env *cli.Env) (err error) {
 	in := instance.Instance{
 		Name: cmp.Or(c.Name, instance.Variant(parent.Name, "-fork")), Title: env.Line(c.Title, 200), Path: parent.Path, Folder: &dir.Folder, Group: parent.Group,
 		ParentID: parent.ID, Agent: parent.Agent, Args: slices.Concat(parent.Args, c.Arg), Account: parent.Account, Launcher: parent.Launcher, Limits: parent.Limits, Theme: parent.Theme, Remain: parent.Remain, Respawn: parent.Respawn,
-		Desired: instance.Stopped, TmuxServer: cmp.Or(parent.TmuxServer, string(tmux.CurrentServer())), ForkOf: of,
+		Desired: instance.Stopped, TmuxServer: cmp.Or(parent.TmuxServer, string(tmux.CurrentServer())), ForkOf: original,
 	}
 	in.Name = fold.Name(in.Name)
 	if err := instance.CheckName(in.Name); err != nil {

@@ -114,7 +114,8 @@ type mark struct {
 	at   int64
 }
 
-func markOf(at scope, m fleet.Member) mark {
+// currentEnd returns the present end of an agent's conversation, to wait for what follows it.
+func currentEnd(at scope, m fleet.Member) mark {
 	r, f, err := conversationOf(at, m)
 	if err != nil {
 		return mark{}

@@ -152,7 +152,9 @@ func (e *remoteAgent) attach() error {
 	return process.Exec("/", args, e.env.ChildEnviron())
 }
 
-func (s *agentSelection) elsewheres(env *cli.Env, ask peer.Ask) (done bool, err error) {
+// askOtherHosts sends ask to the agents that are named NAME@HOST, and leaves the other names in
+// s.Names. done reports that there is nothing left to do here.
+func (s *agentSelection) askOtherHosts(env *cli.Env, ask peer.Ask) (done bool, err error) {
 	var here []string
 	for _, name := range s.Names {
 		e, err := onOtherHost(env, name)

@@ -44,13 +44,13 @@ func (c *start) whenReset(env *cli.Env) error {
 		ends = append(ends, one)
 	}
 	slices.SortStableFunc(ends, func(a, b limited) int { return a.till.Compare(b.till) })
-	of := map[*instance.Instance]limited{}
+	limitOf := map[*instance.Instance]limited{}
 	for i, one := range ends {
-		if all[i], of[one.in] = one.in, one; one.till.After(env.Now()) {
+		if all[i], limitOf[one.in] = one.in, one; one.till.After(env.Now()) {
 			env.Hint("%s continues after %s; end this command to prevent that", one.in.Name, term.Day(one.till, env.Now()))
 		}
 	}
-	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return c.afterLimit(env, at, of[in]) }))
+	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return c.afterLimit(env, at, limitOf[in]) }))
 }
 
 func (c *start) limit(at scope, in *instance.Instance) (limited, error) {

@@ -116,14 +116,14 @@ func (c *sendPrompt) toOne(env *cli.Env, name, text string) error {
 		return away.send(env, c, text, err)
 	}
 	begin := time.Now()
-	s, said, err := c.send(env, name, text)
+	s, report, err := c.send(env, name, text)
 	switch {
 	case err != nil:
 		return err
 	case c.Wait:
 		return c.await(env, s, begin)
 	}
-	return env.Println(said)
+	return env.Println(report)
 }
 
 func (c *sendPrompt) Validate() error {
@@ -188,7 +188,7 @@ func textOf(env *cli.Env, text string) (string, error) {
 }
 
 // send types and submits the text, and returns in a sentence what proves that the client took it.
-func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string, err error) {
+func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, report string, err error) {
 	held, at, err := c.lock(env, name)
 	if err != nil {
 		return s, "", err
@@ -201,7 +201,7 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 		return s, "", err
 	}
 	if c.Wait {
-		s.mark = markOf(at, m)
+		s.mark = currentEnd(at, m)
 	}
 	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().FindClient(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
@@ -224,11 +224,11 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 	if err != nil {
 		return s, "", refused(m, err)
 	}
-	s.taken, said = true, "sent to "+m.Name
+	s.taken, report = true, "sent to "+m.Name
 	switch proof {
 	case send.Queued:
 		s.queued = true
-		said += ", which is busy and takes it up later"
+		report += ", which is busy and takes it up later"
 	case send.Screen:
 		if to.LastPrompt != nil {
 			env.Warn("no hook of %s reported that it began a turn; its screen shows that the text was submitted", m.Name)
@@ -238,7 +238,7 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 	case send.NoProof:
 		env.Warn("cannot tell whether %s took it: gt does not know what its input box looks like; gt-session peek %s shows its screen", m.Name, m.Name)
 	}
-	return s, said, nil
+	return s, report, nil
 }
 
 // runs fails unless the agent can read what is typed in its pane.

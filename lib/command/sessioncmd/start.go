@@ -459,7 +459,7 @@ func (c *start) Run(env *cli.Env) (err error) {
 		return c.whenReset(env)
 	}
 	if !c.Explain {
-		if done, err := c.elsewheres(env, peer.Ask{Command: "start", Text: c.Message}); done || err != nil {
+		if done, err := c.askOtherHosts(env, peer.Ask{Command: "start", Text: c.Message}); done || err != nil {
 			return err
 		}
 	}
@@ -565,12 +565,12 @@ func (c *restore) Run(env *cli.Env) error {
 	var unseen []string // names of those that may run elsewhere
 	starters := map[*instance.Instance]launch.Starter{}
 	where := map[*instance.Instance]string{}
-	of := map[*instance.Instance]scope{}
+	scopeOf := map[*instance.Instance]scope{}
 	for _, s := range at {
 		for _, m := range s.Agents {
 			if perform.IsShutDown(m.Instance) {
 				down = append(down, m.Instance)
-				of[m.Instance], where[m.Instance] = s.Scope, s.Suffix()
+				scopeOf[m.Instance], where[m.Instance] = s.Scope, s.Suffix()
 			}
 			var away *fleet.HiddenError
 			if errors.As(m.Unanswered, &away) && m.Wanted() && m.Moved == nil && !c.Gone {
@@ -584,7 +584,7 @@ func (c *restore) Run(env *cli.Env) error {
 				if c.Continue && m.Interrupted() {
 					starts.Prompt = conversation.Resumption
 				}
-				starters[m.Instance], of[m.Instance], where[m.Instance] = starts, s.Scope, s.Suffix()
+				starters[m.Instance], scopeOf[m.Instance], where[m.Instance] = starts, s.Scope, s.Suffix()
 			}
 		}
 	}
@@ -608,7 +608,7 @@ func (c *restore) Run(env *cli.Env) error {
 		if c.DryRun {
 			return would(in), nil
 		}
-		if err := c.believe(of[in], in.ID); err != nil {
+		if err := c.believe(scopeOf[in], in.ID); err != nil {
 			return "", err
 		}
 		b, err := starters[in].Start(in.ID, false)
@@ -623,6 +623,6 @@ func (c *restore) Run(env *cli.Env) error {
 	if c.DryRun {
 		down, err = nil, errors.Join(err, forEachInstance(env, down, func(in *instance.Instance) (string, error) { return would(in), nil }))
 	}
-	err = errors.Join(err, bringBack(env, down, of))
+	err = errors.Join(err, bringBack(env, down, scopeOf))
 	return errors.Join(unread, err)
 }

@@ -33,7 +33,7 @@ type stop struct {
 }
 
 func (c *stop) Run(env *cli.Env) error {
-	if done, err := c.elsewheres(env, peer.Ask{Command: "stop", Now: c.Now}); done || err != nil {
+	if done, err := c.askOtherHosts(env, peer.Ask{Command: "stop", Now: c.Now}); done || err != nil {
 		return err
 	}
 	if outlived, err := c.outlive(env, c.agentSelection, c.Now, "stopped"); outlived || err != nil {

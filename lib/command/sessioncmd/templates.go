@@ -413,12 +413,12 @@ func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs
 
 // bringBack resumes sessions that a shutdown ended. Those that depend on others are tried
 // again as long as another one could be started.
-func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instance]scope) (err error) {
+func bringBack(env *cli.Env, down []*instance.Instance, scopeOf map[*instance.Instance]scope) (err error) {
 	for len(down) > 0 {
 		var mu sync.Mutex
 		held := map[*instance.Instance]error{}
 		err = errors.Join(err, forEachInstance(env, down, func(in *instance.Instance) (string, error) {
-			at := of[in]
+			at := scopeOf[in]
 			w, err := worldOf(at)
 			if err == nil {
 				err = w.Resume(context.Background(), in.ID)

@@ -92,6 +92,7 @@ func onRow(do func(m *model, r *row) tea.Cmd) func(m *model) tea.Cmd {
 	}
 }
 
+// key handles a key in the present mode.
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if msg.Code == utf8.RuneError { // a key that only its terminal knows
 		return nil
@@ -153,9 +154,10 @@ func bindingOf(key string) *binding {
 
 func (m *model) read(by int) { m.scroll = max(min(m.scroll+by, m.unseen(m.help())), 0) }
 
-// returnToList returns to the list. A filter that was given up is none.
-func (m *model) returnToList(given bool) {
-	if m.mode == typing && m.about == "" && given {
+// returnToList returns to the list from any other mode. If the person cancelled that, a filter that
+// was being typed is removed.
+func (m *model) returnToList(cancelled bool) {
+	if m.mode == typing && m.about == "" && cancelled {
 		m.filter = ""
 		m.list()
 	}

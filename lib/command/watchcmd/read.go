@@ -112,8 +112,8 @@ const (
 	inspectShare = 100 // at most this part of the time
 )
 
-// readProgress reads the branches of the rows' folders. What is changed there, and what was used
-// today, is found out while the screen goes on, so a later read has it.
+// readProgress sets the branch of each row's folder, the changes in it and what its agent used today.
+// Changes and usage take long: a goroutine collects them, and a later read shows them.
 func (r *reader) readProgress(rows []row) {
 	branches := map[string]string{}
 	for i := range rows {
