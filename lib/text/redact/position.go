@@ -45,17 +45,19 @@ type position struct {
 
 // findByPosition finds the secret of one of positions, whose stroke is at s[i].
 func (sc *scanner) findByPosition(i int) (from, to int) {
-	commands := sc.index.commands[sc.s[i]&(1<<7-1)]
+	s := sc.s
+	commands := sc.index.commands[s[i]&(1<<7-1)]
 	for n := range commands {
 		p := &commands[n]
-		if !sc.isCommandAt(i, p) {
+		// Comparing one character rules out most commands.
+		if len(p.behind) > 1 && i+1 < len(s) && s[i+1] != p.behind[1] || !sc.isCommandAt(i, p) {
 			continue
 		}
 		if p.sign != '\n' {
-			return p.secretArgument(sc.s, i+len(p.behind))
+			return p.secretArgument(s, i+len(p.behind))
 		}
 		v := i + len(p.behind)
-		if from, to = printedValue(sc.s, v); from < to && sc.printsSecret(i, v, p.behind) {
+		if from, to = printedValue(s, v); from < to && sc.printsSecret(i, v, p.behind) {
 			return from, to
 		}
 	}
@@ -65,8 +67,7 @@ func (sc *scanner) findByPosition(i int) (from, to int) {
 // isCommandAt reports whether the command of p is in the text, with its stroke at s[i].
 func (sc *scanner) isCommandAt(i int, p *position) bool {
 	s, before, behind := sc.s, p.before, p.behind
-	// Comparing one character rules out most commands.
-	if len(behind) > 1 && i+1 < len(s) && s[i+1] != behind[1] || before != "" && (i == sc.done || s[i-1] != before[len(before)-1]) {
+	if before != "" && (i == sc.done || s[i-1] != before[len(before)-1]) {
 		return false
 	}
 	if !strings.HasPrefix(s[i:], behind) || !strings.HasSuffix(s[sc.done:i], before) {
