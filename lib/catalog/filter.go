@@ -231,8 +231,8 @@ func (c Catalog) findSessions(ids map[session.ID]bool) (found []*Session) {
 	return found
 }
 
-// Chain returns the chain whose id, or the id of a session in it, is name or else begins
-// with it. It is an error if name matches no chain or several.
+// Chain returns the chain whose id, or the id of a session in it, is name. If there is none,
+// it is the one of which such an id begins with name, and an error if several do.
 func (c Catalog) Chain(name string) (session.ID, error) {
 	var chains []session.ID
 	for _, exact := range []bool{true, false} {

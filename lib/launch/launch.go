@@ -716,16 +716,16 @@ func (l *Launch) taken(name string, pane tmux.Pane) error {
 	if agents := live.InPanes(l.Table, l.at, []tmux.Pane{pane}); len(agents) > 0 {
 		who = agents[0].Client.Name + ", " + who
 	}
-	if other, of := l.holder(name); other != nil {
+	if other, of := l.findHolder(name); other != nil {
 		who = fmt.Sprintf("the agent %s%s, %s", other.Name, of, who)
 		hint = fmt.Sprintf("a tmux server of its own has the name free: export TMUX_TMPDIR=DIR; unset TMUX; gt-session start %s", l.Name)
 	}
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w: %s is %s", l.Name, tmux.ErrDuplicate, name, who), hint)
 }
 
-// holder returns the instance of any list whose agent has the tmux session, and where that
-// list is.
-func (l *Launch) holder(name string) (in *instance.Instance, of string) {
+// findHolder returns the instance of any store whose agent has the tmux session. For one of a
+// town, inTown is a phrase that names the town.
+func (l *Launch) findHolder(name string) (in *instance.Instance, inTown string) {
 	stores, err := instance.Stores(l.Store.State)
 	l.Env.WarnError(err)
 	for _, s := range stores {
@@ -733,9 +733,9 @@ func (l *Launch) holder(name string) (in *instance.Instance, of string) {
 		for _, in := range all {
 			if in.TmuxSession == name && tmux.Server(in.TmuxServer).SameServer(l.at) && (s.Dir != l.Store.Dir || in.ID != l.ID) {
 				if in.Role != "" {
-					of = " of the town " + l.Env.DisplayPath(town.Find(l.Env.Getenv, in.Path).Root)
+					inTown = " of the town " + l.Env.DisplayPath(town.Find(l.Env.Getenv, in.Path).Root)
 				}
-				return in, of
+				return in, inTown
 			}
 		}
 	}

@@ -153,7 +153,7 @@ func (s Starter) checkNotMoved(in *instance.Instance) error {
 // instance's own: tmux can make it after the gt-session that asked for it was killed.
 func (s Starter) ownAfterAll(in *instance.Instance) bool {
 	for range 10 {
-		if l, err := s.launch(in); err == nil && l.alive {
+		if l, err := s.prepareLaunch(in); err == nil && l.alive {
 			return true
 		}
 		time.Sleep(30 * time.Millisecond)
@@ -163,12 +163,14 @@ func (s Starter) ownAfterAll(in *instance.Instance) bool {
 
 // launchHeld is launch for an instance that the caller has locked.
 func (s Starter) launchHeld(held *instance.Locked) (*Launch, error) {
-	l, err := s.launch(held.Instance)
+	l, err := s.prepareLaunch(held.Instance)
 	l.put = func() error { return held.Put(l.now) }
 	return l, err
 }
 
-func (s Starter) launch(in *instance.Instance) (*Launch, error) {
+// prepareLaunch returns a launch of an instance, with what is known of its agent. It starts
+// nothing.
+func (s Starter) prepareLaunch(in *instance.Instance) (*Launch, error) {
 	self, err := os.Executable()
 	if in.StartedAt.IsZero() && in.Managed == nil && in.Adopted == nil { // it is bound to no tmux server yet
 		in.TmuxServer = string(tmux.CurrentServer())
@@ -196,7 +198,7 @@ func (s Starter) Check(in *instance.Instance) error {
 
 // Explain prints the steps that a start would take.
 func (s Starter) Explain(in *instance.Instance) error {
-	l, err := s.launch(in)
+	l, err := s.prepareLaunch(in)
 	if err != nil {
 		return err
 	}

@@ -22,14 +22,14 @@ const (
 // suggestion; reversed text is the cursor. A faint arrow at the end of a row is neither:
 // it means that the box has more rows than the visible ones, which can be empty.
 func (c Client) Input(styled string) (shown Input, below string) {
-	all, plain := stripStyles(styled)
+	all, plain := stripStyles(styled) // all has the faint and the reversed text, too
 	if !slices.ContainsFunc(c.EmptyInput, func(p string) bool { return strings.Contains(p, `\x1a`) }) {
 		plain = strings.ReplaceAll(plain, suggested, "")
 	}
 	all, plain = strings.ToLower(all), strings.ToLower(plain)
 	empty, asks := c.EmptyInput.lastMatch(plain), c.PromptPatterns.lastMatch(plain)
 	box := max(c.InputBox.lastMatch(plain), empty)
-	switch {
+	switch { // What stands lower on the screen is newer.
 	case empty >= box && empty > asks:
 		return EmptyInput, plain[empty:]
 	case box > asks, box >= 0 && isTyped(plain, box, asks, styled):

@@ -122,9 +122,9 @@ func ofCall(words []string) (l runs, ok bool) {
 	return runs{}, false
 }
 
-// isRequest reports whether a program with these arguments leaves requests. A command
-// that prints other people's text does not count, except gt-mail work claim, which
-// changes lines of that text that look like a request. A program with a path is gt's only
+// isRequest reports whether a program with these arguments leaves requests for a hook to carry
+// out, as gt's commands do in a sandbox. A command that prints other people's text could
+// print such a line, so it does not count. gt-mail work claim changes lines like it. A program with a path is gt's only
 // if it is in gt's folder.
 func isRequest(words ...string) bool {
 	words = append(slices.Clip(words), "", "")

@@ -55,13 +55,14 @@ func Fit(how *wiring.Client, c agent.Client, environ []string) {
 // Blockers returns what keeps gt's hooks in an agent's sources from running. An agent with
 // the dialect of another client is treated like that one.
 func Blockers(how wiring.Client, dialect string, a wiring.Agent) (all []wiring.Blocker) {
-	var off *wiring.Source
-	for i, s := range a.Sources { // a later one overrides the earlier ones
-		if s.Off == nil {
-			continue
-		}
-		if off = nil; *s.Off {
+	var off *wiring.Source // the one that disables all hooks
+	for i, s := range a.Sources {
+		switch { // a later one overrides the earlier ones
+		case s.Off == nil:
+		case *s.Off:
 			off = &a.Sources[i]
+		default:
+			off = nil
 		}
 	}
 	for _, s := range a.Sources {

@@ -182,7 +182,7 @@ func (h handover) howToGoOn() (line, then string) {
 		next.Resume = string(h.carried)
 	}
 	then = "the new session will read the note first"
-	var how []string
+	var how []string // the words of the command
 	if next.ID != "" {
 		then = "then tell it to run gt-prime, because it has no hooks that show it the note"
 		how = h.vars()
@@ -202,6 +202,7 @@ func (h handover) howToGoOn() (line, then string) {
 	const inside = "in the sandbox, container or account that this session runs in, and not outside of it; "
 	switch {
 	case h.agent.IsSet():
+		// As its start is seen from here: what it runs in, or the whole line that a person typed.
 		in, whole, unseen := launcher.Typed(h.known(), h.client(), h.agent)
 		switch how = launcher.WrapCommand(in, how); {
 		case unseen, h.in.Isolated, h.in.Why != "" && len(in) == 0:

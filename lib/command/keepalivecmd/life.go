@@ -284,11 +284,14 @@ func (e *end) record(env *cli.Env, call *hook.Invocation) error {
 	return call.End(err)
 }
 
+// outcomeOf returns how a session came to its end. Some clients give the same reason for an
+// exit and for a signal, which is known by the turn that it interrupts.
 func outcomeOf(call *hook.Invocation) session.Outcome {
-	if call.Killed(func() bool {
+	inTurn := func() bool {
 		s := keepalive.Read(call.Home)
 		return s != nil && s.SessionID == call.ID && s.State == keepalive.Running
-	}) {
+	}
+	if call.Killed(inTurn) {
 		return session.Killed
 	}
 	return session.Done

@@ -18,7 +18,7 @@ type archive struct {
 
 // Run stops agents as stop does, and puts them away.
 func (c *archive) Run(env *cli.Env) error {
-	if outlived, err := c.outlive(env, c.agentSelection, c.Now, "archived"); outlived || err != nil {
+	if detached, err := c.detach(env, c.agentSelection, c.Now, "archived"); detached || err != nil {
 		return err
 	}
 	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
@@ -33,7 +33,7 @@ func (c *archive) Run(env *cli.Env) error {
 			return "", err
 		}
 		defer held.Release()
-		if err := c.believeHeld(at, held); err != nil {
+		if err := c.assumeGoneHeld(at, held); err != nil {
 			return "", err
 		}
 		switch stopped, err := (launch.Stopper{Env: env, Store: at.Store, Table: at.Table(), Now: c.Now}).StopHeld(held); {

@@ -152,7 +152,7 @@ func (c *rm) Run(env *cli.Env) error {
 		return env.Println(said)
 	}
 	defer held.Release()
-	if err := c.believeHeld(at, held); err != nil {
+	if err := c.assumeGoneHeld(at, held); err != nil {
 		return err
 	}
 	m := at.Member(held.Instance)

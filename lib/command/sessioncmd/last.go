@@ -164,9 +164,9 @@ func readScreen(known *agent.Table, m fleet.Member) (asks bool, working string) 
 func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 	var m fleet.Member
 	var a answer
-	var since, asking time.Time // when it was first seen waiting, or asking
-	over := false               // it has ended
-	worked := ""                // its last screen that showed that it works
+	var waitsSince, asksSince time.Time
+	over := false // it has ended
+	worked := ""  // its last screen that showed that it works
 	read := func() (r conversation.Reader, err error) {
 		r, f, err := conversationOf(s.scope, m)
 		if err == nil {
@@ -188,7 +188,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 		}
 		asks, working := readScreen(s.Table(), m)
 		if working != "" && working != worked { // a hook of the turn before was late
-			worked, since = working, time.Time{}
+			worked, waitsSince = working, time.Time{}
 		}
 		switch {
 		case ended(m):
@@ -198,28 +198,28 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 			}
 			return false, cli.Fail(cli.AnswerNo, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
 		case asks: // some clients have no hook for this
-			if asking.IsZero() {
-				asking = time.Now()
+			if asksSince.IsZero() {
+				asksSince = time.Now()
 			}
-			if time.Since(asking) > time.Second {
+			if time.Since(asksSince) > time.Second {
 				return false, cli.Fail(cli.Busy, fmt.Errorf("%s has not answered yet: %w", m.Name, send.ErrAsks),
 					fmt.Sprintf("gt-session peek %s shows its screen; gt-session answer %s N answers", m.Name, m.Name))
 			}
 			return false, nil
 		case m.Status != status.Waiting && m.Status != status.Idle, !m.Since.After(s.before):
-			since, asking = time.Time{}, time.Time{}
+			waitsSince, asksSince = time.Time{}, time.Time{}
 			return false, nil
 		}
-		if since.IsZero() {
-			since = time.Now()
+		if waitsSince.IsZero() {
+			waitsSince = time.Now()
 		}
 		r, err := read()
+		noConversation := r == nil && !s.queued
+		failed := a.asked && working == "" && m.Status == status.Waiting && m.Reason != status.Done && time.Since(waitsSince) > failedWait
 		switch {
 		case a.asked && a.text != "":
 			return true, nil
-		case r == nil && !s.queued:
-			return true, err
-		case a.asked && working == "" && m.Status == status.Waiting && m.Reason != status.Done && time.Since(since) > failedWait, time.Since(since) > answerWait:
+		case noConversation, failed, time.Since(waitsSince) > answerWait:
 			return true, err
 		}
 		return false, nil

@@ -191,6 +191,8 @@ type listed struct {
 	unread error
 }
 
+// find returns the rows of the agents in these scopes that the flags choose: the archived
+// alone, those that have moved away as well, or those that have ended for good as well.
 func (c *list) find(env *cli.Env, at []roster.Listed) (l listed) {
 	own := ""
 	if c.Hosts || slices.Contains(c.Columns, "host") {

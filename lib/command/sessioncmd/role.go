@@ -180,7 +180,7 @@ func (c *newOne) changeHeld(at scope, id instance.ID, in *instance.Instance) err
 		return err
 	}
 	defer held.Release()
-	if err := c.believeHeld(at, held); err != nil {
+	if err := c.assumeGoneHeld(at, held); err != nil {
 		return err
 	}
 	m := at.Member(held.Instance)

@@ -464,7 +464,7 @@ func (c *start) Run(env *cli.Env) (err error) {
 		}
 	}
 	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
-		if err := c.believe(at, in.ID); err != nil {
+		if err := c.assumeGone(at, in.ID); err != nil {
 			return "", err
 		}
 		if in.Managed != nil && c.Explain {
@@ -511,11 +511,11 @@ func (c *restart) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	if outlived, err := c.outlive(env, c.agentSelection, c.Now, "restarted"); outlived || err != nil {
+	if detached, err := c.detach(env, c.agentSelection, c.Now, "restarted"); detached || err != nil {
 		return err
 	}
 	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
-		if err := c.believe(at, in.ID); err != nil {
+		if err := c.assumeGone(at, in.ID); err != nil {
 			return "", err
 		}
 		if in.Managed != nil {
@@ -608,7 +608,7 @@ func (c *restore) Run(env *cli.Env) error {
 		if c.DryRun {
 			return would(in), nil
 		}
-		if err := c.believe(scopeOf[in], in.ID); err != nil {
+		if err := c.assumeGone(scopeOf[in], in.ID); err != nil {
 			return "", err
 		}
 		b, err := starters[in].Start(in.ID, false)

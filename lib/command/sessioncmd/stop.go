@@ -36,11 +36,11 @@ func (c *stop) Run(env *cli.Env) error {
 	if done, err := c.askOtherHosts(env, peer.Ask{Command: "stop", Now: c.Now}); done || err != nil {
 		return err
 	}
-	if outlived, err := c.outlive(env, c.agentSelection, c.Now, "stopped"); outlived || err != nil {
+	if detached, err := c.detach(env, c.agentSelection, c.Now, "stopped"); detached || err != nil {
 		return err
 	}
 	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
-		if err := c.believe(at, in.ID); err != nil {
+		if err := c.assumeGone(at, in.ID); err != nil {
 			return "", err
 		}
 		if in.Managed != nil {
@@ -152,8 +152,8 @@ type hidden struct {
 	Gone bool `help:"Assume that the container or machine that it was started in, which cannot be seen from here, will not come back."`
 }
 
-// believe records that an agent is gone, if the person says so.
-func (h hidden) believe(at scope, id instance.ID) error {
+// assumeGone records that an agent is gone, if the person says so.
+func (h hidden) assumeGone(at scope, id instance.ID) error {
 	if !h.Gone {
 		return nil
 	}
@@ -162,10 +162,10 @@ func (h hidden) believe(at scope, id instance.ID) error {
 		return err
 	}
 	defer held.Release()
-	return h.believeHeld(at, held)
+	return h.assumeGoneHeld(at, held)
 }
 
-func (h hidden) believeHeld(at scope, held *instance.Locked) error {
+func (h hidden) assumeGoneHeld(at scope, held *instance.Locked) error {
 	if !h.Gone {
 		return nil
 	}

@@ -20,10 +20,10 @@ type outliveFlag struct {
 
 const handed = 2 * time.Second // how long the caller has to read the output before its agent ends
 
-// outlive starts a detached copy of the command if the command runs below an agent that it
+// detach starts a detached copy of the command if the command runs below an agent that it
 // ends, and reports whether it did. Ending the agent would otherwise end the command first. Before
 // that, cut asks about agents that are busy; now is its flag.
-func (w outliveFlag) outlive(env *cli.Env, s agentSelection, now bool, done string) (bool, error) {
+func (w outliveFlag) detach(env *cli.Env, s agentSelection, now bool, done string) (bool, error) {
 	if w.Outlive > 0 {
 		signal.Ignore(syscall.SIGHUP)
 		if p, err := process.Find(w.Outlive); err == nil {

@@ -339,7 +339,7 @@ func (w *unpacking) moveFile(n Named, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	read := func(path string) (io.ReadCloser, error) { return w.restricted(n.Name, path) }
+	read := func(path string) (io.ReadCloser, error) { return w.openRestricted(n.Name, path) }
 	if atomicfile.Exists(to) {
 		begins, same, err := compare(read, to, from)
 		switch {
@@ -370,8 +370,9 @@ func (w *unpacking) moveFile(n Named, to string) error {
 	return atomicfile.Rename(tmp, to, atomicfile.Synced)
 }
 
-// restricted opens a file of a conversation as the client may read it here.
-func (w *unpacking) restricted(name, path string) (io.ReadCloser, error) {
+// openRestricted opens a file of a conversation. Of one with lines it reads them without the
+// permissions that their client took on the other host, and does not have here.
+func (w *unpacking) openRestricted(name, path string) (io.ReadCloser, error) {
 	f, err := atomicfile.Open(path)
 	if err != nil || filepath.Ext(name) != ".jsonl" {
 		return f, err

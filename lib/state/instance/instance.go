@@ -290,7 +290,7 @@ func NameFor(text string) string {
 			b.WriteByte('-')
 		}
 	}
-	name := Variant(strings.TrimLeft(b.String(), "_-"), "")
+	name := Variant(strings.TrimLeft(b.String(), "_-"), "") // no longer than maxName
 	return cmp.Or(strings.TrimRight(name, "-"), "agent")
 }
 

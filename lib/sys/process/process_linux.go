@@ -154,8 +154,8 @@ var namespace = sync.OnceValues(func() (string, error) {
 var emptied sync.Map
 
 type emptiness struct {
-	at time.Time
-	is bool
+	at    time.Time
+	empty bool
 }
 
 // abandoned reports whether no process is left in a PID namespace. Only from the first
@@ -163,11 +163,11 @@ type emptiness struct {
 // and is no agent of this one.
 func abandoned(ns string) bool {
 	if last, known := emptied.Load(ns); known && time.Since(last.(emptiness).at) < time.Second {
-		return last.(emptiness).is
+		return last.(emptiness).empty
 	}
-	is := !Contained()
+	empty := !Contained()
 	for pid := range parents() {
-		if !is {
+		if !empty {
 			break
 		}
 		at := strconv.Itoa(pid)
@@ -177,17 +177,17 @@ func abandoned(ns string) bool {
 		if err != nil || os.Geteuid() != 0 && !strings.HasPrefix(uids, strconv.Itoa(os.Geteuid())+"\t") {
 			continue
 		}
-		// Some may not be looked into, such as ssh-agent. One with a single number is of the
-		// first namespace.
+		// A process with a single number is of the first namespace. This is known even of one
+		// that may not be looked into, such as ssh-agent.
 		_, numbers, known := strings.Cut(string(data), "\nNSpid:\t")
 		if numbers, _, _ = strings.Cut(numbers, "\n"); known && len(strings.Fields(numbers)) == 1 {
 			continue
 		}
 		of, err := namespaceOf(at)
-		is = of != ns && (err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH))
+		empty = of != ns && (err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH))
 	}
-	emptied.Store(ns, emptiness{time.Now(), is})
-	return is
+	emptied.Store(ns, emptiness{time.Now(), empty})
+	return empty
 }
 
 func namespaceOf(pid string) (string, error) {
