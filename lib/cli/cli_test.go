@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"gt/lib/sys/atomicfile"
@@ -254,6 +255,25 @@ func TestJoinedErrorsAreALineEach(t *testing.T) {
 	env.Error("%v", Fail(IO, errors.Join(errors.New("e"), errors.New("f")), "a hint"))
 	env.Error("%v", Fail(IO, fmt.Errorf("g: %w; %w", errors.New("h"), errors.New("i"))))
 	if fmt.Sprint(w) != "[gt-x: warning: a b\n gt-x: warning: c\n gt-x: warning: d\n gt-x: error: e\n gt-x: error: f\n gt-x: error: g: h; i\n]" {
+		t.Errorf("%q", w)
+	}
+}
+
+// An error of the system about a file is said as gt says it.
+func TestErrorsOfTheSystem(t *testing.T) {
+	var w writes
+	env := &Env{Name: "gt-x", Stderr: &w}
+	for _, op := range []string{"stat", "open", "mkdir", "fork/exec"} {
+		env.WarnError(&fs.PathError{Op: op, Path: "/a b", Err: syscall.EACCES})
+	}
+	env.Error("%v", Fail(IO, &fs.PathError{Op: "lstat", Path: "/a", Err: syscall.EIO}, "a hint"))
+	env.Error("%v", fmt.Errorf("cannot go on: %w", &fs.PathError{Op: "lstat", Path: "/a", Err: syscall.EIO}))
+	if want := "gt-x: warning: cannot read '/a b': permission denied\n" +
+		"gt-x: warning: cannot open '/a b': permission denied\n" +
+		"gt-x: warning: cannot create '/a b': permission denied\n" +
+		"gt-x: warning: cannot run '/a b': permission denied\n" +
+		"gt-x: error: cannot read '/a': input/output error\n" +
+		"gt-x: error: cannot go on: lstat /a: input/output error\n"; strings.Join(w, "") != want {
 		t.Errorf("%q", w)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"time"
 	"unicode"
 
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 	"gt/lib/text/frame"
 	"gt/lib/text/plain"
@@ -168,6 +170,7 @@ func (e *Env) printMessage(kind, format string, args ...any) {
 				e.printMessages(kind, all)
 				return
 			}
+			args = []any{nameFile(err)}
 		}
 	}
 	text := e.Line(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), maxMessage)
@@ -182,6 +185,29 @@ func (e *Env) printMessages(kind string, all []error) {
 			e.printMessage(kind, "%v", err)
 		}
 	}
+}
+
+// nameFile gives an error about a file that came from the system as it is the form of gt's own.
+func nameFile(err error) error {
+	bare := err
+	if f, ok := err.(*failure); ok {
+		bare = f.err
+	}
+	e, ok := bare.(*fs.PathError)
+	if !ok {
+		return err
+	}
+	verb, known := systemVerbs[e.Op]
+	if !known {
+		verb = "read"
+	}
+	return atomicfile.Error(verb, e.Path, e)
+}
+
+// systemVerbs are what calls of the system do that do not read.
+var systemVerbs = map[string]string{
+	"open": "open", "fork/exec": "run", "chdir": "enter", "mkdir": "create", "mkdirat": "create", "remove": "remove", "unlinkat": "remove",
+	"write": "write", "truncate": "write", "sync": "write", "chmod": "change", "chown": "change", "lchown": "change", "chtimes": "change",
 }
 
 func split(err error) []error {

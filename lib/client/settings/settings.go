@@ -179,7 +179,7 @@ func overwrite(path string, text []byte) error {
 func keep(path string, content []byte) (backup string, made bool, err error) {
 	folder, err := os.Stat(filepath.Dir(path))
 	if err != nil {
-		return "", false, err
+		return "", false, atomicfile.Error("back up", path, err)
 	}
 	for n := 0; ; n++ {
 		backup := path + BackupSuffix
