@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,6 +51,10 @@ func TestMain(m *testing.M) {
 	case "client":
 		client()
 	case "claude":
+		if slices.Equal(os.Args[1:], []string{"--version"}) {
+			fmt.Println(claudeVersion, "(Claude Code)")
+			os.Exit(0)
+		}
 		claude()
 	case "limit":
 		limit()
@@ -133,10 +138,12 @@ func build() error {
 			return err
 		}
 	}
-	// Its file tells its version, as with Claude Code's own installer: nobody runs it for that.
-	const version = "2.1.332"
-	return errors.Join(os.Link(program, filepath.Join(bin, version)), os.Symlink(version, filepath.Join(bin, "claude")))
+	return errors.Join(os.Link(program, filepath.Join(bin, claudeVersion)), os.Symlink(claudeVersion, filepath.Join(bin, "claude")))
 }
+
+// claudeVersion is the version of the stand-in for Claude Code. Its file tells it, as with Claude
+// Code's own installer: it is run for that only where the file cannot be looked at.
+const claudeVersion = "2.1.332"
 
 // traceable tries whether strace kills a program at a chosen call.
 func traceable() error {
