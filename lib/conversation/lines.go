@@ -132,7 +132,7 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 	r.Reset(f)
 	for at, more := from, true; more; {
 		line, size, err := r.readLine(at)
-		if err == nil && size <= MaxHeld && line[0] == '{' && line[len(line)-1] == '\n' {
+		if err == nil && size <= min(most, MaxHeld) && line[0] == '{' && line[len(line)-1] == '\n' {
 			line, size, err = r.joinLines(line, at)
 		}
 		if err == io.EOF {
