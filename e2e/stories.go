@@ -59,7 +59,8 @@ const turns = 3
 // every client has a part in it names the parts.
 //
 // Of a change that touches more than a few clients it returns the main story of each and a
-// third of the rest: another third each turn.
+// third of the rest: another third each turn. What a story consists of it does not know: see
+// tellPluggedStories.
 func Select(tests, touched []string, turn int) (chosen []string) {
 	many := len(touched) > maxTouchedClients
 	nth := map[string]int{}
