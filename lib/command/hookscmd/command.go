@@ -64,7 +64,8 @@ func (p source) command(dir string) (f finding, ok bool) {
 	}
 	c := t.client.Command
 	f = finding{Agent: t.name, Scope: p.Scope, File: c.Path(t.folder), Event: commandEvent, Hook: c.Typed, State: wired}
-	for path, want := range c.Files(t.folder, dir) {
+	files := c.Files(t.folder, dir)
+	for _, path := range slices.Sorted(maps.Keys(files)) {
 		switch text, err := settings.Read(path); {
 		case err != nil:
 			f.State, f.Detail = noAccess, err.Error()
@@ -73,7 +74,7 @@ func (p source) command(dir string) (f finding, ok bool) {
 		case !wiring.IsCommand(text):
 			f.State, f.Detail, f.Fix = notOurs, "", "" // not an error
 			return f, true
-		case string(text) != string(want) && f.State == wired:
+		case string(text) != string(files[path]) && f.State == wired:
 			f.State, f.Detail = outdated, "not as this version writes it"
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -540,8 +541,8 @@ func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state
 			p.Env.Warn("the stashes of the repository stay here")
 		}
 	}
-	for why, paths := range left {
-		if len(paths) > 0 && !p.quiet {
+	for _, why := range slices.Sorted(maps.Keys(left)) {
+		if paths := left[why]; len(paths) > 0 && !p.quiet {
 			more := ""
 			if n := len(paths) - 1; n > 0 {
 				more = " and " + count.Plural(n, "other")

@@ -401,11 +401,12 @@ func (p packing) bundle(path, commit string) error {
 	}
 	dir := filepath.Join(p.scratch, "git")
 	all := slices.DeleteFunc(p.settings(), func(s setting) bool { return s.name() == "extensions.refstorage" })
-	for name, data := range map[string]string{"HEAD": "ref: refs/heads/gt\n", "config": string(harmless(all, "")), carriedRef: commit + "\n"} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+	for _, file := range [][2]string{{"HEAD", "ref: refs/heads/gt\n"}, {"config", string(harmless(all, ""))}, {carriedRef, commit + "\n"}} {
+		name := filepath.Join(dir, file[0])
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return err
 		}
-		if err := atomicfile.Write(filepath.Join(dir, name), []byte(data), atomicfile.Unsynced); err != nil {
+		if err := atomicfile.Write(name, []byte(file[1]), atomicfile.Unsynced); err != nil {
 			return err
 		}
 	}

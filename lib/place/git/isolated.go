@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,18 +183,18 @@ func (r checkout) isolated() (vars []string, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for name, data := range map[string]string{"HEAD": r.head + "\n", "config": string(harmless(all, branch))} {
-		path := filepath.Join(dir, name)
-		if is, err := atomicfile.Read(path, maxConfig); err == nil && string(is) == data {
+	for _, file := range [][2]string{{"HEAD", r.head + "\n"}, {"config", string(harmless(all, branch))}} {
+		path := filepath.Join(dir, file[0])
+		if is, err := atomicfile.Read(path, maxConfig); err == nil && string(is) == file[1] {
 			continue // the usual case
 		}
-		if err := atomicfile.Write(path, []byte(data), atomicfile.Unsynced); err != nil {
+		if err := atomicfile.Write(path, []byte(file[1]), atomicfile.Unsynced); err != nil {
 			done()
 			return nil, nil, err
 		}
 	}
-	for name, there := range links {
-		path, to := filepath.Join(dir, name), filepath.Join(there, name)
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		path, to := filepath.Join(dir, name), filepath.Join(links[name], name)
 		is, err := os.Readlink(path)
 		if err == nil && is == to {
 			continue

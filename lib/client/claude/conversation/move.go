@@ -34,7 +34,8 @@ func (Writer) MovedFiles(transcript string, id session.ID) ([]conversation.Moved
 	if filepath.Base(beside) != string(id) || filepath.Base(projects) != "projects" {
 		return all, nil
 	}
-	for prefix, dir := range map[string]string{sessionPrefix: beside, tasksPrefix: filepath.Join(filepath.Dir(projects), "tasks", string(id))} {
+	for _, folder := range [][2]string{{sessionPrefix, beside}, {tasksPrefix, filepath.Join(filepath.Dir(projects), "tasks", string(id))}} {
+		prefix, dir := folder[0], folder[1]
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			rel, rerr := filepath.Rel(dir, path)
 			switch {

@@ -23,6 +23,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -456,9 +457,7 @@ func (s *state) kept(at int64) string {
 		Total:       [3]int64{s.total.input, s.total.cached, s.total.output},
 		LastRequest: [3]int64{s.lastRequest.input, s.lastRequest.cached, s.lastRequest.output},
 	}
-	for call := range s.asking {
-		k.Asking = append(k.Asking, call)
-	}
+	k.Asking = slices.Sorted(maps.Keys(s.asking))
 	data, err := json.Marshal(k)
 	if err != nil { // they are texts and numbers
 		panic(err)
