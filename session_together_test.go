@@ -26,7 +26,7 @@ func TestTogetherOnOneInstance(t *testing.T) {
 	// The agents of the instance that run now.
 	running := func() (pids []int) {
 		found := map[int]bool{}
-		for _, p := range process.Named("claude") {
+		for _, p := range process.FindByName("claude") {
 			environ, _ := p.Environ() // of one that is gone nothing is known
 			if slices.Contains(environ, "WORK="+c.Root) && slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "GT_INSTANCE=") }) {
 				found[p.PID] = true

@@ -198,12 +198,12 @@ func sessionOf(id session.ID, events iter.Seq[*event]) (s *Session) {
 				s.Role, s.Rig = string(who.Role), who.Rig
 			}
 		}
-		s.take(e)
+		s.applyEvent(e)
 	}
 	return s
 }
 
-func (s *Session) take(e *event) {
+func (s *Session) applyEvent(e *event) {
 	p := &e.Payload
 	switch e.Type {
 	case eventlog.SessionStart, eventlog.SessionResume:

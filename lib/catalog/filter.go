@@ -152,7 +152,7 @@ func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.
 	return func(yield func(*Session) bool) {
 		all := c.iterSessions(o)
 		if f.Chain != "" || f.Work != "" || f.Outcome == Active {
-			all = slices.Values(slices.SortedFunc(slices.Values(c.named(f)), o.compare))
+			all = slices.Values(slices.SortedFunc(slices.Values(c.findMembers(f)), o.compare))
 		}
 		for s := range all {
 			if !f.Matches(s) {
@@ -186,9 +186,9 @@ func ByActivity(all []*Session) {
 // Logged reports whether an event log has the session; else only its client does.
 func (s *Session) Logged() bool { return !s.native }
 
-// named returns the sessions of the filter's chain, or of its work, or those that may run,
+// findMembers returns the sessions of the filter's chain, or of its work, or those that may run,
 // newest first.
-func (c Catalog) named(f Filter) []*Session {
+func (c Catalog) findMembers(f Filter) []*Session {
 	ids := map[session.ID]bool{f.Chain: f.Chain != ""}
 	for _, v := range c.allLogs() {
 		var found []*row

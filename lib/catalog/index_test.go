@@ -62,7 +62,7 @@ func naive(t testing.TB, log eventlog.Log) []*Session {
 	for _, e := range events {
 		if e.unnamed() {
 			if s := last[e.Actor]; s != nil {
-				s.take(e)
+				s.applyEvent(e)
 			}
 			continue
 		}
@@ -72,7 +72,7 @@ func naive(t testing.TB, log eventlog.Log) []*Session {
 			s = sessionOf(id, slices.Values([]*event{e}))
 			byID[id], all = s, append(all, s)
 		} else {
-			s.take(e)
+			s.applyEvent(e)
 		}
 		last[s.Actor] = s
 	}

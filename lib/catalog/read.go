@@ -160,7 +160,7 @@ func (r *reading) add(e *event) bool {
 		}
 		a.Unnamed = time
 		if s := r.row(a.Last); s != nil {
-			s.take(e)
+			s.applyEvent(e)
 		}
 		return true
 	}
@@ -180,7 +180,7 @@ func (r *reading) add(e *event) bool {
 	if time >= a.Named {
 		a.Named, a.Last = time, s.id
 	}
-	s.take(e)
+	s.applyEvent(e)
 	return true
 }
 
@@ -204,8 +204,8 @@ func (r *reading) actor(name string) *actor {
 	return a
 }
 
-// take adds an event, from which it takes what Session.take does.
-func (s *row) take(e *event) {
+// applyEvent adds an event, from which it takes what Session.applyEvent does.
+func (s *row) applyEvent(e *event) {
 	p := &e.Payload
 	link := func(text string) session.ID {
 		if text == string(s.id) {

@@ -87,7 +87,7 @@ func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candid
 	begin := words[len(words)-1]
 	l := &line{node: app, given: map[*kong.Flag]bool{}}
 	for _, word := range words[:len(words)-1] {
-		l.take(word)
+		l.applyWord(word)
 	}
 	name, text, assigned := strings.Cut(begin, "=")
 	var found []Candidate
@@ -152,8 +152,8 @@ func joinWords(words []string) (whole []string, value bool) {
 	return whole, value
 }
 
-// take applies a word that was typed.
-func (l *line) take(word string) {
+// applyWord applies a word that was typed.
+func (l *line) applyWord(word string) {
 	switch {
 	case l.flag != nil:
 		l.flag = nil

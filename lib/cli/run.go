@@ -136,7 +136,7 @@ func Run(env *Env, p Program) (code int) {
 func missingValue(app *kong.Node, args []string) *kong.Flag {
 	l := &line{node: app, given: map[*kong.Flag]bool{}}
 	for _, arg := range args {
-		l.take(arg)
+		l.applyWord(arg)
 	}
 	return l.flag
 }

@@ -139,7 +139,7 @@ func PairResults(all Source) (Settled, error) {
 	}
 	return Settled{pairs.entries + 1, func(yield func(Entry, error) bool) {
 		s := settling{source: source, pairs: pairs, yield: yield}
-		err := source(0, s.take)
+		err := source(0, s.addEntry)
 		if s.drain(); err != nil && !s.over {
 			yield(Entry{}, err)
 		}
@@ -214,8 +214,8 @@ const (
 	maxAheadSize = 4 << 20
 )
 
-// take adds an entry and emits those that it can by now.
-func (s *settling) take(e Entry) bool {
+// addEntry adds an entry and emits those that it can by now.
+func (s *settling) addEntry(e Entry) bool {
 	if s.seen++; s.seen > s.entries {
 		return false
 	}

@@ -658,7 +658,7 @@ func (l *Launch) foreign(name string, end bool) error {
 	switch {
 	case l.ofRole(all[0]):
 	case !l.leavesRoom(name, all):
-		return l.taken(name, all[0])
+		return l.nameTakenError(name, all[0])
 	case end:
 		return l.at.Lend(name, l.Store.Name(l.ID), all)
 	default:
@@ -709,8 +709,8 @@ func (l *Launch) ofRole(pane tmux.Pane) bool {
 		place.Real(getenv("GT_ROOT")) == town.Find(l.Env.Getenv, l.Path).Root
 }
 
-// taken returns the error for a name that somebody else's tmux session has, with who it is.
-func (l *Launch) taken(name string, pane tmux.Pane) error {
+// nameTakenError returns the error for a name that somebody else's tmux session has, with who it is.
+func (l *Launch) nameTakenError(name string, pane tmux.Pane) error {
 	who, hint := fmt.Sprintf("process %d (%s) in %s", pane.PID, process.Name(pane.PID), l.Env.DisplayPath(pane.Path)),
 		fmt.Sprintf("tmux rename-session -t =%s OTHER frees the name and ends nothing", name)
 	if agents := live.InPanes(l.Table, l.at, []tmux.Pane{pane}); len(agents) > 0 {
@@ -789,7 +789,7 @@ func (l *Launch) readyWait() time.Duration {
 
 func (l *Launch) wait() (err error) {
 	l.process, err = Began(l.at, l.pane, l.readyWait())
-	return l.failed(err)
+	return l.explainFailure(err)
 }
 
 func (l *Launch) describeRespawn() (does, found string, err error) {
@@ -823,13 +823,13 @@ func (l *Launch) answerDialogs() error {
 	for _, text := range accepted {
 		l.Env.Hint("%s: accepted '%s'", l.Name, l.Env.Line(text, maxCell))
 	}
-	return l.failed(err)
+	return l.explainFailure(err)
 }
 
 func (l *Launch) ready() (err error) {
 	l.Asks, err = Ready(l.at, l.pane, l.client, l.process, func() bool { return l.Store.HookReported(l.Instance) })
 	if err != nil {
-		return l.failed(err)
+		return l.explainFailure(err)
 	}
 	l.waitPrompted()
 	l.track()
@@ -876,7 +876,7 @@ func (l *Launch) waitPrompted() {
 
 const promptWait = 30 * time.Second
 
-func (l *Launch) failed(err error) error {
+func (l *Launch) explainFailure(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -923,7 +923,7 @@ func (l *Launch) startThere() error {
 	if err := l.put(); err != nil {
 		return err
 	}
-	return l.failed(l.Template.Run(l.run, l.spec.successor().Shared()))
+	return l.explainFailure(l.Template.Run(l.run, l.spec.successor().Shared()))
 }
 
 func (l *Launch) describeSetup() (does, found string, err error) {

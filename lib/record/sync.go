@@ -279,7 +279,7 @@ func (p *pass) read(r conversation.Reader) error {
 			p.done.Stopped = true
 			return false
 		}
-		p.err = p.take(e)
+		p.err = p.writeEntry(e)
 		return p.err == nil
 	})
 	switch {
@@ -387,7 +387,7 @@ func (p *pass) mark(next int64) error {
 	return p.w.add(&Line{Kind: Mark, Time: p.y.Now().UTC(), Mark: &at})
 }
 
-func (p *pass) take(e conversation.Entry) error {
+func (p *pass) writeEntry(e conversation.Entry) error {
 	if !Kind(e.Kind).InConversation() {
 		return nil
 	}

@@ -130,7 +130,7 @@ func (r *Relay) handle(msg message) {
 			delete(r.pending, msg.stream)
 		}
 	}
-	switch err := r.take(msg).(type) {
+	switch err := r.receiveMessage(msg).(type) {
 	case nil:
 	case refusal:
 		r.refuse(string(err))
@@ -147,7 +147,7 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-func (r *Relay) take(msg message) error {
+func (r *Relay) receiveMessage(msg message) error {
 	parts := strings.Split(msg.subject, ".")
 	if len(parts) < 3 {
 		return nil

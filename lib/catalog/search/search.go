@@ -172,7 +172,7 @@ func (s *search) work(portions <-chan portion) {
 	}()
 	for p := range portions {
 		for i := p.from; i < p.to; i++ {
-			s.failed(s.conversation(i, p.hits))
+			s.addError(s.conversation(i, p.hits))
 		}
 		close(p.hits)
 	}
@@ -249,8 +249,8 @@ func (s *search) halted() bool {
 	}
 }
 
-// failed adds an error, unless the file was deleted meanwhile.
-func (s *search) failed(err error) {
+// addError adds an error, unless the file was deleted meanwhile.
+func (s *search) addError(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -358,7 +358,7 @@ func (s *search) searchConversation(q *Query, i int, done *atomic.Int64, each fu
 		first, err := int64(-1), error(nil)
 		for _, part := range f.Files() {
 			if first < 0 && err == nil {
-				first, err = s.begins(q, part.Path, quiet, count)
+				first, err = s.findFirstMatch(q, part.Path, quiet, count)
 			}
 		}
 		if first < 0 {
@@ -426,9 +426,9 @@ func (s *search) keyOf(e conversation.Entry) copyKey {
 	return key
 }
 
-// begins returns where the first record with a needle that is not quiet begins in a file;
+// findFirstMatch returns where the first record with a needle that is not quiet begins in a file;
 // -1 if there is none, or if the search ends.
-func (s *search) begins(q *Query, path string, quiet func([]byte) bool, count func(read int64)) (first int64, err error) {
+func (s *search) findFirstMatch(q *Query, path string, quiet func([]byte) bool, count func(read int64)) (first int64, err error) {
 	first = -1
 	_, err = conversation.Lines(path, 0, func(record []byte, at int64) bool {
 		if index(q.needles, record) >= 0 && !quiet(record) {

@@ -281,7 +281,7 @@ func (r *reading) read(done *atomic.Int64, each func(Hit) bool) error {
 			r.first = e
 			r.first.ID, r.first.Text = strings.Clone(e.ID), strings.Clone(e.Text)
 		}
-		r.take(e)
+		r.keepMatch(e)
 		return !r.halted()
 	})
 	if more && !r.halted() && give() {
@@ -368,8 +368,8 @@ func (r *reading) needles() (all []needle) {
 // maxExchange is the number of bytes of texts that are kept of an exchange.
 const maxExchange = 4 << 20
 
-// take keeps an entry that has a term, and notes the terms.
-func (r *reading) take(e conversation.Entry) {
+// keepMatch keeps an entry that has a term, and notes the terms.
+func (r *reading) keepMatch(e conversation.Entry) {
 	if _, searched := kindWeights[e.Kind]; !searched || e.Kind == conversation.Title || r.size > maxExchange {
 		return
 	}

@@ -98,7 +98,7 @@ func removeVars(env *cli.Env, names []string) {
 // one.
 func (c *Invocation) window() process.Proc {
 	var here []process.Proc
-	for _, p := range process.Named(process.Name(c.server.PID)) {
+	for _, p := range process.FindByName(process.Name(c.server.PID)) {
 		args, err := p.Args()
 		if p == c.server || err != nil || !c.behind.Shows(args) || accountOf(c.behind, p) != accountOf(c.behind, c.server) {
 			continue

@@ -28,36 +28,36 @@ const (
 	grace = 3 * time.Second // for an agent to exit by itself, or after a signal
 )
 
-// World is the folders of one run.
-type World struct {
+// Sandbox is the temporary folders in which a client runs once.
+type Sandbox struct {
 	Dir     string // holds the others
 	Project string // the agent's working folder
 	State   string // XDG_STATE_HOME, so that gt's state is not the person's
 }
 
 // New creates the folders.
-func New() (w World, err error) {
-	if w.Dir, err = os.MkdirTemp("", "gt-prove-"); err != nil {
-		return w, err
+func New() (s Sandbox, err error) {
+	if s.Dir, err = os.MkdirTemp("", "gt-prove-"); err != nil {
+		return s, err
 	}
-	w.Dir = atomicfile.ResolveLinks(w.Dir)
-	w.Project, w.State = filepath.Join(w.Dir, "project"), filepath.Join(w.Dir, "state")
-	for _, dir := range []string{w.Project, w.State} {
+	s.Dir = atomicfile.ResolveLinks(s.Dir)
+	s.Project, s.State = filepath.Join(s.Dir, "project"), filepath.Join(s.Dir, "state")
+	for _, dir := range []string{s.Project, s.State} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
-			w.End()
-			return w, err
+			s.End()
+			return s, err
 		}
 	}
-	return w, nil
+	return s, nil
 }
 
 // End removes the folders.
-func (w World) End() { os.RemoveAll(w.Dir) }
+func (w Sandbox) End() { os.RemoveAll(w.Dir) }
 
 // Environ returns the environment of a run: the person's without the variables of gt,
 // tmux and proxies, the address nobody as proxy, and more, in which {scratch} is a folder
-// of the world.
-func (w World) Environ(environ, more []string) []string {
+// of the sandbox.
+func (w Sandbox) Environ(environ, more []string) []string {
 	var env []string
 	for _, kv := range environ {
 		switch name, _, _ := strings.Cut(kv, "="); {

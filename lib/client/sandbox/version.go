@@ -15,7 +15,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// VersionOf is Version, with a world of its own for a program that has to be run.
+// VersionOf is Version, in a new sandbox if the program has to be run.
 func VersionOf(c agent.Client, environ []string) (version, unknown string) {
 	path, version := findInstalled(c, "", environ)
 	if path == "" || version != "" {
@@ -33,7 +33,7 @@ func VersionOf(c agent.Client, environ []string) (version, unknown string) {
 // that it is, otherwise what its program prints in a run with --version, within seconds.
 // environ is that of a run. Without a version, unknown says why, or is "" if the agent is not
 // installed or its command begins with a shell or an interpreter, which names no version of it.
-func (w World) Version(ctx context.Context, c agent.Client, environ []string) (version, unknown string) {
+func (w Sandbox) Version(ctx context.Context, c agent.Client, environ []string) (version, unknown string) {
 	path, version := findInstalled(c, w.Project, environ)
 	if path == "" || version != "" {
 		return version, ""
@@ -55,7 +55,7 @@ func findInstalled(c agent.Client, dir string, environ []string) (path, version 
 	return path, packageVersion(path, name)
 }
 
-func (w World) printedVersion(ctx context.Context, c agent.Client, environ []string) (version, unknown string) {
+func (w Sandbox) printedVersion(ctx context.Context, c agent.Client, environ []string) (version, unknown string) {
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
 	command := []string{c.Command[0], "--version"}

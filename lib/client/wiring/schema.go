@@ -81,7 +81,7 @@ func (s Schema) Check(doc *jsonedit.Doc) *Refusal {
 	if !doc.Root.IsObject() {
 		return &Refusal{doc.Root.Line, "", "the settings are no object"}
 	}
-	return s.check(doc, doc.Root, "", "")
+	return s.checkNode(doc, doc.Root, "", "")
 }
 
 // kind returns the kind of the values at a path, and whether they may be null.
@@ -92,7 +92,9 @@ func (s Schema) kind(path string) (kind string, nullable bool) {
 	return cmp.Or(s[path+"!"], s[path]), false
 }
 
-func (s Schema) check(doc *jsonedit.Doc, n *jsonedit.Node, path, key string) *Refusal {
+// checkNode returns why a client refuses the value n, or something in it, whose schema is that of
+// the path. key is how the refusal names the value.
+func (s Schema) checkNode(doc *jsonedit.Doc, n *jsonedit.Node, path, key string) *Refusal {
 	kind, nullable := s.kind(path)
 	raw := string(doc.Raw(n))
 	if nullable && raw == "null" {
@@ -104,19 +106,23 @@ func (s Schema) check(doc *jsonedit.Doc, n *jsonedit.Node, path, key string) *Re
 	if wrong := kindMismatch(kind, n, raw); wrong != "" {
 		return &Refusal{n.Line, key, wrong}
 	}
-	var bases []string // the paths whose members the value's are
+	var bases []string // the paths of the schema that list the members of n
 	for _, key := range []string{"type", "source"} {
 		if kind := n.Get(key); kind != nil {
 			bases = append(bases, path+"="+doc.Text(kind))
 		}
 	}
 	bases = append(bases, path)
+	missing := "" // the first by the alphabet, so that the refusal is the same each time
 	for need := range s {
 		dot := strings.LastIndexByte(need, '.')
 		name, ok := strings.CutSuffix(need[dot+1:], "!")
-		if ok && dot > 0 && n.IsObject() && slices.Contains(bases, need[:dot]) && n.Get(name) == nil {
-			return &Refusal{n.Line, key, fmt.Sprintf("has no %q", name)}
+		if ok && dot > 0 && n.IsObject() && slices.Contains(bases, need[:dot]) && n.Get(name) == nil && (missing == "" || name < missing) {
+			missing = name
 		}
+	}
+	if missing != "" {
+		return &Refusal{n.Line, key, fmt.Sprintf("has no %q", missing)}
 	}
 	for i, item := range n.Items {
 		at, shown := path+".[]", fmt.Sprintf("%s[%d]", key, i)
@@ -125,7 +131,7 @@ func (s Schema) check(doc *jsonedit.Doc, n *jsonedit.Node, path, key string) *Re
 				return &Refusal{item.Line, shown, "is no key that it knows"}
 			}
 		}
-		if r := s.check(doc, item, at, shown); at != "" && r != nil {
+		if r := s.checkNode(doc, item, at, shown); at != "" && r != nil {
 			return r
 		}
 	}

@@ -58,7 +58,7 @@ type handover struct {
 func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h handover, work string, err error) {
 	t := currentTarget(env, call, o.kind == session.KindAuto)
 	if what != nil {
-		if t, work, err = t.named(*what, o.kind); err != nil {
+		if t, work, err = t.resolveName(*what, o.kind); err != nil {
 			return h, "", err
 		}
 	}
@@ -78,7 +78,7 @@ func (h *handover) findPlace() error {
 	err := h.findProgram()
 	h.openFolder()
 	if err == nil && h.replaceable() {
-		if h.in = h.launcher(); h.folderReplaced == nil {
+		if h.in = h.findLauncher(); h.folderReplaced == nil {
 			h.openFolder() // of the launcher, if that has one
 		}
 		if h.in.Why == "" {
@@ -90,8 +90,8 @@ func (h *handover) findPlace() error {
 	return err
 }
 
-// launcher returns what the agent was started in; the successor is started in the same.
-func (h handover) launcher() launcher.Launcher {
+// findLauncher returns what the agent was started in; the successor is started in the same.
+func (h handover) findLauncher() launcher.Launcher {
 	h.in = launcher.FindLauncher(h.known(), h.client(), h.agent, h.pane)
 	if h.in.Why == "" && h.in.Boxed && h.successor.BringsLauncher(h.run("")) {
 		h.in.Why = "a program or file of that lies in the project, where an agent in a sandbox can change it"
@@ -269,13 +269,15 @@ func (h *handover) retire(box mail.Box, now time.Time) error {
 	var named map[string]bool
 	return box.Expire(now, agent.MinKeep, age, func(n mail.Note) bool {
 		if named == nil {
-			named = h.named()
+			named = h.referencedNotes()
 		}
 		return named == nil || named[n.ID] || h.lastOf(session.ID(n.Chain), n.ID)
 	})
 }
 
-func (h *handover) named() map[string]bool {
+// referencedNotes returns the ids of the notes that a session's record names, or nil if not every
+// record could be read.
+func (h *handover) referencedNotes() map[string]bool {
 	unread := false
 	records, err := session.Store{Home: h.home, Warn: func(err error) { h.warn(err); unread = true }}.ReadRecords()
 	if h.warn(err); err != nil || unread { // mutant never: . TestScripts/handoff_retention

@@ -24,13 +24,13 @@ import (
 	"gt/lib/text/term"
 )
 
-// named resolves an argument: another session, which becomes the target, or work, whose id
+// resolveName resolves an argument: another session, which becomes the target, or work, whose id
 // it returns.
 //
 // It tries, in this order: a tmux session, because its name can look like a work id; a
 // pane; the id of a session; an address or role; a note in the box by its whole id; an agent of
 // gt-session; a note by a part of its id; an id of the home's work store.
-func (t target) named(what, kind string) (o target, work string, err error) {
+func (t target) resolveName(what, kind string) (o target, work string, err error) {
 	if t.server.HasSession(what) {
 		o, err = t.forTmuxSession(what, identity.Identity{}, kind)
 		r, serr := t.started(what)

@@ -306,7 +306,7 @@ func (c *uninstall) Run(env *cli.Env) error {
 		}
 		picked = slices.DeleteFunc(picked, func(t target) bool {
 			path, err := t.file(c.Scope)
-			return err == nil && !t.inspect(c.Scope, path).runs(env, dir)
+			return err == nil && !t.inspect(c.Scope, path).runsProgramIn(env, dir)
 		})
 	}
 	say := &printer{env: env, brief: (len(picked) > 1 || c.All) && !c.DryRun}

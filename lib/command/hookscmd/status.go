@@ -121,7 +121,7 @@ func (c *status) Run(env *cli.Env) error {
 	common, err := git.Common(env.Dir)
 	env.WarnError(err)
 	if n := len(thread.Rules(place.StateOf(env.Getenv), common, nil)); n > 0 && !c.JSON {
-		say.line("every session in this %s is told %s of yours: gt-mail rule", git.Named(env.Dir), count.Plural(n, "rule"))
+		say.line("every session in this %s is told %s of yours: gt-mail rule", git.KindOfPlace(env.Dir), count.Plural(n, "rule"))
 	}
 	if say.err == nil && !whole {
 		return cli.Silent

@@ -82,9 +82,9 @@ func (c *blocked) Run(env *cli.Env) error {
 	return nil
 }
 
-// runs reports whether a hook of gt in the place runs a program in a folder. It may, in a file
+// runsProgramIn reports whether a hook of gt in the place runs a program in a folder. It may, in a file
 // that cannot be read.
-func (p source) runs(env *cli.Env, dir string) bool {
+func (p source) runsProgramIn(env *cli.Env, dir string) bool {
 	if p.Err != nil {
 		return true
 	}

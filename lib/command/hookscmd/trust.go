@@ -194,7 +194,7 @@ func surveyTown(root string) (*place.Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t, t.Add(config.Named(read)...)
+	return t, t.Add(config.NamedFiles(read)...)
 }
 
 func trustStatus(state place.State, t *place.Trust) string {

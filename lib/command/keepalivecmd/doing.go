@@ -214,7 +214,7 @@ func keepPrompt(env *cli.Env, call *hook.Invocation, prompt string) error {
 	}
 	had, err := request.HadTurn(call.Home, call.ID)
 	call.Warn(err) // the prompt is kept as if it were the first
-	if !had && (r == nil || begins(r)) && !isCommand(prompt) {
+	if !had && (r == nil || isNewConversation(r)) && !isCommand(prompt) {
 		part.First = thread.Quote{Text: prompt, Time: now}
 		_, err = thread.Update(state, chain, atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.Hear(part) })
 	} else {
@@ -243,9 +243,9 @@ func isCommand(prompt string) bool {
 	return strings.HasPrefix(word, "/") && !strings.Contains(word[1:], "/")
 }
 
-// begins reports whether a session began as a new conversation, so that its first prompt is
+// isNewConversation reports whether a session began as a new conversation, so that its first prompt is
 // its first request. Of a session whose start was not recorded, that is not known.
-func begins(r *session.Record) bool {
+func isNewConversation(r *session.Record) bool {
 	switch r.Source {
 	case "resume", "compact", "fork":
 		return false

@@ -134,7 +134,7 @@ func (l *list) Run(env *cli.Env) error {
 				Boot    string        `json:"boot_id,omitempty"`
 				NS      string        `json:"pid_ns,omitempty"`
 				Runs    *bool         `json:"runs,omitempty"`
-			}{f.Session, f.State, f.Process.PID, f.Process.Start, f.Process.Boot, f.Process.NS, runs(f)})
+			}{f.Session, f.State, f.Process.PID, f.Process.Start, f.Process.Boot, f.Process.NS, foreignRuns(f)})
 			if jerr != nil {
 				return jerr
 			}
@@ -154,7 +154,7 @@ func (l *list) Run(env *cli.Env) error {
 			number = strconv.Itoa(f.Process.PID)
 		}
 		state := string(f.State)
-		switch it := runs(f); {
+		switch it := foreignRuns(f); {
 		case it == nil:
 		case *it:
 			state += ", runs"
@@ -166,9 +166,9 @@ func (l *list) Run(env *cli.Env) error {
 	return errors.Join(term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil), err)
 }
 
-// runs reports whether the process of another program's file runs. It is nil if that is
+// foreignRuns reports whether the process of another program's file runs. It is nil if that is
 // unknown, and for gt's own files, whose state has it.
-func runs(f pidfile.File) *bool {
+func foreignRuns(f pidfile.File) *bool {
 	if f.State != pidfile.Foreign || !f.Timed {
 		return nil
 	}

@@ -67,7 +67,7 @@ func rulesHere(env *cli.Env) (rules, error) {
 	if unread != nil {
 		return rules{}, unread
 	}
-	r := rules{state: me.home.Town.State, of: git.Named(me.home.Dir), ids: [2]session.ID{id, thread.RepositoryID(common)}, repository: thread.Rules(me.home.Town.State, common, warn)}
+	r := rules{state: me.home.Town.State, of: git.KindOfPlace(me.home.Dir), ids: [2]session.ID{id, thread.RepositoryID(common)}, repository: thread.Rules(me.home.Town.State, common, warn)}
 	switch {
 	case err != nil && len(r.repository) == 0:
 		return r, err

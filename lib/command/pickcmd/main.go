@@ -138,7 +138,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	id, _, _ := strings.Cut(said[len(said)-1], "\t")
 	if len(g.Action) > 0 {
-		id = g.named(said[0]) + "\t" + id
+		id = g.actionName(said[0]) + "\t" + id
 	}
 	return env.Print(id + "\n")
 }
@@ -165,9 +165,9 @@ func endWithTerminal(over <-chan struct{}) {
 	})
 }
 
-// named returns the name of a key's action. The finder reports a double click as a key
+// actionName returns the name of a key's action. The finder reports a double click as a key
 // without a name; it counts as enter.
-func (g *grammar) named(key string) string {
+func (g *grammar) actionName(key string) string {
 	key = cmp.Or(key, "enter")
 	for _, a := range g.Action {
 		if a.key == key {

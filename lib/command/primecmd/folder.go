@@ -89,15 +89,15 @@ type comparison struct {
 func (c *comparison) compare(name, path string) {
 	switch {
 	case !exists(path):
-		c.tell(path, name+" is gone")
+		c.addFile(path, name+" is gone")
 	case c.written(path):
-		c.tell(path, name+" was changed")
+		c.addFile(path, name+" was changed")
 	}
 	c.known[path] = true
 }
 
-// tell adds a line about a file, of which there is one.
-func (c *comparison) tell(path, line string) {
+// addFile adds a line about a file, of which there is one.
+func (c *comparison) addFile(path, line string) {
 	if !c.known[path] && len(c.lines) < maxChanges {
 		c.lines = append(c.lines, line)
 	}
@@ -172,7 +172,7 @@ func (c *comparison) compareNamed(told []section, moves []string, from string) b
 			if !exists(path) {
 				what = " is no longer there"
 			}
-			c.tell(path, git.Quote(d.Path)+what)
+			c.addFile(path, git.Quote(d.Path)+what)
 		}
 	}
 	return true

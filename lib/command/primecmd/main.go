@@ -101,7 +101,7 @@ func (g *grammar) Run(env *cli.Env) error {
 		return nil
 	}
 	// Deliver.
-	if err := g.tell(s, c.situation, c.others); err != nil { // mutant swap: ./faults TestKill/prime-handed-over
+	if err := g.printText(s, c.situation, c.others); err != nil { // mutant swap: ./faults TestKill/prime-handed-over
 		return call.End(err) // not delivered, so not acknowledged
 	}
 	// Acknowledge.
@@ -120,7 +120,7 @@ func (g *grammar) show(s *start) error {
 	if g.Explain {
 		s.explain(f, situation)
 	}
-	if err := g.tell(s, situation, nil); err != nil {
+	if err := g.printText(s, situation, nil); err != nil {
 		return s.call.End(err)
 	}
 	if !g.DryRun && !g.Client.Hook {
@@ -129,11 +129,11 @@ func (g *grammar) show(s *start) error {
 	return nil
 }
 
-func (g *grammar) tell(s *start, situation situation, others []*session.Record) error {
+func (g *grammar) printText(s *start, situation situation, others []*session.Record) error {
 	text := s.page(situation, others).render()
 	if g.Client.Hook {
 		notice := ""
-		if s.unkept != "" && begins(s.call) {
+		if s.unkept != "" && isFirstStart(s.call) {
 			notice = keepsNothing + s.unkept
 		}
 		event := "SessionStart"
@@ -176,14 +176,14 @@ func repeatStart(env *cli.Env, call *hook.Invocation) error {
 // keepsNothing begins what the person is told once a session if gt can keep nothing of it.
 const keepsNothing = "gt keeps nothing of this session: "
 
-func begins(call *hook.Invocation) bool {
+func isFirstStart(call *hook.Invocation) bool {
 	return call.Input.Kind() == "SessionStart" && (call.Input.Source == "startup" || call.Input.Source == "resume")
 }
 
 // excuse tells the person why gt keeps nothing here. The model could not do anything about
 // it, so it is not told.
 func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
-	if call.Home.Problem == nil || !begins(call) {
+	if call.Home.Problem == nil || !isFirstStart(call) {
 		return nil
 	}
 	why := term.Clean(env.Redact(call.Home.Problem.Error()))

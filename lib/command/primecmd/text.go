@@ -182,7 +182,7 @@ func (p *page) withRules(sections []section) []section {
 			lines = append(lines, "- "+text)
 		}
 	}
-	rules := section{title: "Rules of this " + git.Named(p.home.Dir) + ", in the person's words", all: p.gt("mail rule")}.frame("the person", strings.Join(lines, "\n"))
+	rules := section{title: "Rules of this " + git.KindOfPlace(p.home.Dir) + ", in the person's words", all: p.gt("mail rule")}.frame("the person", strings.Join(lines, "\n"))
 	at := 1
 	if len(sections) > 1 && sections[1].title == whatToDo {
 		at = 2
@@ -347,9 +347,10 @@ func (p *page) lasting() section {
 // chain is the place of what no other section tells of the chain.
 var chain = section{chain: true}
 
-// layout returns the text of the sections. At the place of the chain it has the person's
-// messages, what agents answered and what was done. That has the room that the sections
-// leave, but at least four tenths of the text.
+// layout returns the start-up text. After the section of the chain it has the lists of the
+// thread: the person's messages, what agents answered and what was done. The lists have the
+// room that the sections leave, and at least four tenths of the limit; if the sections leave
+// less, they are cut.
 func (p *page) layout(sections []section) string {
 	limit, size := p.dialect.MaxContext, p.dialect.Size
 	at := slices.IndexFunc(sections, func(s section) bool { return s.chain })
@@ -360,12 +361,12 @@ func (p *page) layout(sections []section) string {
 	for _, s := range sections {
 		room -= s.size(size)
 	}
-	most := limit // of the sections
+	most := limit // for the sections
 	if least := limit * 4 / 10; room < least {
 		most -= least
 	}
 	others, lists := p.fill(sections, most)
-	if left := limit - size(lists); left > most { // what the lists leave is the sections' again
+	if left := limit - size(lists); left > most { // the lists did not need all of their room
 		others, lists = p.fill(sections, left)
 	}
 	others[at] += lists
@@ -411,7 +412,7 @@ func (p *page) forgottenSections() []section {
 	if p.earlier != nil {
 		sections = append(sections, p.noteSection("An earlier note", *p.earlier))
 	}
-	return append(sections, p.rest()...)
+	return append(sections, p.otherSections()...)
 }
 
 func (p *page) afterHandoff() []section {
@@ -450,7 +451,7 @@ func (p *page) afterHandoff() []section {
 	if notes := p.notes(); len(notes) > 0 {
 		sections = append(sections, p.folderChanges(notes[len(notes)-1].Date, sections))
 	}
-	return slices.Concat(sections, []section{chain}, p.rest())
+	return slices.Concat(sections, []section{chain}, p.otherSections())
 }
 
 // notes returns the hand-overs that are delivered for the first time, oldest first.
@@ -513,11 +514,11 @@ func (p *page) afterCrash() []section {
 			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
 			RequestElsewhere: len(notes) > 0,
 		}.Clean(p.env.Redact).Text())))
-		return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.rest(p.recalledSections()...))
+		return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.otherSections(p.recalledSections()...))
 	}
 	sections = append(sections, p.recalledSections()...)
 	sections = append(sections, p.lasting())
-	return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.rest())
+	return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.otherSections())
 }
 
 // saved returns when what is told after a crash was written.
@@ -649,7 +650,7 @@ func (p *page) withWork() []section {
 	if len(p.others) > 0 {
 		// The work given to a name belongs to the live session that has it as well.
 		todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked; until then, wait for instructions."
-		return slices.Concat(p.opening("# The work here belongs to another session", todo), p.noteSections(), p.rest())
+		return slices.Concat(p.opening("# The work here belongs to another session", todo), p.noteSections(), p.otherSections())
 	}
 	banner, todo := "# Work is "+p.given()+" to you: start on it now", "Say in one line what you will do, and start. It was given to you on purpose: do not ask whether to begin"
 	if len(p.work) > 0 && p.work[0].Status == beads.InProgress {
@@ -657,7 +658,7 @@ func (p *page) withWork() []section {
 	}
 	todo += ", and do not look for other work first. When it is finished: " + p.finish() + "." + p.molecule() + "\n" +
 		requestFirst + "If the work raises a question for the person, ask it and wait for the answer."
-	return slices.Concat(p.opening(banner, todo), p.noteSections(), p.rest())
+	return slices.Concat(p.opening(banner, todo), p.noteSections(), p.otherSections())
 }
 
 // molecule returns the molecule and step of the work, if they are known. Only a town has molecules.
@@ -731,9 +732,9 @@ func (p *page) ordinary() []section {
 	}
 	sections := []section{{body: text}}
 	if p.predecessor.how == session.Done {
-		return slices.Concat(sections, []section{p.lasting(), chain}, p.rest())
+		return slices.Concat(sections, []section{p.lasting(), chain}, p.otherSections())
 	}
-	return append(sections, p.rest()...)
+	return append(sections, p.otherSections()...)
 }
 
 func (p *page) tellsTask() bool { return p.crashed != nil && len(p.tail.Requests) > 0 }
@@ -755,7 +756,9 @@ func (p *page) company() string {
 	return text
 }
 
-func (p *page) rest(recalled ...section) []section {
+// otherSections returns the sections of the checkpoint, the given work, what was recalled, the
+// hooked notes and the role.
+func (p *page) otherSections(recalled ...section) []section {
 	var sections []section
 	if p.checkpoint != nil {
 		text := p.words(p.checkpointText())

@@ -62,7 +62,7 @@ func findAgentRecords(s record.Store, hosts peer.Hosts, h peer.Host, name string
 	if err != nil {
 		return nil, err
 	}
-	agents, _ := peer.Named(known, name, "")
+	agents, _ := peer.FindAgents(known, name, "")
 	for _, a := range agents {
 		more, err := findMatching(s, a.SessionID)
 		if err != nil {

@@ -102,7 +102,7 @@ func (c *blaming) Run(env *cli.Env) error {
 	bar.Finish()
 	env.WarnError(failed)
 	b := &blamer{top: git.Top(env.Abs(filepath.Dir(cmp.Or(name, ".")))), places: places, commits: map[string]*commitLines{}, since: map[string]time.Time{}, now: env.Now()}
-	b.take(changes, paths)
+	b.keepChanges(changes, paths)
 	var found []origin
 	for i := range lines {
 		lines[i].Text = cellLine(lines[i].Path, lines[i].Text)
@@ -221,9 +221,9 @@ type candidate struct {
 	other bool // in a folder that is here and is no worktree of the repository
 }
 
-// take keeps the changes of files with these paths in the repository: in its worktrees, or, if the
+// keepChanges keeps the changes of files with these paths in the repository: in its worktrees, or, if the
 // file is in a folder, in a copy of it elsewhere. It sorts them by time.
-func (b *blamer) take(changes []search.Change, paths []string) {
+func (b *blamer) keepChanges(changes []search.Change, paths []string) {
 	roots := []string{atomicfile.ResolveLinks(b.top)}
 	if trees, err := git.Worktrees(b.top); err == nil {
 		for _, w := range trees {

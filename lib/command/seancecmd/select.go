@@ -274,7 +274,7 @@ func findCalled(env *cli.Env, all catalog.Catalog, name string) (found []*catalo
 	// Tables end an id that they cut with an ellipsis.
 	found = all.Find(term.Uncut(name))
 	if len(found) == 0 {
-		called, _ = instance.Named(town.Personal(env.Getenv).State, name, env.Abs(name)) // gt-session says what is unreadable
+		called, _ = instance.FindCalled(town.Personal(env.Getenv).State, name, env.Abs(name)) // gt-session says what is unreadable
 		for _, c := range called {
 			if c.Session == "" {
 				continue
@@ -306,7 +306,7 @@ func findCalledOn(env *cli.Env, all catalog.Catalog, name, host string) (found [
 		return found, agents
 	}
 	known, _ := hosts.Agents(peer.Host{Name: host}, env.Now()) // gt-session says what is unreadable
-	there, _ := peer.Named(known, name, "")
+	there, _ := peer.FindAgents(known, name, "")
 	for _, a := range there {
 		found = append(found, all.Find(a.SessionID)...)
 	}

@@ -68,7 +68,7 @@ func (c *newOne) allocate(at scope, rigName string) (release func(), err error) 
 	} else if status != "" {
 		return nil, cli.Failf(cli.AnswerNo, "the rig %s is %s", rigName, status)
 	}
-	if n := count(members, func(m fleet.Member) bool { return !roster.IsArchived(m) && taken(m) }); most > 0 && n >= most {
+	if n := count(members, func(m fleet.Member) bool { return !roster.IsArchived(m) && isBusy(m) }); most > 0 && n >= most {
 		return nil, launch.Full(rigName, n, most)
 	}
 	name := ""
@@ -105,9 +105,9 @@ func isPolecatOf(in *instance.Instance, rigName string) bool {
 	return err == nil && id.Role == identity.Polecat && id.Rig == rigName
 }
 
-// taken reports whether a worker counts as busy: it runs or should run, its state is
+// isBusy reports whether a worker counts as busy: it runs or should run, its state is
 // unknown, or it was just made and not started yet.
-func taken(m fleet.Member) bool {
+func isBusy(m fleet.Member) bool {
 	return m.Process.IsSet() || m.Unanswered != nil || m.Wanted() || m.StartedAt.IsZero()
 }
 
@@ -120,7 +120,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 		return false, withExitCode(in.Name, err)
 	}
 	defer held.Release()
-	if held.IsArchived() || taken(at.Member(held.Instance)) {
+	if held.IsArchived() || isBusy(at.Member(held.Instance)) {
 		return false, nil
 	}
 	if held.Worktree == nil {

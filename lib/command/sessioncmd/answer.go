@@ -34,7 +34,7 @@ func (c *reply) Run(env *cli.Env) error {
 	}
 	defer held.Release()
 	m := at.Member(held.Instance)
-	if err := runs(m); err != nil {
+	if err := checkReadsPane(m); err != nil {
 		return err
 	}
 	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().FindClient(m.Agent)}

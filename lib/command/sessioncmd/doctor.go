@@ -219,7 +219,7 @@ func (e *examination) examineStopped(m *fleet.Member) {
 			fix = "gt-session restart " + m.Name
 		}
 		e.add(zombie, m.Name, fmt.Sprintf("has ended, and its pane %s is still there", m.Pane.ID), fix)
-	case m.Status == status.Error && e.taken(m):
+	case m.Status == status.Error && e.hasTmuxSession(m):
 		e.add(vanished, m.Name, fmt.Sprintf("should be running, and the tmux session %s runs something else", m.TmuxSession),
 			fmt.Sprintf("gt-session start %s; if that is refused: tmux rename-session -t =%s OTHER", m.Name, m.TmuxSession))
 	case m.Status == status.Error:
@@ -252,7 +252,7 @@ func agentOf(pid int) (name string, ok bool) {
 	return name, strings.TrimSuffix(began, instance.Launched) == fmt.Sprint(pid)
 }
 
-func (e *examination) taken(m *fleet.Member) bool {
+func (e *examination) hasTmuxSession(m *fleet.Member) bool {
 	return slices.ContainsFunc(e.survey.Panes(tmux.Server(m.TmuxServer)), func(p tmux.Pane) bool { return p.Session == m.TmuxSession })
 }
 

@@ -69,7 +69,8 @@ func warnAway(env *cli.Env, h peer.Host) {
 	}
 }
 
-func (c *summed) named(env *cli.Env) error {
+// resolveHost finds the host of the command's NAME@HOST.
+func (c *summed) resolveHost(env *cli.Env) error {
 	name, at, ok := peer.Split(c.Name)
 	own, err := roster.OwnHost(env)
 	if err != nil {
@@ -86,7 +87,7 @@ func (c *summed) named(env *cli.Env) error {
 		if c.JSON {
 			l := lineOf(env, m)
 			l.Host = own
-			return errors.Join((marks{}).tell(in.Store, l.templated, m.Name), env.JSON(l))
+			return errors.Join((marks{}).setRoutable(in.Store, l.templated, m.Name), env.JSON(l))
 		}
 		return errors.Join(printOne(env, m.Name, roster.StatusText(m), m.Since), printProgress(in, m))
 	}

@@ -251,7 +251,7 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 	c.inspect(env, rows, c.asked)
 	marked := marks{}
 	for i, r := range rows {
-		if err := marked.tell(r.Scope.Store, lines[i].templated, r.Name); err != nil {
+		if err := marked.setRoutable(r.Scope.Store, lines[i].templated, r.Name); err != nil {
 			unread = errors.Join(unread, err)
 		}
 		if c.Everywhere {
@@ -510,7 +510,7 @@ func instanceColumns(env *cli.Env, shown func(string) bool) []column {
 		}
 	}
 	columns := []column{
-		placeColumn(env, true),
+		profileColumn(env, true),
 		nameColumn(env),
 		{Heading: "HOST", Cell: func(r row) string { return cmp.Or(line(r.Host), "-") }},
 		{Heading: "STATUS", Cell: func(r row) string {
@@ -568,7 +568,8 @@ func nameColumn(env *cli.Env) column {
 	return column{Heading: "NAME", Cell: func(r row) string { return strings.Repeat("  ", r.Depth) + env.Line(r.Name, maxCell) }}
 }
 
-func placeColumn(env *cli.Env, shown bool) column {
+// profileColumn shows the scope of an agent of this host: a town, or a profile of the person.
+func profileColumn(env *cli.Env, shown bool) column {
 	return column{Heading: "PROFILE", Hidden: !shown, Cell: func(r row) string {
 		if r.Member == nil {
 			return "-"
@@ -604,7 +605,7 @@ const maxCell = 4096
 
 func printLine(at scope, m fleet.Member) error {
 	l := lineOf(at.Env, m)
-	if err := (marks{}).tell(at.Store, l.templated, m.Name); err != nil {
+	if err := (marks{}).setRoutable(at.Store, l.templated, m.Name); err != nil {
 		return err
 	}
 	return at.Env.JSON(l)

@@ -40,7 +40,7 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 	}
 	isName := instance.CheckName(agent) == nil
 	if !isName {
-		if here, _ := instance.Named(state, name, env.Abs(name)); here != nil { // the caller says what is unreadable
+		if here, _ := instance.FindCalled(state, name, env.Abs(name)); here != nil { // the caller says what is unreadable
 			return nil, nil
 		}
 	}
@@ -74,7 +74,7 @@ func namedOn(env *cli.Env, h peer.Host, name string) ([]peer.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, hint := peer.Named(all, name, "gt-session list --hosts lists them")
+	found, hint := peer.FindAgents(all, name, "gt-session list --hosts lists them")
 	if len(found) == 0 {
 		err = cli.Fail(cli.AnswerNo, fmt.Errorf("there is no agent '%.80s' on %s", name, h.Name), env.Line(hint, 400))
 	}

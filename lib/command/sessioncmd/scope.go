@@ -11,7 +11,7 @@ type scope = roster.Scope
 
 // scope returns the scope of the named profile, or else of the surrounding town, or else
 // the person's own.
-func (p profile) scope(env *cli.Env) (scope, error) { return roster.Named(env, p.Profile) }
+func (p profile) scope(env *cli.Env) (scope, error) { return roster.FindScope(env, p.Profile) }
 
 type everywhereFlag struct {
 	profile

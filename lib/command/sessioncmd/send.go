@@ -197,7 +197,7 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, report strin
 	now := env.Now()
 	s = sent{in: held.Instance, scope: at, text: text, before: now}
 	m := at.Member(held.Instance)
-	if err := runs(m); err != nil {
+	if err := checkReadsPane(m); err != nil {
 		return s, "", err
 	}
 	if c.Wait {
@@ -241,8 +241,8 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, report strin
 	return s, report, nil
 }
 
-// runs fails unless the agent can read what is typed in its pane.
-func runs(m fleet.Member) error {
+// checkReadsPane fails unless the agent can read what is typed in its pane.
+func checkReadsPane(m fleet.Member) error {
 	if p := m.SuspendedProcess(); p.IsSet() {
 		return cli.Fail(cli.Busy, fmt.Errorf("%s is suspended, as by Ctrl-Z", m.Name), fmt.Sprintf("fg in its pane continues it; without a shell there, kill -CONT %d", p.PID))
 	}

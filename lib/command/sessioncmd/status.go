@@ -39,7 +39,7 @@ func (c *summed) Validate() error {
 
 func (c *summed) Run(env *cli.Env) error {
 	if c.Name != "" {
-		return c.named(env)
+		return c.resolveHost(env)
 	}
 	defer roster.DeferGC()() // until the summary is printed
 	scopes, err := c.scopes(env)

@@ -481,7 +481,7 @@ func templatedOf(in *instance.Instance) *templated {
 // marks holds the routing markers by store. They are read on first use.
 type marks map[string]map[string][]string
 
-func (m marks) tell(store instance.Store, t *templated, name string) (err error) {
+func (m marks) setRoutable(store instance.Store, t *templated, name string) (err error) {
 	if t == nil {
 		return nil
 	}
@@ -531,7 +531,7 @@ func stateReason(m *instance.Managed) string {
 func printSessions(env *cli.Env, rows []row, placed bool) error {
 	now := env.Now()
 	cells := term.Cells([]column{
-		placeColumn(env, placed),
+		profileColumn(env, placed),
 		nameColumn(env),
 		{Heading: "TEMPLATE", Cell: func(r row) string { return env.Line(r.Managed.Template, maxCell) }},
 		{Heading: "SLOT", Cell: func(r row) string { return r.Managed.SlotText() }},

@@ -160,9 +160,9 @@ func (m *model) rename(r *row) tea.Cmd {
 // newKey is what an input line is about that makes an agent. No row has it.
 const newKey = "new"
 
-// begins asks for what a new agent is, one after the other, and starts it. What it is told is
+// askForNewAgent asks for what a new agent is, one after the other, and starts it. What it is told is
 // on no command line.
-func (m *model) begins() tea.Cmd {
+func (m *model) askForNewAgent() tea.Cmd {
 	dir, client := m.env.Dir, contract.Default
 	if r := m.row(); r != nil && r.member != nil {
 		dir, client = r.member.Path, r.member.Agent

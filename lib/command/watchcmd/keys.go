@@ -59,7 +59,7 @@ func bindings() []binding {
 			return m.confirm(r, "archive")
 		})},
 		{keys: []string{"X"}, does: "remove it from the list, once it is stopped", do: confirm("rm")},
-		{keys: []string{"n"}, short: "new", always: true, does: "start a new agent: folder, client, git worktree, prompt", do: (*model).begins},
+		{keys: []string{"n"}, short: "new", always: true, does: "start a new agent: folder, client, git worktree, prompt", do: (*model).askForNewAgent},
 		{keys: []string{"d"}, harmless: true, does: "its diff, and its screen again", do: (*model).diff},
 		{keys: []string{"space"}, harmless: true, short: "next", does: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
 		{keys: []string{"tab"}, harmless: true, short: "waiting", does: "only what waits, and all again", do: func(m *model) tea.Cmd { m.onlyWaiting(); return nil }},

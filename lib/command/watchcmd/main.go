@@ -79,7 +79,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	defer stop()
 	m := newModel(env, r, palette.StyleFor(env.Stdout, env.Getenv))
 	m.notified = agent.LoadPreferences(place.Config(env.Getenv), func(error) {}).Notify
-	m.take(first)
+	m.showSnapshot(first)
 	input := env.Stdin
 	if f, ok := input.(*os.File); ok {
 		input = &typedInput{File: f}

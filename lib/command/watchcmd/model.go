@@ -132,7 +132,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.size()
 		m.lay()
 	case snapshot:
-		ring := m.take(msg)
+		ring := m.showSnapshot(msg)
 		return tea.Batch(m.reader.scheduleRead(m.took), ring)
 	case tick:
 		return m.tick()
@@ -161,9 +161,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// take puts a snapshot on the screen, and rings if an agent began to wait or is silent. Of
+// showSnapshot puts a snapshot on the screen, and rings if an agent began to wait or is silent. Of
 // one that is silent it has the person's command run, which no hook does.
-func (m *model) take(s snapshot) tea.Cmd {
+func (m *model) showSnapshot(s snapshot) tea.Cmd {
 	first := m.rows == nil
 	before := map[string]time.Time{}
 	for i := range m.rows {

@@ -164,7 +164,7 @@ func TestChoice(t *testing.T) {
 
 // An agent that begins to wait rings once, unless a command of the person's tells of it.
 func TestRings(t *testing.T) {
-	rings := func(m *model, rows []row) bool { return m.take(snapshot{rows: rows}) != nil }
+	rings := func(m *model, rows []row) bool { return m.showSnapshot(snapshot{rows: rows}) != nil }
 	m := testModel(80, 24, makeRows("rw"))
 	switch {
 	case rings(m, makeRows("rw")):
@@ -185,15 +185,15 @@ func TestRings(t *testing.T) {
 		t.Error("it rings although a command tells")
 	}
 	m.notified.On = []activity.Reason{activity.Permission}
-	m.take(snapshot{rows: makeRows("rr")})
+	m.showSnapshot(snapshot{rows: makeRows("rr")})
 	if !rings(m, makeRows("wr")) {
 		t.Error("it does not ring for what no command tells")
 	}
 	m.notified.On = append(m.notified.On, activity.Silent)
-	m.take(snapshot{rows: makeRows("rr")})
+	m.showSnapshot(snapshot{rows: makeRows("rr")})
 	both := makeRows("rw")
 	both[0].member = &fleet.Member{Silent: time.Hour}
-	if all, ok := m.take(snapshot{rows: both})().(tea.BatchMsg); !ok || len(all) != 2 {
+	if all, ok := m.showSnapshot(snapshot{rows: both})().(tea.BatchMsg); !ok || len(all) != 2 {
 		t.Errorf("of one that is silent and one that waits, it tells %v", all)
 	}
 }
@@ -402,7 +402,7 @@ func TestPanelOfStopped(t *testing.T) {
 func TestChoosesWhoAsks(t *testing.T) {
 	m := testModel(80, 20, nil)
 	m.rows = nil
-	m.take(snapshot{rows: []row{
+	m.showSnapshot(snapshot{rows: []row{
 		testRow("", "api", "", "~/api", status.Waiting, status.Done, time.Minute),
 		testRow("", "web", "", "~/web", status.Running, "", time.Minute),
 		testRow("box", "train", "", "~/model", status.Waiting, status.Question, time.Minute),
@@ -499,7 +499,7 @@ func TestUnsent(t *testing.T) {
 		t.Error("the text for api is lost")
 	}
 	failed(command{about: newKey, typed: []string{"~/y", "claude", "", "begin"}})
-	m.begins()
+	m.askForNewAgent()
 	if len(m.unsent.typed) != 4 {
 		t.Error("what was typed is lost before anything is made of it")
 	}

@@ -117,9 +117,9 @@ const (
 	leastAbove  = 8
 )
 
-// said returns the person's last request and the agent's last answer, in so many lines at most,
+// lastExchange returns the person's last request and the agent's last answer, in so many lines at most,
 // nil if neither is known.
-func (m *model) said(r *row, width, height int) (lines []string) {
+func (m *model) lastExchange(r *row, width, height int) (lines []string) {
 	if r.member == nil || m.panel.held == r.key || m.mode == answering {
 		return nil
 	}

@@ -30,7 +30,7 @@ var testTime = time.Date(2026, 11, 26, 21, 0, 0, 0, time.UTC)
 func testModel(width, height int, rows []row) *model {
 	env := &cli.Env{Name: "gt-watch", Now: func() time.Time { return testTime }}
 	m := newModel(env, newReader(env), palette.Style{})
-	m.take(snapshot{rows: rows})
+	m.showSnapshot(snapshot{rows: rows})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	return m
 }

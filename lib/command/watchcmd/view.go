@@ -357,7 +357,7 @@ func (m *model) shown() []string {
 	}
 	if m.width >= leastBeside {
 		left := m.width * 2 / 5
-		if said := m.said(r, left-2, height); said != nil {
+		if said := m.lastExchange(r, left-2, height); said != nil {
 			shown := m.visibleLines(r, height)
 			for i := range max(len(said), len(shown)) {
 				line := strings.Repeat(" ", left)
@@ -372,7 +372,7 @@ func (m *model) shown() []string {
 			return append(lines, text...)
 		}
 	} else if height >= leastAbove && !r.asks() {
-		for _, line := range m.said(r, m.width-2, max(height/3, 2)) {
+		for _, line := range m.lastExchange(r, m.width-2, max(height/3, 2)) {
 			text = append(text, m.style.Dim("  "+line))
 		}
 	}

@@ -41,36 +41,36 @@ func FindEdits(e conversation.Entry) []Edit {
 	case command != "":
 		return writtenByShell(command)
 	}
-	one := Edit{Path: paths[0]}
+	edit := Edit{Path: paths[0]}
 	for name, value := range arguments(e.Text) {
 		switch {
 		case value == "":
 		case slices.Contains(oldNames, name):
-			one.Old = append(one.Old, Lines(value)...)
+			edit.Old = append(edit.Old, Lines(value)...)
 		case slices.Contains(wholeNames, name):
-			one.New, one.Whole = append(one.New, Lines(value)...), true
+			edit.New, edit.Whole = append(edit.New, Lines(value)...), true
 		case slices.Contains(newNames, name):
-			one.New = append(one.New, Lines(value)...)
+			edit.New = append(edit.New, Lines(value)...)
 		case slices.Contains(listNames, name):
 			gjson.Parse(value).ForEach(func(key, item gjson.Result) bool {
 				if !item.IsObject() { // one edit, no list
-					one.take(key.Str, item.String())
+					edit.addArgument(key.Str, item.String())
 					return true
 				}
-				old, new := len(one.Old), len(one.New)
-				item.ForEach(func(key, v gjson.Result) bool { one.take(key.Str, v.String()); return true })
-				one.replaced = append(one.replaced, replacement{one.Old[old:], one.New[new:]})
+				old, new := len(edit.Old), len(edit.New)
+				item.ForEach(func(key, v gjson.Result) bool { edit.addArgument(key.Str, v.String()); return true })
+				edit.replaced = append(edit.replaced, replacement{edit.Old[old:], edit.New[new:]})
 				return true
 			})
 		case slices.Contains(diffNames, name):
-			one.diff(value)
+			edit.diff(value)
 		}
 	}
-	one.Whole = one.Whole && len(one.Old) == 0
-	if one.replaced == nil && len(one.Old) > 0 {
-		one.replaced = []replacement{{one.Old, one.New}}
+	edit.Whole = edit.Whole && len(edit.Old) == 0
+	if edit.replaced == nil && len(edit.Old) > 0 {
+		edit.replaced = []replacement{{edit.Old, edit.New}}
 	}
-	return []Edit{one}
+	return []Edit{edit}
 }
 
 // The names of arguments: of the clients' own tools, in each of their ways to write them.
@@ -88,7 +88,9 @@ var (
 	allNames = slices.Concat(oldNames, newNames, wholeNames, listNames, diffNames, otherNames)
 )
 
-func (e *Edit) take(name, value string) {
+// addArgument adds the value of an argument of a single edit, whose name says whether it is the
+// old or the new text.
+func (e *Edit) addArgument(name, value string) {
 	switch {
 	case slices.Contains(oldNames, name):
 		e.Old = append(e.Old, Lines(value)...)

@@ -97,7 +97,7 @@ func FindLauncher(known *agent.Table, c agent.Client, p process.Proc, pane tmux.
 	if !reached || !strings.HasPrefix(process.Name(server), "tmux") {
 		return Launcher{Why: "it does not run below its pane, as far as can be seen from here"}
 	}
-	l, err := walk(path, sameAs(known, c)).launcher(path, server)
+	l, err := walk(path, sameAs(known, c)).judgePath(path, server)
 	if err != nil {
 		l.Why = err.Error()
 	}
@@ -158,9 +158,10 @@ func sameAs(known *agent.Table, c agent.Client) func([]string) bool {
 	}
 }
 
-// launcher judges a path from the client to its pane. A process that no launcher started
-// must have the bounds of the one above it.
-func (w walked) launcher(path []process.Info, server int) (l Launcher, err error) {
+// judgePath returns how the client of a path of processes up to its pane was started, or why a
+// successor cannot be started so. A process that no launcher started must have the bounds of the
+// one above it.
+func (w walked) judgePath(path []process.Info, server int) (l Launcher, err error) {
 	if i := w.stranger; i >= 0 {
 		l.Boxed = true
 		return l, fmt.Errorf("it runs below '%s', and gt does not know how that starts it", title(path[i]))

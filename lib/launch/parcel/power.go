@@ -336,7 +336,7 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 			}
 		}
 	}
-	named, err := w.named(here, run, arrives, members)
+	named, err := w.findNamedFiles(here, run, arrives, members)
 	if err != nil {
 		return nil, err
 	}
@@ -401,9 +401,9 @@ func (w *unpacking) leads(e git.Entry, members map[string]File) (string, error) 
 	return to, err
 }
 
-// named returns the files that those name which are run by themselves, or git's settings here,
+// findNamedFiles returns the files that those name which are run by themselves, or git's settings here,
 // and those that these name in turn, each with the file that names it.
-func (w *unpacking) named(here []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (map[string]string, error) {
+func (w *unpacking) findNamedFiles(here []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (map[string]string, error) {
 	files := indexOf(arrives)
 	all, settings := map[string]string{}, map[string]string{}
 	for _, r := range here {

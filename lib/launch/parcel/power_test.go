@@ -126,7 +126,7 @@ func TestConfigured(t *testing.T) {
 		env := h.env()
 		h.git("init", "-q", "src")
 		w := &unpacking{Unpacker: Unpacker{Env: env}, plan: plan{Repository: filepath.Join(h.home, "src")}, client: h.table(env).FindClient("claude")}
-		all, err := w.named(nil, nil, arrives, members)
+		all, err := w.findNamedFiles(nil, nil, arrives, members)
 		testenv.NoError(t, err)
 		if got := strings.Join(slices.Sorted(maps.Keys(all)), " "); got != want {
 			t.Errorf("%s: %s wait, not %s", command, got, want)

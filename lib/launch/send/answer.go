@@ -90,7 +90,7 @@ func (t Target) Answer(n int, digest string, limits Limits) (agent.Option, error
 		return agent.Option{}, err
 	}
 	var selected time.Time
-	return wanted, t.taken(q, limits, func(now agent.Question) bool {
+	return wanted, t.waitUntilTaken(q, limits, func(now agent.Question) bool {
 		if now.Options[n-1].Selected && selected.IsZero() {
 			selected = time.Now()
 		}
@@ -121,12 +121,12 @@ func (t Target) choose(q agent.Question, at int, limits Limits) error {
 			q = now
 		}
 	}
-	return t.taken(q, limits, func(now agent.Question) bool { return now.Selected() == at })
+	return t.waitUntilTaken(q, limits, func(now agent.Question) bool { return now.Selected() == at })
 }
 
-// taken waits until the client asks something else or nothing. It presses Enter once, when
+// waitUntilTaken waits until the client asks something else or nothing. It presses Enter once, when
 // enter says so of the question on the screen.
-func (t Target) taken(q agent.Question, limits Limits, enter func(now agent.Question) bool) error {
+func (t Target) waitUntilTaken(q agent.Question, limits Limits, enter func(now agent.Question) bool) error {
 	entered := false
 	for begin := time.Now(); ; time.Sleep(pollInterval) {
 		now, err := t.reread(q, restart)

@@ -254,7 +254,7 @@ func (a *answer) find(in *instance.Instance, name string) seat {
 			if pane.Mark == "" && pane.Session != in.TmuxSession && strings.HasPrefix(program, "gt-") {
 				continue // another agent that is being started, and has no mark yet
 			}
-			if p.IsSet() && runs(p, program, pane, name) || !p.IsSet() && (pane.Mark == name || pane.Mark == "") {
+			if p.IsSet() && runsNamed(p, program, pane, name) || !p.IsSet() && (pane.Mark == name || pane.Mark == "") {
 				return seat{pane, p, seen.Suspended, process.Alive, running}
 			}
 		}
@@ -902,11 +902,11 @@ func storesOf(getenv func(string) string) func(client string) []string {
 // programs that is about to become it. name is the store's Name for the instance. A process
 // that cannot be examined counts as the agent.
 func Runs(p process.Proc, pane tmux.Pane, name string) bool {
-	return runs(p, process.Name(p.PID), pane, name)
+	return runsNamed(p, process.Name(p.PID), pane, name)
 }
 
-// runs is Runs for a process whose program is known.
-func runs(p process.Proc, program string, pane tmux.Pane, name string) bool {
+// runsNamed is Runs for a process whose program is known.
+func runsNamed(p process.Proc, program string, pane tmux.Pane, name string) bool {
 	if !p.IsSet() {
 		return true
 	}

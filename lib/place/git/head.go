@@ -131,7 +131,7 @@ func commitsUntil(all []Commit, to time.Time) []Commit {
 func reflog(dir string, since time.Time, most int64) []Commit {
 	var all history // from the beginning, to know what a reset removes
 	for line := range strings.Lines(readReflog(dir, most)) {
-		all.take(strings.TrimSuffix(line, "\n"))
+		all.applyLine(strings.TrimSuffix(line, "\n"))
 	}
 	// The reflog has whole seconds, so a commit in the same second counts.
 	return slices.DeleteFunc(all, func(c Commit) bool { return c.At.Unix() < since.Unix() })
@@ -188,8 +188,8 @@ func Moves(dir string, since time.Time) (lines []string, from string) {
 // history are the commits of a reflog.
 type history []Commit
 
-// take applies a line: <old> <new> <name> <<mail>> <seconds> <zone>\t<what>: <subject>
-func (h *history) take(line string) {
+// applyLine applies a line: <old> <new> <name> <<mail>> <seconds> <zone>\t<what>: <subject>
+func (h *history) applyLine(line string) {
 	meta, what, ok := strings.Cut(line, "\t")
 	fields := strings.Fields(meta)
 	if !ok || len(fields) < 4 {

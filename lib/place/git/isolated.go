@@ -119,8 +119,8 @@ func IsWorktreeOf(top, dir string) (bool, error) {
 	return err == nil && own == others, err
 }
 
-// Named returns what Common's folder is of: a repository, or outside of git a folder.
-func Named(dir string) string {
+// KindOfPlace returns what Common's folder is of: a repository, or outside of git a folder.
+func KindOfPlace(dir string) string {
 	if _, err := Dir(Top(dir)); err != nil {
 		return "folder"
 	}

@@ -61,14 +61,14 @@ func (h Home) completeHome(at string) Home {
 		h.kept = state.Home(real, h.role)
 	}
 	if h.unnamed && h.Problem == nil && h.Town.Personal {
-		h.Identity = h.named(real)
+		h.Identity = h.nameOutsideTown(real)
 	}
 	return h
 }
 
-// named returns the identity of a home outside a town: the recorded name, else one that no
+// nameOutsideTown returns the identity of a home outside a town: the recorded name, else one that no
 // other home has.
-func (h Home) named(real string) identity.Identity {
+func (h Home) nameOutsideTown(real string) identity.Identity {
 	address, known := h.kept.Address()
 	switch given, err := identity.Parse(address); {
 	case err == nil && given.Role == "":

@@ -186,9 +186,10 @@ func FromDir(rel string) (id Identity, ok bool) {
 func Named(dir string) Identity { return parseName(filepath.Base(dir)) }
 
 // NameFolder returns the identity of an agent in dir outside a town: the shortest end of dir's
-// path that no other folder is called by. Dashes join its elements, because slashes would
-// make a town's address. given returns the names of the folders with these base names.
-func NameFolder(dir string, given func(bases []string) map[string]bool) Identity {
+// path that is no other folder's name, or only its base name if every end is. Dashes join the
+// elements, because slashes would make a town's address. readNames returns which names the
+// folders with these base names have.
+func NameFolder(dir string, readNames func(bases []string) map[string]bool) Identity {
 	var all []Identity
 	var bases []string
 	end := ""
@@ -199,7 +200,7 @@ func NameFolder(dir string, given func(bases []string) map[string]bool) Identity
 			break
 		}
 	}
-	taken := given(bases)
+	taken := readNames(bases)
 	for _, id := range all {
 		if !taken[id.Name] {
 			return id

@@ -183,9 +183,9 @@ func (c *Config) Effective(t template.Template, overlay map[string]string) templ
 	return e
 }
 
-// Named returns the files that the templates of a town.toml name. The person trusts them
+// NamedFiles returns the files that the templates of a town.toml name. The person trusts them
 // together with it.
-func Named(text []byte) (names []string) {
+func NamedFiles(text []byte) (names []string) {
 	all, _ := template.Parse(name, text) // problems are reported where the templates are used
 	for _, t := range all {
 		for _, file := range []string{t.PromptTemplate, t.SetupScript} {

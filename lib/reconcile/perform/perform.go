@@ -417,11 +417,11 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 			if err = ch.Agents.Start(ctx, ch.session, ch.effective); err != nil && ctx.Err() != nil {
 				return err // a start that is interrupted is no failed one
 			} else if err != nil {
-				return ch.failed(err)
+				return ch.recordFailure(err)
 			}
 		case lifecycle.Confirm:
 			if s := ch.Agents.Status(ctx, []*instance.Instance{ch.session.Instance})[0]; s.Alive != tick.Alive {
-				return ch.failed(fmt.Errorf("its agent was not seen to run: %s", cmp.Or(s.Why, s.Alive.String())))
+				return ch.recordFailure(fmt.Errorf("its agent was not seen to run: %s", cmp.Or(s.Why, s.Alive.String())))
 			}
 		case lifecycle.Route:
 			err = ch.route()
@@ -451,7 +451,7 @@ func (ch *transition) free(ctx context.Context, reason string, gone bool) error 
 	return ch.Work.Free(ctx, c, reason)
 }
 
-func (ch *transition) failed(err error) error {
+func (ch *transition) recordFailure(err error) error {
 	after := ch.session.Managed.Session
 	if ch.Failed != nil {
 		after = *ch.Failed

@@ -135,7 +135,7 @@ func find(server tmux.Server, r Ref) (found, error) {
 		if pane.Session != r.Name && pane.Mark != r.ID { // somebody may have renamed the session
 			continue
 		}
-		switch alive, err := runs(pane, r.ID); {
+		switch alive, err := paneLiveness(pane, r.ID); {
 		case err != nil:
 			return found{}, err
 		case alive == tick.Alive:
@@ -153,7 +153,7 @@ func find(server tmux.Server, r Ref) (found, error) {
 	return f, nil
 }
 
-func runs(pane tmux.Pane, id string) (tick.Liveness, error) {
+func paneLiveness(pane tmux.Pane, id string) (tick.Liveness, error) {
 	p, running := fleet.Run(pane)
 	switch {
 	case running == process.Unseen, process.Name(pane.PID) == "tmux: server": // the server's copy of itself before its exec

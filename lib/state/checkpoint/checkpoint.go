@@ -129,7 +129,8 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 	return all, failed
 }
 
-// readClaimed returns the checkpoint in the role's folder of a trusted town, or nil.
+// readClaimed returns the checkpoint in .runtime of the role's folder in a trusted town, or nil if
+// there is none. Another program may have written it, so it only claims to be one.
 func readClaimed(h home.Home) (*Checkpoint, error) {
 	m := h.Mirror()
 	data, err := atomicfile.IfExists(m.Read(place.Checkpoint, maxSize))

@@ -70,9 +70,9 @@ type Text struct {
 // maxFile bounds a hand-over's file, in bytes. JSON can make the note six times as long.
 const maxFile = 8 << 20
 
-func waiting(h home.Home, session string) string { return h.Path("handover", "waiting", session) }
+func waitingPath(h home.Home, session string) string { return h.Path("handover", "waiting", session) }
 
-func taken(h home.Home, session string) string { return h.Path("handover", "taken", session) }
+func takenPath(h home.Home, session string) string { return h.Path("handover", "taken", session) }
 
 // Waiting returns the names of the hand-overs that wait, without what was set aside, and sweeps
 // what killed writers left.
@@ -90,7 +90,7 @@ func take(h home.Home, id, as string, d atomicfile.Durability) error {
 	if err := atomicfile.EnsurePrivateDir(h.Path("handover", "taken")); err != nil {
 		return err
 	}
-	err := atomicfile.Rename(waiting(h, id), taken(h, as), d)
+	err := atomicfile.Rename(waitingPath(h, id), takenPath(h, as), d)
 	if errors.Is(err, fs.ErrNotExist) { // another one took it
 		return nil
 	}
@@ -103,7 +103,7 @@ var ErrDamaged = errors.New("it is no hand-over")
 // SetAside keeps a damaged file under another name (see atomicfile.Quarantine). The caller holds
 // the home's lock.
 func SetAside(h home.Home, id string) error {
-	_, err := atomicfile.Quarantine(waiting(h, id))
+	_, err := atomicfile.Quarantine(waitingPath(h, id))
 	return err
 }
 
@@ -116,7 +116,7 @@ type Slot struct {
 // Read returns the hand-over of a session that waits, or nil. With an error the slot is of
 // use as well: its Put keeps what could not be read.
 func Read(h home.Home, session string) (*Handover, Slot, error) {
-	o, data, err := load(waiting(h, session))
+	o, data, err := load(waitingPath(h, session))
 	return o, Slot{data: data, unusable: err != nil}, err
 }
 
@@ -157,7 +157,7 @@ func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durabi
 	if err := atomicfile.EnsurePrivateDir(h.Path("handover", "waiting")); err != nil {
 		return err
 	}
-	path := waiting(h, session)
+	path := waitingPath(h, session)
 	if s.unusable {
 		if _, err := atomicfile.Quarantine(path); err != nil && !atomicfile.Absent(err) {
 			return err
@@ -173,7 +173,7 @@ func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durabi
 // GiveBack makes a hand-over that a session took wait again, unless a newer one waits. The
 // caller holds the home's lock.
 func GiveBack(h home.Home, session, by string) error {
-	o, _, err := load(taken(h, session))
+	o, _, err := load(takenPath(h, session))
 	if o == nil || o.TakenBy != by {
 		return err
 	}
@@ -185,7 +185,7 @@ func GiveBack(h home.Home, session, by string) error {
 	if err := slot.Put(h, session, o, atomicfile.Synced); err != nil {
 		return err
 	}
-	return atomicfile.Remove(taken(h, session))
+	return atomicfile.Remove(takenPath(h, session))
 }
 
 // Find returns the hand-over with a note, one that waits or the latest that was taken, or nil.
@@ -206,10 +206,10 @@ func Find(h home.Home, note string) *Handover {
 // Forget removes what a session handed over, with what was set aside.
 func Forget(h home.Home, session string) error {
 	names, err := atomicfile.Files(h.Path("handover", "waiting"))
-	errs := []error{err, atomicfile.Remove(waiting(h, session)), atomicfile.Remove(taken(h, session))}
+	errs := []error{err, atomicfile.Remove(waitingPath(h, session)), atomicfile.Remove(takenPath(h, session))}
 	for _, name := range names {
 		if strings.HasPrefix(name, session+".bad") {
-			errs = append(errs, atomicfile.Remove(waiting(h, name)))
+			errs = append(errs, atomicfile.Remove(waitingPath(h, name)))
 		}
 	}
 	return errors.Join(errs...)

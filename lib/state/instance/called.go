@@ -82,10 +82,10 @@ func Open(all []*Instance) []*Instance {
 	})
 }
 
-// Named returns the agents that lists show under a name: by Matchers of an instance in any
+// FindCalled returns the agents that lists show under a name: by Matchers of an instance in any
 // store, or the pane of another agent that runs. unread reports instances that could not be
 // read. path is the name as the path of a folder, "" if it can be none.
-func Named(state place.State, name, path string) (found []Called, unread error) {
+func FindCalled(state place.State, name, path string) (found []Called, unread error) {
 	if name == "" {
 		return nil, nil
 	}

@@ -50,7 +50,7 @@ func (s Store) Import(i Imported) (added []*Instance, err error) {
 	if added, err = newOf(i.Instances, there); err != nil {
 		return nil, err
 	}
-	if err := s.changeGroups(func(g *groups) error { return g.take(i, added) }); err != nil {
+	if err := s.changeGroups(func(g *groups) error { return g.addImported(i, added) }); err != nil {
 		return nil, err
 	}
 	for n, in := range added {
@@ -81,7 +81,7 @@ func (s Store) Adopt(all []*Instance, now time.Time) ([]*Instance, error) {
 
 // Adoptable returns what Adopt would add.
 func (s Store) Adoptable(all []*Instance, _ time.Time) ([]*Instance, error) {
-	_, names, err := s.named()
+	_, names, err := s.readNames()
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +178,8 @@ func free(name string, names map[string]bool) string {
 	return one
 }
 
-// take adds the groups of an import and of its instances. Existing groups stay unchanged.
-func (g *groups) take(i Imported, added []*Instance) error {
+// addImported adds the groups of an import and of its instances. Existing groups stay unchanged.
+func (g *groups) addImported(i Imported, added []*Instance) error {
 	before := slices.Clone(g.Groups)
 	for _, one := range i.Groups {
 		if err := CheckGroup(one.Path); err != nil {

@@ -277,7 +277,7 @@ func (s Store) Begin() (*Tx, error) {
 		return nil, err
 	}
 	c := &Tx{store: s, lock: lock}
-	if c.All, c.names, err = s.named(); err != nil {
+	if c.All, c.names, err = s.readNames(); err != nil {
 		lock.Unlock()
 		return nil, err
 	}
@@ -296,8 +296,8 @@ func (s Store) setAside(usable []*Instance) {
 	}
 }
 
-// named returns all instances, and the names in use, including those of archived ones.
-func (s Store) named() (all []*Instance, names map[string]bool, err error) {
+// readNames returns all instances, and the names in use, including those of archived ones.
+func (s Store) readNames() (all []*Instance, names map[string]bool, err error) {
 	if all, err = s.ReadInstances(); err != nil {
 		return nil, nil, err
 	}

@@ -102,8 +102,8 @@ func (r Results) Put(host string, a Answer) error {
 	return atomicfile.WriteJSON(r.path(host, a.To, answer), a.Cut(), atomicfile.Unsynced)
 }
 
-// take returns an answer, or fs.ErrNotExist if there is none yet.
-func (r Results) take(l Letter) (a Answer, err error) {
+// readAnswer returns an answer, or fs.ErrNotExist if there is none yet.
+func (r Results) readAnswer(l Letter) (a Answer, err error) {
 	return a, read(r.path(l.Host, l.ID, answer), &a)
 }
 
@@ -175,7 +175,7 @@ func Await(ctx context.Context, s place.State, host Host, l Letter) (Answer, err
 	for {
 		over := ctx.Err() != nil // and what came until then counts
 		l.Host = hosts.Renamed(host)
-		a, err := results.take(l)
+		a, err := results.readAnswer(l)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return a, err
 		}

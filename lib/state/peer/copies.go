@@ -58,9 +58,9 @@ type Agent struct {
 	Host string `json:"host"`
 }
 
-// Named returns the agents of a host that a name means there, as instance.Matchers tells, and
+// FindAgents returns the agents of a host that a name means there, as instance.Matchers tells, and
 // the hint for one that means none.
-func Named(all []Agent, name, otherwise string) (found []Agent, hint string) {
+func FindAgents(all []Agent, name, otherwise string) (found []Agent, hint string) {
 	of := map[*instance.Instance]Agent{}
 	var instances []*instance.Instance
 	for _, a := range all {

@@ -219,7 +219,7 @@ func findNamed(s place.Scope, name string) (Recipient, error) {
 	if name == "" {
 		return Recipient{}, unknownName(name)
 	}
-	found, unread := instance.Named(state, name, "")
+	found, unread := instance.FindCalled(state, name, "")
 	var all []Recipient
 	for _, c := range found {
 		all = append(all, NewRecipient(home.FindOtherHome(s, c.Path)))

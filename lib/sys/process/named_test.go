@@ -35,7 +35,7 @@ func TestNamed(t *testing.T) {
 	for end := time.Now().Add(testenv.Patience); process.Name(cmd.Process.Pid) != "gt-named-test" && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
-	found := process.Named("gt-named-test")
+	found := process.FindByName("gt-named-test")
 	i := slices.IndexFunc(found, func(p process.Proc) bool { return p.PID == cmd.Process.Pid })
 	if i < 0 {
 		t.Fatalf("process %d is not among %v", cmd.Process.Pid, found)

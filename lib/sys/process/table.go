@@ -37,8 +37,8 @@ func (t Table) Descendants(pid int) []int {
 	return all
 }
 
-// Named returns the processes with that program name (see Name), lowest PID first.
-func Named(name string) []Proc {
+// FindByName returns the processes with that program name (see Name), lowest PID first.
+func FindByName(name string) []Proc {
 	return findAll(func(p Proc) bool { return Name(p.PID) == name })
 }
 

@@ -63,7 +63,7 @@ func (db *DB) Skipped(table, name, text string) (n int, err error) {
 		})
 	}
 	if err != nil {
-		return 0, db.failed(err)
+		return 0, db.explainError(err)
 	}
 	return n, nil
 }
@@ -74,7 +74,7 @@ func (db *DB) rows(table, name string, args []string, each func(Row) bool) error
 		err = db.query(db.steps(len(columns)), sql, args, func(s *sqlite3.Stmt) bool { return each(Row{s, columns}) })
 	}
 	if err != nil {
-		return db.failed(err)
+		return db.explainError(err)
 	}
 	return nil
 }

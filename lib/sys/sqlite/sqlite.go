@@ -110,10 +110,10 @@ func (db *DB) View(read func() error) error {
 		}
 		current = false
 	}
-	return db.failed(ErrBusy)
+	return db.explainError(ErrBusy)
 }
 
-func (db *DB) failed(err error) error {
+func (db *DB) explainError(err error) error {
 	switch {
 	case errors.Is(err, sqlite3.NOTADB):
 		err = errors.New("it is not an SQLite database")
@@ -132,7 +132,7 @@ func (db *DB) open() (err error) {
 	}
 	db.state, db.written = db.probe(), db.lookLog()
 	if db.columns, err = db.readSchema(); err != nil {
-		return db.failed(err)
+		return db.explainError(err)
 	}
 	return nil
 }

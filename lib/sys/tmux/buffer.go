@@ -45,7 +45,7 @@ func (s Server) Take(b Buffer) ([]byte, error) {
 	return []byte(out), err
 }
 
-func (s Server) Drop(b Buffer) error { return s.tell("delete-buffer", "-b", string(b)) }
+func (s Server) Drop(b Buffer) error { return s.runSilent("delete-buffer", "-b", string(b)) }
 
 // unclaimed is how long a buffer waits for its program, which takes it as soon as it
 // starts.
@@ -74,5 +74,5 @@ func (s Server) SweepBuffers(now time.Time) error {
 	if args == nil {
 		return nil
 	}
-	return s.tell(args...)
+	return s.runSilent(args...)
 }

@@ -115,7 +115,7 @@ func (s Server) Lend(session, mark string, panes []Pane) error {
 	for _, p := range panes {
 		args = append(args, ";", "set-option", "-p", "-u", "-t", p.ID, "@gt-agent")
 	}
-	return s.tell(args...)
+	return s.runSilent(args...)
 }
 
 func (s Server) make(n NewSession, creates ...string) (Pane, error) {
@@ -147,7 +147,7 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 		out, err = at.call(socket, bytes.NewReader(n.Data), n.Environ, starting, args...)
 	}
 	if err != nil {
-		_ = at.tell(fixSize...) // the call ended before that
+		_ = at.runSilent(fixSize...) // the call ended before that
 	}
 	if err == nil && out == "" { // the server ended during the call
 		return Pane{}, ErrNoServer
@@ -159,9 +159,9 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 		err = nil // only a hook of the person's can have failed
 	default: // such a hook has renamed the session, or another pane is its active one
 		if _, found, _ := strings.Cut(out, "\n"); isPane(found) {
-			_ = s.tell("set-option", "-p", "-u", "-t", found, "@gt-agent", ";", "set-option", "-p", "-u", "-t", found, "remain-on-exit")
+			_ = s.runSilent("set-option", "-p", "-u", "-t", found, "@gt-agent", ";", "set-option", "-p", "-u", "-t", found, "remain-on-exit")
 		}
-		if err = s.tell(n.settings(pane.ID, creates[0])[1:]...); err == nil {
+		if err = s.runSilent(n.settings(pane.ID, creates[0])[1:]...); err == nil {
 			pane, err = s.Pane(pane.ID, wait)
 		} else if _, gone := s.Pane(pane.ID, wait); gone != nil && !errors.Is(gone, ErrNoAnswer) {
 			err = errors.New("tmux ended its pane at once, maybe by a hook (tmux show-hooks -g)")
@@ -244,16 +244,16 @@ func (s Server) OnDeath(p Pane, command, ended string) error {
 	pid := strconv.Itoa(p.PID)
 	missed := []string{";", "if-shell", "-t", p.ID, "-F", "#{&&:#{<:#{version},3.6},#{!=:#{@gt_outlive}," + pid + "}}", job(ended + " " + pid), // one for each process
 		";", "set-option", "-t", p.ID, "@gt_outlive", pid}
-	err := s.tell(append([]string{"set-hook", "-p", "-t", p.ID, "pane-died", job(command)}, missed...)...)
+	err := s.runSilent(append([]string{"set-hook", "-p", "-t", p.ID, "pane-died", job(command)}, missed...)...)
 	if err != nil && !errors.Is(err, ErrNoAnswer) && !errors.Is(err, ErrNoServer) { // no hooks of panes
-		err = s.tell(append([]string{"set-hook", "-t", p.ID, "pane-died", job(command)}, missed...)...)
+		err = s.runSilent(append([]string{"set-hook", "-t", p.ID, "pane-died", job(command)}, missed...)...)
 	}
 	return err
 }
 
 // NotOnDeath undoes OnDeath.
 func (s Server) NotOnDeath(pane string) error {
-	return s.tell("set-hook", "-p", "-u", "-t", pane, "pane-died")
+	return s.runSilent("set-hook", "-p", "-u", "-t", pane, "pane-died")
 }
 
 // startServer starts the server with its first session, under systemd in a scope of its
@@ -301,7 +301,7 @@ func (s Server) KillPane(id string) error {
 	if !isPane(id) {
 		return fmt.Errorf("'%s' is not a tmux pane", id)
 	}
-	err := s.tell("kill-pane", "-t", id)
+	err := s.runSilent("kill-pane", "-t", id)
 	if err == nil || errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrUntrusted) {
 		return err
 	}

@@ -36,8 +36,8 @@ func (s Server) run(args ...string) (string, error) {
 	return s.runFor(wait, args...)
 }
 
-// tell is run for commands whose output is of no interest.
-func (s Server) tell(args ...string) error {
+// runSilent is run for commands whose output is of no interest.
+func (s Server) runSilent(args ...string) error {
 	_, err := s.run(args...)
 	return err
 }
@@ -325,9 +325,9 @@ func (s Server) Ended(pane string) (how string, err error) {
 // Note keeps a word with a pane under a name of gt, for Noted; "" removes it.
 func (s Server) Note(pane, name, word string) error {
 	if word == "" {
-		return s.tell("set-option", "-p", "-u", "-t", pane, "@gt-"+name)
+		return s.runSilent("set-option", "-p", "-u", "-t", pane, "@gt-"+name)
 	}
-	return s.tell("set-option", "-p", "-t", pane, "@gt-"+name, literal(word))
+	return s.runSilent("set-option", "-p", "-t", pane, "@gt-"+name, literal(word))
 }
 
 func (s Server) Noted(pane, name string) (string, error) {
@@ -336,14 +336,14 @@ func (s Server) Noted(pane, name string) (string, error) {
 
 // Keep makes the pane remain when its process ends.
 func (s Server) Keep(pane string) error {
-	return s.tell("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+	return s.runSilent("set-option", "-p", "-t", pane, "remain-on-exit", "on")
 }
 
 func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
 	if !r.Set {
-		return s.tell("set-option", "-p", "-u", "-t", pane, "remain-on-exit")
+		return s.runSilent("set-option", "-p", "-u", "-t", pane, "remain-on-exit")
 	}
-	return s.tell("set-option", "-p", "-t", pane, "remain-on-exit", r.Value)
+	return s.runSilent("set-option", "-p", "-t", pane, "remain-on-exit", r.Value)
 }
 
 // Respawn replaces a pane's process in one call: it sets remain-on-exit, clears the
@@ -376,10 +376,12 @@ func (s Server) Respawn(pane string, clear bool, b Buffer, data []byte, command 
 }
 
 // SwitchClient shows the session in the caller's terminal.
-func (s Server) SwitchClient(session string) error { return s.tell("switch-client", "-t", "="+session) }
+func (s Server) SwitchClient(session string) error {
+	return s.runSilent("switch-client", "-t", "="+session)
+}
 
 // Say shows a line in the caller's terminal for some seconds. tmux expands #{…} in it.
-func (s Server) Say(line string) error { return s.tell("display-message", "-d", "4000", line) }
+func (s Server) Say(line string) error { return s.runSilent("display-message", "-d", "4000", line) }
 
 func (s Server) CapturePane(pane string) (string, error) { return s.capture(pane) }
 

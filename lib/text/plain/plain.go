@@ -445,7 +445,7 @@ func (c *cleaner) escape(p int) int {
 			return p + 2
 		}
 	case '7', '8', '=', '>', 'M', 'c', '\\':
-		if c.begins(p) || c.doubts(p) {
+		if c.protectedBegins(p) || c.doubts(p) {
 			return p
 		}
 		return p + 1
@@ -467,7 +467,7 @@ func (c *cleaner) controlSequence(p int) int {
 	switch {
 	case p == end || s[p] < 0x40 || s[p] > 0x7e:
 		return 0
-	case c.begins(p):
+	case c.protectedBegins(p):
 		return p
 	case p == plain && strings.IndexByte("mKJHfhlABCDGsu", s[p]) >= 0 && (s[p] == 'm' || !strings.Contains(s[from:p], ":")):
 		return p + 1 // usual in programs
@@ -501,8 +501,8 @@ func (c *cleaner) controlString(p int) int {
 	return 0
 }
 
-// begins reports whether something that must not be lost begins at s[p].
-func (c *cleaner) begins(p int) bool { return c.keep.Begins != nil && c.keep.Begins(c.s[p:]) }
+// protectedBegins reports whether something that must not be lost begins at s[p].
+func (c *cleaner) protectedBegins(p int) bool { return c.keep.Begins != nil && c.keep.Begins(c.s[p:]) }
 
 // doubts reports whether a sequence that programs hardly write should not count as one,
 // because something that must not be lost follows its introducer.

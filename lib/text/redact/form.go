@@ -556,7 +556,8 @@ func (sc *scanner) findHexKey(i int) (from, to int) {
 	return i, to
 }
 
-// findPgpass finds the password in host:port:database:user:x. s[i] is the first colon.
+// findPgpass finds the password in a line of a .pgpass file, which is
+// host:port:database:user:password. s[i] is the first colon.
 func (sc *scanner) findPgpass(i int) (from, to int) {
 	s := sc.s
 	port := i + 1

@@ -59,7 +59,9 @@ func skipHashCall(s string, i int) int {
 	return i
 }
 
-// skipSyntax returns the end of one piece of syntax before a value at s[i], or i if there is none.
+// skipSyntax returns the end of the piece of syntax that begins at s[i], in front of a value, or i
+// if there is none. Such a piece is a bracket, []byte(, a tag or anchor of YAML, the name of a
+// function with its bracket, the prefix of a literal, or the opening quotes of a text.
 // wrapper reports whether a quoted text must follow, or the syntax is that of ordinary code.
 func skipSyntax(s string, i int) (next int, wrapper bool) {
 	if i >= len(s) {

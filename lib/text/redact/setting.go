@@ -241,7 +241,7 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 			return sc.declaredName(i)
 		}
 	case "value", "Value", "VALUE", "default", "Default", "ParameterValue", "parameterValue", "val", "v", "content", "data", "text", "current", "body": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
-		name := sc.nameBeside(end - len(word))
+		name := sc.findNameOfValue(end - len(word))
 		if name == "" {
 			name = sc.nameAfter(i + 1)
 		}
@@ -272,7 +272,7 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 		if start := end - len(word); strings.Contains(s[max(sc.done, start-maxName/2):max(sc.done, start)], "cookieSession(") {
 			return "signing_key", end
 		}
-		if of := sc.nameBeside(end - len(word)); of != "" { // "Jwt": {"Key": "x"}
+		if of := sc.findNameOfValue(end - len(word)); of != "" { // "Jwt": {"Key": "x"}
 			return of + "_key", end
 		}
 	case "result": // in the state of Terraform
@@ -287,7 +287,7 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 	default:
 		switch start := end - len(word); {
 		case end < i && strings.HasSuffix(word, "Value"):
-			if name := cmp.Or(sc.nameBeside(start), sc.nameAfter(i+1)); name != "" {
+			if name := cmp.Or(sc.findNameOfValue(start), sc.nameAfter(i+1)); name != "" {
 				return name, -1
 			}
 		case end == i && isDigit(word[0]) && strings.HasSuffix(s[sc.done:start], `";s:`) && isQuoted(s, i+1): // of PHP: s:8:"password";s:1:"x"
@@ -603,9 +603,10 @@ func isNameKey(word string) bool {
 // maxNamed bounds the distance between such a name and its value.
 const maxNamed = 200
 
-// nameBeside returns the name in name="TOKEN" value="x", in {"TOKEN": {"value": "x"}} and in
-// variable "TOKEN" { default = "x" }. The word value or default begins at s[n].
-func (sc *scanner) nameBeside(n int) string {
+// findNameOfValue returns the name of a setting whose value stands behind the word value or
+// default, which begins at s[n]: TOKEN in name="TOKEN" value="x", in {"TOKEN": {"value": "x"}} and
+// in variable "TOKEN" { default = "x" }. It returns "" for a name that is no secret's.
+func (sc *scanner) findNameOfValue(n int) string {
 	window := sc.s[max(sc.done, n-maxNamed):max(n, sc.done)]
 	if end := strings.LastIndexByte(window, '}'); end >= 0 {
 		window = window[end+1:]

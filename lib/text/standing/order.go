@@ -55,7 +55,7 @@ func (s *sentence) instructs() Kind {
 	var before []string
 	for i, c := range s.clauses {
 		w := body(c)
-		if kind := s.begins(i, w, before); kind != KindNone {
+		if kind := s.kindOfStart(i, w, before); kind != KindNone {
 			return kind
 		}
 		before = w
@@ -123,9 +123,9 @@ func body(w []string) []string {
 	return w
 }
 
-// begins returns the kind of the instruction with which a clause begins, if the clause
+// kindOfStart returns the kind of the instruction with which a clause begins, if the clause
 // before it does not tell what happens: "it hangs and never returns".
-func (s *sentence) begins(i int, w, before []string) Kind {
+func (s *sentence) kindOfStart(i int, w, before []string) Kind {
 	if len(before) > 0 && oneOf(s.words[0], "if when whenever") && (startsWith(w, "refuse|escalate|ask first|ask me") ||
 		len(w) == 1 && (holdsAny(s.words, "stop ask|stop tell me|stop wait for me") || holdsAny(s.words[len(s.words)-2:], "stop report"))) {
 		return KindAlways

@@ -84,9 +84,9 @@ func StoreIn(t town.Town, profile string) instance.Store {
 	return instance.Personal(t.State, profile)
 }
 
-// Named returns the scope of the named profile, or else of the surrounding town, or else
+// FindScope returns the scope of the named profile, or else of the surrounding town, or else
 // the person's own.
-func Named(env *cli.Env, profile string) (Scope, error) {
+func FindScope(env *cli.Env, profile string) (Scope, error) {
 	around := town.Find(env.Getenv, env.Dir)
 	env.WarnError(around.Unread)
 	if err := around.State.Check(); err != nil {
@@ -131,7 +131,7 @@ func Chosen(env *cli.Env, profile string, everywhere bool) ([]Scope, error) {
 	if everywhere {
 		return ListScopes(env)
 	}
-	one, err := Named(env, profile)
+	one, err := FindScope(env, profile)
 	return []Scope{one}, err
 }
 

@@ -114,7 +114,7 @@ func (p *Picture) bar(b *bufio.Writer, s *bar) {
 		fmt.Fprintf(b, ` data-c="%d"`, s.chain)
 	}
 	fmt.Fprintf(b, ` x="%s" y="%d" width="%s" height="%d" rx="2"><title>%s</title></rect>`,
-		percent(from), y-barHeight/2, percent(max(to-from, 0.00001)), barHeight, escapeLines(p.tell(s)))
+		percent(from), y-barHeight/2, percent(max(to-from, 0.00001)), barHeight, escapeLines(p.describeBar(s)))
 	fmt.Fprintf(b, `<use class="m %s" href="#m%s" x="%s" y="%d"/>`+"\n", s.style.Letter, s.style.Letter, percent(to), y)
 }
 

@@ -300,9 +300,9 @@ func (p *Picture) span(b *bar) string {
 	return text + " to " + to.Format(day) + ", " + lasted
 }
 
-// tell returns all that the picture shows of a session, one item a line. The last line is
+// describeBar returns all that the picture shows of a session, one item a line. The last line is
 // the command that resumes it.
-func (p *Picture) tell(b *bar) (lines []string) {
+func (p *Picture) describeBar(b *bar) (lines []string) {
 	join := func(parts ...string) string {
 		return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 	}

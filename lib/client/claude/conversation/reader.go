@@ -259,7 +259,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	}
 	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
 	r := records{kept: keptIn(f), id: string(f.ID), summary: o.ForSummary, tokens: o.TokensOnly, each: each, given: map[uint64]bool{}}
-	order := ordering{give: r.take, done: o.TokensOnly || o.From > 0 && !o.ForSummary}
+	order := ordering{give: r.readRecord, done: o.TokensOnly || o.From > 0 && !o.ForSummary}
 	var before []byte // the last of the records that only a time is needed of
 	line := func(line []byte, at int64) bool {
 		if o.Skip != nil && order.inOrder() && !isAsking(line) && o.Skip(line) {
@@ -310,7 +310,9 @@ type records struct {
 	each    func(conversation.Entry) bool
 }
 
-func (r *records) take(rec record, at int64) bool {
+// readRecord gives the entries of a record at an offset, and reports whether more are wanted. It
+// passes over a record that was given before.
+func (r *records) readRecord(rec record, at int64) bool {
 	if rec.id != "" {
 		key := rec.key()
 		if r.given[key] {

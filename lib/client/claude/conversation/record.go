@@ -70,12 +70,13 @@ func (b block) failed() bool { return b.Get("is_error").Type == gjson.True }
 func parse(line []byte) record {
 	var rec record
 	if n := len(line); n > 1 && line[0] == '{' && line[n-1] == '}' && (n > maxChecked || gjson.ValidBytes(line)) {
-		gjson.ParseBytes(line).ForEach(rec.take)
+		gjson.ParseBytes(line).ForEach(rec.setField)
 	}
 	return rec
 }
 
-func (rec *record) take(key, v gjson.Result) bool {
+// setField takes one member of a record's JSON object.
+func (rec *record) setField(key, v gjson.Result) bool {
 	switch key.Str {
 	case "type":
 		rec.Kind = v.Str

@@ -65,7 +65,7 @@ func (*Reader) PlainText(f conversation.File) bool {
 
 func (c *Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
-	names, _ := c.named(store) // Metadata returns the error
+	names, _ := c.readGivenNames(store) // Metadata returns the error
 	there, err := false, error(nil)
 	for i, folder := range []string{"sessions", "archived_sessions"} {
 		dir := filepath.Join(store, folder)
@@ -141,9 +141,9 @@ func (c *Reader) Segment(f conversation.File) (own, of string, at int64) {
 	return own, of, at
 }
 
-// named returns the names that people gave to a store's conversations. The last name
+// readGivenNames returns the names that people gave to a store's conversations. The last name
 // counts.
-func (c *Reader) named(store string) (map[session.ID]nameGiven, error) {
+func (c *Reader) readGivenNames(store string) (map[session.ID]nameGiven, error) {
 	path := filepath.Join(store, "session_index.jsonl")
 	info, err := os.Stat(path)
 	if err != nil {
@@ -223,7 +223,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			meta = true
 			c.meta(&facts, rec.payload)
 		}
-		s.read(rec, 0, func(e conversation.Entry) bool {
+		s.readRecord(rec, 0, func(e conversation.Entry) bool {
 			if e.Kind != conversation.TokenUsage {
 				conversation.Keep(&facts.First, e.ID)
 			}
@@ -299,7 +299,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		facts.CWD = cwd
 	}
 	conversation.Keep(&facts.Model, s.model)
-	names, err := c.named(f.Store)
+	names, err := c.readGivenNames(f.Store)
 	if n, ok := names[facts.ID]; ok {
 		facts.Title = n.name
 	}
@@ -367,7 +367,7 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 			s.pass(line)
 			return true
 		}
-		more = s.read(parse(line), at, each)
+		more = s.readRecord(parse(line), at, each)
 		return more
 	})
 	if more {
@@ -420,7 +420,7 @@ func rolledBack(f conversation.File, o conversation.Options) (gone conversation.
 			return true
 		}
 		if rec := parse(line); rec.kind != "compacted" {
-			s.read(rec, at, func(e conversation.Entry) bool {
+			s.readRecord(rec, at, func(e conversation.Entry) bool {
 				if e.Kind == conversation.Prompt {
 					prompts = append(prompts, at)
 				}
@@ -491,7 +491,7 @@ func (s *state) catchUp(from int64) error {
 		if at < from && s.passable(line) {
 			s.pass(line)
 		} else if at < from {
-			s.read(parse(line), at, func(conversation.Entry) bool { return true })
+			s.readRecord(parse(line), at, func(conversation.Entry) bool { return true })
 		}
 		return at < from
 	})
@@ -519,7 +519,9 @@ func isItem(line []byte) bool {
 	return bytes.Contains(line[:min(len(line), 200)], []byte(`"type":"response_item"`))
 }
 
-func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) bool {
+// readRecord updates the state by a record at an offset, gives the record's entries to each, and
+// reports whether more are wanted.
+func (s *state) readRecord(rec record, at int64, each func(conversation.Entry) bool) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(rec.time), Offset: at}
 	p := rec.payload
 	if rec.kind == "session_meta" {
