@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -251,8 +252,9 @@ func (all sources) read(progress Progress) (*reading, error) {
 	// A hand-over of Gas Town's, whose times have whole seconds, comes before the other
 	// events of its second: it belongs to the session before them, although they may have
 	// left the log earlier.
-	slices.SortStableFunc(timed, func(a, b late) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(min(len(a.id), 1), min(len(b.id), 1)))
+	sort.SliceStable(timed, func(i, j int) bool {
+		a, b := timed[i], timed[j]
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(min(len(a.id), 1), min(len(b.id), 1))) < 0
 	})
 	r = newReading()
 	for _, l := range timed {

@@ -12,6 +12,7 @@ import (
 	"regexp/syntax"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -139,7 +140,7 @@ func (s *search) run(each func(i int, h Hit) bool, idle func(done, total int64))
 			return nil
 		}
 	}
-	slices.SortFunc(s.errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	sort.Slice(s.errs, func(i, j int) bool { return s.errs[i].Error() < s.errs[j].Error() })
 	return errors.Join(s.errs...)
 }
 

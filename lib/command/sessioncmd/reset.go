@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"time"
 
 	"gt/lib/cli"
@@ -43,7 +43,7 @@ func (c *start) whenReset(env *cli.Env) error {
 		}
 		ends = append(ends, one)
 	}
-	slices.SortStableFunc(ends, func(a, b limited) int { return a.till.Compare(b.till) })
+	sort.SliceStable(ends, func(i, j int) bool { return ends[i].till.Before(ends[j].till) })
 	limitOf := map[*instance.Instance]limited{}
 	for i, one := range ends {
 		if all[i], limitOf[one.in] = one.in, one; one.till.After(env.Now()) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func AllWaiting(state place.State) (all []Waiting, err error) {
 			all = append(all, *p.Waiting)
 		}
 	}
-	slices.SortFunc(all, func(a, b Waiting) int { return a.At.Compare(b.At) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].At.Before(all[j].At) })
 	return all, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -73,7 +74,7 @@ func Parse(file string, text []byte, sets ...string) ([]Template, []Problem) {
 		all = append(all, r.template(m))
 	}
 	r.validateAll(all)
-	slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Line - b.Line })
+	sort.SliceStable(r.problems, func(i, j int) bool { return r.problems[i].Line < r.problems[j].Line })
 	return all, r.problems
 }
 

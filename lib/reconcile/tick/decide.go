@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -550,7 +551,7 @@ func (d *decision) order() {
 			lifecycle.Resume, lifecycle.Clear, lifecycle.Reactivate, lifecycle.Create,
 		}, a.Change)
 	}
-	slices.SortStableFunc(d.plan.Actions, func(a, b Action) int { return rank(a) - rank(b) })
+	sort.SliceStable(d.plan.Actions, func(i, j int) bool { return rank(d.plan.Actions[i]) < rank(d.plan.Actions[j]) })
 	if d.MaxChanges <= 0 {
 		return
 	}

@@ -27,6 +27,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -526,8 +527,8 @@ func (o Outbox) readFolder(folder string) ([]Letter, error) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Letter) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID))
+	sort.Slice(all, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(all[i].Host, all[j].Host), cmp.Compare(all[i].ID, all[j].ID)) < 0
 	})
 	return all, err
 }
