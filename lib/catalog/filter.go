@@ -99,7 +99,7 @@ func isBelow(dir, top string) bool {
 // Select returns the newest matching sessions, at most limit (0 is all), with their outcomes resolved.
 func (c Catalog) Select(f Filter, limit int) []*Session {
 	var found []*Session
-	for s := range c.matching(f, byStart, c.keep) {
+	for s := range c.matching(f, byStart, c.keepSession) {
 		if found = append(found, s); len(found) == limit {
 			break
 		}
@@ -114,7 +114,7 @@ func (c Catalog) MatchingSessions(f Filter) iter.Seq[*Session] {
 }
 
 // Latest is MatchingSessions by the last activity, but keeps them.
-func (c Catalog) Latest(f Filter) iter.Seq[*Session] { return c.matching(f, byLast, c.keep) }
+func (c Catalog) Latest(f Filter) iter.Seq[*Session] { return c.matching(f, byLast, c.keepSession) }
 
 // SelectLatest returns matching sessions, at most limit (0 is all), as ByActivity sorts them.
 func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
@@ -161,7 +161,7 @@ func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.
 			s = keep(s)
 			s.ResolveOutcome(f.State)
 			if s.unread != nil {
-				c.keep(s)
+				c.keepSession(s)
 			}
 			if !yield(s) {
 				return

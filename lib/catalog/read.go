@@ -189,7 +189,7 @@ func (r *reading) add(e *event) bool {
 func (r *reading) row(id session.ID) *row {
 	s, ok := r.rows[id]
 	if !ok && r.known != nil {
-		if s = r.known.get(id); s != nil {
+		if s = r.known.findRow(id); s != nil {
 			s.actor, r.rows[id] = s.session().Actor, s
 		}
 	}

@@ -152,8 +152,8 @@ func (v *logView) rows(condition string, args ...any) []*row {
 	return query(v, rowOf, "SELECT "+columns+" FROM known WHERE "+condition, args...)
 }
 
-// get returns the session with that id, or nil.
-func (v *logView) get(id session.ID) *row {
+// findRow returns the session with that id, or nil.
+func (v *logView) findRow(id session.ID) *row {
 	for _, r := range v.rows("id = ?", string(id)) {
 		return r
 	}
@@ -192,7 +192,7 @@ func (v *logView) beginning(prefix string) []session.ID {
 // about so many times.
 func (v *logView) finder(calls int) func(session.ID) bool {
 	if v.size > calls {
-		return func(id session.ID) bool { return v.get(id) != nil }
+		return func(id session.ID) bool { return v.findRow(id) != nil }
 	}
 	ids := v.beginning("")
 	slices.Sort(ids)

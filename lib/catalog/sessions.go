@@ -112,15 +112,15 @@ func (c Catalog) iterSessions(o order) iter.Seq[*Session] {
 func (c Catalog) Sessions() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		for s := range c.iterSessions(byStart) {
-			if !yield(c.keep(s)) {
+			if !yield(c.keepSession(s)) {
 				return
 			}
 		}
 	}
 }
 
-// keep keeps a session for later callers, and returns it or the one that was given before.
-func (c Catalog) keep(s *Session) *Session {
+// keepSession keeps a session for later callers, and returns it or the one that was given before.
+func (c Catalog) keepSession(s *Session) *Session {
 	s = c.completed(s)
 	c.met[s.ID] = s
 	return s
@@ -144,7 +144,7 @@ func (c Catalog) Get(id session.ID) *Session {
 		return s
 	}
 	if s := c.make(candidate{id: id}); s != nil {
-		return c.keep(s)
+		return c.keepSession(s)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (c Catalog) logged(at candidate) *Session {
 	for _, v := range c.logs {
 		if v == at.log {
 			rows = append(rows, at.row)
-		} else if r := v.get(at.id); r != nil {
+		} else if r := v.findRow(at.id); r != nil {
 			rows = append(rows, r)
 		}
 	}

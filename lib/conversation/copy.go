@@ -257,7 +257,7 @@ func (s *settling) emit() {
 	case Summary:
 		s.text(Prompt, e, "a summary of what came before")
 	case Call:
-		s.call(e)
+		s.noteCall(e)
 	case Result:
 		if s.nextResult++; !s.taken[s.nextResult-1] {
 			s.text(Prompt, e, "the result of a tool, whose call is not known")
@@ -265,12 +265,12 @@ func (s *settling) emit() {
 	}
 }
 
-// give yields an entry. If the first one is not a prompt, it yields one before it.
-func (s *settling) give(e Entry, err error) {
+// yieldEntry yields an entry. If the first one is not a prompt, it yields one before it.
+func (s *settling) yieldEntry(e Entry, err error) {
 	if !s.begun {
 		s.begun = true
 		if e.Kind != Prompt && err == nil {
-			s.give(Entry{Kind: Prompt, Text: "[the beginning of the conversation is not known]", Time: e.Time}, nil)
+			s.yieldEntry(Entry{Kind: Prompt, Text: "[the beginning of the conversation is not known]", Time: e.Time}, nil)
 		}
 	}
 	s.over = s.over || !s.yield(e, err) || err != nil
@@ -284,16 +284,16 @@ func (s *settling) text(kind Kind, e Entry, label string) {
 	if label != "" {
 		e.Text = "[" + label + "]\n" + e.Text
 	}
-	s.give(e, nil)
+	s.yieldEntry(e, nil)
 }
 
-func (s *settling) call(e Entry) {
+func (s *settling) noteCall(e Entry) {
 	r := Entry{Kind: Result, Text: "[no result was recorded]", Failed: true, Time: e.Time}
 	if at := s.calls[s.nextCall]; at >= 0 {
 		if i := slices.IndexFunc(s.ahead, func(e Entry) bool { return e.Offset == at }); i >= 0 {
 			r = s.ahead[i]
 		} else if err := s.source(at, func(found Entry) bool { r = found; return false }); err != nil {
-			s.give(Entry{}, err)
+			s.yieldEntry(Entry{}, err)
 			return
 		}
 	}
@@ -304,8 +304,8 @@ func (s *settling) call(e Entry) {
 	e.Text = cmp.Or(e.Text, e.Target)
 	e.CallID = fmt.Sprint(s.nextCall)
 	r.Kind, r.CallID, r.Tool = Result, e.CallID, e.Tool
-	if s.give(e, nil); !s.over {
-		s.give(r, nil)
+	if s.yieldEntry(e, nil); !s.over {
+		s.yieldEntry(r, nil)
 	}
 }
 

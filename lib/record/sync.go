@@ -460,7 +460,7 @@ func (p *pass) line(e conversation.Entry) (l *Line, large string) {
 		l.Usage, l.CWD, l.Branch = &e.Usage, clean(e.Origin.CWD), clean(e.Origin.Branch)
 		return l, ""
 	case conversation.Call:
-		p.call(l, e, clean)
+		p.setCallText(l, e, clean)
 		return l, ""
 	case conversation.Result:
 		if p.isHidden(e.CallID) {
@@ -475,7 +475,7 @@ func (p *pass) line(e conversation.Entry) (l *Line, large string) {
 		l.Context = &Context{Size: int64(len(large)), Digest: hex.EncodeToString(sum[:])}
 		// Not every client repeats the tool in a result.
 		l.Context.Ref = contextName(p.id, cmp.Or(l.Tool, p.tools[l.CallID]), sum[:])
-		l.Text = ends(large, l.Context)
+		l.Text = shortenText(large, l.Context)
 	}
 	return l, large
 }
@@ -483,8 +483,8 @@ func (p *pass) line(e conversation.Entry) (l *Line, large string) {
 // noCall is the hidden call without an id: its result is the next one.
 const noCall = "-"
 
-// call sets a call's text, and notes whether its result is left out.
-func (p *pass) call(l *Line, e conversation.Entry, clean func(string) string) {
+// setCallText sets a call's text, and notes whether its result is left out.
+func (p *pass) setCallText(l *Line, e conversation.Entry, clean func(string) string) {
 	p.hidden = slices.DeleteFunc(p.hidden, func(id string) bool { return id == noCall })
 	if l.CallID != "" && l.Tool != "" {
 		if p.tools == nil || len(p.tools) > maxHidden {
@@ -532,8 +532,8 @@ const (
 	endSize = 4 << 10
 )
 
-// ends returns both ends of a text, with a note about the missing part between them.
-func ends(s string, c *Context) string {
+// shortenText returns both ends of a text, with a note about the missing part between them.
+func shortenText(s string, c *Context) string {
 	front, back := strings.ToValidUTF8(s[:endSize], ""), strings.ToValidUTF8(s[len(s)-endSize:], "")
 	return front + "\n[" + strconv.FormatInt(c.Size-int64(len(front)+len(back)), 10) + " bytes are kept aside in " + c.Ref + "]\n" + back
 }

@@ -124,16 +124,16 @@ func (h *eventConverter) convert(l *Line) error {
 		if !h.begun.IsZero() {
 			e.DurationMs = millisBetween(h.begun, l.Time)
 		}
-		return h.give(e)
+		return h.passEvent(e)
 	case StepBegun, StepDone:
-		return h.give(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
+		return h.passEvent(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
 	case Failure:
-		return h.give(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
+		return h.passEvent(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
 	}
 	switch conversation.Kind(l.Kind) {
 	case conversation.Answer:
 		if l.Failed { // text of the client about an error
-			return h.give(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
+			return h.passEvent(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
 		}
 	case conversation.TokenUsage:
 		return h.addUsage(l)
@@ -148,8 +148,8 @@ func (h *eventConverter) convert(l *Line) error {
 	return nil
 }
 
-// give passes the waiting request on, and then e.
-func (h *eventConverter) give(e Happened) error {
+// passEvent passes the waiting request on, and then e.
+func (h *eventConverter) passEvent(e Happened) error {
 	if err := h.giveWaitingRequest(); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (h *eventConverter) addResult(l *Line) error {
 	if !e.Time.IsZero() && !l.Time.IsZero() {
 		e.DurationMs = millisBetween(e.Time, l.Time)
 	}
-	if err := h.give(e); err != nil {
+	if err := h.passEvent(e); err != nil {
 		return err
 	}
 	if success {
@@ -247,7 +247,7 @@ func commits(text string, each func(hash, subject string) error) error {
 // finish gives what still waits.
 func (h *eventConverter) finish() error {
 	for _, c := range h.calls {
-		if err := h.give(c); err != nil {
+		if err := h.passEvent(c); err != nil {
 			return err
 		}
 	}

@@ -144,7 +144,7 @@ func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
 			return nil
 		}
 	}
-	to := r.free(w, now)
+	to := r.findFreeHost(w, now)
 	if to == nil {
 		return nil
 	}
@@ -179,8 +179,8 @@ func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
 	return r.settle(r.own.Key, says)
 }
 
-// free returns the host with the most sessions that can get this work.
-func (r *Relay) free(w *peer.Tries, now time.Time) (to *remote) {
+// findFreeHost returns the host with the most sessions that can get this work.
+func (r *Relay) findFreeHost(w *peer.Tries, now time.Time) (to *remote) {
 	most := 0
 	for _, m := range r.remotes {
 		if m.trust.Revoked || m.host.Box == "" || m.host.IsAway(now) || m.host.Denies(peer.Work) {

@@ -124,7 +124,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool) error {
 		}
 	}
 	from.pulse.wanted = false
-	r.judge(from)
+	r.noteCompleteLogs(from)
 	return nil
 }
 
@@ -155,10 +155,10 @@ func (r *Relay) askForBeat(m *remote, now time.Time) error {
 	return r.publish(r.subject("ask", m.host.Key), r.header("beat", m.host.Key, p.nonce), nil)
 }
 
-// see records that a host was seen, age ago. An old message proves nothing, because a hub can
+// noteSeen records that a host was seen, age ago. An old message proves nothing, because a hub can
 // send it again, unless it answers this host's question. current is false for one that is older
 // than the last one.
-func (r *Relay) see(from *remote, h seal.Header, live bool, age time.Duration) (current bool) {
+func (r *Relay) noteSeen(from *remote, h seal.Header, live bool, age time.Duration) (current bool) {
 	p := &from.pulse
 	at, answer := h.Time(), p.nonce != "" && h.ID == p.nonce
 	if !at.After(from.host.Clock) && !answer { // mutant never: TestReplayedBeats

@@ -200,7 +200,7 @@ func (r *Relay) takeLog(from *remote, c feed.Chunk, answer bool) error {
 		return err
 	}
 	if taken && from.logs.Complete(c.Name, from.heads[c.Name]) {
-		r.judge(from)
+		r.noteCompleteLogs(from)
 		return nil
 	}
 	if answer && len(c.Data) == 0 || !answer && (taken || from.hasAsked(logFile+"/"+c.Name, r.Now())) {

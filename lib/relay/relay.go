@@ -841,7 +841,7 @@ func (r *Relay) writeStatus() {
 	s, w := r.status, r.written
 	young := s.CurrentAt.Sub(w.CurrentAt).Abs() < statusEvery && s.CurrentAt.IsZero() == w.CurrentAt.IsZero()
 	s.CurrentAt, w.CurrentAt = time.Time{}, time.Time{}
-	if young && reflect.DeepEqual(s, w) && !r.wanted() {
+	if young && reflect.DeepEqual(s, w) && !r.statusWanted() {
 		return
 	}
 	if err := atomicfile.WriteJSON(r.State.Path("relay", "status.json"), r.status, atomicfile.Unsynced); err != nil {
@@ -853,8 +853,8 @@ func (r *Relay) writeStatus() {
 	r.written.Left = maps.Clone(r.status.Left)
 }
 
-// wanted reports whether somebody waits for the status: gt-relay sync.
-func (r *Relay) wanted() bool {
+// statusWanted reports whether somebody waits for the status: gt-relay sync.
+func (r *Relay) statusWanted() bool {
 	info, err := os.Lstat(r.State.Path("relay", "sync"))
 	return err == nil && r.Now().Sub(info.ModTime()).Abs() < 10*time.Minute // an older one was left by a kill
 }

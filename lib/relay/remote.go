@@ -194,7 +194,7 @@ func (r *Relay) receiveMessage(msg message) error {
 		return refusal("a message under the subject of another kind")
 	}
 	live := msg.stream == ""
-	current := (live || kind == "beat") && r.see(from, m.Header, live, msg.age) // what else is kept says nothing about now
+	current := (live || kind == "beat") && r.noteSeen(from, m.Header, live, msg.age) // what else is kept says nothing about now
 	if !from.byteRate.AllowN(r.Now(), len(msg.data)) {
 		return refusal("too much of " + from.host.Name)
 	}
@@ -370,9 +370,9 @@ func (r *Relay) takeHello(m seal.Message) error {
 // as while this machine slept, makes it seem more than it is.
 func (m *remote) clockSkew() time.Duration { return slices.Min(m.clocks) }
 
-// judge records that the copies of a host's logs were complete when it was last seen, if they are. What
+// noteCompleteLogs records that the copies of a host's logs were complete when it was last seen, if they are. What
 // the hub sends again says nothing about now.
-func (r *Relay) judge(from *remote) {
+func (r *Relay) noteCompleteLogs(from *remote) {
 	at := from.host.LastSeen
 	if !r.complete(from) || at.Before(from.host.Current) && from.host.Current.Before(r.Now()) {
 		return

@@ -136,7 +136,7 @@ func (s *search) run(each func(i int, h Hit) bool, idle func(done, total int64))
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for p := range queue {
-		if !s.give(p, each, func() { idle(s.done.Load(), total) }, tick.C) {
+		if !s.giveHits(p, each, func() { idle(s.done.Load(), total) }, tick.C) {
 			return nil
 		}
 	}
@@ -180,9 +180,9 @@ func (s *search) work(portions <-chan portion) {
 	whole = true
 }
 
-// give calls each for the hits of a portion. While there is none, it calls idle at once
+// giveHits calls each for the hits of a portion. While there is none, it calls idle at once
 // and at each tick. It reports whether it gave all hits.
-func (s *search) give(p portion, each func(i int, h Hit) bool, idle func(), tick <-chan time.Time) bool {
+func (s *search) giveHits(p portion, each func(i int, h Hit) bool, idle func(), tick <-chan time.Time) bool {
 	for {
 		var h located
 		more := true

@@ -81,7 +81,7 @@ func (o StoreGuard) Account(client, dir string) error {
 		return &ForeignError{dir, why}
 	}
 	for p := range o.places(client) {
-		if at, err := o.judge(p, p.Dir); at != real {
+		if at, err := o.checkFolder(p, p.Dir); at != real {
 			continue
 		} else if err == nil {
 			return nil
@@ -101,7 +101,7 @@ func (o StoreGuard) File(client, path string) (store, real string, err error) {
 		real = place.Real(path)
 		for p := range o.places(client) {
 			for _, folder := range p.Folders {
-				at, err := o.judge(p, filepath.Join(p.Dir, folder))
+				at, err := o.checkFolder(p, filepath.Join(p.Dir, folder))
 				if at == "" && Unreadable(err) && why == errElsewhere {
 					why = err // it may be there
 				}
@@ -109,7 +109,7 @@ func (o StoreGuard) File(client, path string) (store, real string, err error) {
 					continue
 				}
 				if err == nil {
-					_, err = o.judge(p, p.Dir)
+					_, err = o.checkFolder(p, p.Dir)
 				}
 				if err == nil {
 					return filepath.Clean(p.Dir), real, nil
@@ -129,7 +129,7 @@ func (o StoreGuard) linked(store, path, real string) bool {
 	if err != nil || filepath.Join(dir, filepath.Base(path)) != real || !place.IsBelow(filepath.Clean(path), store) {
 		return false
 	}
-	_, err = o.judge(Place{By: contract.Named}, dir)
+	_, err = o.checkFolder(Place{By: contract.Named}, dir)
 	return err == nil
 }
 
@@ -174,9 +174,9 @@ func (o StoreGuard) places(client string) iter.Seq[Place] {
 	}
 }
 
-// judge returns a folder's real path, or "" if it does not exist, and an error if it may
+// checkFolder returns a folder's real path, or "" if it does not exist, and an error if it may
 // not be the person's.
-func (o StoreGuard) judge(p Place, dir string) (real string, err error) {
+func (o StoreGuard) checkFolder(p Place, dir string) (real string, err error) {
 	real, err = filepath.EvalSymlinks(dir)
 	switch {
 	case Unreadable(err):

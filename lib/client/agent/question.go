@@ -31,7 +31,7 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 		return q, false
 	}
 	q = options(styled)
-	q.Text = c.asked(Plain(styled), q)
+	q.Text = c.questionText(Plain(styled), q)
 	return q, true
 }
 
@@ -67,10 +67,10 @@ func (q Question) Digest() string {
 
 const maxAsked = 20
 
-// asked returns the lines above a question's options, up to the rule or border that begins
+// questionText returns the lines above a question's options, up to the rule or border that begins
 // the dialog, or to the first line without the border that stands left of the options. Lines
 // that show how long the client has worked change all the time, and so can what stands above.
-func (c Client) asked(screen string, q Question) string {
+func (c Client) questionText(screen string, q Question) string {
 	lines := strings.Split(screen, "\n")
 	at := len(lines)
 	for i := len(q.Options) - 1; i >= 0; i-- {

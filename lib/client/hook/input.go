@@ -156,7 +156,7 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 			}
 			chunk := all[min(len(data), len(all)):]
 			data = all
-			if problem == "" && ends(data, chunk) {
+			if problem == "" && isWhole(data, chunk) {
 				return data, true, ""
 			}
 		case <-timeout.C:
@@ -201,9 +201,9 @@ func pour(r io.Reader, sofar chan<- []byte, done <-chan struct{}) {
 	}
 }
 
-// ends reports whether data is one JSON value. It parses only if the chunk can be an
+// isWhole reports whether data is one JSON value. It parses only if the chunk can be an
 // object's end.
-func ends(data, chunk []byte) bool {
+func isWhole(data, chunk []byte) bool {
 	end := bytes.TrimRight(chunk, " \t\r\n")
 	if len(end) == 0 || end[len(end)-1] != '}' || len(chunk) >= pipe {
 		return false

@@ -71,14 +71,14 @@ func Update(path string, edit func(old []byte) (Edit, error)) (backup string, er
 	}
 	made := false
 	if next.Backup && old != nil {
-		if backup, made, err = keep(path, old); err != nil {
+		if backup, made, err = writeBackup(path, old); err != nil {
 			return "", err
 		}
 	}
 	err = replace(path, next.Text)
 	if errors.Is(err, syscall.EBUSY) { // it is mounted, as a container's runtime does with a single file
 		if backup == "" && len(old) > 0 { // a kill in the middle must lose nothing
-			if backup, made, err = keep(path, old); err != nil {
+			if backup, made, err = writeBackup(path, old); err != nil {
 				return "", err
 			}
 		}
@@ -120,12 +120,12 @@ func replace(path string, text []byte) error {
 			return atomicfile.Error("give back", target, err)
 		}
 	}
-	return give(target, info)
+	return giveToOwner(target, info)
 }
 
-// give gives what root has made to the owner of the file that it replaces, or of the folder
+// giveToOwner gives what root has made to the owner of the file that it replaces, or of the folder
 // that it is in: a container's root must not keep an agent from its own settings.
-func give(path string, like fs.FileInfo) error {
+func giveToOwner(path string, like fs.FileInfo) error {
 	st, ok := like.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 || st.Uid == 0 {
 		return nil
@@ -151,7 +151,7 @@ func makeFolder(dir string) error {
 	case err != nil:
 		return err
 	}
-	return give(dir, above)
+	return giveToOwner(dir, above)
 }
 
 // overwrite replaces the content of a file that cannot be renamed to. It is not atomic.
@@ -174,9 +174,9 @@ func overwrite(path string, text []byte) error {
 	return atomicfile.Error("write", target, err)
 }
 
-// keep writes a backup, and reports whether it is new. It overwrites none, and writes none
+// writeBackup writes a backup, and reports whether it is new. It overwrites none, and writes none
 // if an existing one has the same content.
-func keep(path string, content []byte) (backup string, made bool, err error) {
+func writeBackup(path string, content []byte) (backup string, made bool, err error) {
 	folder, err := os.Stat(filepath.Dir(path))
 	if err != nil {
 		return "", false, atomicfile.Error("back up", path, err)
@@ -188,7 +188,7 @@ func keep(path string, content []byte) (backup string, made bool, err error) {
 		}
 		err := atomicfile.Create(backup, content, atomicfile.Synced)
 		if err == nil {
-			return backup, true, give(backup, folder)
+			return backup, true, giveToOwner(backup, folder)
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return "", false, err

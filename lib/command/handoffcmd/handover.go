@@ -92,7 +92,7 @@ func (h *handover) findPlace() error {
 
 // findLauncher returns what the agent was started in; the successor is started in the same.
 func (h handover) findLauncher() launcher.Launcher {
-	h.in = launcher.FindLauncher(h.known(), h.client(), h.agent, h.pane)
+	h.in = launcher.FindLauncher(h.clientTable(), h.client(), h.agent, h.pane)
 	if h.in.Why == "" && h.in.Boxed && h.successor.BringsLauncher(h.run("")) {
 		h.in.Why = "a program or file of that lies in the project, where an agent in a sandbox can change it"
 	}
@@ -150,18 +150,18 @@ func (t target) successor(o order) (agent.Client, error) {
 	case o.to == "" && id.Role == "":
 		return same, nil
 	case o.to == "":
-		c, own, err := t.known().ClientForRole(string(id.Role), id.Rig)
+		c, own, err := t.clientTable().ClientForRole(string(id.Role), id.Rig)
 		if t.warn(err); !own && t.record != nil { // otherwise no running agent could continue
 			return same, nil
 		}
 		return c, nil
-	case t.known().Known(o.to): // mutant always: . TestScripts/handoff_request
-		return t.known().FindClient(o.to), nil
+	case t.clientTable().Known(o.to): // mutant always: . TestScripts/handoff_request
+		return t.clientTable().FindClient(o.to), nil
 	}
 	if _, unread := t.table(); unread != nil {
 		return same, cli.Failf(cli.IO, "no agent is called '%s' in the files that could be read", o.to)
 	}
-	return same, t.known().Unknown(o.to)
+	return same, t.clientTable().Unknown(o.to)
 }
 
 // findProgram returns why the successor cannot be started. A client that runs now can be.
@@ -213,7 +213,7 @@ func (h handover) run(subject string) respawn.Run {
 	next.Alone = next.Resume == "" || next.Resume != string(h.id) || !h.record.Served()
 	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane, In: h.in}
 	prev.Args, _ = h.args() // without readable arguments the agent is started without any
-	r := h.successor.Run(prev, next, h.known())
+	r := h.successor.Run(prev, next, h.clientTable())
 	r.Folder = h.folder
 	if r.First != nil {
 		r.First.Untold = !h.hookDelivers()

@@ -203,7 +203,7 @@ func (h handover) howToGoOn() (line, then string) {
 	switch {
 	case h.agent.IsSet():
 		// As its start is seen from here: what it runs in, or the whole line that a person typed.
-		in, whole, unseen := launcher.Typed(h.known(), h.client(), h.agent)
+		in, whole, unseen := launcher.Typed(h.clientTable(), h.client(), h.agent)
 		switch how = launcher.WrapCommand(in, how); {
 		case unseen, h.in.Isolated, h.in.Why != "" && len(in) == 0:
 			then = inside + then

@@ -53,7 +53,7 @@ func (t target) resolveName(what, kind string) (o target, work string, err error
 			return t, "", cli.Fail(cli.AnswerNo, err, whoRuns)
 		} // the pane may belong to a server with another socket
 	}
-	r, err := t.running(what, func(r *session.Record) bool {
+	r, err := t.findRunning(what, func(r *session.Record) bool {
 		return what == r.TmuxPane || what == r.TmuxSession || len(what) >= shortID && strings.HasPrefix(string(r.ID), what)
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func (t target) resolveName(what, kind string) (o target, work string, err error
 	if err != nil || note.ID != what { // a part of a note's id can be the whole name of an agent
 		r, err := t.started(what)
 		if path := place.Real(t.env.Abs(what)); r == nil && err == nil && strings.Contains(what, "/") {
-			r, err = t.running(what, func(r *session.Record) bool { return r.CWD == path })
+			r, err = t.findRunning(what, func(r *session.Record) bool { return r.CWD == path })
 		}
 		if r != nil || err != nil {
 			if err == nil {
@@ -128,7 +128,7 @@ func (t target) hint(what string) string {
 
 // listAgents returns the agents that gt-session lists.
 func (t target) listAgents() (all []listed) {
-	out, _ := t.ask("list", "--json")
+	out, _ := t.askGtSession("list", "--json")
 	for line := range bytes.Lines(out) {
 		var one listed
 		if json.Unmarshal(line, &one) == nil {
@@ -138,8 +138,8 @@ func (t target) listAgents() (all []listed) {
 	return all
 }
 
-// ask returns what gt-session prints.
-func (t target) ask(args ...string) ([]byte, error) {
+// askGtSession returns what gt-session prints.
+func (t target) askGtSession(args ...string) ([]byte, error) {
 	return gtexec.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, args...)
 }
 
@@ -174,7 +174,7 @@ func (t target) started(what string) (*session.Record, error) {
 		path = place.Real(t.env.Abs(what))
 	}
 	var in listed
-	out, err := t.ask("show", "--json", "--", what)
+	out, err := t.askGtSession("show", "--json", "--", what)
 	if err != nil { // gt-session has no such agent, or several
 		var hints []string
 		for _, one := range t.listAgents() {
@@ -206,9 +206,9 @@ func (t target) started(what string) (*session.Record, error) {
 
 const startedWait = 5 * time.Second
 
-// running returns the live session in a pane that has the id what or else matches. It returns nil
+// findRunning returns the live session in a pane that has the id what or else matches. It returns nil
 // without a match, and an error for several.
-func (t target) running(what string, matches func(*session.Record) bool) (*session.Record, error) {
+func (t target) findRunning(what string, matches func(*session.Record) bool) (*session.Record, error) {
 	links, _ := os.ReadDir(t.home.Town.State.Path("sessions")) // unreadable sessions cannot be named
 	var found []*session.Record
 	for _, l := range links {

@@ -214,12 +214,12 @@ func startEnviron(p process.Proc, otherwise []string) []string {
 
 func (t target) warn(err error) { t.call.Warn(err) }
 
-func (t target) known() *agent.Table {
+func (t target) clientTable() *agent.Table {
 	table, _ := t.table()
 	return table
 }
 
-func (t target) client() agent.Client { return t.known().FindClient(t.name) }
+func (t target) client() agent.Client { return t.clientTable().FindClient(t.name) }
 
 func (t target) args() ([]string, error) {
 	if t.left {
@@ -231,7 +231,7 @@ func (t target) args() ([]string, error) {
 // replaceable reports whether the pane can be given to a fresh agent. The agent must own the pane and
 // be interactive. A person's shell stays, and so does an agent or a script that runs this one.
 func (t target) replaceable() bool {
-	if t.pane.ID == "" || !t.agent.IsSet() || !live.OwnsPane(t.known(), t.agent, t.pane) {
+	if t.pane.ID == "" || !t.agent.IsSet() || !live.OwnsPane(t.clientTable(), t.agent, t.pane) {
 		return false
 	}
 	args, err := t.args()

@@ -275,6 +275,6 @@ func (t *target) askVersion(env *cli.Env) {
 	t.client.Since = since
 }
 
-func (t target) wanted(dir string) ([]wiring.Handler, error) {
+func (t target) wantedHandlers(dir string) ([]wiring.Handler, error) {
 	return t.client.Wanted(dir, t.flags())
 }

@@ -29,7 +29,7 @@ type sighting struct {
 	session session.ID
 }
 
-func (s *sighting) see(at time.Time, id session.ID) {
+func (s *sighting) noteSight(at time.Time, id session.ID) {
 	if at.After(s.at) {
 		*s = sighting{at, id}
 	}
@@ -100,10 +100,10 @@ func gather(env *cli.Env) map[string]*evidence {
 		e := evidenceOf(s.Agent)
 		agents[s.ID] = s.Agent
 		if s.Topic != "" { // without a topic, another hook recorded it
-			e.sightingOf(primes).see(s.StartedAt, s.ID)
+			e.sightingOf(primes).noteSight(s.StartedAt, s.ID)
 		}
 		if s.Outcome == session.Done {
-			e.sightingOf(ends).see(s.EndedAt, s.ID)
+			e.sightingOf(ends).noteSight(s.EndedAt, s.ID)
 		}
 		if looked[s.Agent]++; looked[s.Agent] <= recent {
 			e.inspect(personal, s)
@@ -127,9 +127,9 @@ func gather(env *cli.Env) map[string]*evidence {
 			case ev.Type == eventlog.HookError:
 				e.complaints = append(e.complaints, complaint{p.Program, p.Error, sighting{ev.Time.Time, p.SessionID}})
 			case p.Kind == session.KindAuto:
-				e.sightingOf(saves).see(ev.Time.Time, p.SessionID)
+				e.sightingOf(saves).noteSight(ev.Time.Time, p.SessionID)
 			case ev.Type == eventlog.Handoff:
-				e.sightingOf(hands).see(ev.Time.Time, p.SessionID)
+				e.sightingOf(hands).noteSight(ev.Time.Time, p.SessionID)
 			}
 		})
 	}
@@ -146,16 +146,16 @@ func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 		return
 	}
 	if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
-		e.sightingOf(touches).see(sign.Timestamp, s.ID)
+		e.sightingOf(touches).noteSight(sign.Timestamp, s.ID)
 		// The end of a session removes the checkpoint, but not the other traces.
 		if sign.State == keepalive.Waiting || isTurnEnd(sign.LastCommand) {
-			e.sightingOf(writes).see(sign.Timestamp, s.ID)
+			e.sightingOf(writes).noteSight(sign.Timestamp, s.ID)
 		}
 	}
 	all, _ := checkpoint.List(h) // a checkpoint that cannot be read proves nothing
 	for _, c := range all {
 		if c.SessionID == s.ID {
-			e.sightingOf(writes).see(c.Timestamp, s.ID)
+			e.sightingOf(writes).noteSight(c.Timestamp, s.ID)
 		}
 	}
 }

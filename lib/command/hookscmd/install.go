@@ -143,7 +143,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if err != nil {
 		return err
 	}
-	want, err := t.wanted(run)
+	want, err := t.wantedHandlers(run)
 	if err != nil {
 		return err
 	}

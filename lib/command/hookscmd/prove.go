@@ -122,7 +122,7 @@ func (c *prove) Run(env *cli.Env) error {
 				return cli.Failf(cli.AnswerNo, "interrupted; %s was ended", t.name)
 			}
 		}
-		v := p.judge(env, c.Fire, can)
+		v := p.fillRows(env, c.Fire, can)
 		whole = whole && (v.Proved || t.unable != "" && len(c.Agent) == 0)
 		if c.JSON {
 			for _, row := range p.rows {
@@ -146,9 +146,9 @@ func (p report) wiredSomewhere() bool {
 	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.OwnHandlers()) > 0 })
 }
 
-// judge fills in the rows and returns the verdict. run reports whether a run was requested,
+// fillRows fills in the rows and returns the verdict. run reports whether a run was requested,
 // can whether gt can run the agent.
-func (p *proof) judge(env *cli.Env, run, can bool) verdict {
+func (p *proof) fillRows(env *cli.Env, run, can bool) verdict {
 	v := p.verdict(run, can)
 	if p.fire != nil {
 		if v.Version = p.fire.version; p.fire.untested != "" { // what no run shows may have changed

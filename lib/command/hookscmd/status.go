@@ -189,11 +189,11 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 		return r, nil
 	}
 	var err error
-	if r.want, err = t.wanted(dir); err != nil {
+	if r.want, err = t.wantedHandlers(dir); err != nil {
 		return r, err
 	}
 	for _, p := range r.places {
-		r.all = append(r.all, judge(env, p, r.want)...)
+		r.all = append(r.all, findingsOf(env, p, r.want)...)
 		run := dir
 		if named, _, err := t.shared(env, p.Scope, p.File, dir); err == nil {
 			run = named
@@ -244,7 +244,7 @@ func (r report) mend(path string) string {
 
 func (f finding) isAbout(w wiring.Handler) bool { return f.Event == w.Event && f.Hook == w.Duty() }
 
-func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
+func findingsOf(env *cli.Env, p source, want []wiring.Handler) []finding {
 	ours := p.OwnHandlers()
 	if len(ours) == 0 {
 		f := finding{Agent: p.of.name, Scope: p.Scope, File: p.File, State: notWired}

@@ -23,7 +23,7 @@ func TestJudge(t *testing.T) {
 	}
 	claude, _ := wirings.FindClient("claude")
 	agent := target{name: "claude", client: claude}
-	want, err := agent.wanted(filepath.Join(dir, "here"))
+	want, err := agent.wantedHandlers(filepath.Join(dir, "here"))
 	testenv.NoError(t, err)
 	want = want[:1]
 	env := &cli.Env{Environ: []string{"PATH=" + filepath.Join(dir, "here")}}
@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 		if place.Err != nil {
 			t.Fatal(place.Err)
 		}
-		f := judge(env, place, want)[0]
+		f := findingsOf(env, place, want)[0]
 		if f.State != c.state || f.Detail != c.detail {
 			t.Errorf("%s: %q, %q, want %q, %q", c.name, f.State, f.Detail, c.state, c.detail)
 		}

@@ -76,7 +76,7 @@ type alive struct {
 }
 
 func (a *alive) Run(env *cli.Env) error {
-	f, err := get(pids(env), a.Session)
+	f, err := readPIDFile(pids(env), a.Session)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (a *alive) Run(env *cli.Env) error {
 	return nil
 }
 
-func get(dir pidfile.Dir, session string) (pidfile.File, error) {
+func readPIDFile(dir pidfile.Dir, session string) (pidfile.File, error) {
 	f, err := dir.Get(session)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -259,7 +259,7 @@ func (r *reap) files(dir pidfile.Dir) ([]pidfile.File, error) {
 	var files []pidfile.File
 	var failed error
 	for _, session := range slices.Compact(slices.Sorted(slices.Values(r.Session))) {
-		f, err := get(dir, session)
+		f, err := readPIDFile(dir, session)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue

@@ -119,7 +119,7 @@ func (m message) checkSubject() error {
 	return nil
 }
 
-func refused(err error) error {
+func explainRefusal(err error) error {
 	if errors.Is(err, mail.ErrTooLarge) {
 		return cli.Fail(cli.Usage, err, "put the text into a file and name the file in the note")
 	}

@@ -42,7 +42,7 @@ func (a agent) sendToHost(env *cli.Env, host peer.Host, kind, to string, m messa
 	n.From = name + "@" + own.Name
 	text, err := n.Message("")
 	if err != nil {
-		return refused(err)
+		return explainRefusal(err)
 	}
 	l, err := peer.OutboxOf(state).Put(host.Name, kind, text, env.Now())
 	if err != nil {

@@ -76,7 +76,7 @@ func (c *send) Run(env *cli.Env) error {
 		return me.requestSend(env, n, c.Hook, c.JSON, err)
 	}
 	if err != nil {
-		return refused(err)
+		return explainRefusal(err)
 	}
 	n, err = to.Box.Get(id)
 	if err != nil {
@@ -188,7 +188,7 @@ func (a agent) request(env *cli.Env, item request.Item, failed error) (line stri
 	store := session.Store{Home: a.home}
 	r, err := store.Get(store.Current(env.Getenv, names.SessionVars(), false))
 	if !request.Denied(failed) || err != nil || r == nil || r.Hook == nil || r.Ended() {
-		return "", refused(failed)
+		return "", explainRefusal(failed)
 	}
 	item.At = env.Now()
 	line, err = request.Leave(request.HomeOf(place.ScopeOf(env.Getenv), a.home, r.ID), r.ID, item)

@@ -61,7 +61,7 @@ func (c *workGive) Run(env *cli.Env) error {
 		return currentAgent(env).sendToHost(env, host, peer.Work, name, c.message, false)
 	}
 	c.Template = name
-	if err := c.known(env, h); err != nil {
+	if err := c.checkTemplate(env, h); err != nil {
 		return err
 	}
 	body, err := c.body(env)
@@ -70,7 +70,7 @@ func (c *workGive) Run(env *cli.Env) error {
 	}
 	id, err := w.Give(c.Template, currentAgent(env).signed(env, mail.Note{Type: mail.Plain, Subject: c.Subject, Body: body}), env.Now())
 	if err != nil {
-		return refused(err)
+		return explainRefusal(err)
 	}
 	if _, err = fmt.Fprintf(env.Stdout, "%s  left for %s\n", id, c.Template); err == nil && !w.HasSession(c.Template) {
 		env.Hint("no session of %s runs; gt-reconcile plan says whether one will, and gt-session new --template %s makes one", c.Template, c.Template)
@@ -78,9 +78,9 @@ func (c *workGive) Run(env *cli.Env) error {
 	return err
 }
 
-// known returns an error for a template that does not exist. It accepts any in a profile's
+// checkTemplate returns an error for a template that does not exist. It accepts any in a profile's
 // agent, which has other templates, and if the templates cannot be read.
-func (c *workGive) known(env *cli.Env, h home.Home) error {
+func (c *workGive) checkTemplate(env *cli.Env, h home.Home) error {
 	if env.Getenv(instance.Variable) != "" {
 		return nil
 	}

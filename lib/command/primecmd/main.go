@@ -231,7 +231,7 @@ func due(call *hook.Invocation) bool {
 	case call.Dialect.Overlaps && (r == nil || r.Ended() || process.IsSet() && r.Process() != process):
 		return false // the start hook runs at the same time and delivers it
 	case r == nil:
-		call.Input.Source = unseen(call, process)
+		call.Input.Source = sourceOfUnseen(call, process)
 	case r.Ended() || process.IsSet() && r.Process() != process:
 		call.Input.Source = "resume"
 	case r.Handoff != nil && r.Handoff.Kind == session.KindAuto:
@@ -242,9 +242,9 @@ func due(call *hook.Invocation) bool {
 	return true
 }
 
-// unseen returns the source of a session whose start was not recorded: "clear" if the same
+// sourceOfUnseen returns the source of a session whose start was not recorded: "clear" if the same
 // process ran another session until /clear, else "startup".
-func unseen(call *hook.Invocation, p process.Proc) string {
+func sourceOfUnseen(call *hook.Invocation, p process.Proc) string {
 	all, err := call.Store.ReadRecords()
 	call.Warn(err)
 	for _, r := range all {

@@ -33,7 +33,7 @@ func html(env *cli.Env, s record.Store, ids []record.ID) error {
 		}
 		p.agent = p.text(i.Agent)
 		if n == 0 {
-			p.put(`<!DOCTYPE html>
+			p.putText(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -46,17 +46,17 @@ func html(env *cli.Env, s record.Store, ids []record.ID) error {
 <body>
 `)
 		}
-		p.put(`<section id="` + string(id) + `">` + "\n<h1>" + p.line(i.Title) + "</h1>\n<p class=\"about\">" + p.agent + " " + p.line(i.Session))
+		p.putText(`<section id="` + string(id) + `">` + "\n<h1>" + p.line(i.Title) + "</h1>\n<p class=\"about\">" + p.agent + " " + p.line(i.Session))
 		if i.CWD != "" {
-			p.put(" in <code>" + p.line(i.CWD) + "</code>")
+			p.putText(" in <code>" + p.line(i.CWD) + "</code>")
 		}
-		p.put(fmt.Sprintf(", %s, %s</p>\n", formatTime(i.Started), count.Plural(i.Messages, "message")))
+		p.putText(fmt.Sprintf(", %s, %s</p>\n", formatTime(i.Started), count.Plural(i.Messages, "message")))
 		if err := s.Lines(id, func(l record.Line) bool { p.entry(&l); return p.err == nil }); err != nil {
 			return err
 		}
-		p.put("</section>\n")
+		p.putText("</section>\n")
 	}
-	p.put("</body>\n</html>\n")
+	p.putText("</body>\n</html>\n")
 	return errors.Join(p.err, p.w.Flush())
 }
 
@@ -68,7 +68,7 @@ type paged struct {
 	err    error
 }
 
-func (p *paged) put(text string) {
+func (p *paged) putText(text string) {
 	if p.err == nil {
 		_, p.err = p.w.WriteString(text)
 	}
@@ -91,15 +91,15 @@ func formatTime(t time.Time) string {
 func (p *paged) entry(l *record.Line) {
 	text := p.text(l.Text)
 	if l.Hidden != "" {
-		defer p.put(`<p class="about">Left out: ` + p.line(l.Hidden) + "</p>\n")
+		defer p.putText(`<p class="about">Left out: ` + p.line(l.Hidden) + "</p>\n")
 	}
 	said := func(class, who string) {
 		if text != "" {
-			p.put(`<article class="` + class + `"><h2>` + who + ` <time>` + formatTime(l.Time) + "</time></h2>\n<pre>" + text + "</pre></article>\n")
+			p.putText(`<article class="` + class + `"><h2>` + who + ` <time>` + formatTime(l.Time) + "</time></h2>\n<pre>" + text + "</pre></article>\n")
 		}
 	}
 	folded := func(class, about string) {
-		p.put(`<details class="` + class + `"><summary>` + about + "</summary><pre>" + text + "</pre></details>\n")
+		p.putText(`<details class="` + class + `"><summary>` + about + "</summary><pre>" + text + "</pre></details>\n")
 	}
 	switch l.Kind {
 	case record.Kind(conversation.Prompt), record.Kind(conversation.Reply):
@@ -122,6 +122,6 @@ func (p *paged) entry(l *record.Line) {
 		}
 		folded("call "+state, state)
 	case record.End:
-		p.put(`<p class="about">The session ended ` + formatTime(l.Time) + p.line(reasonSuffix(l)) + "</p>\n")
+		p.putText(`<p class="about">The session ended ` + formatTime(l.Time) + p.line(reasonSuffix(l)) + "</p>\n")
 	}
 }

@@ -133,7 +133,7 @@ func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 		}
 		wanted = string(h.Session)
 	}
-	found, err := (&syncing{ID: []string{wanted}}).choose(env, s, conversations(env))
+	found, err := (&syncing{ID: []string{wanted}}).chooseConversations(env, s, conversations(env))
 	switch {
 	case err != nil && none == nil:
 		return id, nil // its client has deleted it

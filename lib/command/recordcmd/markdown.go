@@ -26,34 +26,34 @@ type marked struct {
 func (p *marked) line(l *record.Line) {
 	text := strings.TrimSpace(term.CleanText(p.env.Redact(l.Text)))
 	if l.Hidden != "" {
-		defer p.put("(Left out: " + inline(l.Hidden) + ")\n")
+		defer p.putText("(Left out: " + inline(l.Hidden) + ")\n")
 	}
 	switch conversation.Kind(l.Kind) {
 	case conversation.Prompt, conversation.Reply:
-		p.say("You", l.Time, text)
+		p.putMessage("You", l.Time, text)
 	case conversation.Message:
-		p.say("Message from "+inline(l.Tool), l.Time, text)
+		p.putMessage("Message from "+inline(l.Tool), l.Time, text)
 	case conversation.Answer:
-		p.say(p.agent, l.Time, text)
+		p.putMessage(p.agent, l.Time, text)
 	case conversation.Summary:
-		p.say("Summary", l.Time, text)
+		p.putMessage("Summary", l.Time, text)
 	case conversation.Call:
 		p.head(p.agent, l.Time)
 		if text == "" {
 			text = term.CleanText(p.env.Redact(l.Target))
 		}
-		p.put("**" + inline(p.env.Redact(l.Tool)) + "**\n\n" + fenceText(text))
+		p.putText("**" + inline(p.env.Redact(l.Tool)) + "**\n\n" + fenceText(text))
 	case conversation.Result:
 		if text != "" || l.Hidden == "" {
-			p.put(fenceText(text))
+			p.putText(fenceText(text))
 		}
 	}
 }
 
-func (p *marked) say(who string, at time.Time, text string) {
+func (p *marked) putMessage(who string, at time.Time, text string) {
 	if text != "" {
 		p.head(who, at)
-		p.put(quoteText(text) + "\n")
+		p.putText(quoteText(text) + "\n")
 	}
 }
 
@@ -66,10 +66,10 @@ func (p *marked) head(who string, at time.Time) {
 	if !at.IsZero() {
 		when = ", " + at.UTC().Format(time.RFC3339)
 	}
-	p.put("## " + who + when + "\n")
+	p.putText("## " + who + when + "\n")
 }
 
-func (p *marked) put(text string) {
+func (p *marked) putText(text string) {
 	if p.err == nil {
 		_, p.err = fmt.Fprint(p.w, "\n"+text)
 	}

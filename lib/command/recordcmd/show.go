@@ -198,22 +198,22 @@ func (p *page) line(l *record.Line) {
 	switch l.Kind {
 	case record.Kind(conversation.Prompt):
 		p.Turn++
-		p.say("you", p.Style.Cyan, l, text)
+		p.putMessage("you", p.Style.Cyan, l, text)
 	case record.Kind(conversation.Reply):
-		p.say("you", p.Style.Cyan, l, text)
+		p.putMessage("you", p.Style.Cyan, l, text)
 	case record.Kind(conversation.Message):
-		p.say("message from "+term.OneLine(term.Clean(p.env.Redact(l.Tool))), p.Style.Yellow, l, text)
+		p.putMessage("message from "+term.OneLine(term.Clean(p.env.Redact(l.Tool))), p.Style.Yellow, l, text)
 	case record.Kind(conversation.Answer):
-		p.say(p.agent, p.Style.Green, l, text)
+		p.putMessage(p.agent, p.Style.Green, l, text)
 	case record.Kind(conversation.Summary):
-		p.say("summary", p.Style.Yellow, l, text)
+		p.putMessage("summary", p.Style.Yellow, l, text)
 	case record.Kind(conversation.Call):
 		tool := term.Clean(p.env.Redact(l.Tool))
 		if p.tools {
 			if l.Target != "" && text == "" {
 				text = term.CleanText(p.env.Redact(l.Target))
 			}
-			p.say(transcript.Tool(tool), p.Style.Dim, l, text)
+			p.putMessage(transcript.Tool(tool), p.Style.Dim, l, text)
 			return
 		}
 		if l.Target != "" {
@@ -222,7 +222,7 @@ func (p *page) line(l *record.Line) {
 		p.Called(p.agent, p.Style.Green, l.Time, tool, text)
 	case record.Kind(conversation.Result):
 		if p.tools {
-			p.say("result", p.Style.Dim, l, text)
+			p.putMessage("result", p.Style.Dim, l, text)
 		}
 	case record.Rewritten:
 		p.Note("the client has rewritten the lines above; the new ones follow")
@@ -248,7 +248,7 @@ func reasonSuffix(end *record.Line) string {
 	return ""
 }
 
-func (p *page) say(who string, color func(string) string, l *record.Line, text string) {
+func (p *page) putMessage(who string, color func(string) string, l *record.Line, text string) {
 	switch {
 	case text != "":
 		p.Say(who, color, l.Time, text)

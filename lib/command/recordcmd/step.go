@@ -41,7 +41,7 @@ func note(env *cli.Env, name string, kind record.Kind, of string) error {
 		}
 		name = string(call.ID)
 		if found, err := findMatching(s, name); err == nil && len(found) == 0 {
-			all, err := (&syncing{ID: []string{name}}).choose(env, s, conversations(env))
+			all, err := (&syncing{ID: []string{name}}).chooseConversations(env, s, conversations(env))
 			if err != nil {
 				return err
 			}

@@ -51,7 +51,7 @@ func (c *syncing) Run(env *cli.Env) error {
 	}
 	all := conversations(env)
 	if !c.All {
-		if all, err = c.choose(env, s, all); err != nil {
+		if all, err = c.chooseConversations(env, s, all); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func keepLatest(found []conversation.Conversation) []conversation.Conversation {
 	return all
 }
 
-func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
+func (c *syncing) chooseConversations(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
 	for _, name := range c.ID {
 		wanted := name
 		if id, err := record.ParseID(name); err == nil {

@@ -456,7 +456,7 @@ func (f fleet) printAny(letters []peer.Letter, now time.Time) error {
 
 func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.Time) error {
 	env := f.env
-	running := (s.Copying || now.Sub(s.CurrentAt) < 2*time.Minute) && f.running()
+	running := (s.Copying || now.Sub(s.CurrentAt) < 2*time.Minute) && f.isRunning()
 	is := "not connected (gt-relay run)"
 	switch {
 	case at.URL == "":

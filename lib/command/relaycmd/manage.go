@@ -21,7 +21,7 @@ import (
 	"gt/lib/text/duration"
 )
 
-func (f fleet) running() bool {
+func (f fleet) isRunning() bool {
 	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
 	if err != nil {
 		return true
@@ -107,8 +107,8 @@ func (c *block) Run(env *cli.Env) error {
 	return nil
 }
 
-// stopped takes the relay's lock: names and hosts change while no relay runs.
-func (f fleet) stopped() (*flock.Lock, error) {
+// lockStopped takes the relay's lock: names and hosts change while no relay runs.
+func (f fleet) lockStopped() (*flock.Lock, error) {
 	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
 	if err != nil {
 		return nil, f.busy("stop it first: ctrl-C where it runs; the service: " + stopService())
@@ -139,7 +139,7 @@ func (c *rename) Run(env *cli.Env) error {
 	if err := peer.CheckName(c.Name); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
-	lock, err := f.stopped()
+	lock, err := f.lockStopped()
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (c *forget) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	lock, err := f.stopped()
+	lock, err := f.lockStopped()
 	if err != nil {
 		return err
 	}

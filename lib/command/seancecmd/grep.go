@@ -252,7 +252,7 @@ func (p *printer) hit(at target, h search.Hit) {
 			if p.JSON {
 				p.json(p.found())
 			} else {
-				p.put(string(at.session.ID) + "\n")
+				p.putText(string(at.session.ID) + "\n")
 			}
 		case p.terminal && !p.JSON && !p.Count:
 			p.heading()
@@ -271,7 +271,7 @@ func (p *printer) hit(at target, h search.Hit) {
 		if p.subagent = at.subagent; p.subagent != nil {
 			p.subagent.Clean(p.env.Redact)
 			if p.terminal && !p.JSON {
-				p.put(p.style.Dim(term.Cut(term.Clean("subagent "+p.short(p.subagent.ID)+"  "+p.subagent.Headline()), p.width)) + "\n")
+				p.putText(p.style.Dim(term.Cut(term.Clean("subagent "+p.short(p.subagent.ID)+"  "+p.subagent.Headline()), p.width)) + "\n")
 			}
 		}
 	}
@@ -281,7 +281,7 @@ func (p *printer) hit(at target, h search.Hit) {
 	}
 	for i, l := range h.Lines {
 		if apart := i == 0 || l.Number > h.Lines[i-1].Number+1; apart && p.lines > 0 && p.query.Before+p.query.After > 0 {
-			p.put(p.style.Dim("--") + "\n")
+			p.putText(p.style.Dim("--") + "\n")
 		}
 		p.lines++
 		p.text(h, l)
@@ -299,7 +299,7 @@ func (p *printer) end() {
 		p.json(f)
 		return
 	}
-	p.put(string(s.ID) + "\t" + strconv.Itoa(p.count) + "\n")
+	p.putText(string(s.ID) + "\t" + strconv.Itoa(p.count) + "\n")
 }
 
 func (p *printer) heading() {
@@ -311,7 +311,7 @@ func (p *printer) heading() {
 	id := p.short(s.ID)
 	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(s.Address()), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.Headline())},
 		func(word string) bool { return word == "" }), "  ")
-	p.put(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")
+	p.putText(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")
 }
 
 // text prints a line, in columns on a terminal and separated by tabs elsewhere.
@@ -330,7 +330,7 @@ func (p *printer) text(h search.Hit, l search.Line) {
 		if !l.Match {
 			turn += "-"
 		}
-		p.put(strings.Join([]string{string(cmp.Or(p.subagent, p.session).ID), turn, speaker, when, p.marked(l, l.Text, p.Width)}, "\t") + "\n")
+		p.putText(strings.Join([]string{string(cmp.Or(p.subagent, p.session).ID), turn, speaker, when, p.marked(l, l.Text, p.Width)}, "\t") + "\n")
 		return
 	}
 	when := "     "
@@ -342,7 +342,7 @@ func (p *printer) text(h search.Hit, l search.Line) {
 		when = h.Time.Local().Format("15:04")
 	}
 	front := fmt.Sprintf("%4d %-9s %s%s ", h.Turn, term.Cut(speaker, 9), when, mark)
-	p.put(p.style.Dim(front) + p.marked(l, term.Clean(l.Text), max(p.width-len([]rune(front)), minText)) + "\n")
+	p.putText(p.style.Dim(front) + p.marked(l, term.Clean(l.Text), max(p.width-len([]rune(front)), minText)) + "\n")
 }
 
 const minText = 20 // the smallest width of a text, in columns
@@ -459,7 +459,7 @@ func (p *printer) json(f found) {
 	}
 }
 
-func (p *printer) put(s string) {
+func (p *printer) putText(s string) {
 	if _, err := p.out.WriteString(s); err != nil && p.err == nil {
 		p.err = err
 	}

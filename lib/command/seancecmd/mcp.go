@@ -215,7 +215,7 @@ func (c *server) Run(env *cli.Env) error {
 			continue
 		} else {
 			answer.ID = r.ID
-			answer.Result, answer.Error = c.answer(env, r)
+			answer.Result, answer.Error = c.answerRequest(env, r)
 		}
 		if err := out.Encode(answer); err != nil {
 			return err
@@ -243,7 +243,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-func (c *server) answer(env *cli.Env, r request) (any, *refusal) {
+func (c *server) answerRequest(env *cli.Env, r request) (any, *refusal) {
 	switch r.Method {
 	case "initialize":
 		var in struct {
@@ -285,14 +285,14 @@ func (c *server) answer(env *cli.Env, r request) (any, *refusal) {
 				return nil, &refusal{invalidParams, fmt.Sprintf("%s needs the argument %q", in.Name, name)}
 			}
 		}
-		text, failed := c.call(env, tools[i], with)
+		text, failed := c.runTool(env, tools[i], with)
 		return map[string]any{"content": []map[string]string{{"type": "text", "text": text}}, "isError": failed}, nil
 	}
 	return nil, &refusal{noMethod, fmt.Sprintf("no method %q", r.Method)}
 }
 
-// call runs a tool's command and returns what it printed, its messages last.
-func (c *server) call(env *cli.Env, t tool, in arguments) (text string, failed bool) {
+// runTool runs a tool's command and returns what it printed, its messages last.
+func (c *server) runTool(env *cli.Env, t tool, in arguments) (text string, failed bool) {
 	var out answerWriter
 	var said bytes.Buffer
 	run := &cli.Env{

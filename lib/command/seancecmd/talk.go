@@ -58,11 +58,11 @@ func (c *talk) Run(env *cli.Env) error {
 		return err
 	}
 	defer done()
-	return c.ask(env, s, p)
+	return c.askPredecessor(env, s, p)
 }
 
-// ask sends the question, or opens a conversation without one.
-func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err error) {
+// askPredecessor sends the question, or opens a conversation without one.
+func (c *talk) askPredecessor(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err error) {
 	if c.DryRun {
 		return env.Println(term.Clean(env.Redact(p.Command(c.Prompt == ""))))
 	}
@@ -199,7 +199,7 @@ func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 		}
 		asked++
 		out := &paragraphs{env: env, prompted: prompt != ""}
-		err := answer(ctx, cancel, signals, func(q context.Context) error { return talk.Ask(q, line, out.say) })
+		err := awaitAnswer(ctx, cancel, signals, func(q context.Context) error { return talk.Ask(q, line, out.printText) })
 		if werr := out.end(); werr != nil {
 			return werr
 		}
@@ -214,9 +214,9 @@ func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 	}
 }
 
-// answer waits for an answer. The first ctrl-c cancels it; a second one, or any other
+// awaitAnswer waits for an answer. The first ctrl-c cancels it; a second one, or any other
 // signal, ends the conversation.
-func answer(ctx context.Context, end context.CancelFunc, signals <-chan os.Signal, get func(context.Context) error) error {
+func awaitAnswer(ctx context.Context, end context.CancelFunc, signals <-chan os.Signal, get func(context.Context) error) error {
 	q, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var err error
@@ -244,7 +244,7 @@ type paragraphs struct {
 	err      error
 }
 
-func (p *paragraphs) say(text string) {
+func (p *paragraphs) printText(text string) {
 	p.text.WriteString(text)
 	all := p.text.String()
 	i := strings.LastIndex(all, "\n\n")

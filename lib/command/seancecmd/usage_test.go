@@ -137,7 +137,7 @@ func TestMCPAnswerOfALongLine(t *testing.T) {
 			name = "read"
 		}
 		tool := tools[slices.IndexFunc(tools, func(t tool) bool { return t.Name == name })]
-		text, failed := (&server{Everywhere: true}).call(env, tool, in)
+		text, failed := (&server{Everywhere: true}).runTool(env, tool, in)
 		if failed || !strings.Contains(text, want) || len(text) > maxResult+100 || strings.Contains(text, "error: ") || !utf8.ValidString(text) {
 			t.Errorf("%+v: %d bytes, %v: %.200s", in, len(text), failed, text)
 		}

@@ -227,7 +227,7 @@ func (c *restart) asksAccount(env *cli.Env) error {
 	if err := sandbox.RefuseBelowAgent(env, "an agent cannot change the account of agents"); err != nil {
 		return err
 	}
-	at, all, _, err := c.choose(env)
+	at, all, _, err := c.findSelected(env)
 	if err != nil {
 		return err
 	}

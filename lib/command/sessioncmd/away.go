@@ -72,7 +72,7 @@ func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error
 		return err
 	}
 	if c.Wait {
-		return e.ask(env, c, text)
+		return e.sendPrompt(env, c, text)
 	}
 	give := e.runtime.Send
 	if c.Command {
@@ -84,9 +84,9 @@ func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error
 	return env.Println("sent to " + e.in.Name)
 }
 
-// ask sends a prompt, waits for the answer and prints it. It sends nothing if the runtime
+// sendPrompt sends a prompt, waits for the answer and prints it. It sends nothing if the runtime
 // cannot report answers.
-func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
+func (e *remote) sendPrompt(env *cli.Env, c *sendPrompt, text string) error {
 	ctx := context.Background()
 	if _, err := e.runtime.LastAnswer(ctx, e.ref); err != nil {
 		return e.withExitCode(err)

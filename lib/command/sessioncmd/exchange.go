@@ -37,7 +37,7 @@ type fields map[string]json.RawMessage
 
 const formatName = "gt"
 
-func (f fields) get(key string, v any) error {
+func (f fields) readField(key string, v any) error {
 	raw, ok := f[key]
 	if !ok || string(raw) == "null" {
 		return nil
@@ -52,8 +52,8 @@ func (f fields) get(key string, v any) error {
 // none.
 func (f fields) getTime(key string, at *time.Time) error {
 	var seconds int64
-	if f.get(key, &seconds) != nil {
-		return f.get(key, at)
+	if f.readField(key, &seconds) != nil {
+		return f.readField(key, at)
 	}
 	if seconds > 0 {
 		*at = time.Unix(seconds, 0).UTC()
@@ -150,7 +150,7 @@ func (c *imports) Run(env *cli.Env) error {
 	}
 	parsed, err := imported(at, data)
 	if err != nil {
-		return c.refused(err)
+		return c.explainRefusal(err)
 	}
 	addNew := at.Store.Import
 	if c.DryRun {
@@ -161,7 +161,7 @@ func (c *imports) Run(env *cli.Env) error {
 	case err != nil && len(added) > 0:
 		return cli.WithHint(err, "the same command continues where this one stopped")
 	case err != nil && !atomicfile.Unread(err):
-		return c.refused(err)
+		return c.explainRefusal(err)
 	case err != nil:
 		return err
 	}
@@ -194,9 +194,9 @@ func startedAs(at scope, in *instance.Instance) string {
 
 const maxArgs = 16 << 10 // limits the arguments of an imported agent, in characters
 
-// refused returns the error for a file that cannot be imported. It shows the first problem
+// explainRefusal returns the error for a file that cannot be imported. It shows the first problem
 // and counts the rest, which are often the same.
-func (c *imports) refused(err error) error {
+func (c *imports) explainRefusal(err error) error {
 	more, others := "", 0
 	for all, ok := err.(interface{ Unwrap() []error }); ok; all, ok = err.(interface{ Unwrap() []error }) {
 		err, others = all.Unwrap()[0], others+len(all.Unwrap())-1
@@ -252,7 +252,7 @@ func imported(at scope, data []byte) (i instance.Imported, err error) {
 	if _, ok := file["instances"]; !ok {
 		return i, errors.New("it has no instances")
 	}
-	if err := errors.Join(file.get("instances", &instances), file.get("groups", &groups)); err != nil {
+	if err := errors.Join(file.readField("instances", &instances), file.readField("groups", &groups)); err != nil {
 		return i, err
 	}
 	for n, f := range instances {
@@ -265,7 +265,7 @@ func imported(at scope, data []byte) (i instance.Imported, err error) {
 	}
 	for n, f := range groups {
 		g := instance.Group{Expanded: true}
-		bad := errors.Join(f.get("path", &g.Path), f.get("expanded", &g.Expanded), f.get("order", &g.Order))
+		bad := errors.Join(f.readField("path", &g.Path), f.readField("expanded", &g.Expanded), f.readField("order", &g.Order))
 		if bad == nil {
 			bad = instance.CheckGroup(g.Path)
 		}
@@ -301,9 +301,9 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 	var more []string
 	var created, updated time.Time
 	err := errors.Join(
-		f.get("id", &in.ID), f.get("title", &title), f.get("project_path", &in.Path), f.get("group_path", &in.Group), f.get("tool", &in.Agent),
-		f.get("parent_session_id", &in.ParentID), f.get("command", &command), f.get("extra_args", &more), f.get("account", &account), f.get("loaded_mcp_names", &in.LoadedMCPNames),
-		f.get("created_at", &created), f.get("updated_at", &updated), f.getTime("archived_at", &in.ArchivedAt),
+		f.readField("id", &in.ID), f.readField("title", &title), f.readField("project_path", &in.Path), f.readField("group_path", &in.Group), f.readField("tool", &in.Agent),
+		f.readField("parent_session_id", &in.ParentID), f.readField("command", &command), f.readField("extra_args", &more), f.readField("account", &account), f.readField("loaded_mcp_names", &in.LoadedMCPNames),
+		f.readField("created_at", &created), f.readField("updated_at", &updated), f.getTime("archived_at", &in.ArchivedAt),
 	)
 	called := cmp.Or(at.Env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // its name in messages
 	if title = at.Env.Line(title, 200); title != in.Name || in.Title != "" {
@@ -316,7 +316,7 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 	if in.Agent == "" {
 		return nil, errors.Join(err, errors.New("cannot tell which agent it is"))
 	}
-	err = errors.Join(err, f.get(in.Agent+"_session_id", &in.SessionID), f.get(in.Agent+"_detected_at", &in.SessionAt))
+	err = errors.Join(err, f.readField(in.Agent+"_session_id", &in.SessionID), f.readField(in.Agent+"_detected_at", &in.SessionAt))
 	if in.SessionID != "" {
 		if _, bad := session.ParseID(string(in.SessionID)); bad != nil {
 			err = errors.Join(err, bad)
@@ -360,7 +360,7 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 // or host that gt cannot use, because the agent would then run outside of it.
 func boxed(env *cli.Env, f fields, in *instance.Instance) error {
 	var wrapper string
-	if err := f.get("wrapper", &wrapper); err != nil {
+	if err := f.readField("wrapper", &wrapper); err != nil {
 		return err
 	}
 	if wrapper != "" {

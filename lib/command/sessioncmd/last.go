@@ -191,7 +191,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 			worked, waitsSince = working, time.Time{}
 		}
 		switch {
-		case ended(m):
+		case hasEnded(m):
 			over = true
 			if _, err := read(); err == nil && a.asked && a.text != "" {
 				return true, nil

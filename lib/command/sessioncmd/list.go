@@ -248,7 +248,7 @@ func (c *list) matches(status, agent, group, template, state string) bool {
 func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 	lines, printed, errs := make([]line, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
 	share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
-	c.inspect(env, rows, c.asked)
+	c.inspect(env, rows, c.hasColumn)
 	marked := marks{}
 	for i, r := range rows {
 		if err := marked.setRoutable(r.Scope.Store, lines[i].templated, r.Name); err != nil {
@@ -260,7 +260,7 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 			}
 		}
 		if lines[i].Host = r.Host; len(c.Columns) > 0 {
-			lines[i].progress = progressOf(env, r, c.asked)
+			lines[i].progress = progressOf(env, r, c.hasColumn)
 		}
 	}
 	share(len(rows), func(i int) { printed[i], errs[i] = term.JSON(lines[i]) })
@@ -305,7 +305,7 @@ func (c *list) checkColumns() error {
 	return nil
 }
 
-func (c *list) asked(name string) bool { return slices.Contains(c.Columns, name) }
+func (c *list) hasColumn(name string) bool { return slices.Contains(c.Columns, name) }
 
 // Bounds of what a list reads that nobody asked for: it has so few agents, and waits so long.
 const (
@@ -320,7 +320,7 @@ func (c *list) print(env *cli.Env, rows []row, named bool) error {
 		return printSessions(env, rows, c.Everywhere && named)
 	}
 	width := term.Width(env.Stdout, env.Getenv)
-	shown := c.asked
+	shown := c.hasColumn
 	if len(c.Columns) == 0 {
 		shown = c.fitting(rows, width, named)
 	}
@@ -700,8 +700,8 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) 
 	return m[0], at, nil
 }
 
-// running is member, but fails if the instance has no pane.
-func (p profile) running(env *cli.Env, name string) (fleet.Member, scope, error) {
+// findRunning is member, but fails if the instance has no pane.
+func (p profile) findRunning(env *cli.Env, name string) (fleet.Member, scope, error) {
 	m, at, err := p.member(env, name)
 	if err == nil && m.Pane.ID == "" {
 		err = cmp.Or(launch.CannotTell(m), notRunning(m.Instance))
@@ -723,7 +723,7 @@ func (c *peek) Run(env *cli.Env) error {
 	if away, err := c.findRemote(env, c.Name, c.find); err != nil || away != nil {
 		return away.peek(env, err)
 	}
-	m, _, err := c.running(env, c.Name)
+	m, _, err := c.findRunning(env, c.Name)
 	if err != nil {
 		return err
 	}
@@ -749,7 +749,7 @@ func (c *attach) Run(env *cli.Env) error {
 	if away, err := c.findRemote(env, c.Name, c.find); err != nil || away != nil {
 		return away.attach(env, err)
 	}
-	m, at, err := c.running(env, c.Name)
+	m, at, err := c.findRunning(env, c.Name)
 	if err != nil {
 		return err
 	}

@@ -242,7 +242,7 @@ func archivedOf(at scope, all []*instance.Instance) map[*instance.Instance]bool 
 	return is
 }
 
-func (s agentSelection) choose(env *cli.Env) (at scope, found []*instance.Instance, unread, err error) {
+func (s agentSelection) findSelected(env *cli.Env) (at scope, found []*instance.Instance, unread, err error) {
 	if at, err = s.scope(env); err == nil {
 		found, unread, err = s.chosen(at)
 	}
@@ -252,7 +252,7 @@ func (s agentSelection) choose(env *cli.Env) (at scope, found []*instance.Instan
 // forEachSelected calls do for each selected instance, a few at a time, prints the results and goes on
 // after a failure.
 func (s agentSelection) forEachSelected(env *cli.Env, do func(scope, *instance.Instance) (string, error)) error {
-	at, all, unread, err := s.choose(env)
+	at, all, unread, err := s.findSelected(env)
 	if err != nil {
 		return err
 	}

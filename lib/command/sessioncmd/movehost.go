@@ -101,7 +101,7 @@ func (c *move) asks(env *cli.Env, p parcel.Packer, in *instance.Instance, host p
 	if err != nil {
 		return withExitCode(in.Name, err)
 	}
-	a, err := (&remoteAgent{env, place.StateOf(env.Getenv), host, in.Name}).ask(peer.Ask{Command: peer.Move, Text: string(question)}, patience)
+	a, err := (&remoteAgent{env, place.StateOf(env.Getenv), host, in.Name}).askHost(peer.Ask{Command: peer.Move, Text: string(question)}, patience)
 	if err == nil && a.Code != 0 {
 		err = notTaken(env, host.Name, in.Name, a.Stderr, "it goes on here")
 	}

@@ -83,7 +83,7 @@ func namedOn(env *cli.Env, h peer.Host, name string) ([]peer.Agent, error) {
 
 const patience = 10 * time.Second
 
-func (e *remoteAgent) ask(ask peer.Ask, within time.Duration) (a peer.Answer, err error) {
+func (e *remoteAgent) askHost(ask peer.Ask, within time.Duration) (a peer.Answer, err error) {
 	ask.Name = e.name
 	if err := peer.NewHosts(e.state).Blocked(e.host); err != nil {
 		return a, err
@@ -108,7 +108,7 @@ func (e *remoteAgent) ask(ask peer.Ask, within time.Duration) (a peer.Answer, er
 }
 
 func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
-	a, err := e.ask(ask, within)
+	a, err := e.askHost(ask, within)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type limited struct {
 // whenReset waits until the limits of the agents' accounts end. Then it tells each once to
 // go on, or starts it, unless it has gone on meanwhile.
 func (c *start) whenReset(env *cli.Env) error {
-	at, all, unread, err := c.choose(env)
+	at, all, unread, err := c.findSelected(env)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	case m.Reason == status.Limited:
 		if screen, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID); err == nil {
 			if shown, _ := at.Table().FindClient(m.Agent).Input(screen); shown == agent.Asks { // nobody may be there to answer then
-				return one, refused(m, send.ErrAsks)
+				return one, explainRefusal(m, send.ErrAsks)
 			}
 		}
 		one.since, one.till = m.Since, m.Until

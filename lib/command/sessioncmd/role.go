@@ -210,7 +210,7 @@ func (c *newOne) replaceable(m fleet.Member, in *instance.Instance) error {
 	case old.Managed != nil:
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is a template's", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case m.Process.IsSet() && !c.Replace:
-		return running(old.Name)
+		return alreadyRunsError(old.Name)
 	case m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot be replaced by a command that runs in it", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case c.Worktree != "" && (old.Worktree == nil || old.Worktree.Branch != c.Worktree):
@@ -221,7 +221,7 @@ func (c *newOne) replaceable(m fleet.Member, in *instance.Instance) error {
 	return nil
 }
 
-func running(name string) error {
+func alreadyRunsError(name string) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is already running", name), "--replace ends it first")
 }
 
@@ -264,7 +264,7 @@ func (c *newOne) change(old, in *instance.Instance, now time.Time) {
 	old.Remain, old.Respawn = old.Remain || in.Remain, old.Respawn || in.Respawn
 }
 
-func give(env *cli.Env, in *instance.Instance, text string) error {
+func giveNote(env *cli.Env, in *instance.Instance, text string) error {
 	to := home.FindOtherHome(place.ScopeOf(env.Getenv), in.Path)
 	address := to.Identity.Address()
 	subject, body, _ := strings.Cut(strings.TrimSpace(text), "\n")

@@ -218,11 +218,11 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, report strin
 		}
 	}
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
-		return s, "", refused(m, send.ErrAsks)
+		return s, "", explainRefusal(m, send.ErrAsks)
 	}
 	proof, err := to.Send(text, send.Patience)
 	if err != nil {
-		return s, "", refused(m, err)
+		return s, "", explainRefusal(m, err)
 	}
 	s.taken, report = true, "sent to "+m.Name
 	switch proof {
@@ -266,7 +266,7 @@ func noInput(m fleet.Member, err error) error {
 	return cli.Fail(cli.Busy, err, fmt.Sprintf("tmux select-pane -e -t %s switches it on", m.Pane.ID))
 }
 
-func refused(m fleet.Member, err error) error {
+func explainRefusal(m fleet.Member, err error) error {
 	peek := fmt.Sprintf("gt-session peek %s shows its screen", m.Name)
 	switch {
 	case errors.Is(err, send.ErrAsks), errors.Is(err, send.ErrAskedFirst):

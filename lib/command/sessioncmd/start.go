@@ -212,7 +212,7 @@ func (c *newOne) setConversation(at scope, in *instance.Instance, client agent.C
 	if !client.CanResume() {
 		return cli.Failf(cli.Usage, "%s cannot go on with a conversation by its id", client.Name)
 	}
-	if err := claimed(at, id, c.Replace, in.Name); err != nil {
+	if err := checkUnclaimed(at, id, c.Replace, in.Name); err != nil {
 		return err
 	}
 	in.SessionID, in.SessionAt, c.resumes = id, at.Env.Now().UTC(), true
@@ -328,7 +328,7 @@ func (b begin) run(at scope, id instance.ID) error {
 	}
 	asks, tells := "", false
 	if b.Give != "" {
-		if err := give(at.Env, in, b.Give); err != nil {
+		if err := giveNote(at.Env, in, b.Give); err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s starts it", in.Name, in.Name)
 		}
 	}
@@ -339,7 +339,7 @@ func (b begin) run(at scope, id instance.ID) error {
 			return b.unmade(at, in.ID, err)
 		}
 		if errors.Is(err, launch.ErrRuns) {
-			return running(in.Name)
+			return alreadyRunsError(in.Name)
 		}
 		if err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
@@ -372,9 +372,9 @@ func waits(b *launch.Launch) string {
 	return "; its client asks something: gt-session answer " + b.Name
 }
 
-// claimed returns an error if a conversation is open or belongs to another instance. A
+// checkUnclaimed returns an error if a conversation is open or belongs to another instance. A
 // replaced instance may keep its own.
-func claimed(at scope, id session.ID, replaces bool, name string) error {
+func checkUnclaimed(at scope, id session.ID, replaces bool, name string) error {
 	own := false
 	err := instance.Walk(at.Store.State, func(s instance.Store, in *instance.Instance) error {
 		if s.Session(in) != id {

@@ -66,7 +66,7 @@ func (c *wait) Run(env *cli.Env) error {
 				failed = errors.Join(failed, withExitCode(m.Name, err))
 			case slices.Contains(c.Until, now.Status):
 				fmt.Fprintf(env.Stdout, "%s %s\n", m.Name, roster.StatusText(now))
-			case ended(now):
+			case hasEnded(now):
 				err := cli.Fail(cli.AnswerNo, fmt.Errorf("%s will not become %s: it is %s", m.Name, c.Until, now.Status), fmt.Sprintf("gt-session start %s starts it", m.Name))
 				failed = errors.Join(failed, err)
 			default:
@@ -108,12 +108,12 @@ func hintLost(env *cli.Env, members []fleet.Member) {
 	}
 }
 
-func ended(m fleet.Member) bool { return m.Status == status.Stopped || m.Status == status.Error }
+func hasEnded(m fleet.Member) bool { return m.Status == status.Stopped || m.Status == status.Error }
 
 // settled looks again at an agent that seems to have ended, under the lock of its instance.
 // The status is Unknown while another command starts or stops the agent.
 func settled(at scope, m fleet.Member) (fleet.Member, error) {
-	if !ended(m) || agents.Remote(m.Instance) {
+	if !hasEnded(m) || agents.Remote(m.Instance) {
 		return m, nil
 	}
 	held, err := at.Store.Hold(m.ID, 0)

@@ -31,7 +31,7 @@ func (w outliveFlag) detach(env *cli.Env, s agentSelection, now bool, done strin
 		}
 		return false, nil
 	}
-	at, all, _, err := s.choose(env)
+	at, all, _, err := s.findSelected(env)
 	if err != nil {
 		return false, err
 	}

@@ -273,7 +273,7 @@ func (f *foreground) Run() error {
 	return cmd.Run()
 }
 
-func (m *model) answer(r *row) tea.Cmd {
+func (m *model) answerQuestion(r *row) tea.Cmd {
 	c := m.session(r, "answer")
 	c.untold = []string{"--json"}
 	peek, far := m.session(r, "peek"), !m.visible(r)

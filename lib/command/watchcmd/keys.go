@@ -34,7 +34,7 @@ func bindings() []binding {
 	return []binding{
 		{keys: []string{"enter"}, harmless: true, short: "attach", do: onRow((*model).attach),
 			does: "attach; Ctrl-b d leaves it, in tmux Ctrl-b L"},
-		{keys: []string{"a"}, short: "answer", does: "answer what it asks", do: onRow((*model).answer)},
+		{keys: []string{"a"}, short: "answer", does: "answer what it asks", do: onRow((*model).answerQuestion)},
 		{keys: []string{"s"}, harmless: true, short: "send", does: "send it a prompt", do: onRow(func(m *model, r *row) tea.Cmd {
 			text := ""
 			if m.unsent.about == m.chosen { // nobody types it twice
@@ -70,8 +70,8 @@ func bindings() []binding {
 		{keys: []string{"up", "k"}, harmless: true, do: func(m *model) tea.Cmd { m.step(-1); return nil }},
 		{keys: []string{"pgdown", "ctrl+f"}, do: func(m *model) tea.Cmd { m.step(m.listHeight()); return nil }},
 		{keys: []string{"pgup", "ctrl+b"}, do: func(m *model) tea.Cmd { m.step(-m.listHeight()); return nil }},
-		{keys: []string{"home", "g"}, harmless: true, label: "g, G", does: "first and last", do: func(m *model) tea.Cmd { m.choose(0); return nil }},
-		{keys: []string{"end", "G"}, harmless: true, do: func(m *model) tea.Cmd { m.choose(len(m.items) - 1); return nil }},
+		{keys: []string{"home", "g"}, harmless: true, label: "g, G", does: "first and last", do: func(m *model) tea.Cmd { m.selectRow(0); return nil }},
+		{keys: []string{"end", "G"}, harmless: true, do: func(m *model) tea.Cmd { m.selectRow(len(m.items) - 1); return nil }},
 		{keys: []string{"?"}, short: "help", always: true, does: "this help", do: func(m *model) tea.Cmd { m.mode, m.scroll = helping, 0; return nil }},
 		{keys: []string{"ctrl+z"}, do: func(*model) tea.Cmd { return tea.Suspend }},
 		{keys: []string{"q", "ctrl+c"}, label: "q", short: "quit", always: true, does: "leave; the agents go on", do: func(*model) tea.Cmd { return tea.Quit }},
@@ -114,7 +114,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	switch m.mode {
 	case helping:
 		by := map[string]int{"down": 1, "j": 1, "up": -1, "k": -1, "pgdown": m.body(), "pgup": -m.body()}[key]
-		if by == 0 || m.unseen(m.help()) == 0 {
+		if by == 0 || m.hiddenLines(m.help()) == 0 {
 			m.returnToList(false)
 			return nil
 		}
@@ -152,7 +152,7 @@ func bindingOf(key string) *binding {
 	return nil
 }
 
-func (m *model) read(by int) { m.scroll = max(min(m.scroll+by, m.unseen(m.help())), 0) }
+func (m *model) read(by int) { m.scroll = max(min(m.scroll+by, m.hiddenLines(m.help())), 0) }
 
 // returnToList returns to the list from any other mode. If the person cancelled that, a filter that
 // was being typed is removed.

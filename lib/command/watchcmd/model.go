@@ -190,7 +190,7 @@ func (m *model) showSnapshot(s snapshot) tea.Cmd {
 		m.chooseNext()
 		for i := range m.items {
 			if r := m.items[i].row; r != nil && r.asks() { // before one that is done
-				m.choose(i)
+				m.selectRow(i)
 				break
 			}
 		}
@@ -329,7 +329,7 @@ func (m *model) nearestRow(at int) int {
 	return -1
 }
 
-func (m *model) choose(at int) {
+func (m *model) selectRow(at int) {
 	if i := m.nearestRow(min(at, len(m.items)-1)); i >= 0 {
 		m.chosen = m.items[i].row.key
 		m.lay()
@@ -349,7 +349,7 @@ func (m *model) step(by int) {
 		at = i
 	}
 	if at >= 0 {
-		m.choose(at)
+		m.selectRow(at)
 	}
 }
 
@@ -367,7 +367,7 @@ func (m *model) chooseNext() {
 		for n := range m.items {
 			i := (at + 1 + n) % len(m.items)
 			if r := m.items[i].row; r != nil && r.Status == want {
-				m.choose(i)
+				m.selectRow(i)
 				return
 			}
 		}
@@ -396,7 +396,7 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 		if m.click.key == last.key && m.chosen == last.key && m.now.Sub(last.at) < doubleClick {
 			return m.attach(m.items[i].row) // the chosen one: after the first click the wheel may have turned
 		}
-		m.choose(i)
+		m.selectRow(i)
 	}
 	return nil
 }

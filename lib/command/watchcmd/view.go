@@ -134,7 +134,7 @@ func (m *model) View() tea.View {
 	lines := []string{m.headerLine()}
 	if m.mode == helping {
 		help := m.help()
-		lines = append(lines, help[min(m.scroll, m.unseen(help)):]...)
+		lines = append(lines, help[min(m.scroll, m.hiddenLines(help)):]...)
 	} else {
 		lines = append(lines, m.listed()...)
 		if m.panelHeight() > 0 {
@@ -468,7 +468,7 @@ func (m *model) footerLines() []string {
 	switch m.mode {
 	case helping:
 		text := " any key goes back"
-		if m.unseen(m.help()) > 0 {
+		if m.hiddenLines(m.help()) > 0 {
 			text = " up, down · another key goes back"
 		}
 		return []string{m.style.Dim(cut(text))}
@@ -546,8 +546,8 @@ func (m *model) inputPrompt() string {
 
 func (m *model) inputColumn() int { return term.Columns(m.inputPrompt()) }
 
-// unseen returns how many lines of the help the screen has no room for.
-func (m *model) unseen(help []string) int { return max(len(help)-m.body(), 0) }
+// hiddenLines returns how many lines of the help the screen has no room for.
+func (m *model) hiddenLines(help []string) int { return max(len(help)-m.body(), 0) }
 
 func (m *model) help() (lines []string) {
 	widest := 0

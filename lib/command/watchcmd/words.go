@@ -135,7 +135,7 @@ func (m *model) takeFound(a answered) {
 		}
 	}
 	if best >= 0 && untouched {
-		m.choose(best)
+		m.selectRow(best)
 	}
 }
 

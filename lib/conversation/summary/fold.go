@@ -152,16 +152,16 @@ func (f *Fold) Take(e conversation.Entry) bool {
 	switch e.Kind {
 	case conversation.Prompt, conversation.Reply:
 		f.Answered = false
-		f.ask(Request{Text: e.Text, Time: e.Time, Reply: e.Kind == conversation.Reply})
+		f.addRequest(Request{Text: e.Text, Time: e.Time, Reply: e.Kind == conversation.Reply})
 	case conversation.Answer:
-		f.say(e)
+		f.addAnswer(e)
 	case conversation.Summary:
 		f.kept = cmp.Or(strings.TrimSpace(e.Text), f.kept)
 		f.Context.Used = 0
 		f.Context.Compactions++
 	case conversation.Call:
 		f.Answered = false
-		f.call(e)
+		f.addCall(e)
 	case conversation.Result:
 		f.Answered = false
 		f.result(e)
@@ -219,7 +219,7 @@ func (f *Fold) model(name string) {
 	}
 }
 
-func (f *Fold) ask(q Request) {
+func (f *Fold) addRequest(q Request) {
 	if conversation.IsOpening(q.Text) {
 		f.turn()
 		f.Leaving = false
@@ -231,7 +231,7 @@ func (f *Fold) ask(q Request) {
 		return
 	}
 	q.Text = CutRequest(said)
-	f.hear(said, q)
+	f.addMessage(said, q)
 	// A person repeats a request after an interruption.
 	if n := len(f.Requests); n > 0 && f.Requests[n-1].Text == q.Text {
 		f.Requests[n-1].Time = q.Time
@@ -270,7 +270,7 @@ func (f *Fold) Hear(e conversation.Entry) {
 		return
 	}
 	f.heard = f.heard && e.Kind == conversation.Reply
-	f.hear(conversation.Words(f.clean(e.Text)), Request{Time: e.Time, Reply: e.Kind == conversation.Reply})
+	f.addMessage(conversation.Words(f.clean(e.Text)), Request{Time: e.Time, Reply: e.Kind == conversation.Reply})
 }
 
 // TakeBack adds a message to TakenBack.
@@ -291,7 +291,7 @@ func (f *Fold) TakeBackRemoved(had []Request) {
 	f.TakenBack = append(f.TakenBack, had[len(had)-len(removed):]...)
 }
 
-func (f *Fold) hear(said string, q Request) {
+func (f *Fold) addMessage(said string, q Request) {
 	if q.Text = pasted.Shorten(said); q.Text != "" {
 		f.Typed = append(f.Typed, q)
 	}
@@ -312,8 +312,8 @@ func withoutFirst(all []Request, most int, so func(Request) bool) []Request {
 	return all
 }
 
-// say keeps the agent's last text of a turn. The texts of one record are joined.
-func (f *Fold) say(e conversation.Entry) {
+// addAnswer keeps the agent's last text of a turn. The texts of one record are joined.
+func (f *Fold) addAnswer(e conversation.Entry) {
 	text := strings.TrimSpace(e.Text)
 	if text == "" {
 		return
@@ -360,7 +360,7 @@ func lastPrompt(all []Request, so func(Request) bool) int {
 	return -1
 }
 
-func (f *Fold) call(e conversation.Entry) {
+func (f *Fold) addCall(e conversation.Entry) {
 	f.Tools++
 	f.Worked = true
 	d := ToolCall{ID: key(e.CallID), Tool: f.line(e.Tool, maxID)}

@@ -317,7 +317,7 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, resumes boo
 			c.Fold.Requests, c.Fold.Prompts, c.Fold.Typed = nil, 0, nil
 			c.Fold.First, c.Fold.Origin = first, origin
 		}
-		if err := c.hear(file, f, read, near); err != nil {
+		if err := c.readMessages(file, f, read, near); err != nil {
 			return err
 		}
 		if near != c.Next {
@@ -329,9 +329,9 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, resumes boo
 	return err
 }
 
-// hear adds the person's messages before near, which the summary passes over, and what the
+// readMessages adds the person's messages before near, which the summary passes over, and what the
 // agent answered to them.
-func (c *cursor) hear(file *os.File, f conversation.File, read Read, near int64) error {
+func (c *cursor) readMessages(file *os.File, f conversation.File, read Read, near int64) error {
 	from := c.Next
 	if near-from > maxSearched {
 		line, err := bufio.NewReader(io.NewSectionReader(file, near-maxSearched, maxSearched)).ReadSlice('\n')

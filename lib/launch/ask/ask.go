@@ -109,9 +109,9 @@ func (p *Predecessor) account() string {
 	return p.Client.Account(p.env.Getenv, p.Store)
 }
 
-// call describes a run of the client. stream keeps it open for many questions. seeded gives
+// newCall describes a run of the client. stream keeps it open for many questions. seeded gives
 // it copies of the databases that it would need long to make.
-func (p *Predecessor) call(stream, seeded bool) (*call, error) {
+func (p *Predecessor) newCall(stream, seeded bool) (*call, error) {
 	a := p.Client.Ask
 	c := &call{dir: p.Dir}
 	if a.Scratch() {
@@ -268,7 +268,7 @@ func (p *Predecessor) AskOnce(ctx context.Context, question string) (string, err
 }
 
 func (p *Predecessor) tryAsk(ctx context.Context, question string, seeded bool) (answer, complaint string, err error) {
-	c, err := p.call(false, seeded)
+	c, err := p.newCall(false, seeded)
 	if err != nil {
 		return "", "", err
 	}

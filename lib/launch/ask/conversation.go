@@ -38,7 +38,7 @@ func (p *Predecessor) Open(ctx context.Context) (*Conversation, error) {
 		return c, nil
 	}
 	var err error
-	if c.call, err = p.call(true, true); err != nil {
+	if c.call, err = p.newCall(true, true); err != nil {
 		return nil, err
 	}
 	if c.cmd, err = c.call.prepare(ctx); err != nil {

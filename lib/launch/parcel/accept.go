@@ -65,7 +65,7 @@ func (w *unpacking) wait() error {
 	}
 	all = slices.DeleteFunc(all, func(o Waiting) bool { return o.From != w.From || o.Parcel == w.ID })
 	if len(all) >= mostWaiting { // mutant never: TestMostWaiting
-		err := refused(fmt.Errorf("%d others wait for a person already", len(all)))
+		err := refuseParcel(fmt.Errorf("%d others wait for a person already", len(all)))
 		return errors.Join(err, os.RemoveAll(w.dir))
 	}
 	if err := atomicfile.WriteJSON(filepath.Join(w.dir, manifestName), &w.Manifest, atomicfile.Synced); err != nil {

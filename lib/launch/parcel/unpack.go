@@ -105,7 +105,7 @@ type unpacking struct {
 func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 	r, err := open(in)
 	if err != nil {
-		return Result{}, refused(err)
+		return Result{}, refuseParcel(err)
 	}
 	all := u.Store.State.Path("parcels")
 	if err := u.Store.State.Prepare(all); err != nil {
@@ -131,7 +131,7 @@ func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 		return Result{}, err
 	}
 	if err := r.extract(members); err != nil {
-		return Result{}, refused(errors.Join(err, os.RemoveAll(w.dir)))
+		return Result{}, refuseParcel(errors.Join(err, os.RemoveAll(w.dir)))
 	}
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return Result{}, err
@@ -161,7 +161,7 @@ func (w *unpacking) fail(err error, hints ...string) error {
 	return cli.Fail(cli.AnswerNo, err, hints...)
 }
 
-func refused(err error) error {
+func refuseParcel(err error) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot unpack: %w", err), "nothing was unpacked")
 }
 
@@ -498,7 +498,7 @@ func (w *unpacking) apply() (Result, error) {
 		return done, nil
 	}
 	if err := w.inspect(); err != nil {
-		return done, refused(err)
+		return done, refuseParcel(err)
 	}
 	if w.Git != nil {
 		if err := w.takeCommits(); err != nil {
@@ -546,7 +546,7 @@ func (w *unpacking) takeCommits() error {
 	if err := git.TakeBundle(w.Repository, w.member(g.Bundle), carried, maxTotal, gitWait); errors.Is(err, git.ErrLacks) {
 		return cli.Fail(cli.AnswerNo, err, fmt.Sprintf("git -C %s fetch --all may get them; then unpack it again", term.Typed(w.Repository)))
 	} else if err != nil {
-		return refused(err)
+		return refuseParcel(err)
 	}
 	return nil
 }
@@ -668,7 +668,7 @@ func (w *unpacking) overlay() error {
 		err := inOrder(
 			func() error { return atomicfile.LinklessIn(root, filepath.Dir(f.Path), true) },
 			func() error { return w.clear(root, f.Path) },
-			func() error { return w.put(root, f) },
+			func() error { return w.putFile(root, f) },
 		)
 		if err != nil {
 			return bad(f.Path, err)
@@ -703,7 +703,7 @@ func (w *unpacking) clear(root *os.Root, name string) error {
 	return err
 }
 
-func (w *unpacking) put(root *os.Root, f File) error {
+func (w *unpacking) putFile(root *os.Root, f File) error {
 	if f.Link != "" {
 		return atomicfile.RetryInterrupted(func() error { return root.Symlink(f.Link, f.Path) })
 	}

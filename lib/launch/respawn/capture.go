@@ -80,12 +80,12 @@ func (s Successor) capture(next agent.NextRun) *Capture {
 	return &Capture{Wait: wait, Args: args, Agent: s.Client.Name, Path: s.Client.SessionIDJSONPath, Resumed: s.Client.Restart(nil, next), Vars: s.idVars("")}
 }
 
-// ask gets the session id and puts it into r. On failure it leaves r unchanged, which
+// captureSession gets the session id and puts it into r. On failure it leaves r unchanged, which
 // starts a new conversation.
 //
-// No hook reports the session later. So ask records it in the tmux session, for observers,
+// No hook reports the session later. So captureSession records it in the tmux session, for observers,
 // and for the instance.
-func (c *Capture) ask(env *cli.Env, server tmux.Server, pane string, r *Run) {
+func (c *Capture) captureSession(env *cli.Env, server tmux.Server, pane string, r *Run) {
 	fmt.Fprintf(env.Stderr, "%s: asking %s for a session, for %v at most...\n", env.Name, c.Agent, c.Wait)
 	id, err := ask.NewSession(c.Wait, r.Dir, launcher.WrapCommand(r.In, c.Args), r.Env, c.Path, env.Stderr)
 	if err != nil {

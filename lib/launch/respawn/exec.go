@@ -70,7 +70,7 @@ func Exec(env *cli.Env, name string) error {
 	}
 	pane := cmp.Or(r.Pane, env.Getenv("TMUX_PANE")) // a new tmux session's pane id is only known now
 	if r.Capture != nil {
-		r.Capture.ask(env, server, pane, &r)
+		r.Capture.captureSession(env, server, pane, &r)
 	}
 	for i, kv := range r.Env {
 		if name, value, _ := strings.Cut(kv, "="); name == instance.Variable {

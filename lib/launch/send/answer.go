@@ -84,7 +84,7 @@ func (t Target) Answer(n int, digest string, limits Limits) (agent.Option, error
 	}
 	wanted := q.Options[n-1]
 	if q.Next != "" || wanted.Selected { // mutant never: . TestScripts/session_answer$
-		return wanted, t.choose(q, n-1, limits)
+		return wanted, t.selectOption(q, n-1, limits)
 	}
 	if err := t.Server.Type(t.Pane, strconv.Itoa(n)); err != nil {
 		return agent.Option{}, err
@@ -98,8 +98,8 @@ func (t Target) Answer(n int, digest string, limits Limits) (agent.Option, error
 	})
 }
 
-// choose selects an option with the arrow keys, a step at a time, and confirms it.
-func (t Target) choose(q agent.Question, at int, limits Limits) error {
+// selectOption selects an option with the arrow keys, a step at a time, and confirms it.
+func (t Target) selectOption(q agent.Question, at int, limits Limits) error {
 	for q.Selected() != at {
 		from, key := q.Selected(), q.Next
 		if from > at {

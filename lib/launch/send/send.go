@@ -158,7 +158,7 @@ func (t Target) Send(text string, limits Limits) (proof Proof, err error) {
 
 // trySend is one attempt of Send. It returns ErrRefused if the client drops the text.
 func (t Target) trySend(text string, limits Limits) (Proof, error) {
-	before, err := t.free(limits.Obstacle)
+	before, err := t.waitUntilFree(limits.Obstacle)
 	if err != nil {
 		return NoProof, err
 	}
@@ -343,7 +343,7 @@ func (t Target) awaitProof(text, earlier string, since time.Time, limits Limits)
 		shown := agent.Plain(screen)
 		v.works = t.Client.ScreenState(shown) == agent.Busy
 		v.shown = v.input != agent.Draft && strings.Contains(squeeze(shown), words)
-		switch s.see(v) {
+		switch s.takeView(v) {
 		case due:
 			if err := t.Server.Type(t.Pane, "\r"); err != nil {
 				return t.proofAtEnd(v.hookReported, since, err)
@@ -416,9 +416,9 @@ func boundary(text string, at int) int {
 	return at
 }
 
-// free waits until the agent takes a prompt and returns its screen. An obstacle has to stay
+// waitUntilFree waits until the agent takes a prompt and returns its screen. An obstacle has to stay
 // for settle, because the prompt before may just be leaving the box.
-func (t Target) free(settle time.Duration) (string, error) {
+func (t Target) waitUntilFree(settle time.Duration) (string, error) {
 	known := t.Client.KnowsInput()
 	for deadline := time.Now().Add(settle); ; time.Sleep(pollInterval) {
 		screen, err := t.capture()

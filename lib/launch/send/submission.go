@@ -59,8 +59,8 @@ func newSubmission(first time.Time, limits Limits) *submission {
 	return &submission{limits: limits, first: first, pressed: first, again: limits.Again}
 }
 
-// see returns the state of the text after a view.
-func (s *submission) see(v view) state {
+// takeView returns the state of the text after a view.
+func (s *submission) takeView(v view) state {
 	s.shown, s.worked = s.shown || v.shown, s.worked || v.works
 	switch {
 	case v.input == agent.Draft:

@@ -138,7 +138,7 @@ func TestSubmission(t *testing.T) {
 					time: first.Add(at), input: l.input, deaf: c.deaf, hookReported: c.heard > 0 && at >= c.heard, shown: c.shown > 0 && at >= c.shown,
 					works: c.works > 0 && at >= c.works, another: c.another > 0 && at >= c.another,
 				}
-				if got := sub.see(v); got != l.want {
+				if got := sub.takeView(v); got != l.want {
 					t.Fatalf("after %v it is %d, not %d", at, got, l.want)
 				}
 			}

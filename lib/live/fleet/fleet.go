@@ -95,7 +95,7 @@ func (e *HiddenError) Error() string {
 // hidden returns a HiddenError if the agent may run where it cannot be seen from here. What
 // its hooks recorded since its start counts before where it was started.
 func (m *Member) hidden(now time.Time, state place.State) error {
-	if r := m.Record; r != nil && m.begun() && (r.Process().IsSet() || r.Server().IsSet()) {
+	if r := m.Record; r != nil && m.hasBegun() && (r.Process().IsSet() || r.Server().IsSet()) {
 		if r.Presence(now) == process.Unseen {
 			return &HiddenError{PID: r.PID}
 		}
@@ -160,7 +160,7 @@ type Survey struct {
 // NewSurvey returns a look in this environment.
 func NewSurvey(getenv func(string) string, now time.Time) *Survey {
 	l := &Survey{getenv: getenv, stores: storesOf(getenv), now: now, servers: map[tmux.Server]*answer{}, placed: map[int]bool{}}
-	l.agents = sync.OnceValue(func() map[string]process.Proc { return running(place.StateOf(getenv), l.placed) })
+	l.agents = sync.OnceValue(func() map[string]process.Proc { return findStartedAgents(place.StateOf(getenv), l.placed) })
 	return l
 }
 
@@ -173,8 +173,8 @@ func (l *Survey) Ask(server tmux.Server) {
 	}
 }
 
-// answer waits for a server's answer.
-func (l *Survey) answer(server tmux.Server) *answer {
+// awaitServer waits for a server's answer and returns it.
+func (l *Survey) awaitServer(server tmux.Server) *answer {
 	l.Ask(server)
 	a := l.servers[server]
 	if a.asked != nil {
@@ -193,10 +193,10 @@ func (a *answer) fetch(server tmux.Server) {
 	if pid, err := server.PID(); err == nil && len(panes) > 0 {
 		a.away = pid == 0
 	}
-	a.keep(panes)
+	a.setPanes(panes)
 }
 
-func (a *answer) keep(panes []tmux.Pane) {
+func (a *answer) setPanes(panes []tmux.Pane) {
 	a.panes, a.byID, a.bySession, a.byMark = panes, map[string][]int{}, map[string][]int{}, map[string][]int{}
 	for i := range panes {
 		p := &panes[i]
@@ -265,9 +265,9 @@ func (a *answer) find(in *instance.Instance, name string) seat {
 	return seat{presence: process.Dead, running: process.Unseen}
 }
 
-// running returns the processes that began as agents of instances of a state, by the stores'
+// findStartedAgents returns the processes that began as agents of instances of a state, by the stores'
 // Name, except those with known PIDs.
-func running(state place.State, known map[int]bool) map[string]process.Proc {
+func findStartedAgents(state place.State, known map[int]bool) map[string]process.Proc {
 	began := func(pid int, variable string) bool {
 		_, at, _ := strings.Cut(variable, ":")
 		return strings.TrimSuffix(at, instance.Launched) == strconv.Itoa(pid)
@@ -402,7 +402,7 @@ func (l *Survey) Servers() []tmux.Server { return slices.Sorted(maps.Keys(l.serv
 
 // Panes returns the panes of a server, sorted by id.
 func (l *Survey) Panes(server tmux.Server) []tmux.Pane {
-	all := slices.Clone(l.answer(server).panes)
+	all := slices.Clone(l.awaitServer(server).panes)
 	sort.Slice(all, func(i, j int) bool {
 		a, b := all[i].ID, all[j].ID
 		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) < 0
@@ -447,7 +447,7 @@ func (l *Survey) ReadPlaces(places []Place) [][]Member {
 	}
 	for _, in := range all {
 		if in.TmuxSession != "" {
-			l.answer(tmux.Server(in.TmuxServer))
+			l.awaitServer(tmux.Server(in.TmuxServer))
 		}
 	}
 	seats, rest := make([]seat, len(all)), make([]*unseen, len(all))
@@ -460,7 +460,7 @@ func (l *Survey) ReadPlaces(places []Place) [][]Member {
 	share(len(all), func(i int) { rest[i] = members[i].observe(at[i].Store, at[i].Table, seats[i]) })
 	show(members, rest)
 	limit(members)
-	share(len(all), func(i int) { members[i].hear() })
+	share(len(all), func(i int) { members[i].setSilence() })
 	looked := make([][]Member, len(places))
 	for i, p := range places {
 		looked[i], members = members[:len(p.Instances):len(p.Instances)], members[len(p.Instances):]
@@ -497,7 +497,7 @@ func (m *Member) read(store instance.Store, known *agent.Table, in *instance.Ins
 		m.home = h
 		m.Record, _ = session.Store{Home: h}.Get(m.Now)
 	}
-	if r := m.Record; r != nil && r.Agent != "" && r.Agent != in.Agent && m.begun() {
+	if r := m.Record; r != nil && r.Agent != "" && r.Agent != in.Agent && m.hasBegun() {
 		if c := known.FindClient(r.Agent); c.Dialect != known.FindClient(in.Agent).Dialect { // else it is a variant, whose hooks have the name of its client
 			args, _ := r.Process().Args() // none if it has ended
 			in.Agent, in.Args, in.Account = r.Agent, c.Kept(args), ""
@@ -566,14 +566,14 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *uns
 	if pane.Killed { // killed from outside, although the pane remains
 		f.Pane = process.Dead
 	}
-	if m.Record != nil && presence == process.Dead && m.begun() { // of an agent that is gone, only its start counts
+	if m.Record != nil && presence == process.Dead && m.hasBegun() { // of an agent that is gone, only its start counts
 		f.Seen = append(f.Seen, status.OfStart(m.Record))
 	} else if m.Record != nil && presence != process.Dead {
 		told := m.observed()
-		f.Seen = append(f.Seen, m.started(told), status.OfRecord(m.Record), told, m.noted(), m.stopped(told))
+		f.Seen = append(f.Seen, m.started(told), status.OfRecord(m.Record), told, m.noted(), m.observeStop(told))
 		if began := m.successorBegan(p); !began.IsZero() { // all this is of its predecessor
 			f.Started, f.Seen = began, nil
-		} else if !m.begun() || m.leftConversation() { // it was the previous agent, or the agent's previous conversation, that ended
+		} else if !m.hasBegun() || m.leftConversation() { // it was the previous agent, or the agent's previous conversation, that ended
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
 		}
 	}
@@ -610,13 +610,13 @@ func show(members []Member, rest []*unseen) {
 	}
 	for i, u := range rest {
 		if u != nil { // a pane that is gone has no text
-			members[i].see(u, screens[members[i].TmuxServer][members[i].Pane.ID])
+			members[i].readScreen(u, screens[members[i].TmuxServer][members[i].Pane.ID])
 		}
 	}
 }
 
-// see updates the status of a member from its screen.
-func (m *Member) see(u *unseen, screen string) {
+// readScreen updates the status of a member from its screen.
+func (m *Member) readScreen(u *unseen, screen string) {
 	shows := live.Agent{Client: u.client, Screen: screen}
 	if u.tellsNothing() {
 		u.facts.Hooks, u.facts.Seen = false, append(u.facts.Seen, shows.Observe(u.facts.Now))
@@ -648,7 +648,7 @@ func (m *Member) carry(got status.Result) status.Result {
 	case last.Since.IsZero() || !last.Since.Before(m.StartedAt):
 	case last.Status == activity.Limited, last.Reason == activity.Spent:
 		got.Reason, got.By.At = status.Limited, last.Since
-	case last.CutOff() && m.stopped(status.OfActivity(status.Hook, last)).Status == "":
+	case last.CutOff() && m.observeStop(status.OfActivity(status.Hook, last)).Status == "":
 		got.Reason = status.Interrupted
 	}
 	return got
@@ -672,7 +672,7 @@ func (m *Member) SuspendedProcess() process.Proc {
 	if m.suspended {
 		return m.Process
 	}
-	if m.Process.IsSet() && m.Record != nil && m.begun() && m.Record.PID != m.Process.PID {
+	if m.Process.IsSet() && m.Record != nil && m.hasBegun() && m.Record.PID != m.Process.PID {
 		if p := m.Record.Process(); p.IsSet() && p.Suspended() {
 			return p
 		}
@@ -730,7 +730,7 @@ func (m *Member) WorksIn() string {
 }
 
 func (m *Member) findWorkFolder() string {
-	if m.Pane.ID == "" || m.Record == nil || !m.begun() {
+	if m.Pane.ID == "" || m.Record == nil || !m.hasBegun() {
 		return m.Path
 	}
 	at := m.home.Dir
@@ -851,9 +851,9 @@ func (m *Member) noted() status.Observation {
 	return status.Observation{}
 }
 
-// stopped returns the observation that the running turn was stopped, if the client writes
+// observeStop returns the observation that the running turn was stopped, if the client writes
 // that into the conversation.
-func (m *Member) stopped(told status.Observation) status.Observation {
+func (m *Member) observeStop(told status.Observation) status.Observation {
 	stopper, ok := m.reader().(conversation.Stopper)
 	if !ok || told.Status != status.Running && !told.Reason.Asks() || m.store() == "" {
 		return status.Observation{}
@@ -948,11 +948,11 @@ func run(pane tmux.Pane) (process.Seen, process.Presence) {
 	return seen, process.Alive
 }
 
-// ended reports whether the agent ended by itself: the person left it, or it had answered
+// endedByItself reports whether the agent ended by itself: the person left it, or it had answered
 // its one prompt. An agent that ended with its terminal or machine is still wanted.
-func (m *Member) ended() bool {
+func (m *Member) endedByItself() bool {
 	r := m.Record
-	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt) && m.begun() && !m.leftAlone() && !m.leftConversation()
+	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt) && m.hasBegun() && !m.leftAlone() && !m.leftConversation()
 }
 
 // Left is the reason of a session's end whose agent's process exited with success in its
@@ -1000,18 +1000,18 @@ func (m *Member) started(told status.Observation) status.Observation {
 	return status.Observation{}
 }
 
-// begun reports whether the session began or was resumed since the agent was started. Until
+// hasBegun reports whether the session began or was resumed since the agent was started. Until
 // then its record is about the previous agent, whose end can be reported late: Codex has a
 // server that does so seconds later.
-func (m *Member) begun() bool {
+func (m *Member) hasBegun() bool {
 	return !m.Record.Began().Before(m.StartedAt)
 }
 
 // Reported reports whether a hook of the agent ran since its start.
-func (m *Member) Reported() bool { return m.Record != nil && m.begun() }
+func (m *Member) Reported() bool { return m.Record != nil && m.hasBegun() }
 
 // Wanted reports whether its agent should run: a person started it, and neither stopped nor left it.
-func (m *Member) Wanted() bool { return m.Desired == instance.Running && !m.ended() }
+func (m *Member) Wanted() bool { return m.Desired == instance.Running && !m.endedByItself() }
 
 // shouldRun reports whether its agent should run now: it is wanted, and was not ended to be
 // started later.

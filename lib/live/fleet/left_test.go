@@ -46,7 +46,7 @@ func TestLeftConversation(t *testing.T) {
 		r := &session.Record{ID: "s", Agent: "codex", StartedAt: in.StartedAt.Add(time.Second), EndedAt: in.StartedAt.Add(time.Minute), Outcome: session.Done, Reason: reason}
 		r.SetProcess(p)
 		here := &answer{here: true}
-		here.keep([]tmux.Pane{pane})
+		here.setPanes([]tmux.Pane{pane})
 		l := &Survey{now: time.Now(), stores: func(string) []string { return nil }, servers: map[tmux.Server]*answer{"": here}}
 		m := Member{Instance: in, Record: r, look: l}
 		m.observe(store, agent.Builtin(), m.find(store))

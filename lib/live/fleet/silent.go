@@ -18,10 +18,10 @@ import (
 // may think for minutes.
 const silentAfter = 10 * time.Minute
 
-// hear sets since when a working agent is silent: while the machine was awake, its hooks and
+// setSilence sets since when a working agent is silent: while the machine was awake, its hooks and
 // its conversation gave no sign, and no tool of it runs. Of a client whose conversations do
 // not tell which tools run, it is not known.
-func (m *Member) hear() {
+func (m *Member) setSilence() {
 	now := m.look.now
 	if m.Status != status.Running || m.Record == nil || now.Sub(m.Since).Abs() < silentAfter {
 		return

@@ -152,7 +152,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	for i := len(newest) - 1; i >= 0 && staying < p.Keep; i-- {
 		staying++
 		going -= newest[i].size
-		s.keep(newest[i])
+		s.keepNewest(newest[i])
 	}
 	s.pruned.After = s.pruned.Before - going
 	return s, nil
@@ -176,8 +176,8 @@ func (s *survey) count(h Head, at, size int64) mark {
 	return m
 }
 
-// keep undoes count for the newest of these events.
-func (s *survey) keep(m mark) {
+// keepNewest undoes count for the newest of these events.
+func (s *survey) keepNewest(m mark) {
 	s.from = m.at
 	if s.pruned.Removed[m.kind]--; s.pruned.Removed[m.kind] == 0 {
 		delete(s.pruned.Removed, m.kind)

@@ -625,7 +625,7 @@ func MakeBranch(dir, branch, commit, path string) error {
 // or the caller, who writes comes, would replace.
 func InTheWay(path, index string, comes []string, wait time.Duration) (names []string, err error) {
 	// Files that index has, and this worktree's index lacks.
-	out, err := answer(path, wait, "diff", "--cached", "--name-only", "--no-renames", "--diff-filter=D", "-z", index)
+	out, err := runInWorktree(path, wait, "diff", "--cached", "--name-only", "--no-renames", "--diff-filter=D", "-z", index)
 	if err != nil {
 		return nil, err
 	}
@@ -634,7 +634,7 @@ func InTheWay(path, index string, comes []string, wait time.Duration) (names []s
 	}
 	names = strings.FieldsFunc(out.buf.String(), func(r rune) bool { return r == 0 })
 	for some := range slices.Chunk(comes, 256) {
-		tracked, err := answer(path, wait, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"}, some...)...)
+		tracked, err := runInWorktree(path, wait, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"}, some...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -650,7 +650,7 @@ func InTheWay(path, index string, comes []string, wait time.Duration) (names []s
 // Intend puts files of a worktree into its index as git add -N does.
 func Intend(path string, names []string, wait time.Duration) error {
 	for some := range slices.Chunk(names, 256) {
-		if _, err := answer(path, wait, append([]string{"--literal-pathspecs", "add", "--intent-to-add", "--force", "--"}, some...)...); err != nil {
+		if _, err := runInWorktree(path, wait, append([]string{"--literal-pathspecs", "add", "--intent-to-add", "--force", "--"}, some...)...); err != nil {
 			return err
 		}
 	}

@@ -69,11 +69,11 @@ const maxStatus = 8 << 20
 func Status(dir string, wait time.Duration) (State, error) {
 	end := time.Now().Add(wait)
 	ask := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"}
-	out, err := answer(dir, wait, append(ask, "--renames")...)
+	out, err := runInWorktree(dir, wait, append(ask, "--renames")...)
 	if errors.Is(err, errMissing) {
 		// A partial clone lacks the object. Fetching it could run a program that the
 		// repository names.
-		out, err = answer(dir, time.Until(end), append(ask, "--no-renames")...)
+		out, err = runInWorktree(dir, time.Until(end), append(ask, "--no-renames")...)
 	}
 	if err != nil {
 		return State{}, atomicfile.Error("read the git state of", dir, err)
@@ -100,7 +100,7 @@ func Measure(dir string, wait time.Duration) (State, error) {
 	if !slices.ContainsFunc(s.Changes, func(c Change) bool { return !c.Untracked }) {
 		return s, nil
 	}
-	out, err := answer(dir, time.Until(end), "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--shortstat", "HEAD", "--")
+	out, err := runInWorktree(dir, time.Until(end), "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--shortstat", "HEAD", "--")
 	if err != nil {
 		return s, atomicfile.Error("count the changes in", dir, err)
 	}
@@ -130,7 +130,7 @@ func (s State) Untracked() (n int) {
 // commit: a line for each file, then the lines that changed. It runs no program that the
 // repository names, as Status does.
 func Diff(dir string, wait time.Duration) (string, error) {
-	out, err := answer(dir, wait, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat", "--patch", "HEAD", "--")
+	out, err := runInWorktree(dir, wait, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat", "--patch", "HEAD", "--")
 	if err != nil {
 		return "", atomicfile.Error("read the changes in", dir, err)
 	}
@@ -153,7 +153,7 @@ func Differing(dir, commit string, wait time.Duration) (all []Difference, err er
 	}
 	for _, revisions := range asked {
 		args := []string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-renames", "--numstat", "-z"}
-		out, err := answer(dir, wait, slices.Concat(args, revisions, []string{"--"})...)
+		out, err := runInWorktree(dir, wait, slices.Concat(args, revisions, []string{"--"})...)
 		if err != nil {
 			return nil, atomicfile.Error("read the changes in", dir, err)
 		}
@@ -169,9 +169,9 @@ func Differing(dir, commit string, wait time.Duration) (all []Difference, err er
 	return all, nil
 }
 
-// answer runs git in the worktree that contains dir and returns the beginning of its
+// runInWorktree runs git in the worktree that contains dir and returns the beginning of its
 // output.
-func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
+func runInWorktree(dir string, wait time.Duration, args ...string) (*bounded, error) {
 	return answerTo(nil, dir, wait, args...)
 }
 
@@ -398,13 +398,13 @@ func (s *State) header(line string) {
 // git does not tell within wait.
 func Unpushed(dir string, wait time.Duration) int {
 	end := time.Now().Add(wait)
-	out, err := answer(dir, wait, "rev-list", "--count", "HEAD", "--not", "--remotes")
+	out, err := runInWorktree(dir, wait, "rev-list", "--count", "HEAD", "--not", "--remotes")
 	if err != nil {
 		return 0
 	}
 	n, _ := strconv.Atoi(strings.TrimSpace(out.buf.String()))
 	if n > 0 {
-		if remotes, err := answer(dir, time.Until(end), "for-each-ref", "--count=1", "refs/remotes"); err != nil || remotes.buf.Len() == 0 {
+		if remotes, err := runInWorktree(dir, time.Until(end), "for-each-ref", "--count=1", "refs/remotes"); err != nil || remotes.buf.Len() == 0 {
 			return 0
 		}
 	}

@@ -20,7 +20,7 @@ func Tracks(file string, wait time.Duration) (bool, error) {
 	if _, err := os.Lstat(filepath.Join(Top(dir), ".git")); err != nil {
 		return false, nil
 	}
-	out, err := answer(dir, wait, "ls-files", "-z", "--", ":(icase,literal)"+filepath.Base(file))
+	out, err := runInWorktree(dir, wait, "ls-files", "-z", "--", ":(icase,literal)"+filepath.Base(file))
 	if errors.Is(err, ErrNotRepository) {
 		return false, nil
 	}
@@ -37,7 +37,7 @@ func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	for _, p := range paths {
 		args = append(args, ":(icase)"+p)
 	}
-	out, err := answer(dir, wait, args...)
+	out, err := runInWorktree(dir, wait, args...)
 	if errors.Is(err, ErrNotRepository) {
 		return nil, nil
 	} else if err != nil {
@@ -53,7 +53,7 @@ func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
 // the repository or the person ignores. It returns ErrNotRepository if dir is not in a
 // worktree.
 func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) {
-	tracked, err := answer(dir, wait, append([]string{"ls-files", "-z", "--"}, paths...)...)
+	tracked, err := runInWorktree(dir, wait, append([]string{"ls-files", "-z", "--"}, paths...)...)
 	if err != nil {
 		return nil, err
 	}

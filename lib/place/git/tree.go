@@ -29,7 +29,7 @@ type Entry struct {
 
 // Roots returns the commits without a parent that the worktree of dir has.
 func Roots(dir string, wait time.Duration) ([]string, error) {
-	out, err := answer(dir, wait, "rev-list", "--max-parents=0", "HEAD", "--")
+	out, err := runInWorktree(dir, wait, "rev-list", "--max-parents=0", "HEAD", "--")
 	if err != nil {
 		return nil, err
 	}

@@ -312,7 +312,7 @@ func complete(path string, wait time.Duration) error {
 		if err := os.Remove(filepath.Join(r.dir, "index.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if _, err := answer(path, wait, "read-tree", "HEAD"); err != nil {
+		if _, err := runInWorktree(path, wait, "read-tree", "HEAD"); err != nil {
 			return err
 		}
 	}
@@ -440,7 +440,7 @@ func FillIndex(path, commit string, wait time.Duration) error {
 		return err
 	}
 	// Git LFS keeps what it has fetched in the repository.
-	_, err = answer(path, wait, "-c", "lfs.storage="+filepath.Join(r.common, "lfs"), "read-tree", "--reset", "-u", commit)
+	_, err = runInWorktree(path, wait, "-c", "lfs.storage="+filepath.Join(r.common, "lfs"), "read-tree", "--reset", "-u", commit)
 	return err
 }
 
@@ -590,7 +590,7 @@ func (r checkout) unmerged(wait time.Duration, args ...string) (string, error) {
 // skip-worktree), because no status shows them, and one that git leaves out (a sparse
 // checkout); "" for none.
 func findHidden(path string, wait time.Duration) (name, sparse string, err error) {
-	out, err := answer(path, wait, "ls-files", "-v", "-z")
+	out, err := runInWorktree(path, wait, "ls-files", "-v", "-z")
 	if err != nil {
 		return "", "", err
 	}

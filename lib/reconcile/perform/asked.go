@@ -81,8 +81,8 @@ func (w *World) unchecked(ctx context.Context) (*Plan, error) {
 
 var ErrOverlay = errors.New("invalid overlay")
 
-// asked carries out a person's request on a session's current record.
-func (w *World) asked(ctx context.Context, id instance.ID, change func(lifecycle.Session) (tick.Action, error)) error {
+// performRequest carries out a person's request on a session's current record.
+func (w *World) performRequest(ctx context.Context, id instance.ID, change func(lifecycle.Session) (tick.Action, error)) error {
 	in, err := w.Store.Get(id)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func checkState(s lifecycle.Session, states ...lifecycle.State) error {
 
 // Suspend ends the agent of an active session, whose conversation is resumed later.
 func (w *World) Suspend(ctx context.Context, id instance.ID) error {
-	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
+	return w.performRequest(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		return tick.Suspended(s, w.roundedNow()), checkState(s, lifecycle.Active)
 	})
 }
@@ -137,7 +137,7 @@ func IsShutDown(in *instance.Instance) bool {
 
 // Resume starts the agent of a suspended or quarantined session.
 func (w *World) Resume(ctx context.Context, id instance.ID) error {
-	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
+	return w.performRequest(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		if err := checkState(s, lifecycle.Suspended, lifecycle.Quarantined); err != nil {
 			return tick.Action{}, err
 		}
@@ -157,7 +157,7 @@ func (w *World) Resume(ctx context.Context, id instance.ID) error {
 
 // Drain lets an active pool session finish its work. A later tick archives it.
 func (w *World) Drain(ctx context.Context, id instance.ID) error {
-	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
+	return w.performRequest(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		if s.Pool == "" {
 			return tick.Action{}, fmt.Errorf("%w: it is of no pool", ErrState)
 		}
@@ -190,7 +190,7 @@ func (w *World) Pin(ctx context.Context, id instance.ID, off bool) error {
 
 // note changes what is recorded of a session and not its state.
 func (w *World) note(ctx context.Context, id instance.ID, change func(*lifecycle.Session)) error {
-	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
+	return w.performRequest(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		a := tick.Action{Change: lifecycle.Note, Before: s, Session: s, Why: "somebody asked for it"}
 		change(&a.Session)
 		return a, nil
@@ -198,7 +198,7 @@ func (w *World) note(ctx context.Context, id instance.ID, change func(*lifecycle
 }
 
 func (w *World) Close(ctx context.Context, id instance.ID, reason lifecycle.Reason) error {
-	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
+	return w.performRequest(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		if s.State == lifecycle.Closed {
 			return tick.Action{}, instance.ErrClosed
 		}

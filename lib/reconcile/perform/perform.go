@@ -362,13 +362,13 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	}
 	if ch.Session.Hash = hash; hash != m.Hash && ch.Change == lifecycle.Begin || len(stripped) > 0 {
 		m.Hash, m.Fields = hash, digests
-		return ch.put()
+		return ch.putSession()
 	}
 	m.Fields = digests
 	return nil
 }
 
-func (ch *transition) put() error {
+func (ch *transition) putSession() error {
 	return ch.locked(func() error { return ch.session.Put(ch.roundedNow()) })
 }
 

@@ -475,7 +475,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 			s.Renews = slices.Contains(s.Differs, "provider") && !w.Agents.SameClient(in, c.Effective(*t, nil))
 			p.hold(t.Account, statuses[i])
 		}
-		s.Routed = markers.keep(s, in.Name, t)
+		s.Routed = markers.keepMarkers(s, in.Name, t)
 		p.lacking[s.ID] = in.LacksWorktree()
 		if s.Making, err = w.makesWorktree(in); err != nil {
 			return nil, err
@@ -546,10 +546,10 @@ func newMarkers(names map[string][]string) markers {
 	return m
 }
 
-// keep keeps the markers of a session and reports whether there are any. It keeps all of
+// keepMarkers keeps the markers of a session and reports whether there are any. It keeps all of
 // them for a session that may have none, so that its repair removes them, and only those of
 // its template's label for a session that may. t may be nil.
-func (m markers) keep(s tick.Session, name string, t *template.Template) (routed bool) {
+func (m markers) keepMarkers(s tick.Session, name string, t *template.Template) (routed bool) {
 	may := s.State == lifecycle.Active && s.Pool != ""
 	for _, label := range m.labels[name] {
 		if !may || t == nil || label == t.RoutingLabel {

@@ -163,7 +163,7 @@ func (d *decision) session(s Session) {
 	case WaitForIt:
 		if s.State != lifecycle.Archived && s.State != lifecycle.Closed {
 			d.logf(s, "", "left alone: nothing tells whether it runs")
-			d.unseen(s)
+			d.noteUnknown(s)
 		}
 	case Unroute:
 		d.act(lifecycle.RemoveMarker, s, s.Session, fmt.Sprintf("it is %s and has a marker", s.State))
@@ -188,7 +188,7 @@ func (d *decision) session(s Session) {
 	case RestOrClear:
 		d.quarantined(s, t)
 	case Judge:
-		d.judge(s, t)
+		d.decideSession(s, t)
 	}
 }
 
@@ -211,8 +211,8 @@ func (d *decision) dated(s Session, t *Template) (after lifecycle.Session, ahead
 	return after, after != s.Session
 }
 
-// unseen notes once for each template why its runtimes are unknown.
-func (d *decision) unseen(s Session) {
+// noteUnknown notes once for each template why its runtimes are unknown.
+func (d *decision) noteUnknown(s Session) {
 	n := Note{Template: s.Template, Event: EventUnseen, Detail: s.Unseen, Text: "nothing tells whether its sessions run: " + s.Unseen}
 	if s.Unseen != "" && !slices.Contains(d.plan.Notes, n) {
 		d.plan.Notes = append(d.plan.Notes, n)
@@ -466,7 +466,7 @@ func (d *decision) quarantined(s Session, t *Template) {
 	}
 }
 
-func (d *decision) judge(s Session, t *Template) {
+func (d *decision) decideSession(s Session, t *Template) {
 	if t == nil {
 		if s.Pool == "" {
 			d.logf(s, "", "its template is gone")

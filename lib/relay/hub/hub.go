@@ -471,13 +471,14 @@ func (h *Hub) Sweep() {
 	dir := filepath.Join(h.Store, "invited")
 	invited, _ := atomicfile.Files(dir)
 	for _, name := range invited {
-		if path := filepath.Join(dir, name); ended(path, h.Now()) {
+		if path := filepath.Join(dir, name); invitationEnded(path, h.Now()) {
 			_ = atomicfile.Remove(path)
 		}
 	}
 }
 
-func ended(path string, now time.Time) bool {
+// invitationEnded reports whether the invitation whose end the file holds is no longer valid.
+func invitationEnded(path string, now time.Time) bool {
 	data, err := atomicfile.Read(path, 64)
 	if err != nil {
 		return true
@@ -510,7 +511,7 @@ func invitedFile(store, secret string) string {
 }
 
 func (h *Hub) invitation(secret string) error {
-	if ended(invitedFile(h.Store, secret), h.Now()) {
+	if invitationEnded(invitedFile(h.Store, secret), h.Now()) {
 		return invite.ErrUsed
 	}
 	return nil

@@ -170,7 +170,7 @@ func (c commands) run(host, id string, args []string, text, notice string) {
 	r, err := runSession(context.Background(), c.env, bounded.Program{Args: args, Input: []byte(text), Within: commandWithin, Most: 1 << 20})
 	a := answerOf(id, "", r, err)
 	a.Stderr = notice + a.Stderr
-	c.answer(host, a)
+	c.sendAnswer(host, a)
 }
 
 // runSession runs gt-session.
@@ -190,8 +190,8 @@ func answerOf(id, before string, r bounded.Result, err error) peer.Answer {
 	return peer.Answer{To: id, Code: r.Code, Stdout: before + string(r.Out), Stderr: r.Stderr}
 }
 
-// answer sends an answer, and forgets the command.
-func (c commands) answer(host string, a peer.Answer) {
+// sendAnswer sends an answer, and forgets the command.
+func (c commands) sendAnswer(host string, a peer.Answer) {
 	data, err := json.Marshal(a.Cut())
 	if err == nil {
 		_, err = peer.OutboxOf(c.state).Put(host, peer.Result, data, c.env.Now())
@@ -214,14 +214,14 @@ func (c commands) answerInterrupted() {
 		ids, _ := atomicfile.Files(c.state.Path("relay", "commands", h))
 		for _, id := range ids {
 			if peer.CheckName(h) == nil && peer.CheckID(id) == nil {
-				c.answer(h, peer.Answer{To: id, Code: cli.Bug, Stderr: "gt-relay there ended in the middle; what was done is unknown"})
+				c.sendAnswer(h, peer.Answer{To: id, Code: cli.Bug, Stderr: "gt-relay there ended in the middle; what was done is unknown"})
 			}
 		}
 	}
 }
 
-// asked reports whether this host waits for an answer of another one.
-func (c commands) asked(from relay.Sender) (bool, string) {
+// awaitsAnswer reports whether this host waits for an answer of another one.
+func (c commands) awaitsAnswer(from relay.Sender) (bool, string) {
 	return peer.ResultsOf(c.state).Open(from.Name), ""
 }
 
@@ -261,12 +261,12 @@ func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, 
 		return err
 	}
 	if made.Waits != nil { // mutant never: TestWaits
-		c.answer(from.Name, peer.Answer{To: l.ID, Code: cli.Busy})
+		c.sendAnswer(from.Name, peer.Answer{To: l.ID, Code: cli.Busy})
 		return nil
 	}
 	cli.Go(func() {
 		started, err := runSession(context.Background(), c.env, bounded.Program{Args: []string{"start", "--", made.Name}, Within: commandWithin, Most: 64 << 10})
-		c.answer(from.Name, answerOf(l.ID, fmt.Sprintf("%s is in %s\n", made.Name, made.Path), started, err))
+		c.sendAnswer(from.Name, answerOf(l.ID, fmt.Sprintf("%s is in %s\n", made.Name, made.Path), started, err))
 	})
 	return nil
 }

@@ -83,10 +83,10 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 		Instances: func(ctx context.Context) ([]byte, error) { return states(ctx, env, state) },
 		Kinds: map[string]relay.Kind{
 			peer.Note:    {Deliver: n.deliver},
-			peer.Work:    {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.give},
-			peer.Offer:   {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.give},
+			peer.Work:    {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.deliverNote},
+			peer.Offer:   {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.deliverNote},
 			peer.Command: {Most: maxAsk, Deliver: c.deliver},
-			peer.Result:  {Takes: c.asked, Most: maxAsk, Deliver: c.result},
+			peer.Result:  {Takes: c.awaitsAnswer, Most: maxAsk, Deliver: c.result},
 			peer.Session: {Takes: relay.Allowed(peer.Move, "no session of this host may move there"), Most: peer.MaxLarge, Deliver: c.session},
 		},
 		TakeBack: func(l peer.Letter) error { return TakeBack(env, state, l) },

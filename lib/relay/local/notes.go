@@ -25,7 +25,7 @@ func (n notes) deliver(from relay.Sender, l peer.Letter, text io.Reader) error {
 	return readLetter(text, func(data []byte) error { return post.Deliver(n.state, from.Host, l, data) })
 }
 
-func (n notes) give(from relay.Sender, l peer.Letter, text io.Reader) error {
+func (n notes) deliverNote(from relay.Sender, l peer.Letter, text io.Reader) error {
 	return readLetter(text, func(data []byte) error {
 		return post.Give(n.state, from.Host, l, data, n.stores, func() error {
 			if l.Kind != peer.Offer {

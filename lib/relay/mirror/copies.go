@@ -131,11 +131,11 @@ func (c *Copies) readList() error {
 			return ErrMany
 		}
 	}
-	return c.choose()
+	return c.chooseCopies()
 }
 
-// choose decides which records are copied, the latest first, and removes the other copies.
-func (c *Copies) choose() error {
+// chooseCopies decides which records are copied, the latest first, and removes the other copies.
+func (c *Copies) chooseCopies() error {
 	all := slices.SortedFunc(maps.Values(c.listed), func(a, b *Entry) int {
 		return cmp.Or(cmp.Compare(b.Changed, a.Changed), cmp.Compare(b.ID, a.ID))
 	})

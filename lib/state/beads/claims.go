@@ -116,7 +116,7 @@ func (d Database) Free(names []string, reason string, giveBack bool) error {
 			return nil
 		}
 		for failed = nil; len(all) > 0 && failed == nil; all = all[1:] {
-			failed = d.free(all[0], reason, giveBack)
+			failed = d.freeIssue(all[0], reason, giveBack)
 		}
 		if failed == nil {
 			return nil
@@ -125,8 +125,8 @@ func (d Database) Free(names []string, reason string, giveBack bool) error {
 	return failed
 }
 
-// free frees an issue unless it has changed: its agent may have just finished it.
-func (d Database) free(w Work, reason string, giveBack bool) error {
+// freeIssue frees an issue unless it has changed: its agent may have just finished it.
+func (d Database) freeIssue(w Work, reason string, giveBack bool) error {
 	args := []string{"update", w.ID, "--actor=gt-reconcile", "--append-notes=" + reason + ": " + w.Assignee + " had it"}
 	if giveBack {
 		args = append(args, "--status=open", "--assignee=")

@@ -247,14 +247,14 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	for _, c := range all {
 		switch {
 		case c.Claimed:
-			hidden = c.TakenBy == "" && wanted(h, c, id, now)
+			hidden = c.TakenBy == "" && isWanted(h, c, id, now)
 		case c.SessionID == id && own == nil:
 			own = c
 		case filepath.Base(c.file.Path) != File:
 			if _, pending := pending(h, c, id); !pending && now.Sub(c.Timestamp) > forget {
 				err = errors.Join(err, c.file.Remove())
 			}
-		case wanted(h, c, id, now):
+		case isWanted(h, c, id, now):
 			path = separatePath(h, id)
 		}
 	}
@@ -265,10 +265,10 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	return own, err
 }
 
-// wanted reports whether another session than id may still need the checkpoint. Its holder,
+// isWanted reports whether another session than id may still need the checkpoint. Its holder,
 // the session that was told about it or else wrote it, needs it until it has ended. An
 // unknown holder may need it unless a session was told.
-func wanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
+func isWanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
 	if c.Stale(now) {
 		return false
 	}

@@ -71,7 +71,7 @@ func (s Store) Adopt(all []*Instance, now time.Time) ([]*Instance, error) {
 	defer c.Release()
 	names := maps.Clone(c.names)
 	for n, in := range all {
-		in.Name = free(in.Name, names)
+		in.Name = makeNameUnique(in.Name, names)
 		if err := c.create(in, now, atomicfile.Unsynced); err != nil {
 			return all[:n], errors.Join(err, s.sync(all[:n]))
 		}
@@ -86,7 +86,7 @@ func (s Store) Adoptable(all []*Instance, _ time.Time) ([]*Instance, error) {
 		return nil, err
 	}
 	for _, in := range all {
-		in.Name = free(in.Name, names)
+		in.Name = makeNameUnique(in.Name, names)
 	}
 	return all, nil
 }
@@ -149,7 +149,7 @@ func newOf(all, there []*Instance) (added []*Instance, err error) {
 	for _, in := range added {
 		in.Managed = nil // its template belongs elsewhere
 		if in.Name == "" {
-			in.Name = free(NameFor(cmp.Or(in.Title, filepath.Base(in.Path))), names)
+			in.Name = makeNameUnique(NameFor(cmp.Or(in.Title, filepath.Base(in.Path))), names)
 		}
 		bad := in.valid(in.ID)
 		if data, merr := openjson.File(in); merr != nil || len(data) > maxFile {
@@ -168,8 +168,8 @@ func newOf(all, there []*Instance) (added []*Instance, err error) {
 	return added, err
 }
 
-// free returns name or a variant that is not in names, and adds it.
-func free(name string, names map[string]bool) string {
+// makeNameUnique returns name or a variant that is not in names, and adds it.
+func makeNameUnique(name string, names map[string]bool) string {
 	one := name
 	for n := 2; names[one]; n++ {
 		one = Variant(name, fmt.Sprintf("-%d", n))

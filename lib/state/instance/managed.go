@@ -129,7 +129,7 @@ func (s Store) instancePaths(id ID) (all []string, err error) {
 func (s Store) newest(main *Instance, id ID) (found *Instance, folder string, err error) {
 	found = main
 	for _, other := range []string{Archived, Closed} {
-		in, err := s.get(other, id)
+		in, err := s.readInstance(other, id)
 		if errors.Is(err, ErrNone) {
 			continue
 		} else if err != nil {

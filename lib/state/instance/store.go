@@ -136,7 +136,7 @@ func (s Store) Get(id ID) (*Instance, error) {
 	if _, err := session.ParseID(string(id)); err != nil {
 		return nil, ErrNone
 	}
-	in, err := s.get("", id)
+	in, err := s.readInstance("", id)
 	if err == nil && in.Managed == nil || err != nil && !errors.Is(err, ErrNone) {
 		return in, err
 	}
@@ -144,7 +144,7 @@ func (s Store) Get(id ID) (*Instance, error) {
 	return in, err
 }
 
-func (s Store) get(folder string, id ID) (*Instance, error) {
+func (s Store) readInstance(folder string, id ID) (*Instance, error) {
 	var in *Instance
 	f := s.file(folder, id)
 	f.Valid = func(data []byte) (err error) {
@@ -180,7 +180,7 @@ type file struct {
 
 func (f *file) read(s Store) {
 	s.Warn = func(err error) { f.warned = append(f.warned, err) }
-	f.in, f.err = s.get("", f.id)
+	f.in, f.err = s.readInstance("", f.id)
 }
 
 // ReadInstances returns the instances in order of creation, without archived and closed ones. If some

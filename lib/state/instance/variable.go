@@ -55,11 +55,11 @@ func findNamed(state place.State, variable string, pid, parent int) (Store, ID, 
 // OfProcess returns the instance whose agent is the process pid, a child of parent, and its
 // store; nil if variable names none or the process is only the agent's child.
 func OfProcess(state place.State, variable string, pid, parent int) (Store, *Instance) {
-	return get(findNamed(state, variable, pid, parent))
+	return readNamed(findNamed(state, variable, pid, parent))
 }
 
-// get returns the instance that was named, and its store; nil if it was not, or is gone.
-func get(s Store, id ID, ok bool) (Store, *Instance) {
+// readNamed returns the instance that was named, and its store; nil if it was not, or is gone.
+func readNamed(s Store, id ID, ok bool) (Store, *Instance) {
 	if in, err := s.Get(id); ok && err == nil {
 		return s, in
 	}
@@ -71,7 +71,7 @@ func split(state place.State, variable string) (Store, ID, bool) {
 	dir, id := filepath.Split(name)
 	dir = filepath.Clean(dir)
 	_, err := session.ParseID(id)
-	return Store{State: state, Dir: dir}, ID(id), err == nil && known(dir)
+	return Store{State: state, Dir: dir}, ID(id), err == nil && isStateFolder(dir)
 }
 
 // isFirstAgent reports whether pid was the first process to report itself as the agent since the
@@ -113,10 +113,10 @@ func MatchOtherAgents(state place.State, variable string, id session.ID) func(ag
 // OfAgent returns the instance that a variable names and its store, or nil. The caller may
 // be the agent's child.
 func OfAgent(state place.State, variable string) (Store, *Instance) {
-	return get(split(state, variable))
+	return readNamed(split(state, variable))
 }
 
-func known(dir string) bool {
+func isStateFolder(dir string) bool {
 	elems := strings.Split(dir, "/")
 	switch {
 	case len(elems) == 1:

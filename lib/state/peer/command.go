@@ -199,10 +199,10 @@ func Await(ctx context.Context, s place.State, host Host, l Letter) (Answer, err
 // refusal returns why a letter was refused, and removes it. It returns fs.ErrNotExist if it
 // was not.
 func (o Outbox) refusal(l Letter) (string, error) {
-	if !atomicfile.Exists(o.refused(l)) {
+	if !atomicfile.Exists(o.refusedPath(l)) {
 		return "", fs.ErrNotExist
 	}
-	reason, err := atomicfile.Read(o.refused(l)+".reason", 4096)
+	reason, err := atomicfile.Read(o.refusedPath(l)+".reason", 4096)
 	if err != nil {
 		return "", err
 	}

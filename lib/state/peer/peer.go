@@ -449,15 +449,15 @@ func (o Outbox) Read(l Letter) ([]byte, error) { return atomicfile.Read(o.Path(l
 // Remove removes a letter that its receiver has.
 func (o Outbox) Remove(l Letter) error { return atomicfile.Remove(o.Path(l)) }
 
-// refused returns the path of a letter that its receiver does not take. The reason is beside
+// refusedPath returns the path of a letter that its receiver does not take. The reason is beside
 // it, in .reason.
-func (o Outbox) refused(l Letter) string {
+func (o Outbox) refusedPath(l Letter) string {
 	return o.state.Path("relay", "refused", l.Host, l.ID+"."+l.Kind)
 }
 
 // Refuse sets a letter aside that its receiver does not take, with the reason.
 func (o Outbox) Refuse(l Letter, reason string) error {
-	name := o.refused(l)
+	name := o.refusedPath(l)
 	if err := o.state.Write(name+".reason", []byte(reason+"\n"), atomicfile.Synced); err != nil {
 		return err
 	}
@@ -477,7 +477,7 @@ func (o Outbox) Refused() (all []Refused, err error) {
 		if l.Kind == "reason" {
 			continue
 		}
-		reason, _ := atomicfile.Read(o.refused(l)+".reason", maxFile)
+		reason, _ := atomicfile.Read(o.refusedPath(l)+".reason", maxFile)
 		all = append(all, Refused{l, strings.TrimSpace(string(reason))})
 	}
 	return all, err
@@ -485,12 +485,12 @@ func (o Outbox) Refused() (all []Refused, err error) {
 
 // ReadRefused returns the text of a letter that its receiver does not take.
 func (o Outbox) ReadRefused(l Letter) ([]byte, error) {
-	return atomicfile.Read(o.refused(l), MaxLetter)
+	return atomicfile.Read(o.refusedPath(l), MaxLetter)
 }
 
 // Forget removes a letter that its receiver does not take.
 func (o Outbox) Forget(l Letter) error {
-	path := o.refused(l)
+	path := o.refusedPath(l)
 	return errors.Join(atomicfile.Remove(path), atomicfile.Remove(path+".reason"))
 }
 

@@ -127,7 +127,7 @@ func (d Dir) Get(session string) (File, error) {
 	}
 	data, err := atomicfile.Read(d.path(session), maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
-		return d.claimed(session)
+		return d.readForeign(session)
 	} else if err != nil {
 		return File{}, err
 	}
@@ -157,9 +157,9 @@ func (f File) parse(data []byte) (_ File, err error) {
 	return f, nil
 }
 
-// claimed returns another program's file of a session that is not tracked. Its PID may be
+// readForeign returns another program's file of a session that is not tracked. Its PID may be
 // of another namespace.
-func (d Dir) claimed(session string) (File, error) {
+func (d Dir) readForeign(session string) (File, error) {
 	data, err := d.town.SharedPids().Read(session+suffix, maxSize)
 	if err != nil {
 		return File{}, err

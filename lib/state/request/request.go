@@ -101,7 +101,7 @@ func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 		return "", err
 	}
 	line = append(line, '\n')
-	own := keep(h, id, line)
+	own := writeRequest(h, id, line)
 	if own == nil || !Denied(own) {
 		return "", own
 	}
@@ -121,7 +121,7 @@ func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 	return Line(line), nil
 }
 
-func keep(h home.Home, id session.ID, data []byte) error {
+func writeRequest(h home.Home, id session.ID, data []byte) error {
 	lock, err := h.Lock()
 	if err != nil {
 		return err
@@ -272,7 +272,7 @@ func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 		return false, err
 	}
 	if !bytes.Contains(done, data) {
-		if err := keep(h, id, data); err != nil {
+		if err := writeRequest(h, id, data); err != nil {
 			return false, err
 		}
 	}

@@ -236,8 +236,8 @@ func (r *Record) lastSign() time.Time {
 	return last
 }
 
-// stopped reports whether the session ended because of Stop.
-func (r *Record) stopped() bool { return r.Stop != nil && !r.lastSign().After(r.Stop.Until) }
+// endedByStop reports whether the session ended because of Stop.
+func (r *Record) endedByStop() bool { return r.Stop != nil && !r.lastSign().After(r.Stop.Until) }
 
 // Presence returns what is known of the session's client, or of the server behind it if
 // that is all that was recorded. A session that has ended is Dead, and so is one that cannot

@@ -455,7 +455,7 @@ func (r *Record) classifyEnd(o Outcome, reason string) (Outcome, string) {
 	switch h := r.Promised(); {
 	case h != nil:
 		return Handoff, h.Reason
-	case r.stopped():
+	case r.endedByStop():
 		return Killed, r.Stop.Reason
 	}
 	return o, reason

@@ -24,10 +24,10 @@ const sameTime = time.Minute
 // maxRepeated limits the short messages of a session with one text.
 const maxRepeated = 30
 
-// hear adds a message of the person and reports whether it is new or said again. The hook of
+// addMessage adds a message of the person and reports whether it is new or said again. The hook of
 // a prompt and the end of a turn both report a message, with times that differ a little. A
 // short one that is said again to another answer of the agent is a message of its own.
-func (t *Thread) hear(q Quote) bool {
+func (t *Thread) addMessage(q Quote) bool {
 	q.Text = cutMiddle(strings.TrimSpace(q.Text), maxMessage)
 	if q.Text == "" {
 		return false

@@ -173,7 +173,7 @@ func (t *Thread) Hear(p Part) {
 	}
 	for _, q := range p.Prompts {
 		q.Session = p.Session
-		if !t.hear(q) {
+		if !t.addMessage(q) {
 			continue
 		}
 		for _, found := range standing.Find(q.Text) {
@@ -328,7 +328,7 @@ func (t *Thread) Join(from *Thread, id session.ID) {
 	}
 	for _, q := range from.Prompts {
 		if q.Session == id {
-			t.hear(q)
+			t.addMessage(q)
 		}
 	}
 	for _, q := range from.Actions {
@@ -538,7 +538,7 @@ func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(ato
 		return err
 	}
 	data, err := read(f)
-	if err = judge(err, warn); errors.Is(err, ErrNone) && len(prompts) > 0 {
+	if err = mapReadError(err, warn); errors.Is(err, ErrNone) && len(prompts) > 0 {
 		t, err = &Thread{ChainID: chain}, nil
 	}
 	if err != nil {
@@ -551,8 +551,8 @@ func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(ato
 	return t, data, nil
 }
 
-// judge maps the error of a read: a missing or unusable file becomes ErrNone.
-func judge(err error, warn func(error)) error {
+// mapReadError maps the error of a read: a missing or unusable file becomes ErrNone.
+func mapReadError(err error, warn func(error)) error {
 	switch {
 	case err == nil:
 		return nil

@@ -312,7 +312,7 @@ func (w Work) open(template string) ([]location, error) {
 func (w Work) held(template string) (all []location, err error) {
 	sessions, err := atomicfile.Folders(w.path(template, members))
 	for _, s := range sessions {
-		found, ferr := w.claimed(template, s)
+		found, ferr := w.findClaimed(template, s)
 		all, err = append(all, found...), errors.Join(err, ferr)
 		reasons, rerr := atomicfile.Folders(w.path(template, members, s, blocked))
 		err = errors.Join(err, rerr)
@@ -324,7 +324,7 @@ func (w Work) held(template string) (all []location, err error) {
 	return all, err
 }
 
-func (w Work) claimed(template, session string) (all []location, err error) {
+func (w Work) findClaimed(template, session string) (all []location, err error) {
 	reasons, err := atomicfile.Folders(w.path(template, members, session, leaving))
 	p := location{template: template, session: session}
 	all, cerr := w.listFolder(p, template, members, session, cur)
@@ -383,7 +383,7 @@ func (w Work) moveNotes(session, reason string, to func(template, aside string) 
 	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
 		return err
 	}
-	all, err := w.findInTemplates(func(template string) ([]location, error) { return w.claimed(template, session) })
+	all, err := w.findInTemplates(func(template string) ([]location, error) { return w.findClaimed(template, session) })
 	if err != nil {
 		return err
 	}
@@ -396,7 +396,7 @@ func (w Work) moveNotes(session, reason string, to func(template, aside string) 
 			continue
 		}
 		if there[len(there)-1] == fresh {
-			there = []string{p.template, w.free(p.template, p.path)}
+			there = []string{p.template, w.stateOfReturned(p.template, p.path)}
 		}
 		if err := w.move(p.path, there...); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -405,9 +405,9 @@ func (w Work) moveNotes(session, reason string, to func(template, aside string) 
 	return nil
 }
 
-// free returns the state of a note that its session gives back: no other session is to have
+// stateOfReturned returns the state of a note that its session gives back: no other session is to have
 // one that its giver took back.
-func (w Work) free(template, path string) string {
+func (w Work) stateOfReturned(template, path string) string {
 	if atomicfile.Exists(w.path(template, lateFolder, filepath.Base(path))) { // mutant never: TestRecall
 		return recalled
 	}
@@ -454,7 +454,7 @@ func (w Work) moveNote(id string, fits func(template, holder, why string) bool, 
 		t, path := found[0].template, found[0].path
 		mark := w.path(t, lateFolder, filepath.Base(path))
 		if to == fresh {
-			to = w.free(t, path)
+			to = w.stateOfReturned(t, path)
 		}
 		err := w.move(path, t, to)
 		switch {

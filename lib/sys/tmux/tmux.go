@@ -54,12 +54,12 @@ func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (s
 		return "", err
 	}
 	defer socket.Close()
-	return at.call(socket, input, nil, limit, args...)
+	return at.runAt(socket, input, nil, limit, args...)
 }
 
-// call runs tmux at a trusted socket. If there is none, a command that starts a server
+// runAt runs tmux at a trusted socket. If there is none, a command that starts a server
 // creates it, in the given environment; nil means this process's.
-func (s Server) call(socket process.Socket, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
+func (s Server) runAt(socket process.Socket, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
 	return s.callBelow(nil, socket, input, environ, limit, args...)
 }
 

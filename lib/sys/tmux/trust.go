@@ -36,7 +36,7 @@ func (s Server) trusted() (process.Socket, error) {
 	case err != nil:
 		return refuse("cannot be opened: " + err.Error())
 	}
-	if why, err := judge(socket, filepath.Dir(path)); err != nil || why != "" {
+	if why, err := whyUntrusted(socket, filepath.Dir(path)); err != nil || why != "" {
 		socket.Close()
 		if err != nil {
 			return process.Socket{}, err
@@ -46,8 +46,8 @@ func (s Server) trusted() (process.Socket, error) {
 	return socket, nil
 }
 
-// judge returns why a socket or its server is not trusted.
-func judge(socket process.Socket, folder string) (why string, err error) {
+// whyUntrusted returns why a socket or its server is not trusted.
+func whyUntrusted(socket process.Socket, folder string) (why string, err error) {
 	info, err := socket.Stat()
 	switch {
 	case err != nil:

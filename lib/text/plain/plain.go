@@ -318,7 +318,7 @@ type cleaner struct {
 	doubted int // calls of doubts
 }
 
-func (c *cleaner) put(r rune) {
+func (c *cleaner) putRune(r rune) {
 	c.add(r)
 	c.marks = 0
 }
@@ -350,23 +350,23 @@ func (c *cleaner) cleanAll() string {
 		case bad, r == utf8.RuneError && c.how == asShown: // U+FFFD may have been invalid before
 			c.odd()
 		case k == visible:
-			c.put(r)
+			c.putRune(r)
 		case k == mark && stands(r, c.marks):
 			c.add(r)
 			c.marks++
 		case k == blank:
-			c.put(' ')
+			c.putRune(' ')
 		case k == tag && flag(c.prev, s[i:]) != "":
 			f := flag(c.prev, s[i:])
 			c.b.WriteString(f)
 			c.prev, n = 0xe007f, len(f)
 		case r == '\r' && c.how != forLine && strings.HasPrefix(s[i+n:], "\n"): // the first half of a line end
 		case r == '\r', c.how == forLine && (r == '\n' || r == '\t' || k == lineEnd):
-			c.put(' ')
+			c.putRune(' ')
 		case r == '\n', r == '\t':
-			c.put(r)
+			c.putRune(r)
 		case k == lineEnd:
-			c.put('\n')
+			c.putRune('\n')
 		case k == control:
 			c.odd()
 		case (k == joiner || k == selector || k == sign) && needed(c.prev, r, s[i+n:]):
@@ -384,7 +384,7 @@ func (c *cleaner) odd() {
 	if c.how == asShown {
 		c.leaveOut()
 	} else {
-		c.put(replacement)
+		c.putRune(replacement)
 	}
 }
 

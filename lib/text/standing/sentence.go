@@ -19,7 +19,7 @@ func sentences(line string) []sentence {
 	begin, masked := 0, mask(line)
 	for i, r := range masked {
 		end := i + utf8.RuneLen(r)
-		if end < len(line) && !ends(masked, i, r) {
+		if end < len(line) && !endsSentence(masked, i, r) {
 			continue
 		}
 		text := strings.TrimLeft(line[begin:end], " \t.,!?)\"'*")
@@ -32,8 +32,8 @@ func sentences(line string) []sentence {
 	return all
 }
 
-// ends reports whether the mark at i ends a sentence before the line's end.
-func ends(line string, i int, mark rune) bool {
+// endsSentence reports whether the mark at i ends a sentence before the line's end.
+func endsSentence(line string, i int, mark rune) bool {
 	if strings.ContainsRune(".!?;", mark) {
 		word := line[strings.LastIndexAny(line[:i], " (\t")+1 : i]
 		return strings.IndexByte(" \t\"')*", line[i+1]) >= 0 && !oneOf(strings.ToLower(word), "e.g i.e vs z.b bzw d.h ca usw p.ex nr cf incl")

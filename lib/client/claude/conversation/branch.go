@@ -25,7 +25,7 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 	end := 0 // behind the last message: the path does not begin at a note that was written late
 	add := func(rec record, at int64) bool {
 		if rec.id != "" && !rec.Sidechain {
-			begins := rec.Kind == "user" && rec.ask().Text != ""
+			begins := rec.Kind == "user" && rec.toRequest().Text != ""
 			all = append(all, conversation.Link{At: at, ID: conversation.HashID(rec.id), Parent: conversation.HashID(rec.parent), Begins: begins, Unlinked: !rec.linked})
 			if rec.Kind == "user" || rec.Kind == "assistant" {
 				end = len(all)
@@ -77,7 +77,7 @@ func isStraight(path string, from int64) (is bool, err error) {
 		}
 		if isAsking(line) && len(before) > 0 {
 			rec := parse(line)
-			is = rec.id == "" || rec.follows(string(before)) || rec.ask().Text == ""
+			is = rec.id == "" || rec.follows(string(before)) || rec.toRequest().Text == ""
 		}
 		id := idIn(line[max(len(line)-nearEnd, 0):])
 		if len(id) == 0 {
@@ -106,7 +106,7 @@ func linkOf(front, back []byte) record {
 	return rec
 }
 
-func (rec record) ask() request {
+func (rec record) toRequest() request {
 	q := rec.request()
 	if q.Reply {
 		return request{}

@@ -118,7 +118,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h.unnamed = f.Parent == "" && strings.HasPrefix(string(f.ID), "agent-")
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
 		h.addFromStart(parse(line))
-		return whole && !h.begun()
+		return whole && !h.isComplete()
 	}, h.addFromEnd)
 	if err == nil && !h.complete() && f.Size > conversation.EndSize {
 		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
@@ -145,9 +145,9 @@ type header struct {
 	last                  struct{ branch, cwd, model string } // from the end
 }
 
-func (h *header) begun() bool { return h.Prompt != "" && h.CWD != "" && h.First != "" }
+func (h *header) isComplete() bool { return h.Prompt != "" && h.CWD != "" && h.First != "" }
 
-func (h *header) complete() bool { return h.begun() && (h.last.model != "" || h.Model != "") }
+func (h *header) complete() bool { return h.isComplete() && (h.last.model != "" || h.Model != "") }
 
 func (h *header) addFromStart(rec record) {
 	if at := conversation.ParseTime(rec.Timestamp); !at.IsZero() {
@@ -339,7 +339,7 @@ func (r *records) readRecord(rec record, at int64) bool {
 	case rec.Kind == "cost-state":
 		return r.cost(e, rec)
 	case rec.Compacted:
-		return r.text(e, conversation.Summary, unwrapSummary(rec.Message.asked()))
+		return r.text(e, conversation.Summary, unwrapSummary(rec.Message.promptText()))
 	case rec.Kind == "attachment":
 		if q := rec.request(); q.Text != "" {
 			return r.text(e, conversation.Prompt, q.Text)
@@ -417,7 +417,7 @@ func (r *records) block(e conversation.Entry, b block) bool {
 			return r.text(e, conversation.Thought, t)
 		}
 	case "tool_use":
-		return r.call(e, b)
+		return r.giveCall(e, b)
 	}
 	return true
 }
@@ -438,9 +438,9 @@ const shortResult = 8 << 10
 // rejected is in the result of every tool that the person refused or stopped.
 const rejected = "The tool use was rejected"
 
-// call gives a tool call. A summary that has the changed file needs no other arguments,
+// giveCall gives a tool call. A summary that has the changed file needs no other arguments,
 // such as the file's content.
-func (r *records) call(e conversation.Entry, b block) bool {
+func (r *records) giveCall(e conversation.Entry, b block) bool {
 	e.Kind, e.Text, e.Tool, e.CallID = conversation.Call, "", b.Get("name").Str, b.Get("id").Str
 	input, changes := b.Get("input"), false
 	switch e.Tool {
@@ -489,7 +489,7 @@ func (r *records) sidechain(e conversation.Entry, rec record) bool {
 		case "text":
 			more = text(b.Get("text").Str)
 		case "tool_use":
-			more = r.call(e, b)
+			more = r.giveCall(e, b)
 		case "tool_result":
 			more = r.result(e, b)
 		}

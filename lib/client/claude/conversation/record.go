@@ -246,7 +246,7 @@ func parseEnds(front, back []byte) record {
 		return record{}
 	}
 	rec := record{Kind: "user", Message: parseMessage(gjson.ParseBytes(front[i:]))}
-	if rec.Message.text, _ = ends(front[i+len(userMessage):], back); rec.Message.text != "" {
+	if rec.Message.text, _ = firstAndLastLines(front[i+len(userMessage):], back); rec.Message.text != "" {
 		rec.Message.blocks = nil
 	}
 	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
@@ -255,9 +255,9 @@ func parseEnds(front, back []byte) record {
 	return rec
 }
 
-// ends returns the first and the last lines of a prompt whose text is longer than that. A
+// firstAndLastLines returns the first and the last lines of a prompt whose text is longer than that. A
 // line that is cut is left out: half a secret would not be recognised.
-func ends(front, back []byte) (text string, ok bool) {
+func firstAndLastLines(front, back []byte) (text string, ok bool) {
 	front, ok = bytes.CutPrefix(bytes.TrimPrefix(front, []byte(`,"content":`)), []byte(`"`))
 	if !ok {
 		if front, ok = bytes.CutPrefix(front, []byte(`[{"type":"text","text":"`)); !ok {
@@ -341,12 +341,12 @@ func (rec record) request() request {
 	case rec.Kind == "user" && rec.typed && rec.Message.text != "" && !isCommand(rec.Message.text):
 		q.Text = strings.TrimSpace(claudehook.Unpasted(rec.Message.text))
 	case rec.Kind == "user":
-		if q.Text = rec.Message.asked(); q.Text == "" {
+		if q.Text = rec.Message.promptText(); q.Text == "" {
 			q.Text, q.Reply = answerText(rec), true
 		}
 	case rec.Kind == "attachment":
 		if m, meta, origin := rec.queued(); !meta && byPerson(origin) {
-			q.Text = m.asked()
+			q.Text = m.promptText()
 		}
 	}
 	if q.Text == "" {
@@ -403,9 +403,9 @@ func (m message) texts() (all []string) {
 	return all
 }
 
-// asked returns the person's text in a message. A picture or a document alone is one; a document
+// promptText returns the person's text in a message. A picture or a document alone is one; a document
 // after a tool's result is what the tool read.
-func (m message) asked() string {
+func (m message) promptText() string {
 	var all []string
 	for _, text := range m.texts() {
 		if s := messageText(text); s != "" {

@@ -94,9 +94,9 @@ func (r *records) task(e conversation.Entry, rec record) bool {
 	case !told:
 		return true
 	case one.IsObject(): // TaskCreate, TaskGet
-		return r.give(e, conversation.SomeTasks, []conversation.Todo{todo(one)})
+		return r.giveTodos(e, conversation.SomeTasks, []conversation.Todo{todo(one)})
 	case id != "": // TaskUpdate
-		return r.give(e, conversation.SomeTasks, []conversation.Todo{{ID: id, Status: result.Get("statusChange.to").Str}})
+		return r.giveTodos(e, conversation.SomeTasks, []conversation.Todo{{ID: id, Status: result.Get("statusChange.to").Str}})
 	}
 	return r.todos(e, conversation.AllTasks, result.Get("tasks")) // TaskList
 }
@@ -116,10 +116,10 @@ func (r *records) todos(e conversation.Entry, scope conversation.TodoScope, all 
 		items = append(items, todo(t))
 		return len(items) < maxTasks
 	})
-	return r.give(e, scope, items)
+	return r.giveTodos(e, scope, items)
 }
 
-func (r *records) give(e conversation.Entry, scope conversation.TodoScope, items []conversation.Todo) bool {
+func (r *records) giveTodos(e conversation.Entry, scope conversation.TodoScope, items []conversation.Todo) bool {
 	e.Kind, e.Text, e.Todos = conversation.TodoList, "", &conversation.Todos{Scope: scope, Items: items}
 	return r.each(e)
 }

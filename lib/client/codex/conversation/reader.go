@@ -757,7 +757,7 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 		}
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "image_generation_call":
 		var text string
-		e.Tool, text = call(kind, p)
+		e.Tool, text = parseCall(kind, p)
 		if e.Tool == "request_user_input" {
 			if s.asking == nil {
 				s.asking = map[string]bool{}
@@ -866,7 +866,7 @@ func textOf(content gjson.Result) string {
 	return strings.Join(parts, "\n")
 }
 
-func call(kind string, p gjson.Result) (tool, args string) {
+func parseCall(kind string, p gjson.Result) (tool, args string) {
 	switch kind {
 	case "local_shell_call":
 		return "shell", command(p.Get("action.command"))

@@ -205,14 +205,14 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 		}
 	case "assistant":
 		if content.Type == gjson.String {
-			return answer(nil, conversation.Answer, content.Str)
+			return appendAnswer(nil, conversation.Answer, content.Str)
 		}
 		for _, part := range content.Array() {
 			switch part.Get("type").Str {
 			case "text":
-				all = answer(all, conversation.Answer, part.Get("text").Str)
+				all = appendAnswer(all, conversation.Answer, part.Get("text").Str)
 			case "thinking":
-				all = answer(all, conversation.Thought, part.Get("thinking").Str)
+				all = appendAnswer(all, conversation.Thought, part.Get("thinking").Str)
 			case "tool_use":
 				input := part.Get("input")
 				e := conversation.Entry{Kind: conversation.Call, Tool: strings.Clone(part.Get("name").Str), Text: strings.Clone(conversation.Arguments(input))}
@@ -232,7 +232,7 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 // redacted stands where Cursor leaves out what the model thought.
 const redacted = "[REDACTED]"
 
-func answer(all []conversation.Entry, kind conversation.Kind, text string) []conversation.Entry {
+func appendAnswer(all []conversation.Entry, kind conversation.Kind, text string) []conversation.Entry {
 	text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), redacted))
 	if text == "" {
 		return all

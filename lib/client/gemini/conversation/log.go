@@ -180,7 +180,7 @@ func (l *log) set(line []byte, at int64, list gjson.Result) {
 	l.leave(members, fresh)
 	l.live = make([]int, 0, len(members))
 	for _, e := range members {
-		if i, ok := l.put(e, said); ok {
+		if i, ok := l.putMember(e, said); ok {
 			l.live = append(l.live, i)
 		}
 	}
@@ -245,9 +245,9 @@ func (l *log) leave(members []member, fresh bool) {
 	l.restart = false
 }
 
-// put returns the index of a list's member. said reports whether there were messages
+// putMember returns the index of a list's member. said reports whether there were messages
 // before the list: an added member is then a copy of one of them, unless it is a summary.
-func (l *log) put(e member, said bool) (i int, ok bool) {
+func (l *log) putMember(e member, said bool) (i int, ok bool) {
 	if !e.added {
 		i, ok = l.byKey[e.key]
 	} else if i, ok = l.add(e.key, e.kind, e.place); ok {

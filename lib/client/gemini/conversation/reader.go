@@ -470,7 +470,7 @@ func entriesOf(m gjson.Result, info message, calls map[uint64]bool, each func(co
 		g.entry.Model = strings.Clone(m.Get("model").Str)
 		g.giveUsage(m.Get("tokens"))
 		if info.state != gone {
-			g.answer(m)
+			g.giveAnswers(m)
 		}
 	}
 }
@@ -482,7 +482,7 @@ type giver struct {
 	more  bool // each wants more
 }
 
-func (g *giver) give(kind conversation.Kind, text string) {
+func (g *giver) giveEntry(kind conversation.Kind, text string) {
 	g.entry.Kind, g.entry.Text = kind, text
 	if g.more && (text != "" || kind == conversation.Call) {
 		g.more = g.each(g.entry)
@@ -506,18 +506,18 @@ func (g *giver) user(m gjson.Result, summary bool) {
 			results++
 			if id := r.Get("id").Str; !g.calls[conversation.HashID(id)] || id == "" {
 				g.entry.Tool = strings.Clone(r.Get("name").Str)
-				g.give(conversation.Result, Output(r.Get("response")))
+				g.giveEntry(conversation.Result, Output(r.Get("response")))
 			}
 		})
 	}
 	g.entry.Tool = ""
 	switch text := personText(m); {
 	case summary:
-		g.give(conversation.Summary, text)
+		g.giveEntry(conversation.Summary, text)
 	case results > 0:
-		g.give(conversation.Reply, text)
+		g.giveEntry(conversation.Reply, text)
 	default:
-		g.give(conversation.Prompt, text)
+		g.giveEntry(conversation.Prompt, text)
 	}
 }
 
@@ -536,41 +536,41 @@ func (g *giver) giveUsage(tokens gjson.Result) {
 	g.more = g.each(e)
 }
 
-func (g *giver) answer(m gjson.Result) {
+func (g *giver) giveAnswers(m gjson.Result) {
 	m.Get("thoughts").ForEach(func(_, t gjson.Result) bool {
-		g.give(conversation.Thought, strings.TrimSpace(t.Get("subject").Str+"\n"+t.Get("description").Str))
+		g.giveEntry(conversation.Thought, strings.TrimSpace(t.Get("subject").Str+"\n"+t.Get("description").Str))
 		return g.more
 	})
-	g.give(conversation.Answer, strings.TrimSpace(Text(m.Get("content"))))
+	g.giveEntry(conversation.Answer, strings.TrimSpace(Text(m.Get("content"))))
 	list := m.Get("toolCalls")
 	list.ForEach(func(_, c gjson.Result) bool {
-		g.call(c)
+		g.giveCall(c)
 		return g.more
 	})
 	if m.Get("content").IsArray() && len(list.Array()) == 0 {
 		g.parts(m, "functionCall", func(c gjson.Result) {
 			g.entry.Tool = strings.Clone(c.Get("name").Str)
-			g.give(conversation.Call, conversation.Arguments(c.Get("args")))
+			g.giveEntry(conversation.Call, conversation.Arguments(c.Get("args")))
 		})
 	}
 }
 
-func (g *giver) call(c gjson.Result) {
+func (g *giver) giveCall(c gjson.Result) {
 	if at := conversation.ParseTime(c.Get("timestamp").Str); !at.IsZero() {
 		g.entry.Time = at
 	}
 	g.entry.Tool = strings.Clone(c.Get("name").Str)
-	g.give(conversation.Call, conversation.Arguments(c.Get("args")))
+	g.giveEntry(conversation.Call, conversation.Arguments(c.Get("args")))
 	results := c.Get("result")
 	if results.Exists() && results.Type != gjson.Null {
 		g.calls[conversation.HashID(c.Get("id").Str)] = true
 	}
 	g.entry.Failed = c.Get("status").Str == "error"
 	if results.Type == gjson.String {
-		g.give(conversation.Result, results.Str)
+		g.giveEntry(conversation.Result, results.Str)
 	}
 	for _, r := range results.Array() {
-		g.give(conversation.Result, Output(r.Get("functionResponse.response")))
+		g.giveEntry(conversation.Result, Output(r.Get("functionResponse.response")))
 	}
 	g.entry.Failed = false
 }

@@ -97,7 +97,7 @@ const wholeSize = 1 << 20
 // Metadata reads the header and the records, of a large file those at both ends.
 func (c Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID}}
-	read := h.ends
+	read := h.readEnds
 	if f.Size <= wholeSize {
 		read = h.readAllRecords
 	}
@@ -175,9 +175,9 @@ func (h *header) readAllRecords(path string) error {
 	return err
 }
 
-// ends adds the records at both ends of a file. A name and a model at the front count if
+// readEnds adds the records at both ends of a file. A name and a model at the front count if
 // the end has none.
-func (h *header) ends(path string) error {
+func (h *header) readEnds(path string) error {
 	var name, model string
 	err := conversation.Ends(path, func(line []byte, whole bool) bool {
 		if !whole {
@@ -257,7 +257,7 @@ func entriesOf(r gjson.Result, model *string) []conversation.Entry {
 	case "model_change":
 		*model = strings.Clone(r.Get("modelId").Str)
 	case "compaction", "branch_summary":
-		e.give(conversation.Summary, "", r.Get("summary").Str)
+		e.addEntry(conversation.Summary, "", r.Get("summary").Str)
 		e.spend(r.Get("usage"), *model)
 	case "usage":
 		e.spend(r.Get("usage"), r.Get("model").Str)
@@ -273,14 +273,14 @@ type entries struct {
 	all []conversation.Entry
 }
 
-func (e *entries) give(kind conversation.Kind, tool, text string) {
+func (e *entries) addEntry(kind conversation.Kind, tool, text string) {
 	if text != "" || kind == conversation.Call || kind == conversation.Result {
 		e.all = append(e.all, conversation.Entry{Kind: kind, Tool: strings.Clone(tool), Text: strings.Clone(text), ID: e.id, Time: e.at})
 	}
 }
 
 func (e *entries) result(tool, text string, failed bool) {
-	e.give(conversation.Result, tool, text)
+	e.addEntry(conversation.Result, tool, text)
 	e.all[len(e.all)-1].Failed = failed
 }
 
@@ -297,10 +297,10 @@ func (e *entries) spend(usage gjson.Result, model string) {
 func (e *entries) message(m gjson.Result, chosen string) {
 	switch m.Get("role").Str {
 	case "user":
-		e.give(conversation.Prompt, "", conversation.ContentText(m.Get("content")))
+		e.addEntry(conversation.Prompt, "", conversation.ContentText(m.Get("content")))
 	case "assistant":
 		model := strings.Clone(cmp.Or(m.Get("model").Str, chosen))
-		e.answer(m.Get("content"))
+		e.addAnswer(m.Get("content"))
 		for i := range e.all {
 			if e.all[i].Kind == conversation.Answer {
 				e.all[i].Model = model
@@ -310,24 +310,24 @@ func (e *entries) message(m gjson.Result, chosen string) {
 	case "toolResult":
 		e.result(m.Get("toolName").Str, conversation.ContentText(m.Get("content")), m.Get("isError").Bool())
 	case "bashExecution": // a command that the person gave, after a "!"
-		e.give(conversation.Call, "bash", m.Get("command").Str)
+		e.addEntry(conversation.Call, "bash", m.Get("command").Str)
 		e.result("bash", m.Get("output").Str, conversation.TokenCount(m.Get("exitCode")) > 0)
 	}
 }
 
-func (e *entries) answer(content gjson.Result) {
+func (e *entries) addAnswer(content gjson.Result) {
 	if content.Type == gjson.String {
-		e.give(conversation.Answer, "", content.Str)
+		e.addEntry(conversation.Answer, "", content.Str)
 		return
 	}
 	for _, part := range content.Array() {
 		switch part.Get("type").Str {
 		case "text":
-			e.give(conversation.Answer, "", part.Get("text").Str)
+			e.addEntry(conversation.Answer, "", part.Get("text").Str)
 		case "thinking":
-			e.give(conversation.Thought, "", part.Get("thinking").Str)
+			e.addEntry(conversation.Thought, "", part.Get("thinking").Str)
 		case "toolCall":
-			e.give(conversation.Call, part.Get("name").Str, conversation.CallText(part.Get("arguments")))
+			e.addEntry(conversation.Call, part.Get("name").Str, conversation.CallText(part.Get("arguments")))
 		}
 	}
 }

@@ -77,9 +77,9 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		if whole {
 			h.addFromStart(line)
 		}
-		return whole && (!h.begun() || h.model == "")
+		return whole && (!h.isComplete() || h.model == "")
 	}, h.addFromEnd)
-	if err == nil && !h.begun() && f.Size > conversation.EndSize {
+	if err == nil && !h.isComplete() && f.Size > conversation.EndSize {
 		most := int64(conversation.MaxFront)
 		if h.ForkOf != "" { // the copy comes first, however long it is
 			most = f.Size
@@ -88,7 +88,7 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			if h.Prompt == "" || !bytes.Contains(line, []byte(`"forkedFrom"`)) {
 				h.addFromStart(line)
 			}
-			return !h.begun() && at < most
+			return !h.isComplete() && at < most
 		})
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ type header struct {
 	hasMessages         bool   // the conversation has text
 }
 
-func (h *header) begun() bool { return h.Prompt != "" && h.Version != "" && !h.Started.IsZero() }
+func (h *header) isComplete() bool { return h.Prompt != "" && h.Version != "" && !h.Started.IsZero() }
 
 func (h *header) addFromStart(line []byte) {
 	if !gjson.ValidBytes(line) {
