@@ -164,10 +164,11 @@ func (e *event) packed() (all [len(names) + 1]*string) {
 	return all
 }
 
-// unpack iterates over the events of a session's row, in order. Each is valid only until the
-// next one.
+// unpack iterates over the events of a session's row, each of which is written as its time,
+// a bit for each text that is not empty, and these texts. Each event is valid only until
+// the next one.
 func unpack(row []byte) iter.Seq[*event] {
-	whole := string(row) // whose parts the texts are
+	whole := string(row) // one copy, of which the texts are parts
 	return func(yield func(*event) bool) {
 		var e event
 		texts := e.packed()

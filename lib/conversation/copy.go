@@ -138,9 +138,9 @@ func PairResults(all Source) (Settled, error) {
 		return Settled{}, err
 	}
 	return Settled{pairs.entries + 1, func(yield func(Entry, error) bool) {
-		s := settling{source: source, pairs: pairs, yield: yield}
+		s := pairing{source: source, pairs: pairs, yield: yield}
 		err := source(0, s.addEntry)
-		if s.drain(); err != nil && !s.over {
+		if s.emitPending(); err != nil && !s.over {
 			yield(Entry{}, err)
 		}
 	}}, nil
@@ -194,8 +194,8 @@ func pair(source Source) (p pairs, err error) {
 	return p, err
 }
 
-// settling is one pass over a conversation that PairResults converts.
-type settling struct {
+// pairing is one pass over a conversation that PairResults converts.
+type pairing struct {
 	source Source
 	pairs
 	yield       func(Entry, error) bool
@@ -207,7 +207,7 @@ type settling struct {
 	begun, over bool
 }
 
-// How far take reads ahead of a call for its result. Results are mostly close by; a more
+// How far addEntry reads ahead of a call for its result. Results are mostly close by; a more
 // distant one needs a call of Source.
 const (
 	maxAhead     = 256
@@ -215,7 +215,7 @@ const (
 )
 
 // addEntry adds an entry and emits those that it can by now.
-func (s *settling) addEntry(e Entry) bool {
+func (s *pairing) addEntry(e Entry) bool {
 	if s.seen++; s.seen > s.entries {
 		return false
 	}
@@ -230,14 +230,15 @@ func (s *settling) addEntry(e Entry) bool {
 	return !s.over
 }
 
-func (s *settling) drain() {
+// emitPending emits the entries that still wait for a result, at the end of the conversation.
+func (s *pairing) emitPending() {
 	for len(s.ahead) > 0 && !s.over {
 		s.emit()
 	}
 }
 
 // emit converts the first entry in ahead and gives it to the caller.
-func (s *settling) emit() {
+func (s *pairing) emit() {
 	e := s.ahead[0]
 	s.ahead[0] = Entry{} // frees its text, which the slice would hold until it is reallocated
 	s.ahead, s.size = s.ahead[1:], s.size-len(e.Text)
@@ -266,7 +267,7 @@ func (s *settling) emit() {
 }
 
 // yieldEntry yields an entry. If the first one is not a prompt, it yields one before it.
-func (s *settling) yieldEntry(e Entry, err error) {
+func (s *pairing) yieldEntry(e Entry, err error) {
 	if !s.begun {
 		s.begun = true
 		if e.Kind != Prompt && err == nil {
@@ -276,7 +277,7 @@ func (s *settling) yieldEntry(e Entry, err error) {
 	s.over = s.over || !s.yield(e, err) || err != nil
 }
 
-func (s *settling) text(kind Kind, e Entry, label string) {
+func (s *pairing) text(kind Kind, e Entry, label string) {
 	e.Kind, e.CallID = kind, ""
 	if strings.TrimSpace(e.Text) == "" {
 		return
@@ -287,7 +288,7 @@ func (s *settling) text(kind Kind, e Entry, label string) {
 	s.yieldEntry(e, nil)
 }
 
-func (s *settling) noteCall(e Entry) {
+func (s *pairing) noteCall(e Entry) {
 	r := Entry{Kind: Result, Text: "[no result was recorded]", Failed: true, Time: e.Time}
 	if at := s.calls[s.nextCall]; at >= 0 {
 		if i := slices.IndexFunc(s.ahead, func(e Entry) bool { return e.Offset == at }); i >= 0 {

@@ -58,7 +58,8 @@ func Join(all []Conversation) Conversation {
 	return one
 }
 
-// mergeEarlier returns the metadata of a conversation that began with those of an earlier file.
+// mergeEarlier returns m completed by the metadata of an earlier file of the same conversation:
+// what it began with comes from the file that was started first.
 func (m Metadata) mergeEarlier(earlier Metadata) Metadata {
 	m.Title, m.Headless = cmp.Or(m.Title, earlier.Title), m.Headless && earlier.Headless
 	if earlier.Last.After(m.Last) {

@@ -123,8 +123,9 @@ func keepSame(before, now string) string {
 	return strings.Clone(now)
 }
 
-// AddSpent returns what a conversation spent, by hour and origin, without what an earlier conversation
-// already had. The conversations of its ancestors, if there are any, have to be added before.
+// AddSpent counts the requests of a conversation that no earlier one had, and returns their usage
+// by hour and origin. Its ancestors have to be added before, because a fork begins with copies of
+// their requests. Of several records with the same id only the last counts.
 func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	if t.seen == nil {
 		t.seed, t.seen = maphash.MakeSeed(), map[uint64]struct{}{}
@@ -132,8 +133,8 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	}
 	of.Ancestors = slices.DeleteFunc(slices.Clone(of.Ancestors), func(a session.ID) bool { return a == "" || a == of.ID })
 	var order []string
-	last := make(map[string]int, len(spent))  // in spent: the last record of a message counts: a client may write several while it streams
-	own := map[hourOrigin]map[string]*Usage{} // by model
+	last := make(map[string]int, len(spent))     // the index of a message's last record, of which a client may write several while it streams
+	byHour := map[hourOrigin]map[string]*Usage{} // by model
 	count := func(c counted) {
 		if c.at.Before(t.Since) || !t.Until.IsZero() && !c.at.Before(t.Until) {
 			return
@@ -145,35 +146,37 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 				used.Unpriced = used.Tokens()
 			}
 		}
-		now := hourOrigin{hourOf(c.at), c.in}
-		if own[now] == nil {
-			own[now] = map[string]*Usage{}
+		key := hourOrigin{hourOf(c.at), c.in}
+		if byHour[key] == nil {
+			byHour[key] = map[string]*Usage{}
 		}
-		add(own[now], c.model, used)
+		add(byHour[key], c.model, used)
 	}
-	for i, now := range spent {
-		if now.id == "" {
-			count(now)
+	for i, c := range spent {
+		if c.id == "" {
+			count(c)
 			continue
 		}
-		id := now.id + "\x00" + cmp.Or(now.request, now.sum)
-		before, again := last[id]
-		if !again {
+		id := c.id + "\x00" + cmp.Or(c.request, c.sum)
+		before, repeated := last[id]
+		if !repeated {
 			order = append(order, id)
 		}
 		last[id] = i
-		if !now.usage.onlyCost() || t.hasSeen("id", now.client, now.id) {
+		// A record that has only a cost gives the total so far. It adds the difference to the record
+		// before it, or to the total that a fork began with.
+		if !c.usage.onlyCost() || t.hasSeen("id", c.client, c.id) {
 			continue
 		}
-		t.stated[of.ID] = append(t.stated[of.ID], now)
-		was := spent[before].usage.Cost
-		if !again {
-			was = t.inherited(of, now.model)
+		t.stated[of.ID] = append(t.stated[of.ID], c)
+		costBefore := spent[before].usage.Cost
+		if !repeated {
+			costBefore = t.inherited(of, c.model)
 		}
-		if was <= now.usage.Cost { // else the client began anew
-			now.usage.Cost -= was
+		if costBefore <= c.usage.Cost { // else the client began anew
+			c.usage.Cost -= costBefore
 		}
-		count(now)
+		count(c)
 	}
 	copied := t.copies(of)
 	for _, id := range order {
@@ -183,12 +186,12 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	}
 	t.read[of.ID] = true
 	var times []hourOrigin
-	for at := range own {
+	for at := range byHour {
 		times = append(times, at)
 	}
 	sort.Slice(times, func(i, j int) bool { return times[i].compare(times[j]) < 0 })
 	for _, at := range times {
-		for _, s := range sortModels(own[at]) {
+		for _, s := range sortModels(byHour[at]) {
 			added = append(added, HourUsage{at.hour, at.in, s})
 		}
 	}

@@ -799,6 +799,7 @@ func (l *Launch) describeRespawn() (does, found string, err error) {
 	return "leave it when it crashes", "--respawn starts it again", nil
 }
 
+// describeDialogs returns what the step "dialogs" of a start does and why; see step.describe.
 func (l *Launch) describeDialogs() (does, found string, err error) {
 	switch {
 	case !l.Trust:

@@ -48,15 +48,14 @@ func Unhooked(known *agent.Table, pane tmux.Pane) (p process.Proc, c agent.Clien
 	return process.Proc{}, agent.Client{}
 }
 
-// OwnsPane reports whether a pane runs the agent directly or through shells, without
-// another client in between.
+// OwnsPane reports whether a pane runs the process of an agent directly or through shells,
+// without another client in between.
 func OwnsPane(known *agent.Table, p process.Proc, pane tmux.Pane) bool {
 	if p.PID == pane.PID {
 		return true
 	}
 	for _, pid := range process.Ancestors(p.PID) {
-		// By its name alone: a script of npm's is above its own client, which can start itself again.
-		switch {
+		switch { // by the name of a process alone: the script of npm that starts a client is no other client
 		case known.ByProcess(process.Name(pid)).Name != "":
 			return false
 		case pid == pane.PID:

@@ -294,7 +294,7 @@ func (s State) linkHome(link, at string) error {
 	return atomicfile.Error("create", link, err)
 }
 
-// Homes returns all homes in the state by the path of their place. It leaves out unreadable
+// Homes returns the folder of each home, by the home's path in the state. It leaves out unreadable
 // ones.
 func (s State) Homes() (map[string]Folder, error) {
 	entries, err := atomicfile.Entries(s.Path("homes"))

@@ -227,9 +227,11 @@ func unchanged(f conversation.File, m *Position) (bool, error) {
 	return tail == m.Tail, err
 }
 
-// tailOf returns the digest of the bytes before an offset of a client's file.
-func tailOf(f conversation.File, next int64) (string, error) {
-	if filepath.Ext(f.Path) != ".jsonl" || next < 0 {
+// tailOf returns a digest of the last tailSize bytes before an offset of a client's file, which
+// tells later whether the client has rewritten what was read. It is "" for a file that has no
+// lines or was truncated.
+func tailOf(f conversation.File, offset int64) (string, error) {
+	if filepath.Ext(f.Path) != ".jsonl" || offset < 0 {
 		return "", nil
 	}
 	file, err := atomicfile.OpenFollowing(f.Path)
@@ -237,8 +239,8 @@ func tailOf(f conversation.File, next int64) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	buf := make([]byte, min(next, tailSize))
-	if n, err := file.ReadAt(buf, next-int64(len(buf))); err != nil && err != io.EOF {
+	buf := make([]byte, min(offset, tailSize))
+	if n, err := file.ReadAt(buf, offset-int64(len(buf))); err != nil && err != io.EOF {
 		return "", atomicfile.Error("read", f.Path, err)
 	} else if n < len(buf) {
 		return "", nil // it was truncated meanwhile

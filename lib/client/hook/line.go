@@ -84,7 +84,7 @@ func inspect(part syntax.Node) (l runs) {
 				l.add(inner)
 				return false // substitutions in it run before it
 			}
-			if !printsNothing(n, words) {
+			if !printsOnlyOwn(n, words) {
 				l.add(runs{others: true})
 			}
 		}
@@ -164,9 +164,9 @@ func installed(dir string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// printsNothing reports whether a command prints at most text that the agent itself wrote
-// or what comes from its pipe.
-func printsNothing(call *syntax.CallExpr, words []string) bool {
+// printsOnlyOwn reports whether a command prints no text but what the agent itself wrote in the
+// line, or what comes from its pipe. Such a command cannot print a forged request.
+func printsOnlyOwn(call *syntax.CallExpr, words []string) bool {
 	if len(words) == 0 {
 		return true // an assignment
 	}
@@ -179,8 +179,9 @@ func printsNothing(call *syntax.CallExpr, words []string) bool {
 		return !slices.ContainsFunc(call.Args, func(w *syntax.Word) bool { return !isLiteral(w.Parts) })
 	case "tail", "head", "cat":
 		for i, w := range words[1:] {
-			value := words[0] != "cat" && (words[i] == "-n" || words[i] == "-c") && strings.Trim(w, "+-0123456789") == ""
-			if !strings.HasPrefix(w, "-") && !value {
+			previous := words[i]
+			isCount := words[0] != "cat" && (previous == "-n" || previous == "-c") && strings.Trim(w, "+-0123456789") == ""
+			if !strings.HasPrefix(w, "-") && !isCount {
 				return false // a file
 			}
 		}

@@ -119,6 +119,7 @@ func (s section) minSize(size func(string) int) int {
 
 func (s section) size(size func(string) int) int { return size(s.text()) }
 
+// text returns the whole section, or "" if its body is empty.
 func (s section) text() string {
 	if strings.Trim(s.body, "\n") == "" {
 		return ""
@@ -139,8 +140,8 @@ func (s section) leftOut(body string, n int) string {
 	return more + "]\n"
 }
 
-// fit returns the body, or as many of its lines as fit and a line that counts the rest. The
-// last of them is no heading and not blank.
+// fit returns the body, or as many of its lines as fit and a line that counts the rest. The last
+// line of the body that it keeps is neither blank nor a heading.
 func fit(s section, room int, size func(string) int) string {
 	whole := s.body + "\n"
 	framed := size(s.begin) + size(s.end)
@@ -148,7 +149,7 @@ func fit(s section, room int, size func(string) int) string {
 		return s.begin + whole + s.end
 	}
 	lines := strings.SplitAfter(whole, "\n")
-	// The reserved line has the largest number; the final one is not longer.
+	// Room for a line that counts all lines, which is the longest that can be needed.
 	room -= size(s.leftOut(whole, 0)) + framed
 	used, n := 0, 0
 	for n < len(lines) && used+size(lines[n]) <= room {
@@ -163,7 +164,7 @@ func fit(s section, room int, size func(string) int) string {
 		text = cut(lines[0], room-size("…\n"), size) + "…\n"
 		n = 1
 		if len(lines) <= 2 {
-			n = 0 // count the cut line as left out
+			n = 0 // the body is one line, and the count must not be 0
 		}
 	}
 	if text != "" {

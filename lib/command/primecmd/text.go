@@ -292,7 +292,7 @@ func (p *page) continuing() []section {
 		return append(sections, p.missingPart())
 	}
 	if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {
-		sections = append(sections, p.lasting(), chain)
+		sections = append(sections, p.lastingSection(), chain)
 	}
 	if p.conversation == compacted {
 		sections = append(sections, p.backgroundSection())
@@ -332,16 +332,18 @@ func (p *page) backgroundSection() section {
 		frame("the conversation", p.words(brief.Brief{Thread: t, LivesOn: true}.Clean(p.env.Redact).Text()))
 }
 
-// lasting returns what a chain must not lose in a compaction, a /clear or a resume: the
-// first request, standing instructions and open to-dos.
-func (p *page) lasting() section {
+// lastingSection returns what a chain must not lose in a compaction, a /clear or a resume: the
+// first request, standing instructions and open to-dos. The other prompts are in the lists that
+// layout adds.
+func (p *page) lastingSection() section {
 	if p.thread == nil {
 		return section{}
 	}
+	b := brief.Brief{Thread: p.thread.Essential(), PromptsElsewhere: true}.Clean(p.env.Redact)
 	return section{
 		title: "What applies to this work",
 		all:   p.gt("seance thread " + string(p.thread.ChainID)),
-	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential(), PromptsElsewhere: true}.Clean(p.env.Redact).Text()))
+	}.frame("the thread of this work", p.words(b.Text()))
 }
 
 // chain is the place of what no other section tells of the chain.
@@ -517,7 +519,7 @@ func (p *page) afterCrash() []section {
 		return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.otherSections(p.recalledSections()...))
 	}
 	sections = append(sections, p.recalledSections()...)
-	sections = append(sections, p.lasting())
+	sections = append(sections, p.lastingSection())
 	return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.otherSections())
 }
 
@@ -732,7 +734,7 @@ func (p *page) ordinary() []section {
 	}
 	sections := []section{{body: text}}
 	if p.predecessor.how == session.Done {
-		return slices.Concat(sections, []section{p.lasting(), chain}, p.otherSections())
+		return slices.Concat(sections, []section{p.lastingSection(), chain}, p.otherSections())
 	}
 	return append(sections, p.otherSections()...)
 }

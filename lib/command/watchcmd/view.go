@@ -479,7 +479,7 @@ func (m *model) footerLines() []string {
 		for i, text := range m.asked {
 			lines = append(lines, m.style.Bold(m.style.Yellow(cut(fmt.Sprintf(" %d. %s", i+1, text)))))
 		}
-		return append(lines, cut(fmt.Sprintf(" answer %s with 1 to %d, or esc: %s", m.addressOf(m.about), len(m.asked), m.option)))
+		return append(lines, cut(fmt.Sprintf(" answer %s with 1 to %d, or esc: %s", m.addressOrIt(m.about), len(m.asked), m.option)))
 	case typing:
 		prompt := m.inputPrompt()
 		lines := strings.Split(m.input.View(), "\n")
@@ -530,7 +530,8 @@ func (m *model) outcome() []string {
 	return lines
 }
 
-func (m *model) addressOf(key string) string {
+// addressOrIt returns the address of the agent in the row with this key, or "it" if the row is gone.
+func (m *model) addressOrIt(key string) string {
 	if r := m.find(key); r != nil {
 		return r.address()
 	}

@@ -190,7 +190,7 @@ func (f *Fold) Take(e conversation.Entry) bool {
 	case conversation.Tracked:
 		f.changed = cmp.Or(e.Text, f.changed)
 	case conversation.TodoList:
-		f.todos(e.Todos)
+		f.applyTodos(e.Todos)
 	}
 	return true
 }
@@ -504,7 +504,7 @@ func (f *Fold) Seal() {
 		f.Compacted, f.kept = Cut(sections(f.clean(f.kept)), compactedLength), ""
 	}
 	if f.list != nil {
-		f.List, f.list = f.items(f.list), nil
+		f.List, f.list = f.cleanItems(f.list), nil
 	}
 	if f.changed != "" {
 		f.Tracked = nil

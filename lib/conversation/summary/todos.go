@@ -10,7 +10,9 @@ import (
 	"gt/lib/conversation"
 )
 
-func (f *Fold) todos(t *conversation.Todos) {
+// applyTodos updates the to-dos by what one entry says. Some clients write the whole list each
+// time, others one task; Scope says which.
+func (f *Fold) applyTodos(t *conversation.Todos) {
 	if t == nil {
 		return
 	}
@@ -18,17 +20,17 @@ func (f *Fold) todos(t *conversation.Todos) {
 	case conversation.WholeList:
 		f.list = append([]conversation.Todo{}, t.Items...) // an empty list counts, too
 	case conversation.AllTasks:
-		f.Tasks = f.items(t.Items)
+		f.Tasks = f.cleanItems(t.Items)
 	case conversation.SomeTasks:
-		for _, item := range f.items(t.Items) {
-			f.task(item)
+		for _, item := range f.cleanItems(t.Items) {
+			f.updateTask(item)
 		}
 	case conversation.TaskFiles:
-		f.TaskFiles = f.items(t.Items)
+		f.TaskFiles = f.cleanItems(t.Items)
 	}
 }
 
-func (f *Fold) items(all []conversation.Todo) []conversation.Todo {
+func (f *Fold) cleanItems(all []conversation.Todo) []conversation.Todo {
 	kept := make([]conversation.Todo, 0, min(len(all), maxTasks))
 	for _, t := range all[:min(len(all), maxTasks)] {
 		kept = append(kept, conversation.Todo{ID: f.line(t.ID, maxID), Text: f.line(t.Text, todoLength), Status: status(t.Status)})
@@ -36,8 +38,8 @@ func (f *Fold) items(all []conversation.Todo) []conversation.Todo {
 	return kept
 }
 
-// task updates a task. Empty fields mean no change.
-func (f *Fold) task(t conversation.Todo) {
+// updateTask updates a task. Empty fields mean no change.
+func (f *Fold) updateTask(t conversation.Todo) {
 	if t.ID == "" {
 		return
 	}

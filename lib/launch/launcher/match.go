@@ -42,14 +42,14 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 			// The launcher has a shell run its line.
 			words := slices.Clone(p.Args)
 			words[slices.Index(words, below.Args[len(below.Args)-1])] = Mark
-			w.launchers[top] = found{at: i, below: w.launchers[top].below, words: words, shell: line(p.Args)}
+			w.launchers[top] = found{at: i, below: w.launchers[top].below, words: words, shell: runsLine(p.Args)}
 		case isGt(p.Args), interactive(p.Args), runner(p.Args):
 			if w.shell < 0 && !runner(p.Args) {
 				w.shell = i
 			}
 			script = false
 		case starts && !script:
-			w.launchers = append(w.launchers, found{at: i, below: i - 1, words: asTyped(words), shell: line(p.Args)})
+			w.launchers = append(w.launchers, found{at: i, below: i - 1, words: asTyped(words), shell: runsLine(p.Args)})
 		case len(p.Args) > 0 && process.IsShell(p.Args[0]):
 			script = true // the path shows what the script runs, but not how to start the script again
 			continue
@@ -67,7 +67,7 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 // wordsBefore returns the words of args that stand before command. If command is inside one
 // word, it returns all words, with that one replaced by Mark.
 func wordsBefore(args, command []string) (words []string, ok bool) {
-	for _, c := range forms(command) {
+	for _, c := range possibleTyped(command) {
 		if n := len(args) - len(c); n >= 0 && called(args[n], c[0]) && slices.Equal(args[n+1:], c[1:]) && !(n > 1 && len(c) == 1 && takesLine(args[0]) && isLine(args[n-1])) {
 			return args[:n:n], true
 		}
@@ -119,14 +119,14 @@ func variable(word string) bool {
 	return strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" || strings.HasSuffix(word, "_proxy")
 }
 
-// forms returns the ways in which a process's command line can have been typed: as it is,
+// possibleTyped returns the ways in which a process's command line can have been typed: as it is,
 // and for a script also without the interpreter, which the kernel adds.
-func forms(args []string) [][]string {
+func possibleTyped(args []string) [][]string {
 	if len(args) == 0 {
 		return nil
 	}
 	all := [][]string{args}
-	if name := filepath.Base(args[0]); !line(args) && (process.IsShell(name) || process.IsInterpreter(name)) {
+	if name := filepath.Base(args[0]); !runsLine(args) && (process.IsShell(name) || process.IsInterpreter(name)) {
 		for i := 1; i < min(len(args), 3); i++ {
 			if !strings.HasPrefix(args[i], "-") {
 				all = append(all, args[i:])
@@ -154,7 +154,8 @@ func interactive(args []string) bool {
 	return end > 0 && end >= len(args)
 }
 
-func line(args []string) bool {
+// runsLine reports whether args are those of a shell that runs a command line (-c).
+func runsLine(args []string) bool {
 	end := endOfOptions(args)
 	return end > 0 && end+1 < len(args) && isLine(args[end])
 }

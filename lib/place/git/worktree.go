@@ -198,7 +198,7 @@ func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 			return &CheckedOutError{branch, w.Path}
 		case w.Path != path:
 		case w.Lock == initializing: // git itself was interrupted
-			if err := r.drop(path); err != nil {
+			if err := r.removeUnused(path); err != nil {
 				return err
 			}
 		case w.Branch != branch:
@@ -231,7 +231,7 @@ func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 			return err
 		}
 		undo = func() error {
-			err := r.drop(path)
+			err := r.removeUnused(path)
 			if slices.Contains(add, "-b") && err == nil {
 				_, err = r.inPlace("branch", "-D", "--", branch)
 			}
@@ -271,7 +271,7 @@ func AddOwnWorktree(dir, path, branch, start string, wait time.Duration) error {
 			if entries, err := os.ReadDir(path); len(entries) > 1 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%w: git was interrupted while it made it", ErrUnsaved)
 			}
-			if err := r.drop(path); err != nil {
+			if err := r.removeUnused(path); err != nil {
 				return err
 			}
 		}
@@ -422,9 +422,10 @@ func (e *CheckedOutError) Error() string {
 	return fmt.Sprintf("the branch '%s' is checked out in '%s'", e.Branch, e.Path)
 }
 
-// drop removes an unused worktree.
-func (r checkout) drop(path string) error {
-	_ = os.Remove(path) // git makes the folder first, and does not recognize one without .git
+// removeUnused removes a worktree in which nothing was done, also if it is locked: adding it was
+// interrupted or is undone.
+func (r checkout) removeUnused(path string) error {
+	_ = os.Remove(path) // git refuses the empty folder that it leaves if it was interrupted early
 	_, err := r.inPlace("worktree", "remove", "--force", "--force", path)
 	return err
 }
@@ -678,5 +679,5 @@ func DropWorktree(dir, path string) error {
 	if err != nil {
 		return err
 	}
-	return r.drop(path)
+	return r.removeUnused(path)
 }

@@ -68,7 +68,7 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		}
 	}
 	for _, o := range p.Orphans {
-		if err := w.free(ctx, o); err != nil {
+		if err := w.freeOrphaned(ctx, o); err != nil {
 			w.warn(err)
 			p.closed = slices.DeleteFunc(p.closed, func(id instance.ID) bool { return id == o.ID })
 		}
@@ -184,11 +184,11 @@ func (w *World) actions(ctx context.Context, p *Plan, later, told func(Outcome))
 	cli.ParallelAtMost(w.AtOnce, made, func(m created) { begin(m, tell) })
 }
 
-// free frees claims that a session made while it lost its marker, or that a gone session
-// left. The session's lock keeps it from being taken back meanwhile.
-func (w *World) free(ctx context.Context, o OrphanedWork) error {
+// freeOrphaned frees the claims of a session that rests or is gone. It holds the session's lock, so
+// that no start gives the session an agent meanwhile.
+func (w *World) freeOrphaned(ctx context.Context, o OrphanedWork) error {
 	if o.ID == "" {
-		return w.freeNobodys(ctx, o.Claimant)
+		return w.freeOfUnknown(ctx, o.Claimant)
 	}
 	held, err := w.Store.Hold(o.ID, lockWait)
 	switch {
@@ -209,8 +209,8 @@ func (w *World) free(ctx context.Context, o OrphanedWork) error {
 	return w.Work.Free(ctx, o.Claimant, tick.WorkReason(state))
 }
 
-// freeNobodys is free for a name without a session, unless one was created since.
-func (w *World) freeNobodys(ctx context.Context, c Claimant) error {
+// freeOfUnknown is freeOrphaned for a name without a session, unless one was created since.
+func (w *World) freeOfUnknown(ctx context.Context, c Claimant) error {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
 		return err

@@ -117,8 +117,8 @@ func (d *decision) logf(s Session, event, format string, args ...any) {
 	d.plan.Notes = append(d.plan.Notes, Note{Template: s.Template, Session: s.ID, Event: event, Text: fmt.Sprintf(format, args...)})
 }
 
-func block(reason string) func(*Action) { return func(a *Action) { a.Block = reason } }
-func event(name string) func(*Action)   { return func(a *Action) { a.Event = name } }
+func withBlock(reason string) func(*Action) { return func(a *Action) { a.Block = reason } }
+func withEvent(name string) func(*Action)   { return func(a *Action) { a.Event = name } }
 func setFailed(s lifecycle.Session) func(*Action) {
 	return func(a *Action) { a.Failed = &s }
 }
@@ -182,7 +182,7 @@ func (d *decision) session(s Session) {
 	case WaitForDrain:
 		d.drained(s, t)
 	case ArchiveIt:
-		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.CrashDuringDrain), "it ended while it was drained", block(workCrashDrain))
+		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.CrashDuringDrain), "it ended while it was drained", withBlock(workCrashDrain))
 	case WakeOrNothing:
 		d.wake(s, t)
 	case RestOrClear:
@@ -223,7 +223,7 @@ func (d *decision) suspend(s Session, reason lifecycle.Reason, why string) {
 	if s.Left {
 		reason, why = lifecycle.UserRequest, "somebody ended it"
 	}
-	d.act(lifecycle.Suspend, s, d.enterState(s.Session, lifecycle.Suspended, reason), why, block(workSuspended))
+	d.act(lifecycle.Suspend, s, d.enterState(s.Session, lifecycle.Suspended, reason), why, withBlock(workSuspended))
 }
 
 // startable reports whether a template's session may start now, or why not.
@@ -263,7 +263,7 @@ func (d *decision) begin(s Session, t *Template) {
 	}
 	if d.Now.Sub(s.CreatingAt) > limit && (t == nil || !s.Worktree) {
 		d.act(lifecycle.Close, s, d.enterState(after, lifecycle.Closed, lifecycle.StaleCreating),
-			fmt.Sprintf("it did not start within %s", duration.Format(limit))+endReasonSuffix(after), block(workClosed), event(EventStaleCreating))
+			fmt.Sprintf("it did not start within %s", duration.Format(limit))+endReasonSuffix(after), withBlock(workClosed), withEvent(EventStaleCreating))
 		if failed {
 			d.gaveUp[s.ID] = s.Pool != ""
 		}
@@ -313,11 +313,13 @@ func endReasonSuffix(s lifecycle.Session) string {
 	return ": " + s.CrashReason
 }
 
+// quarantine keeps a session that crashed too often from being started, for a time that doubles
+// with each quarantine, and blocks its work. after is the session with its latest crash counted.
 func (d *decision) quarantine(s Session, t *Template, after lifecycle.Session, why string) {
 	rest := backoff(firstBackoff, after.QuarantineCycle, t.QuarantineCap)
 	after.QuarantineUntil = d.Now.Add(rest)
 	d.act(lifecycle.Quarantine, s, d.enterState(after, lifecycle.Quarantined, lifecycle.CrashLoop),
-		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), endReasonSuffix(after)), block(workQuarantined))
+		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), endReasonSuffix(after)), withBlock(workQuarantined))
 }
 
 // route handles an active pool session without a marker. Its creation was interrupted if
@@ -328,9 +330,9 @@ func (d *decision) route(s Session, t *Template) {
 	case t == nil || t.Pool == nil:
 		d.logf(s, "", "gets no work: its template is no pool now")
 	case d.occupied[s.Pool]-1 < t.Pool.Max:
-		d.act(lifecycle.RestoreMarker, s, s.Session, "it runs, and has no marker", event(EventNoMarker))
+		d.act(lifecycle.RestoreMarker, s, s.Session, "it runs, and has no marker", withEvent(EventNoMarker))
 	default:
-		d.act(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), fmt.Sprintf("it has no marker; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max), event(EventNoMarker))
+		d.act(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), fmt.Sprintf("it has no marker; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max), withEvent(EventNoMarker))
 	}
 }
 
@@ -388,10 +390,10 @@ func (d *decision) drained(s Session, t *Template) {
 	}
 	switch busy := s.atWork(); {
 	case busy == "":
-		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done", block(workArchived))
+		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done", withBlock(workArchived))
 	case d.Now.Sub(s.DrainAt) >= limit:
 		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
-			"after "+duration.Format(limit)+": "+busy, block(workArchived))
+			"after "+duration.Format(limit)+": "+busy, withBlock(workArchived))
 	default:
 		d.logf(s, "", "draining: %s (%s of %s)", busy, duration.Format(d.Now.Sub(s.DrainAt)), duration.Format(limit))
 	}
@@ -440,7 +442,7 @@ func (d *decision) quarantined(s Session, t *Template) {
 			d.logf(s, "", "quarantined until somebody resumes or closes it: %s", why)
 			return
 		}
-		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.QuarantineEvicted), why, block(workQuarantined), event(EventEvicted))
+		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.QuarantineEvicted), why, withBlock(workQuarantined), withEvent(EventEvicted))
 	}
 	switch {
 	case s.QuarantineCycle >= t.QuarantineAttempts:

@@ -266,7 +266,7 @@ func (d *decision) slot(t *Template) int {
 func (d *decision) retire(t *Template, m *members, n int, why string) {
 	for _, s := range slices.Backward(m.suspended) {
 		if n > 0 && !d.acted[s.ID] {
-			d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.SuspendedScaleDown), why, block(workArchived))
+			d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.SuspendedScaleDown), why, withBlock(workArchived))
 			n--
 		}
 	}

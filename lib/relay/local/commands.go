@@ -88,7 +88,7 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	if ok, reason := relay.Allowed(ask.Command, "this host may not "+ask.Command+" there")(from); !ok {
 		return &relay.Refused{Reason: reason}
 	}
-	if err := timely(from, c.env.Now()); err != nil {
+	if err := checkTimely(from, c.env.Now()); err != nil {
 		return err
 	}
 	path := c.path(from.Name, l.ID)

@@ -82,9 +82,9 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 		Records:   func() (record.Store, error) { return record.StoreOf(env.Getenv) },
 		Instances: func(ctx context.Context) ([]byte, error) { return states(ctx, env, state) },
 		Kinds: map[string]relay.Kind{
-			peer.Note:    {Deliver: n.deliver},
-			peer.Work:    {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.deliverNote},
-			peer.Offer:   {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.deliverNote},
+			peer.Note:    {Deliver: n.deliverNote},
+			peer.Work:    {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.deliverWork},
+			peer.Offer:   {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.deliverWork},
 			peer.Command: {Most: maxAsk, Deliver: c.deliver},
 			peer.Result:  {Takes: c.awaitsAnswer, Most: maxAsk, Deliver: c.result},
 			peer.Session: {Takes: relay.Allowed(peer.Move, "no session of this host may move there"), Most: peer.MaxLarge, Deliver: c.session},

@@ -21,19 +21,20 @@ type notes struct {
 	state place.State
 }
 
-func (n notes) deliver(from relay.Sender, l peer.Letter, text io.Reader) error {
+func (n notes) deliverNote(from relay.Sender, l peer.Letter, text io.Reader) error {
 	return readLetter(text, func(data []byte) error { return post.Deliver(n.state, from.Host, l, data) })
 }
 
-func (n notes) deliverNote(from relay.Sender, l peer.Letter, text io.Reader) error {
-	return readLetter(text, func(data []byte) error {
-		return post.Give(n.state, from.Host, l, data, n.stores, func() error {
-			if l.Kind != peer.Offer {
-				return nil
-			}
-			return timely(from, n.env.Now())
-		})
-	})
+// deliverWork stores work that another host gives, for any session of its template. An offer
+// that comes too late is refused, because its sender no longer counts on it.
+func (n notes) deliverWork(from relay.Sender, l peer.Letter, text io.Reader) error {
+	checkOffer := func() error {
+		if l.Kind != peer.Offer {
+			return nil
+		}
+		return checkTimely(from, n.env.Now())
+	}
+	return readLetter(text, func(data []byte) error { return post.Give(n.state, from.Host, l, data, n.stores, checkOffer) })
 }
 
 func (n notes) stores(template string) ([]instance.Store, error) {
@@ -44,9 +45,9 @@ func (n notes) held(from peer.Host, l peer.Lease) (peer.Try, error) {
 	return post.Held(from, l, n.stores)
 }
 
-// timely returns an error for a letter that came too late to be acted on: its sender does not
+// checkTimely returns an error for a letter that came too late to be acted on: its sender does not
 // count on it any more.
-func timely(from relay.Sender, now time.Time) error {
+func checkTimely(from relay.Sender, now time.Time) error {
 	if from.Sent.IsZero() {
 		return &relay.Refused{Reason: "it does not say how old it is: update gt where it was sent"}
 	}

@@ -99,9 +99,9 @@ func Find(from home.Home, s place.Scope, dir, to string) (Recipient, error) {
 		"outside a town a recipient is self, the path of the folder that the agent works in, or the name of an agent of gt-session")
 }
 
-// inhabited reports whether a home has an agent: it is a role's folder, the state has
-// sessions of it, or it is a repository that counts (see place.Counts). A note alone must not
-// create a home.
+// inhabited reports whether a note may go to a home: it is a role's folder, it had sessions, or it
+// is the top of a repository that git would trust (see place.Counts). In another folder a note
+// would create a home in which no agent works.
 func inhabited(h home.Home) bool {
 	if h.Identity.Role != "" {
 		return true

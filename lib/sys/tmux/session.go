@@ -174,7 +174,7 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 	if strings.Contains(err.Error(), "duplicate session") {
 		return Pane{}, fmt.Errorf("%w: %s", ErrDuplicate, n.Name)
 	}
-	return Pane{}, errors.Join(err, s.killStarted(n.Buffer))
+	return Pane{}, errors.Join(err, s.killPanesOf(n.Buffer))
 }
 
 // settings returns tmux's commands, each after a ";", for the options of the pane that a
@@ -204,7 +204,9 @@ func (n NewSession) settings(pane, created string) []string {
 	return args
 }
 
-func (s Server) killStarted(b Buffer) error {
+// killPanesOf ends the panes that an unfinished start has left. Their command names the buffer that
+// it reads.
+func (s Server) killPanesOf(b Buffer) error {
 	out, err := s.run("list-panes", "-a", "-F", "#{pane_id} #{pane_start_command}")
 	if errors.Is(err, ErrNoServer) {
 		return nil

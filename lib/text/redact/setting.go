@@ -325,12 +325,12 @@ func namesSecret(s string) bool {
 	return slices.Contains(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\"',[]", r) }), "secret")
 }
 
-// valueStart returns the beginning of the value after the sign at s[i]. The name ends at
+// valueStart returns where the value begins after the sign (= or :) at s[i]. The name ends at
 // s[end].
 func valueStart(s string, i, end int, name string) int {
 	v := i + 1
 	switch {
-	case s[i] == '=' && strings.HasPrefix(s[v:], ">\n"):
+	case s[i] == '=' && strings.HasPrefix(s[v:], ">\n"): // of var_dump in PHP
 		v += 2
 	case s[i] == '=' && strings.HasPrefix(s[v:], ">"): // name => value
 		v++

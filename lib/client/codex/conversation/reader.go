@@ -961,11 +961,13 @@ var kinds = []string{
 }
 
 func (*Reader) Unknown(f conversation.File, each func(kind string)) error {
-	return conversation.UnknownLines(f.Path, kinds, kindOf, each)
+	return conversation.UnknownLines(f.Path, kinds, lineKind, each)
 }
 
-func kindOf(line []byte) string {
-	if bytes.HasPrefix(line, []byte(`{"record_type":`)) { // of older versions
+// lineKind returns which of kinds a line is. An item of the model has its own type after a dot, as
+// in response_item.message.
+func lineKind(line []byte) string {
+	if bytes.HasPrefix(line, []byte(`{"record_type":`)) { // older versions wrote it; it has no type
 		return "record_type"
 	}
 	rec := parse(line)

@@ -95,7 +95,7 @@ func scanFile(path string, from int64) (*log, error) {
 			list = v.Get("messages")
 		}
 		if list.IsArray() {
-			log.set(line, at, list)
+			log.replaceLive(line, at, list)
 		}
 		return true
 	}, func(_, _ []byte, _ int64) bool {
@@ -154,12 +154,12 @@ func (l *log) rewind(id string) {
 		from = max(0, slices.Index(l.live, i))
 	}
 	for _, i := range l.live[from:] {
-		l.gone(i)
+		l.takeBack(i)
 	}
 	l.live = l.live[:from]
 }
 
-func (l *log) gone(i int) {
+func (l *log) takeBack(i int) {
 	switch m := &l.messages[i]; {
 	case m.state != duplicate:
 		m.state, m.goneAt = gone, l.at
@@ -168,34 +168,36 @@ func (l *log) gone(i int) {
 	}
 }
 
-// set replaces the list of what the model has. The client writes such a list when it
-// starts or resumes (with the earlier messages), when a turn was interrupted (without the
-// end), and after a compaction (with a summary, and with copies of the last messages
-// under new ids).
-func (l *log) set(line []byte, at int64, list gjson.Result) {
+// replaceLive makes list what the model has from now on. The messages that it no longer has were
+// forgotten by the model, or taken back by the person (see markLeft).
+//
+// The client writes such a list when it starts or resumes (with the earlier messages), when a
+// turn was interrupted (without the end), and after a compaction (with a summary, and with copies
+// of the last messages under new ids, which findOriginals matches with the messages themselves).
+func (l *log) replaceLive(line []byte, at int64, list gjson.Result) {
 	members := l.members(line, at, list)
-	fresh := slices.ContainsFunc(members, func(e member) bool { return e.added && !e.own })
-	said := slices.ContainsFunc(l.messages, func(m message) bool { return m.state != duplicate })
-	before := l.live
-	l.leave(members, fresh)
+	hasNew := slices.ContainsFunc(members, func(e member) bool { return e.added && !e.byClient })
+	hadMessages := slices.ContainsFunc(l.messages, func(m message) bool { return m.state != duplicate })
+	liveBefore := l.live
+	l.markLeft(members, hasNew)
 	l.live = make([]int, 0, len(members))
 	for _, e := range members {
-		if i, ok := l.putMember(e, said); ok {
+		if i, ok := l.putMember(e, hadMessages); ok {
 			l.live = append(l.live, i)
 		}
 	}
-	if fresh && said {
-		l.pair(before)
+	if hasNew && hadMessages {
+		l.findOriginals(liveBefore)
 	}
 }
 
 type member struct {
-	key     uint64
-	place   position // zero if only the message itself says where it is
-	kind    string
-	added   bool // no record before has it
-	own     bool // added, and written by the client for the model
-	summary bool // added, and not own
+	key      uint64
+	place    position // zero if only the message itself says where it is
+	kind     string
+	added    bool // no record before has it
+	byClient bool // added, and written by the client for the model
+	summary  bool // added, and not own
 }
 
 func (l *log) members(line []byte, at int64, list gjson.Result) (members []member) {
@@ -210,8 +212,8 @@ func (l *log) members(line []byte, at int64, list gjson.Result) (members []membe
 		}
 		if i, ok := l.byKey[e.key]; !ok || l.messages[i].state == gone {
 			e.added = true
-			e.own = e.kind == "user" && personText(m) == ""
-			e.summary = e.kind == "user" && !e.own && strings.Contains(Text(m.Get("content")), "<state_snapshot>")
+			e.byClient = e.kind == "user" && personText(m) == ""
+			e.summary = e.kind == "user" && !e.byClient && strings.Contains(Text(m.Get("content")), "<state_snapshot>")
 		}
 		members = append(members, e)
 		return true
@@ -219,10 +221,10 @@ func (l *log) members(line []byte, at int64, list gjson.Result) (members []membe
 	return members
 }
 
-// leave marks the live messages that a list no longer has. They are past if the list has
-// something new (fresh), if the client was restarted, or if they precede the last live
+// markLeft marks the live messages that a list no longer has. They are past if the list has
+// something new (hasNew), if the client was restarted, or if they precede the last live
 // message that the list has. Otherwise the person took them back.
-func (l *log) leave(members []member, fresh bool) {
+func (l *log) markLeft(members []member, hasNew bool) {
 	in := map[uint64]bool{}
 	for _, e := range members {
 		in[e.key] = true
@@ -236,7 +238,7 @@ func (l *log) leave(members []member, fresh bool) {
 	for j, i := range l.live {
 		switch m := &l.messages[i]; {
 		case in[m.key] || m.state != live:
-		case fresh || l.restart || j < last:
+		case hasNew || l.restart || j < last:
 			m.state = forgottenByModel
 		default:
 			m.state, m.goneAt = gone, l.at
@@ -245,15 +247,15 @@ func (l *log) leave(members []member, fresh bool) {
 	l.restart = false
 }
 
-// putMember returns the index of a list's member. said reports whether there were messages
+// putMember returns the index of a list's member. hadMessages reports whether there were messages
 // before the list: an added member is then a copy of one of them, unless it is a summary.
-func (l *log) putMember(e member, said bool) (i int, ok bool) {
+func (l *log) putMember(e member, hadMessages bool) (i int, ok bool) {
 	if !e.added {
 		i, ok = l.byKey[e.key]
 	} else if i, ok = l.add(e.key, e.kind, e.place); ok {
 		m := &l.messages[i]
 		m.summary = e.summary
-		if e.own || said && !e.summary {
+		if e.byClient || hadMessages && !e.summary {
 			m.state = duplicate
 		}
 	}
@@ -263,9 +265,9 @@ func (l *log) putMember(e member, said bool) (i int, ok bool) {
 	return i, ok
 }
 
-// pair finds the originals of the copies at the end of a new list: they are at the end of
+// findOriginals finds the originals of the copies at the end of a new list: they are at the end of
 // the list before.
-func (l *log) pair(before []int) {
+func (l *log) findOriginals(before []int) {
 	for j := len(l.live) - 1; j >= 0; j-- {
 		m := &l.messages[l.live[j]]
 		if m.state != duplicate || m.of > 0 || m.kind == "" {
