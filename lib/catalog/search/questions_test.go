@@ -338,10 +338,12 @@ func TestWordsAlike(t *testing.T) {
 	dir := t.TempDir()
 	s.add(t, dir, "claude", "many", "",
 		said{"you", "Bitte prüfe die Größe der\nÜberschriften"}, said{"agent", "Die Schriftgröße ist 18px."},
-		said{"you", "Le café cre\u0300me ne s’affiche pas"}, said{"you", "почини кнопку входа"}, said{"you", "bardzo łatwy"})
+		said{"you", "Le café cre\u0300me ne s’affiche pas"}, said{"you", "почини кнопку входа"}, said{"you", "bardzo łatwy"},
+		said{"you", "İSTANBUL için İptal düğmesi"})
 	for typed, turn := range map[string]int{
 		"Groesse der Ueberschriften": 1, "grosse uberschriften": 1, "Überschrifetn": 1, "schriftgrösse": 1, "SCHRIFTGROESSE": 1, "schriftgrosze": 1,
 		"cafe creme": 2, "créme afiche": 2, "кнопка входа": 3, "почнии": 3, "latwy": 4,
+		"istanbul": 5, "İptal": 5, "iptal istanbul": 5,
 		"caff": 0, "кнут": 0, "pax": 0, "ubersetzungen": 0, "groesser": 1, "bat": 0,
 	} {
 		found, instead, err := NewWords(typed).Search(s.all, s.titles, func(int64, int64) {})

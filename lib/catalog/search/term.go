@@ -29,9 +29,14 @@ type term struct {
 	matches func(text string) bool
 }
 
-// foldText returns a text as words are compared: in lower case, and in one Unicode form.
+// foldText returns a text as words are compared: in lower case, and in one Unicode form. İ stays:
+// the bytes of a text that has it are searched for no i.
 func foldText(s string) string {
-	return strings.ReplaceAll(strings.ToLower(fold.Name(s)), "ς", "σ")
+	parts := strings.Split(fold.Name(s), "İ")
+	for i := range parts {
+		parts[i] = strings.ToLower(parts[i])
+	}
+	return strings.ReplaceAll(strings.Join(parts, "İ"), "ς", "σ")
 }
 
 // terms returns the words in what a person typed. What stands in double quotes is one term.
