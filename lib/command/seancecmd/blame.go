@@ -231,6 +231,12 @@ func (b *blamer) keepChanges(changes []search.Change, paths []string) {
 		}
 	}
 	real := map[string]string{}
+	resolve := func(path string) string {
+		if _, known := real[path]; !known {
+			real[path] = atomicfile.ResolveLinks(cmp.Or(path, "/"))
+		}
+		return real[path]
+	}
 	b.changes = map[string][]candidate{}
 	for i := range changes {
 		ch := &changes[i]
@@ -243,13 +249,13 @@ func (b *blamer) keepChanges(changes []search.Change, paths []string) {
 		}
 		for _, inside := range paths {
 			root, ok := strings.CutSuffix(ch.Path, "/"+inside)
+			if !ok { // the edit can name it by a link within the repository, or from elsewhere to it
+				root, ok = strings.CutSuffix(resolve(ch.Path), "/"+inside)
+			}
 			if !ok {
 				continue
 			}
-			if _, known := real[root]; !known {
-				real[root] = atomicfile.ResolveLinks(cmp.Or(root, "/"))
-			}
-			ours := slices.Contains(roots, real[root])
+			ours := slices.Contains(roots, resolve(root))
 			if ours || strings.Contains(inside, "/") {
 				b.changes[inside] = append(b.changes[inside], candidate{ch, !ours && pathExists(root)})
 			}

@@ -115,7 +115,7 @@ func ChangesOf(dir, commit, path string, wait time.Duration) (of BlamedLine, all
 			if path == "/dev/null" {
 				path = from
 			}
-			all = append(all, CommitChange{Path: strings.TrimSuffix(path, "\t")})
+			all = append(all, CommitChange{Path: path})
 			at = &all[len(all)-1]
 		case at == nil || header:
 		case strings.HasPrefix(line, "+"):
@@ -139,8 +139,10 @@ func LastChange(dir, commit, path string, until time.Time, wait time.Duration) t
 	return time.Unix(seconds, 0)
 }
 
-// unquotePath returns a path that git has quoted without the quotes.
+// unquotePath returns a path that git has quoted without the quotes. Behind one with a blank, a
+// diff has a tab.
 func unquotePath(path string) string {
+	path = strings.TrimSuffix(path, "\t")
 	if plain, err := strconv.Unquote(path); err == nil {
 		return plain
 	}
