@@ -77,6 +77,12 @@ func (c *follow) Run(env *cli.Env) error {
 		before := o.From
 		if o.From, err = p.pages(f, o, 1, 0); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
+				// Claude Code moves it to the folder of a worktree that the session enters.
+				name := filepath.Base(f.Path)
+				if there, _ := filepath.Glob(filepath.Join(filepath.Dir(f.Path), "../*", name)); len(there) == 1 && name == string(s.ID)+".jsonl" {
+					f.Path, o.From = there[0], before
+					continue
+				}
 				return cli.Failf(cli.AnswerNo, "the conversation of session '%s' is gone", s.ID)
 			}
 			return err
