@@ -15,14 +15,20 @@ var ErrDead = errors.New("nothing runs in its pane any more")
 var ErrReadOnly = errors.New("input to its pane is switched off")
 
 // Keys presses keys in a pane, by tmux's names: Down, C-n. It ends copy mode first, which
-// would take the keys.
+// would take the keys. Where the person has synchronized the panes of a window, tmux would
+// press them in all of these; pasted text it does not.
 func (s Server) Keys(pane string, keys ...string) error {
 	for _, key := range keys {
 		if strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.HasPrefix(key, "-") {
 			return fmt.Errorf("'%s' is not the name of a key", key)
 		}
 	}
-	return s.input(pane, nil, fmt.Sprintf("if-shell -F -t %s '#{pane_in_mode}' 'copy-mode -q -t %s' ; send-keys -t %s %s", pane, pane, pane, strings.Join(keys, " ")))
+	const press = "send-keys -t PANE KEYS"
+	// Without a setting of its own the pane follows its window again, if the window has one.
+	const alone = "set-option -p -t PANE synchronize-panes off ; " + press + " ; set-option -p -u -t PANE synchronize-panes" +
+		` ; if-shell -F -t PANE "#{?pane_synchronized,0,1}" "set-option -p -t PANE synchronize-panes on"`
+	const all = "if-shell -F -t PANE '#{pane_in_mode}' 'copy-mode -q -t PANE' ; if-shell -F -t PANE '#{pane_synchronized}' '" + alone + "' '" + press + "'"
+	return s.input(pane, nil, strings.ReplaceAll(strings.ReplaceAll(all, "KEYS", strings.Join(keys, " ")), "PANE", pane))
 }
 
 // Paste pastes a text into a pane, bracketed if the program has asked for that, so that a

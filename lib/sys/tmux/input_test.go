@@ -206,6 +206,44 @@ func TestInputArrives(t *testing.T) {
 	}
 }
 
+// Keys are pressed in one pane, also where the person has synchronized those of a window, or
+// this one only. It stays synchronized.
+func TestKeysInSynchronizedPanes(t *testing.T) {
+	s, p := server(t, "other")
+	beside, err := s.run("split-window", "-d", "-t", p.ID, "-P", "-F", "#{pane_id}", "exec sleep 600")
+	testenv.NoError(t, err)
+	for _, scope := range []string{"-w", "-p"} {
+		own, err := s.run("split-window", "-d", "-t", p.ID, "-P", "-F", "#{pane_id}", "exec sleep 600")
+		testenv.NoError(t, err)
+		if scope == "-w" {
+			_, err = s.run("set-option", "-w", "-t", own, "synchronize-panes", "on")
+		} else if _, err = s.run("set-option", "-w", "-t", own, "synchronize-panes", "off"); err == nil {
+			_, err = s.run("set-option", "-p", "-t", own, "synchronize-panes", "on", ";", "set-option", "-p", "-t", beside, "synchronize-panes", "on")
+		}
+		testenv.NoError(t, err)
+		const format = "#{pane_id} #{pane_synchronized}"
+		before, err := s.run("list-panes", "-t", own, "-F", format, ";", "show-options", "-p", "-t", own)
+		testenv.NoError(t, err)
+		testenv.NoError(t, s.Keys(own, "a"))
+		if after, err := s.run("list-panes", "-t", own, "-F", format, ";", "show-options", "-p", "-t", own); err != nil || after != before {
+			t.Errorf("%s: synchronized were %q, are %q: %v", scope, before, after, err)
+		}
+		if err := s.Keys(own, "C-c"); err != nil {
+			t.Error(err)
+		}
+		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			if _, err := s.Pane(own, wait); err != nil {
+				break
+			} else if time.Now().After(end) {
+				t.Fatal("Ctrl-C does not arrive")
+			}
+		}
+		if _, err := s.Pane(beside, wait); err != nil {
+			t.Fatalf("%s: Ctrl-C ended the pane beside: %v", scope, err)
+		}
+	}
+}
+
 func TestKeysAreNames(t *testing.T) {
 	s, p := server(t, "other")
 	for _, key := range []string{"'", "a b", ";", "-t", "Enter; kill-server", "$HOME", "C-c' ; kill-server ; '"} {
