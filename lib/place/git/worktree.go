@@ -159,7 +159,8 @@ var ErrNoCommit = errors.New("the repository has no commit yet")
 
 var ErrBranch = errors.New("invalid branch name")
 
-// CheckBranch returns an error for an invalid branch name.
+// CheckBranch returns an error for an invalid branch name, also for the name by which git knows a
+// remote's branch, such as origin/fix: whoever gives it does not mean a new branch of that name.
 func CheckBranch(dir, branch string) error {
 	r, err := findRepository(dir)
 	if err != nil {
@@ -174,7 +175,11 @@ func CheckBranch(dir, branch string) error {
 	} else if err != nil {
 		return err
 	}
-	return nil
+	out, err := r.inPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/"+branch)
+	if out == "refs/remotes/"+branch+"\n" {
+		return fmt.Errorf("%w '%s': it is a remote's branch; leave out the remote, and a new branch follows it", ErrBranch, branch)
+	}
+	return err
 }
 
 // AddWorktree adds a worktree to dir's repository and checks out a branch: the existing
@@ -445,8 +450,8 @@ func FillIndex(path, commit string, wait time.Duration) error {
 	return err
 }
 
-// find reports whether a branch exists, and returns the remote branch of that name if only
-// one remote has it.
+// find reports whether a branch exists, and returns the ref of the remote branch of that name if
+// only one remote has it.
 func (r checkout) find(branch string) (here bool, from string, err error) {
 	out, err := r.inPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/*/"+branch)
 	remotes := 0
@@ -455,7 +460,7 @@ func (r checkout) find(branch string) (here bool, from string, err error) {
 			here = true
 		} else if remote, ok := strings.CutPrefix(ref, "refs/remotes/"); ok && strings.HasSuffix(remote, "/"+branch) {
 			remotes++
-			from = remote
+			from = ref // its short name may be that of a tag or of another branch, too
 		}
 	}
 	if remotes > 1 {

@@ -95,6 +95,8 @@ func TestAddWorktree(t *testing.T) {
 	run(t, dir, "commit", "-q", "-a", "-m", "attributes")
 	run(t, dir, "branch", "here")
 	run(t, dir, "update-ref", "refs/remotes/origin/theirs", "HEAD")
+	run(t, dir, "branch", "origin/theirs", "HEAD~1")
+	run(t, dir, "update-ref", "refs/remotes/origin/only/there", "HEAD")
 	run(t, dir, "config", "remote.origin.url", dir)
 	run(t, dir, "config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
 	canary := hostile(t, dir)
@@ -115,7 +117,7 @@ func TestAddWorktree(t *testing.T) {
 	if data, err := os.ReadFile(canary); err == nil {
 		t.Errorf("programs of the repository's ran: %s", data)
 	}
-	if up := run(t, dir, "-c", "core.fsmonitor=false", "rev-parse", "--abbrev-ref", "theirs@{upstream}"); up != "origin/theirs" {
+	if up := run(t, dir, "-c", "core.fsmonitor=false", "rev-parse", "--symbolic-full-name", "theirs@{upstream}"); up != "refs/remotes/origin/theirs" {
 		t.Errorf("it follows %s", up)
 	}
 	var checked *CheckedOutError
@@ -125,10 +127,13 @@ func TestAddWorktree(t *testing.T) {
 	if err := AddWorktree(dir, filepath.Join(beside, "x"), "main", "", time.Minute); !errors.As(err, &checked) || checked.Path != dir {
 		t.Errorf("a branch that is checked out: %v", err)
 	}
-	for _, name := range []string{"-b", "a..b", "", "HEAD", "a b"} {
+	for _, name := range []string{"-b", "a..b", "", "HEAD", "a b", "origin/only/there"} {
 		if CheckBranch(dir, name) == nil {
 			t.Errorf("%q is a branch", name)
 		}
+	}
+	for _, name := range []string{"origin", "only/there", "origin/only", "origin/theirs"} {
+		testenv.NoError(t, CheckBranch(dir, name))
 	}
 }
 
