@@ -54,7 +54,7 @@ func Plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 			w.Start = other.Head
 		}
 		if other.Branch == branch {
-			return w, "", explainCheckedOut(&git.CheckedOutError{Branch: branch, Path: other.Path}, w.Repository)
+			return w, "", explainCheckedOut(&git.CheckedOutError{Branch: branch, Path: other.Path, Lock: other.Lock}, w.Repository)
 		}
 	}
 	if is, err := atomicfile.Present(w.Path); err != nil {
@@ -121,7 +121,11 @@ func followMoved(in *instance.Instance, put func() error) error {
 func explainCheckedOut(err *git.CheckedOutError, repository string) error {
 	hint := fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path))
 	if is, unread := atomicfile.Present(err.Path); !is && unread == nil {
-		hint = fmt.Sprintf("that folder is gone; git -C %s worktree prune has git forget it", term.Typed(repository))
+		command := "git -C " + term.Typed(repository) + " worktree "
+		hint = "that folder is gone; " + command + "prune has git forget it"
+		if err.Lock != "" { // git forgets none of which it was told that its disk may not be there
+			hint += fmt.Sprintf(" once it is unlocked (%.100q): ", err.Lock) + command + "unlock " + term.Typed(err.Path)
+		}
 	}
 	return cli.Fail(cli.AnswerNo, err, hint)
 }

@@ -200,14 +200,14 @@ func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 	for _, w := range all {
 		switch {
 		case w.Path != path && w.Branch == branch:
-			return &CheckedOutError{branch, w.Path}
+			return &CheckedOutError{branch, w.Path, w.Lock}
 		case w.Path != path:
 		case w.Lock == initializing: // git itself was interrupted
 			if err := r.removeUnused(path); err != nil {
 				return err
 			}
 		case w.Branch != branch:
-			return &CheckedOutError{w.Branch, path}
+			return &CheckedOutError{w.Branch, path, w.Lock}
 		default:
 			made = true
 		}
@@ -267,7 +267,7 @@ func AddOwnWorktree(dir, path, branch, start string, wait time.Duration) error {
 	for _, w := range all {
 		switch {
 		case w.Path != path && w.Branch == branch:
-			return &CheckedOutError{branch, w.Path}
+			return &CheckedOutError{branch, w.Path, w.Lock}
 		case w.Path != path:
 		case w.Lock != initializing:
 			unlock()
@@ -420,8 +420,8 @@ func (r checkout) linkless(branch string) error {
 	return nil
 }
 
-// CheckedOutError reports that a branch is checked out in another worktree.
-type CheckedOutError struct{ Branch, Path string }
+// CheckedOutError reports that a branch is checked out in another worktree, and why that is locked.
+type CheckedOutError struct{ Branch, Path, Lock string }
 
 func (e *CheckedOutError) Error() string {
 	return fmt.Sprintf("the branch '%s' is checked out in '%s'", e.Branch, e.Path)
