@@ -67,7 +67,7 @@ func (h handover) launch(note mail.Note) error {
 	if h.remote {
 		fmt.Fprintf(h.env.Stdout, "handed over %s in tmux session %s\n", h.home.Identity.Address(), h.pane.Session)
 		if h.watch && h.env.Getenv("TMUX") != "" {
-			if err := h.server.SwitchClient(h.pane.Session); err != nil { // this client stays where it is
+			if err := h.server.SwitchClient(h.pane); err != nil { // this client stays where it is
 				h.env.Hint("tmux attach -t %s shows it", term.Quote(h.pane.Session))
 			}
 		}

@@ -760,7 +760,7 @@ func (c *attach) Run(env *cli.Env) error {
 	case socket != "" && socket != m.TmuxServer:
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is in another tmux server", m.Name), "leave this one first (Ctrl-b d)")
 	case socket != "":
-		if err := server.SwitchClient(m.Pane.Session); err != nil {
+		if err := server.SwitchClient(m.Pane); err != nil {
 			return err
 		}
 		_ = server.Say("#{prefix} L goes back") // tmux before 3.2 has no display-message -d
@@ -779,7 +779,7 @@ func (c *attach) Run(env *cli.Env) error {
 	if socket != "" {
 		return nil
 	}
-	return server.Attach(m.Pane.Session, terminal)
+	return server.Attach(m.Pane, terminal)
 }
 
 type ack struct {

@@ -55,7 +55,7 @@ var calls = map[string]func(Server, Pane) error{
 		return err
 	},
 	"Say":          func(s Server, p Pane) error { return s.Say("a line") },
-	"SwitchClient": func(s Server, p Pane) error { return s.SwitchClient(p.Session) },
+	"SwitchClient": func(s Server, p Pane) error { return s.SwitchClient(p) },
 	"LeftOf":       func(s Server, p Pane) error { s.LeftOf(p.Session, "x"); return nil },
 	"MadeFor":      func(s Server, p Pane) error { s.MadeFor(p.Session, "x"); return nil },
 	"Lend":         func(s Server, p Pane) error { return s.Lend(p.Session, "x", []Pane{p}) },

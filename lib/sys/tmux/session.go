@@ -334,9 +334,9 @@ func Terminal(kind string) string {
 	return kind
 }
 
-// Attach replaces this process by a tmux client that shows a session in a terminal of that
+// Attach replaces this process by a tmux client that shows a pane in a terminal of that
 // kind. It returns only on failure.
-func (s Server) Attach(session, terminal string) error {
+func (s Server) Attach(p Pane, terminal string) error {
 	at := s.socket()
 	socket, err := at.trusted()
 	if err != nil {
@@ -348,6 +348,6 @@ func (s Server) Attach(session, terminal string) error {
 		return ErrNoTmux
 	}
 	environ := append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "TERM=") }), "TERM="+terminal)
-	err = syscall.Exec(program, []string{"tmux", "-u", "-S", string(at), "attach-session", "-t", "=" + session}, environ)
+	err = syscall.Exec(program, []string{"tmux", "-u", "-S", string(at), "attach-session", "-t", p.target()}, environ)
 	return fmt.Errorf("cannot run '%s': %w", program, err)
 }

@@ -375,10 +375,14 @@ func (s Server) Respawn(pane string, clear bool, b Buffer, data []byte, command 
 	return err
 }
 
-// SwitchClient shows the session in the caller's terminal.
-func (s Server) SwitchClient(session string) error {
-	return s.runSilent("switch-client", "-t", "="+session)
+// SwitchClient shows the pane in the caller's terminal.
+func (s Server) SwitchClient(p Pane) error {
+	return s.runSilent("switch-client", "-t", p.target())
 }
+
+// target names the pane in its session, of which tmux otherwise takes the window and the pane that
+// the person was in last.
+func (p Pane) target() string { return "=" + p.Session + ":." + p.ID }
 
 // Say shows a line in the caller's terminal for some seconds. tmux expands #{…} in it.
 func (s Server) Say(line string) error { return s.runSilent("display-message", "-d", "4000", line) }
