@@ -288,7 +288,7 @@ func (m mutant) run(t *testing.T) {
 		}
 	}
 	// A race may need several runs to show; the first failure ends them.
-	cmd := exec.Command("go", "test", "-vet=off", "-failfast", "-count=5", "-timeout=5m", "-run", m.test, m.pkg)
+	cmd := exec.Command("go", "test", "-vet=off", "-failfast", "-count=5", "-timeout=10m", "-run", m.test, m.pkg)
 	// GOFLAGS also counts for a test that builds programs. The caller's flags stay in it: with others
 	// all dependencies would be compiled anew. The test runs whether or not it is in a sample.
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+list, testenv.Built+"=", "GT_SAMPLE=")
