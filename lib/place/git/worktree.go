@@ -472,12 +472,24 @@ func (r checkout) find(branch string) (here bool, from string, err error) {
 // ErrUnsaved reports a worktree that must stay.
 var ErrUnsaved = errors.New("it holds what is nowhere else")
 
+// lockedError is the ErrUnsaved of a locked worktree, with the reason of who locked it.
+type lockedError string
+
+func (e lockedError) Error() string {
+	return fmt.Sprintf("it is locked (%.100q); git worktree unlock ends that", string(e))
+}
+
+func (lockedError) Is(target error) bool { return target == ErrUnsaved }
+
 // Saved returns an ErrUnsaved if removing a linked worktree would lose something: changes,
 // untracked files, an operation in progress, or commits that no other branch, tag or remote
 // has, also those that a checkout has left on a detached HEAD; in ignored folders, too, whatever another repository there has only here. The
 // worktree may have been moved.
 func Saved(path string, wait time.Duration) error {
 	r, err := topOf(path)
+	if dir, derr := Dir(path); derr == nil && errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("its repository is no longer at '%s'; if it was moved, git worktree repair mends that", dir)
+	}
 	if err != nil {
 		return atomicfile.Error("use the worktree", path, err)
 	}
@@ -490,7 +502,7 @@ func Saved(path string, wait time.Duration) error {
 		return fmt.Errorf("%w: it has submodules", ErrUnsaved)
 	}
 	if data, err := atomicfile.Read(filepath.Join(r.dir, "locked"), maxHead); err == nil {
-		return fmt.Errorf("%w: it is locked (%.100q)", ErrUnsaved, strings.TrimSpace(string(data)))
+		return lockedError(strings.TrimSpace(string(data)))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

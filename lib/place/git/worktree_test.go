@@ -408,6 +408,14 @@ func TestSaved(t *testing.T) {
 			}
 		})
 	}
+	moved, beside := repository(t, "a"), filepath.Join(t.TempDir(), "w")
+	run(t, moved, "worktree", "add", "-q", "-b", "w", beside)
+	testenv.NoError(t, os.Rename(moved, moved+"-moved"))
+	if err := Saved(beside, time.Minute); err == nil || !strings.Contains(err.Error(), "its repository is no longer at '"+moved) {
+		t.Errorf("of a repository that was moved: %v", err)
+	}
+	run(t, moved+"-moved", "worktree", "repair", beside)
+	testenv.NoError(t, Saved(beside, time.Minute))
 	if dir := repository(t, "a"); !errors.Is(Saved(dir, time.Minute), ErrUnsaved) {
 		t.Error("a repository counts as a worktree of itself")
 	}
