@@ -167,6 +167,9 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 	switch {
 	case errors.As(err, &taken):
 		return explainCheckedOut(taken, w.Repository)
+	case errors.Is(err, git.ErrSeveralRemotes):
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot make a worktree of '%s': %w %s", w.Repository, err, term.Quote(w.Branch)),
+			fmt.Sprintf("git -C %s branch %s REMOTE/%[2]s takes that of one", term.Typed(w.Repository), term.Quote(w.Branch)))
 	case errors.Is(err, git.ErrNoCommit):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot make a worktree of '%s': %w", w.Repository, err), "commit something first, or leave --worktree out")
 	case errors.Is(err, git.ErrUnsaved):

@@ -450,8 +450,11 @@ func FillIndex(path, commit string, wait time.Duration) error {
 	return err
 }
 
-// find reports whether a branch exists, and returns the ref of the remote branch of that name if
-// only one remote has it.
+// ErrSeveralRemotes reports a branch that is not here, and that more than one remote has.
+var ErrSeveralRemotes = errors.New("several remotes have the branch")
+
+// find reports whether a branch exists, and otherwise returns the ref of the remote branch of that
+// name. Of several it takes none, as git switch does.
 func (r checkout) find(branch string) (here bool, from string, err error) {
 	out, err := r.inPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/*/"+branch)
 	remotes := 0
@@ -463,8 +466,8 @@ func (r checkout) find(branch string) (here bool, from string, err error) {
 			from = ref // its short name may be that of a tag or of another branch, too
 		}
 	}
-	if remotes > 1 {
-		from = ""
+	if err == nil && remotes > 1 && !here {
+		err = ErrSeveralRemotes
 	}
 	return here, from, err
 }
