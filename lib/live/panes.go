@@ -24,7 +24,7 @@ type Agent struct {
 
 // InPanes returns the agents in panes of a server. It calls tmux twice: for the environments of all
 // sessions and for the text of all panes. It recognizes an agent by a process name from the session's
-// environment (see named), then by one from the table, then by the screen. The screen is needed for
+// environment (see namedByEnviron), then by one from the table, then by the screen. The screen is needed for
 // agents in a container, behind ssh or with another process name.
 func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent {
 	table := process.Snapshot()

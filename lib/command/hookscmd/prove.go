@@ -161,7 +161,7 @@ func (p *proof) fillRows(env *cli.Env, run, can bool) verdict {
 	return v
 }
 
-// verdict is judge without the version that ran, and before secrets are redacted.
+// verdict is fillRows without the version that ran, and before secrets are redacted.
 func (p *proof) verdict(run, can bool) verdict {
 	v := verdict{Agent: p.name}
 	if p.unable != "" {

@@ -233,7 +233,11 @@ func (b *blamer) keepChanges(changes []search.Change, paths []string) {
 	real := map[string]string{}
 	resolve := func(path string) string {
 		if _, known := real[path]; !known {
-			real[path] = atomicfile.ResolveLinks(cmp.Or(path, "/"))
+			at := cmp.Or(path, "/")
+			real[path] = atomicfile.ResolveLinks(at)
+			if !pathExists(at) { // the file may have been deleted since
+				real[path] = filepath.Join(atomicfile.ResolveLinks(filepath.Dir(at)), filepath.Base(at))
+			}
 		}
 		return real[path]
 	}
@@ -249,8 +253,10 @@ func (b *blamer) keepChanges(changes []search.Change, paths []string) {
 		}
 		for _, inside := range paths {
 			root, ok := strings.CutSuffix(ch.Path, "/"+inside)
-			if !ok { // the edit can name it by a link within the repository, or from elsewhere to it
-				root, ok = strings.CutSuffix(resolve(ch.Path), "/"+inside)
+			if !ok || !slices.Contains(roots, resolve(root)) { // the edit can name it by a link within the repository, or from elsewhere to it
+				if top, is := strings.CutSuffix(resolve(ch.Path), "/"+inside); is {
+					root, ok = top, true
+				}
 			}
 			if !ok {
 				continue

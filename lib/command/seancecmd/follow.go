@@ -78,9 +78,8 @@ func (c *follow) Run(env *cli.Env) error {
 		if o.From, err = p.pages(f, o, 1, 0); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				// Claude Code moves it to the folder of a worktree that the session enters.
-				name := filepath.Base(f.Path)
-				if there, _ := filepath.Glob(filepath.Join(filepath.Dir(f.Path), "../*", name)); len(there) == 1 && name == string(s.ID)+".jsonl" {
-					f.Path, o.From = there[0], before
+				if to := findMoved(f.Path); to != "" && filepath.Base(to) == string(s.ID)+".jsonl" {
+					f.Path, o.From = to, before
 					continue
 				}
 				return cli.Failf(cli.AnswerNo, "the conversation of session '%s' is gone", s.ID)
@@ -169,4 +168,16 @@ func (c *tailText) Run(env *cli.Env) error {
 		return err
 	}
 	return env.JSON(summary.Summarize(fold))
+}
+
+// findMoved returns the path of a file that was moved to a folder beside its own, or "".
+func findMoved(path string) string {
+	folders := filepath.Dir(filepath.Dir(path))
+	entries, _ := os.ReadDir(folders)
+	for _, e := range entries {
+		if to := filepath.Join(folders, e.Name(), filepath.Base(path)); pathExists(to) {
+			return to
+		}
+	}
+	return ""
 }

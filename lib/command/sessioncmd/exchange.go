@@ -48,7 +48,7 @@ func (f fields) readField(key string, v any) error {
 	return nil
 }
 
-// getTime is get for a time that may also be in seconds since 1970, as in agent-deck's database: 0 is
+// getTime is readField for a time that may also be in seconds since 1970, as in agent-deck's database: 0 is
 // none.
 func (f fields) getTime(key string, at *time.Time) error {
 	var seconds int64

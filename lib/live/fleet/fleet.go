@@ -153,7 +153,7 @@ type Survey struct {
 	stores  func(client string) []string // of the person
 	now     time.Time
 	servers map[tmux.Server]*answer
-	agents  func() map[string]process.Proc // see running
+	agents  func() map[string]process.Proc // see findStartedAgents
 	placed  map[int]bool                   // PIDs of agents in panes of their own
 }
 

@@ -175,7 +175,7 @@ func runInWorktree(dir string, wait time.Duration, args ...string) (*bounded, er
 	return answerTo(nil, dir, wait, args...)
 }
 
-// answerTo is answer with standard input.
+// answerTo is runInWorktree with standard input.
 func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (*bounded, error) {
 	out := &bounded{max: maxStatus}
 	if err := answerInto(stdin, out, dir, wait, args...); err != nil {

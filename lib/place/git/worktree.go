@@ -177,14 +177,14 @@ func CheckBranch(dir, branch string) error {
 	}
 	out, err := r.inPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/"+branch)
 	if out == "refs/remotes/"+branch+"\n" {
-		return fmt.Errorf("%w '%s': it is a remote's branch; leave out the remote, and a new branch follows it", ErrBranch, branch)
+		return fmt.Errorf("%w '%s': it is a remote's branch; git branch --track NAME %[2]s makes one that follows it", ErrBranch, branch)
 	}
 	return err
 }
 
 // AddWorktree adds a worktree to dir's repository and checks out a branch: the existing
-// one, else a new one that follows the only remote's branch of that name, else a new one at
-// the commit start, or at the HEAD of dir's main worktree if that is "". It completes an
+// one, else a new one that follows the remote's branch of that name (ErrSeveralRemotes if several
+// remotes have it), else a new one at the commit start, or at the HEAD of dir's main worktree if that is "". It completes an
 // interrupted call. If it fails, it leaves no worktree and no new branch.
 func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 	r, unlock, err := lockRefs(dir, branch)
@@ -454,7 +454,7 @@ func FillIndex(path, commit string, wait time.Duration) error {
 var ErrSeveralRemotes = errors.New("several remotes have the branch")
 
 // find reports whether a branch exists, and otherwise returns the ref of the remote branch of that
-// name. Of several it takes none, as git switch does.
+// name. Of several it takes none, as git does without checkout.defaultRemote.
 func (r checkout) find(branch string) (here bool, from string, err error) {
 	out, err := r.inPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/*/"+branch)
 	remotes := 0
@@ -491,7 +491,11 @@ func (lockedError) Is(target error) bool { return target == ErrUnsaved }
 func Saved(path string, wait time.Duration) error {
 	r, err := topOf(path)
 	if dir, derr := Dir(path); derr == nil && errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("its repository is no longer at '%s'; if it was moved, git worktree repair mends that", dir)
+		if common := filepath.Dir(filepath.Dir(dir)); atomicfile.Exists(common) {
+			err = fmt.Errorf("the repository '%s' no longer knows it", common)
+		} else {
+			err = fmt.Errorf("its repository is no longer at '%s'; if it was moved, git worktree repair mends that", common)
+		}
 	}
 	if err != nil {
 		return atomicfile.Error("use the worktree", path, err)

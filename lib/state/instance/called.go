@@ -149,7 +149,7 @@ func Hint(all []*Instance, name, otherwise string) string {
 	return cmp.Or(spelling.Suggest(near[:min(len(near), maxMeant)]), otherwise)
 }
 
-// HintNamed is Hint for a name that Named does not find.
+// HintNamed is Hint for a name that FindCalled does not find.
 func HintNamed(state place.State, name, otherwise string) string {
 	stores, _ := Stores(state) // it is only a hint
 	var all []*Instance

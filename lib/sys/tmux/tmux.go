@@ -63,7 +63,7 @@ func (s Server) runAt(socket process.Socket, input io.Reader, environ []string, 
 	return s.callBelow(nil, socket, input, environ, limit, args...)
 }
 
-// callBelow is call with the words of a launcher before tmux.
+// callBelow is runAt with the words of a launcher before tmux.
 func (s Server) callBelow(launcher []string, socket process.Socket, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

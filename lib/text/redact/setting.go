@@ -644,7 +644,7 @@ func (sc *scanner) findNameOfValue(n int) string {
 	return name
 }
 
-// nameAfter is nameBeside for a name after the value, which begins near s[v]:
+// nameAfter is findNameOfValue for a name after the value, which begins near s[v]:
 // {"value": "x", "name": "TOKEN"}.
 func (sc *scanner) nameAfter(v int) string {
 	s := sc.s

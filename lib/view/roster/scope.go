@@ -126,7 +126,7 @@ func ListScopes(env *cli.Env) ([]Scope, error) {
 	return all, unread
 }
 
-// Chosen returns the scope of Named, or with everywhere all.
+// Chosen returns the scope of FindScope, or with everywhere all.
 func Chosen(env *cli.Env, profile string, everywhere bool) ([]Scope, error) {
 	if everywhere {
 		return ListScopes(env)
