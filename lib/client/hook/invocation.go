@@ -274,7 +274,7 @@ func (c *Invocation) isOther(name string) bool {
 	return own != nil && names.HasProcess(name) && !process.IsInterpreter(name) && !slices.Contains(own.Processes, name)
 }
 
-const tmuxWait = 250 * time.Millisecond
+const tmuxWait = 2 * time.Second // of a busy machine; usually it takes a few milliseconds
 
 // NameTmux adds the name of the tmux session to the session's record if it is missing. A
 // hook that has the time calls it, so it asks once a session.

@@ -120,7 +120,7 @@ func record(call *hook.Invocation, before activity.State, prompt string, now tim
 		}
 		to.Since, to.Awake = now, process.Awake()
 		if call.Input.Kind() == "UserPromptSubmit" {
-			to.Prompted = now
+			to.Prompted, to.Opening = now, conversation.IsOpening(call.Input.Prompt)
 			if prompt != "" && !isCommand(prompt) {
 				to.Request = term.Cut(term.OneLine(prompt), activity.MaxTopic)
 			}

@@ -23,6 +23,7 @@ func TestHeard(t *testing.T) {
 		"without a secret":                  {"port the lexer with hunter2", "", "port the lexer with [redacted]", 1, true, false},
 		"the text before":                   {"port the lexer", "", "port the lexer", -1, false, false},
 		"the first prompt":                  {"port the lexer", "", "Handoff: go on.", 1, false, true},
+		"the one with which gt began it":    {"port the lexer", "", "\x00", 1, false, true},
 		"a prompt whose words are not kept": {"port the lexer", "go on", "go on", 1, true, false},
 		"the same text again":               {"go on", "go on", "go on", 1, true, false},
 	} {

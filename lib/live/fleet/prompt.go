@@ -23,8 +23,7 @@ func LastPrompt(store instance.Store, in *instance.Instance) func() (at time.Tim
 		if err != nil || !ok {
 			return time.Time{}, ""
 		}
-		doing := activity.Read(h, id)
-		return doing.Prompted, doing.Request
+		return activity.Read(h, id).LastPrompt()
 	}
 }
 

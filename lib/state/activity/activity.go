@@ -61,6 +61,15 @@ func (s State) CutOff() bool {
 	return s.Status == Busy || s.Status == NeedsInput || s.Status == Ended && s.Reason == Interrupted
 }
 
+// LastPrompt returns when a hook last reported a prompt, and the beginning of the last one with
+// words. For an opening, the words are in no text that is sent: it proves nothing of that.
+func (s State) LastPrompt() (at time.Time, words string) {
+	if s.Opening {
+		return s.Prompted, "\x00"
+	}
+	return s.Prompted, s.Request
+}
+
 // State is the content of the file.
 type State struct {
 	Status Status    `json:"status,omitempty"` // "" if no hook has reported one
@@ -77,8 +86,10 @@ type State struct {
 	// SilentTold is the last sign before a silence of which the person was told.
 	SilentTold time.Time `json:"silent_told,omitzero"`
 
-	// Prompted is the time of the last prompt.
+	// Prompted is the time of the last prompt. Opening reports that it was the one with which gt
+	// began the session.
 	Prompted time.Time `json:"prompted,omitzero"`
+	Opening  bool      `json:"opening,omitempty"`
 
 	// Title is the name that the client, or the person there, gave the conversation. Request is
 	// the beginning of the person's last request. Both are one line, without secrets.
