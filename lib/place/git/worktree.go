@@ -482,7 +482,7 @@ func (e lockedError) Error() string {
 	return fmt.Sprintf("it is locked (%.100q); git worktree unlock ends that", string(e))
 }
 
-func (lockedError) Is(target error) bool { return target == ErrUnsaved }
+func (lockedError) Unwrap() error { return ErrUnsaved }
 
 // Saved returns an ErrUnsaved if removing a linked worktree would lose something: changes,
 // untracked files, an operation in progress, or commits that no other branch, tag or remote
