@@ -28,10 +28,12 @@ const maxProc = 16 << 20
 // are counted from the last bracket.
 //
 // While a thread of a process runs execve(2), the first one looks like a zombie until all others
-// have ended, which takes seconds on a busy machine, and then for an instant is in state X.
+// have ended, which takes seconds on a busy machine, and then for an instant is in state X, or a
+// zombie without threads if it was released while the kernel wrote the file. A zombie that waits
+// for its parent has one.
 func stat(pid int) (status, error) {
 	st, state, err := readStat(pid)
-	for again := 0; state == dead && again < 100; again++ {
+	for again := 0; (state == dead || state == zombie && st.threads == 0) && again < 100; again++ {
 		st, state, err = readStat(pid)
 	}
 	if state == dead || state == zombie && st.threads < 2 {
