@@ -80,6 +80,8 @@ func TestHandoverChangesAgent(t *testing.T) {
 	if out, err := w.run(w.project, a.around, "gt-handoff", "web", "--now", "--to", "claude", "-m", "CODEX-CANARY"); err != nil {
 		t.Fatalf("gt-handoff: %v\n%s", err, out)
 	}
+	w.asked("Handoff: CODEX-CANARY") // Claude Code can lose what is typed while it starts, of which send tells
+	a.becomes("web", "waiting")
 	claude := is("handed back", "claude", "")
 	goesOn("handed back", claude, "CODEX-CANARY")
 	a.session("restart", "web")
