@@ -38,7 +38,7 @@ func Plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	} else if err != nil {
 		return w, "", fmt.Errorf("cannot make a worktree: %w", err)
 	}
-	if err := git.CheckBranch(dir, branch); errors.Is(err, git.ErrBranch) {
+	if err := git.CheckNewBranch(dir, branch); errors.Is(err, git.ErrBranch) {
 		return w, "", cli.Fail(cli.Usage, err)
 	} else if err != nil {
 		return w, "", err

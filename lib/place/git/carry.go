@@ -664,9 +664,9 @@ func Reset(path, head, index string, wait time.Duration) error {
 	if err := FillIndex(path, index, wait); err != nil {
 		return err
 	}
-	r, err := topOf(path)
+	r, err := worktreeAt(path)
 	if err != nil {
-		return atomicfile.Error("use the worktree", path, err)
+		return err
 	}
 	_, err = r.inPlace("reset", "--soft", head, "--")
 	return err

@@ -84,6 +84,20 @@ func topOf(top string) (checkout, error) {
 	return checkout{top, dir, common, said}, nil
 }
 
+// worktreeAt is topOf with an error for people. It tells where the repository of a linked worktree
+// was, if that is gone.
+func worktreeAt(path string) (checkout, error) {
+	r, err := topOf(path)
+	if dir, derr := Dir(path); derr == nil && errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(dir)) == "worktrees" {
+		if common := filepath.Dir(filepath.Dir(dir)); atomicfile.Exists(common) {
+			err = fmt.Errorf("the repository '%s' no longer knows it", common)
+		} else {
+			err = fmt.Errorf("its repository is no longer at '%s'; if it was moved, git worktree repair mends that", common)
+		}
+	}
+	return r, atomicfile.Error("use the worktree", path, err)
+}
+
 // Common returns the git directory that the repository of dir shares with its worktrees,
 // without links in its path, and dir itself outside git. With an error, which says that the
 // repository could not be read, it returns dir, too.

@@ -43,9 +43,9 @@ func FindNested(dir string, wait time.Duration) (all []Nested, err error) {
 		}
 		return uint64(info.Sys().(*syscall.Stat_t).Dev), nil
 	}
-	outer, err := topOf(top)
+	outer, err := worktreeAt(top)
 	if err != nil {
-		return nil, atomicfile.Error("use the worktree", top, err)
+		return nil, err
 	}
 	home, err := device(top)
 	if err != nil {

@@ -159,8 +159,7 @@ var ErrNoCommit = errors.New("the repository has no commit yet")
 
 var ErrBranch = errors.New("invalid branch name")
 
-// CheckBranch returns an error for an invalid branch name, also for the name by which git knows a
-// remote's branch, such as origin/fix: whoever gives it does not mean a new branch of that name.
+// CheckBranch returns an error for an invalid branch name.
 func CheckBranch(dir, branch string) error {
 	r, err := findRepository(dir)
 	if err != nil {
@@ -173,6 +172,19 @@ func CheckBranch(dir, branch string) error {
 	if _, err := r.inPlace("check-ref-format", "refs/heads/"+branch); errors.As(err, &exit) {
 		return fmt.Errorf("%w '%s'", ErrBranch, branch)
 	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// CheckNewBranch is CheckBranch for a name that a person gives. It also returns an error for one by
+// which git knows a remote's branch, such as origin/fix: nobody means a new branch of that name.
+func CheckNewBranch(dir, branch string) error {
+	if err := CheckBranch(dir, branch); err != nil {
+		return err
+	}
+	r, err := findRepository(dir)
+	if err != nil {
 		return err
 	}
 	out, err := r.inPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/"+branch)
@@ -307,9 +319,9 @@ func AddOwnWorktree(dir, path, branch, start string, wait time.Duration) error {
 // complete fills a worktree whose checkout was interrupted, unless something in it is not as its
 // commit has it.
 func complete(path string, wait time.Duration) error {
-	r, err := topOf(path)
+	r, err := worktreeAt(path)
 	if err != nil {
-		return atomicfile.Error("use the worktree", path, err)
+		return err
 	}
 	if there, err := atomicfile.Present(filepath.Join(r.dir, "index")); err != nil {
 		return err
@@ -438,9 +450,9 @@ func (r checkout) removeUnused(path string) error {
 // FillIndex makes index and files of a worktree those of a commit, also over those of an
 // interrupted checkout. HEAD stays.
 func FillIndex(path, commit string, wait time.Duration) error {
-	r, err := topOf(path)
+	r, err := worktreeAt(path)
 	if err != nil {
-		return atomicfile.Error("use the worktree", path, err)
+		return err
 	}
 	if err := os.Remove(filepath.Join(r.dir, "index.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -489,16 +501,9 @@ func (lockedError) Unwrap() error { return ErrUnsaved }
 // has, also those that a checkout has left on a detached HEAD; in ignored folders, too, whatever another repository there has only here. The
 // worktree may have been moved.
 func Saved(path string, wait time.Duration) error {
-	r, err := topOf(path)
-	if dir, derr := Dir(path); derr == nil && errors.Is(err, fs.ErrNotExist) {
-		if common := filepath.Dir(filepath.Dir(dir)); atomicfile.Exists(common) {
-			err = fmt.Errorf("the repository '%s' no longer knows it", common)
-		} else {
-			err = fmt.Errorf("its repository is no longer at '%s'; if it was moved, git worktree repair mends that", common)
-		}
-	}
+	r, err := worktreeAt(path)
 	if err != nil {
-		return atomicfile.Error("use the worktree", path, err)
+		return err
 	}
 	if r.dir == r.common {
 		return fmt.Errorf("%w: it is the repository itself", ErrUnsaved)

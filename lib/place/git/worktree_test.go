@@ -128,13 +128,14 @@ func TestAddWorktree(t *testing.T) {
 		t.Errorf("a branch that is checked out: %v", err)
 	}
 	for _, name := range []string{"-b", "a..b", "", "HEAD", "a b", "origin/only/there"} {
-		if CheckBranch(dir, name) == nil {
+		if CheckNewBranch(dir, name) == nil {
 			t.Errorf("%q is a branch", name)
 		}
 	}
 	for _, name := range []string{"origin", "only/there", "origin/only", "origin/theirs"} {
-		testenv.NoError(t, CheckBranch(dir, name))
+		testenv.NoError(t, CheckNewBranch(dir, name))
 	}
+	testenv.NoError(t, CheckBranch(dir, "origin/only/there")) // of an agent that comes with a branch of this name
 }
 
 // git that lists worktrees fails where another git is in the middle of adding one.
