@@ -253,15 +253,15 @@ func (b *blamer) keepChanges(changes []search.Change, paths []string) {
 		}
 		for _, inside := range paths {
 			root, ok := strings.CutSuffix(ch.Path, "/"+inside)
-			if !ok || !slices.Contains(roots, resolve(root)) { // the edit can name it by a link within the repository, or from elsewhere to it
+			ours := ok && slices.Contains(roots, resolve(root))
+			if !ours { // the edit can name it by a link within the repository, or from elsewhere to it
 				if top, is := strings.CutSuffix(resolve(ch.Path), "/"+inside); is {
-					root, ok = top, true
+					root, ok, ours = top, true, slices.Contains(roots, resolve(top))
 				}
 			}
 			if !ok {
 				continue
 			}
-			ours := slices.Contains(roots, resolve(root))
 			if ours || strings.Contains(inside, "/") {
 				b.changes[inside] = append(b.changes[inside], candidate{ch, !ours && pathExists(root)})
 			}

@@ -78,8 +78,8 @@ func (c *follow) Run(env *cli.Env) error {
 		if o.From, err = p.pages(f, o, 1, 0); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				// Claude Code moves it to the folder of a worktree that the session enters.
-				if to := findMoved(f.Path); to != "" && filepath.Base(to) == string(s.ID)+".jsonl" {
-					f.Path, o.From = to, before
+				if to, ok := findElsewhere(env, s.ID, f.Path); ok {
+					f, o.From = to, before
 					continue
 				}
 				return cli.Failf(cli.AnswerNo, "the conversation of session '%s' is gone", s.ID)
@@ -170,14 +170,11 @@ func (c *tailText) Run(env *cli.Env) error {
 	return env.JSON(summary.Summarize(fold))
 }
 
-// findMoved returns the path of a file that was moved to a folder beside its own, or "".
-func findMoved(path string) string {
-	folders := filepath.Dir(filepath.Dir(path))
-	entries, _ := os.ReadDir(folders)
-	for _, e := range entries {
-		if to := filepath.Join(folders, e.Name(), filepath.Base(path)); pathExists(to) {
-			return to
-		}
+// findElsewhere returns the file of a session's conversation, if it is another one by now.
+func findElsewhere(env *cli.Env, id session.ID, path string) (f conversation.File, ok bool) {
+	s, err := findSession(env, string(id))
+	if err == nil {
+		f, err = transcriptOf(env, newStoreGuard(env), s)
 	}
-	return ""
+	return f, err == nil && f.Path != path
 }
