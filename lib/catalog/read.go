@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -252,9 +251,8 @@ func (all sources) read(progress Progress) (*reading, error) {
 	// A hand-over of Gas Town's, whose times have whole seconds, comes before the other
 	// events of its second: it belongs to the session before them, although they may have
 	// left the log earlier.
-	sort.SliceStable(timed, func(i, j int) bool {
-		a, b := timed[i], timed[j]
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(min(len(a.id), 1), min(len(b.id), 1))) < 0
+	slices.SortStableFunc(timed, func(a, b late) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(min(len(a.id), 1), min(len(b.id), 1)))
 	})
 	r = newReading()
 	for _, l := range timed {
