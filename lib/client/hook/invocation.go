@@ -274,7 +274,9 @@ func (c *Invocation) isOther(name string) bool {
 	return own != nil && names.HasProcess(name) && !process.IsInterpreter(name) && !slices.Contains(own.Processes, name)
 }
 
-const tmuxWait = 2 * time.Second // of a busy machine; usually it takes a few milliseconds
+// busyWait is how long a hook that has the time waits for tmux, and for the home's lock, on a busy
+// machine. Usually both take a few milliseconds.
+const busyWait = 2 * time.Second
 
 // NameTmux adds the name of the tmux session to the session's record if it is missing. A
 // hook that has the time calls it, so it asks once a session.
@@ -283,7 +285,7 @@ func (c *Invocation) NameTmux() error {
 	if err != nil || r == nil || r.TmuxPane == "" || r.TmuxSession != "" {
 		return err
 	}
-	pane, err := tmux.Server(r.TmuxServer).Pane(r.TmuxPane, tmuxWait)
+	pane, err := tmux.Server(r.TmuxServer).Pane(r.TmuxPane, busyWait)
 	if err != nil {
 		return err
 	}
@@ -302,7 +304,7 @@ func (c *Invocation) NameTranscript() error {
 
 // amend changes the session's record, unless somebody else does just now.
 func (c *Invocation) amend(change func(*session.Record)) error {
-	lock, err := c.Home.LockWithin(tmuxWait)
+	lock, err := c.Home.LockWithin(busyWait)
 	if errors.Is(err, flock.ErrBusy) {
 		return nil // a later hook does it
 	} else if err != nil {

@@ -176,7 +176,7 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 	to.LastPrompt = func() (time.Time, string) {
 		if r := record(); r != nil {
 			doing := activity.Read(h, r.ID)
-			return doing.Prompted, doing.Request
+			return doing.Prompted, doing.Request // not LastPrompt: the text may be the opening itself
 		}
 		return time.Time{}, ""
 	}
