@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,23 +87,16 @@ func (c *blaming) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var bases, paths []string
+	paths, bases := map[string]bool{}, map[string]bool{}
 	for _, l := range lines {
-		if n := len(paths); n > 0 && paths[n-1] == l.Path {
-			continue
-		}
-		paths, bases = append(paths, l.Path), append(bases, filepath.Base(l.Path))
-	}
-	for _, all := range []*[]string{&paths, &bases} {
-		slices.Sort(*all)
-		*all = slices.Compact(*all)
+		paths[l.Path], bases[filepath.Base(l.Path)] = true, true
 	}
 	bar := term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now)
-	changes, failed := search.Changes(conversationsOf(places), bases, func(s string) string { return env.Text(s) }, bar.Show)
+	changes, failed := search.Changes(conversationsOf(places), slices.Sorted(maps.Keys(bases)), func(s string) string { return env.Text(s) }, bar.Show)
 	bar.Finish()
 	env.WarnError(failed)
 	b := &blamer{top: git.Top(env.Abs(filepath.Dir(cmp.Or(name, ".")))), places: places, commits: map[string]*commitLines{}, since: map[string]time.Time{}, now: env.Now()}
-	b.keepChanges(changes, paths)
+	b.keepChanges(changes, slices.Sorted(maps.Keys(paths)))
 	var found []origin
 	for i := range lines {
 		lines[i].Text = cellLine(lines[i].Path, lines[i].Text)
@@ -491,10 +485,7 @@ func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error
 		}
 		commit := cmp.Or(o.Commit[:min(len(o.Commit), 10)], "-")
 		if !terminal {
-			when := "-"
-			if !o.Time.IsZero() {
-				when = o.Time.UTC().Format(time.RFC3339)
-			}
+			when := cmp.Or(formatUTC(o.Time), "-")
 			fmt.Fprintln(out, strings.Join([]string{where, id, turn, when, commit, sure, about}, "\t"))
 			continue
 		}

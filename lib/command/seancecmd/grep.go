@@ -13,7 +13,6 @@ import (
 	"gt/lib/catalog"
 	"gt/lib/catalog/search"
 	"gt/lib/cli"
-	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/text/fold"
@@ -71,20 +70,17 @@ func (c *grep) Run(env *cli.Env) error {
 	failed := q.Search(conversationsOf(places), func(i int, h search.Hit) bool {
 		p.bar.Finish()
 		p.hit(places[i], h)
-		return p.err == nil
+		_, err := p.out.Write(nil) // the error of an earlier write
+		return err == nil
 	}, func(done, total int64) {
-		if p.err == nil {
-			p.err = p.out.Flush()
-		}
+		p.out.Flush()
 		p.bar.Show(done, total)
 	})
 	p.end()
-	if err := p.out.Flush(); p.err == nil {
-		p.err = err
+	if err := p.out.Flush(); err != nil {
+		return err
 	}
 	switch {
-	case p.err != nil:
-		return p.err
 	case failed != nil && p.session == nil:
 		return failed
 	case failed != nil:
@@ -146,45 +142,30 @@ type target struct {
 	conversation conversation.Conversation
 }
 
-// targets returns the conversations of the selected sessions (see findTargets).
+// targets returns the conversations of the selected sessions, newest first, each followed by
+// those of its subagents. A subagent whose parent is gone is listed as a session. It warns of
+// conversations that only a log attributes to the person, and leaves them out.
 func (c *selection) targets(env *cli.Env) (all catalog.Catalog, found []target, err error) {
 	all, f, err := c.open(env)
 	if err != nil {
 		return all, nil, err
 	}
-	found, lost := findTargets(newStoreGuard(env), all, f)
-	warnUnread(env, all)
-	env.WarnError(lost)
-	if all.Len() == 0 {
-		env.Hint(noSessions)
-	}
-	return all, found, nil
-}
-
-// findTargets returns the conversations of the selected sessions, newest first, each followed
-// by those of its subagents. A subagent whose parent is gone is listed as a session. The
-// error names conversations that only a log attributes to the person; they are left out.
-func findTargets(ours account.StoreGuard, all catalog.Catalog, f catalog.Filter) (found []target, err error) {
-	own := f
-	own.Subagents = true
+	ours := newStoreGuard(env)
 	var lost conversation.ReadErrors
-	take := func(s, owner *catalog.Session) {
+	take := func(owner, s, subagent *catalog.Session) {
 		file, err := s.Conversation(ours)
 		lost.Add(err)
-		at := target{session: owner, conversation: conversation.Conversation{
-			File:     file,
-			Metadata: conversation.Metadata{ID: s.ID, ForkOf: s.ForkOf, Started: s.StartedAt},
-		}}
-		if s != owner {
-			at.subagent = s
-		}
-		if at.conversation.File.Path != "" {
-			found = append(found, at)
+		if file.Path != "" {
+			found = append(found, target{owner, subagent, conversation.Conversation{
+				File: file, Metadata: conversation.Metadata{ID: s.ID, ForkOf: s.ForkOf, Started: s.StartedAt},
+			}})
 		}
 	}
 	var fit []*catalog.Session
 	below := map[session.ID]bool{}
-	for s := range all.MatchingSessions(own) {
+	withSubagents := f
+	withSubagents.Subagents = true
+	for s := range all.MatchingSessions(withSubagents) {
 		if s.SubagentOf != "" && !f.Subagents && !all.Orphaned(s) {
 			continue
 		}
@@ -200,12 +181,17 @@ func findTargets(ours account.StoreGuard, all catalog.Catalog, f catalog.Filter)
 		if below[s.ID] {
 			continue // comes with its parent
 		}
-		take(s, s)
+		take(s, s, nil)
 		for _, sub := range all.Subagents(s.ID) {
-			take(sub, s)
+			take(s, sub, sub)
 		}
 	}
-	return found, lost.Err()
+	warnUnread(env, all)
+	env.WarnError(lost.Err())
+	if all.Len() == 0 {
+		env.Hint(noSessions)
+	}
+	return all, found, nil
 }
 
 type printer struct {
@@ -218,7 +204,6 @@ type printer struct {
 	terminal bool
 	width    int
 	short    func(session.ID) string
-	err      error
 
 	session  *catalog.Session // of the latest hit
 	subagent *catalog.Session
@@ -250,9 +235,9 @@ func (p *printer) hit(at target, h search.Hit) {
 		switch {
 		case p.List:
 			if p.JSON {
-				p.json(p.found())
+				term.WriteJSON(p.out, newFound(p.session))
 			} else {
-				p.putText(string(at.session.ID) + "\n")
+				p.out.WriteString(string(at.session.ID) + "\n")
 			}
 		case p.terminal && !p.JSON && !p.Count:
 			p.heading()
@@ -271,17 +256,24 @@ func (p *printer) hit(at target, h search.Hit) {
 		if p.subagent = at.subagent; p.subagent != nil {
 			p.subagent.Clean(p.env.Redact)
 			if p.terminal && !p.JSON {
-				p.putText(p.style.Dim(term.Cut(term.Clean("subagent "+p.short(p.subagent.ID)+"  "+p.subagent.Headline()), p.width)) + "\n")
+				p.out.WriteString(p.style.Dim(term.Cut(term.Clean("subagent "+p.short(p.subagent.ID)+"  "+p.subagent.Headline()), p.width)) + "\n")
 			}
 		}
 	}
 	if p.JSON {
-		p.object(h)
+		for _, l := range h.Lines {
+			f := newFound(p.session)
+			f.setLine(p.env, p.subagent, h, l)
+			if l.Match {
+				f.Matches = p.query.Pattern.FindAllString(l.Text, -1)
+			}
+			term.WriteJSON(p.out, f)
+		}
 		return
 	}
 	for i, l := range h.Lines {
 		if apart := i == 0 || l.Number > h.Lines[i-1].Number+1; apart && p.lines > 0 && p.query.Before+p.query.After > 0 {
-			p.putText(p.style.Dim("--") + "\n")
+			p.out.WriteString(p.style.Dim("--") + "\n")
 		}
 		p.lines++
 		p.text(h, l)
@@ -292,14 +284,13 @@ func (p *printer) end() {
 	if p.session == nil || !p.Count {
 		return
 	}
-	s := p.session
 	if p.JSON {
-		f := p.found()
+		f := newFound(p.session)
 		f.Count = p.count
-		p.json(f)
+		term.WriteJSON(p.out, f)
 		return
 	}
-	p.putText(string(s.ID) + "\t" + strconv.Itoa(p.count) + "\n")
+	p.out.WriteString(string(p.session.ID) + "\t" + strconv.Itoa(p.count) + "\n")
 }
 
 func (p *printer) heading() {
@@ -311,7 +302,7 @@ func (p *printer) heading() {
 	id := p.short(s.ID)
 	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(s.Address()), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.Headline())},
 		func(word string) bool { return word == "" }), "  ")
-	p.putText(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")
+	p.out.WriteString(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")
 }
 
 // text prints a line, in columns on a terminal and separated by tabs elsewhere.
@@ -322,15 +313,11 @@ func (p *printer) text(h search.Hit, l search.Line) {
 	}
 	speaker := speaker(p.env, p.session, p.subagent, h)
 	if !p.terminal {
-		when := ""
-		if !h.Time.IsZero() {
-			when = h.Time.UTC().Format(time.RFC3339)
-		}
 		turn := strconv.Itoa(h.Turn)
 		if !l.Match {
 			turn += "-"
 		}
-		p.putText(strings.Join([]string{string(cmp.Or(p.subagent, p.session).ID), turn, speaker, when, p.marked(l, l.Text, p.Width)}, "\t") + "\n")
+		p.out.WriteString(strings.Join([]string{string(cmp.Or(p.subagent, p.session).ID), turn, speaker, formatUTC(h.Time), p.marked(l, l.Text, p.Width)}, "\t") + "\n")
 		return
 	}
 	when := "     "
@@ -342,7 +329,7 @@ func (p *printer) text(h search.Hit, l search.Line) {
 		when = h.Time.Local().Format("15:04")
 	}
 	front := fmt.Sprintf("%4d %-9s %s%s ", h.Turn, term.Cut(speaker, 9), when, mark)
-	p.putText(p.style.Dim(front) + p.marked(l, term.Clean(l.Text), max(p.width-len([]rune(front)), minText)) + "\n")
+	p.out.WriteString(p.style.Dim(front) + p.marked(l, term.Clean(l.Text), max(p.width-len([]rune(front)), minText)) + "\n")
 }
 
 const minText = 20 // the smallest width of a text, in columns
@@ -433,34 +420,23 @@ type found struct {
 	Count    int               `json:"count,omitempty"`
 }
 
-func (p *printer) found() found {
-	s := p.session
+func newFound(s *catalog.Session) found {
 	host, _ := s.Copied()
 	return found{Session: string(s.ID), Agent: s.Agent, CWD: s.CWD, Title: s.Title, Host: host}
 }
 
-func (p *printer) object(h search.Hit) {
-	for _, l := range h.Lines {
-		f := p.found()
-		f.Turn, f.Kind, f.Tool, f.Time, f.Line, f.Text = &h.Turn, h.Kind, p.env.Redact(h.Tool), h.Time, l.Number, &l.Text
-		if p.subagent != nil {
-			f.Subagent = string(p.subagent.ID)
-		}
-		if l.Match {
-			f.Matches = p.query.Pattern.FindAllString(l.Text, -1)
-		}
-		p.json(f)
+// setLine adds what is known of a line of a hit.
+func (f *found) setLine(env *cli.Env, subagent *catalog.Session, h search.Hit, l search.Line) {
+	f.Turn, f.Kind, f.Tool, f.Time, f.Line, f.Text = &h.Turn, h.Kind, env.Redact(h.Tool), h.Time, l.Number, &l.Text
+	if subagent != nil {
+		f.Subagent = string(subagent.ID)
 	}
 }
 
-func (p *printer) json(f found) {
-	if err := term.WriteJSON(p.out, f); err != nil && p.err == nil {
-		p.err = err
+// formatUTC returns a time as other programs read it, "" for none.
+func formatUTC(t time.Time) string {
+	if t.IsZero() {
+		return ""
 	}
-}
-
-func (p *printer) putText(s string) {
-	if _, err := p.out.WriteString(s); err != nil && p.err == nil {
-		p.err = err
-	}
+	return t.UTC().Format(time.RFC3339)
 }

@@ -2,6 +2,7 @@ package seancecmd
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -127,22 +128,12 @@ func conversationsOf(places []target) []conversation.Conversation {
 func titlesOf(env *cli.Env, places []target) []string {
 	all := make([]string, len(places))
 	for i, at := range places {
-		s := at.session
-		if at.subagent != nil {
-			s = at.subagent
-		}
+		s := cmp.Or(at.subagent, at.session)
 		s.Clean(env.Redact) // another program may have written it
-		all[i] = strings.Join(slices.DeleteFunc([]string{s.Title, s.Topic, s.Subject, s.WorkUnit, s.Branch, base(s.CWD)},
-			func(word string) bool { return word == "" }), " · ")
+		all[i] = strings.Join(slices.DeleteFunc([]string{s.Title, s.Topic, s.Subject, s.WorkUnit, s.Branch, filepath.Base(s.CWD)},
+			func(word string) bool { return word == "" || word == "." }), " · ")
 	}
 	return all
-}
-
-func base(path string) string {
-	if path == "" {
-		return ""
-	}
-	return filepath.Base(path)
 }
 
 func bestOfEach(places []target, found []search.Found) (best []search.Found) {
@@ -179,24 +170,16 @@ func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, plac
 		who := speaker(env, at.session, at.subagent, f.Hit)
 		switch {
 		case c.JSON:
-			s := at.session
-			host, _ := s.Copied()
-			j := sought{found{Session: string(s.ID), Agent: s.Agent, CWD: s.CWD, Title: s.Title, Host: host, Turn: &f.Turn, Kind: f.Kind,
-				Tool: env.Redact(f.Tool), Time: f.Time, Line: line.Number, Text: &line.Text}, s.ChainID, f.Score, f.Missing, readOn(at, f.Turn, nil)}
+			j := sought{newFound(at.session), at.session.ChainID, f.Score, f.Missing, readOn(at, f.Turn, nil)}
+			j.setLine(env, at.subagent, f.Hit, line)
 			for _, p := range q.Places(line.Text) {
 				j.Matches = append(j.Matches, line.Text[p[0]:p[1]])
-			}
-			if at.subagent != nil {
-				j.Subagent = string(at.subagent.ID)
 			}
 			if err := term.WriteJSON(out, j); err != nil {
 				return err
 			}
 		case terminal:
-			when := f.Time
-			if when.IsZero() {
-				when = at.session.StartedAt
-			}
+			when := cmp.Or(f.Time, at.session.StartedAt)
 			front := fmt.Sprintf("%-8s  %-12s %4d %-9s", short(at.readID()), term.Day(when.Local(), env.Now()), f.Turn, term.Cut(who, 9))
 			if width >= wide {
 				front += " " + term.Pad(term.CutFront(term.Clean(at.session.Address()), maxActor), maxActor)
@@ -204,13 +187,9 @@ func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, plac
 			text := strings.TrimLeft(term.Clean(line.Text), " ")
 			fmt.Fprintln(out, style.Dim(front)+" "+highlight(style, text, q.Places(text), max(width-term.Columns(front)-1, minText)))
 		default:
-			when := ""
-			if !f.Time.IsZero() {
-				when = f.Time.UTC().Format(time.RFC3339)
-			}
 			text := term.Clean(line.Text)
 			text = highlight(term.Styled(false), text, q.Places(text), maxPrinted)
-			fmt.Fprintln(out, strings.Join([]string{string(at.readID()), strconv.Itoa(f.Turn), who, when, text}, "\t"))
+			fmt.Fprintln(out, strings.Join([]string{string(at.readID()), strconv.Itoa(f.Turn), who, formatUTC(f.Time), text}, "\t"))
 		}
 	}
 	if err := out.Flush(); err != nil || c.JSON {
@@ -224,12 +203,7 @@ func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, plac
 }
 
 // readID returns the id of the conversation, whose turns are counted.
-func (at target) readID() session.ID {
-	if at.subagent != nil {
-		return at.subagent.ID
-	}
-	return at.session.ID
-}
+func (at target) readID() session.ID { return cmp.Or(at.subagent, at.session).ID }
 
 func readOn(at target, turn int, short func(session.ID) string) string {
 	id := string(at.readID())
