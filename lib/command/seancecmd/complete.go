@@ -28,7 +28,7 @@ const (
 )
 
 func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
-	all, err := open(env)
+	all, err := gather(env, false, nil)
 	if err != nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 
 func valuesOf(field func(*catalog.Session) []string) cli.Completer {
 	return func(env *cli.Env, begin string) []cli.Candidate {
-		all, err := open(env)
+		all, err := gather(env, false, nil)
 		if err != nil {
 			return nil
 		}

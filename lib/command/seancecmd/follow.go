@@ -39,7 +39,7 @@ const pollInterval = 250 * time.Millisecond // the longest time until a new entr
 
 // Run prints a conversation as it grows, until it is interrupted or its output is closed.
 func (c *follow) Run(env *cli.Env) error {
-	s, err := findSession(env, c.ID)
+	s, _, err := findSession(env, c.ID)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (c *tailText) Run(env *cli.Env) error {
 
 // findElsewhere returns the file of a session's conversation, if it is another one by now.
 func findElsewhere(env *cli.Env, id session.ID, path string) (f conversation.File, ok bool) {
-	s, err := findSession(env, string(id))
+	s, _, err := findSession(env, string(id))
 	if err == nil {
 		f, err = transcriptOf(env, newStoreGuard(env), s)
 	}

@@ -36,13 +36,26 @@ type list struct {
 }
 
 func (c *list) Validate() error {
-	if c.Limit != nil && *c.Limit < 0 {
-		return fmt.Errorf("--limit needs a number of at least 0")
-	}
 	if c.Talk == "" && (c.Prompt != "" || c.DryRun) {
 		return fmt.Errorf("--prompt and --dry-run need --talk")
 	}
-	return nil
+	return checkLimit(c.Limit)
+}
+
+func checkLimit(limit *int) error {
+	if limit == nil {
+		return nil
+	}
+	return cli.CheckAtLeast("--limit", *limit, 0)
+}
+
+// hintNone says that no session was found.
+func hintNone(env *cli.Env, all catalog.Catalog) {
+	if all.Len() == 0 {
+		env.Hint(noSessions)
+	} else {
+		env.Hint("none of %s matches", count.Plural(all.Len(), "session"))
+	}
 }
 
 const usual = 20
@@ -103,11 +116,8 @@ func (c *list) Run(env *cli.Env) error {
 	switch {
 	case err != nil || c.JSON:
 		return err
-	case n+len(c.strangers) == 0 && all.Len() == 0:
-		env.Hint(noSessions)
-		return nil
 	case n+len(c.strangers) == 0:
-		env.Hint("none of %s matches", count.Plural(all.Len(), "session"))
+		hintNone(env, all)
 		return nil
 	case form != nil:
 		return nil

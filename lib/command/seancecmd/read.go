@@ -68,7 +68,7 @@ func (c *read) Validate() error {
 }
 
 func (c *read) Run(env *cli.Env) error {
-	found, all, err := thoseOf(env, c.ID, selection{Chain: c.Chain, Work: c.Work})
+	found, all, err := c.sessions(env)
 	if err != nil {
 		return err
 	}
@@ -110,6 +110,20 @@ func (c *read) Run(env *cli.Env) error {
 		}
 	}
 	return out.Flush()
+}
+
+// sessions returns the session, or those of the chain or task, oldest first, and the catalog.
+func (c *read) sessions(env *cli.Env) (found []*catalog.Session, all catalog.Catalog, err error) {
+	if c.ID != "" {
+		s, all, err := findSession(env, c.ID)
+		return []*catalog.Session{s}, all, err
+	}
+	those := selection{Chain: c.Chain, Work: c.Work}
+	all, f, err := those.open(env)
+	if err == nil {
+		found, err = oldest(env, all, f, func(*catalog.Session) bool { return true })
+	}
+	return found, all, err
 }
 
 func heading(s *catalog.Session, now time.Time) string {

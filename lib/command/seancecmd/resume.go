@@ -24,7 +24,7 @@ type resumption struct {
 }
 
 func (c *resumption) Run(env *cli.Env) error {
-	s, err := findSession(env, c.ID)
+	s, _, err := findSession(env, c.ID)
 	if err == nil {
 		err = checkLocal(s)
 	}

@@ -33,13 +33,10 @@ type seeking struct {
 }
 
 func (c *seeking) Validate() error {
-	switch {
-	case c.Limit < 0:
-		return errors.New("--limit needs a number of at least 0")
-	case strings.TrimSpace(strings.Join(c.Words, "")+c.Touched+c.Ran) == "":
+	if strings.TrimSpace(strings.Join(c.Words, "")+c.Touched+c.Ran) == "" {
 		return errors.New("give words to search for, --touched or --ran")
 	}
-	return nil
+	return cli.CheckAtLeast("--limit", c.Limit, 0)
 }
 
 func (c *seeking) Run(env *cli.Env) error {

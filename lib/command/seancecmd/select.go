@@ -178,8 +178,6 @@ func warnUnread(env *cli.Env, all catalog.Catalog) {
 	env.WarnError(all.ReadErrors())
 }
 
-func open(env *cli.Env) (catalog.Catalog, error) { return gather(env, false, nil) }
-
 // gather reads the sessions of the surrounding town's log, of further logs, of what clients
 // keep on this machine and, unless only is set, of this user's log, of every town in which
 // an agent worked, and of other hosts.
@@ -236,12 +234,12 @@ const noSessions = "no session was found: your agents have kept no conversation 
 
 const maxCandidates = 10
 
-func findSession(env *cli.Env, id string) (*catalog.Session, error) {
-	all, err := open(env)
-	if err != nil {
-		return nil, err
+// findSession returns the session that a name stands for, and the catalog, also of further logs.
+func findSession(env *cli.Env, name string, logs ...string) (s *catalog.Session, all catalog.Catalog, err error) {
+	if all, err = gather(env, false, logs); err == nil {
+		s, err = findNamed(env, all, name)
 	}
-	return findNamed(env, all, id)
+	return s, all, err
 }
 
 func findNamed(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, error) {
@@ -331,23 +329,6 @@ func ambiguousError(env *cli.Env, all catalog.Catalog, name string, found []*cat
 		err = cli.WithHint(err, "%s", strings.TrimRight(about, " "))
 	}
 	return err
-}
-
-// thoseOf returns a session, or the selected ones, oldest first, and the catalog of all.
-func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, all catalog.Catalog, err error) {
-	if id != "" {
-		if all, err = open(env); err != nil {
-			return nil, all, err
-		}
-		s, err := findNamed(env, all, id)
-		return []*catalog.Session{s}, all, err
-	}
-	all, f, err := c.open(env)
-	if err != nil {
-		return nil, all, err
-	}
-	found, err = oldest(env, all, f, func(*catalog.Session) bool { return true })
-	return found, all, err
 }
 
 // oldest returns the matching sessions that keep wants, oldest first. It is an error if none matches.

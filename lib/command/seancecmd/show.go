@@ -3,6 +3,7 @@ package seancecmd
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,11 +49,7 @@ type commit struct {
 }
 
 func (c *show) Run(env *cli.Env) error {
-	all, err := gather(env, false, c.Log)
-	if err != nil {
-		return err
-	}
-	s, err := findNamed(env, all, c.ID)
+	s, all, err := findSession(env, c.ID, c.Log...)
 	if err != nil {
 		return err
 	}
@@ -157,13 +154,8 @@ func portrait(env *cli.Env, d detail) string {
 		}
 		return t.Local().Format(time.RFC1123Z)
 	}
-	ids := func(all []session.ID) string {
-		var words []string
-		for _, id := range all {
-			words = append(words, string(id))
-		}
-		return strings.Join(words, " ")
-	}
+	ids := func(all []session.ID) string { return strings.Trim(fmt.Sprint(all), "[]") }
+	number := func(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") } // "" for none
 	s := d.Session
 	line("Session", string(s.ID))
 	line("Title", s.Title)
@@ -216,9 +208,7 @@ func portrait(env *cli.Env, d detail) string {
 		key = ""
 	}
 	line("Model", s.Model)
-	if d.Turns > 0 {
-		line("Turns", fmt.Sprint(d.Turns))
-	}
+	line("Turns", number(d.Turns))
 	if d.Skipped > 0 {
 		line("Not read", count.Plural(d.Skipped, "record")+", "+conversation.Unread)
 	}
@@ -234,9 +224,7 @@ func portrait(env *cli.Env, d detail) string {
 	}
 	line("Transcript", s.Transcript)
 	line("Tmux", strings.TrimSpace(s.TmuxSession+" "+s.TmuxPane))
-	if s.PID > 0 {
-		line("Process", fmt.Sprint(s.PID))
-	}
+	line("Process", number(s.PID))
 	line("Host", s.Host)
 	line("Resume", d.Resume)
 	line("Fork", d.Fork)

@@ -42,7 +42,7 @@ func (c *talk) Run(env *cli.Env) error {
 	if c.JSON && c.Prompt == "" {
 		return cli.Failf(cli.Usage, "--json needs a PROMPT")
 	}
-	s, err := findSession(env, c.ID)
+	s, _, err := findSession(env, c.ID)
 	if err == nil {
 		err = checkLocal(s)
 	}

@@ -91,11 +91,7 @@ func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 		}
 		return r.Chain(), nil
 	}
-	all, err := gather(env, false, c.Log)
-	if err != nil {
-		return "", err
-	}
-	s, err := findNamed(env, all, c.ID)
+	s, _, err := findSession(env, c.ID, c.Log...)
 	if err != nil {
 		return "", err
 	}
@@ -111,12 +107,7 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 		}
 		b.WriteString(style.Bold(title) + "\n")
 	}
-	day := func(at time.Time) string {
-		if at.IsZero() {
-			return ""
-		}
-		return term.Day(at, env.Now())
-	}
+	day := func(at time.Time) string { return term.Day(at, env.Now()) }
 	indented := func(text string) {
 		b.WriteString(term.Indent(strings.TrimSpace(term.CleanText(text)), width) + "\n")
 	}
@@ -130,15 +121,22 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 			b.WriteString(term.Indent(fmt.Sprintf("%d. %s", i+1, term.OneLine(term.Clean(in.Text))), width) + "\n")
 		}
 	}
-	prompts(t, head, func(q thread.Quote) { indented(strings.TrimSpace(day(q.Time) + "  " + q.Text)) })
-	for i, all := range [][]thread.Quote{t.Answers, t.Actions} {
+	quotes := func(title string, all []thread.Quote) {
 		if len(all) > 0 {
-			head([]string{"What agents answered", "What was run and changed"}[i])
+			head(title)
 		}
 		for _, q := range all {
 			indented(strings.TrimSpace(day(q.Time) + "  " + q.Text))
 		}
 	}
+	said := "What else the person said"
+	if t.Dropped > 0 {
+		said += fmt.Sprintf(" (there was no room for the %d before)", t.Dropped)
+	}
+	request := pasted.Shorten(t.Request.Text)
+	quotes(said, slices.DeleteFunc(t.Distinct(), func(q thread.Quote) bool { return q.Text == request }))
+	quotes("What agents answered", t.Answers)
+	quotes("What was run and changed", t.Actions)
 	for _, m := range t.Messages {
 		head(strings.TrimSpace("Handed over  " + day(m.Time)))
 		indented(m.Subject)
@@ -170,10 +168,7 @@ func (c *threadOf) explain(env *cli.Env, t *thread.Thread) string {
 	t.Prompts = t.Distinct()
 	told := brief.Brief{Thread: t}.Chosen(c.Room)
 	scores := t.Explain(t.Prompts, false)
-	order := make([]int, len(scores))
-	for i := range order {
-		order[i] = i
-	}
+	order := cli.Numbers(len(scores))
 	slices.SortStableFunc(order, func(i, j int) int { return scores[j].Points - scores[i].Points })
 	for _, i := range order {
 		how := "not told"
@@ -186,22 +181,4 @@ func (c *threadOf) explain(env *cli.Env, t *thread.Thread) string {
 		}
 	}
 	return b.String()
-}
-
-// prompts calls head with a title, and each with every prompt of the person but the first request.
-func prompts(t *thread.Thread, head func(string), each func(thread.Quote)) {
-	all := t.Distinct()
-	request := pasted.Shorten(t.Request.Text)
-	all = slices.DeleteFunc(all, func(q thread.Quote) bool { return q.Text == request })
-	if len(all) == 0 {
-		return
-	}
-	title := "What else the person said"
-	if t.Dropped > 0 {
-		title += fmt.Sprintf(" (there was no room for the %d before)", t.Dropped)
-	}
-	head(title)
-	for _, q := range all {
-		each(q)
-	}
 }

@@ -2,7 +2,6 @@ package seancecmd
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -28,13 +27,10 @@ type picture struct {
 }
 
 func (c *picture) Validate() error {
-	switch {
-	case c.Limit != nil && *c.Limit < 0:
-		return fmt.Errorf("--limit needs a number of at least 0")
-	case c.HTML == "-" && c.SVG == "-":
+	if c.HTML == "-" && c.SVG == "-" {
 		return errors.New("--html and --svg cannot both go to standard output")
 	}
-	return nil
+	return checkLimit(c.Limit)
 }
 
 const recent = 7 * 24 * time.Hour
@@ -78,12 +74,8 @@ func (c *picture) Run(env *cli.Env) error {
 	}
 	p := timeline.Layout(redactSessions(env, found), o)
 	warnUnread(env, all)
-	switch {
-	case p.Len() > 0:
-	case all.Len() == 0:
-		env.Hint(noSessions)
-	default:
-		env.Hint("none of %s matches", count.Plural(all.Len(), "session"))
+	if p.Len() == 0 {
+		hintNone(env, all)
 	}
 	if cut {
 		env.Hint("the newest %s; --limit 0 draws all", count.Plural(p.Len(), "session"))

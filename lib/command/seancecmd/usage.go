@@ -148,15 +148,15 @@ func (c *usage) Run(env *cli.Env) error {
 }
 
 func warnUnpriced(env *cli.Env, spent []spending) {
-	var models []string
+	unpriced := map[string]bool{}
 	for _, s := range spent {
-		if s.Unpriced > 0 && !slices.Contains(models, s.Model) {
-			models = append(models, s.Model)
+		if s.Unpriced > 0 {
+			unpriced[s.Model] = true
 		}
 	}
-	if len(models) > 0 {
-		slices.Sort(models)
-		env.Hint("no price is known for %s: ~/.config/gt/%s can have one", term.Clean(strings.Join(models, ", ")), price.File)
+	if len(unpriced) > 0 {
+		models := strings.Join(slices.Sorted(maps.Keys(unpriced)), ", ")
+		env.Hint("no price is known for %s: ~/.config/gt/%s can have one", term.Clean(models), price.File)
 	}
 }
 
@@ -272,9 +272,6 @@ type places struct {
 
 // text returns a text of a conversation without secrets.
 func (p places) text(s string) string {
-	if s == "" {
-		return ""
-	}
 	clean, known := p.texts[s]
 	if !known {
 		clean = p.env.Redact(s)
@@ -467,9 +464,9 @@ func (c *usage) table(env *cli.Env, lines []spending, narrow bool) [][]string {
 // Subagents are left out unless their parent is gone.
 func (c *usage) spenders(env *cli.Env) (found []*catalog.Session, all catalog.Catalog, err error) {
 	if c.ID != "" {
-		found, all, err = thoseOf(env, c.ID, c.selection)
-		c.selected, c.foreign = 1, err == nil && found[0].Foreign()
-		return found, all, err
+		s, all, err := findSession(env, c.ID)
+		c.selected, c.foreign = 1, err == nil && s.Foreign()
+		return []*catalog.Session{s}, all, err
 	}
 	c.All = false
 	all, f, err := c.open(env)
@@ -545,11 +542,11 @@ func (c *usage) line(env *cli.Env) error {
 	}
 	_, has := now.Sessions[id]
 	if c.ID != "" && !has {
-		found, _, err := thoseOf(env, c.ID, c.selection)
+		s, _, err := findSession(env, c.ID)
 		if err != nil {
 			return err
 		}
-		id = found[0].ID
+		id = s.ID
 		_, has = now.Sessions[id]
 	}
 	if age := env.Now().Sub(now.At); !known || now.Day != env.Now().Local().Format(time.DateOnly) || age < 0 || age > maxShare*now.Took || !has && id != "" && age > now.Took {
