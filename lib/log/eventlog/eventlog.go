@@ -10,11 +10,13 @@
 package eventlog
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,7 +108,11 @@ func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor st
 		return err
 	}
 	err = l.append(line, hookWait, nil, func(f *os.File) error {
-		if err := oneName(f); err != nil { // others can write to a town's folder
+		info, err := f.Stat()
+		if err == nil {
+			err = atomicfile.OneName(info) // others can write to a town's folder
+		}
+		if err != nil {
 			return atomicfile.Error("write", string(l), err)
 		}
 		if err := takeIn(f, spare); err != nil && !errors.Is(err, flock.ErrBusy) {
@@ -218,14 +224,6 @@ func (l Log) prepare() error {
 	return atomicfile.EnsurePrivateDir(atomicfile.ResolveLinks(filepath.Dir(string(l))))
 }
 
-func oneName(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	return atomicfile.OneName(info)
-}
-
 const tailSize = 64 << 10
 
 // LastEvent returns the session's last event of the given types at the end of the spare log, of
@@ -322,32 +320,18 @@ func (l Log) Read(each func(Event) bool) error {
 // Scan calls each for every complete line of r, without line feed, until it returns false.
 // The bytes are valid only during the call.
 func Scan(r io.Reader, each func(line []byte) bool) error {
-	buf := make([]byte, 0, 64<<10)
-	for {
-		if len(buf) == cap(buf) { // a line longer than the buffer
-			buf = append(buf, 0)[:len(buf)]
+	in := bufio.NewScanner(r)
+	in.Buffer(make([]byte, 64<<10), math.MaxInt)
+	in.Split(func(data []byte, _ bool) (advance int, line []byte, err error) {
+		if end := bytes.IndexByte(data, '\n'); end >= 0 {
+			return end + 1, data[:end], nil
 		}
-		n, err := r.Read(buf[len(buf):cap(buf)])
-		seen := len(buf)
-		buf = buf[:seen+n]
-		start := 0
-		for {
-			from := max(start, seen) // the bytes before seen have no line feed
-			end := bytes.IndexByte(buf[from:], '\n')
-			if end < 0 {
-				break
-			}
-			if !each(buf[start : from+end]) {
-				return nil
-			}
-			start = from + end + 1
-		}
-		buf = buf[:copy(buf, buf[start:])]
-		switch {
-		case err == io.EOF:
+		return 0, nil, nil
+	})
+	for in.Scan() {
+		if !each(in.Bytes()) {
 			return nil
-		case err != nil:
-			return err
 		}
 	}
+	return in.Err()
 }

@@ -126,7 +126,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	}
 	report := reporter(p.Progress, total, 0)
 
-	newest := make([]mark, 0, max(p.Keep, 0)) // as many as may have to stay because of Keep
+	var newest []mark // as many as may have to stay because of Keep
 	staying, going := 0, int64(0)
 	s.end, err = heads(f, info.Size(), func(h Head, at, size int64) {
 		report(at)
@@ -144,7 +144,9 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 			return
 		}
 		going += size
-		newest = appendNewest(newest, s.count(h, at, size))
+		if newest = append(newest, s.count(h, at, size)); len(newest) > p.Keep {
+			newest = newest[1:]
+		}
 	})
 	if err != nil {
 		return s, atomicfile.Error("read", string(l), err)
@@ -185,18 +187,6 @@ func (s *survey) keepNewest(m mark) {
 	if m.carried {
 		s.pruned.Carried--
 	}
-}
-
-// appendNewest appends a mark, and drops the oldest if the slice is full.
-func appendNewest(newest []mark, m mark) []mark {
-	if cap(newest) == 0 {
-		return newest
-	}
-	if len(newest) == cap(newest) {
-		copy(newest, newest[1:])
-		newest = newest[:len(newest)-1]
-	}
-	return append(newest, m)
 }
 
 // removes reports whether the line is removed from the log.

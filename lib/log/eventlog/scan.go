@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -153,16 +152,11 @@ func (l Log) Heads(each func(h Head, at, size int64)) error {
 		return err
 	}
 	defer f.Close()
-	return ScanHeads(f, each)
-}
-
-// ScanHeads is Heads for an open file.
-func ScanHeads(f *os.File, each func(h Head, at, size int64)) error {
 	info, err := f.Stat()
 	if err == nil {
 		_, err = heads(f, info.Size(), each)
 	}
-	return atomicfile.Error("read", f.Name(), err)
+	return atomicfile.Error("read", string(l), err)
 }
 
 // heads is Heads up to an offset. It returns the end of the last complete line.

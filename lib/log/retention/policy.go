@@ -163,17 +163,15 @@ func match[T any](table map[string]T, kind string, otherwise T) T {
 	}
 	best := ""
 	for pattern := range table {
-		if !strings.Contains(pattern, "*") || !Fits(pattern, kind) {
-			continue
-		}
-		if best == "" || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best {
+		longer := len(pattern) > len(best) || len(pattern) == len(best) && pattern < best
+		if longer && strings.Contains(pattern, "*") && Fits(pattern, kind) {
 			best = pattern
 		}
 	}
-	if v, ok := table[best]; ok && best != "" {
-		return v
+	if best == "" {
+		return otherwise
 	}
-	return otherwise
+	return table[best]
 }
 
 // Patterns returns the keys of TTLs, sorted by TTL.
