@@ -6,10 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"gt/lib/catalog/scan"
 	"gt/lib/conversation"
 	"gt/lib/conversation/edits"
 )
@@ -34,10 +32,8 @@ func Changes(all []conversation.Conversation, bases []string, clean func(string)
 	if len(needles) < len(bases) {
 		needles = nil // a name in other letters
 	}
-	s.read = func(i int, done *atomic.Int64, each func(Hit) bool) error {
-		count, rest := s.counter(i, done)
-		defer rest()
-		return s.calls(i, needles, bases, clean, count, each)
+	s.read = func(c *opened, each func(Hit) bool) (whole bool, err error) {
+		return false, s.calls(c, needles, bases, clean, each)
 	}
 	err = s.run(func(i int, h Hit) bool {
 		all := edits.FindEdits(h.Entry)
@@ -53,17 +49,12 @@ func Changes(all []conversation.Conversation, bases []string, clean func(string)
 }
 
 // calls gives the calls that changed files with these names.
-func (s *search) calls(i int, needles []needle, bases []string, clean func(string) string, count func(int64), each func(Hit) bool) error {
-	f := s.all[i].File
-	r := scan.ReaderOf(f.Client)
-	if r == nil {
-		return nil
-	}
-	if quiet := quietIn(r, f, true); quiet != nil && needles != nil {
+func (s *search) calls(c *opened, needles []needle, bases []string, clean func(string) string, each func(Hit) bool) error {
+	if quiet := quietIn(c.Reader, c.File, true); quiet != nil && needles != nil {
 		there := false
-		for _, part := range f.Files() {
+		for _, part := range c.File.Files() {
 			_, err := conversation.Lines(part.Path, 0, func(record []byte, at int64) bool {
-				count(at)
+				c.note(at)
 				there = there || index(needles, record) >= 0
 				return !there && !s.halted()
 			})
@@ -78,7 +69,7 @@ func (s *search) calls(i int, needles []needle, bases []string, clean func(strin
 	var calls []Hit // until the result is known
 	turn, prompt, request := 0, "", ""
 	var asked time.Time
-	_, err := conversation.ReadAll(r, f, conversation.Options{}, func(e conversation.Entry) bool {
+	_, err := conversation.ReadAll(c.Reader, c.File, conversation.Options{}, func(e conversation.Entry) bool {
 		switch e.Kind {
 		case conversation.Prompt:
 			turn, prompt, request, asked = turn+1, strings.Clone(e.Text), "", e.Time

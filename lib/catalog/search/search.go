@@ -102,9 +102,7 @@ type Line struct {
 func (q *Query) Search(all []conversation.Conversation, each func(i int, h Hit) bool, idle func(done, total int64)) error {
 	s := newSearch(all)
 	s.first = q.First
-	s.read = func(i int, done *atomic.Int64, each func(Hit) bool) error {
-		return s.searchConversation(q, i, done, each)
-	}
+	s.read = func(c *opened, each func(Hit) bool) (bool, error) { return s.searchConversation(q, c, each) }
 	return s.run(each, idle)
 }
 
@@ -225,9 +223,9 @@ type located struct {
 type search struct {
 	all   []conversation.Conversation
 	first bool // only the first hit of each conversation
-	// read gives all hits of a conversation, including copies, and adds the bytes that it
-	// read to done, which may be nil.
-	read  func(i int, done *atomic.Int64, each func(Hit) bool) error
+	// read gives all hits of a conversation, including copies. It reports whether the search
+	// needed all of the conversation, so that what its reader skips may be missing.
+	read  func(c *opened, each func(Hit) bool) (whole bool, err error)
 	older [][]int // for each conversation, those that it may be a copy of
 	seed  maphash.Seed
 	done  atomic.Int64
@@ -259,9 +257,39 @@ func (s *search) addError(err error) {
 	}
 }
 
+// opened is a conversation that is searched.
+type opened struct {
+	conversation.Reader
+	*conversation.Conversation
+	i    int
+	own  bool             // its turn has come; otherwise only what forks of it copied is looked up
+	note func(read int64) // adds how far it was read to the bytes that were searched
+}
+
+// open reads a conversation.
+func (s *search) open(i int, own bool, each func(Hit) bool) error {
+	c := &opened{Reader: scan.ReaderOf(s.all[i].File.Client), Conversation: &s.all[i], i: i, own: own}
+	var noted int64
+	c.note = func(read int64) {
+		if own {
+			s.done.Add(read - noted)
+			noted = read
+		}
+	}
+	defer c.note(c.File.Size)
+	if c.Reader == nil {
+		return nil
+	}
+	whole, err := s.read(c, each)
+	if err == nil && whole && own {
+		err = scan.CheckRead(c.Conversation.Metadata.ID, c.File)
+	}
+	return err
+}
+
 // conversation sends the hits of a conversation without copied ones.
 func (s *search) conversation(i int, to chan<- located) error {
-	return s.read(i, &s.done, func(h Hit) bool {
+	return s.open(i, true, func(h Hit) bool {
 		for _, j := range s.older[i] {
 			if s.copied(j)[h.key] {
 				return true
@@ -293,7 +321,7 @@ func (s *search) copied(i int) map[copyKey]bool {
 	}
 	found = map[copyKey]bool{}
 	// The error is reported when its own turn comes.
-	_ = s.read(i, nil, func(h Hit) bool {
+	_ = s.open(i, false, func(h Hit) bool {
 		if h.key.id != "" {
 			found[h.key] = true
 		}
@@ -346,32 +374,26 @@ func families(all []conversation.Conversation) [][]int {
 // maxForks limits how far a fork of a fork is followed to the original.
 const maxForks = 100
 
-func (s *search) searchConversation(q *Query, i int, done *atomic.Int64, each func(Hit) bool) error {
-	f := s.all[i].File
-	count, counted := s.counter(i, done)
-	defer counted()
-	r := scan.ReaderOf(f.Client)
-	if r == nil {
-		return nil
-	}
+func (s *search) searchConversation(q *Query, c *opened, each func(Hit) bool) (whole bool, err error) {
 	var o conversation.Options
-	if quiet := quietIn(r, f, q.Tools); quiet != nil && len(q.needles) > 0 {
+	if quiet := quietIn(c.Reader, c.File, q.Tools); quiet != nil && len(q.needles) > 0 {
 		first, err := int64(-1), error(nil)
-		for _, part := range f.Files() {
+		for _, part := range c.File.Files() {
 			if first < 0 && err == nil {
-				first, err = s.findFirstMatch(q, part.Path, quiet, count)
+				first, err = s.findFirstMatch(q, part.Path, quiet, c.note)
 			}
 		}
 		if first < 0 {
-			return err
+			return false, err
 		}
-		if q.First && f.Before == nil {
+		if q.First && c.File.Before == nil {
 			o.From = first
 		}
 		o.Skip = func(record []byte) bool { return quiet(record) || index(q.needles, record) < 0 }
 	}
-	turn, whole := 0, true
-	_, err := conversation.ReadAll(r, f, o, func(e conversation.Entry) bool {
+	turn := 0
+	whole = true
+	_, err = conversation.ReadAll(c.Reader, c.File, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			turn++
 		}
@@ -384,23 +406,7 @@ func (s *search) searchConversation(q *Query, i int, done *atomic.Int64, each fu
 		whole = each(h) && !s.halted()
 		return whole
 	})
-	if err == nil && whole && done != nil {
-		err = scan.CheckRead(s.all[i].Metadata.ID, f)
-	}
-	return err
-}
-
-// counter returns a function that adds how far a conversation was read to done, and one
-// that adds the rest. done may be nil.
-func (s *search) counter(i int, done *atomic.Int64) (count func(read int64), rest func()) {
-	var counted int64
-	count = func(read int64) {
-		if done != nil {
-			done.Add(read - counted)
-			counted = read
-		}
-	}
-	return count, func() { count(s.all[i].File.Size) }
+	return whole, err
 }
 
 // quietIn returns a function that reports whether a record has no text to be searched. It

@@ -2,8 +2,6 @@ package search
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"gt/lib/catalog/scan"
 	"gt/lib/conversation"
 	"gt/lib/conversation/edits"
 	"gt/lib/conversation/summary"
@@ -164,15 +161,15 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 func (w *Words) SearchExact(all []conversation.Conversation, titles []string, idle func(done, total int64)) (found []Found, counts []int, err error) {
 	s := newSearch(all)
 	in := make([]atomic.Int64, len(w.terms)) // how many conversations have each term
-	s.read = func(i int, done *atomic.Int64, each func(Hit) bool) error {
-		r := &reading{search: s, Words: w, i: i, title: titles[i], has: make([]bool, len(w.terms))}
-		err := r.read(done, each)
+	s.read = func(c *opened, each func(Hit) bool) (whole bool, err error) {
+		r := &reading{search: s, Words: w, opened: c, title: titles[c.i], has: make([]bool, len(w.terms))}
+		whole, err = r.read(each)
 		for t := range r.has {
-			if r.has[t] && done != nil {
+			if r.has[t] && c.own {
 				in[t].Add(1)
 			}
 		}
-		return err
+		return whole, err
 	}
 	err = s.run(func(i int, h Hit) bool {
 		found = append(found, Found{Index: i, Hit: h})
@@ -207,7 +204,7 @@ func (w *Words) SearchExact(all []conversation.Conversation, titles []string, id
 type reading struct {
 	*search
 	*Words
-	i     int
+	*opened
 	title string
 	has   []bool // the terms that the conversation has
 
@@ -219,15 +216,8 @@ type reading struct {
 	inTitle []float64
 }
 
-func (r *reading) read(done *atomic.Int64, each func(Hit) bool) error {
-	f := r.all[r.i].File
-	count, rest := r.counter(r.i, done)
-	defer rest()
-	reader := scan.ReaderOf(f.Client)
-	if reader == nil {
-		return nil
-	}
-	title := conversation.Entry{Kind: conversation.Title, Text: r.title, Time: r.all[r.i].Metadata.Started}
+func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
+	title := conversation.Entry{Kind: conversation.Title, Text: r.title, Time: r.Conversation.Metadata.Started}
 	titled, ok := r.hit([]conversation.Entry{title}, nil)
 	r.inTitle = titled.weights
 	for t := range r.terms {
@@ -236,21 +226,21 @@ func (r *reading) read(done *atomic.Int64, each func(Hit) bool) error {
 	if ok {
 		titled.Turn, titled.key.id = 1, "" // shown for each fork that has it
 		if !each(titled) {
-			return nil
+			return false, nil
 		}
 	}
 	var o conversation.Options
-	if quiet := quietIn(reader, f, true); quiet != nil {
-		for _, part := range f.Files() {
+	if quiet := quietIn(r.Reader, r.File, true); quiet != nil {
+		for _, part := range r.File.Files() {
 			if _, err := conversation.Lines(part.Path, 0, func(record []byte, at int64) bool {
-				count(at)
+				r.note(at)
 				return r.noteTerms(record, quiet) && !r.halted()
 			}); err != nil {
-				return err
+				return false, err
 			}
 		}
-		if r.lacks() {
-			return nil
+		if !r.isEnough(func(t int) bool { return r.has[t] }) {
+			return false, nil
 		}
 		if needles := r.needles(); needles != nil {
 			o.Skip = func(record []byte) bool {
@@ -272,7 +262,7 @@ func (r *reading) read(done *atomic.Int64, each func(Hit) bool) error {
 		r.texts, r.size = r.texts[:0], 0
 		return more
 	}
-	_, err := conversation.ReadAll(reader, f, o, func(e conversation.Entry) bool {
+	_, err = conversation.ReadAll(r.Reader, r.File, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			if !give() {
 				return false
@@ -287,13 +277,7 @@ func (r *reading) read(done *atomic.Int64, each func(Hit) bool) error {
 	if more && !r.halted() && give() {
 		r.scattered(each)
 	}
-	if err == nil && more && done != nil {
-		err = scan.CheckRead(r.all[r.i].Metadata.ID, f)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return more, err
 }
 
 // noteTerms notes the terms whose needles a record has. It reports whether any is still to be found.
@@ -314,11 +298,6 @@ func (r *reading) noteTerms(record []byte, quiet func([]byte) bool) (more bool) 
 		more = more || !r.has[t]
 	}
 	return more
-}
-
-// lacks reports whether the conversation does not have enough terms.
-func (r *reading) lacks() bool {
-	return !r.isEnough(func(t int) bool { return r.has[t] })
 }
 
 // isEnough reports whether something has all terms or, with most, two thirds of the words, or
