@@ -20,37 +20,19 @@ import (
 
 // event holds the fields of a log line that can concern a session.
 type event struct {
-	Time    string  `json:"ts"`
-	Type    string  `json:"type"`
-	Actor   string  `json:"actor"`
-	Payload payload `json:"payload"`
+	Time, Type, Actor string
+	Payload           payload
 
 	at time.Time // Time, in UTC
 }
 
+// payload has the texts of an event's payload, of which names are the keys. ToSession, which
+// Gas Town writes as true or false, is "" for no.
 type payload struct {
-	SessionID  string `json:"session_id"`
-	Role       string `json:"role"`
-	CWD        string `json:"cwd"`
-	Topic      string `json:"topic"`
-	Agent      string `json:"agent"`
-	Source     string `json:"source"`
-	ParentID   string `json:"parent_id"`
-	ChainID    string `json:"chain_id"`
-	Transcript string `json:"transcript_path"`
-	Branch     string `json:"branch"`
-	Tmux       string `json:"tmux_session"`
-	WorkUnit   string `json:"work_unit"`
-	MoleculeID string `json:"molecule_id"`
-	StepRef    string `json:"step_ref"`
-	Host       string `json:"host"`
-	Outcome    string `json:"outcome"`
-	Reason     string `json:"reason"`
-	Subject    string `json:"subject"`
-	Note       string `json:"note"`
-	Kind       string `json:"kind"`
-	LastSeen   string `json:"last_seen"`
-	ToSession  string `json:"-"` // to_session, which Gas Town writes as true or false; "" for no
+	SessionID, Outcome, Reason, Subject, Note, Kind, ToSession    string
+	Role, CWD, Topic, Agent, Source, ParentID, ChainID            string
+	Transcript, Branch, Tmux, WorkUnit, MoleculeID, StepRef, Host string
+	LastSeen                                                      string
 }
 
 // names are the keys of a payload, in the order of texts.

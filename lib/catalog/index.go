@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"gt/lib/log/eventlog"
@@ -148,7 +149,7 @@ func (x *index) readOn(path string, all sources, progress Progress) (*logView, e
 	}
 	x.size = r.size
 	if len(r.rows) > 0 {
-		err = cmp.Or(x.db.Exec(changedSQL), insert(x.db.Cache, "changed", maps.Values(r.rows)))
+		err = cmp.Or(x.db.Exec(changedSQL), insert(x.db.Cache, "changed", slices.Collect(maps.Values(r.rows))))
 	}
 	return x.logView, err
 }
@@ -181,7 +182,7 @@ func (all sources) save(path string, r *reading) bool {
 		if from == nil {
 			err = cmp.Or(db.Exec("CREATE TABLE header(header TEXT)"), create(db, r.rows))
 		} else {
-			err = cmp.Or(db.Exec("DELETE FROM header"), insert(db, "session", maps.Values(r.rows)))
+			err = cmp.Or(db.Exec("DELETE FROM header"), insert(db, "session", slices.Collect(maps.Values(r.rows))))
 		}
 		return cmp.Or(err, db.Exec("INSERT INTO header VALUES (?)", string(text)))
 	}) == nil

@@ -36,9 +36,21 @@ func naive(t testing.TB, log eventlog.Log) []*Session {
 			if !bytes.HasSuffix(line, []byte("\n")) || !(eventlog.Head{Type: gjson.GetBytes(line, "type").Str}).Lifecycle() {
 				continue
 			}
-			e := &event{}
+			var in struct {
+				Time    string         `json:"ts"`
+				Type    string         `json:"type"`
+				Actor   string         `json:"actor"`
+				Payload map[string]any `json:"payload"`
+			}
 			var wrongType *json.UnmarshalTypeError
-			if err := json.Unmarshal(line, e); (err == nil || errors.As(err, &wrongType)) && e.valid() {
+			if err := json.Unmarshal(line, &in); err != nil && !errors.As(err, &wrongType) {
+				continue
+			}
+			e := &event{Time: in.Time, Type: in.Type, Actor: in.Actor}
+			for i, text := range e.Payload.texts() {
+				*text, _ = in.Payload[names[i]].(string)
+			}
+			if e.valid() {
 				if to := gjson.GetBytes(line, "payload.to_session"); to.Exists() && to.Raw != "false" {
 					e.Payload.ToSession = "yes"
 				}

@@ -29,25 +29,23 @@ type Progress func(done, total int64)
 // The index holds what the log and its archive had the last time, so that only their new
 // lines are read. The result is the same without it.
 func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, error) {
-	read := func(view func(all sources) (*logView, error)) (*logView, error) {
+	path := indexPath(log)
+	if len(more) > 0 {
+		path = ""
+	}
+	read := func(view func(sources, string, Progress) (*logView, error), progress Progress) (*logView, error) {
 		all, err := openAll(append([]eventlog.Log{log}, more...)...)
 		defer all.close()
 		if err != nil {
 			return nil, err
 		}
-		return view(all)
+		return view(all, path, progress)
 	}
-	path := indexPath(log)
-	if len(more) > 0 {
-		path = ""
-	}
-	v, err := read(func(all sources) (*logView, error) { return all.view(path, progress) })
+	v, err := read(sources.view, progress)
 	if err != nil {
 		return Catalog{}, err
 	}
-	v.again = func() (*logView, error) {
-		return read(func(all sources) (*logView, error) { return all.viewAnew(path, nil) })
-	}
+	v.again = func() (*logView, error) { return read(sources.viewAnew, nil) }
 	return Catalog{logs: []*logView{v}}.forgetSessions(), nil
 }
 

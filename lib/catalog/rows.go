@@ -57,40 +57,25 @@ func create(db *sqlite.Cache, rows map[session.ID]*row) error {
 	sorted := slices.SortedFunc(maps.Values(rows), func(a, b *row) int { // the table's order
 		return cmp.Or(cmp.Compare(b.started, a.started), cmp.Compare(a.id, b.id))
 	})
-	err := db.Exec(tableSQL)
-	if err == nil {
-		err = insert(db, "session", slices.Values(sorted))
-	}
-	if err == nil {
-		err = db.Exec(indexesSQL)
-	}
-	return err
+	return cmp.Or(db.Exec(tableSQL), insert(db, "session", sorted), db.Exec(indexesSQL))
 }
 
 // insert writes rows into a table, and replaces those with the same id.
-func insert(db *sqlite.Cache, table string, rows iter.Seq[*row]) error {
+func insert(db *sqlite.Cache, table string, rows []*row) error {
 	const (
 		placeholders = "(?, ?, ?, ?, ?, ?, ?, ?)"
-		perRow       = 8
 		batch        = 10 // rows in a statement: one by one takes half as long again
 	)
-	values := make([]any, 0, perRow*batch)
-	flush := func() error {
-		sql := "REPLACE INTO " + table + " VALUES " + placeholders + strings.Repeat(", "+placeholders, len(values)/perRow-1)
-		err := db.Exec(sql, values...)
+	var values []any
+	for some := range slices.Chunk(rows, batch) {
 		values = values[:0]
-		return err
-	}
-	for r := range rows {
-		values = append(values, string(r.id), r.started, r.last, string(r.parent), string(r.chain), r.work, r.ended, r.events)
-		if len(values) == cap(values) {
-			if err := flush(); err != nil {
-				return err
-			}
+		for _, r := range some {
+			values = append(values, string(r.id), r.started, r.last, string(r.parent), string(r.chain), r.work, r.ended, r.events)
 		}
-	}
-	if len(values) > 0 {
-		return flush()
+		sql := "REPLACE INTO " + table + " VALUES " + placeholders + strings.Repeat(", "+placeholders, len(some)-1)
+		if err := db.Exec(sql, values...); err != nil {
+			return err
+		}
 	}
 	return nil
 }
