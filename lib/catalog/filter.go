@@ -23,8 +23,7 @@ type Filter struct {
 	Outcome session.Outcome // also Active and Gone
 	Host    string          // the machine
 	OwnHost string          // what other hosts call this one; "" for none
-	CWD     string          // it worked in this folder or below; an absolute path
-	Also    string          // other folders that count as CWD does, each followed by a NUL
+	Folders []string        // it worked in one of these or below; absolute paths
 	Since   time.Time       // active then or later
 	Until   time.Time       // began before then
 
@@ -66,17 +65,8 @@ func (f Filter) excludes(s *Session) bool {
 		f.Role != "" && s.Role != f.Role ||
 		f.Rig != "" && s.Rig != f.Rig ||
 		f.Host != "" && s.Host != f.Host && (f.Host != f.OwnHost || s.peer != nil) ||
-		f.CWD != "" && !isBelow(s.CWD, f.CWD) && !isBelow(s.Moved, f.CWD) && !f.matchesAlsoFolder(s) ||
+		len(f.Folders) > 0 && !slices.ContainsFunc(f.Folders, func(dir string) bool { return isBelow(s.CWD, dir) || isBelow(s.Moved, dir) }) ||
 		f.Outcome != "" && s.Outcome != "" && s.Outcome != f.Outcome && s.peer == nil
-}
-
-func (f Filter) matchesAlsoFolder(s *Session) bool {
-	for dir := range strings.SplitSeq(f.Also, "\x00") {
-		if dir != "" && (isBelow(s.CWD, dir) || isBelow(s.Moved, dir)) {
-			return true
-		}
-	}
-	return false
 }
 
 // isBelow reports whether a folder is top or below it, also if links lead to top.

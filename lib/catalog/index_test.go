@@ -126,7 +126,7 @@ func filtered(t *testing.T, log eventlog.Log) {
 	all, anew := slices.Collect(read(t, log).Sessions()), read(t, log)
 	filters := []Filter{{Agent: "crew/1"}, {Agent: "claude"}, {Outcome: session.Done}, {Outcome: Gone}, {Outcome: Active}}
 	for _, s := range all[:min(4, len(all))] {
-		filters = append(filters, Filter{CWD: s.CWD}, Filter{Role: s.Role, Outcome: Gone})
+		filters = append(filters, Filter{Folders: []string{s.CWD}}, Filter{Role: s.Role, Outcome: Gone})
 	}
 	for _, f := range filters {
 		matching := slices.DeleteFunc(slices.Clone(all), func(s *Session) bool { one := *s; return !f.Matches(&one) })

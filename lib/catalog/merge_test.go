@@ -68,7 +68,7 @@ func TestFilterOfWhatOthersTell(t *testing.T) {
 	for _, c := range []Catalog{read(t, here).Join(read(t, there)), read(t, there).Join(read(t, here))} {
 		c = c.Merge([]conversation.Conversation{said("talks", "/x", 1, conversation.Metadata{Started: minutesAfter(5), CWD: "/w"})}, nil)
 		var ids []string
-		for _, s := range c.Select(Filter{CWD: "/w"}, 0) {
+		for _, s := range c.Select(Filter{Folders: []string{"/w"}}, 0) {
 			ids = append(ids, string(s.ID))
 		}
 		if slices.Sort(ids); !slices.Equal(ids, []string{"talks", "there"}) {

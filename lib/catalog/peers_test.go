@@ -116,9 +116,14 @@ func TestPeers(t *testing.T) {
 		if n := len(slices.Collect(c.Sessions())); c.Len() != n || n != 13 {
 			t.Errorf("%d sessions, counted as %d", n, c.Len())
 		}
-		for f, want := range map[Filter]int{
-			{Host: "box"}: 7, {Host: "laptop", OwnHost: "laptop"}: 6, {Host: "lies"}: 0, {Here: true}: 8, {CWD: "/there"}: 5, {Outcome: Active}: 3, {Chain: "first"}: 2,
+		for _, one := range []struct {
+			f    Filter
+			want int
+		}{
+			{Filter{Host: "box"}, 7}, {Filter{Host: "laptop", OwnHost: "laptop"}, 6}, {Filter{Host: "lies"}, 0}, {Filter{Here: true}, 8},
+			{Filter{Folders: []string{"/there"}}, 5}, {Filter{Outcome: Active}, 3}, {Filter{Chain: "first"}, 2},
 		} {
+			f, want := one.f, one.want
 			if f.Outcome == Active && away {
 				want = 2
 			}

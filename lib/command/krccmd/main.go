@@ -219,33 +219,26 @@ func (in *inventory) print(env *cli.Env, p books) error {
 		}
 		rows = append(rows, []string{strconv.Itoa(f.Events), term.Size(f.Size), term.Day(f.Oldest, now), term.Day(f.Newest, now), name})
 	}
-	if err := style.Table(env.Stdout, width, term.Narrow(width, rows, "OLDEST", "SIZE"), nil); err != nil {
-		return err
-	}
-	aside := "\n"
+	var b strings.Builder
+	style.Table(&b, width, term.Narrow(width, rows, "OLDEST", "SIZE"), nil)
 	if in.rotated > 0 {
-		aside = fmt.Sprintf("%s in %s, in .sessions/archive\n\n", term.Size(in.rotatedBytes), count.Plural(in.rotated, "rotated log"))
+		fmt.Fprintf(&b, "%s in %s, in .sessions/archive\n", term.Size(in.rotatedBytes), count.Plural(in.rotated, "rotated log"))
 	}
-	if err := env.Print(aside); err != nil {
-		return err
-	}
+	b.WriteString("\n")
 	if in.tally.Events > 0 {
 		rows = [][]string{{"EVENTS", "EXPIRED", "SIZE", "KEPT FOR", "OLDEST", "TYPE"}}
 		for _, k := range in.tally.Kinds() {
 			rows = append(rows, []string{strconv.Itoa(k.Events), strconv.Itoa(k.Expired), term.Size(k.Bytes), duration.Format(k.TTL), term.Day(k.Oldest, now), k.Type})
 		}
-		if err := style.Table(env.Stdout, width, term.Narrow(width, rows, "EXPIRED", "OLDEST", "SIZE"), nil); err != nil {
-			return err
-		}
-		if err := env.Print("\n"); err != nil {
-			return err
-		}
+		style.Table(&b, width, term.Narrow(width, rows, "EXPIRED", "OLDEST", "SIZE"), nil)
+		b.WriteString("\n")
 	}
 	last := "never pruned"
 	if at := in.state.LastPrune; !at.IsZero() {
 		last = fmt.Sprintf("pruned %s, the last time %s ago", count.Plural(in.state.Prunes, "time"), duration.Format(max(0, now.Sub(at))))
 	}
-	return env.Printf("%s; prune --auto, where something runs it, prunes at most every %s\n", last, p.policy.Interval)
+	fmt.Fprintf(&b, "%s; prune --auto, where something runs it, prunes at most every %s\n", last, p.policy.Interval)
+	return env.Print(b.String())
 }
 
 type decay struct {

@@ -90,17 +90,18 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	}
 	switch {
 	case c.Here:
-		f.CWD = home.Find(env.Getenv, env.Dir, "").Dir
-		if top := git.Top(env.Dir); top == f.CWD {
-			all, _ := git.Worktrees(top) // none outside git
-			for _, w := range all {
-				f.Also += w.Path + "\x00"
+		here := home.Find(env.Getenv, env.Dir, "").Dir
+		f.Folders = []string{here}
+		if git.Top(env.Dir) == here {
+			trees, _ := git.Worktrees(here) // none outside git
+			for _, w := range trees {
+				f.Folders = append(f.Folders, w.Path)
 			}
 		}
 	case filepath.IsAbs(c.CWD):
-		f.CWD = filepath.Clean(c.CWD)
+		f.Folders = []string{filepath.Clean(c.CWD)}
 	case c.CWD != "":
-		f.CWD = filepath.Join(env.Dir, c.CWD)
+		f.Folders = []string{filepath.Join(env.Dir, c.CWD)}
 	}
 	return f, nil
 }

@@ -51,15 +51,14 @@ func Find(all []*catalog.Session, word string) (found []Chain, candidates []*cat
 		}
 		return found
 	}
-	exact := is(func(s *catalog.Session) bool { return string(s.ID) == word })
-	if exact == nil {
-		exact = is(func(s *catalog.Session) bool { return string(s.ChainID) == word })
-	}
-	if exact == nil {
-		exact = is(func(s *catalog.Session) bool { return s.WorkUnit == word })
-	}
-	if exact != nil {
-		return chains(all, exact), nil
+	for _, named := range []func(*catalog.Session) bool{
+		func(s *catalog.Session) bool { return string(s.ID) == word },
+		func(s *catalog.Session) bool { return string(s.ChainID) == word },
+		func(s *catalog.Session) bool { return s.WorkUnit == word },
+	} {
+		if exact := is(named); exact != nil {
+			return chains(all, exact), nil
+		}
 	}
 	begins := is(func(s *catalog.Session) bool { return strings.HasPrefix(string(s.ID), word) })
 	if begins == nil {
@@ -171,21 +170,15 @@ func grow(members []*catalog.Session) Chain {
 		}
 		n.Link = link
 		switch {
-		case link != Follows:
-			above.Side = append(above.Side, n)
-		case above.Next == nil:
+		case link == Follows && above.Next == nil:
 			above.Next = n
-		case above.ChildID == n.ID: // the session itself names its successor
-			above.Next.Link = Follows
+		case link == Follows && above.ChildID == n.ID: // the session itself names its successor
 			above.Side, above.Next = append(above.Side, above.Next), n
 		default:
 			above.Side = append(above.Side, n)
 		}
 	}
-	c.ID = c.Roots[0].ID
-	if id := c.Roots[0].ChainID; id != "" {
-		c.ID = id
-	}
+	c.ID = c.Roots[0].Chain()
 	return c
 }
 

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gt/lib/state/session"
@@ -13,29 +14,20 @@ import (
 const maxLabel = 40
 
 func (v View) label(n *Node) []string {
+	empty := func(s string) bool { return s == "" }
 	join := func(parts ...string) string {
-		var there []string
-		for _, p := range parts {
-			if p = term.Clean(p); p != "" {
-				there = append(there, p)
-			}
+		for i := range parts {
+			parts[i] = term.Clean(parts[i])
 		}
-		return strings.Join(there, " · ")
+		return strings.Join(slices.DeleteFunc(parts, empty), " · ")
 	}
 	mark := string(palette.FindStyle(n.Outcome).Mark)
-	lines := []string{
+	return slices.DeleteFunc([]string{
 		join(mark+" "+v.name(n.ID), n.Agent),
 		join(n.Address()),
 		join(term.Day(n.StartedAt, v.Now), Lasted(n.Session, v.Now), string(n.Outcome)),
 		term.Cut(join(n.Headline()), maxLabel),
-	}
-	var there []string
-	for _, l := range lines {
-		if l != "" {
-			there = append(there, l)
-		}
-	}
-	return there
+	}, empty)
 }
 
 func (c Chain) edges(each func(from, to *Node, label string)) {

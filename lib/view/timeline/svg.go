@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,6 +105,17 @@ func (p *Picture) chart(b *bufio.Writer, attributes string) {
 		b.WriteString("</g>\n")
 	}
 	b.WriteString("</svg>\n")
+}
+
+// outcomes returns how the sessions in the picture ended.
+func (p *Picture) outcomes() (found []*palette.OutcomeStyle) {
+	for i := range palette.OutcomeStyles {
+		l := &palette.OutcomeStyles[i]
+		if slices.ContainsFunc(p.bars, func(b *bar) bool { return b.style == l }) {
+			found = append(found, l)
+		}
+	}
+	return found
 }
 
 func (p *Picture) bar(b *bufio.Writer, s *bar) {
@@ -344,14 +356,7 @@ func (p *Picture) HTML(w io.Writer) error {
 <div class="tools">
 <input id="q" class="js" type="search" placeholder="Search  /" aria-label="Search" autocomplete="off" spellcheck="false"><span id="found" class="js" role="status"></span>
 `, hashSource(style), hashSource(js), escape(p.heading()), style, escape(p.heading()))
-	there := map[string]bool{}
-	for _, s := range p.bars {
-		there[s.style.Letter] = true
-	}
-	for _, l := range palette.OutcomeStyles {
-		if !there[l.Letter] {
-			continue
-		}
+	for _, l := range p.outcomes() {
 		key := fmt.Sprintf(`<svg aria-hidden="true"><rect class="b %s" x="1" y="4" width="16" height="%d" rx="2"/><use class="m %s" href="#m%s" x="17" y="8"/></svg>%s`,
 			l.Letter, barHeight, l.Letter, l.Letter, escape(string(l.Outcome)))
 		fmt.Fprintf(b, `<span class="key nojs" title="%s">%s</span><button class="key js" data-q="%s" aria-pressed="false" title="%s">%s</button>`+"\n",

@@ -85,7 +85,7 @@ func (p *Picture) Text(style palette.Style, width int) string {
 	}
 
 	if dense {
-		p.density(line, labels, widest, columns, width, style)
+		p.density(line, labels, widest, columns, width, style, col)
 		return b.String()
 	}
 	g := glyphsOf(style)
@@ -140,13 +140,12 @@ func (p *Picture) dense(columns int) bool {
 }
 
 // density draws, for each column, how many sessions ran and how many crashed.
-func (p *Picture) density(line func(string), labels []string, widest, columns, width int, style palette.Style) {
+func (p *Picture) density(line func(string), labels []string, widest, columns, width int, style palette.Style, col func(float64) int) {
 	steps := []rune("▁▂▃▄▅▆▇█")
 	if style.ASCII {
 		steps = []rune(".:-=+*%@")
 	}
 	crash := palette.FindStyle(session.Crash)
-	col := func(f float64) int { return min(max(int(f*float64(columns)), 0), columns-1) }
 	counts := make([][]int, len(p.drawn()))
 	crashed := make([][]int, len(counts))
 	most := 1
@@ -308,16 +307,8 @@ func paint(row []cell, style palette.Style) string {
 }
 
 func (p *Picture) legend(line func(string), style palette.Style, width int) {
-	there := map[string]bool{}
-	for _, b := range p.bars {
-		there[b.style.Letter] = true
-	}
 	text, used := "", 0
-	for i := range palette.OutcomeStyles {
-		l := &palette.OutcomeStyles[i]
-		if !there[l.Letter] {
-			continue
-		}
+	for _, l := range p.outcomes() {
 		const gap = "   "
 		n := 2 + len(l.Outcome)
 		switch {
