@@ -48,7 +48,11 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 			}
 		}
 		if s == nil {
-			s = findOpenConversation(a, byFile)
+			for path := range a.Transcripts() {
+				if s = byFile()[filepath.Clean(path)]; s != nil {
+					break
+				}
+			}
 		}
 		if s == nil {
 			s = &catalog.Session{Agent: a.Client.Name, CWD: a.Pane.Path}
@@ -56,26 +60,11 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 		}
 		s.Run(a.PID)
 		s.TmuxSession, s.TmuxPane = a.Pane.Session, a.Pane.ID
-		s.State = screenStatus(env, a)
-	}
-	return strangers
-}
-
-func screenStatus(env *cli.Env, a live.Agent) string {
-	now := env.Now()
-	got := status.DeriveStatus(status.Facts{Now: now, Pane: process.Alive, Seen: []status.Observation{a.Observe(now)}})
-	if got.Status == status.Unknown {
-		return ""
-	}
-	return string(got.Status)
-}
-
-// findOpenConversation returns the session whose conversation an agent has open, or nil.
-func findOpenConversation(a live.Agent, byFile func() map[string]*catalog.Session) *catalog.Session {
-	for path := range a.Transcripts() {
-		if s := byFile()[filepath.Clean(path)]; s != nil {
-			return s
+		now := env.Now()
+		seen := status.Facts{Now: now, Pane: process.Alive, Seen: []status.Observation{a.Observe(now)}}
+		if screen := status.DeriveStatus(seen).Status; screen != status.Unknown {
+			s.State = string(screen)
 		}
 	}
-	return nil
+	return strangers
 }

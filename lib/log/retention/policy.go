@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"path"
@@ -274,10 +273,8 @@ func Repair(root string, warn func(error)) (Policy, error) {
 }
 
 func policyOf(data []byte, err error) (Policy, error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		return Default(), nil
-	} else if err != nil {
-		return Policy{}, err
+	if data, err = atomicfile.IfExists(data, err); err != nil || data == nil {
+		return Default(), err
 	}
 	return parse(data)
 }
