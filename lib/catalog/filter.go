@@ -331,9 +331,6 @@ func (c Catalog) Len() (n int) {
 			isRoot[id] = parentOf(t.Conversation) == ""
 		}
 	}
-	if len(c.logs) == 0 && len(logs) > 0 {
-		has = append(has, logs[0].finder(len(isRoot)))
-	}
 	for id, is := range isRoot {
 		if was := len(has) > 0 && has[0](id); is && !was {
 			n++

@@ -266,19 +266,14 @@ type rewrite struct {
 	end     int64                      // end of the lines that were decided about
 	tail    func(from, to int64) error // decides about later lines under the lock; nil if they stay
 	segment string                     // new path of the old log; "" if it is not kept
-
-	begun intent
 }
 
 // intent is written to <log>.pruning.json before anything changes, so that a killed prune
 // can be undone.
 type intent struct {
-	// inode of the old log
-	Log uint64 `json:"log"`
-	// size of the archive before, in bytes
-	Archive int64 `json:"archive"`
-	// new path of the old log
-	Segment string `json:"segment,omitempty"`
+	Log     uint64 `json:"log"`               // inode of the old log
+	Archive int64  `json:"archive"`           // size of the archive before, in bytes
+	Segment string `json:"segment,omitempty"` // new path of the old log
 }
 
 // The names of the temporary files are fixed, because only one process prunes at a time.
@@ -449,8 +444,8 @@ func (w *rewrite) openArchive() error {
 	if err != nil {
 		return atomicfile.Error("read", string(w.log), err)
 	}
-	w.begun = intent{Log: inode(log), Archive: info.Size(), Segment: w.segment}
-	if err := atomicfile.WriteJSON(w.log.intentPath(), w.begun, atomicfile.Synced); err != nil {
+	begun := intent{Log: inode(log), Archive: info.Size(), Segment: w.segment}
+	if err := atomicfile.WriteJSON(w.log.intentPath(), begun, atomicfile.Synced); err != nil {
 		return err
 	}
 	if torn {

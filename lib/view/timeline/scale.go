@@ -39,37 +39,14 @@ func newScale(bars []*bar, zone *time.Location) scale {
 	if len(bars) == 0 {
 		return s
 	}
-	// the times in which any session ran
-	var busyTimes []piece
-	for _, b := range bars {
-		if n := len(busyTimes) - 1; n >= 0 && !b.from.After(busyTimes[n].to) {
-			if b.to.After(busyTimes[n].to) {
-				busyTimes[n].to = b.to
-			}
-			continue
-		}
-		busyTimes = append(busyTimes, piece{from: b.from, to: b.to})
+	sessions := make([]piece, len(bars))
+	for i, b := range bars {
+		sessions[i] = piece{from: b.from, to: b.to}
 	}
-	busy := 0.0
-	for _, w := range busyTimes {
-		busy += seconds(w.from, w.to)
-	}
-	shortGap := max(busy*longGap, shortest.Seconds())
-	joined := busyTimes[:1]
-	for _, w := range busyTimes[1:] {
-		last := &joined[len(joined)-1]
-		if seconds(last.to, w.from) <= shortGap {
-			last.to = w.to
-			continue
-		}
-		joined = append(joined, w)
-	}
-	for _, w := range joined {
-		s.worked += seconds(w.from, w.to)
-	}
+	busyTimes, busy := joinPieces(sessions, 0) // in which any session ran
+	joined, worked := joinPieces(busyTimes, max(busy*longGap, shortest.Seconds()))
 	// a margin on both sides of each piece, at least a minute
-	padding := max(s.worked*margin, 60)
-	s.worked = 0
+	padding := max(worked*margin, 60)
 	for i := range joined {
 		w := &joined[i]
 		w.from, w.to = w.from.Add(-time.Duration(padding)*time.Second), w.to.Add(time.Duration(padding)*time.Second)
@@ -91,6 +68,22 @@ func newScale(bars []*bar, zone *time.Location) scale {
 		s.pieces = append(s.pieces, w)
 	}
 	return s
+}
+
+// joinPieces joins pieces, sorted by start, that are at most gap seconds apart. total is how
+// many seconds the joined ones have.
+func joinPieces(pieces []piece, gap float64) (joined []piece, total float64) {
+	for _, p := range pieces {
+		if n := len(joined) - 1; n < 0 || seconds(joined[n].to, p.from) > gap {
+			joined = append(joined, p)
+		} else if p.to.After(joined[n].to) {
+			joined[n].to = p.to
+		}
+	}
+	for _, p := range joined {
+		total += seconds(p.from, p.to)
+	}
+	return joined, total
 }
 
 func (s scale) position(t time.Time) float64 {

@@ -191,8 +191,7 @@ func (p *Picture) name(b *bar) string {
 	name, facts := "", b.shared.Value()
 	switch p.By {
 	case Folder:
-		name = facts.folder
-		if name != "" {
+		if name = facts.folder; name != "" {
 			name = filepath.Clean(name)
 		}
 	case Agent:
@@ -282,22 +281,22 @@ func (p *Picture) span(b *bar) string {
 	if from.Year() != p.Now.Year() {
 		day = "Mon 2 Jan 2006 15:04"
 	}
-	text := from.Format(day)
+	text, until := from.Format(day), " to "+to.Format(day)
+	switch {
+	case b.style.Outcome == catalog.Active:
+		until = " until now"
+	case b.open:
+		return text
+	case from.YearDay() == to.YearDay() && from.Year() == to.Year():
+		until = " to " + to.Format("15:04")
+	case from.Year() != to.Year():
+		until = " to " + to.Format("Mon 2 Jan 2006 15:04")
+	}
 	lasted := chain.Length(to.Sub(from))
 	if b.open {
 		lasted = ""
 	}
-	switch {
-	case b.style.Outcome == catalog.Active:
-		return text + " until now, " + lasted
-	case b.open:
-		return text
-	case from.YearDay() == to.YearDay() && from.Year() == to.Year():
-		return text + " to " + to.Format("15:04") + ", " + lasted
-	case from.Year() != to.Year():
-		return text + " to " + to.Format("Mon 2 Jan 2006 15:04") + ", " + lasted
-	}
-	return text + " to " + to.Format(day) + ", " + lasted
+	return text + until + ", " + lasted
 }
 
 // describeBar returns all that the picture shows of a session, one item a line. The last line is
