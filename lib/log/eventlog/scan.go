@@ -23,8 +23,8 @@ const (
 	maxLifecycle = 16 << 20
 )
 
-// blocks are buffers for scans, of which a large log needs many.
-var blocks = sync.Pool{New: func() any { return new([scanBlock]byte) }}
+// blocks are readers for scans, of which a large log needs many.
+var blocks = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, scanBlock) }}
 
 // ScanLifecycle calls each for the complete life-cycle events that begin between from and
 // to, oldest first, without line feed and with their offset. size is the size of f. The
@@ -42,47 +42,33 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 		}
 		passing = before[0] != '\n'
 	}
-	block := blocks.Get().(*[scanBlock]byte)
-	defer blocks.Put(block)
-	buf := block[:]
-	at, have := from, 0 // offset of buf in f, and bytes in buf
-	for at < to {
-		more := min(int64(len(buf)-have), size-at-int64(have))
-		n, err := f.ReadAt(buf[have:have+int(more)], at+int64(have))
-		if err != nil && err != io.EOF {
-			return end, err
-		}
-		seen := have // these bytes have no line feed
-		have += n
-		pos := 0
-		for at+int64(pos) < to {
-			skip := max(pos, seen)
-			i := bytes.IndexByte(buf[skip:have], '\n')
-			if i < 0 {
-				break
+	in := blocks.Get().(*bufio.Reader)
+	defer blocks.Put(in)
+	in.Reset(io.NewSectionReader(f, from, size-from))
+	for at := from; at < to; end = at {
+		begin := at
+		var long []byte // what came before line, of one that is longer than a block
+		line, err := in.ReadSlice('\n')
+		for ; err == bufio.ErrBufferFull; line, err = in.ReadSlice('\n') {
+			if at += int64(len(line)); !passing {
+				long = append(long, line...)
+				passing = len(long) == maxHead && !lifecycle(long) || len(long) >= maxLifecycle
 			}
-			feed := skip + i
-			if !passing && lifecycle(buf[pos:feed]) {
-				each(buf[pos:feed], at+int64(pos))
-			}
-			passing = false
-			pos = feed + 1
-			end = at + int64(pos)
-		}
-		if pos == 0 && have == len(buf) && !passing { // a line longer than the buffer
-			if passing = have >= maxHead && !lifecycle(buf[:maxHead]) || have >= maxLifecycle; !passing {
-				buf = append(buf, make([]byte, len(buf))...)
-				continue
+			if passing && at >= to {
+				return end, nil // the scan of the next part passes on
 			}
 		}
-		if passing {
-			pos = have
+		if err != nil {
+			return end, ignoreEOF(err)
 		}
-		copy(buf, buf[pos:have])
-		at, have = at+int64(pos), have-pos
-		if n == 0 { // end of the file
-			break
+		at += int64(len(line))
+		if line = line[:len(line)-1]; long != nil {
+			line = append(long, line...)
 		}
+		if !passing && lifecycle(line) {
+			each(line, begin)
+		}
+		passing = false
 	}
 	return end, nil
 }
