@@ -219,9 +219,7 @@ func isAlike(word, plain, other string) bool {
 }
 
 // germanPlain returns a word as it is written without umlauts.
-func germanPlain(word string) string {
-	return fold.WithoutAccents(umlauts.Replace(word))
-}
+func germanPlain(word string) string { return fold.WithoutAccents(umlauts.Replace(word)) }
 
 var umlauts = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "å", "aa")
 

@@ -18,9 +18,7 @@ type needle struct {
 }
 
 // needles returns words of which every match has at least one, or nil if there are none.
-func needles(re *syntax.Regexp) []needle {
-	return best(requiredNeedles(re))
-}
+func needles(re *syntax.Regexp) []needle { return best(requiredNeedles(re)) }
 
 // requiredNeedles returns alternatives: every match has at least one word of each.
 func requiredNeedles(re *syntax.Regexp) (all [][]needle) {

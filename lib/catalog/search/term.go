@@ -106,9 +106,7 @@ var camel = lazyregexp.New(`([a-z]{2})([A-Z]{2}|[A-Z][a-z])|([A-Z]{2})([A-Z][a-z
 
 // splitCamel puts blanks between the words of identifiers: a term is also found where its words
 // stand side by side without a blank.
-func splitCamel(typed string) string {
-	return camel().ReplaceAllString(typed, "$1$3 $2$4")
-}
+func splitCamel(typed string) string { return camel().ReplaceAllString(typed, "$1$3 $2$4") }
 
 func isWordRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.N, unicode.M)

@@ -175,9 +175,7 @@ func redactSessions(env *cli.Env, all iter.Seq[*catalog.Session]) iter.Seq[*cata
 	}
 }
 
-func warnUnread(env *cli.Env, all catalog.Catalog) {
-	env.WarnError(all.ReadErrors())
-}
+func warnUnread(env *cli.Env, all catalog.Catalog) { env.WarnError(all.ReadErrors()) }
 
 // gather reads the sessions of the surrounding town's log, of further logs, of what clients
 // keep on this machine and, unless only is set, of this user's log, of every town in which

@@ -56,9 +56,7 @@ func Lasted(s *catalog.Session, now time.Time) string {
 }
 
 // Length formats a duration in its two largest units.
-func Length(d time.Duration) string {
-	return duration.Format(duration.Rough(d))
-}
+func Length(d time.Duration) string { return duration.Format(duration.Rough(d)) }
 
 type lines struct{ down, branch, last, blank, dot string }
 

@@ -38,9 +38,7 @@ func escape(text string) string {
 	return b.String()
 }
 
-func percent(f float64) string {
-	return strconv.FormatFloat(100*f, 'f', 4, 64) + "%"
-}
+func percent(f float64) string { return strconv.FormatFloat(100*f, 'f', 4, 64) + "%" }
 
 // tops returns where each lane begins, and last the height of the picture.
 func (p *Picture) tops() []int {
