@@ -45,7 +45,7 @@ func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, e
 	if err != nil {
 		return Catalog{}, err
 	}
-	v.again = func() (*logView, error) { return read(sources.viewAnew, nil) }
+	v.reread = func() (*logView, error) { return read(sources.viewAnew, nil) }
 	return Catalog{logs: []*logView{v}}.forgetSessions(), nil
 }
 

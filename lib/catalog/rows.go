@@ -100,9 +100,9 @@ func (o order) compare(a, b *Session) int {
 type logView struct {
 	db   *database
 	size int // how many there are
-	// again reads the log without the index, which may be damaged; nil after that.
-	again func() (*logView, error)
-	lost  error // why sessions are missing
+	// reread reads the log without the index, which may be damaged; nil after that.
+	reread func() (*logView, error)
+	lost   error // why sessions are missing
 }
 
 // database is closed once nobody uses it.
@@ -121,9 +121,9 @@ func query[T any](v *logView, get func(sqlite.Values) T, sql string, args ...any
 	if err == nil {
 		return found
 	}
-	if v.again != nil {
-		read, failed := v.again()
-		if v.again = nil; failed == nil {
+	if v.reread != nil {
+		read, failed := v.reread()
+		if v.reread = nil; failed == nil {
 			*v = *read
 			return query(v, get, sql, args...)
 		}

@@ -40,10 +40,6 @@ type candidate struct {
 	row *row     // the log's
 }
 
-func (a candidate) sortsBefore(b candidate) bool {
-	return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.id, b.id)) < 0
-}
-
 // candidates iterates over what all sources have, in an order.
 func (c Catalog) candidates(o order) iter.Seq[candidate] {
 	var sources []iter.Seq[candidate]
@@ -73,7 +69,7 @@ func (c Catalog) candidates(o order) iter.Seq[candidate] {
 		for len(heads) > 0 {
 			i := 0
 			for j := range heads {
-				if heads[j].sortsBefore(heads[i]) {
+				if cmp.Or(heads[i].at.Compare(heads[j].at), cmp.Compare(heads[j].id, heads[i].id)) < 0 {
 					i = j
 				}
 			}
@@ -238,20 +234,16 @@ func (c Catalog) idsWithPrefix(prefix string) (ids []session.ID) {
 		ids = append(ids, v.beginning(prefix)...)
 	}
 	for _, t := range c.allTalks() {
-		ids = append(ids, withPrefix(t.ids, prefix)...)
+		from, _ := slices.BinarySearch(t.ids, session.ID(prefix))
+		for _, id := range t.ids[from:] {
+			if !strings.HasPrefix(string(id), prefix) {
+				break
+			}
+			ids = append(ids, id)
+		}
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
-}
-
-// withPrefix returns those of sorted ids that begin with a prefix.
-func withPrefix(ids []session.ID, prefix string) []session.ID {
-	from, _ := slices.BinarySearch(ids, session.ID(prefix))
-	to := from
-	for to < len(ids) && strings.HasPrefix(string(ids[to]), prefix) {
-		to++
-	}
-	return ids[from:to]
 }
 
 const (

@@ -217,12 +217,6 @@ func Skipped(f conversation.File) (n int) {
 	return n + own
 }
 
-// CountUnknown counts the records of a conversation whose kind its reader does not know.
-func CountUnknown(f conversation.File) conversation.Unknown {
-	u, _ := conversation.CountUnknown(ReaderOf(f.Client), f) // reading it reports the error
-	return u
-}
-
 // CheckRead returns an error that says how many records of a session's conversation its
 // reader does not give, or nil if it gives all.
 func CheckRead(id session.ID, f conversation.File) error {

@@ -111,11 +111,11 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 	if len(found) > 0 {
 		return found, nil, err
 	}
-	again := *w
-	again.terms = slices.Clone(w.terms)
+	relaxed := *w
+	relaxed.terms = slices.Clone(w.terms)
 	instead = map[string]string{}
 	for i, n := range counts {
-		t := &again.terms[i]
+		t := &relaxed.terms[i]
 		// Only of one ASCII word does the count say that it is there: of others it counts a part.
 		ascii := len(t.parts) == 1 && strings.IndexFunc(t.parts[0], func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 		if n > 0 && ascii || t.textOf != nil || t.optional {
@@ -124,23 +124,23 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 		near, there := correctSpelling(t, all)
 		if near != "" {
 			instead[t.typed] = near
-			again.terms[i] = newTerm(near)
+			relaxed.terms[i] = newTerm(near)
 		}
 		t.apart = !there && near == ""
 	}
 	if len(instead) > 0 {
-		if found, counts, err = again.SearchExact(all, titles, idle); len(found) > 0 {
+		if found, counts, err = relaxed.SearchExact(all, titles, idle); len(found) > 0 {
 			return found, instead, err
 		}
 	}
 	for i, n := range counts {
-		t := &again.terms[i]
+		t := &relaxed.terms[i]
 		// The count says nothing if the needle is only a small part of the word.
 		counted := t.needles != nil && 2*len(t.needles[0].word) >= len(t.typed)
 		t.common = counted && len(all) > fewConversations && n > len(all)/2
 	}
-	again.most, again.terms = true, pairs(again.terms)
-	if found, _, err = again.SearchExact(all, titles, idle); len(found) > 0 {
+	relaxed.most, relaxed.terms = true, pairs(relaxed.terms)
+	if found, _, err = relaxed.SearchExact(all, titles, idle); len(found) > 0 {
 		for typed, near := range instead { // drop a word that Clean removed from all that was found
 			if slices.ContainsFunc(found, func(f Found) bool { return !slices.Contains(f.Missing, near) }) {
 				continue

@@ -69,11 +69,11 @@ func (c *follow) Run(env *cli.Env) error {
 			return nil
 		case <-tick.C:
 		}
-		now := state(f)
-		if now == seen && now != "" {
+		current := state(f)
+		if current == seen && current != "" {
 			continue
 		}
-		seen = now
+		seen = current
 		before := o.From
 		if o.From, err = p.pages(f, o, 1, 0); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {

@@ -336,8 +336,8 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 }
 
 func (c *server) checkScope(env *cli.Env, id string) error {
-	here := selection{Here: true, All: true}
-	all, f, err := here.open(env)
+	scope := selection{Here: true, All: true}
+	all, f, err := scope.open(env)
 	if err != nil {
 		return err
 	}

@@ -56,15 +56,15 @@ func (c *picking) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	then := resumption{ID: string(id), Force: c.Force}
+	chosen := resumption{ID: string(id), Force: c.Force}
 	switch action {
 	case "resume":
 	case "fork":
-		then.Fork = true
+		chosen.Fork = true
 	case "print":
-		then.DryRun = true
+		chosen.DryRun = true
 	default:
 		return fmt.Errorf("gt-pick returned the unknown action '%s'", action)
 	}
-	return then.Run(env)
+	return chosen.Run(env)
 }

@@ -90,10 +90,10 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	}
 	switch {
 	case c.Here:
-		here := home.Find(env.Getenv, env.Dir, "").Dir
-		f.Folders = []string{here}
-		if git.Top(env.Dir) == here {
-			trees, _ := git.Worktrees(here) // none outside git
+		dir := home.Find(env.Getenv, env.Dir, "").Dir
+		f.Folders = []string{dir}
+		if git.Top(env.Dir) == dir {
+			trees, _ := git.Worktrees(dir) // none outside git
 			for _, w := range trees {
 				f.Folders = append(f.Folders, w.Path)
 			}
@@ -181,11 +181,11 @@ func warnUnread(env *cli.Env, all catalog.Catalog) { env.WarnError(all.ReadError
 // keep on this machine and, unless only is set, of this user's log, of every town in which
 // an agent worked, and of other hosts.
 func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
-	here, personal := home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)
+	local, personal := home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)
 	if err := personal.State.CheckOwner(); err != nil {
 		return catalog.Catalog{}, err
 	}
-	env.WarnError(here.Unread)
+	env.WarnError(local.Unread)
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading conversations", env.Now)
 	found, errs := scan.FindConversations(env.Getenv, redact.Cut(env.Environ), personal.Transcripts(), reading.Show)
 	reading.Finish()
@@ -200,7 +200,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	}
 	reading = term.NewProgress(env.Stderr, env.Getenv, "reading the event log", env.Now)
 	defer reading.Finish()
-	all, err := catalog.ReadTown(here, reading.Show, more...)
+	all, err := catalog.ReadTown(local, reading.Show, more...)
 	if err != nil {
 		return all, err
 	}
@@ -213,7 +213,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	for _, c := range found {
 		folders = append(folders, c.Metadata.CWD)
 	}
-	read := []string{here.Root}
+	read := []string{local.Root}
 	for _, t := range append([]town.Town{personal}, town.FindContaining(personal.State, slices.Values(folders))...) {
 		if slices.Contains(read, t.Root) {
 			continue

@@ -124,7 +124,7 @@ func (d *detail) converse(env *cli.Env, all catalog.Catalog, own account.StoreGu
 	if f, _ := d.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
 		d.Turns, _ = turnsIn(f)
 		d.Skipped = scan.Skipped(f)
-		d.Unknown = scan.CountUnknown(f)
+		d.Unknown, _ = conversation.CountUnknown(scan.ReaderOf(f.Client), f) // reading it reports the error
 		for i, kind := range d.Unknown.First {
 			d.Unknown.First[i] = env.Line(kind, maxKind)
 		}

@@ -119,22 +119,22 @@ func lastWanted(r io.ReaderAt, size int64, n int, wanted func(Head) bool) (int64
 func (f *follower) catchUp() error {
 	// Open the current log before listing the rotated ones, so that a log that is rotated
 	// in between is in the list.
-	now, err := atomicfile.IfExists(atomicfile.Open(string(f.log)))
+	current, err := atomicfile.IfExists(atomicfile.Open(string(f.log)))
 	if err != nil {
 		return err
 	}
-	if now != nil && f.file != nil && sameFile(now, f.file) {
-		now.Close()
+	if current != nil && f.file != nil && sameFile(current, f.file) {
+		current.Close()
 		return f.deliver()
 	}
 	if f.file != nil {
 		// The log was replaced, so nothing is appended to this one any more.
 		if err := f.deliver(); err != nil || f.enough {
-			closeAll(now)
+			closeAll(current)
 			return err
 		}
 	}
-	next, err := f.successors(now)
+	next, err := f.successors(current)
 	if err != nil {
 		return err
 	}
@@ -155,9 +155,9 @@ func (f *follower) catchUp() error {
 	return nil
 }
 
-// successors opens the logs that were rotated since, and returns them and now, the current
-// log or nil, each once.
-func (f *follower) successors(now *os.File) (next []*os.File, err error) {
+// successors opens the logs that were rotated since, and returns them and the
+// current log, which may be nil, each once.
+func (f *follower) successors(current *os.File) (next []*os.File, err error) {
 	all := f.log.Segments()
 	for _, path := range all {
 		if slices.Contains(f.segments, path) {
@@ -165,7 +165,7 @@ func (f *follower) successors(now *os.File) (next []*os.File, err error) {
 		}
 		s, err := atomicfile.IfExists(atomicfile.Open(path))
 		if err != nil {
-			closeAll(append(next, now)...)
+			closeAll(append(next, current)...)
 			return nil, err
 		}
 		if s != nil { // otherwise the rotation was undone
@@ -173,11 +173,11 @@ func (f *follower) successors(now *os.File) (next []*os.File, err error) {
 		}
 	}
 	f.segments = all
-	if now == nil || slices.ContainsFunc(next, func(s *os.File) bool { return sameFile(s, now) }) {
-		closeAll(now)
+	if current == nil || slices.ContainsFunc(next, func(s *os.File) bool { return sameFile(s, current) }) {
+		closeAll(current)
 		return next, nil
 	}
-	return append(next, now), nil
+	return append(next, current), nil
 }
 
 // moveTo continues in another log, after a prune behind the lines that were passed on. It
@@ -232,12 +232,12 @@ func (f *follower) deliver() error {
 // firstNew returns the offset of the first line in a new log that is not in the old one. A
 // prune removes lines but keeps the others' content and order, so one pass over both logs
 // suffices.
-func firstNew(old io.ReaderAt, size int64, now *os.File) (int64, error) {
-	info, err := now.Stat()
+func firstNew(old io.ReaderAt, size int64, log *os.File) (int64, error) {
+	info, err := log.Stat()
 	if err != nil {
 		return 0, err
 	}
-	olds, news := newLines(old, 0, size), newLines(now, 0, info.Size())
+	olds, news := newLines(old, 0, size), newLines(log, 0, info.Size())
 	for {
 		want, err := news.nextLine()
 		if err != nil {

@@ -106,11 +106,11 @@ func groups(all []*catalog.Session) group {
 		return i
 	}
 	for _, s := range all {
-		here := node(s.ID)
+		own := node(s.ID)
 		for _, id := range []session.ID{s.ChainID, s.ParentID, s.ForkOf, s.SubagentOf} {
 			if id != "" {
 				above := node(id) // which appends to up
-				up[Top(up, here)] = Top(up, above)
+				up[Top(up, own)] = Top(up, above)
 			}
 		}
 	}
