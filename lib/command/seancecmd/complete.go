@@ -1,6 +1,7 @@
 package seancecmd
 
 import (
+	"slices"
 	"strings"
 
 	"gt/lib/catalog"
@@ -32,25 +33,21 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	if err != nil {
 		return nil
 	}
+	sessions := slices.Values(all.Find(begin))
+	if begin == "" {
+		sessions = all.Sessions()
+	}
 	var offered []cli.Candidate
-	offer := func(s *catalog.Session) {
+	for s := range sessions {
+		switch {
+		case begin == "" && len(offered) == maxOffered:
+			return offered
+		case begin == "" && s.SubagentOf != "":
+			continue
+		}
 		s.Clean(env.Redact)
 		about := strings.Join([]string{term.Day(s.StartedAt, env.Now()), s.Agent, s.Address(), s.Headline()}, " · ")
 		offered = append(offered, cli.Candidate{Word: string(s.ID), About: about})
-	}
-	if begin == "" {
-		for s := range all.Sessions() {
-			if len(offered) == maxOffered {
-				break
-			}
-			if s.SubagentOf == "" {
-				offer(s)
-			}
-		}
-		return offered
-	}
-	for _, s := range all.Find(begin) {
-		offer(s)
 	}
 	return offered
 }

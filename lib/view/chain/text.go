@@ -191,20 +191,17 @@ func (v View) table(b *strings.Builder, rows []row) {
 			widths[j] = max(widths[j], term.Columns(cell))
 		}
 	}
-	shown := []int{0, 1, 2, 3, 4, 5}
-	room := func() int {
-		used := 0
-		for _, j := range shown {
-			if widths[j] > 0 {
-				used += widths[j] + len(gap)
-			}
+	room := v.Width
+	for _, width := range widths {
+		if width > 0 {
+			room -= width + len(gap)
 		}
-		return v.Width - used
 	}
-	// A narrow table drops the least important columns.
+	// A narrow table drops the least important columns, as it does those that are empty.
 	for _, j := range []int{1, 2, 4, 3} {
-		if v.Width > 0 && room() < 12 {
-			shown = slices.DeleteFunc(shown, func(k int) bool { return k == j })
+		if v.Width > 0 && room < 12 && widths[j] > 0 {
+			room += widths[j] + len(gap)
+			widths[j] = 0
 		}
 	}
 	for i, r := range rows {
@@ -216,12 +213,12 @@ func (v View) table(b *strings.Builder, rows []row) {
 		var line strings.Builder
 		used := 0
 		look := palette.FindStyle(r.node.Outcome)
-		for _, j := range shown {
-			if widths[j] == 0 {
+		for j, width := range widths {
+			if width == 0 {
 				continue
 			}
-			cell := term.Pad(cells[i][j], widths[j])
-			used += widths[j] + len(gap)
+			cell := term.Pad(cells[i][j], width)
+			used += width + len(gap)
 			switch j {
 			case 0:
 				rest := strings.TrimPrefix(cell, r.tree)
