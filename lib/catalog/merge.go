@@ -69,6 +69,7 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]pro
 	return c.forgetSessions()
 }
 
+// talksOf puts conversations in order, of which those with the same id count once (see Merge).
 func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc) talks {
 	t := talks{
 		byID: make(map[session.ID]*talk, len(found)), running: run,
@@ -123,6 +124,7 @@ func parentOf(c *conversation.Conversation) session.ID {
 	return cmp.Or(c.Metadata.Parent, c.File.Parent)
 }
 
+// converse adds what a conversation tells of the session (see Merge).
 func (s *Session) converse(c *conversation.Conversation) {
 	f := c.Metadata
 	s.File, s.first, s.hasMessages = c.File, f.First, !f.Started.IsZero()

@@ -45,6 +45,7 @@ func FindConversations(getenv func(string) string, clean func(string) string, ca
 	return joinFiles(withoutCopies(all)), errs
 }
 
+// joinFiles makes one conversation of those that are parts of one, in several files.
 func joinFiles(all []conversation.Conversation) []conversation.Conversation {
 	keyOf := func(c conversation.Conversation) (k record.Key) {
 		if !c.Metadata.Started.IsZero() && c.File.Client != record.Client {
@@ -96,6 +97,7 @@ type found struct {
 	lost   conversation.ReadErrors // of its conversations
 }
 
+// scanStores finds the conversations of stores, and reads the metadata that the cache does not have.
 func scanStores(stores []*found, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
 	var known cached
 	begin := []func(){func() { known = load(cache) }}

@@ -46,12 +46,7 @@ type Kind struct {
 }
 
 // Mean returns the average value of an event.
-func (k *Kind) Mean() float64 {
-	if k.Events == 0 {
-		return 0
-	}
-	return k.Value / float64(k.Events)
-}
+func (k *Kind) Mean() float64 { return k.Value / float64(k.Events) }
 
 const waning = 0.25
 

@@ -245,10 +245,7 @@ func (c Chain) Sessions() []*catalog.Session {
 // Handed returns what the session above handed to this one: the subject of a hand-over, or
 // how the other ended.
 func (n *Node) Handed(above *catalog.Session) string {
-	switch n.Link {
-	case FirstOfChain:
-		return ""
-	case Fork, Subagent:
+	if n.Link != Follows {
 		return string(n.Link)
 	}
 	how, what := "followed", ""

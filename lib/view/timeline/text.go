@@ -51,9 +51,6 @@ func (p *Picture) Text(style palette.Style, width int) string {
 	}
 	line := func(s string) { b.WriteString(strings.TrimRight(s, " ") + "\n") }
 	line(style.Plain(term.Cut(strings.ReplaceAll(p.heading(), " · ", dot), width)))
-	if len(p.bars) == 0 {
-		return b.String()
-	}
 
 	labels := make([]string, len(p.lanes))
 	widest, id := 0, 10
