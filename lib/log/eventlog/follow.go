@@ -3,7 +3,9 @@ package eventlog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"time"
@@ -232,36 +234,26 @@ func (f *follower) deliver() error {
 // firstNew returns the offset of the first line in a new log that is not in the old one. A
 // prune removes lines but keeps the others' content and order, so one pass over both logs
 // suffices.
-func firstNew(old io.ReaderAt, size int64, log *os.File) (int64, error) {
+func firstNew(old io.ReaderAt, size int64, log *os.File) (at int64, err error) {
 	info, err := log.Stat()
 	if err != nil {
 		return 0, err
 	}
-	olds, news := newLines(old, 0, size), newLines(log, 0, info.Size())
-	for {
-		want, err := news.nextLine()
-		if err != nil {
-			return news.at, ignoreEOF(err)
-		}
-		at := news.at
-		found := false
-		for !found {
-			have, err := olds.nextLine()
-			if err == io.EOF {
-				return at, nil
-			} else if err != nil {
-				return at, err
-			}
-			// Compare only the beginning of long lines. It has the time.
-			found = bytes.Equal(have, want)
-			if _, _, err := olds.copyRest(io.Discard); err != nil {
-				return at, err
+	var failed error
+	next, stop := iter.Pull(func(yield func([]byte) bool) {
+		failed = Scan(io.NewSectionReader(old, 0, size), yield)
+	})
+	defer stop()
+	err = Scan(io.NewSectionReader(log, 0, info.Size()), func(line []byte) bool {
+		for known, ok := next(); ok; known, ok = next() {
+			if bytes.Equal(known, line) {
+				at += int64(len(line)) + 1
+				return true
 			}
 		}
-		if _, whole, err := news.copyRest(io.Discard); err != nil || !whole {
-			return at, err
-		}
-	}
+		return false
+	})
+	return at, errors.Join(err, failed)
 }
 
 func sameFile(a, b *os.File) bool {
