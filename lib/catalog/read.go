@@ -2,8 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"runtime"
@@ -91,16 +89,14 @@ type source struct {
 }
 
 func open(path eventlog.Log) (*source, error) {
-	f, err := atomicfile.Open(string(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return &source{}, nil
-	} else if err != nil {
-		return nil, err
+	f, err := atomicfile.IfExists(atomicfile.Open(string(path)))
+	if err != nil || f == nil {
+		return &source{}, err
 	}
 	info, err := f.Stat()
 	if err != nil {
 		f.Close()
-		return nil, atomicfile.Error("read", string(path), err)
+		return &source{}, atomicfile.Error("read", string(path), err)
 	}
 	return &source{File: f, size: info.Size()}, nil
 }
@@ -110,7 +106,7 @@ type sources []*source
 
 func (all sources) close() {
 	for _, f := range all {
-		if f != nil && f.File != nil {
+		if f.File != nil {
 			f.Close()
 		}
 	}
