@@ -50,23 +50,11 @@ type Remote struct {
 // carriedRef is the only ref of a bundle.
 const carriedRef = "refs/gt/index"
 
-// Carry writes the bundle of the worktree that contains dir to a new file, in a folder that
-// is the caller's alone. It changes
-// nothing in the repository. secret reports which files stay, even if they are staged.
-// Carry fails if an operation such as a merge is under way.
+// Carry writes the bundle of the worktree that contains dir to a new file, in a folder that is the
+// caller's alone. It changes nothing in the repository. secret reports which files stay, even if
+// they are staged. Carry fails if an operation such as a merge is under way.
 func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration) (c Carried, err error) {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return c, atomicfile.Error("read", dir, err)
-	}
-	r, err := locate(real)
-	if err != nil {
-		return c, err
-	}
-	if what, err := r.underWay(); err != nil || what != "" {
-		return c, cmp.Or(err, errors.New(what))
-	}
-	vars, done, err := r.isolated()
+	r, vars, done, err := isolateSettled(dir)
 	if err != nil {
 		return c, err
 	}
@@ -85,11 +73,25 @@ func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration
 	if c.Index, err = p.commit(c.Head, c.Held); err != nil {
 		return c, err
 	}
-	if c.Roots, err = p.lines("rev-list", "--max-parents=0", c.Head); err != nil {
+	roots, err := p.git(nil, "rev-list", "--max-parents=0", c.Head)
+	if err != nil {
 		return c, err
 	}
-	c.Remotes = r.remotes()
+	c.Roots, c.Remotes = strings.Fields(roots), r.remotes()
 	return c, p.bundle(bundle, c.Index)
+}
+
+// isolateSettled returns the repository of the worktree that contains dir, and what isolated does.
+// It fails if an operation such as a merge is under way.
+func isolateSettled(dir string) (r checkout, vars []string, done func(), err error) {
+	if r, _, err = locateIn(dir); err != nil {
+		return r, nil, nil, err
+	}
+	if what, err := r.underWay(); err != nil || what != "" {
+		return r, nil, nil, cmp.Or(err, errors.New(what))
+	}
+	vars, done, err = r.isolated()
+	return r, vars, done, err
 }
 
 // underWay returns what is under way during a merge, rebase or the like, whose state is in
@@ -108,21 +110,10 @@ func (r checkout) underWay() (string, error) {
 // Portable returns an error if Carry would refuse the worktree that contains dir as it is.
 // What is in no worktree is carried by nobody, and is no error.
 func Portable(dir string, wait time.Duration) error {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return atomicfile.Error("read", dir, err)
-	}
-	r, err := locate(real)
+	r, vars, done, err := isolateSettled(dir)
 	if errors.Is(err, ErrNotRepository) {
 		return nil
 	} else if err != nil {
-		return err
-	}
-	if what, err := r.underWay(); err != nil || what != "" {
-		return cmp.Or(err, errors.New(what))
-	}
-	vars, done, err := r.isolated()
-	if err != nil {
 		return err
 	}
 	defer done()
@@ -341,11 +332,6 @@ func (p packing) git(stdin io.Reader, args ...string) (string, error) {
 	return strings.TrimSpace(out.buf.String()), nil
 }
 
-func (p packing) lines(args ...string) ([]string, error) {
-	out, err := p.git(nil, args...)
-	return strings.Fields(out), err
-}
-
 // commit makes the commit of the index, in which the secret files are as in head. It works
 // on a copy of the index.
 func (p packing) commit(head string, secret []string) (string, error) {
@@ -429,10 +415,11 @@ const maxHeader = 8 << 20
 // bundle's author may be hostile: git checks each object, and refuses a .git in a tree. most
 // bounds the files of the commit together, in bytes.
 func TakeBundle(dir, bundle string, c Carried, most int64, wait time.Duration) error {
-	r, err := findRepository(dir)
+	r, vars, done, err := isolateRepository(dir)
 	if err != nil {
 		return err
 	}
+	defer done()
 	f, err := atomicfile.Open(bundle)
 	if err != nil {
 		return err
@@ -444,11 +431,6 @@ func TakeBundle(dir, bundle string, c Carried, most int64, wait time.Duration) e
 	if err != nil {
 		return err
 	}
-	vars, done, err := r.isolated()
-	if err != nil {
-		return err
-	}
-	defer done()
 	if err := r.checkCommits(vars, needs, wait); err != nil {
 		return err
 	}
@@ -567,11 +549,7 @@ func Holds(dir string, commits []string, wait time.Duration) (main string, ok bo
 	if err != nil {
 		return "", false, err
 	}
-	r, err := findRepository(dir)
-	if err != nil {
-		return "", false, err
-	}
-	vars, done, err := r.isolated()
+	r, vars, done, err := isolateRepository(dir)
 	if err != nil {
 		return "", false, err
 	}
@@ -632,7 +610,7 @@ func InTheWay(path, index string, comes []string, wait time.Duration) (names []s
 	if out.cut {
 		return nil, errors.New("it has too many changes")
 	}
-	names = strings.FieldsFunc(out.buf.String(), func(r rune) bool { return r == 0 })
+	names = splitNames(out.buf.String())
 	for some := range slices.Chunk(comes, 256) {
 		tracked, err := runInWorktree(path, wait, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"}, some...)...)
 		if err != nil {

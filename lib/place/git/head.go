@@ -110,31 +110,23 @@ const (
 // Commits returns the commits that were made in the worktree dir between two times and
 // still exist, oldest first; zero to means no end. It reads the end of the reflog, and
 // leaves out commits that were amended, rebased or reset away.
-func Commits(dir string, from, to time.Time) []Commit {
-	return commitsUntil(reflog(dir, from, recent), to)
-}
+func Commits(dir string, from, to time.Time) []Commit { return reflog(dir, from, to, recent) }
 
 // CommitsBetween is Commits for times long ago. It reads more of the reflog.
 func CommitsBetween(dir string, from, to time.Time) []Commit {
-	return commitsUntil(reflog(dir, from, maxReflog), to)
+	return reflog(dir, from, to, maxReflog)
 }
 
-// commitsUntil removes later commits.
-func commitsUntil(all []Commit, to time.Time) []Commit {
-	if to.IsZero() {
-		return all
-	}
-	return slices.DeleteFunc(all, func(c Commit) bool { return c.At.After(to) })
-}
-
-// reflog returns the commits since a time from the last most bytes of the reflog.
-func reflog(dir string, since time.Time, most int64) []Commit {
+// reflog is Commits of the last most bytes of the reflog.
+func reflog(dir string, from, to time.Time, most int64) []Commit {
 	var all history // from the beginning, to know what a reset removes
 	for line := range strings.Lines(readReflog(dir, most)) {
 		all.applyLine(strings.TrimSuffix(line, "\n"))
 	}
 	// The reflog has whole seconds, so a commit in the same second counts.
-	return slices.DeleteFunc(all, func(c Commit) bool { return c.At.Unix() < since.Unix() })
+	return slices.DeleteFunc(all, func(c Commit) bool {
+		return c.At.Unix() < from.Unix() || !to.IsZero() && c.At.After(to)
+	})
 }
 
 // readReflog returns the last most bytes of the reflog, "" if it cannot be read.

@@ -113,17 +113,6 @@ func findIncluded(top string, list *os.File, wait time.Duration) (names []string
 	return names, left, noneIgnored(err)
 }
 
-// namesFrom returns the names that git prints, which must end in NUL. cut reports that there
-// are more.
-func namesFrom(stdin io.Reader, top string, wait time.Duration, args ...string) (names []string, cut bool, err error) {
-	out := &bounded{max: maxNamed}
-	if err := answerInto(stdin, out, top, wait, args...); err != nil {
-		return nil, false, err
-	}
-	names = strings.Split(out.buf.String(), "\x00")
-	return names[:len(names)-1], out.cut, nil // behind the last NUL is the beginning of a name, or nothing
-}
-
 // part is a file, or a folder without tracked files: of a part of one nobody would know what is
 // missing.
 type part struct {

@@ -157,10 +157,8 @@ func Differing(dir, commit string, wait time.Duration) (all []Difference, err er
 		if err != nil {
 			return nil, atomicfile.Error("read the changes in", dir, err)
 		}
-		// Of each file with other contents 12, 3 and its path, with tabs between. What follows the
-		// last NUL is cut off or empty.
-		lines := strings.Split(out.buf.String(), "\x00")
-		for _, line := range lines[:len(lines)-1] {
+		// Of each file with other contents 12, 3 and its path, with tabs between.
+		for _, line := range splitNames(out.buf.String()) {
 			if fields := strings.SplitN(line, "\t", 3); len(fields) == 3 {
 				all = append(all, Difference{Path: fields[2], Uncommitted: len(revisions) == 1})
 			}
@@ -172,29 +170,41 @@ func Differing(dir, commit string, wait time.Duration) (all []Difference, err er
 // runInWorktree runs git in the worktree that contains dir and returns the beginning of its
 // output.
 func runInWorktree(dir string, wait time.Duration, args ...string) (*bounded, error) {
-	return answerTo(nil, dir, wait, args...)
-}
-
-// answerTo is runInWorktree with standard input.
-func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (*bounded, error) {
 	out := &bounded{max: maxStatus}
-	if err := answerInto(stdin, out, dir, wait, args...); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, answerInto(nil, out, dir, wait, args...)
 }
 
-// answerInto is answerTo with standard output.
-func answerInto(stdin io.Reader, stdout io.Writer, dir string, wait time.Duration, args ...string) error {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return atomicfile.Error("read", dir, err)
+// namesFrom is runInWorktree for names that end in NUL. cut reports that there are more.
+func namesFrom(stdin io.Reader, dir string, wait time.Duration, args ...string) (names []string, cut bool, err error) {
+	out := &bounded{max: maxNamed}
+	if err := answerInto(stdin, out, dir, wait, args...); err != nil {
+		return nil, false, err
 	}
-	r, err := locate(real)
+	return splitNames(out.buf.String()), out.cut, nil
+}
+
+// splitNames returns what ends in NUL. Behind the last NUL is the beginning of a name, or nothing.
+func splitNames(text string) []string {
+	names := strings.Split(text, "\x00")
+	return names[:len(names)-1]
+}
+
+// answerInto is runInWorktree with standard input and output.
+func answerInto(stdin io.Reader, stdout io.Writer, dir string, wait time.Duration, args ...string) error {
+	r, real, err := locateIn(dir)
 	if err != nil {
 		return err
 	}
 	return r.runIsolated(stdin, stdout, real, wait, args...)
+}
+
+// locateIn is locate for any path, and returns it without links.
+func locateIn(dir string) (r checkout, real string, err error) {
+	if real, err = filepath.EvalSymlinks(dir); err != nil {
+		return r, "", atomicfile.Error("read", dir, err)
+	}
+	r, err = locate(real)
+	return r, real, err
 }
 
 // runIsolated runs git in dir with a private git directory.
@@ -300,13 +310,9 @@ type bounded struct {
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	room := b.max - b.buf.Len()
-	if room < len(p) {
-		b.cut = true
-		b.buf.Write(p[:room])
-	} else {
-		b.buf.Write(p)
-	}
+	room := min(len(p), b.max-b.buf.Len())
+	b.cut = b.cut || room < len(p)
+	b.buf.Write(p[:room])
 	return len(p), nil
 }
 
@@ -314,20 +320,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 // has a second one with the old name. It skips incomplete and unknown lines.
 func parseStatus(data []byte) State {
 	var s State
-	next := func() (string, bool) {
-		line, rest, ok := bytes.Cut(data, []byte{0})
-		if !ok {
-			return "", false
-		}
-		data = rest
-		return string(line), true
-	}
-	for {
-		line, ok := next()
-		if !ok {
-			return s
-		}
-		kind, rest, _ := strings.Cut(line, " ")
+	lines := splitNames(string(data))
+	for i := 0; i < len(lines); i++ {
+		kind, rest, _ := strings.Cut(lines[i], " ")
 		switch kind {
 		case "#":
 			s.header(rest)
@@ -335,7 +330,8 @@ func parseStatus(data []byte) State {
 			s.add(parseTracked(rest, 8))
 		case "2": // XY sub mH mI mW hH hI score path NUL from
 			c := parseTracked(rest, 9)
-			if c.From, ok = next(); ok {
+			if i++; i < len(lines) {
+				c.From = lines[i]
 				s.add(c)
 			}
 		case "u": // XY sub m1 m2 m3 mW h1 h2 h3 path
@@ -346,6 +342,7 @@ func parseStatus(data []byte) State {
 			s.add(Change{Path: rest, XY: "??", Untracked: true})
 		}
 	}
+	return s
 }
 
 // parseTracked parses the fields of a change: first the code, last the path.

@@ -1,11 +1,11 @@
 package git
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,65 +17,57 @@ func Tracks(file string, wait time.Duration) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, err := os.Lstat(filepath.Join(Top(dir), ".git")); err != nil {
-		return false, nil
-	}
-	out, err := runInWorktree(dir, wait, "ls-files", "-z", "--", ":(icase,literal)"+filepath.Base(file))
-	if errors.Is(err, ErrNotRepository) {
-		return false, nil
-	}
+	out, err := listTracked(dir, wait, ":(icase,literal)"+filepath.Base(file))
 	return err == nil && out.buf.Len() > 0, err
+}
+
+// listTracked returns the names of the tracked files that match the patterns, each with a NUL.
+func listTracked(dir string, wait time.Duration, patterns ...string) (*bounded, error) {
+	if _, err := os.Lstat(filepath.Join(Top(dir), ".git")); err != nil {
+		return new(bounded), nil
+	}
+	out, err := runInWorktree(dir, wait, append([]string{"ls-files", "-z", "--"}, patterns...)...)
+	if errors.Is(err, ErrNotRepository) {
+		err = nil
+	}
+	return out, err
 }
 
 // Kept returns the tracked files at and below the paths, relative to dir, ignoring case.
 // Such files may have come with the repository. Outside a worktree Kept does not run git.
 func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
-	if _, err := os.Lstat(filepath.Join(Top(dir), ".git")); err != nil {
-		return nil, nil
-	}
-	args := []string{"ls-files", "-z", "--"}
+	var patterns []string
 	for _, p := range paths {
-		args = append(args, ":(icase)"+p)
+		patterns = append(patterns, ":(icase)"+p)
 	}
-	out, err := runInWorktree(dir, wait, args...)
-	if errors.Is(err, ErrNotRepository) {
-		return nil, nil
-	} else if err != nil {
+	out, err := listTracked(dir, wait, patterns...)
+	if err != nil {
 		return nil, err
 	}
 	if out.cut {
 		return nil, errors.New("git tracks too many files there to list")
 	}
-	return strings.FieldsFunc(out.buf.String(), func(r rune) bool { return r == 0 }), nil
+	return splitNames(out.buf.String()), nil
 }
 
 // Ignored returns the paths, relative to dir, that git does not track and that a rule of
 // the repository or the person ignores. It returns ErrNotRepository if dir is not in a
 // worktree.
 func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) {
-	tracked, err := runInWorktree(dir, wait, append([]string{"ls-files", "-z", "--"}, paths...)...)
+	tracked, _, err := namesFrom(nil, dir, wait, append([]string{"ls-files", "-z", "--"}, paths...)...)
 	if err != nil {
 		return nil, err
 	}
-	kept := map[string]bool{}
-	for name := range bytes.SplitSeq(tracked.buf.Bytes(), []byte{0}) {
-		kept[string(name)] = true
-	}
 	// git supports -z only for names on standard input.
 	names := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
-	out, err := answerTo(names, dir, wait, "check-ignore", "-z", "--no-index", "--verbose", "--stdin")
-	if err != nil {
-		return nil, noneIgnored(err)
-	}
-	fields := bytes.Split(out.buf.Bytes(), []byte{0}) // source, line, pattern, path
+	fields, _, err := namesFrom(names, dir, wait, "check-ignore", "-z", "--no-index", "--verbose", "--stdin")
 	var ignored []string
-	for i := 0; i+3 < len(fields); i += 4 {
-		pattern, path := string(fields[i+2]), string(fields[i+3])
-		if pattern != "" && pattern[0] != '!' && !kept[path] {
-			ignored = append(ignored, path)
+	for rule := range slices.Chunk(fields, 4) { // source, line, pattern, path
+		if len(rule) == 4 && rule[2] != "" && rule[2][0] != '!' && !slices.Contains(tracked, rule[3]) {
+			ignored = append(ignored, rule[3])
 		}
 	}
-	return ignored, nil
+	return ignored, noneIgnored(err)
 }
 
 // noneIgnored returns nil for the error with which git check-ignore says that no path is

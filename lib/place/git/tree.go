@@ -74,11 +74,7 @@ func entries(dir string, wait time.Duration, args ...string) (all []Entry, err e
 
 // Blobs returns the contents of files by their ids, of each at most most bytes.
 func Blobs(dir string, ids []string, most int, wait time.Duration) (map[string][]byte, error) {
-	r, err := findRepository(dir)
-	if err != nil {
-		return nil, err
-	}
-	vars, done, err := r.isolated()
+	r, vars, done, err := isolateRepository(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -83,6 +83,14 @@ func findRepository(dir string) (checkout, error) {
 	}
 }
 
+// isolateRepository is findRepository with what isolated returns.
+func isolateRepository(dir string) (r checkout, vars []string, done func(), err error) {
+	if r, err = findRepository(dir); err == nil {
+		vars, done, err = r.isolated()
+	}
+	return r, vars, done, err
+}
+
 // IsBare reports whether a folder is a bare repository, by git's own criteria.
 func IsBare(dir string) bool {
 	for _, name := range []string{"objects", "refs"} {
@@ -678,17 +686,11 @@ func lockRefs(dir, branch string) (r checkout, unlock func(), err error) {
 // ForgetWorktree makes the repository of dir forget a worktree whose folder is gone, if it
 // knows it.
 func ForgetWorktree(dir, path string) error {
-	all, err := Worktrees(dir)
-	if err != nil {
+	r, known, err := findWorktree(dir, path)
+	if err != nil || !known {
 		return err
 	}
-	if there, err := atomicfile.Present(path); err != nil {
-		return err
-	} else if there || !slices.ContainsFunc(all, func(w Worktree) bool { return w.Path == path }) {
-		return nil
-	}
-	r, err := findRepository(dir)
-	if err != nil {
+	if there, err := atomicfile.Present(path); err != nil || there {
 		return err
 	}
 	_, err = r.inPlace("worktree", "remove", path)
@@ -697,16 +699,18 @@ func ForgetWorktree(dir, path string) error {
 
 // DropWorktree removes a worktree in which no work was done, if there is one.
 func DropWorktree(dir, path string) error {
-	all, err := Worktrees(dir)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(all, func(w Worktree) bool { return w.Path == path }) {
-		return nil
-	}
-	r, err := findRepository(dir)
-	if err != nil {
+	r, known, err := findWorktree(dir, path)
+	if err != nil || !known {
 		return err
 	}
 	return r.removeUnused(path)
+}
+
+// findWorktree returns the repository of dir, and whether it knows a worktree at path.
+func findWorktree(dir, path string) (r checkout, known bool, err error) {
+	if r, err = findRepository(dir); err != nil {
+		return r, false, err
+	}
+	all, err := r.worktrees()
+	return r, slices.ContainsFunc(all, func(w Worktree) bool { return w.Path == path }), err
 }
