@@ -262,8 +262,8 @@ func (s State) MakeHome(k Kept, dir, address string) error {
 	if k.moved {
 		return atomicfile.Write(filepath.Join(at, folderRecord), data, atomicfile.Unsynced)
 	}
-	if !k.anyone {
-		if err := s.linkTo(f, at); err != nil {
+	if !k.anyone && f.BirthTime != 0 { // former reads the link
+		if err := s.linkHome(s.byWhat(f), at); err != nil {
 			return err
 		}
 	}
@@ -272,14 +272,6 @@ func (s State) MakeHome(k Kept, dir, address string) error {
 		return nil // another process was faster
 	}
 	return err
-}
-
-// linkTo makes the link to a folder's place that former reads.
-func (s State) linkTo(f Folder, at string) error {
-	if f.BirthTime == 0 {
-		return nil
-	}
-	return s.linkHome(s.byWhat(f), at)
 }
 
 // linkHome makes a link of the state to a home's place, unless there is one.

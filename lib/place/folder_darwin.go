@@ -3,6 +3,7 @@ package place
 import (
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,3 +52,6 @@ func volumeOf(path string) volume {
 	}
 	return numbered
 }
+
+// changeTime returns a file's ctime, which no program can set.
+func changeTime(st *syscall.Stat_t) time.Time { return time.Unix(st.Ctimespec.Unix()) }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -97,3 +99,6 @@ func volumeOf(path string) volume {
 	}
 	return numbered
 }
+
+// changeTime returns a file's ctime, which no program can set.
+func changeTime(st *syscall.Stat_t) time.Time { return time.Unix(st.Ctim.Unix()) }

@@ -33,7 +33,7 @@ func (r Request) Write(data []byte) error {
 	if len(data) > MaxRequest {
 		return atomicfile.Error("write", r.Path(), atomicfile.ErrTooLarge)
 	}
-	dir, err := r.dir.open(true)
+	dir, _, err := r.dir.walk(mkdir)
 	if err != nil {
 		return atomicfile.Error("write", r.Path(), err)
 	}

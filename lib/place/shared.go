@@ -23,27 +23,14 @@ type Shared struct {
 // SharedIn returns the folder that is reached from top by these names.
 func SharedIn(top string, names ...string) Shared { return Shared{top, names} }
 
-// PidsIn returns the folder of S1 in which a town's programs record processes.
-func PidsIn(root string) Shared { return Shared{root, []string{Runtime, "pids"}} }
-
 // Path returns a file's path, for messages only.
 func (s Shared) Path(name string) string {
 	return filepath.Join(append(append([]string{s.project}, s.way...), name)...)
 }
 
-// open opens the folder, after creating it if make is set.
-func (s Shared) open(make bool) (*os.Root, error) {
-	create := func(above *os.Root, name string) error { return nil }
-	if make {
-		create = func(above *os.Root, name string) error { return above.Mkdir(name, 0o700) }
-	}
-	dir, _, err := s.walk(create)
-	return dir, err
-}
-
 // Open opens the folder, or returns fs.ErrNotExist.
 func (s Shared) Open() (*os.Root, error) {
-	dir, err := s.open(false)
+	dir, _, err := s.walk(nil)
 	return dir, atomicfile.Error("use", s.Path(""), err)
 }
 
@@ -78,7 +65,11 @@ func (s Shared) MakeOurs() (*os.Root, error) {
 	return dir, nil
 }
 
-// walk opens one folder after the other. at is the last path that it tried.
+// mkdir is atomicfile.MkdirIn without waiting for the disk.
+func mkdir(above *os.Root, name string) error { return above.Mkdir(name, 0o700) }
+
+// walk opens one folder after the other, and creates missing ones unless create is nil. at is the
+// last path that it tried.
 func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Root, at string, err error) {
 	if s.project == "" {
 		return nil, "", fs.ErrNotExist
@@ -91,7 +82,10 @@ func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Ro
 		}
 		at = filepath.Join(at, name)
 		above := dir
-		if err = create(above, name); err == nil || errors.Is(err, fs.ErrExist) {
+		if create != nil {
+			err = create(above, name)
+		}
+		if err == nil || errors.Is(err, fs.ErrExist) {
 			dir, err = openDir(above, name)
 		}
 		above.Close()
@@ -127,7 +121,7 @@ func (s Shared) Write(name string, data []byte) error {
 	if s.project == "" {
 		return nil
 	}
-	dir, err := s.open(true)
+	dir, _, err := s.walk(mkdir)
 	if err == nil {
 		defer dir.Close()
 		err = atomicfile.WriteIn(dir, name, data)
@@ -144,22 +138,21 @@ func (s Shared) Read(name string, limit int64) ([]byte, error) {
 
 // OpenFile opens a file that Read would read, of any size.
 func (s Shared) OpenFile(name string) (*os.File, error) {
-	dir, err := s.open(false)
-	if err != nil {
-		return nil, atomicfile.Error("read", s.Path(name), err)
-	}
-	defer dir.Close()
-	f, _, err := openOwn(dir, name)
-	return f, atomicfile.Error("read", s.Path(name), err)
+	f, _, err := s.openOwn(name)
+	return f, err
 }
 
 // read is Read with the file's ctime, which its writer cannot forge.
 func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, err error) {
-	dir, err := s.open(false)
-	if err == nil {
-		defer dir.Close()
-		data, changed, err = readOwn(dir, name, limit)
+	f, info, err := s.openOwn(name)
+	if err != nil {
+		return nil, time.Time{}, err
 	}
+	defer f.Close()
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		changed = changeTime(st)
+	}
+	data, err = atomicfile.ReadFrom(f, limit)
 	return data, changed, atomicfile.Error("read", s.Path(name), err)
 }
 
@@ -168,7 +161,7 @@ const maxNames = 4096
 // Names returns up to 4096 names in the folder, which anybody can fill, and none if it does
 // not exist.
 func (s Shared) Names() ([]string, error) {
-	dir, err := s.open(false)
+	dir, _, err := s.walk(nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -195,7 +188,7 @@ func namesIn(dir *os.Root) ([]string, error) {
 
 // Remove removes a file if it exists.
 func (s Shared) Remove(name string) error {
-	dir, err := s.open(false)
+	dir, _, err := s.walk(nil)
 	if err == nil {
 		defer dir.Close()
 		err = dir.Remove(name)
@@ -209,7 +202,7 @@ func (s Shared) Remove(name string) error {
 // Sweep removes temporary files of killed writers of these names that are older than an
 // hour.
 func (s Shared) Sweep(names []string, now time.Time) {
-	dir, err := s.open(false)
+	dir, _, err := s.walk(nil)
 	if err != nil {
 		return
 	}
@@ -217,15 +210,17 @@ func (s Shared) Sweep(names []string, now time.Time) {
 	atomicfile.SweepIn(dir, names, now)
 }
 
-// openOwn opens a regular file below an open folder without following links. The file must
-// belong to this user or root and have a single hard link.
-func openOwn(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
-	f, err := atomicfile.OpenIn(dir, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
+// openOwn is OpenFile with what the open file is.
+func (s Shared) openOwn(name string) (f *os.File, info os.FileInfo, err error) {
+	dir, _, err := s.walk(nil)
 	if err == nil {
+		defer dir.Close()
+		f, err = atomicfile.OpenIn(dir, name)
+	}
+	if err != nil {
+		return nil, nil, atomicfile.Error("read", s.Path(name), err)
+	}
+	if info, err = f.Stat(); err == nil {
 		st, ok := info.Sys().(*syscall.Stat_t)
 		switch others := atomicfile.CheckFileOwner(info); {
 		case others != nil:
@@ -236,20 +231,7 @@ func openOwn(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, err
+		return nil, nil, atomicfile.Error("read", s.Path(name), err)
 	}
 	return f, info, nil
-}
-
-func readOwn(dir *os.Root, name string, limit int64) (data []byte, changed time.Time, err error) {
-	f, info, err := openOwn(dir, name)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	defer f.Close()
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		changed = changeTime(st)
-	}
-	data, err = atomicfile.ReadFrom(f, limit)
-	return data, changed, err
 }

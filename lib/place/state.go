@@ -48,7 +48,7 @@ func StateOf(getenv func(string) string) State {
 	if !filepath.IsAbs(state) {
 		home := getenv("HOME")
 		if !filepath.IsAbs(home) {
-			if home = passwdHome(); home == "" {
+			if _, home = passwd(os.Geteuid()); !filepath.IsAbs(home) {
 				return MissingState
 			}
 		}
@@ -97,14 +97,6 @@ func foreignLink(path string) bool {
 		path = filepath.Join(to, rest)
 	}
 	return true
-}
-
-// passwdHome returns the user's home in /etc/passwd, or "".
-func passwdHome() string {
-	if _, home := passwd(os.Geteuid()); filepath.IsAbs(home) {
-		return home
-	}
-	return ""
 }
 
 // passwd returns a user's name and home in /etc/passwd, or "". os/user would bring cgo into

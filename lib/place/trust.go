@@ -123,7 +123,7 @@ func Survey(root string) (*Trust, error) {
 			if err != nil {
 				return nil, atomicfile.Error("read", filepath.Join(here.Path, name), err)
 			}
-			t.Files[name] = digest(data)
+			t.Files[name] = Digest(data)
 		}
 	}
 	return t, nil
@@ -144,7 +144,7 @@ func (t *Trust) Add(names ...string) error {
 		} else if err != nil {
 			return atomicfile.Error("read", filepath.Join(t.Path, name), err)
 		}
-		t.Files[name] = digest(data)
+		t.Files[name] = Digest(data)
 	}
 	return nil
 }
@@ -153,8 +153,9 @@ func (t *Trust) Add(names ...string) error {
 // or an account, or describe a role to an agent.
 var deciding = []string{"town.toml", "settings/config.json", "*/settings/config.json", "mayor/accounts.json", "roles/*.md"}
 
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
+// Digest returns the SHA-256 of a text, in hex.
+func Digest(text []byte) string {
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
@@ -221,7 +222,7 @@ func (t *Trust) Read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("cannot use '%s': %w", path, ErrChanged)
 	case err != nil:
 		return nil, atomicfile.Error("read", path, err)
-	case !known || digest(data) != want: // mutant never: TestTrust
+	case !known || Digest(data) != want: // mutant never: TestTrust
 		return nil, fmt.Errorf("cannot use '%s': %w", path, ErrChanged)
 	}
 	return data, nil

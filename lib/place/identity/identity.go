@@ -158,27 +158,19 @@ func FromDir(rel string) (id Identity, ok bool) {
 		}
 		return ""
 	}
+	address := ""
 	switch {
-	case at(0) == "mayor":
-		id = Identity{Role: Mayor}
 	case at(0) == "deacon" && at(1) == "dogs" && at(2) == "boot":
-		id = Identity{Role: Boot}
-	case at(0) == "deacon":
-		id = Identity{Role: Deacon}
+		address = string(Boot)
+	case at(0) == "mayor", at(0) == "deacon":
+		address = at(0)
 	case at(1) == "witness", at(1) == "refinery":
-		id = Identity{Role: Role(at(1)), Rig: at(0)}
-	case at(1) == "crew" && at(2) != "":
-		id = Identity{Role: Crew, Rig: at(0), Name: at(2)}
-	case at(1) == "polecats" && at(2) != "":
-		id = Identity{Role: Polecat, Rig: at(0), Name: at(2)}
-	default:
-		return Identity{}, false
+		address = at(0) + "/" + at(1)
+	case at(1) == "crew", at(1) == "polecats":
+		address = at(0) + "/" + at(1) + "/" + at(2)
 	}
-	// A name that is not valid in an address (".git", "..") belongs to no agent.
-	if _, err := Parse(id.Address()); err != nil {
-		return Identity{}, false
-	}
-	return id, true
+	id, err := Parse(address) // a name that is not valid in an address (".git", "..") belongs to no agent
+	return id, err == nil
 }
 
 // Named returns the identity of an agent in dir outside a town, if no other folder has that

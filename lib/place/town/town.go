@@ -4,8 +4,6 @@ package town
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"iter"
@@ -195,14 +193,14 @@ func (t Town) Pids() string {
 	return filepath.Join(t.State.Town(t.Root), "pids")
 }
 
-// SharedPids returns the folder of PID files that the town's programs share. They prove
+// SharedPids returns the folder of S1 with PID files that the town's programs share. They prove
 // nothing. It is the zero Shared if the town is not trusted, or if git would show the
 // files.
 func (t Town) SharedPids() place.Shared {
 	if t.Personal || t.Trust == nil || t.Trust.Shows {
 		return place.Shared{}
 	}
-	return place.PidsIn(t.Root)
+	return place.SharedIn(t.Root, place.Runtime, "pids")
 }
 
 // Retention returns the folder of the log's retention policy.
@@ -229,13 +227,7 @@ func (t Town) Vouches(note string, text func() ([]byte, error)) bool {
 		return false
 	}
 	data, err := text()
-	return err == nil && strings.TrimSuffix(string(want), "\n") == Digest(data) // mutant always: . TestScripts/town_trust
-}
-
-// Digest returns the SHA-256 of a text, in hex.
-func Digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return err == nil && strings.TrimSuffix(string(want), "\n") == place.Digest(data) // mutant always: . TestScripts/town_trust
 }
 
 // Unused returns the help groups that mean nothing without a town or templates.

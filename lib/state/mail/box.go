@@ -30,7 +30,6 @@ import (
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
-	"gt/lib/place/town"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -597,7 +596,7 @@ func (b Box) vouch(id string, text []byte) error {
 	if b.own {
 		return nil
 	}
-	return b.home.Town.State.Write(b.home.Town.Given(id), []byte(town.Digest(text)+"\n"), atomicfile.Synced)
+	return b.home.Town.State.Write(b.home.Town.Given(id), []byte(place.Digest(text)+"\n"), atomicfile.Synced)
 }
 
 // unvouch removes the record, so that nobody else can give the note again.
