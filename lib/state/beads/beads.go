@@ -102,16 +102,10 @@ func Collect(h home.Home, environ []string, most int) (given, ready []Work, err 
 			asked = append(asked, question(bd, dir, bdEnviron(h, environ), deadline, args...))
 		}
 	}
-	own := session(environ)
+	own := process.Variable(environ, "GT_SESSION_NAME") // by which a template's session claims issues (see Actor)
 	answers := make([][]byte, len(asked))
 	failed := make([]error, len(asked))
-	var tasks []*cli.Task
-	for i, q := range asked {
-		tasks = append(tasks, cli.Go(func() { answers[i], failed[i] = query(q) }))
-	}
-	for _, t := range tasks {
-		t.Wait()
-	}
+	cli.ParallelAtMost(len(asked), cli.Numbers(len(asked)), func(i int) { answers[i], failed[i] = query(asked[i]) })
 	for i, q := range asked {
 		if left := time.Until(end); failed[i] != nil && left > 0 { // they may have delayed each other
 			q.Within = left
@@ -201,16 +195,6 @@ func means(assignee string, who identity.Identity) bool {
 		return assignee == "deacon/boot"
 	}
 	return (who.Role == identity.Crew || who.Role == identity.Polecat) && assignee == who.Rig+"/"+who.Name
-}
-
-// session returns the name by which a template's session claims issues (see Actor), or "".
-func session(environ []string) (name string) {
-	for _, kv := range environ {
-		if value, ok := strings.CutPrefix(kv, "GT_SESSION_NAME="); ok {
-			name = value
-		}
-	}
-	return name
 }
 
 // find returns bd's path, or "". It does not search projects.
