@@ -61,36 +61,21 @@ func readStat(pid int) (st status, state string, err error) {
 	if open < 0 || end < open {
 		return status{}, "", fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	var parent, session, terminal, group, threads, start []byte
-	for i, rest := 0, bytes.TrimLeft(data[end+1:], " "); i < 20; i++ {
-		field, after, _ := bytes.Cut(rest, []byte(" "))
-		switch rest = after; i {
-		case 0:
-			state = string(field)
-		case 1:
-			parent = field
-		case 3:
-			session = field
-		case 4:
-			terminal = field
-		case 5:
-			group = field
-		case 17:
-			threads = field
-		case 19:
-			start = bytes.TrimSpace(field)
-		}
-	}
-	up, err := strconv.Atoi(string(parent))
-	tty, bad := strconv.Atoi(string(terminal))
-	if err != nil || bad != nil || len(start) == 0 {
+	f := strings.SplitN(strings.TrimLeft(string(data[end+1:]), " "), " ", 21) // the state is the first
+	if len(f) < 20 {
 		return status{}, "", fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	st = status{parent: up, start: string(start), name: string(data[open+1 : end]), suspended: state == stopped, terminal: tty}
-	st.session, _ = strconv.Atoi(string(session))
-	st.group, _ = strconv.Atoi(string(group))
-	st.threads, _ = strconv.Atoi(string(threads))
-	return st, state, nil
+	st = status{start: strings.TrimSpace(f[19]), name: string(data[open+1 : end]), suspended: f[0] == stopped}
+	var bad error
+	st.parent, err = strconv.Atoi(f[1])
+	st.session, _ = strconv.Atoi(f[3])
+	st.terminal, bad = strconv.Atoi(f[4])
+	st.group, _ = strconv.Atoi(f[5])
+	st.threads, _ = strconv.Atoi(f[17])
+	if err != nil || bad != nil || st.start == "" {
+		return status{}, "", fmt.Errorf("cannot read the status of process %d", pid)
+	}
+	return st, f[0], nil
 }
 
 const noTerminal = 0

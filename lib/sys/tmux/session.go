@@ -78,7 +78,7 @@ func (s Server) New(n NewSession) (Pane, error) {
 // Ends returns why a server ends by itself although sessions run, nil if it does not.
 func (s Server) Ends() error {
 	args := []string{"start-server", ";", "show-options", "-s", "-v", "exit-unattached"}
-	if said, err := s.socket().runAt(process.Socket{}, nil, nil, starting, args...); err == nil && said == "on" {
+	if said, err := s.socket().runAt(process.Socket{}, nil, nil, nil, starting, args...); err == nil && said == "on" {
 		return errors.New("its tmux server ends while nobody is attached: the option exit-unattached is on")
 	}
 	return nil
@@ -144,7 +144,7 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 	if socket.File == nil {
 		out, err = at.startServer(n, args)
 	} else {
-		out, err = at.runAt(socket, bytes.NewReader(n.Data), n.Environ, starting, args...)
+		out, err = at.runAt(socket, nil, bytes.NewReader(n.Data), n.Environ, starting, args...)
 	}
 	if err != nil {
 		_ = at.runSilent(fixSize...) // the call ended before that
@@ -263,7 +263,7 @@ func (s Server) NotOnDeath(pane string) error {
 // Without systemd it starts directly.
 func (s Server) startServer(n NewSession, args []string) (string, error) {
 	run := func(launcher ...string) (string, error) {
-		return s.callBelow(launcher, process.Socket{}, bytes.NewReader(n.Data), n.Environ, starting, args...)
+		return s.runAt(process.Socket{}, launcher, bytes.NewReader(n.Data), n.Environ, starting, args...)
 	}
 	if program, err := process.LookPath("systemd-run", "", os.Environ()); err == nil {
 		out, err := run(program, "--user", "--scope", "--quiet", "--collect", "--description=tmux", "--")

@@ -54,17 +54,12 @@ func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (s
 		return "", err
 	}
 	defer socket.Close()
-	return at.runAt(socket, input, nil, limit, args...)
+	return at.runAt(socket, nil, input, nil, limit, args...)
 }
 
-// runAt runs tmux at a trusted socket. If there is none, a command that starts a server
-// creates it, in the given environment; nil means this process's.
-func (s Server) runAt(socket process.Socket, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
-	return s.callBelow(nil, socket, input, environ, limit, args...)
-}
-
-// callBelow is runAt with the words of a launcher before tmux.
-func (s Server) callBelow(launcher []string, socket process.Socket, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
+// runAt runs tmux at a trusted socket, below a launcher unless that is nil. If there is no socket, a
+// command that starts a server creates it, in the given environment; nil means this process's.
+func (s Server) runAt(socket process.Socket, launcher []string, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	path := string(s)
