@@ -207,33 +207,23 @@ func CheckNewBranch(dir, branch string) error {
 // remotes have it), else a new one at the commit start, or at the HEAD of dir's main worktree if that is "". It completes an
 // interrupted call. If it fails, it leaves no worktree and no new branch.
 func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
-	r, unlock, err := lockRefs(dir, branch)
+	r, own, unlock, err := lockRefs(dir, path, branch)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	all, err := r.worktrees()
-	if err != nil {
-		return err
-	}
-	made := false
-	for _, w := range all {
-		switch {
-		case w.Path != path && w.Branch == branch:
-			return &CheckedOutError{branch, w.Path, w.Lock}
-		case w.Path != path:
-		case w.Lock == initializing: // git itself was interrupted
-			if err := r.removeUnused(path); err != nil {
-				return err
-			}
-		case w.Branch != branch:
-			return &CheckedOutError{w.Branch, path, w.Lock}
-		default:
-			made = true
+	switch {
+	case own == nil:
+	case own.Lock == initializing: // git itself was interrupted
+		if err := r.removeUnused(path); err != nil {
+			return err
 		}
+		own = nil
+	case own.Branch != branch:
+		return &CheckedOutError{own.Branch, path, own.Lock}
 	}
 	undo := func() error { return nil }
-	if !made {
+	if own == nil {
 		add := []string{"worktree", "add", "--no-checkout"}
 		here, from, err := r.find(branch)
 		if err != nil {
@@ -275,30 +265,22 @@ func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 // left it completes if every file that is there is as the commit has it, and returns an ErrUnsaved
 // if not. If it fails, what it has begun stays for the next call.
 func AddOwnWorktree(dir, path, branch, start string, wait time.Duration) error {
-	r, unlock, err := lockRefs(dir, branch)
+	r, own, unlock, err := lockRefs(dir, path, branch)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	all, err := r.worktrees()
-	if err != nil {
-		return err
-	}
-	for _, w := range all {
-		switch {
-		case w.Path != path && w.Branch == branch:
-			return &CheckedOutError{branch, w.Path, w.Lock}
-		case w.Path != path:
-		case w.Lock != initializing:
-			unlock()
-			return complete(path, wait)
-		default: // git itself was interrupted
-			if entries, err := os.ReadDir(path); len(entries) > 1 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%w: git was interrupted while it made it", ErrUnsaved)
-			}
-			if err := r.removeUnused(path); err != nil {
-				return err
-			}
+	switch {
+	case own == nil:
+	case own.Lock != initializing:
+		unlock()
+		return complete(path, wait)
+	default: // git itself was interrupted
+		if entries, err := os.ReadDir(path); len(entries) > 1 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: git was interrupted while it made it", ErrUnsaved)
+		}
+		if err := r.removeUnused(path); err != nil {
+			return err
 		}
 	}
 	add := []string{"worktree", "add", "--no-checkout"}
@@ -671,16 +653,31 @@ func (r checkout) lockWorktrees() (unlock func(), err error) {
 
 const addWait = time.Minute
 
-// lockRefs is lockWorktrees for a change of a branch of dir's repository, which must be linkless.
-func lockRefs(dir, branch string) (r checkout, unlock func(), err error) {
+// lockRefs is lockWorktrees for a worktree at path with a branch of dir's repository, which must be
+// linkless. own is the worktree that is there, or nil. If another one has the branch, lockRefs
+// returns a CheckedOutError.
+func lockRefs(dir, path, branch string) (r checkout, own *Worktree, unlock func(), err error) {
 	if r, err = findRepository(dir); err != nil {
-		return r, nil, err
+		return r, nil, nil, err
 	}
 	if err = r.linkless(branch); err != nil {
-		return r, nil, err
+		return r, nil, nil, err
 	}
-	unlock, err = r.lockWorktrees()
-	return r, unlock, err
+	if unlock, err = r.lockWorktrees(); err != nil {
+		return r, nil, nil, err
+	}
+	all, err := r.worktrees()
+	for _, w := range all {
+		if w.Path == path {
+			own = &w
+		} else if w.Branch == branch {
+			err = &CheckedOutError{branch, w.Path, w.Lock}
+		}
+	}
+	if err != nil {
+		unlock()
+	}
+	return r, own, unlock, err
 }
 
 // ForgetWorktree makes the repository of dir forget a worktree whose folder is gone, if it

@@ -151,11 +151,5 @@ func Hint(all []*Instance, name, otherwise string) string {
 
 // HintNamed is Hint for a name that FindCalled does not find.
 func HintNamed(state place.State, name, otherwise string) string {
-	stores, _ := Stores(state) // it is only a hint
-	var all []*Instance
-	for _, s := range stores {
-		some, _ := s.ReadInstances()
-		all = append(all, some...)
-	}
-	return Hint(all, name, otherwise)
+	return Hint(ReadEverywhere(state), name, otherwise)
 }

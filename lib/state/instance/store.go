@@ -46,10 +46,7 @@ func Profiles(state place.State) ([]string, error) {
 
 // OfTown returns the store of a trusted town.
 func OfTown(state place.State, root string) Store {
-	dir, err := filepath.Rel(string(state), state.Town(root))
-	if err != nil { // cannot happen: both are absolute
-		dir = filepath.Join("towns", filepath.Base(root))
-	}
+	dir, _ := filepath.Rel(string(state), state.Town(root)) // never fails: both are absolute
 	return Store{State: state, Dir: filepath.Join(dir, folder)}
 }
 
@@ -65,6 +62,16 @@ func Stores(state place.State) ([]Store, error) {
 		}
 	}
 	return all, nil
+}
+
+// ReadEverywhere returns the instances of all stores, without those that cannot be read.
+func ReadEverywhere(state place.State) (all []*Instance) {
+	stores, _ := Stores(state)
+	for _, s := range stores {
+		some, _ := s.ReadInstances()
+		all = append(all, some...)
+	}
+	return all
 }
 
 // Walk calls do with each instance of all stores until a call fails, and returns its error.

@@ -121,7 +121,7 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 			return "", err
 		}
 	}
-	return n.ID, dir.deliver(filepath.Join("tmp", unique), to, text)
+	return n.ID, atomicfile.DeliverIn(dir.Root, dir.file(), filepath.Join("tmp", unique), to, text)
 }
 
 // opened is a box whose folder is open, so that replacing the folder meanwhile has no
@@ -217,10 +217,6 @@ func (o *opened) check(folders ...string) error {
 	return nil
 }
 
-func (o *opened) deliver(tmp, to string, text []byte) error {
-	return atomicfile.DeliverIn(o.Root, o.file(), tmp, to, text)
-}
-
 // abandoned is the age from which Maildir regards a file in tmp as left over.
 const abandoned = 36 * time.Hour
 
@@ -244,6 +240,11 @@ type entry struct {
 	unique  string
 	flags   string
 	arrived time.Time
+}
+
+func newEntry(folder, name string) entry {
+	unique, flags := splitName(name)
+	return entry{folder, name, unique, flags, arrival(unique)}
 }
 
 func (e entry) file() string { return filepath.Join(e.folder, e.name) }
@@ -290,10 +291,7 @@ func (o *opened) scan(want func(entry) bool, folders ...string) ([]entry, error)
 			if strings.HasPrefix(name, ".") {
 				continue
 			}
-			e := entry{folder: folder, name: name}
-			e.unique, e.flags = splitName(name)
-			if want == nil || want(e) {
-				e.arrived = arrival(e.unique)
+			if e := newEntry(folder, name); want == nil || want(e) {
 				found = append(found, e)
 			}
 		}
@@ -432,9 +430,7 @@ func (b Box) ReadBody(n Note) (Note, error) {
 		return Note{}, err
 	}
 	defer o.Close()
-	e := entry{folder: filepath.Base(filepath.Dir(n.Path)), name: filepath.Base(n.Path)}
-	e.unique, e.flags = splitName(e.name)
-	e.arrived = arrival(e.unique)
+	e := newEntry(filepath.Base(filepath.Dir(n.Path)), filepath.Base(n.Path))
 	whole, err := o.readNote(e, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return b.Get(n.ID) // its flags changed meanwhile
@@ -772,7 +768,7 @@ func (b Box) Take(a Arriving, text []byte) error {
 	if err := o.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a Take that was killed
 		return atomicfile.Error("remove", o.file(tmp), err)
 	}
-	return o.deliver(tmp, to, text)
+	return atomicfile.DeliverIn(o.Root, o.file(), tmp, to, text)
 }
 
 // maxExpired bounds the notes that Expire opens: a hook has a few milliseconds.
@@ -789,9 +785,8 @@ func (b Box) Expire(now time.Time, minAge time.Duration, age func() time.Duratio
 	return b.withOpen(func(o *opened) error {
 		older := func(than time.Duration) func(entry) bool {
 			return func(e entry) bool {
-				at := arrival(e.unique)
 				return !e.hasFlag('F') && // mutant always: . TestScripts/handoff_retention
-					(e.hasFlag('S') || e.hasFlag('T')) && !at.IsZero() && now.Sub(at) > than
+					(e.hasFlag('S') || e.hasFlag('T')) && !e.arrived.IsZero() && now.Sub(e.arrived) > than
 			}
 		}
 		found, err := o.scan(older(minAge), "cur")

@@ -148,13 +148,9 @@ func ResolveRemote(state place.State, dir, to string) (name string, host peer.Ho
 func Return(h home.Home) (string, error) {
 	own := NewRecipient(h)
 	var names []string
-	stores, _ := instance.Stores(h.Town.State) // the path names the agent as well
-	for _, s := range stores {
-		all, _ := s.ReadInstances()
-		for _, in := range all {
-			if in.Path == h.Dir {
-				names = append(names, in.Name)
-			}
+	for _, in := range instance.ReadEverywhere(h.Town.State) { // the path names the agent as well
+		if in.Path == h.Dir {
+			names = append(names, in.Name)
 		}
 	}
 	for _, name := range append(names, own.Address, h.Dir) {
@@ -247,14 +243,10 @@ func findNamed(s place.Scope, name string) (Recipient, error) {
 }
 
 func isShared(s place.Scope, folder string) bool {
-	stores, _ := instance.Stores(s.State)
 	agents := 0
-	for _, store := range stores {
-		all, _ := store.ReadInstances()
-		for _, in := range all {
-			if in.Path == folder || strings.HasPrefix(in.Path, folder+"/") && home.FindOtherHome(s, in.Path).Dir == folder {
-				agents++
-			}
+	for _, in := range instance.ReadEverywhere(s.State) {
+		if in.Path == folder || strings.HasPrefix(in.Path, folder+"/") && home.FindOtherHome(s, in.Path).Dir == folder {
+			agents++
 		}
 	}
 	return agents > 1

@@ -530,7 +530,8 @@ func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error
 	return t, err
 }
 
-// load returns a thread with the journal's prompts, and the content of its file.
+// load returns a thread with the journal's prompts, and the content of its file. Without prompts, a
+// missing or unusable file is ErrNone.
 func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(atomicfile.Rolling) ([]byte, error), warn func(error)) (*Thread, []byte, error) {
 	var t *Thread
 	f.Valid = func(data []byte) (err error) { // parse only once
@@ -538,32 +539,23 @@ func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(ato
 		return err
 	}
 	data, err := read(f)
-	if err = mapReadError(err, warn); errors.Is(err, ErrNone) && len(prompts) > 0 {
-		t, err = &Thread{ChainID: chain}, nil
-	}
-	if err != nil {
+	switch {
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+	case atomicfile.Unread(err):
 		return nil, nil, err
+	case warn != nil: // the file is unusable
+		warn(err)
+	}
+	if err != nil && len(prompts) == 0 {
+		return nil, nil, ErrNone
+	} else if err != nil {
+		t = &Thread{ChainID: chain}
 	}
 	for _, e := range prompts {
 		t.Hear(Part{Session: e.Session, Agent: e.Agent, Prompts: []Quote{e.Quote}, Time: e.Time})
 	}
 	t.Rank()
 	return t, data, nil
-}
-
-// mapReadError maps the error of a read: a missing or unusable file becomes ErrNone.
-func mapReadError(err error, warn func(error)) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return ErrNone
-	case atomicfile.Unread(err):
-		return err
-	case warn != nil:
-		warn(err)
-	}
-	return ErrNone
 }
 
 // lockWait bounds the wait for another writer. What is missed now is added at the end of
