@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gt/lib/sys/bounded"
 )
 
 // BlamedLine is a line of a file with the commit that it came with.
@@ -156,7 +158,7 @@ func output(dir string, wait time.Duration, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out := &bounded{max: maxBlame}
+	out := &bounded.Front{Most: maxBlame}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", err
@@ -164,5 +166,5 @@ func output(dir string, wait time.Duration, args ...string) (string, error) {
 	if err := r.runIsolated(nil, out, real, wait, args...); err != nil {
 		return "", err
 	}
-	return string(bytes.ToValidUTF8(out.buf.Bytes(), []byte("\uFFFD"))), nil
+	return string(bytes.ToValidUTF8(out.Data, []byte("\uFFFD"))), nil
 }

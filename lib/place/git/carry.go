@@ -138,8 +138,8 @@ func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged
 	if err != nil {
 		return nil, atomicfile.Error("read the git state of", r.top, err)
 	}
-	s := parseStatus(out.buf.Bytes())
-	if out.cut {
+	s := parseStatus(out.Data)
+	if out.Over {
 		return nil, errors.New("it has too many changes")
 	}
 	if c.Head, c.Branch = s.Head, s.Branch; s.Head == "" {
@@ -164,7 +164,7 @@ func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged
 	}
 	for _, n := range c.Left {
 		entry, err := r.run(nil, r.top, vars, wait, "--literal-pathspecs", "ls-files", "--stage", "--", n.Path)
-		if err != nil || strings.HasPrefix(entry.buf.String(), "160000 ") {
+		if err != nil || strings.HasPrefix(string(entry.Data), "160000 ") {
 			return nil, cmp.Or(err, fmt.Errorf("the submodule %s, and submodules do not go along", n))
 		}
 	}
@@ -229,12 +229,12 @@ func (r checkout) ownPointers(vars []string, head string, wait time.Duration) er
 		return err
 	}
 	paths := map[string]string{} // by blob
-	for line := range strings.Lines(new.buf.String()) {
+	for line := range strings.Lines(string(new.Data)) {
 		if id, path, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok && path != "" {
 			paths[id] = path
 		}
 	}
-	for line := range strings.Lines(staged.buf.String()) { // :mode mode blob blob state TAB path
+	for line := range strings.Lines(string(staged.Data)) { // :mode mode blob blob state TAB path
 		meta, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if f := strings.Fields(meta); len(f) > 3 {
 			paths[f[3]] = path
@@ -246,7 +246,7 @@ func (r checkout) ownPointers(vars []string, head string, wait time.Duration) er
 		return err
 	}
 	var small []string
-	for line := range strings.Lines(sized.buf.String()) {
+	for line := range strings.Lines(string(sized.Data)) {
 		f := strings.Fields(line)
 		if len(f) < 3 || f[0] != "blob" {
 			continue
@@ -259,11 +259,11 @@ func (r checkout) ownPointers(vars []string, head string, wait time.Duration) er
 	if err != nil {
 		return err
 	}
-	if new.cut || staged.cut || sized.cut || out.cut {
+	if new.Over || staged.Over || sized.Over || out.Over {
 		return errors.New("it has too many commits that no remote has to look for files in Git LFS")
 	}
 	path, is := "", false
-	for line := range strings.Lines(out.buf.String()) {
+	for line := range strings.Lines(string(out.Data)) {
 		f := strings.Fields(line)
 		switch {
 		case len(f) == 3 && f[1] == "blob" && paths[f[0]] != "":
@@ -329,7 +329,7 @@ func (p packing) git(stdin io.Reader, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return strings.TrimSpace(out.buf.String()), nil
+	return strings.TrimSpace(string(out.Data)), nil
 }
 
 // commit makes the commit of the index, in which the secret files are as in head. It works
@@ -348,7 +348,7 @@ func (p packing) commit(head string, secret []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		line := strings.TrimSuffix(out.buf.String(), "\x00")
+		line := strings.TrimSuffix(string(out.Data), "\x00")
 		if line == "" {
 			line = "0 " + strings.Repeat("0", len(head)) + "\t" + path
 		}
@@ -382,8 +382,8 @@ func (p packing) bundle(path, commit string) error {
 	if err != nil {
 		return err
 	}
-	if have.cut {
-		have.buf.Truncate(bytes.LastIndexByte(have.buf.Bytes(), '\n') + 1)
+	if have.Over {
+		have.Data = have.Data[:bytes.LastIndexByte(have.Data, '\n')+1]
 	}
 	dir := filepath.Join(p.scratch, "git")
 	all := slices.DeleteFunc(p.settings(), func(s setting) bool { return s.name() == "extensions.refstorage" })
@@ -397,7 +397,7 @@ func (p packing) bundle(path, commit string) error {
 		}
 	}
 	p.vars = append(p.vars, "GIT_DIR="+dir)
-	_, err = p.git(&have.buf, "bundle", "create", "--quiet", path, carriedRef, "--stdin")
+	_, err = p.git(bytes.NewReader(have.Data), "bundle", "create", "--quiet", path, carriedRef, "--stdin")
 	return err
 }
 
@@ -443,7 +443,7 @@ func TakeBundle(dir, bundle string, c Carried, most int64, wait time.Duration) e
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBundle, err)
 	}
-	if strings.TrimSpace(out.buf.String()) != c.Index+" "+c.Head {
+	if strings.TrimSpace(string(out.Data)) != c.Index+" "+c.Head {
 		return fmt.Errorf("%w: its index does not follow its head", ErrBundle)
 	}
 	return r.checkSize(vars, c.Index, most, wait)
@@ -493,7 +493,7 @@ func (r checkout) checkCommits(vars, commits []string, wait time.Duration) error
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(out.buf.String()) {
+	for line := range strings.Lines(string(out.Data)) {
 		if line = strings.TrimSpace(line); line != "commit" {
 			id, _, _ := strings.Cut(line, " ")
 			return fmt.Errorf("%w: %.12s", ErrLacks, id)
@@ -607,16 +607,16 @@ func InTheWay(path, index string, comes []string, wait time.Duration) (names []s
 	if err != nil {
 		return nil, err
 	}
-	if out.cut {
+	if out.Over {
 		return nil, errors.New("it has too many changes")
 	}
-	names = splitNames(out.buf.String())
+	names = splitNames(string(out.Data))
 	for some := range slices.Chunk(comes, 256) {
 		tracked, err := runInWorktree(path, wait, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"}, some...)...)
 		if err != nil {
 			return nil, err
 		}
-		known := strings.Split(tracked.buf.String(), "\x00")
+		known := strings.Split(string(tracked.Data), "\x00")
 		names = append(names, slices.DeleteFunc(slices.Clone(some), func(name string) bool { return slices.Contains(known, name) })...)
 	}
 	return slices.DeleteFunc(names, func(name string) bool {

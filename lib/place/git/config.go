@@ -269,6 +269,7 @@ func parseConfig(text string) []setting {
 	return all
 }
 
+// header parses the head of a section behind its bracket, name] or name "sub"], and returns the rest.
 func header(text string) (section, sub, rest string) {
 	end := strings.IndexAny(text, "]\"\n")
 	if end < 0 {
@@ -294,6 +295,7 @@ func header(text string) (section, sub, rest string) {
 	return section, sub, rest
 }
 
+// value parses what is behind the = of a setting, and returns the rest.
 func value(text string) (value, rest string) {
 	var b strings.Builder
 	quoted, kept := false, 0 // length of b without trailing spaces

@@ -188,23 +188,23 @@ func (h *history) applyLine(line string) {
 		return
 	}
 	what, subject, _ := strings.Cut(what, ": ")
-	old, now := fields[0], fields[1]
+	from, to := fields[0], fields[1]
 	switch {
 	case what == "reset":
-		gone := reset(*h, old, now)
+		gone := reset(*h, from, to)
 		*h = slices.DeleteFunc(*h, func(c Commit) bool { return slices.Contains(gone, c.Hash) })
 	case strings.HasPrefix(what, "rebase") && strings.HasSuffix(what, "(pick)"):
 		for i, c := range *h {
 			if c.Subject == subject {
-				(*h)[i].Hash, (*h)[i].parent = now, old
+				(*h)[i].Hash, (*h)[i].parent = to, from
 			}
 		}
 	case strings.HasPrefix(what, "commit"):
 		if what == "commit (amend)" {
-			old = h.remove(old)
+			from = h.remove(from)
 		}
 		if seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64); err == nil {
-			*h = append(*h, Commit{Hash: now, Subject: subject, At: time.Unix(seconds, 0), parent: old})
+			*h = append(*h, Commit{Hash: to, Subject: subject, At: time.Unix(seconds, 0), parent: from})
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
 	"gt/lib/text/term"
 )
@@ -78,8 +78,8 @@ func Status(dir string, wait time.Duration) (State, error) {
 	if err != nil {
 		return State{}, atomicfile.Error("read the git state of", dir, err)
 	}
-	s := parseStatus(out.buf.Bytes())
-	s.Truncated = out.cut
+	s := parseStatus(out.Data)
+	s.Truncated = out.Over
 	return s, nil
 }
 
@@ -104,7 +104,7 @@ func Measure(dir string, wait time.Duration) (State, error) {
 	if err != nil {
 		return s, atomicfile.Error("count the changes in", dir, err)
 	}
-	for part := range strings.SplitSeq(out.buf.String(), ",") { // 2 files changed, 12 insertions(+), 3 deletions(-)
+	for part := range strings.SplitSeq(string(out.Data), ",") { // 2 files changed, 12 insertions(+), 3 deletions(-)
 		n, what, _ := strings.Cut(strings.TrimSpace(part), " ")
 		switch {
 		case strings.HasPrefix(what, "insertion"):
@@ -134,7 +134,7 @@ func Diff(dir string, wait time.Duration) (string, error) {
 	if err != nil {
 		return "", atomicfile.Error("read the changes in", dir, err)
 	}
-	return out.buf.String(), nil
+	return string(out.Data), nil
 }
 
 // Difference is a file that differs.
@@ -158,7 +158,7 @@ func Differing(dir, commit string, wait time.Duration) (all []Difference, err er
 			return nil, atomicfile.Error("read the changes in", dir, err)
 		}
 		// Of each file with other contents 12, 3 and its path, with tabs between.
-		for _, line := range splitNames(out.buf.String()) {
+		for _, line := range splitNames(string(out.Data)) {
 			if fields := strings.SplitN(line, "\t", 3); len(fields) == 3 {
 				all = append(all, Difference{Path: fields[2], Uncommitted: len(revisions) == 1})
 			}
@@ -169,18 +169,18 @@ func Differing(dir, commit string, wait time.Duration) (all []Difference, err er
 
 // runInWorktree runs git in the worktree that contains dir and returns the beginning of its
 // output.
-func runInWorktree(dir string, wait time.Duration, args ...string) (*bounded, error) {
-	out := &bounded{max: maxStatus}
+func runInWorktree(dir string, wait time.Duration, args ...string) (*bounded.Front, error) {
+	out := &bounded.Front{Most: maxStatus}
 	return out, answerInto(nil, out, dir, wait, args...)
 }
 
 // namesFrom is runInWorktree for names that end in NUL. cut reports that there are more.
 func namesFrom(stdin io.Reader, dir string, wait time.Duration, args ...string) (names []string, cut bool, err error) {
-	out := &bounded{max: maxNamed}
+	out := &bounded.Front{Most: maxNamed}
 	if err := answerInto(stdin, out, dir, wait, args...); err != nil {
 		return nil, false, err
 	}
-	return splitNames(out.buf.String()), out.cut, nil
+	return splitNames(string(out.Data)), out.Over, nil
 }
 
 // splitNames returns what ends in NUL. Behind the last NUL is the beginning of a name, or nothing.
@@ -218,8 +218,8 @@ func (r checkout) runIsolated(stdin io.Reader, stdout io.Writer, dir string, wai
 }
 
 // run runs git and returns the beginning of its output.
-func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Duration, args ...string) (*bounded, error) {
-	out := &bounded{max: maxStatus}
+func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Duration, args ...string) (*bounded.Front, error) {
+	out := &bounded.Front{Most: maxStatus}
 	if err := r.runTo(stdin, out, dir, vars, wait, args...); err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (r checkout) runTo(stdin io.Reader, stdout io.Writer, dir string, vars []st
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	errs := &bounded{max: 4 << 10}
+	errs := &bounded.Front{Most: 4 << 10}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, errs
 
 	if err = cmd.Start(); err == nil {
@@ -253,7 +253,7 @@ func (r checkout) runTo(stdin io.Reader, stdout io.Writer, dir string, vars []st
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("%w (over %v)", ErrTimeout, wait)
 	case err != nil:
-		return reason(err, errs.buf.Bytes())
+		return reason(err, errs.Data)
 	}
 	return nil
 }
@@ -301,19 +301,6 @@ func environ(top string, inherited []string) []string {
 	env := process.PersonEnviron(inherited)
 	return append(env, "PATH="+process.SearchPath(top, inherited), "LC_ALL=C",
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")
-}
-
-type bounded struct {
-	buf bytes.Buffer
-	max int
-	cut bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	room := min(len(p), b.max-b.buf.Len())
-	b.cut = b.cut || room < len(p)
-	b.buf.Write(p[:room])
-	return len(p), nil
 }
 
 // parseStatus parses git status --porcelain=v2 --branch -z: lines end in NUL, and a rename
@@ -399,9 +386,9 @@ func Unpushed(dir string, wait time.Duration) int {
 	if err != nil {
 		return 0
 	}
-	n, _ := strconv.Atoi(strings.TrimSpace(out.buf.String()))
+	n, _ := strconv.Atoi(strings.TrimSpace(string(out.Data)))
 	if n > 0 {
-		if remotes, err := runInWorktree(dir, time.Until(end), "for-each-ref", "--count=1", "refs/remotes"); err != nil || remotes.buf.Len() == 0 {
+		if remotes, err := runInWorktree(dir, time.Until(end), "for-each-ref", "--count=1", "refs/remotes"); err != nil || len(remotes.Data) == 0 {
 			return 0
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"gt/lib/sys/bounded"
 )
 
 // Tracks reports whether git tracks a file, ignoring case. Such a file may have come with
@@ -18,13 +20,13 @@ func Tracks(file string, wait time.Duration) (bool, error) {
 		return false, err
 	}
 	out, err := listTracked(dir, wait, ":(icase,literal)"+filepath.Base(file))
-	return err == nil && out.buf.Len() > 0, err
+	return err == nil && len(out.Data) > 0, err
 }
 
 // listTracked returns the names of the tracked files that match the patterns, each with a NUL.
-func listTracked(dir string, wait time.Duration, patterns ...string) (*bounded, error) {
+func listTracked(dir string, wait time.Duration, patterns ...string) (*bounded.Front, error) {
 	if _, err := os.Lstat(filepath.Join(Top(dir), ".git")); err != nil {
-		return new(bounded), nil
+		return new(bounded.Front), nil
 	}
 	out, err := runInWorktree(dir, wait, append([]string{"ls-files", "-z", "--"}, patterns...)...)
 	if errors.Is(err, ErrNotRepository) {
@@ -44,10 +46,10 @@ func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if out.cut {
+	if out.Over {
 		return nil, errors.New("git tracks too many files there to list")
 	}
-	return splitNames(out.buf.String()), nil
+	return splitNames(string(out.Data)), nil
 }
 
 // Ignored returns the paths, relative to dir, that git does not track and that a rule of

@@ -11,6 +11,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"gt/lib/sys/bounded"
 )
 
 // Modes of entries, as git writes them.
@@ -33,7 +35,7 @@ func Roots(dir string, wait time.Duration) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strings.Fields(out.buf.String()), nil
+	return strings.Fields(string(out.Data)), nil
 }
 
 // Tree returns the entries of a commit of dir's repository.
@@ -81,11 +83,11 @@ func Blobs(dir string, ids []string, most int, wait time.Duration) (map[string][
 	defer done()
 	all := map[string][]byte{}
 	for _, id := range ids {
-		out := &bounded{max: most}
+		out := &bounded.Front{Most: most}
 		if err := r.runTo(nil, out, r.top, vars, wait, "cat-file", "blob", id); err != nil {
 			return nil, err
 		}
-		all[id] = out.buf.Bytes()
+		all[id] = out.Data
 	}
 	return all, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/bounded"
 )
 
 // Nested is something in a folder that would be lost with it and that the folder's own
@@ -179,9 +180,9 @@ func commits(outer, r checkout, wait time.Duration) (what string, err error) {
 
 // stash reports whether a repository has a stash.
 func (r checkout) stash(wait time.Duration) (bool, error) {
-	out := &bounded{max: maxStatus}
+	out := &bounded.Front{Most: maxStatus}
 	err := r.runIsolated(nil, out, r.top, wait, "for-each-ref", "refs/stash")
-	return err == nil && out.buf.Len() > 0, err
+	return err == nil && len(out.Data) > 0, err
 }
 
 // fetchedOnly reports whether nothing was ever committed in a clone, so that its tags are

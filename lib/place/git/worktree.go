@@ -18,6 +18,7 @@ import (
 
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/bounded"
 	"gt/lib/sys/flock"
 	"gt/lib/sys/process"
 )
@@ -150,7 +151,7 @@ func (r checkout) inPlace(args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return out.buf.String(), nil
+	return string(out.Data), nil
 }
 
 // gitDir returns the variable that names a bare repository, which git may be configured not to
@@ -381,11 +382,11 @@ func (r checkout) symbolicRefs() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if out.cut {
+	if out.Over {
 		return nil, fmt.Errorf("'%s' has too many refs to check each", r.top)
 	}
 	all := map[string]string{}
-	for line := range strings.Lines(out.buf.String()) {
+	for line := range strings.Lines(string(out.Data)) {
 		if name, target, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
 			all[name] = target
 		}
@@ -592,11 +593,11 @@ func (r checkout) leftBehind(wait time.Duration, elsewhere []string) (string, er
 
 // unmerged says how many commits git rev-list counts, or "" for none.
 func (r checkout) unmerged(wait time.Duration, args ...string) (string, error) {
-	out := &bounded{max: maxStatus}
+	out := &bounded.Front{Most: maxStatus}
 	if err := r.runIsolated(nil, out, r.top, wait, append([]string{"rev-list", "--count"}, args...)...); err != nil {
 		return "", atomicfile.Error("read the commits of", r.top, err)
 	}
-	switch n := strings.TrimSpace(out.buf.String()); n {
+	switch n := strings.TrimSpace(string(out.Data)); n {
 	case "0":
 		return "", nil
 	case "1":
@@ -614,10 +615,10 @@ func findHidden(path string, wait time.Duration) (name, sparse string, err error
 	if err != nil {
 		return "", "", err
 	}
-	if out.cut {
+	if out.Over {
 		return "", "", fmt.Errorf("'%s' has too many files to check each", path)
 	}
-	for line := range strings.SplitSeq(out.buf.String(), "\x00") {
+	for line := range strings.SplitSeq(string(out.Data), "\x00") {
 		tag, name, ok := strings.Cut(line, " ")
 		if !ok || tag != "S" && tag == strings.ToUpper(tag) {
 			continue

@@ -76,7 +76,7 @@ const maxSaid = 4 << 10
 func (p Program) Run(ctx context.Context) (Result, error) {
 	within, cancel := context.WithTimeout(ctx, p.Within)
 	defer cancel()
-	out, said := front{most: p.Most}, front{most: maxSaid}
+	out, said := Front{Most: p.Most}, Front{Most: maxSaid}
 	cmd := exec.CommandContext(within, p.Path, p.Args...)
 	cmd.Dir, cmd.Env = p.Dir, p.Env
 	if cmd.Env == nil {
@@ -127,7 +127,7 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its remaining children
 	}
-	r := Result{Out: out.data, Stderr: string(said.data)}
+	r := Result{Out: out.Data, Stderr: string(said.Data)}
 	if cmd.ProcessState != nil {
 		r.Code = cmd.ProcessState.ExitCode()
 	}
@@ -140,7 +140,7 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 		return r, fmt.Errorf("%w (over %v)", ErrLate, p.Within)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return r, &Failed{r, err}
-	case out.over:
+	case out.Over:
 		return r, fmt.Errorf("%w (over %d bytes)", ErrTooMuch, p.Most)
 	}
 	return r, nil
@@ -199,15 +199,16 @@ func (o *output) close(wait time.Duration) {
 // pipeSize is how much a pipe holds.
 const pipeSize = 64 << 10
 
-type front struct {
-	data []byte
-	most int
-	over bool
+// Front keeps the beginning of what is written to it.
+type Front struct {
+	Data []byte
+	Most int  // of Data, in bytes
+	Over bool // more was written
 }
 
-func (f *front) Write(p []byte) (int, error) {
-	keep := min(len(p), f.most-len(f.data))
-	f.data = append(f.data, p[:keep]...)
-	f.over = f.over || keep < len(p)
+func (f *Front) Write(p []byte) (int, error) {
+	keep := min(len(p), f.Most-len(f.Data))
+	f.Data = append(f.Data, p[:keep]...)
+	f.Over = f.Over || keep < len(p)
 	return len(p), nil
 }
