@@ -76,8 +76,7 @@ func OS() *Env {
 // nearestParent returns the nearest existing parent of a deleted working directory.
 func nearestParent(dir string) string {
 	for filepath.IsAbs(dir) && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		if dir = filepath.Dir(dir); atomicfile.IsFolder(dir) {
 			return dir
 		}
 	}

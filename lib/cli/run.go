@@ -53,9 +53,8 @@ type Command interface{ Run(*Env) error }
 // Run parses env.Args with p.Grammar, runs the selected command and returns the exit code.
 // A panic is reported as a bug with code 70, because Go's own 2 would block the agent.
 //
-// With --hook among the arguments of a program for hooks the code is always 0: a hook never
-// harms its agent.
-// Errors are still written to standard error.
+// With --hook among the arguments of a program for hooks the code is always 0: a hook never harms
+// its agent. Errors are still written to standard error.
 func Run(env *Env, p Program) (code int) {
 	env.Name = p.Name
 	if p.Prepare != nil {
@@ -285,21 +284,14 @@ func Report(env *Env, err error) int {
 	return ExitCode(err)
 }
 
+// exits returns the part of the help about exit codes.
 func exits(p Program) string {
 	var b strings.Builder
 	b.WriteString("\nExit status:\n")
 	codes := p.ExitStatus()
 	own := len(codes) - len(sharedCodes())
 	for _, c := range codes[:own] {
-		line := fmt.Sprintf("  %-2s ", c[0])
-		for _, word := range strings.Fields(c[1]) {
-			if len(line)+1+len(word) > 80 {
-				b.WriteString(line + "\n")
-				line = "     "
-			}
-			line += " " + word
-		}
-		b.WriteString(line + "\n")
+		b.WriteString(term.Fill(fmt.Sprintf("  %-2s  %s", c[0], c[1]), 80, 6) + "\n")
 	}
 	var rest []string
 	for _, c := range codes[own:] {
