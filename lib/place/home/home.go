@@ -146,8 +146,8 @@ func find(s place.Scope, dir, own, at string) Home {
 // the same home, which was moved.
 func Fixed(s place.Scope, at, dir, cwd, own string) Home {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && cwd != dir {
-		if now := FindIn(s, cwd, own); now.Runtime() == at {
-			return now
+		if moved := FindIn(s, cwd, own); moved.Runtime() == at {
+			return moved
 		}
 	}
 	s.Agent.Workdir, s.Agent.Session = dir, own
@@ -203,11 +203,11 @@ func HomeOutsideTown(state place.State, dir string) Home {
 // Enter opens a folder in which sessions of the home work, if it is still the same (see
 // place.State.Enter). A role's folder may be made anew.
 func (h Home) Enter(dir string) (*place.Opened, error) {
-	var was place.Folder
+	var recorded place.Folder
 	if dir == h.Dir && !h.role {
-		was = h.Town.State.Recorded(h.kept)
+		recorded = h.Town.State.Recorded(h.kept)
 	}
-	return h.Town.State.Enter(dir, was, h.role)
+	return h.Town.State.Enter(dir, recorded, h.role)
 }
 
 func (h Home) Runtime() string { return h.kept.At }

@@ -135,8 +135,8 @@ func (d Database) freeIssue(w Work, reason string, giveBack bool) error {
 	}
 	_, err := query(question(d.bd, d.dir, d.environ, freeTime, append(slices.Clip(args), "--if-assignee="+w.Assignee, "--if-status="+w.Status)...))
 	if err != nil && strings.Contains(err.Error(), "unknown flag: --if-") { // bd before 1.3
-		now, lerr := d.list(w.Status)
-		if lerr != nil || !slices.ContainsFunc(now, func(n Work) bool { return n.ID == w.ID && n.Assignee == w.Assignee }) {
+		found, lerr := d.list(w.Status)
+		if lerr != nil || !slices.ContainsFunc(found, func(n Work) bool { return n.ID == w.ID && n.Assignee == w.Assignee }) {
 			return lerr
 		}
 		_, err = query(question(d.bd, d.dir, d.environ, freeTime, args...))

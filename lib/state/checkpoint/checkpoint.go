@@ -351,12 +351,12 @@ func Take(h home.Home, c *Checkpoint, by session.ID) error {
 	if c.Claimed {
 		return atomicfile.Write(h.Path(toldFile), []byte(c.claim()+string(by)+"\n"), atomicfile.Unsynced)
 	}
-	now, err := read(c.file, atomicfile.Rolling.Read)
-	if now == nil || now.SessionID != c.SessionID || now.TakenBy != c.TakenBy {
+	stored, err := read(c.file, atomicfile.Rolling.Read)
+	if stored == nil || stored.SessionID != c.SessionID || stored.TakenBy != c.TakenBy {
 		return err
 	}
-	now.TakenBy = by
-	return errors.Join(err, now.put(atomicfile.Unsynced)) // losing this only repeats a message
+	stored.TakenBy = by
+	return errors.Join(err, stored.put(atomicfile.Unsynced)) // losing this only repeats a message
 }
 
 // put writes the checkpoint. It returns warnings as errors.

@@ -30,15 +30,15 @@ func (h *Shelf) Read(s Store) (all []*Instance, unread error) {
 	if err != nil {
 		return nil, err
 	}
-	now := make(map[ID]onShelf, len(ids))
+	held := make(map[ID]onShelf, len(ids))
 	for _, id := range ids {
 		file, err := s.shelved(id)
 		if err != nil {
 			unread = errors.Join(unread, err)
 			continue
 		}
-		was, ok := h.held[id]
-		if !ok || file == nil || !os.SameFile(file, was.file) || file.Size() != was.file.Size() || !file.ModTime().Equal(was.file.ModTime()) {
+		known, ok := h.held[id]
+		if !ok || file == nil || !os.SameFile(file, known.file) || file.Size() != known.file.Size() || !file.ModTime().Equal(known.file.ModTime()) {
 			told := s
 			told.Warn = func(err error) { file = nil; s.warn(err) } // warn again each time
 			in, err := told.Get(id)
@@ -48,13 +48,13 @@ func (h *Shelf) Read(s Store) (all []*Instance, unread error) {
 			if err != nil || in.folder() != Archived {
 				continue
 			}
-			was = onShelf{file, in}
+			known = onShelf{file, in}
 		}
-		if all = append(all, was.in); file != nil {
-			now[id] = was
+		if all = append(all, known.in); file != nil {
+			held[id] = known
 		}
 	}
-	h.held = now
+	h.held = held
 	sortByCreation(all)
 	return all, unread
 }

@@ -334,6 +334,7 @@ func (c *Tx) Create(in *Instance, now time.Time) error {
 	return c.create(in, now, atomicfile.Synced)
 }
 
+// create is Create, synced or not.
 func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error {
 	if c.names[in.Name] {
 		return Taken(c.All, in.Name)
@@ -376,11 +377,11 @@ func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error 
 // Enter opens an instance's folder if it is still the same one (see place.State.Enter). A
 // role's directory may be made anew.
 func (s Store) Enter(in *Instance) (*place.Opened, error) {
-	var was place.Folder
+	var recorded place.Folder
 	if in.Folder != nil {
-		was = *in.Folder
+		recorded = *in.Folder
 	}
-	return s.State.Enter(in.Path, was, in.Role != "")
+	return s.State.Enter(in.Path, recorded, in.Role != "")
 }
 
 func (s Store) write(in *Instance, d atomicfile.Durability) error {
@@ -557,12 +558,12 @@ func (s Store) HookReported(in *Instance) bool {
 }
 
 func (s Store) currentSession(in *Instance) (session.ID, bool) {
-	var now CurrentSession
-	err := atomicfile.ReadJSON(s.path(string(in.ID)+sessionSuffix), maxFile, &now)
-	if err != nil || now.At.Before(in.StartedAt.Truncate(time.Millisecond)) {
+	var reported CurrentSession
+	err := atomicfile.ReadJSON(s.path(string(in.ID)+sessionSuffix), maxFile, &reported)
+	if err != nil || reported.At.Before(in.StartedAt.Truncate(time.Millisecond)) {
 		return "", false
 	}
-	id, err := session.ParseID(string(now.SessionID))
+	id, err := session.ParseID(string(reported.SessionID))
 	if id == in.ForkOf { // up to 2.1.213, Claude Code reports its parent's id when a fork starts
 		return "", false
 	}

@@ -134,6 +134,7 @@ type opened struct {
 // folders are the folders of a Maildir. cur is made last, so it implies the others.
 var folders = []string{"tmp", "new", "cur"}
 
+// prepare opens the box, and makes what it lacks.
 func (b Box) prepare() (*opened, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -486,6 +487,7 @@ func notFound(id string) error { return fmt.Errorf("%w: '%s'", ErrNotFound, id) 
 // meanwhile.
 const maxRescans = 3
 
+// find returns the note with that ID, or the only one whose ID begins so.
 func (o *opened) find(id string) (entry, error) {
 	id = strings.ToLower(id)
 	for range maxRescans {
@@ -595,14 +597,6 @@ func (b Box) vouch(id string, text []byte) error {
 	return b.home.Town.State.Write(b.home.Town.Given(id), []byte(place.Digest(text)+"\n"), atomicfile.Synced)
 }
 
-// unvouch removes the record, so that nobody else can give the note again.
-func (o *opened) unvouch(e entry) error {
-	if o.own {
-		return nil
-	}
-	return atomicfile.Remove(o.home.Town.Given(idOf(e.unique)))
-}
-
 // Unhook takes a note off the agent's work and marks it as seen.
 func (b Box) Unhook(id string) error { return b.mark(id, "S", "F") }
 
@@ -621,13 +615,13 @@ func (b Box) mark(id, add, take string) error {
 	return b.withNote(id, func(o *opened, e entry) error { return o.mark(e, add, take) })
 }
 
-// mark changes flags. If it removes some, setting a flag by hand cannot give the note as
-// work again.
+// mark changes flags. If it removes some, it removes vouch's record as well, so that setting a flag
+// by hand cannot give the note as work again.
 func (o *opened) mark(e entry, add, take string) error {
-	if err := o.change(e, add, take); err != nil || take == "" {
+	if err := o.change(e, add, take); err != nil || take == "" || o.own {
 		return err
 	}
-	return o.unvouch(e)
+	return atomicfile.Remove(o.home.Town.Given(idOf(e.unique)))
 }
 
 // Supersede unhooks the hand-over notes of a chain but those to keep: the one that replaces

@@ -124,8 +124,11 @@ func Parse(r io.Reader) (Note, error) {
 
 func parseHeader(r io.Reader) (Note, *mail.Message, error) {
 	m, err := mail.ReadMessage(r)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("its header does not end")
+	}
 	if err != nil {
-		return Note{}, nil, fmt.Errorf("not a mail message: %w", reason(err))
+		return Note{}, nil, fmt.Errorf("not a mail message: %w", err)
 	}
 	get := func(key string) string { return oneLine(decodeWords(m.Header.Get(key))) }
 	n := Note{
@@ -159,14 +162,6 @@ func readFile(dir *os.Root, name string, body bool) (Note, error) {
 	}
 	n, _, err := parseHeader(io.LimitReader(f, maxHeader))
 	return n, err
-}
-
-// reason replaces the parser's error for an empty or incomplete header.
-func reason(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("its header does not end")
-	}
-	return err
 }
 
 // oneLine makes a value fit for a header. Control characters and runs of spaces become one

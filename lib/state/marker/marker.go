@@ -48,8 +48,10 @@ type Marker struct {
 // NameFor returns the name of the marker that a session is to leave: that of its earlier
 // one, previous, unless that is no marker's name. The caller holds the home's lock.
 func NameFor(h home.Home, id session.ID, previous string) string {
-	if isMarkerName(previous) && previous != foreign && replaceable(h.Path(previous)) {
-		return previous
+	if isMarkerName(previous) && previous != foreign {
+		if info, err := os.Lstat(h.Path(previous)); err != nil || info.Mode().IsRegular() {
+			return previous
+		}
 	}
 	if (Marker{Name: plain}).Exists(h) || (Marker{Name: plain, Claimed: true}).Exists(h) {
 		return plain + "." + string(id)
@@ -79,11 +81,6 @@ func isMarkerName(name string) bool {
 	return name == plain || name == foreign || strings.HasPrefix(name, plain+".") && !strings.Contains(name, "/")
 }
 
-func replaceable(path string) bool {
-	info, err := os.Lstat(path)
-	return err != nil || info.Mode().IsRegular()
-}
-
 func List(h home.Home) ([]Marker, error) {
 	entries, err := atomicfile.Entries(h.Runtime())
 	if err != nil {
@@ -93,10 +90,10 @@ func List(h home.Home) ([]Marker, error) {
 	var failed error
 	for _, e := range entries {
 		if n := e.Name(); isMarkerName(n) {
-			m, err := read(h, n)
+			data, err := atomicfile.Read(h.Path(n), maxBytes)
 			switch {
 			case err == nil:
-				found = append(found, m)
+				found = append(found, parse(n, data))
 			case !errors.Is(err, fs.ErrNotExist): // otherwise it was removed meanwhile
 				failed = err
 			}
@@ -153,11 +150,6 @@ func (m Marker) Path() string {
 func FromPath(path string) Marker {
 	name, claimed := strings.CutPrefix(path, place.Runtime+"/")
 	return Marker{Name: name, Claimed: claimed}
-}
-
-func read(h home.Home, name string) (Marker, error) {
-	data, err := atomicfile.Read(h.Path(name), maxBytes)
-	return parse(name, data), err
 }
 
 func parse(name string, data []byte) Marker {

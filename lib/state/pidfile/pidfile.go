@@ -150,9 +150,9 @@ func (f File) parse(data []byte) (_ File, err error) {
 	case p.IsSet():
 		f.Timed, f.Runs = !p.IsElsewhere(), p.Alive()
 	case ok:
-		now, err := process.StartTime(f.Process.PID)
+		started, err := process.StartTime(f.Process.PID)
 		f.Timed = err == nil
-		f.Runs = f.Timed && sameMoment(now, began)
+		f.Runs = f.Timed && sameMoment(started, began)
 	}
 	return f, nil
 }

@@ -121,6 +121,7 @@ func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 	return Line(line), nil
 }
 
+// writeRequest adds lines to the copy in the state, unless they are there.
 func writeRequest(h home.Home, id session.ID, data []byte) error {
 	lock, err := h.Lock()
 	if err != nil {

@@ -251,6 +251,7 @@ func (r *Record) Presence(now time.Time) process.Presence {
 	return r.presence(now, p)
 }
 
+// presence is Presence by one of the session's processes.
 func (r *Record) presence(now time.Time, p process.Proc) process.Presence {
 	is, wait := process.Unseen, silence
 	switch {

@@ -482,10 +482,10 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	}
 	// If an end was killed between event and record, the event counts.
 	if e := s.lastEvent(r.ID); e.Type == eventlog.SessionEnd {
-		was := endPayload{}
-		if json.Unmarshal(e.Payload, &was) == nil {
-			if _, err := ParseOutcome(string(was.Outcome)); err == nil {
-				now, told = e.Time.Time, was
+		logged := endPayload{}
+		if json.Unmarshal(e.Payload, &logged) == nil {
+			if _, err := ParseOutcome(string(logged.Outcome)); err == nil {
+				now, told = e.Time.Time, logged
 			}
 		}
 	} else if err := s.logEvent(now, eventlog.SessionEnd, r.Actor, told); err != nil {

@@ -47,11 +47,11 @@ func (t *Thread) addMessage(q Quote) bool {
 		if !q.Time.After(old.Time) {
 			return false
 		}
-		again := q.Time.Sub(old.Time) > sameTime
+		repeated := q.Time.Sub(old.Time) > sameTime
 		old.Time, old.Points = q.Time, 0
 		t.Prompts = slices.Delete(t.Prompts, i, i+1)
 		t.Prompts = insert(t.Prompts, old)
-		return again
+		return repeated
 	}
 	if len(same) >= maxRepeated {
 		t.Prompts = slices.Delete(t.Prompts, same[0], same[0]+1)

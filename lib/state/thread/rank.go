@@ -155,6 +155,8 @@ func (t *Thread) Explain(all []Quote, byAgent bool) []Score {
 	return t.scores(all, byAgent, func(q *Quote) Score { return cuesOf(*q, byAgent) })
 }
 
+// scores returns the score of each quote, and gives those that say the same with other values one
+// group. It goes from the last to the first, because the later one counts.
 func (t *Thread) scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
 	all := make([]Score, len(quotes))
 	words, frames := make([][]word, len(quotes)), make([]string, len(quotes))
@@ -300,10 +302,9 @@ const (
 	minFrame = 2
 )
 
-// wordsOf returns a message's words, each once, and its frame: the words in their order with
-// a mark for each value, without a label before them. Two messages with one frame say the
-// same with other values. A message of values alone, or with a
-// paste, has none.
+// wordsOf returns a message's words, each once, and its frame: the words in their order with a mark
+// for each value, without a label before them. Two messages with one frame say the same with other
+// values. A message of values alone, or with a paste, has none.
 func wordsOf(text string) (words []word, frame string) {
 	var b strings.Builder
 	begins, capital := true, false // of a sentence; the word before is capitalised

@@ -379,6 +379,7 @@ func (w Work) Free(_ context.Context, session, reason string) error {
 	})
 }
 
+// moveNotes moves each note that a session has claimed to the folder that to returns.
 func (w Work) moveNotes(session, reason string, to func(template, aside string) ([]string, error)) error {
 	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
 		return err

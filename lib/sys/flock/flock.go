@@ -75,7 +75,7 @@ func lock(f *os.File, wait time.Duration, progress func() string) error {
 	if progress == nil {
 		progress = func() string { return "" }
 	}
-	was := progress()
+	last := progress()
 	got := make(chan error, 1)
 	go func() { got <- flock(fd, syscall.LOCK_EX) }()
 	for {
@@ -86,8 +86,8 @@ func lock(f *os.File, wait time.Duration, progress func() string) error {
 			}
 			return err
 		case <-time.After(wait):
-			if now := progress(); now != was {
-				was = now
+			if current := progress(); current != last {
+				last = current
 				continue
 			}
 			// The wait cannot be cancelled. If it gets the lock, release it at once.

@@ -23,7 +23,8 @@ func BoundsOf(pid int) (Bounds, error) {
 	}}, nil
 }
 
-// Inits returns nil: there are no PID namespaces.
+// Unit returns "": there is no systemd.
 func Unit(int) string { return "" }
 
+// Inits returns nil: there are no PID namespaces.
 func Inits(int) []Proc { return nil }

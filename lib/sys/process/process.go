@@ -84,13 +84,13 @@ func (p Proc) Presence() Presence {
 	if p.IsElsewhere() {
 		return Unseen
 	}
-	now, err := Find(p.PID)
+	found, err := Find(p.PID)
 	switch {
 	case errors.Is(err, os.ErrProcessDone):
 		return Dead
 	case err != nil:
 		return Unseen
-	case now == p && p.Start != "":
+	case found == p && p.Start != "":
 		return Alive
 	}
 	return Dead

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -147,15 +146,11 @@ func (p Proc) Files() []string { return nil }
 // folder without its C library.
 func (p Proc) Dir() (string, error) {
 	environ, err := p.Environ()
-	if err != nil {
-		return "", err
+	dir := Variable(environ, "PWD")
+	if err == nil && dir == "" {
+		err = errors.New("cannot find the folder of the process")
 	}
-	for _, kv := range environ {
-		if dir, ok := strings.CutPrefix(kv, "PWD="); ok {
-			return dir, nil
-		}
-	}
-	return "", errors.New("cannot find the folder of the process")
+	return dir, err
 }
 
 // args returns nil: there are no PID namespaces.

@@ -33,7 +33,7 @@ const maxProc = 16 << 20
 // for its parent has one.
 func stat(pid int) (status, error) {
 	st, state, err := readStat(pid)
-	for again := 0; (state == dead || state == zombie && st.threads == 0) && again < 100; again++ {
+	for tries := 1; (state == dead || state == zombie && st.threads == 0) && tries <= 100; tries++ {
 		st, state, err = readStat(pid)
 	}
 	if state == dead || state == zombie && st.threads < 2 {

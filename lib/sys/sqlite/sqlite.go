@@ -216,8 +216,8 @@ func (db *DB) lookLog() (w logState) {
 
 // stale reports whether the data read may be inconsistent.
 func (db *DB) stale() bool {
-	now := db.probe()
-	return now != db.state || now.replaced || now.journal
+	current := db.probe()
+	return current != db.state || current.replaced || current.journal
 }
 
 // files is SQLite's view of the file system: a database and its write-ahead log, open for

@@ -118,6 +118,8 @@ func (s Server) Lend(session, mark string, panes []Pane) error {
 	return s.runSilent(args...)
 }
 
+// make creates the pane of New with new-session or new-window, whose arguments creates are. It sets
+// the pane up in the same call.
 func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 	at := s.socket()
 	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(at) > most {
