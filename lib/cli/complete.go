@@ -95,7 +95,7 @@ func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candid
 	case l.flag != nil:
 		found, files = values(env, p, l.flag.Value, begin)
 	case !l.rest && assigned && strings.HasPrefix(begin, "--"):
-		f := l.find(name[2:])
+		f := l.find(name[2:], 0)
 		if f == nil || f.IsBool() {
 			return nil, false
 		}
@@ -174,10 +174,10 @@ func (l *line) applyWord(word string) {
 		l.rest = true
 	case strings.HasPrefix(word, "--"):
 		name, _, assigned := strings.Cut(word[2:], "=")
-		l.takeFlag(l.find(name), !assigned)
+		l.takeFlag(l.find(name, 0), !assigned)
 	default: // short flags; the last can be followed by its value
 		for i, r := range word[1:] {
-			f := l.short(r)
+			f := l.find("", r)
 			l.takeFlag(f, 1+i+len(string(r)) == len(word))
 			if f == nil || !f.IsBool() {
 				return
@@ -210,18 +210,10 @@ func (l *line) availableFlags() []*kong.Flag {
 	return all
 }
 
-func (l *line) find(name string) *kong.Flag {
+// find returns the flag with a long name, or a letter unless that is 0; nil if there is none.
+func (l *line) find(name string, letter rune) *kong.Flag {
 	for _, f := range l.availableFlags() {
-		if f.Name == name || slices.Contains(f.Aliases, name) || f.Negated && "no-"+f.Name == name {
-			return f
-		}
-	}
-	return nil
-}
-
-func (l *line) short(letter rune) *kong.Flag {
-	for _, f := range l.availableFlags() {
-		if f.Short == letter {
+		if f.Name == name || slices.Contains(f.Aliases, name) || f.Negated && "no-"+f.Name == name || f.Short == letter && letter != 0 {
 			return f
 		}
 	}

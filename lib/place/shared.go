@@ -160,30 +160,24 @@ const maxNames = 4096
 
 // Names returns up to 4096 names in the folder, which anybody can fill, and none if it does
 // not exist.
-func (s Shared) Names() ([]string, error) {
+func (s Shared) Names() (names []string, err error) {
 	dir, _, err := s.walk(nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var names []string
+	var f *os.File
 	if err == nil {
 		defer dir.Close()
-		names, err = namesIn(dir)
+		f, err = dir.Open(".")
 	}
-	return names, atomicfile.Error("read", s.Path(""), err)
-}
-
-func namesIn(dir *os.Root) ([]string, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
+	if err == nil {
+		defer f.Close()
+		names, err = f.Readdirnames(maxNames)
 	}
-	defer f.Close()
-	names, err := f.Readdirnames(maxNames)
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) { // it is empty
 		err = nil
 	}
-	return names, err
+	return names, atomicfile.Error("read", s.Path(""), err)
 }
 
 // Remove removes a file if it exists.
