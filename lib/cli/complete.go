@@ -31,9 +31,8 @@ const (
 
 type Candidate struct{ Word, About string }
 
-// Completer returns candidates for a value that begins with begin, best first. It may
-// return others, and it ignores errors, because a person who presses <Tab> did not ask for
-// them.
+// Completer returns candidates for a value that begins with begin, best first. It may return
+// others, and it ignores errors, because a person who presses <Tab> did not ask for them.
 type Completer func(env *Env, begin string) []Candidate
 
 // maxAbout bounds a candidate's description, in columns.
@@ -197,8 +196,8 @@ func (l *line) takeFlag(f *kong.Flag, bare bool) {
 	}
 }
 
-// availableFlags returns the flags that can be given here: those of the command, its parents and its
-// default command.
+// availableFlags returns the flags that can be given here: those of the command, its parents and
+// its default command.
 func (l *line) availableFlags() []*kong.Flag {
 	var all []*kong.Flag
 	for n := l.node.DefaultCmd; n != nil && l.args == 0; n = n.DefaultCmd {
@@ -230,8 +229,7 @@ func (l *line) flags() []Candidate {
 	return found
 }
 
-// words returns the candidates that are not flags: commands and arguments, or flags if
-// there is nothing else.
+// words returns the candidates that are not flags: commands and arguments, else flags.
 func (l *line) words(env *Env, p Program, app *kong.Node, begin string) (found []Candidate, files bool) {
 	node := l.node
 	if l.args == 0 && !l.rest {

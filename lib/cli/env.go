@@ -1,6 +1,5 @@
-// Package cli connects each gt program to its caller: input (Env), arguments (Run), and
-// errors, which are one line on standard error and an exit code with the same meaning in
-// every program.
+// Package cli connects each gt program to its caller: input (Env), arguments (Run), and errors,
+// which are one line on standard error and an exit code with the same meaning in every program.
 //
 // The messages follow git's and age's:
 //
@@ -134,8 +133,8 @@ func (e *Env) Abs(path string) string {
 	return filepath.Join(e.Dir, path)
 }
 
-// Quoted returns a name that others chose, such as a branch or subject, for a sentence of gt: one line
-// in quotes, without quotes inside and without a tag that a model could take for its client's.
+// Quoted returns a name that others chose, such as a branch or subject, for a sentence of gt: one
+// line in quotes, without quotes inside and without a tag that a model could take for its client's.
 func (e *Env) Quoted(s string) string {
 	return `"` + quotes.Replace(frame.Line(e.Line(s, maxQuoted))) + `"` // mutant without frame.Line: TestTold
 }

@@ -7,8 +7,7 @@ import (
 	"gt/lib/sys/flock"
 )
 
-// The exit codes of every gt program. 2 is never used, because an agent that runs a hook
-// takes it for "block".
+// The exit codes of every gt program. Never 2, which an agent that runs a hook takes for "block".
 const (
 	Done     = 0  // done, or the answer is yes
 	AnswerNo = 1  // the answer is no: nothing found, a predicate is false

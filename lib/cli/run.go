@@ -28,17 +28,15 @@ type Program struct {
 	// Prepare corrects the environment and the arguments before anything reads them.
 	Prepare func(*Env)
 
-	// FastPath reads the arguments with which a client calls the program at every prompt or
-	// tool call, and returns nil for all others. It may be nil. Building even one command's
-	// grammar takes eighty times as long (BenchmarkParse), and a tenth of the start of a Go
-	// program.
+	// FastPath reads the arguments with which a client calls the program at every prompt or tool
+	// call, and returns nil for all others. It may be nil. Building even one command's grammar
+	// takes eighty times as long (BenchmarkParse), and a tenth of the start of a Go program.
 	FastPath func(args []string) Command
 
 	// NotHook says that no hook runs the program: its --hook is a flag like others.
 	NotHook bool
 
-	// Complete completes values of flags and arguments by name, where the grammar does not
-	// suffice.
+	// Complete completes values of flags and arguments by name, where the grammar does not suffice.
 	Complete map[string]Completer
 
 	// Idle returns groups of commands and flags that are of no use yet, which the help
@@ -63,8 +61,7 @@ func Run(env *Env, p Program) (code int) {
 	// Completing a hook's command line does not count as one.
 	hook := !p.NotHook && slices.Contains(env.Args, "--hook") && env.Args[0] != completeCommand
 	if hook {
-		// If the client has closed the pipe, a write must fail instead of killing this
-		// process.
+		// If the client has closed the pipe, a write must fail instead of killing this process.
 		signal.Ignore(syscall.SIGPIPE)
 	}
 	defer func() {
@@ -171,8 +168,7 @@ func unknownWord(app *kong.Node, args []string) (word string, there []string) {
 	return "", nil
 }
 
-// explainUsage explains a usage error to a person who does not know kong, with a
-// suggestion.
+// explainUsage explains a usage error to a person who does not know kong, with a suggestion.
 func explainUsage(err error, app *kong.Node, args []string) (said, hint string) {
 	said = err.Error()
 	if word, there := unknownWord(app, args); word != "" && strings.HasPrefix(said, "unexpected argument ") {
@@ -246,8 +242,7 @@ func nonEmpty(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// reportPanic reports a panic. It ignores a panic of its own, because what it calls may be
-// broken.
+// reportPanic reports a panic. It ignores a panic of its own, because what it calls may be broken.
 func reportPanic(env *Env, r any) {
 	defer func() { _ = recover() }()
 	stack := debug.Stack()
@@ -336,8 +331,7 @@ func (p Program) Model() (*kong.Application, error) {
 	return parser.Model, nil
 }
 
-// ExitStatus returns the program's exit codes and their meaning: its own, then the shared
-// ones.
+// ExitStatus returns the program's exit codes and their meaning: its own, then the shared ones.
 func (p Program) ExitStatus() (codes [][2]string) {
 	for line := range strings.Lines(strings.TrimSpace(p.Exits)) {
 		if code, meaning, ok := strings.Cut(strings.TrimSpace(line), " "); ok {

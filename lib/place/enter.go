@@ -34,8 +34,7 @@ func Open(path string) (*Opened, error) {
 	return &Opened{here, f}, nil
 }
 
-// Reopen opens the folder at path if it is the folder was. Otherwise it fails with an
-// *ExchangedError.
+// Reopen opens the folder at path if it is the folder was. Else it returns an *ExchangedError.
 func Reopen(path string, was Folder) (*Opened, error) {
 	o, err := Open(path)
 	if err == nil && !was.isUnchanged(o.Folder) {
@@ -53,8 +52,7 @@ func (o *Opened) Close() { o.file.Close() }
 // ExchangedError reports that another folder is in the place of an agent's folder.
 type ExchangedError struct {
 	Path string
-	// Link is the link that leads to the other folder, or "". Was is zero if no folder was
-	// recorded.
+	// Link is the link that leads to the other folder, or "". Was is zero if none was recorded.
 	Link    string
 	Was, Is Folder
 }
@@ -111,9 +109,8 @@ func (s State) Enter(path string, was Folder, remade bool) (*Opened, error) {
 	return &Opened{is, f}, nil
 }
 
-// resolve follows the links in a path. link is the first one that an agent could have made,
-// or "": one in a project, a town or a session's home, in the place of such a folder, or of
-// another user.
+// resolve follows the links in a path. link is the first one that an agent could have made, or "":
+// one in a project, a town or a session's home, in the place of such a folder, or of another user.
 func (s State) resolve(path string) (real, link string, err error) {
 	real = "/"
 	rest, project := strings.Split(filepath.Clean(path), "/")[1:], false

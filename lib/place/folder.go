@@ -37,8 +37,7 @@ func identifyReal(real string) (Folder, error) {
 }
 
 // SameFolder reports whether f and g are the same folder. A device number can change with a
-// restart, and on some file systems with every mount, so it is compared only if there is no
-// birth time.
+// restart, and on some file systems with every mount, so it counts only without a birth time.
 func (f Folder) SameFolder(g Folder) bool {
 	if f.Inode != g.Inode || f.BirthTime != g.BirthTime {
 		return false
@@ -73,11 +72,10 @@ func (f Folder) isOn(here Folder, on volume) bool {
 	return false
 }
 
-// Disk identifies the state folder, if it is on a disk that only this machine can write to:
-// another machine's is another folder, unless both were made from one image. What another boot
-// recorded of it before this one began ran here before a restart, whatever name the machine
-// had. Disk returns "" if the file system does not tell, or if the boot's id may be a
-// container's.
+// Disk identifies the state folder, if it is on a disk that only this machine can write to: another
+// machine's is another folder, unless both were made from one image. What another boot recorded of
+// it before this one began ran here before a restart, whatever name the machine had. Disk returns
+// "" if the file system does not tell, or if the boot's id may be a container's.
 func (s State) Disk() string {
 	f, err := identify(string(s))
 	if err != nil || f.BirthTime == 0 || volumeOf(string(s)) != lasting || !process.IsKernelBoot() {
@@ -130,8 +128,7 @@ type Kept struct {
 	known   bool
 }
 
-// Address returns the recorded address of a home that has not moved, and whether there is a
-// record.
+// Address returns the recorded address of a home that has not moved, and whether there is a record.
 func (k Kept) Address() (address string, known bool) {
 	if k.moved {
 		return "", false
@@ -153,8 +150,7 @@ func (s State) Recorded(k Kept) Folder {
 	return Folder{}
 }
 
-// Addresses returns the addresses of all homes whose folders have one of these names,
-// except those at path.
+// Addresses returns the addresses of homes whose folders have one of these names, but not at path.
 func (s State) Addresses(path string, names []string) map[string]bool {
 	entries, _ := atomicfile.ReadDir(s.Path("homes")) // unreadable ones use no name
 	var begins []string
@@ -215,9 +211,8 @@ func (s State) byWhat(f Folder) string {
 	return s.Path("folders", fmt.Sprintf("%x-%x", f.Inode, f.BirthTime))
 }
 
-// former returns the place of a folder that was moved here, or whose path is written with
-// other capitals now. ok is false if there is none, or if the old path still leads to the
-// same folder.
+// former returns the place of a folder that was moved here, or whose path is written with other
+// capitals now. ok is false if there is none, or if the old path still leads to the same folder.
 func (s State) former(here Folder) (k Kept, ok bool) {
 	if here.BirthTime == 0 {
 		return Kept{}, false
@@ -303,12 +298,10 @@ func (s State) Homes() (map[string]Folder, error) {
 	return homes, nil
 }
 
-// A session's first hook fixes its home, because the agent and its programs can change the
-// working directory that later hooks see. A link in the state, sessions/<id>, leads to the
-// home's place.
+// A session's first hook fixes its home, because the agent and its programs can change the working
+// directory that later hooks see. A link in the state, sessions/<id>, leads to the home's place.
 
-// Fix records at as the place of the session's home, unless there is one. The caller has
-// validated the id.
+// Fix records at as the place of the session's home, unless there is one. The id is valid.
 func (s State) Fix(id, at string) error {
 	link := s.Path("sessions", id)
 	if _, err := os.Readlink(link); err == nil {

@@ -48,8 +48,7 @@ func (m Mirror) folder(name string) Shared {
 // Path returns a file's path, for messages only.
 func (m Mirror) Path(name string) string { return m.folder(name).Path(name) }
 
-// hasFile reports whether the mirror has a file. One that git tracks or shows belongs to the
-// repository.
+// hasFile reports whether the mirror has a file. What git tracks or shows is the repository's.
 func (m Mirror) hasFile(name string) bool { return m.home != "" && (m.only == nil || m.only[name]) }
 
 // Write replaces a file atomically. It ignores files that the mirror does not have.

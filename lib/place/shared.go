@@ -158,8 +158,7 @@ func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, 
 
 const maxNames = 4096
 
-// Names returns up to 4096 names in the folder, which anybody can fill, and none if it does
-// not exist.
+// Names returns up to 4096 names in the folder, which anybody can fill; none if there is none.
 func (s Shared) Names() (names []string, err error) {
 	dir, _, err := s.walk(nil)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,8 +192,7 @@ func (s Shared) Remove(name string) error {
 	return atomicfile.Error("remove", s.Path(name), err)
 }
 
-// Sweep removes temporary files of killed writers of these names that are older than an
-// hour.
+// Sweep removes temporary files of killed writers of these names that are older than an hour.
 func (s Shared) Sweep(names []string, now time.Time) {
 	dir, _, err := s.walk(nil)
 	if err != nil {

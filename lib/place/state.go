@@ -35,8 +35,7 @@ type State string
 // MissingState stands for a missing state folder. Nothing can be read or written there.
 const MissingState State = "/proc/self/nowhere/gt"
 
-// Foreign stands for a state folder behind another user's link. Nothing can be read or
-// written there.
+// Foreign stands for a state folder behind another user's link. Nothing is read or written there.
 const Foreign State = "/dev/null/foreign"
 
 // StateOf returns the person's state folder: $XDG_STATE_HOME/gt or ~/.local/state/gt.
@@ -99,8 +98,7 @@ func foreignLink(path string) bool {
 	return true
 }
 
-// passwd returns a user's name and home in /etc/passwd, or "". os/user would bring cgo into
-// every hook.
+// passwd returns a user's name and home in /etc/passwd, or "". os/user would need cgo.
 func passwd(user int) (name, home string) {
 	data, err := os.ReadFile("/etc/passwd")
 	if err != nil {
@@ -147,8 +145,7 @@ func (s State) Path(elem ...string) string {
 	return Join(string(s), elem...)
 }
 
-// Join is a fast filepath.Join for clean paths: a list of a thousand agents joins some
-// thousands.
+// Join is a fast filepath.Join for clean paths: a list of a thousand agents joins some thousands.
 func Join(dir string, elem ...string) string {
 	size := len(dir)
 	for _, e := range elem {

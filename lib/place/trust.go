@@ -75,8 +75,7 @@ func readTrust(path string) (*Trust, error) {
 	return t, nil
 }
 
-// Towns returns the trusted towns, sorted by path. With an error it returns those that it
-// could read.
+// Towns returns the trusted towns, sorted by path. With an error some are missing.
 func (s State) Towns() ([]*Trust, error) {
 	entries, err := atomicfile.Entries(s.Path("towns"))
 	if err != nil {
@@ -129,8 +128,7 @@ func Survey(root string) (*Trust, error) {
 	return t, nil
 }
 
-// Add adds files that town.toml names, which can decide what runs too. It ignores missing
-// ones.
+// Add adds files that town.toml names, which can decide what runs too. It ignores missing ones.
 func (t *Trust) Add(names ...string) error {
 	dir, err := atomicfile.OpenFolder(t.Path)
 	if err != nil {

@@ -22,12 +22,10 @@ type BlamedLine struct {
 	Authored  time.Time
 }
 
-// maxBlame is the largest number of bytes that are read of what git says of a file's or
-// commit's lines.
+// maxBlame bounds what is read of git's answer about the lines of a file or commit, in bytes.
 const maxBlame = 64 << 20
 
-// Blame returns the lines from one to another of a file in the folder dir of a worktree, both
-// counted from 1.
+// Blame returns the lines from one to another of a file in a worktree's folder dir, counted from 1.
 func Blame(dir, file string, from, to int, wait time.Duration) (all []BlamedLine, err error) {
 	text, err := output(dir, wait, "blame", "--line-porcelain", "--no-textconv", "-L", fmt.Sprintf("%d,%d", from, to), "--", file)
 	if err != nil {
@@ -70,8 +68,7 @@ type CommitChange struct {
 	Removed []string
 }
 
-// PathsOf returns the paths in its repository that a file in the folder dir has and had before
-// it was renamed.
+// PathsOf returns the paths in its repository that a file in dir has, and had before renames.
 func PathsOf(dir, file string, wait time.Duration) ([]string, error) {
 	text, err := output(dir, wait, "log", "--follow", "--format=", "--name-only", "--", ":(literal)"+file)
 	var all []string
@@ -151,8 +148,7 @@ func unquotePath(path string) string {
 	return path
 }
 
-// output runs git in dir, which is in a worktree, and returns all that it prints, at most
-// maxBlame bytes.
+// output runs git in dir, which is in a worktree, and returns at most maxBlame bytes.
 func output(dir string, wait time.Duration, args ...string) (string, error) {
 	r, err := findRepository(dir)
 	if err != nil {

@@ -21,10 +21,9 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Carried is the state of a worktree, as another machine needs it to make the same one: a
-// bundle with the commits that no remote has and the index, and the names of the files that
-// differ from the index. The files themselves are the caller's to carry, byte by byte: no
-// filter has seen them.
+// Carried is the state of a worktree, as another machine needs it to make the same one: a bundle
+// with the commits that no remote has and the index, and the names of the files that differ from
+// the index. The files themselves are the caller's to carry, byte by byte: no filter has seen them.
 type Carried struct {
 	Roots   []string // the commits without a parent that Head has
 	Head    string
@@ -563,9 +562,8 @@ func Holds(dir string, commits []string, wait time.Duration) (main string, ok bo
 // ErrBranchTaken reports that a branch exists and is at another commit, or checked out.
 var ErrBranchTaken = errors.New("the branch is taken")
 
-// MakeBranch makes a branch at a commit in dir's repository, or returns ErrBranchTaken. A
-// branch that is there already, at that commit and checked out at most in the worktree at
-// path, is no error.
+// MakeBranch makes a branch at a commit in dir's repository, or returns ErrBranchTaken. One that is
+// there, at that commit and checked out at most at path, is no error.
 func MakeBranch(dir, branch, commit, path string) error {
 	if err := CheckBranch(dir, branch); err != nil {
 		return err
@@ -674,8 +672,7 @@ func Clone(url, dir string, wait time.Duration) error {
 	if err := CheckURL(url); err != nil {
 		return err
 	}
-	// An earlier clone that was killed is not known to be complete, so it goes to another
-	// name first.
+	// A clone that was killed may be incomplete, so it begins under another name.
 	part := dir + ".gt-cloning"
 	if err := os.RemoveAll(part); err != nil {
 		return err
@@ -696,8 +693,8 @@ func BranchAt(dir, branch string) (string, error) {
 	return r.branchAt(branch)
 }
 
-// BranchTaken reports whether a branch cannot be made at a commit: it is at another one, or there is one above
-// or below it, as x of x/y.
+// BranchTaken reports whether a branch cannot be made at a commit: it is at another one, or there
+// is one above or below it, as x of x/y.
 func BranchTaken(dir, branch, commit string) (bool, error) {
 	r, err := findRepository(dir)
 	if err != nil {

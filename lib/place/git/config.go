@@ -107,9 +107,10 @@ var programVars = []string{
 }
 
 // Configuration returns the settings that git can have in a repository, a line each, in the form
-// hookspath = VALUE: those of the system, of the person, of the repository and of the variables, with
-// each file that they include, also on a condition. A file that GIT_CONFIG_SYSTEM or GIT_CONFIG_GLOBAL
-// names does not take the place of the usual one: whoever runs git may not have the variable.
+// hookspath = VALUE: those of the system, of the person, of the repository and of the variables,
+// with each file that they include, also on a condition. A file that GIT_CONFIG_SYSTEM or
+// GIT_CONFIG_GLOBAL names does not take the place of the usual one: whoever runs git may not have
+// the variable.
 func Configuration(dir string, getenv func(string) string) string {
 	home := getenv("HOME")
 	files := append(slices.Clone(systemFiles), getenv("GIT_CONFIG_SYSTEM"), getenv("GIT_CONFIG_GLOBAL"),
@@ -207,8 +208,8 @@ func hookText(script string) string {
 	return b.String()
 }
 
-// include reads a file and those that it includes, with every also those that it includes on a condition.
-// home is what a path with ~/ begins with.
+// include reads a file and those that it includes, with every also those that it includes on a
+// condition. home is what a path with ~/ begins with.
 func include(path, home string, depth int, left *int, every bool) []setting {
 	if *left--; *left < 0 || depth > 3 {
 		return nil
@@ -269,7 +270,8 @@ func parseConfig(text string) []setting {
 	return all
 }
 
-// header parses the head of a section behind its bracket, name] or name "sub"], and returns the rest.
+// header parses the head of a section behind its bracket, name] or name "sub"], and returns the
+// rest.
 func header(text string) (section, sub, rest string) {
 	end := strings.IndexAny(text, "]\"\n")
 	if end < 0 {

@@ -56,12 +56,10 @@ func checkedOut(dir string) (branch, commit string) {
 	return "HEAD", head
 }
 
-// Top returns the top of the worktree that dir is in (see place.Top), or dir itself
-// outside git.
+// Top returns the top of the worktree that dir is in (see place.Top), or dir itself outside git.
 func Top(dir string) string { return place.Top(dir, "/") }
 
-// ErrOthers is returned for a repository that belongs to neither this user nor root and is
-// not a safe.directory.
+// ErrOthers is returned for a repository of neither this user nor root that is no safe.directory.
 var ErrOthers = errors.New("the repository belongs to another user")
 
 // Dir returns the git directory of the worktree whose top is dir: .git itself, or the

@@ -113,8 +113,7 @@ func findIncluded(top string, list *os.File, wait time.Duration) (names []string
 	return names, left, noneIgnored(err)
 }
 
-// part is a file, or a folder without tracked files: of a part of one nobody would know what is
-// missing.
+// part is a file, or a folder without tracked files: part of one would be of no use.
 type part struct {
 	name  string // a folder's ends in a slash
 	files int
@@ -201,8 +200,7 @@ func trackedFolders(top string, wait time.Duration) (map[string]bool, error) {
 	return folders, err
 }
 
-// partOf returns the name of a file's part: the topmost folder above it without tracked files,
-// or the file.
+// partOf returns the name of a file's part: the topmost folder without tracked files, or the file.
 func partOf(name string, tracked map[string]bool) string {
 	for i, c := range name {
 		if c == '/' && !tracked[name[:i]] {

@@ -18,10 +18,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// A repository's configuration names programs: filters, a file system monitor, hooks,
-// transports, and whatever a later git adds. It may have come with an archive, or an agent
-// in its sandbox may just have written it. Checking it first does not help, because git
-// reads it again.
+// A repository's configuration names programs: filters, a file system monitor, hooks, transports,
+// and whatever a later git adds. It may have come with an archive, or an agent in its sandbox may
+// just have written it. Checking it first does not help, because git reads it again.
 //
 // So git never sees it. gt runs git on a private git directory in the person's state. That
 // directory has a copy of HEAD, refers to the repository's objects, index and refs by their
@@ -156,8 +155,7 @@ func commonDir(gitDir string) (string, error) {
 	return common, nil
 }
 
-// head returns the content of HEAD: a reference or a commit. Old versions of git made HEAD
-// a link.
+// head returns the content of HEAD: a reference or a commit. Old versions of git made HEAD a link.
 func head(gitDir string) (string, error) {
 	path := filepath.Join(gitDir, "HEAD")
 	if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, "refs/") {
@@ -240,10 +238,9 @@ func readNames(dir string) []string {
 // forgotten is the age at which an unused private git directory is removed.
 const forgotten = 30 * 24 * time.Hour
 
-// privateDir returns the private git directory of the repository. It is kept for the next
-// call, because checking it costs less than making it. Its name is derived from the
-// repository, so that its links always lead to the same files. done removes the files that
-// Git LFS has put into it.
+// privateDir returns the private git directory of the repository. It is kept for the next call,
+// because checking it costs less than making it. Its name is derived from the repository, so that
+// its links always lead to the same files. done removes the files that Git LFS has put into it.
 func (r checkout) privateDir() (dir string, done func(), err error) {
 	all := privateRoot()
 	dir = filepath.Join(all, fmt.Sprintf("%x", sha256.Sum256([]byte(r.dir+"\x00"+r.common))))

@@ -36,8 +36,7 @@ type State struct {
 	Ahead   int    // commits that the upstream lacks
 	Behind  int    // commits that the branch lacks
 	Changes []Change
-	// Added and Removed are the lines of tracked files that differ from HEAD. Only Measure sets
-	// them.
+	// Added and Removed are the lines that differ from HEAD, as Measure counts them.
 	Added, Removed int
 	// Truncated reports that git's output exceeded maxStatus, so that changes are missing.
 	Truncated bool
@@ -71,8 +70,7 @@ func Status(dir string, wait time.Duration) (State, error) {
 	ask := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"}
 	out, err := runInWorktree(dir, wait, append(ask, "--renames")...)
 	if errors.Is(err, errMissing) {
-		// A partial clone lacks the object. Fetching it could run a program that the
-		// repository names.
+		// A partial clone lacks the object. Fetching it could run the repository's programs.
 		out, err = runInWorktree(dir, time.Until(end), append(ask, "--no-renames")...)
 	}
 	if err != nil {
@@ -84,8 +82,7 @@ func Status(dir string, wait time.Duration) (State, error) {
 }
 
 // Measure is Status with the number of changed lines. Ahead of a branch without an upstream is
-// Unpushed. After wait it returns ErrTimeout with what is known until then, which has a Head if
-// Status has answered.
+// Unpushed. After wait it returns ErrTimeout with what is known, a Head if Status has answered.
 func Measure(dir string, wait time.Duration) (State, error) {
 	end := time.Now().Add(wait)
 	s, err := Status(dir, wait)
@@ -167,8 +164,7 @@ func Differing(dir, commit string, wait time.Duration) (all []Difference, err er
 	return all, nil
 }
 
-// runInWorktree runs git in the worktree that contains dir and returns the beginning of its
-// output.
+// runInWorktree runs git in the worktree that contains dir and returns the beginning of its output.
 func runInWorktree(dir string, wait time.Duration, args ...string) (*bounded.Front, error) {
 	out := &bounded.Front{Most: maxStatus}
 	return out, answerInto(nil, out, dir, wait, args...)
@@ -348,8 +344,7 @@ func (s *State) add(c Change) {
 }
 
 // ownFile reports whether a path is one of S1's files, which are no person's work unless git tracks
-// them, including a checkpoint that was set aside (with a suffix) or is being written (with a dot
-// before its name).
+// them, or a checkpoint that was set aside (with a suffix) or is being written (with a dot before).
 func ownFile(path string) bool {
 	for elem := range strings.SplitSeq(path, "/") {
 		if elem == place.Runtime || strings.HasPrefix(elem, place.Checkpoint) || strings.HasPrefix(elem, "."+place.Checkpoint) {

@@ -52,9 +52,8 @@ func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	return splitNames(string(out.Data)), nil
 }
 
-// Ignored returns the paths, relative to dir, that git does not track and that a rule of
-// the repository or the person ignores. It returns ErrNotRepository if dir is not in a
-// worktree.
+// Ignored returns the paths, relative to dir, that git does not track and that a rule of the
+// repository or the person ignores. It returns ErrNotRepository if dir is not in a worktree.
 func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	tracked, _, err := namesFrom(nil, dir, wait, append([]string{"ls-files", "-z", "--"}, paths...)...)
 	if err != nil {
@@ -72,8 +71,7 @@ func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) 
 	return ignored, noneIgnored(err)
 }
 
-// noneIgnored returns nil for the error with which git check-ignore says that no path is
-// ignored.
+// noneIgnored returns nil for the error with which git check-ignore says that no path is ignored.
 func noneIgnored(err error) error {
 	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 1 {
 		return nil

@@ -185,8 +185,7 @@ func (r checkout) stash(wait time.Duration) (bool, error) {
 	return err == nil && len(out.Data) > 0, err
 }
 
-// fetchedOnly reports whether nothing was ever committed in a clone, so that its tags are
-// those of its remote.
+// fetchedOnly reports whether nothing was committed in a clone, whose tags are then its remote's.
 func (r checkout) fetchedOnly() bool {
 	data, err := atomicfile.Read(filepath.Join(r.dir, "logs", "HEAD"), maxReflog)
 	if err != nil {
@@ -201,8 +200,7 @@ func (r checkout) fetchedOnly() bool {
 	return len(data) > 0
 }
 
-// modules calls found with each git directory of a submodule in a repository's own git
-// directory.
+// modules calls found with each git directory of a submodule in a repository's own git directory.
 func modules(gitDir string, found func(dir string) error) error {
 	root := filepath.Join(gitDir, "modules")
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

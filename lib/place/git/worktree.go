@@ -143,9 +143,8 @@ func (r checkout) worktrees() ([]Worktree, error) {
 	return all, nil
 }
 
-// inPlace runs git on the repository with its own configuration. It is only for commands
-// that run no program that the configuration can name: without checkout, diff, fetch and
-// hooks.
+// inPlace runs git on the repository with its own configuration. It is only for commands that run
+// no program that the configuration can name: without checkout, diff, fetch and hooks.
 func (r checkout) inPlace(args ...string) (string, error) {
 	out, err := r.run(nil, r.top, r.gitDir(), quick, args...)
 	if err != nil {
@@ -154,8 +153,7 @@ func (r checkout) inPlace(args ...string) (string, error) {
 	return string(out.Data), nil
 }
 
-// gitDir returns the variable that names a bare repository, which git may be configured not to
-// discover.
+// gitDir returns the variable that names a bare repository, which git may be told not to discover.
 func (r checkout) gitDir() []string {
 	if r.top == r.dir {
 		return []string{"GIT_DIR=" + r.dir}
@@ -203,10 +201,10 @@ func CheckNewBranch(dir, branch string) error {
 	return err
 }
 
-// AddWorktree adds a worktree to dir's repository and checks out a branch: the existing
-// one, else a new one that follows the remote's branch of that name (ErrSeveralRemotes if several
-// remotes have it), else a new one at the commit start, or at the HEAD of dir's main worktree if that is "". It completes an
-// interrupted call. If it fails, it leaves no worktree and no new branch.
+// AddWorktree adds a worktree to dir's repository and checks out a branch: the existing one, else a
+// new one that follows the remote's branch of that name (ErrSeveralRemotes if several remotes have
+// it), else a new one at the commit start, or at the HEAD of dir's main worktree if that is "". It
+// completes an interrupted call. If it fails, it leaves no worktree and no new branch.
 func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 	r, own, unlock, err := lockRefs(dir, path, branch)
 	if err != nil {
@@ -307,8 +305,7 @@ func AddOwnWorktree(dir, path, branch, start string, wait time.Duration) error {
 	return FillIndex(path, "HEAD", wait)
 }
 
-// complete fills a worktree whose checkout was interrupted, unless something in it is not as its
-// commit has it.
+// complete fills a worktree whose checkout was interrupted, unless it differs from its commit.
 func complete(path string, wait time.Duration) error {
 	r, err := worktreeAt(path)
 	if err != nil {
@@ -347,8 +344,7 @@ func complete(path string, wait time.Duration) error {
 }
 
 // otherRefs returns arguments of git rev-list that leave out the commits of all branches but the
-// given one, all remotes and all tags. Symbolic refs do not count: they go with the ref that they
-// stand for.
+// given one, all remotes and all tags. Symbolic refs do not count: they go with their ref.
 func (r checkout) otherRefs(branch string) ([]string, error) {
 	aliases, err := r.symbolicRefs()
 	args := []string{"--not", "--exclude=" + branch}
@@ -400,9 +396,8 @@ func (r checkout) unborn() bool {
 	return errors.As(err, new(*exec.ExitError))
 }
 
-// linkless returns an error for a link where git or Git LFS writes in the repository to
-// make a worktree. The repository's author or an agent can have made it, and git follows
-// it.
+// linkless returns an error for a link where git or Git LFS writes in the repository to make a
+// worktree. The repository's author or an agent can have made it, and git follows it.
 func (r checkout) linkless(branch string) error {
 	for _, path := range []string{"refs/heads/" + branch, "logs/refs/heads/" + branch, "worktrees", "packed-refs", "config", "lfs/objects", "lfs/tmp"} {
 		at := r.common
@@ -488,9 +483,9 @@ func (e lockedError) Error() string {
 func (lockedError) Unwrap() error { return ErrUnsaved }
 
 // Saved returns an ErrUnsaved if removing a linked worktree would lose something: changes,
-// untracked files, an operation in progress, or commits that no other branch, tag or remote
-// has, also those that a checkout has left on a detached HEAD; in ignored folders, too, whatever another repository there has only here. The
-// worktree may have been moved.
+// untracked files, an operation in progress, or commits that no other branch, tag or remote has,
+// also those that a checkout has left on a detached HEAD; in ignored folders, too, whatever another
+// repository there has only here. The worktree may have been moved.
 func Saved(path string, wait time.Duration) error {
 	r, err := worktreeAt(path)
 	if err != nil {
@@ -681,8 +676,7 @@ func lockRefs(dir, path, branch string) (r checkout, own *Worktree, unlock func(
 	return r, own, unlock, err
 }
 
-// ForgetWorktree makes the repository of dir forget a worktree whose folder is gone, if it
-// knows it.
+// ForgetWorktree makes the repository of dir forget a worktree whose folder is gone.
 func ForgetWorktree(dir, path string) error {
 	r, known, err := findWorktree(dir, path)
 	if err != nil || !known {

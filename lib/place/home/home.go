@@ -1,5 +1,4 @@
-// Package home finds the folder that a session works in, its place in the state, and the
-// agent's identity.
+// Package home finds a session's folder, its place in the state, and the agent's identity.
 package home
 
 import (
@@ -35,8 +34,7 @@ type Home struct {
 	unnamed bool // Identity is the folder's own name, and the other homes were not asked
 }
 
-// completeHome completes a home with a known folder, town and identity. at is its place in the state,
-// or "" to look it up.
+// completeHome completes a home with a known folder, town and identity. at is its place, or "".
 func (h Home) completeHome(at string) Home {
 	h.role = !h.Town.Personal && h.Identity.Role != ""
 	state := h.Town.State
@@ -66,8 +64,8 @@ func (h Home) completeHome(at string) Home {
 	return h
 }
 
-// nameOutsideTown returns the identity of a home outside a town: the recorded name, else one that no
-// other home has.
+// nameOutsideTown returns the identity of a home outside a town: the recorded name, else one that
+// no other home has.
 func (h Home) nameOutsideTown(real string) identity.Identity {
 	address, known := h.kept.Address()
 	switch given, err := identity.Parse(address); {
@@ -188,8 +186,7 @@ func FindOtherHome(s place.Scope, dir string) Home {
 	return FindIn(s, dir, "")
 }
 
-// NewHome returns the home with this town, identity and folder, for a hand-over to another
-// session.
+// NewHome returns the home with this town, identity and folder, for a hand-over to another session.
 func NewHome(t town.Town, id identity.Identity, dir string) Home {
 	return Home{Dir: dir, Town: t, Identity: id}.completeHome("")
 }
@@ -240,8 +237,7 @@ func (h Home) SetMirror(names []string) error {
 	return atomicfile.Write(h.Path(mirrorList), []byte(text), atomicfile.Unsynced)
 }
 
-// Mirror returns the home's mirror. It is empty without HasMirror, and read-only before
-// SetMirror.
+// Mirror returns the home's mirror. It is empty without HasMirror, and read-only before SetMirror.
 func (h Home) Mirror() place.Mirror {
 	if !h.HasMirror() {
 		return place.Mirror{}
@@ -269,8 +265,7 @@ func (h Home) Prepare() error {
 // lockWait bounds the wait for the home's lock, which is held for milliseconds.
 const lockWait = 3 * time.Second
 
-// Lock locks the home's state, creating Runtime if necessary. It waits at most three
-// seconds.
+// Lock locks the home's state, creating Runtime if necessary. It waits at most three seconds.
 func (h Home) Lock() (*flock.Lock, error) { return h.LockWithin(lockWait) }
 
 // LockWithin is Lock with another limit on the wait.

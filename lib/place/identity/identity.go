@@ -101,8 +101,7 @@ func (i Identity) String() string {
 	return string(i.Role)
 }
 
-// Parse parses an address. A single name that is not one of the town's roles is an agent
-// outside a town.
+// Parse parses an address. A single name that is not one of the town's roles is an agent outside.
 func Parse(address string) (Identity, error) {
 	parts := strings.Split(strings.TrimSuffix(address, "/"), "/")
 	for _, p := range parts {
@@ -129,9 +128,8 @@ func Parse(address string) (Identity, error) {
 		"<rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>", address)
 }
 
-// FromEnv returns the identity in the environment: GT_ROLE as an address, or as a bare role
-// with GT_RIG and GT_CREW or GT_POLECAT. ok is false if GT_ROLE is unset or, with an error,
-// invalid.
+// FromEnv returns the identity in the environment: GT_ROLE as an address, or as a bare role with
+// GT_RIG and GT_CREW or GT_POLECAT. ok is false if GT_ROLE is unset or, with an error, invalid.
 func FromEnv(getenv func(string) string) (id Identity, ok bool, err error) {
 	role := getenv("GT_ROLE")
 	if role == "" {
@@ -173,8 +171,7 @@ func FromDir(rel string) (id Identity, ok bool) {
 	return id, err == nil
 }
 
-// Named returns the identity of an agent in dir outside a town, if no other folder has that
-// name; see NameFolder.
+// Named is NameFolder for a dir whose base name no other folder has.
 func Named(dir string) Identity { return parseName(filepath.Base(dir)) }
 
 // NameFolder returns the identity of an agent in dir outside a town: the shortest end of dir's
@@ -224,9 +221,8 @@ func parseName(text string) Identity {
 // Prefixes maps rigs to the prefixes of their session names.
 type Prefixes map[string]string
 
-// SessionName returns the name of the agent's tmux session. It fails if the name means
-// another agent (a polecat called "witness"), if tmux would change it, or if the rig's
-// prefix is unknown.
+// SessionName returns the name of the agent's tmux session. It fails if the name means another
+// agent (a polecat called "witness"), if tmux would change it, or if the rig's prefix is unknown.
 func (i Identity) SessionName(p Prefixes) (string, error) {
 	if i.Role == "" {
 		return "", fmt.Errorf("'%s' has no session name outside a town", i.Name)
@@ -258,8 +254,7 @@ func (i Identity) SessionName(p Prefixes) (string, error) {
 	return name, nil
 }
 
-// FromSessionName parses a session name. The longest matching prefix wins. It fails if none
-// matches.
+// FromSessionName parses a session name. The longest matching prefix wins. Without one it fails.
 func FromSessionName(name string, p Prefixes) (Identity, error) {
 	if role, ok := strings.CutPrefix(name, hq+"-"); ok {
 		if _, known := townRoles[Role(role)]; known {

@@ -1,5 +1,4 @@
-// Package rig reads the rigs of a town. Hooks do not need it, so that they do not link a
-// TOML parser.
+// Package rig reads the rigs of a town. Hooks do without it, and link no TOML parser.
 package rig
 
 import (
@@ -74,8 +73,7 @@ func settings(t town.Town) (map[string]setting, error) {
 	return file.Rigs, nil
 }
 
-// wisp returns Gas Town's temporary settings of a rig. They are not trusted: they only keep
-// agents from starting.
+// wisp returns Gas Town's temporary settings of a rig. They only keep agents from starting.
 func wisp(t town.Town, rig string) (map[string]any, error) {
 	path := filepath.Join(t.Root, ".beads-wisp", "config", rig+".json")
 	var file struct {

@@ -26,8 +26,7 @@ type Town struct {
 	State place.State
 	// Trust is nil for the personal town and for an untrusted one that a variable names.
 	Trust *place.Trust
-	// Untrusted is the nearest folder that would be the town if the person trusted it, or
-	// "".
+	// Untrusted is the nearest folder that would be the town if the person trusted it, or "".
 	Untrusted string
 	// Unread is the error of reading the trust in a town.
 	Unread error
@@ -37,10 +36,9 @@ type Town struct {
 // (agents, tools, role_agents) and rigs. Each program reads its own.
 var Tables = []string{"agent", "session", "agents", "tools", "role_agents", "rigs"}
 
-// Find returns the town of dir. The first of these counts: the folder that GT_ROOT or
-// GT_TOWN_ROOT names; the nearest trusted folder at or above dir with town.toml or Gas
-// Town's mayor/town.json; the personal town, which is the state folder and may not exist
-// yet.
+// Find returns the town of dir. The first of these counts: the folder that GT_ROOT or GT_TOWN_ROOT
+// names; the nearest trusted folder at or above dir with town.toml or Gas Town's mayor/town.json;
+// the personal town, which is the state folder and may not exist yet.
 //
 // A project's files alone do not make a town: their author could read gt's log and decide
 // what agents are told. A variable comes from the person, so it does; but running what the
@@ -89,8 +87,8 @@ func Marked(dir string) bool {
 	return false
 }
 
-// FindContaining returns the trusted towns that contain the folders, each once. The folders need not
-// exist.
+// FindContaining returns the trusted towns that contain the folders, each once. The folders need
+// not exist.
 func FindContaining(state place.State, dirs iter.Seq[string]) []Town {
 	var towns []Town
 	seen := map[string]bool{}
@@ -136,8 +134,7 @@ func (t Town) Read(name string) ([]byte, error) {
 	return nil, &UntrustedError{t.Root}
 }
 
-// NotTrusted returns the folder whose town.toml the person means but has not trusted, or
-// "".
+// NotTrusted returns the folder whose town.toml the person means but has not trusted, or "".
 func (t Town) NotTrusted() string {
 	if t.Personal {
 		return t.Untrusted
@@ -194,8 +191,7 @@ func (t Town) Pids() string {
 }
 
 // SharedPids returns the folder of S1 with PID files that the town's programs share. They prove
-// nothing. It is the zero Shared if the town is not trusted, or if git would show the
-// files.
+// nothing. It is the zero Shared if the town is not trusted, or if git would show the files.
 func (t Town) SharedPids() place.Shared {
 	if t.Personal || t.Trust == nil || t.Trust.Shows {
 		return place.Shared{}
@@ -211,8 +207,7 @@ func (t Town) Mail(address string) place.Shared {
 	return place.SharedIn(t.shared(), append([]string{"mail"}, strings.Split(address, "/")...)...)
 }
 
-// Given returns the path of the record that this person's gt gave a note in the town's
-// boxes as work.
+// Given returns the path of the record that gt gave a note in the town's boxes as work.
 func (t Town) Given(note string) string { return filepath.Join(t.State.Town(t.Root), "given", note) }
 
 // Vouches reports whether an agent may start on a note as work: gt has recorded that it

@@ -39,8 +39,7 @@ const (
 	Done       Reason = "done"       // its turn is over
 	Spent      Reason = "limited"    // its account is at a usage limit
 	Failed     Reason = "failed"     // the model could not be reached
-	// Interrupted is the reason of a session that ended, or was started again, in the middle
-	// of a turn.
+	// Interrupted is the reason of a session that ended, or began again, in the middle of a turn.
 	Interrupted Reason = "interrupted"
 	// Silent is the reason of a session that works and gives no sign. No hook reports it.
 	Silent Reason = "silent"
@@ -86,8 +85,7 @@ type State struct {
 	// SilentTold is the last sign before a silence of which the person was told.
 	SilentTold time.Time `json:"silent_told,omitzero"`
 
-	// Prompted is the time of the last prompt. Opening reports that it was the one with which gt
-	// began the session.
+	// Prompted is the time of the last prompt. Opening reports that gt began the session with it.
 	Prompted time.Time `json:"prompted,omitzero"`
 	Opening  bool      `json:"opening,omitempty"`
 

@@ -39,10 +39,9 @@ type Work struct {
 	Updated     time.Time `json:"updated_at"`
 }
 
-// Find returns the folder that contains the .beads of an agent: its home, or the nearest
-// one above in its town, because the worktrees of a rig share the rig's. It returns "" if
-// there is none, or outside a trusted town, because .beads configures which programs bd
-// runs.
+// Find returns the folder that contains the .beads of an agent: its home, or the nearest one above
+// in its town, because the worktrees of a rig share the rig's. It returns "" if there is none, or
+// outside a trusted town, because .beads configures which programs bd runs.
 func Find(h home.Home) string {
 	if h.Town.Trust == nil {
 		return ""

@@ -56,8 +56,7 @@ func Databases(t town.Town, folders, environ []string) ([]Database, error) {
 // wait for somebody else.
 var claimed = []string{InProgress, hooked, "open"}
 
-// Bounds of a question. The answer decides which sessions end, so a partial one counts as
-// an error.
+// Bounds of a question. The answer decides which sessions end, so a partial one counts as an error.
 const (
 	listTime   = 30 * time.Second
 	mostIssues = 64 << 20

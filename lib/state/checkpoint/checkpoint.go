@@ -1,6 +1,5 @@
-// Package checkpoint keeps what a session saves while it works, for its successor if it
-// dies without a hand-over. The file is checkpoint.json in the home's state
-// (docs/checkpoint.md).
+// Package checkpoint keeps what a session saves while it works, for its successor if it dies
+// without a hand-over. The file is checkpoint.json in the home's state (docs/checkpoint.md).
 //
 // While another session of the home may still need that file, a session writes
 // checkpoint-<id>.json beside it. Each has three earlier generations (atomicfile.Rolling).
@@ -47,8 +46,7 @@ const (
 	maxFiles = 256 << 10
 )
 
-// Checkpoint is what a session saves. Empty fields are omitted. Fields of a newer gt
-// survive.
+// Checkpoint is what a session saves. Empty fields are omitted. Fields of a newer gt survive.
 type Checkpoint struct {
 	MoleculeID    string     `json:"molecule_id,omitempty"`
 	CurrentStep   string     `json:"current_step,omitempty"`
@@ -102,8 +100,7 @@ func List(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rollin
 // caller must hold the home's lock.
 func Repair(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Repair) }
 
-// list finds checkpoints by the ids of the session records, so that other files cost
-// nothing.
+// list finds checkpoints by the ids of the session records, so that other files cost nothing.
 func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkpoint, error) {
 	ids, failed := session.Store{Home: h}.IDs() // on error, the home's own is still returned
 	paths := []string{h.Path(File), separatePath(h, byHand)}
@@ -202,8 +199,7 @@ func rollingFile(path string) atomicfile.Rolling {
 	}}
 }
 
-// read returns the checkpoint, or nil. The error may be a warning that accompanies a
-// checkpoint.
+// read returns the checkpoint, or nil. The error may be a warning that accompanies a checkpoint.
 func read(file atomicfile.Rolling, load func(atomicfile.Rolling) ([]byte, error)) (*Checkpoint, error) {
 	var warned error
 	var c *Checkpoint
@@ -293,8 +289,7 @@ func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
 	return true, !r.Ended()
 }
 
-// Write saves a checkpoint from Open, atomically and synced. The caller must hold the
-// home's lock.
+// Write saves a checkpoint from Open, atomically and synced. The caller must hold the home's lock.
 func (c *Checkpoint) Write(h home.Home) error {
 	return errors.Join(c.put(atomicfile.Synced), c.show(h))
 }
@@ -344,9 +339,8 @@ func (c *Checkpoint) SetFiles(changes []git.Change) {
 	}
 }
 
-// Take records that the session by was told about the checkpoint. It does nothing if the
-// file has another checkpoint now, or another session was told. The caller must hold the
-// home's lock.
+// Take records that the session by was told about the checkpoint. It does nothing if the file has
+// another checkpoint now, or another session was told. The caller must hold the home's lock.
 func Take(h home.Home, c *Checkpoint, by session.ID) error {
 	if c.Claimed {
 		return atomicfile.Write(h.Path(toldFile), []byte(c.claim()+string(by)+"\n"), atomicfile.Unsynced)
@@ -371,9 +365,8 @@ func (c *Checkpoint) put(d atomicfile.Durability) error {
 	return errors.Join(warned, file.Write(data, d))
 }
 
-// Clear removes a session's checkpoint, or all of the home's if id is "". It sets damaged
-// files aside, because their owner is unknown, and calls warn. The caller must hold the
-// home's lock.
+// Clear removes a session's checkpoint, or all of the home's if id is "". It sets damaged files
+// aside, because their owner is unknown, and calls warn. The caller must hold the home's lock.
 func Clear(h home.Home, id session.ID, warn func(error)) error {
 	all, err := Repair(h)
 	warn(err)

@@ -43,8 +43,7 @@ type Handover struct {
 	Claim   bool     `json:"claim,omitempty"`
 	Markers []string `json:"markers,omitempty"`
 
-	// Conversation is the id of the copy that the successor's client resumes; "" for a new
-	// conversation.
+	// Conversation is the id of the copy that the successor's client resumes; "" for a new one.
 	Conversation string `json:"conversation,omitempty"`
 
 	// Earlier is what waited for a successor when the session saved this for itself. It

@@ -74,8 +74,7 @@ func FindFirst(all []*Instance, matchers []func(*Instance) bool) (found []*Insta
 	return found
 }
 
-// Open returns the instances that are neither archived nor closed: those do not keep what others
-// have, too.
+// Open returns the instances that are neither archived nor closed: those keep nothing from others.
 func Open(all []*Instance) []*Instance {
 	return slices.DeleteFunc(slices.Clone(all), func(in *Instance) bool {
 		return in.IsArchived() || in.Managed != nil && in.Managed.State == lifecycle.Closed

@@ -108,8 +108,7 @@ func (g *groups) sorted() []Group {
 	return all
 }
 
-// ensureGroup makes a group and its parents if they are missing. The caller holds the
-// folder's lock.
+// ensureGroup makes a group and its parents if they are missing. It needs the folder's lock.
 func (s Store) ensureGroup(group string) error {
 	if err := CheckGroup(group); err != nil {
 		return err
@@ -178,8 +177,7 @@ func (s Store) NewGroup(group string) error {
 	})
 }
 
-// RemoveGroup removes a group and its subgroups, or returns ErrNotEmpty if one holds
-// instances.
+// RemoveGroup removes a group and its subgroups, or returns ErrNotEmpty if one holds instances.
 func (s Store) RemoveGroup(group string) error {
 	lock, err := s.lock()
 	if err != nil {
@@ -208,9 +206,8 @@ func (s Store) RemoveGroup(group string) error {
 	})
 }
 
-// MoveGroup moves a group with its subgroups and instances. It writes the new path first,
-// then each instance, and removes the old path last, so that a repeated command completes a
-// killed one.
+// MoveGroup moves a group with its subgroups and instances. It writes the new path first, then each
+// instance, and removes the old path last, so that a repeated command completes a killed one.
 func (s Store) MoveGroup(group, to string, now time.Time) error {
 	if err := CheckGroup(to); err != nil {
 		return err

@@ -14,9 +14,8 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Parse reads an exported instance; Import validates it. It takes only fields that a person
-// could have set: a file from elsewhere must start nothing, and name no process, socket or
-// worktree.
+// Parse reads an exported instance; Import validates it. It takes only fields that a person could
+// have set: a file from elsewhere must start nothing, and name no process, socket or worktree.
 func Parse(data []byte) (*Instance, error) {
 	from := new(Instance)
 	_, err := openjson.Unmarshal(data, from)
@@ -61,8 +60,7 @@ func (s Store) Import(i Imported) (added []*Instance, err error) {
 	return added, s.sync(added)
 }
 
-// Adopt adds instances, each under its name or a free variant, and returns the added ones.
-// It syncs once.
+// Adopt adds instances, each under its name or a free variant, and returns them. It syncs once.
 func (s Store) Adopt(all []*Instance, now time.Time) ([]*Instance, error) {
 	c, err := s.Begin()
 	if err != nil {

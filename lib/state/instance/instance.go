@@ -1,11 +1,10 @@
 // Package instance keeps the instances of gt-session: places for agents that outlive their
 // processes and conversations.
 //
-// An instance is the file <id>.json, with three earlier generations. Whoever starts or
-// stops its agent holds its lock, <id>.lock. The folder's lock, .lock, guards what concerns
-// all instances: names, parents and groups, which are in groups.json. Take the instance's
-// lock before the folder's. <id>.session names the agent's current session; the agent's
-// hook writes it.
+// An instance is the file <id>.json, with three earlier generations. Whoever starts or stops its
+// agent holds its lock, <id>.lock. The folder's lock, .lock, guards what concerns all instances:
+// names, parents and groups, which are in groups.json. Take the instance's lock before the
+// folder's. <id>.session names the agent's current session; the agent's hook writes it.
 //
 // The file of an instance that was made from a template (Managed) includes its state, and
 // lies in the folder archived or closed in these states. The lifecycle lock, instances.lock
@@ -70,8 +69,7 @@ type Instance struct {
 	Agent   string   `json:"agent"`
 	Args    []string `json:"args,omitempty"`
 	Account string   `json:"account,omitempty"` // the client's folder, if not the usual one
-	// Launcher are the words before or around the agent's command line: a sandbox, another
-	// user. Empty for none.
+	// Launcher are the words before or around the agent's command line: a sandbox, another user.
 	Launcher []string `json:"launcher,omitempty"`
 	// Limits are the limits of the shell in which a person started the agent.
 	Limits *process.Limits `json:"limits,omitempty"`
@@ -90,16 +88,14 @@ type Instance struct {
 	SessionID session.ID `json:"session_id,omitempty"`
 	SessionAt time.Time  `json:"session_at,omitzero"`
 	ChainID   session.ID `json:"chain_id,omitempty"`
-	// ForkOf is the session that the first start copies. It is cleared when the copy
-	// exists.
+	// ForkOf is the session that the first start copies. It is cleared when the copy exists.
 	ForkOf session.ID `json:"fork_of,omitempty"`
 
 	TmuxServer  string    `json:"tmux_server,omitempty"` // socket; "" for the default
 	TmuxSession string    `json:"tmux_session,omitempty"`
 	TmuxPane    string    `json:"tmux_pane,omitempty"`
 	StartedAt   time.Time `json:"started_at,omitzero"` // last start of the agent
-	// StartedIn is where the last start was; nil before the first, and in what gt before
-	// v0.3.0 wrote.
+	// StartedIn is where the last start was; nil before the first, and from gt before v0.3.0.
 	StartedIn *Location `json:"started_in,omitempty"`
 	// ShutDownAt is when the agent was ended to be restored, with all others.
 	ShutDownAt time.Time `json:"shut_down_at,omitzero"`
@@ -160,8 +156,7 @@ func CurrentLocation(state place.State) *Location {
 	return &Location{boot, ns, host, state.Disk()}
 }
 
-// IsElsewhere reports whether what started there at that time cannot be seen from here, with
-// that state.
+// IsElsewhere reports whether what started there at that time cannot be seen from here.
 func (w *Location) IsElsewhere(started time.Time, state place.State) bool {
 	if w == nil {
 		return false
@@ -194,8 +189,7 @@ type Moved struct {
 	Key    string    `json:"key,omitempty"` // that host's key: nobody else brings it back
 	Ran    bool      `json:"ran,omitempty"` // its agent was stopped for the move
 	At     time.Time `json:"at"`
-	// Complete reports that the parcel can be unpacked. Until then it cannot: the instance
-	// is nowhere else.
+	// Complete reports that the parcel can be unpacked. Until then the instance is nowhere else.
 	Complete bool `json:"complete,omitempty"`
 	// Waits reports that the parcel is still here, in a letter; no file has it.
 	Waits bool `json:"waits,omitempty"`
@@ -260,9 +254,8 @@ func (in *Instance) Archive(now time.Time) {
 // a gt that does not know the field.
 func (in *Instance) IsArchived() bool { return in.ArchivedAt.After(in.StartedAt) }
 
-// CheckName returns an error unless a name has 1 to 64 bytes of letters, digits, '-' and
-// '_' and begins with a letter or digit. tmux gives '.', ':', '=', '%', '@' and '$' a
-// meaning.
+// CheckName returns an error unless a name has 1 to 64 bytes of letters, digits, '-' and '_' and
+// begins with a letter or digit. tmux gives '.', ':', '=', '%', '@' and '$' a meaning.
 func CheckName(name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("invalid name '%.80s' (it has 1 to %d bytes)", name, maxName)

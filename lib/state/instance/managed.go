@@ -16,9 +16,8 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Managed is what an instance from a template has besides: its state (package lifecycle)
-// and its configuration. It is part of the instance's file, so that a change of state is
-// one write.
+// Managed is what an instance from a template has besides: its state (package lifecycle) and its
+// configuration. It is part of the instance's file, so that a change of state is one write.
 type Managed struct {
 	lifecycle.Session
 	// Revision counts the writes. If a kill left copies in two folders, a closed one
@@ -78,9 +77,8 @@ func (m *Managed) valid() error {
 	return CheckName(m.Template)
 }
 
-// Scrub removes an instance's secrets: the conversation's id, and the overlay's variables
-// and prompt. It is called for closed instances and for old archived ones that are never
-// reactivated.
+// Scrub removes an instance's secrets: the conversation's id, and the overlay's variables and
+// prompt. It is called for closed instances and for old archived ones that are never reactivated.
 func (in *Instance) Scrub() {
 	in.SessionID, in.SessionAt, in.ForkOf = "", time.Time{}, ""
 	if in.Managed != nil {
@@ -106,8 +104,7 @@ func (in *Instance) folder() string {
 	return ""
 }
 
-// scrubbed reports whether an instance's secrets were removed and must not be kept in a
-// backup.
+// scrubbed reports whether an instance's secrets were removed and must not be kept in a backup.
 func (in *Instance) scrubbed() bool {
 	return in.folder() != "" && !in.Managed.ScrubbedAt.IsZero()
 }
@@ -210,8 +207,7 @@ func (s Store) TearingDown() ([]*Instance, error) { return s.readAccepted(Closed
 
 func (s Store) hasLock(id ID) bool { return atomicfile.Exists(s.path(string(id) + ".lock")) }
 
-// MarkTornDown records that nothing but the record is left of a closed instance, by
-// removing its lock.
+// MarkTornDown records that only its record is left of a closed instance, by removing its lock.
 func (h *Locked) MarkTornDown() {
 	if h.folder() == Closed {
 		h.lock.Remove()
@@ -262,8 +258,7 @@ func (s Store) TryHold(id ID) (*Locked, error) {
 	return h, err
 }
 
-// completeMove removes the copies of an instance that do not count, and what is secret of a
-// scrubbed one.
+// completeMove removes the copies of an instance that do not count, and a scrubbed one's secrets.
 func (h *Locked) completeMove() error {
 	at := h.folder()
 	for _, other := range h.copies {
@@ -280,8 +275,7 @@ func (h *Locked) completeMove() error {
 	return nil
 }
 
-// CompleteMoves completes interrupted moves between the folders, except of locked
-// instances.
+// CompleteMoves completes interrupted moves between the folders, except of locked instances.
 func (s Store) CompleteMoves() error {
 	seen := map[ID]int{}
 	for _, folder := range []string{"", Archived, Closed} {
@@ -317,9 +311,8 @@ func (s Store) CompleteMoves() error {
 // Root is the parent of Dir.
 func (s Store) Root() string { return filepath.Dir(s.Dir) }
 
-// LockLifecycle takes the lock for reads, decisions and writes that concern the states of
-// all instances. It must not be held while waiting for anything. Take an instance's lock
-// before it.
+// LockLifecycle takes the lock for reads, decisions and writes that concern the states of all
+// instances. It must not be held while waiting for anything. Take an instance's lock before it.
 func (s Store) LockLifecycle() (*flock.Lock, error) { return s.lockBeside("instances.lock", lockWait) }
 
 // LockController takes the lock of the process that runs ticks, or returns flock.ErrBusy.

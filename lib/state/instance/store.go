@@ -24,8 +24,7 @@ import (
 // Store is the folder of a town's or profile's instances. Reading needs no lock.
 type Store struct {
 	State place.State
-	// Dir is relative to the state: instances, profiles/work/instances or
-	// towns/<town>/instances.
+	// Dir is relative to the state: instances, profiles/work/instances or towns/<town>/instances.
 	Dir string
 	// Warn is called for unusable files; may be nil.
 	Warn func(error)
@@ -190,8 +189,8 @@ func (f *file) read(s Store) {
 	f.in, f.err = s.readInstance("", f.id)
 }
 
-// ReadInstances returns the instances in order of creation, without archived and closed ones. If some
-// cannot be read, the error says which. Unusable ones are skipped with a warning.
+// ReadInstances returns the instances in order of creation, without archived and closed ones. If
+// some cannot be read, the error says which. Unusable ones are skipped with a warning.
 func (s Store) ReadInstances() ([]*Instance, error) {
 	entries, err := atomicfile.Entries(s.path(""))
 	if err != nil {
@@ -269,8 +268,7 @@ func (s Store) Create(in *Instance, now time.Time) error {
 	return c.Create(in, now)
 }
 
-// Tx adds any number of instances but reads the existing ones once. It holds the folder's
-// lock until Release.
+// Tx adds any number of instances but reads the existing ones once. It has the lock until Release.
 type Tx struct {
 	All   []*Instance // the existing and the added ones
 	store Store
@@ -321,8 +319,7 @@ func (s Store) readNames() (all []*Instance, names map[string]bool, err error) {
 
 func (c *Tx) Release() { c.lock.Unlock() }
 
-// Taken returns the ErrTaken for a name, and says if the one that has it is archived: no list
-// shows that.
+// Taken returns the ErrTaken for a name, and says if an archived one, which no list shows, has it.
 func Taken(all []*Instance, name string) error {
 	if slices.ContainsFunc(all, func(in *Instance) bool { return in.Name == name && in.IsArchived() }) {
 		return fmt.Errorf("%w: %s is archived (gt-session unarchive %[2]s brings it back)", ErrTaken, name)
@@ -484,8 +481,7 @@ func (h *Locked) Rename(name string, now time.Time) error {
 	return h.Put(now)
 }
 
-// Move puts the instance into a group, creating it if necessary; "" takes it out of its
-// group.
+// Move puts the instance into a group, creating it if necessary; "" takes it out of its group.
 func (h *Locked) Move(group string, now time.Time) error {
 	lock, err := h.store.lock()
 	if err != nil {
@@ -550,8 +546,7 @@ func (s Store) Session(in *Instance) session.ID {
 	return in.SessionID
 }
 
-// HookReported reports whether a hook of the agent has reported its session since the
-// start.
+// HookReported reports whether a hook of the agent has reported its session since the start.
 func (s Store) HookReported(in *Instance) bool {
 	_, ok := s.currentSession(in)
 	return ok

@@ -16,8 +16,7 @@ import (
 // agent's children inherit the variable, but have another PID.
 const Variable = "GT_INSTANCE"
 
-// Launched is the suffix of Variable for an agent in a launcher. The PID is then the
-// launcher's.
+// Launched is the suffix of Variable for an agent in a launcher. The PID is then the launcher's.
 const Launched = ":launched"
 
 // Name returns the variable's value without the PID, which only the process itself knows.
@@ -34,8 +33,7 @@ func Bind(state place.State, variable string, pid, parent int, now CurrentSessio
 	return atomicfile.WriteJSON(s.path(string(id)+sessionSuffix), now, atomicfile.Unsynced)
 }
 
-// TopicOf returns the topic of the agent with that process, or "". Its arguments are those
-// of Bind.
+// TopicOf returns the topic of the agent with that process, or "". Its arguments are those of Bind.
 func TopicOf(state place.State, variable string, pid, parent int) string {
 	if _, in := OfProcess(state, variable, pid, parent); in != nil {
 		return in.Topic
@@ -100,8 +98,8 @@ func OfVariable(state place.State, variable string, id session.ID) *Instance {
 	return in
 }
 
-// MatchOtherAgents returns a function that reports whether an agent, by its name in Variable, is there
-// and is another than the session's, whose own variable is given.
+// MatchOtherAgents returns a function that reports whether an agent, by its name in Variable, is
+// there and is another than the session's, whose own variable is given.
 func MatchOtherAgents(state place.State, variable string, id session.ID) func(agent string) bool {
 	own, _, _ := strings.Cut(variable, ":")
 	return func(agent string) bool {

@@ -44,8 +44,7 @@ type Heartbeat struct {
 	Awake int64 `json:"awake,omitempty"`
 }
 
-// Touch writes a heartbeat atomically, without sync. It creates the home's state if
-// necessary.
+// Touch writes a heartbeat atomically, without sync. It creates the home's state if necessary.
 func Touch(h home.Home, s Heartbeat) error {
 	if err := h.Prepare(); err != nil {
 		return err

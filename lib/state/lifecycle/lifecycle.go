@@ -1,7 +1,6 @@
-// Package lifecycle defines sessions that are made from templates: their states, the
-// reasons for entering them, the changes between them, and each change's order of
-// operations. All of it is data: the reconciler follows it, tests check it, and
-// docs/reconcile.md prints it.
+// Package lifecycle defines sessions that are made from templates: their states, the reasons for
+// entering them, the changes between them, and each change's order of operations. All of it is
+// data: the reconciler follows it, tests check it, and docs/reconcile.md prints it.
 //
 // A session has at most one marker, which alone makes it eligible for new work. Only an
 // active pool session whose runtime was seen alive gets one, and it is removed before
@@ -99,8 +98,7 @@ func (s State) Row() (Row, bool) {
 	return States[i], true
 }
 
-// Rests reports whether a session in the state has no agent. Of an unknown state that is not
-// known.
+// Rests reports whether a session in the state has no agent. Of an unknown state that is not known.
 func (s State) Rests() bool {
 	row, known := s.Row()
 	return known && !row.Runs
@@ -112,8 +110,7 @@ func (s State) Takes(r Reason) bool {
 	return slices.Contains(row.Reasons, r)
 }
 
-// Occupies reports whether the state counts against the pool's max. An unknown state does,
-// to be safe.
+// Occupies reports whether the state counts against the pool's max. An unknown one does.
 func (s State) Occupies() bool {
 	row, known := s.Row()
 	return row.Occupies || !known
@@ -204,8 +201,7 @@ func (c Change) Order() Order {
 type Session struct {
 	ID       string `json:"-"`
 	Template string `json:"template"`
-	// Pool is the template if the session was made for a pool, even if the template has
-	// none any more.
+	// Pool is the template if the session was made for a pool, even if that has none any more.
 	Pool   string `json:"pool_template,omitempty"`
 	Slot   int    `json:"pool_slot,omitempty"` // in the pool, from 1; unique among the sessions that occupy it
 	State  State  `json:"state"`
@@ -214,8 +210,7 @@ type Session struct {
 	Generation int    `json:"generation"`     // 1, incremented with each reactivation
 	Token      string `json:"instance_token"` // new for each creation and reactivation
 	Intent     string `json:"intent,omitempty"`
-	// Hash is the hash of the configuration that the runtime was started with; see package
-	// template.
+	// Hash is the hash of the runtime's configuration at its start; see package template.
 	Hash     string `json:"config_hash,omitempty"`
 	Replaces string `json:"replaces,omitempty"` // the session drained for drift that it replaces
 	Pinned   bool   `json:"pinned,omitempty"`   // it is not replaced when its configuration changes

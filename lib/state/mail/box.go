@@ -124,8 +124,7 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 	return n.ID, atomicfile.DeliverIn(dir.Root, dir.file(), filepath.Join("tmp", unique), to, text)
 }
 
-// opened is a box whose folder is open, so that replacing the folder meanwhile has no
-// effect.
+// opened is a box whose folder is open, so that replacing the folder meanwhile has no effect.
 type opened struct {
 	*os.Root
 	Box
@@ -300,9 +299,8 @@ func (o *opened) scan(want func(entry) bool, folders ...string) ([]entry, error)
 	return found, nil
 }
 
-// listNotes lists the box, the newest note first. It reads new before cur, so that it does not
-// miss a note on its way from one to the other. A note that it sees twice is listed in
-// cur.
+// listNotes lists the box, the newest note first. It reads new before cur, so that it does not miss
+// a note on its way from one to the other. A note that it sees twice is listed in cur.
 func (o *opened) listNotes() ([]entry, error) {
 	found, err := o.scan(nil, "new", "cur")
 	if err != nil {
@@ -319,8 +317,7 @@ func (o *opened) listNotes() ([]entry, error) {
 	return slices.CompactFunc(found, func(a, c entry) bool { return a.unique == c.unique }), nil
 }
 
-// List returns all notes, newest first, without bodies. A file that is not a message has a
-// Problem.
+// List returns all notes, newest first, without bodies. A file that is not a message has a Problem.
 func (b Box) List() ([]Note, error) {
 	return b.notes(func(o *opened, e entry) bool { return !o.isOthers(e) })
 }
@@ -405,9 +402,8 @@ func (o *opened) read(found []entry) []Note {
 	return notes
 }
 
-// Hooked returns the agent's work, oldest first, without bodies. If there are very many
-// notes, it returns the oldest and the newest: the newest include what a session left for
-// itself.
+// Hooked returns the agent's work, oldest first, without bodies. If there are very many notes, it
+// returns the oldest and the newest: the newest include what a session left for itself.
 func (b Box) Hooked() (notes []Note, err error) {
 	err = b.withOpen(func(o *opened) error {
 		found, err := o.scan(func(e entry) bool { return o.isDelivered(e) && !o.isOthers(e) }, "cur")
@@ -483,8 +479,7 @@ func (b Box) lookUp(id string) (*opened, error) {
 
 func notFound(id string) error { return fmt.Errorf("%w: '%s'", ErrNotFound, id) }
 
-// maxRescans is how often find lists the box. A listing can miss a file that is renamed
-// meanwhile.
+// maxRescans is how often find lists the box. A listing can miss a file that is renamed meanwhile.
 const maxRescans = 3
 
 // find returns the note with that ID, or the only one whose ID begins so.
@@ -768,13 +763,11 @@ func (b Box) Take(a Arriving, text []byte) error {
 // maxExpired bounds the notes that Expire opens: a hook has a few milliseconds.
 const maxExpired = 8
 
-// Expire removes hand-over notes that are seen or done, nobody's work, and older than age.
-// It calls age only if a note is older than minAge. It keeps notes for which keep returns
-// true.
+// Expire removes hand-over notes that are seen or done, nobody's work, and older than age. It calls
+// age only if a note is older than minAge. It keeps notes for which keep returns true.
 //
-// Each call examines a few notes, starting at another place each time. It can be killed or
-// run twice at once: each note is one file, and a note that becomes work meanwhile gets
-// another name.
+// Each call examines a few notes, starting at another place each time. It can be killed or run
+// twice at once: each note is one file, and a note that becomes work meanwhile gets another name.
 func (b Box) Expire(now time.Time, minAge time.Duration, age func() time.Duration, keep func(Note) bool) error {
 	return b.withOpen(func(o *opened) error {
 		older := func(than time.Duration) func(entry) bool {

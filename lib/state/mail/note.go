@@ -164,8 +164,7 @@ func readFile(dir *os.Root, name string, body bool) (Note, error) {
 	return n, err
 }
 
-// oneLine makes a value fit for a header. Control characters and runs of spaces become one
-// space.
+// oneLine makes a value fit for a header. Control characters and runs of spaces become one space.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

@@ -1,6 +1,5 @@
-// Package marker keeps the file that says that a hand-over is done. It tells a fresh
-// session that a "/handoff" in its surroundings was its predecessor's, and that a note
-// waits.
+// Package marker keeps the file that says that a hand-over is done. It tells a fresh session that a
+// "/handoff" in its surroundings was its predecessor's, and that a note waits.
 //
 // The file is handoff, in the home's state:
 //
@@ -75,8 +74,7 @@ func Write(h home.Home, name, from, reason string, d atomicfile.Durability) erro
 	return nil
 }
 
-// isMarkerName reports whether a name, which may come from a record that somebody else wrote, is a
-// marker's.
+// isMarkerName reports whether a name, which may be from somebody else's record, is a marker's.
 func isMarkerName(name string) bool {
 	return name == plain || name == foreign || strings.HasPrefix(name, plain+".") && !strings.Contains(name, "/")
 }

@@ -47,9 +47,8 @@ type File struct {
 	Process process.Proc // without a start if another program wrote the file
 	State   State
 
-	// Timed reports that another program's file has a start time, and Runs that a process
-	// with this PID started then, within seconds. That is good enough to show, but not to
-	// end the process.
+	// Timed reports that another program's file has a start time, and Runs that a process with this
+	// PID started then, within seconds. That is good enough to show, but not to end the process.
 	Timed, Runs bool
 
 	// Claimed reports that only the town's copy exists, which other programs can write.
@@ -70,8 +69,7 @@ const (
 	lockWait = 3 * time.Second
 )
 
-// CheckName returns an error for a name that is neither a tmux session's nor a client's
-// session id.
+// CheckName returns an error for a name that is neither a tmux session's nor a client's session id.
 func CheckName(s string) error {
 	switch {
 	case s == "" || len(s) > maxName:
@@ -169,8 +167,7 @@ func (d Dir) readForeign(session string) (File, error) {
 	return f.parse(data)
 }
 
-// List returns the files by session name. If some cannot be read, it returns the others and
-// an error.
+// List returns the files by session name. With an error some are missing.
 func (d Dir) List() ([]File, error) {
 	if err := d.checkOwner(); err != nil {
 		return nil, err
@@ -282,8 +279,7 @@ func sameMoment(a, b time.Time) bool {
 
 func consistsOf(s, chars string) bool { return s != "" && strings.Trim(s, chars) == "" }
 
-// stateOf returns the state of a process. On error it is unknown, and the caller must do
-// nothing.
+// stateOf returns the state of a process. On error it is unknown, and the caller must do nothing.
 func stateOf(p process.Proc) (State, error) {
 	if p.IsElsewhere() {
 		return Foreign, nil

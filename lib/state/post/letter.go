@@ -98,8 +98,7 @@ func storeOf(stores Stores, template string) (in instance.Store, err error) {
 	return found[0], nil
 }
 
-// Held returns where work is that another host gave. With recall, that host takes it back; see
-// work.Recall.
+// Held returns where work is that another host gave. With recall, it is taken back (work.Recall).
 func Held(from peer.Host, l peer.Lease, stores Stores) (peer.Try, error) {
 	t := peer.Try{Letter: l.Letter, State: peer.Missing}
 	in, err := storeOf(stores, l.Template)

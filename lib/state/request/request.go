@@ -8,8 +8,7 @@
 // sessions/<id>.request. It is served once, at the end of the turn: sessions/<id>.served
 // holds an item before anything of it is done.
 //
-// A command that can write the state, but cannot reach tmux, adds its line to the copy
-// itself.
+// A command that can write the state, but cannot reach tmux, adds its line to the copy itself.
 package request
 
 import (
@@ -93,8 +92,7 @@ func Line(item []byte) string {
 	return Kind + hex.EncodeToString(sum[:])
 }
 
-// Leave adds an item to the session's requests. The command must print said, unless that is
-// empty.
+// Leave adds an item to the session's requests. The command must print said, unless that is empty.
 func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 	line, err := json.Marshal(item)
 	if err != nil {
@@ -173,8 +171,7 @@ const slack = 20 * time.Millisecond
 // Waits reports whether the state has a request of the session. It costs one lstat.
 func Waits(h home.Home, id session.ID) bool { return atomicfile.Exists(copyOf(h, id)) }
 
-// Asked reports whether a hand-over is requested and not served yet, and returns its
-// subject.
+// Asked reports whether a hand-over is requested and not served yet, and returns its subject.
 func Asked(h home.Home, id session.ID) (subject string, asked bool) {
 	own, _ := read(copyOf(h, id))
 	theirs, _, _ := place.RequestOf(h.Dir, string(id)).Read()

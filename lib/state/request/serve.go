@@ -22,8 +22,7 @@ type Session struct {
 	Warn   func(error)
 }
 
-// PerformItem does what the item's command does outside a sandbox. A hand-over becomes its note,
-// without a restart.
+// PerformItem does what the item's command does outside a sandbox. A hand-over is only a note.
 func (s Session) PerformItem(item Item) error {
 	if item.Kind == Checkpoint {
 		return s.checkpoint(item)

@@ -1,6 +1,5 @@
 // Package route keeps the markers of sessions that may get work: an empty file for each,
-// route/<label>/<name>. Whoever gives out work lists a label's folder and need not know any
-// states.
+// route/<label>/<name>. Whoever gives out work lists a label's folder and need not know any states.
 //
 // Only an active session whose runtime was seen alive gets a marker. The marker can outlive
 // the runtime until the next tick notices, and while the session is restarted.

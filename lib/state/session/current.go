@@ -12,8 +12,7 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Current returns the session that the calling program runs in, or "". The first of these
-// counts:
+// Current returns the session that the calling program runs in, or "". The first of these counts:
 //
 //   - for a command: the client's own variable, then GT_SESSION_UUID, which gt-prime
 //     exports, then GT_SESSION_ID;
@@ -21,10 +20,9 @@ import (
 //     client's own variable;
 //   - for both: the live session of this home whose process is an ancestor.
 //
-// The client's variable comes first because a forked session of Claude Code inherits its
-// parent's exports. A session in another pane is skipped: it comes from the tmux session's
-// environment. If one client was started within another, the inner one counts. Invalid ids
-// are skipped.
+// The client's variable comes first because a forked session of Claude Code inherits its parent's
+// exports. A session in another pane is skipped: it comes from the tmux session's environment. If
+// one client was started within another, the inner one counts. Invalid ids are skipped.
 //
 // clientVars are the variables in which clients give their commands the session id.
 func (s Store) Current(getenv func(string) string, clientVars []string, hook bool) ID {
@@ -90,8 +88,7 @@ func (s Store) inner(ids []ID) []ID {
 	return found
 }
 
-// idFile names the home's latest session. Gas Town reads it in a role's directory of a
-// town, too:
+// idFile names the home's latest session. Gas Town reads it in a role's directory of a town, too:
 //
 //	<id>
 //	<RFC 3339>

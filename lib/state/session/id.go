@@ -35,9 +35,8 @@ func ParseID(s string) (ID, error) {
 // NewID makes an id for a client that accepts one: a random UUID (RFC 9562, version 4).
 func NewID() ID { return ID(uuid.NewString()) }
 
-// InventID makes an id for a client that neither names nor accepts one. UUID version 8,
-// whose bits are free to define, marks the id as unknown to the client: it cannot resume
-// the session.
+// InventID makes an id for a client that neither names nor accepts one. UUID version 8, whose bits
+// are free to define, marks the id as unknown to the client: it cannot resume the session.
 func InventID() ID {
 	id := uuid.New()
 	id[6] = id[6]&0x0f | inventedVersion<<4

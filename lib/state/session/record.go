@@ -98,8 +98,7 @@ type Record struct {
 	unknown openjson.Unknown
 	// ended is the value of Ended when the record was last read or written.
 	ended bool
-	// restarted reports that the process ran on this machine before its last restart, as the
-	// disk tells.
+	// restarted reports that the process ran on this machine before its last restart.
 	restarted bool
 }
 
@@ -149,8 +148,7 @@ func (r *Record) Process() process.Proc {
 	return process.Noted(r.PID, r.PIDStart, r.BootID, r.PIDNS)
 }
 
-// Server returns the server process behind the client that runs the session, unset if there
-// is none.
+// Server returns the server process behind the client that runs the session, unset without one.
 func (r *Record) Server() process.Proc {
 	return process.Noted(r.ServerPID, r.ServerStart, r.BootID, r.PIDNS)
 }
@@ -218,8 +216,7 @@ func BeforeRestart(boot, disk string, sign time.Time, state place.State) bool {
 	return err == nil && sign.Before(booted) // mutant always: TestBeforeRestart
 }
 
-// lastSign returns the session's last sign of life: in the record, or the transcript's
-// modification.
+// lastSign returns the session's last sign of life: in the record or the transcript.
 func (r *Record) lastSign() time.Time {
 	last := r.Began()
 	if r.Hook != nil && r.Hook.At.After(last) {
@@ -287,8 +284,8 @@ func (r *Record) silent(now time.Time) time.Duration {
 	return min(max(0, since-max(0, slept)), sinceHook)
 }
 
-// Live reports whether the session runs, as far as is known: its client is Alive, or
-// recorded and Unseen.
+// Live reports whether the session runs, as far as is known: its client is Alive, or recorded and
+// Unseen.
 func (r *Record) Live() bool { return r.live(time.Now()) }
 
 func (r *Record) live(now time.Time) bool {

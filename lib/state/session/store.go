@@ -18,8 +18,7 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Store holds the records of one home's sessions. Reading needs no lock; changing a record
-// needs the home's lock.
+// Store holds the records of one home's sessions. Reading needs no lock, a change the home's.
 type Store struct {
 	Home home.Home
 	// Warn is called for unusable records; may be nil.
@@ -29,8 +28,7 @@ type Store struct {
 // maxRecord bounds a record, in bytes. A typical one has a few hundred.
 const maxRecord = 1 << 20
 
-// keep is how long the record of an ended session stays. The event log keeps its events
-// longer.
+// keep is how long the record of an ended session stays. The event log keeps its events longer.
 const keep = 7 * 24 * time.Hour
 
 const suffix = ".json"
@@ -177,10 +175,10 @@ func (s Store) loadRecords(load func(atomicfile.Rolling) ([]byte, error)) ([]*Re
 	return all, nil
 }
 
-// Put writes the session's hand-over, if that changed, and then the record. A hand-over that
-// was taken is moved last, because until then the next start repeats it. d is Synced if the next step depends on it. If the session has
-// ended or reopened since the record was read, the older generations go, so that none of
-// them can stand in.
+// Put writes the session's hand-over, if that changed, and then the record. A hand-over that was
+// taken is moved last, because until then the next start repeats it. d is Synced if the next step
+// depends on it. If the session has ended or reopened since the record was read, the older
+// generations go, so that none of them can stand in.
 func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	if _, err := ParseID(string(r.ID)); err != nil {
 		return err
@@ -210,9 +208,8 @@ func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	return r.slot.Put(s.Home, string(r.ID), nil, d)
 }
 
-// prune removes the records of sessions that ended longer than keep ago, and all but
-// keepEnded of the others that ended. It keeps those whose hand-over waits. all is sorted
-// newest first.
+// prune removes the records of sessions that ended longer than keep ago, and all but keepEnded of
+// the others that ended. It keeps those whose hand-over waits. all is sorted newest first.
 func (s Store) prune(all []*Record, now time.Time) {
 	ended := 0
 	for _, r := range all {
@@ -240,8 +237,7 @@ func (s Store) prune(all []*Record, now time.Time) {
 	atomicfile.Sweep(s.Home.Town.State.Path("threads"), now) // of lib/state/thread
 }
 
-// Lookup returns a session's record, or nil. An error means that the record could not be
-// read.
+// Lookup returns a session's record, or nil. An error means that the record could not be read.
 func Lookup(state place.State, id ID) (*Record, error) {
 	if _, err := ParseID(string(id)); err != nil {
 		return nil, nil

@@ -37,8 +37,7 @@ func Find(all []Candidate, id ID) *Candidate {
 	return nil
 }
 
-// liveness checks for silence before the process, because a process of another host may
-// have the same number.
+// liveness checks for silence before the process, because another host's may have its number.
 func (r *Record) liveness(now time.Time) Liveness {
 	switch {
 	case r.Ended():
@@ -51,8 +50,7 @@ func (r *Record) liveness(now time.Time) Liveness {
 	return Unclear
 }
 
-// succession is how a new session follows another of its home. If several are possible, the
-// highest counts.
+// succession is how a new session follows another of its home. The highest possible counts.
 //
 //	succession    the other session                            ends or ended by
 //	afterHandoff  left the hand-over that is taken up          handoff
@@ -160,8 +158,7 @@ func (n newcomer) replaces(r *Record) bool {
 // clearTime is how long a session may take to begin after /clear.
 const clearTime = time.Minute
 
-// wasCleared reports whether /clear ended the session, either just now or without a
-// successor since.
+// wasCleared reports whether /clear ended the session, just now or without a successor since.
 func (n newcomer) wasCleared(r *Record) bool {
 	return r.Reason == "clear" && (n.now.Sub(r.EndedAt) < clearTime || r.ChildID == "")
 }

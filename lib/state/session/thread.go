@@ -48,8 +48,7 @@ type StartParams struct {
 	Recovers       ID       // another session that broke off, which it is also told about
 	ClearReason    string   // the client's end reason after /clear, if not "clear"
 	Unused         []ID     // sessions that broke off before they were asked for anything
-	// Adopted reports that gt notices the session only while it runs already. It replaces
-	// no other.
+	// Adopted reports that gt notices the session only while it runs already. It replaces no other.
 	Adopted bool
 	// Headless reports that no person sees this run. It follows no other session.
 	Headless bool
@@ -65,8 +64,7 @@ type Started struct {
 	// Duplicate reports that Start did nothing, because the session had just acted on the
 	// same hook input: the hook is wired twice.
 	Duplicate bool
-	// Others are live sessions of the same identity, except those that this one runs
-	// inside.
+	// Others are live sessions of the same identity, except those that this one runs inside.
 	Others []*Record
 }
 
@@ -381,8 +379,7 @@ type startPayload struct {
 	PID        int    `json:"pid,omitempty"`
 }
 
-// announce logs the start of a session once, even if an earlier start was killed between
-// event and record.
+// announce logs the start of a session once, even if a start was killed before its record.
 func (s Store) announce(now time.Time, r *Record, topic, subject string) error {
 	if s.lastEvent(r.ID).Type == eventlog.SessionStart {
 		return nil
@@ -427,8 +424,7 @@ func (s Store) End(now time.Time, id ID, o Outcome, reason string, args ...strin
 	return r, s.end(now, r, o, reason)
 }
 
-// Stop records that the session's process is about to be ended. The caller holds the home's
-// lock.
+// Stop records that the session's process is about to be ended. The caller holds the home's lock.
 func (s Store) Stop(id ID, stop Stop) error {
 	r, err := s.Get(id)
 	if err != nil || r == nil || r.Ended() {
@@ -449,8 +445,7 @@ type endPayload struct {
 
 const lostReason = "its process is gone"
 
-// classifyEnd returns the outcome to record. A prepared hand-over or a stop overrides what
-// the end looks like.
+// classifyEnd returns the outcome to record. A prepared hand-over or a stop overrides o.
 func (r *Record) classifyEnd(o Outcome, reason string) (Outcome, string) {
 	switch h := r.Promised(); {
 	case h != nil:

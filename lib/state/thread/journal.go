@@ -13,11 +13,10 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// The journal, threads/<chain>.prompts, has the prompts that the thread does not have yet,
-// one JSON object a line. The hook of a prompt appends to it, because an agent waits for
-// that hook and a thread can be large. Every reader of the thread reads it as well, and the
-// next writer of the thread takes it in and removes it. To take a line in twice changes
-// nothing.
+// The journal, threads/<chain>.prompts, has the prompts that the thread does not have yet, one JSON
+// object a line. The hook of a prompt appends to it, because an agent waits for that hook and a
+// thread can be large. Every reader of the thread reads it as well, and the next writer of the
+// thread takes it in and removes it. To take a line in twice changes nothing.
 
 // maxJournal limits the journal in bytes. A prompt that has no room is added to the thread.
 const maxJournal = 64 << 10
@@ -78,8 +77,7 @@ func appendLines(state place.State, chain session.ID, data []byte) (added bool, 
 	return true, atomicfile.AppendLines(f, data)
 }
 
-// readJournal returns the journal's prompts. It ignores lines that it does not understand,
-// such as a torn one.
+// readJournal returns the journal's prompts. It ignores what is no line of it, such as a torn one.
 func readJournal(state place.State, chain session.ID) ([]entry, error) {
 	data, err := atomicfile.IfExists(atomicfile.Read(journal(state, chain), 2*maxJournal))
 	var all []entry
@@ -146,8 +144,7 @@ func (t *Thread) markOld() {
 	}
 }
 
-// conclude adds the last answer of a turn. It replaces one that the agent gave earlier to the
-// same question.
+// conclude adds the last answer of a turn. It replaces an earlier one to the same question.
 func (t *Thread) conclude(q Quote) {
 	q.Text = cutMiddle(strings.TrimSpace(q.Text), maxMessage)
 	whole := digest(q.Text)
@@ -167,8 +164,7 @@ func (t *Thread) conclude(q Quote) {
 	}
 }
 
-// addAction adds a command that ran, in place of the same one before, or the files that a session
-// changed.
+// addAction adds a command that ran, in place of the same one, or the files that a session changed.
 func (t *Thread) addAction(q Quote) {
 	q.Text = cut(q.Text, maxAction)
 	isFiles, what := strings.HasPrefix(q.Text, filesChanged), ActionOf(q.Text)

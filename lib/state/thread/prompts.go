@@ -111,8 +111,7 @@ func (t *Thread) WithQuestion(q Quote) string {
 	return said[SentenceStart(said[:last]):last] + "?\n" + q.Text
 }
 
-// insert adds a quote behind those that were said before it. One without a time comes
-// last.
+// insert adds a quote behind those that were said before it. One without a time comes last.
 func insert(all []Quote, q Quote) []Quote {
 	all = append(all, q)
 	for i := len(all) - 1; !q.Time.IsZero() && i > 0 && all[i-1].Time.After(q.Time); i-- {
@@ -121,9 +120,8 @@ func insert(all []Quote, q Quote) []Quote {
 	return all
 }
 
-// shorten cuts messages until all of them have room: the oldest first, the plain ones
-// before the first request and those with instructions, and none to nothing while another
-// can still be cut.
+// shorten cuts messages until all of them have room: the oldest first, the plain ones before the
+// first request and those with instructions, and none to nothing while another can still be cut.
 func (t *Thread) shorten() {
 	var dropped int
 	t.Prompts, dropped = shorten(t.Prompts, func(i int, q Quote) bool { return i > 0 && len(standing.Find(q.Text)) == 0 })

@@ -84,8 +84,7 @@ func score(cues Score, words []word, counts map[string]int, all, place, most int
 	return s
 }
 
-// cuesOf returns the points for what a message says by its form. What an agent says obliges
-// nobody.
+// cuesOf returns the points for what a message says by its form. What an agent says obliges nobody.
 func cuesOf(q Quote, byAgent bool) (s Score) {
 	s.Points = 1 // a message without points was never scored
 	text := strings.TrimSpace(q.Text)
@@ -124,7 +123,8 @@ func cuesOf(q Quote, byAgent bool) (s Score) {
 
 // Rank gives each message, answer and action its points, and those that say the same with other
 // values one group. It does nothing if all have their points by today's rules. Points of 0 mean
-// that it was not ranked yet, so a score of 0 becomes -1. Writers call Rank, so that a start need not.
+// that it was not ranked yet, so a score of 0 becomes -1. Writers call Rank, so that a start need
+// not.
 func (t *Thread) Rank() {
 	rulesChanged := t.Ranking != ranking
 	if rulesChanged {
@@ -149,8 +149,7 @@ func (t *Thread) Rank() {
 	}
 }
 
-// Explain returns the score of each of some messages of the person, or of an agent's answers
-// or actions.
+// Explain returns the score of each message of the person, or answer or action of an agent.
 func (t *Thread) Explain(all []Quote, byAgent bool) []Score {
 	return t.scores(all, byAgent, func(q *Quote) Score { return cuesOf(*q, byAgent) })
 }
@@ -243,9 +242,8 @@ type denial struct {
 	words []word
 }
 
-// deniedBy returns the group of a later message that denies one of the values among the
-// words, 0 if there is none. Both messages must have a word in common besides: another "443"
-// need not be the port.
+// deniedBy returns the group of a later message that denies one of the values among the words, 0 if
+// there is none. Both messages must have another word in common: not every "443" is the port.
 func deniedBy(denied map[string]denial, words []word) int {
 	for _, w := range words {
 		d, ok := denied[w.text]
@@ -268,8 +266,7 @@ type word struct {
 	weight float64
 }
 
-// parts returns the pieces of a value, "topic", "milas" and "31" of "topic/milas-31", or the
-// word itself.
+// parts returns the pieces of a value, as "milas" and "31" of "milas-31", or the word itself.
 func (w word) parts() []string {
 	if !w.value || isDate(w.text) {
 		return []string{w.text}

@@ -2,11 +2,11 @@
 // clears and crashes: every message that the person typed, the standing instructions among
 // them, what each session handed over, and open todos.
 //
-// A thread is the file threads/<chain>.json in the state folder, with three earlier
-// generations, a journal of the latest prompts and its own lock, threads/<chain>.lock. A home's lock would not do, because a
-// chain can move between homes. Take the home's lock before the thread's. Rules, not a
-// model, make the file from what people and agents said. Callers redact every text before
-// they add it.
+// A thread is the file threads/<chain>.json in the state folder, with three earlier generations, a
+// journal of the latest prompts and its own lock, threads/<chain>.lock. A home's lock would not do,
+// because a chain can move between homes. Take the home's lock before the thread's. Rules, not a
+// model, make the file from what people and agents said. Callers redact every text before they add
+// it.
 package thread
 
 import (
@@ -92,8 +92,7 @@ type Quote struct {
 	Text    string     `json:"text"`
 	Session session.ID `json:"session,omitempty"`
 	Time    time.Time  `json:"time,omitzero"` // zero if unknown
-	// Whole is the digest of the text before it was shortened for lack of room; empty if
-	// it was not.
+	// Whole is the digest of the text before it was shortened; empty if it was not.
 	Whole string `json:"whole,omitempty"`
 	// Asked is the time of what an answer answers; zero if unknown.
 	Asked time.Time `json:"asked,omitzero"`
@@ -218,8 +217,7 @@ func (t *Thread) takeBack(p Part) {
 	}
 }
 
-// Take adds what is known of a session at the end of a turn or at a hand-over. Repeating it
-// changes nothing.
+// Take adds what is known of a session at the end of a turn or at a hand-over. It can be repeated.
 func (t *Thread) Take(p Part) {
 	t.takeBack(p)
 	t.work(p)
@@ -248,8 +246,7 @@ func (s Quote) followsPart(p Part) bool {
 	return s.Session == p.Session && !p.First.Time.IsZero() && p.First.Time.Before(s.Time)
 }
 
-// Essential returns the parts that must fit even into little room: what the person said and
-// the todos.
+// Essential returns what must fit even into little room: what the person said and the todos.
 func (t *Thread) Essential() *Thread {
 	if t == nil {
 		return nil
@@ -426,8 +423,7 @@ func cut(text string, n int) string {
 	return strings.TrimRight(text[:start(text, n-len(mark))], " \n") + mark
 }
 
-// cutMiddle shortens a text to n bytes by cutting its middle: the next steps are at the end
-// of a hand-over.
+// cutMiddle shortens a text to n bytes by cutting its middle: a hand-over ends with the next steps.
 func cutMiddle(text string, n int) string {
 	const mark = " … [cut] … "
 	if len(text) <= n {
@@ -515,8 +511,7 @@ func Replace(state place.State, t *Thread, warn func(error)) error {
 	return err
 }
 
-// Read returns a chain's thread, or ErrNone. An unusable file counts as none and causes a
-// warning.
+// Read returns a chain's thread, or ErrNone. An unusable file counts as none and causes a warning.
 func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error) {
 	f, err := file(state, chain, warn)
 	if err != nil {
@@ -558,8 +553,7 @@ func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(ato
 	return t, data, nil
 }
 
-// lockWait bounds the wait for another writer. What is missed now is added at the end of
-// the next turn.
+// lockWait bounds the wait for another writer. What is missed is added after the next turn.
 const lockWait = 2 * time.Second
 
 func lock(state place.State, chain session.ID) (*flock.Lock, error) {
@@ -660,8 +654,7 @@ func (t *Thread) isEmpty() bool {
 	return t.Request.Text == "" && t.Beside == nil && len(t.Prompts)+len(t.Answers)+len(t.Actions)+len(t.Instructions)+len(t.Messages)+len(t.Todos)+len(t.Sessions)+len(t.unknown) == 0
 }
 
-// Remove removes a chain's thread with its earlier generations. It returns ErrNone if there
-// is none.
+// Remove removes a chain's thread with its earlier generations. Without one it returns ErrNone.
 func Remove(state place.State, chain session.ID) error {
 	f, err := file(state, chain, nil)
 	if err != nil {
@@ -691,8 +684,7 @@ func RepositoryID(gitDir string) session.ID {
 	return session.ID("repository-" + hex.EncodeToString(sum[:16]))
 }
 
-// Rules returns the rules of a repository, none if they cannot be read, which causes a
-// warning.
+// Rules returns the rules of a repository, none if they cannot be read, which causes a warning.
 func Rules(state place.State, gitDir string, warn func(error)) []Instruction {
 	t, err := Read(state, RepositoryID(gitDir), warn)
 	if err != nil {

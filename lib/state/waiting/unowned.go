@@ -38,9 +38,9 @@ type Reader struct {
 	Repairs bool
 }
 
-// FindUnowned returns the hand-overs of a home that no session's record has: files, and then claims,
-// the oldest first. known are the sessions whose records could be read, hooked the notes of the
-// mailbox that are hooked. It returns what it could read with an error.
+// FindUnowned returns the hand-overs of a home that no session's record has: files, and then
+// claims, the oldest first. known are the sessions whose records could be read, hooked the notes of
+// the mailbox that are hooked. It returns what it could read with an error.
 func FindUnowned(s session.Store, known []session.Candidate, hooked []mail.Note, by Reader) ([]*Unowned, error) {
 	var files []*Unowned
 	names, failed := handover.Waiting(s.Home)
@@ -169,9 +169,9 @@ func (u *Unowned) isBeingTold(known []session.Candidate, by session.ID) bool {
 // Marked reports whether a marker says that the hand-over is done. A note alone may be half of one.
 func (u *Unowned) Marked() bool { return u.Marker != "" || len(u.Markers) > 0 }
 
-// Promise writes that a session is about to take the hand-over, so that no other one does. A note that
-// another program left has its own file from here on, without secrets. The caller holds the home's
-// lock.
+// Promise writes that a session is about to take the hand-over, so that no other one does. A note
+// that another program left has its own file from here on, without secrets. The caller holds the
+// home's lock.
 func Promise(u *Unowned, h home.Home, by session.ID, note *mail.Note, redact func(string) string) error {
 	if u.Note == "" {
 		return nil // the agent could not ask for it again if it was not delivered

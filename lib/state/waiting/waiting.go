@@ -26,8 +26,7 @@ type Handover struct {
 	*handover.Handover
 	Subject string          // of its note
 	Record  *session.Record // of the session that handed over; nil if no record has it
-	// Asked reports that it is only a request from a sandbox, to be done at the end of the
-	// turn.
+	// Asked reports that it is only a request from a sandbox, to be done at the end of the turn.
 	Asked bool
 	// PromisedTo is the running session that is being told it, "" for none.
 	PromisedTo session.ID
@@ -120,8 +119,7 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	return store.Put(r, atomicfile.Synced)
 }
 
-// dropMarkers removes the markers of a hand-over that is cancelled. Another program takes back
-// its own.
+// dropMarkers removes the markers of a hand-over that is cancelled. Others take back their own.
 func (w Handover) dropMarkers(h home.Home) error {
 	for _, path := range append([]string{w.Marker}, w.Markers...) {
 		m := marker.FromPath(path)

@@ -94,9 +94,8 @@ func (w Work) HasSession(template string) bool {
 	})
 }
 
-// Take leaves a note of another host under a name, unless the template has it already, in
-// whatever state. It is synced to disk. A note that the template does not have is taken only if
-// still returns nil.
+// Take leaves a note of another host under a name, unless the template has it already, in whatever
+// state. It is synced to disk. One that it does not have is taken only if still returns nil.
 func (w Work) Take(template, name string, text []byte, still func() error) error {
 	if err := instance.CheckName(template); err != nil {
 		return err
@@ -147,9 +146,8 @@ func (w Work) Held(template, name string) (h Held, err error) {
 	return h, err
 }
 
-// Recall is Held for a note whose giver takes it back. It recalls a note that nobody has
-// claimed. If a session has claimed it and tell is set, the session learns that when it closes
-// the note.
+// Recall is Held for a note whose giver takes it back. It recalls a note that nobody has claimed.
+// If a session has claimed it and tell is set, the session learns that when it closes the note.
 func (w Work) Recall(template, name string, tell bool) (Held, error) {
 	h, err := w.Held(template, name)
 	if err != nil {
@@ -406,8 +404,8 @@ func (w Work) moveNotes(session, reason string, to func(template, aside string) 
 	return nil
 }
 
-// stateOfReturned returns the state of a note that its session gives back: no other session is to have
-// one that its giver took back.
+// stateOfReturned returns the state of a note that its session gives back: no other session is to
+// have one that its giver took back.
 func (w Work) stateOfReturned(template, path string) string {
 	if atomicfile.Exists(w.path(template, lateFolder, filepath.Base(path))) { // mutant never: TestRecall
 		return recalled
@@ -415,8 +413,7 @@ func (w Work) stateOfReturned(template, path string) string {
 	return fresh
 }
 
-// MarkDone closes a note that a session has claimed. It returns ErrBlocked for a note that the
-// session had.
+// MarkDone closes a note that a session has claimed. One that the session had is ErrBlocked.
 func (w Work) MarkDone(session, id string) error {
 	wasBlocked := false
 	err := w.moveNote(id, func(_, holder, why string) bool {

@@ -6,9 +6,8 @@
 // or the new, never a part. A process that is killed at any point leaves one of the two,
 // and at most one temporary file, which Sweep removes.
 //
-// Functions here do not follow a symbolic link in the last element of a path, unless
-// their names say so, and do not block on a FIFO. They refuse anything that is not a
-// regular file.
+// Functions here do not follow a symbolic link in the last element of a path, unless their names
+// say so, and do not block on a FIFO. They refuse anything that is not a regular file.
 package atomicfile
 
 import (
@@ -36,11 +35,9 @@ const MaxSize = 16 << 20
 var (
 	// ErrTooLarge is returned for a file over the limit.
 	ErrTooLarge = errors.New("file too large")
-	// ErrNotRegular is returned for a symbolic link, FIFO, device or folder in the
-	// place of a file.
+	// ErrNotRegular is returned for a symbolic link, FIFO, device or folder in the place of a file.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrNotFolder is returned for anything in the place of a folder, even a link to
-	// one.
+	// ErrNotFolder is returned for anything in the place of a folder, even a link to one.
 	ErrNotFolder = errors.New("not a folder")
 )
 
@@ -48,8 +45,7 @@ var (
 type Durability bool
 
 const (
-	// Synced waits until content and name are on disk. It is for data whose loss
-	// would be noticed.
+	// Synced waits until content and name are on disk. It is for data whose loss would be noticed.
 	Synced Durability = true
 	// Unsynced does not wait. The file is complete for every reader and after any
 	// crash of the process, but a loss of power can bring back the old content or
@@ -191,8 +187,7 @@ func ReadFrom(f *os.File, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Open opens a regular file for reading. It does not follow a symbolic link and does not
-// block on a FIFO.
+// Open opens a regular file for reading. It follows no symbolic link and does not block on a FIFO.
 func Open(path string) (*os.File, error) {
 	return open(path, os.O_RDONLY, 0)
 }
@@ -233,12 +228,10 @@ func Absent(err error) bool {
 		errors.Is(err, ErrNotRegular)
 }
 
-// Hidden reports whether an error says that the system keeps something from being read that
-// may be there.
+// Hidden reports whether an error says that the system hides what may be there.
 func Hidden(err error) bool { return Unread(err) && !Absent(err) }
 
-// OpenAppend opens a regular file for reading and appending. It creates a missing file
-// with mode 0600.
+// OpenAppend opens a regular file for reading and appending. A missing one is made, with mode 0600.
 func OpenAppend(path string) (*os.File, error) {
 	return open(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 }
@@ -286,8 +279,7 @@ func OpenLock(path string, common bool) (*os.File, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	// A file with a second hard link may be any file of the person's, which somebody
-	// has linked there.
+	// A file with a second hard link may be any of the person's, linked there by somebody.
 	if err == nil && Owner(info) == os.Geteuid() && OneName(info) == nil {
 		// mutant never: ./lib/sys/flock TestSandboxHoldsNoLock
 		if perm := info.Mode().Perm(); common && perm&mode != mode || !common && perm != mode {
@@ -398,8 +390,7 @@ func MakeIn(dir *os.Root, name string, write func(*os.File) error) error {
 	return err
 }
 
-// IfExists returns what a read returned, or the zero value and no error if the file or folder
-// does not exist.
+// IfExists returns what a read returned, or the zero value and no error if nothing is there.
 func IfExists[T any](v T, err error) (T, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		var none T
@@ -446,8 +437,7 @@ func placeWritten(path string, perm fs.FileMode, d Durability, move func(from, t
 	return err
 }
 
-// Close closes a file that was written. It ignores EINTR, after which the file is closed
-// too.
+// Close closes a file that was written. It ignores EINTR, after which the file is closed too.
 func Close(f *os.File) error {
 	err := f.Close()
 	if errors.Is(err, syscall.EINTR) {
@@ -456,10 +446,9 @@ func Close(f *os.File) error {
 	return err
 }
 
-// DeliverIn writes a file to tmp and, when it is complete and on disk, renames it to to,
-// both below an open folder: Maildir's tmp and new. Neither file may exist yet. A process
-// that is killed leaves the complete file at to, or a part of it at tmp. at is the path of
-// the folder, for errors.
+// DeliverIn writes a file to tmp and, when it is complete and on disk, renames it to to, both below
+// an open folder: Maildir's tmp and new. Neither file may exist yet. A process that is killed
+// leaves the complete file at to, or a part of it at tmp. at is the path of the folder, for errors.
 func DeliverIn(dir *os.Root, at, tmp, to string, data []byte) error {
 	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -629,9 +618,8 @@ func Remove(path string) error {
 	return Error("remove", path, err)
 }
 
-// Quarantine renames a file that cannot be used, so that its content is kept and the name
-// is free again. It returns the new path: "<path>.bad", or "<path>.bad.<n>" if that
-// exists.
+// Quarantine renames a file that cannot be used, so that its content is kept and the name is free
+// again. It returns the new path: "<path>.bad", or "<path>.bad.<n>" if that exists.
 func Quarantine(path string) (string, error) {
 	to, err := linkAside(path)
 	if err != nil {
@@ -778,9 +766,8 @@ func ReadDir(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// Files returns the names of the regular files in a folder, sorted, without hidden ones. It
-// is nil for a folder that does not exist. It sweeps the folder if a killed writer left
-// something.
+// Files returns the names of the regular files in a folder, sorted, without hidden ones. It is nil
+// for a folder that does not exist. It sweeps the folder if a killed writer left something.
 func Files(dir string) (names []string, err error) {
 	entries, err := Entries(dir)
 	litter := false

@@ -33,8 +33,7 @@ type Rolling struct {
 	Backups string
 	// Limit is the maximum size of a file that is read; zero means MaxSize.
 	Limit int64
-	// Judge returns an error for a file that must not be read (see ReadIf); nil
-	// accepts any.
+	// Judge returns an error for a file that must not be read (see ReadIf); nil accepts any.
 	Judge func(fs.FileInfo) error
 	// Valid returns an error for content that is not valid; nil accepts any.
 	Valid func([]byte) error
@@ -64,9 +63,8 @@ func (r Rolling) Read() ([]byte, error) {
 	return f.data, nil
 }
 
-// Repair is Read, and also sets damaged files aside and makes the version that it returns
-// the current file. If no usable version is left, it returns fs.ErrNotExist. The caller
-// must hold the lock.
+// Repair is Read, and also sets damaged files aside and makes the version that it returns the
+// current file. Without one it returns fs.ErrNotExist. The caller must hold the lock.
 func (r Rolling) Repair() ([]byte, error) {
 	f, err := r.find()
 	if err != nil || len(f.bad) == 0 {
@@ -100,9 +98,8 @@ func (r Rolling) Repair() ([]byte, error) {
 	return f.data, nil
 }
 
-// Write replaces the file. The old content becomes .bak, .bak becomes .bak.1, and so on.
-// Writing the same content again does not add a version, because that would push out the
-// versions that differ.
+// Write replaces the file. The old content becomes .bak, .bak becomes .bak.1, and so on. Writing
+// the same content again adds no version, which would push out one that differs.
 //
 // If there was no file, somebody has removed it, so Write removes the previous versions
 // that are left. If it cannot keep a previous version, it only warns.

@@ -26,7 +26,8 @@ type Program struct {
 	Input []byte
 	// Stdin is read instead of Input, if it is set.
 	Stdin io.Reader
-	// Keep is open in the program, as its descriptor 3, if it is set: by it the program can be found.
+	// Keep is open in the program, as its descriptor 3, if it is set: by it the program can be
+	// found.
 	Keep *os.File
 	// Show gets standard output and error as they come; then neither is kept.
 	Show io.Writer
@@ -71,8 +72,7 @@ func (f *Failed) Unwrap() error { return f.Err }
 // maxSaid bounds Stderr, in bytes.
 const maxSaid = 4 << 10
 
-// Run runs the program. Its output may contain secrets: neither result nor error is
-// redacted.
+// Run runs the program. Its output may contain secrets: neither result nor error is redacted.
 func (p Program) Run(ctx context.Context) (Result, error) {
 	within, cancel := context.WithTimeout(ctx, p.Within)
 	defer cancel()
@@ -167,8 +167,7 @@ func newOutput(to io.Writer) (*output, error) {
 	return o, nil
 }
 
-// close waits until nobody can write any more, or for so long. Then it reads only what is in
-// the pipe already.
+// close waits until nobody can write any more, or for so long. Then it reads what is in the pipe.
 func (o *output) close(wait time.Duration) {
 	o.write.Close()
 	defer o.read.Close()

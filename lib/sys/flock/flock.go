@@ -1,5 +1,4 @@
-// Package flock takes an exclusive lock on a file. The kernel releases it when the process
-// dies, however it dies.
+// Package flock takes an exclusive lock on a file. The kernel releases it however the process dies.
 //
 // The file is only a lock and has mode 0200, so that a user who may only read it cannot
 // hold it. Files that others can open are never locked. The lock is advisory: what it
@@ -104,8 +103,7 @@ func flock(fd, how int) error {
 	return atomicfile.RetryInterrupted(func() error { return syscall.Flock(fd, how) })
 }
 
-// names reports whether the locked file still has its name: the holder before may have
-// removed it (Remove).
+// names reports whether the locked file still has its name: Remove may have taken it.
 func names(path string, f *os.File) (bool, error) {
 	locked, err := f.Stat()
 	if err != nil {
@@ -120,8 +118,7 @@ func names(path string, f *os.File) (bool, error) {
 
 func (l *Lock) Unlock() { l.f.Close() }
 
-// Remove releases the lock and removes its file. A process that waits for it makes a new
-// one.
+// Remove releases the lock and removes its file. A process that waits for it makes a new one.
 func (l *Lock) Remove() {
 	os.Remove(l.f.Name())
 	l.f.Close()

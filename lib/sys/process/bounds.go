@@ -32,8 +32,7 @@ func (b Bounds) Differ(other Bounds) []string {
 	return names
 }
 
-// Limits are what a successor gets of its predecessor beside the walls: the umask, so that it
-// makes files like it.
+// Limits are what a successor gets of its predecessor beside the walls: the umask, for its files.
 type Limits struct {
 	Umask *int `json:"umask,omitempty"` // nil if it is the server's
 }

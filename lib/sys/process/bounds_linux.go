@@ -13,8 +13,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// BoundsOf returns the bounds of the process with that PID. It fails if it cannot see all
-// of them.
+// BoundsOf returns the bounds of the process with that PID. It fails if it cannot see all of them.
 func BoundsOf(pid int) (Bounds, error) {
 	b := Bounds{Walls: map[string]string{}}
 	dir := "/proc/" + strconv.Itoa(pid) + "/"
@@ -87,8 +86,7 @@ func Inits(pid int) (all []Proc) {
 	return all
 }
 
-// cgroup returns the control group of a process, or "" for the scope that tmux makes for
-// each pane.
+// cgroup returns the control group of a process, or "" for the scope that tmux makes for each pane.
 func cgroup(text string) string {
 	for line := range strings.Lines(text) {
 		name := path.Base(strings.TrimSpace(line))

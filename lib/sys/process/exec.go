@@ -10,8 +10,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Exec replaces this process by a program, args[0], in the folder dir. It returns only on
-// failure.
+// Exec replaces this process by a program, args[0], in the folder dir. It returns only on failure.
 func Exec(dir string, args, environ []string) error {
 	path, err := LookPath(args[0], dir, environ)
 	if err != nil {

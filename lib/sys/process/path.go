@@ -88,8 +88,7 @@ func SearchPath(dir string, environ []string) string {
 // personVariables say who and where a person is. None names a program.
 var personVariables = []string{"HOME", "USER", "LOGNAME", "SUDO_UID", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "LANG", "LC_CTYPE", "TZ"}
 
-// PersonEnviron returns these variables of an environment, for a program that works for gt
-// only.
+// PersonEnviron returns these variables of an environment, for a program that works for gt only.
 func PersonEnviron(environ []string) []string {
 	var env []string
 	for _, name := range personVariables {
@@ -117,8 +116,8 @@ func PersonalEnviron(environ []string) []string {
 	return append(env, "PATH="+SearchPath("", environ))
 }
 
-// LeadsThroughProject reports whether a path leads through a distrusted project or the project of dir,
-// unless that is "": the file itself, a link to it, or a link's target is there.
+// LeadsThroughProject reports whether a path leads through a distrusted project or the project of
+// dir, unless that is "": the file itself, a link to it, or a link's target is there.
 func LeadsThroughProject(path, dir string, environ []string) bool {
 	return passes(path, tops(dir, environ))
 }

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is an open socket. Connecting to it reaches the same socket, even if another takes
-// its name.
+// Socket is an open socket. Connecting reaches the same one, even if another takes its name.
 type Socket struct {
 	File *os.File // for whoever connects; nil if the system has no such handle
 	path string
@@ -94,8 +93,7 @@ func Freer(pid int) bool {
 	return false
 }
 
-// confinement returns no_new_privs, the seccomp mode and the number of filters of a
-// process.
+// confinement returns no_new_privs, the seccomp mode and the number of filters of a process.
 func confinement(pid string) (level [3]int, err error) {
 	data, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {

@@ -53,13 +53,11 @@ func Look(pid int) (Seen, error) {
 	return Seen{Proc{PID: pid, Start: st.start, Boot: boot, NS: ns}, st.name, st.suspended}, nil
 }
 
-// EnvironOf is Environ for a process whose program has that name. It does not check that
-// the process still runs: if its PID was reused, it returns the other's environment, and p
-// is not alive.
+// EnvironOf is Environ for a process whose program has that name. It does not check that the
+// process still runs: if p is not alive, the environment may be another's.
 func (p Proc) EnvironOf(name string) ([]string, error) { return startEnviron(origin(p.PID, name)) }
 
-// Noted returns a process from a file. If the file predates namespaces, the reader's is
-// assumed.
+// Noted returns a process from a file. If the file predates namespaces, the reader's is assumed.
 func Noted(pid int, start, boot, ns string) Proc {
 	p := Proc{PID: pid, Start: start, Boot: boot, NS: ns}
 	if ns == "" && p.IsSet() {
@@ -134,8 +132,7 @@ func InOtherNamespace(boot, ns string) bool {
 	return err != nil || here == boot && !abandoned(ns)
 }
 
-// CurrentNamespace returns the boot's id and the PID namespace of this program, as far as the system
-// tells.
+// CurrentNamespace returns the boot's id and the PID namespace of this program, as far as known.
 func CurrentNamespace() (boot, ns string) {
 	boot, _ = bootID()
 	ns, _ = namespace()

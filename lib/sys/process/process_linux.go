@@ -18,8 +18,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxProc bounds a file in /proc: arguments and environment take up to a quarter of the
-// stack.
+// maxProc bounds a file in /proc: arguments and environment take up to a quarter of the stack.
 const maxProc = 16 << 20
 
 // stat reads /proc/<pid>/stat (proc(5)): PID, (name), state, parent, group, session,
@@ -116,8 +115,7 @@ func Booted() (time.Time, error) {
 // awake is the clock that stands still while the machine sleeps.
 const awake = unix.CLOCK_MONOTONIC
 
-// command returns the program name of the process with that PID. It costs a fraction of
-// stat.
+// command returns the program name of the process with that PID. It costs a fraction of stat.
 func command(pid int) (string, error) {
 	data, err := atomicfile.Read("/proc/"+strconv.Itoa(pid)+"/comm", maxProc)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -250,8 +248,7 @@ func (p Proc) HungUp() bool {
 	return err == nil && strings.HasPrefix(path, "/dev/pts/") && strings.HasSuffix(path, " (deleted)")
 }
 
-// Listens reports whether the process accepts connections at a TCP port, and whether that is
-// known.
+// Listens reports whether the process accepts connections at a TCP port, and whether that is known.
 func (p Proc) Listens(port int) (listens, known bool) {
 	dir := "/proc/" + strconv.Itoa(p.PID)
 	sockets := map[string]bool{}

@@ -26,9 +26,8 @@ func Typed(args []string, dir string) []string {
 	return args
 }
 
-// interpreter returns what the kernel puts before a script: the program of its first line,
-// and the rest of the line as one word; for env, the program that it becomes. It returns
-// nil for anything else.
+// interpreter returns what the kernel puts before a script: the program of its first line, and the
+// rest of the line as one word; for env, the program that it becomes. For others it is nil.
 func interpreter(script, dir string) []string {
 	if !strings.Contains(script, "/") {
 		return nil // it would be looked up

@@ -94,8 +94,7 @@ func relaunched(args, above []string) bool {
 	return len(a) > 0 && len(b) > 0 && samePath(a[0], b[0]) && slices.Equal(a[1:], b[1:])
 }
 
-// samePath reports whether node makes the path made from the given one: absolute, with its
-// links.
+// samePath reports whether node makes the path made from the given one: absolute, with its links.
 func samePath(made, given string) bool {
 	given = filepath.Clean(given)
 	if filepath.IsAbs(given) {
@@ -114,8 +113,7 @@ var valued = []string{
 	"--max-http-header-size", "--dns-result-order", "--input-type", "--preload",
 }
 
-// withoutInterpreter returns a script and its arguments: args without the interpreter and the
-// flags of that.
+// withoutInterpreter returns a script and its arguments: args without interpreter and its flags.
 func withoutInterpreter(args []string) []string {
 	rest := args[min(1, len(args)):]
 	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {

@@ -12,9 +12,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Cache is a database of gt's own. It is made once, and from then on only read. Every page
-// has a checksum, so that a query fails if it meets damage. Cache is not safe for concurrent
-// use.
+// Cache is a database of gt's own. It is made once, and from then on only read. Every page has a
+// checksum, so that a query fails if it meets damage. Cache is not safe for concurrent use.
 type Cache struct {
 	files *files
 	conn  *sqlite3.Conn

@@ -40,8 +40,7 @@ func (r Row) Int(name string) int64 {
 // Columns returns a table's columns in order; none if there is no such table.
 func (db *DB) Columns(table string) []string { return db.columns[strings.ToLower(table)] }
 
-// Scan calls each for the rows of a table until it returns false. It must be called inside
-// Do.
+// Scan calls each for the rows of a table until it returns false. It must be called inside Do.
 func (db *DB) Scan(table string, each func(Row) bool) error {
 	return db.rows(table, "", nil, each)
 }
@@ -52,8 +51,7 @@ func (db *DB) SelectWhere(table, name, text string, each func(Row) bool) error {
 	return db.rows(table, name, []string{text}, each)
 }
 
-// Skipped returns how many rows SelectWhere skips because they are too long. It must be called
-// inside View.
+// Skipped returns how many rows SelectWhere skips because they are too long. Call it inside View.
 func (db *DB) Skipped(table, name, text string) (n int, err error) {
 	sql, _, err := db.selecting(table, name, "count(*)", ">")
 	if err == nil {
@@ -101,8 +99,7 @@ func (db *DB) selecting(table, name, what, long string) (sql string, columns []s
 		cmp.Or(what, strings.Join(names, ", ")), sqlite3.QuoteIdentifier(table), where, strings.Join(sizes, " + "), long, MaxRow), columns, nil
 }
 
-// query calls each for the rows of a query until it returns false. It fails after most
-// steps.
+// query calls each for the rows of a query until it returns false. It fails after most steps.
 func (db *DB) query(most int64, sql string, args []string, each func(*sqlite3.Stmt) bool) (err error) {
 	defer outOfMemory(&err)
 	limit := &limit{context.Background(), most}

@@ -1,7 +1,6 @@
-// Package sqlite reads an SQLite database that another program is writing, without a trace:
-// SQLite gets two files that are open for reading, and nothing else of the file system. It
-// takes no lock and creates no file. Instead this package detects changes by a writer and
-// reads again.
+// Package sqlite reads an SQLite database that another program is writing, without a trace: SQLite
+// gets two files that are open for reading, and nothing else of the file system. It takes no lock
+// and creates no file. Instead this package detects changes by a writer and reads again.
 //
 // It trusts nothing in a file: damage is an error, and every query ends.
 //
@@ -22,8 +21,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// MaxRow bounds a row, in bytes, as conversation.MaxRecord does a line. Longer rows are
-// skipped.
+// MaxRow bounds a row, in bytes, as conversation.MaxRecord does a line. Longer rows are skipped.
 const MaxRow = 16 << 20
 
 var (
@@ -39,8 +37,7 @@ const (
 	attempts      = 5
 )
 
-// maxMemory bounds SQLite's memory for a database, in bytes: a row and copies of it. Tests
-// lower it.
+// maxMemory bounds SQLite's memory for a database, in bytes: a row and copies. Tests lower it.
 var maxMemory int64 = 128 << 20
 
 // DB is a database as of Open or the last attempt of View. It is not safe for concurrent use.
@@ -153,8 +150,7 @@ func (db *DB) readSchema() (_ map[string][]string, err error) {
 			return nil, err
 		}
 	}
-	// Leave out views, virtual tables and generated columns, which run what the database
-	// says.
+	// Leave out views, virtual tables and generated columns, which run what the database says.
 	columns := map[string][]string{}
 	err = db.query(db.steps(0), "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.rootpage > 0", nil, func(s *sqlite3.Stmt) bool {
 		table := strings.ToLower(s.ColumnText(0))
@@ -193,8 +189,7 @@ func (db *DB) probe() (s state) {
 	return s
 }
 
-// logState shows whether the log was appended to, which matters only when a new read
-// begins.
+// logState shows whether the log was appended to, which matters only when a new read begins.
 type logState struct {
 	size, changed int64
 	head          [48]byte // of the -shm file, which has a counter of changes
@@ -220,8 +215,7 @@ func (db *DB) stale() bool {
 	return current != db.state || current.replaced || current.journal
 }
 
-// files is SQLite's view of the file system: a database and its write-ahead log, open for
-// reading.
+// files is SQLite's view of the file system: a database and its write-ahead log, open for reading.
 type files struct {
 	name   string   // SQLite's name for it
 	main   *os.File // the database

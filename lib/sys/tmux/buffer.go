@@ -47,8 +47,7 @@ func (s Server) Take(b Buffer) ([]byte, error) {
 
 func (s Server) Drop(b Buffer) error { return s.runSilent("delete-buffer", "-b", string(b)) }
 
-// unclaimed is how long a buffer waits for its program, which takes it as soon as it
-// starts.
+// unclaimed is how long a buffer waits for its program, which takes it as soon as it starts.
 const unclaimed = time.Minute
 
 // SweepBuffers deletes the buffers that nobody took, because a process was killed. They

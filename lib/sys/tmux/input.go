@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// ErrDead is returned for a pane that is gone, and for input to a remaining one whose process
-// has ended.
+// ErrDead is returned for a pane that is gone, and for input to one whose process has ended.
 var ErrDead = errors.New("nothing runs in its pane any more")
 
 var ErrReadOnly = errors.New("input to its pane is switched off")
@@ -68,8 +67,7 @@ func (s Server) input(pane string, data io.Reader, command string, before ...str
 	return deadIfGone(err)
 }
 
-// inputWait bounds the wait for a busy server. Of input that is cut off nobody knows whether it
-// arrives.
+// inputWait bounds the wait for a busy server. Nobody knows whether input that is cut off arrives.
 const inputWait = time.Minute
 
 // deadIfGone returns ErrDead for tmux's error that a pane is gone, with or without its server.

@@ -32,8 +32,7 @@ var ErrDuplicate = errors.New("there is a tmux session of that name")
 type NewSession struct {
 	Name string
 	Dir  string // of further windows
-	// Environ is the environment of a server that has to be started. All its sessions
-	// inherit it.
+	// Environ is the environment of a server that has to be started. All its sessions inherit it.
 	Environ []string
 	Vars    [][2]string // session variables; not secret
 	Remain  bool        // the pane remains when its command ends
@@ -84,8 +83,7 @@ func (s Server) Ends() error {
 	return nil
 }
 
-// LeftOf reports whether New made the session of that name for the same mark, and its pane
-// is gone.
+// LeftOf reports whether New made the session of that name for the same mark, and its pane is gone.
 func (s Server) LeftOf(session, mark string) bool {
 	if !s.MadeFor(session, mark) {
 		return false
@@ -206,8 +204,7 @@ func (n NewSession) settings(pane, created string) []string {
 	return args
 }
 
-// killPanesOf ends the panes that an unfinished start has left. Their command names the buffer that
-// it reads.
+// killPanesOf ends the panes that an unfinished start has left. Their command names its buffer.
 func (s Server) killPanesOf(b Buffer) error {
 	out, err := s.run("list-panes", "-a", "-F", "#{pane_id} #{pane_start_command}")
 	if errors.Is(err, ErrNoServer) {
@@ -274,8 +271,7 @@ func (s Server) startServer(n NewSession, args []string) (string, error) {
 		}
 		socket, none := s.trusted()
 		socket.Close()
-		// Another process may have started the server meanwhile. No error of tmux begins
-		// like this.
+		// Another process may have started the server meanwhile. No error of tmux begins like this.
 		if !errors.Is(none, ErrNoServer) && !strings.HasPrefix(err.Error(), "tmux: Failed to ") {
 			return out, err // tmux itself failed
 		}
@@ -283,8 +279,7 @@ func (s Server) startServer(n NewSession, args []string) (string, error) {
 	return run()
 }
 
-// ownFolder makes a socket's folder like tmux does, or returns an error if it is another
-// user's.
+// ownFolder makes a socket's folder like tmux does, or returns an error if it is another user's.
 func ownFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -57,8 +57,8 @@ func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (s
 	return at.runAt(socket, nil, input, nil, limit, args...)
 }
 
-// runAt runs tmux at a trusted socket, below a launcher unless that is nil. If there is no socket, a
-// command that starts a server creates it, in the given environment; nil means this process's.
+// runAt runs tmux at a trusted socket, below a launcher unless that is nil. If there is no socket,
+// a command that starts a server creates it, in the given environment; nil means this process's.
 func (s Server) runAt(socket process.Socket, launcher []string, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -209,9 +209,8 @@ func (s Server) HasSession(session string) bool {
 	return err == nil
 }
 
-// SetEnvironment sets and unsets variables of a pane's session for future processes, in one
-// call. The values are visible on a command line and in show-environment, so they must not
-// be secret.
+// SetEnvironment sets and unsets variables of a pane's session for future processes, in one call.
+// The values are visible on a command line and in show-environment, so they must not be secret.
 func (s Server) SetEnvironment(pane string, vars [][2]string, unset []string, within time.Duration) error {
 	if !isPane(pane) {
 		return fmt.Errorf("'%s' is not a tmux pane", pane)
@@ -293,16 +292,14 @@ func (s Server) IsDead(pane string) (bool, error) {
 	return out == pane+" 1", err
 }
 
-// ExitedCleanly reports whether the process of a remaining pane has ended with exit status
-// 0.
+// ExitedCleanly reports whether the process of a remaining pane ended with exit status 0.
 func (s Server) ExitedCleanly(pane string) (bool, error) {
 	out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead}\t#{pane_dead_status}")
 	return out == "1\t0", err
 }
 
-// Ended returns how the process of a remaining pane ended: "exit status 1" or "signal 9",
-// or "" if it runs or tmux does not know. Asking makes a tmux that missed the end (see
-// OnDeath) notice it.
+// Ended returns how the process of a remaining pane ended: "exit status 1" or "signal 9", or "" if
+// it runs or tmux does not know. Asking makes a tmux that missed the end (see OnDeath) notice it.
 func (s Server) Ended(pane string) (how string, err error) {
 	for range 2 {
 		out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead} #{?#{==:#{pane_dead_signal},},#{?#{==:#{pane_dead_status},},,exit status #{pane_dead_status}},signal #{pane_dead_signal}}")
@@ -341,11 +338,10 @@ func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
 	return s.runSilent("set-option", "-p", "-t", pane, "remain-on-exit", r.Value)
 }
 
-// Respawn replaces a pane's process in one call: it sets remain-on-exit, clears the
-// scrollback if clear is set, kills the process and starts the new one without a shell.
-// Success means only that tmux accepted the command. The caller restores remain-on-exit.
-// The same call loads the buffer for the new process, so that a killed hand-over leaves
-// none behind.
+// Respawn replaces a pane's process in one call: it sets remain-on-exit, clears the scrollback if
+// clear is set, kills the process and starts the new one without a shell. Success means only that
+// tmux accepted the command. The caller restores remain-on-exit. The same call loads the buffer for
+// the new process, so that a killed hand-over leaves none behind.
 //
 // The program needs an argument: tmux passes a single word to a shell.
 func (s Server) Respawn(pane string, clear bool, b Buffer, data []byte, command ...string) error {

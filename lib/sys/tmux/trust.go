@@ -71,9 +71,8 @@ func whyUntrusted(socket process.Socket, folder string) (why string, err error) 
 		return "", nil // the server is an ancestor
 	}
 	if peer.PID == 0 || socket.File == nil {
-		// The server is outside this container, so not one that an agent started inside; or
-		// nothing prevents the socket from being replaced. Then its folder must be as tmux
-		// makes it.
+		// The server is outside this container, so not one that an agent started inside; or nothing
+		// prevents the socket from being replaced. Then its folder must be as tmux makes it.
 		dir, err := os.Stat(folder)
 		if err != nil || !ownedByUs(dir) || dir.Mode().Perm()&0o077 != 0 {
 			return "lies in a folder that is not yours alone", nil
