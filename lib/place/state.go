@@ -24,9 +24,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
 )
 
 // State is the path of the state folder.
@@ -261,6 +263,14 @@ func (s State) WriteJSON(path string, v any, d atomicfile.Durability) error {
 		return err
 	}
 	return atomicfile.WriteJSON(path, v, d)
+}
+
+// Lock is flock.Acquire for a file of the state whose folder may be missing.
+func (s State) Lock(path string, wait time.Duration) (*flock.Lock, error) {
+	if err := s.Prepare(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	return flock.Acquire(path, wait)
 }
 
 // IsInside reports whether the state folder is inside real, a path without links. Whoever can

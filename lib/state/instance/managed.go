@@ -328,8 +328,5 @@ func (s Store) LockStarts() (*flock.Lock, error) { return s.lockBeside("starts.l
 const workersWait = time.Minute
 
 func (s Store) lockBeside(name string, wait time.Duration) (*flock.Lock, error) {
-	if err := s.State.Prepare(s.State.Path(s.Root())); err != nil {
-		return nil, err
-	}
-	return flock.Acquire(s.State.Path(s.Root(), name), wait)
+	return s.State.Lock(s.State.Path(s.Root(), name), wait)
 }

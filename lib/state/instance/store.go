@@ -250,12 +250,7 @@ func (s Store) readAll(files []file) {
 	cli.Parallel(slices.Collect(slices.Chunk(files, sequentialBelow)), read)
 }
 
-func (s Store) lock() (*flock.Lock, error) {
-	if err := s.State.Prepare(s.path("")); err != nil {
-		return nil, err
-	}
-	return flock.Acquire(s.path(lockName), lockWait)
-}
+func (s Store) lock() (*flock.Lock, error) { return s.State.Lock(s.path(lockName), lockWait) }
 
 // Create adds an instance. The caller has set everything but the times and, optionally, the
 // id. It returns ErrTaken if the name is in use.

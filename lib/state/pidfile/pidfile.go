@@ -226,10 +226,7 @@ func (d Dir) Remove(f File) error {
 }
 
 func (d Dir) lock() (*flock.Lock, error) {
-	if err := d.town.State.Prepare(d.town.Pids()); err != nil {
-		return nil, err
-	}
-	lock, err := flock.Acquire(filepath.Join(d.town.Pids(), ".lock"), lockWait)
+	lock, err := d.town.State.Lock(filepath.Join(d.town.Pids(), ".lock"), lockWait)
 	if err == nil {
 		atomicfile.Sweep(d.town.Pids(), time.Now())
 	}

@@ -56,9 +56,6 @@ func Append(state place.State, chain session.ID, p Part, warn func(error)) error
 
 // appendLines appends to the journal and reports whether there was room.
 func appendLines(state place.State, chain session.ID, data []byte) (added bool, err error) {
-	if err := state.Prepare(state.Path("threads")); err != nil {
-		return false, err
-	}
 	lock, err := lock(state, chain)
 	if err != nil {
 		return false, err

@@ -557,16 +557,13 @@ func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(ato
 const lockWait = 2 * time.Second
 
 func lock(state place.State, chain session.ID) (*flock.Lock, error) {
-	return flock.Acquire(state.Path("threads", string(chain)+".lock"), lockWait)
+	return state.Lock(state.Path("threads", string(chain)+".lock"), lockWait)
 }
 
 // Update changes a chain's thread, creating it if necessary, and writes it if it changed.
 func Update(state place.State, chain session.ID, d atomicfile.Durability, warn func(error), change func(*Thread)) (*Thread, error) {
 	f, err := file(state, chain, warn)
 	if err != nil {
-		return nil, err
-	}
-	if err := state.Prepare(state.Path("threads")); err != nil {
 		return nil, err
 	}
 	lock, err := lock(state, chain)
