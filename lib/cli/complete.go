@@ -282,15 +282,7 @@ func values(env *Env, p Program, v *kong.Value, begin string) (found []Candidate
 
 // script returns a shell's setup, or "" for an unknown shell.
 func script(program, shell string) string {
-	text := ""
-	switch shell {
-	case "bash":
-		text = bash
-	case "zsh":
-		text = zsh
-	case "fish":
-		text = fish
-	}
+	text := map[string]string{"bash": bash, "zsh": zsh, "fish": fish}[shell]
 	return strings.NewReplacer("PROGRAM", program, "FUNCTION", "_"+strings.ReplaceAll(program, "-", "_")).Replace(text)
 }
 

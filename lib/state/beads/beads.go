@@ -259,15 +259,16 @@ func firstError(text string) string {
 const hookDeadline = 5 * time.Second
 
 func Hook(h home.Home, id string, environ []string) error {
-	dir := Find(h)
-	if dir == "" {
-		return fmt.Errorf("cannot hook '%s': %w", id, errors.New("there is no .beads"))
+	dir, bd := Find(h), find(h, environ)
+	var err error
+	switch {
+	case dir == "":
+		err = errors.New("there is no .beads")
+	case bd == "":
+		err = errors.New("bd is not on the PATH")
+	default:
+		_, err = query(question(bd, dir, bdEnviron(h, environ), hookDeadline, "update", id, "--status=hooked", "--assignee="+h.Identity.Address()))
 	}
-	bd := find(h, environ)
-	if bd == "" {
-		return fmt.Errorf("cannot hook '%s': %w", id, errors.New("bd is not on the PATH"))
-	}
-	_, err := query(question(bd, dir, bdEnviron(h, environ), hookDeadline, "update", id, "--status=hooked", "--assignee="+h.Identity.Address()))
 	if err != nil {
 		return fmt.Errorf("cannot hook '%s': %w", id, err)
 	}

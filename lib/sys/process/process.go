@@ -255,12 +255,11 @@ func nearestProgram(pid int) (up int, name string) {
 	return 0, ""
 }
 
+var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "yash", "ash", "busybox", "csh", "tcsh", "fish", "nu", "pwsh"}
+
+// IsShell reports whether a name is a shell's, also as a path or of a login shell.
 func IsShell(name string) bool {
-	switch strings.TrimPrefix(filepath.Base(name), "-") {
-	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "yash", "ash", "busybox", "csh", "tcsh", "fish", "nu", "pwsh":
-		return true
-	}
-	return false
+	return slices.Contains(shells, strings.TrimPrefix(filepath.Base(name), "-"))
 }
 
 type status struct {

@@ -54,13 +54,9 @@ func isScript(pid int) bool {
 
 // IsInterpreter reports whether a name is that of an interpreter of clients: the program's
 // or its first thread's.
-func IsInterpreter(name string) bool {
-	switch name {
-	case "node", "node-MainThread", "MainThread", "bun", "deno":
-		return true
-	}
-	return false
-}
+func IsInterpreter(name string) bool { return slices.Contains(interpreters, name) }
+
+var interpreters = []string{"node", "node-MainThread", "MainThread", "bun", "deno"}
 
 // maxRelaunched bounds how often in a row a client restarts itself.
 const maxRelaunched = 4
