@@ -57,8 +57,7 @@ func (s Store) append(id ID, lines func(w *writer, end ending) error) (err error
 		return err
 	}
 	err = lines(w, end)
-	err = cmp.Or(err, w.close(err == nil))
-	return err
+	return cmp.Or(err, w.close(err == nil))
 }
 
 // Clear removes the results of a record that were kept aside, and records that.

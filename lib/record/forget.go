@@ -20,24 +20,20 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 		return Gone{}, err
 	}
 	defer lock.Remove()
-	head, err := s.Head(id)
-	if err != nil {
-		return Gone{}, err
-	}
 	o, err := s.open(id)
 	if err != nil {
 		return Gone{}, err
 	}
-	end, err := o.end()
-	o.Close()
+	defer o.Close()
+	head, end, err := o.ends()
 	if err != nil {
-		return Gone{}, atomicfile.Error("read", s.File(id), err)
+		return Gone{}, err
 	}
 	if end.gone != "" {
 		return Gone{}, errors.Join(s.removeRest(id, &head), atomicfile.Remove(s.packedPath(id)))
 	}
 	gone := Gone{Bytes: o.length(), Digest: digest(end.last)}
-	if _, err := s.ForEachLine(id, 0, func([]byte, int64) bool { gone.Lines++; return true }); err != nil {
+	if _, err := o.lines(0, func([]byte, int64) bool { gone.Lines++; return true }); err != nil {
 		return gone, err
 	}
 	var w writer
@@ -77,26 +73,17 @@ func (s Store) RemoveTold(agent string, id session.ID) error {
 }
 
 func (s Store) removeContexts(id ID) error {
-	_, err := s.dropContexts(id)
-	return err
-}
-
-// dropContexts is removeContexts and returns the names of the files.
-func (s Store) dropContexts(id ID) (names []string, err error) {
 	entries, err := atomicfile.Entries(s.Contexts)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, e := range entries {
-		name := e.Name()
 		// A kill can leave a temporary file.
-		if !strings.HasPrefix(strings.TrimPrefix(name, "."), string(id)+"-") {
-			continue
+		if strings.HasPrefix(strings.TrimPrefix(e.Name(), "."), string(id)+"-") {
+			if err := atomicfile.Remove(filepath.Join(s.Contexts, e.Name())); err != nil {
+				return err
+			}
 		}
-		if err := atomicfile.Remove(filepath.Join(s.Contexts, name)); err != nil {
-			return names, err
-		}
-		names = append(names, name)
 	}
-	return names, nil
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"gt/lib/conversation"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -50,17 +51,15 @@ func parsePacked(f io.ReaderAt) (p packedAt, err error) {
 	return p, err
 }
 
-type packed struct {
-	f *os.File
-	packedAt
-}
-
-func (p packed) head() (Session, error) {
-	z, err := gzip.NewReader(io.NewSectionReader(p.f, 0, p.Packed))
+func (o opened) head() (Session, error) {
+	if o.gz == nil {
+		return headOf(o.f)
+	}
+	z, err := gzip.NewReader(io.NewSectionReader(o.f, 0, o.gz.Packed))
 	if err != nil {
 		return Session{}, err
 	}
-	front := make([]byte, min(maxHead, p.Size))
+	front := make([]byte, min(maxHead, o.gz.Size))
 	n, err := io.ReadFull(z, front)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && err != io.EOF {
 		return Session{}, err
@@ -68,9 +67,12 @@ func (p packed) head() (Session, error) {
 	return headOf(bytes.NewReader(front[:n]))
 }
 
-// end is endOf for a packed record.
-func (p packed) end() (ending, error) {
-	z, err := gzip.NewReader(io.NewSectionReader(p.f, p.Packed, 1<<62))
+func (o opened) end() (ending, error) {
+	p := o.gz
+	if p == nil {
+		return endOf(o.f, o.size)
+	}
+	z, err := gzip.NewReader(io.NewSectionReader(o.f, p.Packed, 1<<62))
 	if err != nil {
 		return ending{}, err
 	}
@@ -85,18 +87,21 @@ func (p packed) end() (ending, error) {
 	return e, nil
 }
 
-// copyTo writes the record into a file.
-func (p packed) copyTo(f *os.File) error {
-	z, err := gzip.NewReader(bufio.NewReader(io.NewSectionReader(p.f, 0, 1<<62)))
+// unpackTo writes a packed record into a file.
+func (o opened) unpackTo(f *os.File) error {
+	z, err := gzip.NewReader(bufio.NewReader(io.NewSectionReader(o.f, 0, 1<<62)))
 	if err == nil {
 		_, err = io.Copy(f, z)
 	}
 	return err
 }
 
-// lines is conversation.LinesWithin for a packed record.
-func (p packed) lines(from int64, each func(line []byte, at int64) bool) (next int64, err error) {
-	z, err := gzip.NewReader(bufio.NewReaderSize(io.NewSectionReader(p.f, 0, 1<<62), 256<<10))
+func (o opened) lines(from int64, each func(line []byte, at int64) bool) (next int64, err error) {
+	if o.gz == nil {
+		return conversation.LinesWithin(o.f.Name(), from, maxLine, each, nil)
+	}
+	defer func() { err = atomicfile.Error("read", o.f.Name(), err) }()
+	z, err := gzip.NewReader(bufio.NewReaderSize(io.NewSectionReader(o.f, 0, 1<<62), 256<<10))
 	if err != nil {
 		return from, err
 	}
@@ -203,7 +208,7 @@ func (s Store) unpack(id ID) error {
 		return err
 	}
 	defer o.Close()
-	if err := replace(s.Path(id), o.gz.copyTo); err != nil {
+	if err := replace(s.Path(id), o.unpackTo); err != nil {
 		return atomicfile.Error("unpack", from, err)
 	}
 	return atomicfile.Remove(from)
@@ -221,7 +226,7 @@ func (s Store) Unpacked(id ID, dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = o.gz.copyTo(f); err == nil {
+	if err = o.unpackTo(f); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err = errors.Join(err, os.Remove(f.Name())); err != nil {

@@ -50,10 +50,10 @@ const contexts = "context"
 
 const ext = ".jsonl"
 
-// Path returns the file to which a record is written.
 // Exists reports whether there are records.
 func (s Store) Exists() bool { return atomicfile.IsFolder(s.Sessions) }
 
+// Path returns the file to which a record is written.
 func (s Store) Path(id ID) string { return filepath.Join(s.Sessions, string(id)+ext) }
 
 // File returns the file that has a record: Path or the packed file. If it cannot tell, it
@@ -66,15 +66,6 @@ func (s Store) File(id ID) string {
 		return s.packedPath(id)
 	}
 	return s.Path(id)
-}
-
-// hasRecord reports whether there is a record. An error does not count as missing, because the
-// record would be begun anew.
-func (s Store) hasRecord(id ID) (bool, error) {
-	if ok, err := atomicfile.Present(s.Path(id)); ok || err != nil {
-		return ok, err
-	}
-	return atomicfile.Present(s.packedPath(id))
 }
 
 var ErrNone = errors.New("no such record")
@@ -134,24 +125,19 @@ func (h *Session) key() Key { return Key{h.Agent, h.Session, h.Parent} }
 
 type opened struct {
 	f    *os.File
-	size int64   // of the file
-	gz   *packed // nil if it is not packed
+	size int64     // of the file
+	gz   *packedAt // nil if it is not packed
 }
 
 func (o opened) Close() error { return o.f.Close() }
 
-func (o opened) head() (Session, error) {
-	if o.gz != nil {
-		return o.gz.head()
+// ends returns the first line of a record, and its end.
+func (o opened) ends() (head Session, end ending, err error) {
+	if head, err = o.head(); err != nil {
+		return head, end, atomicfile.Error("understand", o.f.Name(), err)
 	}
-	return headOf(o.f)
-}
-
-func (o opened) end() (ending, error) {
-	if o.gz != nil {
-		return o.gz.end()
-	}
-	return endOf(o.f, o.size)
+	end, err = o.end()
+	return head, end, atomicfile.Error("read", o.f.Name(), err)
 }
 
 // liveTurns returns a function that reports, of each line of the conversation in order, whether
@@ -216,7 +202,7 @@ func openFile(path string) (opened, error) {
 			f.Close()
 			return opened{}, atomicfile.Error("understand", path, err)
 		}
-		o.gz = &packed{f, at}
+		o.gz = &at
 	}
 	return o, nil
 }
@@ -335,14 +321,6 @@ func (s Store) ForEachLine(id ID, from int64, each func(line []byte, at int64) b
 	return o.lines(from, each)
 }
 
-func (o opened) lines(from int64, each func(line []byte, at int64) bool) (int64, error) {
-	if o.gz == nil {
-		return conversation.LinesWithin(o.f.Name(), from, maxLine, each, nil)
-	}
-	next, err := o.gz.lines(from, each)
-	return next, atomicfile.Error("read", o.f.Name(), err)
-}
-
 // Size returns the length of a record in bytes; of a packed one, unpacked.
 func (s Store) Size(id ID) (int64, error) {
 	o, err := s.open(id)
@@ -450,18 +428,13 @@ func (s Store) Info(id ID) (Info, error) {
 		return Info{}, err
 	}
 	defer o.Close()
-	path := o.f.Name()
-	head, err := o.head()
+	head, end, err := o.ends()
 	if err != nil {
-		return Info{}, atomicfile.Error("understand", path, err)
-	}
-	end, err := o.end()
-	if err != nil {
-		return Info{}, atomicfile.Error("read", path, err)
+		return Info{}, err
 	}
 	i := Info{
 		ID: id, Session: string(head.Session), Agent: head.Agent, Parent: string(head.Parent), Started: head.Started,
-		CWD: head.CWD, Path: path, Size: o.size, Gone: end.gone, Ended: end.ended,
+		CWD: head.CWD, Path: o.f.Name(), Size: o.size, Gone: end.gone, Ended: end.ended,
 	}
 	if m := end.mark; m != nil {
 		i.Messages, i.Events, i.Title, i.Branch, i.Source = m.Messages, m.Events, m.Title, m.Branch, m.Source

@@ -74,8 +74,8 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 			err = cmp.Or(err, p.w.close(!y.Bulk && done.Lines > 0))
 		}
 	}()
-	if ok, err := y.Store.hasRecord(id); err != nil {
-		return done, err
+	if ok, err := atomicfile.Present(y.Store.File(id)); err != nil {
+		return done, err // an error does not count as missing, because the record would be begun anew
 	} else if ok {
 		if err := p.open(); err != nil || done.Gone != "" {
 			return done, err
