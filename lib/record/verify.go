@@ -40,18 +40,18 @@ func (s Store) Seal(id ID) (Seal, error) {
 // Verify checks a record and returns the number of its lines and the digest of the last
 // one. The error is a Fault if a line was changed, or if the record does not match the
 // seal, if one is given. torn reports that an incomplete line follows, as while one is
-// being written.
+// being written. A result kept aside must be unchanged or cleared.
 func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err error) {
 	o, err := s.open(id)
 	if err != nil {
 		return 0, "", false, err
 	}
-	size := o.length()
-	o.Close()
+	defer o.Close()
 	gone := false
-	var fault *Fault
+	var fault, aside *Fault // of a line, and the first of a result
+	checked := map[string]bool{}
 	prev := digest(nil)
-	next, err := s.ForEachLine(id, 0, func(line []byte, at int64) bool {
+	next, err := o.lines(0, func(line []byte, at int64) bool {
 		lines++
 		no := func(why string) bool {
 			fault = &Fault{lines, why}
@@ -78,42 +78,26 @@ func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err
 			}
 			seal = nil
 		}
+		if c := l.Context; c != nil && aside == nil && !checked[c.Ref] {
+			checked[c.Ref] = true
+			if _, err := s.Context(*c); err != nil && !errors.Is(err, ErrCleared) {
+				aside = &Fault{lines, err.Error()}
+			}
+		}
 		return true
 	})
-	if err != nil {
+	torn = next < o.length()
+	switch {
+	case err != nil:
 		return lines, "", false, err
-	}
-	if fault != nil {
+	case fault != nil:
 		return lines, "", false, fault
-	}
-	if lines == 0 {
-		return 0, "", next < size, &Fault{1, "the record is empty"}
-	}
-	if seal != nil && !gone {
+	case lines == 0:
+		return 0, "", torn, &Fault{1, "the record is empty"}
+	case seal != nil && !gone:
 		return lines, "", false, &Fault{lines + 1, fmt.Sprintf("lines are missing: the record had %d bytes when the session ended, and has %d", seal.Size, next)}
+	case aside != nil:
+		return lines, prev, torn, aside
 	}
-	return lines, prev, next < size, s.verifyContexts(id)
-}
-
-// verifyContexts checks that each result kept aside is unchanged or was cleared.
-func (s Store) verifyContexts(id ID) error {
-	var fault *Fault
-	n := 0
-	seen := map[string]bool{}
-	_, err := s.ForEachLine(id, 0, func(line []byte, _ int64) bool {
-		n++
-		l, err := Parse(line)
-		if err != nil || l.Context == nil || seen[l.Context.Ref] {
-			return true
-		}
-		seen[l.Context.Ref] = true
-		if _, err := s.Context(*l.Context); err != nil && !errors.Is(err, ErrCleared) {
-			fault = &Fault{n, err.Error()}
-		}
-		return fault == nil
-	})
-	if err == nil && fault != nil {
-		return fault
-	}
-	return err
+	return lines, prev, torn, nil
 }
