@@ -83,27 +83,28 @@ func (s Store) Messages(id ID, each func(Message) error) (err error) {
 }
 
 // Events calls each for the events of a record. A tool_call comes when its result does.
-func (s Store) Events(id ID, each func(Happened) error) (err error) {
+func (s Store) Events(id ID, each func(Happened) error) error {
 	h := eventConverter{each: each}
-	lerr := s.liveLines(id, 0, func(l Line, _ int64, live bool) bool {
+	err := s.liveLines(id, 0, func(l Line, _ int64, live bool) bool {
 		switch conversation.Kind(l.Kind) {
 		case conversation.Prompt, conversation.Reply, conversation.Summary, conversation.Result:
 			h.asked = l.Time
 		}
 		if live {
-			err = h.convert(&l)
+			h.convert(&l)
 		}
-		return err == nil
+		return h.err == nil
 	})
-	if err = cmp.Or(err, lerr); err != nil {
-		return err
+	if h.err = cmp.Or(h.err, err); h.err == nil {
+		h.finish()
 	}
-	return h.finish()
+	return h.err
 }
 
 // eventConverter converts the lines of a record to events, one after the other.
 type eventConverter struct {
 	each  func(Happened) error
+	err   error // the first that each returned; nothing is given after it
 	begun time.Time
 	asked time.Time  // the time of the model's last input
 	llm   *Happened  // the last request, whose usage the client may repeat
@@ -112,91 +113,89 @@ type eventConverter struct {
 }
 
 // convert gives the events of a line, except those that wait for later lines.
-func (h *eventConverter) convert(l *Line) error {
+func (h *eventConverter) convert(l *Line) {
 	switch l.Kind {
 	case Head:
 		if l.Head != nil {
 			h.begun = l.Head.Started
 		}
-		return h.each(Happened{Type: SessionStart, Time: h.begun})
+		h.give(Happened{Type: SessionStart, Time: h.begun})
 	case End:
 		e := Happened{Type: SessionEnd, Time: l.Time, Reason: l.Cause}
 		if !h.begun.IsZero() {
 			e.DurationMs = millisBetween(h.begun, l.Time)
 		}
-		return h.passEvent(e)
+		h.giveAfterRequest(e)
 	case StepBegun, StepDone:
-		return h.passEvent(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
+		h.giveAfterRequest(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
 	case Failure:
-		return h.passEvent(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
+		h.giveAfterRequest(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
 	}
 	switch conversation.Kind(l.Kind) {
 	case conversation.Answer:
 		if l.Failed { // text of the client about an error
-			return h.passEvent(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
+			h.giveAfterRequest(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
 		}
 	case conversation.TokenUsage:
-		return h.addUsage(l)
+		h.addUsage(l)
 	case conversation.Call:
 		h.calls = append(h.calls, Happened{Type: ToolCall, Time: l.Time, Name: l.Tool, Args: l.Text, CallID: l.CallID})
 		if l.Text == "" {
 			h.calls[len(h.calls)-1].Args = l.Target
 		}
 	case conversation.Result:
-		return h.addResult(l)
+		h.addResult(l)
 	}
-	return nil
 }
 
-// passEvent passes the waiting request on, and then e.
-func (h *eventConverter) passEvent(e Happened) error {
-	if err := h.giveWaitingRequest(); err != nil {
-		return err
+func (h *eventConverter) give(e Happened) {
+	if h.err == nil {
+		h.err = h.each(e)
 	}
-	return h.each(e)
 }
 
-// giveWaitingRequest passes the waiting request on, whose usage is now final.
-func (h *eventConverter) giveWaitingRequest() error {
-	if h.llm == nil {
-		return nil
+// giveAfterRequest gives the waiting request, and then e.
+func (h *eventConverter) giveAfterRequest(e Happened) {
+	h.giveWaitingRequest()
+	h.give(e)
+}
+
+// giveWaitingRequest gives the waiting request, whose usage is now final.
+func (h *eventConverter) giveWaitingRequest() {
+	if h.llm != nil {
+		h.give(*h.llm)
+		h.llm = nil
 	}
-	e := *h.llm
-	h.llm = nil
-	return h.each(e)
 }
 
 // addUsage begins an LLM call with its tokens, or renews those of the waiting one: a client
 // can report one request several times.
-func (h *eventConverter) addUsage(l *Line) error {
+func (h *eventConverter) addUsage(l *Line) {
 	u := conversation.Usage{}
 	if l.Usage != nil {
 		u = *l.Usage
 	}
 	if l.Usage != nil && u.Cost > 0 && !u.HasTokens() {
-		return nil // the client states it for several requests, not for a call
+		return // the client states it for several requests, not for a call
 	}
 	tokens := &Tokens{u.Input + u.CacheRead + u.CacheWrite, u.Output, u.CacheRead, u.CacheWrite}
 	if h.llm != nil && l.Message != "" && l.Message == h.llmID {
 		h.llm.Usage = tokens // the last usage counts
-		return nil
+		return
 	}
-	if err := h.giveWaitingRequest(); err != nil {
-		return err
-	}
+	h.giveWaitingRequest()
 	h.llm, h.llmID = &Happened{Type: LLMCall, Time: l.Time, Model: l.Model, Usage: tokens}, l.Message
 	if !h.asked.IsZero() && !l.Aside {
 		h.llm.LatencyMs = millisBetween(h.asked, l.Time)
 	}
-	return nil
 }
 
 // addResult gives the oldest waiting call with the result's id, which is empty if the client
 // gives no ids.
-func (h *eventConverter) addResult(l *Line) error {
+func (h *eventConverter) addResult(l *Line) {
 	at := slices.IndexFunc(h.calls, func(c Happened) bool { return c.CallID == l.CallID })
 	if at < 0 {
-		return nil // its call is not in the record
+		return // its call is not in the record
 	}
 	e := h.calls[at]
 	h.calls = slices.Delete(h.calls, at, at+1)
@@ -205,28 +204,24 @@ func (h *eventConverter) addResult(l *Line) error {
 	if !e.Time.IsZero() && !l.Time.IsZero() {
 		e.DurationMs = millisBetween(e.Time, l.Time)
 	}
-	if err := h.passEvent(e); err != nil {
-		return err
-	}
+	h.giveAfterRequest(e)
 	if success {
-		if !strings.Contains(e.Args, "commit") {
-			return nil
+		if strings.Contains(e.Args, "commit") {
+			h.giveCommits(l)
 		}
-		return commits(l.Text, func(hash, subject string) error {
-			return h.each(Happened{Type: Commit, Time: l.Time, Name: hash, Message: shorten(subject)})
-		})
+		return
 	}
 	name := "tool_error"
 	if l.Rejected {
 		name = "tool_rejected"
 	}
-	return h.each(Happened{Type: Error, Time: l.Time, Name: name, Message: shorten(l.Text), Context: map[string]string{"tool": e.Name, "callId": e.CallID}})
+	h.give(Happened{Type: Error, Time: l.Time, Name: name, Message: shorten(l.Text), Context: map[string]string{"tool": e.Name, "callId": e.CallID}})
 }
 
-// commits calls each for the commits in git's output: "[main 1a2b3c4] subject", "[main
+// giveCommits gives the commits in git's output: "[main 1a2b3c4] subject", "[main
 // (root-commit) 1a2b3c4] subject".
-func commits(text string, each func(hash, subject string) error) error {
-	for line := range strings.Lines(text) {
+func (h *eventConverter) giveCommits(l *Line) {
+	for line := range strings.Lines(l.Text) {
 		where, subject, ok := strings.Cut(strings.TrimSpace(line), "] ")
 		words := strings.Fields(where)
 		if !ok || !strings.HasPrefix(where, "[") || len(words) < 2 {
@@ -234,24 +229,18 @@ func commits(text string, each func(hash, subject string) error) error {
 		}
 		hash := words[len(words)-1]
 		const least, most = 7, 64
-		if len(hash) < least || len(hash) > most || strings.Trim(hash, "0123456789abcdef") != "" {
-			continue
-		}
-		if err := each(hash, subject); err != nil {
-			return err
+		if len(hash) >= least && len(hash) <= most && strings.Trim(hash, "0123456789abcdef") == "" {
+			h.give(Happened{Type: Commit, Time: l.Time, Name: hash, Message: shorten(subject)})
 		}
 	}
-	return nil
 }
 
 // finish gives what still waits.
-func (h *eventConverter) finish() error {
+func (h *eventConverter) finish() {
 	for _, c := range h.calls {
-		if err := h.passEvent(c); err != nil {
-			return err
-		}
+		h.giveAfterRequest(c)
 	}
-	return h.giveWaitingRequest()
+	h.giveWaitingRequest()
 }
 
 func millisBetween(from, to time.Time) *int64 {
