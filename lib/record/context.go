@@ -2,14 +2,12 @@ package record
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"gt/lib/sys/atomicfile"
@@ -35,8 +33,7 @@ func contextName(id ID, tool string, sum []byte) string {
 	if tool = strings.TrimLeft(tool, "."); tool == "" {
 		tool = "result"
 	}
-	hash := strconv.FormatUint(binary.BigEndian.Uint64(sum[8:16])%suffixes, base)
-	return string(id) + "-" + tool[:min(len(tool), 64)] + "-" + strings.Repeat("0", suffixSize-len(hash)) + hash + ".json"
+	return string(id) + "-" + tool[:min(len(tool), 64)] + "-" + suffixOf(sum[8:16]) + ".json"
 }
 
 // keepAside writes a result to its file. The same result of the same tool has only one

@@ -6,25 +6,18 @@ import (
 	"fmt"
 	"time"
 
-	"gt/lib/state/session"
 )
 
-type Event struct {
-	Agent   string
-	Session session.ID
-	Reason  string
-}
-
-// End records that a session has ended, writes S3's file of its record, and then removes
+// End records that a session has ended and why, writes S3's file of its record, and then removes
 // the results kept aside. The lines keep both ends of each result and list what was
 // removed. If the session has no record, or the record was removed, End does nothing and
 // returns no id.
-func (s Store) End(e Event, redact func(string) string, now time.Time) (ID, error) {
+func (s Store) End(k Key, why string, redact func(string) string, now time.Time) (ID, error) {
 	x, err := s.Index()
 	if err != nil {
 		return "", err
 	}
-	id, _, err := s.Find(x, Key{Agent: e.Agent, Session: e.Session})
+	id, _, err := s.Find(x, k)
 	if errors.Is(err, ErrNone) {
 		return "", nil
 	} else if err != nil {
@@ -35,7 +28,7 @@ func (s Store) End(e Event, redact func(string) string, now time.Time) (ID, erro
 		if gone = end.gone != "" || end.size == 0; gone || !end.ended.IsZero() {
 			return nil
 		}
-		return w.add(&Line{Kind: End, Time: now.UTC(), Cause: redact(valid(e.Reason))})
+		return w.add(&Line{Kind: End, Time: now.UTC(), Cause: redact(valid(why))})
 	}); err != nil || gone {
 		return "", err
 	}

@@ -24,7 +24,6 @@ const (
 	Pruned    Kind = "pruned"    // the record was too old; nothing else is left
 	Cleared   Kind = "cleared"   // results that were kept aside are removed
 	End       Kind = "end"       // of the session, according to its client
-	Failure   Kind = "error"     // an error in the session
 	StepBegun Kind = "step_started"
 	StepDone  Kind = "step_completed"
 )
@@ -60,7 +59,7 @@ type Line struct {
 	Gone  *Gone     `json:"gone,omitempty"`
 	Clear []Context `json:"cleared,omitempty"`
 	Name  string    `json:"name,omitempty"`  // of a step
-	Cause string    `json:"cause,omitempty"` // of an end or an error
+	Cause string    `json:"cause,omitempty"` // of an end
 }
 
 // Context is a large result that is kept aside.

@@ -113,7 +113,7 @@ func TestEndOrder(t *testing.T) {
 	d.write(fmt.Sprintf(`[{"Kind":"call","Tool":"T","CallID":"c"},{"Kind":"result","CallID":"c","Text":%q}]`+"\n", strings.Repeat("x", MaxInline+1)))
 	id := d.sync().ID
 	end := func() error {
-		_, err := d.store.End(Event{Agent: "claude", Session: "4f2c", Reason: "logout"}, strings.Clone, epoch)
+		_, err := d.store.End(Key{Agent: "claude", Session: "4f2c"}, "logout", strings.Clone, epoch)
 		return err
 	}
 	kept := func() int {

@@ -486,7 +486,12 @@ type Key struct {
 // hash.
 func (k Key) suffix(n int) string {
 	sum := sha256.Sum256([]byte(k.Agent + "\x00" + string(k.Session) + "\x00" + string(k.Parent) + strings.Repeat("\x00", n)))
-	s := strconv.FormatUint(binary.BigEndian.Uint64(sum[:8])%suffixes, base)
+	return suffixOf(sum[:8])
+}
+
+// suffixOf returns eight bytes of a digest as the end of an id.
+func suffixOf(sum []byte) string {
+	s := strconv.FormatUint(binary.BigEndian.Uint64(sum)%suffixes, base)
 	return strings.Repeat("0", suffixSize-len(s)) + s
 }
 

@@ -36,7 +36,6 @@ type Synced struct {
 	ID        ID
 	New       bool // the record was created
 	Lines     int  // the number of lines of the conversation that were written
-	Bytes     int64
 	Rewritten bool // the client has rewritten its file
 	Stopped   bool
 	Gone      Kind // nothing was done, because the record was forgotten or pruned
@@ -430,7 +429,6 @@ func (p *pass) writeEntry(e conversation.Entry) error {
 	}
 	p.done.Lines++
 	p.at.Ended = time.Time{} // it goes on
-	p.done.Bytes += int64(len(body))
 	p.count(l)
 	return p.w.addBody(body)
 }

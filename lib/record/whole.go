@@ -128,8 +128,6 @@ func (h *eventConverter) convert(l *Line) {
 		h.giveAfterRequest(e)
 	case StepBegun, StepDone:
 		h.giveAfterRequest(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
-	case Failure:
-		h.giveAfterRequest(Happened{Type: Error, Time: l.Time, Name: l.Name, Message: l.Cause})
 	}
 	switch conversation.Kind(l.Kind) {
 	case conversation.Answer:

@@ -56,7 +56,6 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	if err != nil {
 		return err
 	}
-	why := record.Event{Session: id, Agent: c.Agent}
 	before := ""
 	for looks := 0; ; {
 		all, err := sessionFiles(env, r, id)
@@ -95,8 +94,7 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	if c.Why != hook.SessionEnded {
 		return nil
 	}
-	why.Reason = c.Reason
-	ended, err := s.End(why, env.Redact, env.Now())
+	ended, err := s.End(record.Key{Agent: c.Agent, Session: id}, c.Reason, env.Redact, env.Now())
 	if err == nil && ended != "" {
 		err = seal(env, s, ended)
 	}

@@ -38,14 +38,11 @@ func (c *show) Run(env *cli.Env) error {
 	}
 	out := bufio.NewWriter(env.Stdout)
 	if c.JSON {
-		var failed error
-		if _, err := s.ForEachLine(id, 0, func(line []byte, _ int64) bool {
-			failed = s.line(out, line)
-			return failed == nil
-		}); err != nil {
+		p := &page{Page: transcript.Page{W: out}, raw: s.line}
+		if _, err := s.ForEachLine(id, 0, p.put); err != nil {
 			return err
 		}
-		return errors.Join(failed, out.Flush())
+		return errors.Join(p.Err, out.Flush())
 	}
 	i, err := s.Info(id)
 	if err != nil {
@@ -57,11 +54,15 @@ func (c *show) Run(env *cli.Env) error {
 	}
 	clean := func(text string) string { return term.Clean(env.Redact(text)) }
 	style := term.StyleFor(env.Stdout, env.Getenv)
+	removed := ""
+	if i.Gone != "" {
+		removed = "it was " + string(i.Gone)
+	}
 	for _, fact := range [][2]string{
 		{"record", string(i.ID)}, {"host", s.host}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
 		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topic},
 		{"size", fmt.Sprintf("%s, %s", count.Plural(i.Messages, "message"), count.Plural(i.Events, "event"))},
-		{"removed", removedText(i.Gone)},
+		{"removed", removed},
 	} {
 		if fact[1] != "" {
 			fmt.Fprintln(out, style.Dim(term.Pad(fact[0], 12))+clean(fact[1]))
@@ -73,13 +74,6 @@ func (c *show) Run(env *cli.Env) error {
 		return err
 	}
 	return errors.Join(p.Err, out.Flush())
-}
-
-func removedText(gone record.Kind) string {
-	if gone == "" {
-		return ""
-	}
-	return "it was " + string(gone)
 }
 
 type tail struct {
@@ -115,7 +109,7 @@ func (c *tail) Run(env *cli.Env) error {
 	defer signal.Stop(stop)
 	const glance = 250 * time.Millisecond
 	for {
-		if from, err = s.ForEachLine(id, from, func(line []byte, _ int64) bool { p.bytes(line); return p.Err == nil }); err != nil || p.Err != nil || !c.Follow {
+		if from, err = s.ForEachLine(id, from, p.put); err != nil || p.Err != nil || !c.Follow {
 			return errors.Join(err, p.Err)
 		}
 		select {
@@ -162,7 +156,7 @@ func (c *tail) findStart(s record.Store, id record.ID) (int64, error) {
 
 func isShown(line []byte, tools bool) bool {
 	p := &page{Page: transcript.Page{W: io.Discard}, env: &cli.Env{}, tools: tools}
-	p.bytes(line)
+	p.put(line, 0)
 	return p.Speaker != ""
 }
 
@@ -183,14 +177,14 @@ type page struct {
 	raw   func(out io.Writer, line []byte) error // nil: a page
 }
 
-func (p *page) bytes(line []byte) {
+// put prints a line of a record, and reports whether more can be printed.
+func (p *page) put(line []byte, _ int64) bool {
 	if p.raw != nil {
 		p.Err = p.raw(p.W, line)
-		return
-	}
-	if l, err := record.Parse(line); err == nil {
+	} else if l, err := record.Parse(line); err == nil {
 		p.line(&l)
 	}
+	return p.Err == nil
 }
 
 func (p *page) line(l *record.Line) {

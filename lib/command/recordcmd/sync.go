@@ -105,15 +105,11 @@ func allTold(env *cli.Env) (found []conversation.Conversation) {
 // keepLatest keeps, of conversations with the same id, the one that changed last. Copies of a
 // store have the same ids.
 func keepLatest(found []conversation.Conversation) []conversation.Conversation {
-	type key struct {
-		client     string
-		id, parent session.ID
-	}
-	at := map[key]int{}
+	at := map[record.Key]int{}
 	all := found[:0]
 	for _, c := range found {
-		k := key{c.File.Client, cmp.Or(c.Metadata.ID, c.File.ID), cmp.Or(c.Metadata.Parent, c.File.Parent)}
-		if k.id == "" {
+		k := record.KeyOf(c)
+		if k.Session == "" {
 			continue
 		}
 		if i, there := at[k]; !there {
@@ -152,7 +148,7 @@ func (c *syncing) chooseConversations(env *cli.Env, s record.Store, all []conver
 		}
 		var found []conversation.Conversation
 		for _, c := range all {
-			switch id := string(cmp.Or(c.Metadata.ID, c.File.ID)); {
+			switch id := idOf(c); {
 			case len(called) > 1 && slices.Contains(called, id):
 				found = append(found, c)
 			case id == wanted:
@@ -182,9 +178,7 @@ func (c *syncing) chooseConversations(env *cli.Env, s record.Store, all []conver
 	return chosen, nil
 }
 
-func idOf(c conversation.Conversation) string {
-	return string(cmp.Or(c.Metadata.ID, c.File.ID))
-}
+func idOf(c conversation.Conversation) string { return string(record.KeyOf(c).Session) }
 
 func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum synced, err error) {
 	x, err := s.Index()
@@ -224,10 +218,8 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 		} else if err := scan.CheckRead(session.ID(idOf(c)), c.File); got.Lines > 0 && err != nil {
 			env.WarnError(err)
 		}
-		if got.Gone != "" {
-			if len(all) == 1 {
-				env.Hint("the record '%s' was %s, and is not made again", got.ID, got.Gone)
-			}
+		if got.Gone != "" && len(all) == 1 {
+			env.Hint("the record '%s' was %s, and is not made again", got.ID, got.Gone)
 		}
 		if got.New {
 			sum.new++
