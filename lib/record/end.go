@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
 )
 
 // End records that a session has ended and why, writes S3's file of its record, and then removes

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -437,10 +438,7 @@ func (s Store) Info(id ID) (Info, error) {
 		CWD: head.CWD, Path: o.f.Name(), Size: o.size, Gone: end.gone, Ended: end.ended,
 	}
 	if m := end.mark; m != nil {
-		i.Messages, i.Events, i.Title, i.Branch, i.Source = m.Messages, m.Events, m.Title, m.Branch, m.Source
-		if i.Title == "" {
-			i.Title = m.Prompt
-		}
+		i.Messages, i.Events, i.Title, i.Branch, i.Source = m.Messages, m.Events, cmp.Or(m.Title, m.Prompt), m.Branch, m.Source
 		if i.Ended.IsZero() {
 			i.Ended = m.Last
 		}

@@ -324,14 +324,10 @@ func (p *pass) findTakenBack(r conversation.Reader, until int64) error {
 		}
 		found = append(found, conversation.Removed(had, live)...)
 	}
-	isLive := map[string]bool{}
-	for _, id := range live {
-		isLive[id] = true
-	}
 	var taken []string
 	var ends []int64
 	add := func(id string, at int64) {
-		if id != "" && !isLive[id] && !slices.Contains(taken, id) {
+		if id != "" && !slices.Contains(live, id) && !slices.Contains(taken, id) {
 			taken, ends = append(taken, id), append(ends, at)
 		}
 	}
@@ -342,10 +338,7 @@ func (p *pass) findTakenBack(r conversation.Reader, until int64) error {
 		add(id, until)
 	}
 	first := max(0, len(taken)-maxTakenBack)
-	p.at.TakenBack, p.at.TakenUntil = taken[first:], ends[first:]
-	if len(taken) == 0 {
-		p.at.TakenUntil = nil // as a mark without any is read
-	}
+	p.at.TakenBack, p.at.TakenUntil = taken[first:], ends[first:] // nil without any, as a mark is read
 	return nil
 }
 
@@ -395,11 +388,11 @@ func (p *pass) writeEntry(e conversation.Entry) error {
 	l, large := p.line(e)
 	if e.Kind == conversation.TokenUsage && e.ID != "" {
 		// A client may repeat it with every part of a message.
-		now := fmt.Sprint(e.ID, e.Request, e.Model, e.Usage)
-		if now == p.spent {
+		usage := fmt.Sprint(e.ID, e.Request, e.Model, e.Usage)
+		if usage == p.spent {
 			return nil
 		}
-		p.spent = now
+		p.spent = usage
 	}
 	if p.w == nil {
 		if err := p.head(); err != nil {
@@ -452,9 +445,6 @@ func (p *pass) line(e conversation.Entry) (l *Line, large string) {
 		Kind: Kind(e.Kind), Time: e.Time.UTC(), Tool: clean(e.Tool), CallID: clean(e.CallID), Failed: e.Failed, Rejected: e.Rejected,
 		Message: clean(e.ID), Request: clean(e.Request), Sum: e.Sum, Model: clean(e.Model), Aside: e.Aside, Window: e.Size,
 	}
-	if e.Time.IsZero() {
-		l.Time = time.Time{}
-	}
 	switch e.Kind {
 	case conversation.TokenUsage:
 		l.Usage, l.CWD, l.Branch = &e.Usage, clean(e.Origin.CWD), clean(e.Origin.Branch)
@@ -505,11 +495,7 @@ func (p *pass) setCallText(l *Line, e conversation.Entry, clean func(string) str
 		first, _, _ = strings.Cut(e.Text, "\n")
 		l.Text = clean(first)
 	}
-	id := noCall
-	if e.CallID != "" {
-		id = strings.Clone(e.CallID)
-	}
-	if p.hidden = append(p.hidden, id); len(p.hidden) > maxHidden {
+	if p.hidden = append(p.hidden, strings.Clone(cmp.Or(e.CallID, noCall))); len(p.hidden) > maxHidden {
 		p.hidden = p.hidden[1:]
 	}
 }

@@ -53,7 +53,13 @@ func (c *list) Run(env *cli.Env) error {
 	all = slices.DeleteFunc(all, func(i record.Info) bool {
 		return c.Agent != "" && i.Agent != c.Agent || !c.All && (i.Parent != "" || i.Gone != "")
 	})
-	most := c.rowLimit()
+	most := usual
+	switch {
+	case c.Limit != nil:
+		most = *c.Limit
+	case c.All, c.JSON:
+		most = 0
+	}
 	more := most > 0 && len(all) > most
 	if more {
 		all = all[:most]
@@ -78,16 +84,6 @@ func (c *list) Run(env *cli.Env) error {
 		env.Hint("the newest %d; --all lists all", usual)
 	}
 	return nil
-}
-
-func (c *list) rowLimit() int {
-	switch {
-	case c.Limit != nil:
-		return *c.Limit
-	case c.All || c.JSON:
-		return 0
-	}
-	return usual
 }
 
 // listColumns returns the columns of a table for a width; 0 is no limit. A narrow table
