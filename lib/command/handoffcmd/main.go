@@ -94,16 +94,14 @@ type grammar struct {
 }
 
 func (g *grammar) Validate() error {
-	if g.What != nil && strings.TrimSpace(*g.What) == "" {
+	switch {
+	case g.What != nil && strings.TrimSpace(*g.What) == "":
 		return cli.Failf(cli.Usage, "the argument is empty; without one, this session is handed over")
-	}
-	if g.Cancel && (g.To != "" || g.Subject != "" || g.Message != "" || g.Client.Hook) {
+	case g.Cancel && (g.To != "" || g.Subject != "" || g.Message != "" || g.Client.Hook):
 		return cli.Failf(cli.Usage, "--cancel takes a hand-over back, and writes none: it can be combined only with --dry-run and a note")
-	}
-	if g.Along && (g.To == "" || g.Print || g.Restart || g.Client.Hook) {
+	case g.Along && (g.To == "" || g.Print || g.Restart || g.Client.Hook):
 		return cli.Failf(cli.Usage, "--with-conversation is for a hand-over to another agent: it needs --to")
-	}
-	if g.To != "" && (g.Auto || g.Cycle) {
+	case g.To != "" && (g.Auto || g.Cycle):
 		return cli.Failf(cli.Usage, "--to is for a hand-over: with --auto no agent takes over, and --cycle continues the same conversation")
 	}
 	return nil

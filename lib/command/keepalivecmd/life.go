@@ -132,11 +132,8 @@ func newNotes(env *cli.Env, call *hook.Invocation, prompted time.Time) (string, 
 			return "", err
 		}
 	}
-	verb, it := "have", "them"
-	if n == 1 {
-		verb, it = "has", "it"
-	}
-	return fmt.Sprintf("%s %s come in: `gt-mail inbox` lists %s. What the person asks for comes first.\n", count.Plural(n, "note"), verb, it), nil
+	notes := count.PluralForm(n, "note has come in: `gt-mail inbox` lists it", "notes have come in: `gt-mail inbox` lists them")
+	return notes + ". What the person asks for comes first.\n", nil
 }
 
 // serveRequest looks for a request that a command of the session left from its sandbox

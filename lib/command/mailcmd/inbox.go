@@ -14,6 +14,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/state/waiting"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/count"
 	"gt/lib/text/frame"
 	"gt/lib/text/term"
 )
@@ -96,10 +97,8 @@ func (a agent) hintOverseer(env *cli.Env) {
 	switch n, err := mail.NewBox(a.home, overseer).CountUnread(); {
 	case err != nil:
 		env.WarnError(err)
-	case n == 1:
-		env.Hint("1 note for the overseer waits: GT_ROLE=%s gt-mail", overseer)
-	case n > 1:
-		env.Hint("%d notes for the overseer wait: GT_ROLE=%s gt-mail", n, overseer)
+	case n > 0:
+		env.Hint("%s: GT_ROLE=%s gt-mail", count.PluralForm(n, "note for the overseer waits", "notes for the overseer wait"), overseer)
 	}
 }
 
@@ -118,32 +117,22 @@ func (r row) rank() int {
 // flags returns the status of a note in words. A hand-over that a session has received is
 // "delivered" until the session ends. Given work is "hooked" in a town.
 func (r row) flags(inTown bool) string {
-	var words []string
-	switch r.rank() {
-	case 0:
-		switch {
-		case r.Type == mail.Handoff && r.Seen:
-			words = append(words, "delivered")
-		case r.Type == mail.Handoff:
-			words = append(words, "waiting")
-		case r.Status == beads.InProgress:
-			words = append(words, "in progress")
-		case inTown:
-			words = append(words, "hooked")
-		default:
-			words = append(words, "given")
-		}
-	case 1:
-		words = append(words, "new")
-	case 2:
-		words = append(words, "read")
-	case 3:
-		words = append(words, "done")
+	words := []string{"given", "new", "read", "done"}[r.rank()]
+	switch {
+	case !r.Hooked:
+	case r.Type == mail.Handoff && r.Seen:
+		words = "delivered"
+	case r.Type == mail.Handoff:
+		words = "waiting"
+	case r.Status == beads.InProgress:
+		words = "in progress"
+	case inTown:
+		words = "hooked"
 	}
 	if r.Stale != "" {
-		words = append(words, "stale")
+		words += ",stale"
 	}
-	return strings.Join(words, ",")
+	return words
 }
 
 const maxFrom = 22 // limits the sender's column, in columns of the terminal

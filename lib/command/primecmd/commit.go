@@ -292,10 +292,7 @@ func (c *commit) gatherPrompts(r *session.Record) error {
 // noteCompacted resets the number of tokens at a compaction, because readShorter must not
 // compare a resume with the number before.
 func (s *start) noteCompacted(id session.ID) error {
-	if s.session.Source != "compact" {
-		return nil
-	}
-	if activity.Read(s.call.Home, id).Tokens == 0 {
+	if s.session.Source != "compact" || activity.Read(s.call.Home, id).Tokens == 0 {
 		return nil
 	}
 	return activity.Change(s.call.Home, id, func(a *activity.State) bool {
@@ -386,13 +383,7 @@ func (s situation) molecule() (id, step string) {
 }
 
 func (s situation) topic() string {
-	switch s.state {
-	case PostHandoff:
-		return "handoff"
-	case Autonomous:
-		return "assigned"
-	}
-	return "cold-start"
+	return cmp.Or(map[State]string{PostHandoff: "handoff", Autonomous: "assigned"}[s.state], "cold-start")
 }
 
 // chooseMirror sets which files for other programs of a town are mirrored into the home:

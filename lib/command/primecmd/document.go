@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gt/lib/text/count"
 	"gt/lib/text/frame"
 )
 
@@ -130,10 +131,7 @@ func (s section) text() string {
 // leftOut returns the line that replaces the body after its first n lines.
 func (s section) leftOut(body string, n int) string {
 	left := strings.Count(body, "\n") - n
-	more := fmt.Sprintf("[%d more lines are left out", left)
-	if left == 1 {
-		more = "[1 more line is left out"
-	}
+	more := "[" + count.PluralForm(left, "more line is left out", "more lines are left out")
 	if s.all != "" {
 		more += ": " + s.all + " prints all"
 	}

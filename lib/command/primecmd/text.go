@@ -155,7 +155,11 @@ func (p *page) render() string {
 	var sections []section
 	switch {
 	case p.conversation == forgotten:
-		sections = append(p.continuing(), p.forgottenSections()...)
+		sections = p.continuing()
+		if p.earlier != nil {
+			sections = append(sections, p.noteSection("An earlier note", *p.earlier))
+		}
+		sections = append(sections, p.otherSections()...)
 	case p.conversation != fresh:
 		sections = p.continuing()
 	case p.crashed != nil || p.state == CrashRecovery:
@@ -407,14 +411,6 @@ func (p *page) fill(sections []section, most int) (others []string, lists string
 		}
 		room -= over // the frame escapes words that could end it, which makes them longer
 	}
-}
-
-func (p *page) forgottenSections() []section {
-	var sections []section
-	if p.earlier != nil {
-		sections = append(sections, p.noteSection("An earlier note", *p.earlier))
-	}
-	return append(sections, p.otherSections()...)
 }
 
 func (p *page) afterHandoff() []section {
@@ -749,11 +745,8 @@ func (p *page) company() string {
 	if p.partial {
 		text += "\nNot all notes and work could be read, so more may be " + p.given() + " to you than this text tells: " + p.gt("mail inbox") + " looks again."
 	}
-	switch {
-	case p.unread == 1:
-		text += "\n1 unread note waits: " + p.gt("mail inbox") + "."
-	case p.unread > 1:
-		text += fmt.Sprintf("\n%d unread notes wait: %s.", p.unread, p.gt("mail inbox"))
+	if p.unread > 0 {
+		text += "\n" + count.PluralForm(p.unread, "unread note waits", "unread notes wait") + ": " + p.gt("mail inbox") + "."
 	}
 	return text
 }
