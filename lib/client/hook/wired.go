@@ -4,7 +4,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gt/lib/cli"
 )
+
+// FastPath returns a cli.Program's FastPath: it parses what Wired does, without kong.
+func FastPath(begin func(Flags) cli.Command, command ...string) func(args []string) cli.Command {
+	return func(args []string) cli.Command {
+		if f, ok := Wired(args, command...); ok {
+			return begin(f)
+		}
+		return nil
+	}
+}
 
 // Wired parses the arguments with which clients call a command as a hook: "command --hook
 // [--agent NAME] [--dialect NAME] [--cap N] [--fill N] [--notify REASONS] [--record on]".

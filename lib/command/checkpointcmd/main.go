@@ -53,17 +53,9 @@ A checkpoint older than a day is ignored.`,
 1  read: there is no checkpoint`,
 		Prepare:  hook.Prepare("write", "--hook"),
 		Grammar:  &grammar{},
-		FastPath: parseWired,
+		FastPath: hook.FastPath(func(f hook.Flags) cli.Command { return &write{Flags: f} }, "write"),
 		Idle:     town.Unused,
 	}
-}
-
-// parseWired parses the call that hooks make after every turn, without kong.
-func parseWired(args []string) cli.Command {
-	if f, ok := hook.Wired(args, "write"); ok {
-		return &write{Flags: f}
-	}
-	return nil
 }
 
 type grammar struct {

@@ -27,16 +27,8 @@ It also tracks the processes of sessions, and ends exactly those:
 1  the answer is no: idle, ended, gone, no such session, something is left`,
 		Prepare:  hook.Prepare("touch", "--hook"),
 		Grammar:  &grammar{},
-		FastPath: parseWired,
+		FastPath: hook.FastPath(func(f hook.Flags) cli.Command { return &touch{Flags: f} }, "touch"),
 	}
-}
-
-// parseWired parses the call that hooks make at every prompt and tool call, without kong.
-func parseWired(args []string) cli.Command {
-	if f, ok := hook.Wired(args, "touch"); ok {
-		return &touch{Flags: f}
-	}
-	return nil
 }
 
 type grammar struct {

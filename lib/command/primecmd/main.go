@@ -36,15 +36,8 @@ hook. Typed by hand, it shows what a session that starts here would be told:
 		Exits:    `0  the text was printed; with --hook always`,
 		Prepare:  hook.Prepare("--hook"),
 		Grammar:  &grammar{},
-		FastPath: wired,
+		FastPath: hook.FastPath(func(f hook.Flags) cli.Command { return &grammar{Client: f} }),
 	}
-}
-
-func wired(args []string) cli.Command {
-	if f, ok := hook.Wired(args); ok {
-		return &grammar{Client: f}
-	}
-	return nil
 }
 
 type grammar struct {
