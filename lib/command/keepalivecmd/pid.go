@@ -225,7 +225,10 @@ func (r *reap) Run(env *cli.Env) error {
 		return failed
 	}
 	sessions := sessionsOf(env, targets)
-	sessions.announce(env.Now().Add(time.Duration(r.Grace) + killWait + endWait))
+	until := env.Now().Add(time.Duration(r.Grace) + killWait + endWait)
+	for _, s := range sessions {
+		env.WarnError(s.announce(until)) // the process is ended anyway
+	}
 	for _, t := range targets {
 		failed = errors.Join(failed, signal(t, syscall.SIGTERM))
 	}
@@ -243,7 +246,9 @@ func (r *reap) Run(env *cli.Env) error {
 		}
 		failed = errors.Join(failed, r.forget(env, dir, t.File, fmt.Sprintf("%s (process %d)", t.how, t.Process.PID)))
 	}
-	sessions.close(env.Now())
+	for _, s := range sessions {
+		env.WarnError(s.close(env.Now()))
+	}
 	if failed == nil && left {
 		return cli.Silent
 	}
@@ -305,23 +310,17 @@ func wait(targets []*target, grace time.Duration) []*target {
 	}
 }
 
-// reaped are the sessions of the processes that reap ends. They are closed as killed;
-// otherwise they would count as crashed.
-type reaped struct {
-	env *cli.Env
-	all []reapedSession
-}
-
+// reapedSession is a session of a process that reap ends. It is closed as killed; otherwise it
+// would count as crashed.
 type reapedSession struct {
 	*session.Record
 	store session.Store
 }
 
 // sessionsOf returns the live sessions whose process is one of the targets or below one.
-func sessionsOf(env *cli.Env, targets []*target) reaped {
-	found := reaped{env: env}
+func sessionsOf(env *cli.Env, targets []*target) (found []reapedSession) {
 	if len(targets) == 0 {
-		return found
+		return nil
 	}
 	state := place.StateOf(env.Getenv)
 	entries, err := atomicfile.ReadDir(state.Path("sessions"))
@@ -345,7 +344,7 @@ func sessionsOf(env *cli.Env, targets []*target) reaped {
 		if environ, err := r.Process().Environ(); err == nil && len(environ) > 0 {
 			client.Environ = environ
 		}
-		found.all = append(found.all, reapedSession{r, session.Store{
+		found = append(found, reapedSession{r, session.Store{
 			Home: home.Fixed(place.ScopeIn(state, client.Getenv), at, dir, r.CWD, e.Name()),
 			Warn: env.WarnError,
 		}})
@@ -355,27 +354,24 @@ func sessionsOf(env *cli.Env, targets []*target) reaped {
 
 const reason = "gt-keepalive pid reap" // the recorded reason for the end of these sessions
 
-// announce records that the sessions are about to be ended, because their clients report an end
-// themselves and this process may be killed. A session that lives after until was spared.
-func (r reaped) announce(until time.Time) {
-	for _, s := range r.all {
-		lock, err := s.store.Home.LockWithin(endWait)
-		if err == nil {
-			err = s.store.Stop(s.ID, session.Stop{Reason: reason, Until: until})
-			lock.Unlock()
-		}
-		r.env.WarnError(err) // the process is ended anyway
+// announce records that the session is about to be ended, because its client reports an end
+// itself and this process may be killed. A session that lives after until was spared.
+func (s reapedSession) announce(until time.Time) error {
+	lock, err := s.store.Home.LockWithin(endWait)
+	if err != nil {
+		return err
 	}
+	defer lock.Unlock()
+	return s.store.Stop(s.ID, session.Stop{Reason: reason, Until: until})
 }
 
-func (r reaped) close(now time.Time) {
-	for _, s := range r.all {
-		if !s.Process().Gone() {
-			continue
-		}
-		end := closing.End{ID: s.ID, Outcome: session.Killed, Reason: reason, At: now}
-		if err := end.Close(s.store, endWait); err != nil && !errors.Is(err, session.ErrEnded) {
-			r.env.WarnError(err)
-		}
+func (s reapedSession) close(now time.Time) error {
+	if !s.Process().Gone() {
+		return nil
 	}
+	end := closing.End{ID: s.ID, Outcome: session.Killed, Reason: reason, At: now}
+	if err := end.Close(s.store, endWait); !errors.Is(err, session.ErrEnded) {
+		return err
+	}
+	return nil
 }
