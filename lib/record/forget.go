@@ -66,9 +66,6 @@ func (s Store) removeRest(id ID, h *Session) error {
 }
 
 func (s Store) RemoveTold(agent string, id session.ID) error {
-	if s.root == "" {
-		return nil
-	}
 	return hookfile.Remove(s.root, agent, id)
 }
 

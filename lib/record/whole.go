@@ -173,7 +173,7 @@ func (h *eventConverter) addUsage(l *Line) {
 	if l.Usage != nil {
 		u = *l.Usage
 	}
-	if l.Usage != nil && u.Cost > 0 && !u.HasTokens() {
+	if u.Cost > 0 && !u.HasTokens() {
 		return // the client states it for several requests, not for a call
 	}
 	tokens := &Tokens{u.Input + u.CacheRead + u.CacheWrite, u.Output, u.CacheRead, u.CacheWrite}

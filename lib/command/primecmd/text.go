@@ -500,6 +500,7 @@ func (p *page) afterCrash() []section {
 		sections = append(sections, section{title: "What it was last asked", most: olderNote}.frame("the person", p.words(p.env.Redact(last))))
 	}
 	sections = append(sections, p.noteSections()...)
+	recalled := p.recalledSections()
 	if p.tellsTask() {
 		title := "What it was doing"
 		if p.atRest {
@@ -512,11 +513,11 @@ func (p *page) afterCrash() []section {
 			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
 			RequestElsewhere: len(notes) > 0,
 		}.Clean(p.env.Redact).Text())))
-		return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.otherSections(p.recalledSections()...))
+	} else {
+		sections = append(append(sections, recalled...), p.lastingSection())
+		recalled = nil
 	}
-	sections = append(sections, p.recalledSections()...)
-	sections = append(sections, p.lastingSection())
-	return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.otherSections())
+	return slices.Concat(sections, []section{p.folderChanges(p.saved(), sections), chain}, p.otherSections(recalled...))
 }
 
 // saved returns when what is told after a crash was written.

@@ -113,14 +113,11 @@ func (c *convert) Run(env *cli.Env) error {
 		return err
 	}
 	verb, where := "wrote", env.DisplayPath(path)
-	switch {
-	case c.DryRun:
-		verb = "would write"
-	case path == "":
-		verb = "had it take in"
-	}
 	if path == "" {
-		where = "a conversation"
+		verb, where = "had it take in", "a conversation"
+	}
+	if c.DryRun {
+		verb = "would write"
 	}
 	env.Hint("%s %s (%s) for %s; the record and the original stay as they are", verb, where, term.Size(size), c.To)
 	cmd := resume.BuildCommand(known, client, resume.Session{ID: to.ID, Dir: dir}, false, env.Getenv)

@@ -115,10 +115,10 @@ func Append(root, agent string, id session.ID, l Line) error {
 	return atomicfile.AppendLines(f, append(data, '\n'))
 }
 
-// Remove removes the file of a session.
+// Remove removes the file of a session, if there is a root.
 func Remove(root, agent string, id session.ID) error {
 	path := Path(root, agent, id)
-	if path == "" {
+	if root == "" || path == "" {
 		return nil
 	}
 	return atomicfile.Remove(path)
