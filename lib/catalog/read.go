@@ -64,6 +64,25 @@ func ReadTown(t town.Town, progress Progress, more ...eventlog.Log) (Catalog, er
 	return all, err
 }
 
+// ReadTowns joins what ReadTown gives of towns, each once. It warns of one that it cannot read,
+// because the other logs are still useful.
+func ReadTowns(towns []town.Town, progress Progress, warn func(error)) (all Catalog) {
+	var read []string
+	for _, t := range towns {
+		if slices.Contains(read, t.Root) {
+			continue
+		}
+		read = append(read, t.Root)
+		theirs, err := ReadTown(t, progress)
+		if err != nil {
+			warn(err)
+			continue
+		}
+		all = all.Join(theirs)
+	}
+	return all
+}
+
 func openAll(logs ...eventlog.Log) (all sources, err error) {
 	for _, l := range logs {
 		// Open the log first: lines that leave it from now on are still in this file, and

@@ -128,21 +128,8 @@ func readLogged(env *cli.Env, all []record.Info) catalog.Catalog {
 	}
 	delete(folders, "")
 	personal := town.Personal(env.Getenv)
-	var sessions catalog.Catalog
-	read := map[string]bool{}
-	for _, t := range append([]town.Town{personal, home.Find(env.Getenv, env.Dir, "").Town}, town.FindContaining(personal.State, maps.Keys(folders))...) {
-		if read[t.Root] {
-			continue
-		}
-		read[t.Root] = true
-		theirs, err := catalog.ReadTown(t, nil)
-		if err != nil {
-			env.WarnError(err)
-			continue
-		}
-		sessions = sessions.Join(theirs)
-	}
-	return sessions
+	towns := []town.Town{personal, home.Find(env.Getenv, env.Dir, "").Town}
+	return catalog.ReadTowns(append(towns, town.FindContaining(personal.State, maps.Keys(folders))...), nil, env.WarnError)
 }
 
 // short returns a function that shortens a client's session id to a prefix that is unique

@@ -213,19 +213,9 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	for _, c := range found {
 		folders = append(folders, c.Metadata.CWD)
 	}
-	read := []string{local.Root}
-	for _, t := range append([]town.Town{personal}, town.FindContaining(personal.State, slices.Values(folders))...) {
-		if slices.Contains(read, t.Root) {
-			continue
-		}
-		read = append(read, t.Root)
-		theirs, err := catalog.ReadTown(t, reading.Show)
-		if err != nil {
-			env.WarnError(err) // the other logs are still useful
-			continue
-		}
-		all = all.Join(theirs)
-	}
+	others := append([]town.Town{personal}, town.FindContaining(personal.State, slices.Values(folders))...)
+	others = slices.DeleteFunc(others, func(t town.Town) bool { return t.Root == local.Root })
+	all = all.Join(catalog.ReadTowns(others, reading.Show, env.WarnError))
 	return joinPeers(env, all, reading.Show).Merge(found, run), nil
 }
 
