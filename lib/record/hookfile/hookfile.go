@@ -10,8 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,19 +124,10 @@ func Remove(root, agent string, id session.ID) error {
 	return atomicfile.Remove(path)
 }
 
-// Agents returns the agents that have such files.
+// Agents returns the agents that have such files, as far as they can be read.
 func Agents(root string) []string {
-	entries, err := os.ReadDir(filepath.Join(root, "told"))
-	if err != nil {
-		return nil
-	}
-	var all []string
-	for _, e := range entries {
-		if e.IsDir() && Path(root, e.Name(), "s") != "" {
-			all = append(all, e.Name())
-		}
-	}
-	return all
+	names, _ := atomicfile.Folders(filepath.Join(root, "told"))
+	return slices.DeleteFunc(names, func(name string) bool { return Path(root, name, "s") == "" })
 }
 
 type Reader struct{ Agent string }
@@ -146,14 +137,11 @@ func (r Reader) Client() string { return r.Agent }
 
 // Stores returns the agent's folder below Root, if it exists.
 func (r Reader) Stores(root string) []string {
-	if Path(root, r.Agent, "s") == "" {
+	path := Path(root, r.Agent, "s")
+	if path == "" || !atomicfile.IsFolder(filepath.Dir(path)) {
 		return nil
 	}
-	dir := filepath.Join(root, "told", r.Agent)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil
-	}
-	return []string{dir}
+	return []string{filepath.Dir(path)}
 }
 
 func (r Reader) Find(store string, each func(conversation.File)) error {
