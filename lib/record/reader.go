@@ -48,12 +48,11 @@ func (Reader) Metadata(f conversation.File) (m conversation.Metadata, err error)
 		return m, nil
 	}
 	at := end.mark
-	m = conversation.Metadata{
+	return conversation.Metadata{
 		ID: head.Session, Parent: head.Parent, ForkOf: head.ForkOf, Agent: head.Agent,
 		CWD: head.CWD, Moved: at.Moved, Branch: at.Branch, Model: at.Model, Version: head.Version,
 		Title: at.Title, Prompt: at.Prompt, Started: head.Started, Last: at.Last, Headless: at.Headless,
-	}
-	return m, nil
+	}, nil
 }
 
 // Read gives the lines of the conversation, without what the person took back but for its

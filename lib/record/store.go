@@ -112,12 +112,10 @@ func (s Store) Find(x Index, k Key) (id ID, suffix string, err error) {
 		}
 		head, err := s.Head(id)
 		switch {
-		case errors.Is(err, errHeadless): // the writer was killed before it wrote the first line
-			return id, suffix, nil
+		case errors.Is(err, errHeadless), err == nil && head.key() == k:
+			return id, suffix, nil // without a head, the writer was killed before it wrote that
 		case err != nil:
 			return "", suffix, err
-		case head.key() == k:
-			return id, suffix, nil
 		}
 	}
 }

@@ -155,10 +155,8 @@ func (p *pass) open() error {
 	}
 	after := end.after
 	p.begin = after
-	p.at.Ended = end.ended
 	if m := end.mark; m != nil {
 		p.at, p.from, p.hidden = *m, m.Next, m.Hidden
-		p.at.Ended = end.ended
 		same, err := unchanged(p.c.File, m)
 		if err != nil {
 			return err
@@ -169,6 +167,7 @@ func (p *pass) open() error {
 			p.done.Rewritten = m.Tail != "" && !more
 		}
 	}
+	p.at.Ended = end.ended
 	if after == end.size {
 		p.old = end.mark
 		return nil

@@ -192,11 +192,11 @@ func (s *start) look() (*facts, situation) {
 // checkpoints under the lock. What it cannot read is left out: a shorter text is better than none.
 func (s *start) assess(records []*session.Record) (*facts, situation) {
 	f := s.gather(records)
-	now := assess(f)
-	if now.checkpoint != nil {
-		now.checkpoint.Clean(s.env.Redact) // another program may have written it
+	told := assess(f)
+	if told.checkpoint != nil {
+		told.checkpoint.Clean(s.env.Redact) // another program may have written it
 	}
-	return f, now
+	return f, told
 }
 
 func (s *start) box() mail.Box {
@@ -417,8 +417,8 @@ type shorter struct {
 // readShorter compares a resumed conversation with what gt read of it before. It returns nil unless the
 // file ends before the point up to which it was read, or the model has less than half of the tokens of
 // its last turn. It also returns nil if the client rewrote the file, as for a compaction.
-func (s *start) readShorter(now situation) *shorter {
-	if s.session.Source != "resume" || now.conversation != resumed && now.conversation != forgotten {
+func (s *start) readShorter(told situation) *shorter {
+	if s.session.Source != "resume" || told.conversation != resumed && told.conversation != forgotten {
 		return nil
 	}
 	r, err := s.call.Store.Get(s.session.ID)

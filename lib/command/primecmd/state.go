@@ -10,9 +10,9 @@ import (
 	"gt/lib/text/term"
 )
 
-func (s *start) printState(from *facts, now situation, asJSON bool) error {
+func (s *start) printState(from *facts, told situation, asJSON bool) error {
 	if !asJSON {
-		return s.env.Println(now.state)
+		return s.env.Println(told.state)
 	}
 	type fact struct {
 		State      State      `json:"state"`
@@ -36,34 +36,34 @@ func (s *start) printState(from *facts, now situation, asJSON bool) error {
 		Unread     int        `json:"unread,omitempty"`
 	}
 	f := fact{
-		State: now.state, Light: now.conversation != fresh, Source: from.session.Source,
+		State: told.state, Light: told.conversation != fresh, Source: from.session.Source,
 		Address: s.call.Home.Identity.Address(), Role: string(s.call.Home.Identity.Role),
-		Home: s.call.Home.Dir, Town: s.call.Home.Town.Root, Session: s.call.ID, Partial: now.partial, Unread: now.unread,
+		Home: s.call.Home.Dir, Town: s.call.Home.Town.Root, Session: s.call.ID, Partial: told.partial, Unread: told.unread,
 	}
-	f.Prev, f.Reason = s.env.Redact(now.handover.from), s.env.Redact(now.handover.reason)
-	if n := cmp.Or(now.handover.note, now.earlier); n != nil {
+	f.Prev, f.Reason = s.env.Redact(told.handover.from), s.env.Redact(told.handover.reason)
+	if n := cmp.Or(told.handover.note, told.earlier); n != nil {
 		f.Note = n.ID
 	}
-	if now.crashed != nil {
-		f.Crashed = now.crashed.ID
+	if told.crashed != nil {
+		f.Crashed = told.crashed.ID
 	}
-	if c := now.checkpoint; c != nil {
+	if c := told.checkpoint; c != nil {
 		f.Checkpoint, f.Written = c.SessionID, c.Timestamp.UTC().Format(time.RFC3339)
 		f.Age = max(from.now.Sub(c.Timestamp), 0).Round(time.Second).String()
 	}
-	for _, n := range slices.Concat(now.waiting, now.recalled) {
+	for _, n := range slices.Concat(told.waiting, told.recalled) {
 		f.Waiting = append(f.Waiting, n.ID)
 	}
-	for _, n := range now.hooked {
+	for _, n := range told.hooked {
 		f.Hooked = append(f.Hooked, n.ID)
 	}
-	for _, w := range now.work {
+	for _, w := range told.work {
 		f.Hooked = append(f.Hooked, w.ID)
 	}
 	return s.env.JSON(f)
 }
 
-func (s *start) explain(f *facts, now situation) {
+func (s *start) explain(f *facts, told situation) {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(s.env.Stderr, "%s: because: %s\n", s.env.Name, term.Clean(s.env.Redact(fmt.Sprintf(format, args...))))
 	}
@@ -75,36 +75,36 @@ func (s *start) explain(f *facts, now situation) {
 	if s.call.ID != "" {
 		say("the session is %s, source %q", s.call.ID, f.session.Source)
 	}
-	if h := now.handover; h.kind != noHandover {
+	if h := told.handover; h.kind != noHandover {
 		say("%s handed over, reason %q", h.from, h.reason)
 	}
-	if now.crashed != nil {
-		say("session %s has no end and its process is gone", now.crashed.ID)
+	if told.crashed != nil {
+		say("session %s has no end and its process is gone", told.crashed.ID)
 	}
-	if now.checkpoint != nil {
+	if told.checkpoint != nil {
 		who := "somebody"
-		if now.checkpoint.SessionID != "" {
-			who = "session " + string(now.checkpoint.SessionID)
+		if told.checkpoint.SessionID != "" {
+			who = "session " + string(told.checkpoint.SessionID)
 		}
-		say("%s left a checkpoint at %s", who, now.checkpoint.Timestamp.Format("2006-01-02 15:04:05"))
+		say("%s left a checkpoint at %s", who, told.checkpoint.Timestamp.Format("2006-01-02 15:04:05"))
 	}
-	for _, n := range now.waiting {
+	for _, n := range told.waiting {
 		say("note %s was told to nobody: %s", n.ID, n.Subject)
 	}
-	for _, n := range now.recalled {
+	for _, n := range told.recalled {
 		say("note %s is of the chain that broke off: %s", n.ID, n.Subject)
 	}
-	for _, n := range now.hooked {
+	for _, n := range told.hooked {
 		say("note %s is %s: %s", n.ID, given, n.Subject)
 	}
-	for _, x := range now.work {
+	for _, x := range told.work {
 		say("%s is %s: %s", x.ID, given, x.Title)
 	}
-	if now.partial {
+	if told.partial {
 		say("not all notes and work could be read, so more may be %s", given)
 	}
-	if now.conversation != fresh {
+	if told.conversation != fresh {
 		say("the conversation goes on, so the text is short")
 	}
-	say("the state is %s", now.state)
+	say("the state is %s", told.state)
 }

@@ -46,9 +46,9 @@ type page struct {
 	byHook  bool                 // a client waits for it
 }
 
-func (s *start) page(now situation, others []*session.Record) *page {
+func (s *start) page(told situation, others []*session.Record) *page {
 	p := &page{
-		situation: now, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
+		situation: told, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
 		inGit: s.session.Branch != "", unkept: s.unkept != "", byHook: s.call.Hook,
 	}
 	if !onPath("gt-mail", s.env.Getenv("PATH")) {
@@ -56,16 +56,16 @@ func (s *start) page(now situation, others []*session.Record) *page {
 			p.bin = filepath.Dir(beside) + "/"
 		}
 	}
-	if now.conversation == fresh || now.conversation == forgotten {
+	if told.conversation == fresh || told.conversation == forgotten {
 		p.role = s.readRole()
 	}
 	common, err := git.Common(s.call.Home.Dir)
 	s.warn(err)
 	p.rules = thread.Rules(s.call.Home.Town.State, common, s.warn)
-	p.thread = thread.WithRules(s.readThread(now), s.session.ID, p.rules)
-	p.shorter = s.readShorter(now)
+	p.thread = thread.WithRules(s.readThread(told), s.session.ID, p.rules)
+	p.shorter = s.readShorter(told)
 	if p.tellsTask() && p.inGit {
-		p.commits = s.call.Store.Commits(now.crashed)
+		p.commits = s.call.Store.Commits(told.crashed)
 	}
 	return p
 }
@@ -86,15 +86,15 @@ func onPath(name, path string) bool {
 
 // readThread reads the thread of the chain that goes on: after a hand-over, a crash, a
 // compaction or a /clear.
-func (s *start) readThread(now situation) *thread.Thread {
-	r := now.predecessor.Record
-	switch h := now.handover; {
-	case now.conversation == compacted || now.conversation == forgotten:
+func (s *start) readThread(told situation) *thread.Thread {
+	r := told.predecessor.Record
+	switch h := told.handover; {
+	case told.conversation == compacted || told.conversation == forgotten:
 		var err error
 		r, err = s.call.Store.Get(s.session.ID)
 		s.warn(err)
-	case now.crashed != nil:
-		r = now.crashed
+	case told.crashed != nil:
+		r = told.crashed
 	case h.kind != noHandover:
 		r = h.owner()
 	}

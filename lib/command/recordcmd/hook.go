@@ -56,11 +56,11 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	if err != nil {
 		return err
 	}
-	before := ""
+	last := "" // the files and their times at the check before
 	for looks := 0; ; {
 		all, err := sessionFiles(env, r, id)
 		env.WarnError(err)
-		now := ""
+		files := ""
 		for _, f := range all {
 			m, err := r.Metadata(f)
 			if err != nil {
@@ -77,18 +77,18 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 			if _, err := y.Sync(r, conversation.Conversation{File: f, Metadata: m}); err != nil {
 				return err
 			}
-			now += f.Path + time.Unix(0, f.Changed).String()
+			files += f.Path + time.Unix(0, f.Changed).String()
 		}
 		// A client may write after its hook: Claude Code delays the last words of a turn for a
 		// moment, and on a busy machine makes its file seconds later.
 		most := settledTurn
-		if c.Why == hook.SessionEnded || now == "" {
+		if c.Why == hook.SessionEnded || files == "" {
 			most = settledEnd
 		}
-		if looks++; looks >= most || now != "" && now == before {
+		if looks++; looks >= most || files != "" && files == last {
 			break
 		}
-		before = now
+		last = files
 		time.Sleep(settling)
 	}
 	if c.Why != hook.SessionEnded {

@@ -106,8 +106,8 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 func calledAgents(env *cli.Env, name string) []instance.Called {
 	state := place.StateOf(env.Getenv)
 	called, _ := instance.FindCalled(state, name, env.Abs(name)) // gt-session says what is unreadable
-	if here := peer.NewHosts(state).LocalName(name); called == nil && here != name {
-		called, _ = instance.FindCalled(state, here, env.Abs(here))
+	if local := peer.NewHosts(state).LocalName(name); called == nil && local != name {
+		called, _ = instance.FindCalled(state, local, env.Abs(local))
 	}
 	return called
 }
