@@ -25,17 +25,10 @@ import (
 
 // Store is the folders of records.
 type Store struct {
-	Sessions string // has <id>.jsonl
-	Contexts string // has <id>-<tool>-<6 characters>.json
-	root     string // has what hooks recorded (package hookfile)
-	since    time.Time
-}
-
-// StartingAt returns a store that reads nothing before that time from any record, except the
-// first line.
-func (s Store) StartingAt(t time.Time) Store {
-	s.since = t
-	return s
+	Sessions string    // has <id>.jsonl
+	Contexts string    // has <id>-<tool>-<6 characters>.json
+	root     string    // has what hooks recorded (package hookfile)
+	Since    time.Time // nothing before it is read from a record, except the first line
 }
 
 // StoreOf returns this user's store, in AGENT_HOME or ~/.agent.
@@ -341,7 +334,7 @@ func (s Store) Lines(id ID, each func(Line) bool) error {
 		return err
 	}
 	defer o.Close()
-	return o.parsed(0, s.since, func(l Line, _ int64) bool { return each(l) })
+	return o.parsed(0, s.Since, func(l Line, _ int64) bool { return each(l) })
 }
 
 // liveLines calls each as Lines does, from an offset on, with the offset of each line and
@@ -356,7 +349,7 @@ func (s Store) liveLines(id ID, from int64, each func(l Line, at int64, live boo
 	if err != nil {
 		return err
 	}
-	return o.parsed(from, s.since, func(l Line, at int64) bool {
+	return o.parsed(from, s.Since, func(l Line, at int64) bool {
 		return each(l, at, live(&l, at) || !l.Kind.InConversation())
 	})
 }

@@ -95,9 +95,11 @@ func (s Store) Events(id ID, each func(Happened) error) error {
 		}
 		return h.err == nil
 	})
-	if h.err = cmp.Or(h.err, err); h.err == nil {
-		h.finish()
+	h.err = cmp.Or(h.err, err)
+	for _, call := range h.calls { // without a result
+		h.giveAfterRequest(call)
 	}
+	h.giveWaitingRequest()
 	return h.err
 }
 
@@ -231,14 +233,6 @@ func (h *eventConverter) giveCommits(l *Line) {
 			h.give(Happened{Type: Commit, Time: l.Time, Name: hash, Message: shorten(subject)})
 		}
 	}
-}
-
-// finish gives what still waits.
-func (h *eventConverter) finish() {
-	for _, c := range h.calls {
-		h.giveAfterRequest(c)
-	}
-	h.giveWaitingRequest()
 }
 
 func millisBetween(from, to time.Time) *int64 {

@@ -78,7 +78,11 @@ func (h *handover) findPlace() error {
 	err := h.findProgram()
 	h.openFolder()
 	if err == nil && h.replaceable() {
-		if h.in = h.findLauncher(); h.folderReplaced == nil {
+		h.in = launcher.FindLauncher(h.clientTable(), h.client(), h.agent, h.pane)
+		if h.in.Why == "" && h.in.Boxed && h.successor.BringsLauncher(h.run("")) {
+			h.in.Why = "a program or file of that lies in the project, where an agent in a sandbox can change it"
+		}
+		if h.folderReplaced == nil {
 			h.openFolder() // of the launcher, if that has one
 		}
 		if h.in.Why == "" {
@@ -88,15 +92,6 @@ func (h *handover) findPlace() error {
 		}
 	}
 	return err
-}
-
-// findLauncher returns what the agent was started in; the successor is started in the same.
-func (h handover) findLauncher() launcher.Launcher {
-	h.in = launcher.FindLauncher(h.clientTable(), h.client(), h.agent, h.pane)
-	if h.in.Why == "" && h.in.Boxed && h.successor.BringsLauncher(h.run("")) {
-		h.in.Why = "a program or file of that lies in the project, where an agent in a sandbox can change it"
-	}
-	return h.in
 }
 
 // openFolder sets the folder in which the successor starts. A launcher has a folder of its own.

@@ -7,7 +7,6 @@ import (
 
 	"gt/lib/conversation/summary"
 	"gt/lib/state/checkpoint"
-	"gt/lib/state/handover"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/session"
@@ -241,10 +240,11 @@ func (f *facts) isBeingTold(by session.ID) bool {
 func (f *facts) isForHere(l *leftHandover) bool {
 	o := l.owner
 	runs := o.Liveness == session.Running
+	expected := l.Respawn && f.now.Sub(l.At).Abs() < onItsWay // a successor may still start in the pane
 	switch {
 	case o.TmuxPane == "":
 		return true
-	case f.session.TmuxPane == "" && !runs && !f.isExpected(l.Handover):
+	case f.session.TmuxPane == "" && !runs && !expected:
 		return true
 	case o.TmuxServer == f.session.TmuxServer && o.TmuxPane == f.session.TmuxPane:
 		return true
@@ -252,11 +252,6 @@ func (f *facts) isForHere(l *leftHandover) bool {
 		return false // tmux here need not be the one with that pane
 	}
 	return f.findPane(o.Record) == gone
-}
-
-// isExpected reports whether a successor may still start in the pane.
-func (f *facts) isExpected(p *handover.Handover) bool {
-	return p.Respawn && f.now.Sub(p.At).Abs() < onItsWay
 }
 
 // conversation returns what the model knows of earlier work.

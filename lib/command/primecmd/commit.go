@@ -239,7 +239,13 @@ func (c *commit) record(records []*session.Record) error {
 	p.WorkUnit = s.workUnit()
 	p.MoleculeID, p.StepRef = s.molecule()
 	p.MoleculeID, p.StepRef = c.env.Line(p.MoleculeID, maxMolecule), c.env.Line(p.StepRef, maxMolecule)
-	p.Topic = s.topic()
+	p.Topic = "cold-start"
+	switch s.state {
+	case PostHandoff:
+		p.Topic = "handoff"
+	case Autonomous:
+		p.Topic = "assigned"
+	}
 	if src := c.call.Input.Source; s.state != PostHandoff && src != "clear" && src != "compact" {
 		p.Topic = cmp.Or(c.env.Line(c.call.Topic(), maxMolecule), p.Topic)
 	}
@@ -380,10 +386,6 @@ func (s situation) molecule() (id, step string) {
 		return beads.Molecule(s.hooked[0].Body), ""
 	}
 	return "", ""
-}
-
-func (s situation) topic() string {
-	return cmp.Or(map[State]string{PostHandoff: "handoff", Autonomous: "assigned"}[s.state], "cold-start")
 }
 
 // chooseMirror sets which files for other programs of a town are mirrored into the home:

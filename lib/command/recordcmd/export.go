@@ -53,7 +53,7 @@ func (c *export) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	s = s.StartingAt(c.Since.TimeBefore(env.Now()))
+	s.Since = c.Since.TimeBefore(env.Now())
 	switch c.Format {
 	case "otlp":
 		return c.traces(env, s, ids)
