@@ -365,16 +365,9 @@ func addresses(t town.Town) ([]string, error) {
 // isRig reports whether a folder of a town is a rig's, which has folders for its agents. A town
 // also keeps its mail, logs and more in folders.
 func isRig(t town.Town, name string) bool {
-	switch name {
-	case "mayor", "deacon", "mail", "logs":
-		return false
-	}
-	for _, kind := range []string{"witness", "refinery", "crew", "polecats"} {
-		if atomicfile.IsFolder(filepath.Join(t.Root, name, kind)) {
-			return true
-		}
-	}
-	return false
+	kinds := []string{"witness", "refinery", "crew", "polecats"}
+	return !slices.Contains([]string{"mayor", "deacon", "mail", "logs"}, name) &&
+		slices.ContainsFunc(kinds, func(kind string) bool { return atomicfile.IsFolder(filepath.Join(t.Root, name, kind)) })
 }
 
 const mostNear = 3

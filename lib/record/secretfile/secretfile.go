@@ -153,9 +153,5 @@ var folders = []string{
 
 // isSample reports whether an extension marks a sample file.
 func isSample(ext string) bool {
-	switch ext {
-	case ".example", ".sample", ".template", ".dist", ".tpl", ".md":
-		return true
-	}
-	return false
+	return slices.Contains([]string{".example", ".sample", ".template", ".dist", ".tpl", ".md"}, ext)
 }
