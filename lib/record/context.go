@@ -36,8 +36,7 @@ func contextName(id ID, tool string, sum []byte) string {
 	return string(id) + "-" + tool[:min(len(tool), 64)] + "-" + suffixOf(sum[8:16]) + ".json"
 }
 
-// keepAside writes a result to its file. The same result of the same tool has only one
-// file.
+// keepAside writes a result to its file. The same result of the same tool has only one file.
 func (p *pass) keepAside(l *Line, content string) error {
 	kept := storedResult{p.id, l.Tool, l.CallID, l.Context.Digest, content}
 	return atomicfile.WriteJSON(filepath.Join(p.y.Store.Contexts, l.Context.Ref), kept, atomicfile.Unsynced)

@@ -8,9 +8,8 @@ import (
 )
 
 // End records that a session has ended and why, writes S3's file of its record, and then removes
-// the results kept aside. The lines keep both ends of each result and list what was
-// removed. If the session has no record, or the record was removed, End does nothing and
-// returns no id.
+// the results kept aside. The lines keep both ends of each result and list what was removed. If the
+// session has no record, or the record was removed, End does nothing and returns no id.
 func (s Store) End(k Key, why string, redact func(string) string, now time.Time) (ID, error) {
 	x, err := s.Index()
 	if err != nil {

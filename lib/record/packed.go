@@ -191,8 +191,7 @@ func pack(to *os.File, from io.ReaderAt, end ending) error {
 	return err
 }
 
-// unpack writes <id>.jsonl from a packed record that will grow. The caller holds the
-// lock.
+// unpack writes <id>.jsonl from a packed record that will grow. The caller holds the lock.
 func (s Store) unpack(id ID) error {
 	from := s.packedPath(id)
 	if ok, err := atomicfile.Present(s.Path(id)); err != nil {

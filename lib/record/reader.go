@@ -28,8 +28,7 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
-// Metadata returns what the record's first line and last mark say, or nothing if it was
-// removed.
+// Metadata returns what the record's first line and last mark say, or nothing if it was removed.
 func (Reader) Metadata(f conversation.File) (m conversation.Metadata, err error) {
 	o, err := openFile(f.Path)
 	if err != nil {
@@ -55,8 +54,7 @@ func (Reader) Metadata(f conversation.File) (m conversation.Metadata, err error)
 	}, nil
 }
 
-// Read gives the lines of the conversation, without what the person took back but for its
-// tokens.
+// Read gives the lines of the conversation, without what the person took back but for its tokens.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	file, err := openFile(f.Path)
 	if err != nil {

@@ -470,9 +470,8 @@ type Key struct {
 	Parent  session.ID // of a subagent's conversation: two sessions can have subagents with the same id
 }
 
-// suffix returns the end of the record's id. It is derived from the key, so that a
-// listing of names tells whether there is a record. n distinguishes keys with the same
-// hash.
+// suffix returns the end of the record's id. It is derived from the key, so that a listing of names
+// tells whether there is a record. n distinguishes keys with the same hash.
 func (k Key) suffix(n int) string {
 	sum := sha256.Sum256([]byte(k.Agent + "\x00" + string(k.Session) + "\x00" + string(k.Parent) + strings.Repeat("\x00", n)))
 	return suffixOf(sum[:8])

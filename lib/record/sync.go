@@ -103,8 +103,7 @@ func (y *Syncer) clean(m conversation.Metadata) conversation.Metadata {
 	return m
 }
 
-// current reports whether a record has everything that the client's file had when it was
-// found.
+// current reports whether a record has everything that the client's file had when it was found.
 func (y *Syncer) current(id ID, c conversation.Conversation, done *Synced) (bool, error) {
 	o, err := y.Store.open(id)
 	if err != nil {

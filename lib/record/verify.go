@@ -15,8 +15,7 @@ type Fault struct {
 
 func (f *Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Why) }
 
-// Seal is the size and digest of a record when its session ended. A log elsewhere keeps
-// it.
+// Seal is the size and digest of a record when its session ended. A log elsewhere keeps it.
 type Seal struct {
 	ID     ID     `json:"record"`
 	Size   int64  `json:"size"`   // of the record, in bytes

@@ -95,8 +95,7 @@ func (w *writer) addBody(body []byte) error {
 	return nil
 }
 
-// flush writes the held lines. If it fails, the next openWriter removes the incomplete
-// line.
+// flush writes the held lines. If it fails, the next openWriter removes the incomplete line.
 func (w *writer) flush() error {
 	if len(w.buf) == 0 {
 		return nil

@@ -315,9 +315,8 @@ func (*clear) Run(env *cli.Env) error {
 	return env.Println("cleared")
 }
 
-// advance reads what the turn added to the conversation, so that a start after a crash need
-// not. It reads only conversations in the person's own stores, because a hook's input names
-// the file.
+// advance reads what the turn added to the conversation, so that a start after a crash need not. It
+// reads only conversations in the person's own stores, because a hook's input names the file.
 //
 // share is the percentage of the context at which the agent is warned.
 func advance(env *cli.Env, call *hook.Invocation, share int) error {

@@ -24,9 +24,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// nextState returns the state of a session after a hook's event. ok is false if the event
-// changes nothing. noted reports whether the client keeps a registry of its own state
-// (contract.Dialect).
+// nextState returns the state of a session after a hook's event. ok is false if the event changes
+// nothing. noted reports whether the client keeps a registry of its own state (contract.Dialect).
 //
 // Only Kimi Code has an event for the person's answer (PermissionResult). Otherwise the end of
 // the tool or the next event reports it. Most clients have no event for Esc or for a denied permission either.

@@ -13,9 +13,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// newChain makes the current session, or the home's latest for a person, the first of a new
-// chain, which gets what was said in the session. What the session received stays with the
-// old chain.
+// newChain makes the current session, or the home's latest for a person, the first of a new chain,
+// which gets what was said in the session. What the session received stays with the old chain.
 //
 // Every step can be repeated. The record, which ends the change, is written last.
 func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {

@@ -353,10 +353,9 @@ func (p *page) lastingSection() section {
 // chain is the place of what no other section tells of the chain.
 var chain = section{chain: true}
 
-// layout returns the start-up text. After the section of the chain it has the lists of the
-// thread: the person's messages, what agents answered and what was done. The lists have the
-// room that the sections leave, and at least four tenths of the limit; if the sections leave
-// less, they are cut.
+// layout returns the start-up text. After the section of the chain it has the lists of the thread:
+// the person's messages, what agents answered and what was done. The lists have the room that the
+// sections leave, and at least four tenths of the limit; if the sections leave less, they are cut.
 func (p *page) layout(sections []section) string {
 	limit, size := p.dialect.MaxContext, p.dialect.Size
 	at := slices.IndexFunc(sections, func(s section) bool { return s.chain })

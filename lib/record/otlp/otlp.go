@@ -1,7 +1,6 @@
-// Package otlp writes records as OpenTelemetry traces in OTLP's JSON: a trace for each
-// session with a span for the agent (invoke_agent), and below it a span for each model
-// request (chat) and tool call (execute_tool). The traces have durations and token
-// counts, and no text of the conversation.
+// Package otlp writes records as OpenTelemetry traces in OTLP's JSON: a trace for each session with
+// a span for the agent (invoke_agent), and below it a span for each model request (chat) and tool
+// call (execute_tool). The traces have durations and token counts, and no text of the conversation.
 package otlp
 
 import (
@@ -18,8 +17,7 @@ import (
 	"gt/lib/record"
 )
 
-// Schema is the version of the semantic conventions. The GenAI ones change between
-// versions.
+// Schema is the version of the semantic conventions. The GenAI ones change between versions.
 const Schema = "https://opentelemetry.io/schemas/1.41.0"
 
 // Writer writes any number of records as one document.
@@ -114,8 +112,7 @@ func number(key string, n int64) attribute {
 
 func nano(t time.Time) string { return strconv.FormatInt(max(t.UnixNano(), 0), 10) }
 
-// id returns the first size bytes of a digest. The same span has the same id in every
-// export.
+// id returns the first size bytes of a digest. The same span has the same id in every export.
 func id(size int, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
