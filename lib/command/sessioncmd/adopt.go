@@ -23,11 +23,7 @@ import (
 
 // adopt makes an instance of each agent that runs in tmux without one. The agents keep
 // running in their panes.
-func (c *imports) adopt(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
+func (c *imports) adopt(env *cli.Env, at scope) error {
 	server := tmux.CurrentServer()
 	found, err := unmanaged(at, server)
 	if errors.Is(err, tmux.ErrNoServer) {

@@ -116,7 +116,7 @@ type rm struct {
 // isShared returns an error if a title or folder is that of several agents, also of archived ones,
 // which give way to the others elsewhere: the wrong worktree would be gone.
 func (c *rm) isShared(env *cli.Env) error {
-	at, err := c.scope(env)
+	at, err := c.ProvideScope(env)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (c *rm) Run(env *cli.Env) error {
 		if err := c.allows(at, "closed", []*instance.Instance{held.Instance}); err != nil {
 			return err
 		}
-		said, err := c.managed(env, held.Instance, "closed", closesIt)
+		said, err := managed(at, held.Instance, "closed", closesIt)
 		if err != nil {
 			return err
 		}
@@ -196,11 +196,7 @@ type groupList struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-func (c *groupList) Run(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
+func (c *groupList) Run(env *cli.Env, at scope) error {
 	groups, err := at.Store.Groups()
 	if err != nil {
 		return err
@@ -227,11 +223,7 @@ type groupNew struct {
 	Group string `arg:"" help:"The group, such as work/backend."`
 }
 
-func (c *groupNew) Run(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
+func (c *groupNew) Run(env *cli.Env, at scope) error {
 	group, err := groupNamed(c.Group)
 	if err != nil {
 		return err
@@ -245,11 +237,7 @@ type groupRename struct {
 	To    string `arg:"" help:"Its new path, such as work/backend."`
 }
 
-func (c *groupRename) Run(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
+func (c *groupRename) Run(env *cli.Env, at scope) error {
 	to, err := groupNamed(c.To)
 	if err != nil {
 		return err
@@ -267,11 +255,7 @@ type groupRm struct {
 	Group string `arg:"" help:"The group."`
 }
 
-func (c *groupRm) Run(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
+func (c *groupRm) Run(env *cli.Env, at scope) error {
 	group := fold.Name(strings.Trim(c.Group, "/"))
 	return reportDone(env, withExitCode("", at.Store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
 }

@@ -65,11 +65,7 @@ type export struct {
 	profile
 }
 
-func (c *export) Run(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
+func (c *export) Run(env *cli.Env, at scope) error {
 	found, err := roster.Read(env, []scope{at})
 	if err != nil {
 		return err // an export must be complete
@@ -136,13 +132,9 @@ func (c *imports) Validate() error {
 }
 
 // Run imports all instances of a file or none.
-func (c *imports) Run(env *cli.Env) error {
+func (c *imports) Run(env *cli.Env, at scope) error {
 	if c.Tmux {
-		return c.adopt(env)
-	}
-	at, err := c.scope(env)
-	if err != nil {
-		return err
+		return c.adopt(env, at)
 	}
 	data, err := c.read(env)
 	if err != nil {

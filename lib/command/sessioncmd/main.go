@@ -243,7 +243,7 @@ func archivedOf(at scope, all []*instance.Instance) map[*instance.Instance]bool 
 }
 
 func (s agentSelection) findSelected(env *cli.Env) (at scope, found []*instance.Instance, unread, err error) {
-	if at, err = s.scope(env); err == nil {
+	if at, err = s.ProvideScope(env); err == nil {
 		found, unread, err = s.chosen(at)
 	}
 	return at, found, unread, err

@@ -105,7 +105,7 @@ const candidates = 10
 // findReadable returns the instance with that name. What stops, removes, changes or types needs a
 // whole one.
 func (p profile) findReadable(env *cli.Env, name string) (*instance.Instance, scope, error) {
-	at, err := p.scope(env)
+	at, err := p.ProvideScope(env)
 	if err != nil {
 		return nil, at, err
 	}
@@ -117,7 +117,7 @@ func (p profile) findReadable(env *cli.Env, name string) (*instance.Instance, sc
 // find is findReadable for a command that only looks. A name may also be the beginning of one, or
 // the pane of an agent that gt did not start.
 func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, error) {
-	at, err := p.scope(env)
+	at, err := p.ProvideScope(env)
 	if err != nil {
 		return nil, at, err
 	}

@@ -85,11 +85,7 @@ func (c *unpack) Validate() error {
 	return nil
 }
 
-func (c *unpack) Run(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
+func (c *unpack) Run(env *cli.Env, at scope) error {
 	if !at.Town.Personal && at.Profile == "" {
 		return cli.Fail(cli.AnswerNo, errors.New("this folder is in a town, whose agents do not move"), "go to another, or name a profile: -p NAME")
 	}
@@ -107,6 +103,7 @@ func (c *unpack) Run(env *cli.Env) error {
 	if c.Ask {
 		return withExitCode("it", u.Ask(env.Stdin))
 	}
+	var err error
 	if c.Folder != "" {
 		if u.Folder, err = folder(env, c.Folder); err != nil {
 			return err
@@ -158,7 +155,7 @@ func (c *accept) Run(env *cli.Env) error {
 	if err := sandbox.RefuseBelowAgent(env, "an agent cannot decide what its person accepts"); err != nil {
 		return err
 	}
-	at, err := c.scope(env)
+	at, err := c.ProvideScope(env)
 	if err != nil {
 		return err
 	}

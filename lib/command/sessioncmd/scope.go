@@ -9,9 +9,11 @@ import (
 
 type scope = roster.Scope
 
-// scope returns the scope of the named profile, or else of the surrounding town, or else
-// the person's own.
-func (p profile) scope(env *cli.Env) (scope, error) { return roster.FindScope(env, p.Profile) }
+// ProvideScope returns the scope of the named profile, or else of the surrounding town, or else
+// the person's own. kong passes it to a command whose Run takes one.
+func (p profile) ProvideScope(env *cli.Env) (scope, error) {
+	return roster.FindScope(env, p.Profile)
+}
 
 type everywhereFlag struct {
 	profile

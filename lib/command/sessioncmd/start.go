@@ -74,16 +74,12 @@ type begin struct {
 	resumes  bool // made to resume a conversation
 }
 
-func (c *newOne) Run(env *cli.Env) (err error) {
+func (c *newOne) Run(env *cli.Env, at scope) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
 	}
 	if c.Template != "" {
-		return c.make(env, c.profile, c.JSON)
-	}
-	at, err := c.scope(env)
-	if err != nil {
-		return err
+		return c.make(at, c.JSON)
 	}
 	release := func() {}
 	if rig, is := someOf(c.Role); is {
@@ -468,10 +464,10 @@ func (c *start) Run(env *cli.Env) (err error) {
 			return "", err
 		}
 		if in.Managed != nil && c.Explain {
-			return "", c.explainManaged(env, in)
+			return "", explainManaged(at, in)
 		}
 		if in.Managed != nil {
-			return c.managed(env, in, "started", (*perform.World).Resume)
+			return managed(at, in, "started", (*perform.World).Resume)
 		}
 		r := starter(at)
 		r.Prompt, r.About, r.Trust, r.TakesBack = c.Message, env.Line(c.Topic, maxTopic), c.Trust, c.Force
@@ -519,7 +515,7 @@ func (c *restart) Run(env *cli.Env) error {
 			return "", err
 		}
 		if in.Managed != nil {
-			return c.managed(env, in, "restarted", (*perform.World).Suspend, (*perform.World).Resume)
+			return managed(at, in, "restarted", (*perform.World).Suspend, (*perform.World).Resume)
 		}
 		if c.Account != "" {
 			held, err := at.Store.Hold(in.ID, readyWait)

@@ -44,7 +44,7 @@ func (c *stop) Run(env *cli.Env) error {
 			return "", err
 		}
 		if in.Managed != nil {
-			return c.managed(env, in, "suspended", (*perform.World).Suspend)
+			return managed(at, in, "suspended", (*perform.World).Suspend)
 		}
 		switch stopped, err := (stopping{now: c.Now, wanted: c.All}).stopInstance(at, in.ID); {
 		case err != nil:
@@ -72,11 +72,7 @@ type downCmd struct {
 }
 
 // Run ends all agents without changing their desired state, so that restore starts them again.
-func (c *downCmd) Run(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
+func (c *downCmd) Run(env *cli.Env, at scope) error {
 	switch {
 	case c.Town && at.Town.Personal:
 		return cli.Fail(cli.Usage, errors.New("--town: this folder is in no town that you trust"), "gt-session shutdown ends your own agents")
@@ -99,7 +95,7 @@ func (c *downCmd) Run(env *cli.Env) error {
 		errs = errors.Join(errs, forEachInstance(env, some, func(in *instance.Instance) (string, error) {
 			if in.Managed != nil && in.Managed.State == lifecycle.Active {
 				ended.Store(true)
-				return c.managed(env, in, "ended", (*perform.World).Shutdown)
+				return managed(at, in, "ended", (*perform.World).Shutdown)
 			}
 			switch stopped, err := (stopping{now: c.Now, wanted: true}).stopInstance(at, in.ID); {
 			case err != nil:

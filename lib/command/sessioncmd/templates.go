@@ -25,14 +25,6 @@ import (
 	"gt/lib/text/term"
 )
 
-func (p profile) world(env *cli.Env) (*perform.World, error) {
-	at, err := p.scope(env)
-	if err != nil {
-		return nil, err
-	}
-	return worldOf(at)
-}
-
 func worldOf(at scope) (*perform.World, error) { return agents.Open(at.Env, at.Town, at.Profile) }
 
 func withExitCodeOf(name string, err error) error {
@@ -69,11 +61,8 @@ func untrusted(t town.Town) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", root), "gt-hooks trust shows what that means")
 }
 
-func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
-	at, err := p.scope(env)
-	if err != nil {
-		return err
-	}
+func (c fromTemplate) make(at scope, asJSON bool) error {
+	env := at.Env
 	if err := untrusted(at.Town); err != nil {
 		return err
 	}
@@ -176,7 +165,7 @@ func (c picked) forEachPicked(env *cli.Env, done string, usual lifecycle.State, 
 	if len(c.Names) == 0 {
 		c.State = cmp.Or(c.State, string(usual))
 	}
-	at, err := c.scope(env)
+	at, err := c.ProvideScope(env)
 	if err == nil && len(c.Names) == 0 {
 		err = untrusted(at.Town)
 	}
@@ -255,8 +244,8 @@ type adminClose struct {
 }
 
 // Run closes sessions while no tick runs, and blocks ticks meanwhile.
-func (c *adminClose) Run(env *cli.Env) error {
-	w, err := c.world(env)
+func (c *adminClose) Run(env *cli.Env, at scope) error {
+	w, err := worldOf(at)
 	if err != nil {
 		return err
 	}
@@ -294,11 +283,7 @@ func overlayLines(overlay map[string]string) map[string]string {
 	return shown
 }
 
-func (c *inspect) Run(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
+func (c *inspect) Run(env *cli.Env, at scope) error {
 	w, err := worldOf(at)
 	if err != nil {
 		return err
@@ -398,8 +383,8 @@ func closesIt(w *perform.World, ctx context.Context, id instance.ID) error {
 	return w.Close(ctx, id, lifecycle.UserRequest)
 }
 
-func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs ...action) (string, error) {
-	w, err := p.world(env)
+func managed(at scope, in *instance.Instance, done string, verbs ...action) (string, error) {
+	w, err := worldOf(at)
 	if err != nil {
 		return "", err
 	}
@@ -442,8 +427,8 @@ func bringBack(env *cli.Env, down []*instance.Instance, scopeOf map[*instance.In
 	return err
 }
 
-func (p profile) explainManaged(env *cli.Env, in *instance.Instance) error {
-	w, err := p.world(env)
+func explainManaged(at scope, in *instance.Instance) error {
+	w, err := worldOf(at)
 	if err != nil {
 		return err
 	}

@@ -41,11 +41,7 @@ func (u *statusList) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (c *wait) Run(env *cli.Env) error {
-	at, err := c.scope(env)
-	if err != nil {
-		return err
-	}
+func (c *wait) Run(env *cli.Env, at scope) error {
 	left, _, err := agentSelection{Names: c.Names}.chosen(at)
 	if err != nil {
 		return err
