@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/launch"
 	"gt/lib/state/instance"
 )
 
@@ -36,7 +35,7 @@ func (c *archive) Run(env *cli.Env) error {
 		if err := c.assumeGoneHeld(at, held); err != nil {
 			return "", err
 		}
-		switch stopped, err := (launch.Stopper{Env: env, Store: at.Store, Table: at.Table(), Now: c.Now}).StopHeld(held); {
+		switch stopped, err := stopper(at, c.Now, false).StopHeld(held); {
 		case err != nil:
 			return "", err
 		case !stopped && held.IsArchived():

@@ -115,11 +115,7 @@ type rm struct {
 
 // isShared returns an error if a title or folder is that of several agents, also of archived ones,
 // which give way to the others elsewhere: the wrong worktree would be gone.
-func (c *rm) isShared(env *cli.Env) error {
-	at, err := c.ProvideScope(env)
-	if err != nil {
-		return err
-	}
+func (c *rm) isShared(at scope) (err error) {
 	all, _ := at.Store.ReadInstances() // what follows reports what cannot be read
 	if found := instance.FindFirst(all, instance.Matchers(c.Name, at.Env.Abs(c.Name), at.Store.Session)); len(found) > 1 {
 		_, err = singleMatch(found, c.Name)
@@ -129,11 +125,11 @@ func (c *rm) isShared(env *cli.Env) error {
 
 // Run removes an instance whose agent does not run, and the worktree that gt made for it.
 // The conversation and the branch stay.
-func (c *rm) Run(env *cli.Env) error {
-	if err := c.isShared(env); err != nil {
+func (c *rm) Run(env *cli.Env, at scope) error {
+	if err := c.isShared(at); err != nil {
 		return err
 	}
-	held, at, err := c.lock(env, c.Name)
+	held, _, err := c.lock(env, c.Name)
 	if err != nil {
 		return err
 	}

@@ -201,18 +201,18 @@ func (e *examination) heldBack() {
 }
 
 func (e *examination) examineStopped(m *fleet.Member) {
-	by := e.holder(m)
-	switch {
-	case by != nil && by.Elsewhere:
-		e.add(openElsewhere, m.Name, fmt.Sprintf("cannot continue its conversation %s: it is open %s", m.Now, by), "gt-session start --gone "+m.Name)
-		return
-	case by != nil:
-		where := fmt.Sprintf("end process %d", by.PID)
-		if by.TmuxPane != "" {
-			where = fmt.Sprintf("end it there (tmux attach -t %s)", by.TmuxPane)
+	if by := e.holder(m); by != nil {
+		fix := fmt.Sprintf("end process %d; then gt-session start %s", by.PID, m.Name)
+		switch {
+		case by.Elsewhere:
+			fix = "gt-session start --gone " + m.Name
+		case by.TmuxPane != "":
+			fix = fmt.Sprintf("end it there (tmux attach -t %s); then gt-session start %s", by.TmuxPane, m.Name)
 		}
-		e.add(openElsewhere, m.Name, fmt.Sprintf("cannot continue its conversation %s: it is open %s", m.Now, by), fmt.Sprintf("%s; then gt-session start %s", where, m.Name))
+		e.add(openElsewhere, m.Name, fmt.Sprintf("cannot continue its conversation %s: it is open %s", m.Now, by), fix)
 		return
+	}
+	switch {
 	case m.Pane.Dead && !m.Remain:
 		fix := "gt-session stop " + m.Name
 		if m.Wanted() {

@@ -359,41 +359,20 @@ func withoutEmpty(cells [][]string, headings ...string) [][]string {
 // is shown of few agents.
 func (c *list) fitting(rows []row, width int, named bool) func(string) bool {
 	inAny := func(is func(row) bool) bool { return slices.ContainsFunc(rows, is) }
-	own := func(is func(row) bool) bool { return inAny(func(r row) bool { return r.Member != nil && is(r) }) }
-	from := func(columns int) bool { return width >= columns }
 	if width > 0 {
 		share(len(rows), func(i int) { rows[i].Topic() }) // the first call reads a file
 	}
 	titled := width > 0 && inAny(func(r row) bool { return r.Topic() != "" })
-	return func(name string) bool {
-		switch name {
-		case "profile":
-			return c.Everywhere && named
-		case "host":
-			return c.Hosts
-		case "group":
-			return inAny(func(r row) bool { return r.Group != "" })
-		case "template":
-			return own(func(r row) bool { return r.Managed != nil })
-		case "mcp":
-			return true
-		case "topic":
-			return titled
-		case "context":
-			return from(100)
-		case "branch":
-			return from(100) && len(rows) <= maxListed
-		case "changes":
-			return from(110) && len(rows) <= maxListed
-		case "pane":
-			return from(150) && len(rows) <= maxListed
-		case "today": // it reads all conversations of the day
-			return false
-		case "folder":
-			return !titled || from(140)
-		}
-		return true
+	few := len(rows) <= maxListed
+	hidden := map[string]bool{
+		"profile": !c.Everywhere || !named, "host": !c.Hosts,
+		"group":    !inAny(func(r row) bool { return r.Group != "" }),
+		"template": !inAny(func(r row) bool { return r.Member != nil && r.Managed != nil }),
+		"topic":    !titled, "folder": titled && width < 140,
+		"context": width < 100, "branch": width < 100 || !few, "changes": width < 110 || !few, "pane": width < 150 || !few,
+		"today": true, // it reads all conversations of the day
 	}
+	return func(name string) bool { return !hidden[name] }
 }
 
 // inspect finds out what shown columns need that takes time.

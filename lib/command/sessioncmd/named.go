@@ -126,11 +126,10 @@ func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, err
 	if len(found) == 0 && unread == nil {
 		found = beginning(all, term.Uncut(name))
 	}
-	if len(found) > 0 {
-		in, err := singleMatch(found, name)
-		return in, at, err
+	if len(found) == 0 {
+		found = strangers(at, name)
 	}
-	if found := strangers(at, name); found != nil {
+	if len(found) > 0 {
 		in, err := singleMatch(found, name)
 		return in, at, err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/launch"
 	"gt/lib/launch/send"
 	"gt/lib/live/status"
 	"gt/lib/state/instance"
@@ -103,12 +102,5 @@ func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) 
 	}
 	r := starter(at)
 	r.Prompt, r.About, r.Trust = text, env.Line(c.Topic, maxTopic), c.Trust
-	b, err := r.Start(in.ID, false)
-	switch {
-	case errors.Is(err, launch.ErrRuns):
-		return in.Name + " has gone on already", nil
-	case err != nil:
-		return "", err
-	}
-	return "started " + in.Name + waits(b), nil
+	return startAgent(r, in, "", in.Name+" has gone on already")
 }

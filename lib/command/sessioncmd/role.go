@@ -12,7 +12,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/launch"
 	"gt/lib/launch/worktree"
 	"gt/lib/live/fleet"
 	"gt/lib/place"
@@ -196,7 +195,7 @@ func (c *newOne) changeHeld(at scope, id instance.ID, in *instance.Instance) err
 		return err
 	}
 	if c.Replace {
-		if _, err := (launch.Stopper{Env: at.Env, Store: at.Store, Table: at.Table(), Wanted: true}).StopHeld(held); err != nil {
+		if _, err := stopper(at, false, true).StopHeld(held); err != nil {
 			return err
 		}
 	}

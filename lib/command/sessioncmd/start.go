@@ -94,9 +94,7 @@ func (c *newOne) Run(env *cli.Env, at scope) (err error) {
 	if err != nil {
 		return unfinished(at.Store, in, err)
 	}
-	for _, set := range []func(scope, *instance.Instance, agent.Client) error{
-		c.setName, c.setPane, c.setLauncher, c.setAccount, c.setParent, c.setConversation,
-	} {
+	for _, set := range []func(scope, *instance.Instance, agent.Client) error{c.setName, c.setSurroundings, c.setConversation} {
 		if err := set(at, in, client); err != nil {
 			return err
 		}
@@ -144,19 +142,30 @@ func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error 
 	return cli.Fail(cli.Usage, instance.CheckGroup(in.Group))
 }
 
-func (c *newOne) setPane(_ scope, in *instance.Instance, _ agent.Client) error {
+// setSurroundings sets the agent's pane, what wraps its command, its account and its parent.
+func (c *newOne) setSurroundings(at scope, in *instance.Instance, client agent.Client) (err error) {
 	in.Theme, in.Remain, in.Respawn = c.Theme, c.Remain, in.Respawn || c.Respawn
 	if err := tmux.CheckStyle(c.Theme); err != nil {
 		return cli.Fail(cli.Usage, fmt.Errorf("--theme: %w", err))
 	}
-	return nil
-}
-
-func (c *newOne) setLauncher(at scope, in *instance.Instance, _ agent.Client) (err error) {
-	if c.In == "" {
+	if c.In != "" {
+		if in.Launcher, err = launcherWords(at.Env, c.In, in.Path); err != nil {
+			return err
+		}
+	}
+	if c.Account != "" {
+		if in.Account, err = accountFolder(at.Env, ownAccounts(at, in), client, c.Account); err != nil {
+			return err
+		}
+	}
+	if c.Parent == "" {
 		return nil
 	}
-	in.Launcher, err = launcherWords(at.Env, c.In, in.Path)
+	all, unread := at.Store.ReadInstances()
+	parent, err := findByName(at, all, unread, c.Parent)
+	if err == nil {
+		in.ParentID = parent.ID
+	}
 	return err
 }
 
@@ -174,27 +183,6 @@ func launcherWords(env *cli.Env, command, dir string) ([]string, error) {
 		words[0] = program
 	}
 	return words, nil
-}
-
-func (c *newOne) setAccount(at scope, in *instance.Instance, client agent.Client) (err error) {
-	if c.Account == "" {
-		return nil
-	}
-	in.Account, err = accountFolder(at.Env, ownAccounts(at, in), client, c.Account)
-	return err
-}
-
-func (c *newOne) setParent(at scope, in *instance.Instance, _ agent.Client) error {
-	if c.Parent == "" {
-		return nil
-	}
-	all, unread := at.Store.ReadInstances()
-	parent, err := findByName(at, all, unread, c.Parent)
-	if err != nil {
-		return err
-	}
-	in.ParentID = parent.ID
-	return nil
 }
 
 func (c *newOne) setConversation(at scope, in *instance.Instance, client agent.Client) error {
@@ -395,29 +383,25 @@ func checkUnclaimed(at scope, id session.ID, replaces bool, name string) error {
 // forEachInstance calls do for instances, a few at a time, prints the results and goes on after a
 // failure.
 func forEachInstance(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (string, error)) error {
-	type outcome struct {
-		said string
-		err  error
-	}
-	outcomes := make([]outcome, len(all))
-	cli.ParallelAtMost(cli.MaxWaitingTasks, cli.Numbers(len(all)), func(i int) { outcomes[i].said, outcomes[i].err = do(all[i]) })
+	said, errs := make([]string, len(all)), make([]error, len(all))
+	cli.ParallelAtMost(cli.MaxWaitingTasks, cli.Numbers(len(all)), func(i int) { said[i], errs[i] = do(all[i]) })
 	var failed error
 	var hints []string
-	for i, o := range outcomes {
+	for i, in := range all {
+		err := withExitCode(in.Name, errs[i])
 		switch {
-		case o.err != nil && len(all) == 1:
-			return withExitCode(all[i].Name, o.err)
-		case o.err != nil:
-			err := withExitCode(all[i].Name, o.err)
+		case err != nil && len(all) == 1:
+			return err
+		case err != nil:
 			env.Error("%v", err)
 			for _, hint := range cli.Hints(err) {
 				if !slices.Contains(hints, hint) {
 					hints = append(hints, hint)
 				}
 			}
-			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), fmt.Errorf("%d of %d failed", count(outcomes, func(o outcome) bool { return o.err != nil }), len(all))))
-		case o.said != "":
-			failed = cmp.Or(failed, env.Println(o.said))
+			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), fmt.Errorf("%d of %d failed", count(errs, func(err error) bool { return err != nil }), len(all))))
+		case said[i] != "":
+			failed = cmp.Or(failed, env.Println(said[i]))
 		}
 	}
 	for _, hint := range hints {
@@ -474,20 +458,27 @@ func (c *start) Run(env *cli.Env) (err error) {
 		if c.Explain {
 			return "", r.Explain(in)
 		}
-		b, err := r.Start(in.ID, false)
-		switch {
-		case errors.Is(err, launch.ErrRuns):
-			return in.Name + " is already running", nil
-		case err != nil && in.Moved != nil:
+		said, err := startAgent(r, in, "", in.Name+" is already running")
+		if err != nil && in.Moved != nil {
 			if one, werr := parcel.WaitingFor(at.Store.State, string(in.ID)); werr == nil {
 				err = cli.Fail(cli.AnswerNo, fmt.Errorf("%s is back, and waits for you", in.Name), fmt.Sprintf("gt-session accept %s shows what it brings, and starts it", one.Name))
 			}
-			return "", err
-		case err != nil:
-			return "", err
 		}
-		return "started " + in.Name + waits(b), nil
+		return said, err
 	})
+}
+
+// startAgent starts an agent, and returns what was done in a sentence: runs of one that runs
+// already.
+func startAgent(by launch.Starter, in *instance.Instance, suffix, runs string) (string, error) {
+	b, err := by.Start(in.ID, false)
+	switch {
+	case errors.Is(err, launch.ErrRuns):
+		return runs, nil
+	case err != nil:
+		return "", err
+	}
+	return "started " + in.Name + suffix + waits(b), nil
 }
 
 type restart struct {
@@ -560,13 +551,12 @@ func (c *restore) Run(env *cli.Env) error {
 	var gone, down []*instance.Instance
 	var unseen []string // names of those that may run elsewhere
 	starters := map[*instance.Instance]launch.Starter{}
-	where := map[*instance.Instance]string{}
 	scopeOf := map[*instance.Instance]scope{}
 	for _, s := range at {
 		for _, m := range s.Agents {
 			if perform.IsShutDown(m.Instance) {
 				down = append(down, m.Instance)
-				scopeOf[m.Instance], where[m.Instance] = s.Scope, s.Suffix()
+				scopeOf[m.Instance] = s.Scope
 			}
 			var away *fleet.HiddenError
 			if errors.As(m.Unanswered, &away) && m.Wanted() && m.Moved == nil && !c.Gone {
@@ -580,7 +570,7 @@ func (c *restore) Run(env *cli.Env) error {
 				if c.Continue && m.Interrupted() {
 					starts.Prompt = conversation.Resumption
 				}
-				starters[m.Instance], scopeOf[m.Instance], where[m.Instance] = starts, s.Scope, s.Suffix()
+				starters[m.Instance], scopeOf[m.Instance] = starts, s.Scope
 			}
 		}
 	}
@@ -598,7 +588,7 @@ func (c *restore) Run(env *cli.Env) error {
 		return nil
 	}
 	would := func(in *instance.Instance) string {
-		return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, where[in], in.Agent, env.DisplayPath(in.Path))
+		return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, scopeOf[in].Suffix(), in.Agent, env.DisplayPath(in.Path))
 	}
 	err = forEachInstance(env, gone, func(in *instance.Instance) (string, error) {
 		if c.DryRun {
@@ -607,14 +597,7 @@ func (c *restore) Run(env *cli.Env) error {
 		if err := c.assumeGone(scopeOf[in], in.ID); err != nil {
 			return "", err
 		}
-		b, err := starters[in].Start(in.ID, false)
-		switch {
-		case errors.Is(err, launch.ErrRuns):
-			return "", nil // another command started it first
-		case err != nil:
-			return "", err
-		}
-		return "started " + in.Name + where[in] + waits(b), nil
+		return startAgent(starters[in], in, scopeOf[in].Suffix(), "") // another command may be first
 	})
 	if c.DryRun {
 		down, err = nil, errors.Join(err, forEachInstance(env, down, func(in *instance.Instance) (string, error) { return would(in), nil }))

@@ -46,7 +46,7 @@ func (c *stop) Run(env *cli.Env) error {
 		if in.Managed != nil {
 			return managed(at, in, "suspended", (*perform.World).Suspend)
 		}
-		switch stopped, err := (stopping{now: c.Now, wanted: c.All}).stopInstance(at, in.ID); {
+		switch stopped, err := stopper(at, c.Now, c.All).Stop(in.ID); {
 		case err != nil:
 			return "", err
 		case !stopped:
@@ -56,13 +56,10 @@ func (c *stop) Run(env *cli.Env) error {
 	})
 }
 
-type stopping struct {
-	now    bool // do not let the client exit by itself
-	wanted bool // keep the desired state, for a restore
-}
-
-func (s stopping) stopInstance(at scope, id instance.ID) (stopped bool, err error) {
-	return launch.Stopper{Env: at.Env, Store: at.Store, Table: at.Table(), Now: s.now, Wanted: s.wanted}.Stop(id)
+// stopper stops agents: with now it does not let the client exit by itself, and with wanted it
+// keeps the desired state, for a restore.
+func stopper(at scope, now, wanted bool) launch.Stopper {
+	return launch.Stopper{Env: at.Env, Store: at.Store, Table: at.Table(), Now: now, Wanted: wanted}
 }
 
 type downCmd struct {
@@ -97,7 +94,7 @@ func (c *downCmd) Run(env *cli.Env, at scope) error {
 				ended.Store(true)
 				return managed(at, in, "ended", (*perform.World).Shutdown)
 			}
-			switch stopped, err := (stopping{now: c.Now, wanted: true}).stopInstance(at, in.ID); {
+			switch stopped, err := stopper(at, c.Now, true).Stop(in.ID); {
 			case err != nil:
 				return "", err
 			case !stopped:
