@@ -37,11 +37,11 @@ type command struct {
 
 func (m *model) session(r *row, verb string, args ...string) command {
 	c := command{env: m.env, words: []string{"gt-session", verb}, dir: m.env.Dir, environ: m.env.Environ, about: r.key, within: commandTime}
-	if r.member != nil && r.scope.Profile != "" {
-		c.words = append(c.words, "-p", r.scope.Profile)
-	} else if r.member != nil && m.reader.everywhere { // gt-session finds the town by its folder
-		if c.dir = "/"; !r.scope.Town.Personal {
-			c.dir = r.scope.Town.Root
+	if r.Member != nil && r.Scope.Profile != "" {
+		c.words = append(c.words, "-p", r.Scope.Profile)
+	} else if r.Member != nil && m.reader.everywhere { // gt-session finds the town by its folder
+		if c.dir = "/"; !r.Scope.Town.Personal {
+			c.dir = r.Scope.Town.Root
 		}
 		c.environ = slices.DeleteFunc(slices.Clone(c.environ), func(kv string) bool {
 			return strings.HasPrefix(kv, "GT_ROOT=") || strings.HasPrefix(kv, "GT_TOWN_ROOT=")
@@ -151,12 +151,6 @@ func fork(m *model, r *row, name string) tea.Cmd {
 	return m.start(m.session(r, "fork", "-n", name))
 }
 
-func (m *model) rename(r *row) tea.Cmd {
-	return m.prompt(r, ask{title: "new name of", do: func(m *model, r *row, name string) tea.Cmd {
-		return m.start(m.session(r, "rename", name))
-	}}, r.Name)
-}
-
 // newKey is what an input line is about that makes an agent. No row has it.
 const newKey = "new"
 
@@ -164,8 +158,8 @@ const newKey = "new"
 // on no command line.
 func (m *model) askForNewAgent() tea.Cmd {
 	dir, client := m.env.Dir, contract.Default
-	if r := m.row(); r != nil && r.member != nil {
-		dir, client = r.member.Path, r.member.Agent
+	if r := m.row(); r != nil && r.Member != nil {
+		dir, client = r.Member.Path, r.Member.Agent
 	}
 	home := m.env.Getenv("HOME")
 	steps := []struct{ title, flag, text string }{
@@ -209,30 +203,24 @@ func (m *model) askForNewAgent() tea.Cmd {
 // diff shows in the panel what the chosen agent has changed, until it is asked again.
 func (m *model) diff() tea.Cmd {
 	r := m.row()
-	if r == nil || m.panel.held == r.key {
-		m.panel.held, m.panel.at, m.panel.same = "", time.Time{}, 0
+	if r == nil || m.panel.diffOf == r.key {
+		m.panel.diffOf, m.panel.at, m.panel.same = "", time.Time{}, 0
 		return nil
 	}
 	c, key := m.session(r, "show", "--diff"), r.key
 	c.within = diffTime
-	m.panel.held = key
+	m.panel.diffOf = key
 	return func() tea.Msg {
 		got := c.run()
-		return seen{key: key, text: cmp.Or(got.out, got.failed), note: "what it has changed; d shows its screen", held: true}
+		return seen{key: key, text: cmp.Or(got.out, got.failed), note: "what it has changed; d shows its screen", diff: true}
 	}
-}
-
-func (m *model) move(r *row) tea.Cmd {
-	return m.prompt(r, ask{title: "group of", empty: true, do: func(m *model, r *row, group string) tea.Cmd {
-		return m.start(m.session(r, "move", group))
-	}}, r.Group)
 }
 
 // attach attaches to the chosen row. Inside tmux, gt-session switches the client; otherwise
 // it gets the terminal for as long as it runs.
 func (m *model) attach(r *row) tea.Cmd {
 	c := m.session(r, "attach")
-	if m.env.Getenv("TMUX") != "" && r.member != nil {
+	if m.env.Getenv("TMUX") != "" && r.Member != nil {
 		return m.start(c)
 	}
 	m.message = message{command: c.String()}

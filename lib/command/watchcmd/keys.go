@@ -31,6 +31,10 @@ func bindings() []binding {
 	confirm := func(verb string) func(m *model) tea.Cmd {
 		return onRow(func(m *model, r *row) tea.Cmd { return m.confirm(r, verb) })
 	}
+	change := func(verb string, a ask, text func(*row) string) func(m *model) tea.Cmd {
+		a.do = func(m *model, r *row, typed string) tea.Cmd { return m.start(m.session(r, verb, typed)) }
+		return onRow(func(m *model, r *row) tea.Cmd { return m.prompt(r, a, text(r)) })
+	}
 	return []binding{
 		{keys: []string{"enter"}, harmless: true, short: "attach", do: onRow((*model).attach),
 			does: "attach; Ctrl-b d leaves it, in tmux Ctrl-b L"},
@@ -50,8 +54,10 @@ func bindings() []binding {
 		{keys: []string{"f"}, does: "fork it, with a copy of its conversation", do: onRow(func(m *model, r *row) tea.Cmd {
 			return m.prompt(r, ask{title: "name of the fork of", empty: true, do: fork}, "")
 		})},
-		{keys: []string{"m"}, does: "move it to a group", do: onRow((*model).move)},
-		{keys: []string{"R"}, does: "rename it", do: onRow((*model).rename)},
+		{keys: []string{"m"}, does: "move it to a group",
+			do: change("move", ask{title: "group of", empty: true}, func(r *row) string { return r.Group })},
+		{keys: []string{"R"}, does: "rename it",
+			do: change("rename", ask{title: "new name of"}, func(r *row) string { return r.Name })},
 		{keys: []string{"e"}, does: "archive it, or bring it back", do: onRow(func(m *model, r *row) tea.Cmd {
 			if r.archived {
 				return m.start(m.session(r, "unarchive"))

@@ -1,7 +1,7 @@
 package watchcmd
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +15,6 @@ import (
 	"gt/lib/state/activity"
 	"gt/lib/text/fold"
 	"gt/lib/view/palette"
-	"gt/lib/view/roster"
 )
 
 type model struct {
@@ -211,11 +210,11 @@ func (m *model) showSnapshot(s snapshot) tea.Cmd {
 	return tea.Batch(told, rings)
 }
 
-func (r *row) silent() bool { return r.member != nil && r.member.Silent > 0 }
+func (r *row) silent() bool { return r.Member != nil && r.Member.Silent > 0 }
 
 // tells reports whether the person's own command notifies them that this agent waits.
 func (m *model) tells(r *row) bool {
-	return r.member != nil && len(m.notified.Command) > 0 && slices.Contains(strings.Split(m.notified.Reasons(), ","), string(r.member.Reason))
+	return r.Member != nil && len(m.notified.Command) > 0 && slices.Contains(strings.Split(m.notified.Reasons(), ","), string(r.Member.Reason))
 }
 
 func (m *model) list() {
@@ -338,10 +337,11 @@ func (m *model) selectRow(at int) {
 
 func (m *model) step(by int) {
 	at := m.chosenIndex()
-	for ; by != 0 && at >= 0; by -= sign(by) {
-		i := at + sign(by)
+	one := cmp.Compare(by, 0) // up or down
+	for ; by != 0 && at >= 0; by -= one {
+		i := at + one
 		for i >= 0 && i < len(m.items) && m.items[i].row == nil {
-			i += sign(by)
+			i += one
 		}
 		if i < 0 || i >= len(m.items) {
 			break
@@ -351,13 +351,6 @@ func (m *model) step(by int) {
 	if at >= 0 {
 		m.selectRow(at)
 	}
-}
-
-func sign(n int) int {
-	if n < 0 {
-		return -1
-	}
-	return 1
 }
 
 // chooseNext chooses the next row that waits, or with none the next that failed.
@@ -403,22 +396,13 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 
 const wheel = 3 // how many rows the wheel moves the choice
 
-func (m *model) counts() (parts []count) {
+// counts returns how many agents of the list have each status.
+func (m *model) counts() map[status.Status]int {
 	by := map[status.Status]int{}
 	for i := range m.rows {
 		if m.rows[i].archived == m.archive {
 			by[m.rows[i].Status]++
 		}
 	}
-	for _, s := range roster.Order {
-		if by[s] > 0 {
-			parts = append(parts, count{s, fmt.Sprintf("%d %s", by[s], s)})
-		}
-	}
-	return parts
-}
-
-type count struct {
-	status status.Status
-	text   string
+	return by
 }

@@ -12,26 +12,24 @@ import (
 )
 
 type panel struct {
-	key   string // of the row
-	pane  bool   // it is what its pane shows
-	lines []string
-	note  string    // what the lines are, or why there are none
-	at    time.Time // when they were read
-	same  int       // how often they were the same
-	busy  bool      // somebody reads them
-	held  string    // the key of the row whose diff it shows, "" for none
+	seen
+	lines  []string
+	at     time.Time // when they were read
+	same   int       // how often they were the same
+	busy   bool      // somebody reads them
+	diffOf string    // the key of the row whose diff it shows, "" for none
+}
+
+// seen is what was read for the panel.
+type seen struct {
+	key  string // of the row
+	text string
+	note string // what the text is, or why there is none
+	pane bool   // it is what its pane shows
+	diff bool
 
 	answer string    // the agent's last one
 	since  time.Time // of the status when the answer was read
-}
-
-type seen struct {
-	key, text, note string
-	pane            bool
-	held            bool // it is a diff
-
-	answer string
-	since  time.Time
 }
 
 // How often a pane is read: one that does not change, less often.
@@ -41,17 +39,17 @@ const (
 	changed      = 5 // times the same
 )
 
-func (m *model) visible(r *row) bool { return r.member != nil && r.member.Pane.ID != "" }
+func (m *model) visible(r *row) bool { return r.Member != nil && r.Member.Pane.ID != "" }
 
 func (m *model) refresh() tea.Cmd {
 	r := m.row()
 	if r == nil || m.panel.busy || m.panelHeight() == 0 || m.mode == helping {
 		return nil
 	}
-	if m.panel.held == r.key {
+	if m.panel.diffOf == r.key {
 		return nil
 	}
-	m.panel.held = ""
+	m.panel.diffOf = ""
 	fresh := m.panel.key == r.key && m.panel.pane == m.visible(r)
 	switch {
 	case m.visible(r):
@@ -63,7 +61,7 @@ func (m *model) refresh() tea.Cmd {
 			return nil
 		}
 		m.panel.busy = true
-		server, pane, member := tmux.Server(r.member.TmuxServer), r.member.Pane.ID, r.member
+		server, pane, member := tmux.Server(r.Member.TmuxServer), r.Member.Pane.ID, r.Member
 		s := seen{key: r.key, pane: true, answer: m.panel.answer, since: r.Since}
 		answered := fresh && m.panel.since.Equal(r.Since)
 		return func() tea.Msg {
@@ -78,7 +76,7 @@ func (m *model) refresh() tea.Cmd {
 		}
 	case fresh && !m.panel.at.IsZero():
 		return nil
-	case r.member == nil:
+	case r.Member == nil:
 		m.show(seen{key: r.key, note: "p reads its screen from " + r.Host})
 		return nil
 	}
@@ -95,8 +93,8 @@ func (m *model) refresh() tea.Cmd {
 }
 
 func (m *model) show(s seen) {
-	if s.held != (m.panel.held == s.key && s.key != "") { // the person has gone on
-		m.panel.busy = m.panel.busy && s.held
+	if s.diff != (m.panel.diffOf == s.key && s.key != "") { // the person has gone on
+		m.panel.busy = m.panel.busy && s.diff
 		return
 	}
 	lines := strings.Split(strings.TrimRight(m.env.Text(s.text), "\n "), "\n")
@@ -107,7 +105,8 @@ func (m *model) show(s seen) {
 	if m.panel.key == s.key && strings.Join(lines, "\n") == strings.Join(m.panel.lines, "\n") {
 		same = m.panel.same + 1
 	}
-	m.panel = panel{key: s.key, pane: s.pane, lines: lines, note: plain.Cut(term.Clean(m.env.Redact(s.note)), maxTitle), at: m.now, same: same, held: m.panel.held, answer: s.answer, since: s.since}
+	s.note = plain.Cut(term.Clean(m.env.Redact(s.note)), maxTitle)
+	m.panel = panel{seen: s, lines: lines, at: m.now, same: same, diffOf: m.panel.diffOf}
 }
 
 // Of a panel, what was said has a part: beside the screen from such a width on, above it from such
@@ -120,7 +119,7 @@ const (
 // lastExchange returns the person's last request and the agent's last answer, in so many lines at most,
 // nil if neither is known.
 func (m *model) lastExchange(r *row, width, height int) (lines []string) {
-	if r.member == nil || m.panel.held == r.key || m.mode == answering {
+	if r.Member == nil || m.panel.diffOf == r.key || m.mode == answering {
 		return nil
 	}
 	add := func(who, text string, most int) {
@@ -143,7 +142,7 @@ func (m *model) lastExchange(r *row, width, height int) (lines []string) {
 		most = max(height/3, 1)
 	}
 	widest := max(len("you"), min(term.Columns(r.Agent), 12))
-	add(term.Pad("you", widest), m.env.Line(r.member.Activity().Request, maxTitle), most)
+	add(term.Pad("you", widest), m.env.Line(r.Member.Activity().Request, maxTitle), most)
 	add(term.Pad(r.Agent, widest), answer, height-len(lines))
 	return lines
 }

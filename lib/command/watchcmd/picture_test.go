@@ -45,10 +45,10 @@ func testRow(host, name, group, folder string, is status.Status, reason status.R
 		r.Since = testTime.Add(-age)
 	}
 	if host == "" {
-		r.member = &fleet.Member{Instance: &instance.Instance{ID: instance.ID(name), Name: name}, Status: is, Reason: reason}
-		r.scope.Town.Personal = true
+		r.Member = &fleet.Member{Instance: &instance.Instance{ID: instance.ID(name), Name: name}, Status: is, Reason: reason}
+		r.Scope.Town.Personal = true
 		if is != status.Stopped {
-			r.member.Pane = tmux.Pane{ID: "%1"}
+			r.Member.Pane = tmux.Pane{ID: "%1"}
 		}
 	}
 	return r

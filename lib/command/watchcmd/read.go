@@ -26,10 +26,8 @@ import (
 
 type row struct {
 	roster.Hosted
-	key    string        // tells it from all others
-	title  string        // "" for none
-	scope  roster.Scope  // of an agent of this host
-	member *fleet.Member // nil for an agent of another host
+	key   string // tells it from all others
+	title string // "" for none
 
 	archived bool
 
@@ -37,7 +35,7 @@ type row struct {
 }
 
 func (r *row) address() string {
-	if r.member == nil {
+	if r.Member == nil {
 		return r.Name + "@" + r.Host
 	}
 	return r.Name
@@ -47,9 +45,9 @@ func (r *row) asks() bool { return r.Status == status.Waiting && r.Reason.Asks()
 
 func (r *row) section() string {
 	var parts []string
-	if r.member == nil {
+	if r.Member == nil {
 		parts = append(parts, r.Host)
-	} else if name := r.scope.Name(); name != "" {
+	} else if name := r.Scope.Name(); name != "" {
 		parts = append(parts, name)
 	}
 	if r.Group != "" {
@@ -117,7 +115,7 @@ const (
 func (r *reader) readProgress(rows []row) {
 	branches := map[string]string{}
 	for i := range rows {
-		if m := rows[i].member; m != nil && !rows[i].archived && len(branches) <= maxFolders {
+		if m := rows[i].Member; m != nil && !rows[i].archived && len(branches) <= maxFolders {
 			at := m.WorksIn()
 			if _, known := branches[at]; !known {
 				branches[at] = r.line(git.BranchOrCommit(git.Top(at)))
@@ -143,12 +141,12 @@ func (r *reader) readProgress(rows []row) {
 	}
 	now := map[session.ID]bool{}
 	for i := range rows {
-		if m := rows[i].member; m != nil {
+		if m := rows[i].Member; m != nil {
 			now[m.Now] = true
 		}
 	}
 	for i := range rows {
-		m := rows[i].member
+		m := rows[i].Member
 		if m == nil {
 			continue
 		}
@@ -209,10 +207,11 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 			if roster.IsStranger(*one.Member) {
 				key += one.Pane.ID
 			}
+			one.Scope = at.Scope
 			doing := one.Activity()
 			s.rows = append(s.rows, row{
 				Hosted: roster.HostedRow(env, own, one), key: key, context: roster.ContextText(doing.Tokens, doing.Window),
-				title: r.line(one.Topic()), scope: at.Scope, member: one.Member, archived: roster.IsArchived(*one.Member),
+				title: r.line(one.Topic()), archived: roster.IsArchived(*one.Member),
 			})
 			if folder := one.StateFolder(); folder != "" && one.Pane.ID != "" {
 				folders = append(folders, folder)

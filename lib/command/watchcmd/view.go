@@ -187,20 +187,17 @@ func (m *model) headerLine() string {
 			used += term.Columns(text)
 		}
 	}
-	for i, c := range m.counts() {
-		between := " · "
-		if i == 0 {
-			between = " "
-		}
-		if used+term.Columns(between+c.text) > m.width {
+	between, counts := " ", m.counts()
+	for _, s := range roster.Order {
+		text := fmt.Sprintf("%d %s", counts[s], s)
+		if counts[s] == 0 {
+			continue
+		} else if used+term.Columns(between+text) > m.width {
 			break
 		}
 		put(between, m.style.Dim)
-		paint := func(text string) string { return m.style.PaintStatus(c.status, text) }
-		if c.status == status.Waiting || c.status == status.Error {
-			paint = func(text string) string { return m.style.Bold(m.style.PaintStatus(c.status, text)) }
-		}
-		put(c.text, paint)
+		put(text, m.statusPaint(s, s == status.Waiting || s == status.Error))
+		between = " · "
 	}
 	var parts []string
 	if m.waiting {
@@ -228,6 +225,16 @@ func (m *model) headerLine() string {
 }
 
 func plainly(text string) string { return text }
+
+// statusPaint returns what paints a text in the colour of a status, bold if it is urgent.
+func (m *model) statusPaint(of status.Status, urgent bool) func(string) string {
+	return func(text string) string {
+		if text = m.style.PaintStatus(of, text); urgent {
+			text = m.style.Bold(text)
+		}
+		return text
+	}
+}
 
 func (m *model) listed() (lines []string) {
 	height := m.listHeight()
@@ -262,55 +269,44 @@ func (m *model) line(i *item) string {
 	}
 	r, w := i.row, m.widths
 	chosen := r.key == m.chosen
-	paint := func(text string) string { return m.style.PaintStatus(r.Status, text) }
-	name, dim := plainly, m.style.Dim
-	if r.asks() || r.Status == status.Error {
+	urgent := r.asks() || r.Status == status.Error
+	paint, name, dim := m.statusPaint(r.Status, urgent), plainly, m.style.Dim
+	if urgent {
 		name = m.style.Bold
-		paint = func(text string) string { return m.style.Bold(m.style.PaintStatus(r.Status, text)) }
 	}
+	begin := "  "
 	if chosen {
-		paint, name, dim = plainly, plainly, plainly
+		paint, name, dim, begin = plainly, plainly, plainly, "> "
 	}
-	var b strings.Builder
-	b.WriteString("  ")
-	if chosen {
-		b.Reset()
-		b.WriteString("> ")
+	does := r.Text
+	if w.short {
+		does = r.short()
 	}
-	b.WriteString(paint(m.style.StatusMark(r.Status)) + " ")
-	b.WriteString(name(term.Pad(strings.Repeat("  ", r.Depth)+r.address(), w.name)))
-	if w.status > 0 {
-		does := r.Text
-		if w.short {
-			does = r.short()
+	cut, about := term.Cut, m.aboutText(r)
+	if about == r.Folder {
+		cut = term.CutFront
+	}
+	line := begin + paint(m.style.StatusMark(r.Status)) + " " + name(term.Pad(strings.Repeat("  ", r.Depth)+r.address(), w.name))
+	for _, c := range []struct {
+		width int
+		text  string
+		fit   func(string, int) string
+		paint func(string) string
+	}{
+		{w.status, does, term.Pad, paint}, {w.age, m.age(r.Since), padLeft, plainly}, {w.agent, r.Agent, term.Pad, dim},
+		{w.context, r.context, padLeft, dim}, {w.branch, r.branch, term.Pad, dim}, {w.about, about, cut, dim},
+	} {
+		if c.width > 0 {
+			line += "  " + c.paint(c.fit(c.text, c.width))
 		}
-		b.WriteString("  " + paint(term.Pad(does, w.status)))
-	}
-	if w.age > 0 {
-		age := m.age(r.Since)
-		b.WriteString("  " + strings.Repeat(" ", max(w.age-len(age), 0)) + age)
-	}
-	if w.agent > 0 {
-		b.WriteString("  " + dim(term.Pad(r.Agent, w.agent)))
-	}
-	if w.context > 0 {
-		b.WriteString("  " + dim(strings.Repeat(" ", max(w.context-len(r.context), 0))+r.context))
-	}
-	if w.branch > 0 {
-		b.WriteString("  " + dim(term.Pad(r.branch, w.branch)))
-	}
-	if w.about > 0 {
-		cut, about := term.Cut, m.aboutText(r)
-		if about == r.Folder {
-			cut = term.CutFront
-		}
-		b.WriteString("  " + dim(cut(about, w.about)))
 	}
 	if !chosen {
-		return b.String()
+		return line
 	}
-	return m.style.Reverse(term.Pad(b.String(), m.width))
+	return m.style.Reverse(term.Pad(line, m.width))
 }
+
+func padLeft(text string, width int) string { return fmt.Sprintf("%*s", width, text) }
 
 func (m *model) section(i *item) string {
 	text := i.heading
@@ -350,10 +346,8 @@ func (m *model) shown() []string {
 	if m.panel.key != r.key {
 		return lines // nobody has read it yet
 	}
-	var text []string
-	if m.panel.note != "" && len(strings.TrimSpace(strings.Join(m.panel.lines, ""))) == 0 {
-		text = []string{m.style.Dim(term.Cut("  "+m.panel.note, m.width))}
-		return append(lines, text...)
+	if m.panel.note != "" && strings.TrimSpace(strings.Join(m.panel.lines, "")) == "" {
+		return append(lines, m.style.Dim(term.Cut("  "+m.panel.note, m.width)))
 	}
 	if m.width >= leastBeside {
 		left := m.width * 2 / 5
@@ -367,19 +361,20 @@ func (m *model) shown() []string {
 				if line += m.style.Dim(" │ "); i < len(shown) {
 					line += term.Cut(shown[i], m.width-left-3)
 				}
-				text = append(text, line)
+				lines = append(lines, line)
 			}
-			return append(lines, text...)
+			return lines
 		}
 	} else if height >= leastAbove && !r.asks() {
 		for _, line := range m.lastExchange(r, m.width-2, max(height/3, 2)) {
-			text = append(text, m.style.Dim("  "+line))
+			lines = append(lines, m.style.Dim("  "+line))
+			height--
 		}
 	}
-	for _, line := range m.visibleLines(r, height-len(text)) {
-		text = append(text, term.Cut("  "+line, m.width))
+	for _, line := range m.visibleLines(r, height) {
+		lines = append(lines, term.Cut("  "+line, m.width))
 	}
-	return append(lines, text...)
+	return lines
 }
 
 var firstOption = lazyregexp.New(`^[^\pL\pN]*1[.)] `)
@@ -389,7 +384,7 @@ var firstOption = lazyregexp.New(`^[^\pL\pN]*1[.)] `)
 // While options are asked for at the bottom, they are not shown twice.
 func (m *model) visibleLines(r *row, height int) []string {
 	lines := m.panel.lines
-	if m.panel.held == r.key {
+	if m.panel.diffOf == r.key {
 		return lines[:min(height, len(lines))]
 	}
 	if m.mode == answering {

@@ -121,7 +121,7 @@ func (m *model) takeFound(a answered) {
 	m.sought.found = a.found
 	untouched := !m.sought.acted && m.chosen == m.sought.chosen
 	m.list()
-	best, words := -1, foldedWords(m.filter)
+	best, rank, words := -1, 0, foldedWords(m.filter)
 	for i := range m.items {
 		r := m.items[i].row
 		if r == nil {
@@ -130,8 +130,8 @@ func (m *model) takeFound(a answered) {
 		if r.matches(words) {
 			return
 		}
-		if f, ok := m.foundIn(r); ok && (best < 0 || f.rank < m.rankOf(best)) {
-			best = i
+		if f, ok := m.foundIn(r); ok && (best < 0 || f.rank < rank) {
+			best, rank = i, f.rank
 		}
 	}
 	if best >= 0 && untouched {
@@ -139,17 +139,12 @@ func (m *model) takeFound(a answered) {
 	}
 }
 
-func (m *model) rankOf(i int) int {
-	f, _ := m.foundIn(m.items[i].row)
-	return f.rank
-}
-
 // foundIn returns what was found in the conversations of an agent of this host.
 func (m *model) foundIn(r *row) (best match, ok bool) {
-	if r.member == nil || len(m.sought.found) == 0 {
+	if r.Member == nil || len(m.sought.found) == 0 {
 		return best, false
 	}
-	for _, id := range []session.ID{r.member.Now, r.member.SessionID, r.member.ChainID} {
+	for _, id := range []session.ID{r.Member.Now, r.Member.SessionID, r.Member.ChainID} {
 		if f, is := m.sought.found[id]; is && id != "" && (!ok || f.rank < best.rank) {
 			best, ok = f, true
 		}

@@ -30,7 +30,7 @@ echo '{"session_id":"before","chain_id":"of-db","turn":1,"text":"An anchor chain
 	var rows []row
 	for _, name := range []string{"api", "db", "web"} {
 		r := testRow("", name, "", "~/"+name, status.Running, "", time.Minute)
-		r.member.SessionID, r.member.ChainID = session.ID("of-"+name), session.ID("of-"+name)
+		r.Member.SessionID, r.Member.ChainID = session.ID("of-"+name), session.ID("of-"+name)
 		rows = append(rows, r)
 	}
 	m := testModel(100, 20, rows)
@@ -85,7 +85,7 @@ func TestLateAnswerMovesNoChoice(t *testing.T) {
 		var rows []row
 		for _, name := range []string{"api", "db", "web"} {
 			r := testRow("", name, "", "~/"+name, status.Running, "", time.Minute)
-			r.member.SessionID = session.ID("of-" + name)
+			r.Member.SessionID = session.ID("of-" + name)
 			rows = append(rows, r)
 		}
 		m := testModel(100, 20, rows)
