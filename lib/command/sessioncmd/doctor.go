@@ -297,9 +297,16 @@ func (e *examination) logins(members []fleet.Member) {
 	}
 }
 
+// cause is why several agents have the same trouble, in two parts.
+type cause [2]string
+
+func sortedCauses(names map[cause][]string) []cause {
+	return slices.SortedFunc(maps.Keys(names), func(a, b cause) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) })
+}
+
 // wiring examines why running agents with hooks have told nothing since their start.
 func (e *examination) wiring(members []fleet.Member) {
-	names := map[[2]string][]string{} // by what is wrong and what mends it
+	names := map[cause][]string{} // with what mends it
 	for i := range members {
 		m := &members[i]
 		client := e.scope.Table().FindClient(m.Agent)
@@ -307,11 +314,11 @@ func (e *examination) wiring(members []fleet.Member) {
 			continue
 		}
 		for _, b := range e.blockers(m, client) {
-			at := [2]string{b.Reason, b.Remedy}
+			at := cause{b.Reason, b.Remedy}
 			names[at] = append(names[at], m.Name)
 		}
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(names), func(a, b [2]string) int { return strings.Compare(a[0], b[0]) }) {
+	for _, at := range sortedCauses(names) {
 		e.add(silent, "", fmt.Sprintf("no hook reports what %s%s: %s", withVerbDo(names[at]), e.scope.Suffix(), at[0]), at[1])
 	}
 }
@@ -352,20 +359,19 @@ func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Bl
 }
 
 func (e *examination) programs(members []fleet.Member) {
-	type missing struct{ agent, why string }
-	names := map[missing][]string{}
+	names := map[cause][]string{} // with the agent whose program it is
 	for i := range members {
 		m := &members[i]
 		if m.Managed != nil || m.Process.IsSet() { // of templates: see templates
 			continue
 		}
 		if why := e.missing(e.scope.Table().FindClient(m.Agent).Command, m.Path); why != "" {
-			names[missing{m.Agent, why}] = append(names[missing{m.Agent, why}], m.Name)
+			names[cause{m.Agent, why}] = append(names[cause{m.Agent, why}], m.Name)
 		}
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(names), func(a, b missing) int { return strings.Compare(a.agent+a.why, b.agent+b.why) }) {
-		e.add(missingProgram, "", fmt.Sprintf("%s%s cannot start: %s", strings.Join(names[at], ", "), e.scope.Suffix(), at.why),
-			fmt.Sprintf("install %s, or name its program as command of [agents.%s] in %s", at.agent, at.agent, e.env.DisplayPath(place.Config(e.env.Getenv, "agents.toml"))))
+	for _, at := range sortedCauses(names) {
+		e.add(missingProgram, "", fmt.Sprintf("%s%s cannot start: %s", strings.Join(names[at], ", "), e.scope.Suffix(), at[1]),
+			fmt.Sprintf("install %s, or name its program as command of [agents.%[1]s] in %s", at[0], e.env.DisplayPath(place.Config(e.env.Getenv, "agents.toml"))))
 	}
 }
 
@@ -478,16 +484,14 @@ func (e *examination) versions(at []roster.Listed) {
 	defer w.End()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	what, tasks := make([]string, len(all)), make([]*cli.Task, len(all))
-	for i, c := range all {
-		tasks[i] = cli.Go(func() {
-			version, unknown := w.Version(ctx, c, w.Environ(c.Inherit(e.env.ChildEnviron()), c.Hooks.ProveEnv))
-			what[i] = cmp.Or(unknown, c.Untested(version))
-		})
-	}
-	for i, task := range tasks {
-		if task.Wait(); what[i] != "" {
-			e.add(untested, "", what[i]+": it is not known whether gt reads all of it", "gt-hooks prove "+all[i].Name+" --run")
+	what := make([]string, len(all))
+	cli.ParallelAtMost(len(all), cli.Numbers(len(all)), func(i int) {
+		version, unknown := w.Version(ctx, all[i], w.Environ(all[i].Inherit(e.env.ChildEnviron()), all[i].Hooks.ProveEnv))
+		what[i] = cmp.Or(unknown, all[i].Untested(version))
+	})
+	for i, why := range what {
+		if why != "" {
+			e.add(untested, "", why+": it is not known whether gt reads all of it", "gt-hooks prove "+all[i].Name+" --run")
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/place"
-	"gt/lib/place/town"
 	"gt/lib/state/peer"
 	"gt/lib/sys/tmux"
 )
@@ -24,16 +23,6 @@ type Listed struct {
 	Scope
 	Agents   []fleet.Member
 	Archived []fleet.Member // which do not run
-}
-
-type loaded struct {
-	*cli.Task
-	table *agent.Table
-	err   error
-}
-
-func (l *loaded) load(env *cli.Env, t town.Town) {
-	l.Task = cli.Go(func() { l.table, l.err = agent.Load(place.Config(env.Getenv), t) })
 }
 
 // DeferGC raises GOGC until end is called, because a list ends before memory matters.
@@ -51,21 +40,19 @@ func Read(env *cli.Env, all []Scope) (found []Listed, unread error) {
 func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unread error) {
 	defer DeferGC()()
 	warned := map[string]bool{}
-	var at []fleet.Place
-	loads := make([]loaded, len(all))
-	for i := range all {
-		loads[i].load(env, all[i].Town) // runs while the instances are read
+	at, loads, errs := make([]fleet.Place, len(all)), make([]*cli.Task, len(all)), make([]error, len(all))
+	for i, p := range all { // while the instances are read
+		loads[i] = cli.Go(func() { at[i].Table, errs[i] = agent.Load(place.Config(env.Getenv), p.Town) })
 	}
 	for i, p := range all {
 		instances, err := p.Store.ReadInstances()
 		unread = errors.Join(unread, err)
 		loads[i].Wait()
-		known, err := loads[i].table, loads[i].err
-		if err != nil && len(instances) > 0 && !warned[err.Error()] {
+		if err := errs[i]; err != nil && len(instances) > 0 && !warned[err.Error()] {
 			warned[err.Error()] = true
 			env.WarnError(err)
 		}
-		at = append(at, fleet.Place{Store: p.Store, Instances: instances, Table: known})
+		at[i].Store, at[i].Instances = p.Store, instances
 	}
 	hosts := Peers(env)
 	claims, err := hosts.Claims()
