@@ -1,7 +1,6 @@
 package sessioncmd
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"gt/lib/client/sandbox"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
+	"gt/lib/launch/parcel"
 	"gt/lib/live/fleet"
 	"gt/lib/place/git"
 	"gt/lib/state/instance"
@@ -154,9 +154,10 @@ func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 		if err != nil || serr != nil || !filepath.IsLocal(name) {
 			return c, cmp.Or(serr, fmt.Errorf("'%s' is not in '%s'", path, c.from))
 		}
-		if extends, err := extendsFile(filepath.Join(to, name), real); err != nil {
+		begins, _, err := parcel.Compare(openFile, filepath.Join(to, name), real)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return c, err
-		} else if !extends {
+		} else if err == nil && !begins {
 			return c, cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' is there already, with other content", filepath.Join(to, name)), "the conversation has gone on there; move that file away first")
 		}
 		c.files, c.size = append(c.files, name), c.size+info.Size()
@@ -172,54 +173,14 @@ func (c carried) copy() error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 			return err
 		}
-		from, err := atomicfile.Open(filepath.Join(c.from, name))
-		if err != nil {
-			return err
-		}
-		tmp := to + ".gt-moving"
-		if err = atomicfile.Remove(tmp); err == nil {
-			err = atomicfile.Copy(tmp, from)
-		}
-		from.Close()
-		if err == nil {
-			err = atomicfile.Rename(tmp, to, atomicfile.Synced)
-		}
-		if err != nil {
+		if err := parcel.PutFile(openFile, filepath.Join(c.from, name), to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// extendsFile reports whether a file is not there, or is the beginning of whole.
-func extendsFile(path, whole string) (bool, error) {
-	begin, err := atomicfile.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	} else if err != nil {
-		return false, err
-	}
-	defer begin.Close()
-	all, err := atomicfile.Open(whole)
-	if err != nil {
-		return false, err
-	}
-	defer all.Close()
-	a, b := make([]byte, 64<<10), make([]byte, 64<<10)
-	for {
-		n, err := io.ReadFull(begin, a)
-		if _, berr := io.ReadFull(all, b[:n]); berr != nil && berr != io.EOF || !bytes.Equal(a[:n], b[:n]) {
-			return false, nil
-		}
-		switch err {
-		case nil:
-		case io.EOF, io.ErrUnexpectedEOF:
-			return true, nil
-		default:
-			return false, err
-		}
-	}
-}
+func openFile(path string) (io.ReadCloser, error) { return atomicfile.Open(path) }
 
 // asksAccount asks the person before agents go on under another account. An agent may not:
 // it would go round its account's limit by itself.

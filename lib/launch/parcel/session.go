@@ -341,7 +341,7 @@ func (w *unpacking) moveFile(n Named, to string) error {
 	}
 	read := func(path string) (io.ReadCloser, error) { return w.openRestricted(n.Name, path) }
 	if atomicfile.Exists(to) {
-		begins, same, err := compare(read, to, from)
+		begins, same, err := Compare(read, to, from)
 		switch {
 		case err != nil:
 			return err
@@ -355,11 +355,16 @@ func (w *unpacking) moveFile(n Named, to string) error {
 			}
 		}
 	}
+	return PutFile(read, from, to)
+}
+
+// PutFile puts a copy of a file of a conversation at its place, whole or not at all.
+func PutFile(open func(path string) (io.ReadCloser, error), from, to string) error {
 	tmp := to + ".gt-moving"
 	if err := atomicfile.Remove(tmp); err != nil {
 		return err
 	}
-	f, err := read(from)
+	f, err := open(from)
 	if err != nil {
 		return err
 	}
@@ -410,8 +415,8 @@ func checkJSON(path string) error {
 	}
 }
 
-// compare reports whether a file is the beginning of another, or the same.
-func compare(open func(path string) (io.ReadCloser, error), path, other string) (begins, same bool, err error) {
+// Compare reports whether a file is the beginning of another, or the same.
+func Compare(open func(path string) (io.ReadCloser, error), path, other string) (begins, same bool, err error) {
 	a, err := open(path)
 	if err != nil {
 		return false, false, err
