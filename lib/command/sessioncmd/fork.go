@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/launch"
@@ -72,10 +71,8 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		return cli.Fail(cli.Usage, err)
 	}
 	if c.Group != nil {
-		if in.Group = fold.Name(strings.Trim(*c.Group, "/")); in.Group != "" {
-			if err := instance.CheckGroup(in.Group); err != nil {
-				return cli.Fail(cli.Usage, err)
-			}
+		if in.Group, err = groupNamed(*c.Group); err != nil && in.Group != "" {
+			return err
 		}
 	}
 	if c.Explain {

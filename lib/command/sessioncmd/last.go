@@ -85,12 +85,19 @@ func readLastAnswer(r conversation.Reader, f conversation.File, from int64, aske
 	return a, next, err
 }
 
-func printLast(at scope, m fleet.Member) error {
+// lastAnswer reads the last answer of an agent in its whole conversation, as readLastAnswer does,
+// and returns the conversation's end.
+func lastAnswer(at scope, m fleet.Member, asked string, after time.Time) (a answer, end mark, err error) {
 	r, f, err := conversationOf(at, m)
 	if err != nil {
-		return err
+		return a, end, err
 	}
-	a, _, err := readLastAnswer(r, f, 0, "", time.Time{})
+	a, next, err := readLastAnswer(r, f, 0, asked, after)
+	return a, mark{f, next}, err
+}
+
+func printLast(at scope, m fleet.Member) error {
+	a, _, err := lastAnswer(at, m, "", time.Time{})
 	if err != nil && a.text == "" {
 		return err
 	}
@@ -112,27 +119,6 @@ func (a answer) print(env *cli.Env, m fleet.Member) error {
 type mark struct {
 	file conversation.File
 	at   int64
-}
-
-// currentEnd returns the present end of an agent's conversation, to wait for what follows it.
-func currentEnd(at scope, m fleet.Member) mark {
-	r, f, err := conversationOf(at, m)
-	if err != nil {
-		return mark{}
-	}
-	_, end, _ := readLastAnswer(r, f, 0, "", time.Time{}) // await reports read errors
-	return mark{f, end}
-}
-
-// toldSince reports whether an agent's conversation contains a prompt with this text, given
-// since a time.
-func toldSince(at scope, m fleet.Member, text string, since time.Time) bool {
-	r, f, err := conversationOf(at, m)
-	if err != nil {
-		return false
-	}
-	a, _, _ := readLastAnswer(r, f, 0, text, since)
-	return a.asked
 }
 
 // answerWait is how long a waiting client may take to accept a prompt, and to write its answer

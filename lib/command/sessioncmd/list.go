@@ -213,15 +213,10 @@ func (c *list) find(env *cli.Env, at []roster.Listed) (l listed) {
 		}
 		groups, err := s.Store.Groups()
 		l.unread = errors.Join(l.unread, err)
-		var found []*fleet.Member
-		for i := range s.Agents {
-			if c.selects(&s.Agents[i]) {
-				found = append(found, &s.Agents[i])
-			}
-		}
+		found := roster.Flatten(groups, s.Agents, c.selects)
 		l.total += len(s.Agents)
 		l.named = l.named || len(found) > 0 && s.Name() != ""
-		for _, r := range roster.Flatten(groups, found) {
+		for _, r := range found {
 			r.Scope = s.Scope
 			l.rows = append(l.rows, row{Hosted: roster.HostedRow(env, own, r)})
 		}

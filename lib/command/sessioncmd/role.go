@@ -34,23 +34,19 @@ func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 		Desired: instance.Stopped, TmuxServer: string(tmux.CurrentServer()),
 	}
 	var id identity.Identity
+	var err error
 	dir, own := "", "" // own is the role's folder
 	if c.Role != "" {
 		t := town.Find(at.Env.Getenv, at.Env.Dir)
-		var err error
-		if id, own, err = c.worker(t, in); err != nil {
-			return nil, agent.Client{}, err
-		}
-		if dir, err = c.repository(t, id, own); err != nil {
-			return nil, agent.Client{}, err
+		if id, own, err = c.worker(t, in); err == nil {
+			dir, err = c.repository(t, id, own)
 		}
 		in.Path = own
-	} else {
-		var err error
-		if dir, err = folder(at.Env, c.Dir); err != nil {
-			return nil, agent.Client{}, err
-		}
+	} else if dir, err = folder(at.Env, c.Dir); err == nil {
 		in.Path, id = dir, home.FindOtherHome(place.ScopeOf(at.Env.Getenv), dir).Identity
+	}
+	if err != nil {
+		return nil, agent.Client{}, err
 	}
 	client, _, err := at.Table().ClientForRole(string(id.Role), id.Rig)
 	at.Env.WarnError(err)

@@ -201,17 +201,17 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, report strin
 		return s, "", err
 	}
 	if c.Wait {
-		s.mark = currentEnd(at, m)
+		_, s.mark, _ = lastAnswer(at, m, "", time.Time{}) // await reports read errors
 	}
 	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().FindClient(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
 		to.LastPrompt, to.Refused = fleet.LastPrompt(at.Store, m.Instance), m.Refused()
 		to.Sees = func(since time.Time) send.Sight {
-			switch {
-			case m.Record == nil, readers.FindReader(m.Record.Agent) == nil,
-				m.Record.Transcript == "" && files.Path(m.Record.Agent, env.Getenv, m.Record.CWD, string(m.Record.ID)) == "":
+			if m.Record == nil || readers.FindReader(m.Record.Agent) == nil ||
+				m.Record.Transcript == "" && files.Path(m.Record.Agent, env.Getenv, m.Record.CWD, string(m.Record.ID)) == "" {
 				return send.Unknown
-			case toldSince(at, m, text, since):
+			}
+			if a, _, _ := lastAnswer(at, m, text, since); a.asked {
 				return send.Seen
 			}
 			return send.Absent

@@ -303,7 +303,7 @@ func (c *inspect) Run(env *cli.Env, at scope) error {
 			effective[key] = redacted
 		}
 	}
-	label, err := routed(w.Markers, in.Name)
+	label, err := marks{}.labelOf(w.Store, in.Name)
 	if err != nil {
 		return err
 	}
@@ -354,16 +354,6 @@ func zero(n int) string {
 		return ""
 	}
 	return fmt.Sprint(n)
-}
-
-func routed(markers route.Markers, name string) (string, error) {
-	all, err := markers.ReadMarkers()
-	for label, names := range all {
-		if slices.Contains(names, name) {
-			return label, err
-		}
-	}
-	return "", err
 }
 
 func candidate(in *instance.Instance) string {
@@ -466,18 +456,27 @@ func templatedOf(in *instance.Instance) *templated {
 // marks holds the routing markers by store. They are read on first use.
 type marks map[string]map[string][]string
 
-func (m marks) setRoutable(store instance.Store, t *templated, name string) (err error) {
-	if t == nil {
-		return nil
-	}
+// labelOf returns the label under which a session gets work, "" for none.
+func (m marks) labelOf(store instance.Store, name string) (label string, err error) {
 	all, ok := m[store.Dir]
 	if !ok {
 		all, err = route.NewMarkers(store).ReadMarkers()
 		m[store.Dir] = all
 	}
-	for _, names := range all {
-		t.Routable = t.Routable || slices.Contains(names, name)
+	for label, names := range all {
+		if slices.Contains(names, name) {
+			return label, err
+		}
 	}
+	return "", err
+}
+
+func (m marks) setRoutable(store instance.Store, t *templated, name string) error {
+	if t == nil {
+		return nil
+	}
+	label, err := m.labelOf(store, name)
+	t.Routable = label != ""
 	return err
 }
 

@@ -18,7 +18,6 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/place/git"
-	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/view/roster"
@@ -202,7 +201,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 		folders = append(folders, at.Store.State.Path(at.Store.Dir))
 		groups, err := at.Store.Groups()
 		unread = errors.Join(unread, err)
-		for _, one := range append(flatten(groups, at.Agents), flatten(groups, at.Archived)...) {
+		for _, one := range append(roster.Flatten(groups, at.Agents, anyMember), roster.Flatten(groups, at.Archived, anyMember)...) {
 			key := at.Store.Dir + "\t" + string(one.ID)
 			if roster.IsStranger(*one.Member) {
 				key += one.Pane.ID
@@ -249,13 +248,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 	return unread
 }
 
-func flatten(groups []instance.Group, all []fleet.Member) []roster.Row {
-	members := make([]*fleet.Member, len(all))
-	for i := range all {
-		members[i] = &all[i]
-	}
-	return roster.Flatten(groups, members)
-}
+func anyMember(*fleet.Member) bool { return true }
 
 // line returns a text for the screen. Most texts are the same the next time.
 func (r *reader) line(s string) string {

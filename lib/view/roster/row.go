@@ -20,9 +20,9 @@ type Row struct {
 	Depth int // levels below the root
 }
 
-// Flatten sorts instances by group, those without a group first, and puts each after its
-// parent.
-func Flatten(groups []instance.Group, all []*fleet.Member) []Row {
+// Flatten returns the instances that is chooses, by group, those without a group first, and each
+// after its parent.
+func Flatten(groups []instance.Group, members []fleet.Member, is func(*fleet.Member) bool) []Row {
 	order := map[string]int{"": -1}
 	for i, g := range groups {
 		order[g.Path] = i
@@ -31,30 +31,34 @@ func Flatten(groups []instance.Group, all []*fleet.Member) []Row {
 		*fleet.Member
 		at int
 	}
-	sorted := make([]placed, len(all))
+	sorted := make([]placed, 0, len(members))
 	children := false
-	for i, m := range all {
+	for i := range members {
+		m := &members[i]
+		if !is(m) {
+			continue
+		}
 		at, ok := order[m.Group]
 		if !ok || IsStranger(*m) {
 			at = len(groups) // the groups file does not have it
 		}
-		sorted[i], children = placed{m, at}, children || m.ParentID != ""
+		sorted, children = append(sorted, placed{m, at}), children || m.ParentID != ""
 	}
 	slices.SortStableFunc(sorted, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
-	rows := make([]Row, 0, len(all))
+	rows := make([]Row, len(sorted))
 	for i, m := range sorted {
-		all[i] = m.Member
-		rows = append(rows, Row{Member: m.Member})
+		rows[i].Member = m.Member
 	}
 	if !children {
 		return rows
 	}
-	return indent(all)
+	return indent(rows)
 }
 
-func indent(all []*fleet.Member) (rows []Row) {
+// indent puts each row after its parent, if that is among them.
+func indent(all []Row) (rows []Row) {
 	here := map[instance.ID]bool{}
 	children := map[instance.ID][]*fleet.Member{}
 	for _, m := range all {
@@ -63,9 +67,9 @@ func indent(all []*fleet.Member) (rows []Row) {
 	var roots []*fleet.Member
 	for _, m := range all {
 		if m.ParentID != "" && m.ParentID != m.ID && here[m.ParentID] {
-			children[m.ParentID] = append(children[m.ParentID], m)
+			children[m.ParentID] = append(children[m.ParentID], m.Member)
 		} else {
-			roots = append(roots, m)
+			roots = append(roots, m.Member)
 		}
 	}
 	seen := map[*fleet.Member]bool{}
@@ -84,24 +88,20 @@ func indent(all []*fleet.Member) (rows []Row) {
 		add(m, 0)
 	}
 	for _, m := range all { // a damaged file can contain a cycle of parents
-		add(m, 0)
+		add(m.Member, 0)
 	}
 	return rows
-}
-
-// untilText returns the end of a limit, with the day if it is more than a day long.
-func untilText(m fleet.Member) string {
-	if m.Until.Sub(m.Since) < 24*time.Hour {
-		return m.Until.Local().Format("15:04")
-	}
-	return m.Until.Local().Format("Jan 2 15:04")
 }
 
 // StatusText returns the status of an agent with its reason: "waiting (question)".
 func StatusText(m fleet.Member) string {
 	reason := string(m.Reason)
 	if !m.Until.IsZero() {
-		reason += " until " + untilText(m)
+		layout := "15:04"
+		if m.Until.Sub(m.Since) >= 24*time.Hour {
+			layout = "Jan 2 15:04"
+		}
+		reason += " until " + m.Until.Local().Format(layout)
 	}
 	switch {
 	case m.Moved != nil && m.Pane.ID == "":
