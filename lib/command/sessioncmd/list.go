@@ -67,7 +67,7 @@ type line struct {
 	Background  bool             `json:"background,omitempty"` // a background task runs while it waits
 	Since       *time.Time       `json:"since"`
 	Silent      *time.Time       `json:"silent_since,omitempty"` // the last sign of a running agent that is silent
-	Until       *time.Time       `json:"until,omitempty"`        // when the limit of its account ends
+	Until       time.Time        `json:"until,omitzero"`         // when the limit of its account ends
 	SessionID   session.ID       `json:"session_id"`
 	ChainID     session.ID       `json:"chain_id"`
 	ArchivedAt  *time.Time       `json:"archived_at,omitempty"`
@@ -89,7 +89,8 @@ type line struct {
 func lineOf(env *cli.Env, m fleet.Member) line {
 	l := line{
 		ID: m.ID, Name: m.Name, Title: env.Redact(m.Title), Path: m.Path, Group: m.Group, ParentID: m.ParentID,
-		Agent: m.Agent, Desired: m.Desired, Status: m.Status, Reason: m.Reason, Background: m.Background, SessionID: m.Now, ChainID: m.ChainID,
+		Agent: m.Agent, Desired: m.Desired, Status: m.Status, Reason: m.Reason, Background: m.Background, Until: m.Until, SessionID: m.Now, ChainID: m.ChainID,
+		TmuxSession: m.Pane.Session, Pane: m.Pane.ID, MCPChanged: outOfSync(m), Moved: m.Moved, templated: templatedOf(m.Instance),
 	}
 	if m.Record != nil {
 		l.ChainID = m.Record.Chain()
@@ -103,17 +104,9 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	if m.Silent > 0 {
 		l.Silent = &m.SilentSince
 	}
-	if !m.Until.IsZero() {
-		l.Until = &m.Until
-	}
 	for _, word := range m.Launcher {
 		l.Launcher = append(l.Launcher, env.Redact(word))
 	}
-	l.templated = templatedOf(m.Instance)
-	if m.Pane.ID != "" {
-		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
-	}
-	l.MCPChanged, l.Moved = outOfSync(m), m.Moved
 	if len(m.Departures) > 0 {
 		l.Departures = peer.NewHosts(place.StateOf(env.Getenv)).Show(m.Departures)
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +15,6 @@ import (
 	"gt/lib/place"
 	"gt/lib/state/instance"
 	"gt/lib/state/peer"
-	"gt/lib/sys/process"
 )
 
 const moveWithin = 30 * time.Minute
@@ -34,7 +31,7 @@ func (c *move) toHost(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if m := at.Member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
+	if runsIn(at.Member(in)) {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot move itself", in.Name), "run it from a terminal outside of it")
 	}
 	p := parcel.Packer{Env: env, Store: at.Store, Table: at.Table(), To: host.Name, Key: host.Key, Now: c.Now, Resume: true}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"gt/lib/launch/parcel"
 	"gt/lib/place/git"
 	"gt/lib/state/peer"
-	"gt/lib/sys/process"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
 )
@@ -47,7 +45,7 @@ func (c *pack) Run(env *cli.Env) error {
 		return cli.Fail(cli.Usage, errors.New("standard output is a terminal, and a parcel is binary"),
 			fmt.Sprintf("gt-session pack %s >FILE, or: gt-session pack %[1]s | ssh HOST gt-session unpack", in.Name))
 	}
-	if m := at.Member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
+	if runsIn(at.Member(in)) {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot pack itself", in.Name), "run it from a terminal outside of it")
 	}
 	p := parcel.Packer{

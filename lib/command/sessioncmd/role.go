@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +21,6 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/sys/atomicfile"
-	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
 
@@ -206,7 +204,7 @@ func (c *newOne) replaceable(m fleet.Member, in *instance.Instance) error {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is a template's", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case m.Process.IsSet() && !c.Replace:
 		return alreadyRunsError(old.Name)
-	case m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID):
+	case runsIn(m):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot be replaced by a command that runs in it", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case c.Worktree != "" && (old.Worktree == nil || old.Worktree.Branch != c.Worktree):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("--worktree: %s works elsewhere already, in '%s'", old.Name, old.Path), fmt.Sprintf("gt-session rm %s removes it", old.Name))

@@ -3,7 +3,6 @@ package sessioncmd
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync/atomic"
 
@@ -20,7 +19,6 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
-	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/term"
 )
@@ -116,10 +114,7 @@ func runsBelowAgent(at scope, all []*instance.Instance) bool {
 	if at.Env.Getenv(instance.Variable) != "" || sandbox.RefuseBelowAgent(at.Env, "") != nil {
 		return true
 	}
-	above := process.Ancestors(os.Getpid())
-	return slices.ContainsFunc(at.Members(all), func(m fleet.Member) bool {
-		return slices.Contains(above, m.Process.PID)
-	})
+	return slices.ContainsFunc(at.Members(all), runsIn)
 }
 
 // order returns the agents in the order in which they are ended, in groups that end
@@ -176,14 +171,13 @@ func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
 	if c.Now {
 		return nil
 	}
-	above := process.Ancestors(os.Getpid())
 	var busy []string
 	for _, m := range at.Members(all) {
 		what := m.Busy()
 		if what == "" && asksOnScreen(at, m) {
 			what = "its screen asks something"
 		}
-		if what != "" && !slices.Contains(above, m.Process.PID) {
+		if what != "" && !runsIn(m) {
 			busy = append(busy, fmt.Sprintf("%s is busy: %s", m.Name, what))
 		}
 	}

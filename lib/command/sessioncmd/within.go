@@ -5,17 +5,26 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
 	"gt/lib/cli"
 	"gt/lib/live"
+	"gt/lib/live/fleet"
 	"gt/lib/sys/process"
 )
 
 // outliveFlag lets an agent run a command that ends the agent itself.
 type outliveFlag struct {
 	Outlive int `hidden:"" help:"The process that this command outlives."`
+}
+
+var ancestors = sync.OnceValue(func() []int { return process.Ancestors(os.Getpid()) })
+
+// runsIn reports whether this command runs in an agent.
+func runsIn(m fleet.Member) bool {
+	return m.Process.IsSet() && slices.Contains(ancestors(), m.Process.PID)
 }
 
 const handed = 2 * time.Second // how long the caller has to read the output before its agent ends
@@ -38,9 +47,8 @@ func (w outliveFlag) detach(env *cli.Env, s agentSelection, now bool, done strin
 	if err := (cut{now}).allows(at, done, all); err != nil {
 		return false, err
 	}
-	above := process.Ancestors(os.Getpid())
 	for _, m := range at.Members(all) {
-		if !m.Process.IsSet() || !slices.Contains(above, m.Process.PID) {
+		if !runsIn(m) {
 			continue
 		}
 		pid, err := process.Detached(env.Dir, env.ChildEnviron(), append(slices.Clone(env.Args), fmt.Sprint("--outlive=", os.Getpid())))
