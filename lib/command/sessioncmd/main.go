@@ -163,19 +163,14 @@ type agentSelection struct {
 }
 
 func (s agentSelection) Validate() error {
-	given := 0
-	for _, is := range []bool{len(s.Names) > 0, s.All, s.Group != ""} {
-		if is {
-			given++
-		}
-	}
-	switch given {
-	case 0:
+	given := count([]bool{len(s.Names) > 0, s.All, s.Group != ""}, func(is bool) bool { return is })
+	switch {
+	case given == 0:
 		return errors.New("no agent is named (give names, --group or --all)")
-	case 1:
-		return nil
+	case given > 1:
+		return errors.New("give names, --group or --all, only one of them")
 	}
-	return errors.New("give names, --group or --all, only one of them")
+	return nil
 }
 
 // chosen returns the selected instances. For a group or --all, unread reports instances
