@@ -184,11 +184,12 @@ func openFile(path string) (io.ReadCloser, error) { return atomicfile.Open(path)
 
 // asksAccount asks the person before agents go on under another account. An agent may not:
 // it would go round its account's limit by itself.
-func (c *restart) asksAccount(env *cli.Env) error {
+func (c *restart) asksAccount(at scope) error {
+	env := at.Env
 	if err := sandbox.RefuseBelowAgent(env, "an agent cannot change the account of agents"); err != nil {
 		return err
 	}
-	at, all, _, err := c.findSelected(env)
+	all, _, err := c.chosen(at)
 	if err != nil {
 		return err
 	}

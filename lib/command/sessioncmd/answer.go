@@ -22,13 +22,13 @@ type reply struct {
 	JSON     bool   `help:"With the options, print the question and its id as one JSON object."`
 }
 
-func (c *reply) Run(env *cli.Env) error {
+func (c *reply) Run(env *cli.Env, at scope) error {
 	if e, err := onOtherHost(env, c.Name); err != nil {
 		return err
 	} else if e != nil {
 		return e.run(peer.Ask{Command: "answer", N: c.Option, Question: c.Question, JSON: c.JSON}, patience)
 	}
-	held, at, err := c.lock(env, c.Name)
+	held, err := lock(at, c.Name)
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ type archive struct {
 }
 
 // Run stops agents as stop does, and puts them away.
-func (c *archive) Run(env *cli.Env) error {
-	if detached, err := c.detach(env, c.agentSelection, c.Now, "archived"); detached || err != nil {
+func (c *archive) Run(env *cli.Env, at scope) error {
+	if detached, err := c.detach(at, c.agentSelection, c.Now, "archived"); detached || err != nil {
 		return err
 	}
-	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
+	return c.forEachSelected(at, func(in *instance.Instance) (string, error) {
 		switch {
 		case in.Managed != nil && len(c.Names) == 0:
 			return in.Name + " was made from a template, and is not archived", nil
@@ -50,9 +50,9 @@ type unarchive struct {
 	agentSelection
 }
 
-func (c *unarchive) Run(env *cli.Env) error {
+func (c *unarchive) Run(env *cli.Env, at scope) error {
 	c.archived = true
-	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
+	return c.forEachSelected(at, func(in *instance.Instance) (string, error) {
 		held, err := at.Store.Hold(in.ID, readyWait)
 		if err != nil {
 			return "", err

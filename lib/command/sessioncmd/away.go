@@ -26,12 +26,12 @@ type remote struct {
 }
 
 // findRemote returns the named session if its agent runs outside tmux, and nil otherwise.
-func (p profile) findRemote(env *cli.Env, name string, find func(*cli.Env, string) (*instance.Instance, scope, error)) (*remote, error) {
-	in, at, err := find(env, name)
+func findRemote(at scope, name string, find func(scope, string) (*instance.Instance, error)) (*remote, error) {
+	in, err := find(at, name)
 	if err != nil || !agents.Remote(in) {
 		return nil, err
 	}
-	all, err := agents.NewAgents(env, at.Town, at.Profile)
+	all, err := agents.NewAgents(at.Env, at.Town, at.Profile)
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,14 @@ import (
 	"gt/lib/text/term"
 )
 
-func (p profile) lock(env *cli.Env, name string) (*instance.Locked, scope, error) {
-	in, at, err := p.findReadable(env, name)
+// lock returns the instance with that name, which no other command changes until its release.
+func lock(at scope, name string) (*instance.Locked, error) {
+	in, err := findReadable(at, name)
 	if err != nil {
-		return nil, at, err
+		return nil, err
 	}
 	held, err := at.Store.Hold(in.ID, readyWait)
-	return held, at, withExitCode(in.Name, err)
+	return held, withExitCode(in.Name, err)
 }
 
 type rename struct {
@@ -32,8 +33,8 @@ type rename struct {
 }
 
 // Run renames an instance. Its tmux session keeps the old name until the next start.
-func (c *rename) Run(env *cli.Env) error {
-	held, _, err := c.lock(env, c.Name)
+func (c *rename) Run(env *cli.Env, at scope) error {
+	held, err := lock(at, c.Name)
 	if err != nil {
 		return err
 	}
@@ -82,15 +83,15 @@ func (c *move) Validate() error {
 	return nil
 }
 
-func (c *move) Run(env *cli.Env) error {
+func (c *move) Run(env *cli.Env, at scope) error {
 	if c.To != "" {
-		return c.toHost(env)
+		return c.toHost(at)
 	}
 	group, err := groupNamed(*c.Group)
 	if err != nil && group != "" {
 		return err
 	}
-	held, _, err := c.lock(env, c.Name)
+	held, err := lock(at, c.Name)
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (c *rm) Run(env *cli.Env, at scope) error {
 	if err := c.isShared(at); err != nil {
 		return err
 	}
-	held, _, err := c.lock(env, c.Name)
+	held, err := lock(at, c.Name)
 	if err != nil {
 		return err
 	}

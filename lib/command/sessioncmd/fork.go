@@ -38,11 +38,11 @@ const maxForks = 50 // bounds how many copies a command makes: each is an agent 
 
 // Run makes an instance whose agent starts with a copy of another's conversation. It does
 // not change the original.
-func (c *fork) Run(env *cli.Env) (err error) {
+func (c *fork) Run(env *cli.Env, at scope) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
 	}
-	parent, at, err := c.member(env, c.Parent)
+	parent, err := findMember(at, c.Parent)
 	if err != nil {
 		return err
 	}

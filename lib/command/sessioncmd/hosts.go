@@ -80,7 +80,11 @@ func (c *summed) resolveHost(env *cli.Env) error {
 		if !ok {
 			name = c.Name
 		}
-		m, in, err := c.member(env, name)
+		in, err := c.ProvideScope(env)
+		if err != nil {
+			return err
+		}
+		m, err := findMember(in, name)
 		if err != nil {
 			return err
 		}

@@ -586,13 +586,13 @@ type show struct {
 	JSON bool   `name:"json" xor:"what" help:"Print it as JSON."`
 }
 
-func (c *show) Run(env *cli.Env) error {
-	m, at, err := c.member(env, c.Name)
+func (c *show) Run(env *cli.Env, at scope) error {
+	m, err := findMember(at, c.Name)
 	if err != nil {
 		return err
 	}
 	if c.Last {
-		if away, err := c.findRemote(env, c.Name, c.find); err != nil || away != nil {
+		if away, err := findRemote(at, c.Name, findShown); err != nil || away != nil {
 			if err == nil {
 				err = away.printLastAnswer(env)
 			}
@@ -655,25 +655,25 @@ func formatTime(t time.Time) string {
 	return t.Local().Format(time.DateTime)
 }
 
-func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) {
-	in, at, err := p.find(env, name)
+func findMember(at scope, name string) (fleet.Member, error) {
+	in, err := findShown(at, name)
 	if err != nil {
-		return fleet.Member{}, at, err
+		return fleet.Member{}, err
 	}
 	m := []fleet.Member{at.Member(in)}
 	if agents.Remote(in) {
 		at.AskAway(m)
 	}
-	return m[0], at, nil
+	return m[0], nil
 }
 
-// findRunning is member, but fails if the instance has no pane.
-func (p profile) findRunning(env *cli.Env, name string) (fleet.Member, scope, error) {
-	m, at, err := p.member(env, name)
+// findRunning is findMember, but fails if the instance has no pane.
+func findRunning(at scope, name string) (fleet.Member, error) {
+	m, err := findMember(at, name)
 	if err == nil && m.Pane.ID == "" {
 		err = cmp.Or(launch.CannotTell(m), notRunning(m.Instance))
 	}
-	return m, at, err
+	return m, err
 }
 
 type peek struct {
@@ -681,16 +681,16 @@ type peek struct {
 	Name string `arg:"" help:"The agent."`
 }
 
-func (c *peek) Run(env *cli.Env) error {
+func (c *peek) Run(env *cli.Env, at scope) error {
 	if e, err := onOtherHost(env, c.Name); err != nil {
 		return err
 	} else if e != nil {
 		return e.run(peer.Ask{Command: "peek"}, patience)
 	}
-	if away, err := c.findRemote(env, c.Name, c.find); err != nil || away != nil {
+	if away, err := findRemote(at, c.Name, findShown); err != nil || away != nil {
 		return away.peek(env, err)
 	}
-	m, _, err := c.findRunning(env, c.Name)
+	m, err := findRunning(at, c.Name)
 	if err != nil {
 		return err
 	}
@@ -707,16 +707,16 @@ type attach struct {
 }
 
 // Run attaches the terminal to an agent. Inside tmux it switches the client to the agent's session.
-func (c *attach) Run(env *cli.Env) error {
+func (c *attach) Run(env *cli.Env, at scope) error {
 	if e, err := onOtherHost(env, c.Name); err != nil {
 		return err
 	} else if e != nil {
 		return e.attach()
 	}
-	if away, err := c.findRemote(env, c.Name, c.find); err != nil || away != nil {
+	if away, err := findRemote(at, c.Name, findShown); err != nil || away != nil {
 		return away.attach(env, err)
 	}
-	m, at, err := c.findRunning(env, c.Name)
+	m, err := findRunning(at, c.Name)
 	if err != nil {
 		return err
 	}
@@ -753,8 +753,8 @@ type ack struct {
 	agentSelection
 }
 
-func (c *ack) Run(env *cli.Env) error {
-	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
+func (c *ack) Run(env *cli.Env, at scope) error {
+	return c.forEachSelected(at, func(in *instance.Instance) (string, error) {
 		return "acknowledged " + in.Name, acknowledge(at, in.ID)
 	})
 }

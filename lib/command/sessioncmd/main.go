@@ -237,24 +237,17 @@ func archivedOf(at scope, all []*instance.Instance) map[*instance.Instance]bool 
 	return is
 }
 
-func (s agentSelection) findSelected(env *cli.Env) (at scope, found []*instance.Instance, unread, err error) {
-	if at, err = s.ProvideScope(env); err == nil {
-		found, unread, err = s.chosen(at)
-	}
-	return at, found, unread, err
-}
-
 // forEachSelected calls do for each selected instance, a few at a time, prints the results and goes on
 // after a failure.
-func (s agentSelection) forEachSelected(env *cli.Env, do func(scope, *instance.Instance) (string, error)) error {
-	at, all, unread, err := s.findSelected(env)
+func (s agentSelection) forEachSelected(at scope, do func(*instance.Instance) (string, error)) error {
+	all, unread, err := s.chosen(at)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 && unread == nil {
 		noneListed(at, s.archived)
 	}
-	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return do(at, in) }))
+	return errors.Join(unread, forEachInstance(at.Env, all, do))
 }
 
 // noneListed hints why a list is empty, the one of archived agents or the one of the others.

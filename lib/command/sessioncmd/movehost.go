@@ -21,8 +21,9 @@ const moveWithin = 30 * time.Minute
 
 // toHost moves an agent to another host. It asks that host first, so that an agent that may
 // not move is not stopped.
-func (c *move) toHost(env *cli.Env) error {
-	in, at, err := c.findReadable(env, c.Name)
+func (c *move) toHost(at scope) error {
+	env := at.Env
+	in, err := findReadable(at, c.Name)
 	if err != nil {
 		return err
 	}

@@ -104,23 +104,14 @@ const candidates = 10
 
 // findReadable returns the instance with that name. What stops, removes, changes or types needs a
 // whole one.
-func (p profile) findReadable(env *cli.Env, name string) (*instance.Instance, scope, error) {
-	at, err := p.ProvideScope(env)
-	if err != nil {
-		return nil, at, err
-	}
+func findReadable(at scope, name string) (*instance.Instance, error) {
 	all, unread := at.Store.ReadInstances()
-	in, err := findByName(at, all, unread, name)
-	return in, at, err
+	return findByName(at, all, unread, name)
 }
 
-// find is findReadable for a command that only looks. A name may also be the beginning of one, or
-// the pane of an agent that gt did not start.
-func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, error) {
-	at, err := p.ProvideScope(env)
-	if err != nil {
-		return nil, at, err
-	}
+// findShown is findReadable for a command that only looks. A name may also be the beginning of one,
+// or the pane of an agent that gt did not start.
+func findShown(at scope, name string) (*instance.Instance, error) {
 	all, unread := at.Store.ReadInstances()
 	found := meant(at, all, name)
 	if len(found) == 0 && unread == nil {
@@ -130,9 +121,7 @@ func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, err
 		found = strangers(at, name)
 	}
 	if len(found) > 0 {
-		in, err := singleMatch(found, name)
-		return in, at, err
+		return singleMatch(found, name)
 	}
-	in, err := findByName(at, all, unread, name)
-	return in, at, err
+	return findByName(at, all, unread, name)
 }

@@ -29,8 +29,8 @@ type pack struct {
 	Force   bool          `help:"Pack it again or take it back, although an earlier parcel may have been unpacked."`
 }
 
-func (c *pack) Run(env *cli.Env) error {
-	in, at, err := c.findReadable(env, c.Name)
+func (c *pack) Run(env *cli.Env, at scope) error {
+	in, err := findReadable(at, c.Name)
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,9 @@ type limited struct {
 
 // whenReset waits until the limits of the agents' accounts end. Then it tells each once to
 // go on, or starts it, unless it has gone on meanwhile.
-func (c *start) whenReset(env *cli.Env) error {
-	at, all, unread, err := c.findSelected(env)
+func (c *start) whenReset(at scope) error {
+	env := at.Env
+	all, unread, err := c.chosen(at)
 	if err != nil {
 		return err
 	}
@@ -92,9 +93,9 @@ func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) 
 	text := cmp.Or(c.Message, goOn)
 	switch {
 	case m.Process.IsSet() && m.Reason == status.Limited && m.Since.Equal(one.since):
-		say, said := &sendPrompt{profile: c.profile}, ""
+		say, said := new(sendPrompt), ""
 		if text, err = say.clean(env, text); err == nil {
-			_, said, err = say.send(env, in.Name, text)
+			_, said, err = say.send(at, in.Name, text)
 		}
 		return said, err
 	case m.Process.IsSet() || !m.LimitedAt().Equal(one.since): // its hooks have told of something since

@@ -36,7 +36,7 @@ type sendPrompt struct {
 
 const maxText = 1 << 20 // limits a prompt, in bytes
 
-func (c *sendPrompt) Run(env *cli.Env) error {
+func (c *sendPrompt) Run(env *cli.Env, at scope) error {
 	names, text := append([]string{c.Name}, c.Words...), c.Text
 	if text == nil {
 		last := len(names) - 1
@@ -47,14 +47,15 @@ func (c *sendPrompt) Run(env *cli.Env) error {
 	case err != nil:
 		return err
 	case len(names) == 1:
-		return c.toOne(env, names[0], clean)
+		return c.toOne(at, names[0], clean)
 	}
-	return c.toEach(env, names, clean)
+	return c.toEach(at, names, clean)
 }
 
 // toEach sends the text to several agents, a few at a time, and goes on after a failure.
 // With --wait it prints each answer below the agent's name.
-func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
+func (c *sendPrompt) toEach(at scope, names []string, text string) error {
+	env := at.Env
 	var all []*instance.Instance
 	told := map[string]bool{}
 	for _, name := range names {
@@ -69,7 +70,7 @@ func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
 			err = cli.WithHint(err, "if it is new there, gt-session send %s alone asks that host", key)
 		} else {
 			var in *instance.Instance
-			if in, _, err = c.findReadable(env, name); err == nil {
+			if in, err = findReadable(at, name); err == nil {
 				key = string(in.ID)
 			}
 		}
@@ -84,9 +85,9 @@ func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
 	prompts := make([]sent, len(all))
 	failed := forEachInstance(env, all, func(to *instance.Instance) (said string, err error) {
 		if !c.Wait {
-			return "", c.toOne(env, to.Name, text)
+			return "", c.toOne(at, to.Name, text)
 		}
-		prompts[slices.Index(all, to)], _, err = c.send(env, to.Name, text)
+		prompts[slices.Index(all, to)], _, err = c.send(at, to.Name, text)
 		return "", err
 	})
 	for _, s := range prompts {
@@ -102,8 +103,8 @@ func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
 	return failed
 }
 
-func (c *sendPrompt) toOne(env *cli.Env, name, text string) error {
-	if e, err := onOtherHost(env, name); err != nil || e != nil {
+func (c *sendPrompt) toOne(at scope, name, text string) error {
+	if e, err := onOtherHost(at.Env, name); err != nil || e != nil {
 		if err == nil && c.Wait {
 			err = cli.Fail(cli.Usage, errors.New("--wait works with an agent of this host only"))
 		}
@@ -112,18 +113,18 @@ func (c *sendPrompt) toOne(env *cli.Env, name, text string) error {
 		}
 		return e.run(peer.Ask{Command: "send", Text: text, Slash: c.Command}, patience)
 	}
-	if away, err := c.findRemote(env, name, c.findReadable); err != nil || away != nil {
-		return away.send(env, c, text, err)
+	if away, err := findRemote(at, name, findReadable); err != nil || away != nil {
+		return away.send(at.Env, c, text, err)
 	}
 	begin := time.Now()
-	s, report, err := c.send(env, name, text)
+	s, report, err := c.send(at, name, text)
 	switch {
 	case err != nil:
 		return err
 	case c.Wait:
-		return c.await(env, s, begin)
+		return c.await(at.Env, s, begin)
 	}
-	return env.Println(report)
+	return at.Env.Println(report)
 }
 
 func (c *sendPrompt) Validate() error {
@@ -188,8 +189,9 @@ func textOf(env *cli.Env, text string) (string, error) {
 }
 
 // send types and submits the text, and returns in a sentence what proves that the client took it.
-func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, report string, err error) {
-	held, at, err := c.lock(env, name)
+func (c *sendPrompt) send(at scope, name, text string) (s sent, report string, err error) {
+	env := at.Env
+	held, err := lock(at, name)
 	if err != nil {
 		return s, "", err
 	}

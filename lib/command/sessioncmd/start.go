@@ -161,8 +161,7 @@ func (c *newOne) setSurroundings(at scope, in *instance.Instance, client agent.C
 	if c.Parent == "" {
 		return nil
 	}
-	all, unread := at.Store.ReadInstances()
-	parent, err := findByName(at, all, unread, c.Parent)
+	parent, err := findReadable(at, c.Parent)
 	if err == nil {
 		in.ParentID = parent.ID
 	}
@@ -431,19 +430,19 @@ type start struct {
 	WhenReset bool `xor:"what" help:"Wait until the usage limits of their accounts end; then start each that has not gone on by itself, or tell it to go on."`
 }
 
-func (c *start) Run(env *cli.Env) (err error) {
+func (c *start) Run(env *cli.Env, at scope) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
 	}
 	if c.WhenReset {
-		return c.whenReset(env)
+		return c.whenReset(at)
 	}
 	if !c.Explain {
 		if done, err := c.askOtherHosts(env, peer.Ask{Command: "start", Text: c.Message}); done || err != nil {
 			return err
 		}
 	}
-	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
+	return c.forEachSelected(at, func(in *instance.Instance) (string, error) {
 		if err := c.assumeGone(at, in.ID); err != nil {
 			return "", err
 		}
@@ -492,16 +491,16 @@ type restart struct {
 	cut
 }
 
-func (c *restart) Run(env *cli.Env) error {
+func (c *restart) Run(env *cli.Env, at scope) error {
 	if c.Account != "" {
-		if err := c.asksAccount(env); err != nil {
+		if err := c.asksAccount(at); err != nil {
 			return err
 		}
 	}
-	if detached, err := c.detach(env, c.agentSelection, c.Now, "restarted"); detached || err != nil {
+	if detached, err := c.detach(at, c.agentSelection, c.Now, "restarted"); detached || err != nil {
 		return err
 	}
-	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
+	return c.forEachSelected(at, func(in *instance.Instance) (string, error) {
 		if err := c.assumeGone(at, in.ID); err != nil {
 			return "", err
 		}

@@ -30,14 +30,14 @@ type stop struct {
 	Now bool `help:"End them at once, even if they are busy, and do not let them exit by themselves first."`
 }
 
-func (c *stop) Run(env *cli.Env) error {
+func (c *stop) Run(env *cli.Env, at scope) error {
 	if done, err := c.askOtherHosts(env, peer.Ask{Command: "stop", Now: c.Now}); done || err != nil {
 		return err
 	}
-	if detached, err := c.detach(env, c.agentSelection, c.Now, "stopped"); detached || err != nil {
+	if detached, err := c.detach(at, c.agentSelection, c.Now, "stopped"); detached || err != nil {
 		return err
 	}
-	return c.forEachSelected(env, func(at scope, in *instance.Instance) (string, error) {
+	return c.forEachSelected(at, func(in *instance.Instance) (string, error) {
 		if err := c.assumeGone(at, in.ID); err != nil {
 			return "", err
 		}

@@ -161,16 +161,12 @@ func (c picked) find(at scope, store instance.Store) (found []*instance.Instance
 
 // forEachPicked does it to the picked sessions: to those in the usual state if the command names
 // neither sessions nor states, or to all that are not closed if usual is "".
-func (c picked) forEachPicked(env *cli.Env, done string, usual lifecycle.State, do action, ends ...cut) error {
+func (c picked) forEachPicked(at scope, done string, usual lifecycle.State, do action, ends ...cut) error {
 	if len(c.Names) == 0 {
 		c.State = cmp.Or(c.State, string(usual))
-	}
-	at, err := c.ProvideScope(env)
-	if err == nil && len(c.Names) == 0 {
-		err = untrusted(at.Town)
-	}
-	if err != nil {
-		return err
+		if err := untrusted(at.Town); err != nil {
+			return err
+		}
 	}
 	w, err := worldOf(at)
 	if err != nil {
@@ -181,7 +177,7 @@ func (c picked) forEachPicked(env *cli.Env, done string, usual lifecycle.State, 
 		return unread
 	}
 	if len(all) == 0 {
-		env.Hint("no session matches")
+		at.Env.Hint("no session matches")
 		return nil
 	}
 	for _, e := range ends {
@@ -189,7 +185,7 @@ func (c picked) forEachPicked(env *cli.Env, done string, usual lifecycle.State, 
 			return err
 		}
 	}
-	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) {
+	return errors.Join(unread, forEachInstance(at.Env, all, func(in *instance.Instance) (string, error) {
 		if err := do(w, context.Background(), in.ID); err != nil {
 			return "", withExitCodeOf(in.Name, err)
 		}
@@ -202,20 +198,20 @@ type suspend struct {
 	cut
 }
 
-func (c *suspend) Run(env *cli.Env) error {
-	return c.forEachPicked(env, "suspended", lifecycle.Active, (*perform.World).Suspend, c.cut)
+func (c *suspend) Run(at scope) error {
+	return c.forEachPicked(at, "suspended", lifecycle.Active, (*perform.World).Suspend, c.cut)
 }
 
 type resume struct{ picked }
 
-func (c *resume) Run(env *cli.Env) error {
-	return c.forEachPicked(env, "resumed", lifecycle.Suspended, (*perform.World).Resume)
+func (c *resume) Run(at scope) error {
+	return c.forEachPicked(at, "resumed", lifecycle.Suspended, (*perform.World).Resume)
 }
 
 type drain struct{ picked }
 
-func (c *drain) Run(env *cli.Env) error {
-	return c.forEachPicked(env, "draining", lifecycle.Active, (*perform.World).Drain)
+func (c *drain) Run(at scope) error {
+	return c.forEachPicked(at, "draining", lifecycle.Active, (*perform.World).Drain)
 }
 
 type drainAll struct {
@@ -223,9 +219,9 @@ type drainAll struct {
 	Template string `required:"" placeholder:"NAME" help:"The template."`
 }
 
-func (c *drainAll) Run(env *cli.Env) error {
+func (c *drainAll) Run(at scope) error {
 	d := drain{picked{profile: c.profile, Template: c.Template}}
-	return d.Run(env)
+	return d.Run(at)
 }
 
 type closes struct {
@@ -233,8 +229,8 @@ type closes struct {
 	cut
 }
 
-func (c *closes) Run(env *cli.Env) error {
-	return c.forEachPicked(env, "closed", "", closesIt, c.cut)
+func (c *closes) Run(at scope) error {
+	return c.forEachPicked(at, "closed", "", closesIt, c.cut)
 }
 
 type adminClose struct {
@@ -244,7 +240,7 @@ type adminClose struct {
 }
 
 // Run closes sessions while no tick runs, and blocks ticks meanwhile.
-func (c *adminClose) Run(env *cli.Env, at scope) error {
+func (c *adminClose) Run(at scope) error {
 	w, err := worldOf(at)
 	if err != nil {
 		return err
@@ -256,7 +252,7 @@ func (c *adminClose) Run(env *cli.Env, at scope) error {
 		return err
 	}
 	defer lock.Unlock()
-	return c.forEachPicked(env, "closed", "", func(w *perform.World, ctx context.Context, id instance.ID) error {
+	return c.forEachPicked(at, "closed", "", func(w *perform.World, ctx context.Context, id instance.ID) error {
 		return w.Close(ctx, id, lifecycle.Manual)
 	})
 }

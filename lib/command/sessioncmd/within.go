@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"gt/lib/cli"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/sys/process"
@@ -32,7 +31,8 @@ const handed = 2 * time.Second // how long the caller has to read the output bef
 // detach starts a detached copy of the command if the command runs below an agent that it
 // ends, and reports whether it did. Ending the agent would otherwise end the command first. Before
 // that, cut asks about agents that are busy; now is its flag.
-func (w outliveFlag) detach(env *cli.Env, s agentSelection, now bool, done string) (bool, error) {
+func (w outliveFlag) detach(at scope, s agentSelection, now bool, done string) (bool, error) {
+	env := at.Env
 	if w.Outlive > 0 {
 		signal.Ignore(syscall.SIGHUP)
 		if p, err := process.Find(w.Outlive); err == nil {
@@ -40,7 +40,7 @@ func (w outliveFlag) detach(env *cli.Env, s agentSelection, now bool, done strin
 		}
 		return false, nil
 	}
-	at, all, _, err := s.findSelected(env)
+	all, _, err := s.chosen(at)
 	if err != nil {
 		return false, err
 	}
