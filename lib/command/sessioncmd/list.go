@@ -606,11 +606,13 @@ func (c *show) Run(env *cli.Env, at scope) error {
 	if c.Diff {
 		return printDiff(env, m.WorksIn())
 	}
-	state := roster.StatusText(m)
-	l := lineOf(env, m)
+	l, worktree := lineOf(env, m), ""
+	if w := m.Worktree; w != nil {
+		worktree = w.Branch + " of " + w.Repository
+	}
 	err = printFields(env, 8, [][2]string{
-		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", state}, {"wanted", string(m.Desired)},
-		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"in", strings.Join(m.Launcher, " ")}, {"folder", m.Path}, {"works in", l.WorksIn}, {"worktree", worktreeOf(m.Instance)}, {"account", m.Account},
+		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", roster.StatusText(m)}, {"wanted", string(m.Desired)},
+		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"in", strings.Join(m.Launcher, " ")}, {"folder", m.Path}, {"works in", l.WorksIn}, {"worktree", worktree}, {"account", m.Account},
 		{"group", m.Group}, {"parent", string(m.ParentID)}, {"session", string(m.Now)}, {"chain", string(l.ChainID)},
 		{"tmux", strings.TrimSpace(l.TmuxSession + " " + l.Pane)}, {"mcp", strings.Join(m.LoadedMCPNames, ", ")},
 		{"started", formatTime(m.StartedAt)}, {"made", formatTime(m.CreatedAt)},
@@ -639,13 +641,6 @@ func printDiff(env *cli.Env, dir string) error {
 		return err
 	}
 	return env.Printf("%s: %s\n%s", env.Line(s.Branch, maxCell), s.Summary(), env.Text(text))
-}
-
-func worktreeOf(in *instance.Instance) string {
-	if in.Worktree == nil {
-		return ""
-	}
-	return in.Worktree.Branch + " of " + in.Worktree.Repository
 }
 
 func formatTime(t time.Time) string {

@@ -149,12 +149,8 @@ type accept struct {
 	Drop bool   `help:"Remove it instead." xor:"what"`
 }
 
-func (c *accept) Run(env *cli.Env) error {
+func (c *accept) Run(env *cli.Env, at scope) error {
 	if err := sandbox.RefuseBelowAgent(env, "an agent cannot decide what its person accepts"); err != nil {
-		return err
-	}
-	at, err := c.ProvideScope(env)
-	if err != nil {
 		return err
 	}
 	one, err := parcel.WaitingFor(at.Store.State, c.Name)
