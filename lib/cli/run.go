@@ -23,7 +23,7 @@ type Program struct {
 	Name    string // such as "gt-prime"
 	Summary string // what it does and an example or two, wrapped at 80 columns
 	Exits   string // its exit codes, a line each, without the shared ones
-	Grammar any    // pointer to a kong grammar; the selected node has Run(*Env) error
+	Grammar any    // pointer to a kong grammar; the selected node has Run(*Env, …) error
 
 	// Prepare corrects the environment and the arguments before anything reads them.
 	Prepare func(*Env)

@@ -14,39 +14,18 @@ import (
 	"gt/lib/view/wordsearch"
 )
 
-// rowFile keeps the rows in a private file as long as the finder runs, for the program that
-// searches their conversations whenever the query has changed. Meanwhile the finder goes on
-// with the rows that it has.
-type rowFile struct {
-	path string
-	file *os.File
-	out  *bufio.Writer
-}
-
-func newRowFile() (*rowFile, error) {
-	f, err := os.CreateTemp("", "gt-pick-") // 0600
-	if err != nil {
-		return nil, err
-	}
-	return &rowFile{f.Name(), f, bufio.NewWriter(f)}, nil
-}
-
-func (r *rowFile) add(row string) { r.out.WriteString(row + "\n") }
-func (r *rowFile) flush()         { r.out.Flush() }
-func (r *rowFile) remove()        { r.file.Close(); os.Remove(r.path) }
-
 // search is a shell command that prints the rows of a file for a query, its %s: gt-seance, gt-pick, the
-// file. It waits until the person has stopped typing, and leaves out what the query excludes, and what
+// file. The finder runs it whenever the query has changed, and goes on with the rows that it has. It waits until the person has stopped typing, and leaves out what the query excludes, and what
 // is too short to search for. The finder kills all of it when the query changes.
 const search = `sleep 0.25; q={q}; set -f; set -- $q; for w; do shift; case $w in "!"*|"|") ;; *) set -- "$@" "$w";; esac; done; ` +
 	`case $* in ""|[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9]) ;; *) %s search --json --limit 0 -- "$@" 2>/dev/null;; esac | %s --among=%s --query={q}`
 
-func (r *rowFile) searchArgs(seance string) []string {
+func searchArgs(seance, rows string) []string {
 	self, err := os.Executable()
 	if err != nil {
 		return nil // it filters without the conversations
 	}
-	return []string{"--bind=change:reload-sync:" + fmt.Sprintf(search, seance, quotedPath(self), quotedPath(r.path))}
+	return []string{"--bind=change:reload-sync:" + fmt.Sprintf(search, seance, quotedPath(self), quotedPath(rows))}
 }
 
 func quotedPath(path string) string {

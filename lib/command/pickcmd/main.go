@@ -5,6 +5,7 @@
 package pickcmd
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -83,12 +84,13 @@ func (g *grammar) Run(env *cli.Env) error {
 	case term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, fmt.Errorf("standard input must have the sessions"), "gt-seance list --json | gt-pick")
 	}
-	rows, err := newRowFile()
+	file, err := os.CreateTemp("", "gt-pick-") // 0600: the rows, for searchArgs
 	if err != nil {
 		return err
 	}
-	defer rows.remove()
-	options, err := fzf.ParseOptions(false, g.arguments(env, rows))
+	defer os.Remove(file.Name())
+	defer file.Close()
+	options, err := fzf.ParseOptions(false, g.arguments(env, file.Name()))
 	if err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
@@ -113,10 +115,11 @@ func (g *grammar) Run(env *cli.Env) error {
 	over := make(chan struct{})
 	defer close(over)
 	cli.Go(func() {
+		rows := bufio.NewWriter(file)
 		defer close(options.Input)
-		defer rows.flush()
+		defer rows.Flush()
 		for line, err := first, error(nil); err == nil; line, err = in.nextLine() {
-			rows.add(line)
+			rows.WriteString(line + "\n")
 			select {
 			case options.Input <- line:
 			case <-over:
@@ -181,7 +184,7 @@ const besidePreview = 70 // the width of a preview from which on it stands besid
 
 // arguments returns all arguments of the finder. FZF_DEFAULT_OPTS is ignored: it is meant
 // for other uses, and can run commands or change the output.
-func (g *grammar) arguments(env *cli.Env, rows *rowFile) []string {
+func (g *grammar) arguments(env *cli.Env, rows string) []string {
 	args := []string{
 		"--delimiter=\t", "--with-nth=3..", // hide what is before the second tab
 		"--scheme=history", // newest first among equal matches
@@ -211,7 +214,7 @@ func (g *grammar) arguments(env *cli.Env, rows *rowFile) []string {
 		return args // without a preview
 	}
 	seance = quotedPath(seance)
-	args = append(args, rows.searchArgs(seance)...)
+	args = append(args, searchArgs(seance, rows)...)
 	return append(args, "--preview="+preview(seance), fmt.Sprintf("--preview-window=right,50%%,border-left,wrap,<%d(down,55%%,border-top,wrap)", besidePreview))
 }
 

@@ -46,9 +46,7 @@ func (c *archive) Run(env *cli.Env, at scope) error {
 	})
 }
 
-type unarchive struct {
-	agentSelection
-}
+type unarchive struct{ agentSelection }
 
 func (c *unarchive) Run(env *cli.Env, at scope) error {
 	c.archived = true

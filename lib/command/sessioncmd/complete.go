@@ -41,10 +41,7 @@ func names(env *cli.Env, _ string) (offered []cli.Candidate) {
 }
 
 func groups(env *cli.Env, _ string) (offered []cli.Candidate) {
-	all, err := placeOf(env).Groups()
-	if err != nil {
-		return nil
-	}
+	all, _ := placeOf(env).Groups()
 	for _, g := range all {
 		offered = append(offered, cli.Candidate{Word: g.Path})
 	}

@@ -61,9 +61,7 @@ func (f fields) getTime(key string, at *time.Time) error {
 	return nil
 }
 
-type export struct {
-	profile
-}
+type export struct{ profile }
 
 func (c *export) Run(env *cli.Env, at scope) error {
 	found, err := roster.Read(env, []scope{at})

@@ -744,9 +744,7 @@ func (c *attach) Run(env *cli.Env, at scope) error {
 	return server.Attach(m.Pane, terminal)
 }
 
-type ack struct {
-	agentSelection
-}
+type ack struct{ agentSelection }
 
 func (c *ack) Run(env *cli.Env, at scope) error {
 	return c.forEachSelected(at, func(in *instance.Instance) (string, error) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,14 +50,12 @@ func (c Changes) String() string {
 // counts as 0. A folder in no repository has none.
 func ReadChanges(folders []string, within time.Duration) map[string]*Changes {
 	begin := time.Now()
-	tops, foldersIn := []string{}, map[string][]string{}
+	foldersIn := map[string][]string{}
 	for _, folder := range folders {
 		top := git.Top(folder)
-		if foldersIn[top] == nil {
-			tops = append(tops, top)
-		}
 		foldersIn[top] = append(foldersIn[top], folder)
 	}
+	tops := slices.Collect(maps.Keys(foldersIn))
 	read := make([]*Changes, len(tops))
 	cli.Parallel(cli.Numbers(len(tops)), func(i int) {
 		left := within - time.Since(begin)
