@@ -235,7 +235,7 @@ func (c *list) matches(status, agent, group, template, state string) bool {
 // printJSON prints a line for each row. It returns unread, joined with errors of its own.
 func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 	lines, printed, errs := make([]line, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
-	share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
+	cli.Parallel(cli.Numbers(len(rows)), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
 	c.inspect(env, rows, c.hasColumn)
 	marked := marks{}
 	for i, r := range rows {
@@ -251,7 +251,7 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 			lines[i].progress = progressOf(env, r, c.hasColumn)
 		}
 	}
-	share(len(rows), func(i int) { printed[i], errs[i] = term.JSON(lines[i]) })
+	cli.Parallel(cli.Numbers(len(rows)), func(i int) { printed[i], errs[i] = term.JSON(lines[i]) })
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -259,20 +259,6 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 		return err
 	}
 	return unread
-}
-
-// share calls do for 0 to n-1, in batches on all processors.
-func share(n int, do func(i int)) {
-	const some = 64
-	var begins []int
-	for i := 0; i < n; i += some {
-		begins = append(begins, i)
-	}
-	cli.Parallel(begins, func(begin int) {
-		for i := begin; i < min(begin+some, n); i++ {
-			do(i)
-		}
-	})
 }
 
 type row struct {
@@ -348,7 +334,7 @@ func withoutEmpty(cells [][]string, headings ...string) [][]string {
 func (c *list) fitting(rows []row, width int, named bool) func(string) bool {
 	inAny := func(is func(row) bool) bool { return slices.ContainsFunc(rows, is) }
 	if width > 0 {
-		share(len(rows), func(i int) { rows[i].Topic() }) // the first call reads a file
+		cli.Parallel(cli.Numbers(len(rows)), func(i int) { rows[i].Topic() }) // the first call reads a file
 	}
 	titled := width > 0 && inAny(func(r row) bool { return r.Topic() != "" })
 	few := len(rows) <= maxListed
@@ -375,7 +361,7 @@ func (c *list) inspect(env *cli.Env, rows []row, shown func(string) bool) {
 // lookUp is inspect for at most within. It calls failed with an error.
 func lookUp(env *cli.Env, rows []row, shown func(string) bool, within time.Duration, failed func(error)) {
 	if shown("mcp") {
-		share(len(rows), func(i int) { rows[i].outOfSync = rows[i].Member != nil && outOfSync(*rows[i].Member) })
+		cli.Parallel(cli.Numbers(len(rows)), func(i int) { rows[i].outOfSync = rows[i].Member != nil && outOfSync(*rows[i].Member) })
 	}
 	var used roster.Usage
 	var unread error
