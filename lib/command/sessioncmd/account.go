@@ -47,12 +47,12 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 	}
 	var found, short, all []string
 	for _, dir := range append(dirs, client.Listed(env.Getenv("HOME"))...) {
-		is := filepath.Base(dir)
+		base := filepath.Base(dir)
 		if real, err := folder(env, dir); err != nil || slices.Contains(all, real) || own.Account(client.Name, real) != nil {
 			continue
-		} else if dir = real; name == is || name == strings.TrimPrefix(is, ".") || name == usualAccount && len(all) == 0 {
+		} else if dir = real; name == base || name == strings.TrimPrefix(base, ".") || name == usualAccount && len(all) == 0 {
 			found = append(found, dir)
-		} else if is == filepath.Base(usual)+"-"+name {
+		} else if base == filepath.Base(usual)+"-"+name {
 			short = append(short, dir)
 		}
 		all = append(all, dir)

@@ -164,12 +164,12 @@ func (c *rm) Run(env *cli.Env, at scope) error {
 	case w != nil && c.KeepWorktree:
 		also = fmt.Sprintf("; its worktree %s stays", env.DisplayPath(w.Path))
 	case w != nil:
-		was, err := worktree.Remove(at.Env, at.Store, held)
+		removed, err := worktree.Remove(at.Env, at.Store, held)
 		if err != nil {
 			return err
 		}
 		also = fmt.Sprintf(" and its worktree %s; the branch %s stays", env.DisplayPath(w.Path), env.Line(w.Branch, maxCell))
-		if !was {
+		if !removed {
 			also = fmt.Sprintf("; its worktree %s was not there, and the branch %s stays", env.DisplayPath(w.Path), env.Line(w.Branch, maxCell))
 		}
 	}

@@ -259,7 +259,7 @@ func (e *examination) hasTmuxSession(m *fleet.Member) bool {
 const overdue = 10 * time.Minute // how long gt-reconcile may take for what it does within seconds
 
 func (e *examination) stuck(m *fleet.Member) {
-	since, is := time.Time{}, ""
+	since, state := time.Time{}, ""
 	switch m.Managed.State {
 	case lifecycle.Creating:
 		age := e.env.Now().Sub(m.Managed.CreatingAt)
@@ -270,9 +270,9 @@ func (e *examination) stuck(m *fleet.Member) {
 			fmt.Sprintf("gt-reconcile tick tries again; gt-session start %s --explain shows what it finds", m.Name))
 		return
 	case lifecycle.Draining:
-		since, is = m.Managed.DrainAt, "drains"
+		since, state = m.Managed.DrainAt, "drains"
 	case lifecycle.Quarantined:
-		since, is = m.Managed.QuarantineUntil, "rests no longer"
+		since, state = m.Managed.QuarantineUntil, "rests no longer"
 		if since.After(e.env.Now()) {
 			e.add(stuck, m.Name, "is quarantined: "+stateReason(m.Managed), "gt-reconcile status says until when; gt-session resume "+m.Name+" starts it now")
 			return
@@ -281,13 +281,13 @@ func (e *examination) stuck(m *fleet.Member) {
 		if m.Process.IsSet() || m.Unanswered != nil {
 			return
 		}
-		since, is = m.Managed.ActiveAt, "does not run"
+		since, state = m.Managed.ActiveAt, "does not run"
 	default:
 		return
 	}
 	idle := m.Managed.State != lifecycle.Draining || !m.Process.IsSet() // one that drains may be working
 	if age := e.env.Now().Sub(since); idle && age > overdue {
-		e.add(stuck, m.Name, fmt.Sprintf("%s since %s ago, and no gt-reconcile sees to it", is, duration.Format(duration.Rough(age))), "gt-reconcile tick")
+		e.add(stuck, m.Name, fmt.Sprintf("%s since %s ago, and no gt-reconcile sees to it", state, duration.Format(duration.Rough(age))), "gt-reconcile tick")
 	}
 }
 

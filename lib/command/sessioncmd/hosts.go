@@ -128,17 +128,17 @@ func printProgress(at scope, m fleet.Member) error {
 	warn := env.WarnError
 	notToday := func(name string) bool { return name != "today" }
 	lookUp(env, rows, notToday, glance, warn)
-	is := progressOf(env, rows[0], notToday)
+	work := progressOf(env, rows[0], notToday)
 	branch, context := env.Redact(git.BranchOrCommit(git.Top(m.WorksIn()))), ""
-	if is.Changes != nil {
-		branch = strings.TrimSpace(branch + " " + is.Changes.String())
+	if work.Changes != nil {
+		branch = strings.TrimSpace(branch + " " + work.Changes.String())
 	}
-	if c := is.Context; c != nil && c.Window > 0 {
+	if c := work.Context; c != nil && c.Window > 0 {
 		context = fmt.Sprintf("%s of %s tokens", roster.ContextText(c.Tokens, c.Window), counted.Compact(c.Window))
 	} else if c != nil {
 		context = counted.Compact(c.Tokens) + " tokens"
 	}
-	err := printFields(env, 10, [][2]string{{"  topic", is.Topic}, {"  branch", branch}, {"  context", context}})
+	err := printFields(env, 10, [][2]string{{"  topic", work.Topic}, {"  branch", branch}, {"  context", context}})
 	if err != nil {
 		return err
 	}

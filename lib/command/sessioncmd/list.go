@@ -391,16 +391,19 @@ func lookUp(env *cli.Env, rows []row, shown func(string) bool, within time.Durat
 	if unread != nil {
 		failed(unread)
 	}
-	now, last := map[session.ID]bool{}, ""
+	current, last := map[session.ID]bool{}, ""
 	for _, r := range rows { // those of a scope follow each other
 		if r.Member != nil && r.Scope.Store.Dir != last {
-			roster.AddCurrentSessions(r.Scope, now)
 			last = r.Scope.Store.Dir
+			instances, _ := r.Scope.Store.ReadInstances() // the list has said what is unreadable
+			for _, in := range instances {
+				current[r.Scope.Store.Session(in)] = true
+			}
 		}
 	}
 	for i := range rows {
 		if rows[i].Member != nil {
-			rows[i].today = used.Today(rows[i].Member, now)
+			rows[i].today = used.Today(rows[i].Member, current)
 		}
 	}
 }

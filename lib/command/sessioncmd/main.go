@@ -227,14 +227,14 @@ func (s agentSelection) findByName(at scope, all []*instance.Instance, unread er
 // archivedOf returns the instances that are archived and do not run. A person can have gone on with
 // the conversation of one by hand.
 func archivedOf(at scope, all []*instance.Instance) map[*instance.Instance]bool {
-	away := slices.DeleteFunc(slices.Clone(all), func(in *instance.Instance) bool { return !in.IsArchived() })
-	is := map[*instance.Instance]bool{}
-	if len(away) > 0 {
-		for _, m := range at.Members(away) {
-			is[m.Instance] = roster.IsArchived(m)
+	marked := slices.DeleteFunc(slices.Clone(all), func(in *instance.Instance) bool { return !in.IsArchived() })
+	archived := map[*instance.Instance]bool{}
+	if len(marked) > 0 {
+		for _, m := range at.Members(marked) {
+			archived[m.Instance] = roster.IsArchived(m)
 		}
 	}
-	return is
+	return archived
 }
 
 // forEachSelected calls do for each selected instance, a few at a time, prints the results and goes on

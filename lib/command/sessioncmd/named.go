@@ -23,8 +23,8 @@ func meant(at scope, all []*instance.Instance, name string) []*instance.Instance
 	if found != nil {
 		return found
 	}
-	if here := peer.NewHosts(at.Store.State).LocalName(name); here != name {
-		return meant(at, all, here)
+	if local := peer.NewHosts(at.Store.State).LocalName(name); local != name {
+		return meant(at, all, local)
 	}
 	return nil
 }

@@ -102,8 +102,8 @@ func (notifySilent) Run(env *cli.Env) error {
 				err = notify.Run(env, own.Command, m.Name, string(m.Status), string(activity.Silent), roster.StatusText(m))
 			}
 			if first && err != nil {
-				_, again := m.NoteSilence(false)
-				err = errors.Join(err, again)
+				_, undone := m.NoteSilence(false)
+				err = errors.Join(err, undone)
 			}
 			failed = errors.Join(failed, err)
 		}

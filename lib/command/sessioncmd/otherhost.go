@@ -40,7 +40,7 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 	}
 	isName := instance.CheckName(agent) == nil
 	if !isName {
-		if here, _ := instance.FindCalled(state, name, env.Abs(name)); here != nil { // the caller says what is unreadable
+		if local, _ := instance.FindCalled(state, name, env.Abs(name)); local != nil { // the caller says what is unreadable
 			return nil, nil
 		}
 	}
@@ -155,23 +155,23 @@ func (e *remoteAgent) attach() error {
 // askOtherHosts sends ask to the agents that are named NAME@HOST, and leaves the other names in
 // s.Names. done reports that there is nothing left to do here.
 func (s *agentSelection) askOtherHosts(env *cli.Env, ask peer.Ask) (done bool, err error) {
-	var here []string
+	var local []string
 	for _, name := range s.Names {
 		e, err := onOtherHost(env, name)
 		if err != nil {
 			return true, err
 		}
 		if e == nil {
-			here = append(here, name)
+			local = append(local, name)
 			continue
 		}
 		if err := e.run(ask, time.Minute); err != nil {
 			return true, err
 		}
 	}
-	if len(s.Names) > 0 && len(here) == 0 {
+	if len(s.Names) > 0 && len(local) == 0 {
 		return true, nil
 	}
-	s.Names = here
+	s.Names = local
 	return false, nil
 }

@@ -44,9 +44,9 @@ func (c *revive) Run(env *cli.Env) error {
 		time.Sleep(breath)
 		at := roster.New(env, town.Find(env.Getenv, in.Path), "")
 		at.Store = s
-		again := starter(at)
-		again.Revives = true
-		_, err = again.Start(in.ID, false)
+		revival := starter(at)
+		revival.Revives = true
+		_, err = revival.Start(in.ID, false)
 		if errors.Is(err, launch.ErrRuns) {
 			return nil
 		}

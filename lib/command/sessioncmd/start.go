@@ -244,7 +244,7 @@ func makeWorktree(at scope, in *instance.Instance) error {
 		if held.Worktree.Ready {
 			return err
 		}
-		if _, there := os.Lstat(in.Worktree.Path); there == nil {
+		if _, missing := os.Lstat(in.Worktree.Path); missing == nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
 		at.Env.WarnError(held.Remove(at.Env.Now()))

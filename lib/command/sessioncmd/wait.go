@@ -49,21 +49,21 @@ func (c *wait) Run(env *cli.Env, at scope) error {
 	var failed error
 	err = watch(time.Duration(c.Timeout), time.Now(), func() (bool, error) {
 		for i, in := range left { // reload, because a restart changes it; a removed one is noticed below
-			if now, err := at.Store.Get(in.ID); err == nil {
-				left[i] = now
+			if current, err := at.Store.Get(in.ID); err == nil {
+				left[i] = current
 			}
 		}
 		members := at.Members(left)
 		at.AskAway(members)
 		for _, m := range members {
-			now, err := settled(at, m)
+			current, err := settled(at, m)
 			switch {
 			case err != nil:
 				failed = errors.Join(failed, withExitCode(m.Name, err))
-			case slices.Contains(c.Until, now.Status):
-				fmt.Fprintf(env.Stdout, "%s %s\n", m.Name, roster.StatusText(now))
-			case hasEnded(now):
-				err := cli.Fail(cli.AnswerNo, fmt.Errorf("%s will not become %s: it is %s", m.Name, c.Until, now.Status), fmt.Sprintf("gt-session start %s starts it", m.Name))
+			case slices.Contains(c.Until, current.Status):
+				fmt.Fprintf(env.Stdout, "%s %s\n", m.Name, roster.StatusText(current))
+			case hasEnded(current):
+				err := cli.Fail(cli.AnswerNo, fmt.Errorf("%s will not become %s: it is %s", m.Name, c.Until, current.Status), fmt.Sprintf("gt-session start %s starts it", m.Name))
 				failed = errors.Join(failed, err)
 			default:
 				continue

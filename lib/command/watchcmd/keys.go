@@ -216,9 +216,9 @@ func (m *model) typed(msg tea.Msg) tea.Cmd {
 	}
 	var cmd tea.Cmd
 	characters := func() int { return utf8.RuneCountInString(m.input.Value()) }
-	again, left := m.clusterBefore(msg)-1, characters()-1
+	repeats, left := m.clusterBefore(msg)-1, characters()-1
 	m.input, cmd = m.input.Update(msg)
-	for ; again > 0 && characters() == left; again-- { // a selection is gone at once
+	for ; repeats > 0 && characters() == left; repeats-- { // a selection is gone at once
 		left--
 		m.input, cmd = m.input.Update(msg)
 	}

@@ -177,11 +177,11 @@ func (m *model) showSnapshot(s snapshot) tea.Cmd {
 		m.err, m.took = s.err, s.took
 		return nil
 	}
-	was := m.row()
+	last := m.row()
 	m.snapshot = s
 	m.list()
 	m.overtake()
-	if is := m.row(); was != nil && is != nil && was.Text != is.Text { // its pane changes, too
+	if chosen := m.row(); last != nil && chosen != nil && last.Text != chosen.Text { // its pane changes, too
 		m.panel.same = 0
 	}
 	if first {
@@ -250,12 +250,12 @@ func (m *model) list() {
 // chooseNeighbour chooses the agent behind the chosen one, or before it, if that has left the list, as
 // by a key: the next key means the next one.
 func (m *model) chooseNeighbour(before []item) {
-	is := func(i item) bool { return i.row != nil && i.row.key == m.chosen }
-	at := slices.IndexFunc(before, is)
+	isChosen := func(i item) bool { return i.row != nil && i.row.key == m.chosen }
+	at := slices.IndexFunc(before, isChosen)
 	if at < 0 || m.chosenIndex() >= 0 {
 		return
 	}
-	was := m.chosen
+	last := m.chosen
 	slices.Reverse(before[:at])
 	for _, i := range slices.Concat(before[at+1:], before[:at]) {
 		if i.row == nil {
@@ -265,7 +265,7 @@ func (m *model) chooseNeighbour(before []item) {
 			return
 		}
 	}
-	m.chosen = was
+	m.chosen = last
 }
 
 func foldedWords(text string) []string { return strings.Fields(fold.Text(text)) }

@@ -129,19 +129,19 @@ func (r *reader) readProgress(rows []row) {
 		r.inspected = begin
 		folders := slices.Sorted(maps.Keys(branches))
 		cli.Go(func() {
-			is := inspection{changes: roster.ReadChanges(folders, inspectFor)}
+			result := inspection{changes: roster.ReadChanges(folders, inspectFor)}
 			r.running.RLock()
-			is.usage, _ = roster.ReadUsage(r.ctx, r.env, inspectFor) // without it nothing is said
+			result.usage, _ = roster.ReadUsage(r.ctx, r.env, inspectFor) // without it nothing is said
 			r.running.RUnlock()
-			is.took = time.Since(begin)
-			r.inspections <- is
+			result.took = time.Since(begin)
+			r.inspections <- result
 			mark(r.changes.seen)
 		})
 	}
-	now := map[session.ID]bool{}
+	current := map[session.ID]bool{}
 	for i := range rows {
 		if m := rows[i].Member; m != nil {
-			now[m.Now] = true
+			current[m.Now] = true
 		}
 	}
 	for i := range rows {
@@ -153,7 +153,7 @@ func (r *reader) readProgress(rows []row) {
 		if rows[i].branch = branches[at]; rows[i].branch != "" && r.found.changes[at] != nil {
 			rows[i].branch = strings.TrimSpace(rows[i].branch + " " + r.found.changes[at].String())
 		}
-		if today := roster.UsageText(r.found.usage.Today(m, now)); today != "" {
+		if today := roster.UsageText(r.found.usage.Today(m, current)); today != "" {
 			rows[i].today = today + " today"
 		}
 	}

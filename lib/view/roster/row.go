@@ -59,14 +59,14 @@ func Flatten(groups []instance.Group, members []fleet.Member, is func(*fleet.Mem
 
 // indent puts each row after its parent, if that is among them.
 func indent(all []Row) (rows []Row) {
-	here := map[instance.ID]bool{}
+	listed := map[instance.ID]bool{}
 	children := map[instance.ID][]*fleet.Member{}
 	for _, m := range all {
-		here[m.ID] = true
+		listed[m.ID] = true
 	}
 	var roots []*fleet.Member
 	for _, m := range all {
-		if m.ParentID != "" && m.ParentID != m.ID && here[m.ParentID] {
+		if m.ParentID != "" && m.ParentID != m.ID && listed[m.ParentID] {
 			children[m.ParentID] = append(children[m.ParentID], m.Member)
 		} else {
 			roots = append(roots, m.Member)

@@ -127,14 +127,6 @@ func (u Usage) Today(m *fleet.Member, others map[session.ID]bool) (sum conversat
 	return sum
 }
 
-// AddCurrentSessions adds the current sessions of all agents of a scope to all.
-func AddCurrentSessions(at Scope, all map[session.ID]bool) {
-	instances, _ := at.Store.ReadInstances() // the list has said what is unreadable
-	for _, in := range instances {
-		all[at.Store.Session(in)] = true
-	}
-}
-
 // UsageText returns tokens and their price, such as "1.2M $3.40", "" for none.
 func UsageText(u conversation.Usage) string {
 	if !u.HasTokens() && u.Cost == 0 {
