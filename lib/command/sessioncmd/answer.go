@@ -93,6 +93,7 @@ func setListed(held *instance.Locked, digest string, env *cli.Env) error {
 	return held.Put(env.Now())
 }
 
+// unanswered returns the error for a question that was not answered, with its options if it has any.
 func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error {
 	failed := cli.Fail(cli.AnswerNo, fmt.Errorf("cannot answer %s: %w", m.Name, err))
 	switch {

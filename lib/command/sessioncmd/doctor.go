@@ -183,6 +183,7 @@ func (e *examination) leftWorktrees() {
 	}
 }
 
+// heldBack tells what the last tick of gt-reconcile did not do, such as end many sessions.
 func (e *examination) heldBack() {
 	memory, err := perform.NewWorld(e.scope.Store).Memory()
 	if err != nil {
@@ -200,6 +201,7 @@ func (e *examination) heldBack() {
 	}
 }
 
+// examineStopped examines why an agent does not run, and whether it could go on.
 func (e *examination) examineStopped(m *fleet.Member) {
 	if by := e.holder(m); by != nil {
 		fix := fmt.Sprintf("end process %d; then gt-session start %s", by.PID, m.Name)
@@ -258,6 +260,7 @@ func (e *examination) hasTmuxSession(m *fleet.Member) bool {
 
 const overdue = 10 * time.Minute // how long gt-reconcile may take for what it does within seconds
 
+// stuck looks at a session of a template that is longer in a state than gt-reconcile needs.
 func (e *examination) stuck(m *fleet.Member) {
 	since, state := time.Time{}, ""
 	switch m.Managed.State {
@@ -332,6 +335,7 @@ func withVerbDo(names []string) string {
 	return strings.Join(names, ", ") + " do"
 }
 
+// blockers returns what keeps the hooks of an agent from telling.
 func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Blocker {
 	getenv := func(key string) string {
 		if key == client.StoreEnv && m.Account != "" {

@@ -233,6 +233,7 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 	return data, nil
 }
 
+// imported parses a file. The error joins what is wrong with each agent and group.
 func imported(at scope, data []byte) (i instance.Imported, err error) {
 	var file fields
 	if err := json.Unmarshal(data, &file); err != nil {

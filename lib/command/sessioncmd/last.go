@@ -27,6 +27,7 @@ type answer struct {
 	error bool // the client wrote the text to report an error
 }
 
+// conversationOf returns what reads the conversation of an agent, and its file, which is the account's.
 func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation.File, error) {
 	if m.Record == nil {
 		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "%s has no conversation yet that gt knows of", m.Name)

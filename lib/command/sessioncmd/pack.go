@@ -176,6 +176,7 @@ func (c *accept) Run(env *cli.Env, at scope) error {
 	return reportDone(env, nil, "%s is in %s, started%s", made.Name, env.DisplayPath(made.Path), waits(b))
 }
 
+// showPowers prints what a parcel brings that could run or permit something.
 func showPowers(env *cli.Env, one parcel.Waiting, all []parcel.Power) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s) comes from %s. It brings this, which could run or permit something here:\n",

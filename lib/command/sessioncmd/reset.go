@@ -53,6 +53,7 @@ func (c *start) whenReset(at scope) error {
 	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return c.afterLimit(env, at, limitOf[in]) }))
 }
 
+// limit returns since when an agent is at a limit of its account, and until when.
 func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	one := limited{in: in}
 	m := at.Member(in)

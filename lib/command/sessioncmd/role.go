@@ -197,6 +197,7 @@ func (c *newOne) changeHeld(at scope, id instance.ID, in *instance.Instance) err
 	return held.Put(at.Env.Now())
 }
 
+// replaceable fails if the flags may not change an agent that exists.
 func (c *newOne) replaceable(m fleet.Member, in *instance.Instance) error {
 	old := m.Instance
 	switch {

@@ -277,6 +277,7 @@ func starter(at scope) launch.Starter {
 	}
 }
 
+// unmade removes an instance that was made to resume a conversation, and whose agent ended at once.
 func (b begin) unmade(at scope, id instance.ID, err error) error {
 	held, herr := at.Store.Hold(id, readyWait)
 	if herr != nil {

@@ -203,6 +203,8 @@ func (m *model) begin(text string) tea.Cmd {
 	return focus
 }
 
+// typed gives a key or a pasted text to the input. Backspace deletes what a person sees as one
+// character.
 func (m *model) typed(msg tea.Msg) tea.Cmd {
 	if m.mode != typing {
 		return nil

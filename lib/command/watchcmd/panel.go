@@ -41,6 +41,7 @@ const (
 
 func (m *model) visible(r *row) bool { return r.Member != nil && r.Member.Pane.ID != "" }
 
+// refresh reads what the panel shows of the chosen agent, if that is old: its pane, or its last answer.
 func (m *model) refresh() tea.Cmd {
 	r := m.row()
 	if r == nil || m.panel.busy || m.panelHeight() == 0 || m.mode == helping {
@@ -92,6 +93,7 @@ func (m *model) refresh() tea.Cmd {
 	}
 }
 
+// show puts what was read into the panel.
 func (m *model) show(s seen) {
 	if s.diff != (m.panel.diffOf == s.key && s.key != "") { // the person has gone on
 		m.panel.busy = m.panel.busy && s.diff
