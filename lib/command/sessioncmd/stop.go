@@ -3,8 +3,13 @@ package sessioncmd
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"syscall"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/sandbox"
@@ -19,6 +24,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
+	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/term"
 )
@@ -194,4 +200,107 @@ func asksOnScreen(at scope, m fleet.Member) bool {
 	}
 	styled, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
 	return err == nil && live.ShowsQuestion(at.Table().FindClient(m.Agent), styled, status.Observation{Status: m.Status, Reason: m.Reason})
+}
+
+type archive struct {
+	agentSelection
+	outliveFlag
+	hidden
+	cut
+}
+
+// Run stops agents as stop does, and puts them away.
+func (c *archive) Run(env *cli.Env, at scope) error {
+	if detached, err := c.detach(at, c.agentSelection, c.Now, "archived"); detached || err != nil {
+		return err
+	}
+	return c.forEachSelected(at, func(in *instance.Instance) (string, error) {
+		switch {
+		case in.Managed != nil && len(c.Names) == 0:
+			return in.Name + " was made from a template, and is not archived", nil
+		case in.Managed != nil:
+			return "", cli.Fail(cli.AnswerNo, fmt.Errorf("%s was made from a template", in.Name), fmt.Sprintf("gt-session drain %s archives it once it is done", in.Name))
+		}
+		held, err := at.Store.Hold(in.ID, readyWait)
+		if err != nil {
+			return "", err
+		}
+		defer held.Release()
+		if err := c.assumeGoneHeld(at, held); err != nil {
+			return "", err
+		}
+		switch stopped, err := stopper(at, c.Now, false).StopHeld(held); {
+		case err != nil:
+			return "", err
+		case !stopped && held.IsArchived():
+			return in.Name + " is archived already", nil
+		}
+		held.Archive(env.Now())
+		return fmt.Sprintf("archived %s; gt-session unarchive %[1]s undoes it", in.Name), held.Put(env.Now())
+	})
+}
+
+type unarchive struct{ agentSelection }
+
+func (c *unarchive) Run(env *cli.Env, at scope) error {
+	c.archived = true
+	return c.forEachSelected(at, func(in *instance.Instance) (string, error) {
+		held, err := at.Store.Hold(in.ID, readyWait)
+		if err != nil {
+			return "", err
+		}
+		defer held.Release()
+		if !held.IsArchived() {
+			return in.Name + " is not archived", nil
+		}
+		held.ArchivedAt = time.Time{}
+		return fmt.Sprintf("unarchived %s; gt-session start %[1]s starts it", in.Name), held.Put(env.Now())
+	})
+}
+
+// outliveFlag lets an agent run a command that ends the agent itself.
+type outliveFlag struct {
+	Outlive int `hidden:"" help:"The process that this command outlives."`
+}
+
+var ancestors = sync.OnceValue(func() []int { return process.Ancestors(os.Getpid()) })
+
+// runsIn reports whether this command runs in an agent.
+func runsIn(m fleet.Member) bool {
+	return m.Process.IsSet() && slices.Contains(ancestors(), m.Process.PID)
+}
+
+const handed = 2 * time.Second // how long the caller has to read the output before its agent ends
+
+// detach starts a detached copy of the command if the command runs below an agent that it
+// ends, and reports whether it did. Ending the agent would otherwise end the command first. Before
+// that, cut asks about agents that are busy; now is its flag.
+func (w outliveFlag) detach(at scope, s agentSelection, now bool, done string) (bool, error) {
+	env := at.Env
+	if w.Outlive > 0 {
+		signal.Ignore(syscall.SIGHUP)
+		if p, err := process.Find(w.Outlive); err == nil {
+			live.Gone([]process.Proc{p}, handed)
+		}
+		return false, nil
+	}
+	all, _, err := s.chosen(at)
+	if err != nil {
+		return false, err
+	}
+	if err := (cut{now}).allows(at, done, all); err != nil {
+		return false, err
+	}
+	for _, m := range at.Members(all) {
+		if !runsIn(m) {
+			continue
+		}
+		pid, err := process.Detached(env.Dir, env.ChildEnviron(), append(slices.Clone(env.Args), fmt.Sprint("--outlive=", os.Getpid())))
+		if err != nil {
+			return false, fmt.Errorf("cannot go on without %s: %w", m.Name, err)
+		}
+		err = env.Printf("%s is %s in a moment, by process %d: this command runs in it\n", m.Name, done, pid)
+		return true, err
+	}
+	return false, nil
 }

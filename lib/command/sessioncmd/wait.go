@@ -9,11 +9,18 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/readers"
+	"gt/lib/client/readers/files"
+	"gt/lib/conversation"
+	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/reconcile/agents"
 	"gt/lib/state/instance"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
+	"gt/lib/sys/tmux"
 	"gt/lib/text/duration"
 	"gt/lib/view/roster"
 )
@@ -142,4 +149,211 @@ func watch(limit time.Duration, begin time.Time, look func() (over bool, err err
 		}
 		time.Sleep(cmp.Or(pause, time.Millisecond))
 	}
+}
+
+// answer is the last answer of an agent, and whether it follows a given prompt.
+type answer struct {
+	asked bool // the conversation contains the prompt
+	text  string
+	error bool // the client wrote the text to report an error
+}
+
+// conversationOf returns what reads the conversation of an agent, and its file, which is the account's.
+func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation.File, error) {
+	if m.Record == nil {
+		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "%s has no conversation yet that gt knows of", m.Name)
+	}
+	client := at.Table().FindClient(m.Agent)
+	name := cmp.Or(m.Record.Agent, client.Dialect)
+	r := readers.FindReader(name)
+	if r == nil {
+		name = client.Dialect
+		r = readers.FindReader(name)
+	}
+	path := m.Record.Transcript
+	if r != nil && path == "" {
+		path = files.Path(name, at.Env.Getenv, m.Record.CWD, string(m.Record.ID))
+	}
+	if !atomicfile.Exists(path) {
+		path = ""
+	}
+	switch {
+	case r == nil:
+		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "gt cannot read the conversations of %s", m.Agent)
+	case path == "":
+		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "%s has no conversation yet that gt knows of", m.Name)
+	}
+	_, real, err := ownAccounts(at, m.Instance).File(name, path)
+	if err != nil {
+		return nil, conversation.File{}, cli.Fail(cli.AnswerNo, err)
+	}
+	return r, conversation.File{Client: name, Path: real, ID: m.Record.ID}, nil
+}
+
+// readLastAnswer reads the agent's last answer, starting at an offset. If asked is set, only the
+// answer to a prompt with that text counts, given at or after a time with a precision of
+// seconds. The parts of a message are joined.
+func readLastAnswer(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a answer, next int64, err error) {
+	var id string
+	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
+		switch e.Kind {
+		case conversation.Prompt, conversation.Reply:
+			if asked != "" && send.IsPrompt(e, asked, after, false) {
+				a = answer{asked: true}
+			}
+			id = ""
+		case conversation.Answer:
+			switch {
+			case strings.TrimSpace(e.Text) == "":
+			case id != "" && id == e.ID:
+				a.text += "\n\n" + e.Text
+			default:
+				a.text, a.error = e.Text, e.Failed
+			}
+			id = e.ID
+		}
+		return true
+	})
+	return a, next, err
+}
+
+// lastAnswer reads the last answer of an agent in its whole conversation, as readLastAnswer does,
+// and returns the conversation's end.
+func lastAnswer(at scope, m fleet.Member, asked string, after time.Time) (a answer, end mark, err error) {
+	r, f, err := conversationOf(at, m)
+	if err != nil {
+		return a, end, err
+	}
+	a, next, err := readLastAnswer(r, f, 0, asked, after)
+	return a, mark{f, next}, err
+}
+
+func printLast(at scope, m fleet.Member) error {
+	a, _, err := lastAnswer(at, m, "", time.Time{})
+	if err != nil && a.text == "" {
+		return err
+	}
+	return a.print(at.Env, m)
+}
+
+func (a answer) print(env *cli.Env, m fleet.Member) error {
+	switch text := strings.TrimRight(env.Text(a.text), "\n "); {
+	case a.error:
+		return cli.Failf(cli.AnswerNo, "%s did not answer: %s", m.Name, env.Line(text, maxCell))
+	case text == "":
+		return cli.Failf(cli.AnswerNo, "%s has not answered yet", m.Name)
+	default:
+		return env.Println(text)
+	}
+}
+
+// mark is the place in a conversation after which the answer to a prompt is expected.
+type mark struct {
+	file conversation.File
+	at   int64
+}
+
+// answerWait is how long a waiting client may take to accept a prompt, and to write its answer
+// to the conversation. On a busy machine the hook of the turn before can report its end long
+// before that, and a client that syncs each line (Qwen Code) is as slow as the disk. failedWait is
+// for a turn that failed or was interrupted, which may have no answer.
+const (
+	answerWait = time.Minute
+	failedWait = 5 * time.Second
+)
+
+// readScreen reports whether an agent asks something. working is its screen if that shows that
+// the agent works, and "" otherwise.
+func readScreen(known *agent.Table, m fleet.Member) (asks bool, working string) {
+	client := known.FindClient(m.Agent)
+	styled, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID)
+	if text := agent.Plain(styled); err == nil && client.ScreenState(text) == agent.Busy {
+		working = text
+	}
+	if !client.KnowsInput() {
+		return m.Reason == status.Permission || m.Reason == status.Question, working
+	}
+	shown, _ := client.Input(styled)
+	return err == nil && shown == agent.Asks, working
+}
+
+// await waits until the agent has answered the prompt, and prints the answer. The timeout
+// began at begin.
+func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
+	var m fleet.Member
+	var a answer
+	var waitsSince, asksSince time.Time
+	over := false // it has ended
+	worked := ""  // its last screen that showed that it works
+	read := func() (r conversation.Reader, err error) {
+		r, f, err := conversationOf(s.scope, m)
+		if err == nil {
+			from, after := s.mark.at, time.Time{}
+			if f != s.mark.file { // the other file may hold the same prompt from before
+				from, after = 0, s.before
+			}
+			a, _, err = readLastAnswer(r, f, from, s.text, after)
+		}
+		return r, err
+	}
+	err := watch(time.Duration(c.Timeout), begin, func() (bool, error) {
+		in, err := s.Store.Get(s.in.ID)
+		if err != nil {
+			return false, withExitCode(s.in.Name, err)
+		}
+		if m, err = settled(s.scope, s.Member(in)); err != nil {
+			return false, withExitCode(s.in.Name, err)
+		}
+		asks, working := readScreen(s.Table(), m)
+		if working != "" && working != worked { // a hook of the turn before was late
+			worked, waitsSince = working, time.Time{}
+		}
+		switch {
+		case hasEnded(m):
+			over = true
+			if _, err := read(); err == nil && a.asked && a.text != "" {
+				return true, nil
+			}
+			return false, cli.Fail(cli.AnswerNo, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
+		case asks: // some clients have no hook for this
+			if asksSince.IsZero() {
+				asksSince = time.Now()
+			}
+			if time.Since(asksSince) > time.Second {
+				return false, cli.Fail(cli.Busy, fmt.Errorf("%s has not answered yet: %w", m.Name, send.ErrAsks),
+					fmt.Sprintf("gt-session peek %s shows its screen; gt-session answer %s N answers", m.Name, m.Name))
+			}
+			return false, nil
+		case m.Status != status.Waiting && m.Status != status.Idle, !m.Since.After(s.before):
+			waitsSince, asksSince = time.Time{}, time.Time{}
+			return false, nil
+		}
+		if waitsSince.IsZero() {
+			waitsSince = time.Now()
+		}
+		r, err := read()
+		noConversation := r == nil && !s.queued
+		failed := a.asked && working == "" && m.Status == status.Waiting && m.Reason != status.Done && time.Since(waitsSince) > failedWait
+		switch {
+		case a.asked && a.text != "":
+			return true, nil
+		case noConversation, failed, time.Since(waitsSince) > answerWait:
+			return true, err
+		}
+		return false, nil
+	})
+	switch {
+	case errors.Is(err, errTimeout):
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%w: %s is %s", err, s.in.Name, roster.StatusText(m)))
+	case err != nil:
+		return err
+	case !a.asked: // the answer may belong to the turn before
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has not answered yet: what it was told is not in its conversation", m.Name),
+			fmt.Sprintf("gt-session show %s --last prints what it said last", m.Name))
+	}
+	err = a.print(env, m)
+	if err == nil && over {
+		env.Hint("%s has ended; gt-session start %[1]s has it go on", m.Name)
+	}
+	return err
 }
