@@ -58,7 +58,7 @@ func (w *World) New(ctx context.Context, name string, overlay map[string]string)
 	}
 	in := first.in
 	if size := len(overlay["prompt"]); size > 0 {
-		w.log("session.overlay.prompt", map[string]any{"session": in.Name, "template": name, "bytes": size})
+		w.Log("session.overlay.prompt", map[string]any{"session": in.Name, "template": name, "bytes": size})
 	}
 	begin := tick.Action{Change: lifecycle.Begin, Before: in.Managed.Session, Session: in.Managed.Session, Why: "somebody asked for it"}
 	if _, err := w.ChangeSession(ctx, p.config, begin); err != nil {
@@ -75,7 +75,7 @@ func (w *World) New(ctx context.Context, name string, overlay map[string]string)
 // unchecked is Plan without running checks, so that nothing is scaled.
 func (w *World) unchecked(ctx context.Context) (*Plan, error) {
 	quiet := *w
-	quiet.Check = nil
+	quiet.Check = noCheck
 	return quiet.Plan(ctx)
 }
 
@@ -118,7 +118,7 @@ func checkState(s lifecycle.Session, states ...lifecycle.State) error {
 // Suspend ends the agent of an active session, whose conversation is resumed later.
 func (w *World) Suspend(ctx context.Context, id instance.ID) error {
 	return w.performRequest(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
-		return tick.Suspended(s, w.roundedNow()), checkState(s, lifecycle.Active)
+		return tick.Requested(lifecycle.Suspend, s, lifecycle.UserRequest, w.roundedNow()), checkState(s, lifecycle.Active)
 	})
 }
 
@@ -149,9 +149,9 @@ func (w *World) Resume(ctx context.Context, id instance.ID) error {
 			return tick.Action{}, fmt.Errorf("%w: %s", ErrHeld, why)
 		}
 		if s.State == lifecycle.Quarantined {
-			return tick.ClearedBy(s, w.roundedNow()), nil
+			return tick.Requested(lifecycle.Clear, s, lifecycle.QuarantineCleared, w.roundedNow()), nil
 		}
-		return tick.ResumedBy(s, w.roundedNow()), nil
+		return tick.Requested(lifecycle.Resume, s, lifecycle.Resumed, w.roundedNow()), nil
 	})
 }
 
@@ -161,7 +161,7 @@ func (w *World) Drain(ctx context.Context, id instance.ID) error {
 		if s.Pool == "" {
 			return tick.Action{}, fmt.Errorf("%w: it is of no pool", ErrState)
 		}
-		return tick.DrainedBy(s, w.roundedNow()), checkState(s, lifecycle.Active)
+		return tick.Requested(lifecycle.Drain, s, lifecycle.Manual, w.roundedNow()), checkState(s, lifecycle.Active)
 	})
 }
 
@@ -202,7 +202,7 @@ func (w *World) Close(ctx context.Context, id instance.ID, reason lifecycle.Reas
 		if s.State == lifecycle.Closed {
 			return tick.Action{}, instance.ErrClosed
 		}
-		return tick.ClosedBy(s, reason, w.roundedNow()), nil
+		return tick.Requested(lifecycle.Close, s, reason, w.roundedNow()), nil
 	})
 }
 

@@ -60,12 +60,10 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		return nil, err
 	}
 	for _, n := range p.News() {
-		w.log(n.Event, map[string]string{"template": n.Template, "session": p.Names[n.Session], "text": n.Text})
+		w.Log(n.Event, map[string]string{"template": n.Template, "session": p.Names[n.Session], "text": n.Text})
 	}
 	for _, s := range p.Strays {
-		if err := w.unroute(s); err != nil {
-			w.warn(err)
-		}
+		w.warn(w.unroute(s))
 	}
 	for _, o := range p.Orphans {
 		if err := w.freeOrphaned(ctx, o); err != nil {
@@ -93,12 +91,9 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		}, keptFailed))
 	}
 	for _, id := range p.wakes {
-		if in, err := w.Store.Get(id); err == nil && w.Wake != nil && ctx.Err() == nil {
+		if in, err := w.Store.Get(id); err == nil && ctx.Err() == nil {
 			w.warn(w.Wake(in))
 		}
-	}
-	if w.Notify == nil {
-		return p, nil
 	}
 	for _, n := range p.Notes {
 		if n.Event == tick.EventFailing && ctx.Err() == nil {
@@ -275,9 +270,9 @@ func (w *World) logAction(name string, a tick.Action) {
 		"session": name, "id": a.Session.ID, "template": a.Session.Template, "change": a.Change, "from": a.Before.State,
 		"state": a.Session.State, "state_reason": a.Session.Reason, "generation": a.Session.Generation, "why": a.Why,
 	}
-	w.log(kind, payload)
+	w.Log(kind, payload)
 	if a.Event != "" {
-		w.log(a.Event, payload)
+		w.Log(a.Event, payload)
 	}
 }
 
@@ -349,11 +344,11 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	}
 	if len(stripped) > 0 {
 		m.Overlay = allowed
-		ch.log("session.overlay.stripped", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": stripped})
+		ch.Log("session.overlay.stripped", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": stripped})
 	}
 	hash := ch.effective.Hash()
 	if hash != m.Hash && m.Hash != "" {
-		ch.log("session.drift", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": template.Differs(m.Fields, ch.effective.Digests())})
+		ch.Log("session.drift", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": template.Differs(m.Fields, ch.effective.Digests())})
 	}
 	digests := ch.effective.Digests()
 	if before := m.Fields["provider"]; before != "" && before != digests["provider"] && !ch.Agents.SameClient(ch.session.Instance, ch.effective) {
@@ -456,7 +451,7 @@ func (ch *transition) recordFailure(err error) error {
 	if ch.Failed != nil {
 		after = *ch.Failed
 	}
-	after.CrashReason = ch.clean(strings.TrimPrefix(err.Error(), "cannot start "+ch.session.Name+": "))
+	after.CrashReason = ch.Clean(strings.TrimPrefix(err.Error(), "cannot start "+ch.session.Name+": "))
 	if after == ch.session.Managed.Session {
 		return err
 	}

@@ -630,7 +630,7 @@ func TestACommandDuringATick(t *testing.T) {
 			t.Errorf("the session that the tick starts was changed: %v", err)
 		}
 	}
-	s.Warn = nil
+	s.Warn = func(error) {}
 	if _, err := s.Tick(context.Background(), func(o Outcome) {
 		if o.Name != crashed.Name && !o.Skipped() {
 			t.Errorf("%s of %s: %v", o.Change, o.Name, o.Err)
@@ -655,7 +655,7 @@ func TestStale(t *testing.T) {
 	s.settle()
 	in := s.onlyInState(lifecycle.Active)
 	c, _ := s.World.Config()
-	drain := tick.DrainedBy(in.Managed.Session, s.clock)
+	drain := tick.Requested(lifecycle.Drain, in.Managed.Session, lifecycle.Manual, s.clock)
 	testenv.NoError(t, s.Suspend(context.Background(), in.ID))
 	if _, err := s.ChangeSession(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
 		t.Error(err)
@@ -668,7 +668,7 @@ func TestStale(t *testing.T) {
 	h, err := s.Store.Hold(in.ID, time.Second)
 	testenv.NoError(t, err)
 	defer h.Release()
-	if _, err := s.ChangeSession(context.Background(), c, tick.DrainedBy(h.Managed.Session, s.clock)); !(Outcome{Err: err}).Skipped() {
+	if _, err := s.ChangeSession(context.Background(), c, tick.Requested(lifecycle.Drain, h.Managed.Session, lifecycle.Manual, s.clock)); !(Outcome{Err: err}).Skipped() {
 		t.Error(err)
 	}
 }

@@ -103,20 +103,20 @@ type World struct {
 	Config  func() (*config.Config, error)
 	Agents  Agents
 	Work    Work // may be nil
-	// Check returns the wanted size of each pool; nil checks nothing.
+	// Check returns the wanted size of each pool.
 	Check func(context.Context, *config.Config) map[string]tick.Demand
 	// Open returns the IDs of work that no session has, the oldest first, by template. Wake
-	// tells an idle session of it. Both may be nil.
+	// tells an idle session of it.
 	Open   func() (map[string][]string, error)
 	Wake   func(*instance.Instance) error
 	Server string // tmux server for new sessions
 	Now    func() time.Time
-	// Log appends an event; may be nil.
+	// Log appends an event.
 	Log  func(kind string, payload any)
 	Warn func(error)
-	// Clean makes an agent's words fit to keep and show; may be nil.
+	// Clean makes an agent's words fit to keep and show.
 	Clean func(string) string
-	// Notify tells the person that a session does not stay alive; may be nil.
+	// Notify tells the person that a session does not stay alive.
 	Notify func(session, why string)
 
 	Force      bool
@@ -196,28 +196,25 @@ func (w *World) makesWorktree(in *instance.Instance) (bool, error) {
 	return h == nil && err == nil, err
 }
 
-// NewWorld returns a world without agents, work and checks.
+// noCheck is a World's Check that checks nothing.
+func noCheck(context.Context, *config.Config) map[string]tick.Demand { return nil }
+
+// NewWorld returns a world without agents, work and checks, which tells nobody anything.
 func NewWorld(s instance.Store) *World {
 	return &World{
 		Store: s, Markers: route.NewMarkers(s), Now: time.Now, archived: new(instance.Shelf), newID: func() instance.ID { return instance.ID(session.NewID()) },
 		background: &background{tasks: map[instance.ID]int{}, slots: map[string]chan struct{}{}},
+		Check:      noCheck,
+		Open:       func() (map[string][]string, error) { return nil, nil },
+		Wake:       func(*instance.Instance) error { return nil },
+		Log:        func(string, any) {},
+		Warn:       func(error) {},
+		Clean:      func(text string) string { return text },
+		Notify:     func(string, string) {},
 	}
 }
 
 func (w *World) roundedNow() time.Time { return w.Now().UTC().Round(0) }
-
-func (w *World) clean(text string) string {
-	if w.Clean != nil {
-		return w.Clean(text)
-	}
-	return text
-}
-
-func (w *World) log(kind string, payload any) {
-	if w.Log != nil {
-		w.Log(kind, payload)
-	}
-}
 
 // Memory is what ticks remember: reconcile.json beside the instances.
 type Memory struct {
@@ -277,7 +274,7 @@ func (w *World) Memory() (*Memory, error) {
 }
 
 func (w *World) warn(err error) {
-	if w.Warn != nil && err != nil {
+	if err != nil {
 		w.Warn(err)
 	}
 }
@@ -429,14 +426,10 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	for _, t := range c.Templates {
 		f.Templates = append(f.Templates, t.Template)
 	}
-	if w.Check != nil {
-		f.Demand = w.Check(ctx, c)
-	}
-	open := map[string][]string{}
-	if w.Open != nil {
-		if open, err = w.Open(); err != nil {
-			return nil, err
-		}
+	f.Demand = w.Check(ctx, c)
+	open, err := w.Open()
+	if err != nil {
+		return nil, err
 	}
 	f.Open = map[string]int{}
 	for name, ids := range open {
@@ -629,10 +622,10 @@ func (p *Plan) remembered(before *Memory) *Memory {
 func (w *World) observed(in *instance.Instance, s Status) tick.Session {
 	seen := tick.Session{
 		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Busy: s.Busy, Left: s.Left, Limited: s.Limited,
-		Started: !in.StartedAt.IsZero(), Ended: w.clean(s.Why), Worktree: in.Managed.Worktree,
+		Started: !in.StartedAt.IsZero(), Ended: w.Clean(s.Why), Worktree: in.Managed.Worktree,
 	}
 	if s.Err != nil {
-		seen.Unseen = w.clean(s.Err.Error())
+		seen.Unseen = w.Clean(s.Err.Error())
 	}
 	return seen
 }

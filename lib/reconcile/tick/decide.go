@@ -254,10 +254,8 @@ func (d *decision) begin(s Session, t *Template) {
 	if t != nil {
 		limit = t.CreationTimeout
 	}
-	after, failed := s.Session, s.Started || s.CrashReason != ""
-	if t == nil || s.Limited || d.Now.Before(d.Held[t.Account]) {
-		failed = false
-	}
+	after := s.Session
+	failed := (s.Started || s.CrashReason != "") && t != nil && !s.Limited && !d.Now.Before(d.Held[t.Account])
 	if failed {
 		after = d.countCrash(s, t)
 	}
@@ -402,13 +400,10 @@ func (d *decision) drained(s Session, t *Template) {
 // wake resumes a session that no person suspended, once the reason is gone. For pool
 // sessions, pool decides.
 func (d *decision) wake(s Session, t *Template) {
-	switch {
-	case s.Reason == lifecycle.UserRequest || s.Pool != "":
-		return
-	case s.Reason == lifecycle.IdleTimeout && s.Claims == 0:
-		return
+	idle := s.Reason == lifecycle.IdleTimeout && s.Claims == 0
+	if s.Pool == "" && s.Reason != lifecycle.UserRequest && !idle {
+		d.resume(s, t)
 	}
-	d.resume(s, t)
 }
 
 // resume resumes a suspended session if that is possible, and reports whether it was.
@@ -515,33 +510,16 @@ func laterTime(a, b time.Time) time.Time {
 	return b
 }
 
-func earlierTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return b
-	}
-	return a
-}
-
 // drifted reports whether a session's configuration is not the one that a start would use now.
 func drifted(s Session) bool {
 	return s.Wanted != "" && s.Hash != "" && s.Hash != s.Wanted && version(s.Hash) == version(s.Wanted)
 }
 
 // version returns the version of a hash; see template.HashVersion.
-func version(hash string) string {
-	for i := range len(hash) {
-		if hash[i] == ':' {
-			return hash[:i]
-		}
-	}
-	return ""
-}
+func version(hash string) string { return hash[:max(strings.IndexByte(hash, ':'), 0)] }
 
 func differs(s Session) string {
-	if len(s.Differs) == 0 {
-		return "it is not known in what"
-	}
-	return strings.Join(s.Differs, ", ")
+	return cmp.Or(strings.Join(s.Differs, ", "), "it is not known in what")
 }
 
 // order sorts the actions so that removals come before additions, and keeps at most MaxChanges.
@@ -574,44 +552,27 @@ func (d *decision) order() {
 	}
 }
 
-// Suspended returns the action for a person's request to suspend an active session.
-func Suspended(s lifecycle.Session, now time.Time) Action {
+// Requested returns the action for a change of a session that somebody asked for.
+func Requested(change lifecycle.Change, s lifecycle.Session, reason lifecycle.Reason, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
-	return Action{Change: lifecycle.Suspend, Before: s, Session: d.enterState(s, lifecycle.Suspended, lifecycle.UserRequest), Block: workSuspended, Why: "somebody asked for it"}
-}
-
-// ClosedBy returns the action for a request to close a session.
-func ClosedBy(s lifecycle.Session, reason lifecycle.Reason, now time.Time) Action {
-	d := decision{Facts: Facts{Now: now}}
-	return Action{Change: lifecycle.Close, Before: s, Session: d.enterState(s, lifecycle.Closed, reason), Block: workClosed, Why: "somebody asked for it"}
-}
-
-// ResumedBy returns the action for a person's request to resume a suspended session.
-func ResumedBy(s lifecycle.Session, now time.Time) Action {
-	d := decision{Facts: Facts{Now: now}}
-	after := d.enterState(s, lifecycle.Active, lifecycle.Resumed)
-	after.CrashCount, after.CrashSince, after.CrashReason = 0, time.Time{}, ""
-	return Action{Change: lifecycle.Resume, Before: s, Session: after, Why: "somebody asked for it"}
-}
-
-// ClearedBy returns the action for a person's request to end a quarantine.
-func ClearedBy(s lifecycle.Session, now time.Time) Action {
-	d := decision{Facts: Facts{Now: now}}
-	after := d.enterState(s, lifecycle.Active, lifecycle.QuarantineCleared)
-	after.CrashCount, after.CrashSince, after.CrashReason, after.QuarantineUntil = 0, time.Time{}, "", time.Time{}
-	return Action{Change: lifecycle.Clear, Before: s, Session: after, Why: "somebody asked for it"}
-}
-
-// DrainedBy returns the action for a person's request to drain an active pool session.
-func DrainedBy(s lifecycle.Session, now time.Time) Action {
-	d := decision{Facts: Facts{Now: now}}
-	return Action{Change: lifecycle.Drain, Before: s, Session: d.enterState(s, lifecycle.Draining, lifecycle.Manual), Why: "somebody asked for it"}
+	a := Action{Change: change, Before: s, Session: d.enterState(s, change.Order().To, reason), Why: "somebody asked for it"}
+	switch change {
+	case lifecycle.Suspend, lifecycle.Close:
+		a.Block = WorkReason(a.Session.State)
+	case lifecycle.Clear:
+		a.Session.QuarantineUntil = time.Time{}
+		fallthrough
+	case lifecycle.Resume:
+		a.Session.CrashCount, a.Session.CrashSince, a.Session.CrashReason = 0, time.Time{}, ""
+	}
+	return a
 }
 
 // CompletedBy returns the action that follows the first start of a session.
 func CompletedBy(s lifecycle.Session, now time.Time) Action {
-	d := decision{Facts: Facts{Now: now}}
-	return Action{Change: lifecycle.Complete, Before: s, Session: d.enterState(s, lifecycle.Active, lifecycle.CreationComplete), Why: "its runtime was seen alive"}
+	a := Requested(lifecycle.Complete, s, lifecycle.CreationComplete, now)
+	a.Why = "its runtime was seen alive"
+	return a
 }
 
 // Startable reports whether a template's session may start now, or why not.

@@ -428,12 +428,7 @@ func Retain(f Facts, plan Plan) (more []Action) {
 		}
 	}
 	_, pool := Defaults()
-	gone := make([]string, 0, len(by))
-	for name := range by {
-		gone = append(gone, name)
-	}
-	slices.Sort(gone)
-	for _, name := range gone {
+	for _, name := range slices.Sorted(maps.Keys(by)) {
 		retain(name, Fresh, &pool)
 	}
 	return more

@@ -722,11 +722,11 @@ func TestAShrinkWithoutACheck(t *testing.T) {
 	gone := w.put(inState(lifecycle.Active, "worker", true, Alive))
 	w.settle()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 3, lifecycle.Archived: 2})
-	w.perform(DrainedBy(gone.Session, w.now))
+	w.perform(Requested(lifecycle.Drain, gone.Session, lifecycle.Manual, w.now))
 	w.settle()
 	w.advance(time.Hour)
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 2, lifecycle.Archived: 3})
-	w.perform(ClosedBy(w.sessionsInState("worker", lifecycle.Active)[0].Session, lifecycle.UserRequest, w.now))
+	w.perform(Requested(lifecycle.Close, w.sessionsInState("worker", lifecycle.Active)[0].Session, lifecycle.UserRequest, w.now))
 	w.settle()
 	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: 1, lifecycle.Archived: 3, lifecycle.Closed: 1})
 	w.checkErrors(t)
@@ -871,7 +871,7 @@ func TestStartsThatFail(t *testing.T) {
 		if !pool {
 			b := w.sessionsInState("worker", lifecycle.Quarantined)[0]
 			w.limits()
-			w.perform(ClearedBy(b.Session, w.now))
+			w.perform(Requested(lifecycle.Clear, b.Session, lifecycle.QuarantineCleared, w.now))
 		}
 		for range 100 {
 			w.advance(time.Minute)

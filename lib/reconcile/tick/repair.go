@@ -108,7 +108,10 @@ func (d *decision) failing() {
 		t := &d.Templates[i]
 		f, was := d.Before.Failing[t.Name]
 		if last := d.Now.Add(t.pauseAfter(f.Times)); f.Until.After(last) || f.Since.After(d.Now) { // the clock was set back
-			f.Since, f.Until = d.Now, earlierTime(f.Until, last)
+			f.Since = d.Now
+			if f.Until.After(last) {
+				f.Until = last
+			}
 		}
 		is := was && d.stillFails(t, f)
 		if !is {

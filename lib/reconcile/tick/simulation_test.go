@@ -128,12 +128,12 @@ func TestHistories(t *testing.T) {
 			"person suspends": func(t *rapid.T) {
 				b := some(t, lifecycle.Active)
 				w.limits()
-				w.perform(Suspended(b.Session, w.now))
+				w.perform(Requested(lifecycle.Suspend, b.Session, lifecycle.UserRequest, w.now))
 			},
 			"person closes": func(t *rapid.T) {
 				b := some(t, lifecycle.Active, lifecycle.Suspended, lifecycle.Quarantined, lifecycle.Archived, lifecycle.Draining, lifecycle.Creating)
 				w.limits()
-				w.perform(ClosedBy(b.Session, lifecycle.UserRequest, w.now))
+				w.perform(Requested(lifecycle.Close, b.Session, lifecycle.UserRequest, w.now))
 			},
 			"": func(t *rapid.T) {
 				for _, p := range w.problems {
@@ -153,7 +153,7 @@ func TestHistories(t *testing.T) {
 		}
 		w.limits()
 		for _, b := range w.sessionsInState("keeper", lifecycle.Suspended) {
-			w.perform(ResumedBy(b.Session, w.now))
+			w.perform(Requested(lifecycle.Resume, b.Session, lifecycle.Resumed, w.now))
 		}
 		for range 8 {
 			w.settle()
