@@ -356,47 +356,32 @@ func (p *Plan) Frees(a tick.Action) (n int, blocked string) {
 	return n, a.Block
 }
 
-type read struct {
-	all         []*instance.Instance
-	markers     map[string][]string
-	tearingDown map[string]bool // by id: closed, but its runtime may still run
-}
-
-// read reads the sessions and markers under the lifecycle lock.
-func (w *World) read() (*read, error) {
+// read reads the sessions, also closed ones whose runtime may still run, and the markers under the
+// lifecycle lock.
+func (w *World) read() (all []*instance.Instance, markers map[string][]string, err error) {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer lock.Unlock()
 	// A damaged record would count as a missing session.
 	var damaged error
 	s := w.Store
 	s.Warn = func(err error) { damaged = errors.Join(damaged, err) }
-	r := &read{tearingDown: map[string]bool{}}
-	if r.all, err = s.ReadInstances(); err != nil {
-		return nil, err
-	}
-	for _, more := range []func() ([]*instance.Instance, error){
-		func() ([]*instance.Instance, error) { return w.archived.Read(s) }, s.TearingDown,
-	} {
-		found, err := more()
+	archived := func() ([]*instance.Instance, error) { return w.archived.Read(s) }
+	for _, some := range []func() ([]*instance.Instance, error){s.ReadInstances, archived, s.TearingDown} {
+		found, err := some()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		r.all = append(r.all, found...)
+		all = append(all, found...)
 	}
 	if damaged != nil { // mutant never: TestFailClosed
-		return nil, damaged
+		return nil, nil, damaged
 	}
-	r.all = slices.DeleteFunc(r.all, func(in *instance.Instance) bool { return in.Managed == nil })
-	for _, in := range r.all {
-		if in.Managed.State == lifecycle.Closed {
-			r.tearingDown[string(in.ID)] = true
-		}
-	}
-	r.markers, err = w.Markers.ReadMarkers()
-	return r, err
+	all = slices.DeleteFunc(all, func(in *instance.Instance) bool { return in.Managed == nil })
+	markers, err = w.Markers.ReadMarkers()
+	return all, markers, err
 }
 
 // hold is how long nothing starts on an account at a limit of unknown end. limit rounds to
@@ -435,12 +420,12 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	for name, ids := range open {
 		f.Open[name] = len(ids)
 	}
-	r, err := w.read()
+	all, names, err := w.read()
 	if err != nil {
 		return nil, err
 	}
 	claimants := map[string]Claimant{}
-	for _, in := range r.all {
+	for _, in := range all {
 		claimants[in.Name] = claimant(in)
 	}
 	var claims map[string]int
@@ -450,16 +435,16 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 		}
 	}
 	var statuses []Status
-	if len(r.all) > 0 {
-		statuses = w.Agents.Status(ctx, r.all)
+	if len(all) > 0 {
+		statuses = w.Agents.Status(ctx, all)
 	}
 	f.Now = w.roundedNow()
 	f.Tick = f.Now.Format("20060102T150405.000000000Z")
 	f.Held = maps.Clone(memory.Held)
 	maps.DeleteFunc(f.Held, func(_ string, until time.Time) bool { return !f.Now.Before(until) })
-	markers := newMarkers(r.markers)
+	markers := newMarkers(names)
 	plain := map[string]string{} // hashes without overlay, by template
-	for i, in := range r.all {
+	for i, in := range all {
 		s, t := w.observed(in, statuses[i]), c.Find(in.Managed.Template)
 		p.Names[s.ID] = in.Name
 		s.Claims = claims[in.Name]
@@ -474,12 +459,12 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 			return nil, err
 		}
 		f.Sessions = append(f.Sessions, s)
-		if r.tearingDown[s.ID] && s.Alive == tick.Dead && !s.Routed {
+		if s.State == lifecycle.Closed && s.Alive == tick.Dead && !s.Routed {
 			p.closed = append(p.closed, in.ID)
 		}
 	}
 	p.Strays = markers.strays()
-	p.Orphans = orphans(r.all, claimants, claims)
+	p.Orphans = orphans(all, claimants, claims)
 	p.Plan = tick.Decide(*f)
 	p.Actions = append(p.Actions, tick.Retain(*f, p.Plan)...)
 	p.after = p.remembered(memory)
