@@ -49,35 +49,25 @@ type Checks struct {
 // Demand runs the checks of all templates and returns the results by template name.
 func (c Checks) Demand(ctx context.Context, templates []template.Template) map[string]tick.Demand {
 	each, all := cmp.Or(c.Each, CheckTimeout), cmp.Or(c.All, TotalTimeout)
-	deadline := time.Now().Add(all)
-	ctx, cancel := context.WithDeadline(ctx, deadline)
+	ctx, cancel := context.WithTimeout(ctx, all)
 	defer cancel()
-	turns := make(chan bool, cmp.Or(c.AtOnce, AtOnce))
+	var checked []*template.Template
+	for i := range templates {
+		if t := &templates[i]; t.Pool != nil && t.Check != "" {
+			checked = append(checked, t)
+		}
+	}
 	demand := map[string]tick.Demand{}
 	var mu sync.Mutex
-	var tasks []*cli.Task
-	for _, t := range templates {
-		if t.Pool == nil || t.Check == "" {
-			continue
+	cli.ParallelAtMost(cmp.Or(c.AtOnce, AtOnce), checked, func(t *template.Template) {
+		d := tick.Demand{Err: fmt.Errorf("its check did not run: all checks together took over %v", all)}
+		if ctx.Err() == nil {
+			d = c.run(ctx, *t, each)
 		}
-		tasks = append(tasks, cli.Go(func() {
-			d := tick.Demand{Err: fmt.Errorf("its check did not run: all checks together took over %v", all)}
-			select {
-			case turns <- true:
-				if ctx.Err() == nil {
-					d = c.run(ctx, t, each)
-				}
-				<-turns
-			case <-ctx.Done():
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			demand[t.Name] = d
-		}))
-	}
-	for _, task := range tasks {
-		task.Wait()
-	}
+		mu.Lock()
+		defer mu.Unlock()
+		demand[t.Name] = d
+	})
 	return demand
 }
 
