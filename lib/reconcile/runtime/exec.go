@@ -119,27 +119,28 @@ func (e Exec) limits() Limits {
 	return e.Limits
 }
 
-func (r Ref) named() *named { return &named{r.ID, r.Name} }
+// runFor is run for one session.
+func (e Exec) runFor(ctx context.Context, word string, within time.Duration, r Ref, c call) (string, error) {
+	if err := r.Check(); err != nil {
+		return "", err
+	}
+	c.Session = &named{r.ID, r.Name}
+	return e.run(ctx, word, within, c)
+}
 
 // Start implements Runtime. The program gets only the agent's own variables, none of this machine's.
 func (e Exec) Start(ctx context.Context, a Agent) error {
-	if err := a.Check(); err != nil {
-		return err
-	}
 	d := described{Client: a.Agent, Dir: a.Run.Dir, Args: launcher.WrapCommand(a.Run.In, a.Run.Args), Env: map[string]string{}}
 	for _, kv := range a.Vars {
 		d.Env[kv[0]] = kv[1]
 	}
-	_, err := e.run(ctx, "start", e.limits().Start, call{Session: a.named(), Agent: &d})
+	_, err := e.runFor(ctx, "start", e.limits().Start, a.Ref, call{Agent: &d})
 	return err
 }
 
 // Stop implements Runtime.
 func (e Exec) Stop(ctx context.Context, r Ref) error {
-	if err := r.Check(); err != nil {
-		return err
-	}
-	_, err := e.run(ctx, "stop", e.limits().Stop, call{Session: r.named(), Grace: int(Grace / time.Second)})
+	_, err := e.runFor(ctx, "stop", e.limits().Stop, r, call{Grace: int(Grace / time.Second)})
 	if errors.Is(err, ErrNone) {
 		return nil
 	}
@@ -156,7 +157,7 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 		if err := r.Check(); err != nil {
 			return unknown(len(refs), err)
 		}
-		c.Sessions = append(c.Sessions, *r.named())
+		c.Sessions = append(c.Sessions, named{r.ID, r.Name})
 	}
 	out, err := e.run(ctx, "alive", e.limits().Alive, c)
 	if err != nil {
@@ -226,29 +227,22 @@ func (e Exec) Attach(r Ref) error {
 
 // Peek implements Remote.
 func (e Exec) Peek(ctx context.Context, r Ref) (string, error) {
-	return e.runWithRef(ctx, "peek", r, "")
-}
-
-func (e Exec) runWithRef(ctx context.Context, op string, r Ref, text string) (string, error) {
-	if err := r.Check(); err != nil {
-		return "", err
-	}
-	return e.run(ctx, op, e.limits().Other, call{Session: r.named(), Text: text})
+	return e.runFor(ctx, "peek", e.limits().Other, r, call{})
 }
 
 // Send implements Remote.
 func (e Exec) Send(ctx context.Context, r Ref, text string) error {
-	_, err := e.runWithRef(ctx, "send", r, text)
+	_, err := e.runFor(ctx, "send", e.limits().Other, r, call{Text: text})
 	return err
 }
 
 // Command implements Remote.
 func (e Exec) Command(ctx context.Context, r Ref, text string) error {
-	_, err := e.runWithRef(ctx, "command", r, text)
+	_, err := e.runFor(ctx, "command", e.limits().Other, r, call{Text: text})
 	return err
 }
 
 // LastAnswer implements Remote.
 func (e Exec) LastAnswer(ctx context.Context, r Ref) (string, error) {
-	return e.runWithRef(ctx, "last", r, "")
+	return e.runFor(ctx, "last", e.limits().Other, r, call{})
 }
