@@ -294,18 +294,22 @@ func TestPageKeys(t *testing.T) {
 			return
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if !ok {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) < 2 {
 				return true
 			}
-			prefix, ok := map[string]string{"keys": "", "poolKeys": "pool.", "defaultsKeys": "defaults."}[spec.Names[0].Name]
-			if !ok {
+			// a.text("name", …) or take(a, "name", …) of the tables a, p and d
+			of, key := call.Args[0], call.Args[1]
+			if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+				of, key = method.X, call.Args[0]
+			}
+			table, _ := of.(*ast.Ident)
+			if table == nil {
 				return true
 			}
-			for _, e := range spec.Values[0].(*ast.CompositeLit).Elts {
-				if name, ok := stringOf(e); ok && name != "pool" && name != "defaults" {
-					read = append(read, prefix+name)
-				}
+			prefix, ok := map[string]string{"a": "", "p": "pool.", "d": "defaults."}[table.Name]
+			if name, is := stringOf(key); ok && is && name != "pool" && name != "defaults" {
+				read = append(read, prefix+name)
 			}
 			return true
 		})

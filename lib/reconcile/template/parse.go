@@ -122,19 +122,21 @@ func (r *reader) mistyped(headers []header) {
 	}
 }
 
-// table is a table of a block. left holds the keys that were not read yet.
+// table is a table of a block.
 type table struct {
 	r      *reader
-	prefix string // prefix of its keys: "" or "pool."
-	left   map[string]any
+	prefix string         // prefix of its keys: "" or "pool."
+	left   map[string]any // what was not read yet
+	known  []string       // the keys that were asked for
 }
 
-func (r *reader) table(m map[string]any, prefix string) table {
-	return table{r, prefix, maps.Clone(m)}
+func (r *reader) table(m map[string]any, prefix string) *table {
+	return &table{r: r, prefix: prefix, left: maps.Clone(m)}
 }
 
 // take calls set with the value of a key if the key is there and has the type.
-func take[T any](t table, key, want string, set func(T) error) {
+func take[T any](t *table, key, want string, set func(T) error) {
+	t.known = append(t.known, key)
 	v, ok := t.left[key]
 	if !ok {
 		return
@@ -166,7 +168,7 @@ func kind(v any) string {
 	return "a date"
 }
 
-func (t table) text(key string, to *string) {
+func (t *table) text(key string, to *string) {
 	take(t, key, "a string", func(s string) error {
 		if strings.ContainsRune(s, 0) {
 			return errors.New("it contains a NUL")
@@ -176,7 +178,7 @@ func (t table) text(key string, to *string) {
 	})
 }
 
-func (t table) oneOf(key string, to *string, values ...string) {
+func (t *table) oneOf(key string, to *string, values ...string) {
 	take(t, key, "a string", func(s string) error {
 		if !slices.Contains(values, s) {
 			return fmt.Errorf("invalid value '%.80s' (try %s)", s, strings.Join(values, ", "))
@@ -186,7 +188,7 @@ func (t table) oneOf(key string, to *string, values ...string) {
 	})
 }
 
-func (t table) number(key string, to *int, least, most int) {
+func (t *table) number(key string, to *int, least, most int) {
 	take(t, key, "a number", func(n int64) error {
 		if n < int64(least) || n > int64(most) {
 			return fmt.Errorf("%d is not between %d and %d", n, least, most)
@@ -196,7 +198,7 @@ func (t table) number(key string, to *int, least, most int) {
 	})
 }
 
-func (t table) duration(key string, to *time.Duration) {
+func (t *table) duration(key string, to *time.Duration) {
 	take(t, key, "a duration such as \"30s\"", func(s string) error {
 		d, err := duration.Parse(s)
 		switch {
@@ -210,7 +212,7 @@ func (t table) duration(key string, to *time.Duration) {
 	})
 }
 
-func (t table) texts(key string, to *[]string, check func(string) error) {
+func (t *table) texts(key string, to *[]string, check func(string) error) {
 	take(t, key, "an array of strings", func(list []any) error {
 		if len(list) > maxItems {
 			return fmt.Errorf("more than %d values", maxItems)
@@ -233,7 +235,7 @@ func (t table) texts(key string, to *[]string, check func(string) error) {
 	})
 }
 
-func (t table) inTown(key string, to *string) {
+func (t *table) inTown(key string, to *string) {
 	take(t, key, "a string", func(s string) error {
 		if !filepath.IsLocal(s) || path.Clean(s) != s || s == "." {
 			return fmt.Errorf("'%.200s' is not the path of a file in the town", s)
@@ -243,20 +245,11 @@ func (t table) inTown(key string, to *string) {
 	})
 }
 
-func (t table) refuseUnknown(known ...string) {
+func (t *table) refuseUnknown() {
 	for _, key := range slices.Sorted(maps.Keys(t.left)) {
-		t.r.bad(t.r.block, t.prefix+key, fmt.Errorf("unknown key (known: %s)", strings.Join(known, ", ")))
+		t.r.bad(t.r.block, t.prefix+key, fmt.Errorf("unknown key (known: %s)", strings.Join(t.known, ", ")))
 	}
 }
-
-// The known keys of the tables, for error messages.
-var (
-	keys = []string{"name", "provider", "command", "prompt_template", "work_dir", "worktree", "env", "hooks", "pre_start", "session_setup", "session_setup_script",
-		"depends_on", "idle_timeout", "restart_window", "max_restarts_per_window", "account", "title", "description", "pool", "defaults"}
-	poolKeys = []string{"min", "max", "check", "routing_label", "drain_timeout", "archive_order", "reactivate_order", "max_archived",
-		"quarantine_max_attempts", "quarantine_backoff_cap", "quarantine_healthy_duration", "creation_timeout", "max_unavailable", "max_replaced", "archived_secret_ttl", "orphaned_work"}
-	defaultsKeys = []string{"model", "wake_mode", "allow_overlay", "allow_env_override"}
-)
 
 func (r *reader) template(m map[string]any) Template {
 	t := blank()
@@ -270,8 +263,6 @@ func (r *reader) template(m map[string]any) Template {
 	if _, ok := m["name"]; !ok {
 		r.bad(r.block, "name", errors.New("it is missing"))
 	}
-	a.text("title", &t.Title)
-	a.text("description", &t.Description)
 	a.text("provider", &t.Provider)
 	if t.Provider == "" {
 		r.bad(r.block, "provider", errors.New("it is missing: the agent's name, such as \"claude\""))
@@ -283,15 +274,6 @@ func (r *reader) template(m map[string]any) Template {
 		t.Worktree = is
 		return nil
 	})
-	a.texts("hooks", &t.Hooks, nil)
-	a.texts("pre_start", &t.PreStart, nil)
-	a.texts("session_setup", &t.SessionSetup, nil)
-	a.inTown("session_setup_script", &t.SetupScript)
-	a.texts("depends_on", &t.DependsOn, nil)
-	a.duration("idle_timeout", &t.IdleTimeout)
-	a.duration("restart_window", &t.RestartWindow)
-	a.number("max_restarts_per_window", &t.MaxRestarts, 0, maxItems)
-	a.text("account", &t.Account)
 	take(a, "env", "a table", func(vars map[string]any) error {
 		t.Env = map[string]string{}
 		for _, name := range slices.Sorted(maps.Keys(vars)) {
@@ -309,6 +291,17 @@ func (r *reader) template(m map[string]any) Template {
 		}
 		return nil
 	})
+	a.texts("hooks", &t.Hooks, nil)
+	a.texts("pre_start", &t.PreStart, nil)
+	a.texts("session_setup", &t.SessionSetup, nil)
+	a.inTown("session_setup_script", &t.SetupScript)
+	a.texts("depends_on", &t.DependsOn, nil)
+	a.duration("idle_timeout", &t.IdleTimeout)
+	a.duration("restart_window", &t.RestartWindow)
+	a.number("max_restarts_per_window", &t.MaxRestarts, 0, maxItems)
+	a.text("account", &t.Account)
+	a.text("title", &t.Title)
+	a.text("description", &t.Description)
 	take(a, "pool", "a table", func(m map[string]any) error {
 		r.pool(&t, r.table(m, "pool."))
 		return nil
@@ -317,11 +310,11 @@ func (r *reader) template(m map[string]any) Template {
 		r.defaults(&t, r.table(m, "defaults."))
 		return nil
 	})
-	a.refuseUnknown(keys...)
+	a.refuseUnknown()
 	return t
 }
 
-func (r *reader) pool(t *Template, p table) {
+func (r *reader) pool(t *Template, p *table) {
 	_, pool := tick.Defaults()
 	t.Pool = &pool
 	given := maps.Clone(p.left)
@@ -351,10 +344,10 @@ func (r *reader) pool(t *Template, p table) {
 	p.number("max_replaced", &pool.MaxReplaced, 0, maxPool)
 	p.duration("archived_secret_ttl", &pool.ArchivedSecretTTL)
 	p.oneOf("orphaned_work", &t.OrphanedWork, Block, Release)
-	p.refuseUnknown(poolKeys...)
+	p.refuseUnknown()
 }
 
-func (r *reader) defaults(t *Template, d table) {
+func (r *reader) defaults(t *Template, d *table) {
 	d.text("model", &t.Model)
 	mode := string(t.WakeMode)
 	d.oneOf("wake_mode", &mode, string(tick.Fresh), string(tick.Resume))
@@ -366,7 +359,7 @@ func (r *reader) defaults(t *Template, d table) {
 		return nil
 	})
 	d.texts("allow_env_override", &t.AllowEnv, func(s string) error { return cmp.Or(checkEnvName(s), r.knownName(s)) })
-	d.refuseUnknown(defaultsKeys...)
+	d.refuseUnknown()
 }
 
 func (r *reader) validateAll(all []Template) {
