@@ -21,6 +21,7 @@ import (
 	"gt/lib/reconcile/agents"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/perform"
+	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
@@ -143,13 +144,11 @@ func (c *check) Run(env *cli.Env) error {
 		return err
 	}
 	read, err := config.NewSource(place.ScopeOf(env.Getenv), t, c.Profile).Read()
-	var problems []problem
+	var problems []template.Problem
 	var broken *config.Broken
 	switch {
 	case errors.As(err, &broken):
-		for _, p := range broken.Problems {
-			problems = append(problems, problem{p.File, p.Line, p.Key, p.Err.Error()})
-		}
+		problems = broken.Problems
 	case err != nil:
 		return aborted(err)
 	default:
@@ -157,9 +156,9 @@ func (c *check) Run(env *cli.Env) error {
 	}
 	for _, p := range problems {
 		if c.JSON {
-			err = env.JSON(p)
+			err = env.JSON(problem{p.File, p.Line, p.Key, p.Err.Error()})
 		} else {
-			err = printf(env, "%s", p)
+			err = printf(env, "%v", p)
 		}
 		if err != nil {
 			return err
@@ -181,17 +180,6 @@ func noTemplates(env *cli.Env, file string) {
 	if file != "" {
 		env.Hint("there are no templates: an [[agent]] block in %s is one", env.DisplayPath(file))
 	}
-}
-
-func (p problem) String() string {
-	at := p.File
-	if p.Line > 0 {
-		at += fmt.Sprintf(":%d", p.Line)
-	}
-	if p.Key != "" {
-		at += ": " + p.Key
-	}
-	return at + ": " + p.Error
 }
 
 type plan struct {

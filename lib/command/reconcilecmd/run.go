@@ -25,13 +25,13 @@ import (
 	"gt/lib/text/term"
 )
 
-func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []problem) {
+func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []template.Problem) {
 	table, err := agent.Load(place.Config(env.Getenv), t)
 	env.WarnError(err)
 	for _, one := range c.Templates {
 		if !table.Known(one.Provider) {
-			p := template.Problem{File: c.File, Line: one.ProviderLine, Key: "agent.provider", Err: fmt.Errorf("no agent is called '%.80s' (gt-hooks status lists them)", one.Provider)}
-			problems = append(problems, problem{p.File, p.Line, p.Key, p.Err.Error()})
+			err := fmt.Errorf("no agent is called '%.80s' (gt-hooks status lists them)", one.Provider)
+			problems = append(problems, template.Problem{File: c.File, Line: one.ProviderLine, Key: "agent.provider", Err: err})
 		}
 	}
 	return problems
@@ -144,9 +144,7 @@ func (c *status) Run(env *cli.Env) error {
 		for _, state := range states {
 			there = append(there, env.Line(fmt.Sprintf("%d %s", one.There[state], state), 64))
 		}
-		text := strings.Join(there, ", ")
-		text = cmp.Or(text, "0")
-		cells = append(cells, []string{env.Line(one.Template, 64), want, text})
+		cells = append(cells, []string{env.Line(one.Template, 64), want, cmp.Or(strings.Join(there, ", "), "0")})
 	}
 	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells, nil); err != nil {
 		return err
@@ -214,8 +212,7 @@ func poolsOf(p *perform.Plan, memory *perform.Memory) (pools []pool) {
 			one.Why = append(one.Why, text)
 		}
 	}
-	for i := range p.Facts.Templates {
-		t := p.Facts.Templates[i]
+	for _, t := range p.Facts.Templates {
 		if n := len(slices.DeleteFunc(slices.Clone(p.Actions), func(a tick.Action) bool { return a.Session.Template != t.Name })); n > 0 {
 			one := add(t.Name)
 			one.Why = append(one.Why, fmt.Sprintf("the next tick makes %s (gt-reconcile plan)", count.Plural(n, "change")))
