@@ -72,7 +72,7 @@ func (r *Relay) offer(_ context.Context, now time.Time) error {
 			}
 			wanted = false
 		}
-		if wanted && r.toOffer(w) {
+		if last := w.LastTry(); wanted && (last == nil || r.isGivenUp(last)) {
 			if err := r.offerTo(w, l, now); err != nil {
 				return err
 			}
@@ -110,27 +110,18 @@ func (r *Relay) remote(key string) *remote {
 	return nil
 }
 
-// lost reports whether the host of an offer was not heard for too long.
-func (r *Relay) lost(t *peer.Try) bool {
-	m := r.remote(t.Key)
-	return m == nil || m.silence > r.LostAfter
-}
-
 // isWorkDone reports whether a work is done, and no other session has begun it again.
 func (r *Relay) isWorkDone(w *peer.Tries) bool {
 	last := w.LastTry()
 	return last != nil && (last.State == peer.Finished || w.Late != "" && r.isGivenUp(last))
 }
 
-// toOffer reports whether no host has a work.
-func (r *Relay) toOffer(w *peer.Tries) bool {
-	last := w.LastTry()
-	return last == nil || r.isGivenUp(last)
-}
-
 // isGivenUp reports whether no session of an offer's host has the work or will get it, as far as
-// is known.
-func (r *Relay) isGivenUp(t *peer.Try) bool { return t.IsOver() || r.lost(t) }
+// is known: a host that was not heard for too long has lost it.
+func (r *Relay) isGivenUp(t *peer.Try) bool {
+	m := r.remote(t.Key)
+	return t.IsOver() || m == nil || m.silence > r.LostAfter
+}
 
 // offerTo offers a work to the host that has most free sessions for it, if there is one.
 func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {

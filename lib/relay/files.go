@@ -285,7 +285,7 @@ func (r *Relay) askForParts(from *remote, now time.Time) {
 		var err error
 		if info, failed := os.Lstat(r.parcel(from, id, ".json")); failed == nil && now.Sub(info.ModTime()) > forgotten {
 			err = r.forget(from, id)
-		} else if !from.hasAsked(letterFile+"/"+id, now) && !r.isUnderway(from, id) && now.Sub(from.failed[id]).Abs() >= resendAfter { // mutant always: TestFailedParcel
+		} else if !from.hasAsked(letterFile+"/"+id, now) && !from.underway[id] && now.Sub(from.failed[id]).Abs() >= resendAfter { // mutant always: TestFailedParcel
 			asks++
 			err = r.askForPart(from, id)
 		}
@@ -304,7 +304,7 @@ func (r *Relay) askForPart(from *remote, id string) error {
 // takePart adds a part to a long letter, and delivers it once it is complete.
 func (r *Relay) takePart(from *remote, c feed.Chunk) error {
 	e, ok := r.expected(from, c.Name)
-	if !ok || r.isUnderway(from, c.Name) {
+	if !ok || from.underway[c.Name] {
 		return nil // delivered already
 	}
 	if c.None { // it was taken back

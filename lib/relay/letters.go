@@ -215,7 +215,7 @@ func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 	if errors.Join(peer.CheckID(m.ID), peer.CheckKind(m.Kind)) != nil {
 		return refusal("a letter with an invalid name")
 	}
-	if r.isUnderway(from, m.ID) {
+	if from.underway[m.ID] {
 		return nil
 	}
 	if reason, came := from.letters.came[m.ID]; came { // mutant never: TestReceiptLost
@@ -274,7 +274,8 @@ func (r *Relay) deliver(from *remote, id, kind string, e envelope, text io.Reade
 	case r.full(from): // it comes again
 		return fmt.Errorf("cannot deliver %s of %s: too much of it is under way", id, from.host.Name)
 	}
-	r.underway[[2]string{from.host.Key, id}] = true
+	from.underway[id] = true
+	r.underway++
 	cli.Go(func() { r.ended <- ended{from, id, later.Do(r.ctx), done} })
 	return nil
 }
@@ -369,9 +370,6 @@ type SlowDelivery struct{ Do func(context.Context) error }
 
 func (*SlowDelivery) Error() string { return "it goes on" }
 
-// underway are the letters that are delivered beside the relay, by host and ID.
-type underway map[[2]string]bool
-
 // ended is a delivery that has ended.
 type ended struct {
 	from *remote
@@ -380,24 +378,15 @@ type ended struct {
 	done func() error
 }
 
-func (r *Relay) isUnderway(from *remote, id string) bool {
-	return r.underway[[2]string{from.host.Key, id}]
-}
-
 // full reports whether nothing more can be begun for a host.
 func (r *Relay) full(from *remote) bool {
-	n := 0
-	for u := range r.underway {
-		if u[0] == from.host.Key {
-			n++
-		}
-	}
-	return n >= MostOfHost || len(r.underway) >= MostOfAll
+	return len(from.underway) >= MostOfHost || r.underway >= MostOfAll
 }
 
 // finish answers a letter that was delivered beside the relay.
 func (r *Relay) finish(e ended) {
-	delete(r.underway, [2]string{e.from.host.Key, e.id})
+	delete(e.from.underway, e.id)
+	r.underway--
 	if r.ctx.Err() != nil { // it was interrupted, and comes again
 		return
 	}

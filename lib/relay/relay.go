@@ -171,7 +171,7 @@ type Relay struct {
 	recordsAt    time.Time      // when they were last looked at
 
 	ctx      context.Context // ends with Run
-	underway underway
+	underway int             // letters that are delivered beside the relay
 	ended    chan ended
 
 	// of a connection
@@ -205,7 +205,7 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 	o.LostAfter, o.Beat, o.Small = cmp.Or(o.LostAfter, LostAfter), cmp.Or(o.Beat, beatEvery), cmp.Or(o.Small, smallFleet)
 	r := &Relay{
 		Options: o, hosts: peer.NewHosts(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now(), process: newNonce(),
-		underway: underway{}, ended: make(chan ended), status: Status{Refused: map[string]int{}, Left: map[string]int{}},
+		ended: make(chan ended), status: Status{Refused: map[string]int{}, Left: map[string]int{}},
 	}
 	if err := r.load(); err != nil {
 		lock.Unlock()
@@ -273,7 +273,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	r.ctx = ctx
 	defer func() {
 		cancel()
-		for len(r.underway) > 0 {
+		for r.underway > 0 {
 			r.finish(<-r.ended)
 		}
 		for _, m := range r.remotes {
@@ -695,7 +695,7 @@ func (r *Relay) scan(ctx context.Context) error {
 	}
 	r.Warn(r.tellOfRecords(now))
 	r.status.Copying = r.copying(now)
-	if len(r.pending) == 0 && !waiting && !r.status.Copying && len(r.underway) == 0 {
+	if len(r.pending) == 0 && !waiting && !r.status.Copying && r.underway == 0 {
 		r.status.CurrentAt = now
 	}
 	r.writeStatus()

@@ -42,6 +42,7 @@ type remote struct {
 	asked      map[string]question  // what was asked for, by questionKey
 	part       int64                // bytes of a file that are asked for at once
 	failed     map[string]time.Time // when a long letter could not be delivered, by its ID
+	underway   map[string]bool      // letters that are delivered beside the relay, by their ID
 	letters    *letters
 	allowsSent bool // over this connection
 	saved      time.Time
@@ -58,7 +59,7 @@ type remote struct {
 
 func (r *Relay) open(h peer.Host) (*remote, error) {
 	m := &remote{
-		host: h, asked: map[string]question{}, part: feed.MaxChunk / 4, failed: map[string]time.Time{},
+		host: h, asked: map[string]question{}, part: feed.MaxChunk / 4, failed: map[string]time.Time{}, underway: map[string]bool{},
 		letterRate: rate.NewLimiter(lettersPerSec, lettersAtOnce),
 		byteRate:   rate.NewLimiter(bytesPerSec, bytesAtOnce),
 		answerRate: rate.NewLimiter(bytesPerSec, bytesAtOnce),
