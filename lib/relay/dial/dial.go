@@ -113,23 +113,15 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 		return nil, err
 	}
 	address := h.URL
+	var program []string // that passes on what it reads and writes
 	switch {
 	case h.URL == Local:
-		c, err := p.pipe(ctx, []string{p.Hub, "--stdio"})
-		if err != nil {
-			return nil, err
-		}
-		opts, address = append(opts, nats.SetCustomDialer(singleConn{c})), "nats://local"
+		program, address = []string{p.Hub, "--stdio"}, "nats://local"
 	case u.Scheme == "ssh":
-		args, err := sshArgs(u, p.Terminal != nil)
-		if err != nil {
+		address = "nats://" + u.Hostname()
+		if program, err = sshArgs(u, p.Terminal != nil); err != nil {
 			return nil, err
 		}
-		c, err := p.pipe(ctx, args)
-		if err != nil {
-			return nil, err
-		}
-		opts, address = append(opts, nats.SetCustomDialer(singleConn{c})), "nats://"+u.Hostname()
 	case u.Scheme == "gt":
 		opts, address = append(opts, nats.Secure(invite.Pinned(h.Fingerprint)), nkey(keys)), "tls://"+u.Host
 	case h.Creds != "":
@@ -137,7 +129,13 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 	default:
 		opts = append(opts, nkey(keys))
 	}
-	if u.Host != "" && u.Scheme != "ssh" {
+	if program != nil {
+		c, err := p.pipe(ctx, program)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, nats.SetCustomDialer(singleConn{c}))
+	} else {
 		d := &interruptible{ctx: ctx}
 		defer d.stop()
 		opts = append(opts, nats.SetCustomDialer(d))
@@ -280,8 +278,6 @@ type tail struct{ data []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.data = append(t.data, p...)
-	if len(t.data) > 4096 {
-		t.data = t.data[len(t.data)-4096:]
-	}
+	t.data = t.data[max(len(t.data)-4096, 0):]
 	return len(p), nil
 }
