@@ -228,24 +228,18 @@ func externalAddress(listen, bound string) string {
 // relayHere relays for this host while its hub runs, unless it belongs to another fleet
 // or relays already.
 func relayHere(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub, name string) {
-	warn := env.WarnError
-	switch at, err := dial.Load(state); {
-	case errors.Is(err, fs.ErrNotExist):
-		if _, err := local.Join(state, name, true); err != nil {
-			warn(err)
-			return
+	at, err := dial.Load(state)
+	if errors.Is(err, fs.ErrNotExist) {
+		at = dial.Hub{URL: dial.Local}
+		if _, err = local.Join(state, name, true); err == nil {
+			err = at.Store(state)
 		}
-		if err := (dial.Hub{URL: dial.Local}).Store(state); err != nil {
-			warn(err)
-			return
-		}
-	case err != nil:
-		warn(err)
-		return
-	case at.URL != dial.Local:
+	}
+	if err != nil || at.URL != dial.Local {
+		env.WarnError(err)
 		return
 	}
-	o := local.Options(ctx, env, state, warn)
+	o := local.Options(ctx, env, state, env.WarnError)
 	o.Connect = h.ConnectIf(func() error {
 		if at, err := dial.Load(state); err != nil || at.URL != dial.Local {
 			return errors.Join(relay.ErrLeft, err)
@@ -261,8 +255,8 @@ func relayHere(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub,
 		if errors.Is(err, relay.ErrLeft) {
 			return
 		}
-		if err != nil && !errors.Is(err, relay.ErrRunning) {
-			warn(err)
+		if !errors.Is(err, relay.ErrRunning) {
+			env.WarnError(err)
 		}
 		select {
 		case <-ctx.Done():

@@ -60,7 +60,7 @@ type Options struct {
 	// MaxStore bounds what the hub keeps on disk, in bytes.
 	MaxStore int64
 	Now      func() time.Time
-	Warn     func(error)
+	Warn     func(error) // is called with nil, too
 }
 
 // Hub is a running hub.
@@ -203,17 +203,12 @@ func (h *Hub) serve() (err error) {
 	}
 	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
 	defer done()
-	if err := h.divide(ctx, 0); err != nil {
-		h.Warn(err)
-	}
+	h.Warn(h.divide(ctx, 0))
 	for _, cfg := range streams.Shared(h.MaxStore) { // no host may make them, nor change those of an older version
-		if _, err := h.js.CreateOrUpdateStream(ctx, cfg); err != nil {
-			h.Warn(err)
-		}
-	}
-	if err := h.dropConsumers(ctx); err != nil {
+		_, err := h.js.CreateOrUpdateStream(ctx, cfg)
 		h.Warn(err)
 	}
+	h.Warn(h.dropConsumers(ctx))
 	_, err = h.nc.Subscribe(invite.Subject, func(m *nats.Msg) {
 		answer := "ok"
 		if err := h.join(m); err != nil {
@@ -452,20 +447,14 @@ func Remove(store, key string) error {
 // Sweep ends the connections of hosts that were removed, removes old invitations, and goes on
 // once there is room on a full disk. The caller calls it every few seconds.
 func (h *Hub) Sweep() {
-	if err := h.disconnect(func(key string) bool { return seal.CheckKey(key) == nil && !h.Knows(key) }); err != nil {
-		h.Warn(err)
-	}
+	h.Warn(h.disconnect(func(key string) bool { return seal.CheckKey(key) == nil && !h.Knows(key) }))
 	if h.full.Load() {
-		if err := h.resumeStreams(); err != nil {
-			h.Warn(err)
-		}
+		h.Warn(h.resumeStreams())
 	}
 	removed, _ := atomicfile.Files(filepath.Join(h.Store, "removed"))
 	for _, key := range removed {
 		ctx, done := context.WithTimeout(context.Background(), time.Minute)
-		if err := h.clear(ctx, key); err != nil {
-			h.Warn(err)
-		}
+		h.Warn(h.clear(ctx, key))
 		done()
 	}
 	dir := filepath.Join(h.Store, "invited")
