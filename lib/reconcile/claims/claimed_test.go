@@ -37,7 +37,8 @@ func bench(t *testing.T) (w *Work, root string, asked func() int, now *time.Time
 	at := town.Town{Root: root, State: state, Trust: &place.Trust{}}
 	clock := time.Date(2026, 11, 23, 4, 0, 0, 0, time.UTC)
 	w = &Work{
-		Notes: work.NewWork(instance.OfTown(state, root)), Now: func() time.Time { return clock },
+		Release: func(string) (bool, error) { return false, nil },
+		Notes:   work.NewWork(instance.OfTown(state, root)), Now: func() time.Time { return clock },
 		Databases: func(folders []string) ([]beads.Database, error) {
 			return beads.Databases(at, folders, []string{"HOME=" + root, "PATH=" + bin + ":" + os.Getenv("PATH")})
 		},

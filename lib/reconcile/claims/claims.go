@@ -126,11 +126,9 @@ func (w *Work) Free(ctx context.Context, c perform.Claimant, reason string) erro
 	if err != nil {
 		return err
 	}
-	release := false
-	if w.Release != nil {
-		if release, err = w.Release(c.Template); err != nil {
-			return err
-		}
+	release, err := w.Release(c.Template)
+	if err != nil {
+		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -152,9 +152,7 @@ func checkEnvName(s string) error {
 func (t Template) CheckOverlay(overlay map[string]string) error {
 	var all error
 	for _, key := range slices.Sorted(maps.Keys(overlay)) {
-		if err := t.checkOverlay(key, overlay[key]); err != nil {
-			all = errors.Join(all, err)
-		}
+		all = errors.Join(all, t.checkOverlay(key, overlay[key]))
 	}
 	return all
 }
@@ -261,9 +259,8 @@ func digest(text string) string {
 }
 
 // Hash returns a short hash of the fields: "v2:" and 16 hexadecimal digits.
-func (e Effective) Hash() string { return hash(e.Fields()) }
-
-func hash(fields map[string]string) string {
+func (e Effective) Hash() string {
+	fields := e.Fields()
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		fmt.Fprintf(&b, "%s=%s\n", name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(fields[name]))
@@ -283,17 +280,9 @@ func (e Effective) Digests() map[string]string {
 
 // Differs returns the names of the fields that differ, sorted.
 func Differs(before, now map[string]string) []string {
-	var names []string
-	for name, d := range before {
-		if now[name] != d {
-			names = append(names, name)
-		}
-	}
-	for name := range now {
-		if _, ok := before[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	all := map[string]string{}
+	maps.Copy(all, before)
+	maps.Copy(all, now)
+	maps.DeleteFunc(all, func(name, _ string) bool { return before[name] == now[name] })
+	return slices.Sorted(maps.Keys(all))
 }
