@@ -14,8 +14,11 @@ type header struct {
 	line  int
 }
 
+// noBlock stands for the block of the table [session].
+const noBlock = -1
+
 // keyLines returns the headers of a text, and a function that finds the line of a key, such
-// as pool.max, in the [[agent]] block with a number. It falls back to the line of the key's
+// as pool.max, in the [[agent]] block with a number, or session.provider. It falls back to the line of the key's
 // table, of the block, or 0. A key in an inline table is not found.
 func keyLines(text []byte) (headers []header, find func(block int, key string) int) {
 	type place struct {
@@ -23,7 +26,7 @@ func keyLines(text []byte) (headers []header, find func(block int, key string) i
 		key   string
 	}
 	lines := map[place]int{}
-	block, prefix, within := -1, "", false // within a block
+	blocks, block, prefix, within := 0, noBlock, "", false // within a block
 	line, counted := 1, 0
 	parser := unstable.Parser{}
 	for parser.Reset(text); parser.NextExpression(); {
@@ -39,9 +42,11 @@ func keyLines(text []byte) (headers []header, find func(block int, key string) i
 			table, below := strings.CutPrefix(name, "agent.")
 			switch within = true; {
 			case e.Kind == unstable.ArrayTable && name == "agent":
-				block, prefix, name = block+1, "", ""
-			case e.Kind == unstable.Table && below && block >= 0:
-				prefix, name = table+".", table
+				blocks, block, prefix, name = blocks+1, blocks, "", ""
+			case e.Kind == unstable.Table && below && blocks > 0:
+				block, prefix, name = blocks-1, table+".", table
+			case e.Kind == unstable.Table && name == "session":
+				block, prefix = noBlock, "session."
 			default:
 				within = false
 			}

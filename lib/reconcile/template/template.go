@@ -95,7 +95,8 @@ func Runtime(file string, text []byte) (string, []Problem) {
 		} `toml:"session"`
 	}
 	bad := func(err error) (string, []Problem) {
-		return "", []Problem{{File: file, Line: providerLine(string(text)), Key: "session.provider", Err: err}}
+		_, lines := keyLines(text)
+		return "", []Problem{{File: file, Line: lines(noBlock, "session.provider"), Key: "session.provider", Err: err}}
 	}
 	if _, err := toml.Decode(string(text), &content); err != nil {
 		return bad(errors.New("it must be a string in the table [session]"))
@@ -108,24 +109,6 @@ func Runtime(file string, text []byte) (string, []Problem) {
 	default:
 		return bad(fmt.Errorf("invalid value '%.80s' (try tmux or exec:PROGRAM)", p))
 	}
-}
-
-// providerLine returns the line of provider in the table [session], or 0 if it is written
-// in an unusual form.
-func providerLine(text string) int {
-	number, within := 0, false
-	for line := range strings.Lines(text) {
-		number++
-		line = strings.TrimSpace(line)
-		key, _, _ := strings.Cut(line, "=")
-		switch {
-		case strings.HasPrefix(line, "["):
-			within = strings.HasPrefix(strings.ReplaceAll(line, " ", ""), "[session]")
-		case within && strings.TrimSpace(key) == "provider":
-			return number
-		}
-	}
-	return 0
 }
 
 // overlays are the keys, besides variables, that allow_overlay may list.
