@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -95,10 +94,7 @@ func (o Outbox) Tries(id string) (Tries, error) {
 	if err := CheckID(id); err != nil {
 		return t, err
 	}
-	err := read(o.triesPath(id), &t)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	err := readIfExists(o.triesPath(id), &t)
 	return t, err
 }
 

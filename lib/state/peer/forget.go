@@ -1,9 +1,7 @@
 package peer
 
 import (
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -65,9 +63,6 @@ func (h Hosts) keepLetters(host Host) error {
 
 // Recall returns what stays of a host that was forgotten: when its newest messages were written.
 func (h Hosts) Recall(key string) (host Host, err error) {
-	err = read(h.forgotten(key, hostFile), &host)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	err = readIfExists(h.forgotten(key, hostFile), &host)
 	return host, err
 }

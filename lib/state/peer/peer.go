@@ -195,6 +195,12 @@ func (h Hosts) SetOwn(own Host) error {
 
 func read(path string, v any) error { return atomicfile.ReadJSON(path, maxFile, v) }
 
+// readIfExists is read of a file that need not be there.
+func readIfExists(path string, v any) error {
+	_, err := atomicfile.IfExists(v, read(path, v))
+	return err
+}
+
 func (h Hosts) write(path string, v any, d atomicfile.Durability) error {
 	if err := h.state.Prepare(place.Real(filepath.Dir(path))); err != nil {
 		return err
@@ -290,10 +296,7 @@ func (h Hosts) Put(host Host) error {
 // the host has another key by now.
 func (h Hosts) Trust(host Host) (Trust, error) {
 	var t Trust
-	err := read(h.Path(host.Name, "trust.json"), &t)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Trust{}, nil
-	}
+	err := readIfExists(h.Path(host.Name, "trust.json"), &t)
 	if err == nil && !t.Revoked && t.Key != host.Key {
 		return Trust{}, nil
 	}
