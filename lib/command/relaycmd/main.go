@@ -158,10 +158,8 @@ func (c *join) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	if c.Name != "" {
-		if err := peer.CheckName(c.Name); err != nil {
-			return cli.Fail(cli.Usage, err)
-		}
+	if err := peer.CheckName(c.Name); c.Name != "" && err != nil {
+		return cli.Fail(cli.Usage, err)
 	}
 	own, err := local.Join(f.state, c.Name, false)
 	if err != nil {
@@ -306,7 +304,7 @@ func (c *syncNow) Run(env *cli.Env) error {
 	var last error
 	done := make(chan error, 1)
 	relays := func() { // if no relay runs, this process is one
-		cli.Go(func() { done <- f.relay(ctx, func(err error) { last = err }) })
+		cli.Go(func() { done <- f.relay(ctx, func(err error) { last = cmp.Or(err, last) }) })
 	}
 	relays()
 	var again <-chan time.Time

@@ -172,9 +172,7 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := c.SetDeadline(time.Now().Add(gateWait)); err != nil {
-		return err
-	}
+	_ = c.SetDeadline(time.Now().Add(gateWait))
 	if _, err := fmt.Fprintf(c, "INFO %s\r\n", data); err != nil {
 		return err
 	}
@@ -186,9 +184,7 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 	if err := g.connect(); err != nil {
 		return err
 	}
-	if err := c.SetDeadline(time.Time{}); err != nil {
-		return err
-	}
+	_ = c.SetDeadline(time.Time{})
 	copied := make(chan struct{})
 	cli.Go(func() {
 		defer close(copied)

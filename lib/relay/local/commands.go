@@ -199,17 +199,13 @@ func (c commands) sendAnswer(host string, a peer.Answer) {
 	if err == nil {
 		err = atomicfile.Remove(c.path(host, a.To))
 	}
-	if err != nil {
-		c.warn(err)
-	}
+	c.warn(err)
 }
 
 // answerInterrupted answers the commands that a relay before this one did not finish.
 func (c commands) answerInterrupted() {
 	hosts, err := atomicfile.Folders(c.state.Path("relay", "commands"))
-	if err != nil {
-		c.warn(err)
-	}
+	c.warn(err)
 	for _, h := range hosts {
 		ids, _ := atomicfile.Files(c.state.Path("relay", "commands", h))
 		for _, id := range ids {

@@ -25,7 +25,12 @@ func world(t *testing.T) (commands, func() string) {
 	script := fmt.Sprintf("#!/bin/sh\n{ printf '[%%s]' \"$@\"; echo; cat; } >>%s\necho done\n", calls)
 	testenv.NoError(t, os.WriteFile(filepath.Join(dir, "gt-session"), []byte(script), 0o700))
 	env := &cli.Env{Environ: []string{"HOME=" + dir, "PATH=" + dir + ":/usr/bin:/bin"}, Now: time.Now, Stderr: os.Stderr, Stdout: os.Stdout}
-	c := commands{env, place.State(filepath.Join(dir, "gt")), func(err error) { t.Error(err) }, &runs{of: map[string]int{}}}
+	warn := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	c := commands{env, place.State(filepath.Join(dir, "gt")), warn, &runs{of: map[string]int{}}}
 	t.Cleanup(func() { awaitIdle(t, c) }) // whoever has answered still has to forget the command
 	return c, func() string {
 		data, _ := os.ReadFile(calls)

@@ -72,7 +72,7 @@ func machine() string {
 	return name
 }
 
-// Options returns what a relay of this host works with.
+// Options returns what a relay of this host works with. warn is called with nil, too.
 func Options(ctx context.Context, env *cli.Env, state place.State, warn func(error)) relay.Options {
 	c, n := commands{env, state, warn, &runs{of: map[string]int{}}}, notes{env, state}
 	own := agent.LoadPreferences(place.Config(env.Getenv), warn)
@@ -122,9 +122,7 @@ func Programs(env *cli.Env, terminal io.Writer) dial.Program {
 func logs(state place.State, warn func(error)) map[string]string {
 	all := map[string]string{"events": state.Path(".events.jsonl")}
 	trusted, err := state.Towns()
-	if err != nil {
-		warn(err)
-	}
+	warn(err)
 	for _, trust := range trusted {
 		t := town.Town{Root: trust.Path, State: state, Trust: trust}
 		all["town."+filepath.Base(state.Town(trust.Path))] = t.Events()
@@ -157,9 +155,7 @@ func watch(ctx context.Context, state place.State, warn func(error)) <-chan stru
 	}
 	out := peer.OutboxOf(state).Dir()
 	add := func(dir string) { _ = w.Add(dir) }
-	if err := state.Prepare(out); err != nil {
-		warn(err)
-	}
+	warn(state.Prepare(out))
 	add(string(state))
 	add(out)
 	entries, _ := os.ReadDir(out)
