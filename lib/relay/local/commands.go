@@ -15,9 +15,12 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/place"
+	"gt/lib/reconcile/config"
 	"gt/lib/relay"
 	"gt/lib/state/instance"
+	"gt/lib/state/mail"
 	"gt/lib/state/peer"
+	"gt/lib/state/post"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
@@ -28,7 +31,8 @@ import (
 // maxAsk bounds a command letter, in bytes.
 const maxAsk = 2 << 20
 
-// commands carries out the commands of other hosts.
+// commands does what the letters of other hosts ask for: it carries out commands, and puts notes and
+// work where this host's programs look.
 type commands struct {
 	env   *cli.Env
 	state place.State
@@ -282,6 +286,56 @@ func TakeBack(env *cli.Env, state place.State, l peer.Letter) error {
 	}
 	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.AnswerNo { // the command did it
 		err = nil
+	}
+	return err
+}
+
+// deliverNote puts a note of another host where this host's programs look.
+func (c commands) deliverNote(from relay.Sender, l peer.Letter, text io.Reader) error {
+	return readLetter(text, func(data []byte) error { return post.Deliver(c.state, from.Host, l, data) })
+}
+
+// deliverWork stores work that another host gives, for any session of its template. An offer
+// that comes too late is refused, because its sender no longer counts on it.
+func (c commands) deliverWork(from relay.Sender, l peer.Letter, text io.Reader) error {
+	checkOffer := func() error {
+		if l.Kind != peer.Offer {
+			return nil
+		}
+		return checkTimely(from, c.env.Now())
+	}
+	return readLetter(text, func(data []byte) error { return post.Give(c.state, from.Host, l, data, c.stores, checkOffer) })
+}
+
+func (c commands) stores(template string) ([]instance.Store, error) {
+	return config.Stores(place.ScopeIn(c.state, c.env.Getenv), template)
+}
+
+func (c commands) held(from peer.Host, l peer.Lease) (peer.Try, error) {
+	return post.Held(from, l, c.stores)
+}
+
+// checkTimely returns an error for a letter that came too late to be acted on: its sender does not
+// count on it any more.
+func checkTimely(from relay.Sender, now time.Time) error {
+	if from.Sent.IsZero() {
+		return &relay.Refused{Reason: "it does not say how old it is: update gt where it was sent"}
+	}
+	if age := now.Sub(from.Sent); age.Abs() > peer.CommandFor { // one of a time to come has a wrong age
+		return &relay.Refused{Reason: "it came too late; nothing was done"}
+	}
+	return nil
+}
+
+// readLetter reads a letter and passes it to do. The sender learns of a permanent refusal.
+func readLetter(text io.Reader, do func([]byte) error) error {
+	data, err := io.ReadAll(io.LimitReader(text, mail.MaxMessage+1)) // what is longer is refused
+	if err != nil {
+		return err
+	}
+	err = do(data)
+	if refused := new(post.Refusal); errors.As(err, &refused) {
+		return &relay.Refused{Reason: refused.Error()}
 	}
 	return err
 }

@@ -26,6 +26,7 @@ import (
 	"gt/lib/relay/dial"
 	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
 	"gt/lib/text/lazyregexp"
@@ -74,7 +75,7 @@ func machine() string {
 
 // Options returns what a relay of this host works with. warn is called with nil, too.
 func Options(ctx context.Context, env *cli.Env, state place.State, warn func(error)) relay.Options {
-	c, n := commands{env, state, warn, &runs{of: map[string]int{}}}, notes{env, state}
+	c := commands{env, state, warn, &runs{of: map[string]int{}}}
 	own := agent.LoadPreferences(place.Config(env.Getenv), warn)
 	return relay.Options{
 		State: state, LostAfter: time.Duration(own.Relay.LostAfter), Version: cli.Version(), Now: env.Now, Warn: warn,
@@ -82,15 +83,15 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 		Records:   func() (record.Store, error) { return record.StoreOf(env.Getenv) },
 		Instances: func(ctx context.Context) ([]byte, error) { return states(ctx, env, state) },
 		Kinds: map[string]relay.Kind{
-			peer.Note:    {Deliver: n.deliverNote},
-			peer.Work:    {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.deliverWork},
-			peer.Offer:   {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.deliverWork},
+			peer.Note:    {Deliver: c.deliverNote},
+			peer.Work:    {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: c.deliverWork},
+			peer.Offer:   {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: c.deliverWork},
 			peer.Command: {Most: maxAsk, Deliver: c.deliver},
 			peer.Result:  {Takes: c.awaitsAnswer, Most: maxAsk, Deliver: c.result},
 			peer.Session: {Takes: relay.Allowed(peer.Move, "no session of this host may move there"), Most: peer.MaxLarge, Deliver: c.session},
 		},
 		TakeBack: func(l peer.Letter) error { return TakeBack(env, state, l) },
-		Held:     n.held,
+		Held:     c.held,
 		Started: func() {
 			c.answerInterrupted()
 			peer.ResultsOf(state).Sweep(env.Now())
@@ -158,11 +159,9 @@ func watch(ctx context.Context, state place.State, warn func(error)) <-chan stru
 	warn(state.Prepare(out))
 	add(string(state))
 	add(out)
-	entries, _ := os.ReadDir(out)
-	for _, e := range entries {
-		if e.IsDir() {
-			add(filepath.Join(out, e.Name()))
-		}
+	hosts, _ := atomicfile.Folders(out)
+	for _, host := range hosts {
+		add(filepath.Join(out, host))
 	}
 	context.AfterFunc(ctx, func() { w.Close() })
 	cli.Go(func() {
