@@ -122,6 +122,7 @@ func newHost(dir, name string, connect func(context.Context, *seal.Keys) (*nats.
 	ctx, cancel := context.WithCancel(context.Background())
 	r, lock, err := relay.New(relay.Options{
 		State: t.state, Now: time.Now, Warn: warn, Changed: t.changed,
+		Hub: func() string { return "" }, Started: func() {}, TakeBack: func(peer.Letter) error { return nil },
 		Logs: func() map[string]string { return map[string]string{"events": t.log()} },
 		Connect: func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
 			nc, err := connect(ctx, keys)

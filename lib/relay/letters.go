@@ -318,10 +318,9 @@ func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 	if len(refused) == 0 || l.Kind == peer.Offer {
 		return r.outbox.Remove(l)
 	}
-	if r.TakeBack != nil { // first: a letter that was set aside is not looked at again
-		if err := r.TakeBack(l); err != nil { // mutant never: TestTakeBackFails
-			return err
-		}
+	// First: a letter that was set aside is not looked at again.
+	if err := r.TakeBack(l); err != nil { // mutant never: TestTakeBackFails
+		return err
 	}
 	return r.outbox.Refuse(l, string(refused))
 }

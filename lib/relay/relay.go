@@ -57,8 +57,8 @@ type Options struct {
 	State place.State
 	// Connect connects to the hub. It returns once the connection is there or has failed.
 	Connect func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error)
-	// Hub, if set, names the hub that this host has now. If it becomes another one, the relay
-	// connects to that.
+	// Hub names the hub that this host has now. If it becomes another one, the relay connects to
+	// that.
 	Hub func() string
 	// Kinds are the kinds of letters that this host takes.
 	Kinds map[string]Kind
@@ -76,10 +76,10 @@ type Options struct {
 	// Beat is how often this host beats in a fleet of up to Small hosts: 40 s and 20 if 0.
 	Beat  time.Duration
 	Small int
-	// TakeBack, if set, takes back what a letter of this host brings that its receiver does not
+	// TakeBack takes back what a letter of this host brings that its receiver does not
 	// take. If it fails, or a kill interrupts it, it is called again.
 	TakeBack func(peer.Letter) error
-	// Started, if set, is called when this relay is the only one of the host.
+	// Started is called when this relay is the only one of the host.
 	Started func()
 	Version string
 	Now     func() time.Time
@@ -266,9 +266,7 @@ var ErrLeft = errors.New("this host has left its fleet")
 
 // Run relays until the context ends. It connects again whenever the connection is lost.
 func (r *Relay) Run(ctx context.Context) error {
-	if r.Started != nil {
-		r.Started()
-	}
+	r.Started()
 	ctx, cancel := context.WithCancel(ctx)
 	r.ctx = ctx
 	defer func() {
@@ -314,19 +312,17 @@ func (r *Relay) Run(ctx context.Context) error {
 func (r *Relay) attempt(ctx context.Context) (connected bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if r.Hub != nil {
-		hub := r.Hub() // before Connect: what this host has once it is connected can be another one
-		cli.Go(func() {
-			for r.Hub() == hub { // mutant always: TestAnotherHub
-				select {
-				case <-ctx.Done():
-					return
-				case <-time.After(scanEvery):
-				}
+	hub := r.Hub() // before Connect: what this host has once it is connected can be another one
+	cli.Go(func() {
+		for r.Hub() == hub { // mutant always: TestAnotherHub
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(scanEvery):
 			}
-			cancel(errOther)
-		})
-	}
+		}
+		cancel(errOther)
+	})
 	nc, err := r.Connect(ctx, r.keys)
 	if err == nil {
 		err = r.Session(ctx, nc)

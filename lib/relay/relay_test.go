@@ -137,6 +137,7 @@ func (h *host) options() relay.Options {
 	changed := make(chan struct{}, 1)
 	return relay.Options{
 		State: h.state, Now: h.skewedNow, Version: "test", Changed: changed,
+		Hub: func() string { return "" }, Started: func() {}, TakeBack: func(peer.Letter) error { return nil },
 		Warn: func(err error) { h.f.t.Log(h.name+":", err) },
 		Logs: func() map[string]string { return map[string]string{"events": h.log()} },
 		Instances: func(context.Context) ([]byte, error) {
