@@ -23,15 +23,15 @@ type Exec struct {
 	Program string // absolute
 	Dir     string // its working folder
 	Environ []string
-	// Limits bound each call; zero means Deadlines.
-	Limits Limits
+	Limits  Limits
 }
 
+// Limits bound each call.
 type Limits struct {
 	Start, Stop, Alive, Other time.Duration
 }
 
-// Deadlines are the default Limits. A start may have to fetch an image.
+// Deadlines are the usual Limits. A start may have to fetch an image.
 var Deadlines = Limits{Start: 2 * time.Minute, Stop: 30 * time.Second, Alive: 10 * time.Second, Other: 30 * time.Second}
 
 // NewExec finds the program of "exec:PROGRAM", a name on the PATH or an absolute path. It
@@ -48,7 +48,7 @@ func NewExec(program, town string, environ []string) (Exec, error) {
 	if process.LeadsThroughProject(path, town, environ) {
 		return Exec{}, fmt.Errorf("the runtime '%s' lies in a project; install it outside", path)
 	}
-	return Exec{Program: path, Dir: town, Environ: environ}, nil
+	return Exec{Program: path, Dir: town, Environ: environ, Limits: Deadlines}, nil
 }
 
 // Version is the protocol's version.
@@ -112,13 +112,6 @@ func (e Exec) run(ctx context.Context, word string, within time.Duration, c call
 	return "", fmt.Errorf("'%s %s': %w", e.Program, word, err)
 }
 
-func (e Exec) limits() Limits {
-	if e.Limits == (Limits{}) {
-		return Deadlines
-	}
-	return e.Limits
-}
-
 // runFor is run for one session.
 func (e Exec) runFor(ctx context.Context, word string, within time.Duration, r Ref, c call) (string, error) {
 	if err := r.Check(); err != nil {
@@ -134,13 +127,13 @@ func (e Exec) Start(ctx context.Context, a Agent) error {
 	for _, kv := range a.Vars {
 		d.Env[kv[0]] = kv[1]
 	}
-	_, err := e.runFor(ctx, "start", e.limits().Start, a.Ref, call{Agent: &d})
+	_, err := e.runFor(ctx, "start", e.Limits.Start, a.Ref, call{Agent: &d})
 	return err
 }
 
 // Stop implements Runtime.
 func (e Exec) Stop(ctx context.Context, r Ref) error {
-	_, err := e.runFor(ctx, "stop", e.limits().Stop, r, call{Grace: int(Grace / time.Second)})
+	_, err := e.runFor(ctx, "stop", e.Limits.Stop, r, call{Grace: int(Grace / time.Second)})
 	if errors.Is(err, ErrNone) {
 		return nil
 	}
@@ -159,7 +152,7 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 		}
 		c.Sessions = append(c.Sessions, named{r.ID, r.Name})
 	}
-	out, err := e.run(ctx, "alive", e.limits().Alive, c)
+	out, err := e.run(ctx, "alive", e.Limits.Alive, c)
 	if err != nil {
 		return unknown(len(refs), err)
 	}
@@ -227,22 +220,22 @@ func (e Exec) Attach(r Ref) error {
 
 // Peek implements Remote.
 func (e Exec) Peek(ctx context.Context, r Ref) (string, error) {
-	return e.runFor(ctx, "peek", e.limits().Other, r, call{})
+	return e.runFor(ctx, "peek", e.Limits.Other, r, call{})
 }
 
 // Send implements Remote.
 func (e Exec) Send(ctx context.Context, r Ref, text string) error {
-	_, err := e.runFor(ctx, "send", e.limits().Other, r, call{Text: text})
+	_, err := e.runFor(ctx, "send", e.Limits.Other, r, call{Text: text})
 	return err
 }
 
 // Command implements Remote.
 func (e Exec) Command(ctx context.Context, r Ref, text string) error {
-	_, err := e.runFor(ctx, "command", e.limits().Other, r, call{Text: text})
+	_, err := e.runFor(ctx, "command", e.Limits.Other, r, call{Text: text})
 	return err
 }
 
 // LastAnswer implements Remote.
 func (e Exec) LastAnswer(ctx context.Context, r Ref) (string, error) {
-	return e.runFor(ctx, "last", e.limits().Other, r, call{})
+	return e.runFor(ctx, "last", e.Limits.Other, r, call{})
 }

@@ -338,7 +338,7 @@ func TestExecKnowsNoWord(t *testing.T) {
 	for script, cannot := range map[string]bool{"exit 80": true, "exit 64": false, "exit 1": false, "exit 0": false} {
 		path := filepath.Join(t.TempDir(), "runtime")
 		testenv.NoError(t, testenv.WriteProgram(path, []byte("#!/bin/sh\n"+script+"\n")))
-		e := runtime.Exec{Program: path, Environ: []string{"PATH=" + os.Getenv("PATH")}}
+		e := runtime.Exec{Program: path, Environ: []string{"PATH=" + os.Getenv("PATH")}, Limits: runtime.Deadlines}
 		_, err := e.LastAnswer(context.Background(), r)
 		if told := e.Command(context.Background(), r, "/compact"); errors.Is(err, runtime.ErrCannot) != cannot || errors.Is(told, runtime.ErrCannot) != cannot {
 			t.Errorf("%s: %v, %v", script, err, told)
@@ -377,7 +377,7 @@ func TestExecCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {
-		if err := (runtime.Exec{Program: path, Environ: []string{"PATH=" + os.Getenv("PATH")}}).Stop(ctx, runtime.Ref{ID: "i/a", Name: "a"}); !errors.Is(err, runtime.ErrUnknown) {
+		if err := (runtime.Exec{Program: path, Environ: []string{"PATH=" + os.Getenv("PATH")}, Limits: runtime.Deadlines}).Stop(ctx, runtime.Ref{ID: "i/a", Name: "a"}); !errors.Is(err, runtime.ErrUnknown) {
 			t.Error(err)
 		}
 	})
