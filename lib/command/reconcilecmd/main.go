@@ -198,16 +198,13 @@ func (c *plan) Run(env *cli.Env) error {
 	if err != nil {
 		return aborted(err)
 	}
+	var lines []line
 	for _, s := range p.Strays {
-		if err := printLine(env, c.JSON, line{Change: "remove-marker", Session: s.Name, Why: "no session may have the marker of " + s.Label}); err != nil {
-			return err
-		}
+		lines = append(lines, line{Change: "remove-marker", Session: s.Name, Why: "no session may have the marker of " + s.Label})
 	}
 	for _, o := range p.Orphans {
-		l := line{Change: "free-work", Session: o.Name, Work: o.Claims, Why: fmt.Sprintf("it has claimed %s and cannot do it", pieces(o.Claims))}
-		if err := printLine(env, c.JSON, l); err != nil {
-			return err
-		}
+		why := fmt.Sprintf("it has claimed %s and cannot do it", pieces(o.Claims))
+		lines = append(lines, line{Change: "free-work", Session: o.Name, Work: o.Claims, Why: why})
 	}
 	for _, a := range p.Actions {
 		l := lineOf(a, p.Names[a.Before.ID])
@@ -218,18 +215,19 @@ func (c *plan) Run(env *cli.Env) error {
 		} else {
 			l.Why += "; blocks " + pieces(l.Work)
 		}
-		if err := printLine(env, c.JSON, l); err != nil {
-			return err
-		}
+		lines = append(lines, l)
 	}
 	for _, n := range p.Notes {
-		if err := printLine(env, c.JSON, line{Change: "nothing", Session: p.Names[n.Session], Template: n.Template, Why: n.Text}); err != nil {
+		lines = append(lines, line{Change: "nothing", Session: p.Names[n.Session], Template: n.Template, Why: n.Text})
+	}
+	for _, l := range lines {
+		if err := printLine(env, c.JSON, l); err != nil {
 			return err
 		}
 	}
 	none := p.NoTemplates()
 	noTemplates(env, none)
-	if len(p.Actions)+len(p.Notes)+len(p.Strays)+len(p.Orphans) == 0 && none == "" && !c.JSON {
+	if len(lines) == 0 && none == "" && !c.JSON {
 		env.Hint("nothing to do")
 	}
 	return nil
