@@ -357,14 +357,10 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	}
 	if ch.Session.Hash = hash; hash != m.Hash && ch.Change == lifecycle.Begin || len(stripped) > 0 {
 		m.Hash, m.Fields = hash, digests
-		return ch.putSession()
+		return ch.locked(func() error { return ch.session.Put(ch.roundedNow()) })
 	}
 	m.Fields = digests
 	return nil
-}
-
-func (ch *transition) putSession() error {
-	return ch.locked(func() error { return ch.session.Put(ch.roundedNow()) })
 }
 
 // locked calls do under the lifecycle lock, if the session still has the revision, token

@@ -277,16 +277,11 @@ func (h *Hub) Serve(l net.Listener) {
 		}
 		h.clients.Add(1)
 		cli.Go(func() {
-			defer h.clientLeft()
 			Join(c, to)
+			h.lastSeen.Store(h.Now().UnixNano())
+			h.clients.Add(-1)
 		})
 	}
-}
-
-// clientLeft counts a connection of Serve that has ended.
-func (h *Hub) clientLeft() {
-	h.lastSeen.Store(h.Now().UnixNano())
-	h.clients.Add(-1)
 }
 
 // Idle returns for how long nobody has been connected through Serve.

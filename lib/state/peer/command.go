@@ -102,11 +102,6 @@ func (r Results) Put(host string, a Answer) error {
 	return atomicfile.WriteJSON(r.path(host, a.To, answer), a.Cut(), atomicfile.Unsynced)
 }
 
-// readAnswer returns an answer, or fs.ErrNotExist if there is none yet.
-func (r Results) readAnswer(l Letter) (a Answer, err error) {
-	return a, read(r.path(l.Host, l.ID, answer), &a)
-}
-
 // remove forgets an answer, and that somebody waits for it.
 func (r Results) remove(l Letter) {
 	_ = atomicfile.Remove(r.path(l.Host, l.ID, asked)) // Sweep does it otherwise
@@ -175,8 +170,8 @@ func Await(ctx context.Context, s place.State, host Host, l Letter) (Answer, err
 	for {
 		over := ctx.Err() != nil // and what came until then counts
 		l.Host = hosts.Renamed(host)
-		a, err := results.readAnswer(l)
-		if !errors.Is(err, fs.ErrNotExist) {
+		var a Answer
+		if err := read(results.path(l.Host, l.ID, answer), &a); !errors.Is(err, fs.ErrNotExist) {
 			return a, err
 		}
 		if reason, err := out.refusal(l); err == nil {
