@@ -130,7 +130,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool) error {
 
 // askForBeats asks the hosts for a beat of which one is wanted.
 func (r *Relay) askForBeats(_ context.Context, now time.Time) error {
-	if r.pending[streams.Fleet]+r.pending[streams.PresenceStream] > 0 {
+	if r.pending[streams.Fleet] || r.pending[streams.PresenceStream] {
 		return nil
 	}
 	for _, m := range r.remotes {

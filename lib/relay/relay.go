@@ -182,7 +182,7 @@ type Relay struct {
 	taken     uint64                    // the number of the last message for this host from it
 	states    []byte
 	statesAt  time.Time
-	pending   map[string]int // places in a stream whose past is not read yet
+	pending   map[string]bool // streams whose past is not read yet
 	lastBeat  time.Time
 	promised  time.Duration // after the last beat
 	lastMiss  time.Time
@@ -375,7 +375,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		r.server, r.sent, r.taken = server, map[peer.Letter]time.Time{}, 0
 	}
 	r.states, r.statesAt, r.lastBeat = nil, time.Time{}, time.Time{}
-	r.pending, r.newestStored, r.helloSent = map[string]int{}, map[string]stored{}, false
+	r.pending, r.newestStored, r.helloSent = map[string]bool{}, map[string]stored{}, false
 	for _, m := range r.remotes {
 		m.allowsSent, m.silence, m.pulse = false, 0, pulse{}
 		r.exchangeRecordLists(m)
@@ -428,13 +428,8 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		}
 		// Whatever woke it: a scan that sends many letters takes as long as a tick, and costs more
 		// than a message.
-		for more := true; more; {
-			select {
-			case m := <-incoming:
-				r.handle(m)
-			default:
-				more = false
-			}
+		for len(incoming) > 0 {
+			r.handle(<-incoming)
 		}
 		if r.status.Clone != "" {
 			return r.stopBoth(ctx, nc)
@@ -511,7 +506,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		past := at.stream == streams.PresenceStream // from then on it is listened to
 		switch {
 		case info.NumPending > 0:
-			r.pending[at.stream]++
+			r.pending[at.stream] = true
 		case past:
 			continue
 		case at.stream == streams.Fleet:
@@ -736,7 +731,7 @@ func (r *Relay) readTrust(m *remote) error {
 
 // tellAllowed tells each host about which the person has decided what it may do here.
 func (r *Relay) tellAllowed(ctx context.Context, _ time.Time) error {
-	if r.pending[streams.Fleet] > 0 { // until then it is not known how old the last word is
+	if r.pending[streams.Fleet] { // until then it is not known how old the last word is
 		return nil
 	}
 	for key, m := range r.remotes {
@@ -790,7 +785,7 @@ func (r *Relay) sendLogs(ctx context.Context, now time.Time) error {
 
 // sendStates sends what this host's agents do, if it has changed.
 func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
-	if r.Instances == nil || r.pending[streams.Fleet] > 0 || now.Sub(r.statesAt).Abs() < stateEvery {
+	if r.Instances == nil || r.pending[streams.Fleet] || now.Sub(r.statesAt).Abs() < stateEvery {
 		return nil // until the fleet is known, so is not how old this host's last states are
 	}
 	r.statesAt = now

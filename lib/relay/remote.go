@@ -127,9 +127,7 @@ func (r *Relay) clash(key, name string) string {
 // handle takes one message. What is wrong with it is counted and never ends the relay.
 func (r *Relay) handle(msg message) {
 	if msg.last {
-		if r.pending[msg.stream]--; r.pending[msg.stream] == 0 {
-			delete(r.pending, msg.stream)
-		}
+		delete(r.pending, msg.stream)
 	}
 	switch err := r.receiveMessage(msg).(type) {
 	case nil:
@@ -148,6 +146,7 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
+// receiveMessage checks who sent a message and where it stood, and has it taken by its kind.
 func (r *Relay) receiveMessage(msg message) error {
 	parts := strings.Split(msg.subject, ".")
 	if len(parts) < 3 {

@@ -84,10 +84,9 @@ func (q Request) Check() error {
 // Accept joins a hub with an invitation, which is used up.
 func Accept(i Invitation, keys *seal.Keys, name string) error {
 	nc, err := nats.Connect("tls://"+i.Address, nats.UserInfo(User, i.Secret), nats.Secure(Pinned(i.Fingerprint)), nats.Timeout(10*time.Second))
-	if err != nil {
-		if errors.Is(err, nats.ErrAuthorization) {
-			return ErrUsed
-		}
+	if errors.Is(err, nats.ErrAuthorization) {
+		return ErrUsed
+	} else if err != nil {
 		return err
 	}
 	defer nc.Close()

@@ -183,9 +183,7 @@ func (k *Keys) seal(h Header, body []byte, to age.Recipient) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.Write(header)
-		w.Write([]byte("\n"))
-		w.Write(body)
+		w.Write(bytes.Join([][]byte{header, body}, []byte("\n")))
 		if err := w.Close(); err != nil {
 			return nil, err
 		}
@@ -195,10 +193,7 @@ func (k *Keys) seal(h Header, body []byte, to age.Recipient) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	msg := make([]byte, 0, len(header)+len(sealed)+96)
-	msg = append(append(msg, header...), '\n')
-	msg = append(encoding.AppendEncode(msg, sig), '\n')
-	return append(msg, sealed...), nil
+	return bytes.Join([][]byte{header, encoding.AppendEncode(nil, sig), sealed}, []byte("\n")), nil
 }
 
 func signed(header, body []byte) []byte {
