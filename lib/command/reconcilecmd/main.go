@@ -106,10 +106,8 @@ func control(w *perform.World) (*flock.Lock, error) {
 	return lock, err
 }
 
+// aborted says why a tick was not made, and what the person can do about it.
 func aborted(err error) error {
-	if err == nil {
-		return nil
-	}
 	var broken *config.Broken
 	switch {
 	case errors.As(err, &broken):

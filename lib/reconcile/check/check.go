@@ -62,7 +62,10 @@ func (c Checks) Demand(ctx context.Context, templates []template.Template) map[s
 	cli.ParallelAtMost(cmp.Or(c.AtOnce, AtOnce), checked, func(t *template.Template) {
 		d := tick.Demand{Err: fmt.Errorf("its check did not run: all checks together took over %v", all)}
 		if ctx.Err() == nil {
-			d = c.run(ctx, *t, each)
+			n, err := c.number(ctx, *t, each)
+			if d = (tick.Demand{Wanted: n}); err != nil { // which may quote the check's output
+				d.Err = errors.New("its check gave no number: " + c.Clean(err.Error()))
+			}
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -71,15 +74,7 @@ func (c Checks) Demand(ctx context.Context, templates []template.Template) map[s
 	return demand
 }
 
-func (c Checks) run(ctx context.Context, t template.Template, within time.Duration) tick.Demand {
-	n, err := c.number(ctx, t, within)
-	if err != nil {
-		// An error may quote the check's output.
-		return tick.Demand{Err: errors.New("its check gave no number: " + c.Clean(err.Error()))}
-	}
-	return tick.Demand{Wanted: n}
-}
-
+// number runs one check.
 func (c Checks) number(ctx context.Context, t template.Template, within time.Duration) (int, error) {
 	environ := Environment(c.Environ, c.Dir, t)
 	sh, err := process.LookPath("sh", c.Dir, environ)
