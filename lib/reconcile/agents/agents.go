@@ -60,10 +60,6 @@ func (a Agents) ref(in *instance.Instance) runtime.Ref {
 	return runtime.Ref{ID: a.Store.Name(in.ID), Name: in.TmuxSession, Server: in.TmuxServer, Agent: in.Agent}
 }
 
-func (a Agents) warn(err error) {
-	a.Env.WarnError(err)
-}
-
 // Status implements perform.Agents: it looks at tmux once, and at each other runtime once.
 func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
@@ -258,9 +254,9 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	}
 	if len(e.SessionSetup) > 0 || e.Setup != "" {
 		t.SessionSetup = func(environ []string) {
-			a.warn(a.commands(ctx, in, e, environ, "session_setup", e.SessionSetup))
+			a.Env.WarnError(a.commands(ctx, in, e, environ, "session_setup", e.SessionSetup))
 			if e.Setup != "" {
-				a.warn(a.commands(ctx, in, e, environ, "session_setup_script", []string{e.Setup}))
+				a.Env.WarnError(a.commands(ctx, in, e, environ, "session_setup_script", []string{e.Setup}))
 			}
 		}
 	}
@@ -361,11 +357,11 @@ func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 	if id == "" {
 		return runs.Stop(ctx, a.ref(in))
 	}
-	a.warn(closing.Expect(a.Store.State, id, session.Stop{Reason: reason, Until: a.Env.Now().Add(runtime.Grace + 2*time.Second)}, a.warn))
+	a.Env.WarnError(closing.Expect(a.Store.State, id, session.Stop{Reason: reason, Until: a.Env.Now().Add(runtime.Grace + 2*time.Second)}, a.Env.WarnError))
 	if err := runs.Stop(ctx, a.ref(in)); err != nil {
 		return err
 	}
-	a.warn(closing.End{ID: id, Outcome: session.Killed, Reason: reason, At: a.Env.Now()}.CloseIn(a.Store.State, lockWait, a.warn))
+	a.Env.WarnError(closing.End{ID: id, Outcome: session.Killed, Reason: reason, At: a.Env.Now()}.CloseIn(a.Store.State, lockWait, a.Env.WarnError))
 	return nil
 }
 

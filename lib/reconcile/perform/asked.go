@@ -99,7 +99,7 @@ func (w *World) performRequest(ctx context.Context, id instance.ID, change func(
 		if slices.Contains(a.Change.Order().Ops, lifecycle.Start) {
 			return err
 		}
-		w.warn(err) // ending it does not need its template
+		w.Warn(err) // ending it does not need its template
 		c = &config.Config{}
 	}
 	if _, err = w.ChangeSession(ctx, c, a); errors.Is(err, errSkipped) {

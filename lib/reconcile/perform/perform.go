@@ -63,16 +63,16 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		w.Log(n.Event, map[string]string{"template": n.Template, "session": p.Names[n.Session], "text": n.Text})
 	}
 	for _, s := range p.Strays {
-		w.warn(w.unroute(s))
+		w.Warn(w.unroute(s))
 	}
 	for _, o := range p.Orphans {
 		if err := w.freeOrphaned(ctx, o); err != nil {
-			w.warn(err)
+			w.Warn(err)
 			p.closed = slices.DeleteFunc(p.closed, func(id instance.ID) bool { return id == o.ID })
 		}
 	}
 	for _, id := range p.closed {
-		w.warn(w.Store.TornDown(id))
+		w.Warn(w.Store.TornDown(id))
 	}
 	failed := map[string]bool{} // by template
 	var dead []Outcome
@@ -86,13 +86,13 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		tell(o)
 	})
 	for name := range failed {
-		w.warn(w.Store.Forget(func(in *instance.Instance) bool {
+		w.Warn(w.Store.Forget(func(in *instance.Instance) bool {
 			return in.Managed.Template == name && neverRan(in.Managed.Session) && !in.HasWorktree()
 		}, keptFailed))
 	}
 	for _, id := range p.wakes {
 		if in, err := w.Store.Get(id); err == nil && ctx.Err() == nil {
-			w.warn(w.Wake(in))
+			w.Warn(w.Wake(in))
 		}
 	}
 	for _, n := range p.Notes {
@@ -381,6 +381,7 @@ func (ch *transition) locked(do func() error) error {
 	return do()
 }
 
+// make takes the steps of a change. Where work could not be freed, the runtime is ended all the same.
 func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 	var left error // the next tick retries it
 	for _, op := range ops {
@@ -442,6 +443,7 @@ func (ch *transition) free(ctx context.Context, reason string, gone bool) error 
 	return ch.Work.Free(ctx, c, reason)
 }
 
+// recordFailure writes why a start failed into the session, and returns that error.
 func (ch *transition) recordFailure(err error) error {
 	after := ch.session.Managed.Session
 	if ch.Failed != nil {

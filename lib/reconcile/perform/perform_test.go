@@ -67,7 +67,11 @@ func newScene(t *testing.T, text string) *scene {
 		defer s.mu.Unlock()
 		s.events = append(s.events, kind)
 	}
-	s.Warn = func(err error) { t.Errorf("warning: %v", err) }
+	s.Warn = func(err error) {
+		if err != nil {
+			t.Errorf("warning: %v", err)
+		}
+	}
 	s.Check = func(context.Context, *config.Config) map[string]tick.Demand { return s.demand }
 	s.config(text)
 	return s

@@ -113,7 +113,7 @@ type World struct {
 	Now    func() time.Time
 	// Log appends an event.
 	Log  func(kind string, payload any)
-	Warn func(error)
+	Warn func(error) // is called with nil, too
 	// Clean makes an agent's words fit to keep and show.
 	Clean func(string) string
 	// Notify tells the person that a session does not stay alive.
@@ -267,16 +267,10 @@ func (w *World) Memory() (*Memory, error) {
 	case err != nil && atomicfile.Unread(err):
 		return nil, err
 	case err != nil:
-		w.warn(err)
+		w.Warn(err)
 		return new(Memory), nil
 	}
 	return parseMemory(data)
-}
-
-func (w *World) warn(err error) {
-	if err != nil {
-		w.Warn(err)
-	}
 }
 
 func (w *World) remember(before, after *Memory) error {

@@ -249,6 +249,8 @@ func (d *decision) startable(t *Template) (why string, ok bool) {
 	return "", true
 }
 
+// begin starts a session whose runtime does not run yet. After too many starts it rests, and after its
+// creation timeout it is closed.
 func (d *decision) begin(s Session, t *Template) {
 	limit := time.Minute
 	if t != nil {
@@ -344,6 +346,7 @@ func backoff(wait time.Duration, times int, limit time.Duration) time.Duration {
 	return min(wait, limit)
 }
 
+// crashed restarts a session whose runtime has ended by itself, unless it did so too often or may not start.
 func (d *decision) crashed(s Session, t *Template) {
 	if t == nil {
 		d.suspend(s, lifecycle.CrashRecovery, "it ended, and its template is gone")
@@ -428,6 +431,7 @@ func (d *decision) resume(s Session, t *Template) bool {
 	return true
 }
 
+// quarantined lets a session go on whose rest is over, or gives it up after too many of them.
 func (d *decision) quarantined(s Session, t *Template) {
 	if t == nil {
 		return // pools retires it
@@ -463,6 +467,8 @@ func (d *decision) quarantined(s Session, t *Template) {
 	}
 }
 
+// decideSession looks after a session that runs as it should: it forgets old crashes, tells of another
+// configuration, and suspends the idle.
 func (d *decision) decideSession(s Session, t *Template) {
 	if t == nil {
 		if s.Pool == "" {

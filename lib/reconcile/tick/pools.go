@@ -113,6 +113,8 @@ func (m *members) add(s Session, acted bool) {
 	}
 }
 
+// pool resumes, adds and retires sessions of a pool until it has the wanted ones, and replaces what has
+// drifted. Where a check failed or a runtime's state is unknown it changes nothing.
 func (d *decision) pool(t *Template) {
 	say := func(format string, args ...any) {
 		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: fmt.Sprintf(format, args...)})
