@@ -13,27 +13,12 @@ import (
 	"gt/lib/text/duration"
 )
 
-// Reasons to mark the work of a session with that is gone.
-const (
-	workArchived    = "session_archived"
-	workCrashDrain  = "session_crash_drain"
-	workSuspended   = "session_suspended"
-	workQuarantined = "session_quarantined"
-	workClosed      = "session_closed"
-)
+// WorkReason returns the reason to block the work of a session with in a state in which it should have
+// none: session_archived, session_suspended, session_quarantined or session_closed.
+func WorkReason(s lifecycle.State) string { return "session_" + string(s) }
 
-// WorkReason returns the reason for work of a session in a state in which it should have none.
-func WorkReason(s lifecycle.State) string {
-	switch s {
-	case lifecycle.Suspended:
-		return workSuspended
-	case lifecycle.Quarantined:
-		return workQuarantined
-	case lifecycle.Archived:
-		return workArchived
-	}
-	return workClosed
-}
+// workCrashDrain is the reason for a session that ended while it was drained.
+const workCrashDrain = "session_crash_drain"
 
 // Events that are logged besides a change.
 const (
@@ -101,26 +86,27 @@ type decision struct {
 	plan      Plan
 }
 
-func (d *decision) act(change lifecycle.Change, s Session, after lifecycle.Session, why string, options ...func(*Action)) {
-	a := Action{Change: change, Session: after, Before: s.Session, Why: why}
-	for _, o := range options {
-		o(&a)
+// newAction returns a change of a session. The work of one that then has no agent is blocked.
+func newAction(change lifecycle.Change, before, after lifecycle.Session, why string) Action {
+	a := Action{Change: change, Session: after, Before: before, Why: why}
+	if after.State != before.State && after.State.Rests() {
+		a.Block = WorkReason(after.State)
 	}
+	return a
+}
+
+// act adds a change to the plan, and returns it for what few changes have.
+func (d *decision) act(change lifecycle.Change, s Session, after lifecycle.Session, why string) *Action {
 	d.acted[s.ID] = true
 	if s.Pool != "" && s.State.Occupies() && !after.State.Occupies() {
 		d.leaving[s.Pool]++
 	}
-	d.plan.Actions = append(d.plan.Actions, a)
+	d.plan.Actions = append(d.plan.Actions, newAction(change, s.Session, after, why))
+	return &d.plan.Actions[len(d.plan.Actions)-1]
 }
 
 func (d *decision) logf(s Session, event, format string, args ...any) {
 	d.plan.Notes = append(d.plan.Notes, Note{Template: s.Template, Session: s.ID, Event: event, Text: fmt.Sprintf(format, args...)})
-}
-
-func withBlock(reason string) func(*Action) { return func(a *Action) { a.Block = reason } }
-func withEvent(name string) func(*Action)   { return func(a *Action) { a.Event = name } }
-func setFailed(s lifecycle.Session) func(*Action) {
-	return func(a *Action) { a.Failed = &s }
 }
 
 func (d *decision) enterState(s lifecycle.Session, state lifecycle.State, reason lifecycle.Reason) lifecycle.Session {
@@ -182,7 +168,7 @@ func (d *decision) session(s Session) {
 	case WaitForDrain:
 		d.drained(s, t)
 	case ArchiveIt:
-		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.CrashDuringDrain), "it ended while it was drained", withBlock(workCrashDrain))
+		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.CrashDuringDrain), "it ended while it was drained").Block = workCrashDrain
 	case WakeOrNothing:
 		d.wake(s, t)
 	case RestOrClear:
@@ -223,7 +209,7 @@ func (d *decision) suspend(s Session, reason lifecycle.Reason, why string) {
 	if s.Left {
 		reason, why = lifecycle.UserRequest, "somebody ended it"
 	}
-	d.act(lifecycle.Suspend, s, d.enterState(s.Session, lifecycle.Suspended, reason), why, withBlock(workSuspended))
+	d.act(lifecycle.Suspend, s, d.enterState(s.Session, lifecycle.Suspended, reason), why)
 }
 
 // startable reports whether a template's session may start now, or why not.
@@ -263,7 +249,7 @@ func (d *decision) begin(s Session, t *Template) {
 	}
 	if d.Now.Sub(s.CreatingAt) > limit && (t == nil || !s.Worktree) {
 		d.act(lifecycle.Close, s, d.enterState(after, lifecycle.Closed, lifecycle.StaleCreating),
-			fmt.Sprintf("it did not start within %s", duration.Format(limit))+endReasonSuffix(after), withBlock(workClosed), withEvent(EventStaleCreating))
+			fmt.Sprintf("it did not start within %s", duration.Format(limit))+endReasonSuffix(after)).Event = EventStaleCreating
 		if failed {
 			d.gaveUp[s.ID] = s.Pool != ""
 		}
@@ -319,7 +305,7 @@ func (d *decision) quarantine(s Session, t *Template, after lifecycle.Session, w
 	rest := backoff(firstBackoff, after.QuarantineCycle, t.QuarantineCap)
 	after.QuarantineUntil = d.Now.Add(rest)
 	d.act(lifecycle.Quarantine, s, d.enterState(after, lifecycle.Quarantined, lifecycle.CrashLoop),
-		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), endReasonSuffix(after)), withBlock(workQuarantined))
+		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), endReasonSuffix(after)))
 }
 
 // route handles an active pool session without a marker. Its creation was interrupted if
@@ -330,9 +316,9 @@ func (d *decision) route(s Session, t *Template) {
 	case t == nil || t.Pool == nil:
 		d.logf(s, "", "gets no work: its template is no pool now")
 	case d.occupied[s.Pool]-1 < t.Pool.Max:
-		d.act(lifecycle.RestoreMarker, s, s.Session, "it runs, and has no marker", withEvent(EventNoMarker))
+		d.act(lifecycle.RestoreMarker, s, s.Session, "it runs, and has no marker").Event = EventNoMarker
 	default:
-		d.act(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), fmt.Sprintf("it has no marker; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max), withEvent(EventNoMarker))
+		d.act(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), fmt.Sprintf("it has no marker; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max)).Event = EventNoMarker
 	}
 }
 
@@ -391,10 +377,10 @@ func (d *decision) drained(s Session, t *Template) {
 	}
 	switch busy := s.atWork(); {
 	case busy == "":
-		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done", withBlock(workArchived))
+		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done")
 	case d.Now.Sub(s.DrainAt) >= limit:
 		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
-			"after "+duration.Format(limit)+": "+busy, withBlock(workArchived))
+			"after "+duration.Format(limit)+": "+busy)
 	default:
 		d.logf(s, "", "draining: %s (%s of %s)", busy, duration.Format(d.Now.Sub(s.DrainAt)), duration.Format(limit))
 	}
@@ -427,7 +413,7 @@ func (d *decision) resume(s Session, t *Template) bool {
 	if again.CrashSince.IsZero() {
 		again.CrashSince = d.Now
 	}
-	d.act(lifecycle.Resume, s, d.enterState(s.Session, lifecycle.Active, lifecycle.Resumed), fmt.Sprintf("%s is over, after %s", s.Reason, duration.Format(d.Now.Sub(s.SuspendedAt))), setFailed(again))
+	d.act(lifecycle.Resume, s, d.enterState(s.Session, lifecycle.Active, lifecycle.Resumed), fmt.Sprintf("%s is over, after %s", s.Reason, duration.Format(d.Now.Sub(s.SuspendedAt)))).Failed = &again
 	return true
 }
 
@@ -441,7 +427,8 @@ func (d *decision) quarantined(s Session, t *Template) {
 			d.logf(s, "", "quarantined until somebody resumes or closes it: %s", why)
 			return
 		}
-		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.QuarantineEvicted), why, withBlock(workQuarantined), withEvent(EventEvicted))
+		a := d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.QuarantineEvicted), why)
+		a.Block, a.Event = WorkReason(s.State), EventEvicted
 	}
 	switch {
 	case s.QuarantineCycle >= t.QuarantineAttempts:
@@ -463,7 +450,7 @@ func (d *decision) quarantined(s Session, t *Template) {
 		again := s.Session
 		again.QuarantineCycle++
 		again.QuarantineUntil = d.Now.Add(backoff(firstBackoff, again.QuarantineCycle, t.QuarantineCap))
-		d.act(lifecycle.Clear, s, d.enterState(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts), setFailed(again))
+		d.act(lifecycle.Clear, s, d.enterState(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts)).Failed = &again
 	}
 }
 
@@ -561,14 +548,11 @@ func (d *decision) order() {
 // Requested returns the action for a change of a session that somebody asked for.
 func Requested(change lifecycle.Change, s lifecycle.Session, reason lifecycle.Reason, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
-	a := Action{Change: change, Before: s, Session: d.enterState(s, change.Order().To, reason), Why: "somebody asked for it"}
-	switch change {
-	case lifecycle.Suspend, lifecycle.Close:
-		a.Block = WorkReason(a.Session.State)
-	case lifecycle.Clear:
+	a := newAction(change, s, d.enterState(s, change.Order().To, reason), "somebody asked for it")
+	if change == lifecycle.Clear {
 		a.Session.QuarantineUntil = time.Time{}
-		fallthrough
-	case lifecycle.Resume:
+	}
+	if change == lifecycle.Clear || change == lifecycle.Resume {
 		a.Session.CrashCount, a.Session.CrashSince, a.Session.CrashReason = 0, time.Time{}, ""
 	}
 	return a

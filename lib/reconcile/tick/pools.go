@@ -219,7 +219,7 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 			after.Generation++
 			after.Slot, after.DrainReason, after.DrainAt, after.ArchivedAt = d.slot(t), "", time.Time{}, time.Time{}
 			after.CrashCount, after.CrashSince, after.CrashReason, after.QuarantineCycle, after.QuarantineUntil = 0, time.Time{}, "", 0, time.Time{}
-			d.act(lifecycle.Reactivate, s, after, why, setFailed(again))
+			d.act(lifecycle.Reactivate, s, after, why).Failed = &again
 			n--
 		}
 	}
@@ -268,7 +268,7 @@ func (d *decision) slot(t *Template) int {
 func (d *decision) retire(t *Template, m *members, n int, why string) {
 	for _, s := range slices.Backward(m.suspended) {
 		if n > 0 && !d.acted[s.ID] {
-			d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.SuspendedScaleDown), why, withBlock(workArchived))
+			d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.SuspendedScaleDown), why)
 			n--
 		}
 	}
@@ -289,7 +289,7 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 	for _, s := range m.active {
 		if n > 0 && !d.acted[s.ID] {
 			d.acted[s.ID] = true
-			d.retired = append(d.retired, Action{Change: lifecycle.Drain, Before: s.Session, Session: d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), Why: why})
+			d.retired = append(d.retired, newAction(lifecycle.Drain, s.Session, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), why))
 			n--
 		}
 	}
@@ -409,17 +409,13 @@ func Retain(f Facts, plan Plan) (more []Action) {
 		for i, s := range all {
 			switch {
 			case len(all)-i > pool.MaxArchived:
-				more = append(more, Action{
-					Change: lifecycle.Close, Before: s, Session: d.enterState(s, lifecycle.Closed, lifecycle.Pruned), Block: workClosed,
-					Why: fmt.Sprintf("%d archived, %d kept", len(all), pool.MaxArchived),
-				})
+				more = append(more, newAction(lifecycle.Close, s, d.enterState(s, lifecycle.Closed, lifecycle.Pruned),
+					fmt.Sprintf("%d archived, %d kept", len(all), pool.MaxArchived)))
 			case mode == Fresh && s.ScrubbedAt.IsZero() && f.Now.Sub(s.ArchivedAt) >= pool.ArchivedSecretTTL:
 				after := s
 				after.ScrubbedAt = f.Now
-				more = append(more, Action{
-					Change: lifecycle.Note, Before: s, Session: after,
-					Why: fmt.Sprintf("its secrets go, %s after it was archived", duration.Format(pool.ArchivedSecretTTL)),
-				})
+				more = append(more, newAction(lifecycle.Note, s, after,
+					fmt.Sprintf("its secrets go, %s after it was archived", duration.Format(pool.ArchivedSecretTTL))))
 			}
 		}
 		delete(by, name)

@@ -162,7 +162,7 @@ func TestEachWorldComesToRest(t *testing.T) {
 			if b.State == lifecycle.Active && pool && c.marker {
 				b.claims, b.aside = 1, 0
 			} else if b.State == lifecycle.Active && pool { // of a change that was cut short
-				b.claims, b.aside, b.why = 1, 1, workSuspended
+				b.claims, b.aside, b.why = 1, 1, WorkReason(lifecycle.Suspended)
 			}
 		}
 		w.stopAt = stop
