@@ -150,15 +150,12 @@ func (c *status) Run(env *cli.Env) error {
 		return err
 	}
 	for _, one := range pools {
-		for i, why := range one.Why {
-			if i == mostWhy {
-				why = fmt.Sprintf("and %d more (--json)", len(one.Why)-i)
-			}
+		if more := len(one.Why) - mostWhy; more > 0 {
+			one.Why = append(one.Why[:mostWhy], fmt.Sprintf("and %d more (--json)", more))
+		}
+		for _, why := range one.Why {
 			if err := printf(env, "%s: %s", one.Template, why); err != nil {
 				return err
-			}
-			if i == mostWhy {
-				break
 			}
 		}
 	}

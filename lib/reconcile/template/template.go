@@ -179,12 +179,10 @@ func (t Template) Allowed(overlay map[string]string) (allowed map[string]string,
 func (t Template) ApplyOverlay(overlay map[string]string, prompt string) Effective {
 	e := Effective{Template: t, Prompt: prompt}
 	e.Title = cmp.Or(overlay["title"], t.Title)
-	e.Env = maps.Clone(t.Env)
+	e.Env = map[string]string{}
+	maps.Copy(e.Env, t.Env)
 	for key, value := range overlay {
 		if name, ok := strings.CutPrefix(key, "env."); ok {
-			if e.Env == nil {
-				e.Env = map[string]string{}
-			}
 			e.Env[name] = value
 		}
 	}
