@@ -346,10 +346,7 @@ func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 		if len(coming) >= maxParcels || room < 0 { // mutant never: TestManyParcels
 			return refusal("too many long letters of " + from.host.Name) // it comes again
 		}
-		if err := atomicfile.EnsurePrivateDir(filepath.Dir(path)); err != nil {
-			return err
-		}
-		if err := atomicfile.WriteJSON(path, expected{m.Kind, e}, atomicfile.Synced); err != nil {
+		if err := r.State.WriteJSON(path, expected{m.Kind, e}, atomicfile.Synced); err != nil {
 			return err
 		}
 	}

@@ -293,11 +293,8 @@ func (c *syncNow) Run(env *cli.Env) error {
 	began := env.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(c.Wait))
 	defer cancel()
-	if err := f.state.Prepare(f.state.Path("relay")); err != nil {
-		return err
-	}
 	mark := f.state.Path("relay", "sync")
-	if err := atomicfile.Write(mark, nil, atomicfile.Unsynced); err != nil {
+	if err := f.state.Write(mark, nil, atomicfile.Unsynced); err != nil {
 		return err
 	}
 	defer func() { _ = atomicfile.Remove(mark) }()

@@ -102,11 +102,7 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	if !c.runs.begin(from.Name) {
 		return &relay.Refused{Reason: "it is busy with other commands; nothing was done"}
 	}
-	err = c.state.Prepare(c.state.Path("relay", "commands", from.Name))
-	if err == nil {
-		err = atomicfile.Write(path, data, atomicfile.Synced)
-	}
-	if err != nil {
+	if err := c.state.Write(path, data, atomicfile.Synced); err != nil {
 		c.runs.end(from.Name)
 		return err
 	}
