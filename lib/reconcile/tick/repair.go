@@ -21,7 +21,7 @@ type Repair struct {
 	Line    string // the requirement, such as S4-81; "" if there is none
 }
 
-// The actions of Repairs.
+// RepairKind is an action of Repairs.
 type RepairKind string
 
 const (
