@@ -96,29 +96,25 @@ func Make(ctx context.Context, js jetstream.JetStream, key string) error {
 			return err
 		}
 	}
-	const least = 64 << 20
-	store := int64(Store)
-	err := createAll(ctx, js, key, store, missing)
-	for isFull(err) && store > least {
-		store /= 2
-		err = createAll(ctx, js, key, store, missing)
-	}
-	if err == nil && store < Store { // other hosts need room for their letters
-		err = createAll(ctx, js, key, store/2, missing)
-	}
-	return err
-}
-
-// createAll creates streams for a store of so many bytes, or makes them so large.
-func createAll(ctx context.Context, js jetstream.JetStream, key string, store int64, names []string) error {
-	for _, cfg := range append(Shared(store), ForHost(key, InboxRoom)) {
-		if slices.Contains(names, cfg.Name) {
-			if err := create(ctx, js, cfg); err != nil {
-				return err
+	createAll := func(store int64) (err error) { // or makes them so large
+		for _, cfg := range append(Shared(store), ForHost(key, InboxRoom)) {
+			if err == nil && slices.Contains(missing, cfg.Name) {
+				err = create(ctx, js, cfg)
 			}
 		}
+		return err
 	}
-	return nil
+	const least = 64 << 20
+	store := int64(Store)
+	err := createAll(store)
+	for isFull(err) && store > least {
+		store /= 2
+		err = createAll(store)
+	}
+	if err == nil && store < Store { // other hosts need room for their letters
+		err = createAll(store / 2)
+	}
+	return err
 }
 
 // isFull reports whether a server or its account has no room for so large a stream.
