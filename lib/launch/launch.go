@@ -1,6 +1,6 @@
 // Package launch starts the agents of instances, with or without a template. A start
-// consists of a specification (Spec), a plan, which is a function of what is found, and
-// steps that carry it out. Starter.Explain prints the plan.
+// consists of a plan, which is a function of what is found, and steps that carry it out.
+// Starter.Explain prints the plan.
 package launch
 
 import (
@@ -30,6 +30,7 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
+	"gt/lib/state/pidfile"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
@@ -64,11 +65,17 @@ type Launch struct {
 // plan is what a start does. The fields are found in this order.
 type plan struct {
 	client     agent.Client
-	program    string // "" for a remote agent
-	spec       Spec
-	resumption string // for describeCommand
+	home       home.Home
+	environ    []string   // of which the agent's is made
+	program    string     // "" for a remote agent
+	resume     session.ID // the conversation to resume; "" for a new one
+	fork       bool       // resume a copy of it
+	served     bool       // a server that windows share has the conversation open
+	resumption string     // for describeCommand
+	prompt     string     // the first prompt
 	run        respawn.Run
 	session    session.ID // "" if unknown before the start
+	id         session.ID // the same, of an agent without hooks
 }
 
 type step struct {
@@ -96,20 +103,38 @@ func (l *Launch) steps() []step {
 	}
 	if l.Template != nil {
 		return append(steps,
-			step{"pre_start", nil, l.describePreStart, l.preStart},
+			step{"pre_start", nil, describeEither(l.Template.PreStart == nil,
+				"run nothing before it", "its template has no pre_start",
+				"run the commands of pre_start", "one that fails, fails the start"), l.preStart},
 			step{"session", nil, l.describeRun, l.startThere},
-			step{"setup", nil, l.describeSetup, l.setup})
+			step{"setup", nil, describeEither(l.Template.SessionSetup == nil,
+				"run nothing after it", "its template has no session_setup",
+				"run the commands of session_setup", "one that fails is told, and nothing more"), l.setup})
 	}
 	return append(steps, []step{
 		{"session", nil, l.describeSession, l.makeSession},
-		{"remain", nil, l.describeRemain, nil},
+		{"remain", nil, describeEither(l.stays(),
+			"keep the pane when the agent ends", "done in step 6",
+			"close the pane when the agent ends", "--remain keeps it"), nil},
 		{"variables", nil, l.describeVariables, nil},
-		{"theme", nil, l.describeTheme, nil},
+		{"theme", nil, describeEither(l.Theme == "",
+			"leave the theme", "--theme gives it one",
+			"give its status line the style "+l.Theme, "done in step 6"), nil},
 		{"wait", nil, l.describeWait, l.wait},
-		{"respawn", nil, l.describeRespawn, l.setRespawn},
+		{"respawn", nil, describeEither(l.Respawn,
+			"start it again when it crashes", "a hook of the tmux session does",
+			"leave it when it crashes", "--respawn starts it again"), l.setRespawn},
 		{"dialogs", nil, l.describeDialogs, l.answerDialogs},
 		{"ready", nil, l.describeReady, l.ready},
 	}...)
+}
+
+// describeEither returns the describe of a step that depends on one thing alone.
+func describeEither(is bool, does, found, otherwise, why string) func() (string, string, error) {
+	if !is {
+		does, found = otherwise, why
+	}
+	return func() (string, string, error) { return does, found, nil }
 }
 
 // start makes the folder, plans, and runs the steps. If a step fails, it undoes the start.
@@ -298,16 +323,15 @@ func (l *Launch) findAgent() error {
 			l.client.Command = t.Command
 		}
 	}
-	l.spec = Spec{
-		Instance: l.Instance, Store: l.Store, Client: l.client, Table: l.Table,
-		Home: home.FindOtherHome(place.ScopeOf(l.Env.Getenv), l.Path), Environ: environ, Remain: l.stays(),
-		Remote: l.remote(),
-	}
+	l.environ, l.home = environ, home.FindOtherHome(place.ScopeOf(l.Env.Getenv), l.Path)
 	if l.remote() {
 		return nil
 	}
-	var err error
-	if l.program, err = l.spec.Program(); err != nil {
+	err := errors.New("its client has no command")
+	if command := l.client.Restart(nil, agent.NextRun{}); len(command) > 0 {
+		l.program, err = process.LookPath(command[0], l.Path, environ)
+	}
+	if err != nil {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err))
 	}
 	return nil
@@ -367,16 +391,16 @@ func (l *Launch) wiring() (how wiring.Client, a wiring.Agent, known bool, err er
 }
 
 func (l *Launch) findConversation() {
-	m, spec := l.m, &l.spec
+	m := l.m
 	l.resumption = "a new conversation"
 	switch {
 	case l.client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable():
-		spec.Resume, spec.Shared = m.Now, m.Record.Served()
+		l.resume, l.served = m.Now, m.Record.Served()
 		l.ForkOf = ""
-		l.resumption = "goes on with the conversation " + string(spec.Resume)
+		l.resumption = "goes on with the conversation " + string(l.resume)
 	case l.ForkOf != "":
-		spec.Resume, spec.Fork = l.ForkOf, true
-		l.resumption = "goes on with a copy of the conversation " + string(spec.Resume)
+		l.resume, l.fork = l.ForkOf, true
+		l.resumption = "goes on with a copy of the conversation " + string(l.resume)
 	case m.Record != nil && l.client.CanResume():
 		l.Env.Warn("%s begins a new conversation: %s has none of session %s", l.Name, l.client.Name, m.Now)
 	}
@@ -386,53 +410,52 @@ func (l *Launch) findConversation() {
 // resumed session of a template gets none, because it had the template's prompt.
 func (l *Launch) findPrompt() error {
 	l.findConversation()
-	spec, topic := &l.spec, l.About
-	if l.Template != nil && spec.Resume != "" {
+	topic := l.About
+	if l.Template != nil && l.resume != "" {
 		return nil
 	}
-	to := spec.Home.Identity
-	if topic == "" && to.Role != "" && l.Prompt == "" && (spec.Resume == "" || spec.Fork || l.Gives) {
+	to := l.home.Identity
+	if topic == "" && to.Role != "" && l.Prompt == "" && (l.resume == "" || l.fork || l.Gives) {
 		topic = beacon.ColdStart
-		if work, _ := mail.NewBox(spec.Home, to.Address()).Hooked(); l.Gives || len(work) > 0 { // gt-prime reports errors
+		if work, _ := mail.NewBox(l.home, to.Address()).Hooked(); l.Gives || len(work) > 0 { // gt-prime reports errors
 			topic = beacon.Assigned
 		}
 	}
-	switch spec.Prompt = l.Prompt; {
+	switch l.prompt = l.Prompt; {
 	case topic == "":
 	case to.Role != "":
-		spec.Prompt = beacon.Prompt(to, sender(l.Env, to), l.Env.Now(), topic, "")
+		l.prompt = beacon.Prompt(to, sender(l.Env, to), l.Env.Now(), topic, "")
 		if l.Prompt != "" {
-			spec.Prompt += "\n\n" + l.Prompt
+			l.prompt += "\n\n" + l.Prompt
 		}
 	case l.Prompt != "":
-		spec.Prompt = topic + "\n\n" + l.Prompt
+		l.prompt = topic + "\n\n" + l.Prompt
 	}
-	if spec.Types() || spec.Remote {
+	if l.types() || l.remote() {
 		return nil
 	}
-	if hidden := l.Env.Redact(spec.Prompt); hidden != spec.Prompt {
-		spec.Prompt = hidden
+	if hidden := l.Env.Redact(l.prompt); hidden != l.prompt {
+		l.prompt = hidden
 		l.Env.Warn("%s takes its first prompt only on its command line; what looks like a secret is left out", l.Agent)
 	}
 	return nil
 }
 
 func (l *Launch) describePrompt() (does, found string, err error) {
-	spec := &l.spec
 	switch {
-	case l.Template != nil && spec.Resume != "":
+	case l.Template != nil && l.resume != "":
 		return "say nothing first", "its conversation goes on", nil
-	case spec.Prompt == "":
+	case l.prompt == "":
 		return "say nothing first", "", nil
 	}
-	found = fmt.Sprintf("%d characters", utf8.RuneCountInString(spec.Prompt))
-	if spec.Types() {
+	found = fmt.Sprintf("%d characters", utf8.RuneCountInString(l.prompt))
+	if l.types() {
 		found += ", typed"
 	}
 	if l.Template != nil { // what it has besides its template is private
 		return "say first what its template has", found, nil
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(spec.Prompt), "\n")
+	first, _, _ := strings.Cut(strings.TrimSpace(l.prompt), "\n")
 	return "say first: " + l.Env.Line(first, maxCell), found, nil
 }
 
@@ -440,8 +463,8 @@ func (l *Launch) describePrompt() (does, found string, err error) {
 // one still has. The instance's own agent may still be ending after its tmux server did, or after the
 // process of its pane did.
 func (l *Launch) awaitConversation() error {
-	id := l.spec.Resume
-	if id == "" || l.spec.Fork {
+	id := l.resume
+	if id == "" || l.fork {
 		return nil
 	}
 	own := func(by *live.Holder) bool {
@@ -461,7 +484,7 @@ func (l *Launch) findCommand() error {
 	if err := l.awaitConversation(); err != nil {
 		return err
 	}
-	l.run, l.session = l.spec.Run()
+	l.findRun()
 	if l.run.First != nil {
 		l.run.First.AsksTrust = l.asksTrust()
 		l.run.First.Untold = !l.Tells()
@@ -482,9 +505,9 @@ func (l *Launch) describeCommand() (does, found string, err error) {
 	}
 	for _, arg := range l.run.Args {
 		switch {
-		case arg == l.spec.Prompt && arg != "":
+		case arg == l.prompt && arg != "":
 			arg = "PROMPT"
-		case arg == string(l.session) && session.ID(arg) != l.spec.Resume:
+		case arg == string(l.session) && session.ID(arg) != l.resume:
 			arg = "ID" // differs each time
 		default:
 			arg = term.Quote(l.Env.Line(arg, 200))
@@ -503,7 +526,7 @@ func (l *Launch) checkLauncher() error {
 	if _, err := process.LookPath(l.run.In[0], l.run.Dir, l.run.Env); err != nil {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err))
 	}
-	if l.spec.successor().BringsLauncher(l.run) { // mutant never: . TestScripts/session_box$
+	if l.successor().BringsLauncher(l.run) { // mutant never: . TestScripts/session_box$
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: a program or file of what it is started in lies in the project, where an agent can change it", l.Name),
 			"put it outside of "+l.Env.DisplayPath(l.Path))
 	}
@@ -517,7 +540,7 @@ func (l *Launch) describeEnvironment() (does, found string, err error) {
 	if l.Account != "" {
 		names = append(names, l.client.StoreEnv)
 	}
-	vars := l.spec.successor().Vars()
+	vars := l.successor().Vars()
 	if l.Template != nil {
 		vars = slices.Concat(vars, l.Template.Vars)
 	}
@@ -547,7 +570,7 @@ func (l *Launch) describeSession() (does, found string, err error) {
 
 func (l *Launch) markStarted(at time.Time) {
 	l.now = at
-	l.MarkStarted(at, l.session, l.spec.Resume != "" && !l.spec.Fork)
+	l.MarkStarted(at, l.session, l.resumed() != "")
 	if l.StartedIn = nil; !l.remote() {
 		l.StartedIn = instance.CurrentLocation(l.Store.State)
 	}
@@ -564,7 +587,7 @@ func (l *Launch) makeSession() error {
 	if l.Adopted != nil {
 		// Its pane is the person's, so it continues in a session of its own.
 		if l.alive {
-			l.noteStop(OwnWay.Sum() + 2*time.Second)
+			noteStop(l.Env, l.Store.State, l.m, l.now.Add(OwnWay.Sum()+2*time.Second))
 			Leave(l.at, l.m.Pane, l.client, l.m.Process, OwnWay)
 			l.markStarted(l.Env.Now())
 		}
@@ -586,7 +609,7 @@ func (l *Launch) makeSession() error {
 	again := l.alive || l.Revives
 	if l.pane = l.m.Pane; again {
 		if l.alive { // one that crashed is logged as a crash by who follows it
-			l.noteStop(20 * time.Second)
+			noteStop(l.Env, l.Store.State, l.m, l.now.Add(20*time.Second))
 		}
 		// The old agent's hooks report its end before this. It must not count as the new
 		// one's.
@@ -594,7 +617,11 @@ func (l *Launch) makeSession() error {
 			l.markStarted(l.Env.Now())
 			return errors.Join(l.put(), l.runBetween())
 		}
-		err = l.spec.Respawn(l.at, l.pane, l.m.Process, l.self, l.now, stopped, l.Env.WarnError, l.run)
+		// The old agent is ended first, so that the two never run at once.
+		before := launcher.FindClientProcess(l.Table, l.client, l.m.Process)
+		at := respawn.Place{Server: l.at, Pane: l.pane, Remain: stays, Stop: before, Whole: true, Stopped: stopped, Self: l.self, Now: l.now, Warn: l.Env.WarnError}
+		l.run.Pane = l.pane.ID
+		err = l.successor().Replace(at, l.run)
 		if err == nil {
 			session := l.pane.Session // of several that show it, the one where it was found
 			l.pane, err = l.at.Pane(l.pane.ID, 5*time.Second)
@@ -612,7 +639,10 @@ func (l *Launch) makeSession() error {
 	}
 	if err == nil && !again {
 		l.buffer = tmux.NewBuffer()
-		l.pane, err = l.spec.StartInSession(l.at, l.TmuxSession, l.self, l.Theme, l.buffer, l.run)
+		l.pane, err = Begin(l.at, l.self, tmux.NewSession{
+			Name: l.TmuxSession, Environ: l.Table.StripRunVars(l.environ), Vars: l.successor().Shared(),
+			Theme: l.Theme, Mark: l.Store.Name(l.ID), Buffer: l.buffer,
+		}, l.run)
 		if errors.Is(err, tmux.ErrDuplicate) { // it was made meanwhile
 			err = cmp.Or(l.foreign(l.TmuxSession, false), err)
 		}
@@ -716,63 +746,50 @@ func (l *Launch) nameTakenError(name string, pane tmux.Pane) error {
 	if agents := live.InPanes(l.Table, l.at, []tmux.Pane{pane}); len(agents) > 0 {
 		who = agents[0].Client.Name + ", " + who
 	}
-	if other, of := l.findHolder(name); other != nil {
-		who = fmt.Sprintf("the agent %s%s, %s", other.Name, of, who)
+	if holder := l.findHolder(name); holder != "" {
+		who = fmt.Sprintf("the agent %s, %s", holder, who)
 		hint = fmt.Sprintf("a tmux server of its own has the name free: export TMUX_TMPDIR=DIR; unset TMUX; gt-session start %s", l.Name)
 	}
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w: %s is %s", l.Name, tmux.ErrDuplicate, name, who), hint)
 }
 
-// findHolder returns the instance of any store whose agent has the tmux session. For one of a
-// town, inTown is a phrase that names the town.
-func (l *Launch) findHolder(name string) (in *instance.Instance, inTown string) {
+// findHolder returns the name of the instance of any store whose agent has the tmux session, with
+// its town if it is of one, or "".
+func (l *Launch) findHolder(name string) string {
 	stores, err := instance.Stores(l.Store.State)
 	l.Env.WarnError(err)
 	for _, s := range stores {
 		all, _ := s.ReadInstances() // what is unreadable is reported elsewhere
 		for _, in := range all {
-			if in.TmuxSession == name && tmux.Server(in.TmuxServer).SameServer(l.at) && (s.Dir != l.Store.Dir || in.ID != l.ID) {
-				if in.Role != "" {
-					inTown = " of the town " + l.Env.DisplayPath(town.Find(l.Env.Getenv, in.Path).Root)
-				}
-				return in, inTown
+			own := s.Dir == l.Store.Dir && in.ID == l.ID
+			switch {
+			case own, in.TmuxSession != name, !tmux.Server(in.TmuxServer).SameServer(l.at):
+			case in.Role != "":
+				return in.Name + " of the town " + l.Env.DisplayPath(town.Find(l.Env.Getenv, in.Path).Root)
+			default:
+				return in.Name
 			}
 		}
 	}
-	return nil, ""
+	return ""
 }
 
 // StopReason is the end reason in the records of sessions that gt-session ended.
 const StopReason = "gt-session stop"
 
-// noteStop records that the running agent is ended on purpose.
-func (l *Launch) noteStop(within time.Duration) {
-	if r := l.m.Record; r != nil && !r.Ended() {
-		stop := session.Stop{Reason: StopReason, Until: l.now.Add(within)}
-		l.Env.WarnError(closing.Expect(l.Store.State, r.ID, stop, l.Env.WarnError))
+// noteStop records that a running agent is ended on purpose.
+func noteStop(env *cli.Env, state place.State, m fleet.Member, until time.Time) {
+	if r := m.Record; r != nil && !r.Ended() {
+		env.WarnError(closing.Expect(state, r.ID, session.Stop{Reason: StopReason, Until: until}, env.WarnError))
 	}
-}
-
-func (l *Launch) describeRemain() (does, found string, err error) {
-	if l.spec.Remain {
-		return "keep the pane when the agent ends", "done in step 6", nil
-	}
-	return "close the pane when the agent ends", "--remain keeps it", nil
 }
 
 func (l *Launch) describeVariables() (does, found string, err error) {
 	var names []string
-	for _, kv := range l.spec.successor().Shared() {
+	for _, kv := range l.successor().Shared() {
 		names = append(names, kv[0])
 	}
 	return "set in the tmux session " + strings.Join(names, " "), "done in step 6", nil
-}
-
-func (l *Launch) describeTheme() (does, found string, err error) {
-	if l.Theme == "" {
-		return "leave the theme", "--theme gives it one", nil
-	}
-	return "give its status line the style " + l.Theme, "done in step 6", nil
 }
 
 func (l *Launch) describeWait() (does, found string, err error) {
@@ -790,13 +807,6 @@ func (l *Launch) readyWait() time.Duration {
 func (l *Launch) wait() (err error) {
 	l.process, err = Began(l.at, l.pane, l.readyWait())
 	return l.explainFailure(err)
-}
-
-func (l *Launch) describeRespawn() (does, found string, err error) {
-	if l.Respawn {
-		return "start it again when it crashes", "a hook of the tmux session does", nil
-	}
-	return "leave it when it crashes", "--respawn starts it again", nil
 }
 
 // describeDialogs returns what the step "dialogs" of a start does and why; see step.describe.
@@ -828,20 +838,24 @@ func (l *Launch) answerDialogs() error {
 }
 
 func (l *Launch) ready() (err error) {
-	l.Asks, err = Ready(l.at, l.pane, l.client, l.process, func() bool { return l.Store.HookReported(l.Instance) })
+	told := func() bool { return l.Store.HookReported(l.Instance) }
+	l.Asks, err = Ready(l.at, l.pane, l.client, l.process, told, Patience(l.client))
 	if err != nil {
 		return l.explainFailure(err)
 	}
 	l.waitPrompted()
-	l.track()
+	if l.Role != "" {
+		l.Env.WarnError(pidfile.NewDir(l.home.Town).Track(l.pane.Session, l.process))
+	}
 	return l.releasePane()
 }
 
+// releasePane has the pane close with its agent, once that has started, unless it stays.
 func (l *Launch) releasePane() error {
-	if l.spec.Remain {
+	if l.stays() {
 		return nil
 	}
-	if err := ReleasePane(l.at, l.pane); l.process.Alive() {
+	if err := l.at.RestoreRemainOnExit(l.pane.ID, tmux.Remain{Set: true, Value: "off"}); l.process.Alive() {
 		if err != nil {
 			err = fmt.Errorf("cannot start %s: %w", l.Name, err)
 		}
@@ -887,19 +901,12 @@ func (l *Launch) explainFailure(err error) error {
 			err = cmp.Or(l.at.Ends(), err)
 		}
 	}
-	resumed := errors.As(err, &ended) && l.spec.Resume != "" && !l.spec.Fork
+	resumed := errors.As(err, &ended) && l.resumed() != ""
 	err = cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err))
 	if resumed && !l.Resumes { // otherwise its folder is removed
-		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", l.Agent, l.spec.Resume, l.Name)
+		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", l.Agent, l.resume, l.Name)
 	}
 	return err
-}
-
-func (l *Launch) describePreStart() (does, found string, err error) {
-	if l.Template.PreStart == nil {
-		return "run nothing before it", "its template has no pre_start", nil
-	}
-	return "run the commands of pre_start", "one that fails, fails the start", nil
 }
 
 func (l *Launch) preStart() error {
@@ -924,14 +931,7 @@ func (l *Launch) startThere() error {
 	if err := l.put(); err != nil {
 		return err
 	}
-	return l.explainFailure(l.Template.Run(l.run, l.spec.successor().Shared()))
-}
-
-func (l *Launch) describeSetup() (does, found string, err error) {
-	if l.Template.SessionSetup == nil {
-		return "run nothing after it", "its template has no session_setup", nil
-	}
-	return "run the commands of session_setup", "one that fails is told, and nothing more", nil
+	return l.explainFailure(l.Template.Run(l.run, l.successor().Shared()))
 }
 
 func (l *Launch) setup() error {

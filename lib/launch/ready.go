@@ -75,31 +75,10 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 const blink = 100 * time.Millisecond
 
 // Ready waits until the agent in a pane is ready: one of its hooks ran, its screen shows
-// that it works, takes a prompt or asks something, or it has run for its Patience. It fails
-// if the agent ends first. asks reports that the client asks the person something.
-func Ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool) (asks bool, err error) {
-	return ready(server, pane, c, p, told, Patience(c))
-}
-
-// Patience returns how long Ready waits for a client.
-func Patience(c agent.Client) time.Duration {
-	if c.KnowsInput() {
-		return Drawn
-	}
-	return Settled
-}
-
-// Survived waits until the agent has begun in a pane and one of its hooks ran or it has run
-// for settled. It is for callers that look at their agents again anyway.
-func Survived(server tmux.Server, pane tmux.Pane, within, settled time.Duration, told func() bool) error {
-	p, err := Began(server, pane, within)
-	if err == nil {
-		_, err = ready(server, pane, agent.Client{}, p, told, settled)
-	}
-	return err
-}
-
-func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool, settled time.Duration) (asks bool, err error) {
+// that it works, takes a prompt or asks something, or it has run for settled, such as its
+// Patience. It fails if the agent ends first. asks reports that the client asks the person
+// something.
+func Ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool, settled time.Duration) (asks bool, err error) {
 	begin := time.Now()
 	var looked, gone, prompt time.Time
 	text := ""
@@ -148,6 +127,24 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 			return false, nil
 		}
 	}
+}
+
+// Survived waits until the agent has begun in a pane and one of its hooks ran or it has run
+// for settled. It is for callers that look at their agents again anyway.
+func Survived(server tmux.Server, pane tmux.Pane, within, settled time.Duration, told func() bool) error {
+	p, err := Began(server, pane, within)
+	if err == nil {
+		_, err = Ready(server, pane, agent.Client{}, p, told, settled)
+	}
+	return err
+}
+
+// Patience returns how long a client's start waits for it to be ready.
+func Patience(c agent.Client) time.Duration {
+	if c.KnowsInput() {
+		return Drawn
+	}
+	return Settled
 }
 
 // atPrompt is how long a shell waits for a command until the agent counts as ended.

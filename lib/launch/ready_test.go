@@ -116,7 +116,7 @@ func TestBegan(t *testing.T) {
 	p, err := Began(server, pane, time.Minute)
 	testenv.NoError(t, err)
 	testenv.NoError(t, os.WriteFile(ends, nil, 0o600))
-	if _, err := Ready(server, pane, agent.Client{}, p, func() bool { return false }); err == nil || !strings.Contains(err.Error(), "ended at once") {
+	if _, err := Ready(server, pane, agent.Client{}, p, func() bool { return false }, Settled); err == nil || !strings.Contains(err.Error(), "ended at once") {
 		t.Error(err)
 	}
 }

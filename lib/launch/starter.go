@@ -108,7 +108,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 	}
 	if l.alive && !again {
 		if l.pane = l.m.Pane; !s.Revives && s.Template == nil && l.pane.ID != "" { // an earlier start may have been killed before this
-			l.spec.Remain, l.process = l.stays(), l.m.Process
+			l.process = l.m.Process
 			err = errors.Join(l.releasePane(), l.setRespawn())
 		}
 		return l, cmp.Or(err, ErrRuns)
@@ -192,7 +192,7 @@ func (s Starter) Check(in *instance.Instance) error {
 	if err := cmp.Or(l.findFolder(), l.findAgent()); err != nil {
 		return err
 	}
-	l.run, _ = l.spec.Run()
+	l.findRun()
 	return l.checkLauncher()
 }
 

@@ -149,10 +149,7 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	if s.Now {
 		limits = Grace{}
 	}
-	if m.Record != nil && !m.Record.Ended() {
-		stop := session.Stop{Reason: StopReason, Until: s.Env.Now().Add(limits.Sum() + 2*time.Second)}
-		s.Env.WarnError(closing.Expect(s.Store.State, m.Record.ID, stop, s.Env.WarnError))
-	}
+	noteStop(s.Env, s.Store.State, m, s.Env.Now().Add(limits.Sum()+2*time.Second))
 	if held.Respawn {
 		// Otherwise outlive would keep the worktree in use for some seconds.
 		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.ID) // if this fails, revive finds the agent stopped
@@ -164,10 +161,12 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	}
 	s.untrack(held.Instance, cmp.Or(m.Pane.Session, held.TmuxSession))
 	s.nameRest(held.Instance)
-	if m.Record != nil {
-		err = s.close(m.Record.ID)
+	if m.Record == nil {
+		return true, nil
 	}
-	return true, err
+	// Its end hook may not have run.
+	end := closing.End{ID: m.Record.ID, Outcome: session.Killed, Reason: StopReason, At: s.Env.Now()}
+	return true, end.CloseIn(s.Store.State, lockWait, s.Env.WarnError)
 }
 
 // nameRest names what the agent started that goes on: processes with sessions of their own,
@@ -181,12 +180,6 @@ func (s Stopper) nameRest(in *instance.Instance) {
 	if len(pids) > 0 {
 		s.Env.Hint("what %s started in sessions of its own goes on: %s; kill %s ends it", in.Name, strings.Join(words, ", "), strings.Join(pids, " "))
 	}
-}
-
-// close records the end of a session whose end hook did not run.
-func (s Stopper) close(id session.ID) error {
-	end := closing.End{ID: id, Outcome: session.Killed, Reason: StopReason, At: s.Env.Now()}
-	return end.CloseIn(s.Store.State, lockWait, s.Env.WarnError)
 }
 
 func (s Stopper) untrack(in *instance.Instance, session string) {

@@ -20,7 +20,6 @@ import (
 	"gt/lib/place/rig"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
-	"gt/lib/state/pidfile"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
 )
@@ -37,33 +36,23 @@ func sender(env *cli.Env, to identity.Identity) string {
 	}
 }
 
-// notParked returns an error if the rig of a worker is parked. Crew members, whom people
-// start for themselves, may still start.
-func notParked(env *cli.Env, in *instance.Instance) error {
-	id, err := identity.Parse(in.Role)
-	if in.Role == "" || err != nil || id.Role == identity.Crew {
-		return nil
-	}
-	switch status, err := rig.Parked(town.Find(env.Getenv, in.Path), id.Rig); {
-	case err != nil:
-		return err
-	case status != "":
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: the rig %s is %s", in.Name, id.Rig, status))
-	}
-	return nil
-}
-
 // admitted returns an error if the worker's rig is parked or already runs its maximum of
-// polecats.
+// polecats. Crew members, whom people start for themselves, may always start.
 func (l *Launch) admitted() error {
-	if err := notParked(l.Env, l.Instance); err != nil {
-		return err
-	}
 	id, err := identity.Parse(l.Role)
-	if l.Role == "" || err != nil || id.Role != identity.Polecat || l.alive {
+	if l.Role == "" || err != nil || id.Role == identity.Crew {
 		return nil
 	}
-	most, err := rig.MaxPolecats(town.Find(l.Env.Getenv, l.Path), id.Rig)
+	inTown := town.Find(l.Env.Getenv, l.Path)
+	if status, err := rig.Parked(inTown, id.Rig); err != nil {
+		return err
+	} else if status != "" {
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: the rig %s is %s", l.Name, id.Rig, status))
+	}
+	if id.Role != identity.Polecat || l.alive {
+		return nil
+	}
+	most, err := rig.MaxPolecats(inTown, id.Rig)
 	if err != nil || most == 0 {
 		return err
 	}
@@ -133,13 +122,6 @@ func (l *Launch) takeRoom(warn func(error)) (release func(), err error) {
 			"gt-session list -A shows them, gt-session stop NAME ends one", "max_running of [session] in config.toml is the limit")
 	}
 	return release, err
-}
-
-func (l *Launch) track() {
-	if l.Role == "" {
-		return
-	}
-	l.Env.WarnError(pidfile.NewDir(l.spec.Home.Town).Track(l.pane.Session, l.process))
 }
 
 // stays reports whether the pane remains when the agent ends: for the person, or until

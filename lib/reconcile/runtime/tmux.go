@@ -46,8 +46,8 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 			return err
 		}
 	}
-	at := launch.Place{Server: server, Name: a.Name, Self: t.Self, Environ: a.Environ, Shared: a.Shared, Mark: a.ID}
-	pane, err := at.Begin(tmux.NewBuffer(), a.Run)
+	made := tmux.NewSession{Name: a.Name, Environ: a.Environ, Vars: a.Shared, Mark: a.ID, Buffer: tmux.NewBuffer()}
+	pane, err := launch.Begin(server, t.Self, made, a.Run)
 	if errors.Is(err, tmux.ErrDuplicate) { // another process was faster
 		switch found, err := find(server, a.Ref); {
 		case err != nil:

@@ -1,0 +1,96 @@
+package launch
+
+import (
+	"encoding/json"
+	"slices"
+
+	"gt/lib/client/agent"
+	"gt/lib/launch/launcher"
+	"gt/lib/launch/respawn"
+	"gt/lib/launch/send"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/tmux"
+)
+
+func (l *Launch) successor() respawn.Successor {
+	return respawn.Successor{Client: l.client, Home: l.home, ID: string(l.id)}
+}
+
+// findRun plans what the pane runs, and the session if it is known before the start.
+//
+// The agent is the command of tmux's pane; nothing is typed into a shell. Its arguments and
+// environment hold keys and long prompts, so they travel in a buffer of tmux's server
+// (package respawn).
+func (l *Launch) findRun() {
+	c, in := l.client, l.Instance
+	successor := respawn.NewSuccessor(c, l.home, l.resumed())
+	next := agent.NextRun{Resume: string(l.resume), Fork: l.fork, Prompt: l.prompt, Alone: !l.served}
+	if l.types() {
+		next.Prompt = ""
+	}
+	given := c.SessionIDFlag
+	if l.fork {
+		given = c.ForkIDFlag
+	}
+	switch {
+	case l.resumed() != "":
+	case len(given) > 0:
+		successor.ID = string(session.NewID())
+	case l.fork && c.Dialect == "":
+		successor.ID = string(session.InventID())
+	}
+	environ := l.Table.StripRunVars(l.environ)
+	if in.Account != "" {
+		environ = append(environ, c.StoreEnv+"="+in.Account)
+	}
+	r := successor.Run(respawn.Previous{
+		Client: c.Name, Args: append(slices.Clone(c.Command), in.Args...), Environ: environ, Dir: in.Path,
+		In: launcher.Launcher{Words: in.Launcher, Limits: in.Limits},
+	}, next, l.Table)
+	if text := send.FormatFirstPrompt(l.prompt); l.types() && text != "" {
+		r.First = &respawn.FirstPrompt{Text: text, Client: c, Resumed: l.resumed()}
+	}
+	if in.Folder != nil {
+		r.Folder = *in.Folder
+	}
+	r.Env = append(r.Env, instance.Variable+"="+l.Store.Name(in.ID))
+	id := session.ID(successor.ID)
+	if id == "" {
+		id = l.resumed()
+	}
+	if r.Capture != nil {
+		id = "" // the agent chooses its own id, which Capture finds
+	}
+	if c.Dialect == "" { // no hook reports it later
+		l.id = id
+	}
+	l.run, l.session = r, id
+}
+
+// types reports whether the first prompt is typed instead of passed as an argument. That
+// needs a client whose input box is known, where gt can type.
+func (l *Launch) types() bool { return l.client.KnowsInput() && !l.remote() }
+
+// resumed returns the conversation that goes on as it is, or "".
+func (l *Launch) resumed() session.ID {
+	if l.fork {
+		return ""
+	}
+	return l.resume
+}
+
+// Begin starts an agent in a tmux session of its own, of which s has the name and what is not
+// the run's, and returns its pane. self is the program that calls respawn.Exec for --exec
+// BUFFER; the run travels in that buffer. The pane remains when the agent ends, so that its
+// last words can be read.
+func Begin(server tmux.Server, self string, s tmux.NewSession, r respawn.Run) (pane tmux.Pane, err error) {
+	r.Pane, r.Remain = "", stays
+	if s.Data, err = json.Marshal(r); err != nil {
+		return pane, err
+	}
+	s.Dir, s.Remain, s.Command = r.Dir, true, []string{self, "--exec", string(s.Buffer)}
+	return server.New(s)
+}
+
+var stays = tmux.Remain{Set: true, Value: "on"}
