@@ -185,39 +185,30 @@ func (p *Predecessor) servers() []string {
 // Command returns a shell command that asks the question on its standard input.
 func (p *Predecessor) Command(stream bool) string {
 	a := p.Client.Ask
-	words := []string{"env"}
 	kept := a.Environ(Account(Environ(p.agents, p.env.Environ), p.account()), "")
 	var gone []string
 	for _, kv := range p.env.Environ {
 		name, _, _ := strings.Cut(kv, "=")
-		if !slices.ContainsFunc(kept, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) && !slices.Contains(gone, name) {
+		if !slices.ContainsFunc(kept, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
 			gone = append(gone, name)
 		}
 	}
 	slices.Sort(gone)
-	for _, name := range gone {
-		words = append(words, "-u", term.Typed(name))
+	words := []string{"env"}
+	for _, name := range slices.Compact(gone) {
+		words = append(words, "-u", name)
 	}
 	if change := p.account(); strings.Contains(change, "=") {
-		words = append(words, term.Typed(change))
+		words = append(words, change)
 	}
-	const folder = `"$(mktemp -d)"`
-	for _, kv := range a.Variables("SCRATCH") {
-		if name, ok := strings.CutSuffix(kv, "=SCRATCH"); ok {
-			words = append(words, name+"="+folder)
-			continue
+	const scratch, folder = "\x00", `"$(mktemp -d)"`
+	words = slices.Concat(words, a.Variables(scratch), p.Client.Command, p.words(scratch, stream && len(a.Stream) > 0))
+	for i, w := range words {
+		if name, ok := strings.CutSuffix(w, scratch); ok { // a variable, or ""
+			words[i] = name + folder
+		} else {
+			words[i] = term.Typed(w)
 		}
-		words = append(words, term.Typed(kv))
-	}
-	for _, w := range p.Client.Command {
-		words = append(words, term.Typed(w))
-	}
-	for _, w := range p.words("SCRATCH", stream && len(a.Stream) > 0) {
-		if w == "SCRATCH" {
-			words = append(words, folder)
-			continue
-		}
-		words = append(words, term.Typed(w))
 	}
 	dir := term.Typed(p.Dir)
 	if a.Elsewhere {
@@ -246,16 +237,7 @@ func prepare(ctx context.Context, dir string, args, environ []string) (*exec.Cmd
 	return cmd, nil
 }
 
-func (c *call) prepare(ctx context.Context) (*exec.Cmd, error) {
-	return prepare(ctx, c.dir, c.args, c.environ)
-}
-
-func (c *call) end() error {
-	if c.scratch == "" {
-		return nil
-	}
-	return os.RemoveAll(c.scratch)
-}
+func (c *call) end() error { return os.RemoveAll(c.scratch) } // of none it removes nothing
 
 // AskOnce asks one question and returns the answer verbatim.
 func (p *Predecessor) AskOnce(ctx context.Context, question string) (string, error) {
@@ -273,7 +255,7 @@ func (p *Predecessor) tryAsk(ctx context.Context, question string, seeded bool) 
 		return "", "", err
 	}
 	defer func() { err = errors.Join(err, c.end()) }()
-	cmd, err := c.prepare(ctx)
+	cmd, err := prepare(ctx, c.dir, c.args, c.environ)
 	if err != nil {
 		return "", "", err
 	}
@@ -291,22 +273,29 @@ func (p *Predecessor) failed(ctx context.Context, err error, words ...string) er
 	if ctx.Err() != nil {
 		return ErrInterrupted
 	}
-	failure := cli.Failf(cli.AnswerNo, "%s did not answer", p.Client.Name)
+	return refusal(p.Client, "answer", 8, err, words...)
+}
+
+// refusal returns the error for a client that failed. The last lines of its own words, of which the
+// first that are not blank count, are hints.
+func refusal(client agent.Client, what string, lines int, err error, words ...string) error {
+	if errors.Is(err, ErrInterrupted) {
+		return err
+	}
+	failure := cli.Failf(cli.AnswerNo, "%s did not %s", client.Name, what)
 	if err != nil {
-		failure = cli.Failf(cli.AnswerNo, "%s did not answer: %v", p.Client.Name, err)
+		failure = cli.Failf(cli.AnswerNo, "%s did not %s: %v", client.Name, what, err)
 	}
 	for _, w := range words {
-		if lines := strings.Split(strings.TrimSpace(w), "\n"); lines[0] != "" {
-			for _, line := range lines[max(0, len(lines)-maxLines):] {
-				failure = cli.WithHint(failure, "%s: %s", p.Client.Name, strings.TrimSpace(line))
+		if said := strings.Split(strings.TrimSpace(w), "\n"); said[0] != "" {
+			for _, line := range said[max(0, len(said)-lines):] {
+				failure = cli.WithHint(failure, "%s: %s", client.Name, strings.TrimSpace(line))
 			}
 			break
 		}
 	}
 	return failure
 }
-
-const maxLines = 8
 
 // ErrInterrupted reports a question that was cancelled.
 var ErrInterrupted = cli.Failf(cli.AnswerNo, "interrupted")
@@ -328,23 +317,19 @@ func (t *tail) Write(p []byte) (int, error) {
 // folder. The client's standard error goes to stderr. The client has wait to answer; SIGINT
 // ends it earlier.
 func NewSession(wait time.Duration, dir string, args, environ []string, path string, stderr io.Writer) (session.ID, error) {
-	program, err := process.LookPath(args[0], dir, environ)
-	if err != nil {
-		return "", err
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args[1:]...)
-	cmd.Env = append(slices.Clip(environ), "PATH="+process.SearchPath(dir, environ)) // it may be a script
-	cmd.Stderr = stderr
-	// A script's children have to end with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd, err := prepare(ctx, dir, args, environ)
+	if err != nil {
+		return "", err
+	}
+	cmd.Dir = "" // the current one, whatever has its name by now
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // one of its children may hold the pipe
 	var out bytes.Buffer
-	cmd.Stdout = &out
+	cmd.Stdout, cmd.Stderr = &out, stderr
 	name := filepath.Base(args[0])
 	switch err := cmd.Run(); {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

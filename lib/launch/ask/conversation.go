@@ -41,7 +41,7 @@ func (p *Predecessor) Open(ctx context.Context) (*Conversation, error) {
 	if c.call, err = p.newCall(true, true); err != nil {
 		return nil, err
 	}
-	if c.cmd, err = c.call.prepare(ctx); err != nil {
+	if c.cmd, err = prepare(ctx, c.call.dir, c.call.args, c.call.environ); err != nil {
 		return nil, errors.Join(err, c.call.end())
 	}
 	c.cmd.Stderr = &c.stderr

@@ -2,7 +2,6 @@ package ask
 
 import (
 	"context"
-	"errors"
 	"os/signal"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/state/session"
-	"gt/lib/text/term"
 )
 
 // importWait bounds an import. A client's first start alone can take a minute.
@@ -24,7 +22,7 @@ func Import(env *cli.Env, agents *agent.Table, client agent.Client, dir string, 
 	if err == nil && strings.Contains(out, string(id)) {
 		return nil
 	}
-	return refusal(client, "take in the conversation", err, complaint, out)
+	return refusal(client, "take in the conversation", 1, err, complaint, out)
 }
 
 // FirstLine runs a client and returns the first line that it prints.
@@ -32,7 +30,7 @@ func FirstLine(env *cli.Env, agents *agent.Table, client agent.Client, dir strin
 	out, complaint, err := short(env, agents, client, dir, args)
 	line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
 	if line = strings.TrimSpace(line); err != nil || line == "" {
-		return "", refusal(client, "say which models it has", err, complaint, out)
+		return "", refusal(client, "say which models it has", 1, err, complaint, out)
 	}
 	return line, nil
 }
@@ -53,22 +51,4 @@ func short(env *cli.Env, agents *agent.Table, client agent.Client, dir string, a
 		err = ErrInterrupted
 	}
 	return stdout.String(), stderr.String(), err
-}
-
-// refusal returns the error for a client that failed, with the client's own words as a
-// hint.
-func refusal(client agent.Client, what string, err error, words ...string) error {
-	if errors.Is(err, ErrInterrupted) {
-		return err
-	}
-	failure := cli.Failf(cli.AnswerNo, "%s did not %s", client.Name, what)
-	if err != nil {
-		failure = cli.Failf(cli.AnswerNo, "%s did not %s: %v", client.Name, what, err)
-	}
-	for _, w := range words {
-		if line := term.LastLine(w); line != "" {
-			return cli.WithHint(failure, "%s: %s", client.Name, line)
-		}
-	}
-	return failure
 }

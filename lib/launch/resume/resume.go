@@ -86,12 +86,9 @@ func (c Command) String() string {
 		if !strings.Contains(change, "=") {
 			words = append(words, "-u")
 		}
-		words = append(words, term.Typed(change))
+		words = append(words, change)
 	}
-	for _, a := range c.Args {
-		words = append(words, term.Typed(a))
-	}
-	command := strings.Join(words, " ") // no exec: a person who pastes it keeps the shell
+	command := term.TypedWords(slices.Concat(words, c.Args)) // no exec: a person who pastes it keeps the shell
 	if c.Dir == "" {
 		return command
 	}
