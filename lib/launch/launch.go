@@ -639,8 +639,9 @@ func (l *Launch) makeSession() error {
 	}
 	if err == nil && !again {
 		l.buffer = tmux.NewBuffer()
+		vars, _ := l.successor().Shared()
 		l.pane, err = Begin(l.at, l.self, tmux.NewSession{
-			Name: l.TmuxSession, Environ: l.Table.StripRunVars(l.environ), Vars: l.successor().Shared(),
+			Name: l.TmuxSession, Environ: l.Table.StripRunVars(l.environ), Vars: vars,
 			Theme: l.Theme, Mark: l.Store.Name(l.ID), Buffer: l.buffer,
 		}, l.run)
 		if errors.Is(err, tmux.ErrDuplicate) { // it was made meanwhile
@@ -786,7 +787,8 @@ func noteStop(env *cli.Env, state place.State, m fleet.Member, until time.Time) 
 
 func (l *Launch) describeVariables() (does, found string, err error) {
 	var names []string
-	for _, kv := range l.successor().Shared() {
+	vars, _ := l.successor().Shared()
+	for _, kv := range vars {
 		names = append(names, kv[0])
 	}
 	return "set in the tmux session " + strings.Join(names, " "), "done in step 6", nil
@@ -931,7 +933,8 @@ func (l *Launch) startThere() error {
 	if err := l.put(); err != nil {
 		return err
 	}
-	return l.explainFailure(l.Template.Run(l.run, l.successor().Shared()))
+	vars, _ := l.successor().Shared()
+	return l.explainFailure(l.Template.Run(l.run, vars))
 }
 
 func (l *Launch) setup() error {

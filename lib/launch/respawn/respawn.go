@@ -179,7 +179,7 @@ func (prev Previous) shell() string {
 // Vars returns the variables that identify the successor, and those of its block in the
 // table of agents.
 func (s Successor) Vars() [][2]string {
-	vars := s.names()
+	vars := [][2]string{{"GT_AGENT", s.Client.Name}, {"GT_PROCESS_NAMES", strings.Join(s.Client.Processes, ",")}}
 	for _, name := range slices.Sorted(maps.Keys(s.Client.Env)) {
 		vars = append(vars, [2]string{name, s.Client.Env[name]})
 	}
@@ -203,10 +203,10 @@ func (s Successor) Vars() [][2]string {
 	return vars
 }
 
-// shared returns the Vars that the tmux session has too, for its other programs and for
-// observers, and unsets those of the earlier run. It leaves out variables of the table of
+// Shared returns the Vars that the tmux session has too, for its other programs, for Gas Town
+// and other observers, and unsets those of the earlier run. It leaves out variables of the table of
 // agents, which may be secret. gt-prime later shares the id of a successor with hooks.
-func (s Successor) shared() (vars [][2]string, unset []string) {
+func (s Successor) Shared() (vars [][2]string, unset []string) {
 	ids := append(names.SessionVars(), "GT_SESSION_UUID")
 	for _, kv := range s.Vars() {
 		if _, own := s.Client.Env[kv[0]]; !own {
@@ -215,21 +215,6 @@ func (s Successor) shared() (vars [][2]string, unset []string) {
 		}
 	}
 	return vars, ids
-}
-
-// Shared returns the Vars that the tmux session has too.
-func (s Successor) Shared() [][2]string {
-	vars, _ := s.shared()
-	return vars
-}
-
-// names returns the variables that name the agent, which Gas Town reads from the tmux
-// session.
-func (s Successor) names() [][2]string {
-	return [][2]string{
-		{"GT_AGENT", s.Client.Name},
-		{"GT_PROCESS_NAMES", strings.Join(s.Client.Processes, ",")},
-	}
 }
 
 // environ returns an environment with the successor's Vars, without what identified the
@@ -300,7 +285,7 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 		}
 	}
 	warn(at.Server.SweepBuffers(at.Now))
-	vars, unset := s.shared()
+	vars, unset := s.Shared()
 	warn(at.Server.SetEnvironment(at.Pane.ID, vars, unset, envWait))
 	if at.Stop.IsSet() {
 		if err := at.Server.Keep(at.Pane.ID); err != nil { // the pane must outlive its agent
