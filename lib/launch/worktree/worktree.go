@@ -162,7 +162,11 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 	if err := checkUnused(w, w.Path); err != nil {
 		return err
 	}
-	err := add(in)
+	add := git.AddWorktree
+	if in.Managed != nil {
+		add = git.AddOwnWorktree
+	}
+	err := add(w.Repository, w.Path, w.Branch, w.Start, Checkout)
 	var taken *git.CheckedOutError
 	switch {
 	case errors.As(err, &taken):
@@ -184,14 +188,6 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 		return err
 	}
 	return setUp(ctx, env, in, put)
-}
-
-func add(in *instance.Instance) error {
-	w := in.Worktree
-	if in.Managed != nil {
-		return git.AddOwnWorktree(w.Repository, w.Path, w.Branch, w.Start, Checkout)
-	}
-	return git.AddWorktree(w.Repository, w.Path, w.Branch, w.Start, Checkout)
 }
 
 func fill(env *cli.Env, w *instance.Worktree) {
