@@ -94,7 +94,8 @@ func (c *unpack) Run(env *cli.Env, at scope) error {
 	if term.IsTerminal(env.Stdin) {
 		return cli.Fail(cli.Usage, errors.New("the parcel is read from standard input"), "gt-session unpack <FILE")
 	}
-	u := parcel.Unpacker{Env: env, Store: at.Store, Table: at.Table(), Name: c.Name, Agent: c.Agent, Args: c.Args, Force: c.Force, From: c.From}
+	u := parcel.Unpacker{Env: env, Store: at.Store, Table: at.Table(), Force: c.Force}
+	u.Called, u.As, u.Args, u.From = c.Name, c.Agent, c.Args, c.From
 	if c.From != "" {
 		host, err := peer.NewHosts(at.Store.State).Get(c.From)
 		if err != nil {

@@ -24,17 +24,8 @@ type Waiting struct {
 	ID     instance.ID `json:"id"`
 	Name   string      `json:"name"` // that the agent will have
 	Agent  string      `json:"agent"`
-	From   string      `json:"from,omitempty"` // the host that sent it; "" for a file
 	At     time.Time   `json:"at"`
-
-	// What the command that unpacked it has chosen.
-	Launcher *[]string `json:"launcher,omitempty"`
-	Args     bool      `json:"args,omitempty"`
-	Folder   string    `json:"folder,omitempty"`
-	Clone    string    `json:"clone,omitempty"`
-	As       string    `json:"as,omitempty"` // another client
-	Called   string    `json:"name_here,omitempty"`
-	Key      string    `json:"key,omitempty"`
+	Choices
 }
 
 // mostWaiting bounds the parcels of one host that wait.
@@ -72,8 +63,7 @@ func (w *unpacking) wait() error {
 		return err
 	}
 	w.plan.Waiting = &Waiting{
-		Parcel: w.ID, ID: w.Instance.ID, Name: w.plan.Name, Agent: w.client.Name, From: w.From, At: w.Env.Now().UTC(),
-		Launcher: w.Launcher, Args: w.Args, Folder: w.Unpacker.Folder, Clone: w.Clone, As: w.Unpacker.Agent, Called: w.Unpacker.Name, Key: w.Key,
+		Parcel: w.ID, ID: w.Instance.ID, Name: w.plan.Name, Agent: w.client.Name, At: w.Env.Now().UTC(), Choices: w.Choices,
 	}
 	return w.keepPlan()
 }
@@ -98,10 +88,8 @@ func planIn(dir string) (p plan, ok bool) {
 // Accept unpacks a parcel that waits, if confirm returns nil, which gets what it brings.
 func (u Unpacker) Accept(one Waiting, confirm func([]Power) error) (Result, error) {
 	all := u.Store.State.Path("parcels")
+	u.Choices, u.confirm = one.Choices, confirm
 	w := &unpacking{Unpacker: u, reader: &reader{}, dir: filepath.Join(all, one.Parcel)}
-	w.confirm = confirm
-	w.Launcher, w.Args, w.Unpacker.Folder, w.Clone, w.Unpacker.Agent, w.From, w.Key = one.Launcher, one.Args, one.Folder, one.Clone, one.As, one.From, one.Key
-	w.Unpacker.Name = one.Called
 	lock, err := flock.Acquire(w.dir+".lock", lockWait)
 	if err != nil {
 		return Result{}, err

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -36,6 +37,18 @@ func (c content) open() (io.ReadCloser, error) {
 	return atomicfile.Open(c.path)
 }
 
+// copyTo copies the content, up to a limit, and returns its size and digest.
+func (c content) copyTo(out io.Writer, most int64) (size int64, digest string, err error) {
+	r, err := c.open()
+	if err != nil {
+		return 0, "", err
+	}
+	defer r.Close()
+	h := sha256.New()
+	size, err = io.Copy(io.MultiWriter(out, h), io.LimitReader(r, most))
+	return size, hex.EncodeToString(h.Sum(nil)), err
+}
+
 // writer collects the members of a parcel.
 type writer struct {
 	manifest *Manifest
@@ -59,18 +72,13 @@ func (w *writer) addJSON(v any) (string, error) {
 }
 
 func (w *writer) addAs(name string, c content) error {
-	r, err := c.open()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	h := sha256.New()
-	size, err := io.Copy(h, r)
-	if err != nil {
+	one := Member{Name: name}
+	var err error
+	if one.Size, one.SHA256, err = c.copyTo(io.Discard, math.MaxInt64); err != nil {
 		return err
 	}
 	w.contents = append(w.contents, c)
-	w.manifest.Members = append(w.manifest.Members, Member{name, size, hex.EncodeToString(h.Sum(nil))})
+	w.manifest.Members = append(w.manifest.Members, one)
 	return nil
 }
 
@@ -112,28 +120,13 @@ func (w *writer) write(out io.Writer, last func() error) error {
 		if err := header(one.Name, one.Size); err != nil {
 			return err
 		}
-		if err := copyMember(t, c, one); err != nil {
+		if n, digest, err := c.copyTo(t, one.Size); err != nil {
 			return err
+		} else if n != one.Size || digest != one.SHA256 {
+			return atomicfile.Error("pack", c.path, errChanged)
 		}
 	}
 	return t.Close()
-}
-
-func copyMember(out io.Writer, c content, one Member) error {
-	r, err := c.open()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(r, one.Size))
-	if err != nil {
-		return err
-	}
-	if n != one.Size || hex.EncodeToString(h.Sum(nil)) != one.SHA256 {
-		return atomicfile.Error("pack", c.path, errChanged)
-	}
-	return nil
 }
 
 // reader reads a parcel.

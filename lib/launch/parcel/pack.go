@@ -351,7 +351,7 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 	}
 	h := home.FindOtherHome(place.ScopeOf(p.Env.Getenv), m.Path)
 	s := sessionOf(m)
-	transcript, cwd := "", m.Path
+	transcript := ""
 	if r := m.Record; r != nil {
 		if of, ok, err := home.OfSession(p.Store.State, string(r.ID)); err != nil {
 			return nil, err
@@ -363,15 +363,14 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 		}
 		transcript = r.Transcript
 	}
-	for _, add := range []func() error{
-		func() error { return p.conversation(w, s, transcript, cwd, scratch) },
+	err := inOrder(
+		func() error { return p.conversation(w, s, transcript, m.Path, scratch) },
 		func() error { return p.thread(w, s) },
 		func() error { return p.checkpoint(w, s, h) },
 		func() error { return p.notes(w, s, h) },
-	} {
-		if err := add(); err != nil {
-			return nil, fmt.Errorf("cannot pack %s: %w", m.Name, err)
-		}
+	)
+	if err != nil {
+		return nil, cannotPack(m.Instance, err)
 	}
 	return s, nil
 }

@@ -132,7 +132,7 @@ func slug(r rune) rune {
 
 func (h *host) unpack(data []byte, change func(*Unpacker)) (Result, error) {
 	env := h.env()
-	u := Unpacker{Env: env, Store: h.store(env), Table: h.table(env), Folder: filepath.Join(h.home, "src")}
+	u := Unpacker{Env: env, Store: h.store(env), Table: h.table(env), Choices: Choices{Folder: filepath.Join(h.home, "src")}}
 	if change != nil {
 		change(&u)
 	}
@@ -707,7 +707,7 @@ func TestAnotherClient(t *testing.T) {
 	there.write("bin/codex", "#!/bin/sh\n")
 	testenv.NoError(t, os.Chmod(filepath.Join(there.home, "bin/codex"), 0o755))
 	b := good.clone(t)
-	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.Agent = "codex" })
+	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.As = "codex" })
 	testenv.NoError(t, err)
 	r, err := session.Lookup(place.StateOf(there.env().Getenv), done.Session)
 	if err != nil || r == nil || r.Agent != "codex" || r.ParentID != sessionID || r.ChainID != sessionID {
@@ -738,7 +738,7 @@ func TestEntries(t *testing.T) {
 	b.put(s.Entries, lines.String())
 	b.Members = slices.Delete(b.Members, 1, 2) // the to-do
 	b.rename()
-	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.Agent = "claude" })
+	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.As = "claude" })
 	testenv.NoError(t, err)
 	r, err := session.Lookup(place.StateOf(there.env().Getenv), done.Session)
 	if err != nil || r == nil {

@@ -701,7 +701,7 @@ func TestAsk(t *testing.T) {
 	testenv.NoError(t, err)
 	ask := func(question string) error {
 		env := there.env()
-		return Unpacker{Env: env, Store: there.store(env), Table: there.table(env), From: "lap"}.Ask(strings.NewReader(question))
+		return Unpacker{Env: env, Store: there.store(env), Table: there.table(env), Choices: Choices{From: "lap"}}.Ask(strings.NewReader(question))
 	}
 	if err := ask(string(question)); err == nil || !strings.Contains(err.Error(), "no folder that gt knows has its repository") || strings.Contains(err.Error(), "--") {
 		t.Errorf("without a clone: %v", err)

@@ -58,20 +58,14 @@ func (w *unpacking) findKnown() error {
 		}
 	}
 	state := w.Store.State
-	stores, err := instance.Stores(state)
+	err := instance.Walk(state, func(store instance.Store, in *instance.Instance) error {
+		if in.ID != w.Instance.ID && store.Session(in) == s.ID {
+			return cli.Failf(cli.AnswerNo, "the conversation %s is %s's here", s.ID, in.Name)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	for _, store := range stores {
-		all, err := store.ReadInstances()
-		if err != nil {
-			return err
-		}
-		for _, in := range all {
-			if in.ID != w.Instance.ID && store.Session(in) == s.ID {
-				return cli.Failf(cli.AnswerNo, "the conversation %s is %s's here", s.ID, in.Name)
-			}
-		}
 	}
 	if session.AtWork(state, s.ID, w.Env.Now()) {
 		return cli.Failf(cli.AnswerNo, "the session %s runs here", s.ID)

@@ -33,21 +33,27 @@ type Unpacker struct {
 	Store instance.Store
 	Table *agent.Table
 
-	Name   string // of the instance; "" for the one that it has
-	Folder string // in the repository, or the agent's folder itself without one; "" to look for it
-	Clone  string // clone the repository to this new folder
-	Agent  string // another client
-	// Launcher is what the agent runs in here. It has to be set, even if to no words, for an
-	// instance that ran in something.
-	Launcher *[]string
-	Args     bool // take its arguments
-	Force    bool // take over what this machine knows of its session
-	// From is the host of the fleet that it comes from, and Key that host's key. A person who
-	// unpacks it by hand says "".
-	From, Key string
+	Choices
+	Force bool // take over what this machine knows of its session
 
 	// confirm is shown what the parcel brings that a person has to accept; nil if nobody is there.
 	confirm func([]Power) error
+}
+
+// Choices are what the command that unpacks a parcel chooses, kept with one that waits.
+type Choices struct {
+	Called string `json:"name_here,omitempty"` // the instance's name; "" for the one that it has
+	Folder string `json:"folder,omitempty"`    // in the repository, or the agent's folder itself without one; "" to look for it
+	Clone  string `json:"clone,omitempty"`     // clone the repository to this new folder
+	As     string `json:"as,omitempty"`        // another client
+	// Launcher is what the agent runs in here. It has to be set, even if to no words, for an
+	// instance that ran in something.
+	Launcher *[]string `json:"launcher,omitempty"`
+	Args     bool      `json:"args,omitempty"` // take its arguments
+	// From is the host of the fleet that it comes from, and Key that host's key. A person who
+	// unpacks it by hand says "".
+	From string `json:"from,omitempty"`
+	Key  string `json:"key,omitempty"`
 }
 
 // Result says what Unpack made.
@@ -178,7 +184,7 @@ func (w *unpacking) prepare() error {
 	if err := inOrder(w.findOld, w.findAgent, w.findLauncher); err != nil {
 		return err
 	}
-	flags := strings.Join([]string{w.Unpacker.Name, w.Unpacker.Folder, w.Clone, w.Unpacker.Agent, w.From}, "\x00")
+	flags := strings.Join([]string{w.Called, w.Folder, w.Clone, w.As, w.From}, "\x00")
 	kept, ok := planIn(w.dir)
 	if ok && kept.Flags == flags && (kept.Waiting == nil || kept.Accepted) {
 		w.plan = kept
@@ -223,9 +229,9 @@ func (u Unpacker) Ask(in io.Reader) error {
 
 // findAgent finds the client in this machine's table, and its program.
 func (w *unpacking) findAgent() error {
-	name := cmp.Or(w.Unpacker.Agent, w.Instance.Agent)
+	name := cmp.Or(w.As, w.Instance.Agent)
 	if !w.Table.Known(name) {
-		if w.Unpacker.Agent != "" {
+		if w.As != "" {
 			return w.Table.Unknown(name)
 		}
 		return w.fail(fmt.Errorf("no agent is called %s here", w.Env.Quoted(name)), "--agent names one that goes on with the conversation")
@@ -279,9 +285,9 @@ func (w *unpacking) findOld() error {
 }
 
 func (w *unpacking) findName() error {
-	w.plan.Name = cmp.Or(w.Unpacker.Name, w.Instance.Name)
+	w.plan.Name = cmp.Or(w.Called, w.Instance.Name)
 	if w.old != nil {
-		w.plan.Name = cmp.Or(w.Unpacker.Name, w.old.Name)
+		w.plan.Name = cmp.Or(w.Called, w.old.Name)
 	}
 	if err := instance.CheckName(w.plan.Name); err != nil {
 		return cli.Fail(cli.Usage, err)
@@ -292,7 +298,7 @@ func (w *unpacking) findName() error {
 	}
 	base := w.plan.Name
 	for n := 2; slices.ContainsFunc(all, func(in *instance.Instance) bool { return in.Name == w.plan.Name && in.ID != w.Instance.ID }); n++ {
-		if w.Unpacker.Name != "" {
+		if w.Called != "" {
 			return cli.Fail(cli.AnswerNo, instance.Taken(all, base), "choose another with -n NAME")
 		}
 		w.plan.Name = instance.Variant(base, fmt.Sprintf("-%d", n))
@@ -310,13 +316,13 @@ func (w *unpacking) findRepository() error {
 	switch {
 	case w.Clone != "":
 		return w.planClone()
-	case w.Unpacker.Folder != "":
-		main, ok, err := git.Holds(w.Unpacker.Folder, g.Roots, gitWait)
+	case w.Folder != "":
+		main, ok, err := git.Holds(w.Folder, g.Roots, gitWait)
 		switch {
 		case err != nil:
-			return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot use the folder '%s': %w", w.Unpacker.Folder, err))
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot use the folder '%s': %w", w.Folder, err))
 		case !ok:
-			return cli.Failf(cli.AnswerNo, "the folder '%s' has another repository: its first commit is not %.12s", w.Unpacker.Folder, g.Roots[0])
+			return cli.Failf(cli.AnswerNo, "the folder '%s' has another repository: its first commit is not %.12s", w.Folder, g.Roots[0])
 		}
 		w.Repository = main
 		return nil
@@ -398,7 +404,7 @@ func (w *unpacking) planClone() error {
 
 // findFolder finds the folder of an agent without a repository.
 func (w *unpacking) findFolder() error {
-	w.Path = w.Unpacker.Folder
+	w.Path = w.Folder
 	if w.Path == "" && w.old != nil {
 		w.Path = w.old.Path
 	}
@@ -464,7 +470,7 @@ func (w *unpacking) findWorktree() error {
 // findPlaceItLeft chooses the folder that the instance left, if it comes back to this host and
 // all there, also the files that git ignores, is as it was: somebody may have worked there.
 func (w *unpacking) findPlaceItLeft() (bool, error) {
-	if w.old == nil || w.old.Moved == nil || w.old.Moved.State == "" || w.Unpacker.Folder != "" || w.Clone != "" {
+	if w.old == nil || w.old.Moved == nil || w.old.Moved.State == "" || w.Folder != "" || w.Clone != "" {
 		return false, nil
 	}
 	scratch := filepath.Join(w.dir, "before")
