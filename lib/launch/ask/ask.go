@@ -74,13 +74,6 @@ func NewPredecessor(env *cli.Env, agents *agent.Table, client agent.Client, id s
 	return p, nil
 }
 
-type call struct {
-	dir     string
-	args    []string // the program's name first
-	environ []string
-	scratch string
-}
-
 // Environ returns an environment without the calling session's own variables, whichever
 // agent that is, and without its pane.
 func Environ(agents *agent.Table, environ []string) []string {
@@ -109,26 +102,28 @@ func (p *Predecessor) account() string {
 	return p.Client.Account(p.env.Getenv, p.Store)
 }
 
-// newCall describes a run of the client. stream keeps it open for many questions. seeded gives
-// it copies of the databases that it would need long to make.
-func (p *Predecessor) newCall(stream, seeded bool) (*call, error) {
-	a := p.Client.Ask
-	c := &call{dir: p.Dir}
+// prepareCall prepares a run of the client, which ends with ctx. stream keeps it open for many
+// questions. seeded gives it copies of the databases that it would need long to make. scratch is
+// a folder to be removed afterwards; it may be "".
+func (p *Predecessor) prepareCall(ctx context.Context, stream, seeded bool) (cmd *exec.Cmd, scratch string, err error) {
+	a, dir := p.Client.Ask, p.Dir
 	if a.Scratch() {
-		var err error
-		if c.scratch, err = Scratch(cmp.Or(p.env.Getenv("TMPDIR"), "/tmp")); err != nil {
-			return nil, err
+		if scratch, err = Scratch(cmp.Or(p.env.Getenv("TMPDIR"), "/tmp")); err != nil {
+			return nil, "", err
 		}
 		if folder, _ := p.Client.Folder(p.env.Getenv); seeded {
-			seed(cmp.Or(p.Store, folder), a.Seed, c.scratch)
+			seed(cmp.Or(p.Store, folder), a.Seed, scratch)
+		}
+		if a.Elsewhere {
+			dir = scratch
 		}
 	}
-	if a.Elsewhere && c.scratch != "" {
-		c.dir = c.scratch
+	environ := a.Environ(Account(Environ(p.agents, p.env.ChildEnviron()), p.account()), scratch)
+	cmd, err = prepare(ctx, dir, slices.Concat(p.Client.Command, p.words(scratch, stream)), environ)
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(scratch))
 	}
-	c.args = slices.Concat(p.Client.Command, p.words(c.scratch, stream))
-	c.environ = a.Environ(Account(Environ(p.agents, p.env.ChildEnviron()), p.account()), c.scratch)
-	return c, nil
+	return cmd, scratch, err
 }
 
 func (p *Predecessor) words(scratch string, stream bool) []string {
@@ -237,8 +232,6 @@ func prepare(ctx context.Context, dir string, args, environ []string) (*exec.Cmd
 	return cmd, nil
 }
 
-func (c *call) end() error { return os.RemoveAll(c.scratch) } // of none it removes nothing
-
 // AskOnce asks one question and returns the answer verbatim.
 func (p *Predecessor) AskOnce(ctx context.Context, question string) (string, error) {
 	a := p.Client.Ask
@@ -250,15 +243,11 @@ func (p *Predecessor) AskOnce(ctx context.Context, question string) (string, err
 }
 
 func (p *Predecessor) tryAsk(ctx context.Context, question string, seeded bool) (answer, complaint string, err error) {
-	c, err := p.newCall(false, seeded)
+	cmd, scratch, err := p.prepareCall(ctx, false, seeded)
 	if err != nil {
 		return "", "", err
 	}
-	defer func() { err = errors.Join(err, c.end()) }()
-	cmd, err := prepare(ctx, c.dir, c.args, c.environ)
-	if err != nil {
-		return "", "", err
-	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	var stdout, stderr tail
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(question), &stdout, &stderr
 	if err := cmd.Run(); err != nil || ctx.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -17,13 +18,13 @@ type Conversation struct {
 	ctx context.Context
 
 	// If the client takes many questions in one process:
-	call   *call
-	cmd    *exec.Cmd
-	events *json.Decoder
-	stderr tail
-	mu     sync.Mutex // guards stdin
-	stdin  io.WriteCloser
-	asked  int
+	cmd     *exec.Cmd
+	scratch string // its folder; "" if it has none
+	events  *json.Decoder
+	stderr  tail
+	mu      sync.Mutex // guards stdin
+	stdin   io.WriteCloser
+	asked   int
 
 	// If it does not:
 	before []exchange
@@ -38,22 +39,21 @@ func (p *Predecessor) Open(ctx context.Context) (*Conversation, error) {
 		return c, nil
 	}
 	var err error
-	if c.call, err = p.newCall(true, true); err != nil {
+	if c.cmd, c.scratch, err = p.prepareCall(ctx, true, true); err != nil {
 		return nil, err
-	}
-	if c.cmd, err = prepare(ctx, c.call.dir, c.call.args, c.call.environ); err != nil {
-		return nil, errors.Join(err, c.call.end())
 	}
 	c.cmd.Stderr = &c.stderr
 	stdout, err := c.cmd.StdoutPipe()
+	if err == nil {
+		c.stdin, err = c.cmd.StdinPipe()
+	}
+	if err == nil {
+		if err = c.cmd.Start(); err != nil {
+			err = fmt.Errorf("cannot run '%s': %w", c.cmd.Path, err)
+		}
+	}
 	if err != nil {
-		return nil, errors.Join(err, c.call.end())
-	}
-	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
-		return nil, errors.Join(err, c.call.end())
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot run '%s': %w", c.cmd.Path, err), c.call.end())
+		return nil, errors.Join(err, os.RemoveAll(c.scratch))
 	}
 	c.events = json.NewDecoder(stdout)
 	return c, nil
@@ -171,5 +171,5 @@ func (c *Conversation) Close() error {
 		return nil
 	}
 	_ = c.end() // the answers count, not the exit status
-	return c.call.end()
+	return os.RemoveAll(c.scratch)
 }
