@@ -20,19 +20,17 @@ import (
 	"gt/lib/place/identity"
 )
 
-// The topics of a beacon: why the session starts.
+// Topics of a beacon: why the session starts.
 const (
 	ColdStart = "cold-start"
 	Handoff   = "handoff"
-	Attach    = "attach"
 	Assigned  = "assigned"
-	Patrol    = "patrol"
-	Ready     = "ready"
+	attach    = "attach"
 )
 
-// IsTopic reports whether a word is a topic.
+// IsTopic reports whether a word is a topic, of gt's or of the town's.
 func IsTopic(word string) bool {
-	return slices.Contains([]string{ColdStart, Handoff, Attach, Assigned, Patrol, Ready}, word)
+	return slices.Contains([]string{ColdStart, Handoff, Assigned, attach, "patrol", "ready"}, word)
 }
 
 // SelfSender is the sender of a beacon that a session writes for its successor.
@@ -55,7 +53,7 @@ func Prompt(to identity.Identity, sender string, now time.Time, topic, molecule 
 	}
 	line := fmt.Sprintf(conversation.Beacon+"%s <- %s • %s • %s", to, sender, now.Format("2006-01-02T15:04"), subject)
 	switch topic {
-	case Handoff, ColdStart, Attach:
+	case Handoff, ColdStart, attach:
 		return line + instructions
 	}
 	return line

@@ -29,10 +29,10 @@ func TestPrompt(t *testing.T) {
 	}{
 		{"gastown/crew/max", SelfSender, Handoff, "", "[GAS TOWN] crew max (rig: gastown) <- self • 2026-01-17T01:00 • handoff", true},
 		{"gastown/polecats/Toast", "mayor", ColdStart, "", "[GAS TOWN] polecat Toast (rig: gastown) <- mayor • 2026-01-17T01:00 • cold-start", true},
-		{"gastown/polecats/Toast", "deacon", Attach, "gt-mol-1", "[GAS TOWN] polecat Toast (rig: gastown) <- deacon • 2026-01-17T01:00 • attach:gt-mol-1", true},
+		{"gastown/polecats/Toast", "deacon", attach, "gt-mol-1", "[GAS TOWN] polecat Toast (rig: gastown) <- deacon • 2026-01-17T01:00 • attach:gt-mol-1", true},
 		{"gastown/polecats/Toast", "mayor", Assigned, "gt-mol-1", "[GAS TOWN] polecat Toast (rig: gastown) <- mayor • 2026-01-17T01:00 • assigned:gt-mol-1", false},
-		{"gastown/witness", "deacon", Patrol, "", "[GAS TOWN] witness (rig: gastown) <- deacon • 2026-01-17T01:00 • patrol", false},
-		{"deacon", "mayor", Ready, "", "[GAS TOWN] deacon <- mayor • 2026-01-17T01:00 • ready", false},
+		{"gastown/witness", "deacon", "patrol", "", "[GAS TOWN] witness (rig: gastown) <- deacon • 2026-01-17T01:00 • patrol", false},
+		{"deacon", "mayor", "ready", "", "[GAS TOWN] deacon <- mayor • 2026-01-17T01:00 • ready", false},
 		{"my-repo", SelfSender, Handoff, "", "[GAS TOWN] my-repo <- self • 2026-01-17T01:00 • handoff", true},
 		{"mayor", SelfSender, Assigned, "two\nlines", "[GAS TOWN] mayor <- self • 2026-01-17T01:00 • assigned:two lines", false},
 		{"mayor", SelfSender, Assigned, " \n", "[GAS TOWN] mayor <- self • 2026-01-17T01:00 • assigned", false},

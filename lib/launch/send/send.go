@@ -428,8 +428,13 @@ func (t Target) waitUntilFree(settle time.Duration) (string, error) {
 			return "", err
 		}
 		shown, _ := t.Client.Input(screen)
-		switch err = refuse(known, shown); {
-		case err != nil:
+		switch {
+		case shown == agent.Asks:
+			err = ErrAsks
+		case shown == agent.Draft:
+			err = ErrDraft
+		case shown == agent.NoInput && known:
+			err = ErrNoInput
 		case t.Client.Deaf(screen):
 			err = ErrDeaf
 		case t.Client.BusyDrops && t.Client.ScreenState(agent.Plain(screen)) == agent.Busy: // mutant never: . TestScripts/session_send$
@@ -454,19 +459,6 @@ func (t Target) capture() (screen string, err error) {
 }
 
 const tmuxWait = time.Minute
-
-// refuse returns why nothing may be typed into an input box.
-func refuse(known bool, shown agent.Input) error {
-	switch {
-	case shown == agent.Asks:
-		return ErrAsks
-	case shown == agent.Draft:
-		return ErrDraft
-	case shown == agent.NoInput && known:
-		return ErrNoInput
-	}
-	return nil
-}
 
 // arrived waits until a text is in the input box and the box, which showed was before, has
 // stopped changing. more says that the text follows another piece, and so may be added
