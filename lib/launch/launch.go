@@ -871,23 +871,23 @@ func (l *Launch) waitPrompted() {
 	if l.run.First == nil {
 		return
 	}
-	peek := fmt.Sprintf("gt-session peek %s shows its screen", l.Name)
 	for end := time.Now().Add(promptWait); !l.Asks && l.process.Alive(); time.Sleep(50 * time.Millisecond) {
 		pending, asked, failure := respawn.FirstPromptState(l.at, l.pane.ID)
 		switch {
 		case failure != "":
 			l.Env.Warn("%s did not get its first prompt: %s", l.Name, failure)
-			l.Env.Hint("%s", peek)
-			return
 		case asked:
 			l.Asks = true
+			return
 		case !pending:
 			return
 		case time.Now().After(end):
 			l.Env.Warn("%s gets its first prompt once its input box is on the screen", l.Name)
-			l.Env.Hint("%s", peek)
-			return
+		default:
+			continue
 		}
+		l.Env.Hint("gt-session peek %s shows its screen", l.Name)
+		return
 	}
 }
 
@@ -897,15 +897,14 @@ func (l *Launch) explainFailure(err error) error {
 	if err == nil {
 		return nil
 	}
-	var ended *EndedError
-	if errors.As(err, &ended) {
+	if errors.As(err, new(*EndedError)) {
 		if _, gone := l.at.Panes(); errors.Is(gone, tmux.ErrNoServer) {
 			err = cmp.Or(l.at.Ends(), err)
 		}
 	}
-	resumed := errors.As(err, &ended) && l.resumed() != ""
+	ended := errors.As(err, new(*EndedError))
 	err = cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err))
-	if resumed && !l.Resumes { // otherwise its folder is removed
+	if ended && l.resumed() != "" && !l.Resumes { // otherwise its folder is removed
 		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", l.Agent, l.resume, l.Name)
 	}
 	return err
