@@ -99,15 +99,8 @@ func (c *convert) Run(env *cli.Env) error {
 	known, err := agent.Load(place.Config(env.Getenv), town.Personal(env.Getenv))
 	env.WarnError(err)
 	client := known.FindClient(c.To)
-	if i, ok := w.(conversation.Importer); ok && !c.DryRun {
-		if to.Model = i.Model(account.Stores(c.To, env.Getenv), place.ConfigHome(env.Getenv)); to.Model == "" {
-			if to.Model, err = ask.FirstLine(env, known, client, dir, i.Models()); err != nil {
-				return err
-			}
-		}
-	}
-	size, err := c.write(env, w, to, path, func(file string, imported conversation.Importer) error {
-		return ask.Import(env, known, client, dir, imported.Import(file), to.ID)
+	size, err := c.write(w, to, path, func(i conversation.Importer, write func(io.Writer) error) error {
+		return ask.Import(env, known, client, i, to, write)
 	})
 	if err != nil {
 		return err
@@ -128,8 +121,8 @@ func (c *convert) Run(env *cli.Env) error {
 }
 
 // write writes the conversation to path and returns its size in bytes. A client that
-// imports conversations gets a temporary file instead.
-func (c *convert) write(env *cli.Env, w conversation.Writer, to *conversation.Copy, path string, take func(string, conversation.Importer) error) (int64, error) {
+// imports conversations takes it in instead.
+func (c *convert) write(w conversation.Writer, to *conversation.Copy, path string, take func(conversation.Importer, func(io.Writer) error) error) (int64, error) {
 	n := new(counted)
 	all := func(out io.Writer) error { return w.Write(io.MultiWriter(out, n), to) }
 	imported, byItself := w.(conversation.Importer)
@@ -138,16 +131,8 @@ func (c *convert) write(env *cli.Env, w conversation.Writer, to *conversation.Co
 		err := all(io.Discard)
 		return int64(*n), err
 	case byItself:
-		scratch, err := ask.Scratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
-		if err != nil {
-			return 0, err
-		}
-		defer os.RemoveAll(scratch)
-		file := filepath.Join(scratch, string(to.ID)+".json")
-		if err := atomicfile.Stream(file, all); err != nil {
-			return 0, err
-		}
-		return int64(*n), take(file, imported)
+		err := take(imported, all)
+		return int64(*n), err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return 0, atomicfile.Error("create", filepath.Dir(path), err)

@@ -24,8 +24,11 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/readers/files"
+	"gt/lib/conversation"
+	"gt/lib/place"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
@@ -304,24 +307,31 @@ func (t *tail) Write(p []byte) (int, error) {
 // importWait bounds an import. A client's first start alone can take a minute.
 const importWait = 5 * time.Minute
 
-// Import has a client import a conversation. It fails unless the client prints the
-// conversation's id.
-func Import(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string, id session.ID) error {
-	out, complaint, err := short(env, agents, client, dir, args)
-	if err == nil && strings.Contains(out, string(id)) {
+// Import has a client take in a conversation that only it can write, from a file that write
+// writes. The conversation gets the model that the person used last, or the client's first one.
+// Import fails unless the client prints the conversation's id.
+func Import(env *cli.Env, agents *agent.Table, client agent.Client, i conversation.Importer, to *conversation.Copy, write func(io.Writer) error) error {
+	if to.Model = i.Model(account.Stores(client.Name, env.Getenv), place.ConfigHome(env.Getenv)); to.Model == "" {
+		out, complaint, err := short(env, agents, client, to.CWD, i.Models())
+		line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
+		if to.Model = strings.TrimSpace(line); err != nil || to.Model == "" {
+			return refusal(client, "say which models it has", 1, err, complaint, out)
+		}
+	}
+	scratch, err := Scratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	file := filepath.Join(scratch, string(to.ID)+".json")
+	if err := atomicfile.Stream(file, write); err != nil {
+		return err
+	}
+	out, complaint, err := short(env, agents, client, to.CWD, i.Import(file))
+	if err == nil && strings.Contains(out, string(to.ID)) {
 		return nil
 	}
 	return refusal(client, "take in the conversation", 1, err, complaint, out)
-}
-
-// FirstLine runs a client and returns the first line that it prints.
-func FirstLine(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string) (string, error) {
-	out, complaint, err := short(env, agents, client, dir, args)
-	line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
-	if line = strings.TrimSpace(line); err != nil || line == "" {
-		return "", refusal(client, "say which models it has", 1, err, complaint, out)
-	}
-	return line, nil
 }
 
 // short runs a client that ends by itself and returns what it prints.

@@ -220,8 +220,9 @@ func (w *unpacking) makeConversation() (transcript string, now session.ID, err e
 	if transcript, err = writer.Place(own, to); err != nil {
 		return "", "", err
 	}
-	if imported, ok := writer.(conversation.Importer); ok {
-		return transcript, to.ID, w.imports(imported, writer, to)
+	write := func(out io.Writer) error { return writer.Write(out, to) }
+	if i, ok := writer.(conversation.Importer); ok {
+		return transcript, to.ID, ask.Import(w.Env, w.Table, w.client, i, to, write)
 	}
 	if atomicfile.Exists(transcript) { // an unpacking that was killed wrote it
 		return transcript, to.ID, nil
@@ -229,26 +230,7 @@ func (w *unpacking) makeConversation() (transcript string, now session.ID, err e
 	if err := os.MkdirAll(filepath.Dir(transcript), 0o700); err != nil {
 		return "", "", err
 	}
-	return transcript, to.ID, atomicfile.Stream(transcript, func(out io.Writer) error { return writer.Write(out, to) })
-}
-
-// imports has a client take in a conversation that only it can write.
-func (w *unpacking) imports(i conversation.Importer, writer conversation.Writer, to *conversation.Copy) (err error) {
-	if to.Model = i.Model(account.Stores(w.client.Name, w.Env.Getenv), place.ConfigHome(w.Env.Getenv)); to.Model == "" {
-		if to.Model, err = ask.FirstLine(w.Env, w.Table, w.client, w.Path, i.Models()); err != nil {
-			return err
-		}
-	}
-	scratch, err := ask.Scratch(cmp.Or(w.Env.Getenv("TMPDIR"), "/tmp"))
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
-	file := filepath.Join(scratch, string(to.ID)+".json")
-	if err := atomicfile.Stream(file, func(out io.Writer) error { return writer.Write(out, to) }); err != nil {
-		return err
-	}
-	return ask.Import(w.Env, w.Table, w.client, w.Path, i.Import(file), to.ID)
+	return transcript, to.ID, atomicfile.Stream(transcript, write)
 }
 
 // source returns the conversation for another client, or nil if there is none.
