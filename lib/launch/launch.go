@@ -668,9 +668,6 @@ func (l *Launch) runBetween() error {
 	return l.Between()
 }
 
-// errRuns reports that another program has started the role's agent.
-var errRuns = errors.New("is already running")
-
 // foreign handles a tmux session of the name that this start did not make. What another
 // program of the town left of the role is ended: a session without a program, or with
 // Replaces any, if end is set. Everything else is somebody else's, and is never ended.
@@ -891,8 +888,6 @@ func (l *Launch) waitPrompted() {
 	}
 }
 
-const promptWait = 30 * time.Second
-
 func (l *Launch) explainFailure(err error) error {
 	if err == nil {
 		return nil
@@ -942,6 +937,3 @@ func (l *Launch) setup() error {
 	}
 	return nil
 }
-
-// maxCell bounds a value in a step's description, in characters.
-const maxCell = 4096

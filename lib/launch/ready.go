@@ -24,8 +24,21 @@ const (
 	Drawn   = 15 * time.Second
 )
 
-// pollInterval is the pause between two captures of a screen. Each is a call of tmux.
-const pollInterval = 200 * time.Millisecond
+const (
+	pollInterval = 200 * time.Millisecond // between two captures of a screen; each is a call of tmux
+	blink        = 100 * time.Millisecond // until a process that is gone counts as ended
+	atPrompt     = time.Second            // until an agent counts as ended whose shell waits for a command
+	waited       = 300 * time.Millisecond // for tmux to reap a process
+	// drained is how long tmux may take to read all that an agent printed. A process that the
+	// agent left can keep the terminal open for longer.
+	drained = 3 * time.Second
+	// dialogs bounds AcceptDialogs. A busy client can lose a key, which takes send.Patience until
+	// it is noticed.
+	dialogs = 2 * time.Minute
+)
+
+// dead is the beginning of the line that tmux writes into a pane that remains on exit.
+const dead = "Pane is dead ("
 
 // EndedError reports that an agent ended while it was being started.
 type EndedError struct {
@@ -70,9 +83,6 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 		}
 	}
 }
-
-// blink is how long a process has to be gone until it counts as ended.
-const blink = 100 * time.Millisecond
 
 // Ready waits until the agent in a pane is ready: one of its hooks ran, its screen shows
 // that it works, takes a prompt or asks something, or it has run for settled, such as its
@@ -147,9 +157,6 @@ func Patience(c agent.Client) time.Duration {
 	return Settled
 }
 
-// atPrompt is how long a shell waits for a command until the agent counts as ended.
-const atPrompt = time.Second
-
 // fellBack returns the shell to whose prompt an agent's program fell back, "" if there is
 // none. A client can be a shell itself.
 func fellBack(c agent.Client, p process.Proc) string {
@@ -220,10 +227,6 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 	return accepted, nil
 }
 
-// dialogs bounds AcceptDialogs. A busy client can lose a key, which takes send.Patience until
-// it is noticed.
-const dialogs = 2 * time.Minute
-
 // screen returns what a pane shows after its process has ended.
 func screen(server tmux.Server, pane tmux.Pane) string {
 	for end := time.Now().Add(drained); ; time.Sleep(20 * time.Millisecond) {
@@ -235,13 +238,6 @@ func screen(server tmux.Server, pane tmux.Pane) string {
 		return text
 	}
 }
-
-// drained is how long tmux may take to read all that an agent printed. A process that the
-// agent left can keep the terminal open for longer.
-const drained = 3 * time.Second
-
-// dead is the beginning of the line that tmux writes into a pane that remains on exit.
-const dead = "Pane is dead ("
 
 // Ended describes how the agent of a remaining pane ended: its exit status and its last
 // line.
@@ -257,9 +253,6 @@ func Ended(server tmux.Server, pane tmux.Pane) string {
 		}
 	}
 }
-
-// waited is how long tmux may take to reap a process.
-const waited = 300 * time.Millisecond
 
 // lastLine returns the last line of a screen that is neither empty nor tmux's own.
 func lastLine(screen string) string {

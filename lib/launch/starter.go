@@ -71,11 +71,24 @@ type Template struct {
 	Run          func(r respawn.Run, shared [][2]string) error
 }
 
-// hold is how long a start waits for another command that holds the instance.
-const lockWait = 30 * time.Second
+const (
+	lockWait   = 30 * time.Second // for another command that holds the instance
+	starting   = 10 * time.Second // for the pane to run the agent
+	promptWait = 30 * time.Second // for the first prompt to be typed
+	// minRun is how long an agent must have run before it is revived. One that cannot run would
+	// crash for ever.
+	minRun = time.Minute
 
-// ErrRuns reports that an agent already runs.
-var ErrRuns = errors.New("it is already running")
+	maxCell = 4096 // bounds a value in a step's description, in characters
+	noTmux  = "install tmux, or put it on the PATH"
+)
+
+// ErrRuns reports that an agent already runs, and errRuns that another program has started the
+// role's.
+var (
+	ErrRuns = errors.New("it is already running")
+	errRuns = errors.New("is already running")
+)
 
 // Start starts an instance's agent. again replaces an agent that runs.
 func (s Starter) Start(id instance.ID, again bool) (*Launch, error) {
@@ -231,8 +244,6 @@ func (l *Launch) cannotTell() error {
 	return nil
 }
 
-const noTmux = "install tmux, or put it on the PATH"
-
 // CannotTell returns an error if nothing shows whether an instance's agent runs, or if it
 // runs where tmux cannot reach it.
 func CannotTell(m fleet.Member) error {
@@ -296,8 +307,6 @@ func openElsewhere(name string, id session.ID, by *live.Holder) error {
 	}
 	return err
 }
-
-const starting = 10 * time.Second
 
 // sessionName returns the name of the tmux session for an instance.
 func (s Starter) sessionName(in *instance.Instance) string {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
@@ -185,7 +184,3 @@ func (l *Launch) noteLeft() error {
 	l.m = fleet.Members(l.Env.Getenv, l.Store, l.Table, []*instance.Instance{l.Instance}, l.Env.Now())[0]
 	return nil
 }
-
-// minRun is how long an agent must have run before it is revived. One that cannot run would
-// crash for ever.
-const minRun = time.Minute

@@ -35,6 +35,12 @@ import (
 	"gt/lib/text/term"
 )
 
+const (
+	grace      = 5 * time.Second // for a client to end after SIGTERM
+	importWait = 5 * time.Minute // for an import; a client's first start alone can take a minute
+	maxAnswer  = 16 << 20        // bytes
+)
+
 // Predecessor is the session that is asked.
 type Predecessor struct {
 	Client     agent.Client
@@ -215,9 +221,6 @@ func (p *Predecessor) Command(stream bool) string {
 	return "cd " + dir + " && " + strings.Join(words, " ")
 }
 
-// grace is how long a client has to end after SIGTERM.
-const grace = 5 * time.Second
-
 // prepare prepares a client's process, in a process group of its own so that the terminal's
 // signals reach only gt. When ctx ends, the process gets SIGTERM, and SIGKILL after grace.
 func prepare(ctx context.Context, dir string, args, environ []string) (*exec.Cmd, error) {
@@ -295,17 +298,12 @@ var ErrInterrupted = cli.Failf(cli.AnswerNo, "interrupted")
 // tail keeps the last maxAnswer bytes that are written to it, and at most twice as many.
 type tail struct{ bytes.Buffer }
 
-const maxAnswer = 16 << 20
-
 func (t *tail) Write(p []byte) (int, error) {
 	if t.Len()+len(p) > 2*maxAnswer {
 		t.Next(t.Len() - maxAnswer)
 	}
 	return t.Buffer.Write(p)
 }
-
-// importWait bounds an import. A client's first start alone can take a minute.
-const importWait = 5 * time.Minute
 
 // Import has a client take in a conversation that only it can write, from a file that write
 // writes. The conversation gets the model that the person used last, or the client's first one.

@@ -28,9 +28,6 @@ type Waiting struct {
 	Choices
 }
 
-// mostWaiting bounds the parcels of one host that wait.
-const mostWaiting = 8
-
 // accept returns what a person has to accept before the parcel is unpacked, nil if there is
 // nothing, or if they accept it now.
 func (w *unpacking) accept() ([]Power, error) {

@@ -82,9 +82,6 @@ func (w *writer) addAs(name string, c content) error {
 	return nil
 }
 
-// errChanged reports a file that changed while it was packed.
-var errChanged = errors.New("it changed meanwhile")
-
 // write writes the parcel. It calls last before the last member.
 func (w *writer) write(out io.Writer, last func() error) error {
 	if err := w.addAs(endName, content{data: []byte(w.manifest.ID)}); err != nil {

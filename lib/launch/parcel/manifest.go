@@ -34,13 +34,15 @@ import (
 	"gt/lib/text/plain"
 )
 
-// format is the version of the manifest.
-const format = 1
-
-// Names of members. All others are member-<n>.
 const (
+	format = 1 // the version of the manifest
+
+	// Names of members. All others are member-<n>.
 	manifestName = "manifest.json"
 	endName      = "end" // its content is the parcel's id; without it the parcel is incomplete
+
+	planName       = "plan.json"
+	replacedSuffix = ".gt-before" // of a file that was in the way
 )
 
 // Limits of a parcel, in bytes unless the name is a plural.
@@ -51,9 +53,11 @@ const (
 	maxListed   = 10_000          // notes, commits and others of a session
 	maxTotal    = 8 << 30
 	maxSmall    = 4 << 20 // of what is read into memory: a thread, a checkpoint
+	maxEntry    = 64 << 20
 	maxMoves    = 1 << 20
 	maxArgs     = 128 << 10
 	maxAgent    = 64
+	mostWaiting = 8 // parcels of one host that wait
 )
 
 // Manifest is the first member of a parcel. It describes the others.

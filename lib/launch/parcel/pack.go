@@ -40,11 +40,19 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// gitWait bounds each run of git on a large repository.
-const gitWait = 10 * time.Minute
+const (
+	gitWait  = 10 * time.Minute // for each run of git on a large repository
+	lockWait = 30 * time.Second // for another command that is at the instance
 
-// hold is how long to wait for another command that is at the instance.
-const lockWait = 30 * time.Second
+	movedReason = "gt-session pack"   // the end reason in the record of a session that moved
+	takenReason = "gt-session unpack" // and of one that was unpacked and not resumed yet
+)
+
+var (
+	// ErrMoved reports that an instance was packed before.
+	ErrMoved   = errors.New("it was packed before")
+	errChanged = errors.New("it changed meanwhile") // a file, while it was packed
+)
 
 // Packer packs instances of a store.
 type Packer struct {
@@ -63,9 +71,6 @@ type Packer struct {
 
 	quiet bool // say nothing of what stays
 }
-
-// ErrMoved reports that an instance was packed before.
-var ErrMoved = errors.New("it was packed before")
 
 // Pack stops an instance's agent after its turn and writes the instance to a parcel, and
 // returns the parcel's id. From its first byte on, the agent does not start here without a
@@ -337,9 +342,6 @@ func (p Packer) leave(m fleet.Member) error {
 	r.Outcome, r.Reason = session.Done, movedReason
 	return s.Put(r, atomicfile.Synced)
 }
-
-// movedReason is the end reason in the record of a session that moved.
-const movedReason = "gt-session pack"
 
 // session adds what the instance's session has.
 func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, error) {

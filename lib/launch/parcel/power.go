@@ -31,10 +31,8 @@ type Power struct {
 	id string // of the file's content
 }
 
-// MaxText bounds Power.Text, in bytes.
-const MaxText = 64 << 10
-
 const (
+	MaxText   = 64 << 10 // bounds Power.Text, in bytes
 	maxPowers = 1000
 	maxTexts  = 500 // files that are searched for names of others
 )

@@ -33,10 +33,6 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// takenReason is the end reason in the record of a session that was unpacked and not
-// resumed yet.
-const takenReason = "gt-session unpack"
-
 // moves reports whether the client goes on with its own files.
 func (w *unpacking) moves() bool {
 	_, can := writers.FindWriter(w.client.Name).(conversation.Mover)
@@ -258,9 +254,6 @@ func (w *unpacking) source() (conversation.Source, error) {
 		return err
 	}, nil
 }
-
-// maxEntry bounds a line of entries, in bytes.
-const maxEntry = 64 << 20
 
 // entries reads a member with an entry a line. An entry is where its line is.
 func (w *unpacking) entries(path string) conversation.Source {

@@ -209,8 +209,6 @@ func (w *unpacking) keepPlan() error {
 	return w.Store.State.WriteJSON(filepath.Join(w.dir, planName), w.plan, atomicfile.Synced)
 }
 
-const planName = "plan.json"
-
 // Ask returns why a parcel could not be unpacked here, from Packer.Question. It makes nothing.
 func (u Unpacker) Ask(in io.Reader) error {
 	w := &unpacking{Unpacker: u, reader: &reader{}}
@@ -604,9 +602,6 @@ func (w *unpacking) resetWorktree() error {
 	}
 	return w.overlay()
 }
-
-// replacedSuffix is the suffix of a file that was in the way.
-const replacedSuffix = ".gt-before"
 
 // clearWay renames the files that never went along and where others will be. Which ones is
 // noted before anything changes.

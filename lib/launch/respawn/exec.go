@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
@@ -103,10 +102,6 @@ func Exec(env *cli.Env, name string) error {
 	err = syscall.Exec(program, r.Args, r.Env)
 	return fmt.Errorf("cannot run '%s': %w", program, err)
 }
-
-// endGrace is how long the earlier agent has to end with its terminal, and again after
-// SIGTERM.
-const endGrace = 3 * time.Second
 
 func (r Run) openFolder() error {
 	if r.Folder.Inode == 0 {

@@ -58,8 +58,23 @@ type Run struct {
 }
 
 // shellVar tells a successor that runs as a child which shell its pane had, for the next
-// hand-over.
-const shellVar = "GT_PANE_SHELL"
+// hand-over. captured stands for the id of a session that is not known yet.
+const (
+	shellVar = "GT_PANE_SHELL"
+	captured = "\x00captured\x00"
+)
+
+const (
+	// stopGrace is how long the agent of another pane has to end. Most need a fraction of a
+	// second; one that is killed may not have written its whole conversation.
+	stopGrace = 10 * time.Second
+	restGrace = 2 * time.Second // for what the agent left running to end
+	endGrace  = 3 * time.Second // for the earlier agent to end with its terminal, and again after SIGTERM
+	envWait   = 5 * time.Second // for the setting of the variables, whose failure is only a warning
+	// captureWait bounds the answer to a one-character prompt, unless the agent's block sets
+	// another limit. A person waits for it.
+	captureWait = 30 * time.Second
+)
 
 // Previous is the run that a successor follows.
 type Previous struct {
@@ -268,13 +283,6 @@ func (s Successor) environ(environ []string) []string {
 	return env
 }
 
-// stopGrace is how long the agent of another pane has to end. Most need a fraction of a
-// second; one that is killed may not have written its whole conversation.
-const stopGrace = 10 * time.Second
-
-// restGrace is how long what the agent left running has to end.
-const restGrace = 2 * time.Second
-
 // Place is the pane of a run.
 type Place struct {
 	Server tmux.Server
@@ -295,9 +303,6 @@ type Place struct {
 	Now  time.Time
 	Warn func(error) // about failures that do not prevent the hand-over
 }
-
-// envWait bounds the setting of the variables, whose failure is only a warning.
-const envWait = 5 * time.Second
 
 // Replace gives the pane to the successor's run. If it fails, the pane is unchanged.
 func (s Successor) Replace(at Place, r Run) (err error) {
@@ -366,12 +371,6 @@ type Capture struct {
 
 	Wait time.Duration `json:"wait"`
 }
-
-// captureWait bounds the answer to a one-character prompt, unless the agent's block sets
-// another limit. A person waits for it.
-const captureWait = 30 * time.Second
-
-const captured = "\x00captured\x00"
 
 // capture returns the Capture of a successor, or nil if it needs or supports none.
 func (s Successor) capture(next agent.NextRun) *Capture {

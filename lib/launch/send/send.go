@@ -34,10 +34,9 @@ var (
 	ErrRefused      = errors.New("its client drops the text: it has a prompt that it has not taken up yet")
 	ErrUntaken      = errors.New("its client did not take the text, and shows nothing of it")
 	ErrNotSubmitted = errors.New("the text was typed but not submitted: it is still in the input box")
-)
 
-// errTaken reports a text that was submitted before its Enter was pressed.
-var errTaken = errors.New("the client has taken the text already")
+	errTaken = errors.New("the client has taken the text already") // before its Enter was pressed
+)
 
 // Untyped reports whether an error of Send means that nothing was typed.
 func Untyped(err error) bool {
@@ -96,8 +95,23 @@ type Limits struct {
 // prompt is submitted in a fifth of a second.
 var Patience = Limits{Obstacle: 2 * time.Second, Arrive: time.Minute, Again: 2 * time.Second, Submit: 20 * time.Second, Hook: 5 * time.Second}
 
-// pollInterval is the pause between two captures of the screen.
-const pollInterval = 50 * time.Millisecond
+const (
+	pollInterval = 50 * time.Millisecond // between two captures of the screen
+	tmuxWait     = time.Minute           // for a tmux that is too busy to answer
+	restWait     = 2 * time.Second       // until an input box stops changing
+	noteWait     = time.Second           // until a client, even on a busy machine, logs a dropped prompt
+	// digestWait is the pause after the last of several pastes. A client that shows pastes as
+	// placeholders may submit a placeholder if Enter comes too early.
+	digestWait = time.Second
+	readEvery  = 5 * time.Second // between two readings of a conversation for a text
+
+	// lossKey is what is typed behind a text that does not arrive. In vi's normal mode it and a
+	// Backspace leave an empty box empty.
+	lossKey = "^"
+	// distinct is how many characters at the beginning of a prompt tell it from another, and hold
+	// nothing that is taken out of what hooks report.
+	distinct = 12
+)
 
 // Prompt returns a text in a form that can be typed: without characters that a terminal or
 // client takes for keys. A blank goes before a first character with a meaning of its own
@@ -210,10 +224,6 @@ func (t Target) typeIn(text, screen, earlier string, begin time.Time, within tim
 	return nil
 }
 
-// lossKey is what is typed behind a text that does not arrive. In vi's normal mode it and a
-// Backspace leave an empty box empty.
-const lossKey = "^"
-
 // showsLoss reports whether an empty box behind a paste means that the client has not read
 // the paste or lost it. A client that works may have taken it unseen. lossKey must not be in
 // the text.
@@ -302,10 +312,6 @@ func (t Target) heard(text, earlier string, since time.Time) (it, another bool) 
 	another = words != earlier && !strings.Contains(squeeze(words), string(own[:min(len(own), distinct)]))
 	return !another, another
 }
-
-// distinct is how many characters at the beginning of a prompt tell it from another, and hold
-// nothing that is taken out of what hooks report.
-const distinct = 12
 
 // awaitHook waits for a hook's proof. It is for clients whose screen is unknown.
 func (t Target) awaitHook(text, earlier string, since time.Time, within time.Duration) Proof {
@@ -458,8 +464,6 @@ func (t Target) capture() (screen string, err error) {
 	return screen, err
 }
 
-const tmuxWait = time.Minute
-
 // arrived waits until a text is in the input box and the box, which showed was before, has
 // stopped changing. more says that the text follows another piece, and so may be added
 // outside the visible part. It waits within for a client that is deaf, and empty for one whose
@@ -508,13 +512,3 @@ func (t Target) arrived(was string, more bool, since time.Time, within, empty ti
 		}
 	}
 }
-
-// digestWait is the pause after the last of several pastes. A client that shows pastes as
-// placeholders may submit a placeholder if Enter comes too early.
-const digestWait = time.Second
-
-// noteWait is how long a client takes, even on a busy machine, to log a dropped prompt.
-const noteWait = time.Second
-
-// restWait is how long an input box may take to stop changing.
-const restWait = 2 * time.Second

@@ -151,6 +151,3 @@ func (s *submission) unreported(v view, settled time.Duration) state {
 	}
 	return emptied
 }
-
-// readEvery is how often a conversation is read for a text.
-const readEvery = 5 * time.Second

@@ -28,6 +28,12 @@ import (
 // Checkout is how long a command of git may take.
 const Checkout = 10 * time.Minute
 
+const (
+	maxLeft  = 5         // how many files that were not copied are named
+	maxShown = 4096      // bounds a line that is shown, in bytes
+	maxSetup = time.Hour // bounds a command of the setup
+)
+
 // Plan returns the worktree for a branch, and the folder in it that corresponds to dir. The
 // worktree lies at the path at, or beside the repository if that is "". Plan makes nothing.
 // With an error it returns the worktree as far as it is known.
@@ -209,15 +215,9 @@ func fill(env *cli.Env, w *instance.Worktree) {
 	}
 }
 
-const maxLeft = 5 // how many files that were not copied are named
-
 func setupCommands(env *cli.Env) []string {
 	return agent.LoadPreferences(place.Config(env.Getenv), env.WarnError).Worktree.Setup
 }
-
-const maxShown = 4096 // bounds a line that is shown, in bytes
-
-const maxSetup = time.Hour // bounds a command of the setup
 
 // setUp runs the person's commands for a new worktree in it, unless they have run. What they
 // print goes to standard error. The first that fails, or Ctrl-C, ends it. They run once; those of
