@@ -99,7 +99,7 @@ func (u Unpacker) Accept(one Waiting, confirm func([]Power) error) (Result, erro
 	if err != nil {
 		return Result{}, err
 	}
-	return w.finish(w.dir + ".json")
+	return w.finish()
 }
 
 // Drop forgets a parcel that waits.

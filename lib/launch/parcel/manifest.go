@@ -42,6 +42,7 @@ const (
 	endName      = "end" // its content is the parcel's id; without it the parcel is incomplete
 
 	planName       = "plan.json"
+	receipt        = ".json"      // behind the folder's name: what was made of a parcel
 	replacedSuffix = ".gt-before" // of a file that was in the way
 )
 

@@ -115,7 +115,7 @@ func (w *unpacking) inspect() error {
 		return nil
 	}
 	if s.Thread != "" {
-		data, err := w.small(s.Thread)
+		data, err := atomicfile.Read(w.member(s.Thread), maxSmall)
 		if err == nil {
 			w.thread, err = thread.Parse(s.Chain, data)
 		}
@@ -124,7 +124,7 @@ func (w *unpacking) inspect() error {
 		}
 	}
 	if s.Checkpoint != "" {
-		data, err := w.small(s.Checkpoint)
+		data, err := atomicfile.Read(w.member(s.Checkpoint), maxSmall)
 		if err == nil {
 			w.checkpoint = new(checkpoint.Checkpoint)
 			err = json.Unmarshal(data, w.checkpoint)
@@ -486,8 +486,11 @@ func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) 
 	if o := s.Handoff; o != nil && (o.Kind == session.KindHandoff || o.Kind == session.KindAuto) {
 		r.Handoff = &handover.Handover{Kind: o.Kind, Note: o.Note, Reason: w.Env.Line(o.Reason, 200), At: earlier(o.At, at)}
 		if o.Marker {
-			from := cmp.Or(w.plan.Name, string(s.ID))
-			r.Handoff.Marker = marker.NameFor(h, s.ID, w.markerBefore(store))
+			from, before := cmp.Or(w.plan.Name, string(s.ID)), ""
+			if kept, err := store.Get(s.ID); err == nil && kept != nil && kept.Handoff != nil {
+				before = kept.Handoff.Marker // an unpacking that was killed has written it
+			}
+			r.Handoff.Marker = marker.NameFor(h, s.ID, before)
 			if err := marker.Write(h, r.Handoff.Marker, from, r.Handoff.Reason, atomicfile.Synced); err != nil {
 				return err
 			}
@@ -527,14 +530,6 @@ func earlier(said, now time.Time) time.Time {
 		return now
 	}
 	return said
-}
-
-// markerBefore returns the marker that an unpacking that was killed has written, or "".
-func (w *unpacking) markerBefore(store session.Store) string {
-	if r, err := store.Get(w.reader.Session.ID); err == nil && r != nil && r.Handoff != nil {
-		return r.Handoff.Marker
-	}
-	return ""
 }
 
 // makeInstance writes the instance, last, because only then can its agent be started.

@@ -117,14 +117,15 @@ func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 	if err := u.Store.State.Prepare(all); err != nil {
 		return Result{}, err
 	}
-	lock, err := flock.Acquire(filepath.Join(all, r.ID+".lock"), lockWait)
+	w := &unpacking{Unpacker: u, reader: r, dir: filepath.Join(all, r.ID)}
+	lock, err := flock.Acquire(w.dir+".lock", lockWait)
 	if err != nil {
 		return Result{}, err
 	}
 	defer lock.Unlock()
-	receipt := filepath.Join(all, r.ID+".json")
-	w := &unpacking{Unpacker: u, reader: r, dir: filepath.Join(all, r.ID)}
-	if done, ok := u.received(receipt); ok {
+	var done Result
+	if atomicfile.ReadJSON(w.dir+receipt, maxSmall, &done) == nil { // it was unpacked before
+		done.Again = true
 		_, err := io.Copy(io.Discard, in) // the other side writes it to its end
 		return done, errors.Join(err, os.RemoveAll(w.dir))
 	}
@@ -142,18 +143,18 @@ func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return Result{}, err
 	}
-	return w.finish(receipt)
+	return w.finish()
 }
 
 // finish makes what was planned, and notes that it is done.
-func (w *unpacking) finish(receipt string) (Result, error) {
+func (w *unpacking) finish() (Result, error) {
 	done, err := w.apply()
 	if err == nil && done.Waits != nil {
 		return done, w.wait()
 	} else if err != nil {
 		return done, err
 	}
-	if err := atomicfile.WriteJSON(receipt, done, atomicfile.Synced); err != nil {
+	if err := atomicfile.WriteJSON(w.dir+receipt, done, atomicfile.Synced); err != nil {
 		return done, err
 	}
 	return done, os.RemoveAll(w.dir)
@@ -169,13 +170,6 @@ func (w *unpacking) fail(err error, hints ...string) error {
 
 func refuseParcel(err error) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot unpack: %w", err), "nothing was unpacked")
-}
-
-// received returns what was made of a parcel that was unpacked before.
-func (u Unpacker) received(receipt string) (done Result, ok bool) {
-	err := atomicfile.ReadJSON(receipt, maxSmall, &done)
-	done.Again = true
-	return done, err == nil
 }
 
 // prepare loads the plan of an unpacking that was killed, or makes one, before any member is
@@ -531,11 +525,6 @@ func (w *unpacking) apply() (Result, error) {
 }
 
 func (w *unpacking) member(name string) string { return filepath.Join(w.dir, "members", name) }
-
-// small returns the content of a member that is read into memory.
-func (w *unpacking) small(name string) ([]byte, error) {
-	return atomicfile.Read(w.member(name), maxSmall)
-}
 
 // takeCommits puts the commits into the repository, where no branch has them yet.
 func (w *unpacking) takeCommits() error {
