@@ -70,9 +70,6 @@ func NewPredecessor(env *cli.Env, agents *agent.Table, client agent.Client, id s
 		p.Dir = env.Dir
 	}
 	if !filepath.IsAbs(path) { // it becomes an argument
-		p.Transcript = ""
-	}
-	if p.Transcript == "" {
 		p.Transcript = files.Path(client.Name, env.Getenv, cwd, string(id))
 	}
 	if p.Transcript != "" {

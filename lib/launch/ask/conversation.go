@@ -159,9 +159,6 @@ func (c *Conversation) askInNewProcess(ctx context.Context, question string, say
 
 // end closes the client's input, at which it exits.
 func (c *Conversation) end() error {
-	if c.cmd == nil {
-		return nil
-	}
 	c.stdin.Close()
 	return c.cmd.Wait()
 }

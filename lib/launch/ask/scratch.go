@@ -67,10 +67,7 @@ const unseen = 24 * time.Hour
 
 // sweep removes the folders of this user whose process has ended.
 func sweep(dir, boot string) {
-	found, err := filepath.Glob(filepath.Join(dir, scratchPrefix+"*"))
-	if err != nil {
-		return
-	}
+	found, _ := filepath.Glob(filepath.Join(dir, scratchPrefix+"*"))
 	for _, path := range found {
 		info, err := os.Lstat(path)
 		if err != nil || !info.IsDir() {

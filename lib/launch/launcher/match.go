@@ -170,16 +170,12 @@ func endOfOptions(args []string) int {
 		switch {
 		case i >= len(args), isLine(args[i]):
 			return i
-		case valued(args[i]):
-			i++
+		case slices.Contains([]string{"--rcfile", "--init-file", "-o", "+o", "-O", "+O"}, args[i]):
+			i++ // its value
 		case !strings.HasPrefix(args[i], "-") && !strings.HasPrefix(args[i], "+"):
 			return i // the rest are the script's arguments
 		}
 	}
-}
-
-func valued(arg string) bool {
-	return slices.Contains([]string{"--rcfile", "--init-file", "-o", "+o", "-O", "+O"}, arg)
 }
 
 func takesLine(program string) bool {

@@ -150,21 +150,18 @@ func (r Run) runThenShell(program string) error {
 // asks for it from its sandbox, or "". mode is what the client calls the permission that
 // the session has. If the run would have more, a person has to give away the pane.
 func (s Successor) WidensPermissions(mode string, r Run) string {
-	if mode != "" && agent.Freedom(mode) < agent.FreedomOf(r.Args) { // mutant never: TestOutgrows
-		return fmt.Sprintf("its successor would start with more freedom than it has now (%s)", mode)
-	}
-	if s.BringsLauncher(r) {
-		return "what its successor is started in lies in the project"
-	}
 	within := s.isInProject(r)
 	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
-	if err != nil {
+	switch {
+	case mode != "" && agent.Freedom(mode) < agent.FreedomOf(r.Args): // mutant never: TestOutgrows
+		return fmt.Sprintf("its successor would start with more freedom than it has now (%s)", mode)
+	case s.BringsLauncher(r):
+		return "what its successor is started in lies in the project"
+	case err != nil:
 		return err.Error()
-	}
-	if within(program) {
+	case within(program):
 		return "its successor's program lies in the project"
-	}
-	if slices.ContainsFunc(agent.Files(r.Args), within) {
+	case slices.ContainsFunc(agent.Files(r.Args), within):
 		return "its successor's program or settings lie in the project"
 	}
 	for _, kv := range r.Env {
