@@ -146,8 +146,10 @@ func (l *Launch) start() error {
 	if release(); err != nil {
 		return err
 	}
-	if err := l.makeWorktree(); err != nil {
-		return err
+	if l.Starter.Worktree != nil {
+		if err := l.Starter.Worktree(l.Instance, l.put); err != nil {
+			return err
+		}
 	}
 	l.patience = 2 * starting
 	steps := l.steps()
@@ -289,13 +291,6 @@ func noFolder(in *instance.Instance, err error) error {
 		return cli.WithHint(err, "gt-session rm %s removes it from the list", in.Name)
 	}
 	return fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err))
-}
-
-func (l *Launch) makeWorktree() error {
-	if l.Starter.Worktree == nil {
-		return nil
-	}
-	return l.Starter.Worktree(l.Instance, l.put)
 }
 
 // findAgent plans the client, launcher and specification. The instance's maker chose the
@@ -474,10 +469,15 @@ func (l *Launch) awaitConversation() error {
 	for end := time.Now().Add(l.patience); by != nil && (l.m.Pane.ID == "" || l.m.Pane.Dead) && own(by) && time.Now().Before(end); by = l.Holder(id) {
 		time.Sleep(50 * time.Millisecond)
 	}
-	if by != nil && !runsBelow(l.m, by.PID) {
-		return openElsewhere(l.Name, id, by)
+	if by == nil || slices.ContainsFunc(live.Tree(l.m.Process), func(p process.Proc) bool { return p.PID == by.PID }) {
+		return nil
 	}
-	return nil
+	err := cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", l.Name, id, by),
+		fmt.Sprintf("gt-session fork %s goes on with a copy of it", l.Name))
+	if by.Elsewhere {
+		err = cli.WithHint(err, "%s", WhenGone(l.Name))
+	}
+	return err
 }
 
 func (l *Launch) findCommand() error {

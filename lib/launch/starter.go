@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -293,19 +292,6 @@ func BelieveGone(env *cli.Env, store instance.Store, table *agent.Table, held *i
 	}
 	held.StartedIn = nil
 	return held.Put(env.Now())
-}
-
-func runsBelow(m fleet.Member, pid int) bool {
-	return slices.ContainsFunc(live.Tree(m.Process), func(p process.Proc) bool { return p.PID == pid })
-}
-
-func openElsewhere(name string, id session.ID, by *live.Holder) error {
-	err := cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", name, id, by),
-		fmt.Sprintf("gt-session fork %s goes on with a copy of it", name))
-	if by.Elsewhere {
-		err = cli.WithHint(err, "%s", WhenGone(name))
-	}
-	return err
 }
 
 // sessionName returns the name of the tmux session for an instance.

@@ -159,7 +159,12 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	} else if err := Stop(tmux.Server(held.TmuxServer), m.Pane, client, limits); err != nil {
 		return false, err
 	}
-	s.untrack(held.Instance, cmp.Or(m.Pane.Session, held.TmuxSession))
+	if held.Role != "" {
+		dir := pidfile.NewDir(town.Find(s.Env.Getenv, held.Path))
+		if f, err := dir.Get(cmp.Or(m.Pane.Session, held.TmuxSession)); err == nil {
+			s.Env.WarnError(dir.Remove(f))
+		}
+	}
 	s.nameRest(held.Instance)
 	if m.Record == nil {
 		return true, nil
@@ -179,15 +184,5 @@ func (s Stopper) nameRest(in *instance.Instance) {
 	}
 	if len(pids) > 0 {
 		s.Env.Hint("what %s started in sessions of its own goes on: %s; kill %s ends it", in.Name, strings.Join(words, ", "), strings.Join(pids, " "))
-	}
-}
-
-func (s Stopper) untrack(in *instance.Instance, session string) {
-	if in.Role == "" {
-		return
-	}
-	dir := pidfile.NewDir(town.Find(s.Env.Getenv, in.Path))
-	if f, err := dir.Get(session); err == nil {
-		s.Env.WarnError(dir.Remove(f))
 	}
 }
