@@ -75,7 +75,6 @@ type plan struct {
 	prompt     string     // the first prompt
 	run        respawn.Run
 	session    session.ID // "" if unknown before the start
-	id         session.ID // the same, of an agent without hooks
 }
 
 type step struct {
@@ -587,8 +586,8 @@ func (l *Launch) makeSession() error {
 	if l.Adopted != nil {
 		// Its pane is the person's, so it continues in a session of its own.
 		if l.alive {
-			noteStop(l.Env, l.Store.State, l.m, l.now.Add(OwnWay.Sum()+2*time.Second))
-			Leave(l.at, l.m.Pane, l.client, l.m.Process, OwnWay)
+			noteStop(l.Env, l.Store.State, l.m, l.now.Add(toEnd+2*time.Second))
+			Leave(l.at, l.m.Pane, l.client, l.m.Process, false)
 			l.markStarted(l.Env.Now())
 		}
 		l.Adopted, l.alive, l.m.Pane = nil, false, tmux.Pane{}
@@ -701,7 +700,7 @@ func (l *Launch) foreign(name string, end bool) error {
 		if !end {
 			break
 		}
-		if err := Stop(l.at, pane, agent.Client{}, OwnWay); err != nil {
+		if err := Stop(l.at, pane, agent.Client{}, false); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,11 @@ import (
 )
 
 func (l *Launch) successor() respawn.Successor {
-	return respawn.Successor{Client: l.client, Home: l.home, ID: string(l.id)}
+	s := respawn.Successor{Client: l.client, Home: l.home}
+	if l.client.Dialect == "" { // no hook reports it later
+		s.ID = string(l.session)
+	}
+	return s
 }
 
 // findRun plans what the pane runs, and the session if it is known before the start.
@@ -61,9 +65,6 @@ func (l *Launch) findRun() {
 	}
 	if r.Capture != nil {
 		id = "" // the agent chooses its own id, which Capture finds
-	}
-	if c.Dialect == "" { // no hook reports it later
-		l.id = id
 	}
 	l.run, l.session = r, id
 }

@@ -24,48 +24,43 @@ import (
 	"gt/lib/text/term"
 )
 
-// Grace is how long an agent gets for each way to end.
-type Grace struct {
-	Quit      time.Duration // after the client's own command
-	Interrupt time.Duration // after Ctrl-C twice, which clients require
-	Terminate time.Duration // after SIGTERM to the pane's processes
-}
-
-// OwnWay leaves a client time to run its end hook. Clients take a second Ctrl-C as
-// confirmation if it comes within a second or two.
-var OwnWay = Grace{Quit: 6 * time.Second, Interrupt: 4 * time.Second, Terminate: 10 * time.Second}
+// How long an agent has for each way to end, which leaves a client time to run its end hook.
+// Clients take a second Ctrl-C as confirmation if it comes within a second or two.
+const (
+	toQuit      = 6 * time.Second  // after the client's own command
+	toInterrupt = 4 * time.Second  // after Ctrl-C twice, which clients require
+	toTerminate = 10 * time.Second // after SIGTERM to the pane's processes
+	toEnd       = toQuit + toInterrupt + toTerminate
+)
 
 // HangUp is how long an agent has to end after its pane is gone, as with tmux's server.
 const HangUp = 2 * time.Second
 
-// Sum returns the longest time that all ways take together.
-func (g Grace) Sum() time.Duration { return g.Quit + g.Interrupt + g.Terminate }
-
 // Stop ends the processes of a pane, and the pane. It tries the client's own quit command,
-// Ctrl-C twice, SIGTERM to the pane's processes and SIGKILL, each after the grace of the one
-// before. Without grace it kills at once. A pane that does not exist is no error.
-func Stop(server tmux.Server, pane tmux.Pane, client agent.Client, grace Grace) error {
+// Ctrl-C twice, SIGTERM to the pane's processes and SIGKILL, each after the time of the one
+// before, or only SIGKILL. A pane that does not exist is no error.
+func Stop(server tmux.Server, pane tmux.Pane, client agent.Client, kill bool) error {
 	root, err := process.Find(pane.PID)
 	if err == nil { // otherwise it is gone
-		Leave(server, pane, client, root, grace)
+		Leave(server, pane, client, root, kill)
 	}
 	return server.KillPane(pane.ID)
 }
 
 // Leave ends an agent and its descendants like Stop, but keeps the pane, which belongs to the
 // person.
-func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, grace Grace) {
+func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, kill bool) {
 	of := live.Tree
 	if root.PID == pane.PID { // otherwise the terminal is the person's
 		of = live.OfPane
 	}
 	tree := of(root)
-	if grace != (Grace{}) {
+	if !kill {
 		// Then a shell would get the keys. An agent below a launcher is suspended while that runs.
 		suspended := slices.ContainsFunc(tree, process.Proc.Suspended)
-		if !suspended && !quits(server, pane, client, root, grace.Quit) {
+		if !suspended && !quits(server, pane, client, root) {
 			for range 2 {
-				if err := server.Keys(pane.ID, "C-c"); err != nil || live.Gone([]process.Proc{root}, grace.Interrupt/2) {
+				if err := server.Keys(pane.ID, "C-c"); err != nil || live.Gone([]process.Proc{root}, toInterrupt/2) {
 					break
 				}
 			}
@@ -75,7 +70,7 @@ func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 		if suspended { // it ends once it goes on
 			live.Signal(tree, syscall.SIGCONT)
 		}
-		live.Gone(tree, grace.Terminate)
+		live.Gone(tree, toTerminate)
 	}
 	live.Kill(append(tree, of(root)...))
 	// Until its parent takes notice, a script that looks for the process still finds it. tmux can
@@ -88,8 +83,8 @@ func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 // quits gives a client its quit command and reports whether it ended. It does not try while
 // the client works, because the command would wait for the end of the turn, nor while it
 // asks something, has a draft in its box, or shows no known box.
-func quits(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, within time.Duration) bool {
-	if client.QuitCommand == "" || !client.KnowsInput() || within <= 0 {
+func quits(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc) bool {
+	if client.QuitCommand == "" || !client.KnowsInput() {
 		return false
 	}
 	screen, err := server.CapturePane(pane.ID)
@@ -98,12 +93,12 @@ func quits(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 	}
 	begin := time.Now()
 	to := send.Target{Server: server, Pane: pane.ID, Client: client}
-	limits := send.Limits{Arrive: within / 2, Again: within / 4, Submit: within / 2}
+	limits := send.Limits{Arrive: toQuit / 2, Again: toQuit / 4, Submit: toQuit / 2}
 	// The pane can be gone before Send sees that the client took the command.
 	if _, err := to.Send(client.QuitCommand, limits); send.Untyped(err) {
 		return false
 	}
-	return live.Gone([]process.Proc{root}, within-time.Since(begin))
+	return live.Gone([]process.Proc{root}, toQuit-time.Since(begin))
 }
 
 // Stopper stops the agents of a store.
@@ -145,18 +140,18 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	if m.Pane.ID == "" && !m.Process.IsSet() {
 		return false, nil
 	}
-	limits := OwnWay
-	if s.Now {
-		limits = Grace{}
+	until := s.Env.Now().Add(2 * time.Second)
+	if !s.Now {
+		until = until.Add(toEnd)
 	}
-	noteStop(s.Env, s.Store.State, m, s.Env.Now().Add(limits.Sum()+2*time.Second))
+	noteStop(s.Env, s.Store.State, m, until)
 	if held.Respawn {
 		// Otherwise outlive would keep the worktree in use for some seconds.
 		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.ID) // if this fails, revive finds the agent stopped
 	}
 	if client := s.Table.FindClient(m.Agent); held.Adopted != nil || m.Pane.ID == "" {
-		Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, limits)
-	} else if err := Stop(tmux.Server(held.TmuxServer), m.Pane, client, limits); err != nil {
+		Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, s.Now)
+	} else if err := Stop(tmux.Server(held.TmuxServer), m.Pane, client, s.Now); err != nil {
 		return false, err
 	}
 	if held.Role != "" {

@@ -117,14 +117,10 @@ func Cleared(p process.Proc, pane tmux.Pane) bool {
 	if err != nil || oerr != nil {
 		return true
 	}
-	names := map[string]bool{}
-	for _, kv := range own {
-		name, _, _ := strings.Cut(kv, "=")
-		names[name] = true
-	}
 	gone := 0
 	for _, kv := range began {
-		if name, _, _ := strings.Cut(kv, "="); !names[name] {
+		name, _, _ := strings.Cut(kv, "=")
+		if !slices.ContainsFunc(own, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
 			gone++
 		}
 	}
@@ -166,10 +162,8 @@ func (w walked) judgePath(path []process.Info, server int) (l Launcher, err erro
 		l.Boxed = true
 		return l, fmt.Errorf("it runs below '%s', and gt does not know how that starts it", title(path[i]))
 	}
-	above, first := server, w.client
-	if n := len(w.launchers); n > 0 {
-		first = w.launchers[n-1].at
-	}
+	starts := append([]found{{at: w.client}}, w.launchers...) // innermost first
+	first := starts[len(starts)-1].at
 	ours, err := process.BoundsOf(server)
 	if err != nil {
 		return l, err
@@ -184,23 +178,19 @@ func (w walked) judgePath(path []process.Info, server int) (l Launcher, err erro
 	if l.Words, err = w.words(); err != nil {
 		return l, err
 	}
-	for n := len(w.launchers) - 1; n >= -1; n-- {
-		at, words := w.client, []string(nil)
-		if n >= 0 {
-			at, words = w.launchers[n].at, w.launchers[n].words
+	above := server
+	for _, one := range slices.Backward(starts) {
+		p := path[one.at]
+		if word := inheritedFile(p.Name, one.words); word != "" {
+			return l, fmt.Errorf("'%s' reads an open file (%s), which only the program that started it has", title(p), word)
 		}
-		if word := inheritedFile(path[at].Name, words); word != "" {
-			return l, fmt.Errorf("'%s' reads an open file (%s), which only the program that started it has", title(path[at]), word)
-		}
-		if path[at].PID != above {
-			if err := differ(above, path[at], words); err != nil {
+		if p.PID != above {
+			if err := differ(above, p, one.words); err != nil {
 				l.Boxed, l.Isolated = true, true
 				return l, err
 			}
 		}
-		if n >= 0 {
-			above = path[w.launchers[n].below].PID
-		}
+		above = path[one.below].PID // of the client it does not matter
 	}
 	if len(w.launchers) == 0 {
 		return l, nil
