@@ -305,15 +305,20 @@ func (g *Git) check() error {
 	return g.checkPlaces(func(name string) string { return name })
 }
 
-// names returns the paths of the files, and one in the folder of the agent.
-func (g *Git) names() (all []string) {
+// paths returns those of the files.
+func (g *Git) paths() (all []string) {
 	for _, f := range g.Files {
 		all = append(all, f.Path)
 	}
-	if g.Within != "" {
-		all = append(all, g.Within+"/*")
-	}
 	return all
+}
+
+// names returns the paths of the files, and one in the folder of the agent.
+func (g *Git) names() []string {
+	if g.Within == "" {
+		return g.paths()
+	}
+	return append(g.paths(), g.Within+"/*")
 }
 
 // checkPlaces returns an error if a file is below a link or another file of the parcel itself, or where

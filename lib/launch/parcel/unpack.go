@@ -483,9 +483,7 @@ func (w *unpacking) findPlaceItLeft() (bool, error) {
 	}
 	top := place.Real(git.Top(w.old.Path))
 	w.InPlace, w.Worktree, w.Branch, w.Path = true, top, git.Branch(top), filepath.Join(top, w.Git.Within)
-	for _, f := range now.manifest.Git.Files {
-		w.Before = append(w.Before, f.Path)
-	}
+	w.Before = now.manifest.Git.paths()
 	return true, nil
 }
 
@@ -596,11 +594,7 @@ func (w *unpacking) resetWorktree() error {
 // noted before anything changes.
 func (w *unpacking) clearWay(root *os.Root) error {
 	if w.InTheWay == nil {
-		var comes []string
-		for _, f := range w.Git.Files {
-			comes = append(comes, f.Path)
-		}
-		names, err := git.InTheWay(w.Worktree, w.Git.Index, comes, gitWait)
+		names, err := git.InTheWay(w.Worktree, w.Git.Index, w.Git.paths(), gitWait)
 		if err != nil {
 			return fmt.Errorf("cannot read the worktree '%s': %w", w.Worktree, err)
 		}
@@ -654,6 +648,7 @@ func (w *unpacking) overlay() error {
 			return bad(name, err)
 		}
 	}
+	var names []string // those that are written
 	for _, f := range w.Git.Files {
 		err := inOrder(
 			func() error { return atomicfile.LinklessIn(root, filepath.Dir(f.Path), true) },
@@ -663,15 +658,12 @@ func (w *unpacking) overlay() error {
 		if err != nil {
 			return bad(f.Path, err)
 		}
-	}
-	if err := atomicfile.LinklessIn(root, cmp.Or(w.Git.Within, "."), true); err != nil {
-		return bad(w.Git.Within, err)
-	}
-	var names []string
-	for _, f := range w.Git.Files {
 		if f.Member != "" {
 			names = append(names, f.Path)
 		}
+	}
+	if err := atomicfile.LinklessIn(root, cmp.Or(w.Git.Within, "."), true); err != nil {
+		return bad(w.Git.Within, err)
 	}
 	if err := atomicfile.Sync(w.Worktree, names); err != nil {
 		return err
