@@ -200,10 +200,8 @@ func (r Run) Missing() error {
 // shell returns the shell from which the pane's agent was started, or "": the pane's first
 // program, or the shell from before an earlier hand-over.
 func (prev Previous) shell() string {
-	for _, kv := range prev.Environ {
-		if shell, ok := strings.CutPrefix(kv, shellVar+"="); ok {
-			return shell
-		}
+	if shell := process.Variable(prev.Environ, shellVar); shell != "" {
+		return shell
 	}
 	pid := prev.Pane.PID
 	if pid == prev.Process.PID || !process.IsShell(process.Name(pid)) {
