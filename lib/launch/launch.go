@@ -605,8 +605,8 @@ func (l *Launch) makeSession() error {
 		return err
 	}
 	var err error
-	again := l.alive || l.Revives
-	if l.pane = l.m.Pane; again {
+	inPane := l.alive || l.Revives
+	if l.pane = l.m.Pane; inPane {
 		if l.alive { // one that crashed is logged as a crash by who follows it
 			noteStop(l.Env, l.Store.State, l.m, l.now.Add(20*time.Second))
 		}
@@ -627,16 +627,16 @@ func (l *Launch) makeSession() error {
 			l.pane.Session = session
 		} else if _, gone := l.at.Pane(l.pane.ID, 5*time.Second); l.alive && gone != nil && !errors.Is(gone, tmux.ErrNoAnswer) {
 			// A hook of the person's has closed it when the old agent ended.
-			again, l.m.Pane, l.TmuxSession, l.TmuxPane = false, tmux.Pane{}, l.sessionName(l.Instance), ""
+			inPane, l.m.Pane, l.TmuxSession, l.TmuxPane = false, tmux.Pane{}, l.sessionName(l.Instance), ""
 			err = l.put()
 		}
 	} else if err = l.runBetween(); err != nil {
 		return err
 	}
-	if err == nil && !again {
+	if err == nil && !inPane {
 		err = l.foreign(l.TmuxSession, true)
 	}
-	if err == nil && !again {
+	if err == nil && !inPane {
 		l.buffer = tmux.NewBuffer()
 		vars, _ := l.successor().Shared()
 		l.pane, err = Begin(l.at, l.self, tmux.NewSession{

@@ -100,8 +100,8 @@ func Ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 			gone = time.Now()
 			continue
 		case time.Since(gone) > blink:
-			if now := screen(server, pane); now != "" {
-				text = now
+			if last := screen(server, pane); last != "" {
+				text = last
 			}
 			return false, &EndedError{LastWords: lastLine(text)}
 		default:

@@ -278,15 +278,15 @@ func (w *unpacking) args() []string {
 }
 
 func (w *unpacking) filePowers() (all []Power, err error) {
-	here, err := w.references()
+	refs, err := w.references()
 	if err != nil {
 		return nil, err
 	}
 	tracked := func(e git.Entry) bool {
-		return slices.ContainsFunc(here, func(r reference) bool { own := r.entries[e.Path]; return own.ID == e.ID && own.Mode == e.Mode })
+		return slices.ContainsFunc(refs, func(r reference) bool { own := r.entries[e.Path]; return own.ID == e.ID && own.Mode == e.Mode })
 	}
 	known := func(e git.Entry) bool {
-		return tracked(e) || slices.ContainsFunc(here, func(r reference) bool { return r.hasEntry(e) })
+		return tracked(e) || slices.ContainsFunc(refs, func(r reference) bool { return r.hasEntry(e) })
 	}
 	arrives, members, err := w.arriving()
 	if err != nil {
@@ -294,7 +294,7 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 	}
 	add := func(e git.Entry, more string) {
 		p := Power{Path: e.Path, What: "new" + more, id: e.ID}
-		if slices.ContainsFunc(here, func(r reference) bool { return r.entries[e.Path].ID != "" }) {
+		if slices.ContainsFunc(refs, func(r reference) bool { return r.entries[e.Path].ID != "" }) {
 			p.What = "changed" + more
 		}
 		if e.Mode == git.ModeModule {
@@ -327,14 +327,14 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 			add(e, ", in its last commit")
 		}
 	}
-	for _, r := range here[:min(len(here), 1)] {
+	for _, r := range refs[:min(len(refs), 1)] {
 		for name := range r.entries {
 			if _, stays := arrives[name]; !stays && isPower(name) && !secretfile.IsSecret(name) { // a secret file never comes
 				all = append(all, Power{Path: name, What: "is missing there, and may forbid something here"})
 			}
 		}
 	}
-	named, err := w.findNamedFiles(here, run, arrives, members)
+	named, err := w.findNamedFiles(refs, run, arrives, members)
 	if err != nil {
 		return nil, err
 	}
@@ -401,10 +401,10 @@ func (w *unpacking) leads(e git.Entry, members map[string]File) (string, error) 
 
 // findNamedFiles returns the files that those name which are run by themselves, or git's settings here,
 // and those that these name in turn, each with the file that names it.
-func (w *unpacking) findNamedFiles(here []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (map[string]string, error) {
+func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (map[string]string, error) {
 	files := indexOf(arrives)
 	all, settings := map[string]string{}, map[string]string{}
-	for _, r := range here {
+	for _, r := range refs {
 		files.findOfGit(cmp.Or(r.top, w.Repository), w.Env.Getenv, all, settings)
 	}
 	for _, line := range w.ownHooks() {

@@ -167,7 +167,7 @@ func (w *unpacking) makeSession() (session.ID, error) {
 	if s == nil {
 		return "", nil
 	}
-	transcript, now, err := w.makeConversation()
+	transcript, current, err := w.makeConversation()
 	if err != nil {
 		return "", err
 	}
@@ -188,12 +188,12 @@ func (w *unpacking) makeSession() (session.ID, error) {
 	if err := w.makeCheckpoint(h); err != nil {
 		return "", err
 	}
-	return now, w.makeRecords(h, now, transcript)
+	return current, w.makeRecords(h, current, transcript)
 }
 
 // makeConversation writes the conversation, and returns where it is and its session. The
 // session is "" if there is no conversation.
-func (w *unpacking) makeConversation() (transcript string, now session.ID, err error) {
+func (w *unpacking) makeConversation() (transcript string, current session.ID, err error) {
 	s := w.reader.Session
 	if w.moves() {
 		transcript, err = w.moveFiles()
@@ -475,7 +475,7 @@ func (w *unpacking) makeCheckpoint(h home.Home) error {
 
 // makeRecords writes the record of the session, as one that was killed a moment ago, and of
 // the one that goes on with it in another client. The caller holds the home's lock.
-func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) error {
+func (w *unpacking) makeRecords(h home.Home, current session.ID, transcript string) error {
 	s, at := w.reader.Session, w.Env.Now().UTC()
 	store := session.Store{Home: h, Warn: w.Env.WarnError}
 	r := &session.Record{
@@ -498,13 +498,13 @@ func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) 
 	}
 	all := []*session.Record{r}
 	switch {
-	case now == s.ID:
+	case current == s.ID:
 		r.Transcript = transcript
-	case now != "":
+	case current != "":
 		next := *r
-		next.ID, next.Agent, next.ParentID, next.Transcript, next.Handoff = now, w.client.Name, s.ID, transcript, nil
+		next.ID, next.Agent, next.ParentID, next.Transcript, next.Handoff = current, w.client.Name, s.ID, transcript, nil
 		next.StartedAt, next.Commits = at, nil
-		r.Outcome, r.ChildID = session.Handoff, now
+		r.Outcome, r.ChildID = session.Handoff, current
 		all = append(all, &next)
 	}
 	for _, one := range all {

@@ -472,8 +472,8 @@ func (w *unpacking) findPlaceItLeft() (bool, error) {
 		return false, err
 	}
 	defer os.RemoveAll(scratch)
-	now := &writer{manifest: &Manifest{}}
-	root, state, err := Packer{Env: w.Env, Store: w.Store, Table: w.Table, quiet: true}.repository(now, w.old.Path, scratch)
+	current := &writer{manifest: &Manifest{}}
+	root, state, err := Packer{Env: w.Env, Store: w.Store, Table: w.Table, quiet: true}.repository(current, w.old.Path, scratch)
 	if root != nil {
 		root.Close()
 	}
@@ -485,7 +485,7 @@ func (w *unpacking) findPlaceItLeft() (bool, error) {
 	}
 	top := place.Real(git.Top(w.old.Path))
 	w.InPlace, w.Worktree, w.Branch, w.Path = true, top, git.Branch(top), filepath.Join(top, w.Git.Within)
-	w.Before = now.manifest.Git.paths()
+	w.Before = current.manifest.Git.paths()
 	return true, nil
 }
 

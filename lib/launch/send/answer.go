@@ -43,9 +43,9 @@ func (t Target) question(patience time.Duration) (agent.Question, error) {
 // not q any more, because a screen that is being redrawn can show only a part of q.
 func (t Target) reread(q agent.Question, patience time.Duration) (agent.Question, error) {
 	for begin := time.Now(); ; time.Sleep(pollInterval) {
-		now, err := t.question(patience)
-		if err != nil || now.IsSameQuestion(q) || time.Since(begin) > redraw {
-			return now, err
+		current, err := t.question(patience)
+		if err != nil || current.IsSameQuestion(q) || time.Since(begin) > redraw {
+			return current, err
 		}
 	}
 }
@@ -90,8 +90,8 @@ func (t Target) Answer(n int, digest string, limits Limits) (agent.Option, error
 		return agent.Option{}, err
 	}
 	var selected time.Time
-	return wanted, t.waitUntilTaken(q, limits, func(now agent.Question) bool {
-		if now.Options[n-1].Selected && selected.IsZero() {
+	return wanted, t.waitUntilTaken(q, limits, func(current agent.Question) bool {
+		if current.Options[n-1].Selected && selected.IsZero() {
 			selected = time.Now()
 		}
 		return !selected.IsZero() && time.Since(selected) > limits.Again
@@ -109,37 +109,37 @@ func (t Target) selectOption(q agent.Question, at int, limits Limits) error {
 			return err
 		}
 		for begin := time.Now(); q.Selected() == from; time.Sleep(pollInterval) {
-			now, err := t.reread(q, redraw)
+			current, err := t.reread(q, redraw)
 			switch {
 			case err != nil:
 				return err
-			case !now.IsSameQuestion(q):
+			case !current.IsSameQuestion(q):
 				return ErrChanged
-			case now.Selected() == from && time.Since(begin) > limits.Submit:
+			case current.Selected() == from && time.Since(begin) > limits.Submit:
 				return ErrNotTaken
 			}
-			q = now
+			q = current
 		}
 	}
-	return t.waitUntilTaken(q, limits, func(now agent.Question) bool { return now.Selected() == at })
+	return t.waitUntilTaken(q, limits, func(current agent.Question) bool { return current.Selected() == at })
 }
 
 // waitUntilTaken waits until the client asks something else or nothing. It presses Enter once, when
 // enter says so of the question on the screen.
-func (t Target) waitUntilTaken(q agent.Question, limits Limits, enter func(now agent.Question) bool) error {
+func (t Target) waitUntilTaken(q agent.Question, limits Limits, enter func(current agent.Question) bool) error {
 	entered := false
 	for begin := time.Now(); ; time.Sleep(pollInterval) {
-		now, err := t.reread(q, restart)
+		current, err := t.reread(q, restart)
 		switch {
 		case errors.Is(err, ErrNoQuestion):
 			return nil
 		case err != nil:
 			return err
-		case !now.IsSameQuestion(q):
+		case !current.IsSameQuestion(q):
 			return nil // it asks the next thing
 		case time.Since(begin) > limits.Submit:
 			return ErrNotTaken
-		case !entered && enter(now):
+		case !entered && enter(current):
 			if err := t.Server.Type(t.Pane, "\r"); err != nil {
 				return err
 			}

@@ -156,14 +156,14 @@ func FormatFirstPrompt(text string) string {
 // conversation and no screen has shown anything of it, Send types it once more.
 func (t Target) Send(text string, limits Limits) (proof Proof, err error) {
 	untaken := 0
-	for begin, again := time.Now(), limits.Again; ; {
+	for begin, pause := time.Now(), limits.Again; ; {
 		proof, err = t.trySend(text, limits)
 		switch {
 		case errors.Is(err, ErrUntaken) && untaken == 0:
 			untaken++
-		case errors.Is(err, ErrRefused) && time.Since(begin)+again <= limits.Submit:
-			time.Sleep(again)
-			again *= 2
+		case errors.Is(err, ErrRefused) && time.Since(begin)+pause <= limits.Submit:
+			time.Sleep(pause)
+			pause *= 2
 		default:
 			return proof, err
 		}
@@ -202,17 +202,17 @@ func (t Target) typeIn(text, screen, earlier string, begin time.Time, within tim
 		if err := t.Server.Paste(t.Pane, piece); err != nil {
 			return err
 		}
-		was, empty := box, within
+		before, empty := box, within
 		if i == 0 && t.showsLoss(text) {
 			empty = within / 10
 		}
-		box, err = t.arrived(was, i > 0, begin, within, empty)
+		box, err = t.arrived(before, i > 0, begin, within, empty)
 		switch {
 		case !errors.Is(err, ErrNotArrived), empty == within:
 		case t.sight(begin) == Unknown: // it may have been taken unseen
-			box, err = t.arrived(was, i > 0, begin, within, within)
+			box, err = t.arrived(before, i > 0, begin, within, within)
 		default:
-			box, err = t.pasteAgain(text, piece, was, earlier, begin, within)
+			box, err = t.pasteAgain(text, piece, before, earlier, begin, within)
 		}
 		if err != nil {
 			return err
@@ -235,18 +235,18 @@ func (t Target) showsLoss(text string) bool {
 // in order, so once lossKey, typed behind the piece, stands in the box without it, the piece was
 // read. It was lost if nothing shows then that the client took it: no hook, no conversation, no
 // work. Otherwise it is not pasted again, because it may still be on its way.
-func (t Target) pasteAgain(text, piece, was, earlier string, begin time.Time, within time.Duration) (string, error) {
+func (t Target) pasteAgain(text, piece, before, earlier string, begin time.Time, within time.Duration) (string, error) {
 	if err := t.Server.Type(t.Pane, lossKey); err != nil {
 		return "", err
 	}
-	first, err := t.arrived(was, false, begin, within, within)
+	first, err := t.arrived(before, false, begin, within, within)
 	if err := t.Server.Type(t.Pane, "\x7f"); err != nil {
 		return "", err
 	}
 	if err != nil {
 		return "", err
 	}
-	keys := strings.Count(was, lossKey)
+	keys := strings.Count(before, lossKey)
 	alone := strings.Count(first, lossKey) > keys && !strings.Contains(squeeze(first), strings.ToLower(screenOpening(text)))
 	var empty time.Time // since when the box is empty and nothing shows that the text was taken
 	for typed := time.Now(); time.Since(typed) < within; time.Sleep(pollInterval) {
@@ -261,7 +261,7 @@ func (t Target) pasteAgain(text, piece, was, earlier string, begin time.Time, wi
 		case shown == agent.Asks:
 			return "", ErrAsks
 		case shown == agent.Draft && strings.Count(box, lossKey) <= keys: // the text was late
-			return t.arrived(was, false, begin, within, within)
+			return t.arrived(before, false, begin, within, within)
 		case it:
 			return "", errTaken
 		case shown != agent.EmptyInput || !alone || another || works || t.Client.Deaf(screen):
@@ -279,7 +279,7 @@ func (t Target) pasteAgain(text, piece, was, earlier string, begin time.Time, wi
 			if err := t.Server.Paste(t.Pane, piece); err != nil {
 				return "", err
 			}
-			return t.arrived(was, false, begin, within, within)
+			return t.arrived(before, false, begin, within, within)
 		}
 	}
 	if t.sight(begin) == Seen {
@@ -464,7 +464,7 @@ func (t Target) capture() (screen string, err error) {
 	return screen, err
 }
 
-// arrived waits until a text is in the input box and the box, which showed was before, has
+// arrived waits until a text is in the input box and the box, which showed before until then, has
 // stopped changing. more says that the text follows another piece, and so may be added
 // outside the visible part. It waits within for a client that is deaf, and empty for one whose
 // box stays empty.
@@ -473,8 +473,8 @@ func (t Target) capture() (screen string, err error) {
 // OpenCode delays an Enter, so one that was repeated for the prompt before can submit this
 // text. A guess does not count: another agent can have had the same text, and what is pasted
 // without an Enter stays in the box.
-func (t Target) arrived(was string, more bool, since time.Time, within, empty time.Duration) (box string, err error) {
-	known, before := t.Client.KnowsInput(), was
+func (t Target) arrived(before string, more bool, since time.Time, within, empty time.Duration) (box string, err error) {
+	known, first := t.Client.KnowsInput(), before
 	var seen, rests time.Time // since when there is something, and since when it is unchanged
 	begin := time.Now()
 	for look := begin.Add(restWait); ; time.Sleep(pollInterval) {
@@ -489,13 +489,13 @@ func (t Target) arrived(was string, more bool, since time.Time, within, empty ti
 			return "", ErrAsks
 		case t.Client.Deaf(screen) && now.Sub(begin) <= within: // Enter comes afterwards
 			continue
-		case more && box == before && now.Sub(begin) < restWait:
-		case known && shown == agent.Draft, !known && box != was || !known && !seen.IsZero():
+		case more && box == first && now.Sub(begin) < restWait:
+		case known && shown == agent.Draft, !known && box != before || !known && !seen.IsZero():
 			if seen.IsZero() {
 				seen = now
 			}
-			if box != was {
-				was, rests = box, now
+			if box != before {
+				before, rests = box, now
 			}
 			if now.Sub(rests) > 2*pollInterval || now.Sub(seen) > restWait {
 				return box, nil
