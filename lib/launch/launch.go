@@ -468,7 +468,8 @@ func (l *Launch) awaitConversation() error {
 	for end := time.Now().Add(l.patience); by != nil && (l.m.Pane.ID == "" || l.m.Pane.Dead) && own(by) && time.Now().Before(end); by = l.Holder(id) {
 		time.Sleep(50 * time.Millisecond)
 	}
-	if by == nil || slices.ContainsFunc(live.Tree(l.m.Process), func(p process.Proc) bool { return p.PID == by.PID }) {
+	runsIt := func(p process.Proc) bool { return p.PID == by.PID }
+	if by == nil || slices.ContainsFunc(live.Tree(l.m.Process), runsIt) {
 		return nil
 	}
 	err := cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", l.Name, id, by),
@@ -618,9 +619,11 @@ func (l *Launch) makeSession() error {
 		}
 		// The old agent is ended first, so that the two never run at once.
 		before := launcher.FindClientProcess(l.Table, l.client, l.m.Process)
-		at := respawn.Place{Server: l.at, Pane: l.pane, Remain: stays, Stop: before, Whole: true, Stopped: stopped, Self: l.self, Now: l.now, Warn: l.Env.WarnError}
 		l.run.Pane = l.pane.ID
-		err = l.successor().Replace(at, l.run)
+		err = l.successor().Replace(respawn.Place{
+			Server: l.at, Pane: l.pane, Remain: stays, Stop: before, Whole: true, Stopped: stopped,
+			Self: l.self, Now: l.now, Warn: l.Env.WarnError,
+		}, l.run)
 		if err == nil {
 			session := l.pane.Session // of several that show it, the one where it was found
 			l.pane, err = l.at.Pane(l.pane.ID, 5*time.Second)

@@ -751,7 +751,8 @@ func (w *unpacking) wait() error {
 		return err
 	}
 	w.plan.Waiting = &Waiting{
-		Parcel: w.ID, ID: w.Instance.ID, Name: w.plan.Name, Agent: w.client.Name, At: w.Env.Now().UTC(), Choices: w.Choices,
+		Parcel: w.ID, ID: w.Instance.ID, Name: w.plan.Name, Agent: w.client.Name,
+		At: w.Env.Now().UTC(), Choices: w.Choices,
 	}
 	return w.keepPlan()
 }
