@@ -292,7 +292,7 @@ func noFolder(in *instance.Instance, err error) error {
 	return fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err))
 }
 
-// findAgent plans the client, launcher and specification. The instance's maker chose the
+// findAgent plans the client, the launcher and the environment. The instance's maker chose the
 // client.
 func (l *Launch) findAgent() error {
 	l.client = l.Table.FindClient(l.Agent)

@@ -164,14 +164,9 @@ func (p *Predecessor) servers() []string {
 	}
 	var names []string
 	for _, path := range files {
-		data, err := atomicfile.Read(path, atomicfile.MaxSize)
-		if err != nil {
-			continue // the client reports what is wrong with it
-		}
 		var config map[string]any
-		if toml.Unmarshal(data, &config) != nil {
-			continue
-		}
+		data, _ := atomicfile.Read(path, atomicfile.MaxSize)
+		_ = toml.Unmarshal(data, &config) // the client reports what is wrong with it
 		table, _ := config[a.ServersKey].(map[string]any)
 		for name := range table {
 			if !slices.Contains(names, name) && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789_-") == "" {

@@ -87,6 +87,7 @@ type Previous struct {
 	In      launcher.Launcher
 }
 
+// Successor is the agent that follows in a pane.
 type Successor struct {
 	Client agent.Client
 	Home   home.Home
