@@ -9,10 +9,7 @@ import "strings"
 // hashPassword("x").
 func (sc *scanner) findCallValue(i int) (from, to int) {
 	s := sc.s
-	v := i + 1
-	if v < len(s) && s[v] == 'b' { // of Python
-		v++
-	}
+	v := skipChars(s, i+1, "b", 1)                                                        // of Python
 	if i == 0 || strings.IndexByte("dDyYtTnNeErRlLsSwW", s[i-1]) < 0 || !isQuoted(s, v) { // the last letters of those names
 		return 0, 0
 	}
@@ -24,46 +21,45 @@ func (sc *scanner) findCallValue(i int) (from, to int) {
 	switch lower := strings.ToLower(word); lower {
 	case "fill", "type", "typetext", "send_keys", "sendkeys", "setvalue", "set_value", "presssequentially", "keys": // in the field of that name
 		before := s[max(sc.done, i-maxTag):i]
-		if before = before[strings.LastIndexAny(before, "\n;")+1:]; strings.Contains(before, "assword") || strings.Contains(before, "assphrase") {
-			return likelySecret(s, v, "password")
+		if before = before[strings.LastIndexAny(before, "\n;")+1:]; !strings.Contains(before, "assword") && !strings.Contains(before, "assphrase") {
+			return 0, 0
 		}
-		return 0, 0
+		word = "password"
 	case "connect": // "user/x@host"
 		from, to = boundedValueAt(s, v)
 		user, rest, _ := strings.Cut(s[from:max(from, to)], "/")
-		if at := strings.LastIndexByte(rest, '@'); at > 0 && endOfRun(user, 0, "w") == len(user) && looksSecret(rest[:at], minPassword) {
-			return from + len(user) + 1, from + len(user) + 1 + at
-		}
-		return 0, 0
+		from += len(user) + 1
+		at := strings.LastIndexByte(rest, '@')
+		return spanIf(at > 0 && endOfRun(user, 0, "w") == len(user) && looksSecret(rest[:at], minPassword), from, from+at)
 	case "unwrap_or", "orelse", "getorelse", "orelseget", "or_else":
-		if n := i - len(word) - 1; n > sc.done && s[n-1] == ')' {
-			if name = sc.nameBefore(sc.skipQuotesBack(n - 1)); isSureName(name) {
-				return likelySecret(s, v, name)
-			}
+		n := i - len(word) - 1
+		if n <= sc.done || s[n-1] != ')' {
+			return 0, 0
 		}
-		return 0, 0
+		if word = sc.nameBefore(sc.skipQuotesBack(n - 1)); !isSureName(word) {
+			return 0, 0
+		}
 	case "new": // with a key
-		if name == "AES.new" || name == "hmac.new" {
-			return likelySecret(s, v, "token")
+		if name != "AES.new" && name != "hmac.new" {
+			return 0, 0
 		}
-		return 0, 0
+		word = "token"
 	case "client": // of a service
-		if from, to = boundedValueAt(s, v); to-from >= 24 && endOfRun(s[:to], from, "w-") == to && isMixedCase(s[from:to]) {
-			return from, to
-		}
-		return 0, 0
-	case "fernet", "stripe", "login", "run": // of a bot
 		from, to = boundedValueAt(s, v)
+		return spanIf(to-from >= 24 && endOfRun(s[:to], from, "w-") == to && isMixedCase(s[from:to]), from, to)
+	case "fernet", "stripe":
+		return wordAt(s, v, isStrongSecret)
+	case "login", "run": // of a bot
 		receiver := strings.ToLower(name[:len(name)-len(word)])
-		if (lower == "fernet" || lower == "stripe" || strings.HasSuffix(receiver, "bot.") || strings.HasSuffix(receiver, "client.")) && from < to && isStrongSecret(s[from:to]) && !isPlaceholder(s, from, to) {
-			return from, to
+		if !strings.HasSuffix(receiver, "bot.") && !strings.HasSuffix(receiver, "client.") {
+			return 0, 0
 		}
-		return 0, 0
+		return wordAt(s, v, isStrongSecret)
 	case "crypt": // of PostgreSQL
-		if from, to = boundedValueAt(s, v); from < to && strings.HasPrefix(s[min(to+1, len(s)):], ", gen_salt(") {
-			return likelySecret(s, v, "password")
+		if from, to = boundedValueAt(s, v); from >= to || !strings.HasPrefix(s[min(to+1, len(s)):], ", gen_salt(") {
+			return 0, 0
 		}
-		return 0, 0
+		word = "password"
 	default:
 		plain := strings.ReplaceAll(lower, "_", "")
 		rest := strings.TrimSuffix(plain, "credential")
@@ -109,12 +105,12 @@ func (sc *scanner) findDefault(i int) (from, to int) {
 		if v == len(s) || !isQuoted(s, v) && s[v] != '`' {
 			return 0, 0
 		}
-		if name := sc.nameBefore(sc.skipQuotesBack(i)); name != "" && isSureName(name) {
+		if name := sc.nameBefore(sc.skipQuotesBack(i)); isSureName(name) {
 			return likelySecret(s, v, name)
 		}
-		before := s[max(sc.done, i-maxName):i]
-		if at := strings.LastIndex(before, ": <%="); at >= 0 && strings.IndexByte(before[at:], '\n') < 0 { // in the template of a setting
-			if name := sc.nameBefore(i - len(before) + at); name != "" && isSureName(name) {
+		before := sc.lineBefore(i, maxName)
+		if at := strings.LastIndex(before, ": <%="); at >= 0 { // in the template of a setting
+			if name := sc.nameBefore(i - len(before) + at); isSureName(name) {
 				return likelySecret(s, v, name)
 			}
 		}

@@ -108,10 +108,7 @@ func cellAt(s string, p int, sep string) (from, to, next int, more bool) {
 func (sc *scanner) addRows(p int, sep string, names []string) {
 	s := sc.s
 	for p < len(s) && s[p] != '\n' {
-		line := s[p:]
-		if end := strings.IndexByte(line, '\n'); end >= 0 {
-			line = line[:end]
-		}
+		line, _, _ := strings.Cut(s[p:], "\n")
 		n, more := 0, true
 		known := len(sc.cells)
 		for q := 0; more; n++ {
@@ -151,13 +148,7 @@ func (sc *scanner) addInserted(p int) {
 	if end < 0 {
 		return
 	}
-	var names []string
-	for name := range strings.SplitSeq(s[p:p+end], ",") {
-		if name = strings.Trim(name, " \t\r\n\"'`[]\\"); name == "" || !isSureName(name) && !isPasswordName(name) {
-			name = ""
-		}
-		names = append(names, name)
-	}
+	names := listedNames(s[p:p+end], " \t\r\n\"'`[]\\")
 	p += end + 1
 	sc.table = p
 	words := strings.ToLower(s[p:min(len(s), p+maxTag)])
@@ -184,17 +175,25 @@ func (sc *scanner) addInserted(p int) {
 		p, bound = sc.addTuple(open+1, names)
 		if sc.table = p; bound { // VALUES (?, ?)", ("bob", "x")
 			args, _, _ := strings.Cut(s[p:min(len(s), p+maxName)], ",")
-			if args = strings.Trim(args, "; \t\n\r"); args == "" || strings.Trim(args, "\"'`") == "" {
-				p += strings.IndexByte(s[p:min(len(s), p+maxName)], ',') + 1
-				p = skipBlanks(s, p)
-				if p < len(s) && strings.IndexByte("[({", s[p]) >= 0 {
-					p++
-				}
-				sc.table, _ = sc.addTuple(p, names)
+			if args = strings.Trim(args, "; \t\n\r"); strings.Trim(args, "\"'`") == "" {
+				p = skipBlanks(s, p+strings.IndexByte(s[p:min(len(s), p+maxName)], ',')+1)
+				sc.table, _ = sc.addTuple(skipChars(s, p, "[({", 1), names)
 			}
 			return
 		}
 	}
+}
+
+// listedNames returns the names of columns in a list with commas, without the characters around
+// them, and with "" for those whose cells are no secrets.
+func listedNames(list, around string) (names []string) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.Trim(name, around); !isSureName(name) && !isPasswordName(name) {
+			name = ""
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // maxTuple is how many bytes of one row of values are examined.
@@ -258,13 +257,7 @@ func (sc *scanner) addArrays(i, end int) bool {
 	if open < 0 || stop < 0 || strings.IndexByte(s[low+open:i], ':') >= 0 {
 		return false
 	}
-	var names []string
-	for name := range strings.SplitSeq(s[low+open+1:end+stop], ",") {
-		if name = strings.Trim(name, " \t\r\n\""); name == "" || !isSureName(name) && !isPasswordName(name) {
-			name = ""
-		}
-		names = append(names, name)
-	}
+	names := listedNames(s[low+open+1:end+stop], " \t\r\n\"")
 	sc.table = end + stop
 	if len(names) < 2 {
 		return false
@@ -283,12 +276,8 @@ func (sc *scanner) addArrays(i, end int) bool {
 // SELECT 'x' AS password.
 func (sc *scanner) addAliased(i, end int) {
 	s := sc.s
-	for n := i; i > sc.done && n-i < maxName && (isWord(s[i-1]) || s[i-1] == '-'); i-- {
-	}
-	p := i
-	for p > sc.done && strings.IndexByte("\"'`[", s[p-1]) >= 0 {
-		p--
-	}
+	i = sc.skipBack(i, "w-", maxName)
+	p := sc.skipBack(i, "\"'`[", len(s))
 	if p-sc.done < minPassword || s[p-1] != ' ' || strings.IndexByte("sS'\")", s[p-2]) < 0 || isWord(s[p-2]) && s[p-3]|0x20 != 'a' {
 		return
 	}
@@ -303,9 +292,8 @@ func (sc *scanner) addAliased(i, end int) {
 	if n < minPassword || bare[n] != '\'' && bare[n] != '"' || len(bare) == len(before) && !strings.Contains(strings.ToLower(before), "select ") {
 		return
 	}
-	if open := strings.LastIndexByte(bare[:n], bare[n]); open >= 0 && open+1 < n && (isSureName(s[i:end]) || isPasswordName(s[i:end])) {
-		name := s[i:end]
-		sc.addCell(low+open+1, low+n, name)
+	if open := strings.LastIndexByte(bare[:n], bare[n]); open >= 0 && (isSureName(s[i:end]) || isPasswordName(s[i:end])) {
+		sc.addCell(low+open+1, low+n, s[i:end])
 	}
 }
 
@@ -317,10 +305,7 @@ const maxSecretData = 8 << 10
 func (sc *scanner) addSecretData(i, v int) {
 	const mark, kind = "kind", "Secret"
 	s := sc.s
-	v = skipBlanks(s, v)
-	if v < len(s) && s[v] == '"' {
-		v++
-	}
+	v = skipChars(s, skipBlanks(s, v), `"`, 1)
 	if i < 0 || !strings.HasPrefix(s[v:], kind) || v+len(kind) < len(s) && isWord(s[v+len(kind)]) {
 		return
 	}
@@ -371,10 +356,7 @@ func (sc *scanner) addMembers(low int, doc, name string) {
 		if end == p || margin >= 0 && p-line <= margin {
 			return
 		}
-		if end < len(doc) && doc[end] == '"' {
-			end++
-		}
-		v := skipBlanks(doc, end)
+		v := skipBlanks(doc, skipChars(doc, end, `"`, 1))
 		if v == len(doc) || doc[v] != ':' {
 			return
 		}

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"cmp"
 	"strings"
 
 	"gt/lib/text/lazyregexp"
@@ -34,10 +35,7 @@ func (sc *scanner) findElementValue(i int) (from, to int) {
 		}
 	}
 	if !isSureName(name) {
-		if name = attribute(tag[end:]); name == "" {
-			name = elementName(before)
-		}
-		if name == "" || !isSureName(name) {
+		if name = cmp.Or(attribute(tag[end:]), elementName(before)); !isSureName(name) {
 			return 0, 0
 		}
 	}
@@ -49,13 +47,11 @@ func (sc *scanner) findElementValue(i int) (from, to int) {
 	}
 	for to = from; to < len(s) && s[to] > ' ' && s[to] != stop && to-from < maxLook; to++ {
 	}
-	if to == len(s) || s[to] > ' ' && s[to] != stop || isPlaceholderText(s[from:to]) || !looksSecret(s[from:to], minLength(name)) || onlyDescribes(name, s[from:to]) {
+	value := s[from:to]
+	if to == len(s) || s[to] > ' ' && s[to] != stop || isPlaceholderText(value) || !looksSecret(value, minLength(name)) || onlyDescribes(name, value) {
 		return 0, 0
 	}
-	if equalFold(name, "token") && conversionName().MatchString(s[from:to]) {
-		return 0, 0
-	}
-	return from, to
+	return spanIf(!equalFold(name, "token") || !conversionName().MatchString(value), from, to)
 }
 
 // conversionName matches an identifier in the <token> of a parser: Ident2Name.
@@ -81,22 +77,21 @@ func elementName(s string) string {
 		if open < 0 || !strings.HasSuffix(s, ">") {
 			return ""
 		}
-		if !strings.HasPrefix(s[open:], "</") {
-			if name := attribute(s[open+1 : len(s)-1]); name != "" || !isInline(s[open:]) {
-				return name
-			}
-			s = s[:open]
-			continue
+		tag, isEnd := strings.CutPrefix(strings.ToLower(s[open+1:len(s)-1]), "/")
+		name, isAround := "", isInline(s[open:])
+		if isEnd {
+			name = strings.TrimRight(s[strings.LastIndexByte(s[:open], '>')+1:open], ": \t\r\n")
+			isAround = isAround || strings.HasSuffix(tag, "name") || strings.HasSuffix(tag, "key") || tag == "td" || tag == "th" || tag == "dt"
+		} else {
+			name = attribute(s[open+1 : len(s)-1])
 		}
-		switch tag := strings.ToLower(s[open+2 : len(s)-1]); {
-		case strings.HasSuffix(tag, "name"), strings.HasSuffix(tag, "key"), tag == "td", tag == "th", tag == "dt", isInline(s[open:]):
-			if name := strings.TrimRight(s[strings.LastIndexByte(s[:open], '>')+1:open], ": \t\r\n"); name != "" {
-				return name
-			}
-			s = s[:open]
-		default:
+		if !isAround && isEnd {
 			return ""
 		}
+		if name != "" || !isAround {
+			return name
+		}
+		s = s[:open]
 	}
 	return ""
 }
@@ -150,10 +145,8 @@ func (sc *scanner) addHTMLColumns(i int, isName bool) {
 		case head:
 			names = append(names, "")
 		case !isName && column < len(names) && names[column] != "":
-			for to > from && s[to-1] <= ' ' {
-				to--
-			}
-			sc.addCell(from, to, names[column])
+			text := strings.TrimRightFunc(s[from:to], func(r rune) bool { return r <= ' ' })
+			sc.addCell(from, from+len(text), names[column])
 		}
 		column++
 		for more := false; !more; { // the next cell

@@ -135,10 +135,7 @@ func skipColour(s string, i int) int {
 	if i == len(s) || s[i] != '[' {
 		return i
 	}
-	p := i + 1
-	for p < len(s) && p-i < 24 && (isDigit(s[p]) || s[p] == ';' || s[p] == ':' || s[p] == '?') {
-		p++
-	}
+	p := skipChars(s, i+1, "0123456789;:?", 23)
 	if p < len(s) && isAlnum(s[p]) && !isDigit(s[p]) {
 		return p + 1
 	}
@@ -224,7 +221,7 @@ func skipJoint(s string, i int) int {
 	}
 	if sign == 0 && p > i+1 && !strings.HasPrefix(s[i+1:], "\\\n") {
 		begin := i
-		for begin > 0 && i-begin < maxName && (isWord(s[begin-1]) || s[begin-1] == '-' || s[begin-1] == '.') {
+		for begin > 0 && i-begin < maxName && inClass(s[begin-1], "w-.") {
 			begin--
 		}
 		if i-begin < minValue || !beginsShape(s[begin:i]) {
@@ -280,14 +277,11 @@ func unescapeBackslash(s string) (c rune, n int) {
 const maxEntity = 10
 
 // entities are the HTML entities for characters that matter in settings.
-var entities = [...]struct {
-	name string
-	c    rune
-}{
-	{"quot", '"'}, {"apos", '\''}, {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"nbsp", ' '}, {"equals", '='}, {"colon", ':'}, {"comma", ','},
-	{"num", '#'}, {"lbrace", '{'}, {"rbrace", '}'}, {"lcub", '{'}, {"rcub", '}'}, {"lsqb", '['}, {"rsqb", ']'}, {"grave", '`'}, {"dollar", '$'},
-	{"excl", '!'}, {"commat", '@'}, {"percnt", '%'}, {"ast", '*'}, {"plus", '+'}, {"sol", '/'}, {"bsol", '\\'}, {"semi", ';'}, {"quest", '?'},
-	{"lowbar", '_'}, {"Tab", '\t'}, {"NewLine", '\n'},
+var entities = map[string]rune{
+	"quot": '"', "apos": '\'', "amp": '&', "lt": '<', "gt": '>', "nbsp": ' ', "equals": '=', "colon": ':', "comma": ',',
+	"num": '#', "lbrace": '{', "rbrace": '}', "lcub": '{', "rcub": '}', "lsqb": '[', "rsqb": ']', "grave": '`', "dollar": '$',
+	"excl": '!', "commat": '@', "percnt": '%', "ast": '*', "plus": '+', "sol": '/', "bsol": '\\', "semi": ';', "quest": '?',
+	"lowbar": '_', "Tab": '\t', "NewLine": '\n',
 }
 
 func unescapeEntity(s string) (c rune, n int) {
@@ -302,11 +296,7 @@ func unescapeEntity(s string) (c rune, n int) {
 	case name[0] == '#':
 		c, ok = characterOf(name, 1, len(name)-1, 10)
 	default:
-		for _, e := range entities {
-			if e.name == name {
-				c, ok = e.c, true
-			}
-		}
+		c, ok = entities[name]
 	}
 	if !ok {
 		return 0, 0

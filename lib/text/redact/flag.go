@@ -11,11 +11,11 @@ import (
 // findFlagValue finds the value in --some-token value, whose name begins at s[i], and what other flags
 // of some programs take.
 func (sc *scanner) findFlagValue(i int) (from, to int) {
-	s := sc.s
-	end := i
-	for end < len(s) && end-i < maxName && (isWord(s[end]) || s[end] == '-') {
-		end++
+	if !sc.beginsWord(i) {
+		return 0, 0
 	}
+	s := sc.s
+	end := endOfRun(s[:min(len(s), i+maxName)], i, "w-")
 	if from, to = sc.findShortFlagValue(i, end); to > 0 {
 		return from, to
 	}
@@ -50,9 +50,8 @@ func (sc *scanner) findFlagValue(i int) (from, to int) {
 	case s[end] != '=' && takesPassword(name):
 		return likelySecret(s, nextArgument(s, end), "password")
 	case name == "--otp":
-		if from, to = boundedValueAt(s, end+1); to-from >= minPassword && endOfRun(s[:to], from, "0") == to {
-			return from, to
-		}
+		from, to = boundedValueAt(s, end+1)
+		return spanIf(to-from >= minPassword && endOfRun(s[:to], from, "0") == to, from, to)
 	case equalFold(name, "-value"): // Set-Item env:NAME -Value x
 		if _, variable, ok := strings.Cut(s[max(sc.done, i-maxName):i], "env:"); ok && isSureName(variable[:endOfRun(variable, 0, "w")]) {
 			return likelySecret(s, end+1, "password")
@@ -69,10 +68,7 @@ func nextArgument(s string, i int) int {
 	if v := skipBlanks(s, i); v > i || i == len(s) {
 		return v
 	}
-	quote := i
-	if s[quote] == '\\' { // JSON in JSON
-		quote++
-	}
+	quote := skipChars(s, i, "\\", 1) // JSON in JSON
 	if quote == len(s) || s[quote] != '"' && s[quote] != '\'' {
 		if next := strings.TrimLeft(s[i:min(len(s), i+maxName)], " \n"); s[i] == '\n' && strings.HasPrefix(next, "- ") { // a list of YAML
 			return i + strings.Index(s[i:], "- ") + 2
@@ -94,11 +90,12 @@ func nextArgument(s string, i int) int {
 // -storepass, -pw, --oauth2-bearer.
 func takesPassword(name string) bool {
 	name = strings.TrimLeft(strings.ToLower(name), "-")
-	if name == "pass" || name == "upw" || name == "psk" || name == "opw" || name == "oauth2-bearer" || name == "pinentry-pass" {
+	switch name {
+	case "pass", "upw", "psk", "opw", "pw", "oauth2-bearer":
 		return true
 	}
 	ends := []string{"storepass", "keypass", "userpass", "adminpass", "rootpass", "passwd", "pwd", "-pass", "-pw"}
-	return name == "pw" || slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // shortFlags are the flags of programs for a password, and how it follows: in the same word,
@@ -170,18 +167,18 @@ func (sc *scanner) findShortFlagValue(i, end int) (from, to int) {
 		if v > len(s) || s[i+1:v] != f.flag {
 			continue
 		}
-		how := joined
-		if v == len(s) {
-			continue
-		}
-		at := nextArgument(s, v)
+		how, at := joined, nextArgument(s, v)
 		if at > v {
 			how = nextArg
 		}
-		if f.how&how == 0 {
+		if v == len(s) || f.how&how == 0 {
 			continue
 		}
-		if from, to = valueAt(s[:min(len(s), v+maxLook)], at); from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || isPassphrase(s[from:to])) && (f.how&joined > 0 || strings.IndexByte(s[from:to], '=') < 0) {
+		from, to = valueAt(s[:min(len(s), v+maxLook)], at)
+		if from >= to || isPlaceholder(s, from, to) || f.how&joined == 0 && strings.IndexByte(s[from:to], '=') >= 0 {
+			continue
+		}
+		if looksSecret(s[from:to], minPassword) || isPassphrase(s[from:to]) {
 			return valueAt(s, at)
 		}
 	}
@@ -191,12 +188,9 @@ func (sc *scanner) findShortFlagValue(i, end int) (from, to int) {
 // userFlag reports whether the words before the flag for a password have one for a user, as in
 // most programs: -u bob -p x.
 func userFlag(words []string, letter byte) bool {
-	for i, w := range words {
-		if i+1 < len(words) && (letter == 'p' && (w == "-u" || w == "--user" || w == "--username") || letter == 'P' && w == "-U") {
-			return true
-		}
-	}
-	return false
+	words = words[:max(len(words)-1, 0)] // without the user
+	return letter == 'P' && slices.Contains(words, "-U") ||
+		letter == 'p' && slices.ContainsFunc(words, func(w string) bool { return w == "-u" || w == "--user" || w == "--username" })
 }
 
 // pairs are the flags that take a user and a password, with a sign between them.
@@ -265,9 +259,8 @@ func (sc *scanner) findSlashFlagValue(i int) (from, to int) {
 	s := sc.s
 	v := i + len("/t/")
 	if strings.HasPrefix(s[i:], "/t/") && isConda(s[max(sc.done, i-maxName):i]) { // of a channel
-		if to = endOfRun(s, v, "w-"); to < len(s) && s[to] == '/' && looksSecret(s[v:to], minPassword) {
-			return v, to
-		}
+		to = endOfRun(s, v, "w-")
+		return spanIf(to < len(s) && s[to] == '/' && looksSecret(s[v:to], minPassword), v, to)
 	}
 	if i == sc.done || s[i-1] > ' ' {
 		return 0, 0
@@ -345,10 +338,7 @@ func (sc *scanner) findFormData(i int) (from, to int) {
 	if !strings.HasSuffix(s[max(sc.done, i-len("name")):i], "name") || !strings.Contains(strings.ToLower(s[max(sc.done, i-maxName):i]), "form-data") {
 		return 0, 0
 	}
-	v := i + 1
-	if v < len(s) && (s[v] == '"' || s[v] == '\'') {
-		v++
-	}
+	v := skipChars(s, i+1, "\"'", 1)
 	end := endOfRun(s[:min(len(s), v+maxName)], v, "w-.")
 	if end == v || !isSureName(s[v:end]) && !isPasswordName(s[v:end]) {
 		return 0, 0
@@ -365,10 +355,7 @@ func (sc *scanner) findFormData(i int) (from, to int) {
 		from = p + eol + 1
 		for to = from; to < len(s) && s[to] >= ' ' && to-from < maxLook; to++ {
 		}
-		if to-from < 4 || strings.HasPrefix(s[from:to], "--") || isPlaceholderText(s[from:to]) {
-			return 0, 0
-		}
-		return from, to
+		return spanIf(to-from >= 4 && !strings.HasPrefix(s[from:to], "--") && !isPlaceholderText(s[from:to]), from, to)
 	}
 	return 0, 0
 }
@@ -376,10 +363,7 @@ func (sc *scanner) findFormData(i int) (from, to int) {
 // findJWKMember finds a private member of a JSON Web Key: "d": "x" beside "kty". s[i] is the colon.
 func (sc *scanner) findJWKMember(i int) (from, to int) {
 	s := sc.s
-	n := i
-	for n > sc.done && i-n < 4 && strings.IndexByte("\"'\\ ", s[n-1]) >= 0 {
-		n--
-	}
+	n := sc.skipQuotesBack(i)
 	if n == sc.done || strings.IndexByte("dpqik", s[n-1]) < 0 { // the usual case
 		return 0, 0
 	}
@@ -388,17 +372,9 @@ func (sc *scanner) findJWKMember(i int) (from, to int) {
 	default:
 		return 0, 0
 	}
-	v := skipBlanks(s, i+1)
-	if v < len(s) && s[v] == '\\' {
-		v++
-	}
-	if v < len(s) && (s[v] == '"' || s[v] == '\'') {
-		v++
-	}
 	const near = 3 << 10 // a key of 4,096 bits
-	from, to = v, endOfRun(s, v, "w-=")
-	if to-from < 16 || !isMixedCase(s[from:min(to, from+maxLook)]) || !strings.Contains(s[max(0, i-near):min(len(s), to+near)], `kty`) {
-		return 0, 0
-	}
-	return from, to
+	from = skipChars(s, skipChars(s, skipBlanks(s, i+1), "\\", 1), "\"'", 1)
+	to = endOfRun(s, from, "w-=")
+	isKey := to-from >= 16 && isMixedCase(s[from:min(to, from+maxLook)])
+	return spanIf(isKey && strings.Contains(s[max(0, i-near):min(len(s), to+near)], `kty`), from, to)
 }

@@ -1,10 +1,12 @@
 package redact
 
 import (
+	"bytes"
 	_ "embed" // bip39.txt
 	"encoding/base64"
 	"math/bits"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -28,10 +30,8 @@ func (sc *scanner) findByWord(i int) (from, to int) {
 		if !strings.HasPrefix(s[i:], "#define ") {
 			return 0, 0
 		}
-		if from, to = sc.findAssigned(i, i+len("#define")); to > 0 && s[from-1] == '"' {
-			return from, to
-		}
-		return 0, 0
+		from, to = sc.findAssigned(i, i+len("#define"))
+		return spanIf(to > 0 && s[from-1] == '"', from, to)
 	}
 	word := endOfRun(s[:min(len(s), i+16)], i, "a")
 	find := sc.findAssigned
@@ -87,10 +87,7 @@ func (sc *scanner) findAssigned(_, i int) (from, to int) {
 	v := i
 	for range 4 { // options come before the name
 		p := skipBlanks(s, v)
-		end := p
-		for end < len(s) && end-p < 2*maxName && (isWord(s[end]) || strings.IndexByte("-.:/", s[end]) >= 0) {
-			end++
-		}
+		end := endOfRun(s[:min(len(s), p+2*maxName)], p, "w-.:/")
 		if p == v || end == p {
 			return 0, 0
 		}
@@ -119,9 +116,7 @@ func (sc *scanner) findAssigned(_, i int) (from, to int) {
 // isAloneOnLine reports whether the line from s[v] on is only one word or one quoted text.
 func isAloneOnLine(s string, v int) bool {
 	_, to := boundedValueAt(s, v)
-	if to < len(s) && (s[to] == '"' || s[to] == '\'') {
-		to++
-	}
+	to = skipChars(s, to, "\"'", 1)
 	return to == len(s) || s[to] == '\n' || s[to] == '\\'
 }
 
@@ -134,9 +129,7 @@ func (sc *scanner) findNpmrcToken(i int) (from, to int) {
 	default:
 		return 0, 0
 	}
-	if end < len(s) && s[end] == '"' {
-		end++
-	}
+	end = skipChars(s, end, `"`, 1)
 	v := skipBlanks(s, end)
 	if v == end {
 		return 0, 0
@@ -166,10 +159,7 @@ func (sc *scanner) findSpelled(i, word int) (from, to int) {
 		return 0, 0
 	}
 	from, to = valueAt(s, v)
-	if from >= to || isPlaceholderText(s[from:min(to, from+maxLook)]) {
-		return 0, 0
-	}
-	return from, to
+	return spanIf(from < to && !isPlaceholderText(s[from:min(to, from+maxLook)]), from, to)
 }
 
 // followsUser reports whether the words before a password name its user, and v is one word at the
@@ -205,20 +195,13 @@ func isSeedWord(word string) bool {
 		return false
 	}
 	word = strings.ToLower(word)
-	for low, high := 0, len(bip39); low < high; {
-		middle := (low + high) / 2
-		start := strings.LastIndexByte(bip39[:middle], '\n') + 1
-		end := start + strings.IndexByte(bip39[start:], '\n')
-		switch line := bip39[start:end]; {
-		case line == word:
-			return true
-		case line < word:
-			low = end + 1
-		default:
-			high = start
-		}
-	}
-	return false
+	// Where the lines that are not before the word begin.
+	at := sort.Search(len(bip39), func(n int) bool {
+		start := strings.LastIndexByte(bip39[:n], '\n') + 1
+		line, _, _ := strings.Cut(bip39[start:], "\n")
+		return line >= word
+	})
+	return strings.HasPrefix(bip39[at:], word+"\n")
 }
 
 // findWallet finds the words from which a wallet is restored, behind their label, which ends at
@@ -295,11 +278,11 @@ func (sc *scanner) findSent(i, word int) (from, to int) {
 	}
 	before := s[max(sc.done, i-maxLook/2):i]
 	before = before[max(0, strings.LastIndex(before, "send")):]
-	asked := strings.Contains(before, "assw") || strings.Contains(before, "assphrase") || strings.Contains(before, "asscode")
-	if to-from < 4 || isPlaceholder(s, from, to) || strings.IndexByte(s[from:to], ' ') >= 0 || !asked && (to == word || !looksSecret(s[from:to], minPassword) && !hasManySigns(s[from:to])) {
+	if to-from < 4 || isPlaceholder(s, from, to) || strings.IndexByte(s[from:to], ' ') >= 0 {
 		return 0, 0
 	}
-	return from, to
+	asked := strings.Contains(before, "assw") || strings.Contains(before, "assphrase") || strings.Contains(before, "asscode")
+	return spanIf(asked || to < word && looksPassword(s[from:to]), from, to)
 }
 
 // findIdentifiedBy finds the value in IDENTIFIED BY 'x'. The first word ends at s[i].
@@ -316,10 +299,7 @@ func (sc *scanner) findIdentifiedBy(start, i int) (from, to int) {
 			first, last := boundedValueAt(s, skipBlanks(s, next+8))
 			sc.addCell(first, last, "password")
 		}
-		if from < to && looksSecret(s[from:to], minPassword) && !isPlaceholder(s, from, to) {
-			return from, to
-		}
-		return 0, 0
+		return spanIf(from < to && looksSecret(s[from:to], minPassword) && !isPlaceholder(s, from, to), from, to)
 	}
 	quote := strings.IndexAny(rest, "'\"\n;")
 	if quote < 0 || rest[quote] == '\n' || rest[quote] == ';' {
@@ -336,10 +316,7 @@ func (sc *scanner) findIdentifiedBy(start, i int) (from, to int) {
 		return 0, 0
 	}
 	from, to = valueAt(s, i+quote)
-	if from >= to || isPlaceholderText(s[from:min(to, from+maxLook)]) {
-		return 0, 0
-	}
-	return from, to
+	return spanIf(from < to && !isPlaceholderText(s[from:min(to, from+maxLook)]), from, to)
 }
 
 // definesUser reports whether s ends with the beginning of a statement of SQL that defines or
@@ -358,13 +335,8 @@ func definesUser(s string) (statement, named bool) {
 	case "is", "are", "was", "were", "be", "been", "and", "or", "not":
 		return false, false // a sentence
 	}
-	verb := slices.ContainsFunc(words, func(word string) bool {
-		switch word {
-		case "create", "alter", "grant", "connect", "set":
-			return true
-		}
-		return false
-	})
+	verbs := []string{"create", "alter", "grant", "connect", "set"}
+	verb := slices.ContainsFunc(words, func(word string) bool { return slices.Contains(verbs, word) })
 	switch words[n-1] {
 	case "user", "role", "to", "exists":
 		named = verb
@@ -376,21 +348,14 @@ func definesUser(s string) (statement, named bool) {
 // begins at s[i].
 func (sc *scanner) findPuttyKey(i, _ int) (from, to int) {
 	s := sc.s
-	count, ok := strings.CutPrefix(s[i:min(len(s), i+24)], "Private-Lines:")
-	if !ok {
+	const count = "Private-Lines:"
+	if !strings.HasPrefix(s[i:], count) || i+len(count) == len(s) {
 		return 0, 0
 	}
-	from = i + len("Private-Lines:")
-	from = endOfRun(s, skipBlanks(s, from), "0")
-	if len(count) == 0 {
-		return 0, 0
-	}
+	from = endOfRun(s, skipBlanks(s, i+len(count)), "0")
 	for p := from; p < len(s) && p-from < maxKey; {
 		q := keyLine(s, p)
-		end := q
-		for end < len(s) && (isAlnum(s[end]) || strings.IndexByte("+/=", s[end]) >= 0) {
-			end++
-		}
+		end := endOfRun(s, q, "a+/=")
 		if q == p || end-q < 4 || end < len(s) && s[end] != '\n' && s[end] != '\r' && s[end] != '\\' {
 			break
 		}
@@ -399,13 +364,7 @@ func (sc *scanner) findPuttyKey(i, _ int) (from, to int) {
 			p++
 		}
 	}
-	if to == 0 {
-		return 0, 0
-	}
-	for from < to && (s[from] == '\n' || s[from] == '\r') {
-		from++
-	}
-	return from, to
+	return spanIf(to > 0, skipChars(s, from, "\r\n", to-from), to)
 }
 
 // findInDataSource finds the password in root:x@tcp(host). s[i] is the colon.
@@ -455,7 +414,7 @@ func (sc *scanner) findLogin(i int) (from, to int) {
 	if at := strings.LastIndexByte(s[from:max(from, to)], '@'); at > 0 && strings.Contains(before, "winscp") { // and the host
 		to = from + at
 	}
-	if from >= to || strings.ContainsAny(s[from:to], "/:") || isPlaceholder(s, from, to) || !looksSecret(s[from:to], minPassword) && !hasManySigns(s[from:to]) {
+	if !isSecretWord(s, from, to) || strings.ContainsAny(s[from:to], "/:") {
 		return 0, 0
 	}
 	for _, word := range [...]string{"credentials", "creds", "basic auth", "winscp", "winscp.com", "winscp.exe"} {
@@ -464,10 +423,8 @@ func (sc *scanner) findLogin(i int) (from, to int) {
 		}
 	}
 	port := strings.TrimRight(before, "0123456789")
-	if port != before && strings.HasSuffix(port, "]:") || strings.Contains(s[max(0, user-maxLook):user], "chpasswd:") || sc.inCommand(i, "bundle config ") {
-		return from, to
-	}
-	return 0, 0
+	isServer := port != before && strings.HasSuffix(port, "]:")
+	return spanIf(isServer || strings.Contains(s[max(0, user-maxLook):user], "chpasswd:") || sc.inCommand(i, "bundle config "), from, to)
 }
 
 // findDiscordToken finds the token of a Discord bot: the base64 of its number, six characters of a
@@ -532,10 +489,7 @@ func (sc *scanner) findSecureString(i int) (from, to int) {
 	} else {
 		from, to = valueAt(s, v)
 	}
-	if from >= to || isPlaceholderText(s[from:to]) {
-		return 0, 0
-	}
-	return from, to
+	return spanIf(from < to && !isPlaceholderText(s[from:to]), from, to)
 }
 
 // findHexKey finds 0x and 64 hexadecimal digits if the text before mentions private keys.
@@ -550,10 +504,7 @@ func (sc *scanner) findHexKey(i int) (from, to int) {
 	}
 	before := strings.ToLower(s[max(0, i-maxLook):i])
 	said := max(strings.LastIndex(before, "private key"), strings.LastIndex(before, "private_key"), strings.LastIndex(before, "privatekey"))
-	if said < 0 || strings.Contains(before[said:], "hash") || strings.Contains(before[said:], "public") {
-		return 0, 0
-	}
-	return i, to
+	return spanIf(said >= 0 && !strings.Contains(before[said:], "hash") && !strings.Contains(before[said:], "public"), i, to)
 }
 
 // findPgpass finds the password in a line of a .pgpass file, which is
@@ -593,14 +544,8 @@ func (sc *scanner) findPgpass(i int) (from, to int) {
 	if from == to || isPlaceholderText(s[from:to]) || strings.IndexByte(strings.ReplaceAll(s[from:to], `\:`, ""), ':') >= 0 {
 		return 0, 0 // an IPv6 address, a line of /etc/shadow
 	}
-	switch s[i+1 : port] {
-	case "5432", "5433", "6432", "*":
-	default:
-		if !looksSecret(s[from:to], minPassword) {
-			return 0, 0
-		}
-	}
-	return from, to
+	isUsual := slices.Contains([]string{"5432", "5433", "6432", "*"}, s[i+1:port])
+	return spanIf(isUsual || looksSecret(s[from:to], minPassword), from, to)
 }
 
 // hasManySymbols reports whether v is so long and has so many kinds of characters that it is
@@ -638,12 +583,8 @@ func isDockerAuth(v string) bool {
 	if err != nil || len(plain) < 3 {
 		return false
 	}
-	for _, c := range plain {
-		if c < ' ' || c > '~' {
-			return false
-		}
-	}
-	return strings.IndexByte(string(plain), ':') > 0
+	isPrinted := !slices.ContainsFunc(plain, func(c byte) bool { return c < ' ' || c > '~' })
+	return isPrinted && bytes.IndexByte(plain, ':') > 0
 }
 
 func isSessionCookie(name string) bool {

@@ -41,9 +41,7 @@ func (sc *scanner) findHeaderValue(i int) (from, to int) {
 	if i+2 >= len(s) {
 		return 0, 0
 	}
-	switch s[i+1] | 0x20 {
-	case 'u', 'e', 'o': // Authorization, Bearer, Set-Cookie, Cookie
-	default:
+	if strings.IndexByte("ueo", s[i+1]|0x20) < 0 { // Authorization, Bearer, Set-Cookie, Cookie
 		return 0, 0
 	}
 	if !sc.beginsWord(i) && (s[i-1] != '-' || s[i]|0x20 != 'a') { // Proxy-Authorization
@@ -74,10 +72,9 @@ func (sc *scanner) findHeaderValue(i int) (from, to int) {
 		if from, to = credentialAt(s, p, 16); to > 0 {
 			return from, to
 		}
-		if scheme < len(s) && (s[scheme] == ' ' || s[scheme] == '\t') { // an unknown scheme
+		if skipChars(s, scheme, " \t", 1) > scheme { // an unknown scheme
 			return credentialAt(s, scheme, 10)
 		}
-		return 0, 0
 	case equalFold(s[i:word], "bearer") && strings.HasPrefix(s[word:], " "):
 		return credentialAt(s, word, 16)
 	case (equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie")) && strings.HasPrefix(s[word:], ": "):
@@ -132,10 +129,7 @@ func cookieValues(s string, i int) (from, to int) {
 	}
 	for to = name; to < len(s) && s[to] >= ' ' && strings.IndexByte("\"'`\\", s[to]) < 0; to++ {
 	}
-	if to-name < minValue {
-		return 0, 0
-	}
-	return i, to
+	return spanIf(to-name >= minValue, i, to)
 }
 
 // findInCookieFile finds the value on a line of a file of cookies, behind the domain, whose end is s[i], and
@@ -150,10 +144,9 @@ func (sc *scanner) findInCookieFile(i int) (from, to int) {
 		return 0, 0
 	}
 	from = i + 1 + len(line) - len(fields[5])
-	if to = strings.IndexAny(sc.s[from:], "\r\n"); to < 0 {
-		return from, len(sc.s)
-	}
-	return from, from + to
+	value, _, _ := strings.Cut(sc.s[from:], "\n")
+	value, _, _ = strings.Cut(value, "\r")
+	return from, from + len(value)
 }
 
 // skipSeparator returns the beginning of a credential that a quote, an operator or the end of a
@@ -188,10 +181,7 @@ func credentialAt(s string, i, least int) (from, to int) {
 	for to > i && s[to-1] == '.' { // the end of the sentence
 		to--
 	}
-	if !digit || to-i < least || isPlaceholderText(s[i:to]) {
-		return 0, 0
-	}
-	return i, to
+	return spanIf(digit && to-i >= least && !isPlaceholderText(s[i:to]), i, to)
 }
 
 func isCookie(name string) bool { return equalFold(name, "cookie") || equalFold(name, "set-cookie") }

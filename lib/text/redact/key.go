@@ -15,12 +15,10 @@ const (
 // missing.
 func (sc *scanner) findPrivateKey(i int) (from, to int) {
 	s := sc.s
-	name := s[i+len(beginKey) : min(i+len(beginKey)+64, len(s))]
-	end := strings.Index(name, dashes)
-	if end < 0 || !strings.Contains(name[:end], "PRIVATE KEY") {
+	body := endOfBoundary(s, i+len(beginKey))
+	if body < 0 {
 		return 0, 0
 	}
-	body := i + len(beginKey) + end + len(dashes)
 	if sc.end < body { // search only once, even if there is none
 		sc.end = len(s)
 		if n := strings.Index(s[body:], endKey); n >= 0 {
@@ -44,15 +42,23 @@ func (sc *scanner) findPrivateKey(i int) (from, to int) {
 				q++
 			}
 		}
-		for q < len(s) && (isWord(s[q]) || strings.IndexByte(`+/=\`, s[q]) >= 0) {
-			q++
-		}
+		q = endOfRun(s, q, `w+/=\`)
 		if q == p || q < len(s) && s[q] != '\n' && s[q] != '\r' && q-p < 16 {
 			break
 		}
 		p, to = q, q
 	}
 	return i, endOfKeyLines(s, to)
+}
+
+// endOfBoundary returns the end of the first or last line of a PEM block whose name begins at s[i],
+// -1 if that is not of a private key.
+func endOfBoundary(s string, i int) int {
+	name, _, closed := strings.Cut(s[i:min(i+64, len(s))], dashes)
+	if !closed || !strings.Contains(name, "PRIVATE KEY") {
+		return -1
+	}
+	return i + len(name) + len(dashes)
 }
 
 // keyLine skips line ends, and what programs print before the lines of a file: blanks, a
@@ -79,21 +85,14 @@ func keyLine(s string, p int) int {
 // before the end line at s[i], whatever stands before them on their lines (see keyText).
 func (sc *scanner) findKeyEnd(i int) (from, to int) {
 	s := sc.s
-	name := s[i+len(endKey) : min(i+len(endKey)+64, len(s))]
-	end := strings.Index(name, dashes)
-	if end < 0 || !strings.Contains(name[:end], "PRIVATE KEY") {
+	end := endOfBoundary(s, i+len(endKey))
+	if end < 0 {
 		return 0, 0
 	}
 	from = i
 	for p := i; p > sc.done && i-p < maxKey; {
-		q := p
-		for q > sc.done && strings.IndexByte("\r\n \t", s[q-1]) >= 0 {
-			q--
-		}
-		start := q
-		for start > sc.done && (isWord(s[start-1]) || strings.IndexByte(`+/=\`, s[start-1]) >= 0) {
-			start--
-		}
+		q := sc.skipBack(p, "\r\n \t", len(s))
+		start := sc.skipBack(q, `w+/=\`, len(s))
 		if n := q - start; n >= 16 && looksLikeKey(s[start:q]) { // together with a short last line
 			from = start
 		} else if n == 0 || n >= 16 || p != i {
@@ -101,7 +100,7 @@ func (sc *scanner) findKeyEnd(i int) (from, to int) {
 		}
 		p = start
 	}
-	return min(from, sc.keyLines(i)), i + len(endKey) + end + len(dashes)
+	return min(from, sc.keyLines(i)), end
 }
 
 // keyLines returns where the lines of a key begin that end before the line of s[i], whatever
@@ -137,9 +136,7 @@ func keyRun(line string) (begin, end int) {
 	const least = 40
 	for i := 0; i < len(line); i++ {
 		start := i
-		for i < len(line) && (isAlnum(line[i]) || strings.IndexByte("+/=", line[i]) >= 0) {
-			i++
-		}
+		i = endOfRun(line, i, "a+/=")
 		if i-start >= least && looksLikeKey(line[start:i]) {
 			return start, i
 		}

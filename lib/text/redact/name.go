@@ -202,12 +202,8 @@ func trimVariant(parts []string) []string {
 // they can be short.
 func isPasswordName(name string) bool {
 	name = strings.ToLower(name)
-	for _, end := range []string{"password", "passwd", "pass", "pwd", "pw", "passphrase", "pass_phrase", "pass-phrase", "passcode", "passwort", "kennwort", "passe", "contrasena", "senha", "haslo", "wachtwoord", "parol"} {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return false
+	ends := []string{"password", "passwd", "pass", "pwd", "pw", "passphrase", "pass_phrase", "pass-phrase", "passcode", "passwort", "kennwort", "passe", "contrasena", "senha", "haslo", "wachtwoord", "parol"}
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // isSureName is isSecretName for names in code and prose, where auth and key are common words.

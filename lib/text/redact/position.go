@@ -107,17 +107,13 @@ func (p *position) secretArgument(s string, v int) (from, to int) {
 			if at := strings.IndexByte(word[sign+1:], '@'); at > 0 {
 				end = from + sign + 1 + at
 			}
-			if from += sign + 1; sign > 0 && isSecretWord(s, from, end) {
-				return from, end
-			}
-			return 0, 0
+			from += sign + 1
+			return spanIf(sign > 0 && isSecretWord(s, from, end), from, end)
 		case skip > 0:
 			skip--
 		default:
-			if isSecretWord(s, from, to) && !strings.Contains(word, "://") && !strings.HasPrefix(word, "./") {
-				return from, to
-			}
-			return 0, 0
+			isPlace := strings.Contains(word, "://") || strings.HasPrefix(word, "./")
+			return spanIf(isSecretWord(s, from, to) && !isPlace, from, to)
 		}
 		v = skipChars(s, to, "\"'", len(s))
 	}
@@ -126,8 +122,11 @@ func (p *position) secretArgument(s string, v int) (from, to int) {
 
 // isSecretWord reports whether s[from:to], of which a command says that it is a secret, is one.
 func isSecretWord(s string, from, to int) bool {
-	return from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || hasManySigns(s[from:to]))
+	return from < to && !isPlaceholder(s, from, to) && looksPassword(s[from:to])
 }
+
+// looksPassword reports whether a word looks like a secret, or has the signs of a password.
+func looksPassword(word string) bool { return looksSecret(word, minPassword) || hasManySigns(word) }
 
 // maxWords bounds the words of a command that are looked at.
 const maxWords = 12
@@ -175,14 +174,9 @@ func (sc *scanner) findPiped(i int) (from, to int) {
 	for v := end - len(before) + at; v < end; {
 		v = skipBlanks(s, v)
 		from, to = valueAt(s[:end], v)
-		next := to
-		for next < end && s[next] != ' ' && s[next] != '\t' {
-			next++
-		}
-		if next == end {
+		if v = to + strings.IndexAny(s[min(to, end):end], " \t"); v < to {
 			break
 		}
-		v = next
 	}
 	if from >= to || to > end || isPlaceholder(s, from, to) {
 		return 0, 0
@@ -193,10 +187,8 @@ func (sc *scanner) findPiped(i int) (from, to int) {
 	} else if strings.HasSuffix(word, `\n`) {
 		to -= 2
 	}
-	if to-from < 4 || isPlaceholder(s, from, to) || strings.Contains(s[from:to], " ") && !isPassphrase(s[from:to]) && !hasManySigns(s[from:to]) {
-		return 0, 0
-	}
-	return from, to
+	isSentence := strings.Contains(s[from:to], " ") && !isPassphrase(s[from:to]) && !hasManySigns(s[from:to])
+	return spanIf(to-from >= 4 && !isPlaceholder(s, from, to) && !isSentence, from, to)
 }
 
 // printsSecret reports whether what a command prints is one: of those that print any value by its
@@ -224,10 +216,9 @@ func printedValue(s string, i int) (from, to int) {
 		return 0, 0
 	}
 	from, to = boundedValueAt(s, i+end+feed)
-	if from != i+end+feed || to < len(s) && s[to] != '\n' && s[to] != '\\' && s[to] != '"' || from >= to || !looksSecret(s[from:to], minValue) || strings.ContainsAny(s[from:to], ":$") {
-		return 0, 0
-	}
-	return from, to
+	isAlone := from == i+end+feed && (to == len(s) || strings.IndexByte("\n\\\"", s[to]) >= 0)
+	isSecret := isAlone && from < to && looksSecret(s[from:to], minValue) && !strings.ContainsAny(s[from:to], ":$")
+	return spanIf(isSecret, from, to)
 }
 
 // findRedisPassword finds a password in a rule of Redis: ACL SETUSER bob on >x, and user bob on >x in its
@@ -237,15 +228,11 @@ func (sc *scanner) findRedisPassword(i int) (from, to int) {
 	if i == sc.done || s[i-1] != ' ' || i+1 == len(s) || s[i+1] <= ' ' {
 		return 0, 0
 	}
-	line := s[max(sc.done, i-maxLook/2):i]
-	line = line[strings.LastIndexByte(line, '\n')+1:]
+	line := sc.lineBefore(i, maxLook/2)
 	if !strings.HasPrefix(line, "user ") && !strings.Contains(strings.ToLower(line), "acl setuser ") {
 		return 0, 0
 	}
-	if from, to = boundedValueAt(s, i+1); !isSecretWord(s, from, to) {
-		return 0, 0
-	}
-	return from, to
+	return wordAt(s, i+1, looksPassword)
 }
 
 // findEchoed finds what a command writes that a flag for a password has: --password-command
@@ -266,10 +253,8 @@ func (sc *scanner) findEchoed(i int) (from, to int) {
 		v += len("-n ")
 	}
 	from, to = valueAt(s, v)
-	if to-from < 4 || isPlaceholder(s, from, to) || strings.Contains(s[from:to], "/") && !isMixedCase(s[from:to]) {
-		return 0, 0
-	}
-	return from, to
+	isPath := strings.Contains(s[from:to], "/") && !isMixedCase(s[from:to])
+	return spanIf(to-from >= 4 && !isPlaceholder(s, from, to) && !isPath, from, to)
 }
 
 // findHereText finds what a command that reads a secret is given by <<< x, or by the few lines up
@@ -306,8 +291,5 @@ func (sc *scanner) findHereText(i int) (from, to int) {
 	if user := endOfRun(lines, 0, "w-."); user < len(lines) && lines[user] == ':' && !strings.Contains(lines, "\n") { // bob:x
 		from, lines = from+user+1, lines[user+1:]
 	}
-	if strings.TrimSpace(lines) == "" {
-		return 0, 0
-	}
-	return from, from + len(lines)
+	return spanIf(strings.TrimSpace(lines) != "", from, from+len(lines))
 }

@@ -64,10 +64,9 @@ func Cut(environ []string) func(string) string {
 		s = redactText(s, vs)
 		torn := 0
 		for _, v := range vs {
-			for n := min(len(v)-1, len(s)); n >= max(minPassword, torn+1); n-- {
+			for n := minPassword; n < len(v); n++ {
 				if strings.HasSuffix(s, v[:n]) {
-					torn = n
-					break
+					torn = max(torn, n)
 				}
 			}
 		}
@@ -358,65 +357,57 @@ func (sc *scanner) findAt(i int) (from, to int) {
 			return from, to
 		}
 	}
-	switch sc.s[i] {
-	case wide[0]:
-		return sc.firstFound(i, (*scanner).findForeignWallet, (*scanner).findWideSetting)
-	case '=':
-		return sc.firstFound(i, (*scanner).findFormData, (*scanner).findPipelineValue, (*scanner).findSetting)
-	case '/':
-		return sc.firstFound(i, (*scanner).findSlashFlagValue, (*scanner).findShaped)
-	case ':':
-		if strings.HasPrefix(sc.s[i:], "://") {
-			return urlPassword(sc.s, i+3)
-		}
-		if strings.HasPrefix(sc.s[i:], ":pserver:") {
-			return urlPassword(sc.s, i+len(":pserver:"))
-		}
-		return sc.firstFound(i, (*scanner).findForeignWallet, (*scanner).findMasked, (*scanner).findJWKMember, (*scanner).findSetting, (*scanner).findColonToken, (*scanner).findPgpass, (*scanner).findInDataSource, (*scanner).findLogin)
-	case ',':
-		return sc.findNamedArgument(i)
-	case '\t':
-		return sc.findInCookieFile(i)
-	case '>':
-		return sc.firstFound(i, (*scanner).findRedisPassword, (*scanner).findElementValue)
-	case '"', '\'':
-		return sc.firstFound(i, (*scanner).findDefault, (*scanner).findEchoed)
-	case '?':
-		return sc.findDefault(i)
-	case '-':
-		return sc.findAtDash(i)
-	case '(', '{':
-		return sc.firstFound(i, (*scanner).findCallValue, (*scanner).findEchoed, (*scanner).findShaped)
-	case 'K', 'k':
-		return sc.firstFound(i, (*scanner).findSpacedValue, (*scanner).findShaped)
-	case 'T', 't':
-		return sc.firstFound(i, (*scanner).findSecureString, (*scanner).findShaped)
-	case '+', 'F', 'f':
-		return sc.firstFound(i, (*scanner).findMarkedToken, (*scanner).findByWord, (*scanner).findShaped)
-	case 'A':
-		return sc.firstFound(i, (*scanner).findMarkedToken, (*scanner).findSpacedValue, (*scanner).findHeaderValue, (*scanner).findShaped)
-	case 'a', 'C', 'c':
-		return sc.firstFound(i, (*scanner).findSpacedValue, (*scanner).findHeaderValue, (*scanner).findShaped)
-	case 'B', 'b', 'S', 's':
-		return sc.firstFound(i, (*scanner).findHeaderValue, (*scanner).findByWord, (*scanner).findShaped)
-	case 'P', 'p':
-		return sc.firstFound(i, (*scanner).findSpacedValue, (*scanner).findLabeled, (*scanner).findByWord, (*scanner).findShaped)
-	case 'E', 'I', 'i', '0', '#', 'M', 'm', 'R', 'r':
-		return sc.firstFound(i, (*scanner).findByWord, (*scanner).findShaped)
-	case 'e':
-		return sc.firstFound(i, (*scanner).findJWT, (*scanner).findShaped)
-	case '<':
-		return sc.findHereText(i)
-	case '|':
-		return sc.firstFound(i, (*scanner).findPiped, (*scanner).findDefault, (*scanner).findMarkedToken, (*scanner).findByWord, (*scanner).findShaped)
-	case '%', 'Q', '.', '_':
-		return sc.firstFound(i, (*scanner).findMarkedToken, (*scanner).findByWord, (*scanner).findShaped)
+	if finders := sc.index.finders[sc.s[i]]; finders != nil {
+		return sc.firstFound(i, finders...)
 	}
 	return sc.findShaped(i)
 }
 
+type finder = func(sc *scanner, i int) (from, to int)
+
+// findersAt are, for some characters, what finds a secret that such a character indicates, in the
+// order in which they are tried. At any other character findShaped does.
+var findersAt = [...]struct {
+	chars   string
+	finders []finder
+}{
+	{wide[:1], []finder{(*scanner).findForeignWallet, (*scanner).findWideSetting}},
+	{"=", []finder{(*scanner).findFormData, (*scanner).findPipelineValue, (*scanner).findSetting}},
+	{"/", []finder{(*scanner).findSlashFlagValue, (*scanner).findShaped}},
+	{":", []finder{(*scanner).findAtColon}},
+	{",", []finder{(*scanner).findNamedArgument}},
+	{"\t", []finder{(*scanner).findInCookieFile}},
+	{">", []finder{(*scanner).findRedisPassword, (*scanner).findElementValue}},
+	{"\"'", []finder{(*scanner).findDefault, (*scanner).findEchoed}},
+	{"?", []finder{(*scanner).findDefault}},
+	{"-", []finder{(*scanner).findAtDash}},
+	{"({", []finder{(*scanner).findCallValue, (*scanner).findEchoed, (*scanner).findShaped}},
+	{"Kk", []finder{(*scanner).findSpacedValue, (*scanner).findShaped}},
+	{"Tt", []finder{(*scanner).findSecureString, (*scanner).findShaped}},
+	{"+Ff%Q._", []finder{(*scanner).findMarkedToken, (*scanner).findByWord, (*scanner).findShaped}},
+	{"A", []finder{(*scanner).findMarkedToken, (*scanner).findSpacedValue, (*scanner).findHeaderValue, (*scanner).findShaped}},
+	{"aCc", []finder{(*scanner).findSpacedValue, (*scanner).findHeaderValue, (*scanner).findShaped}},
+	{"BbSs", []finder{(*scanner).findHeaderValue, (*scanner).findByWord, (*scanner).findShaped}},
+	{"Pp", []finder{(*scanner).findSpacedValue, (*scanner).findLabeled, (*scanner).findByWord, (*scanner).findShaped}},
+	{"EIi0#MmRr", []finder{(*scanner).findByWord, (*scanner).findShaped}},
+	{"e", []finder{(*scanner).findJWT, (*scanner).findShaped}},
+	{"<", []finder{(*scanner).findHereText}},
+	{"|", []finder{(*scanner).findPiped, (*scanner).findDefault, (*scanner).findMarkedToken, (*scanner).findByWord, (*scanner).findShaped}},
+}
+
+// findAtColon finds what a colon at s[i] indicates: a URL, a setting, a token with a colon in it.
+func (sc *scanner) findAtColon(i int) (from, to int) {
+	for _, scheme := range [...]string{"://", ":pserver:"} {
+		if strings.HasPrefix(sc.s[i:], scheme) {
+			return urlPassword(sc.s, i+len(scheme))
+		}
+	}
+	return sc.firstFound(i, (*scanner).findForeignWallet, (*scanner).findMasked, (*scanner).findJWKMember, (*scanner).findSetting,
+		(*scanner).findColonToken, (*scanner).findPgpass, (*scanner).findInDataSource, (*scanner).findLogin)
+}
+
 // firstFound returns what the first of the finders finds that finds something at s[i].
-func (sc *scanner) firstFound(i int, finders ...func(*scanner, int) (from, to int)) (from, to int) {
+func (sc *scanner) firstFound(i int, finders ...finder) (from, to int) {
 	for _, find := range finders {
 		if from, to = find(sc, i); to > 0 {
 			return from, to
@@ -436,14 +427,9 @@ func (sc *scanner) findAtDash(i int) (from, to int) {
 	case strings.HasPrefix(s[i:], "-us"), strings.HasPrefix(s[i:], "-NR"):
 		return sc.findMarkedToken(i)
 	case i+9 < len(s) && s[i+9] == '-' && inClass(s[i+1], "x"):
-		if from, to = sc.findMailgunKey(i); to > 0 {
-			return from, to
-		}
+		return sc.firstFound(i, (*scanner).findMailgunKey, (*scanner).findFlagValue)
 	}
-	if sc.beginsWord(i) {
-		return sc.findFlagValue(i)
-	}
-	return 0, 0
+	return sc.findFlagValue(i)
 }
 
 // beginsWord reports whether a word can begin at s[i]. A dash inside a word continues it, but
@@ -454,6 +440,12 @@ func (sc *scanner) beginsWord(i int) bool {
 	s := sc.s
 	return i == sc.done || !isWord(s[i-1]) && (s[i-1] != '-' || i == 1 || !isWord(s[i-2])) ||
 		sc.isSeam(i) || endsWithEscape(s[max(sc.done, i-32):i])
+}
+
+// lineBefore returns the text of the line before s[i], of at most most bytes.
+func (sc *scanner) lineBefore(i, most int) string {
+	before := sc.s[max(sc.done, i-most):i]
+	return before[strings.LastIndexByte(before, '\n')+1:]
 }
 
 // isAfterJoint reports whether a word continues at s[i] after a dash or an underscore, where a
@@ -487,12 +479,7 @@ func endsWithEscape(s string) bool {
 	case at(9, 'U') && at(10, '\\'):
 		return hex(8)
 	case at(3, '\\'), at(4, '\\'):
-		for _, c := range []byte(s[strings.LastIndexByte(s, '\\')+1:]) {
-			if c < '0' || c > '7' {
-				return false
-			}
-		}
-		return true
+		return strings.Trim(s[strings.LastIndexByte(s, '\\')+1:], "01234567") == ""
 	case last == 'm' || last == 'K':
 		i := n - 1
 		for i > 0 && n-i < 24 && (isDigit(s[i-1]) || s[i-1] == ';' || s[i-1] == ':') {
@@ -542,13 +529,11 @@ func (sc *scanner) findJWT(i int) (from, to int) {
 	if strings.HasPrefix(s[i:], "eyJ") && strings.HasPrefix(s[head:], ".eyJ") {
 		least = 10
 	}
-	if head-i < least || body-head < least {
-		return 0, 0
+	to = body
+	if body < len(s) && s[body] == '.' {
+		to = wrappedRun(s, body+1)
 	}
-	if body == len(s) || s[body] != '.' {
-		return i, body
-	}
-	return i, wrappedRun(s, body+1)
+	return spanIf(head-i >= least && body-head >= least, i, to)
 }
 
 // endOfRun returns the end of the characters of the classes that begin at s[i].
@@ -564,11 +549,7 @@ func endOfRun(s string, i int, classes string) int {
 func wrappedRun(s string, i int) int {
 	end := endOfRun(s, i, "w-")
 	for range maxLines {
-		next := nextWrapped(s, end, "w-")
-		if next == end {
-			break
-		}
-		end = next
+		end = nextWrapped(s, end, "w-")
 	}
 	return end
 }
@@ -596,12 +577,8 @@ func nextWrapped(s string, end int, classes string) int {
 	p = skipChars(s, p, " \t", 12)
 	to := endOfRun(s[:min(len(s), p+maxLook)], p, classes)
 	rest := s[p:to]
-	if to == len(s) || s[to] < ' ' || strings.IndexByte("\"'`\\,;)", s[to]) >= 0 {
-		if len(rest) > 1 && changes(rest) > 0 {
-			return to
-		}
-	}
-	if len(rest) >= 8 && (isMixedCase(rest) || changes(rest) > 2) {
+	isAlone := to == len(s) || s[to] < ' ' || strings.IndexByte("\"'`\\,;)", s[to]) >= 0
+	if isAlone && len(rest) > 1 && changes(rest) > 0 || len(rest) >= 8 && (isMixedCase(rest) || changes(rest) > 2) {
 		return to
 	}
 	return end

@@ -36,10 +36,8 @@ func (sc *scanner) findSetting(i int) (from, to int) {
 		return 0, 0
 	}
 	if s[i] == '=' && end == i && name == strings.ToUpper(name) && !strings.HasPrefix(s[i+1:], "=") {
-		if from, to = filledValue(s, i+1); from < to && onlyDescribes(name, s[from:min(to, from+maxLook)]) {
-			return 0, 0
-		}
-		return from, to
+		from, to = filledValue(s, i+1)
+		return spanIf(from < to && !onlyDescribes(name, s[from:min(to, from+maxLook)]), from, to)
 	}
 	v := valueStart(s, i, end, name)
 	if !isSureName(name) && !query && !isRandomKey(s, v, name) || isAlias(s, i, v) {
@@ -49,20 +47,15 @@ func (sc *scanner) findSetting(i int) (from, to int) {
 	if s[i] == ':' && strings.HasPrefix(strings.TrimLeft(s[i+1:v], " "), "<") { // in HTML
 		from, to = boundedValueAt(s, v)
 		to = from + strings.IndexByte(s[from:max(from, to)]+"<", '<')
-		if from < to && isLikelySecret(s, from, to, name) {
-			return from, to
-		}
-		return 0, 0
+		return spanIf(from < to && isLikelySecret(s, from, to, name), from, to)
 	}
 	if s[i] == ':' {
 		if v, inBlock = sc.valueOnNextLines(v); v == 0 {
 			return 0, 0
 		}
 	}
-	if sc.inConnectionString(end, name) {
-		if from, to = connectionValue(s[:min(len(s), v+maxLook)], v); from < to && !isPlaceholderText(s[from:to]) {
-			return from, to
-		}
+	if from, to = sc.connectionValue(v, end, name); to > 0 {
+		return from, to
 	}
 	if from, to = likelySecret(s, v, name); inBlock && to > 0 {
 		to = foldedBlockEnd(s, from, to)
@@ -102,9 +95,7 @@ func (sc *scanner) findIDOrPassword(i int, name string) (from, to int) {
 	}
 	switch lower := strings.ToLower(name); {
 	case len(name) == 2 && lower == "id" && equalFold(sc.nameBefore(max(sc.done, sc.wordEnd(i)-len(" ID"))), "secret"), strings.HasSuffix(lower, "secretid"), strings.HasSuffix(lower, "secret_id"):
-		if from, to = boundedValueAt(s, skipBlanks(s, i+1)); from < to && isUUID(s[from:to]) {
-			return from, to
-		}
+		return wordAt(s, skipBlanks(s, i+1), isUUID)
 	case strings.HasSuffix(lower, "key"), strings.HasSuffix(lower, "key1"), strings.HasSuffix(lower, "key2"):
 		from, to = boundedValueAt(s, skipBlanks(s, i+1))
 		if to-from == account && s[to-2:to] == "==" && isMixedCase(s[from:to]) || from < to && strings.HasSuffix(lower, "activation_key") && isStrongSecret(s[from:to]) {
@@ -116,15 +107,13 @@ func (sc *scanner) findIDOrPassword(i int, name string) (from, to int) {
 	case lower == "pin", strings.HasSuffix(lower, "otp"), strings.HasSuffix(lower, "code"), strings.HasSuffix(lower, "codes"):
 		return sc.findOneTimeCode(i, lower)
 	case lower == "client_assertion":
-		if from, to = boundedValueAt(s, i+1); from < to && isStrongSecret(s[from:to]) {
-			return from, to
-		}
+		from, to = boundedValueAt(s, i+1)
+		return spanIf(from < to && isStrongSecret(s[from:to]), from, to)
 	case lower == "auth", lower == "creds", lower == "credentials", lower == "login":
 		from, to = boundedValueAt(s, skipBlanks(s, i+1))
 		user, word, _ := strings.Cut(s[from:max(from, to)], ":")
-		if user != "" && endOfRun(user, 0, "w-.@") == len(user) && !strings.ContainsAny(word, "/:") && looksSecret(word, minPassword) {
-			return from + len(user) + 1, to
-		}
+		isUser := user != "" && endOfRun(user, 0, "w-.@") == len(user)
+		return spanIf(isUser && !strings.ContainsAny(word, "/:") && looksSecret(word, minPassword), from+len(user)+1, to)
 	}
 	return 0, 0
 }
@@ -170,10 +159,8 @@ func (sc *scanner) findOneTimeCode(i int, name string) (from, to int) {
 	if strings.HasSuffix(name, "code") {
 		signs = "0-"
 	}
-	if endOfRun(word, 0, signs) == len(word) && to-from >= least && to-from <= 16 || isStrongSecret(word) && (name != "pin" || isMixedCase(word)) {
-		return from, to
-	}
-	return 0, 0
+	isNumber := endOfRun(word, 0, signs) == len(word) && to-from >= least && to-from <= 16
+	return spanIf(isNumber || isStrongSecret(word) && (name != "pin" || isMixedCase(word)), from, to)
 }
 
 // addCodes adds the codes that begin at s[i], some on a line, with the signs of a list.
@@ -429,10 +416,8 @@ func (sc *scanner) declaredName(i int) (name string, end int) {
 // skipBlockStart returns the end of the line at s[v] if it only introduces a YAML block on the next
 // lines (password: |-, perhaps with a # comment), else v.
 func skipBlockStart(s string, v int) int {
-	for range 2 { // tags
-		if v < len(s) && (s[v] == '!' || s[v] == '&') {
-			v, _ = skipSyntax(s, v)
-		}
+	for n := 0; n < 2 && v < len(s) && (s[v] == '!' || s[v] == '&'); n++ { // tags
+		v, _ = skipSyntax(s, v)
 	}
 	p := v
 	if p < len(s) && (s[p] == '|' || s[p] == '>') {
@@ -494,28 +479,27 @@ func (sc *scanner) inConnectionString(n int, name string) bool {
 	if !isPasswordName(name) {
 		return false
 	}
-	start := n - len(name)
-	before := strings.ToLower(sc.s[max(sc.done, start-maxLook/2):max(start, sc.done)])
-	before = before[strings.LastIndexByte(before, '\n')+1:]
+	before := strings.ToLower(sc.lineBefore(max(sc.done, n-len(name)), maxLook/2))
 	if !strings.HasSuffix(strings.TrimRight(before, " "), ";") {
 		return false
 	}
-	return strings.Contains(before, "server=") || strings.Contains(before, "uid=") || strings.Contains(before, "user id=") ||
-		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=") || strings.Contains(before, "driver=") || strings.Contains(before, "user=") || strings.Contains(before, "jdbc:") || strings.Contains(before, "dsn=") || strings.Contains(before, "dbq=")
+	others := []string{"server=", "uid=", "user id=", "host=", "data source=", "database=", "driver=", "user=", "jdbc:", "dsn=", "dbq="}
+	return slices.ContainsFunc(others, func(other string) bool { return strings.Contains(before, other) })
 }
 
-// connectionValue is valueAt for a connection string, in which ODBC puts a value with signs in
-// braces. A word in braces is a template's.
-func connectionValue(s string, v int) (from, to int) {
-	if v < len(s) && s[v] == '{' {
-		if end := strings.IndexByte(s[v:], '}'); end > 0 {
-			if inside := s[v+1 : v+end]; looksSecret(inside, minPassword) || hasManySigns(inside) {
-				return v + 1, v + end
-			}
-		}
+// connectionValue finds the value at s[v] of a setting in a connection string (inConnectionString),
+// in which ODBC puts a value with signs in braces. A word in braces is a template's.
+func (sc *scanner) connectionValue(v, n int, name string) (from, to int) {
+	if !sc.inConnectionString(n, name) {
 		return 0, 0
 	}
-	return valueAt(s, v)
+	s := sc.s[:min(len(sc.s), v+maxLook)]
+	from, to = valueAt(s, v)
+	if v < len(s) && s[v] == '{' {
+		from, to = v+1, v+strings.IndexByte(s[v:], '}')
+		return spanIf(from <= to && looksPassword(s[from:to]) && !isPlaceholderText(s[from:to]), from, to)
+	}
+	return spanIf(from < to && !isPlaceholderText(s[from:to]), from, to)
 }
 
 // findShortNamed finds the value, which begins at s[v], of a setting whose name, which ends at
@@ -533,16 +517,11 @@ func (sc *scanner) findShortNamed(n, v int, name string) (from, to int) {
 		return 0, 0
 	}
 	v = skipBlanks(s, v)
-	if sc.inConnectionString(n, name) {
-		if from, to = connectionValue(s[:min(len(s), v+maxLook)], v); from < to && !isPlaceholderText(s[from:to]) {
-			return from, to
-		}
-		if name == strings.ToUpper(name) && lower == "pwd" {
-			return 0, 0
-		}
+	if from, to = sc.connectionValue(v, n, name); to > 0 {
+		return from, to
 	}
 	from, to = boundedValueAt(s, v)
-	if from >= to || isPlaceholderText(s[from:to]) {
+	if name == "PWD" && sc.inConnectionString(n, name) || from >= to || isPlaceholderText(s[from:to]) {
 		return 0, 0
 	}
 	switch word := s[from:to]; {
@@ -551,10 +530,8 @@ func (sc *scanner) findShortNamed(n, v int, name string) (from, to int) {
 			return 0, 0
 		}
 	case isSessionCookie(name):
-		if word, _, _ = strings.Cut(word, ";"); !looksSession(word) {
-			return 0, 0
-		}
-		return from, from + len(word)
+		word, _, _ = strings.Cut(word, ";")
+		return spanIf(looksSession(word), from, from+len(word))
 	case !looksSecret(word, minPassword) || strings.ContainsAny(word, "/:") ||
 		strings.HasPrefix(strings.ToLower(word), "test") || strings.HasPrefix(strings.ToLower(word), "case"):
 		return 0, 0

@@ -169,6 +169,7 @@ type index struct {
 	first    [1 << 14]uint16
 	after    [len(shapes)]uint16
 	commands [1 << 7][]position // for each character, which of positions have it behind the stroke
+	finders  [1 << 8][]finder   // for each character, those of findersAt
 	looks    [1 << 14]uint32    // for each pair at which a secret can be found, a bit set of third characters
 }
 
@@ -235,6 +236,11 @@ var shapeIndex = sync.OnceValue(func() *index {
 		x.commands[behind[0]] = append(x.commands[behind[0]], position{before, behind, p.skip, p.sign})
 		if len(behind) > 1 { // the colon stops the scanner in any case
 			x.addPrefix(behind)
+		}
+	}
+	for _, at := range findersAt {
+		for _, c := range []byte(at.chars) {
+			x.finders[c] = at.finders
 		}
 	}
 	for _, c := range []byte(anyNext) {
@@ -381,15 +387,11 @@ func (sc *scanner) findMarkedToken(i int) (from, to int) {
 		if from = sc.skipBack(i, "a", maxName); i-from < 10 || mid-i < 20 || mid >= len(s) || s[mid] != '.' {
 			return 0, 0
 		}
-		if to = endOfRun(s, mid+1, "x"); to-mid-1 < 32 {
-			return 0, 0
-		}
-		return from, to
+		to = endOfRun(s, mid+1, "x")
+		return spanIf(to-mid-1 >= 32, from, to)
 	case strings.HasPrefix(s[i:], "|ey"): // Convex
-		if from, to = i+1, endOfRun(s, i+1, "w+/=-"); to-from < 40 || !isMixedCase(s[from:min(to, from+maxLook)]) {
-			return 0, 0
-		}
-		return from, to
+		from, to = i+1, endOfRun(s, i+1, "w+/=-")
+		return spanIf(to-from >= 40 && isMixedCase(s[from:min(to, from+maxLook)]), from, to)
 	}
 	for n := range marks {
 		m := &marks[n]
@@ -466,30 +468,25 @@ func (sc *scanner) findColonToken(i int) (from, to int) {
 	if n := i - len("0.") - 36 - len(".") - 30; n >= sc.done && strings.HasPrefix(s[n:], "0.") && isUUID(s[n+2:n+38]) && s[n+38] == '.' { // Bitwarden
 		return n, endOfRun(s, i+1, "a+/=")
 	}
-	if from = sc.skipBackBounded(i, "a+/=", 24, 24); from == i || to-i-1 != 32 || s[i-1] != '=' || s[i-2] != '=' { // Tableau
-		return 0, 0
-	}
-	return from, to
+	from = sc.skipBackBounded(i, "a+/=", 24, 24)
+	return spanIf(from < i && to-i-1 == 32 && s[i-2:i] == "==", from, to) // Tableau
 }
 
 // findMailgunKey finds a Mailgun key: 32, 8 and 8 hexadecimal digits. s[i] is the first dash.
 func (sc *scanner) findMailgunKey(i int) (from, to int) {
 	s := sc.s
 	to = min(i+18, len(s))
-	if from = sc.skipBackBounded(i, "x", 32, 32); from == i || endOfRun(s[:to], i+1, "x") != i+9 || s[i+9] != '-' || endOfRun(s[:to], i+10, "x") != i+18 || to < len(s) && isAlnum(s[to]) {
-		return 0, 0
-	}
-	return from, to
+	from = sc.skipBackBounded(i, "x", 32, 32)
+	isKey := endOfRun(s[:to], i+1, "x") == i+9 && s[i+9] == '-' && endOfRun(s[:to], i+10, "x") == i+18
+	return spanIf(from < i && isKey && (to == len(s) || !isAlnum(s[to])), from, to)
 }
 
 // skipBackBounded goes back from s[i] over the characters of the classes, but not into an escape. It
 // returns i if their number is not between least and most.
 func (sc *scanner) skipBackBounded(i int, classes string, least, most int) int {
 	from := sc.skipBack(i, classes, most)
-	if from == sc.done || !inClass(sc.s[from-1], classes) {
-		if i-from >= least {
-			return from
-		}
+	if i-from >= least && (from == sc.done || !inClass(sc.s[from-1], classes)) {
+		return from
 	}
 	for n := most; n >= least; n-- {
 		if at := i - n; at >= from && sc.beginsWord(at) {

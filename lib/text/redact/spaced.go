@@ -47,7 +47,7 @@ func (sc *scanner) findSpacedValue(i int) (from, to int) {
 	if isDirectiveName(name) && g.sign == "" && sc.isFirstWord(start) && looksSecret(s[from:to], minPassword) {
 		return valueAt(s, v)
 	}
-	if isPasswordName(name) && (looksSecret(s[from:to], minPassword) || hasManySigns(s[from:to])) {
+	if isPasswordName(name) && looksPassword(s[from:to]) {
 		switch {
 		case g.sign != "" && isDigit(g.sign[0]), // of a router: password 0 x
 			from > v && (g.sign == "<-" || g.sign == "."),                                                                    // of R, and of Lisp
@@ -107,10 +107,10 @@ func (sc *scanner) spacedName(i, end int) string {
 	if equalFold(name, "key") {
 		name = sc.nameOfTwoWords(end, name)
 	}
-	if name == "" || !isSureName(name) && !isDirectiveName(name) {
-		return ""
+	if isSureName(name) || isDirectiveName(name) {
+		return name
 	}
-	return name
+	return ""
 }
 
 // A gap separates a name from its value.
@@ -194,10 +194,8 @@ func (sc *scanner) findLabeled(i int) (from, to int) {
 	}
 	v := i + len(word) + sign + 2
 	from, to = boundedValueAt(s, v)
-	if from >= to || isPlaceholderText(s[from:to]) || !isStrongSecret(s[from:to]) && !hasManySigns(s[from:to]) || !endsLine(s, to) {
-		return 0, 0
-	}
-	return from, to
+	isSecret := from < to && !isPlaceholderText(s[from:to]) && (isStrongSecret(s[from:to]) || hasManySigns(s[from:to]))
+	return spanIf(isSecret && endsLine(s, to), from, to)
 }
 
 // beginsSecret reports whether s begins like a part of a name that suggests a secret. For
@@ -262,16 +260,13 @@ func (sc *scanner) findUsedAs(i int) (from, to int) {
 	for from < to && strings.IndexByte("\"'`", s[from]) >= 0 && s[to-1] == s[from] {
 		from, to = from+1, to-1
 	}
-	if from >= to || isPlaceholder(s, from, to) || !isStrongSecret(s[from:to]) && !hasManySigns(s[from:to]) {
-		return 0, 0
-	}
-	return from, to
+	isSecret := from < to && !isPlaceholder(s, from, to) && (isStrongSecret(s[from:to]) || hasManySigns(s[from:to]))
+	return spanIf(isSecret, from, to)
 }
 
 // beginsCell reports whether a cell of a table, or a line, begins at s[i].
 func (sc *scanner) beginsCell(i int) bool {
-	for n := i; i > sc.done && strings.IndexByte(" \t`*", sc.s[i-1]) >= 0 && n-i < maxName; i-- {
-	}
+	i = sc.skipBack(i, " \t`*", maxName)
 	return i == 0 || sc.s[i-1] == '|' || sc.s[i-1] == '\n' || strings.HasSuffix(sc.s[:i], "│")
 }
 

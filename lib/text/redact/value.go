@@ -8,6 +8,20 @@ import (
 
 // The end of a value, and whether it looks like a secret.
 
+// spanIf returns a span if it is that of a secret, else none.
+func spanIf(secret bool, from, to int) (int, int) {
+	if secret {
+		return from, to
+	}
+	return 0, 0
+}
+
+// wordAt finds the value at s[i] if looks takes it for a secret, and it is no placeholder.
+func wordAt(s string, i int, looks func(word string) bool) (from, to int) {
+	from, to = boundedValueAt(s, i)
+	return spanIf(from < to && !isPlaceholder(s, from, to) && looks(s[from:to]), from, to)
+}
+
 // likelySecret finds the value at s[i] of a setting of that name, if it looks like a secret.
 func likelySecret(s string, i int, name string) (from, to int) {
 	if isPasswordName(name) {
@@ -169,8 +183,8 @@ func isAppPassword(v string) bool {
 	if len(v) != 19 {
 		return false
 	}
-	for i := range len(v) {
-		if i%5 == 4 && v[i] != '-' || i%5 < 4 && !isLower(rune(v[i])) {
+	for i, c := range v {
+		if i%5 == 4 && c != '-' || i%5 < 4 && !isLower(c) {
 			return false
 		}
 	}
@@ -183,14 +197,11 @@ func isPassphrase(v string) bool {
 	if n := strings.Count(v, " "); n == 0 || n > 3 || len(v) < minValue || strings.ContainsAny(v, "<>{}$%=") {
 		return false
 	}
-	for word := range strings.SplitSeq(v, " ") {
-		lower := strings.ToLower(word)
-		if len(word) >= 5 && changes(word) > 1 && looksSecret(word, 5) && !strings.HasPrefix(lower, "md5") && !strings.HasPrefix(lower, "b64") &&
-			!strings.HasPrefix(lower, "sha") && !strings.HasPrefix(lower, "base64") && !strings.HasPrefix(lower, "utf") {
-			return true
-		}
-	}
-	return false
+	codings := []string{"md5", "b64", "sha", "base64", "utf"}
+	return slices.ContainsFunc(strings.Split(v, " "), func(word string) bool {
+		isCoding := func(coding string) bool { return strings.HasPrefix(strings.ToLower(word), coding) }
+		return len(word) >= 5 && changes(word) > 1 && looksSecret(word, 5) && !slices.ContainsFunc(codings, isCoding)
+	})
 }
 
 func isPlaceholderText(v string) bool {
@@ -217,10 +228,9 @@ func hasManySigns(v string) bool {
 	if len(v) < minPassword || strings.Count(v, " ") > 1 || strings.Trim(v, ".*xX") == "" {
 		return false
 	}
-	for _, part := range [...]string{"${", "{{", "$(", "<%", "%(", "(?", ".*", "://", "[^", "\\d", "\\s", "\\w", "%s", "%v", "%d", Mark} {
-		if strings.Contains(v, part) {
-			return false
-		}
+	code := []string{"${", "{{", "$(", "<%", "%(", "(?", ".*", "://", "[^", "\\d", "\\s", "\\w", "%s", "%v", "%d", Mark}
+	if slices.ContainsFunc(code, func(part string) bool { return strings.Contains(v, part) }) {
+		return false
 	}
 	signs := uint32(0)
 	for i := range len(v) {
@@ -256,12 +266,8 @@ func looksSecret(v string, least int) bool {
 	if isIdentifier(v) {
 		return false
 	}
-	letters, digits := false, false
-	for _, c := range []byte(v) {
-		letters = letters || isWord(c) && !isDigit(c)
-		digits = digits || isDigit(c)
-	}
-	if !letters || !digits {
+	const numerals = "0123456789"
+	if !strings.ContainsAny(v, numerals) || !strings.ContainsFunc(v, func(r rune) bool { return isUpper(r) || isLower(r) || r == '_' }) {
 		return false
 	}
 	parts := strings.Split(v, ".")
