@@ -51,6 +51,14 @@ func table(env *cli.Env) ([]target, error) {
 	return all, err
 }
 
+// personsTable is table for a command that changes the person's settings.
+func personsTable(env *cli.Env) ([]target, error) {
+	if err := place.ScopeOf(env.Getenv).CheckPerson(); err != nil {
+		return nil, err
+	}
+	return table(env)
+}
+
 func load(env *cli.Env) (*agent.Table, []target, error) {
 	known, err := agent.Load(place.Config(env.Getenv), home.Find(env.Getenv, env.Dir, "").Town)
 	env.WarnError(err) // an error in one file does not affect the others
@@ -107,12 +115,14 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	}
 	name := cmp.Or(c.Hooks.Format, c.Dialect)
 	known := false
-	if t.client, known = wirings.FindClient(name); !known && t.unable == "" {
-		if t.unable = fmt.Sprintf("gt does not know the hook format '%s'", name); name == "" {
-			t.unable = "its block does not mention hooks; [agents." + c.Name + ".hooks] has the keys format and user"
-		}
-	}
-	if c.Dialect != "" && !hook.HasDialect(c.Dialect) && t.unable == "" {
+	t.client, known = wirings.FindClient(name)
+	switch {
+	case t.unable != "":
+	case !known && name == "":
+		t.unable = "its block does not mention hooks; [agents." + c.Name + ".hooks] has the keys format and user"
+	case !known:
+		t.unable = fmt.Sprintf("gt does not know the hook format '%s'", name)
+	case c.Dialect != "" && !hook.HasDialect(c.Dialect):
 		t.unable = fmt.Sprintf("gt does not know the dialect '%s'", c.Dialect)
 	}
 	var err error

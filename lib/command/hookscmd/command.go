@@ -16,8 +16,12 @@ const allowEvent = "allow" // stands for the event in a finding about the rules 
 // commanded reports whether gt adds a command beside the hooks in a file. It does so only
 // in the person's own settings.
 func (t target) commanded(file string) bool {
-	return t.client.Command != nil && t.folder != "" && len(t.files) > 0 &&
-		t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
+	return t.client.Command != nil && t.folder != "" && t.isPersons(file)
+}
+
+// isPersons reports whether a file is the agent's settings for all projects.
+func (t target) isPersons(file string) bool {
+	return len(t.files) > 0 && t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
 }
 
 func (t target) hasCommand(file string) bool {
@@ -42,10 +46,10 @@ func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (wha
 		switch {
 		case err != nil:
 			return "", changed, err
-		case !own && wanted:
-			env.Hint("'%s' is not gt's and stays as it is: %s does what that file says; gt-handoff hands over", path, t.client.Command.Typed)
-			return "", changed, nil
 		case !own:
+			if wanted {
+				env.Hint("'%s' is not gt's and stays as it is: %s does what that file says; gt-handoff hands over", path, t.client.Command.Typed)
+			}
 			return "", changed, nil
 		case is:
 			changed = append(changed, path)
@@ -57,13 +61,13 @@ func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (wha
 	return what, changed, nil
 }
 
-func (p source) command(dir string) (f finding, ok bool) {
+func (p source) command(dir string) *finding {
 	t := p.of
-	if !t.commanded(p.File) || len(p.OwnHandlers()) == 0 {
-		return f, false
+	if !t.commanded(p.File) || !p.isWired() {
+		return nil
 	}
 	c := t.client.Command
-	f = finding{Agent: t.name, Scope: p.Scope, File: c.Path(t.folder), Event: commandEvent, Hook: c.Typed, State: wired}
+	f := &finding{Agent: t.name, Scope: p.Scope, File: c.Path(t.folder), Event: commandEvent, Hook: c.Typed, State: wired}
 	files := c.Files(t.folder, dir)
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		switch text, err := settings.Read(path); {
@@ -73,7 +77,7 @@ func (p source) command(dir string) (f finding, ok bool) {
 			f.State, f.Detail = missing, "it is not there yet"
 		case !wiring.IsCommand(text):
 			f.State, f.Detail, f.Fix = notOurs, "", "" // not an error
-			return f, true
+			return f
 		case string(text) != string(files[path]) && f.State == wired:
 			f.State, f.Detail = outdated, "not as this version writes it"
 		}
@@ -81,5 +85,5 @@ func (p source) command(dir string) (f finding, ok bool) {
 	if f.State != wired {
 		f.Fix = p.repair()
 	}
-	return f, true
+	return f
 }

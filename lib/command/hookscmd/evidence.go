@@ -3,9 +3,7 @@ package hookscmd
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -29,12 +27,6 @@ type sighting struct {
 	session session.ID
 }
 
-func (s *sighting) noteSight(at time.Time, id session.ID) {
-	if at.After(s.at) {
-		*s = sighting{at, id}
-	}
-}
-
 type complaint struct {
 	program string
 	what    string
@@ -43,18 +35,15 @@ type complaint struct {
 
 // evidence is the traces that an agent's hooks have left.
 type evidence struct {
-	duty       map[string]*sighting // by the duty's program
-	complaints []complaint          // oldest first
+	duty       map[string]sighting // by the duty's program
+	complaints []complaint         // oldest first
 }
 
-func (e *evidence) sightingOf(program string) *sighting {
-	if e.duty == nil {
-		e.duty = map[string]*sighting{}
+// noteSight notes that a duty's program was seen, unless it was seen later.
+func (e *evidence) noteSight(program string, at time.Time, id session.ID) {
+	if at.After(e.duty[program].at) {
+		e.duty[program] = sighting{at, id}
 	}
-	if e.duty[program] == nil {
-		e.duty[program] = &sighting{}
-	}
-	return e.duty[program]
 }
 
 const (
@@ -69,7 +58,8 @@ const (
 func gather(env *cli.Env) map[string]*evidence {
 	var all catalog.Catalog
 	var read []string
-	for _, t := range []town.Town{home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)} {
+	personal := town.Personal(env.Getenv)
+	for _, t := range []town.Town{home.Find(env.Getenv, env.Dir, "").Town, personal} {
 		if slices.Contains(read, t.Events()) {
 			continue
 		}
@@ -87,11 +77,10 @@ func gather(env *cli.Env) map[string]*evidence {
 	byAgent := map[string]*evidence{}
 	evidenceOf := func(agent string) *evidence {
 		if byAgent[agent] == nil {
-			byAgent[agent] = &evidence{}
+			byAgent[agent] = &evidence{duty: map[string]sighting{}}
 		}
 		return byAgent[agent]
 	}
-	personal := town.Personal(env.Getenv)
 	agents := map[session.ID]string{}
 	looked := map[string]int{}
 	sessions := slices.Collect(all.Sessions())
@@ -100,10 +89,10 @@ func gather(env *cli.Env) map[string]*evidence {
 		e := evidenceOf(s.Agent)
 		agents[s.ID] = s.Agent
 		if s.Topic != "" { // without a topic, another hook recorded it
-			e.sightingOf(primes).noteSight(s.StartedAt, s.ID)
+			e.noteSight(primes, s.StartedAt, s.ID)
 		}
 		if s.Outcome == session.Done {
-			e.sightingOf(ends).noteSight(s.EndedAt, s.ID)
+			e.noteSight(ends, s.EndedAt, s.ID)
 		}
 		if looked[s.Agent]++; looked[s.Agent] <= recent {
 			e.inspect(personal, s)
@@ -127,9 +116,9 @@ func gather(env *cli.Env) map[string]*evidence {
 			case ev.Type == eventlog.HookError:
 				e.complaints = append(e.complaints, complaint{p.Program, p.Error, sighting{ev.Time.Time, p.SessionID}})
 			case p.Kind == session.KindAuto:
-				e.sightingOf(saves).noteSight(ev.Time.Time, p.SessionID)
+				e.noteSight(saves, ev.Time.Time, p.SessionID)
 			case ev.Type == eventlog.Handoff:
-				e.sightingOf(hands).noteSight(ev.Time.Time, p.SessionID)
+				e.noteSight(hands, ev.Time.Time, p.SessionID)
 			}
 		})
 	}
@@ -146,24 +135,24 @@ func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 		return
 	}
 	if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
-		e.sightingOf(touches).noteSight(sign.Timestamp, s.ID)
+		e.noteSight(touches, sign.Timestamp, s.ID)
 		// The end of a session removes the checkpoint, but not the other traces.
 		if sign.State == keepalive.Waiting || isTurnEnd(sign.LastCommand) {
-			e.sightingOf(writes).noteSight(sign.Timestamp, s.ID)
+			e.noteSight(writes, sign.Timestamp, s.ID)
 		}
 	}
 	all, _ := checkpoint.List(h) // a checkpoint that cannot be read proves nothing
 	for _, c := range all {
 		if c.SessionID == s.ID {
-			e.sightingOf(writes).noteSight(c.Timestamp, s.ID)
+			e.noteSight(writes, c.Timestamp, s.ID)
 		}
 	}
 }
 
 func tail(log eventlog.Log, each func(eventlog.Event)) {
 	f, err := atomicfile.Open(string(log))
-	if errors.Is(err, fs.ErrNotExist) || err != nil {
-		return
+	if err != nil {
+		return // as if it had no events
 	}
 	defer f.Close()
 	info, err := f.Stat()

@@ -33,10 +33,7 @@ type install struct {
 }
 
 func (c *install) Run(env *cli.Env) error {
-	if err := place.ScopeOf(env.Getenv).CheckPerson(); err != nil {
-		return err
-	}
-	all, err := table(env)
+	all, err := personsTable(env)
 	if err != nil {
 		return err
 	}
@@ -78,9 +75,7 @@ func (c *install) Run(env *cli.Env) error {
 	say := &printer{env: env, brief: (len(picked) > 1 || c.All || c.Brief) && !c.DryRun}
 	err = forEachTarget(env, picked, func(t target) error { return c.wire(env, say, t, dir) })
 	say.flush()
-	if err == nil {
-		err = say.err
-	}
+	err = cmp.Or(err, say.err)
 	if away := absent(env, picked); err == nil && away != nil && !c.All && !c.DryRun {
 		env.Hint("not found on PATH: %s; what is wired works wherever it is started", strings.Join(away, ", "))
 	}
@@ -155,10 +150,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 		say.strange = strange
 		env.Hint("the hooks were those of another home or machine, with gt in %s, which is not here: they run gt by name now, so it has to be on PATH in both", strange)
 	}
-	what := count.Plural(len(want), "hook")
-	if t.client.Shape == wiring.Script {
-		what = "the " + t.client.ScriptKind
-	}
+	what := t.amount(len(want))
 	var written []string
 	if t.commanded(path) {
 		var typed string
@@ -206,6 +198,14 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	}
 	c.hint(env, say, t, len(done.changes) > 0 && run != byName)
 	return nil
+}
+
+// amount returns n hooks in words.
+func (t target) amount(n int) string {
+	if t.client.Shape == wiring.Script {
+		return "the " + t.client.ScriptKind
+	}
+	return count.Plural(n, "hook")
 }
 
 const byName = "." // the folder of programs that are run by their names, from PATH
@@ -288,10 +288,7 @@ type uninstall struct {
 }
 
 func (c *uninstall) Run(env *cli.Env) error {
-	if err := place.ScopeOf(env.Getenv).CheckPerson(); err != nil {
-		return err
-	}
-	all, err := table(env)
+	all, err := personsTable(env)
 	if err != nil {
 		return err
 	}
@@ -320,15 +317,12 @@ func (c *uninstall) Run(env *cli.Env) error {
 	for _, t := range picked {
 		done, _ := t.file(c.Scope)
 		for _, p := range survey(env, t) {
-			if p.File != done && len(p.OwnHandlers()) > 0 {
+			if p.File != done && p.isWired() {
 				env.Hint("gt is also wired in '%s': %s", p.File, p.removal())
 			}
 		}
 	}
-	if err == nil {
-		err = say.err
-	}
-	return err
+	return cmp.Or(err, say.err)
 }
 
 func (c *uninstall) targets(all []target) ([]target, error) {
@@ -345,7 +339,7 @@ func (c *uninstall) targets(all []target) ([]target, error) {
 			if p.Err != nil && !c.All { // with --all, clear reports it
 				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT removes gt from one agent")
 			}
-			if p.Err != nil || len(p.OwnHandlers()) > 0 || t.hasCommand(path) || len(t.allows(path)) > 0 || t.hasServer(path) {
+			if p.Err != nil || p.isWired() || t.hasCommand(path) || len(t.allows(path)) > 0 || t.hasServer(path) {
 				wired = append(wired, t)
 			}
 		}
@@ -408,10 +402,7 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 		}
 		say.files(removed, c.DryRun, typedOf(t)+" removed")
 	}
-	what := count.Plural(len(done.changes), "hook")
-	if t.client.Shape == wiring.Script {
-		what = "the " + t.client.ScriptKind
-	}
+	what := t.amount(len(done.changes))
 	switch {
 	case say.brief && len(done.changes) == 0:
 		say.row(t, "no hooks of gt", path)
@@ -523,7 +514,10 @@ func offerRecord(env *cli.Env, all []target) *bool {
 	}
 	wrong := false
 	own := agent.LoadPreferences(place.Config(env.Getenv), func(error) { wrong = true }) // load warns
-	if wrong || own.Record != nil || !wiredBefore(env, all) {
+	isUpgrade := func(t target) bool {
+		return slices.ContainsFunc(survey(env, t), func(p source) bool { return p.Scope == wiring.User && p.isWired() })
+	}
+	if wrong || own.Record != nil || !slices.ContainsFunc(all, isUpgrade) {
 		return nil
 	}
 	on := env.Confirm("Agents delete conversations (Claude Code: after 30 days). gt can keep a copy,\n"+
@@ -534,23 +528,12 @@ func offerRecord(env *cli.Env, all []target) *bool {
 	return &on
 }
 
-func wiredBefore(env *cli.Env, all []target) bool {
-	for _, t := range all {
-		for _, p := range survey(env, t) {
-			if p.Scope == wiring.User && len(p.OwnHandlers()) > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 var runsUnasked = strings.Join(wiring.Allowed, " and ") + " run without asking"
 
 // allowable reports whether a file is the person's own settings of an agent that has a list
 // of programs to run without asking.
 func (t target) allowable(file string) bool {
-	return t.client.Allow != nil && len(t.files) > 0 && t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
+	return t.client.Allow != nil && t.isPersons(file)
 }
 
 func (t target) allows(file string) []string {
@@ -586,7 +569,7 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	}
 	var names []string
 	for _, t := range picked {
-		if path, err := t.file(wiring.User); err == nil && t.allowable(path) && len(t.inspect(wiring.User, path).OwnHandlers()) == 0 {
+		if path, err := t.file(wiring.User); err == nil && t.allowable(path) && !t.inspect(wiring.User, path).isWired() {
 			names = append(names, t.name)
 		}
 	}
@@ -597,14 +580,14 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	c.Allow = &yes
 }
 
-func (p source) allowed(dir string) (f finding, ok bool) {
+func (p source) allowed(dir string) *finding {
 	rules := p.of.allows(p.File)
 	if len(rules) == 0 {
-		return f, false
+		return nil
 	}
-	f = finding{Agent: p.of.name, Scope: p.Scope, File: p.File, Event: allowEvent, Hook: runsUnasked, State: wired}
+	f := &finding{Agent: p.of.name, Scope: p.Scope, File: p.File, Event: allowEvent, Hook: runsUnasked, State: wired}
 	if !p.of.client.AllowedIn(dir, rules) {
 		f.State, f.Detail, f.Fix = otherPath, "its rules name programs in another folder", p.repair()
 	}
-	return f, true
+	return f
 }

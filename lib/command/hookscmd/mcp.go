@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/settings"
-	"gt/lib/client/wiring"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
 )
@@ -20,7 +20,7 @@ const mcpProgram = "gt-seance" // the program that is the server
 // serves reports whether a settings file is the person's own of an agent that gt can add an MCP
 // server to.
 func (t target) serves(file string) bool {
-	return t.client.MCP != nil && t.folder != "" && len(t.files) > 0 && t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
+	return t.client.MCP != nil && t.folder != "" && t.isPersons(file)
 }
 
 // findServer returns the program that the agent starts as gt's MCP server and the file that says
@@ -55,33 +55,33 @@ func (t target) serve(env *cli.Env, file, program string, dryRun bool) (changed 
 		return true, nil
 	}
 	command, err := process.LookPath(t.known.Command[0], env.Dir, env.ChildEnviron())
-	if err != nil {
-		return false, cli.Fail(cli.AnswerNo, fmt.Errorf("cannot change %s's MCP servers: %w", t.name, err))
-	}
 	var runs [][]string
 	if was != "" {
 		runs = append(runs, t.client.MCP.Remove)
 	}
 	if program != "" {
-		runs = append(runs, append(append([]string{}, t.client.MCP.Add...), "--", program, "mcp"))
+		runs = append(runs, slices.Concat(t.client.MCP.Add, []string{"--", program, "mcp"}))
 	}
 	for _, args := range runs {
-		const within = time.Minute
-		if _, err := (bounded.Program{Path: command, Args: args, Dir: env.Dir, Env: env.ChildEnviron(), Within: within, Most: 64 << 10}).Run(context.Background()); err != nil {
-			return false, cli.Fail(cli.AnswerNo, fmt.Errorf("cannot change %s's MCP servers: %w", t.name, err))
+		if err == nil {
+			run := bounded.Program{Path: command, Args: args, Dir: env.Dir, Env: env.ChildEnviron(), Within: time.Minute, Most: 64 << 10}
+			_, err = run.Run(context.Background())
 		}
+	}
+	if err != nil {
+		return false, cli.Fail(cli.AnswerNo, fmt.Errorf("cannot change %s's MCP servers: %w", t.name, err))
 	}
 	return true, nil
 }
 
-func (p source) served(dir string) (f finding, ok bool) {
+func (p source) served(dir string) *finding {
 	program, in := p.of.findServer(p.File)
 	if program == "" {
-		return f, false
+		return nil
 	}
-	f = finding{Agent: p.of.name, Scope: p.Scope, File: in, Event: mcpEvent, Hook: mcpProgram + " mcp", State: wired}
+	f := &finding{Agent: p.of.name, Scope: p.Scope, File: in, Event: mcpEvent, Hook: mcpProgram + " mcp", State: wired}
 	if program != filepath.Join(dir, mcpProgram) {
 		f.State, f.Detail, f.Fix = otherPath, "the server is in another folder", p.repair()+" --mcp"
 	}
-	return f, true
+	return f
 }

@@ -84,19 +84,11 @@ type verdict struct {
 // Run shows whether the hooks of each agent fire. It succeeds if all are wired, nothing
 // stops them, and each was seen to fire.
 func (c *prove) Run(env *cli.Env) error {
-	known, all, err := load(env)
+	known, reports, err := inspectAll(env, c.Agent)
 	if err != nil {
 		return err
 	}
-	picked, err := selectTargets(env, all, c.Agent)
-	if err != nil {
-		return err
-	}
-	dir, err := binDir(env)
-	if err != nil {
-		return err
-	}
-	if len(picked) == 0 {
+	if len(reports) == 0 {
 		return cli.Fail(cli.AnswerNo, errors.New("gt found no agent that it knows"), "once one is installed: gt-hooks install --all")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -104,26 +96,22 @@ func (c *prove) Run(env *cli.Env) error {
 	left := gather(env)
 	say := &printer{env: env}
 	whole := true
-	for i, t := range picked {
-		r, err := inspect(env, t, dir)
-		if err != nil {
-			return err
-		}
+	for i, r := range reports {
 		p := proof{report: r}
-		if e := left[t.name]; e != nil {
+		if e := left[r.name]; e != nil {
 			p.evidence = *e
 		}
-		can := len(known.FindClient(t.name).Hooks.ProveFlags) > 0
+		can := len(known.FindClient(r.name).Hooks.ProveFlags) > 0
 		if c.Fire && can && p.wiredSomewhere() && len(p.stops) == 0 { // a blocked hook would never fire
-			bar := term.NewProgress(env.Stderr, env.Getenv, "running "+t.name, env.Now)
-			p.fire = runInSandbox(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(picked))) })
+			bar := term.NewProgress(env.Stderr, env.Getenv, "running "+r.name, env.Now)
+			p.fire = runInSandbox(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(reports))) })
 			bar.Finish()
 			if ctx.Err() != nil {
-				return cli.Failf(cli.AnswerNo, "interrupted; %s was ended", t.name)
+				return cli.Failf(cli.AnswerNo, "interrupted; %s was ended", r.name)
 			}
 		}
 		v := p.fillRows(env, c.Fire, can)
-		whole = whole && (v.Proved || t.unable != "" && len(c.Agent) == 0)
+		whole = whole && (v.Proved || r.unable != "" && r.client.Unable() == "" && len(c.Agent) == 0)
 		if c.JSON {
 			for _, row := range p.rows {
 				say.json(row)
@@ -142,9 +130,7 @@ func (c *prove) Run(env *cli.Env) error {
 	return say.err
 }
 
-func (p report) wiredSomewhere() bool {
-	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.OwnHandlers()) > 0 })
-}
+func (p report) wiredSomewhere() bool { return isWiredIn(p.places) }
 
 // fillRows fills in the rows and returns the verdict. run reports whether a run was requested,
 // can whether gt can run the agent.
@@ -184,7 +170,7 @@ func (p *proof) verdict(run, can bool) verdict {
 			v.addReason("gt does not know how to run it without a cost")
 		}
 		v.Proved = p.complete() && p.seen()
-		if p.complete() && can && p.sightingOf(primes).at.IsZero() {
+		if p.complete() && can && p.duty[primes].at.IsZero() {
 			v.addStep("gt-hooks prove " + p.name + " --run")
 		}
 	}
@@ -207,9 +193,7 @@ func (p *proof) hookRows() (rows []proofRow) {
 		if !ok {
 			continue
 		}
-		if s := p.duty[d.program]; s != nil {
-			row.Seen, row.Session = s.at, s.session
-		}
+		row.Seen, row.Session = p.duty[d.program].at, p.duty[d.program].session
 		if p.fire != nil {
 			if took, ok := p.fire.took[d.program]; ok {
 				seconds := float64(took.Round(10*time.Millisecond)) / float64(time.Second)
@@ -229,10 +213,7 @@ func (p *proof) commandRows() (rows []proofRow) {
 		if f.Event != commandEvent {
 			continue
 		}
-		row := proofRow{Agent: p.name, Hook: f.Hook, State: f.State}
-		if s := p.duty[hands]; s != nil {
-			row.Seen, row.Session = s.at, s.session
-		}
+		row := proofRow{Agent: p.name, Hook: f.Hook, State: f.State, Seen: p.duty[hands].at, Session: p.duty[hands].session}
 		if row.Seen.IsZero() && f.works() {
 			row.Do = fmt.Sprintf("type %s in %s", f.Hook, p.command)
 		}
@@ -272,7 +253,7 @@ func (p *proof) obstacles(v *verdict) {
 		}
 	}
 	for _, c := range p.complaints[max(0, len(p.complaints)-3):] {
-		if c.at.After(p.sightingOf(primes).at) || c.session == p.sightingOf(primes).session {
+		if c.at.After(p.duty[primes].at) || c.session == p.duty[primes].session {
 			v.addReason("%s at %s: %s", c.program, stamp(c.at), c.what)
 		}
 	}
@@ -418,7 +399,7 @@ func runInSandbox(ctx context.Context, env *cli.Env, table *agent.Table, r repor
 	c := table.FindClient(r.name)
 	dir := w.Project
 	if !slices.ContainsFunc(r.places, func(p source) bool {
-		return p.Scope != wiring.Project && p.Scope != wiring.Local && len(p.OwnHandlers()) > 0
+		return p.Scope != wiring.Project && p.Scope != wiring.Local && p.isWired()
 	}) {
 		// A repository may have brought these settings, and other programs with them.
 		if !here {

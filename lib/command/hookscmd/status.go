@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	"gt/lib/client/wiring"
 	"gt/lib/place"
 	"gt/lib/place/git"
@@ -68,27 +69,10 @@ type report struct {
 // Run shows every hook in every place. It succeeds if each hook of each agent works in some
 // place and nothing disables hooks.
 func (c *status) Run(env *cli.Env) error {
-	known, err := table(env)
+	_, reports, err := inspectAll(env, c.Agent)
 	if err != nil {
 		return err
 	}
-	picked, err := selectTargets(env, known, c.Agent)
-	if err != nil {
-		return err
-	}
-	dir, err := binDir(env)
-	if err != nil {
-		return err
-	}
-	var reports []report
-	for _, t := range picked {
-		r, err := inspect(env, t, dir)
-		if err != nil {
-			return err
-		}
-		reports = append(reports, r)
-	}
-
 	say := &printer{env: env}
 	switch {
 	case c.JSON:
@@ -111,7 +95,7 @@ func (c *status) Run(env *cli.Env) error {
 	default:
 		say.overview(reports)
 		for _, r := range reports {
-			if slices.ContainsFunc(r.places, func(p source) bool { return len(p.OwnHandlers()) > 0 }) {
+			if isWiredIn(r.places) {
 				say.deletes(r)
 			}
 		}
@@ -171,8 +155,32 @@ func selectTargets(env *cli.Env, all []target, names []string) ([]target, error)
 		return pick(all, names)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(t target) bool {
-		return !t.isInstalled(env) && !slices.ContainsFunc(survey(env, t), func(p source) bool { return len(p.OwnHandlers()) > 0 })
+		return !t.isInstalled(env) && !isWiredIn(survey(env, t))
 	}), nil
+}
+
+// inspectAll returns the table of agents, and a report on each of those that selectTargets selects.
+func inspectAll(env *cli.Env, names []string) (known *agent.Table, reports []report, err error) {
+	known, all, err := load(env)
+	if err != nil {
+		return nil, nil, err
+	}
+	picked, err := selectTargets(env, all, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := binDir(env)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range picked {
+		r, err := inspect(env, t, dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		reports = append(reports, r)
+	}
+	return known, reports, nil
 }
 
 func inspect(env *cli.Env, t target, dir string) (report, error) {
@@ -198,12 +206,9 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 		if named, _, err := t.shared(env, p.Scope, p.File, dir); err == nil {
 			run = named
 		}
-		if f, ok := p.command(run); ok {
-			r.all = append(r.all, f)
-		}
-		for _, about := range []func(string) (finding, bool){p.allowed, p.served} {
-			if f, ok := about(dir); ok {
-				r.all = append(r.all, f)
+		for _, f := range []*finding{p.command(run), p.allowed(dir), p.served(dir)} {
+			if f != nil {
+				r.all = append(r.all, *f)
 			}
 		}
 	}
@@ -443,7 +448,7 @@ func (r report) details() []string {
 func wiredFile(reports []report, agent string, scopes ...string) string {
 	for _, r := range reports {
 		for _, p := range r.places {
-			if r.name == agent && slices.Contains(scopes, p.Scope) && len(p.OwnHandlers()) > 0 {
+			if r.name == agent && slices.Contains(scopes, p.Scope) && p.isWired() {
 				return p.File
 			}
 		}
@@ -461,7 +466,7 @@ func conflicts(stops []wiring.Blocker, places []source) []string {
 	}
 	var first *source
 	for i, p := range places {
-		if len(p.OwnHandlers()) == 0 {
+		if !p.isWired() {
 			continue
 		}
 		if first == nil {
@@ -482,7 +487,7 @@ func (p *printer) overview(reports []report) {
 		for _, at := range r.places {
 			row := []string{r.name, at.Scope, r.state(at), p.place(at.File)}
 			switch {
-			case len(at.OwnHandlers()) > 0 || at.Err != nil:
+			case at.isWired() || at.Err != nil:
 				rows = append(rows, row)
 			case other == nil:
 				other = row
@@ -508,17 +513,10 @@ func (r report) state(at source) string {
 	for _, f := range r.all {
 		switch {
 		case f.File != at.File:
-		case f.Event == "":
+		case f.Event == "" || r.client.Shape == wiring.Script:
 			return f.State
 		case f.works() && slices.ContainsFunc(r.want, f.isAbout):
 			working++
-		}
-	}
-	if r.client.Shape == wiring.Script {
-		for _, f := range r.all {
-			if f.File == at.File {
-				return f.State
-			}
 		}
 	}
 	return fmt.Sprintf("%d of %d", working, len(r.want))
@@ -537,7 +535,7 @@ func (p *printer) matrix(r report) {
 	}
 	for _, at := range r.places {
 		overview = append(overview, []string{at.Scope, r.state(at), p.place(at.File)})
-		if len(at.OwnHandlers()) == 0 {
+		if !at.isWired() {
 			continue
 		}
 		for _, f := range r.all {

@@ -20,6 +20,10 @@ type source struct {
 	of target
 }
 
+func (p source) isWired() bool { return len(p.OwnHandlers()) > 0 }
+
+func isWiredIn(places []source) bool { return slices.ContainsFunc(places, source.isWired) }
+
 // survey reads all places of an agent, the weakest first: a later one overrides the earlier
 // ones. Plugins come last.
 func survey(env *cli.Env, t target) []source {
@@ -68,15 +72,13 @@ func (c *blocked) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range picked {
-		places := survey(env, t)
-		if !slices.ContainsFunc(places, func(p source) bool { return len(p.OwnHandlers()) > 0 }) {
-			continue
-		}
-		for _, b := range blockers(env, t, places) {
-			if err := env.Printf("%s\t%s\n", term.OneLine(b.Reason), term.OneLine(b.Remedy)); err != nil {
-				return err
-			}
+	places := survey(env, picked[0])
+	if !isWiredIn(places) {
+		return nil
+	}
+	for _, b := range blockers(env, picked[0], places) {
+		if err := env.Printf("%s\t%s\n", term.OneLine(b.Reason), term.OneLine(b.Remedy)); err != nil {
+			return err
 		}
 	}
 	return nil

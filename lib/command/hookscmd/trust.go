@@ -221,10 +221,10 @@ func (c *untrust) Run(env *cli.Env) error {
 	if err := state.CheckOwner(); err != nil {
 		return err
 	}
-	if err := state.Untrust(dir); err != nil {
-		if errors.Is(err, place.ErrUntrusted) {
-			return cli.Fail(cli.AnswerNo, err, "gt-hooks trust --list shows the towns that you trust")
-		}
+	switch err := state.Untrust(dir); {
+	case errors.Is(err, place.ErrUntrusted):
+		return cli.Fail(cli.AnswerNo, err, "gt-hooks trust --list shows the towns that you trust")
+	case err != nil:
 		return err
 	}
 	return env.Println(term.Clean("no longer trusted: " + dir))
