@@ -2,7 +2,6 @@ package wiring
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -47,39 +46,30 @@ func (c Client) model() ([]Handler, error) {
 
 // place sets the binary's path and the agent's flags in a handler of the text.
 func (c Client) place(w *Handler, dir string, flags []string) error {
-	set := func(key string, value any) error {
-		entry, err := jsonedit.Parse(w.Raw, false)
+	path := filepath.Join(dir, w.Binary)
+	words := make([]string, len(flags))
+	for i, f := range flags {
+		words[i] = quote(f)
+	}
+	entry, err := jsonedit.Parse(w.Raw, false)
+	for _, key := range lines {
 		if err != nil {
 			return err
 		}
-		w.Raw, err = entry.Replace(entry.Root.Get(key), value)
-		return err
-	}
-	path := filepath.Join(dir, w.Binary)
-	var fields map[string]any
-	if err := json.Unmarshal(w.Raw, &fields); err != nil {
-		return err
-	}
-	for _, key := range lines {
-		line, ok := fields[key].(string)
-		if !ok {
+		line := entry.Root.Get(key)
+		if line == nil {
 			continue
 		}
-		_, rest := Split(line)
-		var words []string
-		for _, f := range flags {
-			words = append(words, quote(f))
-		}
+		_, rest := Split(entry.Text(line))
 		rest = strings.Replace(rest, "--agent "+c.Name, strings.Join(words, " "), 1)
 		program := quote(path)
 		if key == "powershell" {
 			program = quotePowerShell(path)
 		}
-		if err := set(key, program+rest); err != nil {
-			return err
+		if w.Raw, err = entry.Replace(line, program+rest); err == nil {
+			entry, err = jsonedit.Parse(w.Raw, false)
 		}
 	}
-	entry, err := jsonedit.Parse(w.Raw, false)
 	if err != nil {
 		return err
 	}
