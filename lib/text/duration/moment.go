@@ -101,25 +101,14 @@ func parseDay(word string, now time.Time) time.Time {
 	year, month, date := now.Date()
 	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.Local) }
 	monday := (int(now.Weekday()) + 6) % 7 // days since then
-	switch word {
-	case "now":
-		return now
-	case "today":
-		return day(year, month, date)
-	case "yesterday":
-		return day(year, month, date-1)
-	case "this week":
-		return day(year, month, date-monday)
-	case "last week":
-		return day(year, month, date-monday-7)
-	case "this month":
-		return day(year, month, 1)
-	case "last month":
-		return day(year, month-1, 1)
-	case "this year":
-		return day(year, 1, 1)
-	case "last year":
-		return day(year-1, 1, 1)
+	named := map[string]time.Time{
+		"now": now, "today": day(year, month, date), "yesterday": day(year, month, date-1),
+		"this week": day(year, month, date-monday), "last week": day(year, month, date-monday-7),
+		"this month": day(year, month, 1), "last month": day(year, month-1, 1),
+		"this year": day(year, 1, 1), "last year": day(year-1, 1, 1),
+	}
+	if t, ok := named[word]; ok {
+		return t
 	}
 	name := strings.TrimPrefix(word, "last ")
 	for d := time.Sunday; d <= time.Saturday; d++ {
