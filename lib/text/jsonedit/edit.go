@@ -18,24 +18,19 @@ func (d *Doc) Append(to *Node, key string, value any) ([]byte, error) {
 	}
 	last := to.Items[len(to.Items)-1]
 	before := d.text[to.start+1 : to.Items[0].begin]
+	gap, at, indent := []byte(", "), last.end, []byte(nil)
 	if i := bytes.LastIndexByte(before, '\n'); i >= 0 { // one item per line
-		indent := blanks(before[i+1:])
-		item, err := d.render(value, indent)
-		if err != nil {
-			return nil, err
-		}
-		at := d.endOfLine(last.end, to.end-1) // its comment stays beside it
-		return d.splice(last.end, at, []byte(","), d.text[last.end:at], d.eol(), indent, name, item), nil
-	}
-	gap := []byte(", ")
-	if d.unit() == nil {
+		at = d.endOfLine(last.end, to.end-1) // its comment stays beside it
+		indent = blanks(before[i+1:])
+		gap = slices.Concat([]byte(","), d.text[last.end:at], d.eol(), indent)
+	} else if d.unit() == nil {
 		gap = []byte(",")
 	}
-	item, err := d.render(value, nil)
+	item, err := d.render(value, indent)
 	if err != nil {
 		return nil, err
 	}
-	return d.splice(last.end, last.end, gap, name, item), nil
+	return d.splice(last.end, at, gap, name, item), nil
 }
 
 // fill adds the first item to an empty array or object, after its comments.

@@ -44,11 +44,18 @@ func Shorten(text string) string {
 			block = slices.Concat(block[:ends], keepRemarks(block[ends:n-ends]), block[n-ends:])
 		}
 		for _, line := range block {
-			out = append(out, shortLine(line))
+			if len(line) > maxLine && !isTyped(line) { // such as a file without line feeds
+				line = middleCut(line, lineEnds)
+			}
+			out = append(out, line)
 		}
 		i += n
 	}
-	return cutMiddle(strings.Join(out, "\n"))
+	short := strings.Join(out, "\n")
+	if len(short) > maxText { // however it was written
+		short = middleCut(short, maxText/2)
+	}
+	return short
 }
 
 // Typed returns the lines that the person typed, and in place of each paste with several
@@ -164,22 +171,6 @@ func size(lines []string) int {
 		n += len(line)
 	}
 	return n
-}
-
-// shortLine cuts a line that nobody types, such as a file without line feeds.
-func shortLine(line string) string {
-	if len(line) <= maxLine || isTyped(line) {
-		return line
-	}
-	return middleCut(line, lineEnds)
-}
-
-// cutMiddle cuts the middle of a text that is too long however it was written.
-func cutMiddle(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return middleCut(text, maxText/2)
 }
 
 // middleCut keeps both ends of a text, of about n bytes each.
