@@ -135,23 +135,19 @@ func (c Client) handlers(doc *jsonedit.Doc) []Handler {
 			continue
 		}
 		for _, n := range event.Items {
-			if c.Shape != Grouped {
-				if h, typ, ok := handlerOf(doc, n); ok && (typ == "" || typ == "command") {
-					h.Event = event.Key
-					all = append(all, h)
+			items, matcher := []*jsonedit.Node{n}, ""
+			if c.Shape == Grouped {
+				list := n.Get("hooks")
+				if !list.IsArray() {
+					continue
 				}
-				continue
+				items = list.Items
+				if m := n.Get("matcher"); m != nil {
+					matcher = doc.Text(m)
+				}
 			}
-			list := n.Get("hooks")
-			if !list.IsArray() {
-				continue
-			}
-			var matcher string
-			if m := n.Get("matcher"); m != nil {
-				json.Unmarshal(doc.Raw(m), &matcher)
-			}
-			for _, n := range list.Items {
-				if h, typ, ok := handlerOf(doc, n); ok && typ == "command" {
+			for _, n := range items {
+				if h, typ, ok := handlerOf(doc, n); ok && (typ == "command" || typ == "" && c.Shape != Grouped) {
 					h.Event, h.Matcher = event.Key, matcher
 					all = append(all, h)
 				}

@@ -212,20 +212,25 @@ func WriteCommand(path string, text []byte, dryRun bool) (own, changed bool, err
 		changed = old != nil || text != nil
 		return settings.Edit{Text: text}, nil
 	}
-	if dryRun {
-		old, err := settings.Read(path)
-		if err == nil {
-			_, err = edit(old)
-		}
-		return own, changed, err
-	}
 	for range 5 {
 		// Another gt-hooks may remove the empty folder meanwhile.
-		if _, err = settings.Update(path, edit); !errors.Is(err, fs.ErrNotExist) {
+		if _, err = Update(path, edit, dryRun); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
 	return own, changed, err
+}
+
+// Update is settings.Update; dryRun only calls edit.
+func Update(path string, edit func([]byte) (settings.Edit, error), dryRun bool) (backup string, err error) {
+	if !dryRun {
+		return settings.Update(path, edit)
+	}
+	old, err := settings.Read(path)
+	if err == nil {
+		_, err = edit(old)
+	}
+	return "", err
 }
 
 // PruneFolders removes the empty folders between a command's files and the client's

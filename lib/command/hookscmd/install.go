@@ -553,7 +553,7 @@ func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err err
 	if !t.allowable(file) || !yes && len(t.allows(file)) == 0 {
 		return false, nil
 	}
-	_, err = update(file, func(old []byte) (settings.Edit, error) {
+	_, err = wiring.Update(file, func(old []byte) (settings.Edit, error) {
 		next, err := t.client.EditAllow(file, old, dir)
 		changed = changed || err == nil && string(next.Text) != string(old)
 		return next, unchangedError(file, correct, err)

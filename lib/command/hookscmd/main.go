@@ -88,7 +88,7 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 		return next, unchangedError(path, mend, err)
 	}
 	var err error
-	done.backup, err = update(path, edit, dryRun)
+	done.backup, err = wiring.Update(path, edit, dryRun)
 	if errors.Is(err, flock.ErrBusy) {
 		err = cli.Fail(cli.Busy, err, "another gt-hooks is changing that file")
 	}
@@ -117,18 +117,6 @@ func unwritable(path string, err error) error {
 		return cli.WithHint(err, "the folder belongs to another user: sudo chown -R %d %s", os.Geteuid(), term.Typed(dir))
 	}
 	return cli.WithHint(err, "gt writes there, and a backup beside it: is it mounted read-only? (docs/where.md)")
-}
-
-// update is settings.Update; dryRun only calls edit.
-func update(path string, edit func([]byte) (settings.Edit, error), dryRun bool) (backup string, err error) {
-	if !dryRun {
-		return settings.Update(path, edit)
-	}
-	old, err := settings.Read(path)
-	if err == nil {
-		_, err = edit(old)
-	}
-	return "", err
 }
 
 // binDir returns the folder of the running binary, preferably as a folder in PATH: a
