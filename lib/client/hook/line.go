@@ -153,15 +153,14 @@ func installed(dir string) bool {
 	if below, ok := strings.CutPrefix(dir, "~/"); ok {
 		return strings.HasSuffix(filepath.Dir(self), "/"+below)
 	}
-	if !filepath.IsAbs(dir) {
-		return false
-	}
-	a, err := os.Stat(dir)
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(filepath.Dir(self))
-	return err == nil && os.SameFile(a, b)
+	return filepath.IsAbs(dir) && IsSameFile(dir, filepath.Dir(self))
+}
+
+// IsSameFile reports whether two paths lead to one file or folder.
+func IsSameFile(a, b string) bool {
+	ai, aerr := os.Stat(a)
+	bi, berr := os.Stat(b)
+	return aerr == nil && berr == nil && os.SameFile(ai, bi)
 }
 
 // printsOnlyOwn reports whether a command prints no text but what the agent itself wrote in the

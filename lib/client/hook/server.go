@@ -121,19 +121,12 @@ func (c *Invocation) window() process.Proc {
 	if own >= 0 && c.Input.Source != "resume" && slices.Contains(here, records[own].Process()) {
 		return records[own].Process()
 	}
-	var known, free []process.Proc
-	for _, p := range here {
-		if slices.ContainsFunc(records, func(r *session.Record) bool { return r.Process() == p && r.ID != c.ID && !r.Ended() }) {
-			known = append(known, p)
-		} else {
-			free = append(free, p)
-		}
-	}
-	if c.Input.Source == "clear" {
-		free = known
-	}
-	if len(free) == 1 {
-		return free[0]
+	left := slices.DeleteFunc(here, func(p process.Proc) bool {
+		isKnown := slices.ContainsFunc(records, func(r *session.Record) bool { return r.Process() == p && r.ID != c.ID && !r.Ended() })
+		return isKnown != (c.Input.Source == "clear")
+	})
+	if len(left) == 1 {
+		return left[0]
 	}
 	return process.Proc{}
 }
@@ -143,8 +136,7 @@ func accountOf(server *contract.SharedServer, p process.Proc) string {
 	if err != nil {
 		return ""
 	}
-	env := cli.Env{Environ: environ}
-	return server.Account(env.Getenv)
+	return server.Account((&cli.Env{Environ: environ}).Getenv)
 }
 
 // answersAt reports whether the server can be the one at a URL: the URL's host is this machine,
@@ -177,13 +169,5 @@ func isThisMachine(host string) bool {
 
 func worksIn(server *contract.SharedServer, p process.Proc, args []string, dir string) bool {
 	at, err := p.Dir()
-	if err != nil {
-		return false
-	}
-	a, err := os.Stat(server.Dir(args, at))
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(dir)
-	return err == nil && os.SameFile(a, b)
+	return err == nil && IsSameFile(server.Dir(args, at), dir)
 }

@@ -3,11 +3,11 @@ package hookscmd
 import (
 	"cmp"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"gt/lib/cli"
+	"gt/lib/client/hook"
 	"gt/lib/client/wiring"
 	"gt/lib/client/wirings"
 	"gt/lib/place/git"
@@ -118,11 +118,4 @@ func onPath(env *cli.Env, name string) (string, error) {
 }
 
 // sameFile reports whether two paths name the same file, which need not exist.
-func sameFile(a, b string) bool {
-	if a == b {
-		return true
-	}
-	ai, aerr := os.Stat(a)
-	bi, berr := os.Stat(b)
-	return aerr == nil && berr == nil && os.SameFile(ai, bi)
-}
+func sameFile(a, b string) bool { return a == b || hook.IsSameFile(a, b) }
