@@ -99,11 +99,8 @@ func elementName(s string) string {
 // isInline reports whether s begins with the tag of an element of HTML that has a word in it.
 func isInline(s string) bool {
 	name := strings.TrimLeft(s, "</")
-	switch strings.ToLower(name[:endOfRun(name, 0, "a")]) {
-	case "b", "strong", "em", "i", "code", "kbd", "tt", "span", "label", "div", "p", "pre", "samp", "td", "dd":
-		return true
-	}
-	return false
+	name = strings.ToLower(name[:endOfRun(name, 0, "a")])
+	return oneOf(name, "b strong em i code kbd tt span label div p pre samp td dd")
 }
 
 // skipTags skips blanks, the ends of lines and a few such tags at s[i].

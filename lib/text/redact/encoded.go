@@ -159,20 +159,18 @@ func unescape(s string, i int) (c rune, n int) {
 	case '\\':
 		return unescapeBackslash(s[i:])
 	case '%':
-		if c, ok := characterOf(s, i+1, 2, 16); ok {
-			return c, 3
-		}
+		return characterOf(s[i:], 1, 2, 16)
 	case '&':
 		if next == '#' || isAlnum(next) {
 			return unescapeEntity(s[i:min(len(s), i+maxEntity)])
 		}
 	case '=':
-		switch c, ok := characterOf(s, i+1, 2, 16); {
+		switch c, end := characterOf(s, i+1, 2, 16); {
 		case next == '\n':
 			return softBreak, 2
 		case next == '\r' && strings.HasPrefix(s[i+2:], "\n"):
 			return softBreak, 3
-		case ok && strings.ToUpper(s[i+1:i+3]) == s[i+1:i+3] && (c == 0x1b || c >= ' ' && c < 0x7f && !isAlnum(byte(c))):
+		case end > 0 && strings.ToUpper(s[i+1:i+3]) == s[i+1:i+3] && (c == 0x1b || c >= ' ' && c < 0x7f && !isAlnum(byte(c))):
 			return c, 3 // a character that is usually encoded; otherwise =3D may be a number
 		}
 	case '^':
@@ -247,28 +245,18 @@ func unescapeBackslash(s string) (c rune, n int) {
 			return 0x1b, 2
 		}
 	case 'x':
-		if c, ok := characterOf(s, 2, 2, 16); ok {
-			return c, 4
-		}
+		return characterOf(s, 2, 2, 16)
 	case 'u':
-		if c, ok := characterOf(s, 2, 4, 16); ok {
-			return c, 6
+		if !strings.HasPrefix(s, `\u{`) {
+			return characterOf(s, 2, 4, 16)
 		}
-		if strings.HasPrefix(s, `\u{`) {
-			if end := strings.IndexByte(s[:min(len(s), maxEntity)], '}'); end > 3 {
-				if c, ok := characterOf(s, 3, end-3, 16); ok {
-					return c, end + 1
-				}
-			}
+		if c, n = characterOf(s, 3, strings.IndexByte(s[:min(len(s), maxEntity)], '}')-3, 16); n > 0 {
+			return c, n + 1
 		}
 	case 'U':
-		if c, ok := characterOf(s, 2, 8, 16); ok {
-			return c, 10
-		}
+		return characterOf(s, 2, 8, 16)
 	case '0', '1':
-		if c, ok := characterOf(s, 1, 3, 8); ok {
-			return c, 4
-		}
+		return characterOf(s, 1, 3, 8)
 	}
 	return 0, 0
 }
@@ -289,26 +277,31 @@ func unescapeEntity(s string) (c rune, n int) {
 	if end < 0 {
 		return 0, 0
 	}
-	name, ok := s[1:end], false
-	switch {
+	switch name := s[1:end]; {
 	case strings.HasPrefix(name, "#x"), strings.HasPrefix(name, "#X"):
-		c, ok = characterOf(name, 2, len(name)-2, 16)
+		c, n = characterOf(name, 2, len(name)-2, 16)
 	case name[0] == '#':
-		c, ok = characterOf(name, 1, len(name)-1, 10)
+		c, n = characterOf(name, 1, len(name)-1, 10)
 	default:
-		c, ok = entities[name]
+		if c = entities[name]; c != 0 {
+			n = end
+		}
 	}
-	if !ok {
+	if n == 0 {
 		return 0, 0
 	}
 	return c, end + 1
 }
 
-// characterOf returns the character whose code is in the n digits at s[i].
-func characterOf(s string, i, n, base int) (c rune, ok bool) {
+// characterOf returns the character whose code is in the n digits at s[i], and their end, which is 0
+// if there is none.
+func characterOf(s string, i, n, base int) (c rune, end int) {
 	if n < 1 || i+n > len(s) || !inClass(s[i], "x") { // no sign
-		return 0, false
+		return 0, 0
 	}
 	v, err := strconv.ParseUint(s[i:i+n], base, 31)
-	return rune(v), err == nil && utf8.ValidRune(rune(v))
+	if err != nil || !utf8.ValidRune(rune(v)) {
+		return 0, 0
+	}
+	return rune(v), i + n
 }

@@ -90,12 +90,8 @@ func nextArgument(s string, i int) int {
 // -storepass, -pw, --oauth2-bearer.
 func takesPassword(name string) bool {
 	name = strings.TrimLeft(strings.ToLower(name), "-")
-	switch name {
-	case "pass", "upw", "psk", "opw", "pw", "oauth2-bearer":
-		return true
-	}
 	ends := []string{"storepass", "keypass", "userpass", "adminpass", "rootpass", "passwd", "pwd", "-pass", "-pw"}
-	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
+	return oneOf(name, "pass upw psk opw pw oauth2-bearer") || slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // shortFlags are the flags of programs for a password, and how it follows: in the same word,
@@ -367,9 +363,7 @@ func (sc *scanner) findJWKMember(i int) (from, to int) {
 	if n == sc.done || strings.IndexByte("dpqik", s[n-1]) < 0 { // the usual case
 		return 0, 0
 	}
-	switch sc.nameBefore(n) {
-	case "d", "p", "q", "dp", "dq", "qi", "k":
-	default:
+	if !oneOf(sc.nameBefore(n), "d p q dp dq qi k") {
 		return 0, 0
 	}
 	const near = 3 << 10 // a key of 4,096 bits

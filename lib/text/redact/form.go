@@ -124,9 +124,7 @@ func isAloneOnLine(s string, v int) bool {
 func (sc *scanner) findNpmrcToken(i int) (from, to int) {
 	s := sc.s
 	end := endOfRun(s[:min(len(s), i+12)], i, "w")
-	switch s[i:end] {
-	case "_authToken", "_auth", "_password":
-	default:
+	if !oneOf(s[i:end], "_authToken _auth _password") {
 		return 0, 0
 	}
 	end = skipChars(s, end, `"`, 1)
@@ -331,16 +329,11 @@ func definesUser(s string) (statement, named bool) {
 	if n < 1 {
 		return false, false
 	}
-	switch words[n] {
-	case "is", "are", "was", "were", "be", "been", "and", "or", "not":
+	if oneOf(words[n], "is are was were be been and or not") {
 		return false, false // a sentence
 	}
-	verbs := []string{"create", "alter", "grant", "connect", "set"}
-	verb := slices.ContainsFunc(words, func(word string) bool { return slices.Contains(verbs, word) })
-	switch words[n-1] {
-	case "user", "role", "to", "exists":
-		named = verb
-	}
+	verb := slices.ContainsFunc(words, func(word string) bool { return oneOf(word, "create alter grant connect set") })
+	named = verb && oneOf(words[n-1], "user role to exists")
 	return verb || named || slices.Contains(words, "user") || slices.Contains(words, "role"), named || verb && slices.Contains(words, "identified")
 }
 
@@ -544,7 +537,7 @@ func (sc *scanner) findPgpass(i int) (from, to int) {
 	if from == to || isPlaceholderText(s[from:to]) || strings.IndexByte(strings.ReplaceAll(s[from:to], `\:`, ""), ':') >= 0 {
 		return 0, 0 // an IPv6 address, a line of /etc/shadow
 	}
-	isUsual := slices.Contains([]string{"5432", "5433", "6432", "*"}, s[i+1:port])
+	isUsual := oneOf(s[i+1:port], "5432 5433 6432 *")
 	return spanIf(isUsual || looksSecret(s[from:to], minPassword), from, to)
 }
 
@@ -588,11 +581,7 @@ func isDockerAuth(v string) bool {
 }
 
 func isSessionCookie(name string) bool {
-	switch name {
-	case "JSESSIONID", "PHPSESSID", "ASP.NET_SessionId", "connect.sid", "laravel_session", "sessionid", "_session_id", "wordpress_logged_in", "next-auth.session-token":
-		return true
-	}
-	return false
+	return oneOf(name, "JSESSIONID PHPSESSID ASP.NET_SessionId connect.sid laravel_session sessionid _session_id wordpress_logged_in next-auth.session-token")
 }
 
 // looksSession reports whether v looks like the secret of a session: long, random, and not

@@ -48,8 +48,8 @@ func (sc *scanner) findHeaderValue(i int) (from, to int) {
 		return 0, 0
 	}
 	word := endOfRun(s[:min(len(s), i+16)], i, "w-")
-	switch {
-	case equalFold(s[i:word], "authorization"):
+	switch strings.ToLower(s[i:word]) {
+	case "authorization":
 		p := word
 		least := 1
 		for p < len(s) && strings.IndexByte("\"'\\: =\t,]", s[p]) >= 0 && p-word < maxName {
@@ -75,11 +75,14 @@ func (sc *scanner) findHeaderValue(i int) (from, to int) {
 		if skipChars(s, scheme, " \t", 1) > scheme { // an unknown scheme
 			return credentialAt(s, scheme, 10)
 		}
-	case equalFold(s[i:word], "bearer") && strings.HasPrefix(s[word:], " "):
-		return credentialAt(s, word, 16)
-	case (equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie")) && strings.HasPrefix(s[word:], ": "):
-		return cookieValues(s, word+2)
-	case equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie"):
+	case "bearer":
+		if strings.HasPrefix(s[word:], " ") {
+			return credentialAt(s, word, 16)
+		}
+	case "cookie", "set-cookie":
+		if strings.HasPrefix(s[word:], ": ") {
+			return cookieValues(s, word+2)
+		}
 		return findCookie(s, word)
 	}
 	return 0, 0

@@ -30,11 +30,7 @@ func isSecretName(name string) bool {
 		if len(parts) == 1 {
 			return false // of a map, of a keyboard
 		}
-		switch parts[len(parts)-2] {
-		case "primary", "foreign", "sort", "cache", "public", "partition", "hot", "host":
-			return false
-		}
-		return true
+		return !oneOf(parts[len(parts)-2], "primary foreign sort cache public partition hot host")
 	case "auth", "pat", "pwd", "pass", "cookie":
 		return len(parts) > 1 || name == "AUTH" || name == "PAT"
 	case "authorization", "jwt", "creds", "mnemonic", "psk", "totp":
@@ -151,14 +147,7 @@ func mayBeSecretName(name string) bool {
 // password or a key.
 func isAddressName(name string) bool {
 	parts := trimVariant(splitName(name))
-	if len(parts) == 0 {
-		return false
-	}
-	switch parts[len(parts)-1] {
-	case "dsn", "url", "uri", "connection", "conn", "connstr", "connectionstring", "string", "config", "json", "opts", "options":
-		return true
-	}
-	return false
+	return len(parts) > 0 && oneOf(parts[len(parts)-1], "dsn url uri connection conn connstr connectionstring string config json opts options")
 }
 
 // isWebhookName reports whether a variable of that name holds a URL that anybody who knows it can
@@ -213,15 +202,10 @@ func isSureName(name string) bool {
 	}
 	parts := trimVariant(splitName(name))
 	last := parts[len(parts)-1]
-	if last == "key" || last == "keys" {
-		switch parts[len(parts)-2] {
-		case "api", "access", "application", "private", "secret", "signing", "encryption", "master", "account", "deploy", "auth", "service", "webhook",
-			"role", "license", "licence", "supabase", "subscription", "functions", "validation", "decryption", "preshared", "shared", "unseal", "recovery", "jwt", "hmac", "nonce":
-			return true
-		}
-		return false
-	}
 	switch last {
+	case "key", "keys":
+		return oneOf(parts[len(parts)-2], "api access application private secret signing encryption master account deploy auth service webhook "+
+			"role license licence supabase subscription functions validation decryption preshared shared unseal recovery jwt hmac nonce")
 	case "auth", "cookie", "jwt", "creds":
 		return false
 	case "data", "id":

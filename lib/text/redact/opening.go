@@ -35,15 +35,9 @@ func isQuoted(s string, p int) bool {
 // isWrapper reports whether a function or type of that name only wraps a string, for example
 // as a secret.
 func isWrapper(name string) bool {
-	switch name {
-	case "secretstr", "secret", "secretstring", "secretbytes", "sensitive", "sensitivestring", "redacted", "password", "apikey", "token", "credential", "securestring",
-		"hidden", "string", "str", "text", "from", "into", "some", "ok", "just", "bytes", "bytearray", "byte",
-		"to", "ptr", "pointer", "of", "valueof", "box", "arc", "rc", "cow", "borrowed", "owned", "stringvalue",
-		"stringptr", "field", "secretkeyspec", "convertto-securestring", "strdup", "unicode", "encode", "utf8", "raw", "literal", "quote", "char",
-		"cstring", "bstr", "nsstring":
-		return true
-	}
-	return false
+	return oneOf(name, "secretstr secret secretstring secretbytes sensitive sensitivestring redacted password apikey token credential securestring "+
+		"hidden string str text from into some ok just bytes bytearray byte to ptr pointer of valueof box arc rc cow borrowed owned "+
+		"stringvalue stringptr field secretkeyspec convertto-securestring strdup unicode encode utf8 raw literal quote char cstring bstr nsstring")
 }
 
 // skipHashCall returns the beginning of the text in MD5('x') at s[i], or i. A hash of something else

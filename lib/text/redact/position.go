@@ -151,26 +151,28 @@ func (sc *scanner) findPiped(i int) (from, to int) {
 	if i+1 == len(s) || s[i+1] == '|' || !readsSecret(s[i+1:]) {
 		return 0, 0
 	}
-	before := strings.TrimRight(s[max(sc.done, i-maxLook):i], " \t")
+	low := max(sc.done, i-maxLook)
+	before := strings.TrimRight(s[low:i], " \t")
 	if subshell, ok := strings.CutSuffix(before, ")"); ok { // (echo x; echo x) | passwd
-		i, before = i-(len(s[max(sc.done, i-maxLook):i])-len(subshell)), subshell
+		i, before = low+len(subshell), subshell
 		for at := strings.LastIndexByte(before, '\n') + 1; ; {
 			n := strings.Index(before[at:], "echo ")
 			if n < 0 {
 				break
 			}
 			at += n + len("echo ")
-			if from, to = valueAt(s[:i], i-len(before)+at); from < to {
+			if from, to = valueAt(s[:i], low+at); from < to {
 				sc.addCell(from, to, "password")
 			}
 		}
 	}
-	before = strings.TrimRight(before[strings.LastIndexAny(before, "\n;|")+1:], " \t")
+	before = strings.TrimRight(before, " \t")
+	end := low + len(before)
+	before = before[strings.LastIndexAny(before, "\n;|")+1:]
 	at := max(strings.LastIndex(before, "echo "), strings.LastIndex(before, "printf "), strings.LastIndex(before, "yes "))
 	if at < 0 {
 		return 0, 0
 	}
-	end := i - (len(s[max(sc.done, i-maxLook):i]) - len(strings.TrimRight(s[max(sc.done, i-maxLook):i], " \t")))
 	for v := end - len(before) + at; v < end; {
 		v = skipBlanks(s, v)
 		from, to = valueAt(s[:end], v)

@@ -43,8 +43,9 @@ const minPassword = 6
 func Text(s string, environ []string) string { return NewRedactor(environ)(s) }
 
 // NewRedactor returns Text for one environment, to be applied to many texts.
-func NewRedactor(environ []string) func(string) string {
-	vs := values(environ)
+func NewRedactor(environ []string) func(string) string { return redactor(values(environ)) }
+
+func redactor(vs []string) func(string) string {
 	return func(s string) string {
 		if len(s) < minPassword { // mutant always: TestForms$
 			return s // too short for a secret; do not build the tables
@@ -57,11 +58,9 @@ func NewRedactor(environ []string) func(string) string {
 // beginning of an environment's value at the end of a text.
 func Cut(environ []string) func(string) string {
 	vs := values(environ)
+	clean := redactor(vs)
 	return func(s string) string {
-		if len(s) < minPassword {
-			return s
-		}
-		s = redactText(s, vs)
+		s = clean(s)
 		torn := 0
 		for _, v := range vs {
 			for n := minPassword; n < len(v); n++ {
@@ -134,13 +133,10 @@ type span struct{ from, to int }
 func find(s string, values []string, seams []int) []span {
 	var found []span
 	for _, v := range values {
-		for i := 0; ; {
-			n := strings.Index(s[i:], v)
-			if n < 0 {
-				break
-			}
-			found = append(found, span{i + n, i + n + len(v)})
-			i += n + len(v)
+		end := 0
+		for n := strings.Index(s, v); n >= 0; n = strings.Index(s[end:], v) {
+			found = append(found, span{end + n, end + n + len(v)})
+			end += n + len(v)
 		}
 	}
 	if found == nil {
@@ -205,38 +201,20 @@ func findByForm(s string, seams []int) []span {
 
 // replaceAll replaces every v in s with Mark, and adjusts the seams.
 func replaceAll(s, v string, seams []int) (string, []int) {
-	if len(seams) == 0 {
-		return strings.ReplaceAll(s, v, Mark), nil
-	}
 	if !strings.Contains(s, v) {
 		return s, seams
 	}
-	var b strings.Builder
 	var moved []int
-	for {
-		i := strings.Index(s, v)
-		n := i + len(v)
-		if i < 0 {
-			i, n = len(s), len(s)
-		}
-		for ; len(seams) > 0 && seams[0] < n; seams = seams[1:] {
-			if seams[0] <= i {
-				moved = append(moved, b.Len()+seams[0])
+	from, to := 0, 0 // where a part begins, before and after
+	for part := range strings.SplitSeq(s, v) {
+		for ; len(seams) > 0 && seams[0] <= from+len(part); seams = seams[1:] {
+			if seams[0] >= from { // else it was within the value
+				moved = append(moved, to+seams[0]-from)
 			}
 		}
-		b.WriteString(s[:i])
-		for k := range seams {
-			seams[k] -= n
-		}
-		s = s[n:]
-		if n == i {
-			for range seams { // at the end of the text
-				moved = append(moved, b.Len())
-			}
-			return b.String(), slices.Compact(moved)
-		}
-		b.WriteString(Mark)
+		from, to = from+len(part)+len(v), to+len(part)+len(Mark)
 	}
+	return strings.ReplaceAll(s, v, Mark), slices.Compact(moved)
 }
 
 // words are values that are not secret although the variable's name suggests it.
@@ -606,6 +584,11 @@ const maxName = 64
 
 func equalFold(s, lower string) bool {
 	return len(s) == len(lower) && strings.EqualFold(s, lower)
+}
+
+// oneOf reports whether a word, in which are no blanks, is in a list with blanks between its words.
+func oneOf(word, list string) bool {
+	return word == list || strings.HasPrefix(list, word+" ") || strings.HasSuffix(list, " "+word) || strings.Contains(list, " "+word+" ")
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

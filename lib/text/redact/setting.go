@@ -62,9 +62,7 @@ func (sc *scanner) findSetting(i int) (from, to int) {
 	}
 	if to > 0 && s[v] == '[' { // "password": ["x", "y"]
 		for p := to + 1; p < len(s); {
-			next := strings.TrimLeft(s[p:min(len(s), p+maxName)], " \t\r\n,")
-			p += len(s[p:min(len(s), p+maxName)]) - len(next)
-			if !isQuoted(s, p) {
+			if p = skipChars(s, p, " \t\r\n,", maxName); !isQuoted(s, p) {
 				break
 			}
 			first, last := boundedValueAt(s, p)
@@ -84,13 +82,9 @@ func (sc *scanner) findIDOrPassword(i int, name string) (from, to int) {
 	if strings.HasPrefix(name, "BUNDLE_") { // BUNDLE_GEMS__EXAMPLE__ORG: bob:x
 		name = "login"
 	}
-	switch last := name[len(name)-1]; last | 0x20 {
-	case 'd', 'y', 'h', 's', 'n', 'p', '1' | 0x20, '2' | 0x20:
-	case 'e':
-		if len(name) < len("code") || name[len(name)-2]|0x20 != 'd' {
-			return 0, 0
-		}
-	default:
+	last := name[len(name)-1] | 0x20
+	mayBeCode := last == 'e' && len(name) > 1 && name[len(name)-2]|0x20 == 'd'
+	if !mayBeCode && strings.IndexByte("dyhsnp12", last) < 0 { // of no name below
 		return 0, 0
 	}
 	switch lower := strings.ToLower(name); {
@@ -137,13 +131,8 @@ func (sc *scanner) findOneTimeCode(i int, name string) (from, to int) {
 		if len(of) == 0 {
 			return 0, 0
 		}
-		switch of[len(of)-1] {
-		case "recovery", "backup", "verification", "totp", "otp", "2fa", "mfa", "onetime", "scratch", "emergency":
-		case "time":
-			if len(of) < 2 || of[len(of)-2] != "one" {
-				return 0, 0
-			}
-		default:
+		isOneTime := len(of) > 1 && of[len(of)-2] == "one" && of[len(of)-1] == "time"
+		if !isOneTime && !oneOf(of[len(of)-1], "recovery backup verification totp otp 2fa mfa onetime scratch emergency") {
 			return 0, 0
 		}
 	}
@@ -373,13 +362,8 @@ func foldedBlockEnd(s string, from, to int) int {
 // isTypeWord reports whether a word can be part of a string type in a declaration, between
 // the name and the '='.
 func isTypeWord(word string) bool {
-	switch word {
-	case "string", "str", "static", "mut", "option", "optional", "none", "undefined", "null", "nil", "char", "const",
-		"text", "bytes", "byte", "secretstr", "secret", "charsequence", "nsstring", "as", "readonly", "union", "nullable", "final",
-		"any", "unknown", "get", "set", "init", "private", "protected", "public", "maybe", "varchar":
-		return true
-	}
-	return false
+	return oneOf(word, "string str static mut option optional none undefined null nil char const text bytes byte secretstr secret charsequence "+
+		"nsstring as readonly union nullable final any unknown get set init private protected public maybe varchar")
 }
 
 // declaredName returns the name, and its end, in a declaration whose type is between the name and
@@ -393,10 +377,7 @@ func (sc *scanner) declaredName(i int) (name string, end int) {
 	for p := i; p > sc.done && i-p < maxName; {
 		switch c := s[p-1]; {
 		case isWord(c):
-			start := p
-			for start > sc.done && p-start < maxName && isWord(s[start-1]) {
-				start--
-			}
+			start := sc.skipBack(p, "w", maxName)
 			if !isTypeWord(strings.ToLower(s[start:p])) {
 				if word := sc.nameBefore(p); found && isSureName(word) {
 					return word, p
@@ -444,11 +425,11 @@ func (sc *scanner) nameOfTwoWords(n int, last string) string {
 	if start <= sc.done+1 || sc.s[start-1] != ' ' {
 		return ""
 	}
-	switch first := strings.ToLower(sc.nameBefore(start - 1)); first {
-	case "api", "access", "secret", "private", "signing", "encryption", "master", "account", "auth", "service", "webhook", "subscription", "unseal", "recovery", "license", "licence":
-		return first + "_key"
+	first := strings.ToLower(sc.nameBefore(start - 1))
+	if !oneOf(first, "api access secret private signing encryption master account auth service webhook subscription unseal recovery license licence") {
+		return ""
 	}
-	return ""
+	return first + "_key"
 }
 
 // valueBelow returns the beginning of a value on its own line below the name, whose line ends
@@ -556,25 +537,18 @@ func (sc *scanner) inQuery(n int, name string) bool {
 	if start <= sc.done || sc.s[start-1] != '?' && sc.s[start-1] != '&' && !strings.HasSuffix(sc.s[:start], "&amp;") {
 		return false
 	}
-	switch strings.ToLower(name) {
-	case "sig", "signature", "x-amz-signature", "x-goog-signature":
-		return true
-	case "auth", "key", "code", "sid", "pass", "pwd":
-		from, to := valueAt(sc.s[:min(len(sc.s), n+1+maxLook)], min(n+1, len(sc.s)))
-		v := sc.s[from:max(from, to)]
-		v, _, _ = strings.Cut(v, "&")
-		return looksSession(v)
+	if name = strings.ToLower(name); !oneOf(name, "auth key code sid pass pwd") {
+		return oneOf(name, "sig signature x-amz-signature x-goog-signature")
 	}
-	return false
+	from, to := valueAt(sc.s[:min(len(sc.s), n+1+maxLook)], min(n+1, len(sc.s)))
+	v, _, _ := strings.Cut(sc.s[from:max(from, to)], "&")
+	return looksSession(v)
 }
 
 // isNameKey reports whether a word is the key for the name of a setting.
 func isNameKey(word string) bool {
-	switch word {
-	case "k", "id", "label", "field", "title", "variable", "param", "parameter", "property", "env", "slug", "setting", "attribute", "option", "header":
-		return true
-	}
-	return strings.HasSuffix(word, "name") || strings.HasSuffix(word, "key")
+	const words = "k id label field title variable param parameter property env slug setting attribute option header"
+	return oneOf(word, words) || strings.HasSuffix(word, "name") || strings.HasSuffix(word, "key")
 }
 
 // maxNamed bounds the distance between such a name and its value.
@@ -657,10 +631,9 @@ func (sc *scanner) passwordBehindUser(i int) string {
 	if class, ok := strings.CutSuffix(sc.s[max(sc.done, end-maxName):end], "]::new"); ok { // of PowerShell
 		name = strings.ToLower(class)
 	}
-	for _, end := range [...]string{"auth", "login", "credential", "credentials", "createhmac"} {
-		if strings.HasSuffix(name, end) {
-			return "password"
-		}
+	calls := []string{"auth", "login", "credential", "credentials", "createhmac"}
+	if slices.ContainsFunc(calls, func(end string) bool { return strings.HasSuffix(name, end) }) {
+		return "password"
 	}
 	return ""
 }

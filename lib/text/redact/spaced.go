@@ -214,11 +214,8 @@ func beginsSecret(s string) bool {
 // isDirectiveName reports whether the name is a directive in some program's configuration whose
 // value is a secret.
 func isDirectiveName(name string) bool {
-	switch strings.ToLower(name) {
-	case "requirepass", "masterauth", "auth_pass", "bindpw", "rootpw", "userpassword", "smtp_auth_password", "askpass":
-		return true
-	}
-	return name == "AUTH" // a command of Redis
+	return name == "AUTH" || // a command of Redis
+		oneOf(strings.ToLower(name), "requirepass masterauth auth_pass bindpw rootpw userpassword smtp_auth_password askpass")
 }
 
 // isFirstWord reports whether the line has only blanks and signs before s[i], or a command
@@ -252,9 +249,8 @@ func (sc *scanner) findUsedAs(i int) (from, to int) {
 	to = first + len(before)
 	from = first + strings.LastIndexByte(before, ' ') + 1
 	verb := before[:from-first]
-	switch verb = strings.TrimRight(verb, " "); strings.ToLower(verb[strings.LastIndexAny(verb, " \n,.;:(")+1:]) {
-	case "use", "used", "using", "set", "enter", "type", "put", "try", "choose", "chose", "with", "pick":
-	default:
+	verb = strings.TrimRight(verb, " ")
+	if !oneOf(strings.ToLower(verb[strings.LastIndexAny(verb, " \n,.;:(")+1:]), "use used using set enter type put try choose chose with pick") {
 		return 0, 0
 	}
 	for from < to && strings.IndexByte("\"'`", s[from]) >= 0 && s[to-1] == s[from] {
