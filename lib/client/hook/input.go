@@ -246,6 +246,7 @@ func (in *Input) texts(parent *string) [contract.NumFields]*string {
 		contract.ToolName: &in.ToolName, contract.AgentID: &in.AgentID, contract.ParentAgentID: parent,
 		contract.LastAnswer: &in.LastAnswer, contract.Mode: &in.Mode, contract.Prompt: &in.Prompt,
 		contract.Notice: &in.Notice, contract.Failure: &in.Failure,
+		contract.Background: &in.background, contract.Crons: &in.crons, contract.ToolInput: &in.asked, contract.ToolOutput: &in.answered,
 	}
 }
 
@@ -265,14 +266,8 @@ func parse(data []byte) (in Input, at string) {
 			in.Interrupted = value.Bool()
 		case contract.Headless:
 			in.Headless = value.Bool()
-		case contract.Background:
-			in.background = value.Raw
-		case contract.Crons:
-			in.crons = value.Raw
-		case contract.ToolInput:
-			in.asked = value.Raw
-		case contract.ToolOutput:
-			in.answered = value.Raw
+		case contract.Background, contract.Crons, contract.ToolInput, contract.ToolOutput:
+			*texts[field] = value.Raw
 		case contract.Moment:
 			at = cmp.Or(at, eventTime(value))
 		case contract.FullyIdle:

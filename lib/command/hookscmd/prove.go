@@ -130,7 +130,7 @@ func (c *prove) Run(env *cli.Env) error {
 	return say.err
 }
 
-func (p report) wiredSomewhere() bool { return isWiredIn(p.places) }
+func (r report) wiredSomewhere() bool { return isWiredIn(r.places) }
 
 // fillRows fills in the rows and returns the verdict. run reports whether a run was requested,
 // can whether gt can run the agent.
