@@ -276,8 +276,12 @@ func (sc *scanner) addArrays(i, end int) bool {
 // SELECT 'x' AS password.
 func (sc *scanner) addAliased(i, end int) {
 	s := sc.s
-	i = sc.skipBack(i, "w-", maxName)
-	p := sc.skipBack(i, "\"'`[", len(s))
+	for n := i; i > sc.done && n-i < maxName && (isWord(s[i-1]) || s[i-1] == '-'); i-- {
+	}
+	p := i
+	for p > sc.done && strings.IndexByte("\"'`[", s[p-1]) >= 0 {
+		p--
+	}
 	if p-sc.done < minPassword || s[p-1] != ' ' || strings.IndexByte("sS'\")", s[p-2]) < 0 || isWord(s[p-2]) && s[p-3]|0x20 != 'a' {
 		return
 	}

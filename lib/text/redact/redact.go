@@ -375,10 +375,11 @@ var findersAt = [...]struct {
 
 // findAtColon finds what a colon at s[i] indicates: a URL, a setting, a token with a colon in it.
 func (sc *scanner) findAtColon(i int) (from, to int) {
-	for _, scheme := range [...]string{"://", ":pserver:"} {
-		if strings.HasPrefix(sc.s[i:], scheme) {
-			return urlPassword(sc.s, i+len(scheme))
-		}
+	switch s := sc.s; {
+	case strings.HasPrefix(s[i:], "://"):
+		return urlPassword(s, i+len("://"))
+	case strings.HasPrefix(s[i:], ":pserver:"):
+		return urlPassword(s, i+len(":pserver:"))
 	}
 	return sc.firstFound(i, (*scanner).findForeignWallet, (*scanner).findMasked, (*scanner).findJWKMember, (*scanner).findSetting,
 		(*scanner).findColonToken, (*scanner).findPgpass, (*scanner).findInDataSource, (*scanner).findLogin)

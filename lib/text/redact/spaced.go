@@ -214,8 +214,11 @@ func beginsSecret(s string) bool {
 // isDirectiveName reports whether the name is a directive in some program's configuration whose
 // value is a secret.
 func isDirectiveName(name string) bool {
-	return name == "AUTH" || // a command of Redis
-		oneOf(strings.ToLower(name), "requirepass masterauth auth_pass bindpw rootpw userpassword smtp_auth_password askpass")
+	switch strings.ToLower(name) {
+	case "requirepass", "masterauth", "auth_pass", "bindpw", "rootpw", "userpassword", "smtp_auth_password", "askpass":
+		return true
+	}
+	return name == "AUTH" // a command of Redis
 }
 
 // isFirstWord reports whether the line has only blanks and signs before s[i], or a command
