@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -95,6 +96,44 @@ func (u *ReadErrors) Stat(f *File, beside ...string) bool {
 		}
 	}
 	return true
+}
+
+// Finding is a Reader's Find in one store, with the errors that it met.
+type Finding struct {
+	ReadErrors
+	client, store string
+	each          func(File)
+}
+
+func NewFinding(client, store string, each func(File)) *Finding {
+	return &Finding{client: client, store: store, each: each}
+}
+
+// Give calls each for a file if Stat accepts it.
+func (u *Finding) Give(f File, beside ...string) bool {
+	f.Client, f.Store = u.client, u.store
+	if !u.Stat(&f, beside...) {
+		return false
+	}
+	u.each(f)
+	return true
+}
+
+// GiveNamed is Give for a file whose name, without its ending, is an id.
+func (u *Finding) GiveNamed(path, name string, parent session.ID) {
+	if id, copied := IDOfName(name); id != "" {
+		u.Give(File{Path: path, ID: id, Parent: parent, Copy: copied})
+	}
+}
+
+// SessionsIn returns the ids that are names of folders.
+func SessionsIn(entries []os.DirEntry) (ids []session.ID) {
+	for _, e := range entries {
+		if id, err := session.ParseID(e.Name()); err == nil && !e.Type().IsRegular() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // Unreadable returns the error of a file that exists but cannot be read, or nil.

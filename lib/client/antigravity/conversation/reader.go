@@ -51,16 +51,11 @@ func (*Reader) Find(store string, each func(conversation.File)) error {
 	if err != nil {
 		return err
 	}
-	var lost conversation.ReadErrors
+	found := conversation.NewFinding("antigravity", store, each)
 	parents := map[session.ID]session.ID{}
-	var ids []session.ID
-	for _, e := range entries {
-		id, err := session.ParseID(e.Name())
-		if err != nil || e.Type().IsRegular() {
-			continue
-		}
-		ids = append(ids, id)
-		for _, e := range lost.List(filepath.Join(dir, e.Name(), generated, "subagents")) {
+	ids := conversation.SessionsIn(entries)
+	for _, id := range ids {
+		for _, e := range found.List(filepath.Join(dir, string(id), generated, "subagents")) {
 			if child, err := session.ParseID(strings.TrimSuffix(e.Name(), ".json")); err == nil && child != id {
 				parents[child] = id
 			}
@@ -68,14 +63,13 @@ func (*Reader) Find(store string, each func(conversation.File)) error {
 	}
 	for _, id := range ids {
 		for _, name := range []string{full, short} {
-			f := conversation.File{Client: "antigravity", Store: store, Path: filepath.Join(dir, string(id), generated, "logs", name), ID: id, Parent: parents[id]}
-			if lost.Stat(&f) {
-				each(f)
+			path := filepath.Join(dir, string(id), generated, "logs", name)
+			if found.Give(conversation.File{Path: path, ID: id, Parent: parents[id]}) {
 				break
 			}
 		}
 	}
-	return lost.Err()
+	return found.Err()
 }
 
 // Metadata takes the folder from the client's lists, which lack that of a conversation

@@ -50,7 +50,7 @@ func (Reader) History(store string, each func(id session.ID, prompt string)) (pa
 
 // Find lists the projects' folders in parallel: a year has thousands of files, and their
 // stats are most of the cost of a list.
-func (c Reader) Find(store string, each func(conversation.File)) error {
+func (Reader) Find(store string, each func(conversation.File)) error {
 	entries, err := conversation.List(filepath.Join(store, "projects"))
 	if err != nil {
 		return err
@@ -58,28 +58,29 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 	type project struct {
 		dir   string
 		files []conversation.File
-		lost  conversation.ReadErrors
+		err   error
 	}
 	projects := make([]*project, len(entries))
 	for i, e := range entries {
 		projects[i] = &project{dir: filepath.Join(store, "projects", e.Name())}
 	}
 	cli.Parallel(projects, func(p *project) {
-		add := func(f conversation.File) { p.files = append(p.files, f) }
-		for _, e := range p.lost.List(p.dir) {
-			if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
-				c.file(store, p.dir+string(filepath.Separator)+e.Name(), id, "", &p.lost, add)
+		found := conversation.NewFinding("claude", store, func(f conversation.File) { p.files = append(p.files, f) })
+		for _, e := range found.List(p.dir) {
+			if name, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
+				found.GiveNamed(p.dir+string(filepath.Separator)+e.Name(), name, "")
 			} else if parent, err := session.ParseID(e.Name()); err == nil && !e.Type().IsRegular() {
-				c.subagents(store, filepath.Join(p.dir, e.Name(), "subagents"), parent, maxDepth, &p.lost, add)
+				findSubagents(found, filepath.Join(p.dir, e.Name(), "subagents"), parent, maxDepth)
 			}
 		}
+		p.err = found.Err()
 	})
 	var lost conversation.ReadErrors
 	for _, p := range projects {
 		for _, f := range p.files {
 			each(f)
 		}
-		lost.Add(p.lost.Err())
+		lost.Add(p.err)
 	}
 	return lost.Err()
 }
@@ -87,27 +88,16 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 // maxDepth limits the folders below a session's subagents.
 const maxDepth = 8
 
-// subagents lists a session's subagents in a folder, and those in the folders below: a
+// findSubagents lists a session's subagents in a folder, and those in the folders below: a
 // workflow's agents are in workflows/<run>.
-func (c Reader) subagents(store, dir string, parent session.ID, depth int, lost *conversation.ReadErrors, each func(conversation.File)) {
-	for _, e := range lost.List(dir) {
+func findSubagents(found *conversation.Finding, dir string, parent session.ID, depth int) {
+	for _, e := range found.List(dir) {
 		switch name, ok := strings.CutSuffix(e.Name(), ".jsonl"); {
 		case ok && (depth == maxDepth || strings.HasPrefix(name, "agent-")):
-			c.file(store, filepath.Join(dir, e.Name()), name, parent, lost, each)
+			found.GiveNamed(filepath.Join(dir, e.Name()), name, parent)
 		case !ok && depth > 0 && !e.Type().IsRegular():
-			c.subagents(store, filepath.Join(dir, e.Name()), parent, depth-1, lost, each)
+			findSubagents(found, filepath.Join(dir, e.Name()), parent, depth-1)
 		}
-	}
-}
-
-func (Reader) file(store, path, name string, parent session.ID, lost *conversation.ReadErrors, each func(conversation.File)) {
-	id, copied := conversation.IDOfName(name)
-	if id == "" {
-		return
-	}
-	f := conversation.File{Client: "claude", Store: store, Path: path, ID: id, Parent: parent, Copy: copied}
-	if lost.Stat(&f) {
-		each(f)
 	}
 }
 

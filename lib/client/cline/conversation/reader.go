@@ -47,47 +47,32 @@ const messagesEnd = ".messages.json"
 
 // Find lists the sessions' folders, in each first the session and then its subagents.
 // Renaming a session changes only its state, so its time counts, too.
-func (c Reader) Find(store string, each func(conversation.File)) error {
+func (Reader) Find(store string, each func(conversation.File)) error {
 	at := findSessions(store)
 	entries, err := conversation.List(at)
 	if err != nil {
 		return err
 	}
-	var lost conversation.ReadErrors
-	for _, e := range entries {
-		if id, err := session.ParseID(e.Name()); err == nil && !e.Type().IsRegular() {
-			c.session(store, filepath.Join(at, e.Name()), id, &lost, each)
-		}
+	found := conversation.NewFinding("cline", store, each)
+	for _, id := range conversation.SessionsIn(entries) {
+		findAgents(found, filepath.Join(at, string(id)), id)
 	}
-	return lost.Err()
+	return found.Err()
 }
 
-func (Reader) session(store, dir string, id session.ID, lost *conversation.ReadErrors, each func(conversation.File)) {
+func findAgents(found *conversation.Finding, dir string, id session.ID) {
+	state := filepath.Join(dir, string(id)+".json")
 	var subagents []conversation.File
-	for _, e := range lost.List(dir) {
-		name, ok := strings.CutSuffix(e.Name(), messagesEnd)
-		if !ok {
-			continue
+	for _, e := range found.List(dir) {
+		path := filepath.Join(dir, e.Name())
+		if name, ok := strings.CutSuffix(e.Name(), messagesEnd); ok && name == string(id) {
+			found.Give(conversation.File{Path: path, ID: id}, state)
+		} else if own, err := session.ParseID(string(id) + "__" + name); ok && err == nil {
+			subagents = append(subagents, conversation.File{Path: path, ID: own, Parent: id})
 		}
-		f := conversation.File{Client: "cline", Store: store, Path: filepath.Join(dir, e.Name()), ID: id}
-		if name != string(id) {
-			own, err := session.ParseID(string(id) + "__" + name)
-			if err != nil {
-				continue
-			}
-			f.ID, f.Parent = own, id
-		}
-		if !lost.Stat(&f, filepath.Join(dir, string(id)+".json")) {
-			continue
-		}
-		if f.Parent != "" {
-			subagents = append(subagents, f)
-			continue
-		}
-		each(f)
 	}
 	for _, f := range subagents {
-		each(f)
+		found.Give(f, state)
 	}
 }
 

@@ -51,18 +51,12 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	if err != nil {
 		return err
 	}
-	var lost conversation.ReadErrors
-	for _, e := range entries {
-		id, err := session.ParseID(e.Name())
-		if err != nil || e.Type().IsRegular() {
-			continue
-		}
-		f := conversation.File{Client: "copilot", Store: store, Path: filepath.Join(dir, e.Name(), "events.jsonl"), ID: id}
-		if lost.Stat(&f, workspace(f)) {
-			each(f)
-		}
+	found := conversation.NewFinding("copilot", store, each)
+	for _, id := range conversation.SessionsIn(entries) {
+		f := conversation.File{Path: filepath.Join(dir, string(id), "events.jsonl"), ID: id}
+		found.Give(f, workspace(f))
 	}
-	return lost.Err()
+	return found.Err()
 }
 
 func workspace(f conversation.File) string {

@@ -47,23 +47,16 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	if err != nil {
 		return err
 	}
-	var lost conversation.ReadErrors
-	give := func(path, name string, parent session.ID) {
-		id, copied := conversation.IDOfName(strings.TrimSuffix(name, ending))
-		f := conversation.File{Client: "cursor", Store: store, Path: path, ID: id, Parent: parent, Copy: copied}
-		if id != "" && lost.Stat(&f) {
-			each(f)
-		}
-	}
+	found := conversation.NewFinding("cursor", store, each)
 	for _, p := range projects {
 		if p.Type().IsRegular() {
 			continue
 		}
 		below := filepath.Join(dir, p.Name(), transcripts)
-		for _, e := range lost.List(below) {
+		for _, e := range found.List(below) {
 			path := filepath.Join(below, e.Name())
-			if strings.HasSuffix(path, ending) {
-				give(path, e.Name(), "")
+			if name, ok := strings.CutSuffix(e.Name(), ending); ok {
+				found.GiveNamed(path, name, "")
 				continue
 			}
 			id, err := session.ParseID(e.Name())
@@ -71,16 +64,16 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 				continue
 			}
 			for _, own := range [...]string{e.Name() + ending, "transcript" + ending} {
-				give(filepath.Join(path, own), e.Name(), "")
+				found.GiveNamed(filepath.Join(path, own), e.Name(), "")
 			}
-			for _, sub := range lost.List(filepath.Join(path, "subagents")) {
-				if strings.HasSuffix(sub.Name(), ending) {
-					give(filepath.Join(path, "subagents", sub.Name()), sub.Name(), id)
+			for _, sub := range found.List(filepath.Join(path, "subagents")) {
+				if name, ok := strings.CutSuffix(sub.Name(), ending); ok {
+					found.GiveNamed(filepath.Join(path, "subagents", sub.Name()), name, id)
 				}
 			}
 		}
 	}
-	return lost.Err()
+	return found.Err()
 }
 
 // Metadata takes the times from the prompts that have one, else from the file, and the folder

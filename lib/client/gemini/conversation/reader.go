@@ -49,13 +49,14 @@ func FindIn(client, store string, each func(conversation.File)) error {
 		return len(projects[i].Name())/hashLength < len(projects[j].Name())/hashLength
 	})
 	seen := map[string]bool{}
-	var lost conversation.ReadErrors
+	found := conversation.NewFinding(client, store, each)
 	for _, p := range projects {
 		list := func(folder string, parent session.ID) (folders []string) {
-			entries := lost.List(filepath.Join(store, "tmp", p.Name(), folder))
+			dir := filepath.Join(store, "tmp", p.Name(), folder)
+			entries := found.List(dir)
 			for i, e := range entries {
 				name, form := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())), filepath.Ext(e.Name())
-				f := conversation.File{Client: client, Store: store, Path: filepath.Join(store, "tmp", p.Name(), folder, e.Name()), Parent: parent}
+				f := conversation.File{Path: filepath.Join(dir, e.Name()), Parent: parent}
 				if parent != "" {
 					f.ID, _ = session.ParseID(name)
 				}
@@ -67,9 +68,7 @@ func FindIn(client, store string, each func(conversation.File)) error {
 					// The client converted .json to .jsonl, with all its content.
 				case len(p.Name()) != hashLength || !seen[folder+name]:
 					seen[folder+name] = true
-					if lost.Stat(&f) {
-						each(f)
-					}
+					found.Give(f)
 				}
 			}
 			return folders
@@ -80,7 +79,7 @@ func FindIn(client, store string, each func(conversation.File)) error {
 			}
 		}
 	}
-	return lost.Err()
+	return found.Err()
 }
 
 const hashLength = 2 * sha256.Size

@@ -70,30 +70,28 @@ func Folder(cwd string) string {
 
 // Find lists the sessions' folders, in each first the session and then its subagents.
 // Renaming a session changes only its state, so its time counts, too.
-func (k Reader) Find(store string, each func(conversation.File)) error {
+func (Reader) Find(store string, each func(conversation.File)) error {
 	dir := filepath.Join(store, "sessions")
 	folders, err := conversation.List(dir)
 	if err != nil {
 		return err
 	}
-	var lost conversation.ReadErrors
+	found := conversation.NewFinding("kimi", store, each)
 	for _, folder := range folders {
 		if !strings.HasPrefix(folder.Name(), "wd_") || folder.Type().IsRegular() {
 			continue
 		}
 		below := filepath.Join(dir, folder.Name())
-		for _, e := range lost.List(below) {
-			if id, err := session.ParseID(e.Name()); err == nil && !e.Type().IsRegular() {
-				k.session(store, filepath.Join(below, e.Name()), id, &lost, each)
-			}
+		for _, id := range conversation.SessionsIn(found.List(below)) {
+			findAgents(found, filepath.Join(below, string(id)), id)
 		}
 	}
-	return lost.Err()
+	return found.Err()
 }
 
-func (Reader) session(store, dir string, id session.ID, lost *conversation.ReadErrors, each func(conversation.File)) {
-	for _, a := range lost.List(filepath.Join(dir, "agents")) {
-		f := conversation.File{Client: "kimi", Store: store, Path: filepath.Join(dir, "agents", a.Name(), wireFile), ID: id}
+func findAgents(found *conversation.Finding, dir string, id session.ID) {
+	for _, a := range found.List(filepath.Join(dir, "agents")) {
+		f := conversation.File{Path: filepath.Join(dir, "agents", a.Name(), wireFile), ID: id}
 		if a.Name() != mainAgent {
 			own, err := session.ParseID(a.Name() + "." + strings.TrimPrefix(string(id), "session_"))
 			if err != nil {
@@ -101,9 +99,7 @@ func (Reader) session(store, dir string, id session.ID, lost *conversation.ReadE
 			}
 			f.ID, f.Parent = own, id
 		}
-		if lost.Stat(&f, filepath.Join(dir, stateFile)) {
-			each(f)
-		}
+		found.Give(f, filepath.Join(dir, stateFile))
 	}
 }
 

@@ -26,7 +26,6 @@ import (
 
 	"gt/lib/conversation"
 	"gt/lib/state/session"
-	"gt/lib/sys/atomicfile"
 )
 
 type Reader struct{}
@@ -35,46 +34,42 @@ func (Reader) Client() string { return "pi" }
 
 func (Reader) PlainText(conversation.File) bool { return true }
 
-func (c Reader) Find(store string, each func(conversation.File)) error {
+func (Reader) Find(store string, each func(conversation.File)) error {
+	found := conversation.NewFinding("pi", store, each)
 	dir := filepath.Join(store, "sessions")
-	var lost conversation.ReadErrors
-	folders, err := os.ReadDir(dir)
-	lost.Add(atomicfile.Error("read", dir, err))
-	c.walkFiles(store, dir, folders, maxDepth, &lost, each)
-	flat, failed := os.ReadDir(store)
+	folders, err := conversation.List(dir)
+	found.Add(err)
+	findBelow(found, dir, folders, maxDepth)
+	flat, failed := conversation.List(store)
 	if err != nil && failed != nil {
-		return atomicfile.Error("read", store, failed)
+		return failed
 	}
-	lost.Add(atomicfile.Error("read", store, failed))
-	c.list(store, store, flat, &lost, each)
-	return lost.Err()
+	found.Add(failed)
+	findIn(found, store, flat)
+	return found.Err()
 }
 
 // maxDepth limits the folders below sessions: extensions keep those of forks and of
 // subagents' runs in folders of their own.
 const maxDepth = 8
 
-func (c Reader) walkFiles(store, dir string, entries []os.DirEntry, depth int, lost *conversation.ReadErrors, each func(conversation.File)) {
+func findBelow(found *conversation.Finding, dir string, entries []os.DirEntry, depth int) {
 	for _, e := range entries {
 		if e.Type().IsRegular() || depth == 0 {
 			continue
 		}
 		folder := filepath.Join(dir, e.Name())
-		all := lost.List(folder)
-		c.list(store, folder, all, lost, each)
-		c.walkFiles(store, folder, all, depth-1, lost, each)
+		all := found.List(folder)
+		findIn(found, folder, all)
+		findBelow(found, folder, all, depth-1)
 	}
 }
 
-func (Reader) list(store, dir string, entries []os.DirEntry, lost *conversation.ReadErrors, each func(conversation.File)) {
+func findIn(found *conversation.Finding, dir string, entries []os.DirEntry) {
 	for _, e := range entries {
 		id, copied := idOf(e.Name())
-		if id == "" && e.Name() != "session.jsonl" { // whose header has the id
-			continue
-		}
-		f := conversation.File{Client: "pi", Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Copy: copied}
-		if lost.Stat(&f) {
-			each(f)
+		if id != "" || e.Name() == "session.jsonl" { // whose header has the id
+			found.Give(conversation.File{Path: filepath.Join(dir, e.Name()), ID: id, Copy: copied})
 		}
 	}
 }

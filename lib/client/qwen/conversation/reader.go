@@ -9,7 +9,6 @@ package qwen
 import (
 	"bytes"
 	"cmp"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -25,39 +24,35 @@ type Reader struct{}
 
 func (Reader) Client() string { return "qwen" }
 
-func (q Reader) Find(store string, each func(conversation.File)) error {
-	var lost conversation.ReadErrors
+func (Reader) Find(store string, each func(conversation.File)) error {
+	found := conversation.NewFinding("qwen", store, each)
 	old := gemini.FindIn("qwen", store, each)
 	dir := filepath.Join(store, "projects")
-	projects, err := os.ReadDir(dir)
+	projects, err := conversation.List(dir)
 	if err != nil && old != nil && atomicfile.Absent(old) {
-		return atomicfile.Error("read", dir, err)
+		return err
 	}
-	lost.Add(old)
-	lost.Add(atomicfile.Error("read", dir, err))
+	found.Add(old)
+	found.Add(err)
 	for _, p := range projects {
 		dir := filepath.Join(store, "projects", p.Name())
 		// Archived conversations are still the person's.
 		for _, chats := range []string{filepath.Join(dir, "chats"), filepath.Join(dir, "chats", "archive")} {
-			q.folder(store, chats, "", &lost, each)
+			findIn(found, chats, "")
 		}
-		for _, e := range lost.List(filepath.Join(dir, "subagents")) {
+		for _, e := range found.List(filepath.Join(dir, "subagents")) {
 			if parent, err := session.ParseID(e.Name()); err == nil {
-				q.folder(store, filepath.Join(dir, "subagents", e.Name()), parent, &lost, each)
+				findIn(found, filepath.Join(dir, "subagents", e.Name()), parent)
 			}
 		}
 	}
-	return lost.Err()
+	return found.Err()
 }
 
-func (Reader) folder(store, dir string, parent session.ID, lost *conversation.ReadErrors, each func(conversation.File)) {
-	for _, e := range lost.List(dir) {
-		name, ok := strings.CutSuffix(e.Name(), ".jsonl")
-		if id, copied := conversation.IDOfName(name); ok && id != "" {
-			f := conversation.File{Client: "qwen", Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Parent: parent, Copy: copied}
-			if lost.Stat(&f) {
-				each(f)
-			}
+func findIn(found *conversation.Finding, dir string, parent session.ID) {
+	for _, e := range found.List(dir) {
+		if name, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
+			found.GiveNamed(filepath.Join(dir, e.Name()), name, parent)
 		}
 	}
 }
