@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -43,6 +44,24 @@ func NewEncoder(w io.Writer) *json.Encoder {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc
+}
+
+// Object is a JSON object: keys and values by turns, in the order in which they are written.
+type Object []any
+
+func (o Object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	enc := NewEncoder(&b)
+	for i, v := range o {
+		if i > 0 {
+			b.WriteByte(",:"[i%2])
+		}
+		if err := enc.Encode(v); err != nil {
+			return nil, err
+		}
+	}
+	return append(b.Bytes(), '}'), nil
 }
 
 // Account is a client's folder on this machine, where it looks for conversations.

@@ -21,62 +21,31 @@ func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, 
 	return Path(a, c.CWD, string(c.ID)), nil
 }
 
-type written struct {
-	Parent    *session.ID `json:"parentUuid"`
-	Sidechain bool        `json:"isSidechain"`
-	UserType  string      `json:"userType"`
-	CWD       string      `json:"cwd"`
-	Session   session.ID  `json:"sessionId"`
-	Version   string      `json:"version"`
-	Branch    string      `json:"gitBranch"`
-	Kind      string      `json:"type"`
-	Message   any         `json:"message"`
-	ID        session.ID  `json:"uuid"`
-	Time      string      `json:"timestamp"`
-}
-
-type userWords struct {
-	Role    string `json:"role"`
-	Content any    `json:"content"`
-}
-
-type agentWords struct {
-	ID         string         `json:"id"`
-	Type       string         `json:"type"`
-	Role       string         `json:"role"`
-	Model      string         `json:"model"`
-	Content    []any          `json:"content"`
-	StopReason string         `json:"stop_reason"`
-	Usage      map[string]int `json:"usage"`
-}
-
 const versionWritten = "2.1.197"
 
 // Write writes a record for each entry. Each names the one before.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := conversation.NewEncoder(w)
-	var before *session.ID
+	var before any // the id of the record before, or nil
 	i := 0
 	for e, err := range c.Entries {
 		if err != nil {
 			return err
 		}
 		i++
-		rec := written{
-			Parent: before, UserType: "external", CWD: c.CWD, Session: c.ID, Version: versionWritten, Branch: c.Branch,
-			Kind: "user", ID: session.NewID(), Time: c.Stamp(e.Time),
-		}
+		kind, id := "user", session.NewID()
+		var message conversation.Object
 		call := fmt.Sprintf("toolu_%.8s_%s", c.ID, e.CallID)
 		agent := func(block map[string]any, stop string) {
-			rec.Kind = "assistant"
-			rec.Message = agentWords{
-				ID: fmt.Sprintf("msg_%.8s_%d", c.ID, i), Type: "message", Role: "assistant", Model: cmp.Or(e.Model, c.From), Content: []any{block},
-				StopReason: stop, Usage: map[string]int{"input_tokens": 0, "output_tokens": 0},
+			kind = "assistant"
+			message = conversation.Object{
+				"id", fmt.Sprintf("msg_%.8s_%d", c.ID, i), "type", "message", "role", "assistant", "model", cmp.Or(e.Model, c.From), "content", []any{block},
+				"stop_reason", stop, "usage", map[string]int{"input_tokens": 0, "output_tokens": 0},
 			}
 		}
 		switch e.Kind {
 		case conversation.Prompt:
-			rec.Message = userWords{"user", e.Text}
+			message = conversation.Object{"role", "user", "content", e.Text}
 		case conversation.Answer:
 			agent(map[string]any{"type": "text", "text": e.Text}, "end_turn")
 		case conversation.Call:
@@ -86,15 +55,17 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			if e.Failed {
 				block["is_error"] = true
 			}
-			rec.Message = userWords{"user", []any{block}}
+			message = conversation.Object{"role", "user", "content", []any{block}}
 		default:
 			continue
 		}
-		if err := enc.Encode(rec); err != nil {
+		if err := enc.Encode(conversation.Object{
+			"parentUuid", before, "isSidechain", false, "userType", "external", "cwd", c.CWD, "sessionId", c.ID, "version", versionWritten, "gitBranch", c.Branch,
+			"type", kind, "message", message, "uuid", id, "timestamp", c.Stamp(e.Time),
+		}); err != nil {
 			return err
 		}
-		id := rec.ID // a copy: a pointer into rec would keep all of it in memory
-		before = &id
+		before = id
 	}
 	return nil
 }

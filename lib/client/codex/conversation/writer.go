@@ -31,11 +31,7 @@ const versionWritten = "0.94.0"
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := conversation.NewEncoder(w)
 	put := func(e conversation.Entry, kind string, payload map[string]any) error {
-		return enc.Encode(struct {
-			Time    string         `json:"timestamp"`
-			Kind    string         `json:"type"`
-			Payload map[string]any `json:"payload"`
-		}{c.Stamp(e.Time), kind, payload})
+		return enc.Encode(conversation.Object{"timestamp", c.Stamp(e.Time), "type", kind, "payload", payload})
 	}
 	meta := map[string]any{
 		"id": c.ID, "timestamp": c.Stamp(c.Now), "cwd": c.CWD, "originator": "codex_cli_rs", "cli_version": versionWritten, "source": "cli",

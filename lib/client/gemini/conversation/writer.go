@@ -52,36 +52,6 @@ func projectName(folder, root string) string {
 	return Hash(root)
 }
 
-type words struct {
-	ID      session.ID `json:"id"`
-	Time    string     `json:"timestamp"`
-	Kind    string     `json:"type"`
-	Content []part     `json:"content"`
-	Model   string     `json:"model,omitempty"`
-	Calls   []toolCall `json:"toolCalls,omitempty"`
-}
-
-type part struct {
-	Text     string    `json:"text,omitempty"`
-	Response *Response `json:"functionResponse,omitempty"`
-}
-
-// Response is a call's result, in the format of Gemini's API.
-type Response struct {
-	ID       string            `json:"id"`
-	Name     string            `json:"name"`
-	Response map[string]string `json:"response"`
-}
-
-type toolCall struct {
-	ID     string            `json:"id"`
-	Name   string            `json:"name"`
-	Args   map[string]string `json:"args"`
-	Result []part            `json:"result"`
-	Status string            `json:"status"`
-	Time   string            `json:"timestamp"`
-}
-
 // Write writes a record for each step. The model's record includes the call and its
 // result.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
@@ -91,13 +61,11 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		return err
 	}
 	now := c.Stamp(c.Now)
-	if err := enc.Encode(struct {
-		ID      session.ID `json:"sessionId"`
-		Project string     `json:"projectHash"`
-		Start   string     `json:"startTime"`
-		Updated string     `json:"lastUpdated"` // it deletes sessions after thirty days without an update
-		Kind    string     `json:"kind"`
-	}{c.ID, Hash(root), now, now, "main"}); err != nil {
+	if err := enc.Encode(conversation.Object{
+		"sessionId", c.ID, "projectHash", Hash(root), "startTime", now,
+		"lastUpdated", now, // it deletes sessions after thirty days without an update
+		"kind", "main",
+	}); err != nil {
 		return err
 	}
 	for step, err := range c.Steps() {
@@ -105,21 +73,27 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			return err
 		}
 		at := c.Stamp(step.Time())
-		m := words{ID: session.NewID(), Time: at, Kind: "gemini", Content: []part{}, Model: step.Model()}
+		kind, content := "gemini", []conversation.Object{}
 		if e := step.Asked; e != nil {
-			m.Kind, m.Model = "user", ""
-			m.Content = append(m.Content, part{Text: Plain(e.Text)})
+			kind, content = "user", append(content, conversation.Object{"text", Plain(e.Text)})
 		}
 		for _, e := range step.Texts {
-			m.Content = append(m.Content, part{Text: e.Text})
+			content = append(content, conversation.Object{"text", e.Text})
+		}
+		m := conversation.Object{"id", session.NewID(), "timestamp", at, "type", kind, "content", content}
+		if model := step.Model(); model != "" && step.Asked == nil {
+			m = append(m, "model", model)
 		}
 		if step.Call != nil {
-			r := ResponseOf(c, step)
-			call := toolCall{ID: r.ID, Name: r.Name, Args: conversation.ToolInput(*step.Call), Result: []part{{Response: &r}}, Status: "success", Time: at}
+			status := "success"
 			if step.Result.Failed {
-				call.Status = "error"
+				status = "error"
 			}
-			m.Calls = []toolCall{call}
+			id, response := ResponseOf(c, step)
+			m = append(m, "toolCalls", []conversation.Object{{
+				"id", id, "name", conversation.ToolName(step.Call.Tool), "args", conversation.ToolInput(*step.Call),
+				"result", []conversation.Object{{"functionResponse", response}}, "status", status, "timestamp", at,
+			}})
 		}
 		if err := enc.Encode(m); err != nil {
 			return err
@@ -128,16 +102,14 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	return nil
 }
 
-// ResponseOf returns the result of a step's call. Its ID is the call's.
-func ResponseOf(c *conversation.Copy, step *conversation.Step) Response {
+// ResponseOf returns the id of a step's call and its result, in the format of Gemini's API.
+func ResponseOf(c *conversation.Copy, step *conversation.Step) (id string, response conversation.Object) {
 	key := "output"
 	if step.Result.Failed {
 		key = "error"
 	}
-	return Response{
-		ID: fmt.Sprintf("call_%.8s_%s", c.ID, step.Call.CallID), Name: conversation.ToolName(step.Call.Tool),
-		Response: map[string]string{key: step.Result.Text},
-	}
+	id = fmt.Sprintf("call_%.8s_%s", c.ID, step.Call.CallID)
+	return id, conversation.Object{"id", id, "name", conversation.ToolName(step.Call.Tool), "response", map[string]string{key: step.Result.Text}}
 }
 
 // Plain marks a prompt that begins like a command or text of the client, so that the

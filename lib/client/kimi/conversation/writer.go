@@ -25,15 +25,10 @@ func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, 
 
 // CompanionFile returns the session's state, without which Kimi Code does not find the session.
 func (Writer) CompanionFile(path string, c *conversation.Copy) (file string, content []byte, err error) {
-	content, err = json.Marshal(struct {
-		ID      session.ID `json:"id"`
-		Version int        `json:"version"`
-		CWD     string     `json:"cwd"`
-		Created int64      `json:"createdAt"`
-		Updated int64      `json:"updatedAt"`
-		Title   string     `json:"title"`
-		Kind    string     `json:"titleKind"`
-	}{c.ID, 2, c.CWD, c.Now.UnixMilli(), c.Now.UnixMilli(), c.Title, "generated"})
+	now := c.Now.UnixMilli()
+	content, err = json.Marshal(conversation.Object{
+		"id", c.ID, "version", 2, "cwd", c.CWD, "createdAt", now, "updatedAt", now, "title", c.Title, "titleKind", "generated",
+	})
 	return filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(path))), stateFile), content, err
 }
 
@@ -43,8 +38,13 @@ type object = map[string]any
 // Code reads. It writes no model, so that Kimi Code uses its current one.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := conversation.NewEncoder(w)
-	if err := enc.Encode(metadata{"metadata", "1.5", c.Now.UnixMilli()}); err != nil {
+	if err := enc.Encode(conversation.Object{"type", "metadata", "protocol_version", "1.5", "created_at", c.Now.UnixMilli()}); err != nil {
 		return err
+	}
+	// put writes a record of the session's own agent.
+	put := func(kind string, at time.Time, members ...any) error {
+		rec := append(conversation.Object{"type", kind, "agentId", mainAgent}, members...)
+		return enc.Encode(append(rec, "time", at.UnixMilli()))
 	}
 	turn, steps, calls := -1, 0, 0
 	for step, err := range c.Steps() {
@@ -57,8 +57,9 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			id := fmt.Sprintf("msg_%.8s_%d", c.ID[len("session_"):], turn)
 			content, origin := []any{object{"type": "text", "text": e.Text}}, object{"kind": "user"}
 			if err := errors.Join(
-				enc.Encode(prompt{"turn.prompt", mainAgent, content, origin, id, turn, at.UnixMilli()}),
-				enc.Encode(appended{"context.append_message", mainAgent, message{"user", content, id, []any{}, origin}, at.UnixMilli()}),
+				put("turn.prompt", at, "input", content, "origin", origin, "promptId", id, "turnId", turn),
+				put("context.append_message", at, "message",
+					conversation.Object{"role", "user", "content", content, "id", id, "toolCalls", []any{}, "origin", origin}),
 			); err != nil {
 				return err
 			}
@@ -66,14 +67,14 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		}
 		steps++
 		id := fmt.Sprintf("%.8s-%d-%d", c.ID[len("session_"):], turn, steps)
-		put := func(at time.Time, kind string, more object) error {
+		event := func(at time.Time, kind string, more object) error {
 			event := object{"type": kind, "turnId": fmt.Sprint(max(turn, 0)), "step": steps}
 			maps.Copy(event, more)
-			return enc.Encode(happened{"context.append_loop_event", mainAgent, event, at.UnixMilli()})
+			return put("context.append_loop_event", at, "event", event)
 		}
-		err := put(at, "step.begin", object{"uuid": id})
+		err := event(at, "step.begin", object{"uuid": id})
 		for i, e := range step.Texts {
-			err = errors.Join(err, put(at, "content.part", object{
+			err = errors.Join(err, event(at, "content.part", object{
 				"uuid": fmt.Sprintf("%s-%d", id, i), "stepUuid": id, "part": object{"type": "text", "text": e.Text},
 			}))
 		}
@@ -82,7 +83,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			calls++
 			reason = "tool_use"
 			call := fmt.Sprintf("call_%.8s_%d", c.ID[len("session_"):], calls)
-			err = errors.Join(err, put(at, "tool.call", object{
+			err = errors.Join(err, event(at, "tool.call", object{
 				"uuid": id + "-call", "stepUuid": id, "toolCallId": call, "name": conversation.ToolName(e.Tool), "args": conversation.ToolInput(*e),
 			}))
 			if r := step.Result; r != nil {
@@ -93,50 +94,12 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 				if !r.Time.IsZero() {
 					at = r.Time
 				}
-				err = errors.Join(err, put(at, "tool.result", object{"parentUuid": id + "-call", "toolCallId": call, "result": result}))
+				err = errors.Join(err, event(at, "tool.result", object{"parentUuid": id + "-call", "toolCallId": call, "result": result}))
 			}
 		}
-		if err := errors.Join(err, put(at, "step.end", object{"uuid": id, "finishReason": reason})); err != nil {
+		if err := errors.Join(err, event(at, "step.end", object{"uuid": id, "finishReason": reason})); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-type metadata struct {
-	Kind    string `json:"type"`
-	Version string `json:"protocol_version"`
-	Created int64  `json:"created_at"`
-}
-
-type prompt struct {
-	Kind   string `json:"type"`
-	Agent  string `json:"agentId"`
-	Input  []any  `json:"input"`
-	Origin object `json:"origin"`
-	ID     string `json:"promptId"`
-	Turn   int    `json:"turnId"`
-	Time   int64  `json:"time"`
-}
-
-type appended struct {
-	Kind    string  `json:"type"`
-	Agent   string  `json:"agentId"`
-	Message message `json:"message"`
-	Time    int64   `json:"time"`
-}
-
-type message struct {
-	Role    string `json:"role"`
-	Content []any  `json:"content"`
-	ID      string `json:"id"`
-	Calls   []any  `json:"toolCalls"`
-	Origin  object `json:"origin"`
-}
-
-type happened struct {
-	Kind  string `json:"type"`
-	Agent string `json:"agentId"`
-	Event object `json:"event"`
-	Time  int64  `json:"time"`
 }

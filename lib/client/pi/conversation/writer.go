@@ -33,90 +33,29 @@ func folderName(cwd string) string {
 	return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(cwd, "/")) + "--"
 }
 
-type written struct {
-	Kind    string  `json:"type"`
-	ID      string  `json:"id"`
-	Parent  *string `json:"parentId"`
-	Time    string  `json:"timestamp"`
-	Message any     `json:"message"`
-}
-
-type asked struct {
-	Role    string `json:"role"`
-	Content []any  `json:"content"`
-	Time    int64  `json:"timestamp"`
-}
-
-type message struct {
-	Role     string `json:"role"`
-	Content  []any  `json:"content"`
-	API      string `json:"api"`
-	Provider string `json:"provider"`
-	Model    string `json:"model"`
-	Usage    usage  `json:"usage"`
-	Stop     string `json:"stopReason"`
-	Time     int64  `json:"timestamp"`
-}
-
-type usage struct {
-	Input      int  `json:"input"`
-	Output     int  `json:"output"`
-	CacheRead  int  `json:"cacheRead"`
-	CacheWrite int  `json:"cacheWrite"`
-	Total      int  `json:"totalTokens"`
-	Cost       cost `json:"cost"`
-}
-
-type cost struct {
-	Input      int `json:"input"`
-	Output     int `json:"output"`
-	CacheRead  int `json:"cacheRead"`
-	CacheWrite int `json:"cacheWrite"`
-	Total      int `json:"total"`
-}
-
-type result struct {
-	Role    string `json:"role"`
-	CallID  string `json:"toolCallId"`
-	Tool    string `json:"toolName"`
-	Content []any  `json:"content"`
-	Failed  bool   `json:"isError"`
-	Time    int64  `json:"timestamp"`
-}
-
-type text struct {
-	Kind string `json:"type"`
-	Text string `json:"text"`
-}
-
-type call struct {
-	Kind string            `json:"type"`
-	ID   string            `json:"id"`
-	Name string            `json:"name"`
-	Args map[string]string `json:"arguments"`
-}
+type object = conversation.Object
 
 // Write writes the header and a record for each message, which names the one before. It
 // writes no model, so that pi uses its current one.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := conversation.NewEncoder(w)
-	if err := enc.Encode(struct {
-		Kind    string     `json:"type"`
-		Version int        `json:"version"`
-		ID      session.ID `json:"id"`
-		Time    string     `json:"timestamp"`
-		CWD     string     `json:"cwd"`
-	}{"session", 3, c.ID, c.Stamp(c.Now), atomicfile.ResolveLinks(c.CWD)}); err != nil {
+	header := object{"type", "session", "version", 3, "id", c.ID, "timestamp", c.Stamp(c.Now), "cwd", atomicfile.ResolveLinks(c.CWD)}
+	if err := enc.Encode(header); err != nil {
 		return err
 	}
 	n := 0
-	var before *string
-	put := func(at time.Time, message any) error {
+	var before any // the id of the record before, or nil
+	put := func(at time.Time, message object) error {
 		n++
 		id := fmt.Sprintf("%08x", n)
-		rec := written{"message", id, before, c.Stamp(at), message}
-		before = &id
+		rec := object{"type", "message", "id", id, "parentId", before, "timestamp", c.Stamp(at), "message", message}
+		before = id
 		return enc.Encode(rec)
+	}
+	text := func(text string) object { return object{"type", "text", "text", text} }
+	usage := object{
+		"input", 0, "output", 0, "cacheRead", 0, "cacheWrite", 0, "totalTokens", 0,
+		"cost", object{"input", 0, "output", 0, "cacheRead", 0, "cacheWrite", 0, "total", 0},
 	}
 	for step, err := range c.Steps() {
 		if err != nil {
@@ -124,27 +63,33 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		}
 		at := c.TimeOf(step.Time())
 		if e := step.Asked; e != nil {
-			if err := put(at, asked{"user", []any{text{"text", e.Text}}, at.UnixMilli()}); err != nil {
+			asked := object{"role", "user", "content", []object{text(e.Text)}, "timestamp", at.UnixMilli()}
+			if err := put(at, asked); err != nil {
 				return err
 			}
 			continue
 		}
-		m := message{Role: "assistant", API: c.From, Provider: c.From, Model: cmp.Or(step.Model(), c.From), Stop: "stop", Time: at.UnixMilli()}
+		var content []object
 		for _, e := range step.Texts {
-			m.Content = append(m.Content, text{"text", e.Text})
+			content = append(content, text(e.Text))
 		}
-		id := ""
+		id, stop := "", "stop"
 		if e := step.Call; e != nil {
-			id = fmt.Sprintf("call_%.8s_%s", c.ID, e.CallID)
-			m.Content, m.Stop = append(m.Content, call{"toolCall", id, conversation.ToolName(e.Tool), conversation.ToolInput(*e)}), "toolUse"
+			id, stop = fmt.Sprintf("call_%.8s_%s", c.ID, e.CallID), "toolUse"
+			content = append(content, object{"type", "toolCall", "id", id, "name", conversation.ToolName(e.Tool), "arguments", conversation.ToolInput(*e)})
 		}
-		if err := put(at, m); err != nil {
+		if err := put(at, object{
+			"role", "assistant", "content", content, "api", c.From, "provider", c.From, "model", cmp.Or(step.Model(), c.From),
+			"usage", usage, "stopReason", stop, "timestamp", at.UnixMilli(),
+		}); err != nil {
 			return err
 		}
 		if e := step.Result; e != nil {
 			at := c.TimeOf(e.Time)
-			r := result{"toolResult", id, conversation.ToolName(e.Tool), []any{text{"text", e.Text}}, e.Failed, at.UnixMilli()}
-			if err := put(at, r); err != nil {
+			if err := put(at, object{
+				"role", "toolResult", "toolCallId", id, "toolName", conversation.ToolName(e.Tool),
+				"content", []object{text(e.Text)}, "isError", e.Failed, "timestamp", at.UnixMilli(),
+			}); err != nil {
 				return err
 			}
 		}

@@ -44,43 +44,7 @@ func folderName(root string) string {
 
 const versionWritten = "0.24.4"
 
-type written struct {
-	ID      session.ID  `json:"uuid"`
-	Parent  *session.ID `json:"parentUuid"`
-	Session session.ID  `json:"sessionId"`
-	Time    string      `json:"timestamp"`
-	Kind    string      `json:"type"`
-	By      string      `json:"provenance"`
-	CWD     string      `json:"cwd"`
-	Version string      `json:"version"`
-	Branch  string      `json:"gitBranch,omitempty"`
-	Model   string      `json:"model,omitempty"`
-	Message message     `json:"message"`
-	Result  *outcome    `json:"toolCallResult,omitempty"`
-}
-
-type message struct {
-	Role  string `json:"role"`
-	Parts []part `json:"parts"`
-}
-
-type part struct {
-	Text     string           `json:"text,omitempty"`
-	Call     *call            `json:"functionCall,omitempty"`
-	Response *gemini.Response `json:"functionResponse,omitempty"`
-}
-
-type call struct {
-	ID   string            `json:"id"`
-	Name string            `json:"name"`
-	Args map[string]string `json:"args"`
-}
-
-type outcome struct {
-	CallID  string `json:"callId"`
-	Status  string `json:"status"`
-	Display string `json:"resultDisplay"`
-}
+type object = conversation.Object
 
 // Write writes a record for each prompt, each step of the model and each result. Each
 // record names the one before.
@@ -90,46 +54,54 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	if err != nil {
 		return err
 	}
-	var before *session.ID
-	put := func(at time.Time, kind, by, model string, m message, result *outcome) error {
-		rec := written{
-			ID: session.NewID(), Parent: before, Session: c.ID, Time: c.Stamp(at), Kind: kind, By: by,
-			CWD: root, Version: versionWritten, Branch: c.Branch, Model: model, Message: m, Result: result,
+	var before any // the id of the record before, or nil
+	put := func(at time.Time, kind, by, model, role string, parts []object, more ...any) error {
+		id := session.NewID()
+		rec := object{
+			"uuid", id, "parentUuid", before, "sessionId", c.ID, "timestamp", c.Stamp(at), "type", kind, "provenance", by,
+			"cwd", root, "version", versionWritten,
 		}
-		id := rec.ID // a copy: a pointer into rec would keep all of it in memory
-		before = &id
-		return enc.Encode(rec)
+		if before = id; c.Branch != "" {
+			rec = append(rec, "gitBranch", c.Branch)
+		}
+		if model != "" {
+			rec = append(rec, "model", model)
+		}
+		rec = append(rec, "message", object{"role", role, "parts", parts})
+		return enc.Encode(append(rec, more...))
 	}
 	for step, err := range c.Steps() {
 		if err != nil {
 			return err
 		}
 		if e := step.Asked; e != nil {
-			if err := put(e.Time, "user", "real_user", "", message{"user", []part{{Text: e.Text}}}, nil); err != nil {
+			if err := put(e.Time, "user", "real_user", "", "user", []object{{"text", e.Text}}); err != nil {
 				return err
 			}
 			continue
 		}
-		m := message{Role: "model"}
+		var parts []object
 		for _, e := range step.Texts {
-			m.Parts = append(m.Parts, part{Text: e.Text})
+			parts = append(parts, object{"text", e.Text})
 		}
-		if step.Call == nil {
-			if err := put(step.Time(), "assistant", "assistant_output", step.Model(), m, nil); err != nil {
-				return err
-			}
-			continue
+		var id string
+		var response object
+		if e := step.Call; e != nil {
+			id, response = gemini.ResponseOf(c, step)
+			parts = append(parts, object{"functionCall", object{"id", id, "name", conversation.ToolName(e.Tool), "args", conversation.ToolInput(*e)}})
 		}
-		r := gemini.ResponseOf(c, step)
-		m.Parts = append(m.Parts, part{Call: &call{r.ID, r.Name, conversation.ToolInput(*step.Call)}})
-		if err := put(step.Time(), "assistant", "assistant_output", step.Model(), m, nil); err != nil {
+		if err := put(step.Time(), "assistant", "assistant_output", step.Model(), "model", parts); err != nil {
 			return err
 		}
-		o := &outcome{r.ID, "success", step.Result.Text}
-		if step.Result.Failed {
-			o.Status = "error"
+		if step.Call == nil {
+			continue
 		}
-		if err := put(step.Result.Time, "tool_result", "tool_result", "", message{"user", []part{{Response: &r}}}, o); err != nil {
+		status := "success"
+		if step.Result.Failed {
+			status = "error"
+		}
+		if err := put(step.Result.Time, "tool_result", "tool_result", "", "user", []object{{"functionResponse", response}},
+			"toolCallResult", object{"callId", id, "status", status, "resultDisplay", step.Result.Text}); err != nil {
 			return err
 		}
 	}
