@@ -60,6 +60,16 @@ func ReadRecords(path string, o Options, mayAsk func(line []byte) bool, entries 
 	})
 }
 
+// Giver gives entries to the caller of a Read until that wants no more.
+type Giver struct {
+	Each    func(Entry) bool
+	Stopped bool
+}
+
+func (g *Giver) Give(e Entry) {
+	g.Stopped = g.Stopped || !g.Each(e)
+}
+
 // HasMore reports whether a file has complete lines from an offset on. A follower asks often,
 // and mostly nothing is new.
 func HasMore(path string, from int64) (more bool, err error) {

@@ -248,7 +248,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		}
 	}
 	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
-	r := records{kept: keptIn(f), id: string(f.ID), summary: o.ForSummary, tokens: o.TokensOnly, each: each, given: map[uint64]bool{}}
+	r := records{kept: keptIn(f), id: string(f.ID), summary: o.ForSummary, tokens: o.TokensOnly, Giver: conversation.Giver{Each: each}, given: map[uint64]bool{}}
 	order := ordering{give: r.readRecord, done: o.TokensOnly || o.From > 0 && !o.ForSummary}
 	var before []byte // the last of the records that only a time is needed of
 	line := func(line []byte, at int64) bool {
@@ -297,7 +297,7 @@ type records struct {
 	tokens  bool            // as well
 	given   map[uint64]bool // the keys of records, for some are written again
 	folder  bool            // the Folder entry was given
-	each    func(conversation.Entry) bool
+	conversation.Giver
 }
 
 // readRecord gives the entries of a record at an offset, and reports whether more are wanted. It
@@ -311,115 +311,103 @@ func (r *records) readRecord(rec record, at int64) bool {
 		r.given[key] = true
 	}
 	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id, Offset: at}
-	if r.summary && !r.giveSummaryEntries(e, rec) {
-		return false
+	if r.summary {
+		r.giveSummaryEntries(e, rec)
 	}
 	if rec.Kind == "user" || rec.Kind == "attachment" {
 		for _, m := range rec.messages() {
-			if sent := e; !r.text(sent, conversation.Message, m.Text, m.From) {
-				return false
-			}
+			r.text(e, conversation.Message, m.Text, m.From)
 		}
 	}
 	switch {
 	case rec.Sidechain:
-		return r.sidechain(e, rec)
+		r.sidechain(e, rec)
 	case rec.Hidden && rec.Kind != "assistant":
-		return true
 	case rec.Kind == "cost-state":
-		return r.cost(e, rec)
+		r.cost(e, rec)
 	case rec.Compacted:
-		return r.text(e, conversation.Summary, unwrapSummary(rec.Message.promptText()))
+		r.text(e, conversation.Summary, unwrapSummary(rec.Message.promptText()))
 	case rec.Kind == "attachment":
 		if q := rec.request(); q.Text != "" {
-			return r.text(e, conversation.Prompt, q.Text)
+			r.text(e, conversation.Prompt, q.Text)
 		}
 	case rec.Kind == "user":
-		return r.user(e, rec)
+		r.user(e, rec)
 	case rec.Kind == "assistant":
-		return r.assistant(e, rec)
+		r.assistant(e, rec)
 	}
-	return true
+	return !r.Stopped
 }
 
-func (r *records) text(e conversation.Entry, kind conversation.Kind, text string, from ...string) bool {
+func (r *records) text(e conversation.Entry, kind conversation.Kind, text string, from ...string) {
 	e.Kind, e.Text, e.Tool = kind, text, strings.Join(from, " ")
-	return r.each(e)
+	r.Give(e)
 }
 
-func (r *records) user(e conversation.Entry, rec record) bool {
+func (r *records) user(e conversation.Entry, rec record) {
 	// The output follows its command.
 	if command, output := rec.Message.shell(); command != "" || output != "" {
 		e.Kind, e.Tool, e.CallID, e.Text, e.Target = conversation.Call, "Bash", rec.id, command, command
 		if command == "" {
 			e.Kind, e.CallID, e.Text = conversation.Result, rec.parent, output
 		}
-		return r.each(e)
+		r.Give(e)
+		return
 	}
 	if q := rec.request(); q.Text != "" {
 		kind := conversation.Prompt
 		if q.Reply {
 			kind = conversation.Reply
 		}
-		if !r.text(e, kind, q.Text) {
-			return false
-		}
+		r.text(e, kind, q.Text)
 	}
 	for _, b := range rec.Message.blocks {
-		if b.kind() == "tool_result" && !r.result(e, b) {
-			return false
+		if b.kind() == "tool_result" {
+			r.result(e, b)
 		}
 	}
-	return true
 }
 
-func (r *records) assistant(e conversation.Entry, rec record) bool {
+func (r *records) assistant(e conversation.Entry, rec record) {
 	m := rec.Message
 	e.Model = m.model
 	switch {
 	case e.Model != "<synthetic>":
-		if more := r.giveUsage(e, rec); !more || r.tokens {
-			return more
+		if r.giveUsage(e, rec); r.tokens {
+			return
 		}
 	case rec.APIError: // the person saw it
 		e.Model, e.Failed = "", true
 	default: // text of the client that fills a gap
-		return true
+		return
 	}
 	e.ID = cmp.Or(m.id, e.ID)
 	if m.text != "" {
-		return r.text(e, conversation.Answer, m.text)
+		r.text(e, conversation.Answer, m.text)
+		return
 	}
 	for _, b := range m.blocks {
-		if !r.block(e, b) {
-			return false
+		switch b.kind() {
+		case "text":
+			r.text(e, conversation.Answer, b.Get("text").Str)
+		case "thinking":
+			if t := b.Get("thinking").Str; t != "" {
+				r.text(e, conversation.Thought, t)
+			}
+		case "tool_use":
+			r.giveCall(e, b)
 		}
 	}
-	return true
-}
-
-func (r *records) block(e conversation.Entry, b block) bool {
-	switch b.kind() {
-	case "text":
-		return r.text(e, conversation.Answer, b.Get("text").Str)
-	case "thinking":
-		if t := b.Get("thinking").Str; t != "" {
-			return r.text(e, conversation.Thought, t)
-		}
-	case "tool_use":
-		return r.giveCall(e, b)
-	}
-	return true
 }
 
 // result gives a tool's result. A summary needs the text only of one that is short or failed.
-func (r *records) result(e conversation.Entry, b block) bool {
+func (r *records) result(e conversation.Entry, b block) {
 	e.Kind, e.Text, e.CallID, e.Failed = conversation.Result, "", b.callID(), b.failed()
 	if !r.summary || e.Failed || e.CallID == "" || len(b.Get("content").Raw) < shortResult {
 		e.Text = fullResult(b.result(), r.kept, r.summary)
 		e.Rejected = e.Failed && strings.Contains(e.Text, rejected)
 	}
-	return r.each(e)
+	r.Give(e)
 }
 
 // shortResult is the size of a result that a command prints to say what came of it, in bytes.
@@ -430,7 +418,7 @@ const rejected = "The tool use was rejected"
 
 // giveCall gives a tool call. A summary that has the changed file needs no other arguments,
 // such as the file's content.
-func (r *records) giveCall(e conversation.Entry, b block) bool {
+func (r *records) giveCall(e conversation.Entry, b block) {
 	e.Kind, e.Text, e.Tool, e.CallID = conversation.Call, "", b.Get("name").Str, b.Get("id").Str
 	input, changes := b.Get("input"), false
 	switch e.Tool {
@@ -442,82 +430,67 @@ func (r *records) giveCall(e conversation.Entry, b block) bool {
 	if !r.summary || !changes || e.Target == "" {
 		e.Text = conversation.Arguments(input)
 	}
-	if !r.each(e) {
-		return false
+	if r.Give(e); r.summary && e.Tool == "TodoWrite" {
+		r.todos(e, conversation.WholeList, input.Get("todos"))
 	}
-	if r.summary && e.Tool == "TodoWrite" {
-		return r.todos(e, conversation.WholeList, input.Get("todos"))
-	}
-	return true
 }
 
 // sidechain gives what a subagent did, of which older versions wrote the records into the
 // session's own file. It is no part of a summary.
-func (r *records) sidechain(e conversation.Entry, rec record) bool {
+func (r *records) sidechain(e conversation.Entry, rec record) {
 	if r.summary {
-		return true
+		return
 	}
 	e.Aside = true
 	m := rec.Message
 	if rec.Kind == "assistant" && m.model != "<synthetic>" {
-		if e.Model = m.model; !r.giveUsage(e, rec) {
-			return false
-		}
+		e.Model = m.model
+		r.giveUsage(e, rec)
 		e.ID = cmp.Or(m.id, e.ID)
 	}
-	text := func(text string) bool {
-		said := e
-		said.Tool = "Task"
-		return text == "" || rec.Kind != "assistant" || r.text(said, conversation.Result, text)
+	text := func(text string) {
+		if text != "" && rec.Kind == "assistant" {
+			r.text(e, conversation.Result, text)
+		}
 	}
-	if !text(m.text) {
-		return false
-	}
+	text(m.text)
 	for _, b := range m.blocks {
-		more := true
 		switch b.kind() {
 		case "text":
-			more = text(b.Get("text").Str)
+			text(b.Get("text").Str)
 		case "tool_use":
-			more = r.giveCall(e, b)
+			r.giveCall(e, b)
 		case "tool_result":
-			more = r.result(e, b)
-		}
-		if !more {
-			return false
+			r.result(e, b)
 		}
 	}
-	return true
 }
 
 // giveUsage gives a message's tokens. The client writes a record for each block of a message,
 // each with the usage of the whole message, so the entry has the message's id. What another
 // model did for the message, as an advisor, and a compaction by the server are not in the
 // message's own usage.
-func (r *records) giveUsage(e conversation.Entry, rec record) bool {
+func (r *records) giveUsage(e conversation.Entry, rec record) {
 	m := rec.Message
 	if !m.usage.IsObject() {
-		return true
+		return
 	}
 	e.Kind, e.ID, e.Usage, e.Origin = conversation.TokenUsage, cmp.Or(m.id, e.ID), usageOf(m.usage), conversation.Origin{CWD: rec.cwd, Branch: conversation.BranchOf(rec.branch)}
 	if e.Request = rec.requestID; e.Request == "" {
 		// A gateway or local server may give the same message id to many answers.
 		e.Sum = fmt.Sprintf("%s.%d", e.ID, e.Usage.Input+e.Usage.CacheRead+e.Usage.CacheWrite)
 	}
-	if !r.each(e) {
-		return false
-	}
+	r.Give(e)
 	message := e.ID
 	for i, part := range m.usage.Get("iterations").Array() {
 		if kind := part.Get("type").Str; kind == "" || kind == "message" {
 			continue
 		}
 		e.ID, e.Sum, e.Aside, e.Usage = fmt.Sprintf("%s.%d", message, i), "", true, usageOf(part)
-		if e.Model = cmp.Or(part.Get("model").Str, m.model); e.Usage.HasTokens() && !r.each(e) {
-			return false
+		if e.Model = cmp.Or(part.Get("model").Str, m.model); e.Usage.HasTokens() {
+			r.Give(e)
 		}
 	}
-	return true
 }
 
 // maxCostState is more than a cost-state takes, which has some numbers for each model.
@@ -549,25 +522,30 @@ func usageOf(u gjson.Result) (used conversation.Usage) {
 	return used
 }
 
-func (r *records) cost(e conversation.Entry, rec record) bool {
+func (r *records) cost(e conversation.Entry, rec record) {
 	if r.summary {
-		return true
+		return
 	}
-	give := func(model string, dollars float64) bool {
+	give := func(model string, dollars float64) {
+		if dollars <= 0 {
+			return
+		}
 		e.Kind, e.ID, e.Aside = conversation.TokenUsage, "cost."+rec.session+"."+model, true
 		e.Model, _, _ = strings.Cut(model, "[") // of its context window
 		e.Usage = conversation.Usage{Cost: dollars}
-		return dollars <= 0 || r.each(e)
+		r.Give(e)
 	}
-	more, rest := true, rec.cost
+	rest := rec.cost
 	rec.models.ForEach(func(model, used gjson.Result) bool {
 		dollars := used.Get("costUSD").Num
 		rest -= dollars
-		more = give(model.Str, dollars)
-		return more
+		give(model.Str, dollars)
+		return true
 	})
 	const rounding = 1e-6
-	return more && (rest < rounding || give("", rest))
+	if rest >= rounding {
+		give("", rest)
+	}
 }
 
 // PlainText returns true: JSON.stringify escapes only what it must.

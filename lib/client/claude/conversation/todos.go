@@ -14,47 +14,44 @@ import (
 )
 
 // giveSummaryEntries gives the entries of a record that only a summary needs.
-func (r *records) giveSummaryEntries(e conversation.Entry, rec record) bool {
-	give := func(kind conversation.Kind, text string) bool {
+func (r *records) giveSummaryEntries(e conversation.Entry, rec record) {
+	give := func(kind conversation.Kind, text string) {
 		e.Kind, e.Text = kind, text
-		return r.each(e)
+		r.Give(e)
 	}
-	if !r.folder {
-		if r.folder = rec.cwd != ""; r.folder && !give(conversation.Folder, rec.cwd) {
-			return false
-		}
+	if !r.folder && rec.cwd != "" {
+		r.folder = true
+		give(conversation.Folder, rec.cwd)
 	}
 	switch {
 	case rec.Kind == "custom-title" || rec.Kind == "ai-title":
-		if rec.ofAnother(r.id) {
-			return true
+		if !rec.ofAnother(r.id) {
+			e.Generated = rec.Kind == "ai-title"
+			give(conversation.Title, rec.title)
 		}
-		e.Generated = rec.Kind == "ai-title"
-		return give(conversation.Title, rec.title)
 	case rec.Kind == "file-history-snapshot":
-		return give(conversation.Tracked, trackedFiles(rec.snapshot))
+		give(conversation.Tracked, trackedFiles(rec.snapshot))
 	case rec.Kind == "api-request":
 		if q := rec.query; q == "sdk" || strings.HasPrefix(q, "repl_main_thread") {
 			if e.Size = 0; strings.Contains(rec.params.Get("betas").Raw, `"context-1m-`) {
 				e.Size = 1_000_000
 			}
-			return give(conversation.Window, "")
+			give(conversation.Window, "")
 		}
 	case rec.Kind == "attachment" && !rec.Sidechain && tellsTokens(rec.attachment.Get("type").Str):
 		e.Size, e.ClientWarns = conversation.TokenCount(rec.attachment.Get("total")), true
-		return give(conversation.Window, "")
+		give(conversation.Window, "")
 	case rec.Hidden:
 	case rec.Kind == "attachment":
 		switch a := rec.attachment; a.Get("type").Str {
 		case "todo_reminder":
-			return r.todos(e, conversation.WholeList, a.Get("content"))
+			r.todos(e, conversation.WholeList, a.Get("content"))
 		case "task_reminder":
-			return r.todos(e, conversation.AllTasks, a.Get("content"))
+			r.todos(e, conversation.AllTasks, a.Get("content"))
 		}
 	case rec.Kind == "user" && !rec.Compacted:
-		return r.task(e, rec)
+		r.task(e, rec)
 	}
-	return true
 }
 
 // tellsTokens reports whether an attachment of that type tells the agent how full its
@@ -81,10 +78,10 @@ const maxTracked = 64 << 10
 // The client has two kinds of to-do lists. TodoWrite takes the whole list each time.
 // TaskCreate, TaskUpdate and TaskList change and show single tasks. The client also keeps
 // those in files of its own, which take precedence.
-func (r *records) task(e conversation.Entry, rec record) bool {
+func (r *records) task(e conversation.Entry, rec record) {
 	// The key comes first, and other results are long.
 	if !strings.Contains(rec.result.Raw[:min(len(rec.result.Raw), 64)], `"task`) {
-		return true
+		return
 	}
 	result := rec.result
 	told := slices.ContainsFunc(rec.Message.blocks, func(b block) bool { return b.callID() != "" && !b.failed() })
@@ -92,13 +89,13 @@ func (r *records) task(e conversation.Entry, rec record) bool {
 	id := result.Get("taskId").Str
 	switch {
 	case !told:
-		return true
 	case one.IsObject(): // TaskCreate, TaskGet
-		return r.giveTodos(e, conversation.SomeTasks, []conversation.Todo{todo(one)})
+		r.giveTodos(e, conversation.SomeTasks, []conversation.Todo{todo(one)})
 	case id != "": // TaskUpdate
-		return r.giveTodos(e, conversation.SomeTasks, []conversation.Todo{{ID: id, Status: result.Get("statusChange.to").Str}})
+		r.giveTodos(e, conversation.SomeTasks, []conversation.Todo{{ID: id, Status: result.Get("statusChange.to").Str}})
+	default: // TaskList
+		r.todos(e, conversation.AllTasks, result.Get("tasks"))
 	}
-	return r.todos(e, conversation.AllTasks, result.Get("tasks")) // TaskList
 }
 
 // maxTasks limits the items of a list, maxTask the size of a task's file in bytes.
@@ -107,21 +104,21 @@ const (
 	maxTask  = 64 << 10
 )
 
-func (r *records) todos(e conversation.Entry, scope conversation.TodoScope, all gjson.Result) bool {
+func (r *records) todos(e conversation.Entry, scope conversation.TodoScope, all gjson.Result) {
 	if !all.IsArray() {
-		return true
+		return
 	}
 	var items []conversation.Todo
 	all.ForEach(func(_, t gjson.Result) bool {
 		items = append(items, todo(t))
 		return len(items) < maxTasks
 	})
-	return r.giveTodos(e, scope, items)
+	r.giveTodos(e, scope, items)
 }
 
-func (r *records) giveTodos(e conversation.Entry, scope conversation.TodoScope, items []conversation.Todo) bool {
+func (r *records) giveTodos(e conversation.Entry, scope conversation.TodoScope, items []conversation.Todo) {
 	e.Kind, e.Text, e.Todos = conversation.TodoList, "", &conversation.Todos{Scope: scope, Items: items}
-	return r.each(e)
+	r.Give(e)
 }
 
 func todo(t gjson.Result) conversation.Todo {
