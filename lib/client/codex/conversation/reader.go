@@ -212,7 +212,16 @@ func parse(line []byte) (rec record) {
 // last.
 func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	facts := conversation.Metadata{ID: f.ID}
-	s := state{file: f}
+	begin := state{file: f, Giver: conversation.Giver{Each: func(e conversation.Entry) bool {
+		if e.Kind != conversation.TokenUsage {
+			conversation.Keep(&facts.First, e.ID)
+		}
+		if e.Kind == conversation.Prompt {
+			conversation.Keep(&facts.Prompt, conversation.Asked(e.Text))
+		}
+		return true
+	}}}
+	s := begin
 	var meta bool
 	front := func(line []byte) {
 		rec := parse(line)
@@ -223,15 +232,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			meta = true
 			c.meta(&facts, rec.payload)
 		}
-		s.readRecord(rec, 0, func(e conversation.Entry) bool {
-			if e.Kind != conversation.TokenUsage {
-				conversation.Keep(&facts.First, e.ID)
-			}
-			if e.Kind == conversation.Prompt {
-				conversation.Keep(&facts.Prompt, conversation.Asked(e.Text))
-			}
-			return true
-		})
+		s.readRecord(rec, 0)
 	}
 	more := false // whether to read more of the front
 	var cwd string
@@ -281,7 +282,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		back(namings[i])
 	}
 	if more || facts.Prompt == "" && f.Size > conversation.EndSize {
-		s, meta = state{file: f}, false
+		s, meta = begin, false
 		facts.First, facts.Started = "", time.Time{}
 		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
 			front(line)
@@ -291,10 +292,9 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			return conversation.Metadata{}, err
 		}
 	}
-	s.release(0, func(e conversation.Entry) bool {
+	for _, e := range s.pending {
 		conversation.Keep(&facts.First, e.ID)
-		return true
-	})
+	}
 	if cwd != "" {
 		facts.CWD = cwd
 	}
@@ -342,6 +342,7 @@ type state struct {
 	review      string               // the outcome of the last /review
 
 	summary bool // see conversation.Options
+	conversation.Giver
 }
 
 type tokens struct{ input, cached, output int64 }
@@ -360,24 +361,21 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 	if err != nil {
 		return o.From, err
 	}
-	each = o.SkipTakenBack(gone.Contains, each)
-	more := true
+	s.Each = o.SkipTakenBack(gone.Contains, each)
 	next, err := conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && s.passable(line) && o.Skip(line) {
 			s.pass(line)
 			return true
 		}
-		more = s.readRecord(parse(line), at, each)
-		return more
+		return s.readRecord(parse(line), at)
 	})
-	if more {
-		s.release(next, each)
-	}
+	stopped := s.Stopped
+	s.release(next)
 	if s.missed > 0 {
 		next = s.missed
 	}
 	if o.State != nil {
-		if *o.State = ""; more && err == nil && s.missed == 0 {
+		if *o.State = ""; !stopped && err == nil && s.missed == 0 {
 			*o.State = s.kept(next)
 		}
 	}
@@ -409,7 +407,12 @@ func rolledBack(f conversation.File, o conversation.Options) (gone conversation.
 		return nil, err
 	}
 	var prompts []int64
-	s := state{file: f}
+	s := state{file: f, Giver: conversation.Giver{Each: func(e conversation.Entry) bool {
+		if e.Kind == conversation.Prompt {
+			prompts = append(prompts, e.Offset)
+		}
+		return true
+	}}}
 	_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
 		if n := min(turns(line), len(prompts)); n > 0 {
 			gone = append(gone, [2]int64{prompts[len(prompts)-n], at})
@@ -420,12 +423,7 @@ func rolledBack(f conversation.File, o conversation.Options) (gone conversation.
 			return true
 		}
 		if rec := parse(line); rec.kind != "compacted" {
-			s.readRecord(rec, at, func(e conversation.Entry) bool {
-				if e.Kind == conversation.Prompt {
-					prompts = append(prompts, at)
-				}
-				return true
-			})
+			s.readRecord(rec, at)
 		}
 		return true
 	})
@@ -487,11 +485,12 @@ func (s *state) resume(kept string, from int64) {
 
 // catchUp reads the records before an offset to get the state there.
 func (s *state) catchUp(from int64) error {
+	s.Each = func(conversation.Entry) bool { return true }
 	_, err := conversation.Lines(s.file.Path, 0, func(line []byte, at int64) bool {
 		if at < from && s.passable(line) {
 			s.pass(line)
 		} else if at < from {
-			s.readRecord(parse(line), at, func(conversation.Entry) bool { return true })
+			s.readRecord(parse(line), at)
 		}
 		return at < from
 	})
@@ -519,9 +518,9 @@ func isItem(line []byte) bool {
 	return bytes.Contains(line[:min(len(line), 200)], []byte(`"type":"response_item"`))
 }
 
-// readRecord updates the state by a record at an offset, gives the record's entries to each, and
-// reports whether more are wanted.
-func (s *state) readRecord(rec record, at int64, each func(conversation.Entry) bool) bool {
+// readRecord updates the state by a record at an offset, gives the record's entries, and reports
+// whether more are wanted.
+func (s *state) readRecord(rec record, at int64) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(rec.time), Offset: at}
 	p := rec.payload
 	if rec.kind == "session_meta" {
@@ -542,20 +541,21 @@ func (s *state) readRecord(rec record, at int64, each func(conversation.Entry) b
 		usage := p.Get("usage")
 		s.lastRequest = tokensOf(usage)
 		e.Sum, e.Request = sumOf(s.total.addTokens(s.lastRequest), s.lastRequest), strings.Clone(p.Get("response_id").Str)
-		return s.giveUsage(e, s.lastRequest, cacheWritten(usage), e.Request, each)
+		s.giveUsage(e, s.lastRequest, cacheWritten(usage), e.Request)
 	case "event_msg":
 		switch p.Get("type").Str {
 		case "task_started":
 			s.begun, s.turn = true, strings.Clone(p.Get("turn_id").Str)
 		case "token_count":
 			info := p.Get("info")
-			return s.readTokenCount(e, info, each) && s.sized(e, info, each)
+			s.readTokenCount(e, info)
+			s.sized(e, info)
 		case "task_complete":
-			return s.release(at, each)
+			s.release(at)
 		}
 	case "compacted":
-		if !s.asked && !s.snapshot(e, p.Get("replacement_history"), each) {
-			return false
+		if !s.asked {
+			s.snapshot(e, p.Get("replacement_history"))
 		}
 		text := p.Get("message").Str
 		if _, after, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, summarized) {
@@ -564,22 +564,19 @@ func (s *state) readRecord(rec record, at int64, each func(conversation.Entry) b
 		if len(s.pending) > 0 && s.pending[0].Text == text {
 			s.pending = s.pending[1:]
 		}
-		if !s.release(at, each) {
-			return false
+		if s.release(at); text != "" || s.summary { // else only the server can read it
+			e.Kind, e.Text, e.ID = conversation.Summary, text, s.id("compacted", text)
+			s.Give(e)
 		}
-		if text == "" && !s.summary {
-			return true // only the server can read it
-		}
-		e.Kind, e.Text, e.ID = conversation.Summary, text, s.id("compacted", text)
-		return each(e)
 	case "response_item":
 		s.items++
 		if len(s.pending) > 0 && p.Get("role").Str == "assistant" && slices.Equal(strings.Fields(s.pending[0].Text), strings.Fields(s.review)) && slices.Equal(strings.Fields(textOf(p.Get("content"))), strings.Fields(s.review)) {
 			s.pending = s.pending[1:] // newer versions record it as an answer as well
 		}
-		return s.release(at, each) && s.item(e, rec, each)
+		s.release(at)
+		s.item(e, rec)
 	}
-	return true
+	return !s.Stopped
 }
 
 // summarized begins the text that the client puts in place of what it compacted.
@@ -587,35 +584,31 @@ const summarized = "Another language model started to solve this problem"
 
 // snapshot gives the person's words in the history that a compaction left. Codex Desktop can
 // write a rollout anew at a compaction, which then begins with it: they are nowhere else.
-func (s *state) snapshot(e conversation.Entry, history gjson.Result, each func(conversation.Entry) bool) bool {
+func (s *state) snapshot(e conversation.Entry, history gjson.Result) {
 	for _, item := range history.Array() {
 		if item.Get("role").Str != "user" || strings.HasPrefix(item.Get("content.0.text").Str, summarized) {
 			continue
 		}
 		if text := personText(item); text != "" {
 			s.asked = true
-			if e.Kind, e.Text, e.ID = conversation.Prompt, text, s.id(string(conversation.Prompt), text); !each(e) {
-				return false
-			}
+			e.Kind, e.Text, e.ID = conversation.Prompt, text, s.id(string(conversation.Prompt), text)
+			s.Give(e)
 		}
 	}
-	return true
 }
 
 // release gives the entries that were held back before the record at an offset.
-func (s *state) release(at int64, each func(conversation.Entry) bool) bool {
+func (s *state) release(at int64) {
 	held := s.pending
 	s.pending = nil
-	for i, e := range held {
-		if !each(e) {
+	for i := 0; i < len(held) && !s.Stopped; i++ {
+		if s.Give(held[i]); s.Stopped {
 			s.missed = at
 			if i+1 < len(held) {
 				s.missed = held[i+1].Offset
 			}
-			return false
 		}
 	}
-	return true
 }
 
 // id makes an id for an entry that has none, or none that a fork's copy keeps.
@@ -628,11 +621,11 @@ func (s *state) id(kind, text string) string {
 // readTokenCount reads a token_count event. Codex repeats it when only the rate limits have
 // changed: the total is then the same. Older versions count from zero when a conversation
 // is resumed; newer ones report the previous request.
-func (s *state) readTokenCount(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
+func (s *state) readTokenCount(e conversation.Entry, info gjson.Result) {
 	total, last := info.Get("total_token_usage"), info.Get("last_token_usage")
 	if !total.IsObject() {
 		s.anew = s.anew || info.Type == gjson.Null
-		return true
+		return
 	}
 	t, l := tokensOf(total), tokensOf(last)
 	if !last.IsObject() { // another program wrote it
@@ -642,15 +635,15 @@ func (s *state) readTokenCount(e conversation.Entry, info gjson.Result, each fun
 		}
 	}
 	if t == s.total && !(s.anew && t == l) {
-		return true
+		return
 	}
 	s.total, s.anew = t, false
 	if l == s.lastRequest {
 		s.lastRequest = tokens{}
-		return true
+		return
 	}
 	e.Sum = sumOf(t, l)
-	return s.giveUsage(e, l, cacheWritten(last), s.id("spent", fmt.Sprint(t)), each)
+	s.giveUsage(e, l, cacheWritten(last), s.id("spent", fmt.Sprint(t)))
 }
 
 // sumOf returns the Sum of a request, which is the same in the token_count events that a fork
@@ -671,22 +664,20 @@ func (t tokens) countSince(before tokens) tokens {
 	return tokens{t.input - before.input, t.cached - before.cached, t.output - before.output}
 }
 
-func (s *state) sized(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
-	size := conversation.TokenCount(info.Get("model_context_window"))
-	if !s.summary || size == 0 {
-		return true
+func (s *state) sized(e conversation.Entry, info gjson.Result) {
+	if size := conversation.TokenCount(info.Get("model_context_window")); s.summary && size > 0 {
+		e.Kind, e.Size = conversation.Window, size
+		s.Give(e)
 	}
-	e.Kind, e.Size = conversation.Window, size
-	return each(e)
 }
 
 func cacheWritten(usage gjson.Result) int64 {
 	return conversation.TokenCount(usage.Get("cache_write_input_tokens"))
 }
 
-func (s *state) giveUsage(e conversation.Entry, t tokens, written int64, id string, each func(conversation.Entry) bool) bool {
+func (s *state) giveUsage(e conversation.Entry, t tokens, written int64, id string) {
 	if t == (tokens{}) {
-		return true
+		return
 	}
 	e.Kind, e.Model, e.Origin = conversation.TokenUsage, s.model, s.in
 	e.ID = strings.Clone(cmp.Or(id, s.id("spent", fmt.Sprint(t))))
@@ -695,16 +686,16 @@ func (s *state) giveUsage(e conversation.Entry, t tokens, written int64, id stri
 	}
 	if len(s.pending) > 0 {
 		s.pending = append(s.pending, e)
-		return true
+		return
 	}
-	return each(e)
+	s.Give(e)
 }
 
 func tokensOf(v gjson.Result) tokens {
 	return tokens{conversation.TokenCount(v.Get("input_tokens")), conversation.TokenCount(v.Get("cached_input_tokens")), conversation.TokenCount(v.Get("output_tokens"))}
 }
 
-func (s *state) item(e conversation.Entry, rec record, each func(conversation.Entry) bool) bool {
+func (s *state) item(e conversation.Entry, rec record) {
 	p := rec.payload
 	kind := p.Get("type").Str
 	if kind == "" && p.Get("role").Exists() { // another program wrote it
@@ -718,9 +709,9 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 			e.ID = s.id(string(k), text)
 		}
 	}
-	give := func(k conversation.Kind, text string) bool {
+	give := func(k conversation.Kind, text string) {
 		set(k, text)
-		return each(e)
+		s.Give(e)
 	}
 	switch kind {
 	case "message":
@@ -728,21 +719,16 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 		case "user":
 			if command, output, ok := shell(p); ok {
 				e.Tool, e.Target, e.CallID = "shell", command, s.id("shell", command)
-				if !give(conversation.Call, command) {
-					return false
-				}
+				give(conversation.Call, command)
 				e.Target = ""
-				return give(conversation.Result, output)
-			}
-			if text := reviewOutcome(p); text != "" {
+				give(conversation.Result, output)
+			} else if text := reviewOutcome(p); text != "" {
 				s.review = text
 				set(conversation.Answer, text)
 				s.pending = append(s.pending, e)
-				return true
-			}
-			if text := personText(p); text != "" {
+			} else if text := personText(p); text != "" {
 				s.asked = true
-				return give(conversation.Prompt, text)
+				give(conversation.Prompt, text)
 			}
 		case "assistant":
 			e.Model = s.model
@@ -753,7 +739,7 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 		}
 	case "reasoning":
 		if text := cmp.Or(textOf(p.Get("summary")), textOf(p.Get("content"))); text != "" {
-			return give(conversation.Thought, text)
+			give(conversation.Thought, text)
 		}
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "image_generation_call":
 		var text string
@@ -764,17 +750,17 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 			}
 			s.asking[strings.Clone(p.Get("call_id").Str)] = true
 		}
-		return give(conversation.Call, text)
+		give(conversation.Call, text)
 	case "function_call_output", "custom_tool_call_output":
 		text := output(p.Get("output"))
 		if call := p.Get("call_id").Str; s.asking[call] {
 			delete(s.asking, call)
-			return give(conversation.Reply, reply(text))
+			give(conversation.Reply, reply(text))
+			break
 		}
 		e.Failed = conversation.TokenCount(gjson.Get(p.Get("output").Str, "metadata.exit_code")) > 0 // in older versions
-		return give(conversation.Result, text)
+		give(conversation.Result, text)
 	}
-	return true
 }
 
 // personText returns the person's text in a user message. The client writes a lot into such

@@ -287,7 +287,15 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		id := conversation.HashID(ev.id)
 		again := id != 0 && seen[id]
 		seen[id] = true
-		return again || used.read(ev, at, each)
+		if again {
+			return true
+		}
+		for _, e := range used.entriesOf(ev) {
+			if e.Offset = at; !each(e) {
+				return false
+			}
+		}
+		return true
 	}
 	if o.From > 0 && o.State == nil { // a summary needs no totals
 		counted := map[uint64]bool{}
@@ -381,14 +389,12 @@ func counts(line []byte) bool {
 	return bytes.Contains(front, []byte(`"session.usage_record"`)) || bytes.Contains(front, []byte(`"session.shutdown"`))
 }
 
-func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bool) bool {
-	e := conversation.Entry{Time: conversation.ParseTime(ev.time), ID: ev.id, Offset: at}
-	give := func(kind conversation.Kind, text string) bool {
-		if text == "" && kind != conversation.Call && kind != conversation.Result {
-			return true
+func (used usedTokens) entriesOf(ev event) (all []conversation.Entry) {
+	e := conversation.Entry{Time: conversation.ParseTime(ev.time), ID: ev.id}
+	give := func(kind conversation.Kind, text string) {
+		if e.Kind, e.Text = kind, text; text != "" || kind == conversation.Call || kind == conversation.Result {
+			all = append(all, e)
 		}
-		e.Kind, e.Text = kind, text
-		return each(e)
 	}
 	d := ev.data
 	switch ev.kind { // tokens of everyone in the session
@@ -398,58 +404,55 @@ func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bo
 		e.ID = strings.Clone(cmp.Or(u.Get("accounting.usageId").Str, u.Get("apiCallId").Str, ev.id))
 		e.Aside = ev.agent || u.Get("interactionType").Str != "conversation-agent"
 		e.Size = conversation.TokenCount(u.Get("maxPromptTokens"))
-		used.add(e.Model, e.Usage)
-		return e.Usage == (conversation.Usage{}) || each(e)
+		if used.add(e.Model, e.Usage); e.Usage != (conversation.Usage{}) {
+			all = append(all, e)
+		}
 	case "session.shutdown":
-		return used.shutdown(e, d, each)
+		return used.shutdown(e, d)
 	}
 	if ev.agent {
-		return true
+		return all
 	}
 	switch ev.kind {
 	case "user.message":
-		return give(conversation.Prompt, personText(ev))
+		give(conversation.Prompt, personText(ev))
 	case "assistant.message":
 		e.Model = strings.Clone(d.Get("model").Str)
-		if !give(conversation.Thought, d.Get("reasoningText").Str) || !give(conversation.Answer, d.Get("content").Str) {
-			return false
-		}
+		give(conversation.Thought, d.Get("reasoningText").Str)
+		give(conversation.Answer, d.Get("content").Str)
 		e.Model = ""
 		for _, call := range d.Get("toolRequests").Array() {
-			e.Tool = strings.Clone(call.Get("name").Str)
-			if e.Tool != "" && !give(conversation.Call, conversation.CallText(call.Get("arguments"))) {
-				return false
+			if e.Tool = strings.Clone(call.Get("name").Str); e.Tool != "" {
+				give(conversation.Call, conversation.CallText(call.Get("arguments")))
 			}
 		}
 	case "tool.user_requested": // the person's own command
 		e.Tool = strings.Clone(d.Get("toolName").Str)
-		return give(conversation.Call, conversation.CallText(d.Get("arguments")))
+		give(conversation.Call, conversation.CallText(d.Get("arguments")))
 	case "tool.execution_complete":
 		text := cmp.Or(d.Get("result.content").Str, d.Get("error.message").Str)
 		e.Failed = d.Get("success").Type == gjson.False
-		return give(conversation.Result, text)
+		give(conversation.Result, text)
 	case "human_response.recorded":
-		return give(conversation.Reply, conversation.Arguments(d.Get("response.content")))
+		give(conversation.Reply, conversation.Arguments(d.Get("response.content")))
 	case "user_input.completed":
-		return give(conversation.Reply, d.Get("answer").Str)
+		give(conversation.Reply, d.Get("answer").Str)
 	case "session.compaction_complete":
 		if u := d.Get("compactionTokensUsed"); u.IsObject() && usageOf(u) != (conversation.Usage{}) {
 			s := e
 			s.Kind, s.Model, s.Usage, s.Aside = conversation.TokenUsage, strings.Clone(u.Get("model").Str), usageOf(u), true
-			if !each(s) {
-				return false
-			}
+			all = append(all, s)
 		}
-		return give(conversation.Summary, d.Get("summaryContent").Str)
+		give(conversation.Summary, d.Get("summaryContent").Str)
 	}
-	return true
+	return all
 }
 
-// shutdown gives the totals at the end of a run, for versions that do not report each
+// shutdown returns the totals at the end of a run, for versions that do not report each
 // request. Older versions report the totals of that run, newer ones (with AI credits)
 // those of the whole session.
-func (used usedTokens) shutdown(e conversation.Entry, d gjson.Result, each func(conversation.Entry) bool) bool {
-	whole, more := d.Get("totalNanoAiu").Exists(), true
+func (used usedTokens) shutdown(e conversation.Entry, d gjson.Result) (all []conversation.Entry) {
+	whole := d.Get("totalNanoAiu").Exists()
 	d.Get("modelMetrics").ForEach(func(model, m gjson.Result) bool {
 		u := usageOf(m.Get("usage"))
 		if whole {
@@ -461,11 +464,12 @@ func (used usedTokens) shutdown(e conversation.Entry, d gjson.Result, each func(
 		}
 		s := e
 		s.Kind, s.Model, s.Usage, s.ID, s.Aside = conversation.TokenUsage, strings.Clone(model.Str), u, e.ID+"."+model.Str, true
-		used.add(s.Model, u)
-		more = u == (conversation.Usage{}) || each(s)
-		return more
+		if used.add(s.Model, u); u != (conversation.Usage{}) {
+			all = append(all, s)
+		}
+		return true
 	})
-	return more
+	return all
 }
 
 func (used usedTokens) add(model string, u conversation.Usage) {

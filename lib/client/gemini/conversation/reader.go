@@ -383,7 +383,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		if m.last.line < o.From {
 			// The message before the first new one has the results of its calls.
 			if i+1 < len(log.messages) && log.messages[i+1].last.line >= o.From {
-				entriesOf(messages.load(m.last), m, calls, func(conversation.Entry) bool { return true })
+				entriesOf(messages.load(m.last), m, calls)
 			}
 			continue
 		}
@@ -393,21 +393,15 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		}
 		before := map[conversation.Entry]bool{}
 		if m.old.size > 0 {
-			entriesOf(messages.load(m.old), m, map[uint64]bool{}, func(e conversation.Entry) bool {
+			for _, e := range entriesOf(messages.load(m.old), m, map[uint64]bool{}) {
 				before[sameEntry(e)] = true
-				return true
-			})
+			}
 			v = messages.load(m.last)
 		}
-		more := true
-		entriesOf(v, m, calls, func(e conversation.Entry) bool {
-			if more && !before[sameEntry(e)] {
-				more = each(e)
+		for _, e := range entriesOf(v, m, calls) {
+			if !before[sameEntry(e)] && !each(e) {
+				return log.unread(i + 1), nil
 			}
-			return more
-		})
-		if !more {
-			return log.unread(i + 1), nil
 		}
 	}
 	return log.next, nil
@@ -457,10 +451,11 @@ func sameEntry(e conversation.Entry) conversation.Entry {
 	return conversation.Entry{Kind: e.Kind, Text: e.Text, Tool: e.Tool}
 }
 
-func entriesOf(m gjson.Result, info message, calls map[uint64]bool, each func(conversation.Entry) bool) {
+// entriesOf returns the entries of a message. It adds to calls those whose result it has.
+func entriesOf(m gjson.Result, info message, calls map[uint64]bool) []conversation.Entry {
 	g := giver{
 		entry: conversation.Entry{Time: conversation.ParseTime(m.Get("timestamp").Str), ID: strings.Clone(m.Get("id").Str), Offset: info.last.line},
-		calls: calls, each: each, more: true,
+		calls: calls,
 	}
 	switch {
 	case info.kind == "user" && info.state != gone:
@@ -472,19 +467,19 @@ func entriesOf(m gjson.Result, info message, calls map[uint64]bool, each func(co
 			g.giveAnswers(m)
 		}
 	}
+	return g.all
 }
 
 type giver struct {
 	entry conversation.Entry // the fields of the next entry
 	calls map[uint64]bool    // calls whose result was given
-	each  func(conversation.Entry) bool
-	more  bool // each wants more
+	all   []conversation.Entry
 }
 
 func (g *giver) giveEntry(kind conversation.Kind, text string) {
 	g.entry.Kind, g.entry.Text = kind, text
-	if g.more && (text != "" || kind == conversation.Call) {
-		g.more = g.each(g.entry)
+	if text != "" || kind == conversation.Call {
+		g.all = append(g.all, g.entry)
 	}
 }
 
@@ -494,7 +489,7 @@ func (g *giver) parts(m gjson.Result, key string, do func(gjson.Result)) {
 		if v := p.Get(key); v.Exists() {
 			do(v)
 		}
-		return g.more
+		return true
 	})
 }
 
@@ -532,19 +527,19 @@ func (g *giver) giveUsage(tokens gjson.Result) {
 		CacheRead: count("cached"),
 		Output:    count("output") + count("thoughts"),
 	}
-	g.more = g.each(e)
+	g.all = append(g.all, e)
 }
 
 func (g *giver) giveAnswers(m gjson.Result) {
 	m.Get("thoughts").ForEach(func(_, t gjson.Result) bool {
 		g.giveEntry(conversation.Thought, strings.TrimSpace(t.Get("subject").Str+"\n"+t.Get("description").Str))
-		return g.more
+		return true
 	})
 	g.giveEntry(conversation.Answer, strings.TrimSpace(Text(m.Get("content"))))
 	list := m.Get("toolCalls")
 	list.ForEach(func(_, c gjson.Result) bool {
 		g.giveCall(c)
-		return g.more
+		return true
 	})
 	if m.Get("content").IsArray() && len(list.Array()) == 0 {
 		g.parts(m, "functionCall", func(c gjson.Result) {

@@ -202,12 +202,15 @@ func (q Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		if o.Skip != nil && !conversation.HasPair(line, "type", "user") && o.Skip(line) || !gjson.ValidBytes(line) {
 			return true
 		}
-		return entriesOf(gjson.ParseBytes(line), at, func(e conversation.Entry) bool {
+		for _, e := range entriesOf(gjson.ParseBytes(line)) {
 			if e.Kind == conversation.TokenUsage || e.Kind == conversation.Answer {
 				e.Model = cmp.Or(e.Model, model)
 			}
-			return each(e)
-		})
+			if e.Offset = at; !each(e) {
+				return false
+			}
+		}
+		return true
 	})
 }
 
@@ -239,17 +242,16 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 	})
 }
 
-func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) bool {
-	e := conversation.Entry{Time: conversation.ParseTime(v.Get("timestamp").Str), ID: strings.Clone(v.Get("uuid").Str), Offset: at}
-	give := func(kind conversation.Kind, text string) bool {
-		e.Kind, e.Text = kind, text
-		return text == "" && kind != conversation.Call || each(e)
+func entriesOf(v gjson.Result) (all []conversation.Entry) {
+	e := conversation.Entry{Time: conversation.ParseTime(v.Get("timestamp").Str), ID: strings.Clone(v.Get("uuid").Str)}
+	give := func(kind conversation.Kind, text string) {
+		if e.Kind, e.Text = kind, text; text != "" || kind == conversation.Call {
+			all = append(all, e)
+		}
 	}
 	switch v.Get("type").Str {
 	case "user":
-		if kind, text := personText(v); text != "" {
-			return give(kind, text)
-		}
+		give(personText(v))
 	case "assistant":
 		e.Model = strings.Clone(v.Get("model").Str)
 		if u := v.Get("usageMetadata"); u.IsObject() {
@@ -262,38 +264,32 @@ func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) boo
 				Output: max(conversation.TokenCount(u.Get("candidatesTokenCount")), conversation.TokenCount(u.Get("totalTokenCount"))-in),
 			}
 			e.Origin = conversation.Origin{CWD: strings.Clone(v.Get("cwd").Str), Branch: conversation.BranchOf(strings.Clone(v.Get("gitBranch").Str))}
-			if !each(e) {
-				return false
-			}
+			all = append(all, e)
 			e.Usage, e.Origin = conversation.Usage{}, conversation.Origin{}
 		}
-		more := true
 		v.Get("message.parts").ForEach(func(_, p gjson.Result) bool {
 			text := p.Get("text").Str
 			switch call := p.Get("functionCall"); {
 			case call.IsObject():
 				e.Tool = strings.Clone(call.Get("name").Str)
-				more = give(conversation.Call, conversation.Arguments(call.Get("args")))
+				give(conversation.Call, conversation.Arguments(call.Get("args")))
 				e.Tool = ""
 			case p.Get("thought").Bool():
-				more = give(conversation.Thought, text)
+				give(conversation.Thought, text)
 			case strings.TrimSpace(text) != "":
-				more = give(conversation.Answer, text)
+				give(conversation.Answer, text)
 			}
-			return more
+			return true
 		})
-		return more
 	case "tool_result":
-		more := true
 		v.Get("message.parts").ForEach(func(_, p gjson.Result) bool {
 			if r := p.Get("functionResponse"); r.IsObject() {
 				e.Tool = strings.Clone(r.Get("name").Str)
 				e.Failed = r.Get("response.error").Exists()
-				more = give(conversation.Result, gemini.Output(r.Get("response")))
+				give(conversation.Result, gemini.Output(r.Get("response")))
 			}
-			return more
+			return true
 		})
-		return more
 	case "system":
 		if v.Get("subtype").Str == "chat_compression" {
 			text := ""
@@ -305,10 +301,10 @@ func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) boo
 				}
 				return !summary
 			})
-			return give(conversation.Summary, strings.TrimSpace(text))
+			give(conversation.Summary, strings.TrimSpace(text))
 		}
 	}
-	return true
+	return all
 }
 
 // personText returns the person's text in a record and its kind, or "" if the client wrote it:
