@@ -23,7 +23,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -269,11 +268,11 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		if inMiddle && isNaming(line) {
 			namings = append(namings, bytes.Clone(line))
 		}
-		if facts.Prompt != "" && s.model != "" {
+		if facts.Prompt != "" && s.Model != "" {
 			return inMiddle
 		}
 		front(line)
-		return inMiddle || facts.Prompt == "" || s.model == ""
+		return inMiddle || facts.Prompt == "" || s.Model == ""
 	}, back)
 	if err != nil {
 		return conversation.Metadata{}, err
@@ -298,7 +297,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if cwd != "" {
 		facts.CWD = cwd
 	}
-	conversation.Keep(&facts.Model, s.model)
+	conversation.Keep(&facts.Model, s.Model)
 	names, err := c.readGivenNames(f.Store)
 	if n, ok := names[facts.ID]; ok {
 		facts.Title = n.name
@@ -324,28 +323,39 @@ func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
 
 // state is what a record's meaning depends on in the records before it.
 type state struct {
-	file        conversation.File
-	origin      string // the conversation in which the records were first written
-	started     bool   // a record after session_meta was read
-	items       int    // the number of items so far
-	turn        string // "" in older versions' turns, too
-	begun       bool   // a turn has begun
-	model       string
-	in          conversation.Origin
-	total       tokens               // the conversation's last total
-	anew        bool                 // the client reported that it has no token counts
-	lastRequest tokens               // the last request with a record of its own
-	pending     []conversation.Entry // an answer that may still turn out to be a summary, and what follows it
-	missed      int64                // the offset of the first record that was read but not given
-	asked       bool                 // a prompt was given
-	asking      map[string]bool      // the calls that ask the person
-	review      string               // the outcome of the last /review
+	file conversation.File
+	keptState
+	pending []conversation.Entry // an answer that may still turn out to be a summary, and what follows it
+	missed  int64                // the offset of the first record that was read but not given
+	asked   bool                 // a prompt was given
+	review  string               // the outcome of the last /review
 
 	summary bool // see conversation.Options
 	conversation.Giver
 }
 
-type tokens struct{ input, cached, output int64 }
+// keptState is the part of a state that is kept between two reads.
+type keptState struct {
+	At          int64    `json:"at"`               // the offset behind the last record
+	Origin      string   `json:"origin,omitempty"` // the conversation in which the records were first written
+	Started     bool     `json:"said,omitempty"`   // a record after session_meta was read
+	Items       int      `json:"items,omitempty"`  // the number of items so far
+	Turn        string   `json:"turn,omitempty"`   // "" in older versions' turns, too
+	Begun       bool     `json:"begun,omitempty"`  // a turn has begun
+	Model       string   `json:"model,omitempty"`
+	CWD         string   `json:"cwd,omitempty"`
+	Branch      string   `json:"branch,omitempty"`
+	Total       tokens   `json:"total"`            // the conversation's last total
+	LastRequest tokens   `json:"told"`             // the last request with a record of its own
+	Anew        bool     `json:"anew,omitempty"`   // the client reported that it has no token counts
+	Asking      []string `json:"asking,omitempty"` // the calls that ask the person
+}
+
+// tokens are numbers of tokens: the whole input, its cached part, and the output.
+type tokens [3]int64
+
+// String returns the form that is part of an entry's id.
+func (t tokens) String() string { return fmt.Sprintf("{%d %d %d}", t[0], t[1], t[2]) }
 
 func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	s := state{file: f, summary: o.ForSummary}
@@ -369,13 +379,12 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 		}
 		return s.readRecord(parse(line), at)
 	})
-	stopped := s.Stopped
 	s.release(next)
 	if s.missed > 0 {
 		next = s.missed
 	}
 	if o.State != nil {
-		if *o.State = ""; !stopped && err == nil && s.missed == 0 {
+		if *o.State = ""; !s.Stopped && err == nil {
 			*o.State = s.kept(next)
 		}
 	}
@@ -431,32 +440,11 @@ func rolledBack(f conversation.File, o conversation.Options) (gone conversation.
 	return gone, err
 }
 
-// keptState is the part of a state that is kept between two reads.
-type keptState struct {
-	At          int64    `json:"at"`
-	Origin      string   `json:"origin,omitempty"`
-	Started     bool     `json:"said,omitempty"`
-	Items       int      `json:"items,omitempty"`
-	Turn        string   `json:"turn,omitempty"`
-	Begun       bool     `json:"begun,omitempty"`
-	Model       string   `json:"model,omitempty"`
-	CWD         string   `json:"cwd,omitempty"`
-	Branch      string   `json:"branch,omitempty"`
-	Total       [3]int64 `json:"total"`
-	LastRequest [3]int64 `json:"told"`
-	Anew        bool     `json:"anew,omitempty"`
-	Asking      []string `json:"asking,omitempty"`
-}
-
 // kept returns the state after the record that ends at an offset, as Options.State.
 func (s *state) kept(at int64) string {
-	k := keptState{
-		At: at, Origin: s.origin, Started: s.started, Items: s.items, Turn: s.turn, Begun: s.begun, Model: s.model, CWD: s.in.CWD, Branch: s.in.Branch, Anew: s.anew,
-		Total:       [3]int64{s.total.input, s.total.cached, s.total.output},
-		LastRequest: [3]int64{s.lastRequest.input, s.lastRequest.cached, s.lastRequest.output},
-	}
-	k.Asking = slices.Sorted(maps.Keys(s.asking))
-	data, err := json.Marshal(k)
+	s.At = at
+	slices.Sort(s.Asking)
+	data, err := json.Marshal(s.keptState)
 	if err != nil { // they are texts and numbers
 		panic(err)
 	}
@@ -466,20 +454,11 @@ func (s *state) kept(at int64) string {
 // resume restores the state at an offset. If it was not kept, the state only knows that
 // the conversation has begun.
 func (s *state) resume(kept string, from int64) {
-	s.started, s.asked = true, true
+	s.Started, s.asked = true, true
 	var k keptState
-	if json.Unmarshal([]byte(kept), &k) != nil || k.At != from {
-		return
-	}
-	s.origin, s.started, s.items, s.turn, s.model, s.anew = k.Origin, k.Started, k.Items, k.Turn, k.Model, k.Anew
-	s.begun = k.Begun || k.Turn != "" // an earlier gt kept only the turn
-	s.in = conversation.Origin{CWD: k.CWD, Branch: k.Branch}
-	s.total, s.lastRequest = tokens{k.Total[0], k.Total[1], k.Total[2]}, tokens{k.LastRequest[0], k.LastRequest[1], k.LastRequest[2]}
-	for _, call := range k.Asking {
-		if s.asking == nil {
-			s.asking = map[string]bool{}
-		}
-		s.asking[call] = true
+	if json.Unmarshal([]byte(kept), &k) == nil && k.At == from {
+		s.keptState = k
+		s.Begun = k.Begun || k.Turn != "" // an earlier gt kept only the turn
 	}
 }
 
@@ -505,12 +484,12 @@ func (s *state) passable(line []byte) bool {
 		front := line[:min(len(line), 200)]
 		return bytes.Contains(front, []byte(`"type":"world_state"`)) || bytes.Contains(front, []byte(`"type":"item_completed"`))
 	}
-	return s.started && !conversation.HasPair(line, "role", "user") && !bytes.Contains(line, []byte(`request_user_input`))
+	return s.Started && !conversation.HasPair(line, "role", "user") && !bytes.Contains(line, []byte(`request_user_input`))
 }
 
 func (s *state) pass(line []byte) {
 	if isItem(line) && line[len(line)-1] == '}' { // a torn one is none
-		s.items++
+		s.Items++
 	}
 }
 
@@ -524,28 +503,28 @@ func (s *state) readRecord(rec record, at int64) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(rec.time), Offset: at}
 	p := rec.payload
 	if rec.kind == "session_meta" {
-		if !s.started {
-			s.origin = strings.Clone(p.Get("id").Str)
-			s.in = conversation.Origin{CWD: strings.Clone(p.Get("cwd").Str), Branch: strings.Clone(p.Get("git.branch").Str)}
+		if !s.Started {
+			s.Origin = strings.Clone(p.Get("id").Str)
+			s.CWD, s.Branch = strings.Clone(p.Get("cwd").Str), strings.Clone(p.Get("git.branch").Str)
 		}
 		return true
 	}
 	if rec.kind != "" {
-		s.started = true
+		s.Started = true
 	}
 	switch rec.kind {
 	case "turn_context":
-		s.begun, s.turn, s.model = true, strings.Clone(p.Get("turn_id").Str), strings.Clone(p.Get("model").Str)
-		s.in.CWD = cmp.Or(strings.Clone(p.Get("cwd").Str), s.in.CWD)
+		s.Begun, s.Turn, s.Model = true, strings.Clone(p.Get("turn_id").Str), strings.Clone(p.Get("model").Str)
+		s.CWD = cmp.Or(strings.Clone(p.Get("cwd").Str), s.CWD)
 	case "token_usage_record":
 		usage := p.Get("usage")
-		s.lastRequest = tokensOf(usage)
-		e.Sum, e.Request = sumOf(s.total.addTokens(s.lastRequest), s.lastRequest), strings.Clone(p.Get("response_id").Str)
-		s.giveUsage(e, s.lastRequest, cacheWritten(usage), e.Request)
+		s.LastRequest = tokensOf(usage)
+		e.Sum, e.Request = sumOf(s.Total.addTokens(s.LastRequest), s.LastRequest), strings.Clone(p.Get("response_id").Str)
+		s.giveUsage(e, s.LastRequest, cacheWritten(usage), e.Request)
 	case "event_msg":
 		switch p.Get("type").Str {
 		case "task_started":
-			s.begun, s.turn = true, strings.Clone(p.Get("turn_id").Str)
+			s.Begun, s.Turn = true, strings.Clone(p.Get("turn_id").Str)
 		case "token_count":
 			info := p.Get("info")
 			s.readTokenCount(e, info)
@@ -569,7 +548,7 @@ func (s *state) readRecord(rec record, at int64) bool {
 			s.Give(e)
 		}
 	case "response_item":
-		s.items++
+		s.Items++
 		if len(s.pending) > 0 && p.Get("role").Str == "assistant" && slices.Equal(strings.Fields(s.pending[0].Text), strings.Fields(s.review)) && slices.Equal(strings.Fields(textOf(p.Get("content"))), strings.Fields(s.review)) {
 			s.pending = s.pending[1:] // newer versions record it as an answer as well
 		}
@@ -614,8 +593,8 @@ func (s *state) release(at int64) {
 // id makes an id for an entry that has none, or none that a fork's copy keeps.
 func (s *state) id(kind, text string) string {
 	h := fnv.New64a()
-	fmt.Fprint(h, kind, "\x00", s.turn, "\x00", text)
-	return fmt.Sprintf("%s.%d.%016x", cmp.Or(s.origin, string(s.file.ID)), s.items, h.Sum64())
+	fmt.Fprint(h, kind, "\x00", s.Turn, "\x00", text)
+	return fmt.Sprintf("%s.%d.%016x", cmp.Or(s.Origin, string(s.file.ID)), s.Items, h.Sum64())
 }
 
 // readTokenCount reads a token_count event. Codex repeats it when only the rate limits have
@@ -624,22 +603,22 @@ func (s *state) id(kind, text string) string {
 func (s *state) readTokenCount(e conversation.Entry, info gjson.Result) {
 	total, last := info.Get("total_token_usage"), info.Get("last_token_usage")
 	if !total.IsObject() {
-		s.anew = s.anew || info.Type == gjson.Null
+		s.Anew = s.Anew || info.Type == gjson.Null
 		return
 	}
 	t, l := tokensOf(total), tokensOf(last)
 	if !last.IsObject() { // another program wrote it
-		l = t.countSince(s.total)
-		if !s.begun { // what a fork begins with
+		l = t.countSince(s.Total)
+		if !s.Begun { // what a fork begins with
 			l = tokens{}
 		}
 	}
-	if t == s.total && !(s.anew && t == l) {
+	if t == s.Total && !(s.Anew && t == l) {
 		return
 	}
-	s.total, s.anew = t, false
-	if l == s.lastRequest {
-		s.lastRequest = tokens{}
+	s.Total, s.Anew = t, false
+	if l == s.LastRequest {
+		s.LastRequest = tokens{}
 		return
 	}
 	e.Sum = sumOf(t, l)
@@ -649,19 +628,19 @@ func (s *state) readTokenCount(e conversation.Entry, info gjson.Result) {
 // sumOf returns the Sum of a request, which is the same in the token_count events that a fork
 // or a spawned agent copies, whatever else of the records it leaves out.
 func sumOf(total, last tokens) string {
-	return fmt.Sprintf("%d.%d.%d/%d.%d.%d", total.input, total.cached, total.output, last.input, last.cached, last.output)
+	return fmt.Sprintf("%d.%d.%d/%d.%d.%d", total[0], total[1], total[2], last[0], last[1], last[2])
 }
 
 func (t tokens) addTokens(more tokens) tokens {
-	return tokens{t.input + more.input, t.cached + more.cached, t.output + more.output}
+	return tokens{t[0] + more[0], t[1] + more[1], t[2] + more[2]}
 }
 
 // countSince returns what was added to an earlier total, or t if it was counted anew.
 func (t tokens) countSince(before tokens) tokens {
-	if t.input < before.input || t.cached < before.cached || t.output < before.output {
+	if t[0] < before[0] || t[1] < before[1] || t[2] < before[2] {
 		return t
 	}
-	return tokens{t.input - before.input, t.cached - before.cached, t.output - before.output}
+	return tokens{t[0] - before[0], t[1] - before[1], t[2] - before[2]}
 }
 
 func (s *state) sized(e conversation.Entry, info gjson.Result) {
@@ -679,10 +658,10 @@ func (s *state) giveUsage(e conversation.Entry, t tokens, written int64, id stri
 	if t == (tokens{}) {
 		return
 	}
-	e.Kind, e.Model, e.Origin = conversation.TokenUsage, s.model, s.in
+	e.Kind, e.Model, e.Origin = conversation.TokenUsage, s.Model, conversation.Origin{CWD: s.CWD, Branch: s.Branch}
 	e.ID = strings.Clone(cmp.Or(id, s.id("spent", fmt.Sprint(t))))
 	e.Usage = conversation.Usage{
-		Input: max(0, t.input-t.cached-written), CacheRead: t.cached, CacheWrite: written, Output: t.output,
+		Input: max(0, t[0]-t[1]-written), CacheRead: t[1], CacheWrite: written, Output: t[2],
 	}
 	if len(s.pending) > 0 {
 		s.pending = append(s.pending, e)
@@ -731,7 +710,7 @@ func (s *state) item(e conversation.Entry, rec record) {
 				give(conversation.Prompt, text)
 			}
 		case "assistant":
-			e.Model = s.model
+			e.Model = s.Model
 			if text := textOf(p.Get("content")); text != "" {
 				set(conversation.Answer, text)
 				s.pending = append(s.pending, e)
@@ -745,16 +724,15 @@ func (s *state) item(e conversation.Entry, rec record) {
 		var text string
 		e.Tool, text = parseCall(kind, p)
 		if e.Tool == "request_user_input" {
-			if s.asking == nil {
-				s.asking = map[string]bool{}
+			if call := p.Get("call_id").Str; !slices.Contains(s.Asking, call) {
+				s.Asking = append(s.Asking, strings.Clone(call))
 			}
-			s.asking[strings.Clone(p.Get("call_id").Str)] = true
 		}
 		give(conversation.Call, text)
 	case "function_call_output", "custom_tool_call_output":
 		text := output(p.Get("output"))
-		if call := p.Get("call_id").Str; s.asking[call] {
-			delete(s.asking, call)
+		if i := slices.Index(s.Asking, p.Get("call_id").Str); i >= 0 {
+			s.Asking = slices.Delete(s.Asking, i, i+1)
 			give(conversation.Reply, reply(text))
 			break
 		}
