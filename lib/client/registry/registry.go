@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	amp "gt/lib/client/amp/hook"
 	antigravity "gt/lib/client/antigravity/hook"
 	claude "gt/lib/client/claude/hook"
 	cline "gt/lib/client/cline/hook"
@@ -16,15 +15,16 @@ import (
 	cursor "gt/lib/client/cursor/hook"
 	gemini "gt/lib/client/gemini/hook"
 	kimi "gt/lib/client/kimi/hook"
+	"gt/lib/client/names"
 	opencode "gt/lib/client/opencode/hook"
 	pi "gt/lib/client/pi/hook"
 	qwen "gt/lib/client/qwen/hook"
 )
 
-// clients has the order of names.AllClients.
+// clients has the order of names.AllClients. Amp runs no hooks of gt.
 var clients = [...]*contract.Client{
 	&claude.Client, &gemini.Client, &copilot.Client, &qwen.Client, &codex.Client,
-	&amp.Client, &cursor.Client, &opencode.Client, &pi.Client, &kimi.Client, &cline.Client,
+	{Client: &names.Amp}, &cursor.Client, &opencode.Client, &pi.Client, &kimi.Client, &cline.Client,
 	&antigravity.Client,
 }
 
