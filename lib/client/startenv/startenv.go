@@ -53,20 +53,19 @@ func isClient(name string) bool {
 // client supports that (gt-prime's export, and the plugins for OpenCode and pi).
 var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
 
-// restore resets the deciding variables in env to what the client was started with. It
+// RestoreFor resets the deciding variables in env to what the client was started with. It
 // resets all variables of this process's own environment, by which git and tmux are found
 // and run, and of env.ChildEnviron. For a command that an agent runs, gt's own exports
 // stay. Clients other than Claude Code get no exports if they have a session variable of
 // their own.
 //
-// agent is the client's name, if the wiring has it. named reports that the client gives
-// its hooks the project's folder.
+// agent is the client's name, if the wiring has it; its commands can be the client's hooks.
 //
 // The environment stays if the client's cannot be read, or if the parent is an unknown
 // program with another HOME, which can be a launcher of the person. A program that the
 // hook starts for the person then gets only the variables that say who and where the
 // person is. A known client has its HOME from the person, whatever it gives its hooks.
-func restore(env *cli.Env, agent string, hook, named bool) {
+func RestoreFor(env *cli.Env, agent string, hook bool) {
 	told := names.Tellers(env.Getenv)
 	if !hook && len(told) == 0 && env.Getenv("GT_SESSION_UUID") == "" {
 		return // a person's shell and environment
@@ -86,7 +85,7 @@ func restore(env *cli.Env, agent string, hook, named bool) {
 	changed := func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		if names.IsProjectVar(name) { // clients set it for their hooks only
-			return !hook || !named
+			return !hook || !tellsProject(agent)
 		}
 		return decides(name) && !(exported && slices.Contains(ofExport, name))
 	}
@@ -106,9 +105,4 @@ func restore(env *cli.Env, agent string, hook, named bool) {
 // Restore resets env for a command that is not a hook, because an agent may run it: a
 // project's variables must name neither the state to write nor the agent whose notes to
 // read.
-func Restore(env *cli.Env) { restore(env, "", false, false) }
-
-// RestoreFor resets env for a command that the wiring of an agent may run as a hook.
-func RestoreFor(env *cli.Env, agent string, hook bool) {
-	restore(env, agent, hook, tellsProject(agent))
-}
+func Restore(env *cli.Env) { RestoreFor(env, "", false) }
