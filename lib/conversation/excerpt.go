@@ -57,6 +57,13 @@ func Keep(to *string, value string) {
 	}
 }
 
+// KeepTime sets *to to a time if it is zero, so that the first time stays.
+func KeepTime(to *time.Time, at time.Time) {
+	if to.IsZero() {
+		*to = at
+	}
+}
+
 // IDOf returns the session's id that a record holds, or "" if v is none. Like Keep it copies
 // what it returns.
 func IDOf(v gjson.Result) session.ID {

@@ -78,9 +78,7 @@ func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
 	front := func(line []byte) (more bool) {
 		r := conversation.Record(line)
-		if m.Started.IsZero() {
-			m.Started = timeOf(r)
-		}
+		conversation.KeepTime(&m.Started, timeOf(r))
 		if text, ok := prompt(r, f.Parent != ""); ok {
 			conversation.Keep(&m.Prompt, conversation.Asked(text))
 		}
@@ -90,9 +88,7 @@ func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	chosen := ""
 	err := conversation.FrontAndBack(f, front, func(line []byte) bool {
 		r := conversation.Record(line)
-		if m.Last.IsZero() {
-			m.Last = timeOf(r)
-		}
+		conversation.KeepTime(&m.Last, timeOf(r))
 		conversation.Keep(&chosen, modelOf(r))
 		return true
 	})

@@ -144,22 +144,16 @@ func (h *header) addFromStart(rec record) {
 		if rec.Kind == "queue-operation" && h.own.IsZero() {
 			h.own = at
 		}
-		if h.Started.IsZero() {
-			h.Started = at
-		}
+		conversation.KeepTime(&h.Started, at)
 	}
 	if rec.id != "" && (h.First == "" || !h.rooted && rec.parent == "") { // see ordering
 		h.First, h.rooted = rec.id, rec.parent == ""
 	}
 	if h.ForkOf == "" && rec.forkedFrom != "" {
-		if id, err := session.ParseID(rec.forkedFrom); err == nil {
-			h.ForkOf = id
-		}
+		h.ForkOf, _ = session.ParseID(rec.forkedFrom)
 	}
 	if h.unnamed && rec.Sidechain && h.Parent == "" {
-		if id, err := session.ParseID(rec.session); err == nil {
-			h.Parent = id
-		}
+		h.Parent, _ = session.ParseID(rec.session)
 	}
 	if rec.entrypoint != "" {
 		h.Headless = strings.HasPrefix(rec.entrypoint, "sdk-")
@@ -204,9 +198,7 @@ func (h *header) addFromEnd(line []byte) bool {
 	conversation.Keep(&h.last.branch, rec.branch)
 	conversation.Keep(&h.last.cwd, rec.cwd)
 	conversation.Keep(&h.last.model, model(rec))
-	if h.Last.IsZero() {
-		h.Last = conversation.ParseTime(rec.Timestamp)
-	}
+	conversation.KeepTime(&h.Last, conversation.ParseTime(rec.Timestamp))
 	return true
 }
 
@@ -572,22 +564,20 @@ var noted = []string{
 
 // kinds are the types of records that Claude Code 2.1.197 to 2.1.332 can write. Most are its
 // own notes.
-var kinds = []string{
-	"agent-color", "agent-name", "agent-setting", "ai-title", "api-request", "api-request-blob",
-	"api-request-resumed", "api-request-shape", "artifact-autoreact-ledger",
-	"artifact-comment-monitor", "assistant", "atis-latch", "attachment", "attribution-snapshot",
-	"bridge-session", "content-replacement", "continued-in", "cost-state", "custom-title",
-	"data-flow-incomplete", "data-flow-records", "derived-from", "dev-mods", "ended-by-model",
-	"file-history-delta", "file-history-snapshot", "fork-context-ref", "frame-link",
-	"history-suppression", "host-row", "hybrid-organization", "isolation-latch", "last-prompt",
-	"marble-origami-commit", "marble-origami-reset", "marble-origami-snapshot", "memory-mode",
-	"mode", "observer-ref", "permission-mode", "pr-link", "progress", "queue-operation",
-	"relocated", "repl-mode", "resume-head-vouch", "session-owner", "speculation-accept",
-	"summary", "system", "tag", "tools-used", "user", "worktree-state",
-}
+const kinds = `
+	agent-color agent-name agent-setting ai-title api-request api-request-blob api-request-resumed
+	api-request-shape artifact-autoreact-ledger artifact-comment-monitor assistant atis-latch
+	attachment attribution-snapshot bridge-session content-replacement continued-in cost-state
+	custom-title data-flow-incomplete data-flow-records derived-from dev-mods ended-by-model
+	file-history-delta file-history-snapshot fork-context-ref frame-link history-suppression
+	host-row hybrid-organization isolation-latch last-prompt marble-origami-commit
+	marble-origami-reset marble-origami-snapshot memory-mode mode observer-ref permission-mode
+	pr-link progress queue-operation relocated repl-mode resume-head-vouch session-owner
+	speculation-accept summary system tag tools-used user worktree-state
+`
 
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
-	return conversation.UnknownLines(f.Path, kinds, conversation.TypeOf, each)
+	return conversation.UnknownLines(f.Path, strings.Fields(kinds), conversation.TypeOf, each)
 }
 
 // Resets returns when the last limit ends. The client writes it after the turn that the

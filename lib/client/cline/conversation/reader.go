@@ -103,9 +103,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 	}, func(raw []byte, at int64) bool {
 		r := gjson.ParseBytes(raw) // none of one that is too long
-		if m.Started.IsZero() {
-			m.Started = timeOf(r)
-		}
+		conversation.KeepTime(&m.Started, timeOf(r))
 		conversation.Keep(&m.First, r.Get("id").Str)
 		conversation.Keep(&m.Model, r.Get("modelInfo.id").Str)
 		for _, e := range entriesOf(r, isSubagent(f.Path)) {

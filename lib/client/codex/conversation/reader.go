@@ -224,9 +224,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	var meta bool
 	front := func(line []byte) {
 		rec := parse(line)
-		if at := conversation.ParseTime(rec.time); facts.Started.IsZero() {
-			facts.Started = at
-		}
+		conversation.KeepTime(&facts.Started, conversation.ParseTime(rec.time))
 		if rec.kind == "session_meta" && !meta { // later ones are a fork's copies
 			meta = true
 			c.meta(&facts, rec.payload)
@@ -241,9 +239,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			return facts.Title == ""
 		}
 		rec := parse(line)
-		if facts.Last.IsZero() {
-			facts.Last = conversation.ParseTime(rec.time)
-		}
+		conversation.KeepTime(&facts.Last, conversation.ParseTime(rec.time))
 		switch p := rec.payload; {
 		case rec.kind == "turn_context":
 			conversation.Keep(&cwd, p.Get("cwd").Str)
@@ -909,23 +905,22 @@ func reply(text string) string {
 
 // kinds are the types of lines that Codex 0.20 to 0.171 can write, and of the items of the
 // model. The events are for the screen, and change with any version.
-var kinds = []string{
-	"compacted", "dynamic_tools_updated", "event_msg", "inter_agent_communication",
-	"inter_agent_communication_metadata", "realtime_item", "record_type",
-	"response_item.additional_tools", "response_item.agent_message", "response_item.compaction",
-	"response_item.compaction_summary", "response_item.compaction_trigger",
-	"response_item.configuration_update", "response_item.context_compaction",
-	"response_item.custom_tool_call", "response_item.custom_tool_call_output",
-	"response_item.function_call", "response_item.function_call_output",
-	"response_item.ghost_snapshot", "response_item.image_generation_call",
-	"response_item.local_shell_call", "response_item.message", "response_item.other",
-	"response_item.reasoning", "response_item.tool_search_call",
-	"response_item.tool_search_output", "response_item.web_search_call", "security_risk_score",
-	"session_meta", "token_usage_record", "turn_context", "world_state",
-}
+const kinds = `
+	compacted dynamic_tools_updated event_msg inter_agent_communication
+	inter_agent_communication_metadata realtime_item record_type response_item.additional_tools
+	response_item.agent_message response_item.compaction response_item.compaction_summary
+	response_item.compaction_trigger response_item.configuration_update
+	response_item.context_compaction response_item.custom_tool_call
+	response_item.custom_tool_call_output response_item.function_call
+	response_item.function_call_output response_item.ghost_snapshot
+	response_item.image_generation_call response_item.local_shell_call response_item.message
+	response_item.other response_item.reasoning response_item.tool_search_call
+	response_item.tool_search_output response_item.web_search_call security_risk_score
+	session_meta token_usage_record turn_context world_state
+`
 
 func (*Reader) Unknown(f conversation.File, each func(kind string)) error {
-	return conversation.UnknownLines(f.Path, kinds, lineKind, each)
+	return conversation.UnknownLines(f.Path, strings.Fields(kinds), lineKind, each)
 }
 
 // lineKind returns which of kinds a line is. An item of the model has its own type after a dot, as

@@ -87,9 +87,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			if e.Kind == conversation.Prompt {
 				conversation.Keep(&m.Prompt, conversation.Asked(e.Text))
 			}
-			if m.Started.IsZero() {
-				m.Started = e.Time
-			}
+			conversation.KeepTime(&m.Started, e.Time)
 		}
 		conversation.Keep(&m.CWD, folderIn(line))
 		return m.Prompt == "" || m.CWD == ""
@@ -113,9 +111,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if changed := time.Unix(0, f.Changed).UTC(); f.Changed > 0 && changed.After(m.Last) {
 		m.Last = changed
 	}
-	if m.Started.IsZero() {
-		m.Started = m.Last
-	}
+	conversation.KeepTime(&m.Started, m.Last)
 	if m.Last.Before(m.Started) {
 		m.Last = m.Started
 	}

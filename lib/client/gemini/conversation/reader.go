@@ -100,9 +100,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	}
 	facts := l.facts
 	facts.Model = cmp.Or(facts.Model, l.model)
-	if facts.Last.IsZero() {
-		facts.Last = time.Unix(0, f.Changed).UTC()
-	}
+	conversation.KeepTime(&facts.Last, time.Unix(0, f.Changed).UTC())
 	dir := filepath.Dir(filepath.Dir(f.Path))
 	if f.Parent != "" {
 		dir = filepath.Dir(dir)
@@ -138,9 +136,7 @@ type metadataReader struct {
 func (l *metadataReader) header(v gjson.Result) {
 	l.facts.ID = cmp.Or(l.facts.ID, conversation.IDOf(v.Get("sessionId")))
 	conversation.Keep(&l.hash, v.Get("projectHash").Str)
-	if l.facts.Started.IsZero() {
-		l.facts.Started = conversation.ParseTime(v.Get("startTime").Str)
-	}
+	conversation.KeepTime(&l.facts.Started, conversation.ParseTime(v.Get("startTime").Str))
 	// A subagent's header has the folders that it may work in.
 	if dir := v.Get("directories.0").Str; l.facts.Parent != "" && filepath.IsAbs(dir) {
 		conversation.Keep(&l.facts.CWD, dir)
@@ -148,9 +144,7 @@ func (l *metadataReader) header(v gjson.Result) {
 }
 
 func (l *metadataReader) addFromStart(m gjson.Result) {
-	if l.facts.Started.IsZero() {
-		l.facts.Started = conversation.ParseTime(m.Get("timestamp").Str)
-	}
+	conversation.KeepTime(&l.facts.Started, conversation.ParseTime(m.Get("timestamp").Str))
 	switch kindOf(m.Get("type").Str) {
 	case "user":
 		if text := personText(m); text != "" && l.facts.Prompt == "" {

@@ -135,9 +135,7 @@ func (h *header) addFromStart(r gjson.Result) {
 
 // addFromEnd adds a record, the last one first.
 func (h *header) addFromEnd(r gjson.Result) {
-	if h.Last.IsZero() {
-		h.Last = conversation.ParseTime(r.Get("timestamp").Str)
-	}
+	conversation.KeepTime(&h.Last, conversation.ParseTime(r.Get("timestamp").Str))
 	switch r.Get("type").Str {
 	case "session_info":
 		if !h.named {
@@ -328,16 +326,15 @@ func (e *entries) addAnswer(content gjson.Result) {
 }
 
 // kinds are the types of records that pi 0.74 to 1.5 can write, and the roles of messages.
-var kinds = []string{
-	"branch_summary", "compaction", "context_edit", "custom", "custom_message", "label",
-	"message.assistant", "message.bashExecution", "message.branchSummary",
-	"message.compactionSummary", "message.custom", "message.hookMessage", "message.system",
-	"message.toolResult", "message.user", "model_change", "session", "session_info",
-	"thinking_level_change", "usage",
-}
+const kinds = `
+	branch_summary compaction context_edit custom custom_message label message.assistant
+	message.bashExecution message.branchSummary message.compactionSummary message.custom
+	message.hookMessage message.system message.toolResult message.user model_change session
+	session_info thinking_level_change usage
+`
 
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
-	return conversation.UnknownLines(f.Path, kinds, kindOf, each)
+	return conversation.UnknownLines(f.Path, strings.Fields(kinds), kindOf, each)
 }
 
 func kindOf(line []byte) string {

@@ -146,9 +146,7 @@ func (h *header) addFromEnd(line []byte) bool {
 	v := gjson.ParseBytes(line)
 	conversation.Keep(&h.CWD, v.Get("cwd").Str)
 	conversation.Keep(&h.Branch, v.Get("gitBranch").Str)
-	if h.Last.IsZero() {
-		h.Last = conversation.ParseTime(v.Get("timestamp").Str)
-	}
+	conversation.KeepTime(&h.Last, conversation.ParseTime(v.Get("timestamp").Str))
 	switch {
 	case v.Get("type").Str == "assistant":
 		conversation.Keep(&h.Model, v.Get("model").Str)
@@ -162,9 +160,7 @@ func (h *header) addFromEnd(line []byte) bool {
 // collectedMetadata returns the collected metadata. model is used if no record names one.
 func (h *header) collectedMetadata(model string) conversation.Metadata {
 	m := h.Metadata
-	if m.Started.IsZero() {
-		m.Started = m.Last // a fork without a record of its own
-	}
+	conversation.KeepTime(&m.Started, m.Last) // a fork without a record of its own
 	m.CWD = cmp.Or(m.CWD, h.root)
 	m.Model = cmp.Or(m.Model, h.model, model)
 	m.Branch = conversation.BranchOf(cmp.Or(m.Branch, h.branch))
@@ -334,23 +330,22 @@ func personText(v gjson.Result) (conversation.Kind, string) {
 }
 
 // kinds are the types and subtypes of records that Qwen Code 0.15 to 0.24 can write.
-var kinds = []string{
-	"assistant", "system", "tool_result", "user",
-	"agent_bootstrap", "agent_launch_prompt", "agent_retry", "agent_session_ready",
-	"at_command", "attribution_snapshot", "background_task_completed", "branch_checkpoint",
-	"chat_compression", "cron", "custom_title", "file_history_snapshot", "goal_runtime",
-	"goal_state", "goal_turn_end", "managed_session_commit_v1", "managed_session_event_v1",
-	"managed_session_header_v1", "mid_turn_user_message", "notification", "omni_recall",
-	"parent_session", "realtime_message", "rewind", "session_artifact_event",
-	"session_artifact_snapshot", "session_model", "session_source", "session_sources_snapshot",
-	"slash_command", "turn_result", "ui_telemetry", "user_text_elements",
-}
+const kinds = `
+	assistant system tool_result user agent_bootstrap agent_launch_prompt agent_retry
+	agent_session_ready at_command attribution_snapshot background_task_completed
+	branch_checkpoint chat_compression cron custom_title file_history_snapshot goal_runtime
+	goal_state goal_turn_end managed_session_commit_v1 managed_session_event_v1
+	managed_session_header_v1 mid_turn_user_message notification omni_recall parent_session
+	realtime_message rewind session_artifact_event session_artifact_snapshot session_model
+	session_source session_sources_snapshot slash_command turn_result ui_telemetry
+	user_text_elements
+`
 
 func (q Reader) Unknown(f conversation.File, each func(kind string)) error {
 	if q.old(f) {
 		return gemini.Reader{}.Unknown(f, each)
 	}
-	return conversation.UnknownLines(f.Path, kinds, kindOf, each)
+	return conversation.UnknownLines(f.Path, strings.Fields(kinds), kindOf, each)
 }
 
 // kindOf returns what a record's reading depends on: its subtype, or else its type.
