@@ -158,35 +158,50 @@ func explainType(err error) error {
 // cannot use, and returns the defaults then.
 func LoadPreferences(config string, warn func(error)) Preferences {
 	defaults := Preferences{ContextWarning: activity.DefaultShare, KeepNotes: defaultKeep}
-	if config == "" {
+	p := defaults
+	if !decodeSettings(config, &p, p.check, func(toml.Key) bool { return true }, warn) {
 		return defaults
+	}
+	return p
+}
+
+func (p *Preferences) check() error {
+	if p.ContextWarning < 0 || p.ContextWarning > 100 {
+		return fmt.Errorf("invalid context_warning %d (try a percentage from 1 to 100, or 0 for no warning)", p.ContextWarning)
+	}
+	if p.Session.MaxRunning < 0 {
+		return fmt.Errorf("invalid session.max_running %d (try 8, or 0 for no limit)", p.Session.MaxRunning)
+	}
+	return p.Notify.check()
+}
+
+// decodeSettings decodes the settings in a folder into v, and reports whether there are any that
+// can be used: check returns an error for the others. It warns of a file that it cannot use, and
+// of keys that v does not have among those that are isOurs.
+func decodeSettings(config string, v any, check func() error, isOurs func(toml.Key) bool, warn func(error)) bool {
+	if config == "" {
+		return false
 	}
 	path := filepath.Join(config, "config.toml")
 	data, err := place.ReadConfig(path, atomicfile.MaxSize)
-	if errors.Is(err, fs.ErrNotExist) {
-		return defaults
-	} else if err != nil {
-		warn(err)
-		return defaults
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			warn(err)
+		}
+		return false
 	}
-	p := defaults
-	meta, err := toml.Decode(string(data), &p)
-	err = explainType(err)
-	if err == nil && (p.ContextWarning < 0 || p.ContextWarning > 100) {
-		err = fmt.Errorf("invalid context_warning %d (try a percentage from 1 to 100, or 0 for no warning)", p.ContextWarning)
-	}
-	if err == nil && p.Session.MaxRunning < 0 {
-		err = fmt.Errorf("invalid session.max_running %d (try 8, or 0 for no limit)", p.Session.MaxRunning)
-	}
-	if err == nil {
-		err = p.Notify.check()
+	meta, err := toml.Decode(string(data), v)
+	if err = explainType(err); err == nil {
+		err = check()
 	}
 	if err != nil {
 		warn(fmt.Errorf("%s: %w", path, err))
-		return defaults
+		return false
 	}
 	for _, key := range meta.Undecoded() {
-		warn(fmt.Errorf("%s: unknown setting '%s'", path, key))
+		if isOurs(key) {
+			warn(fmt.Errorf("%s: unknown setting '%s'", path, key))
+		}
 	}
-	return p
+	return true
 }

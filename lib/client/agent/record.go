@@ -177,32 +177,13 @@ func withRecord(data []byte, on bool) ([]byte, error) {
 // LoadRecord reads the section [record] of the person's settings. If it cannot be used,
 // nothing is recorded.
 func LoadRecord(config string, warn func(error)) Record {
-	file := filepath.Join(config, "config.toml")
-	if config == "" {
-		return Record{}
-	}
-	data, err := place.ReadConfig(file, atomicfile.MaxSize)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			warn(err)
-		}
-		return Record{}
-	}
 	var p struct {
 		Record Record `toml:"record"`
 	}
-	meta, err := toml.Decode(string(data), &p)
-	if err == nil {
-		err = p.Record.check()
-	}
-	if err != nil {
-		warn(fmt.Errorf("%s: %w", file, err))
+	isOurs := func(key toml.Key) bool { return len(key) > 1 && key[0] == "record" }
+	check := func() error { return p.Record.check() }
+	if !decodeSettings(config, &p, check, isOurs, warn) {
 		return Record{}
-	}
-	for _, key := range meta.Undecoded() {
-		if len(key) > 1 && key[0] == "record" {
-			warn(fmt.Errorf("%s: unknown setting '%s'", file, key))
-		}
 	}
 	return p.Record
 }
