@@ -57,7 +57,7 @@ var importRules = []struct {
 		"lib/client/qwen/conversation", "lib/client/opencode/conversation", "lib/client/kimi/conversation", "lib/client/cline/conversation", "lib/client/pi/conversation",
 		"lib/client/antigravity/conversation", "lib/client/cursor/conversation"},
 		"it reads JSON by the field, fast, and checks nothing: where that matters, encoding/json has gone over it before"},
-	{"github.com/pelletier/go-toml/v2/unstable", []string{"lib/client/kimi/wiring", "lib/reconcile/template"}, "it tells where in a text a table or key is, which the other parser does not"},
+	{"github.com/pelletier/go-toml/v2/unstable", []string{"lib/client/codex/wiring", "lib/client/kimi/wiring", "lib/reconcile/template"}, "it tells where in a text a table or key is, which the other parser does not"},
 	{"github.com/BurntSushi/toml", []string{"lib/place/rig", "lib/launch/ask", "lib/client/agent", "lib/client/codex/wiring", "lib/client/kimi/wiring", "lib/conversation/price", "lib/reconcile/template"}, "no hook that is on the way of every prompt carries a TOML parser"},
 	{"github.com/tailscale/hujson", []string{"lib/text/jsonedit"}, "settings are changed in one place, which keeps what it does not change"},
 	{"github.com/rivo/uniseg", []string{"lib/text/term"}, "columns are counted in one place"},

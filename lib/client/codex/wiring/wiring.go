@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2/unstable"
 
 	"gt/lib/client/settings"
 	"gt/lib/client/wiring"
@@ -189,76 +190,34 @@ func refusal(config string) string {
 // or what the value lies in, 0 if none is found.
 func lineOf(config, key string) (line int) {
 	table, counts, longest := "", map[string]int{}, 0 // counts has the tables of each array so far
-	quotes := ""                                      // of the text over several lines that a line is in
-	for i, text := range strings.Split(config, "\n") {
-		within := quotes != ""
-		if quotes = openQuotes(text, quotes); within {
-			continue
-		}
-		head, _, _ := strings.Cut(text, "=")
-		head = strings.TrimSpace(head)
-		name, array := strings.CutPrefix(head, "[[")
-		name, header := strings.CutPrefix(name, "[")
-		if header = header || array; header {
-			name = name[:max(0, strings.LastIndex(name, "]"))]
-			name = strings.TrimSuffix(name, "]")
-		}
-		var value map[string]any
-		parsed, err := toml.Decode(name+" = 1", &value)
-		if keys := parsed.Keys(); err != nil || len(keys) == 0 {
-			continue
-		}
-		at := table
-		if header {
+	parser := unstable.Parser{}
+	for parser.Reset([]byte(config)); parser.NextExpression(); {
+		e := parser.Expression()
+		at, offset, isHeader := table, uint32(0), e.Kind != unstable.KeyValue
+		if isHeader {
 			at = ""
 		}
-		parts := parsed.Keys()[len(parsed.Keys())-1]
-		for n, part := range parts {
-			at = strings.TrimPrefix(at+"."+part, ".")
-			if last := n == len(parts)-1; array && last {
+		for part := e.Key(); part.Next(); {
+			offset = part.Node().Raw.Offset
+			at = strings.TrimPrefix(at+"."+string(part.Node().Data), ".")
+			if e.Kind == unstable.ArrayTable && part.IsLast() {
 				counts[at]++
 			}
-			if counts[at] > 0 && header {
+			if counts[at] > 0 && isHeader {
 				at = fmt.Sprintf("%s[%d]", at, counts[at]-1)
 			}
 		}
-		if header {
+		if isHeader {
 			table = at
 		}
+		own := 1 + strings.Count(config[:offset], "\n")
 		if rest, ok := strings.CutPrefix(key, at); ok && len(at) >= longest && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			line, longest = i+1, len(at)
+			line, longest = own, len(at)
 		} else if line == 0 && (strings.HasPrefix(at, key+"[") || strings.HasPrefix(at, key+".")) {
-			line = i + 1
+			line = own
 		}
 	}
 	return line
-}
-
-// openQuotes returns the quotes of the text over several lines that goes on after a line, "" if
-// none does; before is what it returned for the line before.
-func openQuotes(line, before string) string {
-	quotes := before
-	for len(line) > 0 {
-		n := 1
-		switch {
-		case quotes == "" && line[0] == '#':
-			return ""
-		case quotes == "" && (line[0] == '"' || line[0] == '\''):
-			quotes = line[:1]
-			if triple := strings.Repeat(quotes, 3); strings.HasPrefix(line, triple) {
-				quotes, n = triple, 3
-			}
-		case quotes != "" && quotes[0] == '"' && line[0] == '\\':
-			n = min(2, len(line))
-		case quotes != "" && strings.HasPrefix(line, quotes):
-			n, quotes = len(quotes), ""
-		}
-		line = line[n:]
-	}
-	if len(quotes) < 3 {
-		return ""
-	}
-	return quotes
 }
 
 // trust returns the key under which Codex 0.169 records that a handler of a file is
