@@ -159,7 +159,10 @@ func PairResults(all Source) (Settled, error) {
 	return Settled{pairs.entries + 1, func(yield func(Entry, error) bool) {
 		s := pairing{source: source, pairs: pairs, yield: yield}
 		err := source(0, s.addEntry)
-		if s.emitPending(); err != nil && !s.over {
+		for len(s.ahead) > 0 && !s.over { // those that still wait for a result
+			s.emit()
+		}
+		if err != nil && !s.over {
 			yield(Entry{}, err)
 		}
 	}}, nil
@@ -247,13 +250,6 @@ func (s *pairing) addEntry(e Entry) bool {
 		s.emit()
 	}
 	return !s.over
-}
-
-// emitPending emits the entries that still wait for a result, at the end of the conversation.
-func (s *pairing) emitPending() {
-	for len(s.ahead) > 0 && !s.over {
-		s.emit()
-	}
 }
 
 // emit converts the first entry in ahead and gives it to the caller.

@@ -45,12 +45,6 @@ func FindEdits(e conversation.Entry) []Edit {
 	for name, value := range arguments(e.Text) {
 		switch {
 		case value == "":
-		case slices.Contains(oldNames, name):
-			edit.Old = append(edit.Old, Lines(value)...)
-		case slices.Contains(wholeNames, name):
-			edit.New, edit.Whole = append(edit.New, Lines(value)...), true
-		case slices.Contains(newNames, name):
-			edit.New = append(edit.New, Lines(value)...)
 		case slices.Contains(listNames, name):
 			gjson.Parse(value).ForEach(func(key, item gjson.Result) bool {
 				if !item.IsObject() { // one edit, no list
@@ -64,6 +58,9 @@ func FindEdits(e conversation.Entry) []Edit {
 			})
 		case slices.Contains(diffNames, name):
 			edit.diff(value)
+		default:
+			edit.addArgument(name, value)
+			edit.Whole = edit.Whole || slices.Contains(wholeNames, name)
 		}
 	}
 	edit.Whole = edit.Whole && len(edit.Old) == 0
@@ -88,8 +85,8 @@ var (
 	allNames = slices.Concat(oldNames, newNames, wholeNames, listNames, diffNames, otherNames)
 )
 
-// addArgument adds the value of an argument of a single edit, whose name says whether it is the
-// old or the new text.
+// addArgument adds the value of an argument whose name says whether it is the old or the new
+// text.
 func (e *Edit) addArgument(name, value string) {
 	switch {
 	case slices.Contains(oldNames, name):
