@@ -128,24 +128,37 @@ const maxTail = 4 << 20
 // each, stops reports whether the line says so (stopped) or says that the turn went on
 // (over). It ignores lines without a "timestamp".
 func StoppedAt(path string, after time.Time, stops func(line gjson.Result) (stopped, over bool)) time.Time {
-	f, err := atomicfile.OpenFollowing(path)
+	var at time.Time
+	err := ReadTail(path, maxTail, func(tail []byte) (known bool) {
+		at, known = stoppedIn(tail, after, stops)
+		return known
+	})
 	if err != nil {
 		return time.Time{}
+	}
+	return at
+}
+
+// ReadTail calls each with longer and longer ends of a file, until it returns true or the end has
+// most bytes or the whole file.
+func ReadTail(path string, most int64, each func(tail []byte) (done bool)) error {
+	f, err := atomicfile.OpenFollowing(path)
+	if err != nil {
+		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return time.Time{}
+		return atomicfile.Error("read", path, err)
 	}
 	for reach := int64(64 << 10); ; reach *= 8 {
-		tail := make([]byte, min(reach, maxTail, info.Size()))
+		tail := make([]byte, min(reach, most, info.Size()))
 		n, err := f.ReadAt(tail, info.Size()-int64(len(tail)))
 		if err != nil && err != io.EOF {
-			return time.Time{}
+			return atomicfile.Error("read", path, err)
 		}
-		at, known := stoppedIn(tail[:n], after, stops)
-		if known || reach >= maxTail || int64(len(tail)) == info.Size() {
-			return at
+		if each(tail[:n]) || reach >= most || int64(len(tail)) == info.Size() {
+			return nil
 		}
 	}
 }

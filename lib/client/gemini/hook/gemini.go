@@ -4,7 +4,6 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"iter"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"gt/lib/client/contract"
 	"gt/lib/client/names"
+	"gt/lib/conversation"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -91,35 +91,21 @@ var count = []byte(`"tokens":{"input":`)
 // tokens returns the number of tokens of the last request in a Gemini CLI transcript, and
 // its model; 0 if the transcript does not tell.
 func tokens(path string) (n int64, model string, err error) {
-	f, err := atomicfile.OpenFollowing(path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, "", atomicfile.Error("read", path, err)
-	}
-	for reach := int64(64 << 10); ; reach *= 8 {
-		buf := make([]byte, min(reach, tokensReach, info.Size()))
-		if _, err := f.ReadAt(buf, info.Size()-int64(len(buf))); err != nil && err != io.EOF {
-			return 0, "", atomicfile.Error("read", path, err)
-		}
-		for end := len(buf); ; {
-			i := bytes.LastIndex(buf[:end], count)
+	err = conversation.ReadTail(path, tokensReach, func(tail []byte) (found bool) {
+		for end := len(tail); ; {
+			i := bytes.LastIndex(tail[:end], count)
 			if i < 0 {
-				break
+				return false
 			}
-			begin := bytes.LastIndexByte(buf[:i], '\n') + 1
-			line, _, _ := bytes.Cut(buf[begin:], []byte("\n"))
+			begin := bytes.LastIndexByte(tail[:i], '\n') + 1
+			line, _, _ := bytes.Cut(tail[begin:], []byte("\n"))
 			// The first line may be cut off, the last one incomplete.
 			if v := gjson.GetBytes(line, "tokens.input"); v.Type == gjson.Number && json.Valid(line) {
-				return v.Int(), gjson.GetBytes(line, "model").Str, nil
+				n, model = v.Int(), gjson.GetBytes(line, "model").Str
+				return true
 			}
 			end = i
 		}
-		if reach >= tokensReach || int64(len(buf)) == info.Size() {
-			return 0, "", nil
-		}
-	}
+	})
+	return n, model, err
 }
