@@ -285,23 +285,16 @@ func (s *sessionRow) messageTable() string {
 }
 
 func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message string, all []part, err error) {
-	if s.isVersion2 {
-		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
-			return db.SelectWhere("session_message", "id", m.id, func(r sqlite.Row) bool {
-				message, all = split(r.Text("type"), r.Text("data"))
-				return false
-			})
-		})
-		return message, all, err
-	}
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
 			message, all = "", nil
-			err := db.SelectWhere("message", "id", m.id, func(r sqlite.Row) bool {
-				message = r.Text("data")
+			err := db.SelectWhere(s.messageTable(), "id", m.id, func(r sqlite.Row) bool {
+				if message = r.Text("data"); s.isVersion2 {
+					message, all = split(r.Text("type"), message)
+				}
 				return false
 			})
-			if err != nil {
+			if err != nil || s.isVersion2 {
 				return err
 			}
 			return db.SelectWhere("part", "message_id", m.id, func(r sqlite.Row) bool {
@@ -314,7 +307,7 @@ func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message s
 		data, err = readFile(filepath.Join(f.Store, "storage", "message", string(f.ID), m.id+".json"))
 		message = string(data)
 	}
-	if err == nil && len(all) == 0 { // also if the database imported the message without them
+	if err == nil && len(all) == 0 && !s.isVersion2 { // also if the database imported the message without them
 		err = readFiles(filepath.Join(f.Store, "storage", "part", m.id), func(id string, data []byte) {
 			all = append(all, part{id, string(data)})
 		})
