@@ -67,8 +67,8 @@ func (s Spans) Contains(at int64) bool {
 	return slices.ContainsFunc(s, func(span [2]int64) bool { return at >= span[0] && at < span[1] })
 }
 
-// Report calls o.TakenBack with the first record before o.From that a later one takes back, if
-// there is any. gone is all that is taken back.
+// Report calls o.TakenBack with the first record before o.From of each part that a later record
+// takes back.
 func (s Spans) Report(o Options) {
 	for _, span := range s {
 		if o.TakenBack != nil && span[0] < o.From && span[1] >= o.From {

@@ -219,13 +219,10 @@ func (h *header) collectedMetadata() conversation.Metadata {
 }
 
 func model(rec record) string {
-	if rec.Kind != "assistant" {
+	if rec.Kind != "assistant" || rec.Message.model == "<synthetic>" {
 		return ""
 	}
-	if m := rec.Message.model; m != "<synthetic>" {
-		return m
-	}
-	return ""
+	return rec.Message.model
 }
 
 // Read gives the records in order, without what the person took back (/rewind) but for

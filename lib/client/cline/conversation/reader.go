@@ -84,12 +84,6 @@ func isSubagent(path string) bool {
 // maxState bounds a session's state, which has the system prompt.
 const maxState = 4 << 20
 
-func state(f conversation.File) (gjson.Result, error) {
-	dir := filepath.Dir(f.Path)
-	path := filepath.Join(dir, filepath.Base(dir)+".json")
-	return conversation.ReadJSON(path, maxState)
-}
-
 // Metadata takes the name, folder and origin from the session's state and the rest from
 // the messages.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
@@ -119,7 +113,8 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if m.First == "" {
 		return conversation.Metadata{}, nil
 	}
-	s, err := state(f)
+	dir := filepath.Dir(f.Path)
+	s, err := conversation.ReadJSON(filepath.Join(dir, filepath.Base(dir)+".json"), maxState)
 	conversation.Keep(&m.CWD, s.Get("cwd").Str)
 	if f.Parent == "" {
 		m.ForkOf = conversation.IDOf(s.Get("metadata.fork.forkedFromSessionId"))

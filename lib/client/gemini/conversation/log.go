@@ -290,12 +290,10 @@ func (l *log) findOriginals(before []int) {
 }
 
 func indexOf(line []byte, list, element gjson.Result) int {
-	i := element.Index
-	if i <= 0 || i+len(element.Raw) > len(line) || string(line[i:i+len(element.Raw)]) != element.Raw {
-		i += list.Index
+	for _, i := range [...]int{element.Index, element.Index + list.Index} {
+		if end := i + len(element.Raw); i > 0 && end <= len(line) && string(line[i:end]) == element.Raw {
+			return i
+		}
 	}
-	if i <= 0 || i+len(element.Raw) > len(line) || string(line[i:i+len(element.Raw)]) != element.Raw {
-		return -1
-	}
-	return i
+	return -1
 }

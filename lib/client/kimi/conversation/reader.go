@@ -106,11 +106,6 @@ func findAgents(found *conversation.Finding, dir string, id session.ID) {
 // maxState bounds a session's state, which names its subagents and tasks.
 const maxState = 4 << 20
 
-func state(f conversation.File) (gjson.Result, error) {
-	path := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(f.Path))), stateFile)
-	return conversation.ReadJSON(path, maxState)
-}
-
 // Metadata takes the name, folder and origin from the session's state and the rest from
 // the records. Without a person, Kimi Code gives a session no name.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
@@ -147,7 +142,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if m.First == "" && m.Last.IsZero() {
 		return conversation.Metadata{}, nil
 	}
-	s, err := state(f)
+	s, err := conversation.ReadJSON(filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(f.Path))), stateFile), maxState)
 	m.CWD = cmp.Or(s.Get("cwd").Str, s.Get("workDir").Str, folder) // workDir in versions before 2.0
 	if f.Parent == "" {
 		m.ForkOf = conversation.IDOf(s.Get("forkedFrom"))
@@ -191,19 +186,16 @@ func undoneTurns(path string) (all conversation.Spans, err error) {
 	type turn struct{ id, at int64 }
 	var turns []turn // that are not taken back
 	var said []int64 // the same of messages, which the older record counts
-	takeBack := func(first int, at int64) {
-		if first >= 0 && first < len(turns) {
-			all = append(all, [2]int64{turns[first].at, at})
-			turns = turns[:first]
-		}
-	}
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
 		switch front := line[:min(len(line), 40)]; {
 		case conversation.HasPair(front, "type", "turn.prompt"):
 			turns = append(turns, turn{gjson.GetBytes(line, "turnId").Int(), at})
 		case conversation.HasPair(front, "type", "context.undone"):
 			from := gjson.GetBytes(line, "fromTurnId").Int()
-			takeBack(slices.IndexFunc(turns, func(t turn) bool { return t.id == from }), at)
+			if first := slices.IndexFunc(turns, func(t turn) bool { return t.id == from }); first >= 0 {
+				all = append(all, [2]int64{turns[first].at, at})
+				turns = turns[:first]
+			}
 		case conversation.HasPair(front, "type", "context.append_message"):
 			if kind, _ := content(conversation.Record(line)); kind != "" {
 				said = append(said, at)
@@ -229,13 +221,9 @@ func content(r gjson.Result) (conversation.Kind, string) {
 	if r.Get("type").Str != "context.append_message" || m.Get("role").Str != "user" {
 		return "", ""
 	}
-	switch m.Get("origin.kind").Str {
-	case "user", "": // without a mark of the client
+	by := m.Get("origin.kind").Str
+	if by == "user" || by == "" || by == "system_trigger" && m.Get("origin.name").Str == "subagent" { // "" is without a mark of the client
 		return conversation.Prompt, conversation.ContentText(m.Get("content"))
-	case "system_trigger":
-		if m.Get("origin.name").Str == "subagent" {
-			return conversation.Prompt, conversation.ContentText(m.Get("content"))
-		}
 	}
 	return "", ""
 }
