@@ -650,7 +650,7 @@ func (r checkout) lockWorktrees() (unlock func(), err error) {
 const addWait = time.Minute
 
 // lockRefs is lockWorktrees for a worktree at path with a branch of dir's repository, which must be
-// linkless. own is the worktree that is there, or nil. If another one has the branch, lockRefs
+// linkless. own is the worktree that is there, or nil. If only another one has the branch, lockRefs
 // returns a CheckedOutError.
 func lockRefs(dir, path, branch string) (r checkout, own *Worktree, unlock func(), err error) {
 	if r, err = findRepository(dir); err != nil {
@@ -663,12 +663,16 @@ func lockRefs(dir, path, branch string) (r checkout, own *Worktree, unlock func(
 		return r, nil, nil, err
 	}
 	all, err := r.worktrees()
+	var taken *CheckedOutError
 	for _, w := range all {
 		if w.Path == path {
 			own = &w
 		} else if w.Branch == branch {
-			err = &CheckedOutError{branch, w.Path, w.Lock}
+			taken = cmp.Or(taken, &CheckedOutError{branch, w.Path, w.Lock})
 		}
+	}
+	if err == nil && taken != nil && (own == nil || own.Branch != branch) {
+		err = taken
 	}
 	if err != nil {
 		unlock()
