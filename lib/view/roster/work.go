@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -50,12 +48,14 @@ func (c Changes) String() string {
 // counts as 0. A folder in no repository has none.
 func ReadChanges(folders []string, within time.Duration) map[string]*Changes {
 	begin := time.Now()
-	foldersIn := map[string][]string{}
+	tops, foldersIn := []string{}, map[string][]string{} // the first folders are asked first
 	for _, folder := range folders {
 		top := git.Top(folder)
+		if foldersIn[top] == nil {
+			tops = append(tops, top)
+		}
 		foldersIn[top] = append(foldersIn[top], folder)
 	}
-	tops := slices.Collect(maps.Keys(foldersIn))
 	read := make([]*Changes, len(tops))
 	cli.Parallel(cli.Numbers(len(tops)), func(i int) {
 		left := within - time.Since(begin)
