@@ -839,8 +839,8 @@ func (l *Launch) answerDialogs() error {
 }
 
 func (l *Launch) ready() (err error) {
-	told := func() bool { return l.Store.HookReported(l.Instance) }
-	l.Asks, err = Ready(l.at, l.pane, l.client, l.process, told, Patience(l.client))
+	reported := func() bool { return l.Store.HookReported(l.Instance) }
+	l.Asks, err = Ready(l.at, l.pane, l.client, l.process, reported, Patience(l.client))
 	if err != nil {
 		return l.explainFailure(err)
 	}

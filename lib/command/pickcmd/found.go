@@ -15,7 +15,8 @@ import (
 )
 
 // search is a shell command that prints the rows of a file for a query, its %s: gt-seance, gt-pick, the
-// file. The finder runs it whenever the query has changed, and goes on with the rows that it has. It waits until the person has stopped typing, and leaves out what the query excludes, and what
+// file. The finder runs it whenever the query has changed, and goes on with the rows that it has. The
+// command waits until the person has stopped typing, and leaves out what the query excludes, and what
 // is too short to search for. The finder kills all of it when the query changes.
 const search = `sleep 0.25; q={q}; set -f; set -- $q; for w; do shift; case $w in "!"*|"|") ;; *) set -- "$@" "$w";; esac; done; ` +
 	`case $* in ""|[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9]) ;; *) %s search --json --limit 0 -- "$@" 2>/dev/null;; esac | %s --among=%s --query={q}`

@@ -265,7 +265,7 @@ func (p *Predecessor) failed(ctx context.Context, err error, words ...string) er
 
 // refusal returns the error for a client that failed. The last lines of its own words, of which the
 // first that are not blank count, are hints.
-func refusal(client agent.Client, what string, lines int, err error, words ...string) error {
+func refusal(client agent.Client, what string, most int, err error, words ...string) error {
 	if errors.Is(err, ErrInterrupted) {
 		return err
 	}
@@ -274,8 +274,8 @@ func refusal(client agent.Client, what string, lines int, err error, words ...st
 		failure = cli.Failf(cli.AnswerNo, "%s did not %s: %v", client.Name, what, err)
 	}
 	for _, w := range words {
-		if said := strings.Split(strings.TrimSpace(w), "\n"); said[0] != "" {
-			for _, line := range said[max(0, len(said)-lines):] {
+		if lines := strings.Split(strings.TrimSpace(w), "\n"); lines[0] != "" {
+			for _, line := range lines[max(0, len(lines)-most):] {
 				failure = cli.WithHint(failure, "%s: %s", client.Name, strings.TrimSpace(line))
 			}
 			break
