@@ -212,7 +212,9 @@ func (l *line) availableFlags() []*kong.Flag {
 // find returns the flag with a long name, or a letter unless that is 0; nil if there is none.
 func (l *line) find(name string, letter rune) *kong.Flag {
 	for _, f := range l.availableFlags() {
-		if f.Name == name || slices.Contains(f.Aliases, name) || f.Negated && "no-"+f.Name == name || f.Short == letter && letter != 0 {
+		switch {
+		case letter != 0 && f.Short == letter,
+			f.Name == name, slices.Contains(f.Aliases, name), f.Negated && "no-"+f.Name == name:
 			return f
 		}
 	}
