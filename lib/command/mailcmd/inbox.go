@@ -117,22 +117,22 @@ func (r row) rank() int {
 // flags returns the status of a note in words. A hand-over that a session has received is
 // "delivered" until the session ends. Given work is "hooked" in a town.
 func (r row) flags(inTown bool) string {
-	words := []string{"given", "new", "read", "done"}[r.rank()]
+	status := []string{"given", "new", "read", "done"}[r.rank()]
 	switch {
-	case !r.Hooked:
+	case !r.Hooked: // its rank says all
 	case r.Type == mail.Handoff && r.Seen:
-		words = "delivered"
+		status = "delivered"
 	case r.Type == mail.Handoff:
-		words = "waiting"
+		status = "waiting"
 	case r.Status == beads.InProgress:
-		words = "in progress"
+		status = "in progress"
 	case inTown:
-		words = "hooked"
+		status = "hooked"
 	}
 	if r.Stale != "" {
-		words += ",stale"
+		status += ",stale"
 	}
-	return words
+	return status
 }
 
 const maxFrom = 22 // limits the sender's column, in columns of the terminal
