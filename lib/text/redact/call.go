@@ -9,8 +9,9 @@ import "strings"
 // hashPassword("x").
 func (sc *scanner) findCallValue(i int) (from, to int) {
 	s := sc.s
-	v := skipChars(s, i+1, "b", 1)                                                        // of Python
-	if i == 0 || strings.IndexByte("dDyYtTnNeErRlLsSwW", s[i-1]) < 0 || !isQuoted(s, v) { // the last letters of those names
+	const last = "dDyYtTnNeErRlLsSwW" // the last letters of those names
+	v := skipChars(s, i+1, "b", 1)    // of Python
+	if i == 0 || strings.IndexByte(last, s[i-1]) < 0 || !isQuoted(s, v) {
 		return 0, 0
 	}
 	name := sc.nameBefore(i)
