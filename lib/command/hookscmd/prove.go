@@ -111,6 +111,7 @@ func (c *prove) Run(env *cli.Env) error {
 			}
 		}
 		v := p.fillRows(env, c.Fire, can)
+		// An agent that gt cannot be wired into counts only by its name, one that is too old always.
 		whole = whole && (v.Proved || r.unable != "" && r.client.Unable() == "" && len(c.Agent) == 0)
 		if c.JSON {
 			for _, row := range p.rows {
