@@ -110,7 +110,8 @@ func (s State) Takes(r Reason) bool {
 	return slices.Contains(row.Reasons, r)
 }
 
-// Occupies reports whether the state counts against the pool's max. An unknown one does.
+// Occupies reports whether the state counts against the pool's max. An unknown state does, to be
+// safe.
 func (s State) Occupies() bool {
 	row, known := s.Row()
 	return row.Occupies || !known

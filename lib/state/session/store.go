@@ -18,7 +18,8 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Store holds the records of one home's sessions. Reading needs no lock, a change the home's.
+// Store holds the records of one home's sessions. Reading needs no lock; changing a record needs
+// the home's.
 type Store struct {
 	Home home.Home
 	// Warn is called for unusable records; may be nil.

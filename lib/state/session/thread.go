@@ -379,7 +379,8 @@ type startPayload struct {
 	PID        int    `json:"pid,omitempty"`
 }
 
-// announce logs the start of a session once, even if a start was killed before its record.
+// announce logs the start of a session once, even if an earlier start was killed between event and
+// record.
 func (s Store) announce(now time.Time, r *Record, topic, subject string) error {
 	if s.lastEvent(r.ID).Type == eventlog.SessionStart {
 		return nil

@@ -413,7 +413,8 @@ func (w Work) stateOfReturned(template, path string) string {
 	return fresh
 }
 
-// MarkDone closes a note that a session has claimed. One that the session had is ErrBlocked.
+// MarkDone closes a note that a session has claimed. It returns ErrBlocked for one that the
+// session had.
 func (w Work) MarkDone(session, id string) error {
 	wasBlocked := false
 	err := w.moveNote(id, func(_, holder, why string) bool {

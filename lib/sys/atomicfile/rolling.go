@@ -64,7 +64,8 @@ func (r Rolling) Read() ([]byte, error) {
 }
 
 // Repair is Read, and also sets damaged files aside and makes the version that it returns the
-// current file. Without one it returns fs.ErrNotExist. The caller must hold the lock.
+// current file. If no usable version is left, it returns fs.ErrNotExist. The caller must hold the
+// lock.
 func (r Rolling) Repair() ([]byte, error) {
 	f, err := r.find()
 	if err != nil || len(f.bad) == 0 {
