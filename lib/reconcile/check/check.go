@@ -62,9 +62,9 @@ func (c Checks) Demand(ctx context.Context, templates []template.Template) map[s
 	cli.ParallelAtMost(cmp.Or(c.AtOnce, AtOnce), checked, func(t *template.Template) {
 		d := tick.Demand{Err: fmt.Errorf("its check did not run: all checks together took over %v", all)}
 		if ctx.Err() == nil {
-			n, err := c.number(ctx, *t, each)
-			if d = (tick.Demand{Wanted: n}); err != nil { // which may quote the check's output
-				d.Err = errors.New("its check gave no number: " + c.Clean(err.Error()))
+			d.Wanted, d.Err = c.number(ctx, *t, each)
+			if d.Err != nil { // it may quote the check's output
+				d.Err = errors.New("its check gave no number: " + c.Clean(d.Err.Error()))
 			}
 		}
 		mu.Lock()
