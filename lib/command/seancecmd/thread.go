@@ -129,12 +129,12 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 			indented(strings.TrimSpace(day(q.Time) + "  " + q.Text))
 		}
 	}
-	said := "What else the person said"
+	others := "What else the person said"
 	if t.Dropped > 0 {
-		said += fmt.Sprintf(" (there was no room for the %d before)", t.Dropped)
+		others += fmt.Sprintf(" (there was no room for the %d before)", t.Dropped)
 	}
 	request := pasted.Shorten(t.Request.Text)
-	quotes(said, slices.DeleteFunc(t.Distinct(), func(q thread.Quote) bool { return q.Text == request }))
+	quotes(others, slices.DeleteFunc(t.Distinct(), func(q thread.Quote) bool { return q.Text == request }))
 	quotes("What agents answered", t.Answers)
 	quotes("What was run and changed", t.Actions)
 	for _, m := range t.Messages {

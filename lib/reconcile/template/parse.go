@@ -434,8 +434,8 @@ type header struct {
 const noBlock = -1
 
 // keyLines returns the headers of a text, and a function that finds the line of a key, such
-// as pool.max, in the [[agent]] block with a number, or session.provider. It falls back to the line of the key's
-// table, of the block, or 0. A key in an inline table is not found.
+// as pool.max, in the [[agent]] block with a number, or of session.provider in noBlock. It falls
+// back to the line of the key's table, of the block, or 0. A key in an inline table is not found.
 func keyLines(text []byte) (headers []header, find func(block int, key string) int) {
 	type place struct {
 		block int
