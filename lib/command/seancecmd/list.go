@@ -36,10 +36,11 @@ type list struct {
 }
 
 func (c *list) Validate() error {
-	if c.Talk == "" && (c.Prompt != "" || c.DryRun) {
-		return fmt.Errorf("--prompt and --dry-run need --talk")
+	err := checkLimit(c.Limit)
+	if err == nil && c.Talk == "" && (c.Prompt != "" || c.DryRun) {
+		err = fmt.Errorf("--prompt and --dry-run need --talk")
 	}
-	return checkLimit(c.Limit)
+	return err
 }
 
 func checkLimit(limit *int) error {

@@ -33,10 +33,11 @@ type seeking struct {
 }
 
 func (c *seeking) Validate() error {
-	if strings.TrimSpace(strings.Join(c.Words, "")+c.Touched+c.Ran) == "" {
-		return errors.New("give words to search for, --touched or --ran")
+	err := cli.CheckAtLeast("--limit", c.Limit, 0)
+	if err == nil && strings.TrimSpace(strings.Join(c.Words, "")+c.Touched+c.Ran) == "" {
+		err = errors.New("give words to search for, --touched or --ran")
 	}
-	return cli.CheckAtLeast("--limit", c.Limit, 0)
+	return err
 }
 
 func (c *seeking) Run(env *cli.Env) error {

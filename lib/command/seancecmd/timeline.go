@@ -27,10 +27,11 @@ type picture struct {
 }
 
 func (c *picture) Validate() error {
-	if c.HTML == "-" && c.SVG == "-" {
-		return errors.New("--html and --svg cannot both go to standard output")
+	err := checkLimit(c.Limit)
+	if err == nil && c.HTML == "-" && c.SVG == "-" {
+		err = errors.New("--html and --svg cannot both go to standard output")
 	}
-	return checkLimit(c.Limit)
+	return err
 }
 
 const recent = 7 * 24 * time.Hour
