@@ -146,7 +146,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if err != nil {
 		return err
 	}
-	if strange != say.strange {
+	if strange != "" && strange != say.strange {
 		say.strange = strange
 		env.Hint("the hooks were those of another home or machine, with gt in %s, which is not here: they run gt by name now, so it has to be on PATH in both", strange)
 	}
