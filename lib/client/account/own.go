@@ -146,6 +146,7 @@ func (o StoreGuard) Holds(path string) (real string, err error) {
 	return "", err
 }
 
+// places returns a client's accounts: those that Places finds and those of the person's table.
 func (o StoreGuard) places(client string) iter.Seq[Place] {
 	return func(yield func(Place) bool) {
 		var folders []string
@@ -158,6 +159,7 @@ func (o StoreGuard) places(client string) iter.Seq[Place] {
 			return
 		}
 		k := o.Known(client)
+		// If gt cannot read the client, only the table can name its folder.
 		if folders == nil {
 			folders = []string{"."}
 			for p := range contract.Accounts(k.Variable, []string{k.Store}, ".")(o.Getenv) {

@@ -331,6 +331,7 @@ func (c Client) chosen(args []string) (kept []string) {
 	return kept
 }
 
+// removeWords removes words wherever args has all of them in a row. It changes args itself.
 func removeWords(args, words []string) []string {
 	for i := 0; len(words) > 0 && i+len(words) <= len(args); {
 		if slices.Equal(args[i:i+len(words)], words) {
@@ -369,6 +370,8 @@ func isWord(value string) bool {
 	return value != "" && value[0] != '-' && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@[]-") == ""
 }
 
+// program splits a command line into the program, with the interpreter of a script, and its
+// arguments. If the line does not show the client's program, it returns the usual command.
 func (c Client) program(args []string) (program, rest []string) {
 	if len(args) == 0 || args[0] == "" {
 		return slices.Clone(c.Command), nil

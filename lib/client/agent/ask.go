@@ -90,6 +90,7 @@ func (a *Ask) Variables(scratch string) []string {
 	return fill(a.Set, "{scratch}", scratch)
 }
 
+// fill returns words with each placeholder of pairs (old, new, old, new …) replaced.
 func fill(words []string, pairs ...string) []string {
 	put := strings.NewReplacer(pairs...)
 	out := slices.Clone(words)

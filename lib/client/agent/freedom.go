@@ -15,6 +15,7 @@ const (
 	asksNobody        // it asks for nothing
 )
 
+// Freedom returns the freedom of a permission mode, in the words of any client.
 func Freedom(mode string) int {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(mode)) {
 	case "plan":

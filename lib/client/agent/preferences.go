@@ -78,6 +78,7 @@ func (n Notify) Wants(r activity.Reason) bool {
 
 func (n Notify) check() error {
 	for _, r := range n.On {
+		// No hook reports Silent, so it is not in Reasons, but a person may ask for it.
 		if r != activity.Silent && !slices.Contains(activity.Reasons(), r) {
 			return fmt.Errorf("invalid reason '%s' in notify.on (try %s,%s)", r, Notify{}.Reasons(), activity.Silent)
 		}

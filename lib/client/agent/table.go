@@ -116,6 +116,7 @@ type file struct {
 	ours bool // the file holds nothing but agents
 }
 
+// read returns gt's own table, changed by the files in their order. After an error there is none.
 func read(files ...file) (*Table, error) {
 	t := Builtin()
 	for _, f := range files {
@@ -233,6 +234,7 @@ func parseUsage(usage string) (names []string, v value) {
 
 func (t *Table) Clients() []Client { return slices.Collect(t.iterClients()) }
 
+// iterClients yields the agents in the order of the files. A built-in one is decoded only then.
 func (t *Table) iterClients() iter.Seq[Client] {
 	return func(yield func(Client) bool) {
 		for _, name := range t.names {
@@ -331,6 +333,7 @@ type roles struct {
 	town town.Town // has Gas Town's files of the rigs
 }
 
+// add adds a later file's settings. Its role_agents and its rigs replace the earlier ones whole.
 func (r *roles) add(o roles) {
 	r.Default = cmp.Or(o.Default, r.Default)
 	if o.Roles != nil {
@@ -440,6 +443,7 @@ func IsBefore(version, other string) bool {
 	return version != "" && !strings.HasPrefix(version, "0.0.0") && CompareVersions(version, other) < 0
 }
 
+// numbers returns the numbers between the dots. A part that is no number counts as 0.
 func numbers(version string) (all []int) {
 	version, _, _ = strings.Cut(version, "-")
 	for part := range strings.SplitSeq(version, ".") {

@@ -49,6 +49,7 @@ type runs struct {
 	behind   bool // such a program can print after a command of gt's
 }
 
+// inspect returns what a part of a line runs, added up in the order in which the programs print.
 func inspect(part syntax.Node) (l runs) {
 	syntax.Walk(part, func(node syntax.Node) bool {
 		switch n := node.(type) {

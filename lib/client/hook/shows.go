@@ -149,6 +149,7 @@ type result struct{ call, answer string }
 
 const maxNested = 32
 
+// results returns the tools' results in v that contain kind, at whatever level the client has them.
 func results(v gjson.Result, kind string, depth int) (all []result) {
 	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, kind) {
 		return nil

@@ -98,6 +98,7 @@ func plan(path string, edit func([]byte) (Edit, error)) (old []byte, next Edit, 
 	return old, next, err
 }
 
+// replace writes the file with its old mode, or removes it if text is nil. Links to it stay.
 func replace(path string, text []byte) error {
 	target, err := follow(path)
 	if err != nil {

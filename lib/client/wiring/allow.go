@@ -137,6 +137,7 @@ func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, e
 	return settings.Edit{Text: c.leftover(path, text, stays), Backup: !had && len(c.ownHandlers(doc)) == 0}, nil
 }
 
+// list returns the array at a.Keys, or nil if the settings have none there.
 func (a Allow) list(doc *jsonedit.Doc) *jsonedit.Node {
 	n := doc.Root
 	for _, key := range a.Keys {

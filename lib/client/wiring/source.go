@@ -26,6 +26,7 @@ type Source struct {
 	Caveat          string
 }
 
+// Read returns the hooks in a file. If it cannot be read, Err says why; an empty one has none.
 func (c Client) Read(scope, file string) Source {
 	s := Source{Scope: scope, File: file}
 	text, err := settings.Read(file)

@@ -115,6 +115,8 @@ type storeFolders struct {
 // maxCache bounds the list of the last conversation of each folder, in bytes.
 const maxCache = 4 << 20
 
+// foldersOf returns the folders of a store's conversations. It reads the client's two lists again
+// only if they have changed. In them the first entry of a conversation counts.
 func (a *Reader) foldersOf(store string) (map[session.ID]string, error) {
 	path := filepath.Join(store, "history.jsonl")
 	cache := filepath.Join(store, "cache", "last_conversations.json")
@@ -191,6 +193,7 @@ func prompt(r gjson.Result, subagent bool) (text string, ok bool) {
 
 var modelChange = lazyregexp.New("The user changed setting `Model Selection` (?:from .+? )?to (.+?)\\.(?:\\s|$)")
 
+// modelOf returns the model that the person has changed to, as this prompt's text says, or "".
 func modelOf(r gjson.Result) string {
 	if r.Get("type").Str != userInput {
 		return ""
@@ -249,6 +252,8 @@ func entriesOf(r gjson.Result, subagent, twice bool) (all []conversation.Entry) 
 	return all
 }
 
+// arguments returns a call's arguments without the two that only describe the call. With twice,
+// each value is a string that contains JSON.
 func arguments(args gjson.Result, twice bool) gjson.Result {
 	if !args.IsObject() {
 		return args

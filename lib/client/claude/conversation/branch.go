@@ -106,6 +106,7 @@ func linkOf(front, back []byte) record {
 	return rec
 }
 
+// toRequest returns what a person or another agent asks in the record; a reply begins no turn.
 func (rec record) toRequest() request {
 	q := rec.request()
 	if q.Reply {

@@ -27,6 +27,7 @@ const (
 	sessionPrefix = "session/"
 )
 
+// MovedFiles is of conversation.Mover. A transcript outside the client's folders goes alone.
 func (Writer) MovedFiles(transcript string, id session.ID) ([]conversation.MovedFile, error) {
 	beside := strings.TrimSuffix(transcript, ".jsonl")
 	all := []conversation.MovedFile{{Name: conversation.Transcript, Path: transcript}}
@@ -53,6 +54,7 @@ func (Writer) MovedFiles(transcript string, id session.ID) ([]conversation.Moved
 	return all, nil
 }
 
+// movable reports whether a conversation can have a file of this name, which may be hostile.
 func movable(name string) bool {
 	task, isTask := strings.CutPrefix(name, tasksPrefix)
 	rest, isSession := strings.CutPrefix(name, sessionPrefix)
@@ -72,6 +74,7 @@ func movable(name string) bool {
 	return false
 }
 
+// Destination is of conversation.Mover.
 func (Writer) Destination(a conversation.Account, cwd string, id session.ID, name string) string {
 	transcript := byRule(a, cwd, string(id))
 	if transcript == "" {

@@ -46,6 +46,7 @@ func (o *ordering) add(rec record, at int64, size int) bool {
 	return o.release(rec, at)
 }
 
+// release gives a record and then, in the file's order, the held ones that follow it.
 func (o *ordering) release(rec record, at int64) bool {
 	if o.given == nil {
 		o.given = map[uint64]bool{}

@@ -139,6 +139,7 @@ func (h *header) isComplete() bool { return h.Prompt != "" && h.CWD != "" && h.F
 
 func (h *header) complete() bool { return h.isComplete() && (h.last.model != "" || h.Model != "") }
 
+// addFromStart adds a record from the front, in the file's order. What an earlier one has stays.
 func (h *header) addFromStart(rec record) {
 	if at := conversation.ParseTime(rec.Timestamp); !at.IsZero() {
 		if rec.Kind == "queue-operation" && h.own.IsZero() {
@@ -333,6 +334,7 @@ func (r *records) text(e conversation.Entry, kind conversation.Kind, text string
 	r.Give(e)
 }
 
+// user gives what the person typed, or ran with "!", and the results of tools.
 func (r *records) user(e conversation.Entry, rec record) {
 	// The output follows its command.
 	if command, output := rec.Message.shell(); command != "" || output != "" {
@@ -357,6 +359,7 @@ func (r *records) user(e conversation.Entry, rec record) {
 	}
 }
 
+// assistant gives a message's tokens, and unless only those are wanted its text and calls.
 func (r *records) assistant(e conversation.Entry, rec record) {
 	m := rec.Message
 	e.Model = m.model
@@ -511,6 +514,7 @@ func usageOf(u gjson.Result) (used conversation.Usage) {
 	return used
 }
 
+// cost gives the session's cost so far in dollars: of each model, and the rest without a model.
 func (r *records) cost(e conversation.Entry, rec record) {
 	if r.summary {
 		return

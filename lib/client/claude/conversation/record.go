@@ -334,6 +334,7 @@ func (rec record) ofAnother(id string) bool {
 // request is empty.
 func isAsking(line []byte) bool { return lookAt(line) == asking }
 
+// request returns what a person wrote: a prompt, a reply, or a prompt that waited in the queue.
 func (rec record) request() request {
 	var q request
 	switch {
@@ -356,6 +357,7 @@ func (rec record) request() request {
 	return q
 }
 
+// queued returns the prompt in an attachment: one that was sent while the agent worked.
 func (rec record) queued() (m message, meta bool, origin string) {
 	a := rec.attachment
 	if a.Get("type").Str != "queued_command" || a.Get("commandMode").Str != "prompt" {

@@ -125,6 +125,7 @@ func (Reader) Team(f conversation.File) []string {
 // Claude Code writes a large result into <session>/tool-results/<call>.txt, and the
 // conversation has its beginning and the file's path.
 
+// keptIn returns the folder of those files, for a subagent that of its session.
 func keptIn(f conversation.File) string {
 	dir := strings.TrimSuffix(f.Path, ".jsonl")
 	if f.Parent != "" { // a subagent's, below its session's folder

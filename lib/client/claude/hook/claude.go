@@ -75,10 +75,12 @@ func headless(r contract.Run) bool {
 
 var folders = []string{".claude", ".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"}
 
+// accounts returns the accounts that contract.Accounts finds, then those that towns list.
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	return func(yield func(contract.Place) bool) {
 		for p := range contract.Accounts(names.ClaudeConfig, folders, conversations)(getenv) {
 			name := getenv("CLAUDE_CODE_PROJECT_DIR_NAME")
+			// The variable names one folder for the conversations of all projects.
 			if p.By == contract.Named && name != "" && !strings.ContainsAny(name, "/.") {
 				p.Sessions = filepath.Join(p.Dir, conversations, name)
 			}

@@ -78,6 +78,7 @@ func withoutRemarks(text string) string {
 	return text
 }
 
+// isWrapper reports whether Claude Code itself puts an element of that name into a prompt.
 func isWrapper(name string) bool {
 	switch name {
 	case "local-command-stdout", "local-command-stderr", "local-command-caveat",
@@ -96,6 +97,7 @@ func isSender(name string) bool {
 	return false
 }
 
+// sender returns who sent a message, by the attributes that its kind of element has.
 func sender(name, attributes string) string {
 	value := func(key string) string {
 		_, rest, ok := strings.Cut(" "+attributes, " "+key+`="`)

@@ -170,6 +170,7 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	return all
 }
 
+// value reads a setting into v, which keeps its value if the file does not have the setting.
 func value(s wiring.Source, key string, v any) {
 	if s.Doc == nil {
 		return

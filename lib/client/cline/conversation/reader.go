@@ -60,6 +60,7 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	return found.Err()
 }
 
+// findAgents gives a folder's session, then its subagents, whose files have the ends of their ids.
 func findAgents(found *conversation.Finding, dir string, id session.ID) {
 	state := filepath.Join(dir, string(id)+".json")
 	var subagents []conversation.File
@@ -239,6 +240,7 @@ func entriesOf(r gjson.Result, subagent bool) (all []conversation.Entry) {
 	return all
 }
 
+// callOf returns a tool's call. The commands of run_commands are strings or have arguments apart.
 func callOf(part gjson.Result) conversation.Entry {
 	e := conversation.Entry{
 		Kind: conversation.Call, Tool: part.Get("name").Str, Text: conversation.CallText(part.Get("input")), CallID: part.Get("id").Str,

@@ -62,6 +62,7 @@ func shows(args []string) bool {
 	return true
 }
 
+// accounts gives the folders with sessions. Each variable names a level of CLINE_DIR/data/sessions.
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	data := []string{"data/sessions"}
 	return contract.Absolute(

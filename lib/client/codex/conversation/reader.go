@@ -62,6 +62,7 @@ func (*Reader) PlainText(f conversation.File) bool {
 	return !strings.HasSuffix(f.Path, conversation.Packed)
 }
 
+// Find lists the sessions and the archive. A store can lack one of the two folders, but not both.
 func (c *Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
 	names, _ := c.readGivenNames(store) // Metadata returns the error
@@ -353,6 +354,7 @@ type tokens [3]int64
 // String returns the form that is part of an entry's id.
 func (t tokens) String() string { return fmt.Sprintf("{%d %d %d}", t[0], t[1], t[2]) }
 
+// Read gives the entries from o.From on. Without o.State it reads the records before as well.
 func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	s := state{file: f, summary: o.ForSummary}
 	switch {
@@ -650,6 +652,7 @@ func cacheWritten(usage gjson.Result) int64 {
 	return conversation.TokenCount(usage.Get("cache_write_input_tokens"))
 }
 
+// giveUsage gives a request's tokens; written are those that went into the cache.
 func (s *state) giveUsage(e conversation.Entry, t tokens, written int64, id string) {
 	if t == (tokens{}) {
 		return
@@ -657,6 +660,7 @@ func (s *state) giveUsage(e conversation.Entry, t tokens, written int64, id stri
 	e.Kind, e.Model, e.Origin = conversation.TokenUsage, s.Model, conversation.Origin{CWD: s.CWD, Branch: s.Branch}
 	e.ID = strings.Clone(cmp.Or(id, s.id("spent", fmt.Sprint(t))))
 	e.Usage = conversation.Usage{
+		// Codex counts the cached tokens as input, too.
 		Input: max(0, t[0]-t[1]-written), CacheRead: t[1], CacheWrite: written, Output: t[2],
 	}
 	if len(s.pending) > 0 {
@@ -670,6 +674,8 @@ func tokensOf(v gjson.Result) tokens {
 	return tokens{conversation.TokenCount(v.Get("input_tokens")), conversation.TokenCount(v.Get("cached_input_tokens")), conversation.TokenCount(v.Get("output_tokens"))}
 }
 
+// item gives the entries of a response_item, the model's input or output. It holds answers back in
+// pending: one can turn out to be a compaction's summary.
 func (s *state) item(e conversation.Entry, rec record) {
 	p := rec.payload
 	kind := p.Get("type").Str
@@ -719,6 +725,7 @@ func (s *state) item(e conversation.Entry, rec record) {
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "image_generation_call":
 		var text string
 		e.Tool, text = parseCall(kind, p)
+		// Its output is the person's answer, and not a tool's result.
 		if e.Tool == "request_user_input" {
 			if call := p.Get("call_id").Str; !slices.Contains(s.Asking, call) {
 				s.Asking = append(s.Asking, strings.Clone(call))
@@ -872,6 +879,7 @@ func command(c gjson.Result) string {
 	return strings.Join(all, " ")
 }
 
+// output returns the text of a call's output. Older versions wrap it in JSON with the exit code.
 func output(output gjson.Result) string {
 	if output.IsObject() {
 		output = output.Get("content")
@@ -885,6 +893,7 @@ func output(output gjson.Result) string {
 	return text
 }
 
+// reply returns the person's answers in the output of request_user_input, each on a line.
 func reply(text string) string {
 	answers := gjson.Get(text, "answers")
 	if !answers.IsObject() {

@@ -255,6 +255,7 @@ func trust(h wiring.Handler, file string) (key, hash string) {
 	return key, "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// list joins the names of events, each once: an event can have a hook in several files.
 func list(names []string) string {
 	var once []string
 	for _, name := range names {

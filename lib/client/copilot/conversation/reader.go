@@ -140,6 +140,7 @@ func (h *header) addFromStart(line []byte) (more bool) {
 	return h.Prompt == "" || !bytes.Contains(line[:min(len(line), 60)], []byte(`"assistant.`))
 }
 
+// start adds what session.start says. Later events override its folder, branch and model.
 func (h *header) start(data gjson.Result) {
 	h.ID = cmp.Or(conversation.IDOf(data.Get("sessionId")), h.ID)
 	h.Parent = conversation.IDOf(data.Get("detachedFromSpawningParentSessionId"))
@@ -176,6 +177,7 @@ func (h *header) addFromEnd(line []byte) bool {
 	return true
 }
 
+// collectedMetadata joins the metadata of both ends, the end before the front, and the workspace's.
 func (h *header) collectedMetadata(ws map[string]string) conversation.Metadata {
 	m := h.Metadata
 	m.Last, m.Model = h.last.Last, cmp.Or(h.last.Model, m.Model)
@@ -189,6 +191,8 @@ func (h *header) collectedMetadata(ws map[string]string) conversation.Metadata {
 	return m
 }
 
+// origin returns the session that own is a fork of, or "". The message of a fork is
+// Forked from "TITLE" (ID) as "TITLE" (OWN), and a title may contain parentheses too.
 func origin(data gjson.Result, own session.ID) session.ID {
 	message := data.Get("message").Str
 	if data.Get("infoType").Str != "fork" || !strings.HasPrefix(message, "Forked from ") {
@@ -385,6 +389,7 @@ func counts(line []byte) bool {
 	return bytes.Contains(front, []byte(`"session.usage_record"`)) || bytes.Contains(front, []byte(`"session.shutdown"`))
 }
 
+// entriesOf returns an event's entries, of a subagent's only tokens. It sums these up for shutdown.
 func (used usedTokens) entriesOf(ev event) (all []conversation.Entry) {
 	e := conversation.Entry{Time: conversation.ParseTime(ev.time), ID: ev.id}
 	give := func(kind conversation.Kind, text string) {

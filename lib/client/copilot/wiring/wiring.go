@@ -73,6 +73,7 @@ func plugins(a wiring.Agent) (all []wiring.Source) {
 	return all
 }
 
+// blockers reports that Copilot does not trust a project, if gt is wired only there.
 func blockers(a wiring.Agent) []wiring.Blocker {
 	var s struct{ TrustedFolders []string }
 	if text, err := settings.Read(filepath.Join(a.Folder, "config.json")); err == nil {

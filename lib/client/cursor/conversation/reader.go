@@ -177,6 +177,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	return conversation.ReadRecords(f.Path, o, mayAsk, entriesOf, each)
 }
 
+// entriesOf returns the entries of a line. Their texts are copies and do not keep it in memory.
 func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	content := r.Get("message.content")
 	if !content.Exists() { // as in some versions

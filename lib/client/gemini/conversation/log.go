@@ -52,6 +52,7 @@ type log struct {
 	skipped  int  // messages that are too long, or more than MaxMessages
 }
 
+// scanFile finds the messages of a file in either format. from is where the last Read ended.
 func scanFile(path string, from int64) (*log, error) {
 	log := &log{from: from, next: from, byKey: map[uint64]int{}}
 	if strings.HasSuffix(path, ".json") {
@@ -106,10 +107,13 @@ func scanFile(path string, from int64) (*log, error) {
 	return log, err
 }
 
+// message adds a message's record, or replaces the record of a known one. A message that was taken
+// back and is written again is a new one.
 func (l *log) message(id string, kind string, at position) {
 	key := conversation.HashID(id)
 	if i, known := l.byKey[key]; known && l.messages[i].state != gone {
 		m := &l.messages[i]
+		// The last Read gave this version. Now only what is new in the message is given.
 		if m.last.line < l.from && at.line >= l.from {
 			m.old = m.last
 		}
@@ -159,6 +163,7 @@ func (l *log) rewind(id string) {
 	l.live = l.live[:from]
 }
 
+// takeBack marks a message as taken back, and for a copy its original: Read gives no copies.
 func (l *log) takeBack(i int) {
 	switch m := &l.messages[i]; {
 	case m.state != duplicate:
@@ -200,6 +205,7 @@ type member struct {
 	summary  bool // added, and not own
 }
 
+// members returns the messages in a list of the record at an offset, and which of them are new.
 func (l *log) members(line []byte, at int64, list gjson.Result) (members []member) {
 	list.ForEach(func(_, m gjson.Result) bool {
 		id := m.Get("id")
@@ -289,6 +295,8 @@ func (l *log) findOriginals(before []int) {
 	}
 }
 
+// indexOf returns where a list's element begins in the line, or -1. It compares the text, and does
+// not rely on what gjson counts Index from.
 func indexOf(line []byte, list, element gjson.Result) int {
 	for _, i := range [...]int{element.Index, element.Index + list.Index} {
 		if end := i + len(element.Raw); i > 0 && end <= len(line) && string(line[i:end]) == element.Raw {

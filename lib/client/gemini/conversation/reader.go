@@ -186,6 +186,7 @@ func (l *metadataReader) addFromEnd(v gjson.Result) {
 	}
 }
 
+// readLines reads both ends of a file, and more of its front until it has the first prompt.
 func (l *metadataReader) readLines(f conversation.File) error {
 	front := func(line []byte) {
 		if !gjson.ValidBytes(line) {
@@ -487,6 +488,7 @@ func (g *giver) parts(m gjson.Result, key string, do func(gjson.Result)) {
 	})
 }
 
+// user gives a user message. Results of calls come in one, too; a text beside them is a Reply.
 func (g *giver) user(m gjson.Result, summary bool) {
 	results := 0
 	if m.Get("content").IsArray() {
@@ -509,6 +511,7 @@ func (g *giver) user(m gjson.Result, summary bool) {
 	}
 }
 
+// giveUsage gives a request's tokens. Cached ones are in its input; tool and thoughts are apart.
 func (g *giver) giveUsage(tokens gjson.Result) {
 	if !tokens.IsObject() {
 		return
@@ -535,6 +538,7 @@ func (g *giver) giveAnswers(m gjson.Result) {
 		g.giveCall(c)
 		return true
 	})
+	// Without toolCalls, the calls are in the content.
 	if m.Get("content").IsArray() && len(list.Array()) == 0 {
 		g.parts(m, "functionCall", func(c gjson.Result) {
 			g.entry.Tool = strings.Clone(c.Get("name").Str)
@@ -543,6 +547,7 @@ func (g *giver) giveAnswers(m gjson.Result) {
 	}
 }
 
+// giveCall gives a call with its results, and notes its id: the next user message repeats them.
 func (g *giver) giveCall(c gjson.Result) {
 	if at := conversation.ParseTime(c.Get("timestamp").Str); !at.IsZero() {
 		g.entry.Time = at

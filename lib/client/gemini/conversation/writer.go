@@ -33,6 +33,7 @@ func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, 
 		"session-"+c.Now.UTC().Format("2006-01-02T15-04")+"-"+string(c.ID)[:8]+".jsonl"), nil
 }
 
+// projectName returns the folder in tmp whose .project_root has root, or root's hash if none has.
 func projectName(folder, root string) string {
 	owns := func(name string) bool {
 		owner, err := atomicfile.Read(filepath.Join(folder, "tmp", name, ".project_root"), 16<<10)

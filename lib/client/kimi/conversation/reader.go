@@ -89,6 +89,7 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	return found.Err()
 }
 
+// findAgents gives a session's agents. A subagent's name is unique only within its session.
 func findAgents(found *conversation.Finding, dir string, id session.ID) {
 	for _, a := range found.List(filepath.Join(dir, "agents")) {
 		f := conversation.File{Path: filepath.Join(dir, "agents", a.Name(), wireFile), ID: id}

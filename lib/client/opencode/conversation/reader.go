@@ -154,6 +154,7 @@ func checkTables(path string, db *sqlite.DB) error {
 	return nil
 }
 
+// eachSession calls each with every session's row. A session that OpenCode 2 copied comes twice.
 func eachSession(db *sqlite.DB, each func(sqlite.Row)) error {
 	for _, table := range sessionTables(db) {
 		err := db.Scan(table, func(r sqlite.Row) bool {
@@ -284,6 +285,8 @@ func (s *sessionRow) messageTable() string {
 	return "message"
 }
 
+// parts returns a message's JSON and its parts, by id. OpenCode 2 has both in one row; earlier
+// versions have them in two tables or, before the database, in files.
 func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message string, all []part, err error) {
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {

@@ -56,6 +56,7 @@ func (Writer) Model(stores []string, config string) (model string) {
 	return cmp.Or(model, configuredModel(config))
 }
 
+// configuredModel returns the model of the person's settings, as provider/model, or "".
 func configuredModel(config string) string {
 	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
 		data, err := atomicfile.Read(filepath.Join(config, "opencode", name), atomicfile.MaxSize)

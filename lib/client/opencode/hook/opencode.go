@@ -54,6 +54,7 @@ var server = contract.SharedServer{
 	},
 }
 
+// accounts returns the folders that can have OpenCode's database. The variable of one names a file.
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	itself := []string{"."}
 	places := []contract.Place{

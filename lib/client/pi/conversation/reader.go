@@ -34,6 +34,7 @@ func (Reader) Client() string { return "pi" }
 
 func (Reader) PlainText(conversation.File) bool { return true }
 
+// Find gives the files of both layouts. One of the two folders may be missing.
 func (Reader) Find(store string, each func(conversation.File)) error {
 	found := conversation.NewFinding("pi", store, each)
 	dir := filepath.Join(store, "sessions")
@@ -111,6 +112,7 @@ type header struct {
 	named  bool // the last name was found, which can be empty
 }
 
+// addFromStart adds a record, the first one first. One from before the header was copied by a fork.
 func (h *header) addFromStart(r gjson.Result) {
 	at := conversation.ParseTime(r.Get("timestamp").Str)
 	switch r.Get("type").Str {
@@ -148,8 +150,9 @@ func (h *header) addFromEnd(r gjson.Result) {
 	}
 }
 
+// readAllRecords adds all records of a file. The last name and model count, wherever they are.
 func (h *header) readAllRecords(path string) error {
-	var late []string // the records that back reads, which are short but for one
+	var late []string // the records that addFromEnd reads, which are short but for one
 	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
 		r := conversation.Record(line)
 		h.addFromStart(r)
@@ -287,6 +290,7 @@ func (e *entries) spend(usage gjson.Result, model string) {
 	}
 }
 
+// message adds the entries of a message. chosen is the model of an answer that names none.
 func (e *entries) message(m gjson.Result, chosen string) {
 	switch m.Get("role").Str {
 	case "user":

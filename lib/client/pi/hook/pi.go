@@ -24,6 +24,7 @@ var Client = contract.Client{
 	Dialect: contract.Dialect{MaxContext: 10000, Shape: contract.Plain, Compaction: true},
 }
 
+// accounts yields pi's account folders, and the folders that the person chose for sessions alone.
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	home := getenv("HOME")
 	path := func(name string) string {
@@ -46,6 +47,8 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 		}
 	}
 	places = slices.Collect(contract.Absolute(append(places, chosen...)...))
+	// New sessions go into the first chosen folder. The usual account's settings do not count while
+	// the variable names another account.
 	for _, p := range chosen {
 		if filepath.IsAbs(p.Dir) && (p.By == contract.Named || places[0].By != contract.Named) {
 			places[0].Sessions = p.Dir

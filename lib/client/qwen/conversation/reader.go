@@ -24,6 +24,7 @@ type Reader struct{}
 
 func (Reader) Client() string { return "qwen" }
 
+// Find also gives the first versions' conversations. It fails if there is no projects and no tmp.
 func (Reader) Find(store string, each func(conversation.File)) error {
 	found := conversation.NewFinding("qwen", store, each)
 	old := gemini.FindIn("qwen", store, each)
@@ -108,6 +109,8 @@ type header struct {
 
 func (h *header) isComplete() bool { return h.Prompt != "" && h.Version != "" && !h.Started.IsZero() }
 
+// addFromStart adds a record from the front. One with forkedFrom is a copy from another session,
+// whose time is not when this one started.
 func (h *header) addFromStart(line []byte) {
 	if !gjson.ValidBytes(line) {
 		return
@@ -238,6 +241,7 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 	})
 }
 
+// entriesOf returns a record's entries: those of its parts, after one for the tokens, if any.
 func entriesOf(v gjson.Result) (all []conversation.Entry) {
 	e := conversation.Entry{Time: conversation.ParseTime(v.Get("timestamp").Str), ID: strings.Clone(v.Get("uuid").Str)}
 	give := func(kind conversation.Kind, text string) {
@@ -289,6 +293,7 @@ func entriesOf(v gjson.Result) (all []conversation.Entry) {
 	case "system":
 		if v.Get("subtype").Str == "chat_compression" {
 			text := ""
+			// The summary is the text with the tag, or without one the first text.
 			v.Get("systemPayload.compressedHistory").ForEach(func(_, m gjson.Result) bool {
 				said := gemini.Text(m.Get("parts"))
 				summary := strings.Contains(said, "<state_snapshot>")
