@@ -95,6 +95,7 @@ func (w *write) Run(env *cli.Env) error {
 	return call.End(err)
 }
 
+// save writes the checkpoint, and the work that it names into the session's record.
 func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	if r := call.Home.Identity.Role; !r.Works() {
 		if !w.Hook {
@@ -144,6 +145,7 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 		before = r.WorkUnit
 	}
 	id, molecule := w.work(env, call, before)
+	// The molecule that the agent reported stays until other work names one.
 	if c.MoleculeID == "" || id != c.HookedBead && molecule != "" {
 		c.MoleculeID = molecule
 	}
@@ -213,6 +215,7 @@ func (w *write) requestSave(env *cli.Env, call *hook.Invocation) (asked bool, er
 	return true, err
 }
 
+// report adds what the caller reports: nil keeps the value from before, "" removes it.
 func (w *write) report(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 	for to, given := range map[*string]*string{
 		&c.Notes: w.Notes, &c.MoleculeID: w.Molecule, &c.CurrentStep: w.Step, &c.StepTitle: w.StepTitle,

@@ -42,6 +42,7 @@ func (h handover) asks() bool {
 	return false
 }
 
+// request leaves the hand-over for the hook at the end of the turn, and tells the agent to end it.
 func (h handover) request(message, work string) error {
 	said, err := request.Leave(request.HomeOf(place.ScopeOf(h.env.Getenv), h.home, h.record.ID), h.record.ID, request.Item{
 		Kind: request.Handoff, At: h.env.Now(), Subject: h.redact(h.subject), Message: h.redact(message),
@@ -50,6 +51,7 @@ func (h handover) request(message, work string) error {
 	if err != nil {
 		return err
 	}
+	// The hook trusts the request only if the client's account of the turn shows this line.
 	if said != "" {
 		said += "\n"
 	}
@@ -157,6 +159,8 @@ func (h handover) keeps(mode string, gone error) string {
 	return "it has no pane of tmux to itself"
 }
 
+// handOver serves a request: it saves the note and starts the successor. work is the id of work
+// for that one, or "". Work that is gone does not stop the hand-over.
 func (h handover) handOver(message, work string) error {
 	if h.kind == session.KindCycle {
 		if err := h.refuseLoop(h.replaces); err != nil {

@@ -181,6 +181,8 @@ func (h handover) findProgram() error {
 
 const hooksWait = 5 * time.Second // limits the run of gt-hooks
 
+// run returns how the successor is started. subject is the note's and becomes part of the first
+// prompt; "" will do where only the program and its surroundings count.
 func (h handover) run(subject string) respawn.Run {
 	var next agent.NextRun
 	switch {

@@ -32,6 +32,8 @@ import (
 	"gt/lib/text/term"
 )
 
+// launch gives the pane to the successor, or prints what to type if it does not get it. The note is
+// saved already; if the start fails, the next session in the folder gets it.
 func (h handover) launch(note mail.Note) error {
 	if h.folderReplaced != nil {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start a successor: %w", h.folderReplaced), "the note is saved: gt-mail read "+note.ID)
@@ -139,6 +141,7 @@ func (h handover) changeAgent(run respawn.Run) (restore func() error, err error)
 
 const instanceWait = 2 * time.Second // bounds the wait for another command that holds the instance
 
+// sayHowToGoOn prints the id of the saved note, and what a person types to start the successor.
 func (h handover) sayHowToGoOn(note string) error {
 	line, then := h.howToGoOn()
 	lead := "for the person: end this session, then type: " // the agent reads this and cannot do it
@@ -247,6 +250,7 @@ func (h handover) printCommand() error {
 	return h.env.Printf("cd %s && exec %s\n", term.Quote(r.Dir), line)
 }
 
+// printPlan prints what --dry-run would do. asks reports that a hook does it when the turn ends.
 func (h handover) printPlan(d draft, work string, asks bool) {
 	say := func(format string, args ...any) {
 		fmt.Fprintln(h.env.Stdout, term.Clean(h.redact(fmt.Sprintf(format, args...))))

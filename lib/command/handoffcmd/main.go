@@ -262,6 +262,7 @@ func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, 
 // maxMessage limits a message, in bytes. Longer texts belong in a file.
 const maxMessage = 256 << 10
 
+// message returns the text of -m. - is standard input, but not in a hook: it has the client's data.
 func (g *grammar) message(env *cli.Env) (string, error) {
 	if g.Message != "-" || g.Client.Hook {
 		return g.Message, nil

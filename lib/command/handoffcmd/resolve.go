@@ -143,6 +143,7 @@ func (t target) askGtSession(args ...string) ([]byte, error) {
 	return gtexec.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, args...)
 }
 
+// forRecord returns the target in a session's pane, which may be on another tmux server.
 func (t target) forRecord(r *session.Record, kind string) (target, error) {
 	if r.ID == t.id {
 		return t, nil
@@ -246,6 +247,8 @@ func isBead(s string) bool {
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
 }
 
+// roleOf returns the worker of a town that an address or role names. witness and refinery alone are
+// those of the own rig. A personal town has no workers.
 func (t target) roleOf(what string) (identity.Identity, bool) {
 	if t.home.Town.Personal {
 		return identity.Identity{}, false

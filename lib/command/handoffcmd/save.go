@@ -143,6 +143,7 @@ func (h *handover) earlier(box mail.Box, chain session.ID, notes []string) strin
 	return strings.Join(parts, "\n\n")
 }
 
+// giveUp lets any next session of the home have the note, because the pane gets no successor.
 func (h *handover) giveUp() error {
 	lock, err := h.home.LockWithin(saveWait)
 	if err != nil {

@@ -84,6 +84,7 @@ func currentTarget(env *cli.Env, call *hook.Invocation, saves bool) target {
 
 const leftFor = 30 * time.Minute // how long after its end a person can hand over a session in its pane
 
+// findLeft makes this pane's last session the target, if it ended lately without a hand-over.
 func (t *target) findLeft() {
 	records, err := t.store.ReadRecords()
 	t.call.Warn(err)
@@ -182,6 +183,7 @@ func (t target) forPane(pane tmux.Pane, where string, id identity.Identity, kind
 	return o.complete(), nil
 }
 
+// complete sets what follows from agent and record: the environment, folder, table and redactor.
 func (t target) complete() target {
 	t.environ = startEnviron(t.agent, t.env.ChildEnviron())
 	t.dir = t.home.Dir

@@ -59,6 +59,8 @@ func personsTable(env *cli.Env) ([]target, error) {
 	return table(env)
 }
 
+// load returns the table of agents, and a target for each. Notifications and recording stay off,
+// with a warning, if the program for them is not installed.
 func load(env *cli.Env) (*agent.Table, []target, error) {
 	known, err := agent.Load(place.Config(env.Getenv), home.Find(env.Getenv, env.Dir, "").Town)
 	env.WarnError(err) // an error in one file does not affect the others
@@ -108,6 +110,7 @@ func lacksProgram(program string) string {
 	return program + " is not installed; ./install.sh --only all brings it"
 }
 
+// targetOf returns an agent with its hook files, or in unable the reason why gt cannot be wired.
 func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	t := target{known: c, name: c.Name, command: c.Command[0], dialect: c.Dialect, cap: c.ContextCap}
 	if c.Hooks.User+c.Hooks.Project == "" {
@@ -129,6 +132,7 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	if t.folder, err = expand(env, c.Hooks.Home); err != nil {
 		return t, err
 	}
+	// A relative path of the user scope is below the agent's folder, or else the home folder.
 	own, err := expand(env, cmp.Or(c.Hooks.Home, "~"))
 	if err != nil {
 		return t, err
@@ -213,6 +217,7 @@ func (t target) isInstalled(env *cli.Env) bool {
 
 func (t target) speaks() string { return cmp.Or(t.dialect, t.client.Name) }
 
+// flags returns the arguments of each hook, without defaults. Wanted needs --agent NAME first.
 func (t target) flags() []string {
 	flags := []string{"--agent", t.name}
 	dialect := t.speaks()

@@ -61,6 +61,8 @@ func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (wha
 	return what, changed, nil
 }
 
+// command returns the finding about gt's command, such as /handoff, or nil if none belongs there.
+// dir is the folder of the program that the command's file names.
 func (p source) command(dir string) *finding {
 	t := p.of
 	if !t.commanded(p.File) || !p.isWired() {

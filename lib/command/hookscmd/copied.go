@@ -57,6 +57,7 @@ func (c *copied) skips(way ...string) bool {
 	return true
 }
 
+// file copies a file of the log. If it cannot be read, it is left out with a warning.
 func (c *copied) file(way ...string) error {
 	last := len(way) - 1
 	to := filepath.Join(append([]string{filepath.Dir(c.town.Events())}, way...)...)
@@ -80,6 +81,7 @@ func (c *copied) file(way ...string) error {
 
 const maxElements = 4 // limits the number of elements in a mailbox's address
 
+// boxes copies the notes of all mailboxes at or below an address. A folder with cur is a mailbox.
 func (c *copied) boxes(address ...string) error {
 	way := append([]string{"mail"}, address...)
 	names, err := place.SharedIn(c.town.Root, way...).Names()
@@ -105,6 +107,7 @@ func (c *copied) boxes(address ...string) error {
 	return err
 }
 
+// box copies the notes that a mailbox does not have yet, from the folder new or cur at way.
 func (c *copied) box(box mail.Box, way []string) error {
 	from := place.SharedIn(c.town.Root, way...)
 	known, err := box.Known()

@@ -129,6 +129,7 @@ func isTurnEnd(event string) bool {
 	return slices.ContainsFunc(wirings.Clients(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
 }
 
+// inspect notes what a session's home shows of it. Another session may have used the home since.
 func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 	h, ok, _ := home.OfSession(t.State, string(s.ID))
 	if !ok {
@@ -149,6 +150,7 @@ func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 	}
 }
 
+// tail calls each with the hook errors and hand-overs in the last logTail bytes of a log.
 func tail(log eventlog.Log, each func(eventlog.Event)) {
 	f, err := atomicfile.Open(string(log))
 	if err != nil {
@@ -166,6 +168,7 @@ func tail(log eventlog.Log, each func(eventlog.Event)) {
 			return true
 		}
 		var e eventlog.Event
+		// Most lines have other types, which the beginning shows: do not parse them.
 		if text := string(line[:min(len(line), 200)]); !strings.Contains(text, eventlog.HookError) && !strings.Contains(text, eventlog.Handoff) {
 			return true
 		}

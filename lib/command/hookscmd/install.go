@@ -32,6 +32,7 @@ type install struct {
 	DryRun bool     `help:"Show what would change, and change nothing."`
 }
 
+// Run wires the agents. It checks what concerns all of them before it writes anything.
 func (c *install) Run(env *cli.Env) error {
 	all, err := personsTable(env)
 	if err != nil {
@@ -113,6 +114,7 @@ func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
 	return nil, err
 }
 
+// wire wires one agent, or updates what is wired. dir is the folder of gt's programs.
 func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	t.askVersion(env)
 	if t.unable = cmp.Or(t.unable, t.client.Unable()); t.unable != "" {
@@ -134,6 +136,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if err := checkStaysInProject(env, c.Scope, path); err != nil {
 		return err
 	}
+	// run is dir, or byName if the hooks have to find gt on PATH.
 	run, strange, err := t.shared(env, c.Scope, path, dir)
 	if err != nil {
 		return err
@@ -171,6 +174,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 		written = append(written, path)
 	}
 	var server bool
+	// Without --mcp, only a server that is there already is brought up to date.
 	if c.MCP || t.hasServer(path) {
 		if c.MCP && !t.serves(path) {
 			env.Hint("%s: gt adds no MCP server to it in the scope %s", t.name, c.Scope)
@@ -351,6 +355,7 @@ func (c *uninstall) targets(all []target) ([]target, error) {
 	return wired, nil
 }
 
+// clear removes what wire adds, and what the agent's own files record about the hooks.
 func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	if t.unable != "" {
 		return cli.Failf(cli.AnswerNo, "%s: %s", t.name, t.unable)
@@ -362,6 +367,7 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	if err := checkStaysInProject(env, c.Scope, path); err != nil {
 		return err
 	}
+	// Forget needs the hooks that the edit removes.
 	was := t.inspect(c.Scope, path)
 	forbidden, err := t.allow(path, "", true, c.DryRun)
 	if err != nil {
@@ -536,6 +542,7 @@ func (t target) allowable(file string) bool {
 	return t.client.Allow != nil && t.isPersons(file)
 }
 
+// allows returns gt's rules in the person's settings for programs that the agent runs unasked.
 func (t target) allows(file string) []string {
 	if !t.allowable(file) {
 		return nil
@@ -580,6 +587,8 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	c.Allow = &yes
 }
 
+// allowed returns the finding about the rules that allows returns, or nil if there are none. dir is
+// the folder of the programs that they should name.
 func (p source) allowed(dir string) *finding {
 	rules := p.of.allows(p.File)
 	if len(rules) == 0 {

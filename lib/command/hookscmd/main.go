@@ -77,6 +77,7 @@ type outcome struct {
 	backup  string
 }
 
+// alter makes want the only handlers of gt in a file; nil removes all.
 func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, error) {
 	var done outcome
 	edit := func(old []byte) (next settings.Edit, err error) {
@@ -104,6 +105,7 @@ func unchangedError(path, mend string, err error) error {
 	return cli.WithHint(atomicfile.Error("change", path, err), "nothing was changed; %s and try again", mend)
 }
 
+// unwritable adds to an error about permission or a read-only file system what the person can do.
 func unwritable(path string, err error) error {
 	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return err

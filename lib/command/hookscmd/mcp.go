@@ -74,6 +74,8 @@ func (t target) serve(env *cli.Env, file, program string, dryRun bool) (changed 
 	return true, nil
 }
 
+// served returns the finding about gt's MCP server, or nil if the agent has none. dir is the folder
+// in which the server's program should be.
 func (p source) served(dir string) *finding {
 	program, in := p.of.findServer(p.File)
 	if program == "" {

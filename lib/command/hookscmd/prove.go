@@ -188,6 +188,7 @@ func (v *verdict) addStep(line string) {
 	}
 }
 
+// hookRows returns a row for each duty with a hook: when it was seen, or what to do to see it.
 func (p *proof) hookRows() (rows []proofRow) {
 	for _, d := range duties {
 		row, ok := p.row(d.program)
@@ -209,6 +210,7 @@ func (p *proof) hookRows() (rows []proofRow) {
 	return rows
 }
 
+// commandRows returns a row for gt's command. A hand-over that was not automatic counts as its use.
 func (p *proof) commandRows() (rows []proofRow) {
 	for _, f := range p.all {
 		if f.Event != commandEvent {
@@ -223,6 +225,7 @@ func (p *proof) commandRows() (rows []proofRow) {
 	return rows
 }
 
+// settings adds to the verdict what is wrong with the wiring, and the commands that repair it.
 func (p *proof) settings(v *verdict) {
 	for _, line := range p.details() {
 		v.addReason("%s", line)
@@ -243,6 +246,7 @@ func (p *proof) settings(v *verdict) {
 	}
 }
 
+// obstacles adds to the verdict what stops wired hooks, and the last errors of hooks.
 func (p *proof) obstacles(v *verdict) {
 	for _, s := range p.stops {
 		v.addReason("%s", s.Reason)
@@ -254,6 +258,7 @@ func (p *proof) obstacles(v *verdict) {
 		}
 	}
 	for _, c := range p.complaints[max(0, len(p.complaints)-3):] {
+		// An error from before the last session that gt-prime was seen in no longer counts.
 		if c.at.After(p.duty[primes].at) || c.session == p.duty[primes].session {
 			v.addReason("%s at %s: %s", c.program, stamp(c.at), c.what)
 		}

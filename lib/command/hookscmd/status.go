@@ -187,6 +187,7 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 	r := report{target: t}
 	t.askVersion(env)
 	r.places = survey(env, t)
+	// Hooks that are there get findings even if the agent's version is too old for them.
 	if !r.wiredSomewhere() {
 		t.unable = cmp.Or(t.unable, t.client.Unable())
 	}
@@ -249,6 +250,8 @@ func (r report) mend(path string) string {
 
 func (f finding) isAbout(w wiring.Handler) bool { return f.Event == w.Event && f.Hook == w.Duty() }
 
+// findingsOf returns a finding for each wanted hook, and for those of gt that are not wanted. A
+// place without hooks of gt has one finding, without an event.
 func findingsOf(env *cli.Env, p source, want []wiring.Handler) []finding {
 	ours := p.OwnHandlers()
 	if len(ours) == 0 {
@@ -265,6 +268,7 @@ func findingsOf(env *cli.Env, p source, want []wiring.Handler) []finding {
 	}
 	var all []finding
 	for _, w := range want {
+		// Of several handlers for one hook, one that works counts; two that work are wiredTwice.
 		f := finding{Event: w.Event, Hook: w.Duty(), State: missing}
 		for _, h := range ours {
 			if h.Event != w.Event || h.Binary != w.Binary {
@@ -306,6 +310,7 @@ func newFinding(h wiring.Handler) finding {
 	return finding{Event: h.Event, Hook: h.Duty(), Line: h.Line, Command: h.String(), Timeout: h.Timeout}
 }
 
+// compare returns the state of the handler h, which should be like w, and what is wrong with it.
 func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string) {
 	should := t.client.Programs(w)
 	var elsewhere string
@@ -343,6 +348,7 @@ func locate(env *cli.Env, program string) (string, error) {
 	return onPath(env, program)
 }
 
+// advise prints what to do. whole reports whether all hooks work and have the latest settings.
 func advise(env *cli.Env, reports []report) (whole bool) {
 	whole = len(reports) > 0
 	var a advice
@@ -378,6 +384,7 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 	return whole
 }
 
+// warn prints what is wrong with the hooks. Of those of other programs, it checks only time limits.
 func (r report) warn(env *cli.Env) {
 	for _, line := range r.details() {
 		env.Warn("%s", line)
@@ -399,6 +406,7 @@ type advice struct {
 	fixes   []string // each once
 }
 
+// add adds an agent's repairs. Those that one gt-hooks install can do are joined into one command.
 func (a *advice) add(r report) {
 	for _, f := range r.all {
 		a.fix(f.Fix)
@@ -505,6 +513,8 @@ func (p *printer) overview(reports []report) {
 	}
 }
 
+// state returns how many wanted hooks work in a place, "5 of 6", or the state of the place if it
+// has no hooks, or of the script if the client has one for all.
 func (r report) state(at source) string {
 	if at.Refused != nil {
 		return refused

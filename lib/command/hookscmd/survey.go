@@ -63,6 +63,7 @@ type blocked struct {
 	Agent string `arg:"" help:"The agent."`
 }
 
+// Run prints each blocker as reason, tab and remedy. gt-handoff reads only the first line.
 func (c *blocked) Run(env *cli.Env) error {
 	all, err := table(env)
 	if err != nil {

@@ -129,6 +129,7 @@ func repositoryShows(root string) (bool, error) {
 
 const gitWait = 5 * time.Second // limits a run of git, which may be slow in a huge worktree
 
+// describeTrust says what the trust t allows. It marks what differs from old, which may be nil.
 func describeTrust(t, old *place.Trust) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", t.Path)
@@ -185,6 +186,7 @@ func listTrust(env *cli.Env, state place.State, asJSON bool) error {
 	return nil
 }
 
+// surveyTown is place.Survey with the files that the templates of town.toml name.
 func surveyTown(root string) (*place.Trust, error) {
 	t, err := place.Survey(root)
 	if err != nil || t.Files["town.toml"] == "" {

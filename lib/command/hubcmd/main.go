@@ -126,6 +126,8 @@ func (c *run) Run(env *cli.Env) error {
 	return c.serve(env, state, store, most)
 }
 
+// serve runs the hub until a signal, until its data is gone, or with Idle until it was unused for
+// that long or another hub takes its place. most is the limit on disk, in bytes.
 func (c *run) serve(env *cli.Env, state place.State, store string, most int64) error {
 	if err := atomicfile.EnsurePrivateDir(store); err != nil {
 		return err
@@ -211,6 +213,8 @@ func listen(store string) (net.Listener, error) {
 	return net.Listen("unix", socketName)
 }
 
+// externalAddress returns the address for other machines: listen's host, or else this machine's
+// name, and the port of bound.
 func externalAddress(listen, bound string) string {
 	host, _, err := net.SplitHostPort(listen)
 	_, port, perr := net.SplitHostPort(bound)
@@ -265,6 +269,7 @@ func relayHere(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub,
 	}
 }
 
+// stdio joins standard input and output to the hub, after the line that ends what a login prints.
 func (c *run) stdio(env *cli.Env, store string) error {
 	conn, err := reach(env, store, c.Name)
 	if err != nil {
@@ -286,6 +291,8 @@ func (pipes) Close() error { return nil }
 
 const idle = 10 * time.Minute // how long a hub that was started for a connection outlives the last one
 
+// reach connects to this user's hub, which it starts if none answers, and waits ten seconds for it.
+// It changes to the store's folder, because the path of a socket must be short.
 func reach(env *cli.Env, store, name string) (net.Conn, error) {
 	if err := atomicfile.EnsurePrivateDir(store); err != nil {
 		return nil, err

@@ -222,6 +222,7 @@ func isLate(call *hook.Invocation, doing activity.State) bool {
 	return err == nil && r != nil && r.Ended()
 }
 
+// signOf returns Waiting after the agent's turn. A turn that waits for an answer is Running.
 func signOf(in hook.Input, doing activity.Status) keepalive.State {
 	switch in.Kind() {
 	case "Stop", "Notification", "StopFailure", "Interrupt":
@@ -252,6 +253,7 @@ func (e *end) Run(env *cli.Env) error {
 	return e.record(env, call)
 }
 
+// record closes a session. For a hook it is no error if the session is unknown or has ended.
 func (e *end) record(env *cli.Env, call *hook.Invocation) error {
 	id, outcome, reason := call.ID, session.Outcome(e.Outcome), e.Reason
 	if e.Session != nil {
@@ -301,6 +303,7 @@ func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o sessio
 	if e.Hook && !call.Store.Exists(id) {
 		return nil // an unknown session
 	}
+	// Some clients stop the hook after a few seconds.
 	wait := endWait
 	if e.Hook && call.Dialect.EndWait > 0 {
 		wait = call.Dialect.EndWait
@@ -363,6 +366,7 @@ type aged struct {
 	Alive *bool   `json:"alive,omitempty"` // the answer of check
 }
 
+// reportNoHeartbeat prints that there is none, in JSON with an age of a year, and answers no.
 func reportNoHeartbeat(env *cli.Env, asJSON bool) error {
 	age := (*keepalive.Heartbeat)(nil).Age(env.Now())
 	var err error
@@ -399,6 +403,7 @@ func (c *check) Run(env *cli.Env) error {
 		return reportNoHeartbeat(env, c.JSON)
 	}
 	seen := status.OfHeartbeat(sign)
+	// Age has corrected a time in the future.
 	seen.At = env.Now().Add(-age)
 	is := status.DeriveStatus(status.Facts{Now: env.Now(), MaxAge: max(time.Duration(c.MaxAge), 1), Seen: []status.Observation{seen}}).Status
 	if c.JSON {

@@ -365,6 +365,7 @@ func (s reapedSession) announce(until time.Time) error {
 	return s.store.Stop(s.ID, session.Stop{Reason: reason, Until: until})
 }
 
+// close records the session as killed, if its process is gone. Its hook may have been faster.
 func (s reapedSession) close(now time.Time) error {
 	if !s.Process().Gone() {
 		return nil

@@ -32,6 +32,7 @@ func (c *configShow) Run(env *cli.Env) error {
 	}
 	rows := [][]string{{"KEPT FOR", "CURVE", "TYPE"}}
 	for _, kind := range p.policy.Patterns() {
+		// Only a town's programs log these, and nobody has set a time for them.
 		if p.town.Personal && p.policy.OnlyInTowns(kind) {
 			continue
 		}
@@ -110,6 +111,7 @@ func (c *configReset) Run(env *cli.Env) error {
 	return update(env, "the defaults count again", func(p books) error { return retention.Reset(p.town.Retention(), p.env.WarnError) })
 }
 
+// change applies by to the stored policy, under its lock.
 func change(env *cli.Env, message string, by func(*retention.Policy) error) error {
 	return update(env, message, func(p books) error {
 		policy, err := retention.Repair(p.town.Retention(), p.env.WarnError)
@@ -126,6 +128,8 @@ func change(env *cli.Env, message string, by func(*retention.Policy) error) erro
 	})
 }
 
+// update calls write under the policy's lock. It does not load the policy: config reset must work
+// when the file is damaged.
 func update(env *cli.Env, message string, write func(books) error) error {
 	p, err := openLogs(env)
 	if err != nil {

@@ -78,6 +78,7 @@ func openLogs(env *cli.Env) (books, error) {
 	return p, p.town.State.CheckOwner()
 }
 
+// open is openLogs with the policy. If only the policy is unusable, the hint is config reset.
 func open(env *cli.Env) (books, error) {
 	p, err := openLogs(env)
 	if err != nil {
@@ -127,6 +128,7 @@ func (c *stats) Run(env *cli.Env) error {
 	if c.JSON {
 		return in.json(env)
 	}
+	// The event log is always in files, the feed and the archive only if they are not empty.
 	if in.tally.Events+in.tally.Other == 0 && len(in.files) == 1 {
 		env.Hint("nothing was logged here yet; gt-hooks install --all wires gt into your agents")
 		return nil
@@ -151,6 +153,7 @@ type inventory struct {
 	state        retention.State
 }
 
+// inventory counts the logs and the archive. Its tally lacks the archive, which no prune changes.
 func (p books) inventory() (inventory, error) {
 	in := inventory{tally: p.newTally()}
 	logs := p.logs()
@@ -278,6 +281,7 @@ func (c *decay) Run(env *cli.Env) error {
 		}
 		kinds := []kind{}
 		for _, k := range t.Fading() {
+			// Tally leaves Lowest at 1 if all events have expired.
 			if k.Events == k.Expired {
 				k.Lowest = 0
 			}
@@ -325,6 +329,7 @@ func (c *prune) Run(env *cli.Env) error {
 		return err
 	}
 	begun := env.Now()
+	// Events that had to go to the spare log are pruned with the others.
 	if !c.DryRun {
 		p.env.WarnError(eventlog.Log(p.town.Events()).TakeIn(eventlog.Log(p.town.Spare())))
 	}
@@ -384,6 +389,7 @@ func (c *prune) skip(env *cli.Env, report map[string]any) error {
 	return env.JSON(report)
 }
 
+// remove prunes both logs. Only the first has an archive, because the feed is an excerpt of it.
 func (c *prune) remove(p books, begun time.Time) (retention.Result, error) {
 	result := retention.Result{ByType: map[string]int{}}
 	for i, l := range p.logs() {
@@ -535,6 +541,7 @@ func (c *follow) Run(env *cli.Env) error {
 		wanted = func(h eventlog.Head) bool { return h.Type != "" && retention.Fits(c.Type, h.Type) }
 	}
 	err = log.Follow(context.Background(), c.Lines, wanted, func(line []byte) bool {
+		// Follow uses wanted for the last lines only, and then passes every line.
 		var e eventlog.Event
 		if json.Unmarshal(line, &e) != nil || e.Type == "" || c.Type != "" && !retention.Fits(c.Type, e.Type) {
 			return true

@@ -102,6 +102,7 @@ func (a agent) hintOverseer(env *cli.Env) {
 	}
 }
 
+// rank orders the list: given work, unread, read, done. It is also the index of flags' words.
 func (r row) rank() int {
 	switch {
 	case r.Hooked:

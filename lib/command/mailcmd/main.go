@@ -60,6 +60,7 @@ type agent struct {
 	id   session.ID // "" for a person
 }
 
+// currentAgent returns who runs this command. An agent's box hides notes for others of its folder.
 func currentAgent(env *cli.Env) agent {
 	h := home.Find(env.Getenv, env.Dir, "")
 	if h.Ignored != "" {
@@ -126,6 +127,7 @@ func explainRefusal(err error) error {
 	return err
 }
 
+// findError adds hints to the error for a note's ID, such as the notes that it can mean.
 func findError(err error) error {
 	var many *mail.Ambiguous
 	switch {

@@ -19,6 +19,7 @@ import (
 	"gt/lib/text/term"
 )
 
+// sendToHost leaves a note, or work for a template, in the outbox, from which gt-relay sends it.
 func (a agent) sendToHost(env *cli.Env, host peer.Host, kind, to string, m message, asJSON bool) error {
 	state := a.home.Town.State
 	own, err := peer.NewHosts(state).LocalHost()
@@ -35,6 +36,7 @@ func (a agent) sendToHost(env *cli.Env, host peer.Host, kind, to string, m messa
 		return err
 	}
 	n := a.signed(env, mail.Note{Type: mail.Plain, To: to + "@" + host.Name, Subject: m.Subject, Body: body})
+	// The other host needs a name to answer to: this folder's path means nothing there.
 	name, err := post.Return(a.home)
 	if err != nil {
 		return err
@@ -94,6 +96,7 @@ type pending struct {
 
 const maxReason = 200 // bounds why a letter was refused, in characters
 
+// letters returns what is in the outbox, waiting or refused, the oldest first.
 func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 	box = peer.OutboxOf(town.Personal(env.Getenv).State)
 	waiting, err := box.ReadLetters()
@@ -151,6 +154,7 @@ func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pending {
 	return w
 }
 
+// describeHosts says which host has work for any host, or why none has it; "" of other letters.
 func (w pending) describeHosts() string {
 	if len(w.Tries) == 0 || w.Waits != "" {
 		return w.Waits

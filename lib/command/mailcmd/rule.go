@@ -121,6 +121,7 @@ func (c *listRules) Run(env *cli.Env) error {
 
 func (c *addRule) Run(env *cli.Env) error {
 	me, id, err := chain(env)
+	// A rule of the repository needs no session, so chain's error does not count.
 	if c.Repo {
 		var common string
 		common, err = git.Common(me.home.Dir)
@@ -157,6 +158,7 @@ func (c *dropRule) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	// The list numbers the chain's rules first and goes on with the repository's.
 	id, number := r.ids[0], c.Number
 	if number > len(r.chain) {
 		id, number = r.ids[1], number-len(r.chain)

@@ -72,6 +72,7 @@ func (c *send) Run(env *cli.Env) error {
 		n.From = me.home.Dir // an address that the recipient can reply to
 	}
 	id, err := to.Box.Deliver(n, c.Hook)
+	// For an agent in a sandbox, its hook can deliver the note, but only to the agent itself.
 	if err != nil && n.To == me.home.Identity.Address() {
 		return me.requestSend(env, n, c.Hook, c.JSON, err)
 	}
@@ -202,6 +203,7 @@ func (a agent) request(env *cli.Env, item request.Item, failed error) (line stri
 	return line + "\n", nil
 }
 
+// requestSend asks the hook to send a note to this agent itself (see request for failed).
 func (a agent) requestSend(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
 	line, err := a.request(env, request.Item{Kind: request.Note, Subject: n.Subject, Message: n.Body, Given: given}, failed)
 	if err != nil {
@@ -251,6 +253,7 @@ func (c *doneCmd) Run(env *cli.Env) error {
 
 const cancelWait = 5 * time.Second
 
+// cancel withdraws the waiting hand-over that a note belongs to, and reports if there was one.
 func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 	lock, err := a.home.LockWithin(cancelWait)
 	if err != nil {
@@ -269,6 +272,7 @@ func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 	return false, nil
 }
 
+// change calls do for a note, and prints the note as it is afterwards.
 func (a agent) change(env *cli.Env, id string, asJSON bool, do func(mail.Box, string) error, what string) error {
 	n, err := a.box.Get(id)
 	if err == nil {

@@ -34,6 +34,7 @@ type workGive struct {
 	message
 }
 
+// findWork returns the work of the agent's profile or town, for a person of the folder's town.
 func findWork(env *cli.Env) (home.Home, work.Work) {
 	h := home.Find(env.Getenv, env.Dir, "")
 	if s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable)); in != nil {
@@ -100,6 +101,7 @@ func (c *workGive) checkTemplate(env *cli.Env, h home.Home) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("no template is called '%s'", c.Template), hint)
 }
 
+// member returns the instance whose agent runs this. Only one of a template can have work.
 func member(env *cli.Env) (work.Work, *instance.Instance, error) {
 	h := home.Find(env.Getenv, env.Dir, "")
 	s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable))
@@ -137,6 +139,7 @@ func (c *workDone) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	// Late work is closed all the same, so it is only a warning.
 	if err = w.MarkDone(in.Name, c.ID); errors.Is(err, work.ErrLate) {
 		env.WarnError(err)
 		return nil
@@ -185,6 +188,8 @@ type workAsked struct {
 	ID      string `arg:"" optional:"" help:"The work."`
 }
 
+// Run checks that the session is this agent's, and does what it asked for. The outcome comes to
+// the agent as a note, because it does not see this command's output.
 func (c *workAsked) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.Session)
 	if err != nil {

@@ -96,6 +96,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	// Wait for the first session before the finder takes over the screen.
 	in := newCandidates(env)
+	// With a preview beside it, the list has half of the terminal.
 	room := term.Width(env.Stderr, env.Getenv)
 	if room >= 2*besidePreview {
 		room /= 2
@@ -140,6 +141,7 @@ func (g *grammar) Run(env *cli.Env) error {
 		return fmt.Errorf("the finder exited with %d", code)
 	}
 	id, _, _ := strings.Cut(said[len(said)-1], "\t")
+	// With --expect the finder prints the key before the row.
 	if len(g.Action) > 0 {
 		id = g.actionName(said[0]) + "\t" + id
 	}

@@ -139,6 +139,7 @@ func (s situation) hasRecalled(id session.ID) bool {
 	return slices.ContainsFunc(s.recalled, func(n mail.Note) bool { return n.Session == string(id) })
 }
 
+// bring returns the situation of a new session that takes over this note, which --handoff named.
 func (s situation) bring(note mail.Note) situation {
 	h := firstHandover{kind: brought, from: note.From, note: &note}
 	if old := s.handover; old.kind != noHandover {

@@ -67,6 +67,7 @@ func (c *commit) begin() error {
 	return c.record(records)
 }
 
+// acknowledge takes what was told (see commit). If begin had no lock, it records the session first.
 func (c *commit) acknowledge() error {
 	told := &c.situation
 	recorded := c.access == locked

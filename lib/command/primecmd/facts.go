@@ -156,6 +156,7 @@ func newStart(env *cli.Env, call *hook.Invocation) *start {
 	return s
 }
 
+// forked reports whether the client forks a session: the hook may have the parent's id (see start).
 func forked(p session.StartParams, call *hook.Invocation) bool {
 	flag := call.Dialect.ForkFlag
 	if flag == "" || !call.Hook || p.Source != "resume" || !p.Process.IsSet() {
@@ -205,6 +206,7 @@ func (s *start) box() mail.Box {
 	return box.ReadBy(instance.MatchOtherAgents(h.Town.State, s.env.Getenv(instance.Variable), s.call.ID))
 }
 
+// gather reads the facts of the home and its mailbox, and leaves the expensive ones to the reader.
 func (s *start) gather(records []*session.Record) *facts {
 	f := &facts{
 		now: s.env.Now(), session: s.session, reader: reader{s.findPane, s.readNote, s.readBody, s.readCheckpoints, s.readEnding, s.readDuties},
@@ -315,6 +317,7 @@ func (s *start) readCheckpoints() []savedCheckpoint {
 
 func (s *start) readEnding(r *session.Record) ending {
 	tail, err := s.tail(r)
+	// The client may have died before it wrote a conversation.
 	if r.Transcript == "" || errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

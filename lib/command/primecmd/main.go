@@ -134,6 +134,7 @@ func (g *grammar) printText(s *start, situation situation, others []*session.Rec
 			event = s.call.Input.Event
 		}
 		reply := s.call.Dialect.ReplyWith(event, text, notice)
+		// A client may drop the text after a request; repeatStart then gives it again.
 		if s.call.Dialect.ForgetsContext && s.call.ID != "" {
 			s.warn(keepRepeated(s.call, text))
 		}
@@ -183,6 +184,7 @@ func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
 	return env.Print(call.Dialect.Notice(keepsNothing + why))
 }
 
+// tellNote prints the text of a session that takes over the note of --handoff. It changes nothing.
 func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 	var in io.Reader = env.Stdin
 	if g.Handoff != "-" {

@@ -51,6 +51,7 @@ func (s *start) printState(from *facts, told situation, asJSON bool) error {
 		f.Checkpoint, f.Written = c.SessionID, c.Timestamp.UTC().Format(time.RFC3339)
 		f.Age = max(from.now.Sub(c.Timestamp), 0).Round(time.Second).String()
 	}
+	// Waiting includes the notes of the chain that broke off. Hooked has notes and issues.
 	for _, n := range slices.Concat(told.waiting, told.recalled) {
 		f.Waiting = append(f.Waiting, n.ID)
 	}
@@ -63,6 +64,7 @@ func (s *start) printState(from *facts, told situation, asJSON bool) error {
 	return s.env.JSON(f)
 }
 
+// explain prints, for --explain, the facts that decided about the text.
 func (s *start) explain(f *facts, told situation) {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(s.env.Stderr, "%s: because: %s\n", s.env.Name, term.Clean(s.env.Redact(fmt.Sprintf(format, args...))))

@@ -104,6 +104,7 @@ func (s *start) readThread(told situation) *thread.Thread {
 	return s.threadOf(r)
 }
 
+// threadOf returns the thread of a session's chain, nil if there is none or it cannot be read.
 func (s *start) threadOf(r *session.Record) *thread.Thread {
 	if s.thread != nil && s.thread.ChainID == r.Chain() {
 		return s.thread
@@ -214,6 +215,7 @@ func (p *page) opening(banner, todo string) []section {
 	return []section{{body: banner + "\n\n" + p.identitySentence() + p.company()}, {title: whatToDo, body: todo}}
 }
 
+// identitySentence tells the agent who and where it is. The branch "HEAD" is a detached HEAD.
 func (p *page) identitySentence() string {
 	home := p.home
 	id := home.Identity
@@ -412,6 +414,7 @@ func (p *page) fill(sections []section, most int) (others []string, lists string
 	}
 }
 
+// afterHandoff returns the sections of a session that takes over a hand-over or notes.
 func (p *page) afterHandoff() []section {
 	banner := "# Handoff complete: you are the new session\n\n"
 	switch notes := len(p.notes()); {
@@ -469,6 +472,7 @@ func (p *page) isLeft() bool {
 
 const olderNote = 1500 // limits a note that a later one follows
 
+// noteSections returns the notes that are delivered now. Only the last tells of the worktree.
 func (p *page) noteSections() []section {
 	var sections []section
 	notes := p.notes()
@@ -490,6 +494,7 @@ func (p *page) noteSections() []section {
 	return sections
 }
 
+// afterCrash returns the sections after a session that broke off or left only a checkpoint.
 func (p *page) afterCrash() []section {
 	notes := p.notes()
 	sections := p.opening(p.crashBanner(len(notes)), p.crashTodo(len(notes)))
@@ -513,6 +518,7 @@ func (p *page) afterCrash() []section {
 			RequestElsewhere: len(notes) > 0,
 		}.Clean(p.env.Redact).Text())))
 	} else {
+		// Only the notes that it had received tell its task.
 		sections = append(append(sections, recalled...), p.lastingSection())
 		recalled = nil
 	}
@@ -530,6 +536,7 @@ func (p *page) saved() (at time.Time) {
 	return at
 }
 
+// recalledSections returns the notes of the chain that broke off. One that isNamed has no text.
 func (p *page) recalledSections() []section {
 	var sections []section
 	for _, n := range p.recalled {
@@ -543,6 +550,7 @@ func (p *page) recalledSections() []section {
 	return sections
 }
 
+// withoutNotes returns the thread without the messages whose notes have sections of their own.
 func (p *page) withoutNotes() *thread.Thread {
 	if p.thread == nil {
 		return nil
@@ -555,6 +563,7 @@ func (p *page) withoutNotes() *thread.Thread {
 	return &t
 }
 
+// crashBanner returns how the session broke off. notes is how many notes are delivered.
 func (p *page) crashBanner(notes int) string {
 	head, said := "# Crash recovery: ", ""
 	switch {
@@ -610,6 +619,7 @@ func (p *page) isGiven(id string) bool {
 	return slices.ContainsFunc(p.hooked, func(n mail.Note) bool { return n.ID == id }) || slices.ContainsFunc(p.work, func(w beads.Work) bool { return w.ID == id })
 }
 
+// crashTodo returns what to do after a crash. A session at rest had no request left to continue.
 func (p *page) crashTodo(notes int) string {
 	compare := "First compare this with the files. Where they disagree, the files are right."
 	if p.inGit {
@@ -694,6 +704,7 @@ func (p *page) molecule() string {
 	return text + "."
 }
 
+// finish returns the command that ends the given work. ID stands for the id of any of several.
 func (p *page) finish() string {
 	switch {
 	case len(p.hooked) == 1 && len(p.work) == 0:
@@ -704,6 +715,7 @@ func (p *page) finish() string {
 	return p.gt("mail done ID") + ", with the id that " + p.gt("mail inbox") + " shows"
 }
 
+// ordinary returns the sections of a session that takes nothing over and has no given work.
 func (p *page) ordinary() []section {
 	text := p.identitySentence() + p.company()
 	if p.partial {
@@ -737,6 +749,7 @@ func (p *page) ordinary() []section {
 
 func (p *page) tellsTask() bool { return p.crashed != nil && len(p.tail.Requests) > 0 }
 
+// company returns lines about another live session, unread notes, and what could not be read.
 func (p *page) company() string {
 	text := ""
 	if len(p.others) > 0 {

@@ -17,6 +17,8 @@ type selection struct {
 	Names []string `arg:"" name:"name" help:"Sessions, such as worker-a3f2b7 or worker~2, or a template for all of its sessions."`
 }
 
+// forEachNamed calls do for each selected session, up to the first error. It calls none if a name
+// means no session. done is what it prints before the session's name.
 func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.World, instance.ID) error) error {
 	w, err := c.world(env)
 	if err != nil {

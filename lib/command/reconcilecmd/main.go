@@ -72,6 +72,7 @@ type profileFlag struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the sessions of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
 }
 
+// town returns the town whose templates count: a profile's are in the person's own town.
 func (a profileFlag) town(env *cli.Env) (town.Town, error) {
 	if a.Profile != "" {
 		if err := instance.CheckName(a.Profile); err != nil {
@@ -136,6 +137,7 @@ type problem struct {
 	Error string `json:"error"`
 }
 
+// Run prints what is wrong with the templates, and fails without a message if anything is.
 func (c *check) Run(env *cli.Env) error {
 	t, err := c.town(env)
 	if err != nil {
@@ -206,6 +208,7 @@ func (c *plan) Run(env *cli.Env) error {
 	}
 	for _, a := range p.Actions {
 		l := lineOf(a, p.Names[a.Before.ID])
+		// Ending a session frees its claimed work: it is given back, or blocked for a reason.
 		if l.Work, l.Blocked = p.Frees(a); l.Work == 0 {
 			l.Blocked = ""
 		} else if l.Blocked == "" {
@@ -247,6 +250,7 @@ type line struct {
 	Error    string `json:"error,omitempty"`
 }
 
+// lineOf returns an action's line. name is the session's, "" before it is made.
 func lineOf(a tick.Action, name string) line {
 	l := line{
 		Change: string(a.Change), Session: name, Template: a.Session.Template, Slot: a.Session.Slot,
@@ -258,6 +262,7 @@ func lineOf(a tick.Action, name string) line {
 	return l
 }
 
+// printLine names a session that has no name yet by its template, with the slot if it has one.
 func printLine(env *cli.Env, asJSON bool, l line) error {
 	if asJSON {
 		return env.JSON(l)

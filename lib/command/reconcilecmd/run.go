@@ -25,6 +25,7 @@ import (
 	"gt/lib/text/term"
 )
 
+// unknownAgents returns the templates whose agent is in no table, which config does not check.
 func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []template.Problem) {
 	table, err := agent.Load(place.Config(env.Getenv), t)
 	env.WarnError(err)
@@ -225,6 +226,7 @@ type service struct {
 	Cron    bool `xor:"kind" required:"" help:"A line of crontab: a tick each minute."`
 }
 
+// Run prints a unit that runs in the town's folder, because a town is found from the folder.
 func (c *service) Run(env *cli.Env) error {
 	t, err := c.town(env)
 	if err != nil {

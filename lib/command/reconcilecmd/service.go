@@ -45,6 +45,7 @@ func systemdWord(s string) string {
 	return `"` + s + `"`
 }
 
+// launchd returns a property list. Stopping it ends only this program, as with systemd.
 func launchd(dir string, args []string, path string) string {
 	text := func(s string) string {
 		var b strings.Builder

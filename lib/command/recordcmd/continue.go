@@ -114,6 +114,7 @@ func eventLine(h record.Happened) string {
 	return line
 }
 
+// latestHere returns the record of this folder that ended last, or "". It skips subagents.
 func latestHere(env *cli.Env, s record.Store) (record.ID, error) {
 	all, err := infos(env, s)
 	if err != nil {

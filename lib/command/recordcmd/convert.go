@@ -158,6 +158,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// folder returns where the conversation goes on: --cwd, else its own folder, else this one.
 func (c *convert) folder(env *cli.Env, i record.Info) (string, error) {
 	dir := env.Abs(cmp.Or(c.CWD, i.CWD))
 	info, err := os.Stat(dir)

@@ -76,6 +76,7 @@ func (c *export) Run(env *cli.Env) error {
 	return nil
 }
 
+// traces writes the records as one OTLP document. With --to it sends that once it is complete.
 func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
 	var body bytes.Buffer
 	to := env.Stdout
@@ -94,6 +95,7 @@ func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
 	return send(env, c.To, c.Insecure, body.Bytes())
 }
 
+// inChain returns the records of a chain, oldest first. name is its id, or that of a session in it.
 func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err error) {
 	name = term.Uncut(name)
 	all, err := infos(env, s)

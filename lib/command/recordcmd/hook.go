@@ -43,6 +43,8 @@ func (c *syncing) hooked(env *cli.Env) error {
 	return stop.Clear(state)
 }
 
+// keep updates the record of the hook's session until the client's file has settled. If the session
+// has ended, it also closes and seals the record. For an excluded folder it records nothing.
 func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	r := readerOf(c.Agent)
 	if len(c.ID) != 1 {
@@ -110,6 +112,7 @@ func readerOf(client string) conversation.Reader {
 	return hookfile.Reader{Agent: client}
 }
 
+// storesOf returns the folders that r reads: the client's own, or the one with what hooks stored.
 func storesOf(env *cli.Env, r conversation.Reader) []string {
 	told, ok := r.(hookfile.Reader)
 	if !ok {
@@ -138,6 +141,7 @@ const (
 	settledEnd  = 10
 )
 
+// sessionFiles returns the files of a session's subagents, and then its own, which Join makes one.
 func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []conversation.File, err error) {
 	var own []conversation.Conversation
 	for _, store := range storesOf(env, r) {
@@ -148,6 +152,7 @@ func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []c
 					fileID = m.ID
 				}
 			}
+			// The session is this file's own, or the parent of the subagent that wrote it.
 			switch id {
 			case fileID:
 				m, merr := r.Metadata(f)

@@ -88,6 +88,7 @@ func formatTime(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
+// entry writes a line of a record, with calls and results folded. It leaves out steps and remarks.
 func (p *paged) entry(l *record.Line) {
 	text := p.text(l.Text)
 	if l.Hidden != "" {

@@ -49,6 +49,7 @@ func (c *list) Run(env *cli.Env) error {
 	if c.Agent != "" && !slices.ContainsFunc(all, func(i record.Info) bool { return i.Agent == c.Agent }) && !agent.Builtin().Known(c.Agent) {
 		return agent.Builtin().Unknown(c.Agent)
 	}
+	// A short id must be unique among all records, not only among those listed.
 	number, shorten := len(all), short(all)
 	all = slices.DeleteFunc(all, func(i record.Info) bool {
 		return c.Agent != "" && i.Agent != c.Agent || !c.All && (i.Parent != "" || i.Gone != "")
@@ -121,6 +122,7 @@ func topics(env *cli.Env, all []record.Info) func(record.Info) string {
 	}
 }
 
+// readLogged reads the event logs of the person, and of the towns of this folder and the records'.
 func readLogged(env *cli.Env, all []record.Info) catalog.Catalog {
 	folders := map[string]bool{}
 	for _, i := range all {

@@ -103,6 +103,7 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	return found[0], nil
 }
 
+// calledAgents returns this host's agents that a name means in gt-session, with or without @HOST.
 func calledAgents(env *cli.Env, name string) []instance.Called {
 	state := place.StateOf(env.Getenv)
 	called, _ := instance.FindCalled(state, name, env.Abs(name)) // gt-session says what is unreadable

@@ -57,6 +57,7 @@ func (p *marked) putMessage(who string, at time.Time, text string) {
 	}
 }
 
+// head writes a heading when the speaker changes. It has the time of the first entry below it.
 func (p *marked) head(who string, at time.Time) {
 	if who == p.who {
 		return

@@ -48,6 +48,7 @@ func (c *show) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	// The event logs here know nothing of a record that was copied from another host.
 	topic := i.Title
 	if s.host == "" {
 		topic = topics(env, []record.Info{i})(i)
@@ -187,6 +188,7 @@ func (p *page) put(line []byte, _ int64) bool {
 	return p.Err == nil
 }
 
+// line prints a line of a record. Without tools, calls are one line each and results are left out.
 func (p *page) line(l *record.Line) {
 	text := strings.TrimSpace(term.CleanText(p.env.Redact(l.Text)))
 	switch l.Kind {
@@ -242,6 +244,7 @@ func reasonSuffix(end *record.Line) string {
 	return ""
 }
 
+// putMessage prints a message, or only its heading if the record has no text of it.
 func (p *page) putMessage(who string, color func(string) string, l *record.Line, text string) {
 	switch {
 	case text != "":

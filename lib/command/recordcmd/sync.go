@@ -83,6 +83,7 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	return keepLatest(append(found, told...))
 }
 
+// allTold returns the conversations that hooks stored, of clients that keep none or less of them.
 func allTold(env *cli.Env) (found []conversation.Conversation) {
 	root, err := hookfile.Root(env.Getenv)
 	if err != nil {
@@ -122,6 +123,8 @@ func keepLatest(found []conversation.Conversation) []conversation.Conversation {
 	return all
 }
 
+// chooseConversations returns for each of c.ID the one conversation that it means: by the id of the
+// session or record, the beginning of the session's, or the name of an agent. Two are an error.
 func (c *syncing) chooseConversations(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
 	for _, name := range c.ID {
 		wanted := name
@@ -132,6 +135,7 @@ func (c *syncing) chooseConversations(env *cli.Env, s record.Store, all []conver
 			}
 			wanted = string(h.Session)
 		}
+		// The beginning of an id counts first, in any case of its letters, then an agent's name.
 		begins := func(wanted string) bool {
 			return slices.ContainsFunc(all, func(c conversation.Conversation) bool { return strings.HasPrefix(idOf(c), wanted) })
 		}
@@ -180,6 +184,7 @@ func (c *syncing) chooseConversations(env *cli.Env, s record.Store, all []conver
 
 func idOf(c conversation.Conversation) string { return string(record.KeyOf(c).Session) }
 
+// syncAll records conversations in parallel. It warns of each that fails, and stops at a signal.
 func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum synced, err error) {
 	x, err := s.Index()
 	if err != nil {

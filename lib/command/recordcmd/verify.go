@@ -112,6 +112,7 @@ func seal(env *cli.Env, s record.Store, id record.ID) error {
 	return eventlog.Log(own.Events()).AppendOr(eventlog.Log(own.Spare()), env.WarnError, env.Now(), eventlog.RecordHead, Program().Name, sealed{string(h.Session), h.Agent, at})
 }
 
+// seals returns the last seal of each record. It reads the person's event logs, oldest first.
 func seals(env *cli.Env) (map[record.ID]*record.Seal, error) {
 	all := map[record.ID]*record.Seal{}
 	own := town.Personal(env.Getenv)

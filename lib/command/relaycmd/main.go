@@ -133,6 +133,7 @@ type join struct {
 	NewKey bool   `name:"new-key" help:"Get new keys: this machine is a copy of another one."`
 }
 
+// Run joins a hub. It stores the hub only after a connection to it has worked.
 func (c *join) Run(env *cli.Env) error {
 	f, err := files(env)
 	if err != nil {
@@ -196,6 +197,7 @@ func (c *join) Run(env *cli.Env) error {
 		return err
 	}
 	fmt.Fprintf(env.Stdout, "this host is %s now, in the fleet of %s\n", own.Name, hubName(at))
+	// The status below then has the other hosts. A sync that is late is no failure of the join.
 	s := syncNow{Wait: duration.Flag(20 * time.Second), quiet: true}
 	if err := s.Run(env); err != nil && cli.ExitCode(err) != cli.Busy {
 		return err
@@ -265,6 +267,7 @@ func (run) Run(env *cli.Env) error {
 	return f.relay(ctx, f.env.WarnError)
 }
 
+// relay relays until ctx ends or this host leaves its fleet, which is no error.
 func (f fleet) relay(ctx context.Context, warn func(error)) error {
 	r, lock, err := relay.New(local.Options(ctx, f.env, f.state, warn))
 	if errors.Is(err, relay.ErrRunning) {
@@ -285,6 +288,7 @@ type syncNow struct {
 	quiet bool
 }
 
+// Run waits until everything is sent and taken. It relays in this process if no other one does.
 func (c *syncNow) Run(env *cli.Env) error {
 	f, err := withHub(env)
 	if err != nil {
@@ -293,6 +297,7 @@ func (c *syncNow) Run(env *cli.Env) error {
 	began := env.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(c.Wait))
 	defer cancel()
+	// As long as this file exists, a relay writes its status even if only its times have changed.
 	mark := f.state.Path("relay", "sync")
 	if err := f.state.Write(mark, nil, atomicfile.Unsynced); err != nil {
 		return err
@@ -327,6 +332,7 @@ func (c *syncNow) Run(env *cli.Env) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 		if s, err := relay.ReadStatus(f.state); err == nil && s.CurrentAt.After(began.Add(settle)) {
+			// If again is set, the relay of this process has ended already.
 			if cancel(); again == nil {
 				<-done
 			}
@@ -449,8 +455,10 @@ func (f fleet) printAny(letters []peer.Letter, now time.Time) error {
 	return nil
 }
 
+// print shows the hosts to a person. The first of lines is this host.
 func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.Time) error {
 	env := f.env
+	// A relay that was killed left its status; the lock shows whether one runs.
 	running := (s.Copying || now.Sub(s.CurrentAt) < 2*time.Minute) && f.isRunning()
 	is := "not connected (gt-relay run)"
 	switch {

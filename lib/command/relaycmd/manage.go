@@ -21,6 +21,7 @@ import (
 	"gt/lib/text/duration"
 )
 
+// isRunning reports whether a relay holds its lock. A lock that cannot be tried counts as held.
 func (f fleet) isRunning() bool {
 	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
 	if err != nil {
@@ -45,6 +46,7 @@ type allow struct {
 	What []string `arg:"" help:"What it may do here: peek, send, answer, start, stop, work, move; records (copy this host's records of conversations); or all. This is added to what it may do already; none takes all of that back first."`
 }
 
+// Run adds to what a host may do here. The new Trust also ends a block.
 func (c *allow) Run(env *cli.Env) error {
 	f, h, err := openWithHost(env, c.Host)
 	if err != nil {
@@ -92,6 +94,7 @@ type block struct {
 	Host string `arg:"" completer:"host" help:"The host."`
 }
 
+// Run blocks a host. The new Trust also takes back what the host was allowed.
 func (c *block) Run(env *cli.Env) error {
 	f, h, err := openWithHost(env, c.Host)
 	if err != nil {
@@ -198,6 +201,7 @@ type leave struct{}
 
 const leaveWait = time.Minute // how long a relay that runs may take to see that it has no hub any more
 
+// Run removes the hub first, so that a relay that runs ends and frees the lock.
 func (c *leave) Run(env *cli.Env) error {
 	f, own, err := openJoined(env)
 	if err != nil {
@@ -316,6 +320,7 @@ func removeService(env *cli.Env) error {
 	return nil
 }
 
+// Run writes the file of the service, which the person starts. It keeps one that differs.
 func (c *service) Run(env *cli.Env) error {
 	if _, _, err := openJoined(env); err != nil {
 		return err

@@ -69,7 +69,9 @@ type origin struct {
 	at     target
 }
 
+// Run prints the origins of the lines. Neighbouring lines that one exchange wrote are one origin.
 func (c *blaming) Run(env *cli.Env) error {
+	// A file may itself have a name like a.go:12. A to of 0 means the last line.
 	name, from, to := c.Place, 1, 0
 	if m := placePattern().FindStringSubmatch(c.Place); m != nil && !pathExists(env.Abs(c.Place)) {
 		name = m[1]
@@ -87,6 +89,7 @@ func (c *blaming) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	// Search by base name, as an edit can name a file in any way. keepChanges compares paths.
 	paths, bases := map[string]bool{}, map[string]bool{}
 	for _, l := range lines {
 		paths[l.Path], bases[filepath.Base(l.Path)] = true, true
@@ -266,6 +269,7 @@ func (b *blamer) keepChanges(changes []search.Change, paths []string) {
 	}
 }
 
+// origin returns the edit that wrote lines[i], or as its Reason why none is known.
 func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
 	l := lines[i]
 	o := origin{Path: l.Path, From: l.Number, To: l.Number, Commit: l.Commit}
@@ -282,6 +286,7 @@ func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
 		return ""
 	}
 	before, after := neighbour(-1), neighbour(1)
+	// A rebase or amendment keeps the author's time. A later edit counts if no earlier one fits.
 	limits := []time.Time{b.now}
 	if l.Commit != "" { // in whole seconds
 		limits = []time.Time{l.Authored.Add(time.Second), l.Committed.Add(time.Second)}
@@ -398,6 +403,7 @@ type commitLines struct {
 	replaced, whole map[*search.Change]bool // what confirms found of an edit
 }
 
+// linesOf returns what a commit changed in a file. It asks git once for each pair.
 func (b *blamer) linesOf(l git.BlamedLine) *commitLines {
 	key := l.Commit + "\x00" + l.Path
 	lines := b.commits[key]
@@ -446,6 +452,7 @@ func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
 	})
 }
 
+// print prints the origins. It returns cli.Silent if no session is known for any of them.
 func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error {
 	out, style, short := bufio.NewWriter(env.Stdout), term.StyleFor(env.Stdout, env.Getenv), all.Short()
 	width, terminal := term.Width(env.Stdout, env.Getenv), term.IsTerminal(env.Stdout)

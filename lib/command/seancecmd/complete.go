@@ -9,6 +9,7 @@ import (
 	"gt/lib/text/term"
 )
 
+// completers returns what completes values, by the name of the argument or flag.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{
 		"id":         sessionIDs,
@@ -28,6 +29,7 @@ const (
 	maxLooked  = 1000 // sessions read for the values of a field
 )
 
+// sessionIDs offers the ids that begin so. An empty word gets the newest, without subagents.
 func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	all, err := gather(env, false, nil)
 	if err != nil {
@@ -52,6 +54,7 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	return offered
 }
 
+// valuesOf returns a Completer that offers the values of a field in the first maxLooked sessions.
 func valuesOf(field func(*catalog.Session) []string) cli.Completer {
 	return func(env *cli.Env, begin string) []cli.Candidate {
 		all, err := gather(env, false, nil)

@@ -123,6 +123,7 @@ type tailText struct {
 	Update bool   `help:"Keep what was read, so that the next time goes on from there."`
 }
 
+// Run prints the summary of the conversation as JSON. It reads only one in a store of the person's.
 func (c *tailText) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.ID)
 	if err != nil {
@@ -160,6 +161,7 @@ func (c *tailText) Run(env *cli.Env) error {
 	} else {
 		fold, err = told.Read(read, env.Redact)
 	}
+	// The summary is there all the same; the next run reads those bytes again.
 	if unsaved := (*tail.SaveError)(nil); errors.As(err, &unsaved) {
 		env.WarnError(err)
 		err = nil

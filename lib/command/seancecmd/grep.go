@@ -45,6 +45,7 @@ func (c *grep) Validate() error {
 	return nil
 }
 
+// Run prints matches as it finds them. If there are none, it hints at flags that find some.
 func (c *grep) Run(env *cli.Env) error {
 	q, err := search.New(c.Pattern, c.Fixed, c.Fold)
 	if err != nil {
@@ -227,6 +228,7 @@ func (c *grep) printer(env *cli.Env, q *search.Query, all catalog.Catalog) *prin
 	return p
 }
 
+// hit prints a hit. A session's hits come in a row, below its heading and before its count.
 func (p *printer) hit(at target, h search.Hit) {
 	if at.session != p.session {
 		p.end()
@@ -280,6 +282,7 @@ func (p *printer) hit(at target, h search.Hit) {
 	}
 }
 
+// end prints the number of matching lines of the latest session, for --count.
 func (p *printer) end() {
 	if p.session == nil || !p.Count {
 		return
@@ -334,6 +337,7 @@ func (p *printer) text(h search.Hit, l search.Line) {
 
 const minText = 20 // the smallest width of a text, in columns
 
+// speaker returns a hit's speaker for a column. A tool named like another speaker gets a mark.
 func speaker(env *cli.Env, s, subagent *catalog.Session, h search.Hit) string {
 	agent := term.Clean(s.Agent)
 	if subagent != nil {

@@ -61,6 +61,7 @@ func hintNone(env *cli.Env, all catalog.Catalog) {
 
 const usual = 20
 
+// Run prints JSON and formatted sessions as it finds them. A table needs all rows for its columns.
 func (c *list) Run(env *cli.Env) error {
 	if c.Talk != "" {
 		value := func(s string) string { return strings.TrimPrefix(s, "=") } // Gas Town also takes -t=ID
@@ -94,6 +95,7 @@ func (c *list) Run(env *cli.Env) error {
 		found = append(found, s)
 		return nil
 	}
+	// Running agents of an unknown session come first. No limit counts them.
 	for s := range redactSessions(env, slices.Values(c.strangers)) {
 		if err := show(s); err != nil {
 			return err
@@ -141,6 +143,7 @@ func (c *list) Run(env *cli.Env) error {
 	return nil
 }
 
+// format parses --format, in which \t and \n stand for tab and line feed. It returns nil for none.
 func format(text string) (*template.Template, error) {
 	if text == "" {
 		return nil, nil
@@ -159,6 +162,7 @@ func format(text string) (*template.Template, error) {
 	return t, nil
 }
 
+// formatError returns a template's error without the names of our types, and hints at the fields.
 func formatError(err error) error {
 	var fields []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[catalog.Session]()) {
@@ -201,6 +205,7 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 	})
 }
 
+// columns returns the table's columns. With width 0, which is no terminal, it cuts no cell.
 func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Session, width int) []term.Column[*catalog.Session] {
 	now, short, narrow := env.Now(), all.Short(), width > 0 && width < wide
 	clients := map[string]bool{"": true}

@@ -243,6 +243,8 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
+// answerRequest returns a result or the protocol's error. A tool that fails has a result too, so
+// that the model reads why.
 func (c *server) answerRequest(env *cli.Env, r request) (any, *refusal) {
 	switch r.Method {
 	case "initialize":
@@ -335,6 +337,7 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	return w.text.Write(p)
 }
 
+// checkScope returns an error for a session of another folder. A subagent counts with its parent.
 func (c *server) checkScope(env *cli.Env, id string) error {
 	scope := selection{Here: true, All: true}
 	all, f, err := scope.open(env)

@@ -27,6 +27,7 @@ func (c *picking) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	// Sort the first screen by activity. The others follow while the person already looks at it.
 	next, stop := iter.Pull(all.Latest(f))
 	defer stop()
 	var first []*catalog.Session // that many are enough for a screen

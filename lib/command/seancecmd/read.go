@@ -24,6 +24,7 @@ import (
 
 type turns struct{ from, to int }
 
+// UnmarshalText parses a range of turns. In "3-" to is 0, which is no limit.
 func (t *turns) UnmarshalText(text []byte) error {
 	word := string(text)
 	a, b, several := strings.Cut(word, "-")
@@ -67,6 +68,7 @@ func (c *read) Validate() error {
 	return nil
 }
 
+// Run prints conversations. If one of several cannot be read, it warns and goes on.
 func (c *read) Run(env *cli.Env) error {
 	found, all, err := c.sessions(env)
 	if err != nil {
@@ -131,6 +133,7 @@ func heading(s *catalog.Session, now time.Time) string {
 	return term.OneLine(strings.Join(parts, " ")) + " ==="
 }
 
+// turnsIn counts the prompts of a conversation. It skips all other records, which is much faster.
 func turnsIn(f conversation.File) (n int, err error) {
 	_, err = conversation.ReadAll(scan.ReaderOf(f.Client), f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
@@ -204,6 +207,7 @@ type passage struct {
 	Usage   *conversation.Usage `json:"usage,omitempty"`
 }
 
+// entry prints an entry: all as JSON, as text only what the flags ask for. The error is in p.Err.
 func (p *page) entry(e conversation.Entry) {
 	clean := func(s string) string { return p.env.Redact(s) }
 	if p.json {

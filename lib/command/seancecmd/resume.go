@@ -23,6 +23,7 @@ type resumption struct {
 	DryRun bool   `short:"n" help:"Print the command, and do nothing."`
 }
 
+// Run replaces this process by the client, and so returns only on failure or after --dry-run.
 func (c *resumption) Run(env *cli.Env) error {
 	s, _, err := findSession(env, c.ID)
 	if err == nil {
@@ -121,6 +122,7 @@ func folder(own account.StoreGuard, s *catalog.Session) (dir, named string, err 
 	return "", named, err
 }
 
+// worked reports whether the conversation itself, and not just a log, names dir as its folder.
 func worked(s *catalog.Session, dir string) bool {
 	r := scan.ReaderOf(s.File.Client)
 	if r == nil {

@@ -45,6 +45,7 @@ func (c *seeking) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	// A deleted conversation left only its prompts, which have no files and no commands.
 	if words := strings.Fields(strings.ToLower(strings.Join(c.Words, " "))); c.Touched+c.Ran == "" {
 		defer c.hintDeleted(env, all, func(prompt string) bool {
 			prompt = strings.ToLower(prompt)
@@ -123,6 +124,7 @@ func conversationsOf(places []target) []conversation.Conversation {
 	return all
 }
 
+// titlesOf returns for each conversation what is searched besides what was said.
 func titlesOf(env *cli.Env, places []target) []string {
 	all := make([]string, len(places))
 	for i, at := range places {
@@ -134,6 +136,7 @@ func titlesOf(env *cli.Env, places []target) []string {
 	return all
 }
 
+// bestOfEach returns the first of each session's hits. found has the best first.
 func bestOfEach(places []target, found []search.Found) (best []search.Found) {
 	seen := map[session.ID]bool{}
 	for _, f := range found {

@@ -62,6 +62,7 @@ func (c *selection) selectsAll() bool {
 		c.Since+c.Until == ""
 }
 
+// filter returns what the flags select. --here is every worktree of the repository, or the folder.
 func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, error) {
 	now := env.Now()
 	f := catalog.Filter{
@@ -106,6 +107,7 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	return f, nil
 }
 
+// open returns the catalog and what the flags select in it. With --live it sets c.strangers.
 func (c *selection) open(env *cli.Env) (all catalog.Catalog, f catalog.Filter, err error) {
 	if all, err = gather(env, c.Town, c.Log); err != nil {
 		return all, f, err
@@ -231,6 +233,8 @@ func findSession(env *cli.Env, name string, logs ...string) (s *catalog.Session,
 	return s, all, err
 }
 
+// findNamed returns the session that an id, its beginning or an agent's name stands for, with its
+// outcome and redacted. The name may end in @HOST.
 func findNamed(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, error) {
 	found, called := findCalled(env, all, name)
 	if at, host, ok := peer.Split(name); ok && found == nil && called == nil {
@@ -300,7 +304,7 @@ func findCalledOn(env *cli.Env, all catalog.Catalog, name, host string) (found [
 	return found, nil
 }
 
-// errNoSession is named's error for a name that means none.
+// errNoSession is findNamed's error for a name that means none.
 var errNoSession = errors.New("no session")
 
 func ambiguousError(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {

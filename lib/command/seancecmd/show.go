@@ -190,6 +190,7 @@ func portrait(env *cli.Env, d detail) string {
 	line("Subagent of", string(s.SubagentOf))
 	line("Subagents", ids(d.Subagents))
 	line("Topic", s.Headline())
+	// This is why gt or the town started it. Headline has it only if there is nothing else.
 	if why, _, _ := strings.Cut(s.Topic, ":"); beacon.IsTopic(why) && (s.Role != "" || why == beacon.Handoff) {
 		line("Started as", s.Topic)
 	}

@@ -144,6 +144,8 @@ func clientOf(all *agent.Table, s *catalog.Session) agent.Client {
 	return all.FindClient(clientName(s))
 }
 
+// converse asks each line of standard input until that ends or a signal comes. On a terminal, the
+// first ctrl-c during an answer only cancels it.
 func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -151,6 +153,7 @@ func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 	signal.Notify(signals, cli.EndSignals()...)
 	defer signal.Stop(signals)
 
+	// Nothing interrupts a read, so another goroutine reads while this one also waits for signals.
 	lines := make(chan string)
 	var reading error
 	cli.Go(func() {
@@ -244,6 +247,7 @@ type paragraphs struct {
 	err      error
 }
 
+// printText prints what is complete. A private key, which can have empty lines, waits for its END.
 func (p *paragraphs) printText(text string) {
 	p.text.WriteString(text)
 	all := p.text.String()

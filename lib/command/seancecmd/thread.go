@@ -133,6 +133,7 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 	if t.Dropped > 0 {
 		others += fmt.Sprintf(" (there was no room for the %d before)", t.Dropped)
 	}
+	// The prompts have the first request too, shortened.
 	request := pasted.Shorten(t.Request.Text)
 	quotes(others, slices.DeleteFunc(t.Distinct(), func(q thread.Quote) bool { return q.Text == request }))
 	quotes("What agents answered", t.Answers)

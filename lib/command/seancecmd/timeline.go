@@ -59,6 +59,7 @@ func (c *picture) Run(env *cli.Env) error {
 	if most > 0 {
 		newest := all.Select(f, most)
 		cut = len(newest) == most
+		// Without a limit it draws only the last week, unless nothing happened then.
 		if o.Since.IsZero() && c.Until.TimeBefore(now).IsZero() && c.Chain == "" && c.Work == "" && c.Limit == nil {
 			week := now.Add(-recent)
 			latest := slices.DeleteFunc(slices.Clone(newest), func(s *catalog.Session) bool { return chain.End(s, now).Before(week) })
@@ -98,6 +99,7 @@ func (c *picture) Run(env *cli.Env) error {
 	return nil
 }
 
+// write replaces the file at path by what draw writes; "-" is standard output.
 func write(env *cli.Env, path string, draw func(io.Writer) error) error {
 	if path == "-" {
 		return draw(env.Stdout)

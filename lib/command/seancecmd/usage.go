@@ -180,6 +180,8 @@ func tableWidth(rows [][]string) (width int) {
 
 const unknown = "unknown" // the model or time of what a conversation does not date or attribute
 
+// addUp returns the use in each hour, and how many conversations it read, subagents' too.
+// A subagent's use has its parent's id.
 func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Catalog) (spent []spending, read int) {
 	n := newCounter(env, all)
 	n.tally.Since, n.tally.Until = c.Since.TimeBefore(env.Now()), c.Until.TimeBefore(env.Now())

@@ -83,6 +83,7 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 	return "", cli.WithHint(err, "accounts of [agents.%s] in agents.toml names others", client.Name)
 }
 
+// ownAccounts returns the guard of the person's account folders, which include the instance's.
 func ownAccounts(at scope, in *instance.Instance) account.StoreGuard {
 	return account.StoreGuard{Getenv: at.Env.Getenv, Projects: []string{git.Top(in.Path)}, Known: func(name string) account.Known {
 		c := at.Table().FindClient(name)

@@ -88,6 +88,7 @@ func (c *move) Run(env *cli.Env, at scope) error {
 		return c.toHost(at)
 	}
 	group, err := groupNamed(*c.Group)
+	// "" is no valid group: it takes the agent out of its group.
 	if err != nil && group != "" {
 		return err
 	}

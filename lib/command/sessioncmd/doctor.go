@@ -79,6 +79,7 @@ type examination struct {
 	found  []finding
 }
 
+// Run prints what is wrong. It exits with AnswerNo if that is more than an untested version.
 func (c *doctor) Run(env *cli.Env) error {
 	all, unread := c.scopes(env)
 	if all == nil || unread != nil && !c.Everywhere {
@@ -144,6 +145,7 @@ func (e *examination) add(kind trouble, name, what, fix string) {
 	e.found = append(e.found, f)
 }
 
+// examine adds the findings about one scope, e.scope. members are its agents.
 func (e *examination) examine(members []fleet.Member) {
 	for i := range members {
 		m := &members[i]
@@ -511,6 +513,7 @@ type login struct {
 	names           []string
 }
 
+// logins returns the accounts whose login is refused, with the names of their agents.
 func logins(members []fleet.Member) (all []login) {
 	at := map[[2]string]int{}
 	for _, m := range members {

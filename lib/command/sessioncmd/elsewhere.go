@@ -88,6 +88,7 @@ func namedOn(env *cli.Env, h peer.Host, name string) ([]peer.Agent, error) {
 
 const patience = 10 * time.Second
 
+// askHost has the agent's host run a command. An exit code in the answer is no error.
 func (e *remoteAgent) askHost(ask peer.Ask, within time.Duration) (a peer.Answer, err error) {
 	ask.Name = e.name
 	if err := peer.NewHosts(e.state).Blocked(e.host); err != nil {
@@ -112,6 +113,7 @@ func (e *remoteAgent) askHost(ask peer.Ask, within time.Duration) (a peer.Answer
 	return a, err
 }
 
+// run is askHost, and prints what the command printed there. An exit code other than 0 is an error.
 func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
 	a, err := e.askHost(ask, within)
 	if err != nil {
@@ -220,6 +222,7 @@ func (e *remote) withExitCode(err error) error {
 	return nil
 }
 
+// peek prints the screen. err is findRemote's error, with which e is nil.
 func (e *remote) peek(env *cli.Env, err error) error {
 	if err != nil {
 		return err
@@ -231,6 +234,7 @@ func (e *remote) peek(env *cli.Env, err error) error {
 	return env.Println(strings.TrimRight(env.Text(text), "\n "))
 }
 
+// send gives the agent the text. err is findRemote's error, with which e is nil.
 func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error {
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ type fields map[string]json.RawMessage
 
 const formatName = "gt"
 
+// readField reads a field into v. It leaves v alone if the field is missing or null.
 func (f fields) readField(key string, v any) error {
 	raw, ok := f[key]
 	if !ok || string(raw) == "null" {
@@ -91,6 +92,7 @@ func (c *export) Run(env *cli.Env, at scope) error {
 	return err
 }
 
+// exported returns an agent as a session of agent-deck, with the whole instance in the field "gt".
 func exported(m fleet.Member, known *agent.Table) map[string]any {
 	own := *m.Instance
 	own.Folder, own.Limits = nil, nil // these hold for this machine only
@@ -177,6 +179,7 @@ func (c *imports) Run(env *cli.Env, at scope) error {
 	return nil
 }
 
+// startedAs returns an agent's command for messages: its account, what wraps it, and arguments.
 func startedAs(at scope, in *instance.Instance) string {
 	account := ""
 	if in.Account != "" {
@@ -201,6 +204,7 @@ func (c *imports) explainRefusal(err error) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot import '%s': %w%s", c.File, err, more), "nothing was imported")
 }
 
+// read returns the JSON of the file, or what agentdeck.JSON makes of agent-deck's database.
 func (c *imports) read(env *cli.Env) ([]byte, error) {
 	from := env.Stdin
 	if c.File != "-" {

@@ -19,6 +19,7 @@ import (
 	"gt/lib/view/roster"
 )
 
+// hosted lists rows, which are this host's, and the agents of the other hosts as they told last.
 func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 	hosts, err := roster.Peers(env).ReadHosts()
 	unread = errors.Join(unread, err)
@@ -53,6 +54,7 @@ func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 	return unread
 }
 
+// cleaned returns another host's agent for printing, without secrets and without its departures.
 func cleaned(env *cli.Env, a peer.Agent) peer.Agent {
 	for _, text := range []*string{&a.ID, &a.Name, &a.Title, &a.Path, &a.WorksIn, &a.Group, &a.Agent, &a.Desired, &a.Reason, &a.SessionID, &a.ChainID, &a.Profile, &a.Town, &a.Actor, &a.Template, &a.State} {
 		*text = env.Redact(*text)

@@ -86,6 +86,7 @@ type line struct {
 	*progress
 }
 
+// lineOf returns an agent as --json prints it. The callers add its host, scope and progress.
 func lineOf(env *cli.Env, m fleet.Member) line {
 	l := line{
 		ID: m.ID, Name: m.Name, Title: env.Redact(m.Title), Path: m.Path, Group: m.Group, ParentID: m.ParentID,
@@ -125,6 +126,7 @@ func outOfSync(m fleet.Member) bool {
 	return m.Pane.ID != "" && m.Adopted == nil && !slices.Equal(m.LoadedMCPNames, instance.Servers(m.Path))
 }
 
+// Run lists agents. With -A it lists what it can read before it returns the errors of the rest.
 func (c *list) Run(env *cli.Env) error {
 	defer roster.DeferGC()() // until the list is printed
 	all, unread := c.scopes(env)
@@ -423,6 +425,7 @@ type contextUse struct {
 	Window int64 `json:"window"`
 }
 
+// progressOf returns what the shown columns say of an agent of this host. lookUp has completed r.
 func progressOf(env *cli.Env, r row, shown func(string) bool) *progress {
 	var w progress
 	if shown("topic") {
@@ -447,6 +450,7 @@ func progressOf(env *cli.Env, r row, shown func(string) bool) *progress {
 
 type column = term.Column[row]
 
+// instanceColumns returns all columns, ordered as columnNames. Those that are not shown are Hidden.
 func instanceColumns(env *cli.Env, shown func(string) bool) []column {
 	now := env.Now()
 	lines := map[string]string{} // many rows share agents and groups
@@ -534,6 +538,7 @@ func profileColumn(env *cli.Env, shown bool) column {
 	}}
 }
 
+// painted returns a Painter that colours one column, of statuses or of lifecycle states.
 func painted(env *cli.Env, column int) term.Painter {
 	style := term.StyleFor(env.Stdout, env.Getenv)
 	return func(_, at int, cell string) string {
@@ -581,6 +586,7 @@ func (c *show) Run(env *cli.Env, at scope) error {
 		return err
 	}
 	if c.Last {
+		// Only its runtime can read the last answer of an agent outside tmux.
 		if away, err := findRemote(at, c.Name, findShown); err != nil || away != nil {
 			if err == nil {
 				err = away.printLastAnswer(env)
@@ -639,6 +645,7 @@ func formatTime(t time.Time) string {
 	return t.Local().Format(time.DateTime)
 }
 
+// findMember is findShown with the status, which the runtime reports of an agent outside tmux.
 func findMember(at scope, name string) (fleet.Member, error) {
 	in, err := findShown(at, name)
 	if err != nil {
@@ -741,6 +748,7 @@ func (c *ack) Run(env *cli.Env, at scope) error {
 	})
 }
 
+// acknowledge records that a person has seen that the agent waits, so that it counts as idle.
 func acknowledge(at scope, id instance.ID) error {
 	held, err := at.Store.Hold(id, readyWait)
 	if err != nil {

@@ -271,6 +271,7 @@ func noneYet(at scope) {
 	}
 }
 
+// withExitCode adds an exit code and a hint to an error of the store. in is the instance's name.
 func withExitCode(in string, err error) error {
 	switch {
 	case errors.Is(err, flock.ErrBusy):

@@ -86,6 +86,7 @@ func beginning(all []*instance.Instance, name string) []*instance.Instance {
 	return instance.FindFirst(all, []func(*instance.Instance) bool{begins})
 }
 
+// singleMatch returns the only match, or an error with the candidates. found is not empty.
 func singleMatch(found []*instance.Instance, name string) (*instance.Instance, error) {
 	if len(found) == 1 {
 		return found[0], nil

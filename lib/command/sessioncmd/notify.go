@@ -82,6 +82,7 @@ func (n notifyWaiting) Run(env *cli.Env) error {
 
 type notifySilent struct{}
 
+// Run runs the person's command for each silent agent of all scopes, once for each silence.
 func (notifySilent) Run(env *cli.Env) error {
 	own := agent.LoadPreferences(place.Config(env.Getenv), env.WarnError).Notify
 	if !own.Wants(activity.Silent) {
@@ -101,6 +102,7 @@ func (notifySilent) Run(env *cli.Env) error {
 			if first {
 				err = notify.Run(env, own.Command, m.Name, string(m.Status), string(activity.Silent), roster.StatusText(m))
 			}
+			// The person was not told, so the next run tries again.
 			if first && err != nil {
 				_, undone := m.NoteSilence(false)
 				err = errors.Join(err, undone)

@@ -87,6 +87,7 @@ func (c *unpack) Validate() error {
 	return nil
 }
 
+// Run unpacks a parcel. gt-relay runs it with --from, and with --ask before an agent is packed.
 func (c *unpack) Run(env *cli.Env, at scope) error {
 	if !at.Town.Personal && at.Profile == "" {
 		return cli.Fail(cli.AnswerNo, errors.New("this folder is in a town, whose agents do not move"), "go to another, or name a profile: -p NAME")
@@ -115,6 +116,7 @@ func (c *unpack) Run(env *cli.Env, at scope) error {
 	if c.Clone != "" {
 		u.Clone = env.Abs(c.Clone)
 	}
+	// Without --in, an agent that ran in something is refused; an empty --in starts it in nothing.
 	if c.In != nil {
 		var words []string
 		if *c.In != "" {
@@ -154,6 +156,7 @@ type accept struct {
 	Drop bool   `help:"Remove it instead." xor:"what"`
 }
 
+// Run shows the person what a parcel brings; if they agree, it unpacks and starts the agent.
 func (c *accept) Run(env *cli.Env, at scope) error {
 	if err := sandbox.RefuseBelowAgent(env, "an agent cannot decide what its person accepts"); err != nil {
 		return err

@@ -82,6 +82,7 @@ func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	return one, nil
 }
 
+// afterLimit waits for the end of a limit. Then the agent goes on, unless it has done so by itself.
 func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) {
 	for end := one.till.Add(resumeGrace); env.Now().Before(end); { // the machine may sleep meanwhile
 		time.Sleep(min(end.Sub(env.Now()), time.Minute))

@@ -264,6 +264,7 @@ func (c *newOne) change(old, in *instance.Instance, now time.Time) {
 	old.Remain, old.Respawn = old.Remain || in.Remain, old.Respawn || in.Respawn
 }
 
+// giveNote puts a hooked note into the box of the instance's folder. Its first line is the subject.
 func giveNote(env *cli.Env, in *instance.Instance, text string) error {
 	to := home.FindOtherHome(place.ScopeOf(env.Getenv), in.Path)
 	address := to.Identity.Address()

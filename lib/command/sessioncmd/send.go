@@ -37,6 +37,7 @@ type sendPrompt struct {
 
 const maxText = 1 << 20 // limits a prompt, in bytes
 
+// Run sends the text to one agent or several. Without --, the last argument is the text.
 func (c *sendPrompt) Run(env *cli.Env, at scope) error {
 	names, text := append([]string{c.Name}, c.Words...), c.Text
 	if text == nil {
@@ -152,6 +153,7 @@ type sent struct {
 	mark   mark
 }
 
+// clean returns the text to type. Without --command it refuses what the client takes for a command.
 func (c *sendPrompt) clean(env *cli.Env, text string) (string, error) {
 	text, err := textOf(env, text)
 	if err != nil {
@@ -269,6 +271,7 @@ func noInput(m fleet.Member, err error) error {
 	return cli.Fail(cli.Busy, err, fmt.Sprintf("tmux select-pane -e -t %s switches it on", m.Pane.ID))
 }
 
+// explainRefusal returns the error for a text that was not sent: Busy if a later try may succeed.
 func explainRefusal(m fleet.Member, err error) error {
 	peek := fmt.Sprintf("gt-session peek %s shows its screen", m.Name)
 	switch {
@@ -292,6 +295,8 @@ type reply struct {
 	JSON     bool   `help:"With the options, print the question and its id as one JSON object."`
 }
 
+// Run lists the options of a question, or chooses one. After a list, the number means an option of
+// the question that was listed.
 func (c *reply) Run(env *cli.Env, at scope) error {
 	if e, err := onOtherHost(env, c.Name); err != nil {
 		return err

@@ -74,6 +74,7 @@ type begin struct {
 	resumes  bool // made to resume a conversation
 }
 
+// Run makes an instance and starts its agent, or changes the instance that former returns.
 func (c *newOne) Run(env *cli.Env, at scope) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
@@ -123,6 +124,8 @@ func (c *newOne) Run(env *cli.Env, at scope) (err error) {
 	return c.run(at, in.ID)
 }
 
+// setName sets name and group. A default name that an agent of another folder has gets a number.
+// --replace means that agent, so the name stays as it is.
 func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error {
 	if in.Name == "" {
 		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
@@ -219,6 +222,7 @@ func ownName(store instance.Store, in *instance.Instance) error {
 	}
 }
 
+// unfinished adds hints about worktrees of in's name or path that were not finished. in can be nil.
 func unfinished(store instance.Store, in *instance.Instance, err error) error {
 	if in == nil {
 		return err
@@ -253,6 +257,7 @@ func makeWorktree(at scope, in *instance.Instance) error {
 	return nil
 }
 
+// explain prints the steps of a start. The instance is not stored, so its name is checked here.
 func (b begin) explain(at scope, in *instance.Instance) error {
 	all, err := at.Store.ReadInstances()
 	if err != nil {
@@ -267,6 +272,7 @@ func (b begin) explain(at scope, in *instance.Instance) error {
 	return b.starter(at).Explain(in)
 }
 
+// starter returns a Starter for instances of a scope. The callers add the prompt and their flags.
 func starter(at scope) launch.Starter {
 	return launch.Starter{
 		Env: at.Env, Store: at.Store, Table: at.Table(),
@@ -431,6 +437,7 @@ type start struct {
 	WhenReset bool `xor:"what" help:"Wait until the usage limits of their accounts end; then start each that has not gone on by itself, or tell it to go on."`
 }
 
+// Run starts the selected agents, those named NAME@HOST on their hosts.
 func (c *start) Run(env *cli.Env, at scope) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
@@ -460,6 +467,7 @@ func (c *start) Run(env *cli.Env, at scope) (err error) {
 		}
 		said, err := startAgent(r, in, "", in.Name+" is already running")
 		if err != nil && in.Moved != nil {
+			// It may have come back in a parcel that nobody has accepted yet.
 			if one, werr := parcel.WaitingFor(at.Store.State, string(in.ID)); werr == nil {
 				err = cli.Fail(cli.AnswerNo, fmt.Errorf("%s is back, and waits for you", in.Name), fmt.Sprintf("gt-session accept %s shows what it brings, and starts it", one.Name))
 			}
@@ -492,6 +500,7 @@ type restart struct {
 	cut
 }
 
+// Run restarts the selected agents, in a detached process if the command runs in one of them.
 func (c *restart) Run(env *cli.Env, at scope) error {
 	if c.Account != "" {
 		if err := c.asksAccount(at); err != nil {

@@ -37,6 +37,7 @@ func (c *summed) Validate() error {
 	return c.everywhereFlag.Validate()
 }
 
+// Run prints a summary of all agents, or the status of the named one, which can be on another host.
 func (c *summed) Run(env *cli.Env) error {
 	if c.Name != "" {
 		return c.resolveHost(env)
@@ -91,6 +92,8 @@ func urgency(r status.Reason) int {
 	return 1
 }
 
+// print prints the counts and a line for each agent that waits, failed or is silent. Agents of an
+// account whose login is refused share a line.
 func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error {
 	var counts []string
 	for _, s := range roster.Order {

@@ -36,6 +36,7 @@ type stop struct {
 	Now bool `help:"End them at once, even if they are busy, and do not let them exit by themselves first."`
 }
 
+// Run stops agents, and suspends sessions of templates. restore starts again what --all stopped.
 func (c *stop) Run(env *cli.Env, at scope) error {
 	if done, err := c.askOtherHosts(env, peer.Ask{Command: "stop", Now: c.Now}); done || err != nil {
 		return err

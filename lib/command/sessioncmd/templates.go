@@ -27,6 +27,7 @@ import (
 
 func worldOf(at scope) (*perform.World, error) { return agents.Open(at.Env, at.Town, at.Profile) }
 
+// withExitCodeOf is withExitCode for errors of perform. name is "" if no session was made.
 func withExitCodeOf(name string, err error) error {
 	switch {
 	case err == nil:
@@ -77,6 +78,7 @@ func (c fromTemplate) make(at scope, asJSON bool) error {
 	}
 	in, err := w.New(context.Background(), c.Template, c.Set)
 	if err != nil {
+		// New returns a session with the error if only its start failed; ticks try again.
 		if in == nil {
 			return withExitCodeOf("", err)
 		}
@@ -116,6 +118,7 @@ func knownStates(list string) error {
 	return nil
 }
 
+// sessions returns all instances, also archived and closed ones. err says what it could not read.
 func sessions(store instance.Store) (all []*instance.Instance, err error) {
 	all, err = store.ReadInstances()
 	for _, folder := range []string{instance.Archived, instance.Closed} {
@@ -125,6 +128,8 @@ func sessions(store instance.Store) (all []*instance.Instance, err error) {
 	return all, err
 }
 
+// find returns the sessions that the flags choose; without names and states, those that are not
+// closed. With an error it can return those that it could read.
 func (c picked) find(at scope, store instance.Store) (found []*instance.Instance, err error) {
 	var damaged error
 	if len(c.Names) == 0 { // an earlier generation may have another state and be missed
@@ -265,6 +270,7 @@ type inspect struct {
 
 const redacted = "[redacted]"
 
+// overlayLines returns an overlay for printing, without the variables' values, which can be secret.
 func overlayLines(overlay map[string]string) map[string]string {
 	shown := map[string]string{}
 	for key, value := range overlay {
@@ -279,6 +285,7 @@ func overlayLines(overlay map[string]string) map[string]string {
 	return shown
 }
 
+// Run prints a session and its settings by layer: the template's, its own, and what takes effect.
 func (c *inspect) Run(env *cli.Env, at scope) error {
 	w, err := worldOf(at)
 	if err != nil {
@@ -369,6 +376,7 @@ func closesIt(w *perform.World, ctx context.Context, id instance.ID) error {
 	return w.Close(ctx, id, lifecycle.UserRequest)
 }
 
+// managed carries out actions on a session of a template, and returns a sentence that says so.
 func managed(at scope, in *instance.Instance, done string, verbs ...action) (string, error) {
 	w, err := worldOf(at)
 	if err != nil {
@@ -437,6 +445,7 @@ type templated struct {
 	ConfigHash string           `json:"config_hash"`
 }
 
+// templatedOf returns nil for an instance of no template. setRoutable completes the result.
 func templatedOf(in *instance.Instance) *templated {
 	m := in.Managed
 	if m == nil {
@@ -467,6 +476,7 @@ func (m marks) labelOf(store instance.Store, name string) (label string, err err
 	return "", err
 }
 
+// setRoutable sets whether a session can get work. t is nil for an instance of no template.
 func (m marks) setRoutable(store instance.Store, t *templated, name string) error {
 	if t == nil {
 		return nil
@@ -496,6 +506,7 @@ func retiredOf(store instance.Store) (members []fleet.Member, unread error) {
 	return members, unread
 }
 
+// stateReason returns why a session is in its state, with its last crash if that is why.
 func stateReason(m *instance.Managed) string {
 	switch reason := m.Reason.Words(); {
 	case m.CrashReason == "":
@@ -508,6 +519,7 @@ func stateReason(m *instance.Managed) string {
 	}
 }
 
+// printSessions prints a list of sessions of templates only. placed adds the column of scopes.
 func printSessions(env *cli.Env, rows []row, placed bool) error {
 	now := env.Now()
 	cells := term.Cells([]column{

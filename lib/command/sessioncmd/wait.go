@@ -48,6 +48,7 @@ func (u *statusList) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Run prints each agent that reaches the status. If one has ended, it waits for the others.
 func (c *wait) Run(env *cli.Env, at scope) error {
 	left, _, err := agentSelection{Names: c.Names}.chosen(at)
 	if err != nil {

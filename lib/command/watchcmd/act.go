@@ -35,6 +35,8 @@ type command struct {
 	within  time.Duration // the time that it has
 }
 
+// session returns the command gt-session VERB about the agent of a row. If agents of all towns are
+// listed, the command runs where gt-session finds the agent's town.
 func (m *model) session(r *row, verb string, args ...string) command {
 	c := command{env: m.env, words: []string{"gt-session", verb}, dir: m.env.Dir, environ: m.env.Environ, about: r.key, within: commandTime}
 	if r.Member != nil && r.Scope.Profile != "" {
@@ -71,6 +73,7 @@ type ran struct {
 	failed string // why, "" if it did not
 }
 
+// run returns what the command printed, or why it failed. It blocks, so only a tea.Cmd calls it.
 func (c command) run() ran {
 	path, err := process.LookPath(process.SiblingBinary(c.words[0]), c.env.Dir, c.env.Environ)
 	if err != nil {
@@ -88,6 +91,7 @@ func (c command) run() ran {
 	return ran{command: c, out: string(result.Out)}
 }
 
+// explainError returns a failed command's standard error in one line, or err if that is empty.
 func (c command) explainError(stderr string, err error) string {
 	var parts []string
 	for line := range strings.Lines(stderr) {
@@ -110,11 +114,13 @@ func (m *model) start(c command) tea.Cmd {
 	return func() tea.Msg { return c.run() }
 }
 
+// ran shows the outcome of a command at the bottom, and has the agents and the panel read again.
 func (m *model) ran(r ran) {
 	m.message = message{command: r.String(), text: m.env.Line(r.failed, maxMessage), failed: r.failed != ""}
 	if r.failed == "" {
 		m.message.text = term.OneLine(term.LastLine(m.env.Text(r.out)))
 	}
+	// A text that did not get to its agent is kept, so that the person can send it again.
 	switch told := r.input != "" || r.typed != nil; {
 	case told && r.failed != "":
 		m.unsent = r.command
@@ -233,6 +239,7 @@ func (m *model) attach(r *row) tea.Cmd {
 	})
 }
 
+// foreground is a command that has the terminal until it ends (a tea.ExecCommand).
 type foreground struct {
 	command
 	stdin  io.Reader
@@ -261,6 +268,8 @@ func (f *foreground) Run() error {
 	return cmd.Run()
 }
 
+// answerQuestion asks gt-session for the options of an agent's question, which offer shows. For an
+// agent whose pane is not on this host's tmux, it reads the screen as well.
 func (m *model) answerQuestion(r *row) tea.Cmd {
 	c := m.session(r, "answer")
 	c.untold = []string{"--json"}
@@ -292,6 +301,7 @@ func (m *model) answerQuestion(r *row) tea.Cmd {
 	}
 }
 
+// offer asks the person for the number of an option. If there are none, it shows why.
 func (m *model) offer(o options) {
 	if o.ran.failed != "" || len(o.all) == 0 {
 		m.ran(o.ran)

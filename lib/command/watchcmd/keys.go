@@ -186,6 +186,7 @@ func (m *model) prompt(r *row, a ask, text string) tea.Cmd {
 	return m.begin(text)
 }
 
+// begin opens an input line for m.ask, with a text that the person can edit.
 func (m *model) begin(text string) tea.Cmd {
 	m.mode = typing
 	m.input = textarea.New()
@@ -249,6 +250,8 @@ func (m *model) size() {
 	}
 }
 
+// entered handles Enter in the input line: it keeps the filter, or runs m.ask with the text. It
+// does nothing if the row is gone, or if the text is empty and m.ask needs one.
 func (m *model) entered() tea.Cmd {
 	text := strings.TrimSpace(m.input.Value())
 	filter, a, r := m.about == "", m.ask, m.find(m.about)

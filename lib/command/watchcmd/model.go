@@ -123,6 +123,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
+		// With no height yet, lay has put the chosen row above the screen.
 		if m.height == 0 {
 			m.offset = 0
 		}
@@ -217,6 +218,7 @@ func (m *model) tells(r *row) bool {
 	return r.Member != nil && len(m.notified.Command) > 0 && slices.Contains(strings.Split(m.notified.Reasons(), ","), string(r.Member.Reason))
 }
 
+// list fills m.items from m.rows: the rows that match the filter, under their sections' headings.
 func (m *model) list() {
 	before := m.items
 	m.items = make([]item, 0, len(before))
@@ -270,6 +272,7 @@ func (m *model) chooseNeighbour(before []item) {
 
 func foldedWords(text string) []string { return strings.Fields(fold.Text(text)) }
 
+// matches reports whether the row has each of the words, which are from foldedWords.
 func (r *row) matches(words []string) bool {
 	if len(words) == 0 {
 		return true
@@ -335,6 +338,7 @@ func (m *model) selectRow(at int) {
 	}
 }
 
+// step moves the choice by so many rows, up if by is negative. It skips headings.
 func (m *model) step(by int) {
 	at := m.chosenIndex()
 	one := cmp.Compare(by, 0) // up or down
@@ -367,6 +371,7 @@ func (m *model) chooseNext() {
 	}
 }
 
+// mouse moves the choice with the wheel. A click chooses a row, a double click attaches to it.
 func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 	at := msg.Mouse()
 	m.sought.acted = true
@@ -380,6 +385,7 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 			m.read(by)
 		}
 	case tea.MouseClickMsg:
+		// The header line is above the list.
 		i := m.offset + at.Y - 1
 		if at.Button != tea.MouseLeft || m.mode != browsing || at.Y < 1 || at.Y > m.listHeight() || i >= len(m.items) || m.items[i].row == nil {
 			return nil

@@ -149,6 +149,7 @@ func (m *model) lastExchange(r *row, width, height int) (lines []string) {
 	return lines
 }
 
+// peek reads the screen of an agent without a pane here. Of others, the panel reads the pane again.
 func (m *model) peek(r *row) tea.Cmd {
 	if m.visible(r) {
 		m.panel.at = time.Time{}
@@ -170,6 +171,7 @@ func (m *model) peeked(p peeked) {
 		m.show(seen{key: p.key, text: p.ran.out, note: "at " + m.now.Format("15:04:05")})
 		p.ran.out = ""
 	}
+	// ran has the panel read again, which would replace the screen that was just read.
 	at := m.panel.at
 	m.ran(p.ran)
 	m.panel.at = at

@@ -42,6 +42,7 @@ func (r *row) address() string {
 
 func (r *row) asks() bool { return r.Status == status.Waiting && r.Reason.Asks() }
 
+// section returns the heading above the row, from its host or town and its group; "" for none.
 func (r *row) section() string {
 	var parts []string
 	if r.Member == nil {
@@ -306,6 +307,7 @@ type changes struct {
 	followed map[string]bool
 }
 
+// newChanges returns changes that follow no folder yet. A burst of events marks seen only once.
 func newChanges() *changes {
 	c := &changes{seen: make(chan struct{}, 1), now: make(chan struct{}, 1), followed: map[string]bool{}}
 	var err error

@@ -124,6 +124,7 @@ func (m *model) listHeight() int {
 // panelHeight returns the lines of the panel, with its rule.
 func (m *model) panelHeight() int { return m.body() - m.listHeight() }
 
+// View draws the screen. A footer of several lines replaces the last lines of the panel.
 func (m *model) View() tea.View {
 	v := tea.NewView("")
 	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, m.title()
@@ -178,6 +179,7 @@ func (m *model) title() string {
 	return fmt.Sprintf("%d waiting – gt-watch", n)
 }
 
+// headerLine returns the counts of each status, and at the right what the list is limited to.
 func (m *model) headerLine() string {
 	var left strings.Builder
 	used := 0
@@ -236,6 +238,7 @@ func (m *model) statusPaint(of status.Status, urgent bool) func(string) string {
 	}
 }
 
+// listed returns the lines of the list, or why it is empty, in exactly listHeight lines.
 func (m *model) listed() (lines []string) {
 	height := m.listHeight()
 	switch {
@@ -275,6 +278,7 @@ func (m *model) line(i *item) string {
 		name = m.style.Bold
 	}
 	begin := "  "
+	// A colour ends with a reset, which would end the reverse video of the chosen row, too.
 	if chosen {
 		paint, name, dim, begin = plainly, plainly, plainly, "> "
 	}
@@ -308,6 +312,7 @@ func (m *model) line(i *item) string {
 
 func padLeft(text string, width int) string { return fmt.Sprintf("%*s", width, text) }
 
+// section returns the line of a heading, with when a host that does not answer was last seen.
 func (m *model) section(i *item) string {
 	text := i.heading
 	for host, seen := range m.silent {
@@ -335,6 +340,7 @@ func (m *model) age(since time.Time) string {
 	return duration.Format(duration.Rough(d))
 }
 
+// shown returns the panel: its rule, the last exchange and what was read of the chosen agent.
 func (m *model) shown() []string {
 	height := m.panelHeight()
 	r := m.row()
@@ -409,6 +415,7 @@ func (m *model) visibleLines(r *row, height int) []string {
 	return lines[from:min(from+height, len(lines))]
 }
 
+// rule returns the line above the panel: the chosen row, and at the right what the list hides.
 func (m *model) rule(r *row) string {
 	left := "──"
 	if r != nil {
@@ -417,6 +424,7 @@ func (m *model) rule(r *row) string {
 		if r.title != "" {
 			folder = r.Folder // which the list does not have
 		}
+		// The note is left out here if shown prints it in place of an empty text.
 		for _, more := range []string{r.title, r.today, folder, m.panel.note} {
 			if more != "" && (more != m.panel.note || m.panel.key == r.key && len(m.panel.lines) > 0 && strings.TrimSpace(m.panel.lines[0]) != "") {
 				left += " · " + more
@@ -435,6 +443,7 @@ func (m *model) rule(r *row) string {
 	return m.style.Dim(left + strings.Repeat("─", max(m.width-term.Columns(left)-term.Columns(right), 0)) + right)
 }
 
+// describeHidden returns how many rows are above and below the screen, as "↑3 · ↓12, 2 waiting".
 func (m *model) describeHidden() string {
 	var parts []string
 	say := func(sign string, items []item) {
@@ -458,6 +467,7 @@ func (m *model) describeHidden() string {
 	return strings.Join(parts, " · ")
 }
 
+// footerLines returns what the mode asks for, else an outcome, an error, a warning or the keys.
 func (m *model) footerLines() []string {
 	cut := func(text string) string { return term.Cut(text, m.width) }
 	switch m.mode {
