@@ -49,6 +49,7 @@ func NewEncoder(w io.Writer) *json.Encoder {
 // Object is a JSON object: keys and values by turns, in the order in which they are written.
 type Object []any
 
+// MarshalJSON keeps the order of the keys. The encoder of the whole removes Encode's line feeds.
 func (o Object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -292,6 +293,7 @@ func (s *pairing) yieldEntry(e Entry, err error) {
 	s.over = s.over || !s.yield(e, err) || err != nil
 }
 
+// text yields an entry as a prompt or an answer. A label, unless it is "", says what it was.
 func (s *pairing) text(kind Kind, e Entry, label string) {
 	e.Kind, e.CallID = kind, ""
 	if strings.TrimSpace(e.Text) == "" {
@@ -303,6 +305,7 @@ func (s *pairing) text(kind Kind, e Entry, label string) {
 	s.yieldEntry(e, nil)
 }
 
+// noteCall yields a call and its result. A result that is not in ahead is read at its offset.
 func (s *pairing) noteCall(e Entry) {
 	r := Entry{Kind: Result, Text: "[no result was recorded]", Failed: true, Time: e.Time}
 	if at := s.calls[s.nextCall]; at >= 0 {

@@ -43,6 +43,7 @@ type document struct {
 	buf     []byte
 }
 
+// run reads the object. It never returns nil: errStop is its end, or means that it is no object.
 func (d *document) run() error {
 	if c, err := d.token(); err != nil || c != '{' {
 		return cmp.Or(err, errStop)

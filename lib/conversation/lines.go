@@ -104,6 +104,7 @@ var Unpack func(r io.Reader, limit int64) ([]byte, error)
 // maxUnpacked limits the content of a compressed file, which is held in memory.
 const maxUnpacked = 256 << 20
 
+// open opens a file, following links. The content of a compressed one is held in memory.
 func open(path string) (file, error) {
 	f, err := atomicfile.OpenFollowing(path)
 	if err != nil || !strings.HasSuffix(path, Packed) || Unpack == nil {

@@ -43,6 +43,7 @@ func (t *UsageTally) hasSeen(name ...string) bool {
 	return has
 }
 
+// hash returns one hash of several names; the zero byte divides them.
 func (t *UsageTally) hash(name []string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(t.seed)

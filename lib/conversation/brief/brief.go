@@ -277,6 +277,7 @@ func WithoutPrompts(text string) string {
 	return stripSections(text, otherPrompts, concluded, doneTitle)
 }
 
+// stripSections returns a text without the sections with these titles, which begin with "### ".
 func stripSections(text string, titles ...string) string {
 	var kept strings.Builder
 	skip := false
@@ -506,6 +507,7 @@ func (b Brief) turns() []string {
 	return slices.Concat(turns...)
 }
 
+// worktree returns the branch and the changed files as two lines, or nil outside a worktree.
 func (b Brief) worktree() []string {
 	if b.State.Branch == "" {
 		return nil

@@ -87,6 +87,7 @@ func parse(text string) (*Table, error) {
 				return t, fmt.Errorf("no input or output for %s", model)
 			}
 			for _, p := range []*float64{r.Input, r.Output, r.CacheRead, r.CacheWrite, r.CacheWrite1h, &r.Fast} {
+				// This form also finds NaN, which TOML allows.
 				if p != nil && !(*p >= 0) {
 					return t, fmt.Errorf("a price below zero for %s", model)
 				}

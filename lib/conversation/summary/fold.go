@@ -219,6 +219,7 @@ func (f *Fold) model(name string) {
 	}
 }
 
+// addRequest adds a person's message. gt's own prompts and client commands only end the turn.
 func (f *Fold) addRequest(q Request) {
 	if conversation.IsOpening(q.Text) {
 		f.turn()
@@ -360,6 +361,7 @@ func lastPrompt(all []Request, so func(Request) bool) int {
 	return -1
 }
 
+// addCall adds a call, which waits for its result. Beyond maxOpen the oldest goes on without.
 func (f *Fold) addCall(e conversation.Entry) {
 	f.Tools++
 	f.Worked = true
@@ -480,6 +482,7 @@ func key(text string) string {
 	return strconv.FormatUint(sum, 36)
 }
 
+// fail adds a failure, in place of the command's earlier one. key is "" if it is no command.
 func (f *Fold) fail(key, what, bad string) {
 	if key != "" {
 		f.succeed(key)

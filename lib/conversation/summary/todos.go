@@ -55,6 +55,7 @@ func (f *Fold) updateTask(t conversation.Todo) {
 	f.Tasks = append(f.Tasks, t)
 }
 
+// todoList returns the agent's list. The client's own files count before what the agent wrote.
 func (f *Fold) todoList() []conversation.Todo {
 	switch {
 	case len(f.TaskFiles) > 0:

@@ -23,6 +23,7 @@ const (
 	list
 )
 
+// kindOf returns what a tool does, by the name that any of the clients has for it.
 func kindOf(tool string) toolKind {
 	switch tool[strings.LastIndexByte(tool, '.')+1:] { // after Codex's namespace
 	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "run_command", "run_commands", "bash", "powershell", "Shell":

@@ -295,6 +295,8 @@ func (c *cursor) isOf(file io.ReaderAt) bool {
 	return err == nil && now == c.Digest
 }
 
+// read adds what follows c.Next to the fold. Of more than maxWholeRead it takes the first request,
+// the person's messages, and the end.
 func (c *cursor) read(file *os.File, f conversation.File, read Read, resumes bool) error {
 	if f.Size-c.Next > maxWholeRead && !isDatabase(f) {
 		near, err := conversation.NearEnd(file, c.Next, f.Size)
@@ -313,6 +315,7 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, resumes boo
 			if err != nil {
 				return err
 			}
+			// The other requests come from the end, and Typed from readMessages.
 			first, origin := c.Fold.First, c.Fold.Origin
 			c.Fold.Requests, c.Fold.Prompts, c.Fold.Typed = nil, 0, nil
 			c.Fold.First, c.Fold.Origin = first, origin

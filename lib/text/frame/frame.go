@@ -260,6 +260,7 @@ func isTypeArgument(before, rest string, several bool) bool {
 		(several || rest[1] >= 'a' && rest[1] <= 'z') // no client's single-word name is in mixed case
 }
 
+// hasSeveralWords reports whether a tag's name has a hyphen inside, as system-reminder.
 func hasSeveralWords(name string) bool {
 	for i := 1; i+1 < len(name); i++ {
 		if name[i] == '-' && name[i-1] != '-' && isLetter(name[i+1]) {

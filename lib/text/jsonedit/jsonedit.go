@@ -157,6 +157,7 @@ func Parse(text []byte, comments bool) (*Doc, error) {
 	return d, err
 }
 
+// node converts a value. It refuses a repeated key and a trailing comma, which hujson allows.
 func (d *Doc) node(v *hujson.Value, parent *Node) (*Node, error) {
 	n := &Node{Parent: parent, kind: v.Value.Kind(), start: d.start + v.StartOffset, end: d.start + v.EndOffset}
 	n.Line, n.begin, n.comma = d.line(n.start), n.start, n.end+len(v.AfterExtra)

@@ -248,6 +248,7 @@ func isOutput(line string) bool {
 	return !isTyped(bare)
 }
 
+// isItem reports whether a line is an item of a list or a heading, as people type them.
 func isItem(line string) bool {
 	mark, text, _ := strings.Cut(line, " ")
 	switch mark {

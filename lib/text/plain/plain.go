@@ -200,6 +200,7 @@ func flag(prev rune, s string) string {
 	return ""
 }
 
+// isClean reports whether cleanAll would change nothing. Most texts are clean, and need no copy.
 func isClean(s string, how cleanMode) bool {
 	prev, marks := rune(-1), 0
 	for i := 0; i < len(s); {
@@ -243,6 +244,8 @@ func isClean(s string, how cleanMode) bool {
 	return true
 }
 
+// cleanASCII returns the length of the printable ASCII that s begins with, in a text also with one
+// line feed or tab behind it.
 func cleanASCII(s string, how cleanMode) int {
 	n := 0
 	for n < len(s) && s[n]-' ' < 0x7f-' ' {
@@ -329,6 +332,7 @@ func (c *cleaner) add(r rune) {
 	c.prev = r
 }
 
+// cleanAll returns the text without what how does not allow (see Line, Text and Visible).
 func (c *cleaner) cleanAll() string {
 	s := c.s
 	c.prev = -1

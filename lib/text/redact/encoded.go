@@ -91,6 +91,8 @@ func inReadings(piece string, values []string) []span {
 	return all
 }
 
+// decodeEscapes decodes one level of escapes in s. It removes soft line breaks, and leaves a seam
+// where it removes an invisible character.
 func decodeEscapes(s string) reading {
 	r := reading{from: make([]int32, 0, len(s)), to: make([]int32, 0, len(s))}
 	var b strings.Builder

@@ -723,6 +723,7 @@ func (sc *scanner) findNamedArgument(i int) (from, to int) {
 	return likelySecret(s, v, name)
 }
 
+// nameBefore returns the name before s[end], or "". It stops after maxName bytes and at done.
 func (sc *scanner) nameBefore(end int) string {
 	s, done := sc.s, sc.done
 	start := end

@@ -204,6 +204,7 @@ func (x *index) nextStop(s string, i int) int {
 	return i
 }
 
+// mayBegin is nextStop for one offset, with the rare cases: the end of s, full stops, non-ASCII.
 func (x *index) mayBegin(s string, i int) bool {
 	if i+2 >= len(s) {
 		return true
@@ -215,6 +216,7 @@ func (x *index) mayBegin(s string, i int) bool {
 	if next >= 1<<7 {
 		next = 0
 	}
+	// Other full stops count only in a Discord token, or after what can be 24 hexadecimal digits.
 	return x.looks[int(c)<<7|int(next)]&bitOfThird(s[i+2]) != 0 || c == '.' && (i+7 < len(s) && s[i+7] == '.' || i > 24 && inClass(s[i-1], "x") && inClass(s[i-24], "x") && isAlnum(next))
 }
 
@@ -262,6 +264,7 @@ func (x *index) addPrefix(p string) {
 // maxDigit bounds the distance between the prefix of a token and its first digit.
 const maxDigit = 100
 
+// findShaped finds the token of a known service at s[i]. Among shapes, the first that fits counts.
 func (sc *scanner) findShaped(i int) (from, to int) {
 	s := sc.s
 	if i+1 >= len(s) || s[i]|s[i+1] >= 1<<7 {
@@ -275,6 +278,7 @@ func (sc *scanner) findShaped(i int) (from, to int) {
 	return 0, 0
 }
 
+// findToken is findShaped for one shape. Within a word, the rest must surely be random.
 func (sc *scanner) findToken(i int, sh *shape) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], sh.prefix) {

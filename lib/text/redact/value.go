@@ -204,6 +204,7 @@ func isPassphrase(v string) bool {
 	})
 }
 
+// isPlaceholderText reports whether v stands for a value, as a variable, template or "none" does.
 func isPlaceholderText(v string) bool {
 	switch {
 	case strings.HasPrefix(v, Mark), strings.Trim(v, ".*xX") == "":

@@ -14,6 +14,7 @@ type sentence struct {
 	asks    bool       // it ends in a question mark
 }
 
+// sentences returns the sentences of a line that have words. Marks within quotations end none.
 func sentences(line string) []sentence {
 	var all []sentence
 	begin, masked := 0, mask(line)
@@ -63,6 +64,7 @@ func mask(line string) string {
 	return strings.NewReplacer("do not ", "don't  ", "Do not ", "don't  ", "DO NOT ", "don't  ", "do NOT ", "don't  ", "You are not to ", "don't          ", "you are not to ", "don't          ", "You're not to ", "don't         ", "you're not to ", "don't         ", "ever, ever ", "ever       ").Replace(line)
 }
 
+// clauses returns the words of each clause. A conjunction inside begins a clause and is left out.
 func clauses(text string) [][]string {
 	var all [][]string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",:;()—–…→，、：（）،؛", r) }) {

@@ -114,6 +114,7 @@ func (s Style) painter(paint Painter) Painter {
 	}
 }
 
+// table writes rows. least is the least width of the last column, whose cells cut shortens.
 func (s Style) table(w io.Writer, width int, rows [][]string, least int, cut func(s string, width int) string, paint Painter) error {
 	cleaned, widths := measure(width, rows)
 	if width > 0 && len(rows) > 0 {
