@@ -177,6 +177,7 @@ func (l *Launch) start() error {
 	return nil
 }
 
+// undo ends the pane that a failed start made, and writes the instance as it was before.
 func (l *Launch) undo(err error) error {
 	if l.created {
 		if l.buffer != "" {
@@ -229,6 +230,7 @@ func (l *Launch) needsWorktree() bool {
 func (l *Launch) describeFolder() (does, found string, err error) {
 	if l.needsWorktree() {
 		w := l.Instance.Worktree
+		// explain makes nothing, so it does not know the place that a start would choose.
 		if w == nil {
 			return "make a worktree of its own of " + l.Env.DisplayPath(l.Path), "the start finds its place", nil
 		}
@@ -238,6 +240,8 @@ func (l *Launch) describeFolder() (does, found string, err error) {
 	return "work in " + l.Env.DisplayPath(l.Path), "it is there", nil
 }
 
+// findFolder checks that the instance's folder is there, and is the one of the last start. Only
+// explain comes here without the worktree, which a start has made before.
 func (l *Launch) findFolder() error {
 	if l.needsWorktree() {
 		return nil
@@ -269,6 +273,7 @@ func EnterFolder(store instance.Store, in *instance.Instance) (*place.Opened, er
 	return dir, nil
 }
 
+// noFolder explains why EnterFolder failed: another folder is at the path (exchanged), or none.
 func noFolder(in *instance.Instance, err error) error {
 	var exchanged *place.ExchangedError
 	switch {
@@ -282,6 +287,7 @@ func noFolder(in *instance.Instance, err error) error {
 		err := cli.Failf(cli.AnswerNo, "the folder '%s' of %s is gone", in.Path, in.Name)
 		if w := in.Worktree; w != nil {
 			what := term.Typed(w.Path) + " " + term.Typed(w.Branch)
+			// The branch is gone, too. It is made again where the worktree began.
 			if at, err := git.BranchAt(w.Repository, w.Branch); err == nil && at == "" {
 				what = strings.TrimSpace("-b " + term.Typed(w.Branch) + " " + term.Typed(w.Path) + " " + w.Start)
 			}
@@ -384,6 +390,8 @@ func (l *Launch) wiring() (how wiring.Client, a wiring.Agent, known bool, err er
 	return wirings.Sources(l.client, getenv, git.Top(l.Path))
 }
 
+// findConversation chooses what to resume: the instance's own conversation, else a copy of ForkOf,
+// else none. A fork that has run has a conversation of its own.
 func (l *Launch) findConversation() {
 	m := l.m
 	l.resumption = "a new conversation"
@@ -480,6 +488,8 @@ func (l *Launch) awaitConversation() error {
 	return err
 }
 
+// findCommand plans the run. The process that types the first prompt learns from it whether the
+// client asks for trust first, and whether gt's hooks run.
 func (l *Launch) findCommand() error {
 	if err := l.awaitConversation(); err != nil {
 		return err
@@ -498,6 +508,7 @@ func (l *Launch) asksTrust() bool {
 	return err == nil && known && how.AsksTrust != nil && how.AsksTrust(a.Folder, l.Path, l.run.Args, l.run.Env)
 }
 
+// describeCommand writes PROMPT for the first prompt, and ID for the id of a new session.
 func (l *Launch) describeCommand() (does, found string, err error) {
 	var words []string
 	for _, word := range l.run.In {
@@ -558,6 +569,7 @@ func (l *Launch) describeSession() (does, found string, err error) {
 	case l.m.Pane.ID != "":
 		found = "the one that it had is ended first"
 	case l.at.HasSession(name):
+		// A start would fail here, too.
 		if err := l.foreign(name, false); err != nil {
 			return "", "", err
 		}
@@ -838,6 +850,7 @@ func (l *Launch) answerDialogs() error {
 	return l.explainFailure(err)
 }
 
+// ready waits until the client has its first prompt, or asks something (Asks).
 func (l *Launch) ready() (err error) {
 	reported := func() bool { return l.Store.HookReported(l.Instance) }
 	l.Asks, err = Ready(l.at, l.pane, l.client, l.process, reported, Patience(l.client))
@@ -845,6 +858,7 @@ func (l *Launch) ready() (err error) {
 		return l.explainFailure(err)
 	}
 	l.waitPrompted()
+	// Other programs of a town find and end agents by these files.
 	if l.Role != "" {
 		l.Env.WarnError(pidfile.NewDir(l.home.Town).Track(l.pane.Session, l.process))
 	}
@@ -890,11 +904,13 @@ func (l *Launch) waitPrompted() {
 	}
 }
 
+// explainFailure explains why an agent that was started did not get ready.
 func (l *Launch) explainFailure(err error) error {
 	if err == nil {
 		return nil
 	}
 	if errors.As(err, new(*EndedError)) {
+		// If the whole tmux server has ended, its reason explains more than the agent's last words.
 		if _, gone := l.at.Panes(); errors.Is(gone, tmux.ErrNoServer) {
 			err = cmp.Or(l.at.Ends(), err)
 		}

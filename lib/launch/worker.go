@@ -135,6 +135,8 @@ func (l *Launch) tellsLate() bool {
 	return l.Template == nil && c != nil && c.Dialect.SharedServer != nil
 }
 
+// setRespawn has tmux run gt-session revive when the agent ends. That starts it again after a
+// crash, or records how it ended (see tellsLate).
 func (l *Launch) setRespawn() error {
 	if !l.Respawn && !l.tellsLate() {
 		return nil
@@ -172,6 +174,7 @@ func (l *Launch) revivable() (bool, error) {
 	return false, l.at.KillPane(l.m.Pane.ID)
 }
 
+// noteLeft closes the session's record if the agent exited with success: the person left it.
 func (l *Launch) noteLeft() error {
 	left, err := l.at.ExitedCleanly(l.m.Pane.ID)
 	if err != nil || !left || l.m.Record == nil {

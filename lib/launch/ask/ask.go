@@ -240,6 +240,7 @@ func (p *Predecessor) AskOnce(ctx context.Context, question string) (string, err
 	return answer, err
 }
 
+// tryAsk asks once. complaint is what a client that failed wrote to standard error.
 func (p *Predecessor) tryAsk(ctx context.Context, question string, seeded bool) (answer, complaint string, err error) {
 	cmd, scratch, err := p.prepareCall(ctx, false, seeded)
 	if err != nil {

@@ -115,6 +115,7 @@ type event struct {
 	Errors  []string `json:"errors"`
 }
 
+// send writes a message to the client. An interruption may send while Ask does.
 func (c *Conversation) send(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -126,6 +127,7 @@ func (c *Conversation) send(v any) error {
 	return err
 }
 
+// broken ends the client and returns why it failed: its exit status if it has failed, or else err.
 func (c *Conversation) broken(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
 		err = errors.New("it ended")

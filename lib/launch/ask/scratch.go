@@ -127,6 +127,7 @@ type database struct {
 	changed, logged int64
 }
 
+// probe returns the sizes and times by which seed notices a write. They are zero without a file.
 func probe(path string) database {
 	var d database
 	if info, err := os.Lstat(path); err == nil {
@@ -139,6 +140,7 @@ func probe(path string) database {
 	return d
 }
 
+// copyFile reports whether it made a copy. If it did not, the caller removes what there is of it.
 func copyFile(from, to string) bool {
 	in, err := atomicfile.Open(from)
 	if err != nil {

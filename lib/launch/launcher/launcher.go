@@ -207,6 +207,7 @@ func (w walked) judgePath(path []process.Info, server int) (l Launcher, err erro
 	return l, nil
 }
 
+// words returns the command of all launchers, the outermost first.
 func (w walked) words() (all []string, err error) {
 	for _, one := range w.launchers { // innermost first
 		words, ok := nestLaunchers(one.words, all)

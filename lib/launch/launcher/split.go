@@ -115,6 +115,7 @@ func literal(value, home string, first bool) (text string, ok bool) {
 	return unescape(value, ""), true
 }
 
+// doubleQuoted returns a quoted text. ok is false if the shell would expand or translate it ($"…").
 func doubleQuoted(q *syntax.DblQuoted) (text string, ok bool) {
 	for _, part := range q.Parts {
 		lit, ok := part.(*syntax.Lit)

@@ -23,6 +23,7 @@ func Run(env *cli.Env, command []string, name, status, reason, line string) erro
 	return run(env, commandTimeout, command, name, status, reason, line)
 }
 
+// run is Run with another time limit. The command runs in the home folder, or in / without one.
 func run(env *cli.Env, patience time.Duration, command []string, name, status, reason, line string) error {
 	program, err := process.LookPath(command[0], env.Dir, env.ChildEnviron())
 	if err != nil {

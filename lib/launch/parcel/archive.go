@@ -71,6 +71,7 @@ func (w *writer) addJSON(v any) (string, error) {
 	return w.add(content{data: data})
 }
 
+// addAs adds a member. It reads the content for size and digest only; write reads it again.
 func (w *writer) addAs(name string, c content) error {
 	one := Member{Name: name}
 	var err error

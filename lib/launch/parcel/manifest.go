@@ -169,6 +169,7 @@ func (m *Manifest) check() error {
 	return errors.Join(m.checkMembers(), m.Session.check(), m.Git.check())
 }
 
+// checkInstance checks the format first: a newer gt's manifest may fail the other checks.
 func (m *Manifest) checkInstance() error {
 	switch {
 	case m.Format > format:
@@ -242,6 +243,7 @@ func memberName(i int) string { return fmt.Sprintf("member-%d", i) }
 // isUUID reports whether a text is a UUID with no capital letter: it names a folder.
 func isUUID(s string) bool { return session.IsUUID(s) && s == strings.ToLower(s) }
 
+// check checks what becomes a path or an argument here. A parcel without a session has nil.
 func (s *Session) check() error {
 	if s == nil {
 		return nil
@@ -274,6 +276,7 @@ func (s *Session) check() error {
 	return nil
 }
 
+// check checks what becomes a path or git's argument here. A parcel without a repository has nil.
 func (g *Git) check() error {
 	if g == nil {
 		return nil

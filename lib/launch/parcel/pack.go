@@ -450,6 +450,7 @@ func (p Packer) thread(w *writer, s *Session) error {
 	return err
 }
 
+// checkpoint adds the session's newest, unless Claimed: other programs can write to that folder.
 func (p Packer) checkpoint(w *writer, s *Session, h home.Home) error {
 	all, err := checkpoint.List(h)
 	p.Env.WarnError(err)
@@ -462,6 +463,7 @@ func (p Packer) checkpoint(w *writer, s *Session, h home.Home) error {
 	return nil
 }
 
+// notes adds the unread and hooked notes, and those of hand-overs to and from the session.
 func (p Packer) notes(w *writer, s *Session, h home.Home) error {
 	also := append(slices.Clone(s.Delivered), s.Note)
 	if s.Handoff != nil {

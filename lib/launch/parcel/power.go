@@ -226,6 +226,7 @@ func (w *unpacking) arriving() (all map[string]git.Entry, members map[string]Fil
 	return all, members, nil
 }
 
+// blobID returns the id that a member's file would have in the parcel's repository.
 func (w *unpacking) blobID(member string) (string, error) {
 	f, err := atomicfile.Open(w.member(member))
 	if err != nil {
@@ -277,14 +278,18 @@ func (w *unpacking) args() []string {
 	return safe
 }
 
+// filePowers returns the files that a person has to accept, sorted by path: those that a tool would
+// run or obey and that this host does not know, and links to where the agent should not write.
 func (w *unpacking) filePowers() (all []Power, err error) {
 	refs, err := w.references()
 	if err != nil {
 		return nil, err
 	}
+	// tracked: a worktree here tracks the file as it arrives.
 	tracked := func(e git.Entry) bool {
 		return slices.ContainsFunc(refs, func(r reference) bool { own := r.entries[e.Path]; return own.ID == e.ID && own.Mode == e.Mode })
 	}
+	// known: it is tracked, or lies in such a worktree as it arrives.
 	known := func(e git.Entry) bool {
 		return tracked(e) || slices.ContainsFunc(refs, func(r reference) bool { return r.hasEntry(e) })
 	}
@@ -327,6 +332,7 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 			add(e, ", in its last commit")
 		}
 	}
+	// Only the first counts: the worktree that the agent left, or else the main one.
 	for _, r := range refs[:min(len(refs), 1)] {
 		for name := range r.entries {
 			if _, stays := arrives[name]; !stays && isPower(name) && !secretfile.IsSecret(name) { // a secret file never comes
@@ -476,6 +482,8 @@ func readHead(name string) ([]byte, error) {
 // and without its ending, and their folders.
 type index map[string][]string
 
+// indexOf indexes all files but prose, which nothing runs. A key is "=" and an end of the path, "~"
+// and such an end without its ending, or "/" and a folder.
 func indexOf(arrives map[string]git.Entry) index {
 	all := index{}
 	for name := range arrives {
@@ -487,6 +495,7 @@ func indexOf(arrives map[string]git.Entry) index {
 			all["="+end] = append(all["="+end], name)
 			if plain := strings.TrimSuffix(end, path.Ext(end)); plain != "" {
 				all["~"+plain] = append(all["~"+plain], name)
+				// python -m MODULE runs MODULE/__main__.py.
 				if module, main := strings.CutSuffix(plain, "/__main__"); main {
 					all["~"+module] = append(all["~"+module], name)
 				}

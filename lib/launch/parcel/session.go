@@ -303,6 +303,8 @@ func (w *unpacking) moveFiles() (transcript string, err error) {
 	return transcript, nil
 }
 
+// moveFile puts a file of the conversation at its place. Without --force, another file there is
+// replaced only if the agent returns, and a transcript only if the parcel's continues it.
 func (w *unpacking) moveFile(n Named, to string) error {
 	from := w.member(n.Member)
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
@@ -462,6 +464,7 @@ func (w *unpacking) attributed(file string, text []byte, address string) ([]byte
 	return n.Message(file)
 }
 
+// makeCheckpoint makes the parcel's checkpoint the session's. The caller holds the home's lock.
 func (w *unpacking) makeCheckpoint(h home.Home) error {
 	if w.checkpoint == nil {
 		return nil

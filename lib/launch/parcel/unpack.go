@@ -278,6 +278,7 @@ func (w *unpacking) findOld() error {
 	return nil
 }
 
+// findName chooses the instance's name. One that the person gave must be free.
 func (w *unpacking) findName() error {
 	w.plan.Name = cmp.Or(w.Called, w.Instance.Name)
 	if w.old != nil {
@@ -381,6 +382,7 @@ func (w *unpacking) repositories() (found []string, err error) {
 	return found, nil
 }
 
+// planClone chooses the remote to clone from: origin, or the first other one whose URL gt accepts.
 func (w *unpacking) planClone() error {
 	at := slices.IndexFunc(w.Git.Remotes, func(r git.Remote) bool { return r.Name == "origin" && git.CheckURL(r.URL) == nil })
 	if at < 0 {
@@ -687,6 +689,7 @@ func (w *unpacking) clear(root *os.Root, name string) error {
 	return err
 }
 
+// putFile makes a file or link. The caller has cleared its path, and nothing new there is followed.
 func (w *unpacking) putFile(root *os.Root, f File) error {
 	if f.Link != "" {
 		return atomicfile.RetryInterrupted(func() error { return root.Symlink(f.Link, f.Path) })

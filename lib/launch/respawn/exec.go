@@ -103,6 +103,7 @@ func Exec(env *cli.Env, name string) error {
 	return fmt.Errorf("cannot run '%s': %w", program, err)
 }
 
+// openFolder changes to r.Dir. If r.Folder is known, it must still be that folder.
 func (r Run) openFolder() error {
 	if r.Folder.Inode == 0 {
 		return atomicfile.Error("change to", r.Dir, os.Chdir(r.Dir))
@@ -196,6 +197,7 @@ func (s Successor) BringsLauncher(r Run) bool {
 	})
 }
 
+// isInProject returns a function that reports whether a path exists and leads into a project.
 func (s Successor) isInProject(r Run) func(path string) bool {
 	project := []string{place.Real(s.Home.Dir), place.Real(r.Dir)}
 	return func(path string) bool {

@@ -20,6 +20,7 @@ var (
 // without one: a client that draws its screen anew clears it first.
 func (t Target) Question() (agent.Question, error) { return t.question(redraw) }
 
+// question returns the client's question, or ErrNoQuestion after patience without one.
 func (t Target) question(patience time.Duration) (agent.Question, error) {
 	begin := time.Now()
 	for last := begin; ; time.Sleep(pollInterval) { // last is when it was last there

@@ -124,6 +124,7 @@ func followMoved(in *instance.Instance, put func() error) error {
 	return nil
 }
 
+// explainCheckedOut adds a hint about the worktree that has the branch. Its folder may be gone.
 func explainCheckedOut(err *git.CheckedOutError, repository string) error {
 	hint := fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path))
 	if is, unread := atomicfile.Present(err.Path); !is && unread == nil {
@@ -196,6 +197,7 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 	return setUp(ctx, env, in, put)
 }
 
+// fill copies the files that git.Include names into a new worktree. A failure is only a warning.
 func fill(env *cli.Env, w *instance.Worktree) {
 	if git.IsBare(w.Repository) { // it has no files
 		return
@@ -277,6 +279,7 @@ const (
 	gone           = ".gt-removed"
 )
 
+// moveBack undoes a removal that is not final. It does not replace what is at the path again.
 func moveBack(path string) error {
 	if is, err := atomicfile.Present(path); err != nil {
 		return err
@@ -354,6 +357,8 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 
 var errInUse = errors.New("it is in use")
 
+// checkIdle returns errInUse if anybody uses the worktree, and git.ErrUnsaved if it holds unsaved
+// work. path is where it is now, before or after Remove renamed it.
 func checkIdle(store instance.Store, held *instance.Locked, path string) error {
 	if all := process.Using(path); len(all) > 0 {
 		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))

@@ -729,6 +729,7 @@ func (m *Member) WorksIn() string {
 	return m.worksIn
 }
 
+// findWorkFolder is WorksIn without the cache. What hooks told before the agent's start is ignored.
 func (m *Member) findWorkFolder() string {
 	if m.Pane.ID == "" || m.Record == nil || !m.hasBegun() {
 		return m.Path
