@@ -208,6 +208,7 @@ var systemVerbs = map[string]string{
 	"write": "write", "truncate": "write", "sync": "write", "chmod": "change", "chown": "change", "lchown": "change", "chtimes": "change",
 }
 
+// split returns the errors that were joined into err, at any depth, or err alone.
 func split(err error) []error {
 	if f, ok := err.(*failure); ok && strings.Contains(f.err.Error(), "\n") { // joined, with a hint
 		return split(f.err)

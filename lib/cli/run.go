@@ -214,11 +214,13 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 		kong.WithHyphenPrefixedParameters(true),
 		kong.NamedMapper("given", kong.MapperFunc(nonEmpty)),
 		kong.Writers(checkedWriter{env}, cleanWriter{env}),
+		// Run recovers from this panic, which ends --help and --version.
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.Bind(env),
 	)
 }
 
+// hide removes the commands and flags of the groups from the help (see Program.Idle).
 func hide(n *kong.Node, groups []string) {
 	idle := func(g *kong.Group) bool { return g != nil && slices.Contains(groups, g.Key) }
 	for _, f := range n.Flags {

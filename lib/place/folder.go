@@ -87,6 +87,7 @@ func (s State) Disk() string {
 // folderRecord is the file that records which folder an entry of the state belongs to.
 const folderRecord = "path"
 
+// readFolder reads which folder an entry of the state belongs to. dir is the entry.
 func readFolder(dir string) (Folder, error) {
 	var f Folder
 	data, err := atomicfile.Read(filepath.Join(dir, folderRecord), 64<<10)

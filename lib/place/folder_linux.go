@@ -68,6 +68,7 @@ func openLinkless(path string) (*os.File, error) {
 // Dir returns the path by which a program is started in the folder.
 func (o *Opened) Dir() string { return fmt.Sprintf("/proc/self/fd/%d", o.file.Fd()) }
 
+// statx identifies a folder, without its path. The birth time is 0 if the file system has none.
 func statx(at int, path string, flags int) (Folder, error) {
 	var st unix.Statx_t
 	err := atomicfile.RetryInterrupted(func() error {

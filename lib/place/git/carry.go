@@ -522,6 +522,7 @@ type sizes struct {
 
 var errTooMuch = errors.New("too much")
 
+// Write returns an error above the limit, which ends git early.
 func (s *sizes) Write(p []byte) (int, error) {
 	for _, c := range p {
 		if c != 0 {

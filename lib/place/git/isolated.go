@@ -140,6 +140,7 @@ func KindOfPlace(dir string) string {
 	return "repository"
 }
 
+// commonDir returns the git directory that all worktrees share. An error says that it is hidden.
 func commonDir(gitDir string) (string, error) {
 	data, err := atomicfile.Read(filepath.Join(gitDir, "commondir"), maxHead)
 	switch {
@@ -165,6 +166,7 @@ func head(gitDir string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
+// settings returns the shared settings and then those of the worktree alone, if it may have some.
 func (r checkout) settings() []setting {
 	all := settings(filepath.Join(r.common, "config"))
 	for _, s := range all {

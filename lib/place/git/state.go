@@ -354,6 +354,7 @@ func ownFile(path string) bool {
 	return false
 }
 
+// header adds a line about the branch. Head stays empty before the first commit.
 func (s *State) header(line string) {
 	key, value, _ := strings.Cut(line, " ")
 	switch key {

@@ -103,6 +103,7 @@ func IsBare(dir string) bool {
 	return err == nil && filepath.Base(dir) != ".git"
 }
 
+// worktrees returns the worktrees, the main one first. Head is "" before the first commit.
 func (r checkout) worktrees() ([]Worktree, error) {
 	out, err := r.inPlace("worktree", "list", "--porcelain", "-z")
 	if err != nil {

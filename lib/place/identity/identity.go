@@ -198,6 +198,7 @@ func NameFolder(dir string, readNames func(bases []string) map[string]bool) Iden
 	return all[0]
 }
 
+// parseName makes a valid name from any text. It keeps the names of a town's roles free.
 func parseName(text string) Identity {
 	name := strings.Map(func(r rune) rune {
 		if nameRune(r) {

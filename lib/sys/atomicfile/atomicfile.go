@@ -320,6 +320,7 @@ func openError(path string, err error) error {
 	return Error("open", path, err)
 }
 
+// open opens a regular file. It refuses a symbolic link, and does not wait for a FIFO's other end.
 func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, perm)
 	if err != nil {

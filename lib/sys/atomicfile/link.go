@@ -26,6 +26,7 @@ func move(from, to string) error {
 	return moveInTurn(from, to)
 }
 
+// moveInTurn is move without links. It holds a lock on the folder from its check to the rename.
 func moveInTurn(from, to string) error {
 	folder, err := openDir(filepath.Dir(to))
 	if err != nil {

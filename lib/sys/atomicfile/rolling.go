@@ -115,6 +115,7 @@ func (r Rolling) WriteWithoutBackups(data []byte, d Durability) error {
 	return r.write(data, d, func([]byte) error { return nil })
 }
 
+// write replaces the file after keep has kept the old content. A damaged file is set aside.
 func (r Rolling) write(data []byte, d Durability, keep func(old []byte) error) error {
 	old, bad := r.read(r.Path)
 	switch {
@@ -183,6 +184,7 @@ func (r Rolling) keepAside() (string, error) {
 	return aside, Error("set aside", r.Path, err)
 }
 
+// sameFile reports whether two paths are hard links to one file.
 func sameFile(a, b string) bool {
 	x, err := os.Lstat(a)
 	if err != nil {
@@ -217,6 +219,7 @@ type broken struct {
 	err  error
 }
 
+// find returns the newest usable content, or none. It fails only if there is no file.
 func (r Rolling) find() (found, error) {
 	data, err := r.read(r.Path)
 	switch {

@@ -21,6 +21,7 @@ const (
 
 const noTerminal = -1
 
+// stat returns the status of a process from sysctl. A zombie counts as gone.
 func stat(pid int) (status, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || k.Proc.P_stat == zombie {

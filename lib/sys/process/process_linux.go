@@ -48,6 +48,7 @@ const (
 	dead    = "X"
 )
 
+// readStat reads the file once. state is the kernel's letter for the process's state.
 func readStat(pid int) (st status, state string, err error) {
 	data, err := atomicfile.Read("/proc/"+strconv.Itoa(pid)+"/stat", maxProc)
 	switch {
@@ -226,6 +227,7 @@ func startEnviron(pid int) ([]string, error) { return Proc{PID: pid}.words("envi
 // args returns the arguments of the process with that PID, whatever its identity.
 func (p Proc) args() ([]string, error) { return p.words("cmdline") }
 
+// words returns the words of a file in /proc/<pid>, each of which ends with a NUL byte.
 func (p Proc) words(file string) ([]string, error) {
 	data, err := atomicfile.Read("/proc/"+strconv.Itoa(p.PID)+"/"+file, maxProc)
 	if err != nil {

@@ -66,6 +66,8 @@ func (db *DB) Skipped(table, name, text string) (n int, err error) {
 	return n, nil
 }
 
+// rows calls each for the rows of a table until it returns false. If name is not "", it gives only
+// those with the text args[0] in that column. It skips rows over MaxRow.
 func (db *DB) rows(table, name string, args []string, each func(Row) bool) error {
 	sql, columns, err := db.selecting(table, name, "", "<=")
 	if err == nil {

@@ -110,6 +110,7 @@ func (db *DB) View(read func() error) error {
 	return db.explainError(ErrBusy)
 }
 
+// explainError adds the path. An interrupted query took more steps than the file's size can need.
 func (db *DB) explainError(err error) error {
 	switch {
 	case errors.Is(err, sqlite3.NOTADB):
@@ -122,6 +123,8 @@ func (db *DB) explainError(err error) error {
 	return atomicfile.Error("read", db.path, err)
 }
 
+// open opens the files again and reads the tables. It takes the state first, so that stale notices
+// any change from then on.
 func (db *DB) open() (err error) {
 	db.Close()
 	if db.files, err = openFiles(db.path); err != nil {
@@ -176,11 +179,13 @@ func (db *DB) probe() (s state) {
 		s.replaced = true
 	}
 	if f, err := atomicfile.Open(db.path + "-shm"); err == nil {
+		// nBackfill and nBackfillAttempted of the log's index (sqlite.org/walformat.html).
 		f.ReadAt(s.attempt[:4], 96)
 		f.ReadAt(s.attempt[4:], 128)
 		f.Close()
 	}
 	if f, err := atomicfile.Open(db.path + "-journal"); err == nil {
+		// A journal that begins with zeros is over (journal_mode=PERSIST).
 		var first [1]byte
 		n, _ := f.ReadAt(first[:], 0)
 		s.journal = n == 1 && first[0] != 0

@@ -38,6 +38,7 @@ func (s Server) Paste(pane, text string) error { return s.paste(pane, text, "-p 
 // Type types characters into a pane. Unlike Keys it does not end copy mode.
 func (s Server) Type(pane, text string) error { return s.paste(pane, text, "-r") }
 
+// paste pastes a text through a buffer. how are flags of paste-buffer.
 func (s Server) paste(pane, text, how string) error {
 	b := NewBuffer()
 	err := s.input(pane, strings.NewReader(text), fmt.Sprintf("paste-buffer -d %s -b %s -t %s", how, b, pane),

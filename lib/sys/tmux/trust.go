@@ -21,6 +21,7 @@ import (
 // ErrUntrusted is returned for a socket that is not the person's own.
 var ErrUntrusted = errors.New("it is not used")
 
+// trusted opens the server's socket, which the caller closes, or returns ErrUntrusted (see above).
 func (s Server) trusted() (process.Socket, error) {
 	path := string(s)
 	refuse := func(why string) (process.Socket, error) {
