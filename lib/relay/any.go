@@ -267,6 +267,7 @@ func (r *Relay) answerLeases(from *remote, body []byte) error {
 	return r.sendJSON(from, "chunk", "leases", "", answers)
 }
 
+// heldHere returns where offered work is on this host. A Try without a state is no answer yet.
 func (r *Relay) heldHere(from *remote, l peer.Lease) (peer.Try, error) {
 	reason, came := from.letters.came[l.Letter]
 	if !came && l.Recall {
@@ -276,6 +277,7 @@ func (r *Relay) heldHere(from *remote, l peer.Lease) (peer.Try, error) {
 		if t, err := r.Held(from.host, l); err != nil || t.State != peer.Missing { // a kill came before it was noted
 			return t, err
 		}
+		// The letter counts as refused from now on, so that it is not delivered if it still comes.
 		came, reason = true, "it was taken back"
 		if err := from.letters.add(l.Letter, reason); err != nil {
 			return peer.Try{}, err

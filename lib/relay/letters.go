@@ -170,6 +170,7 @@ func (m *remote) isExpected(now time.Time) bool {
 	return connects || !m.host.IsAway(now) // mutant never: TestTemporary
 }
 
+// sendLetter sends a letter, or of one over inline the envelope. It only warns of a bad file.
 func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error {
 	f, err := atomicfile.Open(r.outbox.Path(l))
 	if err != nil {
@@ -182,6 +183,7 @@ func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error
 	sum := sha256.New()
 	var text bytes.Buffer
 	n, err := io.Copy(sum, io.TeeReader(io.LimitReader(f, inline), &text))
+	// Size and checksum are of the whole letter.
 	rest, rerr := io.Copy(sum, f)
 	n += rest
 	if err = cmp.Or(err, rerr); err != nil {
@@ -294,6 +296,7 @@ func (r *Relay) receipt(to *remote, id, refused string) error {
 	return r.send(to, "receipt", "receipt", id, []byte(refused))
 }
 
+// takeReceipt takes a delivered letter out of the outbox, or sets a refused one aside.
 func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 	if peer.CheckID(m.ID) != nil {
 		return nil

@@ -94,6 +94,7 @@ func (r *Relay) tellOfRecords(now time.Time) error {
 	return errors.Join(errs...)
 }
 
+// scanRecords updates the list of this host's records for other hosts. The first call makes it.
 func (r *Relay) scanRecords() error {
 	if r.recordSource != nil {
 		return r.recordSource.Scan()

@@ -652,6 +652,7 @@ type hello struct {
 	Version string `json:"version,omitempty"`
 }
 
+// sayHello stores the name of this host at the hub, once for each connection.
 func (r *Relay) sayHello(ctx context.Context, _ time.Time) error {
 	if r.helloSent {
 		return nil

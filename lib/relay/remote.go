@@ -57,6 +57,7 @@ type remote struct {
 	answerRate           *rate.Limiter // of bytes of files that it is sent; see questionCost
 }
 
+// open reads what this host keeps of another one: its logs, records, letters and trust.
 func (r *Relay) open(h peer.Host) (*remote, error) {
 	m := &remote{
 		host: h, asked: map[string]question{}, part: feed.MaxChunk / 4, failed: map[string]time.Time{}, underway: map[string]bool{},

@@ -109,6 +109,7 @@ func (a Agents) remoteStatuses(ctx context.Context, all []*instance.Instance) []
 	return statuses
 }
 
+// inTmux returns the statuses of sessions in tmux. Alive stays tick.Unknown if it cannot tell.
 func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
 	for i, m := range fleet.Members(a.Env.Getenv, a.Store, a.Table, all, a.Env.Now()) {
@@ -306,6 +307,7 @@ func (a Agents) makeWorktree(ctx context.Context, in *instance.Instance, put fun
 // worktreeTime bounds what the person's [worktree] setup does for a session.
 const worktreeTime = time.Hour
 
+// vars returns a session's variables: the template's, bd's if bd keeps work here, and gt's own.
 func (a Agents) vars(in *instance.Instance, e template.Effective) (vars [][2]string) {
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
 		vars = append(vars, [2]string{name, e.Env[name]})

@@ -34,6 +34,7 @@ type Work struct {
 // costs processes that open a database, and ticks are seconds apart.
 const fresh = time.Minute
 
+// Claims implements perform.Work. An issue counts if its assignee is a session's name or id.
 func (w *Work) Claims(ctx context.Context, all []perform.Claimant) (map[string]int, error) {
 	claims, err := w.Notes.Claims(ctx)
 	if err != nil || w.Databases == nil || len(all) == 0 {

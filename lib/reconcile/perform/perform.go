@@ -236,6 +236,8 @@ func (w *World) ChangeSession(ctx context.Context, c *config.Config, a tick.Acti
 	return w.applyOps(ctx, c, a, a.Change.Order().Ops)
 }
 
+// applyOps takes steps of a change under the session's lock. ops lack the Write of a new session,
+// which create has done. It returns errSkipped if another command holds or has changed the session.
 func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, ops []lifecycle.Op) (name string, err error) {
 	ch := &transition{World: w, config: c, Action: a}
 	ch.session, err = w.Store.Hold(instance.ID(ch.Before.ID), lockWait)
@@ -255,12 +257,14 @@ func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, o
 	if err := ch.make(ctx, ops); err != nil {
 		return name, err
 	}
+	// create has logged the new session.
 	if a.Change != lifecycle.Create {
 		w.logAction(name, ch.Action)
 	}
 	return name, nil
 }
 
+// logAction logs a change, as a repair if the state stays, and the change's own event, if any.
 func (w *World) logAction(name string, a tick.Action) {
 	kind := "session_state"
 	if a.Before.State == a.Session.State {
@@ -460,6 +464,7 @@ func (ch *transition) recordFailure(err error) error {
 	return errors.Join(err, werr)
 }
 
+// write saves the state after a change. The caller holds the lifecycle lock.
 func (ch *transition) write(after lifecycle.Session) error {
 	m := ch.session.Managed
 	after.ID = m.ID
@@ -475,6 +480,7 @@ func (ch *transition) write(after lifecycle.Session) error {
 	return ch.session.Put(ch.roundedNow())
 }
 
+// route sets the marker by which an active pool session gets work. Other sessions need none.
 func (ch *transition) route() error {
 	t := ch.config.Find(ch.session.Managed.Template)
 	if t == nil || t.Pool == nil || ch.session.Managed.Pool == "" {
@@ -488,6 +494,7 @@ func (ch *transition) route() error {
 	})
 }
 
+// unrouteAll removes a session's markers under all labels. The caller holds the lifecycle lock.
 func (w *World) unrouteAll(name string) error {
 	all, err := w.Markers.ReadMarkers()
 	if err != nil {
@@ -564,6 +571,7 @@ type places struct {
 	slots    map[int]bool
 }
 
+// addSession counts a session, whose slot is taken in any state. p may be nil.
 func (p *places) addSession(m *instance.Managed) *places {
 	if p == nil {
 		p = &places{slots: map[int]bool{}}

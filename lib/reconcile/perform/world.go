@@ -138,6 +138,8 @@ type background struct {
 	done  sync.WaitGroup
 }
 
+// inBackground calls do without waiting for it. makesWorktree counts the task from now on, although
+// it may first wait for a slot of its template.
 func (w *World) inBackground(template string, id instance.ID, do func()) {
 	b := w.background
 	b.Lock()
@@ -491,6 +493,7 @@ func (p *Plan) wake(open map[string][]string) {
 	p.after.Woken = woken
 }
 
+// hold notes until when nothing starts on an account at its limit. The latest time counts.
 func (p *Plan) hold(account string, s Status) {
 	until := s.limit()
 	if !s.Limited || !until.After(p.Facts.Now) || !until.After(p.Facts.Held[account]) {
@@ -532,6 +535,7 @@ func (m markers) keepMarkers(s tick.Session, name string, t *template.Template) 
 	return routed
 }
 
+// strays returns the markers that keepMarkers has kept for no session, by label.
 func (m markers) strays() (strays []Stray) {
 	for _, label := range slices.Sorted(maps.Keys(m.names)) {
 		for _, name := range m.names[label] {
@@ -543,6 +547,7 @@ func (m markers) strays() (strays []Stray) {
 	return strays
 }
 
+// orphans returns the claims under names whose session rests or has no record.
 func orphans(all []*instance.Instance, claimants map[string]Claimant, claims map[string]int) (orphans []OrphanedWork) {
 	works := map[string]bool{}
 	for _, in := range all {

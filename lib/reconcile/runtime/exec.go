@@ -85,6 +85,7 @@ const (
 // maxOutput bounds the program's output, in bytes.
 const maxOutput = 8 << 20
 
+// run calls the program and returns its output. Exit statuses become the errors of Runtime.
 func (e Exec) run(ctx context.Context, word string, within time.Duration, c call) (string, error) {
 	c.Version = Version
 	input, err := json.Marshal(c)

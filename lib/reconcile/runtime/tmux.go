@@ -101,6 +101,7 @@ func (t Tmux) Stop(_ context.Context, r Ref) error {
 	return markUnknown(server.KillPane(found.pane.ID))
 }
 
+// end ends a pane's agent with all that runs below it. It kills what is left after Grace.
 func end(pane tmux.Pane) error {
 	p, running := fleet.Run(pane)
 	if running == process.Unseen {
@@ -109,6 +110,7 @@ func end(pane tmux.Pane) error {
 	tree := live.Tree(p)
 	live.Signal(tree, syscall.SIGTERM)
 	if !live.Gone(tree, Grace) {
+		// Processes that began meanwhile are not in the first tree.
 		live.Kill(append(tree, live.Tree(p)...))
 	}
 	return nil
@@ -153,6 +155,7 @@ func find(server tmux.Server, r Ref) (found, error) {
 	return f, nil
 }
 
+// paneLiveness reports whether the agent with this id runs in a pane. Unknown comes with an error.
 func paneLiveness(pane tmux.Pane, id string) (tick.Liveness, error) {
 	p, running := fleet.Run(pane)
 	switch {

@@ -154,6 +154,7 @@ func take[T any](t *table, key, want string, set func(T) error) {
 	}
 }
 
+// kind names the type of a TOML value, for an error. All types but dates and times are listed.
 func kind(v any) string {
 	switch v.(type) {
 	case string:
@@ -253,6 +254,7 @@ func (t *table) refuseUnknown() {
 	}
 }
 
+// template reads a block. It goes on after a problem, so that all of them are reported at once.
 func (r *reader) template(m map[string]any) Template {
 	t := blank()
 	t.Line, t.ProviderLine = r.lines(r.block, ""), r.lines(r.block, "provider")
@@ -319,6 +321,7 @@ func (r *reader) template(m map[string]any) Template {
 func (r *reader) pool(t *Template, p *table) {
 	_, pool := tick.Defaults()
 	t.Pool = &pool
+	// number removes what it reads from p.left, but max must be there.
 	given := maps.Clone(p.left)
 	p.number("min", &pool.Min, 0, maxPool)
 	p.number("max", &pool.Max, 0, maxPool)
@@ -364,6 +367,7 @@ func (r *reader) defaults(t *Template, d *table) {
 	d.refuseUnknown()
 }
 
+// validateAll reports what no single block shows: double names and labels, and bad dependencies.
 func (r *reader) validateAll(all []Template) {
 	first := map[string]int{}
 	labels := map[string]string{}
@@ -397,6 +401,8 @@ func (r *reader) validateAll(all []Template) {
 	}
 }
 
+// circle returns the shortest way from a template over depends_on back to itself, with its name at
+// both ends, or nil. first has the indexes in all by name.
 func circle(all []Template, first map[string]int, name string) []string {
 	from := map[string]string{} // the template that each one was reached from
 	for queue := []string{name}; len(queue) > 0; queue = queue[1:] {

@@ -109,6 +109,8 @@ func (d *decision) logf(s Session, event, format string, args ...any) {
 	d.plan.Notes = append(d.plan.Notes, Note{Template: s.Template, Session: s.ID, Event: event, Text: fmt.Sprintf(format, args...)})
 }
 
+// enterState returns the session in another state, with the time of that. An active one keeps its
+// pool's drain timeout, which counts once the template is gone.
 func (d *decision) enterState(s lifecycle.Session, state lifecycle.State, reason lifecycle.Reason) lifecycle.Session {
 	s.State, s.Reason = state, reason
 	switch state {
@@ -129,6 +131,8 @@ func (d *decision) enterState(s lifecycle.Session, state lifecycle.State, reason
 	return s
 }
 
+// session decides about a session by its row of Repairs. Unroute waits for nothing, because work
+// could still be given to a session with a marker.
 func (d *decision) session(s Session) {
 	row, known := repair(s)
 	if !known {

@@ -232,6 +232,7 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 	}
 }
 
+// create plans a new session of the pool. replaces is the id of the one that it replaces, or "".
 func (d *decision) create(t *Template, replaces, why string) {
 	slot, reason := d.slot(t), lifecycle.PoolScaleUp
 	if replaces != "" {
@@ -244,6 +245,7 @@ func (d *decision) create(t *Template, replaces, why string) {
 	}})
 }
 
+// slot returns the lowest free number in the pool. A draining session still has its own.
 func (d *decision) slot(t *Template) int {
 	taken := map[int]bool{}
 	for _, s := range d.Sessions {

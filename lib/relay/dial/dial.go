@@ -259,6 +259,7 @@ func (p Program) pipe(ctx context.Context, args []string) (net.Conn, error) {
 	return ours, nil
 }
 
+// awaitReady reads up to the line Ready. What follows stays in from, for NATS.
 func awaitReady(from *bufio.Reader) error {
 	for read := 0; read < maxNoise; {
 		line, err := from.ReadSlice('\n')

@@ -239,8 +239,11 @@ func (c commands) session(from relay.Sender, l peer.Letter, text io.Reader) erro
 	return &relay.SlowDelivery{Do: func(ctx context.Context) error { return c.unpack(ctx, from, l, text) }}
 }
 
+// unpack has gt-session unpack the session. Its sender gets an answer once the agent was started,
+// or at once (Busy) if a person here has to accept something first.
 func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, text io.Reader) error {
 	r, err := runSession(ctx, c.env, bounded.Program{Args: []string{"unpack", "--json", "--from", from.Name}, Stdin: text, Within: unpackWithin, Most: 1 << 20})
+	// A no of the command is final. After another error, the relay delivers the letter again.
 	if failed := new(bounded.Failed); errors.As(err, &failed) && (failed.Code == cli.AnswerNo || failed.Code == cli.Usage) {
 		reason := strings.TrimSpace(failed.Stderr)
 		return &relay.Refused{Reason: strings.TrimPrefix(reason, "gt-session: error: ")}

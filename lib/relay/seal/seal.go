@@ -79,6 +79,7 @@ func newKeys() (*Keys, error) {
 	return k, k.parse()
 }
 
+// parse sets the other fields from Seed and Box, or returns an error if one of them is invalid.
 func (k *Keys) parse() (err error) {
 	if k.pair, err = nkeys.FromSeed([]byte(k.Seed)); err != nil {
 		return err
@@ -170,6 +171,7 @@ func (k *Keys) ForHost(recipient string, h Header, body []byte) ([]byte, error) 
 // Plain signs a message that everybody may read.
 func (k *Keys) Plain(h Header, body []byte) ([]byte, error) { return k.seal(h, body, nil) }
 
+// seal signs a message of this host. Unless to is nil, it encrypts the body, with the header.
 func (k *Keys) seal(h Header, body []byte, to age.Recipient) ([]byte, error) {
 	h.From = k.Public()
 	header, err := json.Marshal(h)
