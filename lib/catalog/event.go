@@ -101,6 +101,7 @@ func (e *event) parse(line []byte) bool {
 	return e.valid()
 }
 
+// valid reports whether the catalog can use the event, and sets its time.
 func (e *event) valid() bool {
 	if !eventlog.Lifecycle(e.Type) {
 		return false
@@ -186,6 +187,8 @@ func sessionOf(id session.ID, events iter.Seq[*event]) (s *Session) {
 	return s
 }
 
+// applyEvent adds an event to the session. The events come in the order of their times: fill keeps
+// the first value of a field, and replace the last.
 func (s *Session) applyEvent(e *event) {
 	p := &e.Payload
 	switch e.Type {

@@ -138,9 +138,11 @@ func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 	return found
 }
 
+// matching yields the matching sessions as keep returns them, which may hold them in the catalog.
 func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		all := c.iterSessions(o)
+		// These are few, and found by an index instead of reading all sessions.
 		if f.Chain != "" || f.Work != "" || f.Outcome == Active {
 			all = slices.Values(slices.SortedFunc(slices.Values(c.findMembers(f)), o.compare))
 		}
@@ -150,6 +152,7 @@ func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.
 			}
 			s = keep(s)
 			s.ResolveOutcome(f.State)
+			// ReadErrors has only the errors of sessions that are kept.
 			if s.unread != nil {
 				c.keepSession(s)
 			}

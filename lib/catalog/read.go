@@ -83,6 +83,7 @@ func ReadTowns(towns []town.Town, progress Progress, warn func(error)) (all Cata
 	return all
 }
 
+// openAll opens the logs and their archives. The caller closes them, also after an error.
 func openAll(logs ...eventlog.Log) (all sources, err error) {
 	for _, l := range logs {
 		// Open the log first: lines that leave it from now on are still in this file, and
@@ -107,6 +108,7 @@ type source struct {
 	end      int64 // of the last whole line read
 }
 
+// open opens a log to be read up to its present size. A missing one is a source without a file.
 func open(path eventlog.Log) (*source, error) {
 	f, err := atomicfile.IfExists(atomicfile.Open(string(path)))
 	if err != nil || f == nil {
@@ -208,6 +210,7 @@ func (r *reading) row(id session.ID) *row {
 	return s
 }
 
+// actor returns an actor's entry. The clone keeps only the name in memory, not the log's line.
 func (r *reading) actor(name string) *actor {
 	a := r.actors[name]
 	if a == nil {

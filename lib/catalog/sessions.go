@@ -164,6 +164,7 @@ func (c Catalog) make(at candidate) *Session {
 	return s
 }
 
+// logged joins the events of all logs to a session, or returns nil. at may have one log's row.
 func (c Catalog) logged(at candidate) *Session {
 	var rows []*row
 	for _, v := range c.logs {
@@ -187,6 +188,7 @@ func (c Catalog) logged(at candidate) *Session {
 	return sessionOf(at.id, slices.Values(events))
 }
 
+// child returns the session that started last of those whose parent is id, or "".
 func (c Catalog) child(id session.ID) session.ID {
 	var last *Session
 	logs := c.allLogs()

@@ -37,6 +37,7 @@ func (s Store) End(k Key, why string, redact func(string) string, now time.Time)
 	return id, err
 }
 
+// append calls lines with a locked record, which it creates if necessary, and syncs what they add.
 func (s Store) append(id ID, lines func(w *writer, end ending) error) (err error) {
 	lock, err := s.Lock(id)
 	if err != nil {

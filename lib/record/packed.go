@@ -51,6 +51,7 @@ func parsePacked(f io.ReaderAt) (p packedAt, err error) {
 	return p, err
 }
 
+// head returns the first line. Of a packed record it unpacks only the beginning.
 func (o opened) head() (Session, error) {
 	if o.gz == nil {
 		return headOf(o.f)
@@ -67,6 +68,7 @@ func (o opened) head() (Session, error) {
 	return headOf(bytes.NewReader(front[:n]))
 }
 
+// end returns the end of a record, which is the second member of a packed one.
 func (o opened) end() (ending, error) {
 	p := o.gz
 	if p == nil {
@@ -96,6 +98,7 @@ func (o opened) unpackTo(f *os.File) error {
 	return err
 }
 
+// lines is ForEachLine for an open record. A packed one is always unpacked from its start.
 func (o opened) lines(from int64, each func(line []byte, at int64) bool) (next int64, err error) {
 	if o.gz == nil {
 		return conversation.LinesWithin(o.f.Name(), from, maxLine, each, nil)
@@ -160,6 +163,8 @@ func (s Store) Pack(id ID) (err error) {
 	return atomicfile.Remove(s.Path(id))
 }
 
+// pack writes a record as two members, divided before its last mark. The field in the first header
+// is filled in last, because it says where the second one begins.
 func pack(to *os.File, from io.ReaderAt, end ending) error {
 	p := packedAt{At: max(end.markAt-1, 0), Size: end.size} // with the line feed before the mark, which shows that the line is whole
 	field := append([]byte(fieldName), fieldSize, 0)

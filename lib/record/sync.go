@@ -140,6 +140,7 @@ type pass struct {
 	err    error
 }
 
+// open opens a record that exists and finds where the last sync stopped.
 func (p *pass) open() error {
 	w, end, err := p.y.Store.openWriter(p.id)
 	if err != nil {
@@ -245,6 +246,7 @@ func tailOf(f conversation.File, offset int64) (string, error) {
 	return digest(buf)[:32], nil
 }
 
+// head begins a record at the first entry, because an empty conversation gets none.
 func (p *pass) head() error {
 	if p.w == nil {
 		w, _, err := p.y.Store.openWriter(p.id)
@@ -356,6 +358,7 @@ func (p *pass) prompts() (ids []string, err error) {
 	return ids, err
 }
 
+// mark adds a mark at the offset next, unless the last mark says the same.
 func (p *pass) mark(next int64) error {
 	tail, err := tailOf(p.c.File, next)
 	if err != nil {
@@ -365,6 +368,7 @@ func (p *pass) mark(next int64) error {
 	at := p.at
 	at.Parts = parts(p.c.File)
 	if at.TakenBack == nil {
+		// nil would say that no sync has looked for them.
 		at.TakenBack = []string{}
 	}
 	at.Source, at.Next, at.Size, at.Changed, at.Tail, at.Hidden = p.c.File.Path, next, p.c.File.Size, p.c.File.Changed, tail, p.hidden
@@ -379,6 +383,7 @@ func (p *pass) mark(next int64) error {
 	return p.w.add(&Line{Kind: Mark, Time: p.y.Now().UTC(), Mark: &at})
 }
 
+// writeEntry adds an entry, unless an earlier sync has written it.
 func (p *pass) writeEntry(e conversation.Entry) error {
 	if !Kind(e.Kind).InConversation() {
 		return nil
@@ -407,6 +412,7 @@ func (p *pass) writeEntry(e conversation.Entry) error {
 			return nil
 		}
 		if p.done.Rewritten && p.done.Lines == 0 {
+			// add overwrites the encoder's buffer, which holds body.
 			body = slices.Clone(body)
 			if err := p.w.add(&Line{Kind: Rewritten, Time: p.y.Now().UTC()}); err != nil {
 				return err

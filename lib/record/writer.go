@@ -41,6 +41,7 @@ func (s Store) openWriter(id ID) (*writer, ending, error) {
 	return w, end, nil
 }
 
+// begin checks and repairs the file, and takes the digest of its last line for the next one.
 func (w *writer) begin() (ending, error) {
 	info, err := w.f.Stat()
 	if err == nil {

@@ -94,6 +94,7 @@ func words(literal []rune, fold bool) (all []string) {
 	return all
 }
 
+// plainRune reports whether a needle may have a character: its bytes are the same in every file.
 func plainRune(r rune, fold bool) bool {
 	switch {
 	case r == 'K' || fold && (r == 'k' || r == 's' || r == 'S'):
@@ -116,6 +117,7 @@ func rareness(c byte) int {
 	return len(frequent)
 }
 
+// newNeedle returns a needle. Its second rare byte is not next to the first, if possible.
 func newNeedle(word string, fold bool) needle {
 	n := needle{word: word, fold: fold}
 	for i := range len(word) {

@@ -374,6 +374,8 @@ func families(all []conversation.Conversation) [][]int {
 // maxForks limits how far a fork of a fork is followed to the original.
 const maxForks = 100
 
+// searchConversation is search.read for a pattern. Where quietIn allows it, it parses only records
+// that have a needle.
 func (s *search) searchConversation(q *Query, c *opened, each func(Hit) bool) (whole bool, err error) {
 	var o conversation.Options
 	if quiet := quietIn(c.Reader, c.File, q.Tools); quiet != nil && len(q.needles) > 0 {
@@ -386,6 +388,7 @@ func (s *search) searchConversation(q *Query, c *opened, each func(Hit) bool) (w
 		if first < 0 {
 			return false, err
 		}
+		// With one file, first is an offset in it. A search for first hits needs no turns.
 		if q.First && c.File.Before == nil {
 			o.From = first
 		}
@@ -458,6 +461,7 @@ func index(needles []needle, b []byte) int {
 	return first
 }
 
+// match returns an entry's hit, without its turn. A line must match before and after Clean.
 func (q *Query) match(e conversation.Entry) (Hit, bool) {
 	switch e.Kind {
 	case conversation.Prompt, conversation.Reply, conversation.Message, conversation.Answer, conversation.Summary:
@@ -489,6 +493,7 @@ func (q *Query) match(e conversation.Entry) (Hit, bool) {
 			h.Lines = append(h.Lines, Line{Number: j + 1, Text: strings.Clone(all[j])})
 			given = j + 1
 		}
+		// The line may already be there, as context of an earlier one.
 		at, _ := slices.BinarySearchFunc(h.Lines, i+1, func(l Line, n int) int { return cmp.Compare(l.Number, n) })
 		h.Lines[at].Match = true
 	}

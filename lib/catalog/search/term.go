@@ -68,12 +68,14 @@ func terms(typed string) (all []term) {
 const stopWords = " a an the of to in on at by for from with as and or but if so is are was were be been am do does did done can could will would should has have had " +
 	"it its this that these those there here i we you he she they me us my our your what when where which who why how not no about into than then again "
 
+// newTerm returns the term for a typed word. Its needle is the rarest word that all matches have.
 func newTerm(typed string) term {
 	t := term{typed: typed, parts: strings.FieldsFunc(foldText(splitCamel(typed)), func(r rune) bool { return !isWordRune(r) })}
 	if len(t.parts) == 0 {
 		t.parts = []string{foldText(typed)}
 	}
 	last := len(t.parts) - 1
+	// The words of an identifier are stemmed as one, and words that a sign divides are not stemmed.
 	if whole := strings.Join(t.parts, ""); last == 0 || strings.Contains(foldText(typed), whole) {
 		if s, ok := strings.CutPrefix(stem(whole), strings.Join(t.parts[:last], "")); ok {
 			t.stem = s

@@ -216,6 +216,7 @@ type reading struct {
 	inTitle []float64
 }
 
+// read is search.read for words. The title is a hit of its own if it has enough of them.
 func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
 	title := conversation.Entry{Kind: conversation.Title, Text: r.title, Time: r.Conversation.Metadata.Started}
 	titled, ok := r.hit([]conversation.Entry{title}, nil)
@@ -230,6 +231,7 @@ func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
 		}
 	}
 	var o conversation.Options
+	// A conversation whose bytes lack too many terms is not parsed.
 	if quiet := quietIn(r.Reader, r.File, true); quiet != nil {
 		for _, part := range r.File.Files() {
 			if _, err := conversation.Lines(part.Path, 0, func(record []byte, at int64) bool {
@@ -249,6 +251,7 @@ func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
 		}
 	}
 	more := true
+	// give ends an exchange. With most, one without all terms is kept for scattered.
 	give := func() bool {
 		h, ok := r.hit(r.texts, r.inTitle)
 		switch {

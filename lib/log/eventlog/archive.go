@@ -59,6 +59,7 @@ func (l Log) Segments() []string {
 	return all
 }
 
+// number returns the number in the name of a rotated log, or 0 if it is not the name of one.
 func number(path string) int {
 	name, ok := strings.CutPrefix(filepath.Base(path), "events-")
 	digits, _, dash := strings.Cut(name, "-")

@@ -239,6 +239,7 @@ func (l Log) LastEvent(spare Log, session string, types ...string) Event {
 	return Event{}
 }
 
+// lastInFile is LastEvent for one log, of which it reads the last tailSize bytes.
 func (l Log) lastInFile(session string, types []string) (last Event) {
 	f, err := atomicfile.Open(string(l))
 	if err != nil {

@@ -63,6 +63,7 @@ func (f *follower) close() {
 	}
 }
 
+// start opens the log, if there is one, and finds the recent line to begin with.
 func (f *follower) start(recent int, wanted func(Head) bool) error {
 	f.segments = f.log.Segments()
 	file, err := atomicfile.IfExists(atomicfile.Open(string(f.log)))
@@ -79,6 +80,7 @@ func (f *follower) start(recent int, wanted func(Head) bool) error {
 	return atomicfile.Error("read", string(f.log), err)
 }
 
+// lastLines returns the offset of the last n lines. An incomplete one at the end does not count.
 func lastLines(r io.ReaderAt, size int64, n int) (int64, error) {
 	var buf [32 << 10]byte
 	feeds := 0
@@ -101,6 +103,7 @@ func lastLines(r io.ReaderAt, size int64, n int) (int64, error) {
 	return 0, nil
 }
 
+// lastWanted returns the offset of the first of the last n wanted lines, or the end if none is.
 func lastWanted(r io.ReaderAt, size int64, n int, wanted func(Head) bool) (int64, error) {
 	var begins []int64 // of the last n
 	end, err := heads(r, size, func(h Head, at, _ int64) {
@@ -209,6 +212,7 @@ func closeAll(files ...*os.File) {
 	}
 }
 
+// deliver passes on the complete lines that the open file has got since.
 func (f *follower) deliver() error {
 	info, err := f.file.Stat()
 	if err != nil {

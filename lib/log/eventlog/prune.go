@@ -134,6 +134,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 			return
 		}
 		s.pruned.Events++
+		// All events of a running session stay, from its expired start on.
 		if (h.Type == SessionStart || h.Type == SessionResume) && p.Live != nil && p.Expired(h) {
 			if _, known := s.live[h.Session]; !known && p.Live(h) {
 				s.live[h.Session] = at
@@ -151,6 +152,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	if err != nil {
 		return s, atomicfile.Error("read", string(l), err)
 	}
+	// Fewer than Keep would stay, so the newest of those that would go stay as well.
 	for i := len(newest) - 1; i >= 0 && staying < p.Keep; i-- {
 		staying++
 		going -= newest[i].size
@@ -166,6 +168,7 @@ type mark struct {
 	carried  bool   // it moves to the archive
 }
 
+// count counts a line that goes, and returns what keepNewest needs to undo it.
 func (s *survey) count(h Head, at, size int64) mark {
 	m := mark{at, size, h.Type, s.Archive && h.Lifecycle()}
 	if _, known := s.pruned.Removed[m.kind]; !known && len(s.pruned.Removed) >= maxTypes {
@@ -388,6 +391,7 @@ func cut(f *os.File, size int64) error {
 	return f.Sync()
 }
 
+// begin creates the new log with the owner and the rights of the old one.
 func (w *rewrite) begin() error {
 	info, err := w.old.Stat()
 	if err != nil {

@@ -117,6 +117,7 @@ type Head struct {
 // the log (see Archive).
 func (h Head) Lifecycle() bool { return Lifecycle(h.Type) }
 
+// head returns the fields of an event. The line may be cut after maxHead bytes.
 func head(line []byte) Head {
 	v := gjson.GetManyBytes(line, "ts", "type", "payload.session_id")
 	h := Head{Type: v[1].Str, Session: v[2].Str}

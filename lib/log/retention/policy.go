@@ -81,6 +81,7 @@ func (t TTL) check() error {
 
 const day = TTL(24 * time.Hour)
 
+// Default returns the policy of a town without a file.
 func Default() Policy {
 	return Policy{
 		DefaultTTL: 7 * day,
@@ -156,12 +157,14 @@ func Fits(pattern, kind string) bool {
 	return ok
 }
 
+// match returns the value of the exact key, else that of the longest pattern, else otherwise.
 func match[T any](table map[string]T, kind string, otherwise T) T {
 	if v, ok := table[kind]; ok {
 		return v
 	}
 	best := ""
 	for pattern := range table {
+		// Of the same length the first in the alphabet counts, because a map has no order.
 		longer := len(pattern) > len(best) || len(pattern) == len(best) && pattern < best
 		if longer && strings.Contains(pattern, "*") && Fits(pattern, kind) {
 			best = pattern
@@ -236,6 +239,7 @@ func rolling[T any](path string, warn func(error), parse func([]byte) (T, error)
 	}}
 }
 
+// parse parses the policy's file. The TTLs of Default stay for types that it does not name.
 func parse(data []byte) (Policy, error) {
 	p := Default()
 	unknown, err := openjson.Unmarshal(data, &p)

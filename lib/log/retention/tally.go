@@ -97,6 +97,7 @@ func (t *Tally) Add(h eventlog.Head, size int64) {
 	value := k.Curve.Value(age, k.TTL)
 	k.Value += value
 	switch {
+	// One that counts as "other" expires by its own type.
 	case t.policy.Expired(h.Type, age):
 		k.Expired++
 	case value < waning:

@@ -160,6 +160,7 @@ func (r Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
+// Metadata reads the whole file: the last line has the time of the last entry.
 func (r Reader) Metadata(f conversation.File) (m conversation.Metadata, err error) {
 	m.ID = f.ID
 	_, err = lines(f.Path, 0, func(l Line, _ int64) bool {
@@ -198,6 +199,7 @@ func (r Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
+// lines is conversation.Lines for a file of hooks. It skips what it cannot read.
 func lines(path string, from int64, each func(l Line, at int64) bool) (int64, error) {
 	return conversation.Lines(path, from, func(line []byte, at int64) bool {
 		var l Line

@@ -189,6 +189,7 @@ func (t *trace) event(e record.Happened) error {
 	start := end
 	switch e.Type {
 	case record.LLMCall:
+		// The event's time is the end of the request.
 		if e.LatencyMs != nil {
 			start = end.Add(-time.Duration(*e.LatencyMs) * time.Millisecond)
 		}

@@ -70,6 +70,7 @@ func Find(all []*catalog.Session, word string) (found []Chain, candidates []*cat
 	return found, nil
 }
 
+// chains returns the chains of the wanted sessions, each once, by their start.
 func chains(all, wanted []*catalog.Session) []Chain {
 	together := groups(all)
 	var found []Chain
@@ -151,6 +152,7 @@ func byStart(a, b *catalog.Session) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
 }
 
+// grow links the sessions of a chain. A root has no known session above it, or cuts a circle.
 func grow(members []*catalog.Session) Chain {
 	members = slices.Clone(members)
 	slices.SortFunc(members, byStart)

@@ -170,6 +170,7 @@ func (v View) cut(text string, used int) string {
 	return v.Style.Plain(text)
 }
 
+// table writes the rows: a session's aligned cells and its headline, or the words between two.
 func (v View) table(b *strings.Builder, rows []row) {
 	const gap = "  "
 	cells := make([][]string, len(rows))
@@ -221,6 +222,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 			used += width + len(gap)
 			switch j {
 			case 0:
+				// The tree and the mark have styles of their own.
 				rest := strings.TrimPrefix(cell, r.tree)
 				mark := v.Style.MarkOf(look)
 				line.WriteString(v.Style.Dim(r.tree) + v.Style.Paint(look, mark) + strings.TrimPrefix(rest, mark))

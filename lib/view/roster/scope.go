@@ -158,6 +158,7 @@ func (at Scope) AskAway(members []fleet.Member) {
 	}
 }
 
+// statusOf returns the status, its reason and since when. One that a person saw waiting is idle.
 func statusOf(m fleet.Member, s perform.Status) (status.Status, status.Reason, time.Time) {
 	switch {
 	case s.Alive == tick.Unknown:

@@ -86,6 +86,7 @@ func joinPieces(pieces []piece, gap float64) (joined []piece, total float64) {
 	return joined, total
 }
 
+// position returns where t is on the axis, 0 to 1. Times outside are at its ends.
 func (s scale) position(t time.Time) float64 {
 	i := sort.Search(len(s.pieces), func(i int) bool { return !s.pieces[i].to.Before(t) })
 	if i == len(s.pieces) {
@@ -122,6 +123,7 @@ func (s step) seconds() float64 {
 	return 60*float64(s.minutes) + 86400*float64(s.days) + 2629746*float64(s.months)
 }
 
+// firstTick returns the last tick at or before t. Ticks count from midnight, the 1st or the year 0.
 func (s step) firstTick(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch {
@@ -150,7 +152,7 @@ func (s step) nextTick(t time.Time) time.Time {
 				return n
 			}
 		}
-	case s.days == 2:
+	case s.days == 2: // odd days, which begin again on the 1st
 		if n := time.Date(y, m, d+2, 0, 0, 0, 0, t.Location()); n.Day() > 2 {
 			return n
 		}

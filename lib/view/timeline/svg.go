@@ -116,6 +116,7 @@ func (p *Picture) outcomes() (found []*palette.OutcomeStyle) {
 	return found
 }
 
+// bar draws a session and the mark of its end. page.js finds the bars of a chain by data-c.
 func (p *Picture) bar(b *bufio.Writer, s *bar) {
 	from, to := p.scale.position(s.from), p.scale.position(s.to)
 	y := s.middle()
@@ -173,6 +174,7 @@ func (p *Picture) threads(b *bufio.Writer, tops []int) {
 
 type level struct{ below, above []tick }
 
+// levels returns the marks for each zoom level of the page, up to the first that has too many.
 func (p *Picture) levels() []level {
 	var all []level
 	zoom := 1
@@ -189,6 +191,7 @@ func (p *Picture) levels() []level {
 	return all
 }
 
+// axis draws the marks of all levels. The style sheet shows those of one, by the classes t0 to t4.
 func (p *Picture) axis(b *bufio.Writer, attributes string) {
 	fmt.Fprintf(b, `<svg id="axis" %s height="%d"><rect class="head" width="100%%" height="%d"/>`, attributes, axis, axis)
 	for n, l := range p.levels() {

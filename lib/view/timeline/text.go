@@ -271,6 +271,7 @@ func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(floa
 	row[at].text = text
 }
 
+// paint returns a row as text. It colours a run of cells with one style together.
 func paint(row []cell, style palette.Style) string {
 	var b, run strings.Builder
 	var look *palette.OutcomeStyle
@@ -294,6 +295,7 @@ func paint(row []cell, style palette.Style) string {
 		}
 		run.WriteString(c.text)
 	}
+	// The caller cuts spaces at the end of a line, but not those before an escape sequence.
 	if look == nil {
 		trimmed := strings.TrimRight(run.String(), " ")
 		run.Reset()

@@ -187,6 +187,7 @@ func (p *Picture) thread() {
 	}
 }
 
+// name returns the name of a bar's lane. p.By says what has a lane.
 func (p *Picture) name(b *bar) string {
 	name, facts := "", b.shared.Value()
 	switch p.By {

@@ -38,6 +38,7 @@ func ReadSessions(r io.Reader) (found []Session) {
 // The bytes of a line that are kept, before its first match and in all.
 const maxBefore, maxText = 30, 400
 
+// cut cuts the line to begin shortly before the first match, and forgets the matches.
 func (s *Session) cut() {
 	text := s.Text
 	if len(s.Matches) > 0 {
