@@ -183,6 +183,7 @@ func parse(out []byte) ([]Work, error) {
 	return nil, errors.New("its answer is not a list of issues")
 }
 
+// means reports whether an assignee is the agent, in any form of address that Gas Town writes.
 func means(assignee string, who identity.Identity) bool {
 	assignee = strings.TrimSuffix(assignee, "/")
 	switch {
@@ -223,6 +224,7 @@ func question(bd, dir string, environ []string, deadline time.Duration, args ...
 	return bounded.Program{Path: bd, Args: args, Dir: dir, Env: environ, Within: deadline, Most: maxOutput, Linger: 50 * time.Millisecond}
 }
 
+// query runs bd and returns its output. If bd failed, the error has bd's own words.
 func query(q bounded.Program) ([]byte, error) {
 	r, err := q.Run(context.Background())
 	var failed *bounded.Failed

@@ -217,6 +217,7 @@ func read(file atomicfile.Rolling, load func(atomicfile.Rolling) ([]byte, error)
 	return c, warned
 }
 
+// parse refuses a checkpoint without a timestamp, because its age decides whether it counts.
 func parse(data []byte) (*Checkpoint, error) {
 	var c Checkpoint
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -294,6 +295,7 @@ func (c *Checkpoint) Write(h home.Home) error {
 	return errors.Join(c.put(atomicfile.Synced), c.show(h))
 }
 
+// show writes the checkpoint where Gas Town reads it (home.Home.Mirror), if it has the usual name.
 func (c *Checkpoint) show(h home.Home) error {
 	if filepath.Base(c.file.Path) != File || c.hidden {
 		return nil
@@ -313,6 +315,7 @@ func (c *Checkpoint) Replace(with *Checkpoint) {
 	c.SessionID, c.file, c.hidden, c.TakenBy, c.Claimed = id, file, hidden, "", false
 }
 
+// Clean passes what people and agents wrote through clean, such as Env.Redact.
 func (c *Checkpoint) Clean(clean func(string) string) {
 	for _, text := range []*string{
 		&c.MoleculeID, &c.CurrentStep, &c.StepTitle, &c.Branch, &c.HookedBead, &c.Notes, &c.LastAnswer,

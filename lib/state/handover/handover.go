@@ -85,6 +85,7 @@ func TakeUnowned(h home.Home, id string, d atomicfile.Durability) error {
 	return take(h, id, "latest", d)
 }
 
+// take moves a waiting hand-over to taken/<as>. It is no error if another process was faster.
 func take(h home.Home, id, as string, d atomicfile.Durability) error {
 	if err := atomicfile.EnsurePrivateDir(h.Path("handover", "taken")); err != nil {
 		return err

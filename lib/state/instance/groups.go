@@ -85,6 +85,7 @@ func (s Store) Groups() ([]Group, error) {
 	return g.sorted(), nil
 }
 
+// sorted returns the groups in the order of a tree: each before its subgroups, siblings by Order.
 func (g *groups) sorted() []Group {
 	order := map[string]int{}
 	for _, one := range g.Groups {
@@ -97,6 +98,7 @@ func (g *groups) sorted() []Group {
 			if x[i] == y[i] {
 				continue
 			}
+			// The order of the siblings at which the paths part decides.
 			p, q := strings.Join(x[:i+1], "/"), strings.Join(y[:i+1], "/")
 			if order[p] != order[q] {
 				return order[p] - order[q]
@@ -119,6 +121,7 @@ func (s Store) ensureGroup(group string) error {
 	})
 }
 
+// add adds a group as the last of its siblings, after the parents that are missing.
 func (g *groups) add(group string) {
 	if parent := path.Dir(group); parent != "." {
 		g.add(parent)
@@ -139,6 +142,7 @@ func (g *groups) hasGroup(group string) bool {
 	return slices.ContainsFunc(g.Groups, func(one Group) bool { return one.Path == group })
 }
 
+// changeGroups writes the file if change has changed the groups. The caller holds the store's lock.
 func (s Store) changeGroups(change func(*groups) error) error {
 	g, err := s.loadGroups() // a damaged file is set aside by the next write
 	if err != nil {
@@ -269,6 +273,7 @@ func (s Store) holdGroup(group string) (held []*Locked, err error) {
 	return held, nil
 }
 
+// copy adds a copy of a group and its subgroups at to. The originals stay.
 func (g *groups) copy(group, to string) error {
 	if !g.hasGroup(group) {
 		return fmt.Errorf("%w: %s", ErrNoGroup, group)

@@ -322,6 +322,7 @@ func IsInGroup(group, other string) bool {
 	return group == other || strings.HasPrefix(group, other+"/")
 }
 
+// valid returns an error unless gt can use the instance. id is that of its file's name.
 func (in *Instance) valid(id ID) error {
 	switch {
 	case in.ID != id:

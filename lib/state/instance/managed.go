@@ -92,6 +92,7 @@ const (
 	Closed   = "closed"
 )
 
+// folder returns the subfolder of the store that has the instance's file: Archived, Closed or "".
 func (in *Instance) folder() string {
 	if in.Managed != nil {
 		switch in.Managed.State {
@@ -109,6 +110,7 @@ func (in *Instance) scrubbed() bool {
 	return in.folder() != "" && !in.Managed.ScrubbedAt.IsZero()
 }
 
+// instancePaths returns the folders with the instance's file: two after a kill during a move.
 func (s Store) instancePaths(id ID) (all []string, err error) {
 	for _, folder := range []string{"", Archived, Closed} {
 		is, err := atomicfile.Present(s.file(folder, id).Path)

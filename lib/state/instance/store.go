@@ -150,6 +150,7 @@ func (s Store) Get(id ID) (*Instance, error) {
 	return in, err
 }
 
+// readInstance reads a file. It returns ErrNone if that is missing or, with a warning, unusable.
 func (s Store) readInstance(folder string, id ID) (*Instance, error) {
 	var in *Instance
 	f := s.file(folder, id)
@@ -271,6 +272,7 @@ type Tx struct {
 	names map[string]bool
 }
 
+// Begin takes the store's lock until Release, reads the instances, and sets unusable files aside.
 func (s Store) Begin() (*Tx, error) {
 	lock, err := s.lock()
 	if err != nil {
@@ -376,6 +378,7 @@ func (s Store) Enter(in *Instance) (*place.Opened, error) {
 	return s.State.Enter(in.Path, recorded, in.Role != "")
 }
 
+// write writes an instance to the folder of its state. A copy in another folder stays.
 func (s Store) write(in *Instance, d atomicfile.Durability) error {
 	if err := in.valid(in.ID); err != nil {
 		return err
@@ -547,6 +550,7 @@ func (s Store) HookReported(in *Instance) bool {
 	return ok
 }
 
+// currentSession returns the session that a hook has reported since the instance's start, if any.
 func (s Store) currentSession(in *Instance) (session.ID, bool) {
 	var reported CurrentSession
 	err := atomicfile.ReadJSON(s.path(string(in.ID)+sessionSuffix), maxFile, &reported)

@@ -114,6 +114,7 @@ func OfAgent(state place.State, variable string) (Store, *Instance) {
 	return readNamed(split(state, variable))
 }
 
+// isStateFolder reports whether dir can be a Store's. An environment variable can name anything.
 func isStateFolder(dir string) bool {
 	elems := strings.Split(dir, "/")
 	switch {

@@ -220,6 +220,7 @@ func (o *opened) check(folders ...string) error {
 // abandoned is the age from which Maildir regards a file in tmp as left over.
 const abandoned = 36 * time.Hour
 
+// sweep removes what killed deliveries left in tmp. What cannot be removed stays.
 func (o *opened) sweep(now time.Time) {
 	dir, err := o.Open("tmp" + atomicfile.Folder)
 	if err != nil {
@@ -367,6 +368,7 @@ func (b Box) Arrived(after time.Time) (n int, err error) {
 	return n, err
 }
 
+// notes returns the notes that want selects, newest first and without bodies.
 func (b Box) notes(want func(*opened, entry) bool) (notes []Note, err error) {
 	err = b.withOpen(func(o *opened) error {
 		found, err := o.listNotes()

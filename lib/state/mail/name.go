@@ -81,6 +81,7 @@ func cutHost(unique string) (name, host string, foreign bool) {
 	return unique[:i], unique[i+1:], true
 }
 
+// arrival returns the time in a unique name, as newUnique writes it, or zero if it has none.
 func arrival(unique string) time.Time {
 	seconds, rest, _ := strings.Cut(unique, ".")
 	s, err := strconv.ParseInt(seconds, 10, 64)
@@ -99,6 +100,7 @@ func arrival(unique string) time.Time {
 	return time.Unix(s, micro*1000)
 }
 
+// splitName splits the name of a Maildir file, "unique:2,FLAGS".
 func splitName(name string) (unique, flags string) {
 	unique, info, _ := strings.Cut(name, ":")
 	flags, ok := strings.CutPrefix(info, "2,")

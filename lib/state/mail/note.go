@@ -122,6 +122,7 @@ func Parse(r io.Reader) (Note, error) {
 	return n, err
 }
 
+// parseHeader returns a note without its body, and the message from which that can be read.
 func parseHeader(r io.Reader) (Note, *mail.Message, error) {
 	m, err := mail.ReadMessage(r)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -20,6 +20,7 @@ func text(contentType, encoding string, body io.Reader) (string, error) {
 	return b.String(), err
 }
 
+// writePart adds the text of a part, or a line about an attachment. It is inside depth other parts.
 func writePart(b *strings.Builder, contentType, encoding, name string, body io.Reader, depth int) error {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil || kind == "" {
@@ -48,6 +49,7 @@ func writePart(b *strings.Builder, contentType, encoding, name string, body io.R
 	return nil
 }
 
+// writeParts adds the parts of a message, or of alternatives the first one with text.
 func writeParts(b *strings.Builder, kind string, parts *multipart.Reader, depth int) error {
 	for {
 		p, err := parts.NextRawPart()

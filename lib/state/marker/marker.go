@@ -79,6 +79,8 @@ func isMarkerName(name string) bool {
 	return name == plain || name == foreign || strings.HasPrefix(name, plain+".") && !strings.Contains(name, "/")
 }
 
+// List returns the markers in the home and the role's folder. If it cannot read one, it also
+// returns the others.
 func List(h home.Home) ([]Marker, error) {
 	entries, err := atomicfile.Entries(h.Runtime())
 	if err != nil {

@@ -46,6 +46,7 @@ func (h Hosts) renameMoved(from, to string, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	// An instance that cannot be read does not keep the others from the new name.
 	var unread error
 	for _, s := range stores {
 		all, err := s.ReadInstances()
@@ -71,6 +72,7 @@ func (h Hosts) renameMoved(from, to string, now time.Time) error {
 	return unread
 }
 
+// renameTries changes the host's name in the notes on work that it was offered (see Tries).
 func (h Hosts) renameTries(from, to string) error {
 	out := OutboxOf(h.state)
 	all, err := out.AllTries()

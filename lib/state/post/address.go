@@ -173,6 +173,7 @@ func Known(state place.State, to string) (Recipient, error) {
 	return findKnown(place.Scope{State: state}, to) // GT_ROOT of whoever started gt-relay says nothing of other agents
 }
 
+// findKnown is Known for a scope. It looks into towns only for names that no agent outside has.
 func findKnown(s place.Scope, to string) (Recipient, error) {
 	state := s.State
 	found, err := findNamed(s, to)
@@ -242,6 +243,7 @@ func findNamed(s place.Scope, name string) (Recipient, error) {
 	return r, err
 }
 
+// isShared reports whether several agents of gt-session share a folder's home, and so its box.
 func isShared(s place.Scope, folder string) bool {
 	agents := 0
 	for _, in := range instance.ReadEverywhere(s.State) {
@@ -269,6 +271,7 @@ func recipientAt(s place.Scope, path string) (Recipient, error) {
 	return Recipient{}, unknownName(path)
 }
 
+// singleRecipient returns the only recipient. Several that share a box are one.
 func singleRecipient(all []Recipient, name string) (Recipient, error) {
 	if len(all) == 0 {
 		return Recipient{}, unknownName(name)

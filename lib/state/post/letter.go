@@ -85,6 +85,7 @@ func Give(state place.State, from peer.Host, l peer.Letter, text []byte, stores 
 // Stores returns the places that have a template.
 type Stores func(template string) ([]instance.Store, error)
 
+// storeOf returns the only place that has the template. It returns a Refusal for none or several.
 func storeOf(stores Stores, template string) (in instance.Store, err error) {
 	found, err := stores(template)
 	switch {

@@ -280,6 +280,7 @@ func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 	return true, r.Remove()
 }
 
+// check returns an error for a request that has an item of another turn than the one that began.
 func check(data []byte, began time.Time) error {
 	items, err := parse(data)
 	if err != nil {
@@ -293,6 +294,7 @@ func check(data []byte, began time.Time) error {
 	return nil
 }
 
+// parse reads a request, one item a line. One kind that is not allowed is an error for all.
 func parse(data []byte) (items []Item, err error) {
 	for line := range bytes.Lines(data) {
 		var i Item

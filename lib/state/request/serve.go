@@ -30,6 +30,7 @@ func (s Session) PerformItem(item Item) error {
 	return s.record(item)
 }
 
+// record leaves a note for the session. A hand-over's note replaces the earlier ones of its chain.
 func (s Session) record(item Item) error {
 	address := s.Home.Identity.Address()
 	n := mail.Note{
@@ -73,6 +74,7 @@ func (s Session) checkpoint(item Item) error {
 	return s.checkpointLocked(item, state)
 }
 
+// checkpointLocked writes a checkpoint under the home's lock. What item and state lack stays.
 func (s Session) checkpointLocked(item Item, state git.State) error {
 	c, err := checkpoint.Open(s.Home, s.Record.ID, s.Now)
 	s.Warn(err)

@@ -77,6 +77,7 @@ func (s Store) IDs() ([]ID, error) {
 // damaged record (atomicfile.Rolling), and returns nil if all are damaged.
 func (s Store) Get(id ID) (*Record, error) { return s.load(id, atomicfile.Rolling.Read) }
 
+// load is Get with the function that reads the file: Rolling.Read or Rolling.Repair.
 func (s Store) load(id ID, load func(atomicfile.Rolling) ([]byte, error)) (*Record, error) {
 	if _, err := ParseID(string(id)); err != nil {
 		return nil, nil
@@ -138,6 +139,7 @@ func (s Store) file(id ID) atomicfile.Rolling {
 	}}
 }
 
+// parse returns the session's record. It notes for Put whether the session had ended.
 func parse(id ID, data []byte) (*Record, error) {
 	r := new(Record)
 	if err := r.UnmarshalJSON(data); err != nil { // json.Unmarshal would scan data twice

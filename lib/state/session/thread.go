@@ -260,6 +260,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 	return s.Put(r, atomicfile.Unsynced)
 }
 
+// reopen lets an ended session continue, and moves its last run to Runs.
 func (r *Record) reopen(now time.Time) {
 	if r.Ended() {
 		r.Runs = append(r.Runs, Run{cmp.Or(r.ResumedAt, r.StartedAt), r.EndedAt, r.Outcome, r.Reason})
@@ -310,6 +311,8 @@ func (r *Record) InPane(f StartParams) bool {
 		!r.onOtherMachine() && (r.PIDNS == "" || f.Process.NS == "" || r.PIDNS == f.Process.NS)
 }
 
+// othersRunning returns the live sessions of the actor that run beside the new one: not those that
+// it runs inside, nor one whose pane a successor is about to get.
 func othersRunning(all []*Record, f StartParams, actor string) []*Record {
 	var up []int // computed on demand: it inspects every ancestor
 	inside := func(r *Record) bool {
@@ -330,6 +333,7 @@ func othersRunning(all []*Record, f StartParams, actor string) []*Record {
 	return live
 }
 
+// newRecord returns the record of a new session, in its parent's chain or at the start of its own.
 func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 	who := s.Home.Identity
 	r := &Record{
@@ -467,6 +471,7 @@ func (r *Record) Lost(now time.Time) (at time.Time, o Outcome, reason string, ok
 	return r.lastSign(), o, reason, true
 }
 
+// end logs the end of a session and then records it. A prepared hand-over or a stop overrides o.
 func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	if r.Ended() {
 		return fmt.Errorf("cannot end '%s': %w", r.ID, ErrEnded)

@@ -128,6 +128,7 @@ func (t *Thread) shorten() {
 	t.Dropped += dropped
 }
 
+// shorten removes messages if cutting all is not enough: the oldest first, but never the first.
 func shorten(all []Quote, isPlain func(int, Quote) bool) (kept []Quote, dropped int) {
 	size := 0
 	for _, q := range all {

@@ -459,6 +459,7 @@ func file(state place.State, chain session.ID, warn func(error)) (atomicfile.Rol
 	}}, nil
 }
 
+// parse parses the thread of a chain, and keeps the fields of a newer gt.
 func parse(chain session.ID, data []byte) (*Thread, error) {
 	t := new(Thread)
 	unknown, err := openjson.Unmarshal(data, t)

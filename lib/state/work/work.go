@@ -322,6 +322,7 @@ func (w Work) held(template string) (all []location, err error) {
 	return all, err
 }
 
+// findClaimed returns the notes that a session has claimed, and those set aside because it leaves.
 func (w Work) findClaimed(template, session string) (all []location, err error) {
 	reasons, err := atomicfile.Folders(w.path(template, members, session, leaving))
 	p := location{template: template, session: session}
