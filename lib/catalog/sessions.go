@@ -164,7 +164,8 @@ func (c Catalog) make(at candidate) *Session {
 	return s
 }
 
-// logged joins the events of all logs to a session, or returns nil. at may have one log's row.
+// logged joins the events that all logs have of a candidate to a session, or returns nil if there
+// are none. at has the row already of the log that it was found in.
 func (c Catalog) logged(at candidate) *Session {
 	var rows []*row
 	for _, v := range c.logs {

@@ -321,7 +321,8 @@ func (c Client) Kept(args []string) []string {
 	return removeWords(c.chosen(rest), c.AloneFlag)
 }
 
-// chosen returns the arguments after the program that are not for one run.
+// chosen returns the arguments that a person would give the next session, too: without those for one
+// run, such as a prompt or --resume. args does not include the program.
 func (c Client) chosen(args []string) (kept []string) {
 	c.walk(args, func(f flag, words []string) {
 		if f.kind&forOneRun == 0 {

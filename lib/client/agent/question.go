@@ -148,8 +148,8 @@ func options(styled string) (q Question) {
 	if q.Selected() >= 0 {
 		return q
 	}
-	// Numbered lines are a list that the agent wrote, unless a colour selects one of
-	// them.
+	// Numbered lines are a list that the agent wrote, unless a colour selects one of them, which
+	// coloured marks.
 	if coloured(q.Options, styled) {
 		return q
 	}

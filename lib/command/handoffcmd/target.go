@@ -73,6 +73,7 @@ func currentTarget(env *cli.Env, call *hook.Invocation, saves bool) target {
 		}
 	}
 	t.findPane(saves)
+	// An agent whose hooks never ran has no session; after an agent's end, the pane's last one is meant.
 	if t.pane.ID != "" && t.id == "" {
 		t.findUnhooked()
 	}

@@ -129,7 +129,8 @@ func isTurnEnd(event string) bool {
 	return slices.ContainsFunc(wirings.Clients(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
 }
 
-// inspect notes what a session's home shows of it. Another session may have used the home since.
+// inspect notes when a session's hooks last ran (touches) and saved a checkpoint (writes), by the
+// files in its home. Another session may have used the home since, so each file's id is compared.
 func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 	h, ok, _ := home.OfSession(t.State, string(s.ID))
 	if !ok {
@@ -137,7 +138,7 @@ func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 	}
 	if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
 		e.noteSight(touches, sign.Timestamp, s.ID)
-		// The end of a session removes the checkpoint, but not the other traces.
+		// The end of a turn saves a checkpoint, which the end of the session removes.
 		if sign.State == keepalive.Waiting || isTurnEnd(sign.LastCommand) {
 			e.noteSight(writes, sign.Timestamp, s.ID)
 		}

@@ -214,10 +214,10 @@ func (t target) amount(n int) string {
 
 const byName = "." // the folder of programs that are run by their names, from PATH
 
-// shared returns the folder of the programs that an agent's hooks in a file run: dir, or
-// byName if all of the file's hooks run gt by name, or some are those of another home or machine whose
-// programs are not here. strange is the folder of those. Only a person knows whether they
-// are still used, so if gt is not on PATH here, shared fails.
+// shared returns the folder of the programs that an agent's hooks in a file are to run. It is dir,
+// unless all of the file's hooks run gt by name, or some are those of another home or machine, whose
+// programs (in strange) are not here. Then it is byName, if PATH finds this gt. If PATH does not,
+// hooks of another home are an error, because only a person knows whether they are still used.
 func (t target) shared(env *cli.Env, scope, path, dir string) (run, strange string, err error) {
 	ours := t.inspect(scope, path).OwnHandlers()
 	named := len(ours) > 0

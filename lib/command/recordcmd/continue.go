@@ -78,6 +78,7 @@ func (c *goOn) Run(env *cli.Env) error {
 	return out.Flush()
 }
 
+// eventLine describes an event of the record in one line.
 func eventLine(h record.Happened) string {
 	line := h.Type
 	ms := func(label string, n *int64) {

@@ -372,8 +372,9 @@ func (b *blamer) rewrote(l git.BlamedLine, edit int) bool {
 	return false
 }
 
-// formerLines returns what a text of a line's commit can have been before an edit. What was
-// edited before the commit that changed the file last is not what this one changed.
+// formerLines returns the lines that an edit replaced with text, a line of l's commit, so that older
+// edits can be looked through for them. It returns none if the edit is older than the commit before
+// l's that changed the file: that one has what it wrote.
 func (b *blamer) formerLines(l git.BlamedLine, ch *search.Change, text string) []string {
 	const longest = 1 << 10 // more is mostly a program's, and would be copied often
 	if len(text) > longest {

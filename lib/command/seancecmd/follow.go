@@ -123,7 +123,8 @@ type tailText struct {
 	Update bool   `help:"Keep what was read, so that the next time goes on from there."`
 }
 
-// Run prints the summary of the conversation as JSON. It reads only one in a store of the person's.
+// Run prints the summary of the conversation as JSON. The conversation has to be in one of the
+// person's own stores. With --update, it goes on from the saved summary, and saves the new one.
 func (c *tailText) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.ID)
 	if err != nil {

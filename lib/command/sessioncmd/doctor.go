@@ -419,7 +419,7 @@ func (e *examination) templates() {
 	}
 }
 
-// orphans looks for agents that gt started and whose instance was removed.
+// orphans looks for agents in tmux that gt started and whose instance was removed, closed or archived.
 func (e *examination) orphans() {
 	state := place.StateOf(e.env.Getenv)
 	everywhere, unread := roster.ListScopes(e.env)

@@ -88,7 +88,8 @@ func Environ(agents *agent.Table, environ []string) []string {
 	})
 }
 
-// Account applies a change of agent.Client.Account to an environment.
+// Account returns an environment with the account that agent.Client.Account chose: change is
+// NAME=value, or NAME to remove that variable, or "" for none.
 func Account(environ []string, change string) []string {
 	if change == "" {
 		return environ

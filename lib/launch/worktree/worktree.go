@@ -81,9 +81,9 @@ func Plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	return w, filepath.Join(w.Path, within), nil
 }
 
-// worktreePath returns where a worktree for a branch lies: beside the main one; beside the
-// checkout around a submodule, whose own files it would be among; and in the folder around
-// a hidden repository, where such layouts have their worktrees.
+// worktreePath returns where a worktree for a branch lies: beside the main one (app-fix); for a
+// submodule beside the checkout around it (app-sub-fix), because it would be among that one's files;
+// and for a hidden repository such as .bare in the folder around it, as such layouts have it (fix).
 func worktreePath(main git.Worktree, branch string) string {
 	path, name := strings.TrimSuffix(main.Path, ".git"), instance.NameFor(branch)
 	if hidden := filepath.Base(main.Path); strings.HasPrefix(hidden, ".") {

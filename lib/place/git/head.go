@@ -207,7 +207,7 @@ func (h *history) applyLine(line string) {
 	}
 }
 
-// remove removes a commit and returns its parent, or "".
+// remove takes a commit that was amended off the list and returns its parent, "" if it is not there.
 func (h *history) remove(hash string) (parent string) {
 	i := slices.IndexFunc(*h, func(c Commit) bool { return c.Hash == hash })
 	if i < 0 {

@@ -200,7 +200,8 @@ func trackedFolders(top string, wait time.Duration) (map[string]bool, error) {
 	return folders, err
 }
 
-// partOf returns the name of a file's part: the topmost folder without tracked files, or the file.
+// partOf returns the part that an untracked file is copied with: the topmost folder above it that
+// has no tracked files, or the file alone. tracked has each folder with tracked files.
 func partOf(name string, tracked map[string]bool) string {
 	for i, c := range name {
 		if c == '/' && !tracked[name[:i]] {

@@ -83,6 +83,7 @@ func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.
 	return statuses
 }
 
+// remoteStatuses returns the statuses of sessions that all have the same runtime, which is not tmux.
 func (a Agents) remoteStatuses(ctx context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
 	r, _, err := a.Remote(all[0])

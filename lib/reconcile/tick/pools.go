@@ -265,8 +265,9 @@ func (d *decision) slot(t *Template) int {
 	return slot
 }
 
-// retire removes n sessions from a pool: suspended ones first, then those of which nothing
-// would be cut off, then the others, each in the pool's archive order. shrink decides whether that happens.
+// retire removes n sessions from a pool: suspended ones first, then those of which nothing would be
+// cut off (Busy is empty), then the others, each in the pool's archive order. Active ones it only
+// proposes, in d.retired: shrink decides whether they drain.
 func (d *decision) retire(t *Template, m *members, n int, why string) {
 	for _, s := range slices.Backward(m.suspended) {
 		if n > 0 && !d.acted[s.ID] {
@@ -283,7 +284,7 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 		case FIFO:
 			return -newest
 		case IdleFirst:
-			// Busy sessions come last.
+			// Those that are not idle come last.
 			return cmp.Or(-cmp.Compare(b2i(!a.Idle.IsZero()), b2i(!b.Idle.IsZero())), a.Idle.Compare(b.Idle), newest)
 		}
 		return newest

@@ -99,7 +99,8 @@ type Program struct {
 	Hub      string // path of gt-hub on this machine
 }
 
-// Connect connects to the hub. The connection does not reconnect by itself.
+// Connect connects to the hub: through a program here (Local) or over ssh, to gt-hub by a pinned
+// certificate (gt://), or to any NATS server. The connection does not reconnect by itself.
 func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Conn, error) {
 	if err := h.Check(); err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 		return nil, err
 	}
 	address := h.URL
-	var program []string // that passes on what it reads and writes
+	var program []string // its standard input and output are the connection; nil for a socket
 	switch {
 	case h.URL == Local:
 		program, address = []string{p.Hub, "--stdio"}, "nats://local"

@@ -101,8 +101,9 @@ const freeTime = 10 * time.Second
 // tries is how often Free reads again after a change.
 const tries = 3
 
-// Free frees the issues that are assigned to one of the names. It gives them back, or
-// blocks them with the reason in the notes and keeps the assignee.
+// Free frees the issues that are assigned to one of the names. It gives them back, or blocks them
+// with the reason in the notes and keeps the assignee. An issue that changes meanwhile cannot be
+// freed, so Free reads them again.
 func (d Database) Free(names []string, reason string, giveBack bool) error {
 	var failed error
 	for range tries {

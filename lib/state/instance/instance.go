@@ -197,6 +197,7 @@ type Moved struct {
 	State string `json:"state,omitempty"`
 }
 
+// String says where the instance went, or how far its move is.
 func (m *Moved) String() string {
 	switch {
 	case !m.Complete && m.To == "":

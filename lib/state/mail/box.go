@@ -44,9 +44,9 @@ type Box struct {
 	err    error // set if there is no such box
 }
 
-// NewBox returns the box of an address. In a town that is the box of the role; any valid
-// address has one, which is created with the first note. An agent without a role has
-// only the box of its own home, because two folders of the same name must not share one.
+// NewBox returns the box of an address. In a town each valid address with a role has one, which is
+// created with the first note. Without a role, or outside a town (Personal), an agent has only the
+// box of its own home, because two folders of the same name must not share one.
 // If there is no box, every method of the result returns an error.
 func NewBox(h home.Home, address string) Box {
 	own := Box{home: h, at: place.SharedIn(h.Runtime(), "mail"), own: true, err: h.Problem}

@@ -71,7 +71,8 @@ func (s Store) inOtherPane(id ID, getenv func(string) string) bool {
 	return err == nil && r != nil && !r.Ended() && r.TmuxServer == server && r.TmuxPane != "" && r.TmuxPane != pane && !r.Server().IsSet()
 }
 
-// inner returns those sessions whose process is an ancestor, nearest first.
+// inner returns those sessions whose process is an ancestor of this one, nearest first. Of two that
+// name the same process, the first in ids counts.
 func (s Store) inner(ids []ID) []ID {
 	of := map[int]ID{}
 	for _, id := range slices.Backward(ids) {

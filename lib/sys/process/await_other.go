@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// AwaitEnd waits until the process with that PID has ended, zombies included. It returns at
-// once if there is none.
+// AwaitEnd waits until the process with that PID has ended; a zombie has. It returns at once if
+// there is none.
 func AwaitEnd(pid int) error {
 	p, err := Find(pid)
 	for err == nil && !p.Gone() {

@@ -35,7 +35,7 @@ func stat(pid int) (status, error) {
 	for tries := 1; (state == dead || state == zombie && st.threads == 0) && tries <= 100; tries++ {
 		st, state, err = readStat(pid)
 	}
-	if state == dead || state == zombie && st.threads < 2 {
+	if state == dead || state == zombie && st.threads < 2 { // with more, it is in an execve
 		return status{}, os.ErrProcessDone
 	}
 	return st, err

@@ -81,8 +81,9 @@ func (sc *scanner) findCallValue(i int) (from, to int) {
 	return likelySecret(s, v, word)
 }
 
-// findDefault finds the default value of a variable: X || "x", X ?? "x", get("X") or "x".
-// s[i] is the first character behind the variable's name.
+// findDefault finds the default value of a variable that is named like a secret: X || "x", X ?? "x",
+// get("X") or "x", and password: <%= X || "x" %>. s[i] is the first character behind the variable's
+// name. It returns 0, 0 if there is none.
 func (sc *scanner) findDefault(i int) (from, to int) {
 	s, p := sc.s, i
 	if s[p] == '"' || s[p] == '\'' {

@@ -113,7 +113,8 @@ func (sc *scanner) findIDOrPassword(i int, name string) (from, to int) {
 }
 
 // findOneTimeCode finds the value of a setting for a number or a code that stands for a person, once or
-// always: pin, otp, recovery code. The sign is s[i].
+// always: pin, otp, recovery code. s[i] is the sign behind the name, such as = or :, and the caller
+// knows that the name is one of those. It returns 0, 0 if the value is none.
 func (sc *scanner) findOneTimeCode(i int, name string) (from, to int) {
 	s := sc.s
 	least := 6 // of digits
@@ -121,7 +122,7 @@ func (sc *scanner) findOneTimeCode(i int, name string) (from, to int) {
 	case name == "pin":
 		least = 4
 	case name == "code" && strings.Contains(s[max(0, i-maxLook/2):min(len(s), i+maxLook)], "grant_type="):
-		least = maxName // no number
+		least = maxName // OAuth's code is never a number
 	case strings.HasSuffix(bare, "code"):
 		end := sc.wordEnd(i) - len(name)
 		of := splitName(bare[:len(bare)-len("code")])

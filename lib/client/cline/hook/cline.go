@@ -49,8 +49,8 @@ var server = contract.SharedServer{
 
 const hubFlag = "--cline-hub-daemon"
 
-// shows reports whether a Cline with these arguments can be a window of the hub. With data
-// of its own it runs its sessions itself.
+// shows reports whether a Cline with these arguments can show sessions that Cline's shared server,
+// the hub, runs. With the other flags it runs its sessions itself.
 func shows(args []string) bool {
 	for _, a := range args[min(1, len(args)):] {
 		a, _, _ = strings.Cut(a, "=")

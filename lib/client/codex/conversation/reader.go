@@ -208,8 +208,9 @@ func parse(line []byte) (rec record) {
 	return rec
 }
 
-// Metadata takes the fixed values from the first record and the variable ones from the
-// last.
+// Metadata takes the fixed values from the first records, and those that change, such as the title
+// and the model, from the last. It reads the file's two ends (see conversation.Ends), and the whole
+// front again if its first line is longer than that.
 func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	facts := conversation.Metadata{ID: f.ID}
 	begin := state{file: f, Giver: conversation.Giver{Each: func(e conversation.Entry) bool {

@@ -669,6 +669,7 @@ func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	})
 }
 
+// typeOf returns a record's type. One without a type, such as {"$set": …}, is named by its first key.
 func typeOf(record []byte) (kind string) {
 	v := gjson.ParseBytes(record)
 	if kind = v.Get("type").Str; kind == "" {

@@ -160,10 +160,11 @@ func (h *header) addFromEnd(line []byte) bool {
 	return true
 }
 
-// collectedMetadata returns the collected metadata. model is used if no record names one.
+// collectedMetadata returns the metadata that was collected, with what is missing from the header.
+// model is used if no record names one.
 func (h *header) collectedMetadata(model string) conversation.Metadata {
 	m := h.Metadata
-	conversation.KeepTime(&m.Started, m.Last) // a fork without a record of its own
+	conversation.KeepTime(&m.Started, m.Last) // of a fork with only copied records yet
 	m.CWD = cmp.Or(m.CWD, h.root)
 	m.Model = cmp.Or(m.Model, h.model, model)
 	m.Branch = conversation.BranchOf(cmp.Or(m.Branch, h.branch))
