@@ -153,7 +153,7 @@ func (p *pane) codex(line, then string, before ...string) {
 	before = append(before, "› "+line+"\n\n  ")
 	for known := -1; refusals() > known; {
 		known = refusals()
-		p.w.tmux("send-keys", "-t", p.id, "-l", line)
+		p.putLine(line)
 		p.awaitScreen("› " + line)
 		p.sendWhile(func() bool {
 			screen := p.screen()
@@ -161,6 +161,18 @@ func (p *pane) codex(line, then string, before ...string) {
 			return strings.Count(screen, refusal) <= known && (!showsNext(screen, then) || slices.ContainsFunc(before, has))
 		})
 	}
+}
+
+// putLine types a line. A path is pasted: at "/" Codex opens its menu of commands, and where keys
+// come slowly it has completed "/s" to "/skills" before it reads on.
+func (p *pane) putLine(line string) {
+	p.w.Helper()
+	if strings.Count(line, "/") < 2 {
+		p.w.tmux("send-keys", "-t", p.id, "-l", line)
+		return
+	}
+	p.w.tmux("set-buffer", "-b", "typed", line)
+	p.w.tmux("paste-buffer", "-p", "-d", "-b", "typed", "-t", p.id)
 }
 
 // paths are the conversations' files.
