@@ -56,23 +56,12 @@ const (
 // gather collects the traces of agents' hooks from the event logs of this town and of the
 // person, and from the homes of the last sessions.
 func gather(env *cli.Env) map[string]*evidence {
-	var all catalog.Catalog
-	var read []string
 	personal := town.Personal(env.Getenv)
-	for _, t := range []town.Town{home.Find(env.Getenv, env.Dir, "").Town, personal} {
-		if slices.Contains(read, t.Events()) {
-			continue
-		}
-		theirs, err := catalog.ReadTown(t, nil)
-		if err != nil {
-			env.WarnError(err)
-			continue
-		}
-		if all = all.Join(theirs); len(read) == 0 {
-			all = theirs
-		}
-		read = append(read, t.Events())
+	towns := []town.Town{home.Find(env.Getenv, env.Dir, "").Town, personal}
+	if towns[0].Root == personal.Root {
+		towns = towns[1:]
 	}
+	all := catalog.ReadTowns(towns, nil, env.WarnError)
 
 	byAgent := map[string]*evidence{}
 	evidenceOf := func(agent string) *evidence {
@@ -98,8 +87,8 @@ func gather(env *cli.Env) map[string]*evidence {
 			e.inspect(personal, s)
 		}
 	}
-	for _, log := range read {
-		tail(eventlog.Log(log), func(ev eventlog.Event) {
+	for _, t := range towns {
+		tail(eventlog.Log(t.Events()), func(ev eventlog.Event) {
 			var p struct {
 				SessionID                   session.ID `json:"session_id"`
 				Agent, Kind, Program, Error string
