@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"cmp"
 	"strings"
 
 	"gt/lib/text/lazyregexp"
@@ -35,7 +34,10 @@ func (sc *scanner) findElementValue(i int) (from, to int) {
 		}
 	}
 	if !isSureName(name) {
-		if name = cmp.Or(attribute(tag[end:]), elementName(before)); !isSureName(name) {
+		if name = attribute(tag[end:]); name == "" {
+			name = elementName(before)
+		}
+		if !isSureName(name) {
 			return 0, 0
 		}
 	}
