@@ -66,6 +66,7 @@ type Giver struct {
 	Stopped bool
 }
 
+// Give gives an entry, unless the caller has wanted no more.
 func (g *Giver) Give(e Entry) {
 	g.Stopped = g.Stopped || !g.Each(e)
 }
