@@ -275,19 +275,27 @@ func (p Proc) Listens(port int) (listens, known bool) {
 }
 
 // OnScreen reports whether the process has a screen: its standard input is a terminal from
-// which it reads single keys.
+// which it reads single keys. If that cannot be read, because the process or its terminal has
+// just ended, the answer is true: it may have had one.
 func (p Proc) OnScreen() bool {
 	path := "/proc/" + strconv.Itoa(p.PID) + "/fd/0"
-	if name, err := os.Readlink(path); err != nil || !strings.HasPrefix(name, "/dev/") {
+	name, err := os.Readlink(path)
+	if err != nil {
+		return true
+	}
+	if !strings.HasPrefix(name, "/dev/") {
 		return false // not a pipe, which would wait for its other end
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return false
+		return true
 	}
 	defer f.Close()
 	mode, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil && mode.Lflag&unix.ICANON == 0
+	if err != nil {
+		return !errors.Is(err, unix.ENOTTY)
+	}
+	return mode.Lflag&unix.ICANON == 0
 }
 
 // ListPIDs returns the visible processes, zombies included.
