@@ -289,6 +289,7 @@ func TestCodexStart(t *testing.T) {
 //
 // S1-46 S1-47 S1-65 S1-69 S1-73
 func TestCodexCompact(t *testing.T) {
+	t.Parallel()
 	story := func(t *testing.T, w *world, compact func(), ask func()) {
 		w.role("You keep the lighthouse. ROLE-CANARY")
 		w.gt("gt-mail", "hook", "--new", "-s", "WORK-CANARY repair the lamp", "-m", "The lamp flickers.")
@@ -347,6 +348,7 @@ func TestCodexCompact(t *testing.T) {
 //
 // S0-4 S0-6 S0-11 S0-15 S0-25 S1-2 S1-41 S1-49 S1-53 S1-56 S1-61 S1-62 S1-63
 func TestCodexHandover(t *testing.T) {
+	t.Parallel()
 	for name, flags := range map[string][]string{
 		"server": {"--model", "e2e-other", "--sandbox", "danger-full-access"},
 		"alone":  {"-c", `model_reasoning_effort="low"`, "--model", "e2e-other"},
@@ -453,6 +455,7 @@ func TestCodexWithoutHooks(t *testing.T) {
 //
 // S1-15 S1-62 S1-63
 func TestCodexSandbox(t *testing.T) {
+	t.Parallel()
 	for name, flags := range map[string][]string{
 		"server": {"--sandbox", "workspace-write"},
 		"alone":  {"--sandbox", "workspace-write", "-c", `model_reasoning_effort="low"`},

@@ -14,6 +14,7 @@ import (
 //
 // S1-46 S1-47 S1-65 S1-69 S1-73
 func TestCompact(t *testing.T) {
+	t.Parallel()
 	t.Run("headless", func(t *testing.T) {
 		w := newWorld(t)
 		id := w.ask("good morning").SessionID

@@ -407,6 +407,7 @@ func TestCopilotClosed(t *testing.T) {
 //
 // S1-39 S1-45 S1-65
 func TestCopilotRunsClaudeHooks(t *testing.T) {
+	t.Parallel()
 	for name, own := range map[string]bool{"alone": false, "with its own": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newCopilot(t)

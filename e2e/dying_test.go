@@ -18,6 +18,7 @@ import (
 //
 // S0-11
 func TestDyingHooks(t *testing.T) {
+	t.Parallel()
 	for client, run := range map[string][]string{
 		"codex":  {"exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "hello there"},
 		"gemini": {"-p", "hello there"},

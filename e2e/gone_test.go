@@ -36,6 +36,7 @@ var harmed = regexp.MustCompile(`(?i)hook.*(error|fail)|no such file|command not
 //
 // S1-39
 func TestProgramsGone(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct {
 		client   string
 		begin    func(*testing.T) *world

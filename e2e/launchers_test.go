@@ -74,6 +74,7 @@ func TestLaunchers(t *testing.T) {
 //
 // S1-60 S1-62
 func TestCodexLaunchers(t *testing.T) {
+	t.Parallel()
 	for _, in := range inWhats {
 		if !slices.Contains([]string{"bwrap", "bwrap pid", "script"}, in.name) {
 			continue

@@ -13,6 +13,7 @@ import (
 
 // A conversation from another machine gives its agent no more freedom than it has here.
 func TestMoveWidensNothing(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"acceptEdits", "bypassPermissions"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t)

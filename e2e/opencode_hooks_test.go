@@ -128,6 +128,7 @@ func TestOpenCodeHooks(t *testing.T) { tellPluggedStories(t, pluggedOpenCode) }
 // tellPluggedStories tells the stories of a client, each in a world of its own: its main one,
 // and of the others this turn's sample.
 func tellPluggedStories(t *testing.T, plug func(*testing.T) *plugged, except ...string) {
+	t.Parallel()
 	for name, story := range pluggedStories {
 		if slices.Contains(except, name) {
 			continue

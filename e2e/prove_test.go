@@ -15,6 +15,7 @@ import (
 //
 // S1-10 S2-46
 func TestProveRun(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"claude", "codex", "gemini", "qwen", "copilot", "opencode", "pi", "kimi", "cline"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOf(t, name)

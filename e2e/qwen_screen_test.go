@@ -15,6 +15,7 @@ import (
 //
 // S2-7 S2-51
 func TestQwenScreen(t *testing.T) {
+	t.Parallel()
 	languages := []string{"C", "zh_CN"}
 	if some := os.Getenv("GT_E2E_LANGUAGES"); some != "" {
 		languages = strings.Split(some, ",")

@@ -25,6 +25,7 @@ import (
 //
 // S3-3 S3-8
 func TestRecordOfKilled(t *testing.T) {
+	t.Parallel()
 	for _, client := range []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "kimi", "cline"} {
 		t.Run(client, func(t *testing.T) {
 			w := newWorldOf(t, client)

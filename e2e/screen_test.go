@@ -25,6 +25,7 @@ import (
 //
 // S2-47 S2-50
 func TestScreens(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct {
 		client string
 		begin  func(*testing.T) *world
@@ -74,6 +75,7 @@ func TestScreens(t *testing.T) {
 //
 // S2-50
 func TestScreensOfClaudeModes(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"default", "plan", "acceptEdits", "auto", "bypassPermissions"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newBareWorld(t)

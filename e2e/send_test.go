@@ -100,6 +100,7 @@ func TestSend(t *testing.T) {
 //
 // S2-51
 func TestSends(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct {
 		client string
 		begin  func(*testing.T) *world
@@ -184,6 +185,7 @@ func TestCopilotDropsPrompts(t *testing.T) {
 //
 // S2-51
 func TestSendsAtALimit(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct {
 		client string
 		begin  func(*testing.T) *world

@@ -20,6 +20,7 @@ import (
 //
 // S2-6 S2-7
 func TestSessionAsks(t *testing.T) {
+	t.Parallel()
 	bash := func(_ *model.Request, command string) model.Reply {
 		return model.Reply{Text: "I do.", Tools: []model.ToolUse{{Name: "bash", Input: map[string]any{"command": command, "description": "Run"}}}}
 	}

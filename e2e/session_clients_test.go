@@ -17,6 +17,7 @@ import (
 //
 // S1-13 S2-6 S2-31 S2-41
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct {
 		client string
 		begin  func(*testing.T) *world

@@ -15,6 +15,7 @@ import (
 //
 // S2-7 S2-9 S2-31
 func TestCodexLeft(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct {
 		how    string
 		ends   func(w *world, p *pane)

@@ -18,6 +18,7 @@ import (
 //
 // S1-20
 func TestSessionTrust(t *testing.T) {
+	t.Parallel()
 	for _, of := range []struct {
 		client string
 		begin  func(*testing.T) *world

@@ -93,6 +93,7 @@ func TestTwoAtOnce(t *testing.T) {
 //
 // S0-1 S0-6 S0-15 S0-26 S0-39 S0-40
 func TestContinueForkChild(t *testing.T) {
+	t.Parallel()
 	t.Run("continue", func(t *testing.T) {
 		w := newWorld(t)
 		first := w.ask("hello")
