@@ -70,6 +70,7 @@ func (a *action) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Run feeds the sessions of standard input to the finder, and prints the id of the chosen one.
 func (g *grammar) Run(env *cli.Env) error {
 	if g.Among != "" {
 		return printFound(env, g.Among, g.Query)
