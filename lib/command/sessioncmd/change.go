@@ -83,6 +83,7 @@ func (c *move) Validate() error {
 	return nil
 }
 
+// Run puts an agent into a group, takes it out of its group, or moves it to another host (--to).
 func (c *move) Run(env *cli.Env, at scope) error {
 	if c.To != "" {
 		return c.toHost(at)
@@ -194,6 +195,7 @@ type groupList struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
+// Run lists the groups as a tree, each with the number of its agents that are not archived.
 func (c *groupList) Run(env *cli.Env, at scope) error {
 	groups, err := at.Store.Groups()
 	if err != nil {
@@ -235,6 +237,7 @@ type groupRename struct {
 	To    string `arg:"" help:"Its new path, such as work/backend."`
 }
 
+// Run gives a group a new path. If a group has that already, this one is put into it.
 func (c *groupRename) Run(env *cli.Env, at scope) error {
 	to, err := groupNamed(c.To)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"gt/lib/view/roster"
 )
 
+// completers returns what completes an argument or flag in a shell, by its name.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{
 		"name":   names,
@@ -28,6 +29,7 @@ func completers() map[string]cli.Completer {
 // whenArchived are the commands that an archived agent needs.
 var whenArchived = []string{"unarchive", "start", "fork", "rm", "show", "rename", "move", "pack"}
 
+// names offers agents. unarchive gets the archived ones, and the others of whenArchived get both.
 func names(env *cli.Env, _ string) (offered []cli.Candidate) {
 	all, _ := placeOf(env).ReadInstances()
 	command := env.Args[1] // behind __complete
@@ -48,6 +50,7 @@ func groups(env *cli.Env, _ string) (offered []cli.Candidate) {
 	return offered
 }
 
+// templates offers the names of templates, none of a town that is not trusted.
 func templates(env *cli.Env, _ string) (offered []cli.Candidate) {
 	t := town.Find(env.Getenv, env.Dir)
 	read, err := config.NewSource(place.ScopeOf(env.Getenv), t, "").Read()

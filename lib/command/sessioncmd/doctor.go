@@ -118,6 +118,7 @@ func (c *doctor) Run(env *cli.Env) error {
 	return nil
 }
 
+// print prints the findings: a line of JSON each, or what is wrong and below it what mends it.
 func (e *examination) print(asJSON bool) error {
 	for _, f := range e.found {
 		var err error
@@ -244,8 +245,8 @@ func (e *examination) holder(m *fleet.Member) *live.Holder {
 	return scan.HolderOf(e.env.Getenv, e.scope.Store.State, m.Now)
 }
 
-// agentOf returns the name of the instance as whose agent gt started a process. The
-// agent's children have the same variable with another PID.
+// agentOf returns the name of an instance if gt started the process as its agent. A process that
+// the agent started inherits the variable with the agent's PID, and is not it.
 func agentOf(pid int) (name string, ok bool) {
 	p, err := process.Find(pid)
 	if err != nil {
@@ -364,6 +365,7 @@ func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Bl
 	return all
 }
 
+// programs looks for clients whose program is missing, and names their agents that do not run.
 func (e *examination) programs(members []fleet.Member) {
 	names := map[cause][]string{} // with the agent whose program it is
 	for i := range members {
@@ -381,6 +383,7 @@ func (e *examination) programs(members []fleet.Member) {
 	}
 }
 
+// missing returns why the program of a command cannot be found from a folder, "" if it can.
 func (e *examination) missing(command []string, dir string) string {
 	if len(command) == 0 {
 		return ""
@@ -392,6 +395,7 @@ func (e *examination) missing(command []string, dir string) string {
 	return err.Error()
 }
 
+// templates looks for templates whose client is unknown or has no program that can be found.
 func (e *examination) templates() {
 	c, err := config.NewSource(place.ScopeOf(e.env.Getenv), e.scope.Town, e.scope.Profile).Read()
 	if err != nil {
@@ -539,6 +543,7 @@ func (l login) describeRefusal(env *cli.Env) string {
 	return fmt.Sprintf("the login of %s%s is refused", l.client, account)
 }
 
+// fix returns what mends a refused login: the command to log in with, and one to go on.
 func (l login) fix(known *agent.Table) string {
 	client := known.FindClient(l.client)
 	command := l.client

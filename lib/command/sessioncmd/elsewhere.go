@@ -208,6 +208,7 @@ func findRemote(at scope, name string, find func(scope, string) (*instance.Insta
 	return &remote{in, all, r, ref}, nil
 }
 
+// withExitCode adds an exit code and a hint to an error of the runtime.
 func (e *remote) withExitCode(err error) error {
 	switch {
 	case errors.Is(err, runtime.ErrNone):
@@ -222,7 +223,7 @@ func (e *remote) withExitCode(err error) error {
 	return nil
 }
 
-// peek prints the screen. err is findRemote's error, with which e is nil.
+// peek prints the screen. It returns err, the error of finding the agent, with which e is nil.
 func (e *remote) peek(env *cli.Env, err error) error {
 	if err != nil {
 		return err
@@ -234,7 +235,7 @@ func (e *remote) peek(env *cli.Env, err error) error {
 	return env.Println(strings.TrimRight(env.Text(text), "\n "))
 }
 
-// send gives the agent the text. err is findRemote's error, with which e is nil.
+// send gives the agent the text. It returns err as peek does.
 func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error {
 	if err != nil {
 		return err

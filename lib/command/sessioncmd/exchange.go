@@ -68,6 +68,7 @@ func (f fields) getTime(key string, at *time.Time) error {
 
 type export struct{ profile }
 
+// Run prints the agents and groups of the scope in the format of sessions.json.
 func (c *export) Run(env *cli.Env, at scope) error {
 	found, err := roster.Read(env, []scope{at})
 	if err != nil {
@@ -276,6 +277,7 @@ func imported(at scope, data []byte) (i instance.Imported, err error) {
 	return i, err
 }
 
+// damaged returns the error for a file that is no JSON object, with the line of a syntax error.
 func damaged(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -488,6 +490,7 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 	return in, nil
 }
 
+// offerAdoption hints how to adopt the agents among members that gt did not start.
 func offerAdoption(env *cli.Env, members []fleet.Member) {
 	var panes []string
 	for _, m := range members {

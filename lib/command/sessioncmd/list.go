@@ -318,6 +318,7 @@ func (c *list) print(env *cli.Env, rows []row, named bool) error {
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
 }
 
+// withoutEmpty removes the columns of these headings that are empty. The headings are cells[0].
 func withoutEmpty(cells [][]string, headings ...string) [][]string {
 	for _, heading := range headings {
 		at := slices.Index(cells[0], heading)
@@ -331,8 +332,8 @@ func withoutEmpty(cells [][]string, headings ...string) [][]string {
 	return cells
 }
 
-// fitting returns which columns a table of a width has by itself. What takes long to find out
-// is shown of few agents.
+// fitting returns which columns a table of a width shows if the person chooses none: those that a
+// row has a value for and that fit. Columns that take long to find out are shown of few agents.
 func (c *list) fitting(rows []row, width int, named bool) func(string) bool {
 	inAny := func(is func(row) bool) bool { return slices.ContainsFunc(rows, is) }
 	if width > 0 {
@@ -360,7 +361,8 @@ func (c *list) inspect(env *cli.Env, rows []row, shown func(string) bool) {
 	}
 }
 
-// lookUp is inspect for at most within. It calls failed with an error.
+// lookUp completes the rows with what the shown columns need, for at most within. It calls failed
+// if what was used today cannot be counted.
 func lookUp(env *cli.Env, rows []row, shown func(string) bool, within time.Duration, failed func(error)) {
 	if shown("mcp") {
 		cli.Parallel(cli.Numbers(len(rows)), func(i int) { rows[i].outOfSync = rows[i].Member != nil && outOfSync(*rows[i].Member) })
@@ -580,6 +582,7 @@ type show struct {
 	JSON bool   `name:"json" xor:"what" help:"Print it as JSON."`
 }
 
+// Run prints what is known about an agent, or only its last answer, its changes or JSON.
 func (c *show) Run(env *cli.Env, at scope) error {
 	m, err := findMember(at, c.Name)
 	if err != nil {
@@ -624,6 +627,7 @@ func (c *show) Run(env *cli.Env, at scope) error {
 
 const diffWait = 10 * time.Second // bounds git while a person waits
 
+// printDiff prints the branch of a folder, and its changes that are not committed.
 func printDiff(env *cli.Env, dir string) error {
 	s, err := git.Status(dir, diffWait)
 	if errors.Is(err, git.ErrNotRepository) {
@@ -672,6 +676,7 @@ type peek struct {
 	Name string `arg:"" help:"The agent."`
 }
 
+// Run prints the screen of an agent: in tmux, of another runtime, or on another host.
 func (c *peek) Run(env *cli.Env, at scope) error {
 	if e, err := onOtherHost(env, c.Name); err != nil {
 		return err

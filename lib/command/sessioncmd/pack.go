@@ -33,6 +33,7 @@ type pack struct {
 	Force   bool          `help:"Pack it again or take it back, although an earlier parcel may have been unpacked."`
 }
 
+// Run writes the parcel of an agent to standard output, or takes a packed agent back (--cancel).
 func (c *pack) Run(env *cli.Env, at scope) error {
 	in, err := findReadable(at, c.Name)
 	if err != nil {

@@ -80,6 +80,7 @@ type wake struct {
 	Agents []string `arg:"" help:"The agents, as GT_INSTANCE has them."`
 }
 
+// Run types the notice of a note into the box of each agent, and prints those that got it.
 func (c *wake) Run(env *cli.Env) (err error) {
 	for _, name := range c.Agents {
 		s, in := instance.OfAgent(town.Personal(env.Getenv).State, name)

@@ -105,6 +105,7 @@ func (c *sendPrompt) toEach(at scope, names []string, text string) error {
 	return failed
 }
 
+// toOne sends the text to one agent, of this host or another, and prints the answer with --wait.
 func (c *sendPrompt) toOne(at scope, name, text string) error {
 	if e, err := onOtherHost(at.Env, name); err != nil || e != nil {
 		if err == nil && c.Wait {
@@ -344,6 +345,7 @@ type question struct {
 	Options []string `json:"options"`
 }
 
+// show prints the options of a question with their numbers, or the question as JSON.
 func (c *reply) show(env *cli.Env, q agent.Question) error {
 	shown := question{ID: q.Digest(), Text: env.Text(q.Text)}
 	for i, o := range q.Options {

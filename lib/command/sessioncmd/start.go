@@ -187,6 +187,7 @@ func launcherWords(env *cli.Env, command, dir string) ([]string, error) {
 	return words, nil
 }
 
+// setConversation sets the conversation of --resume, if no other agent has it and nothing runs it.
 func (c *newOne) setConversation(at scope, in *instance.Instance, client agent.Client) error {
 	if c.Resume == "" {
 		return nil
@@ -311,6 +312,7 @@ func (b begin) starter(at scope) launch.Starter {
 
 const maxTopic = 100 // limits a topic, in characters
 
+// run gives an instance its work, starts its agent unless told not to, and prints what was done.
 func (b begin) run(at scope, id instance.ID) error {
 	in, err := at.Store.Get(id)
 	if err != nil {
@@ -416,6 +418,7 @@ func forEachInstance(env *cli.Env, all []*instance.Instance, do func(*instance.I
 	return failed
 }
 
+// count returns for how many of all is reports true.
 func count[T any](all []T, is func(T) bool) (n int) {
 	for _, one := range all {
 		if is(one) {
@@ -542,8 +545,8 @@ type restore struct {
 	hidden
 }
 
-// stays reports whether an agent's process runs, and does not end with its pane by then. One
-// that nobody can reach again is ended by the start.
+// stays reports whether an agent goes on running: in a pane, or after it lost its pane, if its
+// process has not ended at the time by. One that nobody can reach is ended by the start.
 func stays(m fleet.Member, by time.Time) bool {
 	return m.Process.IsSet() && (m.Pane.ID != "" || m.Adopted != nil || !live.Gone([]process.Proc{m.Process}, time.Until(by)) && !m.LostPane())
 }

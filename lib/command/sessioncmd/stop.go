@@ -243,6 +243,7 @@ func (c *archive) Run(env *cli.Env, at scope) error {
 
 type unarchive struct{ agentSelection }
 
+// Run puts archived agents into the list again, and starts none.
 func (c *unarchive) Run(env *cli.Env, at scope) error {
 	c.archived = true
 	return c.forEachSelected(at, func(in *instance.Instance) (string, error) {

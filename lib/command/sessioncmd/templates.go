@@ -62,6 +62,7 @@ func untrusted(t town.Town) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", root), "gt-hooks trust shows what that means")
 }
 
+// make makes and starts a session of the template, and prints it.
 func (c fromTemplate) make(at scope, asJSON bool) error {
 	env := at.Env
 	if err := untrusted(at.Town); err != nil {
@@ -105,6 +106,7 @@ func (c picked) Validate() error {
 	return knownStates(c.State)
 }
 
+// knownStates returns an error if a list, separated by commas, has an unknown lifecycle state.
 func knownStates(list string) error {
 	for state := range strings.SplitSeq(list, ",") {
 		if _, ok := lifecycle.State(state).Row(); !ok && state != "" {
@@ -421,6 +423,7 @@ func bringBack(env *cli.Env, down []*instance.Instance, scopeOf map[*instance.In
 	return err
 }
 
+// explainManaged prints the steps with which a session of a template would start.
 func explainManaged(at scope, in *instance.Instance) error {
 	w, err := worldOf(at)
 	if err != nil {

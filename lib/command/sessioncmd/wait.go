@@ -237,6 +237,7 @@ func printLast(at scope, m fleet.Member) error {
 	return a.print(at.Env, m)
 }
 
+// print prints the text. It fails if there is none, or if that reports an error of the client.
 func (a answer) print(env *cli.Env, m fleet.Member) error {
 	switch text := strings.TrimRight(env.Text(a.text), "\n "); {
 	case a.error:
