@@ -133,6 +133,7 @@ func (p *Predecessor) prepareCall(ctx context.Context, stream, seeded bool) (cmd
 	return cmd, scratch, err
 }
 
+// words returns the arguments of a question, with those that switch off the client's MCP servers.
 func (p *Predecessor) words(scratch string, stream bool) []string {
 	a := p.Client.Ask
 	words := a.Argv(p.Transcript, string(p.ID), scratch, stream)
@@ -231,7 +232,8 @@ func prepare(ctx context.Context, dir string, args, environ []string) (*exec.Cmd
 	return cmd, nil
 }
 
-// AskOnce asks one question and returns the answer verbatim.
+// AskOnce asks one question and returns the answer verbatim. If the client complains about the
+// copies of its databases, AskOnce asks again without them.
 func (p *Predecessor) AskOnce(ctx context.Context, question string) (string, error) {
 	a := p.Client.Ask
 	answer, complaint, err := p.tryAsk(ctx, question, true)
@@ -265,8 +267,8 @@ func (p *Predecessor) failed(ctx context.Context, err error, words ...string) er
 	return refusal(p.Client, "answer", 8, err, words...)
 }
 
-// refusal returns the error for a client that failed. The last lines of its own words, of which the
-// first that are not blank count, are hints.
+// refusal returns the error for a client that did not do what it was run for. Its hints are the
+// last lines of the first text in words that is not blank, such as the client's standard error.
 func refusal(client agent.Client, what string, most int, err error, words ...string) error {
 	if errors.Is(err, ErrInterrupted) {
 		return err
@@ -299,8 +301,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return t.Buffer.Write(p)
 }
 
-// Import has a client take in a conversation that only it can write, from a file that write
-// writes. The conversation gets the model that the person used last, or the client's first one.
+// Import has a client store a conversation that only the client itself can write. write writes
+// the file that the client reads. The model is the one that the person used last, or the first.
 // Import fails unless the client prints the conversation's id.
 func Import(env *cli.Env, agents *agent.Table, client agent.Client, i conversation.Importer, to *conversation.Copy, write func(io.Writer) error) error {
 	if to.Model = i.Model(account.Stores(client.Name, env.Getenv), place.ConfigHome(env.Getenv)); to.Model == "" {
