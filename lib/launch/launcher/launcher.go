@@ -62,6 +62,7 @@ func unsharedWalls(words []string) (walls []string) {
 		if strings.HasPrefix(word, "--") {
 			short = ""
 		}
+		// implied begins other options that mean the same; "-" is none.
 		for _, ns := range []struct{ long, implied, short, wall string }{
 			{"--mount", "--mount-", "m", "mount namespace"}, {"--user", "--map-", "Urc", "user namespace"}, {"--net", "-", "n", "network namespace"},
 			{"--ipc", "-", "i", "IPC namespace"}, {"--uts", "-", "u", "host name namespace"}, {"--cgroup", "-", "C", "control group namespace"},
@@ -106,7 +107,7 @@ func FindLauncher(known *agent.Table, c agent.Client, p process.Proc, pane tmux.
 
 // Cleared reports whether an agent lacks most of the variables that its pane began with, as
 // after env -i. Such an agent had a launcher that became the agent by exec. If an
-// environment cannot be read, Cleared returns true.
+// environment cannot be read, the answer is true.
 func Cleared(p process.Proc, pane tmux.Pane) bool {
 	first, err := process.Find(pane.PID)
 	if err != nil {
@@ -179,7 +180,7 @@ func (w walked) judgePath(path []process.Info, server int) (l Launcher, err erro
 		return l, err
 	}
 	above := server
-	for _, one := range slices.Backward(starts) {
+	for _, one := range slices.Backward(starts) { // from the pane down to the client
 		p := path[one.at]
 		if word := inheritedFile(p.Name, one.words); word != "" {
 			return l, fmt.Errorf("'%s' reads an open file (%s), which only the program that started it has", title(p), word)

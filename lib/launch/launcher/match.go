@@ -65,9 +65,10 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 }
 
 // wordsBefore returns the words of args that stand before command. If command is inside one
-// word, it returns all words, with that one replaced by Mark.
+// word, it returns all words, with that one replaced by the mark.
 func wordsBefore(args, command []string) (words []string, ok bool) {
 	for _, c := range possibleTyped(command) {
+		// In sh -c claude, the last word is a line, which is looked for below.
 		if n := len(args) - len(c); n >= 0 && called(args[n], c[0]) && slices.Equal(args[n+1:], c[1:]) && !(n > 1 && len(c) == 1 && takesLine(args[0]) && isLine(args[n-1])) {
 			return args[:n:n], true
 		}
