@@ -316,7 +316,7 @@ func (g *Git) paths() (all []string) {
 	return all
 }
 
-// names returns the paths of the files, and one in the folder of the agent.
+// names returns the paths of the files, and one below the agent's folder, to be checked as well.
 func (g *Git) names() []string {
 	if g.Within == "" {
 		return g.paths()

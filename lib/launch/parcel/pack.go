@@ -199,7 +199,7 @@ func Cancel(store instance.Store, id instance.ID, parcel string, force bool, now
 	return ran, held.Put(now)
 }
 
-// Question returns what Unpacker.Ask needs to know of an instance.
+// Question returns a manifest without members, by which Unpacker.Ask can answer on another host.
 func (p Packer) Question(in *instance.Instance) ([]byte, error) {
 	m := &Manifest{
 		Format: format, ID: string(session.NewID()), At: p.Env.Now().UTC(), Generation: in.Generation + 1,
@@ -343,7 +343,7 @@ func (p Packer) leave(m fleet.Member) error {
 	return s.Put(r, atomicfile.Synced)
 }
 
-// session adds what the instance's session has.
+// session adds the session's conversation, thread, checkpoint and notes; nil without a session.
 func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, error) {
 	if m.Now == "" || m.Now.Invented() {
 		if m.Now != "" {
@@ -440,6 +440,7 @@ func (p Packer) find(r conversation.Reader, id session.ID, transcript string) (f
 	return f, found
 }
 
+// thread adds the thread of the session's chain, if there is one.
 func (p Packer) thread(w *writer, s *Session) error {
 	t, err := thread.Read(p.Store.State, s.Chain, p.Env.WarnError)
 	if errors.Is(err, thread.ErrNone) {
@@ -483,9 +484,9 @@ func (p Packer) notes(w *writer, s *Session, h home.Home) error {
 	return nil
 }
 
-// repository adds the state of the worktree that has the folder. root has the files, and is
-// to be closed after they were written. state is a digest of what was added, or "" if a
-// file that git tracks stays, which a reset to another state would lose.
+// repository adds the state of the worktree around a folder. root is the worktree's top, open until
+// the parcel is written, and nil without a repository. state is a digest of what was added. It is
+// "" if a tracked file stays here: a reset to another state would lose that.
 func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state string, err error) {
 	bundle := filepath.Join(scratch, "bundle")
 	c, err := git.Carry(dir, bundle, secretfile.IsSecret, gitWait)

@@ -389,8 +389,8 @@ func (w *unpacking) contents(ids []string, members map[string]File) (map[string]
 	return all, err
 }
 
-// leads returns where a link leads, if that is outside of the worktree, git's own, or run by
-// itself: what is written through it would be there.
+// leads returns where a link leads, if what is written through it would be outside of the
+// worktree, in git's own folder, or run by itself. It returns "" for a harmless link.
 func (w *unpacking) leads(e git.Entry, members map[string]File) (string, error) {
 	contents, err := w.contents([]string{e.ID}, members)
 	to := string(contents[e.ID])
@@ -405,8 +405,8 @@ func (w *unpacking) leads(e git.Entry, members map[string]File) (string, error) 
 	return to, err
 }
 
-// findNamedFiles returns the files that those name which are run by themselves, or git's settings here,
-// and those that these name in turn, each with the file that names it.
+// findNamedFiles returns the files that would be run because something names them, each with what
+// does: a file of run, git's settings or hooks here, a hook of the person's, or such a file itself.
 func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (map[string]string, error) {
 	files := indexOf(arrives)
 	all, settings := map[string]string{}, map[string]string{}
@@ -512,7 +512,7 @@ func indexOf(arrives map[string]git.Entry) index {
 	return all
 }
 
-// findOfGit is find in git's configuration and hooks for the worktree at top.
+// findOfGit searches git's configuration and hooks for the worktree at top.
 func (x index) findOfGit(top string, getenv func(string) string, all, settings map[string]string) {
 	configuration := git.Configuration(top, getenv)
 	x.find("git", configuration, all, settings)
@@ -523,9 +523,9 @@ func (x index) findOfGit(top string, getenv func(string) string, all, settings m
 // gitHook names the scripts that git runs. Most are generated, and say more than what they run.
 const gitHook = "a hook of git"
 
-// find adds the files that a text names to all, and those that a program named there takes
-// settings from to settings. A word that ends in a slash, or is followed by an asterisk, is a
-// pattern.
+// find adds to all the files that a text names, and to settings those from which a program that it
+// names takes settings. The value of each is file, which has the text. A word that ends in a slash,
+// or is followed by an asterisk, is a pattern and names none.
 func (x index) find(file, text string, all, settings map[string]string) {
 	base := path.Base(file)
 	programs := base == ".envrc" || strings.Contains(base, "mise") // whose words can be folders of programs

@@ -446,9 +446,9 @@ func (w *unpacking) makeNotes(h home.Home) error {
 	return nil
 }
 
-// attributed returns a note as the host that sent the parcel can say it: of that host, and of whoever
-// it says that it is from, with @HOST behind it. Only a hand-over within the session's own chain is
-// one here, and can be of the session itself: of its name here or its address.
+// attributed returns a note as one from the parcel's host, with @HOST behind its sender. A note is
+// a hand-over here only within the session's own chain. Only such a one keeps a sender that is
+// the session itself, by its name here or its address.
 func (w *unpacking) attributed(file string, text []byte, address string) ([]byte, error) {
 	n, err := mail.Parse(bytes.NewReader(text))
 	if err != nil {
@@ -526,8 +526,8 @@ func (w *unpacking) makeRecords(h home.Home, current session.ID, transcript stri
 	return nil
 }
 
-// earlier returns a time that another host says, or now if it is unknown, to come, or before any that a
-// client could have had: in UTC it may be one that no file of JSON can have.
+// earlier returns a time that another host says, in UTC, or now if that is later than now or before
+// 1970: it may be unknown, or a time that JSON cannot hold.
 func earlier(said, now time.Time) time.Time {
 	if said = said.UTC(); said.Year() < 1970 || said.After(now) { // mutant never: TestFields
 		return now

@@ -148,7 +148,7 @@ func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 	return w.finish()
 }
 
-// finish makes what was planned, and notes that it is done.
+// finish makes what was planned, and notes that it is done, or keeps a parcel that has to wait.
 func (w *unpacking) finish() (Result, error) {
 	done, err := w.apply()
 	if err == nil && done.Waits != nil {
@@ -162,7 +162,7 @@ func (w *unpacking) finish() (Result, error) {
 	return done, os.RemoveAll(w.dir)
 }
 
-// fail returns an error with hints that name flags, which the other host cannot give.
+// fail returns an error with hints about flags, or without them if another host sent the parcel.
 func (w *unpacking) fail(err error, hints ...string) error {
 	if w.From != "" {
 		hints = nil
@@ -205,7 +205,7 @@ func (w *unpacking) keepPlan() error {
 	return w.Store.State.WriteJSON(filepath.Join(w.dir, planName), w.plan, atomicfile.Synced)
 }
 
-// Ask returns why a parcel could not be unpacked here, from Packer.Question. It makes nothing.
+// Ask returns why what Packer.Question describes could not be unpacked here. It makes nothing.
 func (u Unpacker) Ask(in io.Reader) error {
 	w := &unpacking{Unpacker: u, reader: &reader{}}
 	data, err := io.ReadAll(io.LimitReader(in, maxSmall))
@@ -410,7 +410,8 @@ func (w *unpacking) findFolder() error {
 	return nil
 }
 
-// findWorktree chooses the worktree and its branch.
+// findWorktree chooses a new folder beside the repository, and its branch: the parcel's own, or
+// moved/NAME if that is taken here. An instance that comes back can get the folder that it left.
 func (w *unpacking) findWorktree() error {
 	if w.Git == nil {
 		return nil
@@ -594,8 +595,8 @@ func (w *unpacking) resetWorktree() error {
 	return w.overlay()
 }
 
-// clearWay renames the files that never went along and where others will be. Which ones is
-// noted before anything changes.
+// clearWay renames files that did not go along and that lie where the parcel's files will be. It
+// notes their names before it changes anything.
 func (w *unpacking) clearWay(root *os.Root) error {
 	if w.InTheWay == nil {
 		names, err := git.InTheWay(w.Worktree, w.Git.Index, w.Git.paths(), gitWait)
@@ -777,7 +778,7 @@ func planIn(dir string) (p plan, ok bool) {
 	return p, err == nil
 }
 
-// Accept unpacks a parcel that waits, if confirm returns nil, which gets what it brings.
+// Accept shows confirm what a waiting parcel brings, and unpacks it if confirm returns nil.
 func (u Unpacker) Accept(one Waiting, confirm func([]Power) error) (Result, error) {
 	all := u.Store.State.Path("parcels")
 	u.Choices, u.confirm = one.Choices, confirm
