@@ -36,8 +36,8 @@ type become string
 
 func (b become) Run(env *cli.Env) error { return Exec(env, string(b)) }
 
-// Exec takes a run from the buffer, restores remain-on-exit and becomes the agent. Its
-// errors stay visible in the pane.
+// Exec takes a run from the buffer, restores remain-on-exit and becomes the agent. If the run has
+// only a first prompt, Exec types that beside the agent. Its errors stay visible in the pane.
 func Exec(env *cli.Env, name string) error {
 	buffer, err := tmux.ParseBuffer(name)
 	if err != nil {

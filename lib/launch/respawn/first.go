@@ -84,7 +84,7 @@ func (f FirstPrompt) startTyper(server tmux.Server, pane, dir string, environ []
 	return server.RunShell(b, data, around+" exec "+term.Quote(self)+" --exec "+string(b))
 }
 
-// typeInto types the text once the agent takes it, and notes the state.
+// typeInto types the text once the agent takes it, and notes the state, which the starter reads.
 func (f FirstPrompt) typeInto(server tmux.Server) error {
 	rest := calm
 	switch {

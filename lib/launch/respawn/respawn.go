@@ -46,8 +46,8 @@ type Run struct {
 	// Shell is the shell from which the agent was started in this pane and which returns
 	// when the agent ends; "" if the pane is the agent's.
 	Shell string `json:"shell,omitempty"`
-	// In is the launcher (launcher.WrapCommand). Ends is the earlier agent in it, which may
-	// outlive its terminal. Limits are its further limits.
+	// The launcher's words (see launcher.WrapCommand), the earlier agent in it, which may outlive
+	// its terminal, and its limits where they differ from the tmux server's.
 	In     []string        `json:"in,omitempty"`
 	Ends   process.Proc    `json:"ends,omitzero"`
 	Limits *process.Limits `json:"limits,omitempty"`
