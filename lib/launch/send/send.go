@@ -137,8 +137,8 @@ func Prompt(text string) (prompt, command string) {
 	return text, ""
 }
 
-// FormatFirstPrompt returns an agent's first prompt in a form that can be typed. Unlike Prompt it lets
-// a command of the client through.
+// FormatFirstPrompt returns an agent's first prompt in a form that can be typed. A command of the
+// client stays as it is.
 func FormatFirstPrompt(text string) string {
 	prompt, command := Prompt(text)
 	switch {
@@ -150,8 +150,8 @@ func FormatFirstPrompt(text string) string {
 	return " " + strings.TrimSpace(plain.Text(text))
 }
 
-// Send types a text and submits it. The text comes from Prompt or is a command of the
-// client. If the client drops it, Send types it again, because the client takes it after
+// Send types a text and submits it. The text is in a form that can be typed, or is a command of
+// the client. If the client drops it, Send types it again, because the client takes it after
 // the prompt before. A client that starts can lose a text without a word: if no hook, no
 // conversation and no screen has shown anything of it, Send types it once more.
 func (t Target) Send(text string, limits Limits) (proof Proof, err error) {

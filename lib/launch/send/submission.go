@@ -41,8 +41,8 @@ type submission struct {
 	limits  Limits
 	busy    bool         // the agent worked before
 	hooked  bool         // the agent has a prompt hook
-	refused func() bool  // see Target.Refused; may be nil
-	sight   func() Sight // see Target.Sees; may be nil
+	refused func() bool  // as in Target; may be nil
+	sight   func() Sight // what the conversation shows of the text; may be nil
 
 	first, pressed time.Time     // the first and the last Enter
 	again          time.Duration // how long after the last Enter the next is due
