@@ -273,7 +273,7 @@ func checkUnused(w *instance.Worktree, path string) error {
 }
 
 // A removal first gives the worktree's name removingSuffix, so that nobody finds it by its path,
-// and checks it again. The suffix gone makes the removal final; then it is deleted.
+// and checks it again. The other suffix makes the removal final; then it is deleted.
 const (
 	removingSuffix = ".gt-removing"
 	gone           = ".gt-removed"
