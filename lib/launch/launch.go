@@ -42,15 +42,15 @@ import (
 type Launch struct {
 	Starter
 	*instance.Instance
-	Asks bool
+	Asks bool // the client asks something, so it is not ready for a prompt
 
 	put   func() error // writes the instance
-	m     fleet.Member
-	alive bool // an agent of the instance runs, and ends first
-	ran   bool // the instance was started before
-	now   time.Time
-	self  string // the program that calls respawn.Exec for --exec BUFFER
-	at    tmux.Server
+	m     fleet.Member // what was found of its agent
+	alive bool         // an agent of the instance runs, and ends first
+	ran   bool         // the instance was started before
+	now   time.Time    // of the start, and of what it writes
+	self  string       // the program that calls respawn.Exec for --exec BUFFER
+	at    tmux.Server  // that has its tmux session
 	plan
 
 	patience time.Duration // with a process that still has the conversation open
@@ -128,7 +128,8 @@ func (l *Launch) steps() []step {
 	}...)
 }
 
-// describeEither returns the describe of a step that depends on one thing alone.
+// describeEither returns the describe of a step with two cases: first what it does and what was
+// found if the condition is true, then the same if it is not.
 func describeEither(is bool, does, found, otherwise, why string) func() (string, string, error) {
 	if !is {
 		does, found = otherwise, why
@@ -227,6 +228,7 @@ func (l *Launch) needsWorktree() bool {
 	return l.Starter.Worktree != nil && (w != nil && !w.Ready || w == nil && l.LacksWorktree())
 }
 
+// describeFolder describes the step "folder": where the agent works (see step.describe).
 func (l *Launch) describeFolder() (does, found string, err error) {
 	if l.needsWorktree() {
 		w := l.Instance.Worktree
@@ -443,6 +445,7 @@ func (l *Launch) findPrompt() error {
 	return nil
 }
 
+// describePrompt describes the step "prompt": what the agent is told first (see step.describe).
 func (l *Launch) describePrompt() (does, found string, err error) {
 	switch {
 	case l.Template != nil && l.resume != "":
@@ -563,6 +566,7 @@ func (l *Launch) describeEnvironment() (does, found string, err error) {
 	return "set " + strings.Join(names, " "), fmt.Sprintf("besides %d variables from here", len(l.run.Env)-len(names)), nil
 }
 
+// describeSession describes the step "session": the tmux session to make (see step.describe).
 func (l *Launch) describeSession() (does, found string, err error) {
 	name := l.sessionName(l.Instance)
 	switch {
@@ -682,9 +686,10 @@ func (l *Launch) runBetween() error {
 	return l.Between()
 }
 
-// foreign handles a tmux session of the name that this start did not make. What another
-// program of the town left of the role is ended: a session without a program, or with
-// Replaces any, if end is set. Everything else is somebody else's, and is never ended.
+// foreign looks at a tmux session of the name that this start did not make. With end, it ends one
+// of the same role that another program of the town left with only shells, or with Replaces any
+// of that role. It returns nil if the name can be used, and an error for a session that has
+// something else in it, which it leaves alone.
 func (l *Launch) foreign(name string, end bool) error {
 	if l.m.Pane.ID != "" || !l.at.HasSession(name) || l.at.LeftOf(name, l.Store.Name(l.ID)) {
 		return nil
@@ -796,6 +801,7 @@ func noteStop(env *cli.Env, state place.State, m fleet.Member, until time.Time) 
 	}
 }
 
+// describeVariables names the variables that other programs of the tmux session see.
 func (l *Launch) describeVariables() (does, found string, err error) {
 	var names []string
 	vars, _ := l.successor().Shared()
@@ -850,7 +856,7 @@ func (l *Launch) answerDialogs() error {
 	return l.explainFailure(err)
 }
 
-// ready waits until the client has its first prompt, or asks something (Asks).
+// ready waits until the client has its first prompt, or asks the person something.
 func (l *Launch) ready() (err error) {
 	reported := func() bool { return l.Store.HookReported(l.Instance) }
 	l.Asks, err = Ready(l.at, l.pane, l.client, l.process, reported, Patience(l.client))

@@ -166,10 +166,10 @@ func fellBack(c agent.Client, p process.Proc) string {
 	return process.AtPrompt(p.PID)
 }
 
-// AcceptDialogs accepts the dialogs that a client shows at its start, until it takes a
-// prompt, works or asks something unknown, which a dialog that is half drawn is for a moment.
-// It returns the options that it chose. After the limit dialogs it gives up without an error.
-// asks reports that the client will ask about the folder, by its own files.
+// AcceptDialogs accepts the dialogs that a client shows at its start, and returns the options that
+// it chose. It ends when the client takes a prompt, works, or keeps asking something unknown: a
+// half-drawn dialog is unknown for a moment. After a limit it gives up without an error.
+// asks says that the client will ask about the folder, by its own files.
 func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, asks bool) (accepted []string, err error) {
 	rest := respawn.Undisturbed // how long an input box stays before no dialog is expected any more
 	if asks {

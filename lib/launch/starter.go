@@ -82,8 +82,8 @@ const (
 	noTmux  = "install tmux, or put it on the PATH"
 )
 
-// ErrRuns reports that an agent already runs, and errRuns that another program has started the
-// role's.
+// ErrRuns reports that an agent already runs. The other error is for an agent of the same role
+// that another program has started.
 var (
 	ErrRuns = errors.New("it is already running")
 	errRuns = errors.New("is already running")
@@ -164,7 +164,7 @@ func (s Starter) checkNotMoved(in *instance.Instance) error {
 // ownAfterAll reports whether the tmux session whose name was taken turns out to be the
 // instance's own: tmux can make it after the gt-session that asked for it was killed.
 func (s Starter) ownAfterAll(in *instance.Instance) bool {
-	for range 10 {
+	for range 10 { // tmux may take a moment
 		if l, err := s.prepareLaunch(in); err == nil && l.alive {
 			return true
 		}
@@ -173,7 +173,7 @@ func (s Starter) ownAfterAll(in *instance.Instance) bool {
 	return false
 }
 
-// launchHeld is launch for an instance that the caller has locked.
+// launchHeld is prepareLaunch for an instance that the caller has locked.
 func (s Starter) launchHeld(held *instance.Locked) (*Launch, error) {
 	l, err := s.prepareLaunch(held.Instance)
 	l.put = func() error { return held.Put(l.now) }

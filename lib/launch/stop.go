@@ -47,8 +47,8 @@ func Stop(server tmux.Server, pane tmux.Pane, client agent.Client, kill bool) er
 	return server.KillPane(pane.ID)
 }
 
-// Leave ends an agent and its descendants like Stop, but keeps the pane, which belongs to the
-// person.
+// Leave ends an agent and its descendants by the same steps, from the quit command to SIGKILL, but
+// keeps the pane, which belongs to the person.
 func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, kill bool) {
 	of := live.Tree
 	if root.PID == pane.PID { // otherwise the terminal is the person's
@@ -59,7 +59,7 @@ func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 		// Then a shell would get the keys. An agent below a launcher is suspended while that runs.
 		suspended := slices.ContainsFunc(tree, process.Proc.Suspended)
 		if !suspended && !quits(server, pane, client, root) {
-			for range 2 {
+			for range 2 { // the second Ctrl-C confirms the first
 				if err := server.Keys(pane.ID, "C-c"); err != nil || live.Gone([]process.Proc{root}, toInterrupt/2) {
 					break
 				}

@@ -81,9 +81,9 @@ func Full(rig string, n, most int) error {
 		"gt-session list shows them, gt-session stop ends one", fmt.Sprintf("max_polecats of [rigs.%s] in town.toml is the limit", rig))
 }
 
-// takeRoom returns an error if the person's maximum of agents runs, on this machine and in
-// all profiles. Until release is called, nobody else starts one. The parts of a pool and what
-// is only started again are not counted out.
+// takeRoom takes one of the places that max_running allows the person's agents on this machine,
+// in all profiles, and fails if none is left. Until release is called, no other command starts an
+// agent. A session of a template, or an agent that is only started again, needs no place.
 func (l *Launch) takeRoom(warn func(error)) (release func(), err error) {
 	release = func() {}
 	if l.alive || l.Revives || l.Template != nil {
@@ -136,7 +136,7 @@ func (l *Launch) tellsLate() bool {
 }
 
 // setRespawn has tmux run gt-session revive when the agent ends. That starts it again after a
-// crash, or records how it ended (see tellsLate).
+// crash, or records how it ended where a server would report that late.
 func (l *Launch) setRespawn() error {
 	if !l.Respawn && !l.tellsLate() {
 		return nil
