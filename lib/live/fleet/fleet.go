@@ -184,6 +184,7 @@ func (l *Survey) awaitServer(server tmux.Server) *answer {
 	return a
 }
 
+// fetch asks a tmux server for its panes, and whether its processes can be seen from here.
 func (a *answer) fetch(server tmux.Server) {
 	panes, err := server.Panes()
 	a.here = err == nil
@@ -196,6 +197,7 @@ func (a *answer) fetch(server tmux.Server) {
 	a.setPanes(panes)
 }
 
+// setPanes keeps the panes, with an index of them by id, session and mark.
 func (a *answer) setPanes(panes []tmux.Pane) {
 	a.panes, a.byID, a.bySession, a.byMark = panes, map[string][]int{}, map[string][]int{}, map[string][]int{}
 	for i := range panes {
@@ -638,8 +640,8 @@ func (m *Member) Busy() string {
 	return status.Busy(m.Status, m.Reason, m.Background)
 }
 
-// carry returns the status of an agent that waits since its start and has done nothing yet:
-// its account is still at the limit that it had reached before, or its turn was interrupted.
+// carry returns got with the reason from before the start, if the agent waits since then and has
+// done nothing: its account is still at the earlier limit, or its turn was interrupted.
 func (m *Member) carry(got status.Result) status.Result {
 	if got.Status != status.Waiting && got.Status != status.Idle || got.Reason != status.Done && got.Reason != "" || m.Record == nil {
 		return got
