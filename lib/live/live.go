@@ -153,8 +153,8 @@ func Kill(all []process.Proc) {
 	Gone(all, time.Second)
 }
 
-// Gone waits until none of the processes runs, except this one, but not longer than within.
-// It reports whether that is so.
+// Gone waits until none of the processes runs, but not longer than within, and reports whether
+// none does. It does not wait for this process itself.
 func Gone(all []process.Proc, within time.Duration) bool {
 	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		alive := slices.ContainsFunc(all, func(p process.Proc) bool { return p.PID != os.Getpid() && p.Alive() })
