@@ -187,7 +187,7 @@ func grow(members []*catalog.Session) Chain {
 // circles returns the first session of each circle of links, where the circle is cut.
 func circles(members []*catalog.Session, nodes map[session.ID]*Node) map[session.ID]bool {
 	first := map[session.ID]bool{}
-	met := make(map[session.ID]int, len(members)) // the walk that reached a session
+	met := make(map[session.ID]int, len(members)) // the walk, from 1, that reached it
 	for walk, s := range members {
 		for n := nodes[s.ID]; n != nil; {
 			if w, seen := met[n.ID]; seen {

@@ -13,6 +13,7 @@ import (
 // maxLabel limits a title or a hand-over in a graph, in columns.
 const maxLabel = 40
 
+// label returns the lines of a session's box: its mark and id, its agent, its time and its title.
 func (v View) label(n *Node) []string {
 	empty := func(s string) bool { return s == "" }
 	join := func(parts ...string) string {
@@ -30,6 +31,7 @@ func (v View) label(n *Node) []string {
 	}, empty)
 }
 
+// edges calls each for every link, with what was handed over as its label.
 func (c Chain) edges(each func(from, to *Node, label string)) {
 	c.Walk(func(n *Node) {
 		for _, side := range n.Side {

@@ -127,6 +127,7 @@ func (v View) line(rows []row, n *Node, head, tree string, depth int) []row {
 	return rows
 }
 
+// heading sums a chain up in a line: its id, and its sessions, days and work units.
 func (v View) heading(c Chain) string {
 	all := c.Sessions()
 	from, to := all[0].StartedAt, time.Time{}
@@ -153,6 +154,7 @@ func (v View) heading(c Chain) string {
 	return strings.Join(parts, v.lines().dot)
 }
 
+// name returns the short form of an id, or the whole one if none is known.
 func (v View) name(id session.ID) string {
 	if v.Short != nil {
 		if short := v.Short(id); short != "" {
