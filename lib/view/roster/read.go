@@ -36,7 +36,7 @@ func Read(env *cli.Env, all []Scope) (found []Listed, unread error) {
 	return ReadIn(fleet.NewSurvey(env.Getenv, env.Now()), env, all)
 }
 
-// ReadIn is Read in a look that has more.
+// ReadIn is Read in a survey that the caller uses for more.
 func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unread error) {
 	defer DeferGC()()
 	warned := map[string]bool{}

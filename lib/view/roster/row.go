@@ -20,8 +20,8 @@ type Row struct {
 	Depth int // levels below the root
 }
 
-// Flatten returns the instances that is chooses, by group, those without a group first, and each
-// after its parent.
+// Flatten returns the rows of the members that the caller chooses: by group, first those without
+// one, and each member after its parent.
 func Flatten(groups []instance.Group, members []fleet.Member, is func(*fleet.Member) bool) []Row {
 	order := map[string]int{"": -1}
 	for i, g := range groups {
