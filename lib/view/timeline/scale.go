@@ -15,8 +15,8 @@ type scale struct {
 
 type piece struct {
 	from, to time.Time
-	at, end  float64
-	gap      bool // no session ran
+	at, end  float64 // on the axis, 0 to 1
+	gap      bool    // no session ran
 }
 
 const (
@@ -101,7 +101,7 @@ func (s scale) position(t time.Time) float64 {
 }
 
 type tick struct {
-	at   float64
+	at   float64 // on the axis, 0 to 1
 	text string
 }
 
@@ -120,7 +120,7 @@ var steps = []step{
 }
 
 func (s step) seconds() float64 {
-	return 60*float64(s.minutes) + 86400*float64(s.days) + 2629746*float64(s.months)
+	return 60*float64(s.minutes) + 86400*float64(s.days) + 2629746*float64(s.months) // a mean month
 }
 
 // firstTick returns the last tick at or before t. Ticks count from midnight, the 1st or the year 0.
@@ -140,6 +140,7 @@ func (s step) firstTick(t time.Time) time.Time {
 	return time.Date(month/12, time.Month(month%12+1), 1, 0, 0, 0, 0, t.Location())
 }
 
+// nextTick returns the first tick after t.
 func (s step) nextTick(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch {
@@ -166,7 +167,8 @@ func (s step) nextTick(t time.Time) time.Time {
 const maxTicks = 20000
 
 // ticks returns about n marks on the axis, and above them the day, month or year where it
-// changes. Marks below are at least near apart, those above at least wide.
+// changes. Marks below are at least near apart, those above at least wide. Days are shown without
+// their year if all are in year.
 func (s scale) ticks(n int, near, wide float64, year int) (below, above []tick) {
 	if len(s.pieces) == 0 {
 		return nil, nil
@@ -179,7 +181,7 @@ func (s scale) ticks(n int, near, wide float64, year int) (below, above []tick) 
 	date := st.above
 	if date == "Mon 2 Jan" && (s.pieces[0].from.In(s.zone).Year() != year || s.pieces[len(s.pieces)-1].to.In(s.zone).Year() != year) {
 		date = "Mon 2 Jan 2006"
-		wide *= 1.4
+		wide *= 1.4 // a date with its year is longer
 	}
 	last, count, common := -1.0, 0, ""
 	mark := func(t time.Time, at float64) {

@@ -207,6 +207,7 @@ func (p *Picture) axis(b *bufio.Writer, attributes string) {
 	b.WriteString("</svg>\n")
 }
 
+// names draws the names of the lanes, beside the chart.
 func (p *Picture) names(b *bufio.Writer, attributes string) {
 	tops := p.tops()
 	fmt.Fprintf(b, `<svg id="names" %s width="%d" height="%d">`, attributes, names, tops[len(p.lanes)])
@@ -234,6 +235,7 @@ func (p *Picture) label(l lane) string {
 	return term.CutFront(l.name, maxName)
 }
 
+// heading sums the picture up in a line: its sessions, agents, chains and crashes, days and zone.
 func (p *Picture) heading() string {
 	if len(p.bars) == 0 {
 		return "no sessions"

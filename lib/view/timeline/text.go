@@ -119,6 +119,7 @@ func (p *Picture) drawn() []lane {
 	return p.lanes[:min(len(p.lanes), maxLanes)]
 }
 
+// left prints how many lanes and sessions the text leaves out.
 func (p *Picture) left(line func(string), style palette.Style, width int) {
 	n := 0
 	left := p.lanes[len(p.drawn()):]
@@ -222,6 +223,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 			}
 		}
 	}
+	// The force of a thread is 1, of a bar 2, and of the mark of an end 3 and more.
 	put := func(i int, text string, force int) {
 		if c := &row[i]; force >= c.force {
 			*c = cell{text: text, style: b.style, force: force}
@@ -244,7 +246,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 	put(to, style.MarkOf(b.style), 3+strength(b.style))
 }
 
-// strength returns which mark wins if several are in one column.
+// strength returns the rank of a mark. The highest in a column is drawn, so crashes always are.
 func strength(l *palette.OutcomeStyle) int { return strings.Index("gdhakc", l.Letter) }
 
 // caption writes what a session was about after its bar, or before it.
@@ -305,6 +307,7 @@ func paint(row []cell, style palette.Style) string {
 	return b.String()
 }
 
+// legend prints the marks of the outcomes that occur, in lines of at most width columns.
 func (p *Picture) legend(line func(string), style palette.Style, width int) {
 	text, used := "", 0
 	for _, l := range p.outcomes() {

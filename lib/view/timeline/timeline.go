@@ -60,6 +60,7 @@ type bar struct {
 	link               chain.Link
 }
 
+// shared has what many sessions have in common, so that it is in memory once.
 type shared struct {
 	actor, folder, agent, branch string // actor is the folder's name if there is none
 	headless, foreign            bool
