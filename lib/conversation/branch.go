@@ -14,8 +14,8 @@ import (
 // A person can take back a part of a conversation and go on from before it. Its records
 // stay in most clients' files.
 
-// SkipTakenBack returns each without the entries of records that the person took back, but for
-// their tokens, which were spent.
+// SkipTakenBack returns a function that calls each, but not for entries of records that the person
+// took back: of those it reports the prompts to o.TakenBack. Their tokens count, for they were spent.
 func (o Options) SkipTakenBack(gone func(at int64) bool, each func(Entry) bool) func(Entry) bool {
 	return func(e Entry) bool {
 		if e.Kind == TokenUsage || !gone(e.Offset) {
@@ -32,9 +32,9 @@ func (o Options) SkipTakenBack(gone func(at int64) bool, each func(Entry) bool) 
 // nothing else: it keeps a database, or writes the whole conversation anew each time.
 func Removes(path string) bool { return filepath.Ext(path) != ".jsonl" }
 
-// Removed returns which of the prompts that such a file had the person took back: those behind
-// the last one that it still has, if the person went on with another. Without that, a part of
-// the file may be lost. Both lists are oldest first.
+// Removed returns the prompts that the person took back, by the prompts that such a file had before
+// and has now, oldest first. They are the last ones that are gone. If no new prompt has come, it
+// returns nil, because a part of the file may be lost.
 func Removed(had, has []string) []string {
 	if len(has) == 0 || slices.Contains(had, has[len(has)-1]) {
 		return nil
@@ -81,7 +81,7 @@ func (s Spans) Report(o Options) {
 type Link struct {
 	At         int64
 	ID, Parent uint64 // hashes; a Parent of 0 means that it names none
-	Begins     bool   // what it begins can be taken back: it is a person's prompt
+	Begins     bool   // the person can take it back with what follows it, as a prompt
 	Unlinked   bool   // it does not tell whether it follows another
 }
 
@@ -98,9 +98,9 @@ func HashID(id string) uint64 {
 // Branch are the links of a file, in its order.
 type Branch []Link
 
-// ReadTakenBack returns Gone of the links that the lines of a file have, and reports it. link
-// returns that of a line, if it has one; of a line that is too long to be given it gets the
-// beginning, because the path goes through it.
+// ReadTakenBack returns the offsets of a file's records that the person took back, and reports those
+// before o.From. link parses the link of a line; ok is false if the line has none. Of a line over
+// MaxRecord it gets only the beginning, because the path can go through it.
 func ReadTakenBack(path string, o Options, link func(line []byte, at int64) (l Link, ok bool)) (gone map[int64]bool, err error) {
 	var all Branch
 	add := func(line []byte, at int64) bool {
@@ -139,6 +139,7 @@ func (b Branch) Gone() map[int64]bool {
 	if !linked {
 		return nil
 	}
+	// parent returns the index of the record that record i follows, or -1 if it is the first.
 	parent := func(i int) int {
 		l := b[i]
 		if at, known := first[l.Parent]; known && l.Parent != 0 && at != i {
@@ -161,6 +162,7 @@ func (b Branch) Gone() map[int64]bool {
 	}
 	var gone map[int64]bool
 	var walk []int
+	// A record off the path is lost if it follows a lost one or a prompt off the path.
 	for i, l := range b {
 		walk = walk[:0]
 		at := i

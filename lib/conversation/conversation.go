@@ -167,7 +167,7 @@ type File struct {
 
 	// Copy means that a sync tool made the file of another, under a name of its own.
 	Copy bool
-	// Before is the file of the same conversation with what came before, or nil (see Join).
+	// Before is the file that has what came before in the same conversation, or nil.
 	Before *File
 
 	// Size (in bytes) and Changed (in nanoseconds since 1970) tell whether a file has
@@ -189,7 +189,7 @@ type Metadata struct {
 	// Agent is the client whose conversation it is, if another client keeps it.
 	Agent string `json:"agent,omitempty"`
 
-	// First is the ID of the first entry. Conversations of a client with the same First
+	// First is the ID of the first entry. Conversations of a client in which it is the same
 	// are forks: the others copied the one that started first.
 	First string `json:"first,omitempty"`
 

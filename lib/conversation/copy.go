@@ -34,7 +34,7 @@ func (c *Copy) TimeOf(at time.Time) time.Time {
 	return at
 }
 
-// Stamp returns TimeOf as JavaScript writes it.
+// Stamp returns the time of an entry, or Now if it has none, as JavaScript writes it.
 func (c *Copy) Stamp(at time.Time) string {
 	return c.TimeOf(at).UTC().Format("2006-01-02T15:04:05.000Z")
 }
@@ -169,6 +169,7 @@ func PairResults(all Source) (Settled, error) {
 	}}, nil
 }
 
+// pairs says which result belongs to which call. Both are counted from the beginning.
 type pairs struct {
 	entries int     // the number of entries; later ones are ignored
 	texts   int     // how many of them have text or are calls
@@ -237,7 +238,8 @@ const (
 	maxAheadSize = 4 << 20
 )
 
-// addEntry adds an entry and emits those that it can by now.
+// addEntry adds an entry, and emits entries until the first one is a call whose result may still
+// come. It returns false if no more entries are wanted.
 func (s *pairing) addEntry(e Entry) bool {
 	if s.seen++; s.seen > s.entries {
 		return false
@@ -359,7 +361,7 @@ func (s *Step) Model() string {
 	return ""
 }
 
-// Steps groups the entries into Steps.
+// Steps groups the entries: a prompt alone, or the agent's texts up to a call with its result.
 func (s Settled) Steps() iter.Seq2[*Step, error] {
 	return func(yield func(*Step, error) bool) {
 		step := &Step{}

@@ -86,6 +86,7 @@ func (d *document) run() error {
 	}
 }
 
+// list reads the list of messages, from behind its opening bracket to its end.
 func (d *document) list() error {
 	for {
 		c, err := d.token()

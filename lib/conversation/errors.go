@@ -78,9 +78,9 @@ func (u *ReadErrors) File(path string) (info os.FileInfo, ok bool) {
 	return info, err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// Stat sets the size and the time of f, as far as File accepts its file. A newer time of a
-// file beside it, such as the session's state, counts instead. A sync tool's copy gets the id of
-// its original. What macOS keeps of a file beside it, on a disk of another system, is none.
+// Stat sets the size and the time of f, and returns false if it is empty or no regular file. A newer
+// time of a file beside it, such as the session's state, counts instead. A sync tool's copy gets the
+// id of its original. The "._" files that macOS puts beside others on foreign disks do not count.
 func (u *ReadErrors) Stat(f *File, beside ...string) bool {
 	info, ok := u.File(f.Path)
 	if !ok || strings.HasPrefix(filepath.Base(f.Path), "._") {
@@ -109,7 +109,7 @@ func NewFinding(client, store string, each func(File)) *Finding {
 	return &Finding{client: client, store: store, each: each}
 }
 
-// Give calls each for a file if Stat accepts it.
+// Give calls each for a file that is regular and not empty, and reports whether it is.
 func (u *Finding) Give(f File, beside ...string) bool {
 	f.Client, f.Store = u.client, u.store
 	if !u.Stat(&f, beside...) {
@@ -119,7 +119,7 @@ func (u *Finding) Give(f File, beside ...string) bool {
 	return true
 }
 
-// GiveNamed is Give for a file whose name, without its ending, is an id.
+// GiveNamed calls each for a file whose name, without its ending, is an id.
 func (u *Finding) GiveNamed(path, name string, parent session.ID) {
 	if id, copied := IDOfName(name); id != "" {
 		u.Give(File{Path: path, ID: id, Parent: parent, Copy: copied})
@@ -157,7 +157,8 @@ func ReadJSON(path string, limit int64) (gjson.Result, error) {
 // maxCuts limits how many members from the end wholeMembers leaves out.
 const maxCuts = 20
 
-// wholeMembers returns the members of a JSON object that a torn file has in full.
+// wholeMembers returns the members of a JSON object that a torn file has in full. It cuts the text at
+// each of the last commas, and closes what is open there, until that is valid.
 func wholeMembers(data []byte) gjson.Result {
 	end := len(data)
 	for range maxCuts {

@@ -64,8 +64,8 @@ func KeepTime(to *time.Time, at time.Time) {
 	}
 }
 
-// IDOf returns the session's id that a record holds, or "" if v is none. Like Keep it copies
-// what it returns.
+// IDOf returns the session's id that a record holds, or "" if v is none. It copies the id, because
+// what a reader gives is valid only until the next record.
 func IDOf(v gjson.Result) session.ID {
 	id, err := session.ParseID(strings.Clone(v.Str))
 	if err != nil {

@@ -126,8 +126,8 @@ func (content) Close() error { return nil }
 // lineReaders are used again, for a first list reads thousands of files.
 var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 256<<10) }}
 
-// LinesWithin is Lines with a limit of its own. It calls long, if that is not nil, with
-// both ends of a line over most bytes, and holds no more of it.
+// LinesWithin is Lines with a limit of most bytes to a line. Of a longer line it gives only both ends,
+// to long; if long is nil, it skips the line.
 func LinesWithin(path string, from, most int64, each func(line []byte, at int64) bool, long func(front, back []byte, at int64) bool) (next int64, err error) {
 	f, err := open(path)
 	if err != nil {
@@ -280,7 +280,7 @@ func rejoin(line []byte, r *bufio.Reader) (record []byte, length int64) {
 	return nil, length
 }
 
-// rawInText are the control characters that rejoin takes within a text.
+// rawInText are the control characters that may stand in a text and are escaped.
 var rawInText = []byte("\n\r\t")
 
 // restOfRecord returns the record that begins with a line and goes on in text[from:], and the
@@ -327,9 +327,9 @@ func recordsOn(line []byte, at int64, each func(record []byte, at int64) bool) (
 	return at, more
 }
 
-// findJoint returns where the second of two records on one line begins, or 0 if there is one.
-// The second begins behind the first, or in place of its rest; then it is found if it
-// begins as the first does.
+// findJoint returns where the second of two records on one line begins, or 0 if there is only one.
+// The second begins where the first ends, or where a crash has cut the first off. In the latter case
+// it is found only if it begins as the first does.
 func findJoint(line []byte) int {
 	var begin []byte
 	if bytes.HasPrefix(line, []byte(`{"`)) {
@@ -355,7 +355,7 @@ func findJoint(line []byte) int {
 			}
 		}
 	}
-	for from := 0; ; {
+	for from := 0; ; { // the second begins behind the first
 		i := bytes.Index(line[from:], []byte(`}{"`))
 		if i < 0 {
 			break
@@ -364,7 +364,7 @@ func findJoint(line []byte) int {
 			return from
 		}
 	}
-	for from, tries := 1, 0; begin != nil && tries < maxTries; tries++ {
+	for from, tries := 1, 0; begin != nil && tries < maxTries; tries++ { // the first is cut off
 		i := bytes.Index(line[from:], begin)
 		if i < 0 || tries == 0 && gjson.ValidBytes(line) {
 			break
@@ -377,6 +377,7 @@ func findJoint(line []byte) int {
 	return 0
 }
 
+// maxTries limits how often findJoint validates what can be a record.
 const maxTries = 100
 
 // endsWhole reports whether a line without a line feed ends in a whole record.
@@ -455,6 +456,7 @@ func Ends(path string, first func(line []byte, whole bool) bool, last func(line 
 		}
 		return block[:got], nil
 	}
+	// A small part of the front is read first, and all of it only if first wants more.
 	for n, given, more := min(frontSize, most), 0, true; ; n = most {
 		front, err := read(0, n)
 		if err != nil {
@@ -486,7 +488,7 @@ func Ends(path string, first func(line []byte, whole bool) bool, last func(line 
 	if size > EndSize {
 		_, back, _ = bytes.Cut(back, []byte("\n")) // the end of a line
 	}
-	var lines [][]byte // bytes.LastIndexByte would be slower
+	var lines [][]byte // in order: to look for them from the back would be slower
 	for whole := true; whole; {
 		var line []byte
 		if line, back, whole = bytes.Cut(back, []byte("\n")); !whole && !endsWhole(line) {

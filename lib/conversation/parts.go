@@ -118,7 +118,7 @@ func ReadAll(r Reader, f File, o Options, each func(Entry) bool) (next int64, er
 }
 
 // segments returns up to where each file's records belong to the conversation, or nil if
-// all do.
+// all do. It is 0 for a file to which the last one does not lead back.
 func segments(r Reader, files []File) []int64 {
 	s, ok := r.(Segmenter)
 	if !ok {
@@ -148,7 +148,7 @@ func segments(r Reader, files []File) []int64 {
 // IDOfName returns the session's id that is a file's name, and whether the file is a copy:
 // sync tools put the name of the other machine, a date or a number behind the id.
 func IDOfName(name string) (id session.ID, isCopy bool) {
-	const size = 36
+	const size = 36 // of a UUID
 	stem := name
 	if len(name) > size && session.IsUUID(name[:size]) && (!isWord(name[size]) || name[size] == '_' && strings.Contains(name, "onflict")) {
 		stem = name[:size]

@@ -24,8 +24,8 @@ type UsageTally struct {
 
 	seed maphash.Seed
 	seen map[uint64]struct{}  // hashes, because a year has millions
-	sums map[uint64]time.Time // by session and Entry.Sum
-	read map[session.ID]bool
+	sums map[uint64]time.Time // when a session had an Entry.Sum, by a hash of both
+	read map[session.ID]bool  // whose conversations were added
 
 	stated map[session.ID][]counted // the costs that the clients state
 }
@@ -133,9 +133,10 @@ func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 		t.sums, t.read, t.stated = map[uint64]time.Time{}, map[session.ID]bool{}, map[session.ID][]counted{}
 	}
 	of.Ancestors = slices.DeleteFunc(slices.Clone(of.Ancestors), func(a session.ID) bool { return a == "" || a == of.ID })
-	var order []string
+	var order []string                           // the ids, as they came first
 	last := make(map[string]int, len(spent))     // the index of a message's last record, of which a client may write several while it streams
 	byHour := map[hourOrigin]map[string]*Usage{} // by model
+	// count adds a record to its hour, unless that is outside of the time.
 	count := func(c counted) {
 		if c.at.Before(t.Since) || !t.Until.IsZero() && !c.at.Before(t.Until) {
 			return
