@@ -27,7 +27,7 @@ type Brief struct {
 	Thread  *thread.Thread // of the session's chain; nil if there is none
 	State   git.State
 	Commits []git.Commit // made during the session, oldest first
-	Hooked  []mail.Note
+	Hooked  []mail.Note  // what the session was given to do
 	Unread  []mail.Note
 	More    int          // the number of unread notes that Unread leaves out
 	Work    []beads.Work // the agent's work in bd
@@ -121,7 +121,8 @@ func (b Brief) Subject() string {
 	return summary.Cut(term.OneLine(cmp.Or(s, b.Session.Title, b.LastRequest(), NoSubject)), 72)
 }
 
-// Text returns the whole brief. The same facts give the same text.
+// Text returns the whole brief. The same facts give the same text. It leaves out parts without lines,
+// and has what is cut in the first parts further below.
 func (b Brief) Text() string {
 	var parts []string
 	add := func(title string, lines ...string) {
@@ -363,8 +364,8 @@ func (b Brief) origin() string {
 	return b.Thread.Request.Text
 }
 
-// messages returns the hand-overs of earlier sessions. Together with this session's
-// message, two are long; the ones before them are only a subject, a beginning and an end.
+// messages returns the hand-overs of earlier sessions, the latest first. The last two, this
+// session's own message included, are long; of the others it has a beginning and an end.
 func (b Brief) messages() []string {
 	if b.Thread == nil {
 		return nil
@@ -456,7 +457,8 @@ func (b Brief) LastAsked() string {
 	return strings.TrimSpace(b.LastRequest() + "\n" + b.lastQuestion())
 }
 
-// lastQuestion returns what a short last request answers, in a line of its own.
+// lastQuestion returns what a short last request answers, in a line of its own, or "" if the
+// request is long or nothing before it is known.
 func (b Brief) lastQuestion() string {
 	last := ""
 	for _, r := range slices.Backward(b.Session.Requests) {
@@ -475,8 +477,8 @@ func (b Brief) lastQuestion() string {
 	return ""
 }
 
-// turns returns the requests before the last one with their answers, and the person's
-// replies in between. It includes the replies of the last turn.
+// turns returns the last turns, oldest first: each request with its answer, and the person's
+// replies in between. Of the very last turn it has only the replies.
 func (b Brief) turns() []string {
 	var turns [][]string // the last one first
 	var replies []string
@@ -534,6 +536,7 @@ func (b Brief) worktree() []string {
 	return []string{text, strings.Join(changes, ", ")}
 }
 
+// commits returns a line for each of the last commits, and one for the number of earlier ones.
 func (b Brief) commits() []string {
 	cs := b.Commits
 	var lines []string
@@ -551,6 +554,7 @@ func (b Brief) commits() []string {
 // anything.
 func line(s string) string { return summary.Cut(term.OneLine(term.Clean(s)), 120) }
 
+// notes returns lines for the notes that the session was given and those that are unread.
 func (b Brief) notes() []string {
 	var lines []string
 	for _, n := range firstN(b.Hooked, maxNotes) {
@@ -565,6 +569,7 @@ func (b Brief) notes() []string {
 	return lines
 }
 
+// issues returns lines for the agent's work in bd, then for work that anyone may begin.
 func (b Brief) issues() []string {
 	var lines []string
 	for _, w := range firstN(b.Work, maxNotes) {
@@ -594,6 +599,7 @@ func isOwn(line string) bool {
 	return strings.Contains(line, "gt-handoff ") || strings.Contains(line, "gt-checkpoint ")
 }
 
+// commands returns a line for each command, but not for those whose text the brief has elsewhere.
 func commands(cs []summary.Command) []string {
 	var lines []string
 	for _, c := range cs {

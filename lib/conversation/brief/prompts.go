@@ -39,12 +39,11 @@ var promptLengths = []int{220, 600, 1500}
 // commands that they ran with what came of them.
 type Lists struct{ Prompts, Answers, Actions []string }
 
-// Lists returns them without what the text known has. They are together at most room long,
-// as size counts it, and fill that if something is left out: of all three those with the
-// most points are in. If messages or hand-overs are left out, Prompts says how many
-// and names the command that prints all of them. Of those that say the same with other values it has the last,
-// with the values of the others. Only what is cut is cleaned (see Clean), so the caller
-// cleans the lists.
+// Lists returns the lists without what the text known has. Together they are at most room long, as
+// size counts it; if not all fits, those with the most points are in. If messages or hand-overs are
+// left out, Prompts says how many and names command, which prints all. Of messages that differ only
+// in values, the last one stands for all, with the values of the others. Only what is cut is cleaned
+// (see Clean), so the caller cleans the lists.
 func (b Brief) Lists(known string, room int, size func(string) int, command string) Lists {
 	l := b.choose(known, room, size, command)
 	var lists [3][]string
@@ -72,6 +71,7 @@ func (b Brief) choose(known string, room int, size func(string) int, command str
 	return l
 }
 
+// leftOut returns the line that says how many messages are left out, and what prints them.
 func leftOut(n int, command string) string {
 	verb := "are"
 	if n == 1 {
@@ -93,8 +93,8 @@ type list struct {
 	size   func(string) int
 }
 
-// listed is a quote and which of the Lists it belongs to. Of a hand-over, message is what
-// the session wrote.
+// listed is a quote and which of the Lists it belongs to. Of a hand-over it also has what the
+// session wrote; of anything else that is "".
 type listed struct {
 	thread.Quote
 	list    int
@@ -104,7 +104,8 @@ type listed struct {
 // group names those that say the same with other values.
 func (l list) group(i int) [2]int { return [2]int{l.all[i].list, l.all[i].Group} }
 
-// unknown returns what can be listed in a room and which of it a text has.
+// unknown returns what can be listed, those with the most points first, and marks which of it a text
+// has. In a large room, the person's last messages get more points.
 func (b Brief) unknown(text string, room int) (l list) {
 	if b.Thread == nil {
 		return l
@@ -178,7 +179,7 @@ const handedOver = "handed over: "
 // telling is how long a text is, in bytes, that is not part of another one by chance.
 const telling = 40
 
-// isQuestionTold reports whether a text in one line has the end of a question (see question).
+// isQuestionTold reports whether a text in one line has the end of what a short message answers.
 func isQuestionTold(text, question string) bool {
 	question = strings.TrimSuffix(question, `")`)
 	return strings.Contains(text, question[runeStart(question, max(0, len(question)-telling)):])
@@ -236,11 +237,12 @@ const (
 	actions
 )
 
-// choose makes the lines of those with the most points. A fifth of the room is for answers,
-// a fifth for actions, and what the person's messages leave. The beginning of one more message gets
-// what room is left at the end; otherwise long ones are cut less, and the values of those
-// that are alike are listed.
+// choose makes the lines of those with the most points. A fifth of the room is for answers, a fifth
+// for actions, the rest for the person's messages; what one list leaves goes to the next. If not all
+// fit, one more message is cut to the room that is left. If all fit, the room goes to longer lines,
+// and to the values of messages that are alike.
 func (l list) choose(room int) {
+	// set makes the line of i, or replaces it, and returns false if there is no room.
 	set := func(i int, line string) bool {
 		n := l.size(line + "\n")
 		if l.lines[i] != "" {
@@ -406,6 +408,7 @@ func answering(said, reply string, after bool) string {
 	if !thread.IsShort(reply) || said == "" {
 		return ""
 	}
+	// The quotation ends at end. The sentence that it begins with is the one around last.
 	end, last, label := len(said), len(said), isAnswering
 	switch asks := thread.LastQuestionMark(said); {
 	case asks >= 0 && len(said)-asks < shortQuestion:
@@ -473,6 +476,7 @@ func frameText(text string) string {
 	return term.OneLine(frame.InnerText(quoteTitles(text)))
 }
 
+// runeStart returns n, or where the character begins in whose middle n is.
 func runeStart(text string, n int) int {
 	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
 		n--
