@@ -22,7 +22,7 @@ type Edit struct {
 	Whole    bool // New is all that the file has then
 
 	replaced []replacement      // see FormerLines
-	net      map[string]int     // see Adds
+	net      map[string]int     // how many more times New has a line than Old
 	beside   map[[2]string]bool // see HasNeighbour
 }
 
@@ -301,6 +301,7 @@ func writtenByShell(command string) (all []Edit) {
 		}
 		all = append(all, e)
 	}
+	// add adds a text that a command writes into the file to which its line redirects it.
 	add := func(line, text string) {
 		if m := target().FindStringSubmatch(line); m != nil {
 			change(m[2]+m[3]+m[4], Edit{New: Lines(text), Whole: m[1] == ">" || m[1] == "tee"})
@@ -335,7 +336,8 @@ func writtenByShell(command string) (all []Edit) {
 	return all
 }
 
-// literal returns what sed's command s replaces with what, if the pattern means only itself.
+// literal parses the arguments of sed's command s, of which the first byte divides them. ok is false
+// if the old or the new text has a character with a special meaning.
 func literal(arguments string, extended bool) (old, text string, ok bool) {
 	parts := strings.Split(arguments[1:], arguments[:1])
 	if len(parts) != 3 {
