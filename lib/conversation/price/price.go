@@ -70,6 +70,8 @@ func Load(config string) (*Table, error) {
 	return t, nil
 }
 
+// parse parses a table. It refuses unknown keys, a row without a price of input or output, and prices
+// below zero.
 func parse(text string) (*Table, error) {
 	t := &Table{}
 	meta, err := toml.Decode(text, t)
