@@ -52,14 +52,14 @@ type Fold struct {
 	// TakenBack are the messages that the person took back, as in Typed. If the fold was
 	// loaded, it may have what belongs to them.
 	TakenBack []Request `json:"-"`
-	// Concluded are the agent's last answers of the turns since the fold was loaded, and Ran
-	// the commands with what came of them, oldest first. The thread keeps them, too.
+	// Concluded are the agent's last answers of the turns since the fold was loaded. The second
+	// list has the commands with what came of them. Both are oldest first, and the thread keeps them.
 	Concluded, Ran []Conclusion `json:"-"`
 
 	clean      func(string) string
 	lastAnswer string    // the agent's last text, not cleaned
 	saidAt     time.Time // when
-	heard      bool      // Concluded has one since the last prompt of Hear
+	heard      bool      // an answer came after the last message that was heard
 	ran        []ToolCall
 	at         int64  // where its record begins
 	message    string // the id of its message
@@ -259,7 +259,8 @@ func (f *Fold) addRequest(q Request) {
 	}
 }
 
-// Hear adds a message to Typed alone, or the last answer before a message to Concluded.
+// Hear takes an entry of the part that the summary passes over. A message goes only into Typed. Of
+// the answers between two messages, the last one counts as a conclusion.
 func (f *Fold) Hear(e conversation.Entry) {
 	if e.Kind == conversation.Answer {
 		c := Conclusion{Text: Cut(f.clean(strings.TrimSpace(e.Text)), conclusionLength), Time: e.Time}
@@ -280,7 +281,7 @@ func (f *Fold) TakeBack(e conversation.Entry) {
 }
 
 // TakeBackRemoved adds to TakenBack those of an earlier fold's requests that the person took
-// back since. The client's file must be one that conversation.Removes them from.
+// back since. The client must be one that removes them from its file.
 func (f *Fold) TakeBackRemoved(had []Request) {
 	times := func(all []Request) (keys []string) {
 		for _, q := range all {
@@ -298,8 +299,7 @@ func (f *Fold) addMessage(said string, q Request) {
 	}
 }
 
-// withoutFirst removes the first request for which so is true, if there are more than
-// most of them.
+// withoutFirst removes the first request that matches, if more than most of them do.
 func withoutFirst(all []Request, most int, so func(Request) bool) []Request {
 	n := 0
 	for _, r := range all {
@@ -335,7 +335,7 @@ func (f *Fold) addAnswer(e conversation.Entry) {
 	f.model(e.Model)
 }
 
-// turn makes the last text the answer of its request.
+// turn ends a turn: the agent's last text becomes the answer of its request.
 func (f *Fold) turn() {
 	if f.lastAnswer == "" {
 		return
@@ -350,8 +350,8 @@ func (f *Fold) turn() {
 	f.Concluded = append(f.Concluded, c)
 }
 
-// lastPrompt returns the index of the last request that is not a reply and for which so
-// is true, or -1.
+// lastPrompt returns the index of the last request that is not a reply and matches, or -1 if
+// there is none.
 func lastPrompt(all []Request, so func(Request) bool) int {
 	for i, r := range slices.Backward(all) {
 		if !r.Reply && so(r) {
@@ -420,6 +420,7 @@ func (f *Fold) result(e conversation.Entry) {
 	}
 }
 
+// failure returns an error's text in one line, cleaned, cut, and without the client's own lines.
 func (f *Fold) failure(bad string) string {
 	if len(bad) > 2*maxOutput {
 		bad = bad[:maxOutput] + "\n" + bad[len(bad)-maxOutput:]
@@ -427,7 +428,7 @@ func (f *Fold) failure(bad string) string {
 	return Cut(term.OneLine(f.clean(cmp.Or(printedText(bad), bad))), failureLength)
 }
 
-// commit adds a finished call to the lists. Calls are committed in order.
+// commit adds a finished call to the lists, unless the person refused it. It takes calls in order.
 func (f *Fold) commit(d ToolCall) {
 	if d.Rejected {
 		return
@@ -461,6 +462,7 @@ func (f *Fold) commit(d ToolCall) {
 	}
 }
 
+// seal cleans and cuts a call's command, so that the call can be saved.
 func (f *Fold) seal(d *ToolCall) {
 	if d.command == "" {
 		return

@@ -90,7 +90,7 @@ const (
 	originLength  = 64_000
 	answerLength  = 2500
 	turnLength    = 400 // Request.Answer
-	// conclusionLength is of one of Fold.Concluded.
+	// conclusionLength is of the text of a Conclusion.
 	conclusionLength = 1200
 	todoLength       = 300
 	commandLength    = 160

@@ -108,7 +108,7 @@ func Changes(e conversation.Entry) []string {
 	return nil
 }
 
-// plan returns the list in a call that writes all of it, as JSON or Markdown.
+// plan returns the to-do list of a call that writes the whole list, as JSON or Markdown.
 func plan(text string) []conversation.Todo {
 	var all []conversation.Todo
 	if i := strings.IndexByte(text, '['); i >= 0 && !strings.Contains(text, "- [") {
@@ -189,8 +189,8 @@ func reads(command string) bool {
 	return true
 }
 
-// outcome returns the line of a command's result that says what came of it: the last one
-// with a number, which most programs end with, or a short last one; of a commit its name.
+// outcome returns the line of a command's result that says what came of it: the last one with a
+// number near the end, where most programs have it, or a short last one; of a commit its name.
 func outcome(command, result string) string {
 	const longest, short = 160, 40
 	lines := strings.Split(printedText(result), "\n")
