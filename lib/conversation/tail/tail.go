@@ -35,8 +35,8 @@ import (
 type File struct {
 	Path string
 	// Named is the conversation's path in the session's record, which may be a link. The
-	// saved summary is for that path. If Named is empty, it is for the conversation's own
-	// path.
+	// saved summary is for that path. If it is empty, the summary is for the conversation's
+	// own path.
 	Named string
 }
 
@@ -97,8 +97,8 @@ func (e *SaveError) Error() string { return e.Err.Error() }
 
 func (e *SaveError) Unwrap() error { return e.Err }
 
-// load returns the saved cursor of a conversation, or nil if there is none that can be used.
-// Without the fold it is many times faster.
+// load returns the saved cursor of a conversation, or nil if there is none that can be used. folded
+// says whether its fold is needed: without the fold, load is many times faster.
 func (at File) load(f conversation.File, folded bool) (*cursor, error) {
 	data, err := atomicfile.Read(at.Path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -397,7 +397,8 @@ func (c Carry) Preview(fold *summary.Fold) *thread.Thread {
 	return t
 }
 
-// part returns what the fold has for a thread. A conversation can be read long after its end.
+// part returns what the fold has for a thread. A conversation can be read long after its end, so Last
+// is the time of its last entry.
 func (c Carry) part(fold *summary.Fold, t *thread.Thread) thread.Part {
 	s := summary.Summarize(fold)
 	p := thread.Part{
