@@ -170,6 +170,7 @@ func expand(env *cli.Env, path string) (string, error) {
 	return path, cli.Fail(cli.IO, err)
 }
 
+// file returns the agent's hook file of a scope. Without one, the error names the scopes that it has.
 func (t target) file(scope string) (string, error) {
 	var have []string
 	for _, f := range t.files {
@@ -248,6 +249,7 @@ func (t target) remedy(verb, scope string) string {
 	return line
 }
 
+// pick returns the named agents, each once. An unknown name is an error.
 func pick(all []target, names []string) ([]target, error) {
 	var picked []target
 	for _, name := range names {

@@ -18,6 +18,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
+// copied copies a town's files into the state, and counts them (see copyShared).
 type copied struct {
 	env     *cli.Env
 	town    town.Town

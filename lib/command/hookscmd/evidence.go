@@ -27,6 +27,7 @@ type sighting struct {
 	session session.ID
 }
 
+// complaint is an error that a hook logged.
 type complaint struct {
 	program string
 	what    string
@@ -118,8 +119,8 @@ func isTurnEnd(event string) bool {
 	return slices.ContainsFunc(wirings.Clients(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
 }
 
-// inspect notes when a session's hooks last ran (touches) and saved a checkpoint (writes), by the
-// files in its home. Another session may have used the home since, so each file's id is compared.
+// inspect notes when a session's hooks last ran, and when they last saved a checkpoint, by the files
+// in its home. Another session may have used the home since, so each file's id is compared.
 func (e *evidence) inspect(t town.Town, s *catalog.Session) {
 	h, ok, _ := home.OfSession(t.State, string(s.ID))
 	if !ok {

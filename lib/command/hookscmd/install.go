@@ -93,6 +93,7 @@ func absent(env *cli.Env, all []target) (programs []string) {
 	return programs
 }
 
+// targets returns the agents that were named, or with --all those that are on this machine.
 func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
 	here := slices.DeleteFunc(slices.Clone(all), func(t target) bool { return !t.isInstalled(env) })
 	switch {
@@ -291,6 +292,7 @@ type uninstall struct {
 	DryRun bool     `help:"Show what would change, and change nothing."`
 }
 
+// Run removes gt from the agents, and says where else they have it.
 func (c *uninstall) Run(env *cli.Env) error {
 	all, err := personsTable(env)
 	if err != nil {
@@ -329,6 +331,8 @@ func (c *uninstall) Run(env *cli.Env) error {
 	return cmp.Or(err, say.err)
 }
 
+// targets returns the agents that were named, otherwise those that have anything of gt in the scope.
+// Without --all there may be only one of these.
 func (c *uninstall) targets(all []target) ([]target, error) {
 	if len(c.Agent) > 0 {
 		if c.All {
@@ -340,7 +344,7 @@ func (c *uninstall) targets(all []target) ([]target, error) {
 	for _, t := range all {
 		if path, err := t.file(c.Scope); err == nil {
 			p := t.inspect(c.Scope, path)
-			if p.Err != nil && !c.All { // with --all, clear reports it
+			if p.Err != nil && !c.All { // with --all, it is reported later
 				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT removes gt from one agent")
 			}
 			if p.Err != nil || p.isWired() || t.hasCommand(path) || len(t.allows(path)) > 0 || t.hasServer(path) {
@@ -367,7 +371,7 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	if err := checkStaysInProject(env, c.Scope, path); err != nil {
 		return err
 	}
-	// Forget needs the hooks that the edit removes.
+	// The client's Forget needs the hooks that the edit below removes.
 	was := t.inspect(c.Scope, path)
 	forbidden, err := t.allow(path, "", true, c.DryRun)
 	if err != nil {
@@ -439,6 +443,7 @@ func forEachTarget(env *cli.Env, all []target, do func(t target) error) error {
 	return cli.Fail(worst, cli.Silent)
 }
 
+// row keeps a row for the table at the end. Unless the output is brief, it prints a line at once.
 func (p *printer) row(t target, what, file string) {
 	if p.brief {
 		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(p.place(file))})
@@ -447,6 +452,7 @@ func (p *printer) row(t target, what, file string) {
 	}
 }
 
+// files prints what was done to each of these files. It prints nothing if the output is brief.
 func (p *printer) files(paths []string, dryRun bool, what string) {
 	for _, path := range paths {
 		switch {
@@ -519,7 +525,7 @@ func offerRecord(env *cli.Env, all []target) *bool {
 		return nil
 	}
 	wrong := false
-	own := agent.LoadPreferences(place.Config(env.Getenv), func(error) { wrong = true }) // load warns
+	own := agent.LoadPreferences(place.Config(env.Getenv), func(error) { wrong = true }) // it was warned of before
 	isUpgrade := func(t target) bool {
 		return slices.ContainsFunc(survey(env, t), func(p source) bool { return p.Scope == wiring.User && p.isWired() })
 	}
@@ -587,8 +593,8 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	c.Allow = &yes
 }
 
-// allowed returns the finding about the rules that allows returns, or nil if there are none. dir is
-// the folder of the programs that they should name.
+// allowed returns the finding about gt's rules for programs that run unasked, or nil if there are
+// none. dir is the folder of the programs that they should name.
 func (p source) allowed(dir string) *finding {
 	rules := p.of.allows(p.File)
 	if len(rules) == 0 {

@@ -72,6 +72,7 @@ type grammar struct {
 	Blocked   blocked   `cmd:"" hidden:"" help:"Print what keeps an agent from running the hooks that it has; gt-handoff asks."`
 }
 
+// outcome is what was changed in a file of hooks, and where its old content is.
 type outcome struct {
 	changes []wiring.Change
 	backup  string
@@ -98,6 +99,7 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 
 const correct = "correct the file"
 
+// unchangedError says that a file stays as it is; mend is what the person can do, then try again.
 func unchangedError(path, mend string, err error) error {
 	if err == nil {
 		return nil

@@ -55,6 +55,7 @@ var duties = []struct{ program, how string }{
 	{ends, "leave %[1]s"},
 }
 
+// proof is the report on an agent with what shows that its hooks fire.
 type proof struct {
 	report
 	evidence
@@ -73,6 +74,7 @@ type proofRow struct {
 	Do      string     `json:"do,omitempty"`        // what to do to see it fire
 }
 
+// verdict says whether an agent's hooks are proved to fire, why not, and what to do.
 type verdict struct {
 	Agent   string   `json:"agent"`
 	Proved  bool     `json:"proved"`
@@ -317,6 +319,7 @@ func (p *proof) row(program string) (proofRow, bool) {
 	return row, true
 }
 
+// proof prints an agent's verdict, a row for each of its hooks, and what to do.
 func (p *printer) proof(of proof, v verdict) {
 	switch {
 	case of.unable != "":
@@ -364,6 +367,7 @@ func lastLines(text string, n int) []string {
 	return lines[max(0, len(lines)-n):]
 }
 
+// firing is what came of a test run.
 type firing struct {
 	took       map[string]time.Duration // from the start of the agent until each hook fired
 	output     string                   // the end of the agent's output
@@ -376,6 +380,7 @@ type firing struct {
 
 func (f *firing) fired() bool { return f.err == nil && f.took[primes] != 0 }
 
+// explain adds to the verdict why no hook was seen to fire in the test run.
 func (f *firing) explain(v *verdict) {
 	switch {
 	case f.err != nil:

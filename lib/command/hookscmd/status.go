@@ -54,16 +54,18 @@ type finding struct {
 	Fix     string  `json:"fix,omitempty"`
 }
 
+// works reports whether the hook does its work, even if twice, from another folder or with old settings.
 func (f finding) works() bool {
 	return f.State == wired || f.State == wiredTwice || f.State == otherPath || f.State == unset
 }
 
+// report is what gt-hooks found out about an agent.
 type report struct {
 	target
-	want   []wiring.Handler
-	places []source
-	all    []finding
-	stops  []wiring.Blocker
+	want   []wiring.Handler // the hooks that this version wires
+	places []source         // the files that can have its hooks
+	all    []finding        // about each hook in each place
+	stops  []wiring.Blocker // what keeps wired hooks from running
 }
 
 // Run shows every hook in every place. It succeeds if each hook of each agent works in some
@@ -86,7 +88,7 @@ func (c *status) Run(env *cli.Env) error {
 			if i > 0 {
 				say.line("")
 			}
-			if len(reports) > 1 && r.unable == "" { // otherwise matrix prints the name
+			if len(reports) > 1 && r.unable == "" { // otherwise the name stands beside the reason
 				say.line("%s:", r.name)
 			}
 			say.matrix(r)
@@ -130,6 +132,7 @@ func tellStopped(env *cli.Env) {
 	}
 }
 
+// deletes prints after how many days the client deletes conversations, and whether gt keeps a copy.
 func (p *printer) deletes(r report) {
 	if r.client.Deletes == nil || r.unable != "" {
 		return
@@ -183,6 +186,7 @@ func inspectAll(env *cli.Env, names []string) (known *agent.Table, reports []rep
 	return known, reports, nil
 }
 
+// inspect returns the report on an agent. dir is the folder of gt's programs.
 func inspect(env *cli.Env, t target, dir string) (report, error) {
 	r := report{target: t}
 	t.askVersion(env)
@@ -235,6 +239,7 @@ func (r report) complete() bool {
 	return len(r.stops) == 0
 }
 
+// unread returns the first place that cannot be read, or "".
 func (r report) unread() string {
 	for _, f := range r.all {
 		if f.State == noAccess {
@@ -464,6 +469,7 @@ func wiredFile(reports []report, agent string, scopes ...string) string {
 	return ""
 }
 
+// conflicts returns a line for each blocker, and one for each further place in which gt is wired.
 func conflicts(stops []wiring.Blocker, places []source) []string {
 	var all []string
 	for _, s := range stops {

@@ -109,6 +109,7 @@ func (p source) repair() string {
 	return cmp.Or(p.Repair, p.of.remedy("install", p.Scope))
 }
 
+// onPath returns the file that a program's name means on PATH.
 func onPath(env *cli.Env, name string) (string, error) {
 	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
 		if file := filepath.Join(dir, name); dir != "" && runnable(file) == nil {

@@ -39,6 +39,7 @@ func (c *trust) Validate() error {
 	return nil
 }
 
+// Run says what trust in a folder allows, asks the person, and records the trust.
 func (c *trust) Run(env *cli.Env) error {
 	state := place.StateOf(env.Getenv)
 	if err := state.CheckOwner(); err != nil {
@@ -199,6 +200,7 @@ func surveyTown(root string) (*place.Trust, error) {
 	return t, t.Add(config.NamedFiles(read)...)
 }
 
+// trustStatus says in a word whether a town is still what the person trusted.
 func trustStatus(state place.State, t *place.Trust) string {
 	if _, err := os.Stat(t.Path); errors.Is(err, fs.ErrNotExist) {
 		return "gone"
