@@ -133,7 +133,7 @@ func (o StoreGuard) linked(store, path, real string) bool {
 	return err == nil
 }
 
-// Holds is File for a conversation of any client.
+// Holds returns the real path of a conversation that is in one of the person's accounts, of any client.
 func (o StoreGuard) Holds(path string) (real string, err error) {
 	for _, c := range registry.Clients() {
 		if c.Accounts == nil {
@@ -210,8 +210,8 @@ func Unreadable(err error) bool {
 	return errors.As(err, &errno) && errno != syscall.ENOENT && errno != syscall.ENOTDIR
 }
 
-// private returns nil if only the person and root can write to a folder or replace it.
-// From within the home folder, it does not check the home folder and those above it.
+// private returns nil if only the person and root can write to a folder or replace it, otherwise the
+// reason. From within the home folder, it does not check the home folder and those above it.
 func private(dir, home string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
