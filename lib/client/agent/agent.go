@@ -90,8 +90,8 @@ type Client struct {
 	DetectPatterns Patterns `toml:"detect_patterns"`
 	InputBox       Patterns `toml:"input_box"`
 	EmptyInput     Patterns `toml:"empty_input"`
-	DeafPatterns   Patterns `toml:"deaf_patterns"`  // it drops a prompt now; see Deaf
-	OpensPatterns  Patterns `toml:"opens_patterns"` // it may still ask at its start; see Opens
+	DeafPatterns   Patterns `toml:"deaf_patterns"`  // on the screen while it drops a prompt
+	OpensPatterns  Patterns `toml:"opens_patterns"` // on the screen while it may still ask at its start
 	// BusyDrops says that it may lose a prompt that comes while it works.
 	BusyDrops bool `toml:"busy_drops"`
 	// AnsweredPatterns are below a question that was answered and is still on the screen.
@@ -425,8 +425,8 @@ const (
 	headless                   // runs without a person
 )
 
-// walk calls each for every flag with its values, as the client would read them, and for
-// a command. It leaves out operands, which are prompts.
+// walk calls each for every flag, with words, the flag and its values as the client would read them,
+// and for a command. It leaves out operands, which are prompts.
 func (c Client) walk(args []string, each func(f flag, words []string)) {
 	if c.flags == nil {
 		return
@@ -476,7 +476,8 @@ func (c Client) flagOf(word string) (f flag, attached bool, more string) {
 	return flag{value: unlisted}, attached, ""
 }
 
-// takes returns how many of the words after a flag are its values.
+// takes returns how many of the words after a flag are its values. attached reports that the flag's
+// own word has a value, as in --flag=value.
 func (f flag) takes(behind []string, attached bool) int {
 	if len(behind) == 0 || attached && f.value != manyWords {
 		return 0

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// How much an agent does without asking the person. Freedom reads it from a hook's input,
-// FreedomOf from the agent's flags. An unknown word counts as asks.
+// How much an agent does without asking the person, by the mode in a hook's input or by the agent's
+// flags. An unknown word counts as asks.
 const (
 	plans      = iota // it changes nothing
 	asks              // it asks

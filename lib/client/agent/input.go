@@ -44,10 +44,10 @@ func (c Client) Input(styled string) (shown Input, below string) {
 	return NoInput, plain
 }
 
-// isTyped reports whether the words of a question at a place below the beginning of a box are
-// typed into it: up to the rule below it, or to an empty row where no rule is above it. Without
-// that rule a question can look like a box, and has a selected option. With it a question can have
-// an option below its last rule, but no rule below its words.
+// isTyped reports whether the words of a question, which stand below the beginning of a box, were
+// typed into the box. A box below a rule ends at the next rule, another one at an empty row. What
+// looks like a box without a rule is a question if an option is selected. Below its last rule a
+// question can have an option, but no rule follows its words.
 func isTyped(screen string, box, words int, styled string) bool {
 	ruled, within, end := false, false, box
 	for row := range strings.Lines(screen[box:]) {

@@ -72,7 +72,7 @@ const maxAsked = 20
 // that show how long the client has worked change all the time, and so can what stands above.
 func (c Client) questionText(screen string, q Question) string {
 	lines := strings.Split(screen, "\n")
-	at := len(lines)
+	at := len(lines) // becomes the line of the first option
 	for i := len(q.Options) - 1; i >= 0; i-- {
 		if i > 0 && q.Previous == "Left" {
 			continue // they are on one line
@@ -261,8 +261,8 @@ func coloured(options []Option, styled string) bool {
 }
 
 // row reads the last row of options beside each other in which the selected one has a
-// background of its own: "Allow once   Allow always   Reject". Text further to the right
-// explains the keys.
+// background of its own: "Allow once   Allow always   Reject". Two blanks divide options. What
+// stands behind four blanks explains the keys.
 func row(styled string) []Option {
 	for _, line := range slices.Backward(cells(styled)) {
 		var all []Option
@@ -321,6 +321,7 @@ func (l line) String() string {
 // it. A blank on either side has the same background as the text.
 func (l line) stands(at int) bool { return at >= 2 && l[at].ground != l[at-2].ground }
 
+// cells returns the lines of a screen that was captured with its styles.
 func cells(styled string) (lines []line) {
 	var now line
 	ground := ""

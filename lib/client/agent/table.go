@@ -194,6 +194,7 @@ func checkName(name string) error {
 	return nil
 }
 
+// complete sets what follows from other keys: the names of the processes, and the parsed flags.
 func (c *Client) complete() {
 	if len(c.Processes) == 0 {
 		c.Processes = []string{filepath.Base(c.Command[0])}
@@ -377,8 +378,8 @@ func readSettings(t town.Town, dir string, v any) error {
 
 // ClientForRole returns the agent of a role in a rig. The first of these that is set counts: the
 // rig's for that role, the town's for that role, the rig's, the town's, Claude Code. Role
-// and rig may be empty. own reports that the agent is set for the role itself. For skips
-// a name that is not in the table, and returns an error about it with the agent.
+// and rig may be empty. own reports that the agent is set for the role itself. A name that is
+// not in the table is skipped, and the error is about it.
 func (t *Table) ClientForRole(role, rig string) (c Client, own bool, err error) {
 	var theirs struct {
 		Agent string            `json:"agent"`
