@@ -54,7 +54,7 @@ type stretch struct {
 // nearEnd is how far from a record's end its id mostly is, in bytes.
 const nearEnd = 512
 
-// straight is the last stretch that was. A summary of a long conversation reads it twice.
+// straight is the last stretch that isStraight was true of: a summary of a long conversation asks twice.
 var straight atomic.Pointer[stretch]
 
 // isStraight reports whether each prompt from an offset on follows the record before it.

@@ -34,7 +34,7 @@ func (o *ordering) add(rec record, at int64, size int) bool {
 		return o.give(rec, at)
 	}
 	switch {
-	case rec.id == "" || rec.parent == "" || rec.Sidechain || o.given[conversation.HashID(rec.parent)]:
+	case rec.id == "" || rec.parent == "" || rec.Sidechain || o.given[conversation.HashID(rec.parent)]: // it waits for nothing
 	case rec.request().Text != "": // what is held is of the turn before
 		if !o.flush() {
 			return false
@@ -73,7 +73,8 @@ func (o *ordering) releaseHeld(i int) bool {
 	return o.release(next.rec, next.at)
 }
 
-// flush gives what is held, and holds nothing from then on. Parents can form a circle.
+// flush gives what is held, and holds nothing from then on. It begins with the first record whose
+// parent is not held, or with the first of all if the parents form a circle.
 func (o *ordering) flush() bool {
 	o.done = true
 	for len(o.held) > 0 {

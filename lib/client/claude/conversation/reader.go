@@ -135,6 +135,7 @@ type header struct {
 	last                  struct{ branch, cwd, model string } // from the end
 }
 
+// isComplete reports whether no more of the front is needed, except for a model.
 func (h *header) isComplete() bool { return h.Prompt != "" && h.CWD != "" && h.First != "" }
 
 func (h *header) complete() bool { return h.isComplete() && (h.last.model != "" || h.Model != "") }
@@ -283,8 +284,8 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 type records struct {
 	kept    string          // the folder with large results
 	id      string          // the session's, if it is known
-	summary bool            // see conversation.Options
-	tokens  bool            // as well
+	summary bool            // conversation.Options.ForSummary
+	tokens  bool            // conversation.Options.TokensOnly
 	given   map[uint64]bool // the keys of records, for some are written again
 	folder  bool            // the Folder entry was given
 	conversation.Giver

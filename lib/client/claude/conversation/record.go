@@ -285,7 +285,7 @@ func firstAndLastLines(front, back []byte) (text string, ok bool) {
 // findUnescaped returns where a text of JSON has what index finds, without a backslash before it,
 // or -1.
 func findUnescaped(text []byte, what string, index func(text, what []byte) int) int {
-	forward := index([]byte("aa"), []byte("a")) == 0
+	forward := index([]byte("aa"), []byte("a")) == 0 // index finds the first, and not the last
 	for from, to := 0, len(text); ; {
 		i := index(text[from:to], []byte(what))
 		if i < 0 {
@@ -330,8 +330,8 @@ func (rec record) ofAnother(id string) bool {
 	return rec.session != "" && len(rec.session) == len(id) && rec.session != id
 }
 
-// isAsking reports whether a line may have a person's text or a title. For other lines,
-// request is empty.
+// isAsking reports whether a line may have a person's text or a title. In the record of
+// another line the person asks nothing.
 func isAsking(line []byte) bool { return lookAt(line) == asking }
 
 // request returns what a person wrote: a prompt, a reply, or a prompt that waited in the queue.

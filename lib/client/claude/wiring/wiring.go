@@ -73,6 +73,7 @@ func sources(a wiring.Agent) []wiring.Source {
 	return append(all[len(a.Sources):], plugins(a, all)...)
 }
 
+// deletes returns after how many idle days the client deletes a conversation.
 func deletes(a wiring.Agent) int {
 	days := 30
 	for _, s := range a.Sources { // later ones override
