@@ -222,7 +222,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 		return true
 	}}}
-	s := begin
+	s := begin // which stays as it is, for a second reading of the front
 	var meta bool
 	front := func(line []byte) {
 		rec := parse(line)
@@ -303,6 +303,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return facts, err
 }
 
+// meta takes what a session_meta says of the whole conversation.
 func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
 	facts.ID = cmp.Or(conversation.IDOf(p.Get("id")), facts.ID)
 	facts.ForkOf = conversation.IDOf(p.Get("forked_from_id"))
@@ -486,6 +487,7 @@ func (s *state) passable(line []byte) bool {
 	return s.Started && !conversation.HasPair(line, "role", "user") && !bytes.Contains(line, []byte(`request_user_input`))
 }
 
+// pass counts an item that is not parsed: the ids of later entries depend on the number of items.
 func (s *state) pass(line []byte) {
 	if isItem(line) && line[len(line)-1] == '}' { // a torn one is none
 		s.Items++
@@ -642,6 +644,7 @@ func (t tokens) countSince(before tokens) tokens {
 	return tokens{t[0] - before[0], t[1] - before[1], t[2] - before[2]}
 }
 
+// sized gives the size of the context window, if a summary is read.
 func (s *state) sized(e conversation.Entry, info gjson.Result) {
 	if size := conversation.TokenCount(info.Get("model_context_window")); s.summary && size > 0 {
 		e.Kind, e.Size = conversation.Window, size
