@@ -27,7 +27,8 @@ type Client struct {
 	// home folder.
 	Accounts func(getenv func(string) string) iter.Seq[Place]
 
-	// Holds reports whether an account has conversations; nil if its folder for them says so.
+	// Holds reports whether an account has conversations; nil if it has some whenever the folder
+	// for them exists.
 	Holds func(dir string) bool
 
 	// RunsForeignHooks reports whether this client runs the current program as a hook

@@ -14,7 +14,7 @@ type SharedServer struct {
 	Program string
 	// Var is a variable that its commands have.
 	Var string
-	// Serves reports whether a Program with these arguments is the server. Shows reports
+	// Serves reports whether a Program with these arguments is the server, the next function
 	// whether it can be a window that shows a server's session.
 	Serves func(args []string) bool
 	Shows  func(args []string) bool

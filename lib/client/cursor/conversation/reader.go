@@ -143,6 +143,7 @@ func folderOf(transcript string) string {
 		return ""
 	}
 	most := 1000 // folders: a name can mean many
+	// find returns the folder below dir whose path was written as rest, or "".
 	var find func(dir, rest string) string
 	find = func(dir, rest string) string {
 		if rest == "" {

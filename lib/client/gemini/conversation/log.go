@@ -202,7 +202,7 @@ type member struct {
 	kind     string
 	added    bool // no record before has it
 	byClient bool // added, and written by the client for the model
-	summary  bool // added, and not own
+	summary  bool // added, and a compaction's summary
 }
 
 // members returns the messages in a list of the record at an offset, and which of them are new.
@@ -227,8 +227,8 @@ func (l *log) members(line []byte, at int64, list gjson.Result) (members []membe
 	return members
 }
 
-// markLeft marks the live messages that a list no longer has. They are past if the list has
-// something new (hasNew), if the client was restarted, or if they precede the last live
+// markLeft marks the live messages that a list no longer has. The model has forgotten them if the
+// list has something new (hasNew), if the client was restarted, or if they precede the last live
 // message that the list has. Otherwise the person took them back.
 func (l *log) markLeft(members []member, hasNew bool) {
 	in := map[uint64]bool{}

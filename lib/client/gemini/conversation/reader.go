@@ -51,6 +51,7 @@ func FindIn(client, store string, each func(conversation.File)) error {
 	seen := map[string]bool{}
 	found := conversation.NewFinding(client, store, each)
 	for _, p := range projects {
+		// list gives the conversations in a folder of the project, and returns its subfolders.
 		list := func(folder string, parent session.ID) (folders []string) {
 			dir := filepath.Join(store, "tmp", p.Name(), folder)
 			entries := found.List(dir)
@@ -269,7 +270,7 @@ func (l *metadataReader) document(f conversation.File) error {
 	})
 }
 
-// Project returns Gemini CLI's name for a folder in its files: the Hash of its Root.
+// Project returns Gemini CLI's name for a folder in its files: the hash of its real path.
 func Project(dir string) (string, error) {
 	root, err := Root(dir)
 	if err != nil {

@@ -406,7 +406,7 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 		return o.From, err
 	}
 	next := o.From
-	told := o.From == 0 || o.TakenBack == nil // of what was read before
+	told := o.From == 0 || o.TakenBack == nil // false if what was read before is gone
 	n := int64(0)                             // entries of messages with the same time
 	for i, m := range all {
 		if i == 0 || m.created != all[i-1].created {

@@ -127,6 +127,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		at = max(last+1, min(at, c.Now.UnixMilli()-left))
 		last, left = at, left-1
 		n := uint64(0)
+		// id returns an id of the step's time. Each call gives a later one.
 		id := func(prefix string) string {
 			n++
 			return newID(prefix, uint64(at)<<countShift+n)
