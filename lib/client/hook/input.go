@@ -239,7 +239,7 @@ func (in Input) Call() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// texts returns where parse puts each field that is text or raw JSON; nil for other fields.
+// texts returns where the value of each field goes that is text or raw JSON; nil for other fields.
 func (in *Input) texts(parent *string) [contract.NumFields]*string {
 	return [contract.NumFields]*string{
 		contract.Event: &in.Event, contract.SessionID: &in.SessionID, contract.Transcript: &in.Transcript,

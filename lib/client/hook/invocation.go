@@ -55,9 +55,9 @@ type Invocation struct {
 	Store   session.Store
 
 	env       *cli.Env
-	server    process.Proc           // the server that runs the hook in place of a client; see behind
-	behind    *contract.SharedServer // the kind of server, or nil
-	foreign   bool                   // another program runs the hook, see contract.Client.Owns
+	server    process.Proc           // what runs the hook in place of a client; unset if a client does
+	behind    *contract.SharedServer // the kind of server that the client can have, or nil
+	foreign   bool                   // a program other than the client runs the hook
 	tolerated []error                // tolerated errors, each once
 }
 

@@ -17,8 +17,8 @@ import (
 	"gt/lib/sys/process"
 )
 
-// A server hands down another window's variables: ofWindow names the window, ofSession
-// who works in it. ofTown can be right for all windows, if no folder is in a town of its
+// A server hands down another window's variables. The first list names the window, the second
+// who works in it. The third can be right for all windows, if no folder is in a town of its
 // own.
 var (
 	ofWindow  = []string{"TMUX", "TMUX_PANE", "GT_SESSION", instance.Variable}

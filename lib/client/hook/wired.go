@@ -8,7 +8,7 @@ import (
 	"gt/lib/cli"
 )
 
-// FastPath returns a cli.Program's FastPath: it parses what Wired does, without kong.
+// FastPath returns a cli.Program's FastPath: it parses the arguments of a hook without kong.
 func FastPath(begin func(Flags) cli.Command, command ...string) func(args []string) cli.Command {
 	return func(args []string) cli.Command {
 		if f, ok := Wired(args, command...); ok {
