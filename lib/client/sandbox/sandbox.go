@@ -55,8 +55,8 @@ func New() (s Sandbox, err error) {
 func (w Sandbox) End() { os.RemoveAll(w.Dir) }
 
 // Environ returns the environment of a run: the person's without the variables of gt,
-// tmux and proxies, the address nobody as proxy, and more, in which {scratch} is a folder
-// of the sandbox.
+// tmux and proxies, an address without a server as proxy, and more, in which {scratch} is a
+// folder of the sandbox.
 func (w Sandbox) Environ(environ, more []string) []string {
 	var env []string
 	for _, kv := range environ {

@@ -55,6 +55,7 @@ func findInstalled(c agent.Client, dir string, environ []string) (path, version 
 	return path, packageVersion(path, name)
 }
 
+// printedVersion returns the version that an agent's program prints, or why none is known.
 func (w Sandbox) printedVersion(ctx context.Context, c agent.Client, environ []string) (version, unknown string) {
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 // that say where gt's files are, whose they are and which programs run therefore count as
 // they were when the client started, which only the person decides.
 
-// decides reports whether a variable is one of those.
+// decides reports whether a variable counts as it was when the client started.
 func decides(name string) bool {
 	switch name {
 	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS": // of the last, see handover.args
