@@ -100,7 +100,7 @@ func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, e
 		}
 	}
 	had := false
-	for {
+	for { // removes our rules, the last one first; then the wanted ones are added
 		at := c.Allow.findOwnRules(texts(doc, c.Allow.list(doc)))
 		if len(at) == 0 {
 			break

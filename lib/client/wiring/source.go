@@ -57,7 +57,7 @@ func (c Client) Read(scope, file string) Source {
 	s.Handlers = c.handlers(s.Doc)
 	schema := ParseSchema(c.Schema, c.Version)
 	for _, h := range s.OwnHandlers() {
-		if !c.Takes(h.Event) { // Unfit tells of it, and an installation mends it
+		if !c.Takes(h.Event) { // told elsewhere, and an installation mends it
 			schema["hooks."+h.Event] = "any"
 		}
 	}
