@@ -81,8 +81,8 @@ type Session struct {
 }
 
 // ResolveOutcome finds out whether a session that has not ended, according to the log,
-// still runs. The session's record tells that, and how the session ended if the log
-// missed it. A session without a record on this machine is Gone, or ended by its
+// still runs. It asks the session's record, which also says how the session ended if the
+// log missed the end. A session without a record on this machine is Gone, or ended by its
 // hand-over if that was its last event.
 func (s *Session) ResolveOutcome(state place.State) {
 	if s.Outcome == Active && s.TmuxPane == "" && s.PID > 0 && !s.native {

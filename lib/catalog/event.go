@@ -187,8 +187,8 @@ func sessionOf(id session.ID, events iter.Seq[*event]) (s *Session) {
 	return s
 }
 
-// applyEvent adds an event to the session. The events come in the order of their times: fill keeps
-// the first value of a field, and replace the last.
+// applyEvent adds an event to the session. The events come in the order of their times. Of what a
+// session begins with, the first value counts, and of what changes, the last.
 func (s *Session) applyEvent(e *event) {
 	p := &e.Payload
 	switch e.Type {

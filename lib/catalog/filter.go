@@ -106,7 +106,8 @@ func (c Catalog) MatchingSessions(f Filter) iter.Seq[*Session] {
 // Latest is MatchingSessions by the last activity, but keeps them.
 func (c Catalog) Latest(f Filter) iter.Seq[*Session] { return c.matching(f, byLast, c.keepSession) }
 
-// SelectLatest returns matching sessions, at most limit (0 is all), as ByActivity sorts them.
+// SelectLatest returns matching sessions, at most limit (0 is all): the running ones first, then
+// by the last activity, latest first.
 func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 	if f.Outcome == "" {
 		running := f
@@ -117,7 +118,8 @@ func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 		if f.Outcome != "" || s.Outcome != Active {
 			found = append(found, s)
 		}
-		// What follows was active no later. When a crash happened, its outcome told.
+		// All sessions that follow were active no later than s, so once limit others were active
+		// later than s, none of them is wanted. A crash has become older when it was resolved.
 		if s.Outcome != session.Crash && limit > 0 && len(found) > limit {
 			later := 0
 			for _, other := range found {
@@ -138,7 +140,8 @@ func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 	return found
 }
 
-// matching yields the matching sessions as keep returns them, which may hold them in the catalog.
+// matching yields the matching sessions in an order, with their outcomes resolved. keep completes
+// each of them, and decides whether the catalog holds it for later callers.
 func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		all := c.iterSessions(o)
@@ -273,7 +276,7 @@ func (c Catalog) Linked(name string) []*Session {
 		addAll(v.chained(session.ID(name), true))
 		addAll(v.worked(name))
 	}
-	done := map[session.ID]bool{"": true}
+	done := map[session.ID]bool{"": true} // the ids whose links were followed
 	for len(next) > 0 {
 		id := next[len(next)-1]
 		if next = next[:len(next)-1]; done[id] {
@@ -300,9 +303,11 @@ func (s *Session) Chain() session.ID { return cmp.Or(s.ChainID, s.ID) }
 
 // Len returns the number of sessions, without subagents'.
 func (c Catalog) Len() (n int) {
-	isRoot := map[session.ID]bool{} // of those that are not only in the first log
+	// The sessions of the first log, mostly the largest, are only counted. isRoot tells of those of
+	// all other sources whether they count: subagents do not, even if the first log has them.
+	isRoot := map[session.ID]bool{}
 	logs := c.allLogs()
-	asked := len(c.talks.byID)
+	asked := len(c.talks.byID) // about how many ids are looked up in the logs
 	for i, v := range logs {
 		if i == 0 {
 			n = v.size

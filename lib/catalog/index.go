@@ -23,7 +23,7 @@ import (
 // It is trusted if only this user can have written it, and if this log and archive have
 // only grown since. Each page has a checksum.
 
-// indexVersion changes with the index's format and with what reading.add makes of an event.
+// indexVersion changes with the index's format and with what a row has of an event.
 const indexVersion = 6
 
 // guarded is how many bytes at the beginning of a file, and before the end of the part
@@ -127,16 +127,16 @@ func (x *index) covers(all sources) bool {
 		}
 		// The index's writer may have opened the file later, and read more.
 		f.size, f.end = now.Size, c.Read
-		if now.Size = c.Size; now != c {
+		if now.Size = c.Size; now != c { // another file, or changed before the end of what was read
 			return false
 		}
 	}
 	return true
 }
 
-// readOn reads what is new, and writes the index unless that is little or its path is "". It
-// returns nil if an event belongs before one that is already in the index, or if the index
-// is damaged.
+// readOn reads what the log, all[1], has got since the index was written. It writes the index
+// anew unless that is little or its path is "". It returns nil if an event belongs before one
+// that is already in the index, or if the index is damaged.
 func (x *index) readOn(path string, all sources, progress Progress) (*logView, error) {
 	r := &reading{known: x.logView, rows: map[session.ID]*row{}, actors: x.Actors, size: x.Sessions}
 	inOrder := true

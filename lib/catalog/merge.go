@@ -16,6 +16,7 @@ import (
 	"gt/lib/sys/process"
 )
 
+// talks are the conversations that clients keep, each under the id of its session.
 type talks struct {
 	byID    map[session.ID]*talk
 	newest  []*talk      // those with text, newest first
@@ -27,6 +28,7 @@ type talks struct {
 	forks    map[session.ID][]session.ID // by the session that they name as their origin
 }
 
+// talk is a conversation under the id of its session.
 type talk struct {
 	id session.ID
 	*conversation.Conversation
@@ -168,7 +170,7 @@ func (c Catalog) original(s *Session) session.ID {
 	}
 	first, known := c.originals[t.family()]
 	if !known {
-		for _, relative := range slices.Backward(c.talks.families[t.family()]) {
+		for _, relative := range slices.Backward(c.talks.families[t.family()]) { // the oldest first
 			o := c.met[relative.id]
 			if o == nil {
 				o = c.make(candidate{id: relative.id})
@@ -290,7 +292,7 @@ func (c Catalog) Orphaned(s *Session) bool {
 	return s.SubagentOf != "" && c.Get(s.SubagentOf) == nil
 }
 
-// Orphans returns the sessions of which Orphaned is true, newest first.
+// Orphans returns the sessions of subagents whose parent is not in the catalog, newest first.
 func (c Catalog) Orphans() []*Session {
 	ids := map[session.ID]bool{}
 	for _, t := range c.allTalks() {

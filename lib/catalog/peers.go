@@ -117,7 +117,8 @@ func (c Catalog) claim(id session.ID, s *Session, runs bool) *Session {
 	return s
 }
 
-// bothClaim returns a session that two other hosts know. It is on the host of its last event.
+// bothClaim returns a session that two other hosts know. The host that knew it first says how it
+// began, and the host of its last event how it ended and where it is.
 func bothClaim(a, b *Session) *Session {
 	if b.StartedAt.Before(a.StartedAt) {
 		a, b = b, a
@@ -139,7 +140,7 @@ func bothClaim(a, b *Session) *Session {
 // accept takes what another host's logs say of a session of this host.
 func (s *Session) accept(there *Session, runs bool) {
 	switch {
-	case s.native && runs:
+	case s.native && runs: // here, so it did not continue there
 	case s.native: // only its conversation is here, such as in a folder that is synchronized
 		s.follow(there)
 		s.Actor, s.Role, s.Rig, s.Topic, s.WorkUnit, s.Received = there.Actor, there.Role, there.Rig, there.Topic, there.WorkUnit, there.Received

@@ -31,6 +31,7 @@ func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, e
 	if len(more) > 0 {
 		path = ""
 	}
+	// read opens the files anew for each view, because a prune may have replaced them meanwhile.
 	read := func(view func(sources, string, Progress) (*logView, error), progress Progress) (*logView, error) {
 		all, err := openAll(append([]eventlog.Log{log}, more...)...)
 		defer all.close()
@@ -139,8 +140,8 @@ var chunk int64 = 1 << 20
 
 const maxTasks = 4
 
-// reading collects what a log says of sessions. While events are added, it detects one that
-// comes after one that it should precede.
+// reading collects what a log says of sessions. It refuses an event that belongs before one
+// that it already has.
 type reading struct {
 	known  *logView            // what the index has; nil if there is none
 	rows   map[session.ID]*row // that are new or changed
@@ -149,7 +150,7 @@ type reading struct {
 }
 
 // actor is what determines the session of a hand-over that names none. Both times are in
-// nanoseconds, or never.
+// nanoseconds; noTime if there was no such event.
 type actor struct {
 	Last    session.ID `json:"last,omitempty"` // the session that the actor's latest event named
 	Named   int64      `json:"named"`          // the time of that event
@@ -162,10 +163,10 @@ func newReading() *reading {
 	return &reading{rows: map[session.ID]*row{}, actors: map[string]*actor{}}
 }
 
-// add adds an event to its session. If it should have been added before an earlier event,
-// add does nothing and returns false: all events must then be added again, sorted. Events
-// of different sessions may come in any order, as long as hand-overs that name no session
-// keep their owner.
+// add adds an event to its session. An event that belongs before one that was already added
+// changes nothing: the result is false, and the caller must add all events again, sorted by
+// time. Events of different sessions may come in any order, as long as hand-overs that name
+// no session keep their owner.
 func (r *reading) add(e *event) bool {
 	time := e.at.UnixNano()
 	if e.unnamed() {
@@ -287,7 +288,8 @@ func (all sources) scanAnew(progress Progress, each func(e *event)) error {
 	return all.scan(progress, each)
 }
 
-// scan calls each for all events that were not read before, in file order.
+// scan calls each for all events that were not read before, in file order. Several tasks scan
+// the parts of a batch at once, and each gets the events of a batch when all of it is scanned.
 func (all sources) scan(progress Progress, each func(e *event)) error {
 	var parts []*part
 	var done, total int64

@@ -133,6 +133,7 @@ func query[T any](v *logView, get func(sqlite.Values) T, sql string, args ...any
 	return nil
 }
 
+// rows returns the sessions that meet a condition of SQL, of which args are the parameters.
 func (v *logView) rows(condition string, args ...any) []*row {
 	return query(v, rowOf, "SELECT "+columns+" FROM known WHERE "+condition, args...)
 }
@@ -148,7 +149,8 @@ func (v *logView) findRow(id session.ID) *row {
 // pageSize is how many sessions are read at first, and largePage at last.
 const pageSize, largePage = 32, 1024
 
-// eachRow iterates over the sessions in an order.
+// eachRow iterates over the sessions in an order. It reads them in pages, each of which begins
+// behind the last session of the page before: ?1 is its time, ?2 its id.
 func (v *logView) eachRow(o order) iter.Seq[*row] {
 	next := strings.ReplaceAll("AT <= ?1 AND (AT < ?1 OR id > ?2) ORDER BY AT DESC, id LIMIT ?3", "AT", o.column)
 	return func(yield func(*row) bool) {
@@ -168,13 +170,13 @@ func (v *logView) eachRow(o order) iter.Seq[*row] {
 	}
 }
 
-// beginning returns the ids that begin with a prefix. No id has a ~.
+// beginning returns the ids that begin with a prefix. The sign ~ sorts behind all that ids have.
 func (v *logView) beginning(prefix string) []session.ID {
 	return query(v, func(r sqlite.Values) session.ID { return session.ID(r.Text(0)) }, "SELECT id FROM known WHERE id >= ?1 AND id < ?1 || '~'", prefix)
 }
 
-// finder returns a function that reports whether the log has a session. It is to be called
-// about so many times.
+// finder returns a function that reports whether the log has a session. calls is about how
+// often it will be called: for few calls each of them is a query, for more all ids are read.
 func (v *logView) finder(calls int) func(session.ID) bool {
 	if v.size > calls {
 		return func(id session.ID) bool { return v.findRow(id) != nil }
@@ -191,8 +193,8 @@ func (v *logView) children(id session.ID) []*row {
 	return v.rows("parent = ?1 AND parent <> '' AND id <> ?1", string(id))
 }
 
-// chained returns the sessions of a chain without the one with the chain's id, or with
-// prefix those of all chains whose id begins so.
+// chained returns the sessions of a chain, without the one that has the chain's id. With
+// prefix, it returns those of all chains whose id begins with chain.
 func (v *logView) chained(chain session.ID, prefix bool) []*row {
 	if prefix {
 		return v.rows("chain >= ?1 AND chain < ?1 || '~' AND chain <> id AND chain <> ''", string(chain))

@@ -40,7 +40,8 @@ type candidate struct {
 	row *row     // the log's
 }
 
-// candidates iterates over what all sources have, in an order.
+// candidates iterates over what all sources have, in an order. It merges the sources, each of
+// which is in this order already, so a session that several sources have comes several times.
 func (c Catalog) candidates(o order) iter.Seq[candidate] {
 	var sources []iter.Seq[candidate]
 	for _, v := range c.logs {
@@ -164,8 +165,8 @@ func (c Catalog) make(at candidate) *Session {
 	return s
 }
 
-// logged joins the events that all logs have of a candidate to a session, or returns nil if there
-// are none. at has the row already of the log that it was found in.
+// logged makes a session of the events that all logs have of it, or returns nil if there are none.
+// A candidate that was found in a log already has the row of that log.
 func (c Catalog) logged(at candidate) *Session {
 	var rows []*row
 	for _, v := range c.logs {
