@@ -45,8 +45,10 @@ func FindConversations(getenv func(string) string, clean func(string) string, ca
 	return joinFiles(withoutCopies(all)), errs
 }
 
-// joinFiles makes one conversation of those that are parts of one, in several files.
+// joinFiles joins conversations of which a client keeps parts in several files. Each joined one
+// takes the place of its first part.
 func joinFiles(all []conversation.Conversation) []conversation.Conversation {
+	// An empty conversation and a record are never joined: they have no key.
 	keyOf := func(c conversation.Conversation) (k record.Key) {
 		if !c.Metadata.Started.IsZero() && c.File.Client != record.Client {
 			k = record.KeyOf(c)
@@ -108,6 +110,7 @@ func scanStores(stores []*found, clean func(string) string, cache string, progre
 	}
 	cli.Parallel(begin, func(do func()) { do() })
 
+	// new is a conversation whose metadata must be read: its store, and its index in all.
 	type new struct {
 		of *found
 		at int
