@@ -48,7 +48,8 @@ func Changes(all []conversation.Conversation, bases []string, clean func(string)
 	return found, err
 }
 
-// calls gives the calls that changed files with these names.
+// calls gives the calls of a conversation that changed files with these base names, without those
+// that failed. It parses nothing if the bytes of a plain conversation have none of needles.
 func (s *search) calls(c *opened, needles []needle, bases []string, clean func(string) string, each func(Hit) bool) error {
 	if quiet := quietIn(c.Reader, c.File, true); quiet != nil && needles != nil {
 		there := false

@@ -103,6 +103,7 @@ func nearestWord(word string, all []conversation.Conversation) (near string, exa
 			return
 		}
 		seen, checked, isThere := map[string]bool{}, map[string]bool{}, false
+		// check takes each word in run, a run of letters of a record, that is like the word.
 		check := func(run []byte) {
 			isThere = isThere || unspaced && strings.Contains(foldText(string(run)), word)
 			if len(run) > maxWord || checked[string(run)] {
@@ -123,7 +124,7 @@ func nearestWord(word string, all []conversation.Conversation) (near string, exa
 				if other == len(record) && index(needles, record) < 0 || quiet(record) {
 					return true
 				}
-				for _, n := range needles {
+				for _, n := range needles { // the words that have a half of an ASCII word
 					for rest := record; ; {
 						i := n.index(rest)
 						if i < 0 {
@@ -137,7 +138,7 @@ func nearestWord(word string, all []conversation.Conversation) (near string, exa
 						rest = rest[to:]
 					}
 				}
-				for other < len(record) {
+				for other < len(record) { // the words with letters that are not ASCII
 					from, to := letterRun(record, other, other+1)
 					if first, _ := utf8.DecodeRune(record[from:]); first >= utf8.RuneSelf || first|0x20 == rune(plain[0]) {
 						check(record[from:to])

@@ -159,7 +159,7 @@ func (n needle) index(b []byte) int {
 	at := n.rare           // of the rarest byte
 	small, large := -1, -1 // where the next lower-case and upper-case one is
 	for seen := 0; at+rest <= len(b); seen++ {
-		if seen*maxFrequentDistance > at+maxFrequentDistance*3 {
+		if seen*maxFrequentDistance > at+maxFrequentDistance*3 { // too often, beyond the first three
 			return n.pairs(b, at-n.rare)
 		}
 		if small < at {
@@ -185,7 +185,8 @@ func (n needle) index(b []byte) int {
 // for two bytes is cheaper.
 const maxFrequentDistance = 96
 
-// pairs is index from an offset on, by both rare bytes.
+// pairs returns where the needle begins in b from an offset on, or -1. It searches for both rare
+// bytes at once.
 func (n needle) pairs(b []byte, at int) int {
 	var small uint64
 	if n.fold {

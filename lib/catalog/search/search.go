@@ -162,6 +162,7 @@ func (s *search) divide(queue, work chan<- portion) {
 	}
 }
 
+// work searches portions until there are no more. If it panics, it ends the search of all others.
 func (s *search) work(portions <-chan portion) {
 	whole := false
 	defer func() {
@@ -266,7 +267,8 @@ type opened struct {
 	note func(read int64) // adds how far it was read to the bytes that were searched
 }
 
-// open reads a conversation.
+// open reads a conversation and gives its hits. own is set when its own turn has come, otherwise
+// only its hits that forks have copied are looked up, which counts as no progress.
 func (s *search) open(i int, own bool, each func(Hit) bool) error {
 	c := &opened{Reader: scan.ReaderOf(s.all[i].File.Client), Conversation: &s.all[i], i: i, own: own}
 	var noted int64
@@ -287,7 +289,7 @@ func (s *search) open(i int, own bool, each func(Hit) bool) error {
 	return err
 }
 
-// conversation sends the hits of a conversation without copied ones.
+// conversation sends the hits of a conversation, without those that it copied from an older one.
 func (s *search) conversation(i int, to chan<- located) error {
 	return s.open(i, true, func(h Hit) bool {
 		for _, j := range s.older[i] {
@@ -333,7 +335,8 @@ func (s *search) copied(i int) map[copyKey]bool {
 	return found
 }
 
-// families returns for each conversation those with the same history that began earlier.
+// families returns for each conversation, by the indexes in all, those that began earlier with the
+// same history: it can be a fork of them.
 func families(all []conversation.Conversation) [][]int {
 	type name struct {
 		client string
@@ -374,8 +377,8 @@ func families(all []conversation.Conversation) [][]int {
 // maxForks limits how far a fork of a fork is followed to the original.
 const maxForks = 100
 
-// searchConversation is search.read for a pattern. Where quietIn allows it, it parses only records
-// that have a needle.
+// searchConversation gives the hits of a query in a conversation. whole reports whether it read to
+// the end. Where quietIn allows it, it parses only records that have a needle.
 func (s *search) searchConversation(q *Query, c *opened, each func(Hit) bool) (whole bool, err error) {
 	var o conversation.Options
 	if quiet := quietIn(c.Reader, c.File, q.Tools); quiet != nil && len(q.needles) > 0 {

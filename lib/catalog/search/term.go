@@ -19,7 +19,7 @@ type term struct {
 	stem     string   // of the last part, unless signs divide them: it also counts with another ending
 	optional bool     // a word such as "the", which only adds to the rank
 	common   bool     // most conversations have it, see isEnough
-	apart    bool     // it is nowhere, see pairs
+	apart    bool     // no conversation has it, so it may be several words without blanks
 	needles  []needle // one of them is in the bytes of each text that has the term
 
 	// textOf returns the text of an entry in which the term must be; nil for a word, which
@@ -156,8 +156,9 @@ func (t *term) find(text string, each func(at, end int, quality float64) bool) {
 	}
 }
 
-// match returns where the term ends that begins at a place with its first word or its stem, and
-// how well it fits; 0 if it does not.
+// match returns where the term ends whose first word or stem begins at a place, and how well it
+// fits: 1 for whole words, 0.7 for the beginning of a word or another ending, 0.35 within a word,
+// 0 if the term is not there.
 func (t *term) match(text string, at int) (end int, quality float64) {
 	first := t.parts[0]
 	before, _ := utf8.DecodeLastRuneInString(text[:at])

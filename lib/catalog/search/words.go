@@ -187,7 +187,7 @@ func (w *Words) SearchExact(all []conversation.Conversation, titles []string, id
 	for i := range found {
 		f := &found[i]
 		for t, weight := range f.weights {
-			f.Score += rare[t] * 2.2 * weight / (1.2 + weight)
+			f.Score += rare[t] * 2.2 * weight / (1.2 + weight) // as BM25 with k1 = 1.2
 			if weight == 0 && !w.terms[t].optional {
 				f.Missing = append(f.Missing, w.terms[t].typed)
 			}
@@ -212,12 +212,14 @@ type reading struct {
 	first   conversation.Entry // of the exchange
 	texts   []conversation.Entry
 	size    int
-	partial []Hit // with most: exchanges without all terms
+	partial []Hit // exchanges without all terms, if most of them can be enough
 	inTitle []float64
 }
 
-// read is search.read for words. The title is a hit of its own if it has enough of them.
+// read gives the exchanges of a conversation that have enough of the words. The title is a hit of
+// its own if it has enough of them.
 func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
+	// The title counts for each exchange, and can be found by itself.
 	title := conversation.Entry{Kind: conversation.Title, Text: r.title, Time: r.Conversation.Metadata.Started}
 	titled, ok := r.hit([]conversation.Entry{title}, nil)
 	r.inTitle = titled.weights
@@ -251,7 +253,7 @@ func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
 		}
 	}
 	more := true
-	// give ends an exchange. With most, one without all terms is kept for scattered.
+	// give ends an exchange. If most terms can be enough, one without all is kept for the end.
 	give := func() bool {
 		h, ok := r.hit(r.texts, r.inTitle)
 		switch {
@@ -303,8 +305,8 @@ func (r *reading) noteTerms(record []byte, quiet func([]byte) bool) (more bool) 
 	return more
 }
 
-// isEnough reports whether something has all terms or, with most, two thirds of the words, or
-// half of those that are not common.
+// isEnough reports whether something has all terms. If no conversation has all, two thirds of the
+// words are enough, or half of those that are not common.
 func (r *reading) isEnough(has func(t int) bool) bool {
 	words, missing := r.count(has, true)
 	if !r.most {
@@ -459,7 +461,7 @@ func (r *reading) hasEnoughTerms(texts []conversation.Entry, inTitle []float64) 
 // nearest returns how near to each other the terms are in a folded text, from 0 to 1, and the
 // lines there. original is the text before it was folded.
 func (r *reading) nearest(text, original string) (near float64, line Line) {
-	const most = 64
+	const most = 64 // places of a term that are looked at, and places from each of them on
 	type place struct{ at, end, term int }
 	var places []place
 	wanted := 0
@@ -486,7 +488,7 @@ func (r *reading) nearest(text, original string) (near float64, line Line) {
 				for t := range seen {
 					letters += len(r.terms[t].typed) + 1
 				}
-				apart := max(end-p.at-letters, 0)
+				apart := max(end-p.at-letters, 0) // bytes between the terms; 60 halve the score
 				score := float64(len(seen)*len(seen)) / float64(wanted*wanted) / (1 + float64(apart)/60)
 				if score > near && strings.Contains(text[p.at:end], "\n") { // one line is shown
 					score *= 0.9
@@ -509,8 +511,8 @@ func (r *reading) nearest(text, original string) (near float64, line Line) {
 	return near, Line{Number: number, Text: strings.Clone(strings.ToValidUTF8(strings.TrimSuffix(original[begin:end], "\r"), "")), Match: true}
 }
 
-// scattered gives, with most, the exchanges that have most of the terms, or the best one of
-// a conversation that has nearly all of them in several.
+// scattered gives the exchanges that have most of the terms, or the best one of a conversation
+// that has nearly all of them in several exchanges.
 func (r *reading) scattered(each func(Hit) bool) {
 	union := make([]bool, len(r.terms))
 	inUnion := func(t int) bool { return union[t] }
