@@ -282,15 +282,16 @@ func (f *facts) predecessor(h firstHandover) predecessor {
 	return predecessor{r, how}
 }
 
-// seen returns the session as if a person saw it: a headless run is told what waits, though
-// it takes nothing.
+// seen returns the session's parameters as if a person saw it, because a headless run is told
+// what waits as well, though it takes nothing.
 func (f *facts) seen() session.StartParams {
 	p := f.session
 	p.Headless = false
 	return p
 }
 
-// crashCandidate is broken, as far as it is known before the conversation is read.
+// crashCandidate returns the session that broke off, as far as records tell that without its
+// conversation, or the predecessor if none did.
 func (f *facts) crashCandidate(h firstHandover) predecessor {
 	p, owner := f.predecessor(h), h.owner()
 	if owner == nil || p.Record == nil {
@@ -319,7 +320,8 @@ func (f *facts) crashCandidate(h firstHandover) predecessor {
 
 // broken returns the session that broke off, and how, or the predecessor if none did. If the
 // predecessor handed over, this is another session without a successor, or the predecessor
-// itself if it received a request after its hand-over. What is passed over is added to Unused.
+// itself if it received a request after its hand-over. It adds sessions that were asked for
+// nothing to Unused and goes on with the next one.
 func (f *facts) broken(h firstHandover) (predecessor, ending) {
 	for {
 		p := f.crashCandidate(h)
@@ -407,8 +409,8 @@ func (f *facts) addHooked(s *situation, broke predecessor) {
 	}
 }
 
-// addUnowned adds the notes of the hand-overs that no session's record has: each is told to the
-// next start, or with the chain that broke off; the first hand-over has none then.
+// addUnowned adds to s the notes of the hand-overs that no session's record has. A note of the
+// chain that broke off is recalled, and no longer told as the first hand-over's. The others wait.
 func (f *facts) addUnowned(s *situation, broke predecessor) {
 	h := &s.handover
 	for i := range f.left {

@@ -296,8 +296,8 @@ func (c *commit) gatherPrompts(r *session.Record) error {
 	return thread.Move(c.call.Home.Town.State, r.ID, r.Chain(), r.ID, atomicfile.Unsynced, c.call.Warn)
 }
 
-// noteCompacted resets the number of tokens at a compaction, because readShorter must not
-// compare a resume with the number before.
+// noteCompacted resets the number of tokens at a compaction, because a later resume must not be
+// compared with the number before it.
 func (s *start) noteCompacted(id session.ID) error {
 	if s.session.Source != "compact" || activity.Read(s.call.Home, id).Tokens == 0 {
 		return nil

@@ -39,7 +39,8 @@ func document(limit int, size func(string) int, sections []section) string {
 	return strings.Join(parts(limit, size, sections), "")
 }
 
-// parts returns the text of a document: that of each section, and what follows the last.
+// parts returns the text of each section, "" for one that is empty or left out, and behind the last
+// the line that counts those that are left out (see document).
 func parts(limit int, size func(string) int, sections []section) []string {
 	all := make([]string, len(sections)+1)
 	var kept []section

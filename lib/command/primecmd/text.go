@@ -352,7 +352,7 @@ func (p *page) lastingSection() section {
 	}.frame("the thread of this work", p.words(b.Text()))
 }
 
-// chain is the place of what no other section tells of the chain.
+// chain is an empty section, behind which layout puts what no other section tells of the chain.
 var chain = section{chain: true}
 
 // layout returns the start-up text. After the section of the chain it has the lists of the thread:
@@ -380,8 +380,8 @@ func (p *page) layout(sections []section) string {
 	return strings.Join(others, "")
 }
 
-// fill returns the texts of sections, cut to a total size of most, and in the room that is left,
-// lists of what else the thread has.
+// fill returns the texts of sections, cut to a total size of most, and the lists of what else the
+// thread has, in the room that the texts leave.
 func (p *page) fill(sections []section, most int) (others []string, lists string) {
 	const little = 6000 // of a text that has room for the person's messages alone
 	t, limit, size := p.thread, p.dialect.MaxContext, p.dialect.Size
