@@ -341,12 +341,13 @@ func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time,
 	return written
 }
 
-// rewrote reports whether an edit made a line by replacing a part of one that the line's commit
-// removed or an earlier edit wrote.
+// rewrote reports whether an edit, by its index, made a line by replacing a part of an older line:
+// one that the line's commit removed, or that an earlier edit wrote.
 func (b *blamer) rewrote(l git.BlamedLine, edit int) bool {
 	const most = 8 // of the edits that fit, any can have been there; mostly all were, which is last
 	changes := b.changes[l.Path]
 	var former []string
+	// take adds to former what edit i replaced with text. It ends at a line that the commit removed.
 	take := func(i int, text string) (removed bool) {
 		for _, before := range b.formerLines(l, changes[i].Change, text) {
 			if l.Commit != "" && b.linesOf(l).removed[edits.Normalize(before)] {

@@ -17,7 +17,7 @@ import (
 // sessions that it recognizes, and returns the agents whose session is unknown.
 //
 // A session is recognized by its process, or by the transcript that the process has open.
-// discover does not guess, because two agents in one folder look alike.
+// Nothing is guessed, because two agents in one folder look alike.
 func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Session) {
 	socket, _ := tmux.FromEnv(env.Getenv)
 	server := tmux.Server(socket)

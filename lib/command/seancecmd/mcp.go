@@ -187,6 +187,7 @@ const (
 	invalidParams = -32602
 )
 
+// Run answers requests until standard input ends.
 func (c *server) Run(env *cli.Env) error {
 	for i := range tools {
 		tools[i].Hints.ReadOnly = true

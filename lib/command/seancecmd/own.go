@@ -32,8 +32,8 @@ func newStoreGuardWith(env *cli.Env, table func() *agent.Table) account.StoreGua
 	}
 }
 
-// passed returns the error for a path that only a log or a record names. The hint how to
-// allow it is only for a terminal, because an agent would follow it.
+// passed turns err, which refuses a path that only a log or a record names, into the command's
+// error. Only on a terminal it hints how to allow the path, because an agent would follow that.
 func passed(env *cli.Env, s *catalog.Session, err error) error {
 	err = cli.Fail(cli.AnswerNo, err)
 	if term.IsTerminal(env.Stderr) {
@@ -67,8 +67,8 @@ func pathExists(path string) bool {
 	return filepath.IsAbs(path) && err == nil
 }
 
-// storesOf returns own with the session's folder as another project, because a store inside
-// a project is not the person's.
+// storesOf returns the guard with the session's folder as a further project: a store inside a
+// project is not the person's, so its files are refused.
 func storesOf(own account.StoreGuard, s *catalog.Session) account.StoreGuard {
 	if filepath.IsAbs(s.CWD) && !s.Foreign() {
 		own.Projects = append([]string{git.Top(s.CWD)}, own.Projects...)

@@ -22,9 +22,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// copied returns a session whose client has deleted it, or cannot be asked, in a form that
-// can be asked: it writes the record as a conversation that an agent reads from any file.
-// done removes that file.
+// copied returns a form that can be asked of a session whose client has deleted it or cannot
+// be asked. It writes the session's record as a conversation into a scratch folder, from where
+// any installed agent can read it. done removes that folder.
 func (c *talk) copied(env *cli.Env, all *agent.Table, own account.StoreGuard, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
 	client, w, err := answering(env, all, s)
 	if err != nil {
@@ -71,8 +71,8 @@ func (c *talk) copied(env *cli.Env, all *agent.Table, own account.StoreGuard, s 
 	return p, done, err
 }
 
-// sourceOf returns a session's conversation as its record has it: another agent's maker
-// sees no secret. The record is made in the folder scratch if there is none.
+// sourceOf returns a session's conversation as its record has it, without secrets, because it
+// goes to the maker of another agent. It makes the record in the folder scratch if there is none.
 func sourceOf(env *cli.Env, own account.StoreGuard, s *catalog.Session, scratch string) (conversation.Source, error) {
 	if s.Recorded {
 		return record.SourceOf(s.File)

@@ -98,9 +98,10 @@ func continuationOf(own account.StoreGuard, all *agent.Table, s *catalog.Session
 	}, nil
 }
 
-// folder returns where the session is resumed. That is its first folder, where its client finds it, or
-// the one that it moved to, which may be the same folder renamed. A folder that only a log names must
-// be the person's own. Relative paths are ignored. If dir is empty, named is a folder that is gone.
+// folder returns where the session is resumed: its first folder, in which its client finds it, or
+// the one that it moved to, which may be the same folder renamed. A folder that only a log names
+// must be the person's own, else err says that it is not. If dir is empty, named is the folder
+// that is gone, or "". Relative paths are ignored.
 func folder(own account.StoreGuard, s *catalog.Session) (dir, named string, err error) {
 	for _, at := range []string{s.CWD, s.Moved} {
 		if s.Foreign() || !filepath.IsAbs(at) {

@@ -43,7 +43,7 @@ type selection struct {
 	Live    bool            `help:"Running now." group:"Which sessions:"`
 	All     bool            `short:"a" help:"Include subagents, and do not limit the number." group:"Which sessions:"`
 
-	strangers []*catalog.Session // running agents of an unknown session; see discover
+	strangers []*catalog.Session // running agents of an unknown session, with --live
 
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions:"`
 
@@ -107,7 +107,8 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	return f, nil
 }
 
-// open returns the catalog and what the flags select in it. With --live it sets c.strangers.
+// open returns the catalog, and the filter for what the flags select in it. With --live it also
+// looks for running agents whose session is unknown.
 func (c *selection) open(env *cli.Env) (all catalog.Catalog, f catalog.Filter, err error) {
 	if all, err = gather(env, c.Town, c.Log); err != nil {
 		return all, f, err

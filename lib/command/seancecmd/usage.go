@@ -476,6 +476,7 @@ func (c *usage) spenders(env *cli.Env) (found []*catalog.Session, all catalog.Ca
 		return nil, all, err
 	}
 	own := newStoreGuard(env)
+	// left counts a session, and reports whether a conversation of it or of a subagent is left.
 	left := func(s *catalog.Session) bool {
 		c.selected++
 		c.foreign = c.foreign || s.Foreign()
@@ -551,6 +552,8 @@ func (c *usage) line(env *cli.Env) error {
 		id = s.ID
 		_, has = now.Sessions[id]
 	}
+	// Count anew if the numbers are another day's, of the future or too old (see maxShare). If they
+	// only lack the session, count anew once they are older than counting takes.
 	if age := env.Now().Sub(now.At); !known || now.Day != env.Now().Local().Format(time.DateOnly) || age < 0 || age > maxShare*now.Took || !has && id != "" && age > now.Took {
 		var err error
 		if now, err = c.countNow(env, id); err != nil {
