@@ -273,8 +273,8 @@ func isWanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
 	return pending || !known && c.TakenBy == ""
 }
 
-// pending reports whether the checkpoint's holder has a record (known) and has not ended
-// (pending). Both are about a session other than id.
+// pending reports whether the checkpoint's holder has a record (known), and whether it has not
+// ended (pending). For the session id itself, which needs no protection, pending is false.
 func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
 	holder := cmp.Or(c.TakenBy, c.SessionID)
 	if holder == id {
