@@ -148,7 +148,7 @@ func Hint(all []*Instance, name, otherwise string) string {
 	return cmp.Or(spelling.Suggest(near[:min(len(near), maxMeant)]), otherwise)
 }
 
-// HintNamed is Hint for a name that FindCalled does not find.
+// HintNamed is Hint for a name under which no store has an instance.
 func HintNamed(state place.State, name, otherwise string) string {
 	return Hint(ReadEverywhere(state), name, otherwise)
 }

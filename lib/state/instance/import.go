@@ -109,7 +109,8 @@ func (s Store) Importable(i Imported) (added []*Instance, err error) {
 	return newOf(i.Instances, there)
 }
 
-// newOf returns the instances that are not known, each with a name.
+// newOf returns the instances of all that are not among those there, each with a name. The error
+// joins what is wrong with any of them.
 func newOf(all, there []*Instance) (added []*Instance, err error) {
 	known, names := map[ID]*Instance{}, map[string]bool{}
 	parents, seen := map[ID]ID{}, map[ID]bool{}
