@@ -264,6 +264,7 @@ func (o *opened) isDelivered(e entry) bool {
 	return o.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return o.readContent(e) })
 }
 
+// unread reports whether a note is neither seen, done nor work, and for the reader.
 func (o *opened) unread(e entry) bool {
 	return !e.hasFlag('S') && !e.hasFlag('T') && !o.isDelivered(e) && !o.isOthers(e)
 }
@@ -481,7 +482,8 @@ func (b Box) lookUp(id string) (*opened, error) {
 
 func notFound(id string) error { return fmt.Errorf("%w: '%s'", ErrNotFound, id) }
 
-// maxRescans is how often find lists the box. A listing can miss a file that is renamed meanwhile.
+// maxRescans is how often a search for a note lists the box: a listing can miss a file that is
+// renamed meanwhile.
 const maxRescans = 3
 
 // find returns the note with that ID, or the only one whose ID begins so.
@@ -612,8 +614,8 @@ func (b Box) mark(id, add, take string) error {
 	return b.withNote(id, func(o *opened, e entry) error { return o.mark(e, add, take) })
 }
 
-// mark changes flags. If it removes some, it removes vouch's record as well, so that setting a flag
-// by hand cannot give the note as work again.
+// mark changes flags. If it removes some, it also removes the record that gt gave the note as work,
+// so that setting a flag by hand cannot give it again.
 func (o *opened) mark(e entry, add, take string) error {
 	if err := o.change(e, add, take); err != nil || take == "" || o.own {
 		return err
