@@ -61,7 +61,7 @@ func (t Try) IsOver() bool {
 	return t.State == Finished || t.State == Declined || t.State == Recalled
 }
 
-// Lease is the question where work is that was offered.
+// Lease asks a host where the work is that it was offered.
 type Lease struct {
 	Letter   string `json:"letter"`
 	Template string `json:"template"`

@@ -120,8 +120,8 @@ func MarkMoved(in *instance.Instance, claims map[instance.ID]Claim) {
 	}
 }
 
-// WayOn returns the command that goes on with a move of an instance to another host of the
-// fleet, or brings it back from there. It is "" for a parcel that went another way.
+// WayOn returns a hint for an instance that moves or has moved to another host of the fleet: the
+// command that goes on with the move, or brings it back. It is "" if the parcel went another way.
 func (h Hosts) WayOn(in *instance.Instance) string {
 	own, err := h.LocalHost()
 	if err != nil || in.Moved == nil {

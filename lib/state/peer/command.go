@@ -204,7 +204,7 @@ func (o Outbox) refusal(l Letter) (string, error) {
 	return fmt.Sprintf("%.4000s", reason), o.Forget(l)
 }
 
-// Moves are the sessions that move: the name of the agent for the ID of each letter.
+// A file relay/moves/<ID of a letter> says which agent moves with that letter.
 
 // Noted records which agent a letter with a session is about, and the id of its parcel.
 func (o Outbox) Noted(l Letter, name, parcel string) error {
