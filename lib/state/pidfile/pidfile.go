@@ -134,7 +134,8 @@ func (d Dir) Get(session string) (File, error) {
 	return f.parse(data)
 }
 
-// parse sets the state of the file's process.
+// parse sets the state of the file's process. For another program's file it also compares the
+// start time in the file, if there is one, with that of the process.
 func (f File) parse(data []byte) (_ File, err error) {
 	if f.State != "" {
 		return f, nil
