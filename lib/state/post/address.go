@@ -173,7 +173,8 @@ func Known(state place.State, to string) (Recipient, error) {
 	return findKnown(place.Scope{State: state}, to) // GT_ROOT of whoever started gt-relay says nothing of other agents
 }
 
-// findKnown is Known for a scope. It looks into towns only for names that no agent outside has.
+// findKnown finds the agent of this host that another host means, in a scope. It looks into towns
+// only for names that no agent outside has.
 func findKnown(s place.Scope, to string) (Recipient, error) {
 	state := s.State
 	found, err := findNamed(s, to)
