@@ -139,6 +139,8 @@ func writeRequest(h home.Home, id session.ID, data []byte) error {
 	return atomicfile.Write(copyOf(h, id), append(old, data...), atomicfile.Synced)
 }
 
+// The paths of the copy of a session's requests, of those that were served, and of a file whose
+// time is the beginning of the session's turn.
 func copyOf(h home.Home, id session.ID) string { return h.Path("sessions", string(id)+".request") }
 func served(h home.Home, id session.ID) string { return h.Path("sessions", string(id)+".served") }
 func turn(h home.Home, id session.ID) string   { return h.Path("sessions", string(id)+".turn") }
@@ -171,7 +173,8 @@ const slack = 20 * time.Millisecond
 // Waits reports whether the state has a request of the session. It costs one lstat.
 func Waits(h home.Home, id session.ID) bool { return atomicfile.Exists(copyOf(h, id)) }
 
-// Asked reports whether a hand-over is requested and not served yet, and returns its subject.
+// Asked reports whether the session's requests have a hand-over that was not served yet, and
+// returns its subject.
 func Asked(h home.Home, id session.ID) (subject string, asked bool) {
 	own, _ := read(copyOf(h, id))
 	theirs, _, _ := place.RequestOf(h.Dir, string(id)).Read()
@@ -218,7 +221,7 @@ func Withdraw(h home.Home, id session.ID) error {
 	return err
 }
 
-// Asks reports whether the project may have a request. It costs one lstat.
+// Asks reports whether the project's folder may have a request of the session. It costs one lstat.
 func Asks(h home.Home, id session.ID) bool {
 	return place.RequestOf(h.Dir, string(id)).Exists()
 }
