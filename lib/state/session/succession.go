@@ -132,8 +132,8 @@ func (n newcomer) follows(c Candidate) succession {
 }
 
 // lost reports whether the session broke off and waits for a successor. A session that is
-// found dead now always does. One that was found dead before or was killed does for the
-// time recent, until another session follows it.
+// found dead now always waits. One that was killed, or was found dead before, waits until
+// another session follows it, but no longer than the time recent.
 func (n newcomer) lost(c Candidate) bool {
 	return c.Liveness == Dead || c.brokeOff() && n.now.Sub(c.EndedAt).Abs() < recent && !n.followedByAnother(c.Record)
 }
