@@ -128,7 +128,8 @@ func (t *Thread) shorten() {
 	t.Dropped += dropped
 }
 
-// shorten removes messages if cutting all is not enough: the oldest first, but never the first.
+// shorten cuts messages to maxPrompts bytes together: the oldest first, those that isPlain accepts
+// before the others. If cutting all is not enough, it removes the oldest, but never the first.
 func shorten(all []Quote, isPlain func(int, Quote) bool) (kept []Quote, dropped int) {
 	size := 0
 	for _, q := range all {

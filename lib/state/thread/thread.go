@@ -526,8 +526,8 @@ func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error
 	return t, err
 }
 
-// load returns a thread with the journal's prompts, and the content of its file. Without prompts, a
-// missing or unusable file is ErrNone.
+// load returns a thread with the journal's prompts added, and the content of its file. A missing or
+// unusable file counts as an empty thread, and is ErrNone if there are no prompts either.
 func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(atomicfile.Rolling) ([]byte, error), warn func(error)) (*Thread, []byte, error) {
 	var t *Thread
 	f.Valid = func(data []byte) (err error) { // parse only once
