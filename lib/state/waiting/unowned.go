@@ -78,9 +78,9 @@ func isTakenElsewhere(h home.Home, o *handover.Handover) bool {
 	return err == nil && (note.Seen || note.Done)
 }
 
-// claims returns the hand-overs that the markers and notes of others are: Gas Town's gt or an
-// older gt left a marker, a note, or both, or a gt-handoff was killed before it wrote its file.
-// Markers without an owner belong to the latest unread notes.
+// claims makes hand-overs of the markers and notes that have no file: Gas Town's gt or an older gt
+// left a marker, a note, or both, or a gt-handoff was killed before it wrote the file. Markers go
+// to the latest unread notes; without such a note, the first marker is a hand-over of its own.
 func claims(s session.Store, known []session.Candidate, files []*Unowned, hooked []mail.Note, by Reader) ([]*Unowned, error) {
 	kept := map[string]bool{} // the markers and notes of hand-overs that have a file
 	for _, c := range known {
