@@ -115,8 +115,8 @@ type Held struct {
 	Session string // that has or had claimed it
 }
 
-// Held returns where a note is, by its name. It looks at what nobody has again at the end: a
-// note can be given back meanwhile.
+// Held returns where a note is, by its name. It looks twice among the notes that nobody has, first
+// and last, because a note can be given back meanwhile.
 func (w Work) Held(template, name string) (h Held, err error) {
 	if err := instance.CheckName(template); err != nil {
 		return h, err
