@@ -99,6 +99,7 @@ func (d *Doc) Remove(n *Node) []byte {
 	before, after := d.text[from:n.begin], d.text[n.end:to]
 	switch {
 	case bytes.IndexByte(before, '/') >= 0 || bytes.IndexByte(after, '/') >= 0:
+		// There are comments beside it, so only the value and one comma go.
 		if !last {
 			after = slices.Concat(after[:n.comma-n.end], after[n.comma-n.end+1:])
 		} else if i > 0 {
