@@ -156,7 +156,7 @@ func unescape(raw string, clean func(string) string) string {
 			return b.String() + rest
 		}
 		b.WriteString(rest[:begin])
-		word := rest[begin : end+1]
+		word := rest[begin : end+1] // the next string, with its quotes
 		var text string
 		if strings.Contains(word, `\u`) && json.Unmarshal([]byte(word), &text) == nil {
 			text, _ = plain.Visible(clean(text), plain.Keep{})
