@@ -185,7 +185,7 @@ func middleCut(text string, n int) string {
 	return text[:front] + fmt.Sprintf(" [… %s …] ", term.Size(int64(back-front))) + text[back:]
 }
 
-// paste returns how many of the first lines are one paste, 0 if the first is typed.
+// paste returns how many of the first lines are one paste, 0 if the first was typed by the person.
 func paste(lines []string) int {
 	if strings.TrimSpace(lines[0]) == "" {
 		return 0
