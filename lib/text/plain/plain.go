@@ -318,7 +318,7 @@ type cleaner struct {
 	marks int   // on prev
 	seams []int // offsets where something was removed
 
-	doubted int // calls of doubts
+	doubted int // how often the text behind an introducer was examined
 }
 
 func (c *cleaner) putRune(r rune) {
@@ -519,6 +519,6 @@ func (c *cleaner) doubts(p int) bool {
 }
 
 const (
-	maxDoubt  = 128  // bytes that doubts examines
+	maxDoubt  = 128  // bytes that are examined behind an introducer
 	maxDoubts = 1000 // bounds the calls, so that the time stays linear
 )
