@@ -73,7 +73,7 @@ func attribute(s string) string {
 // elementName returns the name in the element at the end of s: <key>token</key>, or
 // <setting name="token"> before the tag of a value.
 func elementName(s string) string {
-	for range 3 {
+	for range 3 { // tags around the name
 		s = strings.TrimRight(s, " \t\r\n")
 		open := strings.LastIndexByte(s, '<')
 		if open < 0 || !strings.HasSuffix(s, ">") {

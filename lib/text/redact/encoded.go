@@ -82,7 +82,7 @@ func inReadings(piece string, values []string) []span {
 		if level == maxLevels {
 			break
 		}
-		next := decodeEscapes(r.text)
+		next := decodeEscapes(r.text) // its offsets are those of r.text, and become those of piece
 		for i := range next.from {
 			next.from[i], next.to[i] = r.from[next.from[i]], r.to[next.to[i]-1]
 		}

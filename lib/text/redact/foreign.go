@@ -116,8 +116,8 @@ func endsWith(words, end string) bool {
 }
 
 // findForeignWords finds a wallet's words that are none of BIP39's English ones, behind a label whose
-// first word ends at s[end]. There are as many as such words ever are, alone on the rest of their
-// line, and none is as short as the small words of a sentence.
+// first word ends at s[end]. It takes only a number of words that wallets have (12 to 33), alone on
+// the rest of their line, of which none is as short as the small words of a sentence.
 func (sc *scanner) findForeignWords(_, end int) (from, to int) {
 	s := sc.s
 	sign := strings.IndexAny(s[end:min(len(s), end+maxName/2)], ":=：\n")

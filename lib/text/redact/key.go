@@ -103,8 +103,8 @@ func (sc *scanner) findKeyEnd(i int) (from, to int) {
 	return min(from, sc.keyLines(i)), end
 }
 
-// keyLines returns where the lines of a key begin that end before the line of s[i], whatever
-// stands before and behind the base64 on them; i if there are none.
+// keyLines goes back from the line of s[i] over the lines of a key, whatever stands before and
+// behind the base64 on them. It returns where the first begins, or i if there are none.
 func (sc *scanner) keyLines(i int) (from int) {
 	s := sc.s
 	from = i

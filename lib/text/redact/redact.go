@@ -313,7 +313,8 @@ func escape(v, blank string) string {
 	return b.String()
 }
 
-// scanner finds secrets by their form.
+// scanner finds secrets by their form. In its methods s[i] is the character at which the scan has
+// stopped, and from and to are the span of the secret; both are 0 if there is none.
 type scanner struct {
 	s       string
 	done    int // everything before this offset has been handled
@@ -341,6 +342,7 @@ func (sc *scanner) findAt(i int) (from, to int) {
 	return sc.findShaped(i)
 }
 
+// finder is a function that returns the span of the secret that s[i] indicates; 0, 0 if none is.
 type finder = func(sc *scanner, i int) (from, to int)
 
 // findersAt are, for some characters, what finds a secret that such a character indicates, in the

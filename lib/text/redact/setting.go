@@ -209,7 +209,9 @@ func (sc *scanner) wordEnd(i int) int {
 	return n
 }
 
-// fullName is settingName if the word before the sign is known, and ends at s[end].
+// fullName returns the name of a setting, and its end as settingName does, from the word before the
+// sign at s[i], which ends at s[end]. A word like "value" or "key" is only a part of the name, or
+// stands for a name elsewhere: "" then means that there is none, or that it is no secret's.
 func (sc *scanner) fullName(i, end int, word string) (string, int) {
 	s := sc.s
 	switch word {

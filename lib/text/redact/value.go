@@ -16,7 +16,7 @@ func spanIf(secret bool, from, to int) (int, int) {
 	return 0, 0
 }
 
-// wordAt finds the value at s[i] if looks takes it for a secret, and it is no placeholder.
+// wordAt finds the value at s[i] if it is no placeholder, and looks says that it is a secret.
 func wordAt(s string, i int, looks func(word string) bool) (from, to int) {
 	from, to = boundedValueAt(s, i)
 	return spanIf(from < to && !isPlaceholder(s, from, to) && looks(s[from:to]), from, to)
