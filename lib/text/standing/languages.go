@@ -9,7 +9,7 @@ import (
 
 // language has the cues of instructions in a language whose sentences foreignKind does not
 // take apart. They are regular expressions over a sentence in lower case (see
-// language.text), in which "^" begins it and a comma begins each further clause.
+// language.textOf), in which "^" begins it and a comma begins each further clause.
 //
 // A cue of an action has the form of the verb with which a person orders: "it never
 // passes" is no instruction in any language.

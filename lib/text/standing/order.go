@@ -123,8 +123,9 @@ func body(w []string) []string {
 	return w
 }
 
-// kindOfStart returns the kind of the instruction with which a clause begins, if the clause
-// before it does not tell what happens: "it hangs and never returns".
+// kindOfStart returns the kind of the instruction with which clause i begins: w are its words, and
+// before those of the clause before it. After a clause that tells what happens it is KindNone: "it
+// hangs and never returns".
 func (s *sentence) kindOfStart(i int, w, before []string) Kind {
 	if len(before) > 0 && oneOf(s.words[0], "if when whenever") && (startsWith(w, "refuse|escalate|ask first|ask me") ||
 		len(w) == 1 && (holdsAny(s.words, "stop ask|stop tell me|stop wait for me") || holdsAny(s.words[len(s.words)-2:], "stop report"))) {

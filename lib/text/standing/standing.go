@@ -63,7 +63,7 @@ func Find(text string) []Instruction {
 				kind = s.kind()
 			}
 			said := s.text
-			if s.onlyLasts() {
+			if s.onlyLasts() { // "From now on." makes the sentence before it an instruction
 				if kind = KindAlways; before == "" {
 					kind = KindNone
 				}
