@@ -221,6 +221,7 @@ func (l *line) find(name string, letter rune) *kong.Flag {
 	return nil
 }
 
+// flags returns the flags that can still be given, but no hidden ones.
 func (l *line) flags() []Candidate {
 	var found []Candidate
 	for _, f := range l.availableFlags() {

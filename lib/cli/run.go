@@ -137,6 +137,7 @@ func missingValue(app *kong.Node, args []string) *kong.Flag {
 	return l.flag
 }
 
+// usageOf returns the program's name, with the subcommand that args begin with if they do.
 func usageOf(app *kong.Node, args []string) string {
 	for _, child := range app.Children {
 		if len(args) > 0 && args[0] == child.Name {
@@ -196,6 +197,7 @@ func explainUsage(err error, app *kong.Node, args []string) (said, hint string) 
 	return strings.NewReplacer(`one of "",`, "one of ", `,"" but`, " but").Replace(said), ""
 }
 
+// newParser returns kong's parser for the program's grammar, with our help and our own exit.
 func newParser(env *Env, p Program) (*kong.Kong, error) {
 	return kong.New(p.Grammar,
 		kong.Name(p.Name),
