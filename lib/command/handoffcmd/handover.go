@@ -30,10 +30,10 @@ type order struct {
 	subject  string
 	to       string // the agent that follows
 	reason   string
-	collect  bool
+	collect  bool // add what the conversation, git and gt-mail say
 	hook     bool // a hook: nobody reads the output, and Input is a client's
-	watch    bool
-	quietGit bool
+	watch    bool // show the other agent's session afterwards
+	quietGit bool // no warning about uncommitted or unpushed work
 	dryRun   bool // change nothing
 }
 
@@ -73,7 +73,7 @@ func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h hand
 }
 
 // findPlace finds where the successor starts: its program, its folder, and for an agent whose pane
-// it can get, the launcher. h.in.Why says why it cannot be started in that.
+// it can get, the launcher, with the reason why it cannot be started in that.
 func (h *handover) findPlace() error {
 	err := h.findProgram()
 	h.openFolder()
@@ -125,6 +125,8 @@ func (t target) follow(o order) (handover, error) {
 	return handover{target: t, order: o, successor: respawn.NewSuccessor(c, t.home, resumed)}, nil
 }
 
+// successor returns the client that takes over: the one that the order names, or the town's for the
+// role, or the same one. A cycle keeps the client, and needs a conversation that can continue.
 func (t target) successor(o order) (agent.Client, error) {
 	same, id := t.client(), t.home.Identity
 	switch {
