@@ -100,6 +100,7 @@ func readPIDFile(dir pidfile.Dir, session string) (pidfile.File, error) {
 	return f, err
 }
 
+// describe says whether the tracked process runs, as far as its file shows that.
 func describe(f pidfile.File) string {
 	switch f.State {
 	case pidfile.Alive:
