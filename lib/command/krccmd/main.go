@@ -65,6 +65,7 @@ type grammar struct {
 	Config config `cmd:"" help:"Show or change how long events are kept."`
 }
 
+// books are the event logs of a town, with the policy by which they are pruned.
 type books struct {
 	env    *cli.Env
 	town   town.Town
@@ -78,7 +79,7 @@ func openLogs(env *cli.Env) (books, error) {
 	return p, p.town.State.CheckOwner()
 }
 
-// open is openLogs with the policy. If only the policy is unusable, the hint is config reset.
+// open returns the logs with the policy. If only the policy is unusable, the hint is config reset.
 func open(env *cli.Env) (books, error) {
 	p, err := openLogs(env)
 	if err != nil {
@@ -95,6 +96,7 @@ func (p books) logs() []eventlog.Log {
 	return []eventlog.Log{eventlog.Log(p.town.Events()), eventlog.Log(p.town.Feed())}
 }
 
+// tally adds the lines of a log to the tallies, and shows the progress.
 func (p books) tally(l eventlog.Log, to ...*retention.Tally) error {
 	bar := term.NewProgress(p.env.Stderr, p.env.Getenv, "reading "+filepath.Base(string(l)), p.env.Now)
 	defer bar.Finish()
@@ -434,6 +436,7 @@ func (c *prune) print(env *cli.Env, result retention.Result) error {
 	return env.Print(c.describe(result))
 }
 
+// describe says what was removed, or with --dry-run what would be.
 func (c *prune) describe(r retention.Result) string {
 	if r.Pruned == 0 {
 		if r.Processed == 0 {
