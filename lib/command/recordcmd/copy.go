@@ -40,13 +40,13 @@ func noneHere(env *cli.Env, m missing, otherwise string) error {
 	return cli.Fail(cli.AnswerNo, m, instance.HintNamed(state, m.name, otherwise))
 }
 
-// readable is find, also among the copies of other hosts' records.
+// readable finds a record by its name, also among the copies of other hosts' records.
 func readable(env *cli.Env, name string) (source, error) {
 	s, id, err := openRecord(env, name)
 	return orCopy(env, source{s, id, ""}, name, err)
 }
 
-// continuable is current, also among the copies of other hosts' records.
+// continuable finds an updated record to continue, also among the copies of other hosts' records.
 func continuable(env *cli.Env, name string) (source, error) {
 	s, err := store(env)
 	if err != nil {

@@ -171,6 +171,7 @@ func infos(env *cli.Env, s record.Store) ([]record.Info, error) {
 	return all, nil
 }
 
+// completers completes a record's id: by its session's, or by its own if that is what was begun.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{"id": func(env *cli.Env, begin string) []cli.Candidate {
 		s, err := record.StoreOf(env.Getenv)

@@ -122,8 +122,8 @@ func sessionsOf(agents []instance.Called) (ids []string) {
 	return ids
 }
 
-// current is find for commands that continue or pass on a conversation. It first updates
-// the record from the client's conversation, or creates it.
+// current finds a record to continue or pass on. It first updates the record from the client's
+// conversation, or creates it.
 func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	id, none := find(env, s, name)
 	wanted := term.Uncut(name)

@@ -57,6 +57,7 @@ func note(env *cli.Env, name string, kind record.Kind, of string) error {
 	return s.Note(id, kind, env.Redact(of), env.Now())
 }
 
+// showSteps prints the steps that were noted in a record, with the time that each took.
 func showSteps(env *cli.Env, s record.Store, id record.ID) error {
 	all, err := s.Steps(id)
 	if err != nil {
