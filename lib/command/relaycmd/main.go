@@ -240,6 +240,7 @@ func hubName(at dial.Hub) string {
 	return u.Host
 }
 
+// readInvitation reads an invitation from standard input: a line of 16 KiB at most.
 func readInvitation(env *cli.Env) (invite.Invitation, error) {
 	if term.IsTerminal(env.Stderr) {
 		env.Hint("the invitation that gt-hub printed, in one line:")
