@@ -27,9 +27,9 @@ type command struct {
 	env     *cli.Env
 	words   []string // as a person types them
 	untold  []string // arguments that the person is not shown
-	input   string
+	input   string   // its standard input
 	typed   []string // for a new agent, each answer
-	dir     string
+	dir     string   // where it runs
 	environ []string
 	about   string        // the key of the row
 	within  time.Duration // the time that it has

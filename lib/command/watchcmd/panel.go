@@ -166,6 +166,7 @@ type peeked struct {
 	ran ran
 }
 
+// peeked shows the screen that was read, or why it could not be.
 func (m *model) peeked(p peeked) {
 	if p.ran.failed == "" {
 		m.show(seen{key: p.key, text: p.ran.out, note: "at " + m.now.Format("15:04:05")})

@@ -263,6 +263,7 @@ func (m *model) listed() (lines []string) {
 	return lines
 }
 
+// line draws a row or heading of the list. A width of 0 hides the column.
 func (m *model) line(i *item) string {
 	switch {
 	case i.row == nil:
@@ -519,6 +520,7 @@ func (m *model) footerLines() []string {
 
 const maxOutcome = 3 // bounds the lines of an error
 
+// outcome returns the result of the last command: one line, or some red ones if it failed.
 func (m *model) outcome() []string {
 	text := " " + m.message.command
 	if m.message.text != "" {
