@@ -129,6 +129,7 @@ func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor st
 	return nil
 }
 
+// newLine returns an event as a line of the log, with its newline.
 func newLine(now time.Time, kind, actor string, payload any) ([]byte, error) {
 	p, err := json.Marshal(payload)
 	if err != nil {
@@ -239,7 +240,7 @@ func (l Log) LastEvent(spare Log, session string, types ...string) Event {
 	return Event{}
 }
 
-// lastInFile is LastEvent for one log, of which it reads the last tailSize bytes.
+// lastInFile returns a session's last event of these types in the last tailSize bytes of a log.
 func (l Log) lastInFile(session string, types []string) (last Event) {
 	f, err := atomicfile.Open(string(l))
 	if err != nil {

@@ -50,7 +50,7 @@ func (l Log) Follow(ctx context.Context, recent int, wanted func(Head) bool, eac
 type follower struct {
 	log      Log
 	each     func([]byte) bool
-	enough   bool
+	enough   bool     // each wants no more lines
 	file     *os.File // nil if there is none
 	at       int64    // end of the last line that was passed on
 	size     int64    // size of file when it was last read

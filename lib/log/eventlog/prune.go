@@ -111,6 +111,8 @@ type survey struct {
 	from   int64            // expired events from this offset on stay, because of Keep
 }
 
+// survey reads the log once and decides what stays: it counts what goes, and finds the running
+// sessions and the offset from which Keep holds back expired events.
 func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	s := survey{Pruning: p, live: map[string]int64{}}
 	s.pruned.Removed = map[string]int{}
@@ -120,7 +122,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	}
 	s.pruned.Before = info.Size()
 	s.from = info.Size()
-	total := 2 * info.Size() // two passes
+	total := 2 * info.Size() // the log is read again when it is rewritten
 	if p.DryRun {
 		total = info.Size()
 	}

@@ -146,7 +146,7 @@ func (l Log) Heads(each func(h Head, at, size int64)) error {
 	return atomicfile.Error("read", string(l), err)
 }
 
-// heads is Heads up to an offset. It returns the end of the last complete line.
+// heads calls each for the lines up to an offset. It returns the end of the last complete line.
 func heads(f io.ReaderAt, to int64, each func(h Head, at, size int64)) (int64, error) {
 	r := newLines(f, 0, to)
 	for {
