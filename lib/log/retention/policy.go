@@ -289,6 +289,7 @@ func (p *Policy) Store(root string, warn func(error)) error {
 	return write(file(root, warn), p, p.unknown)
 }
 
+// write stores v as JSON, with the fields of the file that this version does not know.
 func write(f atomicfile.Rolling, v any, unknown openjson.Unknown) error {
 	data, err := openjson.Marshal(v, unknown)
 	if err == nil {
@@ -334,6 +335,7 @@ func (s *State) Due(now time.Time, interval TTL) bool {
 	return since >= time.Duration(interval) || since < 0
 }
 
+// Record adds a prune that was made now. Only Store writes it to the file.
 func (s *State) Record(now time.Time, r Result) error {
 	data, err := json.Marshal(r)
 	if err != nil {

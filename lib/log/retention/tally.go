@@ -58,6 +58,7 @@ func NewTally(p *Policy, now time.Time) *Tally {
 	return &Tally{policy: p, now: now, types: map[string]*Kind{}}
 }
 
+// Add counts a line of size bytes. Types beyond maxKinds count together, as "other".
 func (t *Tally) Add(h eventlog.Head, size int64) {
 	t.Bytes += size
 	if h.Type == "" || h.Time.IsZero() {
