@@ -60,8 +60,8 @@ func (f Folder) isUnchanged(here Folder) bool {
 	return f.SameFolder(here) || f.isOn(here, volumeOf(here.Path))
 }
 
-// isOn is is for a folder on such a volume. A numbered one gives a folder another inode
-// number at each mount; without birth times only the path is left.
+// isOn reports whether here, on such a volume, is the same folder. Some volumes give a folder
+// another inode number at each mount; without birth times only the path is left.
 func (f Folder) isOn(here Folder, on volume) bool {
 	switch on {
 	case overlaid:
@@ -317,7 +317,7 @@ func (s State) Fixed(id string) (at, dir string, err error) {
 	return k.At, dir, err
 }
 
-// FixedKept is Fixed with the whole record.
+// FixedKept returns the record of a session's home, and the home's path; "" without one.
 func (s State) FixedKept(id string) (k Kept, dir string, err error) {
 	at, err := s.FixedAt(id)
 	if at == "" {
@@ -330,7 +330,7 @@ func (s State) FixedKept(id string) (k Kept, dir string, err error) {
 	return Kept{At: at, address: f.Address, known: true}, f.Path, nil
 }
 
-// FixedAt is Fixed without reading the home's record.
+// FixedAt returns the place of a session's home without reading its record, or "".
 func (s State) FixedAt(id string) (string, error) {
 	link := s.Path("sessions", id)
 	target, err := os.Readlink(link)

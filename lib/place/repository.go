@@ -16,7 +16,7 @@ import (
 
 // Top returns the top of the worktree that contains dir: the nearest folder with .git (a
 // file in a linked worktree), up to limit. It returns dir if there is none, or if .git
-// belongs to another user (see Counts) and the person does not say that it is safe.
+// belongs to another user and the person does not say that it is safe.
 func Top(dir, limit string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {

@@ -14,7 +14,7 @@ import (
 
 // Shared is a folder inside a project or town that others can write to, so its content is a
 // claim. It is reached from the opened outer folder without following links. The zero
-// Shared is empty and ignores writes.
+// value is empty and ignores writes.
 type Shared struct {
 	project string
 	way     []string // folders from the project to it
@@ -41,8 +41,8 @@ func (s Shared) Make() (*os.Root, error) {
 	return dir, atomicfile.Error("use", at, err)
 }
 
-// MakeOurs is Make for a folder beside a log. It refuses one of another user, and creates
-// none inside such a folder (see atomicfile.MayMake).
+// MakeOurs opens a folder beside a log, and creates it if necessary. It refuses another user's
+// folder, and creates none inside such a folder.
 func (s Shared) MakeOurs() (*os.Root, error) {
 	path := s.Path("")
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -142,7 +142,7 @@ func (s Shared) OpenFile(name string) (*os.File, error) {
 	return f, err
 }
 
-// read is Read with the file's ctime, which its writer cannot forge.
+// read reads a file, and returns its ctime as well, which its writer cannot forge.
 func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, err error) {
 	f, info, err := s.openOwn(name)
 	if err != nil {
@@ -202,7 +202,7 @@ func (s Shared) Sweep(names []string, now time.Time) {
 	atomicfile.SweepIn(dir, names, now)
 }
 
-// openOwn is OpenFile with what the open file is.
+// openOwn opens a file of this user, and returns what the open file is.
 func (s Shared) openOwn(name string) (f *os.File, info os.FileInfo, err error) {
 	dir, _, err := s.walk(nil)
 	if err == nil {
