@@ -80,8 +80,8 @@ func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration
 	return c, p.bundle(bundle, c.Index)
 }
 
-// isolateSettled returns the repository of the worktree that contains dir, and what isolated does.
-// It fails if an operation such as a merge is under way.
+// isolateSettled returns the repository of the worktree that contains dir, with a private git
+// directory. It fails if an operation such as a merge is under way.
 func isolateSettled(dir string) (r checkout, vars []string, done func(), err error) {
 	if r, _, err = locateIn(dir); err != nil {
 		return r, nil, nil, err
@@ -309,8 +309,8 @@ func withoutPassword(url string) string {
 // packing runs git on a repository with new objects in a folder of its own.
 type packing struct {
 	checkout
-	scratch string
-	vars    []string
+	scratch string   // temporary git directory
+	vars    []string // environment that isolates git
 	wait    time.Duration
 }
 

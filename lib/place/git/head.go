@@ -28,7 +28,7 @@ func Branch(dir string) string {
 	return branch
 }
 
-// BranchOrCommit is Branch for people: of a detached HEAD it tells the beginning of the commit.
+// BranchOrCommit returns the branch for people: of a detached HEAD the beginning of the commit.
 func BranchOrCommit(dir string) string {
 	branch, commit := checkedOut(dir)
 	if commit != "" {
@@ -115,7 +115,7 @@ func CommitsBetween(dir string, from, to time.Time) []Commit {
 	return reflog(dir, from, to, maxReflog)
 }
 
-// reflog is Commits of the last most bytes of the reflog.
+// reflog returns the commits between two times that the last most bytes of the reflog have.
 func reflog(dir string, from, to time.Time, most int64) []Commit {
 	var all history // from the beginning, to know what a reset removes
 	for line := range strings.Lines(readReflog(dir, most)) {

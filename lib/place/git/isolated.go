@@ -83,8 +83,8 @@ func topOf(top string) (checkout, error) {
 	return checkout{top, dir, common, said}, nil
 }
 
-// worktreeAt is topOf with an error for people. It tells where the repository of a linked worktree
-// was, if that is gone.
+// worktreeAt returns the repository of the worktree with this top. Its error is for people, and
+// tells where the repository of a linked worktree was, if that is gone.
 func worktreeAt(path string) (checkout, error) {
 	r, err := topOf(path)
 	if dir, derr := Dir(path); derr == nil && errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(dir)) == "worktrees" {
@@ -227,6 +227,7 @@ func (r checkout) isolated() (vars []string, done func(), err error) {
 	}, done, nil
 }
 
+// readNames returns the names in a folder, 4096 at most, or nil if it cannot be opened.
 func readNames(dir string) []string {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0) // does not block on a FIFO
 	if err != nil {

@@ -63,7 +63,7 @@ const maxStatus = 8 << 20
 // Status returns the state of the worktree that contains dir. It takes no lock of git and
 // changes nothing, not even the index. After wait it kills git with its children.
 //
-// It runs no program that the repository, or a nested one, names (see isolated). The files
+// It runs no program that the repository, or a nested one, names. The files
 // of gt's own state do not count as changes.
 func Status(dir string, wait time.Duration) (State, error) {
 	end := time.Now().Add(wait)
@@ -81,8 +81,8 @@ func Status(dir string, wait time.Duration) (State, error) {
 	return s, nil
 }
 
-// Measure is Status with the number of changed lines. Ahead of a branch without an upstream is
-// Unpushed. After wait it returns ErrTimeout with what is known, a Head if Status has answered.
+// Measure returns the state of a worktree with the number of changed lines. Without an upstream,
+// Ahead counts the unpushed commits. After wait it returns ErrTimeout with what is known by then.
 func Measure(dir string, wait time.Duration) (State, error) {
 	end := time.Now().Add(wait)
 	s, err := Status(dir, wait)
@@ -170,7 +170,7 @@ func runInWorktree(dir string, wait time.Duration, args ...string) (*bounded.Fro
 	return out, answerInto(nil, out, dir, wait, args...)
 }
 
-// namesFrom is runInWorktree for names that end in NUL. cut reports that there are more.
+// namesFrom runs git, which prints names that end in NUL. cut reports that there are more of them.
 func namesFrom(stdin io.Reader, dir string, wait time.Duration, args ...string) (names []string, cut bool, err error) {
 	out := &bounded.Front{Most: maxNamed}
 	if err := answerInto(stdin, out, dir, wait, args...); err != nil {
@@ -185,7 +185,7 @@ func splitNames(text string) []string {
 	return names[:len(names)-1]
 }
 
-// answerInto is runInWorktree with standard input and output.
+// answerInto runs git isolated in the worktree at dir, with this standard input and output.
 func answerInto(stdin io.Reader, stdout io.Writer, dir string, wait time.Duration, args ...string) error {
 	r, real, err := locateIn(dir)
 	if err != nil {
@@ -222,7 +222,7 @@ func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Dura
 	return out, nil
 }
 
-// runTo is run with standard output.
+// runTo runs git in dir, and kills it with its children after wait.
 func (r checkout) runTo(stdin io.Reader, stdout io.Writer, dir string, vars []string, wait time.Duration, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()

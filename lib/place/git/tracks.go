@@ -36,7 +36,7 @@ func listTracked(dir string, wait time.Duration, patterns ...string) (*bounded.F
 }
 
 // Kept returns the tracked files at and below the paths, relative to dir, ignoring case.
-// Such files may have come with the repository. Outside a worktree Kept does not run git.
+// Such files may have come with the repository. Outside a worktree it does not run git.
 func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	var patterns []string
 	for _, p := range paths {

@@ -84,7 +84,8 @@ func findRepository(dir string) (checkout, error) {
 	}
 }
 
-// isolateRepository is findRepository with what isolated returns.
+// isolateRepository finds dir's repository and prepares a private git directory for it. vars make
+// git use that. The caller must call done when git has ended.
 func isolateRepository(dir string) (r checkout, vars []string, done func(), err error) {
 	if r, err = findRepository(dir); err == nil {
 		vars, done, err = r.isolated()
@@ -650,9 +651,9 @@ func (r checkout) lockWorktrees() (unlock func(), err error) {
 
 const addWait = time.Minute
 
-// lockRefs is lockWorktrees for a worktree at path with a branch of dir's repository, which must be
-// linkless. own is the worktree that is there, or nil. If only another one has the branch, lockRefs
-// returns a CheckedOutError.
+// lockRefs locks the worktrees of dir's repository for one at path with a branch. It fails if git
+// would write through a link. own is the worktree that is there, or nil. If only another one has
+// the branch, lockRefs returns a CheckedOutError.
 func lockRefs(dir, path, branch string) (r checkout, own *Worktree, unlock func(), err error) {
 	if r, err = findRepository(dir); err != nil {
 		return r, nil, nil, err
