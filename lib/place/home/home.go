@@ -97,7 +97,7 @@ func Find(getenv func(string) string, dir, own string) Home {
 // FindIn is Find in a scope.
 func FindIn(s place.Scope, dir, own string) Home { return find(s, dir, own, "") }
 
-// find is FindIn with the home's place in the state, unless at is "".
+// find returns the home of dir. at is the home's place in the state, or "" if that is not known.
 func find(s place.Scope, dir, own, at string) Home {
 	agent := s.Agent
 	project := agent.Project
