@@ -59,6 +59,7 @@ type setting struct {
 	MaxPolecats int    `toml:"max_polecats"`
 }
 
+// settings reads what the town's town.toml says about its rigs, by their names.
 func settings(t town.Town) (map[string]setting, error) {
 	data, err := atomicfile.IfExists(t.Read("town.toml"))
 	if err != nil {
