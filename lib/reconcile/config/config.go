@@ -90,6 +90,8 @@ func Names(scope place.Scope) (names []string, err error) {
 	return slices.Compact(names), err
 }
 
+// forEachConfig calls do for the person's configuration and those of the trusted towns, each with
+// its sessions. It passes over what cannot be read.
 func forEachConfig(scope place.Scope, do func(*Config, instance.Store)) error {
 	state := scope.State
 	if c, err := NewSource(scope, town.PersonalIn(state), "").Read(); err == nil {
