@@ -72,7 +72,7 @@ func (w *World) New(ctx context.Context, name string, overlay map[string]string)
 	return again, err
 }
 
-// unchecked is Plan without running checks, so that nothing is scaled.
+// unchecked plans a tick without running the pools' checks, so that nothing is scaled.
 func (w *World) unchecked(ctx context.Context) (*Plan, error) {
 	quiet := *w
 	quiet.Check = noCheck
@@ -122,8 +122,8 @@ func (w *World) Suspend(ctx context.Context, id instance.ID) error {
 	})
 }
 
-// Shutdown is Suspend while everything is down. Desired stays Running, so that IsShutDown can
-// tell these sessions from those that were suspended on purpose.
+// Shutdown suspends a session while everything is down. Desired stays Running, so that IsShutDown
+// can tell these sessions from those that were suspended on purpose.
 func (w *World) Shutdown(ctx context.Context, id instance.ID) error {
 	down := *w
 	down.stayWanted = true

@@ -204,7 +204,7 @@ func (w *World) freeOrphaned(ctx context.Context, o OrphanedWork) error {
 	return w.Work.Free(ctx, o.Claimant, tick.WorkReason(state))
 }
 
-// freeOfUnknown is freeOrphaned for a name without a session, unless one was created since.
+// freeOfUnknown frees what was claimed under a name, unless a session has the name by now.
 func (w *World) freeOfUnknown(ctx context.Context, c Claimant) error {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {

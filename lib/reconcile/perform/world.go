@@ -162,8 +162,9 @@ func (w *World) inBackground(template string, id instance.ID, do func()) {
 	})
 }
 
-// Wait waits for the worktrees that ticks have begun to make, and for the agents that start in them. Once ctx is done it waits a little longer for what then ends; the next tick
-// continues from what is left.
+// Wait waits for the worktrees that ticks have begun to make, and for the agents that start in
+// them. Once ctx is done it waits a little longer for what then ends; the next tick continues from
+// what is left.
 func (w *World) Wait(ctx context.Context) {
 	done := make(chan struct{})
 	cli.Go(func() {
@@ -275,6 +276,7 @@ func (w *World) Memory() (*Memory, error) {
 	return parseMemory(data)
 }
 
+// remember writes what the next tick has to know, if this tick has changed it.
 func (w *World) remember(before, after *Memory) error {
 	was, err := json.Marshal(before)
 	if err != nil {
@@ -511,6 +513,7 @@ type markers struct {
 	kept   map[Stray]bool
 }
 
+// newMarkers takes the names by label, and also finds the labels of each name.
 func newMarkers(names map[string][]string) markers {
 	m := markers{names: names, labels: map[string][]string{}, kept: map[Stray]bool{}}
 	for label, all := range names {
@@ -603,6 +606,7 @@ func (p *Plan) remembered(before *Memory) *Memory {
 	return &m
 }
 
+// observed returns the facts about a session that a tick decides on.
 func (w *World) observed(in *instance.Instance, s Status) tick.Session {
 	seen := tick.Session{
 		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Busy: s.Busy, Left: s.Left, Limited: s.Limited,
