@@ -113,7 +113,7 @@ func (e Exec) run(ctx context.Context, word string, within time.Duration, c call
 	return "", fmt.Errorf("'%s %s': %w", e.Program, word, err)
 }
 
-// runFor is run for one session.
+// runFor runs the program for one session.
 func (e Exec) runFor(ctx context.Context, word string, within time.Duration, r Ref, c call) (string, error) {
 	if err := r.Check(); err != nil {
 		return "", err
