@@ -82,9 +82,9 @@ func Parse(file string, text []byte, sets ...string) ([]Template, []Problem) {
 
 type reader struct {
 	file     string
-	lines    func(block int, key string) int
-	block    int
-	sets     []string
+	lines    func(block int, key string) int // line numbers in the file
+	block    int                             // index of the agent that is read
+	sets     []string                        // variables that gt sets itself
 	problems []Problem
 }
 
@@ -171,6 +171,7 @@ func kind(v any) string {
 	return "a date"
 }
 
+// text and its siblings set *to if the table has the key, and report a value that is wrong.
 func (t *table) text(key string, to *string) {
 	take(t, key, "a string", func(s string) error {
 		if strings.ContainsRune(s, 0) {
@@ -215,6 +216,7 @@ func (t *table) duration(key string, to *time.Duration) {
 	})
 }
 
+// texts reads an array. check returns why a value is wrong; it may be nil.
 func (t *table) texts(key string, to *[]string, check func(string) error) {
 	take(t, key, "an array of strings", func(list []any) error {
 		if len(list) > maxItems {
@@ -238,6 +240,7 @@ func (t *table) texts(key string, to *[]string, check func(string) error) {
 	})
 }
 
+// inTown reads the path of a file in the town, relative to its root.
 func (t *table) inTown(key string, to *string) {
 	take(t, key, "a string", func(s string) error {
 		if !filepath.IsLocal(s) || path.Clean(s) != s || s == "." {
@@ -318,6 +321,7 @@ func (r *reader) template(m map[string]any) Template {
 	return t
 }
 
+// pool reads the pool block of an agent into its template, on top of the defaults of a pool.
 func (r *reader) pool(t *Template, p *table) {
 	_, pool := tick.Defaults()
 	t.Pool = &pool
@@ -352,6 +356,7 @@ func (r *reader) pool(t *Template, p *table) {
 	p.refuseUnknown()
 }
 
+// defaults reads the defaults table of an agent, and what a session may override in it.
 func (r *reader) defaults(t *Template, d *table) {
 	d.text("model", &t.Model)
 	mode := string(t.WakeMode)

@@ -140,6 +140,7 @@ func (t Template) CheckOverlay(overlay map[string]string) error {
 	return all
 }
 
+// checkOverlay returns an error if a session may not have this value of a key, such as env.NAME.
 func (t Template) checkOverlay(key, value string) error {
 	valid := slices.Clone(t.AllowOverlay)
 	for _, name := range t.AllowEnv {
