@@ -38,16 +38,17 @@ type members struct {
 	all       []Session
 	active    []Session // alive, and not changed by this tick yet
 	suspended []Session
-	archived  []Session // can be reactivated
-	replaced  map[string]bool
+	archived  []Session          // can be reactivated
+	replaced  map[string]bool    // ids that another session replaces
 	ahead     map[string]Session // sessions that run until their replacement does, by the replacement's id
 	drained   []Session          // archived for drift, not replaced yet
 	running   int                // creating or active
 	draining  int                // draining for drift, not replaced yet
 	claiming  int                // have claimed work
-	unknown   bool
+	unknown   bool               // whether one of them runs cannot be told
 }
 
+// members sorts the sessions of a pool by what the tick may do with them.
 func (d *decision) members(t *Template) members {
 	m := members{replaced: map[string]bool{}, ahead: map[string]Session{}}
 	for i := range d.Sessions { // no copies: with 50,000 sessions they take seconds
