@@ -75,6 +75,7 @@ func (s Store) Clear(id ID, now time.Time) (gone []Context, err error) {
 	return gone, s.removeContexts(id)
 }
 
+// Note appends a line that only has a kind and a name, such as the beginning of a step.
 func (s Store) Note(id ID, kind Kind, name string, now time.Time) error {
 	return s.append(id, func(w *writer, end ending) error {
 		if end.gone != "" {

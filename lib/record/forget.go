@@ -69,6 +69,7 @@ func (s Store) RemoveTold(agent string, id session.ID) error {
 	return hookfile.Remove(s.root, agent, id)
 }
 
+// removeContexts removes the large results that are kept aside for a record.
 func (s Store) removeContexts(id ID) error {
 	entries, err := atomicfile.Entries(s.Contexts)
 	if err != nil {

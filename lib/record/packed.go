@@ -36,6 +36,7 @@ const (
 	fieldBegin = 12
 )
 
+// parsePacked reads the field that gt writes into the gzip header of a packed record.
 func parsePacked(f io.ReaderAt) (p packedAt, err error) {
 	z, err := gzip.NewReader(io.NewSectionReader(f, 0, 1<<10))
 	if err != nil {
@@ -98,7 +99,8 @@ func (o opened) unpackTo(f *os.File) error {
 	return err
 }
 
-// lines is ForEachLine for an open record. A packed one is always unpacked from its start.
+// lines calls each for the lines of an open record from an offset on, until it returns false. A
+// packed record is always unpacked from its start.
 func (o opened) lines(from int64, each func(line []byte, at int64) bool) (next int64, err error) {
 	if o.gz == nil {
 		return conversation.LinesWithin(o.f.Name(), from, maxLine, each, nil)

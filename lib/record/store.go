@@ -174,6 +174,7 @@ func (s Store) open(id ID) (opened, error) {
 	return o, err
 }
 
+// openFile opens a record, packed or not. It refuses a file that another user could have written.
 func openFile(path string) (opened, error) {
 	f, err := atomicfile.Open(path)
 	if err != nil {
@@ -214,6 +215,7 @@ func (s Store) Head(id ID) (Session, error) {
 	return h, atomicfile.Error("understand", s.File(id), err)
 }
 
+// headOf reads the first line of a record, of maxHead bytes at most. Most have less than 4 KiB.
 func headOf(f io.ReaderAt) (Session, error) {
 	buf := make([]byte, 4<<10)
 	for {
@@ -262,7 +264,7 @@ func endOf(f io.ReaderAt, size int64) (ending, error) {
 	}
 }
 
-// endIn is endOf for the bytes from an offset on; ok is false if they have no mark.
+// endIn finds the end in the bytes of a record from an offset on; ok is false if no mark is there.
 func endIn(buf []byte, from int64) (e ending, ok bool) {
 	end := bytes.LastIndexByte(buf, '\n') + 1
 	e.size, e.torn = from+int64(end), end < len(buf)
@@ -414,6 +416,7 @@ type Info struct {
 	Gone     Kind      `json:"gone,omitempty"`   // forgotten or pruned
 }
 
+// Info returns what a list shows of a record. It reads only its first line and its end.
 func (s Store) Info(id ID) (Info, error) {
 	o, err := s.open(id)
 	if err != nil {

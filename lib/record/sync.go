@@ -129,7 +129,7 @@ type pass struct {
 	w    *writer
 	done *Synced
 
-	from   int64
+	from   int64     // offset in the conversation from which it is read
 	old    *Position // the last mark, if nothing was written after it
 	at     Position  // the content of the next mark
 	begin  int64     // where the lines after the last mark begin
@@ -430,6 +430,7 @@ func (p *pass) writeEntry(e conversation.Entry) error {
 	return p.w.addBody(body)
 }
 
+// count adds a line to what the next mark will say.
 func (p *pass) count(l *Line) {
 	switch {
 	case l.Kind.message():

@@ -79,7 +79,7 @@ func (w *writer) add(l *Line) error {
 	return w.addBody(body)
 }
 
-// addBody is add for a line from encoder.body.
+// addBody adds an encoded line, with the digest of the line before it.
 func (w *writer) addBody(body []byte) error {
 	begin := len(w.buf)
 	w.buf = append(w.buf, prevKey...)
