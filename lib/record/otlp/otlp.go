@@ -174,12 +174,13 @@ type trace struct {
 	w              *Writer
 	id, root       string
 	agent, session string
-	model          string // the last one
-	from, last     time.Time
-	in, out        int64
-	same           map[string]int
+	model          string         // the last one
+	from, last     time.Time      // start of the session, end of the last span
+	in, out        int64          // tokens
+	same           map[string]int // how many spans have the same key
 }
 
+// event writes the span of a request or a tool call. Other events have none.
 func (t *trace) event(e record.Happened) error {
 	s := span{Trace: t.id, Parent: t.root, Kind: internal}
 	end := e.Time
