@@ -33,9 +33,9 @@ const (
 
 // leases are the works of this host for any host, by the IDs of their letters.
 type leases struct {
-	tries   map[string]*peer.Tries
-	scanned time.Time
-	asked   time.Time
+	tries   map[string]*peer.Tries // by the letter's id
+	scanned time.Time              // when the work was last gone through
+	asked   time.Time              // when hosts were last asked where it is
 }
 
 // offer offers the work that waits for any host, and asks where the work is that was offered.

@@ -39,14 +39,14 @@ const (
 type question struct {
 	id    string // "" once it was answered
 	name  string
-	at    time.Time
+	at    time.Time // when it was last asked
 	asked time.Time // the first time
-	times int
+	times int       // how often it was asked
 }
 
-// open reports whether it may still be answered: it is asked again after three seconds, and then
-// after twice as long each time, because a slow line would have nothing but answers to questions
-// that were asked again.
+// open reports whether the question may still be answered. It is asked again after three seconds,
+// and then after twice as long each time: else a slow line would carry nothing but answers to
+// repeated questions.
 func (q question) open(now time.Time) bool {
 	return now.Sub(q.at).Abs() < askAgain<<min(max(q.times-1, 0), 4)
 }

@@ -48,9 +48,9 @@ const (
 type envelope struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
-	// Yours is when a letter that is timed was written, by its receiver's clock, as its sender knows that
-	// from the receiver's beats: milliseconds since 1970. A hub that keeps beats and letters
-	// back only makes them older.
+	// Yours is when a letter that counts for a short time only was written: milliseconds since
+	// 1970 by its receiver's clock, which its sender knows from the receiver's beats. A hub that
+	// keeps beats and letters back only makes them older.
 	Yours int64 `json:"yours,omitempty"`
 }
 
@@ -71,6 +71,7 @@ func openLetters(path, before string) (*letters, error) {
 	return l, errors.Join(l.read(before), l.read(path))
 }
 
+// read adds the letters that a file has. A missing file has none.
 func (l *letters) read(path string) error {
 	f, err := atomicfile.IfExists(atomicfile.Open(path))
 	if err != nil || f == nil {

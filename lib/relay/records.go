@@ -33,7 +33,7 @@ type sharing struct {
 	Off bool `json:"off,omitempty"`
 }
 
-// shared is what passes between this host and another one of records.
+// shared is the state of the exchange of records with another host.
 type shared struct {
 	copies *mirror.Copies // of its records
 	asked  time.Time      // when something was asked for

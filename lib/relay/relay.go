@@ -234,6 +234,7 @@ func limitWarnings(warn func(error), now func() time.Time) func(error) {
 	}
 }
 
+// load reads the state of the last run. It leaves out hosts without a valid key.
 func (r *Relay) load() (err error) {
 	if err := r.reload(); err != nil {
 		return err
@@ -307,8 +308,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// attempt connects to this host's hub, and relays until the connection is lost. It stops and returns
-// errOther as soon as this host has another hub or none, even while it still tries to connect.
+// attempt connects to this host's hub, and relays until the connection is lost. It stops and fails
+// as soon as this host has another hub or none, even while it still tries to connect.
 func (r *Relay) attempt(ctx context.Context) (connected bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

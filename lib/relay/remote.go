@@ -371,8 +371,8 @@ func (r *Relay) takeHello(m seal.Message) error {
 // as while this machine slept, makes it seem more than it is.
 func (m *remote) clockSkew() time.Duration { return slices.Min(m.clocks) }
 
-// noteCompleteLogs records that the copies of a host's logs were complete when it was last seen, if they are. What
-// the hub sends again says nothing about now.
+// noteCompleteLogs records that the copies of a host's logs were complete when it was last seen, if
+// they are. What the hub sends again says nothing about now.
 func (r *Relay) noteCompleteLogs(from *remote) {
 	at := from.host.LastSeen
 	if !r.complete(from) || at.Before(from.host.Current) && from.host.Current.Before(r.Now()) {
