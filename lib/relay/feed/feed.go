@@ -174,7 +174,7 @@ func Check(f *os.File, size int64) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// CheckAt is Check of the file at path.
+// CheckAt returns the check of the first size bytes of the file at path; see Head.
 func CheckAt(path string, size int64) (string, error) {
 	f, err := atomicfile.Open(path)
 	if err != nil {
