@@ -47,7 +47,7 @@ const (
 	maxPending  = 32 << 20
 )
 
-// sizes bounds the messages of each kind, in bytes.
+// kindSizes bounds the messages of each kind, in bytes.
 var kindSizes = map[string]int{
 	"hello": 8 << 10, "allows": 8 << 10, "receipt": 16 << 10, "beat": streams.MaxMessage / 4, "states": streams.MaxMessage * 3 / 4,
 	"feed": streams.MaxMessage / 2, "to": streams.MaxLetter, "ask": streams.MaxMessage / 2, "chunk": streams.MaxMessage,

@@ -180,6 +180,7 @@ func (h *Hub) resumeStreams() error {
 	return h.disconnect(func(string) bool { return true }) // their consumers are gone
 }
 
+// disconnect ends the connections of those hosts for whose key which returns true.
 func (h *Hub) disconnect(which func(key string) bool) error {
 	conns, err := h.server.Connz(&server.ConnzOptions{Username: true, Limit: 100_000})
 	if err != nil {
@@ -193,6 +194,8 @@ func (h *Hub) disconnect(which func(key string) bool) error {
 	return nil
 }
 
+// serve connects to the server in this process, makes the streams that all hosts share, drops the
+// consumers that are there, and answers hosts that join by an invitation.
 func (h *Hub) serve() (err error) {
 	// Whoever has an invitation hears _INBOX.>.
 	if h.nc, err = nats.Connect("", nats.InProcessServer(h.server), nats.MaxReconnects(-1), nats.CustomInboxPrefix("_INBOX_HUB")); err != nil {
@@ -489,6 +492,7 @@ func Invite(store, address string, now time.Time) (invite.Invitation, error) {
 	return i, atomicfile.Write(invitedFile(store, i.Secret), []byte(until+"\n"), atomicfile.Synced)
 }
 
+// invitedFile returns the file of an invitation. Its name has a hash, not the secret itself.
 func invitedFile(store, secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return filepath.Join(store, "invited", hex.EncodeToString(sum[:]))
@@ -501,6 +505,7 @@ func (h *Hub) invitation(secret string) error {
 	return nil
 }
 
+// join admits a host that has the secret of an invitation, which admits one host only.
 func (h *Hub) join(m *nats.Msg) error {
 	var q invite.Request
 	if err := json.Unmarshal(m.Data, &q); err != nil {
@@ -569,7 +574,7 @@ func certificate(store string, now time.Time) (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
-// ConnectIf is Connect unless check returns an error.
+// ConnectIf returns a function that connects a relay in this process unless check fails.
 func (h *Hub) ConnectIf(check func() error) func(context.Context, *seal.Keys) (*nats.Conn, error) {
 	return func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
 		if err := check(); err != nil {
