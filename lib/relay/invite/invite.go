@@ -68,7 +68,7 @@ type Request struct {
 	Proof []byte `json:"proof"`
 }
 
-// signed is what the proof of a request signs.
+// signed returns the text that the proof of a request signs.
 func (q Request) signed() []byte {
 	return []byte("gt-hub join 1\n" + q.Secret + "\n" + q.Key + "\n" + q.Name)
 }
