@@ -43,7 +43,7 @@ type commands struct {
 // runs counts the commands that run for other hosts.
 type runs struct {
 	mu sync.Mutex
-	of map[string]int
+	of map[string]int // how many run, by host
 }
 
 // begin reports whether one more may run for a host. The caller then calls end.
