@@ -28,7 +28,7 @@ type Copies struct {
 	checked map[record.ID]string // their tails, as far as they were compared
 	lacking []record.ID          // of which bytes are missing
 	unread  map[record.ID]bool   // that their host cannot read
-	left    int
+	left    int                  // how many records are not copied because of their size
 }
 
 const ext = ".jsonl"
