@@ -62,6 +62,7 @@ func (k *Keys) Store(state place.State) error {
 	return state.WriteJSON(state.Path("relay", "keys.json"), k, atomicfile.Synced)
 }
 
+// newKeys makes the two keys of a host: one signs, the other opens what is for it.
 func newKeys() (*Keys, error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
