@@ -370,7 +370,7 @@ func WriteIn(dir *os.Root, name string, data []byte) error {
 	})
 }
 
-// MakeIn is WriteIn of what write writes into the open file.
+// MakeIn has write fill a file in an open folder of a project. It does not wait for the disk.
 func MakeIn(dir *os.Root, name string, write func(*os.File) error) error {
 	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return ErrNotRegular
@@ -406,7 +406,7 @@ func Create(path string, data []byte, d Durability) error {
 	return Error("create", path, place(path, data, 0o600, d, move))
 }
 
-// place writes data to a temporary file beside path and calls move to rename it to path.
+// place writes data to a temporary file beside path, which the given function renames to path.
 func place(path string, data []byte, perm fs.FileMode, d Durability, move func(from, to string) error) error {
 	return placeWritten(path, perm, d, move, func(tmp *os.File) error {
 		_, err := tmp.Write(data)
@@ -414,7 +414,7 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 	})
 }
 
-// placeWritten is place of what write writes.
+// placeWritten has write fill a temporary file beside path, and has move rename it to path.
 func placeWritten(path string, perm fs.FileMode, d Durability, move func(from, to string) error, write func(*os.File) error) error {
 	tmp, err := temporary(path, perm)
 	if err != nil {
@@ -898,7 +898,7 @@ func Exists(path string) bool {
 	return err == nil
 }
 
-// Present is Exists for a caller to whom an error does not mean that nothing is there.
+// Present reports whether anything has the path. Other than for Exists, an error is not a no.
 func Present(path string) (bool, error) {
 	info, err := IfExists(os.Lstat(path))
 	return info != nil, Error("look at", path, err)
@@ -913,7 +913,7 @@ func Copy(path string, r io.Reader) error {
 	})
 }
 
-// Stream is Copy for content that write produces.
+// Stream has write produce the content of a file that must not exist yet, synced to disk.
 func Stream(path string, write func(io.Writer) error) error {
 	return Error("create", path, placeWritten(path, 0o600, Synced, move, func(tmp *os.File) error {
 		out := bufio.NewWriterSize(tmp, 64<<10)

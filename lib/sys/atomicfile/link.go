@@ -26,7 +26,8 @@ func move(from, to string) error {
 	return moveInTurn(from, to)
 }
 
-// moveInTurn is move without links. It holds a lock on the folder from its check to the rename.
+// moveInTurn renames a file to a name that is free, for folders that have no hard links. It holds
+// a lock on the folder from its check to the rename.
 func moveInTurn(from, to string) error {
 	folder, err := openDir(filepath.Dir(to))
 	if err != nil {
