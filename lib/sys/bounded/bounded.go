@@ -154,6 +154,7 @@ type output struct {
 	done        chan struct{}
 }
 
+// newOutput returns a pipe whose content is copied to a writer; done is closed at its end.
 func newOutput(to io.Writer) (*output, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
