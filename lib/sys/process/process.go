@@ -36,7 +36,7 @@ type Seen struct {
 	Suspended bool   // see Proc.Suspended
 }
 
-// Look is Find, and also returns what else it has seen.
+// Look finds a process by its number, and returns all that one look at it shows.
 func Look(pid int) (Seen, error) {
 	ns, err := namespace()
 	if err != nil {
