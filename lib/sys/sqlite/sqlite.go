@@ -64,7 +64,7 @@ type state struct {
 	wal      [walHeaderSize]byte
 	attempt  [8]byte // from the -shm file
 	replaced bool    // another file has the name now
-	journal  bool
+	journal  bool    // a writer without a log is at work, or was killed
 }
 
 // Open opens a database. An empty file has no tables.
@@ -163,6 +163,7 @@ func (db *DB) readSchema() (_ map[string][]string, err error) {
 	return columns, err
 }
 
+// probe reads what shows whether another process has written. What cannot be read stays zero.
 func (db *DB) probe() (s state) {
 	db.files.main.ReadAt(s.header[:], 0)
 	if info, err := db.files.main.Stat(); err == nil {
@@ -200,6 +201,7 @@ type logState struct {
 	head          [48]byte // of the -shm file, which has a counter of changes
 }
 
+// lookLog returns the state of the write-ahead log, and zero without one.
 func (db *DB) lookLog() (w logState) {
 	if db.files.log == nil {
 		return w
