@@ -46,7 +46,7 @@ func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 	return s.runWith(nil, limit, args...)
 }
 
-// runWith is run with input for the command that reads it.
+// runWith runs a command of tmux, with input if the command reads any.
 func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (string, error) {
 	at := s.socket()
 	socket, err := at.trusted()
@@ -397,6 +397,7 @@ func (s Server) capture(pane string, flags ...string) (string, error) {
 	return s.run(append([]string{"capture-pane", "-p", "-t", pane}, flags...)...)
 }
 
+// Panes returns the panes of all sessions. It skips lines that do not describe a pane.
 func (s Server) Panes() ([]Pane, error) {
 	out, err := s.run("list-panes", "-a", "-F", paneFormat)
 	if err != nil && strings.HasSuffix(err.Error(), "no current target") {
