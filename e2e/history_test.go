@@ -29,7 +29,7 @@ import (
 func (w *world) conversations(client string) []readertest.Held {
 	w.Helper()
 	before := snapshot(w.TB, w.home)
-	all, errs := scan.FindConversations(w.getenv, redact.Cut(nil), "", nil)
+	all, errs := scan.FindConversations(w.getenv, redact.NewCutRedactor(nil), "", nil)
 	if len(errs) > 0 {
 		w.Fatal(errs)
 	}

@@ -70,14 +70,14 @@ type Session struct {
 
 	File conversation.File `json:"-"` // the conversation; zero if there is none
 
-	handedOver  time.Time // the time of its last hand-over to a successor
-	native      bool      // only its client knows it
-	first       string    // the id of the conversation's first entry
-	unread      error     // why a part of it could not be read
-	hasMessages bool      // its conversation has text
-	peer        *copied   // the other host that it is on
-	foreign     bool      // only other hosts know it
-	from        string    // the other host of whose record the conversation is a copy
+	handedOver  time.Time   // the time of its last hand-over to a successor
+	clientOnly  bool        // only its client knows it
+	first       string      // the id of the conversation's first entry
+	unread      error       // why a part of it could not be read
+	hasMessages bool        // its conversation has text
+	peer        *peerCopies // the other host that it is on
+	isForeign   bool        // only other hosts know it
+	from        string      // the other host of whose record the conversation is a copy
 }
 
 // ResolveOutcome finds out whether a session that has not ended, according to the log,
@@ -85,7 +85,7 @@ type Session struct {
 // log missed the end. A session without a record on this machine is Gone, or ended by its
 // hand-over if that was its last event.
 func (s *Session) ResolveOutcome(state place.State) {
-	if s.Outcome == Active && s.TmuxPane == "" && s.PID > 0 && !s.native {
+	if s.Outcome == Active && s.TmuxPane == "" && s.PID > 0 && !s.clientOnly {
 		// The client says that it runs; the record says where.
 		if r, err := session.Lookup(state, s.ID); err == nil && r != nil && r.PID == s.PID {
 			s.TmuxPane = r.TmuxPane
@@ -101,7 +101,7 @@ func (s *Session) ResolveOutcome(state place.State) {
 	if s.Outcome != "" {
 		return
 	}
-	if s.native { // no hook of gt ran in it, so there is no record
+	if s.clientOnly { // no hook of gt ran in it, so there is no record
 		s.Outcome = Gone
 		return
 	}
@@ -110,18 +110,18 @@ func (s *Session) ResolveOutcome(state place.State) {
 		s.unread = err
 	}
 	if r != nil {
-		fill(&s.Transcript, r.Transcript)
-		fill(&s.ChildID, r.ChildID)
-		fill(&s.Note, r.Note)
+		setIfEmpty(&s.Transcript, r.Transcript)
+		setIfEmpty(&s.ChildID, r.ChildID)
+		setIfEmpty(&s.Note, r.Note)
 		switch {
 		case r.Ended():
 			s.EndedAt, s.Outcome, s.Reason = r.EndedAt, r.Outcome, r.Reason
 			return
 		case r.Live():
 			if r.IsElsewhere() {
-				s.Run(0) // a process of another machine or container has this number
+				s.MarkRunning(0) // a process of another machine or container has this number
 			} else {
-				s.Run(r.PID)
+				s.MarkRunning(r.PID)
 			}
 			s.TmuxPane = r.TmuxPane
 			return
@@ -137,8 +137,8 @@ func (s *Session) ResolveOutcome(state place.State) {
 	}
 }
 
-// Run marks the session as running, whatever the log says of its end.
-func (s *Session) Run(pid int) {
+// MarkRunning marks the session as running, whatever the log says of its end.
+func (s *Session) MarkRunning(pid int) {
 	s.Outcome, s.EndedAt, s.Reason, s.PID = Active, time.Time{}, "", pid
 }
 

@@ -179,7 +179,7 @@ func TestFindAndShort(t *testing.T) {
 		events = append(events, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":%q`, id)})
 	}
 	r := read(t, story(t, events...))
-	short := r.Short()
+	short := r.IDShortener()
 	want := []string{"0198a1b2-aaa", "0198a1b2-aabb", "0198a1b2-aabbc", "short", "77777777"}
 	for i, id := range ids {
 		if got := short(session.ID(id)); got != want[i] {
@@ -223,9 +223,9 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r, err := Read(log, nil)
-		if err != nil || r.Len() != 10_000 {
-			b.Fatal(r.Len(), err)
+		if err != nil || r.CountSessions() != 10_000 {
+			b.Fatal(r.CountSessions(), err)
 		}
-		r.Short()
+		r.IDShortener()
 	}
 }

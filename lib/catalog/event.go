@@ -23,7 +23,7 @@ type event struct {
 	Time, Type, Actor string
 	Payload           payload
 
-	at time.Time // Time, in UTC
+	loggedAt time.Time // Time, in UTC
 }
 
 // payload has the texts of an event's payload, of which names are the keys. ToSession, which
@@ -98,11 +98,11 @@ func (e *event) parse(line []byte) bool {
 		}
 		return true
 	})
-	return e.valid()
+	return e.checkFields()
 }
 
-// valid reports whether the catalog can use the event, and sets its time.
-func (e *event) valid() bool {
+// checkFields reports whether the catalog can use the event, and sets its time.
+func (e *event) checkFields() bool {
 	if !eventlog.Lifecycle(e.Type) {
 		return false
 	}
@@ -110,7 +110,7 @@ func (e *event) valid() bool {
 	if err != nil || at.Before(earliest) || at.After(latest) {
 		return false
 	}
-	e.at = at.UTC()
+	e.loggedAt = at.UTC()
 	if e.Payload.SessionID == "" && e.Type == eventlog.Handoff {
 		// A hand-over of gt has a kind. It names no session if a person handed over.
 		return e.Payload.Kind == ""
@@ -130,7 +130,7 @@ func (e *event) pack(to []byte) []byte {
 			has |= 1 << i
 		}
 	}
-	to = binary.AppendUvarint(binary.AppendVarint(to, e.at.UnixNano()), has)
+	to = binary.AppendUvarint(binary.AppendVarint(to, e.loggedAt.UnixNano()), has)
 	for _, text := range texts {
 		if *text != "" {
 			to = append(binary.AppendUvarint(to, uint64(len(*text))), *text...)
@@ -158,7 +158,7 @@ func unpack(row []byte) iter.Seq[*event] {
 		for at := 0; at < len(row); {
 			nanos, n := binary.Varint(row[at:])
 			has, m := binary.Uvarint(row[at+n:])
-			e.at, at = time.Unix(0, nanos).UTC(), at+n+m
+			e.loggedAt, at = time.Unix(0, nanos).UTC(), at+n+m
 			for i, text := range texts {
 				if *text = ""; has&(1<<i) != 0 {
 					size, n := binary.Uvarint(row[at:])
@@ -177,7 +177,7 @@ func unpack(row []byte) iter.Seq[*event] {
 func sessionOf(id session.ID, events iter.Seq[*event]) (s *Session) {
 	for e := range events {
 		if s == nil {
-			s = &Session{ID: id, Actor: e.Actor, StartedAt: e.at}
+			s = &Session{ID: id, Actor: e.Actor, StartedAt: e.loggedAt}
 			if who, err := identity.Parse(s.Actor); err == nil {
 				s.Role, s.Rig = string(who.Role), who.Rig
 			}
@@ -193,56 +193,56 @@ func (s *Session) applyEvent(e *event) {
 	p := &e.Payload
 	switch e.Type {
 	case eventlog.SessionStart, eventlog.SessionResume:
-		fill(&s.Role, p.Role)
-		fill(&s.Topic, p.Topic)
-		fill(&s.Agent, p.Agent)
-		fill(&s.CWD, p.CWD)
-		fill(&s.Branch, p.Branch)
-		fill(&s.WorkUnit, p.WorkUnit)
-		fill(&s.MoleculeID, p.MoleculeID)
-		fill(&s.StepRef, p.StepRef)
-		fill(&s.Received, p.Subject)
-		fill(&s.Host, p.Host)
-		fill(&s.ParentID, valid(p.ParentID))
-		fill(&s.ChainID, valid(p.ChainID))
-		replace(&s.Source, p.Source)
-		replace(&s.Transcript, p.Transcript)
-		replace(&s.TmuxSession, p.Tmux)
+		setIfEmpty(&s.Role, p.Role)
+		setIfEmpty(&s.Topic, p.Topic)
+		setIfEmpty(&s.Agent, p.Agent)
+		setIfEmpty(&s.CWD, p.CWD)
+		setIfEmpty(&s.Branch, p.Branch)
+		setIfEmpty(&s.WorkUnit, p.WorkUnit)
+		setIfEmpty(&s.MoleculeID, p.MoleculeID)
+		setIfEmpty(&s.StepRef, p.StepRef)
+		setIfEmpty(&s.Received, p.Subject)
+		setIfEmpty(&s.Host, p.Host)
+		setIfEmpty(&s.ParentID, validID(p.ParentID))
+		setIfEmpty(&s.ChainID, validID(p.ChainID))
+		setIfGiven(&s.Source, p.Source)
+		setIfGiven(&s.Transcript, p.Transcript)
+		setIfGiven(&s.TmuxSession, p.Tmux)
 		s.EndedAt, s.Outcome, s.Reason = time.Time{}, "", "" // it goes on
 		s.handedOver = time.Time{}
 	case eventlog.SessionChain:
 		s.ParentID = ""
-		replace(&s.ChainID, valid(p.ChainID))
+		setIfGiven(&s.ChainID, validID(p.ChainID))
 	case eventlog.SessionEnd:
-		s.EndedAt, s.Outcome, s.Reason = e.at, cmp.Or(session.Outcome(p.Outcome), session.Done), p.Reason
+		s.EndedAt, s.Outcome, s.Reason = e.loggedAt, cmp.Or(session.Outcome(p.Outcome), session.Done), p.Reason
 		// Whoever finds a crash logs it later than it happened.
-		if seen, err := time.Parse(time.RFC3339, p.LastSeen); err == nil && seen.Before(e.at) && !seen.Before(s.StartedAt) {
+		if seen, err := time.Parse(time.RFC3339, p.LastSeen); err == nil && seen.Before(e.loggedAt) && !seen.Before(s.StartedAt) {
 			s.EndedAt = seen.UTC()
 		}
 	case eventlog.Handoff:
-		replace(&s.Subject, p.Subject)
-		replace(&s.Note, p.Note)
+		setIfGiven(&s.Subject, p.Subject)
+		setIfGiven(&s.Note, p.Note)
 		if p.ToSession != "" && p.Kind != session.KindCycle { // a cycle goes on in a new process
-			s.handedOver = e.at
+			s.handedOver = e.loggedAt
 		}
 	case eventlog.HandoffCancelled:
 		s.Subject, s.Note, s.handedOver = "", "", time.Time{}
 	}
-	s.LastAt = e.at
+	s.LastAt = e.loggedAt
 }
 
-func valid(id string) session.ID {
+func validID(id string) session.ID {
 	checked, _ := session.ParseID(id)
 	return checked
 }
 
-func fill[T ~string](to *T, value T) {
+func setIfEmpty[T ~string](to *T, value T) {
 	if *to == "" {
 		*to = value
 	}
 }
 
-func replace[T ~string](to *T, value T) {
+func setIfGiven[T ~string](to *T, value T) {
 	if value != "" {
 		*to = value
 	}

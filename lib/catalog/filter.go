@@ -39,11 +39,11 @@ type Filter struct {
 func (f Filter) Matches(s *Session) bool {
 	switch {
 	case s.SubagentOf != "" && !f.Subagents,
-		f.Logged && s.native,
+		f.Logged && s.clientOnly,
 		f.excludes(s),
 		f.Work != "" && s.WorkUnit != f.Work,
 		f.Chain != "" && s.ChainID != f.Chain && s.ID != f.Chain,
-		f.Here && s.foreign,
+		f.Here && s.isForeign,
 		!f.Until.IsZero() && !s.StartedAt.Before(f.Until):
 		return false
 	}
@@ -89,7 +89,7 @@ func isBelow(dir, top string) bool {
 // Select returns the newest matching sessions, at most limit (0 is all), with their outcomes resolved.
 func (c Catalog) Select(f Filter, limit int) []*Session {
 	var found []*Session
-	for s := range c.matching(f, byStart, c.keepSession) {
+	for s := range c.iterMatching(f, byStart, c.keepSession) {
 		if found = append(found, s); len(found) == limit {
 			break
 		}
@@ -100,11 +100,13 @@ func (c Catalog) Select(f Filter, limit int) []*Session {
 // MatchingSessions iterates over the matching sessions, newest first, with their outcomes resolved. It
 // does not keep them, so that there may be any number.
 func (c Catalog) MatchingSessions(f Filter) iter.Seq[*Session] {
-	return c.matching(f, byStart, c.completed)
+	return c.iterMatching(f, byStart, c.completeSession)
 }
 
-// Latest is MatchingSessions by the last activity, but keeps them.
-func (c Catalog) Latest(f Filter) iter.Seq[*Session] { return c.matching(f, byLast, c.keepSession) }
+// MatchingByActivity is MatchingSessions by the last activity, but keeps them.
+func (c Catalog) MatchingByActivity(f Filter) iter.Seq[*Session] {
+	return c.iterMatching(f, byLast, c.keepSession)
+}
 
 // SelectLatest returns matching sessions, at most limit (0 is all): the running ones first, then
 // by the last activity, latest first.
@@ -114,7 +116,7 @@ func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 		running.Outcome = Active
 		found = c.Select(running, 0)
 	}
-	for s := range c.Latest(f) {
+	for s := range c.MatchingByActivity(f) {
 		if f.Outcome != "" || s.Outcome != Active {
 			found = append(found, s)
 		}
@@ -133,16 +135,16 @@ func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 		}
 	}
 	slices.SortFunc(found, byStart.compare)
-	ByActivity(found)
+	SortByActivity(found)
 	if limit > 0 && len(found) > limit {
 		found = found[:limit]
 	}
 	return found
 }
 
-// matching yields the matching sessions in an order, with their outcomes resolved. keep completes
+// iterMatching yields the matching sessions in an order, with their outcomes resolved. keep completes
 // each of them, and decides whether the catalog holds it for later callers.
-func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.Seq[*Session] {
+func (c Catalog) iterMatching(f Filter, o order, keep func(*Session) *Session) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		all := c.iterSessions(o)
 		// These are few, and found by an index instead of reading all sessions.
@@ -166,8 +168,8 @@ func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.
 	}
 }
 
-// ByActivity sorts the running sessions first, then by the last activity, latest first.
-func ByActivity(all []*Session) {
+// SortByActivity sorts the running sessions first, then by the last activity, latest first.
+func SortByActivity(all []*Session) {
 	slices.SortStableFunc(all, func(a, b *Session) int {
 		if runs := a.Outcome == Active; runs != (b.Outcome == Active) {
 			if runs {
@@ -180,7 +182,7 @@ func ByActivity(all []*Session) {
 }
 
 // Logged reports whether an event log has the session; else only its client does.
-func (s *Session) Logged() bool { return !s.native }
+func (s *Session) Logged() bool { return !s.clientOnly }
 
 // findMembers returns the sessions of the filter's chain, or of its work, or those that may run,
 // newest first.
@@ -201,7 +203,7 @@ func (c Catalog) findMembers(f Filter) []*Session {
 		}
 	}
 	if f.Chain+session.ID(f.Work) == "" {
-		for id := range c.talks.running {
+		for id := range c.conversations.running {
 			ids[id] = true
 		}
 		for _, p := range c.peers {
@@ -209,7 +211,7 @@ func (c Catalog) findMembers(f Filter) []*Session {
 				ids[id] = true
 			}
 		}
-		for id := range c.met { // a caller may have found that one runs
+		for id := range c.givenSessions { // a caller may have found that one runs
 			ids[id] = true
 		}
 	}
@@ -288,7 +290,7 @@ func (c Catalog) Linked(name string) []*Session {
 			addAll(v.chained(id, false))
 			addAll(v.children(id))
 		}
-		for _, related := range slices.Concat(c.talks.below[id], c.talks.forks[id]) {
+		for _, related := range slices.Concat(c.conversations.subagents[id], c.conversations.forks[id]) {
 			add(related)
 		}
 		for _, s := range c.Forks(id) {
@@ -301,13 +303,13 @@ func (c Catalog) Linked(name string) []*Session {
 // Chain returns the id of the session's chain. A session without a predecessor begins its own.
 func (s *Session) Chain() session.ID { return cmp.Or(s.ChainID, s.ID) }
 
-// Len returns the number of sessions, without subagents'.
-func (c Catalog) Len() (n int) {
+// CountSessions returns the number of sessions, without subagents'.
+func (c Catalog) CountSessions() (n int) {
 	// The sessions of the first log, mostly the largest, are only counted. isRoot tells of those of
 	// all other sources whether they count: subagents do not, even if the first log has them.
 	isRoot := map[session.ID]bool{}
 	logs := c.allLogs()
-	asked := len(c.talks.byID) // about how many ids are looked up in the logs
+	lookups := len(c.conversations.byID) // about how many ids are looked up in the logs
 	for i, v := range logs {
 		if i == 0 {
 			n = v.size
@@ -318,11 +320,11 @@ func (c Catalog) Len() (n int) {
 		}
 	}
 	for _, p := range c.peers {
-		asked += len(p.records.byID)
+		lookups += len(p.records.byID)
 	}
 	var has []func(session.ID) bool
 	for _, v := range c.logs {
-		has = append(has, v.finder(asked+len(isRoot)))
+		has = append(has, v.finder(lookups+len(isRoot)))
 	}
 	logged := func(id session.ID) bool {
 		return slices.ContainsFunc(has, func(has func(session.ID) bool) bool { return has(id) })
@@ -334,7 +336,7 @@ func (c Catalog) Len() (n int) {
 			}
 		}
 	}
-	for id, t := range c.talks.byID {
+	for id, t := range c.conversations.byID {
 		if !t.Metadata.Started.IsZero() || logged(id) {
 			isRoot[id] = parentOf(t.Conversation) == ""
 		}

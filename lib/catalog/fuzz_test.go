@@ -29,7 +29,7 @@ func FuzzRead(f *testing.F) {
 		testenv.NoError(t, os.WriteFile(path, data, 0o600))
 		r, err := Read(eventlog.Log(path), nil)
 		testenv.NoError(t, err)
-		short := r.Short()
+		short := r.IDShortener()
 		for _, s := range r.Select(Filter{}, 0) {
 			if _, err := session.ParseID(string(s.ID)); err != nil {
 				t.Fatal(err)

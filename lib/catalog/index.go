@@ -61,8 +61,8 @@ func indexPath(log eventlog.Log) string {
 	return filepath.Join(filepath.Dir(string(log)), cacheDir, indexName)
 }
 
-// load opens the index, or returns nil if it cannot be trusted.
-func load(path string) *index {
+// openIndex opens the index, or returns nil if it cannot be trusted.
+func openIndex(path string) *index {
 	db := sqlite.OpenCache(path, indexVersion)
 	if db == nil {
 		return nil
@@ -81,7 +81,7 @@ func (all sources) view(path string, progress Progress) (*logView, error) {
 	if path == "" || all.size() < worthWriting {
 		return all.viewAnew("", progress)
 	}
-	if x := load(path); x != nil && x.covers(all) {
+	if x := openIndex(path); x != nil && x.covers(all) {
 		if v, err := x.readOn(path, all, progress); v != nil || err != nil {
 			return v, err
 		}
@@ -96,7 +96,7 @@ func (all sources) viewAnew(path string, progress Progress) (*logView, error) {
 		return nil, err
 	}
 	if path != "" && all.save(path, r) {
-		if x := load(path); x != nil && x.covers(all) {
+		if x := openIndex(path); x != nil && x.covers(all) {
 			if v, err := x.readOn("", all, nil); v != nil && err == nil {
 				return v, nil
 			}
@@ -140,7 +140,7 @@ func (x *index) covers(all sources) bool {
 func (x *index) readOn(path string, all sources, progress Progress) (*logView, error) {
 	r := &reading{known: x.logView, rows: map[session.ID]*row{}, actors: x.Actors, size: x.Sessions}
 	inOrder := true
-	err := all.scan(progress, func(e *event) { inOrder = inOrder && r.add(e) && x.lost == nil })
+	err := all.scan(progress, func(e *event) { inOrder = inOrder && r.addEvent(e) && x.lost == nil })
 	if err != nil || !inOrder {
 		return nil, err
 	}

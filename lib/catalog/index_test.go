@@ -50,7 +50,7 @@ func naive(t testing.TB, log eventlog.Log) []*Session {
 			for i, text := range e.Payload.texts() {
 				*text, _ = in.Payload[names[i]].(string)
 			}
-			if e.valid() {
+			if e.checkFields() {
 				if to := gjson.GetBytes(line, "payload.to_session"); to.Exists() && to.Raw != "false" {
 					e.Payload.ToSession = "yes"
 				}
@@ -60,8 +60,8 @@ func naive(t testing.TB, log eventlog.Log) []*Session {
 	}
 	slices.SortStableFunc(events, func(a, b *event) int {
 		switch {
-		case !a.at.Equal(b.at):
-			return a.at.Compare(b.at)
+		case !a.loggedAt.Equal(b.loggedAt):
+			return a.loggedAt.Compare(b.loggedAt)
 		case a.unnamed() && !b.unnamed():
 			return -1
 		case b.unnamed() && !a.unnamed():
@@ -117,7 +117,7 @@ func toldOf(t testing.TB, log eventlog.Log) string {
 	if latest := slices.Collect(r.iterSessions(byLast)); len(latest) != len(all) || !slices.IsSortedFunc(latest, byLast.compare) {
 		t.Errorf("by activity, %d sessions are in another order or number: %v", len(all), latest)
 	}
-	return tell(t, all, r.Short())
+	return tell(t, all, r.IDShortener())
 }
 
 // filtered checks that filters find what matches.
@@ -300,7 +300,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 			if what == "append" {
 				appendTo(t, log, r.lines(r.IntN(12)))
 			}
-			x := load(path)
+			x := openIndex(path)
 			if x != nil && what == "append" {
 				used++
 			}
@@ -347,19 +347,19 @@ func TestIndexIsWhole(t *testing.T) {
 
 	// An index that another user could have written is not trusted.
 	write(t, path, index, 0o644)
-	if load(path) == nil {
+	if openIndex(path) == nil {
 		t.Fatal("the whole one is not believed")
 	}
 	for _, mode := range []os.FileMode{0o620, 0o602} {
 		write(t, path, index, mode)
-		if load(path) != nil {
+		if openIndex(path) != nil {
 			t.Errorf("it is believed with mode %o", mode)
 		}
 	}
 	if os.Geteuid() == 0 {
 		write(t, path, index, 0o600)
 		testenv.NoError(t, os.Chown(path, 1, 1))
-		if load(path) != nil {
+		if openIndex(path) != nil {
 			t.Error("another's is believed")
 		}
 	}

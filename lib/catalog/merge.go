@@ -16,20 +16,20 @@ import (
 	"gt/lib/sys/process"
 )
 
-// talks are the conversations that clients keep, each under the id of its session.
-type talks struct {
-	byID    map[session.ID]*talk
-	newest  []*talk      // those with text, newest first
-	ids     []session.ID // of those, sorted
+// conversationSet are the conversations that clients keep, each under the id of its session.
+type conversationSet struct {
+	byID    map[session.ID]*keyedConversation
+	newest  []*keyedConversation // those with text, newest first
+	ids     []session.ID         // of those, sorted
 	running map[session.ID]process.Proc
 
-	below    map[session.ID][]session.ID // subagents, by their parents
-	families map[family][]*talk          // those with that first entry, which may be forks of each other
-	forks    map[session.ID][]session.ID // by the session that they name as their origin
+	subagents map[session.ID][]session.ID     // subagents, by their parents
+	families  map[family][]*keyedConversation // those with that first entry, which may be forks of each other
+	forks     map[session.ID][]session.ID     // by the session that they name as their origin
 }
 
-// talk is a conversation under the id of its session.
-type talk struct {
+// keyedConversation is a conversation under the id of its session.
+type keyedConversation struct {
 	id session.ID
 	*conversation.Conversation
 }
@@ -37,22 +37,22 @@ type talk struct {
 // family names the conversations of a client that begin with the same entry.
 type family struct{ client, first string }
 
-func (t *talk) family() family {
+func (t *keyedConversation) family() family {
 	return family{cmp.Or(t.Metadata.Agent, t.File.Client), t.Metadata.First}
 }
 
 // candidates iterates over the conversations with text, in an order.
-func (t talks) candidates(o order) iter.Seq[candidate] {
+func (t conversationSet) candidates(o order) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
-		all, at := t.newest, func(t *talk) time.Time { return t.Metadata.Started }
+		all, at := t.newest, func(t *keyedConversation) time.Time { return t.Metadata.Started }
 		if o.column == byLast.column {
-			at = func(t *talk) time.Time { return t.Metadata.Last }
-			all = slices.SortedFunc(slices.Values(all), func(a, b *talk) int {
+			at = func(t *keyedConversation) time.Time { return t.Metadata.Last }
+			all = slices.SortedFunc(slices.Values(all), func(a, b *keyedConversation) int {
 				return cmp.Or(at(b).Compare(at(a)), cmp.Compare(a.id, b.id))
 			})
 		}
 		for _, t := range all {
-			if !yield(candidate{id: t.id, at: at(t)}) {
+			if !yield(candidate{id: t.id, sortTime: at(t)}) {
 				return
 			}
 		}
@@ -67,17 +67,17 @@ func (t talks) candidates(o order) iter.Seq[candidate] {
 // later. If two conversations have the same id, as after a store was copied, the one that
 // changed last counts, but one with text counts more than one without.
 func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]process.Proc) Catalog {
-	c.talks = talksOf(found, run)
+	c.conversations = newConversationSet(found, run)
 	return c.forgetSessions()
 }
 
-// talksOf puts conversations in order, of which those with the same id count once (see Merge).
-func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc) talks {
-	t := talks{
-		byID: make(map[session.ID]*talk, len(found)), running: run,
-		below: map[session.ID][]session.ID{}, families: make(map[family][]*talk, len(found)), forks: map[session.ID][]session.ID{},
+// newConversationSet puts conversations in order, of which those with the same id count once (see Merge).
+func newConversationSet(found []conversation.Conversation, run map[session.ID]process.Proc) conversationSet {
+	t := conversationSet{
+		byID: make(map[session.ID]*keyedConversation, len(found)), running: run,
+		subagents: map[session.ID][]session.ID{}, families: make(map[family][]*keyedConversation, len(found)), forks: map[session.ID][]session.ID{},
 	}
-	talks := make([]talk, len(found)) // one by one takes longer
+	talks := make([]keyedConversation, len(found)) // one by one takes longer
 	for i := range found {
 		f := &found[i]
 		id := cmp.Or(f.Metadata.ID, f.File.ID)
@@ -94,7 +94,7 @@ func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc)
 		}
 		other := t.byID[id]
 		if spoken := !f.Metadata.Started.IsZero(); other == nil || spoken && (other.Metadata.Started.IsZero() || other.File.Changed < f.File.Changed) {
-			talks[i] = talk{id: id, Conversation: f}
+			talks[i] = keyedConversation{id: id, Conversation: f}
 			t.byID[id] = &talks[i]
 		}
 	}
@@ -103,14 +103,14 @@ func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc)
 			t.newest = append(t.newest, one)
 		}
 	}
-	slices.SortFunc(t.newest, func(a, b *talk) int {
+	slices.SortFunc(t.newest, func(a, b *keyedConversation) int {
 		return cmp.Or(b.Metadata.Started.Compare(a.Metadata.Started), cmp.Compare(a.id, b.id))
 	})
 	for _, one := range t.newest {
 		t.ids = append(t.ids, one.id)
 		m := one.Metadata
 		if parent := parentOf(one.Conversation); parent != "" {
-			t.below[parent] = append(t.below[parent], one.id)
+			t.subagents[parent] = append(t.subagents[parent], one.id)
 		} else if m.First != "" {
 			t.families[one.family()] = append(t.families[one.family()], one)
 		}
@@ -126,54 +126,54 @@ func parentOf(c *conversation.Conversation) session.ID {
 	return cmp.Or(c.Metadata.Parent, c.File.Parent)
 }
 
-// converse adds what a conversation tells of the session (see Merge).
-func (s *Session) converse(c *conversation.Conversation) {
-	f := c.Metadata
-	s.File, s.first, s.hasMessages = c.File, f.First, !f.Started.IsZero()
+// addConversation adds what a conversation tells of the session (see Merge).
+func (s *Session) addConversation(c *conversation.Conversation) {
+	metadata := c.Metadata
+	s.File, s.first, s.hasMessages = c.File, metadata.First, !metadata.Started.IsZero()
 	s.Store, s.Transcript = c.File.Store, c.File.Path
-	client := cmp.Or(f.Agent, c.File.Client)
-	if s.Recorded = f.Agent != ""; s.Recorded {
+	client := cmp.Or(metadata.Agent, c.File.Client)
+	if s.Recorded = metadata.Agent != ""; s.Recorded {
 		s.Store = "" // not an account of the client
 	}
-	s.Title, s.Prompt, s.Model, s.Version, s.Headless = f.Title, f.Prompt, f.Model, f.Version, f.Headless
-	s.ForkOf, s.SubagentOf = f.ForkOf, f.Parent
-	fill(&s.SubagentOf, c.File.Parent)
-	if s.native { // no other evidence exists
-		s.Agent, s.CWD, s.Branch, s.StartedAt = client, f.CWD, f.Branch, f.Started
-	} else if s.hasMessages && f.Started.Before(s.StartedAt) && s.metLater() {
-		s.StartedAt = f.Started
+	s.Title, s.Prompt, s.Model, s.Version, s.Headless = metadata.Title, metadata.Prompt, metadata.Model, metadata.Version, metadata.Headless
+	s.ForkOf, s.SubagentOf = metadata.ForkOf, metadata.Parent
+	setIfEmpty(&s.SubagentOf, c.File.Parent)
+	if s.clientOnly { // no other evidence exists
+		s.Agent, s.CWD, s.Branch, s.StartedAt = client, metadata.CWD, metadata.Branch, metadata.Started
+	} else if s.hasMessages && metadata.Started.Before(s.StartedAt) && s.mayPredateLog() {
+		s.StartedAt = metadata.Started
 	}
-	fill(&s.Agent, client)
-	fill(&s.CWD, f.CWD)
-	if s.Moved = f.Moved; s.Moved == "" && f.CWD != s.CWD {
-		s.Moved = f.CWD
+	setIfEmpty(&s.Agent, client)
+	setIfEmpty(&s.CWD, metadata.CWD)
+	if s.Moved = metadata.Moved; s.Moved == "" && metadata.CWD != s.CWD {
+		s.Moved = metadata.CWD
 	}
-	fill(&s.Branch, f.Branch)
-	if f.Last.After(s.LastAt) {
-		s.LastAt = f.Last
+	setIfEmpty(&s.Branch, metadata.Branch)
+	if metadata.Last.After(s.LastAt) {
+		s.LastAt = metadata.Last
 	}
 }
 
-// metLater reports whether the log may have begun after the session: it was resumed or
+// mayPredateLog reports whether the log may have begun after the session: it was resumed or
 // compacted, or its start is not logged.
-func (s *Session) metLater() bool {
+func (s *Session) mayPredateLog() bool {
 	return s.Source == "resume" || s.Source == "compact" || s.Source == "" && s.CWD == "" // no start or resume, which names a folder
 }
 
-// original returns the session of which a conversation began as a copy, or "". Of a
+// findOriginal returns the session of which a conversation began as a copy, or "". Of a
 // client's conversations with the same first entry, the one that started first is the
 // original. If two started at the same time, neither is a fork of the other.
-func (c Catalog) original(s *Session) session.ID {
-	t := c.talks.byID[s.ID]
+func (c Catalog) findOriginal(s *Session) session.ID {
+	t := c.conversations.byID[s.ID]
 	if t == nil || s.first == "" || s.SubagentOf != "" {
 		return ""
 	}
 	first, known := c.originals[t.family()]
 	if !known {
-		for _, relative := range slices.Backward(c.talks.families[t.family()]) { // the oldest first
-			o := c.met[relative.id]
+		for _, relative := range slices.Backward(c.conversations.families[t.family()]) { // the oldest first
+			o := c.givenSessions[relative.id]
 			if o == nil {
-				o = c.make(candidate{id: relative.id})
+				o = c.assembleSession(candidate{id: relative.id})
 			}
 			if o != nil && (first == nil || o.StartedAt.Before(first.StartedAt)) {
 				first = o
@@ -201,12 +201,12 @@ func (c Catalog) ExternalFork(s *Session) *Session {
 
 // Forks returns the sessions that began as a copy of that one, oldest first.
 func (c Catalog) Forks(id session.ID) (found []*Session) {
-	t := c.talks.byID[id]
+	t := c.conversations.byID[id]
 	if t == nil {
 		return nil
 	}
-	all := slices.Clone(c.talks.forks[id])
-	for _, relative := range c.talks.families[t.family()] {
+	all := slices.Clone(c.conversations.forks[id])
+	for _, relative := range c.conversations.families[t.family()] {
 		all = append(all, relative.id)
 	}
 	for _, fork := range all {
@@ -237,7 +237,7 @@ func (s *Session) AgentLabel() string {
 // the transcript that the log names, if it is the person's own. Path is empty if there is
 // none. The error is an account.ForeignError.
 func (s *Session) Conversation(own account.StoreGuard) (conversation.File, error) {
-	if s.File.Path != "" || s.foreign || !filepath.IsAbs(s.Transcript) {
+	if s.File.Path != "" || s.isForeign || !filepath.IsAbs(s.Transcript) {
 		return s.File, nil
 	}
 	if info, err := os.Stat(s.Transcript); err != nil || !info.Mode().IsRegular() {
@@ -259,20 +259,20 @@ func (s *Session) Conversation(own account.StoreGuard) (conversation.File, error
 
 // Subagents returns the subagents of a session, oldest first, each followed by its own subagents.
 func (c Catalog) Subagents(parent session.ID) (found []*Session) {
-	if !slices.ContainsFunc(c.allTalks(), func(t talks) bool { return len(t.below[parent]) > 0 }) {
+	if !slices.ContainsFunc(c.allConversations(), func(t conversationSet) bool { return len(t.subagents[parent]) > 0 }) {
 		return nil
 	}
-	all, foreign := c.talks, false
-	if s := c.Get(parent); s != nil && s.foreign {
+	all, foreign := c.conversations, false
+	if s := c.Get(parent); s != nil && s.isForeign {
 		all, foreign = s.peer.records, true
 	}
 	taken := map[session.ID]bool{parent: true}
 	var below func(session.ID)
 	below = func(id session.ID) {
 		var own []*Session
-		for _, parent := range all.below[id] {
+		for _, parent := range all.subagents[id] {
 			// A cycle must end, and no other host has subagents of a session here.
-			if s := c.Get(parent); s != nil && !taken[parent] && s.foreign == foreign {
+			if s := c.Get(parent); s != nil && !taken[parent] && s.isForeign == foreign {
 				taken[parent] = true
 				own = append(own, s)
 			}
@@ -287,20 +287,20 @@ func (c Catalog) Subagents(parent session.ID) (found []*Session) {
 	return found
 }
 
-// Orphaned reports whether a session is a subagent's and its parent is not in the catalog.
-func (c Catalog) Orphaned(s *Session) bool {
+// IsOrphan reports whether a session is a subagent's and its parent is not in the catalog.
+func (c Catalog) IsOrphan(s *Session) bool {
 	return s.SubagentOf != "" && c.Get(s.SubagentOf) == nil
 }
 
 // Orphans returns the sessions of subagents whose parent is not in the catalog, newest first.
 func (c Catalog) Orphans() []*Session {
 	ids := map[session.ID]bool{}
-	for _, t := range c.allTalks() {
+	for _, t := range c.allConversations() {
 		for id, one := range t.byID {
 			if parentOf(one.Conversation) != "" {
 				ids[id] = true
 			}
 		}
 	}
-	return slices.DeleteFunc(c.findSessions(ids), func(s *Session) bool { return !c.Orphaned(s) })
+	return slices.DeleteFunc(c.findSessions(ids), func(s *Session) bool { return !c.IsOrphan(s) })
 }

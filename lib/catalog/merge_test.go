@@ -45,7 +45,7 @@ func TestJoin(t *testing.T) {
 			appendTo(t, logs[2], line)
 		}
 		a, b, both := read(t, logs[0]), read(t, logs[1]), read(t, logs[2])
-		want := tell(t, slices.Collect(both.Sessions()), both.Short())
+		want := tell(t, slices.Collect(both.Sessions()), both.IDShortener())
 		for _, c := range []Catalog{both, a.Join(b).Merge([]conversation.Conversation{said("s1", "/x", 1, conversation.Metadata{Started: minutesAfter(3), Last: minutesAfter(50)})}, nil)} {
 			n := len(slices.Collect(c.Sessions()))
 			if latest := slices.Collect(c.iterSessions(byLast)); len(latest) != n || !slices.IsSortedFunc(latest, byLast.compare) {
@@ -53,7 +53,7 @@ func TestJoin(t *testing.T) {
 			}
 		}
 		for _, joined := range []Catalog{read(t, logs[0]).Join(b), read(t, logs[1]).Join(a)} {
-			if got := tell(t, slices.Collect(joined.Sessions()), joined.Short()); got != want {
+			if got := tell(t, slices.Collect(joined.Sessions()), joined.IDShortener()); got != want {
 				t.Fatalf("seed %d:\n%s\nwant\n%s", seed, got, want)
 			}
 		}
@@ -151,7 +151,7 @@ func TestSubagents(t *testing.T) {
 		of("top", "", 1), of("one", "top", 2), of("below", "one", 3), of("two", "top", 4),
 		of("lost", "gone", 5), of("self", "self", 6), of("x", "y", 7), of("y", "x", 8),
 	}, nil)
-	below, orphan := all.Subagents, all.Orphaned
+	below, orphan := all.Subagents, all.IsOrphan
 	ids := func(all []*Session) (ids string) {
 		for _, s := range all {
 			ids += string(s.ID) + " "

@@ -19,11 +19,11 @@ type Peer struct {
 	Runs map[session.ID]bool
 }
 
-// copied are the copies of another host's logs and records.
-type copied struct {
+// peerCopies are the copies of another host's logs and records.
+type peerCopies struct {
 	Peer
 	logs    Catalog
-	records talks
+	records conversationSet
 }
 
 // JoinPeer adds the sessions of another host, from the copies of its logs, and of its records
@@ -32,13 +32,13 @@ type copied struct {
 // conversation. No path, process or pane of it is kept, except the folder, as text.
 func (c Catalog) JoinPeer(p Peer, logs Catalog, records ...conversation.Conversation) Catalog {
 	records = slices.DeleteFunc(slices.Clone(records), func(r conversation.Conversation) bool {
-		return valid(string(r.Metadata.ID)) == "" || r.Metadata.Started.IsZero()
+		return validID(string(r.Metadata.ID)) == "" || r.Metadata.Started.IsZero()
 	})
 	for i := range records {
 		m := &records[i].Metadata
-		m.Parent, m.ForkOf, m.First = valid(string(m.Parent)), "", "" // it is no fork of a conversation here
+		m.Parent, m.ForkOf, m.First = validID(string(m.Parent)), "", "" // it is no fork of a conversation here
 	}
-	c.peers = append(slices.Clone(c.peers), &copied{p, logs, talksOf(records, nil)})
+	c.peers = append(slices.Clone(c.peers), &peerCopies{p, logs, newConversationSet(records, nil)})
 	return c.forgetSessions()
 }
 
@@ -56,15 +56,15 @@ func (s *Session) OtherHost() string {
 // Copied returns the name of the other host whose record the conversation is read from, and
 // when the copy last changed; "" if it is of this host.
 func (s *Session) Copied() (host string, at time.Time) {
-	if !s.foreign || s.File.Path == "" {
+	if !s.isForeign || s.File.Path == "" {
 		return "", time.Time{}
 	}
 	return s.from, time.Unix(0, s.File.Changed)
 }
 
-// Foreign reports whether nothing of the session is of this host: all that is known of it
+// IsForeign reports whether nothing of the session is of this host: all that is known of it
 // is another host's claim. Its conversation, if there is one, is a copy of a record there.
-func (s *Session) Foreign() bool { return s.foreign }
+func (s *Session) IsForeign() bool { return s.isForeign }
 
 // Address returns the agent's address, or its folder without one, and the other host that
 // the session is on.
@@ -78,9 +78,9 @@ func (s *Session) Address() string {
 
 // claimedSession returns what a host says of a session, or nil. recorded includes what only its records
 // say.
-func (p *copied) claimedSession(id session.ID, recorded bool) *Session {
+func (p *peerCopies) claimedSession(id session.ID, recorded bool) *Session {
 	var s Session
-	found := p.logs.logged(candidate{id: id})
+	found := p.logs.sessionFromLogs(candidate{id: id})
 	record := p.records.byID[id]
 	switch {
 	case found != nil:
@@ -88,27 +88,27 @@ func (p *copied) claimedSession(id session.ID, recorded bool) *Session {
 	case record == nil || !recorded:
 		return nil
 	default:
-		s = Session{ID: id, native: true}
+		s = Session{ID: id, clientOnly: true}
 	}
 	s.Transcript, s.TmuxSession = "", "" // mutant skip: TestPeers
 	if record != nil && recorded {
-		s.converse(record.Conversation)
+		s.addConversation(record.Conversation)
 		s.from = p.Name
 	}
-	s.Host, s.peer, s.foreign = p.Name, p, true
+	s.Host, s.peer, s.isForeign = p.Name, p, true
 	return &s
 }
 
-// claim adds what other hosts say of a session. s is nil if this host knows nothing of it. A
+// addClaims adds what other hosts say of a session. s is nil if this host knows nothing of it. A
 // session that runs here did not continue on another host.
-func (c Catalog) claim(id session.ID, s *Session, runs bool) *Session {
+func (c Catalog) addClaims(id session.ID, s *Session, runs bool) *Session {
 	for _, p := range c.peers {
-		claimed := p.claimedSession(id, s == nil || s.foreign) // mutant always: TestPeersRecords
+		claimed := p.claimedSession(id, s == nil || s.isForeign) // mutant always: TestPeersRecords
 		switch {
 		case claimed == nil:
 		case s == nil:
 			s = claimed
-		case s.foreign:
+		case s.isForeign:
 			s = bothClaim(s, claimed)
 		default:
 			s.accept(claimed, runs)
@@ -119,52 +119,52 @@ func (c Catalog) claim(id session.ID, s *Session, runs bool) *Session {
 
 // bothClaim returns a session that two other hosts know. The host that knew it first says how it
 // began, and the host of its last event how it ended and where it is.
-func bothClaim(a, b *Session) *Session {
-	if b.StartedAt.Before(a.StartedAt) {
-		a, b = b, a
+func bothClaim(earlier, later *Session) *Session {
+	if later.StartedAt.Before(earlier.StartedAt) {
+		earlier, later = later, earlier
 	}
-	fill(&a.ParentID, b.ParentID)
-	fill(&a.ChainID, b.ChainID)
-	fill(&a.Agent, b.Agent)
-	fill(&a.CWD, b.CWD)
-	if b.from != "" && (a.from == "" || !b.LastAt.Before(a.LastAt)) {
-		a.File, a.Transcript, a.Recorded, a.hasMessages, a.from = b.File, b.Transcript, b.Recorded, b.hasMessages, b.from
-		a.Title, a.Prompt, a.Model, a.Version, a.Headless, a.SubagentOf = b.Title, b.Prompt, b.Model, b.Version, b.Headless, b.SubagentOf
+	setIfEmpty(&earlier.ParentID, later.ParentID)
+	setIfEmpty(&earlier.ChainID, later.ChainID)
+	setIfEmpty(&earlier.Agent, later.Agent)
+	setIfEmpty(&earlier.CWD, later.CWD)
+	if later.from != "" && (earlier.from == "" || !later.LastAt.Before(earlier.LastAt)) {
+		earlier.File, earlier.Transcript, earlier.Recorded, earlier.hasMessages, earlier.from = later.File, later.Transcript, later.Recorded, later.hasMessages, later.from
+		earlier.Title, earlier.Prompt, earlier.Model, earlier.Version, earlier.Headless, earlier.SubagentOf = later.Title, later.Prompt, later.Model, later.Version, later.Headless, later.SubagentOf
 	}
-	if !b.LastAt.Before(a.LastAt) {
-		a.follow(b)
+	if !later.LastAt.Before(earlier.LastAt) {
+		earlier.adoptEnd(later)
 	}
-	return a
+	return earlier
 }
 
 // accept takes what another host's logs say of a session of this host.
 func (s *Session) accept(there *Session, runs bool) {
 	switch {
-	case s.native && runs: // here, so it did not continue there
-	case s.native: // only its conversation is here, such as in a folder that is synchronized
-		s.follow(there)
+	case s.clientOnly && runs: // here, so it did not continue there
+	case s.clientOnly: // only its conversation is here, such as in a folder that is synchronized
+		s.adoptEnd(there)
 		s.Actor, s.Role, s.Rig, s.Topic, s.WorkUnit, s.Received = there.Actor, there.Role, there.Rig, there.Topic, there.WorkUnit, there.Received
 		s.ChainID, s.ParentID = there.ChainID, there.ParentID
 	case !runs && s.Outcome != "" && s.LastAt.Before(there.LastAt): // mutant always: TestPeers
-		s.follow(there)
-	case there.StartedAt.Before(s.StartedAt) && s.metLater(): // it was moved here
+		s.adoptEnd(there)
+	case there.StartedAt.Before(s.StartedAt) && s.mayPredateLog(): // it was moved here
 		s.StartedAt = there.StartedAt
-		fill(&s.ParentID, there.ParentID)
-		fill(&s.ChainID, there.ChainID)
-		fill(&s.Topic, there.Topic)
-		fill(&s.WorkUnit, there.WorkUnit)
-		fill(&s.Received, there.Received)
+		setIfEmpty(&s.ParentID, there.ParentID)
+		setIfEmpty(&s.ChainID, there.ChainID)
+		setIfEmpty(&s.Topic, there.Topic)
+		setIfEmpty(&s.WorkUnit, there.WorkUnit)
+		setIfEmpty(&s.Received, there.Received)
 	}
 }
 
-// follow sets how the session ended, and where it is, to what the host says on which it went on.
-func (s *Session) follow(there *Session) {
+// adoptEnd sets how the session ended, and where it is, to what the host says on which it went on.
+func (s *Session) adoptEnd(there *Session) {
 	if s.LastAt.Before(there.LastAt) {
 		s.LastAt = there.LastAt
 	}
 	s.EndedAt, s.Outcome, s.Reason, s.handedOver = there.EndedAt, there.Outcome, there.Reason, there.handedOver
-	replace(&s.Subject, there.Subject)
-	replace(&s.Note, there.Note)
+	setIfGiven(&s.Subject, there.Subject)
+	setIfGiven(&s.Note, there.Note)
 	s.TmuxSession, s.Host, s.peer = "", there.Host, there.peer
 }
 
@@ -172,7 +172,7 @@ func (s *Session) follow(there *Session) {
 func (s *Session) resolveThere() {
 	switch {
 	case s.peer.Runs[s.ID]:
-		s.Run(0)
+		s.MarkRunning(0)
 	case s.Outcome != "" && s.Outcome != Active: // mutant always: TestPeers
 	case !s.handedOver.IsZero():
 		s.EndedAt, s.Outcome = s.handedOver, session.Handoff
@@ -189,8 +189,8 @@ func (c Catalog) allLogs() []*logView {
 	return all
 }
 
-func (c Catalog) allTalks() []talks {
-	all := []talks{c.talks}
+func (c Catalog) allConversations() []conversationSet {
+	all := []conversationSet{c.conversations}
 	for _, p := range c.peers {
 		all = append(all, p.records)
 	}

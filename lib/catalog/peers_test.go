@@ -94,11 +94,11 @@ func TestPeers(t *testing.T) {
 			if got := fmt.Sprint(s.ID, " ", where, " ", s.Outcome, " ", s.CWD); got != want {
 				t.Errorf("away %v: %s, not %s", away, got, want)
 			}
-			if strings.Contains(s.Transcript, "there") || s.Foreign() && (s.Transcript+s.TmuxSession != "" || s.PID != 0 || s.Host != "box") || strings.Contains(s.Topic+s.Reason, "lie") {
+			if strings.Contains(s.Transcript, "there") || s.IsForeign() && (s.Transcript+s.TmuxSession != "" || s.PID != 0 || s.Host != "box") || strings.Contains(s.Topic+s.Reason, "lie") {
 				t.Errorf("%+v", s)
 			}
-			if s.Foreign() != (s.CWD == "/there") {
-				t.Errorf("%s is foreign: %v", id, s.Foreign())
+			if s.IsForeign() != (s.CWD == "/there") {
+				t.Errorf("%s is foreign: %v", id, s.IsForeign())
 			}
 		}
 		if came := c.Find("came")[0]; !came.StartedAt.Equal(minutesAfter(11)) || came.ChainID != "chain" {
@@ -113,8 +113,8 @@ func TestPeers(t *testing.T) {
 		if chain, err := c.Chain("second"); chain != "first" || err != nil {
 			t.Errorf("the chain %s, %v", chain, err)
 		}
-		if n := len(slices.Collect(c.Sessions())); c.Len() != n || n != 13 {
-			t.Errorf("%d sessions, counted as %d", n, c.Len())
+		if n := len(slices.Collect(c.Sessions())); c.CountSessions() != n || n != 13 {
+			t.Errorf("%d sessions, counted as %d", n, c.CountSessions())
 		}
 		for _, one := range []struct {
 			f    Filter
@@ -178,20 +178,20 @@ func TestPeersSayAnything(t *testing.T) {
 			for _, s := range listed {
 				ids[s.ID] = true
 			}
-			if len(ids) != len(listed) || len(listed) != all.Len() || !slices.IsSortedFunc(listed, o.compare) {
-				t.Fatalf("seed %d: %d sessions of %d, counted as %d", seed, len(ids), len(listed), all.Len())
+			if len(ids) != len(listed) || len(listed) != all.CountSessions() || !slices.IsSortedFunc(listed, o.compare) {
+				t.Fatalf("seed %d: %d sessions of %d, counted as %d", seed, len(ids), len(listed), all.CountSessions())
 			}
 		}
 		for s := range all.Sessions() {
 			before := alone.Find(string(s.ID))
 			if len(before) != 1 || before[0].ID != s.ID {
-				if !s.Foreign() || s.Transcript != s.File.Path || s.TmuxSession != "" {
+				if !s.IsForeign() || s.Transcript != s.File.Path || s.TmuxSession != "" {
 					t.Fatalf("seed %d: %+v", seed, s)
 				}
 				continue
 			}
 			was := before[0]
-			if s.Foreign() || s.CWD != was.CWD || s.File != was.File || s.Transcript != was.Transcript || s.Agent != was.Agent {
+			if s.IsForeign() || s.CWD != was.CWD || s.File != was.File || s.Transcript != was.Transcript || s.Agent != was.Agent {
 				t.Fatalf("seed %d: %+v\nwas %+v", seed, s, was)
 			}
 			if was.Outcome == "" && was.Logged() && (s.Outcome != "" || s.OtherHost() != "" || !s.LastAt.Equal(was.LastAt) || s.TmuxSession != was.TmuxSession) {
@@ -234,7 +234,7 @@ func TestPeersRecords(t *testing.T) {
 		if host == "" {
 			host = "-"
 		}
-		if got := fmt.Sprint(host, " ", s.File.Path, " ", s.Agent); got != want || s.Foreign() != (host == "box") || s.Store != "" && s.Foreign() {
+		if got := fmt.Sprint(host, " ", s.File.Path, " ", s.Agent); got != want || s.IsForeign() != (host == "box") || s.Store != "" && s.IsForeign() {
 			t.Errorf("%s: %s, not %s", id, got, want)
 		}
 	}
@@ -254,8 +254,8 @@ func TestPeersRecords(t *testing.T) {
 	if below := c.Subagents("logged"); len(below) != 0 {
 		t.Errorf("%v", below)
 	}
-	if n := len(slices.Collect(c.Sessions())); n != 7 || c.Len() != 5 { // two subagents
-		t.Errorf("%d sessions, counted as %d", n, c.Len())
+	if n := len(slices.Collect(c.Sessions())); n != 7 || c.CountSessions() != 5 { // two subagents
+		t.Errorf("%d sessions, counted as %d", n, c.CountSessions())
 	}
 	// Of two hosts, the one where it went on has its conversation.
 	desk := logOf(t, "desk", "50 session_resume theirs "+otherHostFields+`,"source":"resume"`)

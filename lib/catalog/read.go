@@ -163,12 +163,12 @@ func newReading() *reading {
 	return &reading{rows: map[session.ID]*row{}, actors: map[string]*actor{}}
 }
 
-// add adds an event to its session. An event that belongs before one that was already added
+// addEvent adds an event to its session. An event that belongs before one that was already added
 // changes nothing: the result is false, and the caller must add all events again, sorted by
 // time. Events of different sessions may come in any order, as long as hand-overs that name
 // no session keep their owner.
-func (r *reading) add(e *event) bool {
-	time := e.at.UnixNano()
+func (r *reading) addEvent(e *event) bool {
+	time := e.loggedAt.UnixNano()
 	if e.unnamed() {
 		a := r.actor(e.Actor)
 		if time <= a.Named || time < a.Unnamed {
@@ -228,21 +228,21 @@ func (s *row) applyEvent(e *event) {
 		if text == string(s.id) {
 			return s.id
 		}
-		return session.ID(strings.Clone(string(valid(text))))
+		return session.ID(strings.Clone(string(validID(text))))
 	}
 	switch e.Type {
 	case eventlog.SessionStart, eventlog.SessionResume:
-		fill(&s.parent, link(p.ParentID))
-		fill(&s.chain, link(p.ChainID))
-		fill(&s.work, strings.Clone(p.WorkUnit))
+		setIfEmpty(&s.parent, link(p.ParentID))
+		setIfEmpty(&s.chain, link(p.ChainID))
+		setIfEmpty(&s.work, strings.Clone(p.WorkUnit))
 		s.ended = 0
 	case eventlog.SessionEnd:
 		s.ended = 1
 	case eventlog.SessionChain:
 		s.parent = ""
-		replace(&s.chain, link(p.ChainID))
+		setIfGiven(&s.chain, link(p.ChainID))
 	}
-	s.last = e.at.UnixNano()
+	s.last = e.loggedAt.UnixNano()
 	s.events = e.pack(s.events)
 }
 
@@ -252,7 +252,7 @@ func (s *row) applyEvent(e *event) {
 // takes events by type. If an event comes too late, all are added again, sorted by time.
 func (all sources) read(progress Progress) (*reading, error) {
 	r, inOrder := newReading(), true
-	err := all.scanAnew(progress, func(e *event) { inOrder = inOrder && r.add(e) })
+	err := all.scanAnew(progress, func(e *event) { inOrder = inOrder && r.addEvent(e) })
 	if err != nil || inOrder {
 		return r, err
 	}
@@ -263,7 +263,7 @@ func (all sources) read(progress Progress) (*reading, error) {
 	}
 	var timed []late
 	err = all.scanAnew(nil, func(e *event) {
-		timed = append(timed, late{strings.Clone(e.Payload.SessionID), e.at, e.pack(nil)})
+		timed = append(timed, late{strings.Clone(e.Payload.SessionID), e.loggedAt, e.pack(nil)})
 	})
 	// A hand-over of Gas Town's, whose times have whole seconds, comes before the other
 	// events of its second: it belongs to the session before them, although they may have
@@ -275,7 +275,7 @@ func (all sources) read(progress Progress) (*reading, error) {
 	for _, l := range timed {
 		for e := range unpack(l.packed) {
 			e.Payload.SessionID = l.id
-			r.add(e)
+			r.addEvent(e)
 		}
 	}
 	return r, err

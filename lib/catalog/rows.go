@@ -82,9 +82,9 @@ func insert(db *sqlite.Cache, table string, rows []*row) error {
 
 // order is an order of sessions by a time, the latest first, and then by id.
 type order struct {
-	column string // of the rows
-	at     func(*Session) time.Time
-	nanos  func(*row) int64
+	column      string // of the rows
+	sessionTime func(*Session) time.Time
+	nanos       func(*row) int64
 }
 
 var (
@@ -93,7 +93,7 @@ var (
 )
 
 func (o order) compare(a, b *Session) int {
-	return cmp.Or(o.at(b).Compare(o.at(a)), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(o.sessionTime(b).Compare(o.sessionTime(a)), cmp.Compare(a.ID, b.ID))
 }
 
 // logView has the sessions of a log, as rows of the index, of memory, or of both.
@@ -133,14 +133,14 @@ func query[T any](v *logView, get func(sqlite.Values) T, sql string, args ...any
 	return nil
 }
 
-// rows returns the sessions that meet a condition of SQL, of which args are the parameters.
-func (v *logView) rows(condition string, args ...any) []*row {
+// selectRows returns the sessions that meet a condition of SQL, of which args are the parameters.
+func (v *logView) selectRows(condition string, args ...any) []*row {
 	return query(v, rowOf, "SELECT "+columns+" FROM known WHERE "+condition, args...)
 }
 
 // findRow returns the session with that id, or nil.
 func (v *logView) findRow(id session.ID) *row {
-	for _, r := range v.rows("id = ?", string(id)) {
+	for _, r := range v.selectRows("id = ?", string(id)) {
 		return r
 	}
 	return nil
@@ -156,7 +156,7 @@ func (v *logView) eachRow(o order) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		at, id := int64(math.MaxInt64), ""
 		for size := pageSize; ; size = min(2*size, largePage) {
-			page := v.rows(next, at, id, int64(size))
+			page := v.selectRows(next, at, id, int64(size))
 			for _, r := range page {
 				if !yield(r) {
 					return
@@ -190,19 +190,19 @@ func (v *logView) finder(calls int) func(session.ID) bool {
 }
 
 func (v *logView) children(id session.ID) []*row {
-	return v.rows("parent = ?1 AND parent <> '' AND id <> ?1", string(id))
+	return v.selectRows("parent = ?1 AND parent <> '' AND id <> ?1", string(id))
 }
 
 // chained returns the sessions of a chain, without the one that has the chain's id. With
 // prefix, it returns those of all chains whose id begins with chain.
 func (v *logView) chained(chain session.ID, prefix bool) []*row {
 	if prefix {
-		return v.rows("chain >= ?1 AND chain < ?1 || '~' AND chain <> id AND chain <> ''", string(chain))
+		return v.selectRows("chain >= ?1 AND chain < ?1 || '~' AND chain <> id AND chain <> ''", string(chain))
 	}
-	return v.rows("chain = ?1 AND chain <> id AND chain <> ''", string(chain))
+	return v.selectRows("chain = ?1 AND chain <> id AND chain <> ''", string(chain))
 }
 
-func (v *logView) worked(unit string) []*row { return v.rows("work = ?1 AND work <> ''", unit) }
+func (v *logView) worked(unit string) []*row { return v.selectRows("work = ?1 AND work <> ''", unit) }
 
 // open returns the sessions without an end in the log.
-func (v *logView) open() []*row { return v.rows("ended = 0") }
+func (v *logView) open() []*row { return v.selectRows("ended = 0") }

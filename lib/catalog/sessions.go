@@ -15,12 +15,12 @@ import (
 // Catalog holds sessions, newest first. A session is put together from the logs and its
 // conversation when it is first asked for.
 type Catalog struct {
-	logs  []*logView
-	talks talks
-	peers []*copied
-	// met are the sessions that were given to a caller. Each is given once, so that callers
+	logs          []*logView
+	conversations conversationSet
+	peers         []*peerCopies
+	// givenSessions are the sessions that were given to a caller. Each is given once, so that callers
 	// can compare and change them.
-	met map[session.ID]*Session
+	givenSessions map[session.ID]*Session
 	// originals are the sessions that started first, by the family of their conversations.
 	originals map[family]*Session
 }
@@ -28,16 +28,16 @@ type Catalog struct {
 // forgetSessions returns the catalog without the sessions that were put together from what it
 // had before.
 func (c Catalog) forgetSessions() Catalog {
-	c.met, c.originals = map[session.ID]*Session{}, map[family]*Session{}
+	c.givenSessions, c.originals = map[session.ID]*Session{}, map[family]*Session{}
 	return c
 }
 
 // candidate is a session of one of the sources, where that source sorts it.
 type candidate struct {
-	id  session.ID
-	at  time.Time
-	log *logView // nil for a conversation
-	row *row     // the log's
+	id       session.ID
+	sortTime time.Time
+	log      *logView // nil for a conversation
+	row      *row     // the log's
 }
 
 // candidates iterates over what all sources have, in an order. It merges the sources, each of
@@ -53,7 +53,7 @@ func (c Catalog) candidates(o order) iter.Seq[candidate] {
 			}
 		})
 	}
-	sources = append(sources, c.talks.candidates(o))
+	sources = append(sources, c.conversations.candidates(o))
 	for _, p := range c.peers {
 		sources = append(sources, p.logs.candidates(o), p.records.candidates(o))
 	}
@@ -70,7 +70,7 @@ func (c Catalog) candidates(o order) iter.Seq[candidate] {
 		for len(heads) > 0 {
 			i := 0
 			for j := range heads {
-				if cmp.Or(heads[i].at.Compare(heads[j].at), cmp.Compare(heads[j].id, heads[i].id)) < 0 {
+				if cmp.Or(heads[i].sortTime.Compare(heads[j].sortTime), cmp.Compare(heads[j].id, heads[i].id)) < 0 {
 					i = j
 				}
 			}
@@ -91,14 +91,14 @@ func (c Catalog) iterSessions(o order) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		var given session.ID
 		for at := range c.candidates(o) {
-			s := c.make(at)
+			s := c.assembleSession(at)
 			// If sources tell of different times, its place is that of the one that counts. If
 			// they tell of the same, it comes twice in a row.
-			if s == nil || !o.at(s).Equal(at.at) || at.id == given {
+			if s == nil || !o.sessionTime(s).Equal(at.sortTime) || at.id == given {
 				continue
 			}
 			given = at.id
-			if !yield(cmp.Or(c.met[at.id], s)) {
+			if !yield(cmp.Or(c.givenSessions[at.id], s)) {
 				return
 			}
 		}
@@ -118,61 +118,61 @@ func (c Catalog) Sessions() iter.Seq[*Session] {
 
 // keepSession keeps a session for later callers, and returns it or the one that was given before.
 func (c Catalog) keepSession(s *Session) *Session {
-	s = c.completed(s)
-	c.met[s.ID] = s
+	s = c.completeSession(s)
+	c.givenSessions[s.ID] = s
 	return s
 }
 
-// completed completes a session and returns it, or the one that was kept before.
-func (c Catalog) completed(s *Session) *Session {
-	if known := c.met[s.ID]; known != nil {
+// completeSession completes a session and returns it, or the one that was kept before.
+func (c Catalog) completeSession(s *Session) *Session {
+	if known := c.givenSessions[s.ID]; known != nil {
 		return known
 	}
 	s.ChildID = cmp.Or(c.child(s.ID), s.ChildID)
 	if s.ForkOf == "" {
-		s.ForkOf = c.original(s)
+		s.ForkOf = c.findOriginal(s)
 	}
 	return s
 }
 
 // Get returns the session with that id, or nil.
 func (c Catalog) Get(id session.ID) *Session {
-	if s := c.met[id]; s != nil {
+	if s := c.givenSessions[id]; s != nil {
 		return s
 	}
-	if s := c.make(candidate{id: id}); s != nil {
+	if s := c.assembleSession(candidate{id: id}); s != nil {
 		return c.keepSession(s)
 	}
 	return nil
 }
 
-// make puts a session together from its sources; nil if none has it.
-func (c Catalog) make(at candidate) *Session {
-	s := c.logged(at)
-	if t := c.talks.byID[at.id]; t != nil {
+// assembleSession puts a session together from its sources; nil if none has it.
+func (c Catalog) assembleSession(found candidate) *Session {
+	s := c.sessionFromLogs(found)
+	if t := c.conversations.byID[found.id]; t != nil {
 		if s == nil && !t.Metadata.Started.IsZero() {
-			s = &Session{ID: at.id, native: true}
+			s = &Session{ID: found.id, clientOnly: true}
 		}
 		if s != nil { // otherwise the conversation is empty
-			s.converse(t.Conversation)
+			s.addConversation(t.Conversation)
 		}
 	}
-	run, runs := c.talks.running[at.id]
-	s = c.claim(at.id, s, runs)
-	if runs && s != nil && !s.foreign {
-		s.Run(run.PID)
+	run, runs := c.conversations.running[found.id]
+	s = c.addClaims(found.id, s, runs)
+	if runs && s != nil && !s.isForeign {
+		s.MarkRunning(run.PID)
 	}
 	return s
 }
 
-// logged makes a session of the events that all logs have of it, or returns nil if there are none.
+// sessionFromLogs makes a session of the events that all logs have of it, or returns nil if there are none.
 // A candidate that was found in a log already has the row of that log.
-func (c Catalog) logged(at candidate) *Session {
+func (c Catalog) sessionFromLogs(found candidate) *Session {
 	var rows []*row
 	for _, v := range c.logs {
-		if v == at.log {
-			rows = append(rows, at.row)
-		} else if r := v.findRow(at.id); r != nil {
+		if v == found.log {
+			rows = append(rows, found.row)
+		} else if r := v.findRow(found.id); r != nil {
 			rows = append(rows, r)
 		}
 	}
@@ -186,8 +186,8 @@ func (c Catalog) logged(at candidate) *Session {
 			events = append(events, &same)
 		}
 	}
-	slices.SortStableFunc(events, func(a, b *event) int { return a.at.Compare(b.at) }) // as if one log had all
-	return sessionOf(at.id, slices.Values(events))
+	slices.SortStableFunc(events, func(a, b *event) int { return a.loggedAt.Compare(b.loggedAt) }) // as if one log had all
+	return sessionOf(found.id, slices.Values(events))
 }
 
 // child returns the session that started last of those whose parent is id, or "".
@@ -198,7 +198,7 @@ func (c Catalog) child(id session.ID) session.ID {
 		for _, r := range v.children(id) {
 			s := &Session{ID: r.id, ParentID: id, StartedAt: time.Unix(0, r.started).UTC()}
 			if len(logs) > 1 { // another log may know of an earlier start, and of another parent
-				s = c.make(candidate{id: r.id})
+				s = c.assembleSession(candidate{id: r.id})
 			}
 			if s != nil && s.ParentID == id && (last == nil || byStart.compare(s, last) < 0) {
 				last = s
@@ -237,7 +237,7 @@ func (c Catalog) idsWithPrefix(prefix string) (ids []session.ID) {
 	for _, v := range c.allLogs() {
 		ids = append(ids, v.beginning(prefix)...)
 	}
-	for _, t := range c.allTalks() {
+	for _, t := range c.allConversations() {
 		from, _ := slices.BinarySearch(t.ids, session.ID(prefix))
 		for _, id := range t.ids[from:] {
 			if !strings.HasPrefix(string(id), prefix) {
@@ -256,9 +256,9 @@ const (
 	manyShort = 500
 )
 
-// Short returns a function that shortens an id to its shortest unique prefix of at least
+// IDShortener returns a function that shortens an id to its shortest unique prefix of at least
 // minShort characters. It returns "" for an id that is not in the catalog.
-func (c Catalog) Short() func(session.ID) string {
+func (c Catalog) IDShortener() func(session.ID) string {
 	asked := 0
 	var all []session.ID
 	return func(id session.ID) string {
@@ -298,8 +298,8 @@ func (c Catalog) ReadErrors() error {
 	for _, v := range c.allLogs() {
 		lost.Add(v.lost)
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.met)) {
-		lost.Add(c.met[id].unread)
+	for _, id := range slices.Sorted(maps.Keys(c.givenSessions)) {
+		lost.Add(c.givenSessions[id].unread)
 	}
 	return lost.Err()
 }

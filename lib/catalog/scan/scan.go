@@ -130,9 +130,9 @@ func scanStores(stores []*found, clean func(string) string, cache string, progre
 	}
 	var mu sync.Mutex
 	done := 0
-	look := func(n new) {
+	readMetadata := func(n new) {
 		facts, err := n.of.reader.Metadata(all[n.at].File)
-		all[n.at].Metadata = valid(facts, clean)
+		all[n.at].Metadata = sanitizeMetadata(facts, clean)
 		// A conversation with an error is read again the next time, although the file
 		// does not change when it becomes readable.
 		kept[n.at] = err == nil
@@ -145,7 +145,7 @@ func scanStores(stores []*found, clean func(string) string, cache string, progre
 	}
 	saved, wait := time.Now(), saveAfter
 	for part := range slices.Chunk(fresh, partSize) {
-		cli.Parallel(part, look)
+		cli.Parallel(part, readMetadata)
 		if done < len(fresh) && time.Since(saved) >= wait {
 			save(cache, all, kept)           // if the person ends it now, the next list goes on from here
 			saved, wait = time.Now(), 2*wait // each time there is more to write
@@ -231,8 +231,8 @@ func CheckRead(id session.ID, f conversation.File) error {
 	return nil
 }
 
-// valid returns the metadata for the cache: with invalid UTF-8 replaced, and without secrets.
-func valid(f conversation.Metadata, clean func(string) string) conversation.Metadata {
+// sanitizeMetadata returns the metadata for the cache: with invalid UTF-8 replaced, and without secrets.
+func sanitizeMetadata(f conversation.Metadata, clean func(string) string) conversation.Metadata {
 	for _, s := range []*string{&f.First, &f.CWD, &f.Moved, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt, &f.Agent} {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
 	}

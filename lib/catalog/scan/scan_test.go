@@ -49,7 +49,7 @@ func (s store) write(name string, lines ...string) {
 
 func (s store) scan(cache string) []conversation.Conversation {
 	s.t.Helper()
-	all, errs := FindConversations(s.getenv, redact.Cut(nil), cache, nil)
+	all, errs := FindConversations(s.getenv, redact.NewCutRedactor(nil), cache, nil)
 	if len(errs) > 0 {
 		s.t.Fatal(errs)
 	}
@@ -211,7 +211,7 @@ func TestScanGoesOn(t *testing.T) {
 	}
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = FindConversations(s.getenv, redact.Cut(nil), s.cache(), func(done, total int64) {
+		_, _ = FindConversations(s.getenv, redact.NewCutRedactor(nil), s.cache(), func(done, total int64) {
 			if done == 25 {
 				panic("a person ends it")
 			}
@@ -221,7 +221,7 @@ func TestScanGoesOn(t *testing.T) {
 		t.Errorf("%d are known", len(known))
 	}
 	var left int64
-	if all, errs := FindConversations(s.getenv, redact.Cut(nil), s.cache(), func(_, total int64) { left = total }); len(all) != 45 || errs != nil || left != 25 {
+	if all, errs := FindConversations(s.getenv, redact.NewCutRedactor(nil), s.cache(), func(_, total int64) { left = total }); len(all) != 45 || errs != nil || left != 25 {
 		t.Errorf("%d conversations, %v, %d were read", len(all), errs, left)
 	}
 	if known := load(s.cache()); len(known) != 45 {

@@ -27,7 +27,7 @@ func TestScanUnreadable(t *testing.T) {
 	}
 	cache := filepath.Join(home, "state", "transcripts.db")
 	told := func() (sessions int, errs []error) {
-		all, errs := FindConversations(getenv, redact.Cut(nil), cache, nil)
+		all, errs := FindConversations(getenv, redact.NewCutRedactor(nil), cache, nil)
 		for _, c := range all {
 			if c.Metadata.Prompt == "ask" {
 				sessions++

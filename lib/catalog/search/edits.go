@@ -32,7 +32,7 @@ func Changes(all []conversation.Conversation, bases []string, clean func(string)
 	if len(needles) < len(bases) {
 		needles = nil // a name in other letters
 	}
-	s.read = func(c *opened, each func(Hit) bool) (whole bool, err error) {
+	s.readHits = func(c *opened, each func(Hit) bool) (whole bool, err error) {
 		return false, s.calls(c, needles, bases, clean, each)
 	}
 	err = s.run(func(i int, h Hit) bool {
@@ -55,8 +55,8 @@ func (s *search) calls(c *opened, needles []needle, bases []string, clean func(s
 		there := false
 		for _, part := range c.File.Files() {
 			_, err := conversation.Lines(part.Path, 0, func(record []byte, at int64) bool {
-				c.note(at)
-				there = there || index(needles, record) >= 0
+				c.noteRead(at)
+				there = there || firstNeedle(needles, record) >= 0
 				return !there && !s.halted()
 			})
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -56,12 +56,12 @@ func isUnspaced(word string) bool {
 	return unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// pairs returns terms in which each that is nowhere, and in a script without blanks between
+// splitPairs returns terms in which each that is nowhere, and in a script without blanks between
 // words, is exchanged for its pairs of neighbouring letters: it can be several words.
-func pairs(all []term) (apart []term) {
+func splitPairs(all []term) (apart []term) {
 	for _, t := range all {
 		letters := []rune(t.parts[0])
-		if !t.apart || len(t.parts) > 1 || len(letters) < 3 || len(letters) > maxWord || !isUnspaced(t.parts[0]) {
+		if !t.isNowhere || len(t.parts) > 1 || len(letters) < 3 || len(letters) > maxWord || !isUnspaced(t.parts[0]) {
 			apart = append(apart, t)
 			continue
 		}
@@ -121,7 +121,7 @@ func nearestWord(word string, all []conversation.Conversation) (near string, exa
 			// What cannot be read was reported by the search.
 			_, _ = conversation.Lines(part.Path, 0, func(record []byte, _ int64) bool {
 				other := nextNonASCII(record, 0)
-				if other == len(record) && index(needles, record) < 0 || quiet(record) {
+				if other == len(record) && firstNeedle(needles, record) < 0 || quiet(record) {
 					return true
 				}
 				for _, n := range needles { // the words that have a half of an ASCII word

@@ -18,14 +18,14 @@ type needle struct {
 }
 
 // needles returns words of which every match has at least one, or nil if there are none.
-func needles(re *syntax.Regexp) []needle { return best(requiredNeedles(re)) }
+func needles(re *syntax.Regexp) []needle { return rarestNeedles(requiredNeedles(re)) }
 
 // requiredNeedles returns alternatives: every match has at least one word of each.
 func requiredNeedles(re *syntax.Regexp) (all [][]needle) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		fold := re.Flags&syntax.FoldCase != 0
-		for _, word := range words(re.Rune, fold) {
+		for _, word := range plainWords(re.Rune, fold) {
 			all = append(all, []needle{newNeedle(word, fold)})
 		}
 	case syntax.OpCapture, syntax.OpPlus:
@@ -41,7 +41,7 @@ func requiredNeedles(re *syntax.Regexp) (all [][]needle) {
 	case syntax.OpAlternate:
 		var either []needle
 		for _, sub := range re.Sub {
-			one := best(requiredNeedles(sub))
+			one := rarestNeedles(requiredNeedles(sub))
 			if one == nil {
 				return nil
 			}
@@ -58,8 +58,8 @@ func requiredNeedles(re *syntax.Regexp) (all [][]needle) {
 // than reading everything.
 const maxNeedles = 16
 
-// best returns the rarest of the alternatives.
-func best(all [][]needle) []needle {
+// rarestNeedles returns the rarest of the alternatives.
+func rarestNeedles(all [][]needle) []needle {
 	rank := func(either []needle) int {
 		worst := either[0].rarity()
 		for _, n := range either {
@@ -76,9 +76,9 @@ func best(all [][]needle) []needle {
 	return found
 }
 
-// words returns the parts of a literal that every JSON encoder leaves unchanged and that
+// plainWords returns the parts of a literal that every JSON encoder leaves unchanged and that
 // no reader joins from several: no blanks, and only signs that nobody escapes.
-func words(literal []rune, fold bool) (all []string) {
+func plainWords(literal []rune, fold bool) (all []string) {
 	var b strings.Builder
 	for _, r := range append(slices.Clone(literal), ' ') {
 		if plainRune(r, fold) {
@@ -160,7 +160,7 @@ func (n needle) index(b []byte) int {
 	small, large := -1, -1 // where the next lower-case and upper-case one is
 	for seen := 0; at+rest <= len(b); seen++ {
 		if seen*maxFrequentDistance > at+maxFrequentDistance*3 { // too often, beyond the first three
-			return n.pairs(b, at-n.rare)
+			return n.indexByPair(b, at-n.rare)
 		}
 		if small < at {
 			small = next(c, at)
@@ -185,9 +185,9 @@ func (n needle) index(b []byte) int {
 // for two bytes is cheaper.
 const maxFrequentDistance = 96
 
-// pairs returns where the needle begins in b from an offset on, or -1. It searches for both rare
+// indexByPair returns where the needle begins in b from an offset on, or -1. It searches for both rare
 // bytes at once.
-func (n needle) pairs(b []byte, at int) int {
+func (n needle) indexByPair(b []byte, at int) int {
 	var small uint64
 	if n.fold {
 		small = onesMask * 0x20

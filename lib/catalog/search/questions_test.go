@@ -266,7 +266,7 @@ func TestCommonWordsCountLittle(t *testing.T) {
 		t.Errorf("rank %d", rank)
 	}
 	// What no scan of a file's bytes found counts when it is read.
-	r := &reading{search: newSearch(nil), Words: NewWords("drift clock"), has: make([]bool, 2)}
+	r := &exchangeReader{search: newSearch(nil), Words: NewWords("drift clock"), has: make([]bool, 2)}
 	if r.keepMatch(conversation.Entry{Kind: conversation.Prompt, Text: "clock drift"}); !r.has[0] || !r.has[1] {
 		t.Errorf("%v", r.has)
 	}

@@ -101,13 +101,13 @@ type Line struct {
 // with the number of bytes searched so far.
 func (q *Query) Search(all []conversation.Conversation, each func(i int, h Hit) bool, idle func(done, total int64)) error {
 	s := newSearch(all)
-	s.first = q.First
-	s.read = func(c *opened, each func(Hit) bool) (bool, error) { return s.searchConversation(q, c, each) }
+	s.onlyFirst = q.First
+	s.readHits = func(c *opened, each func(Hit) bool) (bool, error) { return s.searchConversation(q, c, each) }
 	return s.run(each, idle)
 }
 
 func newSearch(all []conversation.Conversation) *search {
-	return &search{all: all, older: families(all), seed: maphash.MakeSeed(), reported: map[int]map[copyKey]bool{}, stop: make(chan struct{})}
+	return &search{all: all, older: olderRelatives(all), seed: maphash.MakeSeed(), reported: map[int]map[copyKey]bool{}, stop: make(chan struct{})}
 }
 
 // run reads all conversations and calls each and idle (see Query.Search).
@@ -172,7 +172,7 @@ func (s *search) work(portions <-chan portion) {
 	}()
 	for p := range portions {
 		for i := p.from; i < p.to; i++ {
-			s.addError(s.conversation(i, p.hits))
+			s.addError(s.sendHits(i, p.hits))
 		}
 		close(p.hits)
 	}
@@ -222,16 +222,16 @@ type located struct {
 }
 
 type search struct {
-	all   []conversation.Conversation
-	first bool // only the first hit of each conversation
-	// read gives all hits of a conversation, including copies. It reports whether the search
+	all       []conversation.Conversation
+	onlyFirst bool // only the first hit of each conversation
+	// readHits gives all hits of a conversation, including copies. It reports whether the search
 	// needed all of the conversation, so that what its reader skips may be missing.
-	read  func(c *opened, each func(Hit) bool) (whole bool, err error)
-	older [][]int // for each conversation, those that it may be a copy of
-	seed  maphash.Seed
-	done  atomic.Int64
-	stop  chan struct{}
-	once  sync.Once
+	readHits func(c *opened, each func(Hit) bool) (whole bool, err error)
+	older    [][]int // for each conversation, those that it may be a copy of
+	seed     maphash.Seed
+	done     atomic.Int64
+	stop     chan struct{}
+	once     sync.Once
 
 	mu       sync.Mutex
 	errs     []error
@@ -262,36 +262,36 @@ func (s *search) addError(err error) {
 type opened struct {
 	conversation.Reader
 	*conversation.Conversation
-	i    int
-	own  bool             // its turn has come; otherwise only what forks of it copied is looked up
-	note func(read int64) // adds how far it was read to the bytes that were searched
+	i         int
+	isOwnTurn bool             // its turn has come; otherwise only what forks of it copied is looked up
+	noteRead  func(read int64) // adds how far it was read to the bytes that were searched
 }
 
-// open reads a conversation and gives its hits. own is set when its own turn has come, otherwise
+// readConversation reads a conversation and gives its hits. own is set when its own turn has come, otherwise
 // only its hits that forks have copied are looked up, which counts as no progress.
-func (s *search) open(i int, own bool, each func(Hit) bool) error {
-	c := &opened{Reader: scan.ReaderOf(s.all[i].File.Client), Conversation: &s.all[i], i: i, own: own}
+func (s *search) readConversation(i int, own bool, each func(Hit) bool) error {
+	c := &opened{Reader: scan.ReaderOf(s.all[i].File.Client), Conversation: &s.all[i], i: i, isOwnTurn: own}
 	var noted int64
-	c.note = func(read int64) {
+	c.noteRead = func(read int64) {
 		if own {
 			s.done.Add(read - noted)
 			noted = read
 		}
 	}
-	defer c.note(c.File.Size)
+	defer c.noteRead(c.File.Size)
 	if c.Reader == nil {
 		return nil
 	}
-	whole, err := s.read(c, each)
+	whole, err := s.readHits(c, each)
 	if err == nil && whole && own {
 		err = scan.CheckRead(c.Conversation.Metadata.ID, c.File)
 	}
 	return err
 }
 
-// conversation sends the hits of a conversation, without those that it copied from an older one.
-func (s *search) conversation(i int, to chan<- located) error {
-	return s.open(i, true, func(h Hit) bool {
+// sendHits sends the hits of a conversation, without those that it copied from an older one.
+func (s *search) sendHits(i int, to chan<- located) error {
+	return s.readConversation(i, true, func(h Hit) bool {
 		for _, j := range s.older[i] {
 			if s.copied(j)[h.key] {
 				return true
@@ -302,7 +302,7 @@ func (s *search) conversation(i int, to chan<- located) error {
 		case <-s.stop:
 			return false
 		}
-		return !s.first
+		return !s.onlyFirst
 	})
 }
 
@@ -323,7 +323,7 @@ func (s *search) copied(i int) map[copyKey]bool {
 	}
 	found = map[copyKey]bool{}
 	// The error is reported when its own turn comes.
-	_ = s.open(i, false, func(h Hit) bool {
+	_ = s.readConversation(i, false, func(h Hit) bool {
 		if h.key.id != "" {
 			found[h.key] = true
 		}
@@ -335,9 +335,9 @@ func (s *search) copied(i int) map[copyKey]bool {
 	return found
 }
 
-// families returns for each conversation, by the indexes in all, those that began earlier with the
+// olderRelatives returns for each conversation, by the indexes in all, those that began earlier with the
 // same history: it can be a fork of them.
-func families(all []conversation.Conversation) [][]int {
+func olderRelatives(all []conversation.Conversation) [][]int {
 	type name struct {
 		client string
 		id     session.ID
@@ -380,12 +380,12 @@ const maxForks = 100
 // searchConversation gives the hits of a query in a conversation. whole reports whether it read to
 // the end. Where quietIn allows it, it parses only records that have a needle.
 func (s *search) searchConversation(q *Query, c *opened, each func(Hit) bool) (whole bool, err error) {
-	var o conversation.Options
+	var options conversation.Options
 	if quiet := quietIn(c.Reader, c.File, q.Tools); quiet != nil && len(q.needles) > 0 {
 		first, err := int64(-1), error(nil)
 		for _, part := range c.File.Files() {
 			if first < 0 && err == nil {
-				first, err = s.findFirstMatch(q, part.Path, quiet, c.note)
+				first, err = s.findFirstMatch(q, part.Path, quiet, c.noteRead)
 			}
 		}
 		if first < 0 {
@@ -393,13 +393,13 @@ func (s *search) searchConversation(q *Query, c *opened, each func(Hit) bool) (w
 		}
 		// With one file, first is an offset in it. A search for first hits needs no turns.
 		if q.First && c.File.Before == nil {
-			o.From = first
+			options.From = first
 		}
-		o.Skip = func(record []byte) bool { return quiet(record) || index(q.needles, record) < 0 }
+		options.Skip = func(record []byte) bool { return quiet(record) || firstNeedle(q.needles, record) < 0 }
 	}
 	turn := 0
 	whole = true
-	_, err = conversation.ReadAll(c.Reader, c.File, o, func(e conversation.Entry) bool {
+	_, err = conversation.ReadAll(c.Reader, c.File, options, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			turn++
 		}
@@ -444,7 +444,7 @@ func (s *search) keyOf(e conversation.Entry) copyKey {
 func (s *search) findFirstMatch(q *Query, path string, quiet func([]byte) bool, count func(read int64)) (first int64, err error) {
 	first = -1
 	_, err = conversation.Lines(path, 0, func(record []byte, at int64) bool {
-		if index(q.needles, record) >= 0 && !quiet(record) {
+		if firstNeedle(q.needles, record) >= 0 && !quiet(record) {
 			first = at
 		}
 		count(at)
@@ -453,8 +453,8 @@ func (s *search) findFirstMatch(q *Query, path string, quiet func([]byte) bool, 
 	return first, err
 }
 
-// index returns where the first of the needles begins, or -1.
-func index(needles []needle, b []byte) int {
+// firstNeedle returns where the first of the needles begins, or -1.
+func firstNeedle(needles []needle, b []byte) int {
 	first := -1
 	for _, n := range needles {
 		if i := n.index(b); i >= 0 {
@@ -482,8 +482,8 @@ func (q *Query) match(e conversation.Entry) (Hit, bool) {
 	if q.Clean != nil {
 		text = q.Clean(text)
 	}
-	h := Hit{Entry: e}
-	h.Text = ""
+	hit := Hit{Entry: e}
+	hit.Text = ""
 	all := slices.Collect(lines(text))
 	given := 0 // lines before this are in the hit or excluded
 	found := false
@@ -493,14 +493,14 @@ func (q *Query) match(e conversation.Entry) (Hit, bool) {
 		}
 		found = true
 		for j := max(given, i-q.Before); j <= min(i+q.After, len(all)-1); j++ {
-			h.Lines = append(h.Lines, Line{Number: j + 1, Text: strings.Clone(all[j])})
+			hit.Lines = append(hit.Lines, Line{Number: j + 1, Text: strings.Clone(all[j])})
 			given = j + 1
 		}
 		// The line may already be there, as context of an earlier one.
-		at, _ := slices.BinarySearchFunc(h.Lines, i+1, func(l Line, n int) int { return cmp.Compare(l.Number, n) })
-		h.Lines[at].Match = true
+		at, _ := slices.BinarySearchFunc(hit.Lines, i+1, func(l Line, n int) int { return cmp.Compare(l.Number, n) })
+		hit.Lines[at].Match = true
 	}
-	return h, found
+	return hit, found
 }
 
 func (q *Query) matches(text string) bool {

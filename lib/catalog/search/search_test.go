@@ -410,7 +410,7 @@ func TestANeedleIsFoundInAnyPlace(t *testing.T) {
 			if got, want := n.index(hay), bytes.Index(in, word); got != want {
 				t.Fatalf("%q (fold %v) in %q: %d, not %d", word, fold, hay, got, want)
 			}
-			if got, want := n.pairs(hay, 0), bytes.Index(in, word); got != want {
+			if got, want := n.indexByPair(hay, 0), bytes.Index(in, word); got != want {
 				t.Fatalf("%q (fold %v) in %q, by pairs: %d, not %d", word, fold, hay, got, want)
 			}
 		}

@@ -14,13 +14,13 @@ import (
 // term is a word that a search asks for, or several that stand side by side. Between them
 // may be blanks, line breaks and signs.
 type term struct {
-	typed    string
-	parts    []string // folded; one without letters and digits is literal
-	stem     string   // of the last part, unless signs divide them: it also counts with another ending
-	optional bool     // a word such as "the", which only adds to the rank
-	common   bool     // most conversations have it, see isEnough
-	apart    bool     // no conversation has it, so it may be several words without blanks
-	needles  []needle // one of them is in the bytes of each text that has the term
+	typed     string
+	parts     []string // folded; one without letters and digits is literal
+	stem      string   // of the last part, unless signs divide them: it also counts with another ending
+	optional  bool     // a word such as "the", which only adds to the rank
+	isCommon  bool     // most conversations have it, see isEnough
+	isNowhere bool     // no conversation has it, so it may be several words without blanks
+	needles   []needle // one of them is in the bytes of each text that has the term
 
 	// textOf returns the text of an entry in which the term must be; nil for a word, which
 	// may be in any text.
@@ -85,7 +85,7 @@ func newTerm(typed string) term {
 	for i := range t.parts {
 		p := t.start(i)
 		// Not fold: folded text has no letter that comes from other bytes than its own.
-		found = append(found, words([]rune(p), false)...)
+		found = append(found, plainWords([]rune(p), false)...)
 	}
 	for _, w := range found {
 		if n := newNeedle(w, true); t.needles == nil || n.rarity() > t.needles[0].rarity() {

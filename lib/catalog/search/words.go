@@ -24,9 +24,9 @@ type Words struct {
 	Clean func(string) string
 
 	terms []term
-	// most is set if a search for all words found nothing: then isEnough asks for less, or
+	// acceptsMost is set if a search for all words found nothing: then isEnough asks for less, or
 	// all of them in several exchanges of one conversation.
-	most bool
+	acceptsMost bool
 }
 
 // NewWords returns a search for words. It is nil if there are none.
@@ -126,7 +126,7 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 			instead[t.typed] = near
 			relaxed.terms[i] = newTerm(near)
 		}
-		t.apart = !there && near == ""
+		t.isNowhere = !there && near == ""
 	}
 	if len(instead) > 0 {
 		if found, counts, err = relaxed.SearchExact(all, titles, idle); len(found) > 0 {
@@ -137,9 +137,9 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 		t := &relaxed.terms[i]
 		// The count says nothing if the needle is only a small part of the word.
 		counted := t.needles != nil && 2*len(t.needles[0].word) >= len(t.typed)
-		t.common = counted && len(all) > fewConversations && n > len(all)/2
+		t.isCommon = counted && len(all) > fewConversations && n > len(all)/2
 	}
-	relaxed.most, relaxed.terms = true, pairs(relaxed.terms)
+	relaxed.acceptsMost, relaxed.terms = true, splitPairs(relaxed.terms)
 	if found, _, err = relaxed.SearchExact(all, titles, idle); len(found) > 0 {
 		for typed, near := range instead { // drop a word that Clean removed from all that was found
 			if slices.ContainsFunc(found, func(f Found) bool { return !slices.Contains(f.Missing, near) }) {
@@ -161,11 +161,11 @@ func (w *Words) Search(all []conversation.Conversation, titles []string, idle fu
 func (w *Words) SearchExact(all []conversation.Conversation, titles []string, idle func(done, total int64)) (found []Found, counts []int, err error) {
 	s := newSearch(all)
 	in := make([]atomic.Int64, len(w.terms)) // how many conversations have each term
-	s.read = func(c *opened, each func(Hit) bool) (whole bool, err error) {
-		r := &reading{search: s, Words: w, opened: c, title: titles[c.i], has: make([]bool, len(w.terms))}
-		whole, err = r.read(each)
+	s.readHits = func(c *opened, each func(Hit) bool) (whole bool, err error) {
+		r := &exchangeReader{search: s, Words: w, opened: c, title: titles[c.i], has: make([]bool, len(w.terms))}
+		whole, err = r.readExchanges(each)
 		for t := range r.has {
-			if r.has[t] && c.own {
+			if r.has[t] && c.isOwnTurn {
 				in[t].Add(1)
 			}
 		}
@@ -201,7 +201,7 @@ func (w *Words) SearchExact(all []conversation.Conversation, titles []string, id
 	return found, counts, err
 }
 
-type reading struct {
+type exchangeReader struct {
 	*search
 	*Words
 	*opened
@@ -216,12 +216,12 @@ type reading struct {
 	inTitle []float64
 }
 
-// read gives the exchanges of a conversation that have enough of the words. The title is a hit of
+// readExchanges gives the exchanges of a conversation that have enough of the words. The title is a hit of
 // its own if it has enough of them.
-func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
+func (r *exchangeReader) readExchanges(each func(Hit) bool) (whole bool, err error) {
 	// The title counts for each exchange, and can be found by itself.
 	title := conversation.Entry{Kind: conversation.Title, Text: r.title, Time: r.Conversation.Metadata.Started}
-	titled, ok := r.hit([]conversation.Entry{title}, nil)
+	titled, ok := r.matchTexts([]conversation.Entry{title}, nil)
 	r.inTitle = titled.weights
 	for t := range r.terms {
 		r.has[t] = r.inTitle[t] > 0
@@ -232,12 +232,12 @@ func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
 			return false, nil
 		}
 	}
-	var o conversation.Options
+	var options conversation.Options
 	// A conversation whose bytes lack too many terms is not parsed.
 	if quiet := quietIn(r.Reader, r.File, true); quiet != nil {
 		for _, part := range r.File.Files() {
 			if _, err := conversation.Lines(part.Path, 0, func(record []byte, at int64) bool {
-				r.note(at)
+				r.noteRead(at)
 				return r.noteTerms(record, quiet) && !r.halted()
 			}); err != nil {
 				return false, err
@@ -247,7 +247,7 @@ func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
 			return false, nil
 		}
 		if needles := r.needles(); needles != nil {
-			o.Skip = func(record []byte) bool {
+			options.Skip = func(record []byte) bool {
 				return quiet(record) || !slices.ContainsFunc(needles, func(n needle) bool { return n.index(record) >= 0 })
 			}
 		}
@@ -255,19 +255,19 @@ func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
 	more := true
 	// give ends an exchange. If most terms can be enough, one without all is kept for the end.
 	give := func() bool {
-		h, ok := r.hit(r.texts, r.inTitle)
+		h, ok := r.matchTexts(r.texts, r.inTitle)
 		switch {
 		case ok && len(r.texts) > 0:
 			h.Turn, h.key = r.turn, r.keyOf(r.first)
 			more = each(h)
-		case r.most && len(h.Lines) > 0:
+		case r.acceptsMost && len(h.Lines) > 0:
 			h.Turn, h.key = r.turn, r.keyOf(r.first)
 			r.partial = append(r.partial, h)
 		}
 		r.texts, r.size = r.texts[:0], 0
 		return more
 	}
-	_, err = conversation.ReadAll(r.Reader, r.File, o, func(e conversation.Entry) bool {
+	_, err = conversation.ReadAll(r.Reader, r.File, options, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			if !give() {
 				return false
@@ -280,20 +280,20 @@ func (r *reading) read(each func(Hit) bool) (whole bool, err error) {
 		return !r.halted()
 	})
 	if more && !r.halted() && give() {
-		r.scattered(each)
+		r.giveScattered(each)
 	}
 	return more, err
 }
 
 // noteTerms notes the terms whose needles a record has. It reports whether any is still to be found.
-func (r *reading) noteTerms(record []byte, quiet func([]byte) bool) (more bool) {
+func (r *exchangeReader) noteTerms(record []byte, quiet func([]byte) bool) (more bool) {
 	var isQuiet *bool
 	for t := range r.terms {
 		if r.has[t] || r.terms[t].optional {
 			continue
 		}
 		n := r.terms[t].needles
-		if n == nil || index(n, record) >= 0 {
+		if n == nil || firstNeedle(n, record) >= 0 {
 			if isQuiet == nil {
 				q := quiet(record)
 				isQuiet = &q
@@ -307,25 +307,25 @@ func (r *reading) noteTerms(record []byte, quiet func([]byte) bool) (more bool) 
 
 // isEnough reports whether something has all terms. If no conversation has all, two thirds of the
 // words are enough, or half of those that are not common.
-func (r *reading) isEnough(has func(t int) bool) bool {
-	words, missing := r.count(has, true)
-	if !r.most {
+func (r *exchangeReader) isEnough(has func(t int) bool) bool {
+	words, missing := r.countMissing(has, true)
+	if !r.acceptsMost {
 		return missing == 0
 	}
-	rare, missingRare := r.count(has, false)
+	rare, missingRare := r.countMissing(has, false)
 	return missing <= words/3 || rare > 0 && missingRare <= rare/2
 }
 
-// count returns how many words there are, with those that are common or without, and how many of
+// countMissing returns how many words there are, with those that are common or without, and how many of
 // them something does not have. A condition that it does not meet counts more than all words.
-func (r *reading) count(has func(t int) bool, common bool) (words, missing int) {
+func (r *exchangeReader) countMissing(has func(t int) bool, common bool) (words, missing int) {
 	for t := range r.terms {
 		switch term := &r.terms[t]; {
 		case term.textOf != nil:
 			if !has(t) {
 				missing += len(r.terms)
 			}
-		case !term.optional && (common || !term.common):
+		case !term.optional && (common || !term.isCommon):
 			words++
 			if !has(t) {
 				missing++
@@ -336,7 +336,7 @@ func (r *reading) count(has func(t int) bool, common bool) (words, missing int) 
 }
 
 // needles returns one of each term, or nil if a term has none.
-func (r *reading) needles() (all []needle) {
+func (r *exchangeReader) needles() (all []needle) {
 	for _, t := range r.terms {
 		switch {
 		case t.optional:
@@ -353,7 +353,7 @@ func (r *reading) needles() (all []needle) {
 const maxExchange = 4 << 20
 
 // keepMatch keeps an entry that has a term, and notes the terms.
-func (r *reading) keepMatch(e conversation.Entry) {
+func (r *exchangeReader) keepMatch(e conversation.Entry) {
 	if _, searched := kindWeights[e.Kind]; !searched || e.Kind == conversation.Title || r.size > maxExchange {
 		return
 	}
@@ -393,12 +393,12 @@ func (t *term) countIn(e conversation.Entry, text string) (often float64) {
 	return often
 }
 
-// hit returns what an exchange's texts have of the terms after cleaning, and whether they,
+// matchTexts returns what an exchange's texts have of the terms after cleaning, and whether they,
 // with the title, have all.
-func (r *reading) hit(texts []conversation.Entry, inTitle []float64) (best Hit, ok bool) {
-	h := Hit{weights: make([]float64, len(r.terms))}
+func (r *exchangeReader) matchTexts(texts []conversation.Entry, inTitle []float64) (best Hit, ok bool) {
+	hit := Hit{weights: make([]float64, len(r.terms))}
 	if !r.hasEnoughTerms(texts, inTitle) {
-		return h, false
+		return hit, false
 	}
 	most := -1.0
 	for _, e := range texts {
@@ -414,7 +414,7 @@ func (r *reading) hit(texts []conversation.Entry, inTitle []float64) (best Hit, 
 				continue
 			}
 			weight := kind.weight * often / (0.4 + 0.6*float64(len(text))/kind.length)
-			h.weights[t] += weight
+			hit.weights[t] += weight
 			if sum += min(weight, 3); !r.terms[t].optional {
 				own++
 			}
@@ -423,27 +423,27 @@ func (r *reading) hit(texts []conversation.Entry, inTitle []float64) (best Hit, 
 			continue
 		}
 		near, line := r.nearest(text, e.Text)
-		h.near = max(h.near, near)
+		hit.near = max(hit.near, near)
 		if rank := float64(own)*10 + sum + 15*near; rank > most {
 			most = rank
-			h.Entry, h.Lines = e, []Line{line}
+			hit.Entry, hit.Lines = e, []Line{line}
 		}
 	}
-	h.Text = ""
-	ok = len(h.Lines) > 0
+	hit.Text = ""
+	ok = len(hit.Lines) > 0
 	for t := range r.terms {
 		if inTitle != nil {
-			h.weights[t] += inTitle[t]
+			hit.weights[t] += inTitle[t]
 		}
-		ok = ok && (h.weights[t] > 0 || r.terms[t].optional)
+		ok = ok && (hit.weights[t] > 0 || r.terms[t].optional)
 	}
-	return h, ok
+	return hit, ok
 }
 
 // hasEnoughTerms reports whether texts can have as many terms as are needed. It spares the cleaning
 // of most.
-func (r *reading) hasEnoughTerms(texts []conversation.Entry, inTitle []float64) bool {
-	if r.most || inTitle == nil {
+func (r *exchangeReader) hasEnoughTerms(texts []conversation.Entry, inTitle []float64) bool {
+	if r.acceptsMost || inTitle == nil {
 		return true
 	}
 	missing := 0
@@ -460,7 +460,7 @@ func (r *reading) hasEnoughTerms(texts []conversation.Entry, inTitle []float64) 
 
 // nearest returns how near to each other the terms are in a folded text, from 0 to 1, and the
 // lines there. original is the text before it was folded.
-func (r *reading) nearest(text, original string) (near float64, line Line) {
+func (r *exchangeReader) nearest(text, original string) (near float64, line Line) {
 	const most = 64 // places of a term that are looked at, and places from each of them on
 	type place struct{ at, end, term int }
 	var places []place
@@ -511,9 +511,9 @@ func (r *reading) nearest(text, original string) (near float64, line Line) {
 	return near, Line{Number: number, Text: strings.Clone(strings.ToValidUTF8(strings.TrimSuffix(original[begin:end], "\r"), "")), Match: true}
 }
 
-// scattered gives the exchanges that have most of the terms, or the best one of a conversation
+// giveScattered gives the exchanges that have most of the terms, or the best one of a conversation
 // that has nearly all of them in several exchanges.
-func (r *reading) scattered(each func(Hit) bool) {
+func (r *exchangeReader) giveScattered(each func(Hit) bool) {
 	union := make([]bool, len(r.terms))
 	inUnion := func(t int) bool { return union[t] }
 	best, fewest := -1, len(r.terms)
@@ -521,12 +521,12 @@ func (r *reading) scattered(each func(Hit) bool) {
 		for t, weight := range h.weights {
 			union[t] = union[t] || weight > 0
 		}
-		if _, missing := r.count(h.hasTerm, true); missing < fewest {
+		if _, missing := r.countMissing(h.hasTerm, true); missing < fewest {
 			best, fewest = i, missing
 		}
 	}
-	_, missing := r.count(inUnion, true)
-	rare, missingRare := r.count(inUnion, false)
+	_, missing := r.countMissing(inUnion, true)
+	rare, missingRare := r.countMissing(inUnion, false)
 	together := missing == 0 || rare > 0 && missingRare <= (rare/2+1)/2
 	for i, h := range r.partial {
 		if r.isEnough(h.hasTerm) || together && i == best {

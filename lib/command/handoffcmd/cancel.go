@@ -23,7 +23,7 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 	case err == nil:
 		defer lock.Unlock()
 	case request.Denied(err) && call.ID != "" && g.What == nil && !g.DryRun: // a sandbox can only withdraw its own request
-		if subject, ok := request.Asked(home, call.ID); ok {
+		if subject, ok := request.AskedHandover(home, call.ID); ok {
 			if err := request.Withdraw(home, call.ID); err != nil && !request.Denied(err) {
 				return err
 			}

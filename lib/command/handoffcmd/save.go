@@ -47,7 +47,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 		if h.hook && h.call.Input.Key != "" && !record.Claim(now, h.call.Input.Key) {
 			return note, false, nil
 		}
-		if h.kind == session.KindAuto && request.Waits(h.home, record.ID) {
+		if h.kind == session.KindAuto && request.HasStored(h.home, record.ID) {
 			return note, false, nil // a requested hand-over waits for the end of the turn
 		}
 	}
@@ -88,7 +88,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	h.warn(box.Supersede(note.Chain, append(keep, note.ID)...)) // on failure it is delivered again
 	if h.kind == session.KindHandoff && record != nil {
 		said := thread.Message{Session: record.ID, Note: note.ID, Subject: note.Subject, Text: d.message, Time: note.Date.UTC()}
-		hand := func(t *thread.Thread) { t.Hand(said) }
+		hand := func(t *thread.Thread) { t.AddHandover(said) }
 		_, err := thread.Update(h.home.Town.State, record.Chain(), atomicfile.Unsynced, h.warn, hand)
 		h.warn(err) // the note has the message, too
 	}

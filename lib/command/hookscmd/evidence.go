@@ -74,7 +74,7 @@ func gather(env *cli.Env) map[string]*evidence {
 	agents := map[session.ID]string{}
 	looked := map[string]int{}
 	sessions := slices.Collect(all.Sessions())
-	catalog.ByActivity(sessions)
+	catalog.SortByActivity(sessions)
 	for _, s := range sessions {
 		e := evidenceOf(s.Agent)
 		agents[s.ID] = s.Agent

@@ -125,7 +125,7 @@ func tellStopped(env *cli.Env) {
 	if stop := stop.Read(state); stop != nil {
 		since := ""
 		if !stop.Since.IsZero() { // which an unreadable note does not tell
-			since = " on " + term.Day(stop.Since, env.Now())
+			since = " on " + term.FormatDay(stop.Since, env.Now())
 		}
 		env.Warn("recording has stopped%s: %s", since, stop.Why)
 		env.Hint("correct it; gt records again at the end of the next turn, and gt-record sync --all adds what was missed")

@@ -215,7 +215,7 @@ func keepPrompt(env *cli.Env, call *hook.Invocation, prompt string) error {
 	call.Warn(err) // the prompt is kept as if it were the first
 	if !had && (r == nil || isNewConversation(r)) && !isCommand(prompt) {
 		part.First = thread.Quote{Text: prompt, Time: now}
-		_, err = thread.Update(state, chain, atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.Hear(part) })
+		_, err = thread.Update(state, chain, atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.AddPrompts(part) })
 	} else {
 		err = thread.Append(state, chain, part, call.Warn)
 	}

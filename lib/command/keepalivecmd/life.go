@@ -119,7 +119,7 @@ func tellAgent(env *cli.Env, call *hook.Invocation, s activity.State, prompted t
 func newNotes(env *cli.Env, call *hook.Invocation, prompted time.Time) (string, error) {
 	box := mail.NewBox(call.Home, call.Home.Identity.Address())
 	box = box.ReadBy(instance.MatchOtherAgents(call.Home.Town.State, env.Getenv(instance.Variable), call.ID))
-	n, err := box.Arrived(prompted)
+	n, err := box.CountArrived(prompted)
 	if n == 0 || err != nil {
 		return "", err
 	}
@@ -128,7 +128,7 @@ func newNotes(env *cli.Env, call *hook.Invocation, prompted time.Time) (string, 
 		return "", err
 	}
 	if r != nil && r.Began().After(prompted) {
-		if n, err = box.Arrived(r.Began()); n == 0 || err != nil {
+		if n, err = box.CountArrived(r.Began()); n == 0 || err != nil {
 			return "", err
 		}
 	}
@@ -143,7 +143,7 @@ func newNotes(env *cli.Env, call *hook.Invocation, prompted time.Time) (string, 
 // A request is served at the end of the turn, or before if the person sends a prompt first.
 func serveRequest(env *cli.Env, call *hook.Invocation, prompt string) (hold *string, err error) {
 	home, id := call.Home, call.ID
-	asks := request.Asks(home, id)
+	asks := request.MayHaveRequest(home, id)
 	switch kind := call.Input.Kind(); {
 	case kind == "PostToolUse":
 		if asks {
@@ -163,9 +163,9 @@ func serveRequest(env *cli.Env, call *hook.Invocation, prompt string) (hold *str
 		_, err = request.Take(home, id, shown)
 	}
 	if *hold != "" {
-		err = errors.Join(err, keepPrompt(env, call, prompt), request.Turn(home, id, env.Now()))
+		err = errors.Join(err, keepPrompt(env, call, prompt), request.BeginTurn(home, id, env.Now()))
 	}
-	if !request.Waits(home, id) {
+	if !request.HasStored(home, id) {
 		hold = nil
 	}
 	return hold, err

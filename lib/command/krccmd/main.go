@@ -222,18 +222,18 @@ func (in *inventory) print(env *cli.Env, p books) error {
 		if f.Other > 0 {
 			name += fmt.Sprintf(" (and %s no event)", count.PluralForm(f.Other, "line that is", "lines that are"))
 		}
-		rows = append(rows, []string{strconv.Itoa(f.Events), term.Size(f.Size), term.Day(f.Oldest, now), term.Day(f.Newest, now), name})
+		rows = append(rows, []string{strconv.Itoa(f.Events), term.FormatSize(f.Size), term.FormatDay(f.Oldest, now), term.FormatDay(f.Newest, now), name})
 	}
 	var b strings.Builder
 	style.Table(&b, width, term.Narrow(width, rows, "OLDEST", "SIZE"), nil)
 	if in.rotated > 0 {
-		fmt.Fprintf(&b, "%s in %s, in .sessions/archive\n", term.Size(in.rotatedBytes), count.Plural(in.rotated, "rotated log"))
+		fmt.Fprintf(&b, "%s in %s, in .sessions/archive\n", term.FormatSize(in.rotatedBytes), count.Plural(in.rotated, "rotated log"))
 	}
 	b.WriteString("\n")
 	if in.tally.Events > 0 {
 		rows = [][]string{{"EVENTS", "EXPIRED", "SIZE", "KEPT FOR", "OLDEST", "TYPE"}}
 		for _, k := range in.tally.Kinds() {
-			rows = append(rows, []string{strconv.Itoa(k.Events), strconv.Itoa(k.Expired), term.Size(k.Bytes), duration.Format(k.TTL), term.Day(k.Oldest, now), k.Type})
+			rows = append(rows, []string{strconv.Itoa(k.Events), strconv.Itoa(k.Expired), term.FormatSize(k.Bytes), duration.Format(k.TTL), term.FormatDay(k.Oldest, now), k.Type})
 		}
 		style.Table(&b, width, term.Narrow(width, rows, "EXPIRED", "OLDEST", "SIZE"), nil)
 		b.WriteString("\n")
@@ -449,7 +449,7 @@ func (c *prune) describe(r retention.Result) string {
 		verb = "would remove"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d of %s, %s of %s\n", verb, r.Pruned, count.Plural(r.Processed, "event"), term.Size(r.Before-r.After), term.Size(r.Before))
+	fmt.Fprintf(&b, "%s %d of %s, %s of %s\n", verb, r.Pruned, count.Plural(r.Processed, "event"), term.FormatSize(r.Before-r.After), term.FormatSize(r.Before))
 	for _, kind := range slices.Sorted(maps.Keys(r.ByType)) {
 		fmt.Fprintf(&b, "  %6d  %s\n", r.ByType[kind], term.Clean(kind))
 	}
@@ -519,7 +519,7 @@ func (c *rotate) Run(env *cli.Env) error {
 	case done.Path == "":
 		err = env.Println("the log is empty")
 	default:
-		err = env.Printf("%s, %s, are now %s\n", count.Plural(done.Events, "event"), term.Size(done.Bytes), term.Clean(done.Path))
+		err = env.Printf("%s, %s, are now %s\n", count.Plural(done.Events, "event"), term.FormatSize(done.Bytes), term.Clean(done.Path))
 	}
 	return err
 }

@@ -153,7 +153,7 @@ func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 		if subject == "" && r.Problem != "" {
 			subject = "(" + r.Problem + ")"
 		}
-		lines = append(lines, []string{r.ID, r.flags(!me.home.Town.Personal), term.CutFront(term.Clean(from), maxFrom), term.Day(r.Date, now), subject})
+		lines = append(lines, []string{r.ID, r.flags(!me.home.Town.Personal), term.CutFront(term.Clean(from), maxFrom), term.FormatDay(r.Date, now), subject})
 	}
 	width := term.Width(env.Stdout, env.Getenv)
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, term.Narrow(width, lines, "DATE", "FROM"), nil)

@@ -117,7 +117,7 @@ func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 				tries, err := box.Tries(l.ID)
 				env.WarnError(err)
 				if w.Tries = tries.Tries; tries.LastTry() == nil || tries.LastTry().IsOver() {
-					template, _, _ := peer.Split(w.To)
+					template, _, _ := peer.SplitAddress(w.To)
 					w.Waits, err = waitsFor(env, template)
 					env.WarnError(err)
 				}

@@ -143,7 +143,7 @@ func (c *addRule) Run(env *cli.Env) error {
 		return cli.Failf(cli.Usage, "the rule has %d characters; the limit is %d", n, standing.MaxLength)
 	}
 	added := false
-	_, err = thread.Update(me.home.Town.State, id, atomicfile.Synced, env.WarnError, func(t *thread.Thread) { added = t.Add(in, env.Now().UTC()) })
+	_, err = thread.Update(me.home.Town.State, id, atomicfile.Synced, env.WarnError, func(t *thread.Thread) { added = t.AddInstruction(in, env.Now().UTC()) })
 	switch {
 	case err != nil:
 		return err

@@ -51,7 +51,7 @@ func (c *workGive) Run(env *cli.Env) error {
 		return err
 	}
 	h, w := findWork(env)
-	if name, at, ok := peer.Split(c.Template); ok && at == peer.AnyHost {
+	if name, at, ok := peer.SplitAddress(c.Template); ok && at == peer.AnyHost {
 		return currentAgent(env).sendToHost(env, peer.Host{Name: peer.AnyHost}, peer.Work, name, c.message, false)
 	}
 	name, host, err := post.ResolveRemote(h.Town.State, env.Dir, c.Template)

@@ -22,8 +22,8 @@ type situation struct {
 	// crashed is a session that ended without a hand-over and left something to
 	// continue from: the predecessor, or another session if the predecessor handed
 	// over. It is nil without one. how is its outcome.
-	crashed *session.Record
-	how     session.Outcome
+	crashed    *session.Record
+	howCrashed session.Outcome
 	ending
 	checkpoint *checkpoint.Checkpoint // saved while it worked; may be nil
 	hooked     []mail.Note            // work given to the agent, oldest first
@@ -88,24 +88,26 @@ func (h firstHandover) owner() *session.Record {
 // predecessor is the session that this one follows, and its outcome. Record is nil without one.
 type predecessor struct {
 	*session.Record
-	how session.Outcome
+	howEnded session.Outcome
 }
 
-func (p predecessor) brokeOff() bool { return p.how == session.Crash || p.how == session.Killed }
+func (p predecessor) brokeOff() bool {
+	return p.howEnded == session.Crash || p.howEnded == session.Killed
+}
 
 // assess returns the situation in which the session starts. It depends on the facts alone, which
 // it does not change; situations.md has the decision table.
 func assess(known *facts) situation {
 	f := *known
-	h := f.firstHandover()
-	broke, end := f.broken(h)
-	s := situation{conversation: f.conversation(h), handover: h, predecessor: f.predecessor(h), unused: f.session.Unused}
-	if s.conversation == fresh && f.works {
-		s.checkpoint = f.checkpoint(broke)
+	h := f.findFirstHandover()
+	broke, end := f.findBroken(h)
+	s := situation{conversation: f.knownContext(h), handover: h, predecessor: f.findPredecessor(h), unused: f.session.Unused}
+	if s.conversation == fresh && f.hasTasks {
+		s.checkpoint = f.pickCheckpoint(broke)
 	}
 	f.addHooked(&s, broke)
 	f.addUnowned(&s, broke)
-	if me := f.find(f.session.ID); s.conversation == forgotten && h.kind == noHandover && me != nil && me.Note != "" {
+	if me := f.findSession(f.session.ID); s.conversation == forgotten && h.kind == noHandover && me != nil && me.Note != "" {
 		s.earlier, _ = f.readNote(me.Note)
 	}
 	if s.conversation == fresh {
@@ -119,7 +121,7 @@ func assess(known *facts) situation {
 		}
 		if s.checkpoint != nil || len(end.tail.Requests) > 0 || len(s.recalled) > 0 {
 			end.atRest = end.atRest && !unwritten
-			s.crashed, s.how, s.ending = broke.Record, broke.how, end
+			s.crashed, s.howCrashed, s.ending = broke.Record, broke.howEnded, end
 		}
 	}
 	switch {
@@ -154,13 +156,13 @@ func (f *facts) continues() bool { return f.session.Source == "compact" || f.res
 // resumes reports whether the client resumes the session's own conversation.
 func (f *facts) resumes() bool { return f.session.Source == "resume" && !f.carried }
 
-func (f *facts) find(id session.ID) *session.Candidate { return session.Find(f.home, id) }
+func (f *facts) findSession(id session.ID) *session.Candidate { return session.Find(f.candidates, id) }
 
-// firstHandover returns the first hand-over that the session may take and that is done: of those that
+// findFirstHandover returns the first hand-over that the session may take and that is done: of those that
 // sessions left, else of the others.
-func (f *facts) firstHandover() firstHandover {
-	for i := range f.left {
-		l := &f.left[i]
+func (f *facts) findFirstHandover() firstHandover {
+	for i := range f.leftHandovers {
+		l := &f.leftHandovers[i]
 		if l.unowned != nil && !l.unowned.Marked() || !f.mayTake(l) {
 			continue
 		}
@@ -222,7 +224,7 @@ func (f *facts) hasReplaced(other *session.Candidate) bool {
 	if other.Process() != f.session.Process {
 		return false // saves looking at all sessions
 	}
-	predecessor, outcome := session.FindPredecessor(f.now, f.home, f.seen())
+	predecessor, outcome := session.FindPredecessor(f.now, f.candidates, f.asAttended())
 	return predecessor == other.Record && outcome == session.Done
 }
 
@@ -231,7 +233,7 @@ func (f *facts) isBeingTold(by session.ID) bool {
 	if by == "" || by == f.session.ID {
 		return false
 	}
-	c := f.find(by)
+	c := f.findSession(by)
 	return c != nil && c.Liveness == session.Running && !f.hasReplaced(c)
 }
 
@@ -252,11 +254,11 @@ func (f *facts) isForHere(l *leftHandover) bool {
 	case l.elsewhere && runs:
 		return false // tmux here need not be the one with that pane
 	}
-	return f.findPane(o.Record) == gone
+	return f.findPane(o.Record) == paneMissing
 }
 
-// conversation returns what the model knows of earlier work.
-func (f *facts) conversation(h firstHandover) contextState {
+// knownContext returns what the model knows of earlier work.
+func (f *facts) knownContext(h firstHandover) contextState {
 	switch {
 	case f.resumes() && f.forgets, f.asksAgain && h.kind == noHandover:
 		return forgotten
@@ -268,23 +270,23 @@ func (f *facts) conversation(h firstHandover) contextState {
 	return fresh
 }
 
-// predecessor returns the session that this one follows. Only a fresh conversation of a
+// findPredecessor returns the session that this one follows. Only a fresh conversation of a
 // role that works has one.
-func (f *facts) predecessor(h firstHandover) predecessor {
-	if f.conversation(h) != fresh || !f.works {
+func (f *facts) findPredecessor(h firstHandover) predecessor {
+	if f.knownContext(h) != fresh || !f.hasTasks {
 		return predecessor{}
 	}
-	p := f.seen()
+	p := f.asAttended()
 	if o := h.owner(); o != nil {
 		p.Predecessor = o.ID
 	}
-	r, how := session.FindPredecessor(f.now, f.home, p)
+	r, how := session.FindPredecessor(f.now, f.candidates, p)
 	return predecessor{r, how}
 }
 
-// seen returns the session's parameters as if a person saw it, because a headless run is told
+// asAttended returns the session's parameters as if a person saw it, because a headless run is told
 // what waits as well, though it takes nothing.
-func (f *facts) seen() session.StartParams {
+func (f *facts) asAttended() session.StartParams {
 	p := f.session
 	p.Headless = false
 	return p
@@ -293,21 +295,21 @@ func (f *facts) seen() session.StartParams {
 // crashCandidate returns the session that broke off, as far as records tell that without its
 // conversation, or the predecessor if none did.
 func (f *facts) crashCandidate(h firstHandover) predecessor {
-	p, owner := f.predecessor(h), h.owner()
+	p, owner := f.findPredecessor(h), h.owner()
 	if owner == nil || p.Record == nil {
 		return p
 	}
 	// The predecessor handed over, but another session may have broken off, or the same
 	// one after its hand-over. A session with a hand-over is not among the others, because
 	// that is delivered; nor is one that has a successor.
-	others := slices.DeleteFunc(slices.Clone(f.home), func(c session.Candidate) bool {
-		followed := c.Liveness == session.Ended && c.ChildID != f.session.ID && f.find(c.ChildID) != nil
+	others := slices.DeleteFunc(slices.Clone(f.candidates), func(c session.Candidate) bool {
+		followed := c.Liveness == session.Ended && c.ChildID != f.session.ID && f.findSession(c.ChildID) != nil
 		return followed || c.Handoff != nil && c.Handoff.Kind == session.KindHandoff
 	})
-	if r, how := session.FindPredecessor(f.now, others, f.seen()); (predecessor{r, how}).brokeOff() {
+	if r, how := session.FindPredecessor(f.now, others, f.asAttended()); (predecessor{r, how}).brokeOff() {
 		return predecessor{r, how}
 	}
-	if c := f.find(owner.ID); c != nil && h.kind != fromOwnSession && !owner.Handoff.Respawn {
+	if c := f.findSession(owner.ID); c != nil && h.kind != fromOwnSession && !owner.Handoff.Respawn {
 		switch {
 		case c.Liveness == session.Dead:
 			return predecessor{owner, session.Crash}
@@ -318,11 +320,11 @@ func (f *facts) crashCandidate(h firstHandover) predecessor {
 	return p
 }
 
-// broken returns the session that broke off, and how, or the predecessor if none did. If the
+// findBroken returns the session that broke off, and how, or the predecessor if none did. If the
 // predecessor handed over, this is another session without a successor, or the predecessor
 // itself if it received a request after its hand-over. It adds sessions that were asked for
 // nothing to Unused and goes on with the next one.
-func (f *facts) broken(h firstHandover) (predecessor, ending) {
+func (f *facts) findBroken(h firstHandover) (predecessor, ending) {
 	for {
 		p := f.crashCandidate(h)
 		if !p.brokeOff() {
@@ -334,7 +336,7 @@ func (f *facts) broken(h firstHandover) (predecessor, ending) {
 			f.session.Unused = append(slices.Clone(f.session.Unused), p.ID)
 			continue
 		case o != nil && p.Record == o && !slices.ContainsFunc(end.tail.Requests, func(r summary.Request) bool { return r.Time.After(o.Handoff.At) }):
-			return f.predecessor(h), ending{}
+			return f.findPredecessor(h), ending{}
 		}
 		return p, end
 	}
@@ -361,28 +363,28 @@ func (f *facts) wasUnused(p predecessor, end ending) bool {
 		!slices.ContainsFunc(f.readCheckpoints(), func(c savedCheckpoint) bool { return c.SessionID == p.ID || c.TakenBy == p.ID })
 }
 
-// checkpoint returns the checkpoint to deliver, nil for none: the newest that is not stale,
+// pickCheckpoint returns the checkpoint to deliver, nil for none: the newest that is not stale,
 // of a session that broke off.
-func (f *facts) checkpoint(p predecessor) *checkpoint.Checkpoint {
+func (f *facts) pickCheckpoint(p predecessor) *checkpoint.Checkpoint {
 	for _, c := range f.readCheckpoints() {
-		if !c.Stale(f.now) && f.recovers(c, p) {
+		if !c.Stale(f.now) && f.getsCheckpoint(c, p) {
 			return c.Checkpoint
 		}
 	}
 	return nil
 }
 
-// recovers reports whether this session gets a checkpoint: if its predecessor p broke off, and had
+// getsCheckpoint reports whether this session gets a checkpoint: if its predecessor p broke off, and had
 // saved the checkpoint or received it last; or if nobody received it and the session that saved it
 // broke off, or left no record of that because it was killed while it started.
-func (f *facts) recovers(c savedCheckpoint, p predecessor) bool {
+func (f *facts) getsCheckpoint(c savedCheckpoint, p predecessor) bool {
 	switch {
 	case p.brokeOff() && (c.SessionID == p.ID || c.TakenBy == p.ID):
 		return true
 	case c.TakenBy != "", c.SessionID == f.session.ID && c.SessionID != "": // a person's checkpoint has no session
 		return false
 	}
-	if r := f.find(c.SessionID); r != nil {
+	if r := f.findSession(c.SessionID); r != nil {
 		return r.Outcome == session.Crash || r.Outcome == session.Killed
 	}
 	return !c.recorded
@@ -394,7 +396,7 @@ func (f *facts) addHooked(s *situation, broke predecessor) {
 	for _, n := range slices.Backward(f.hooked) {
 		work := n.Type != mail.Handoff
 		waits := s.handover.note != nil && n.ID == s.handover.note.ID || f.findUnowned(n.ID) != nil
-		if !work && (waits || !f.recalls(n, broke)) {
+		if !work && (waits || !f.isOfBroken(n, broke)) {
 			continue
 		}
 		n, ok := f.readBody(n)
@@ -413,8 +415,8 @@ func (f *facts) addHooked(s *situation, broke predecessor) {
 // chain that broke off is recalled, and no longer told as the first hand-over's. The others wait.
 func (f *facts) addUnowned(s *situation, broke predecessor) {
 	h := &s.handover
-	for i := range f.left {
-		l := &f.left[i]
+	for i := range f.leftHandovers {
+		l := &f.leftHandovers[i]
 		first := l == h.left
 		if l.unowned == nil || l.Note == "" || !first && (f.continues() || !f.mayTake(l)) {
 			continue
@@ -427,7 +429,7 @@ func (f *facts) addUnowned(s *situation, broke predecessor) {
 		case withheld:
 			return
 		case note == nil:
-		case f.recalls(*note, broke):
+		case f.isOfBroken(*note, broke):
 			s.recalled = append([]mail.Note{*note}, s.recalled...)
 			if first {
 				h.note = nil
@@ -438,16 +440,16 @@ func (f *facts) addUnowned(s *situation, broke predecessor) {
 	}
 }
 
-// recalls reports whether a hand-over's note belongs to the chain that broke off: its last session
+// isOfBroken reports whether a hand-over's note belongs to the chain that broke off: its last session
 // had received it, or left it for itself.
-func (f *facts) recalls(n mail.Note, broke predecessor) bool {
+func (f *facts) isOfBroken(n mail.Note, broke predecessor) bool {
 	return !f.continues() && broke.brokeOff() &&
 		(broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID))
 }
 
 // findUnowned returns the unowned hand-over with a note, or nil.
 func (f *facts) findUnowned(note string) *waiting.Unowned {
-	for _, l := range f.left {
+	for _, l := range f.leftHandovers {
 		if l.unowned != nil && l.Note == note {
 			return l.unowned
 		}

@@ -55,23 +55,23 @@ func (c *commit) begin() error {
 	lock, err := c.call.Home.LockWithin(lockWait)
 	if err != nil {
 		if c.access = busy; !errors.Is(err, flock.ErrBusy) {
-			c.access, c.unkept = looking, term.Clean(c.env.Redact(err.Error()))
+			c.access, c.unrecordedReason = looking, term.Clean(c.env.Redact(err.Error()))
 		}
-		c.facts, c.situation = c.look()
+		c.facts, c.situation = c.assessUnlocked()
 		return err
 	}
 	defer lock.Unlock()
 	records := c.repair()
 	c.access = locked
 	c.facts, c.situation = c.assess(records)
-	return c.record(records)
+	return c.recordStart(records)
 }
 
 // acknowledge takes what was told (see commit). If begin had no lock, it records the session first.
 func (c *commit) acknowledge() error {
 	told := &c.situation
 	recorded := c.access == locked
-	if recorded && (!c.takes() || told.handover.kind == noHandover && told.checkpoint == nil && len(told.waiting)+len(told.recalled) == 0) {
+	if recorded && (!c.takesHandovers() || told.handover.kind == noHandover && told.checkpoint == nil && len(told.waiting)+len(told.recalled) == 0) {
 		return nil
 	}
 	lock, err := c.call.Home.LockWithin(lockWait)
@@ -80,8 +80,8 @@ func (c *commit) acknowledge() error {
 	}
 	defer lock.Unlock()
 	if !recorded {
-		records := c.confirm()
-		if err := c.record(records); err != nil || c.duplicate || !c.takes() {
+		records := c.gatherAgain()
+		if err := c.recordStart(records); err != nil || c.duplicate || !c.takesHandovers() {
 			return err
 		}
 	}
@@ -97,13 +97,13 @@ func (c *commit) acknowledge() error {
 	return c.takeHandover()
 }
 
-// takes reports whether the session takes what it is told, so that no other gets it. A
+// takesHandovers reports whether the session takes what it is told, so that no other gets it. A
 // headless run takes only what it left for itself.
-func (c *commit) takes() bool {
+func (c *commit) takesHandovers() bool {
 	if !c.session.Headless {
 		return true
 	}
-	me := c.facts.find(c.session.ID)
+	me := c.facts.findSession(c.session.ID)
 	return me != nil && me.Headless && c.facts.continues()
 }
 
@@ -212,48 +212,48 @@ func (c *commit) repair() []*session.Record {
 	return records
 }
 
-// record stores the session in the home. The caller holds the lock and has read the records under it.
-func (c *commit) record(records []*session.Record) error {
-	p, s := c.session, c.situation
-	if !c.takes() {
-		s = situation{state: s.state}
+// recordStart stores the session in the home. The caller holds the lock and has read the records under it.
+func (c *commit) recordStart(records []*session.Record) error {
+	params, told := c.session, c.situation
+	if !c.takesHandovers() {
+		told = situation{state: told.state}
 	}
-	p.Unused = s.unused
-	if h := s.handover; h.owner() != nil && h.kind != fromOwnSession {
-		if p.Predecessor = h.left.id; h.note != nil {
-			p.Subject = c.env.Line(h.note.Subject, maxMolecule)
+	params.Unused = told.unused
+	if h := told.handover; h.owner() != nil && h.kind != fromOwnSession {
+		if params.Predecessor = h.left.id; h.note != nil {
+			params.Subject = c.env.Line(h.note.Subject, maxMolecule)
 		}
-		h.left.TakenBy = string(p.ID) // Start writes it: if two sessions start at once, only one receives it
+		h.left.TakenBy = string(params.ID) // Start writes it: if two sessions start at once, only one receives it
 	}
-	for _, n := range s.waiting {
-		p.DeliveredNotes = append(p.DeliveredNotes, n.ID)
+	for _, n := range told.waiting {
+		params.DeliveredNotes = append(params.DeliveredNotes, n.ID)
 	}
-	if n := s.handover.note; n != nil {
-		p.Note = n.ID
-	} else if last := len(p.DeliveredNotes) - 1; last >= 0 {
-		p.Note, p.DeliveredNotes = p.DeliveredNotes[last], p.DeliveredNotes[:last]
+	if n := told.handover.note; n != nil {
+		params.Note = n.ID
+	} else if last := len(params.DeliveredNotes) - 1; last >= 0 {
+		params.Note, params.DeliveredNotes = params.DeliveredNotes[last], params.DeliveredNotes[:last]
 	}
-	c.promise(s)
-	if s.crashed != nil {
-		p.Recovers = s.crashed.ID
+	c.markPromised(told)
+	if told.crashed != nil {
+		params.Recovers = told.crashed.ID
 	}
-	p.WorkUnit = s.workUnit()
-	p.MoleculeID, p.StepRef = s.molecule()
-	p.MoleculeID, p.StepRef = c.env.Line(p.MoleculeID, maxMolecule), c.env.Line(p.StepRef, maxMolecule)
-	p.Topic = "cold-start"
-	switch s.state {
+	params.WorkUnit = told.workUnit()
+	params.MoleculeID, params.StepRef = told.molecule()
+	params.MoleculeID, params.StepRef = c.env.Line(params.MoleculeID, maxMolecule), c.env.Line(params.StepRef, maxMolecule)
+	params.Topic = "cold-start"
+	switch told.state {
 	case PostHandoff:
-		p.Topic = "handoff"
+		params.Topic = "handoff"
 	case Autonomous:
-		p.Topic = "assigned"
+		params.Topic = "assigned"
 	}
-	if src := c.call.Input.Source; s.state != PostHandoff && src != "clear" && src != "compact" {
-		p.Topic = cmp.Or(c.env.Line(c.call.Topic(), maxMolecule), p.Topic)
+	if src := c.call.Input.Source; told.state != PostHandoff && src != "clear" && src != "compact" {
+		params.Topic = cmp.Or(c.env.Line(c.call.Topic(), maxMolecule), params.Topic)
 	}
 	now := c.env.Now()
-	started, err := c.call.Store.Start(now, records, p)
+	started, err := c.call.Store.Start(now, records, params)
 	if err != nil {
-		c.unkept = term.Clean(c.env.Redact(err.Error()))
+		c.unrecordedReason = term.Clean(c.env.Redact(err.Error()))
 		return err
 	}
 	if c.duplicate = started.Duplicate; c.duplicate {
@@ -264,15 +264,15 @@ func (c *commit) record(records []*session.Record) error {
 		c.env.Warn("session %s (process %d) also runs here, as '%s'", o.ID, o.PID, o.Actor)
 	}
 	// These steps are independent, so each one runs even if another fails.
-	err = errors.Join(c.gatherPrompts(started.Record), c.noteCompacted(p.ID), c.call.BindInstance(), c.export())
-	if p.Headless {
+	err = errors.Join(c.gatherPrompts(started.Record), c.noteCompacted(params.ID), c.call.BindInstance(), c.writeEnvFile())
+	if params.Headless {
 		return err
 	}
-	return errors.Join(err, c.call.Store.Persist(p.ID, now), c.dropStale())
+	return errors.Join(err, c.call.Store.Persist(params.ID, now), c.dropStale())
 }
 
-// promise marks the unowned hand-overs that this session is told as taken by it, before it is recorded.
-func (c *commit) promise(s situation) {
+// markPromised marks the unowned hand-overs that this session is told as taken by it, before it is recorded.
+func (c *commit) markPromised(s situation) {
 	told := map[string]*mail.Note{} // by the ids of the notes
 	for _, n := range slices.Concat(s.waiting, s.recalled) {
 		told[n.ID] = &n
@@ -280,7 +280,7 @@ func (c *commit) promise(s situation) {
 	if h := s.handover; h.left != nil && h.kind != fromOwnSession && !h.withheld {
 		told[h.left.Note] = cmp.Or(h.note, told[h.left.Note])
 	}
-	for _, l := range c.facts.left {
+	for _, l := range c.facts.leftHandovers {
 		if note, ok := told[l.Note]; ok && l.unowned != nil {
 			c.warn(waiting.Promise(l.unowned, c.call.Home, c.session.ID, note, c.env.Redact))
 		}
@@ -311,20 +311,20 @@ func (s *start) noteCompacted(id session.ID) error {
 // dropStale drops what sessions left for themselves before a compaction or a cycle, if the
 // session ended before it read that. The notes stay.
 func (c *commit) dropStale() error {
-	for _, l := range c.facts.left {
+	for _, l := range c.facts.leftHandovers {
 		if l.owner == nil || !l.owner.Ended() || l.owner.Handoff.Kind == session.KindHandoff {
 			continue
 		}
-		if err := c.lapse(l.owner.Record); err != nil {
+		if err := c.clearLeft(l.owner.Record); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lapse clears what an ended session left. A note that it left for itself is marked as seen, because no
+// clearLeft clears what an ended session left. A note that it left for itself is marked as seen, because no
 // other session takes it; one with a message that nobody was told waits for the next start.
-func (c *commit) lapse(owner *session.Record) error {
+func (c *commit) clearLeft(owner *session.Record) error {
 	left := *owner.Handoff
 	if left.Note != "" {
 		note, err := c.box().Get(left.Note)
@@ -340,16 +340,16 @@ func (c *commit) lapse(owner *session.Record) error {
 	return c.takeFrom(owner)
 }
 
-// confirm gathers the facts again under the lock, because the text was printed without it, and returns
+// gatherAgain gathers the facts again under the lock, because the text was printed without it, and returns
 // the records. If the hand-over is gone, another session received it as well: this one forgets it.
-func (c *commit) confirm() []*session.Record {
+func (c *commit) gatherAgain() []*session.Record {
 	records, err := c.call.Store.Repair()
 	c.warn(err)
 	c.access = locked
 	c.facts = c.gather(records)
 	told := &c.situation.handover
-	for i := range c.facts.left {
-		if l := &c.facts.left[i]; l.isSame(told.left) && c.facts.mayTake(l) {
+	for i := range c.facts.leftHandovers {
+		if l := &c.facts.leftHandovers[i]; l.isSame(told.left) && c.facts.mayTake(l) {
 			told.left = l
 			return records
 		}
@@ -415,10 +415,10 @@ const mirrorWait = time.Second
 // and is not retried before the next start.
 const shareWait = time.Second
 
-// share sets the session id in the environment of the tmux session, for programs that start
+// shareSessionID sets the session id in the environment of the tmux session, for programs that start
 // in it or watch it. It does so only in a town, where each agent has its own tmux session.
 // Elsewhere panes with different agents share one.
-func (c *commit) share() error {
+func (c *commit) shareSessionID() error {
 	h, p := c.call.Home, c.session
 	if !c.call.Hook || h.Town.Personal || h.Identity.Role == "" || p.TmuxPane == "" || p.Source == "compact" {
 		return nil
@@ -433,10 +433,10 @@ func (c *commit) share() error {
 	return tmux.Server(p.TmuxServer).SetEnvironment(p.TmuxPane, vars, nil, shareWait)
 }
 
-// export writes the home and the session id into the client's environment file, if it
+// writeEnvFile writes the home and the session id into the client's environment file, if it
 // offers one, so that the agent's commands use these and no others. The variable that names
 // the file counts only for its own client: a project's .env could set it for another one.
-func (c *commit) export() error {
+func (c *commit) writeEnvFile() error {
 	name := c.call.Dialect.EnvFile
 	path := c.env.Getenv(name)
 	if name == "" || path == "" || !c.call.Hook {

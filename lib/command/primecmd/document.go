@@ -11,14 +11,14 @@ import (
 // section is one part of the start-up text. A section that does not fit is cut at a line
 // and names the command that prints all of it.
 type section struct {
-	title string // without "##", empty for no heading
-	body  string
-	all   string // the command that prints the whole section, empty if there is none
-	begin string // the line before somebody else's words
-	end   string // the line after them; both are printed with any part of the words
-	most  int    // limit for the body, 0 for none
-	whole bool   // it is not cut: the sections before it leave it the room
-	chain bool   // the place of what no other section tells of the chain
+	title       string // without "##", empty for no heading
+	body        string
+	fullCommand string // the command that prints the whole section, empty if there is none
+	begin       string // the line before somebody else's words
+	end         string // the line after them; both are printed with any part of the words
+	most        int    // limit for the body, 0 for none
+	whole       bool   // it is not cut: the sections before it leave it the room
+	chain       bool   // the place of what no other section tells of the chain
 }
 
 // frame sets the body to words, in a frame that names their author.
@@ -83,7 +83,7 @@ func parts(limit int, size func(string) int, sections []section) []string {
 		if s.most > 0 {
 			space = min(space, s.most)
 		}
-		part := head + fit(s, space, size)
+		part := head + fitSection(s, space, size)
 		if room -= size(part); room < 0 { // not even a heading fits
 			return all
 		}
@@ -133,15 +133,15 @@ func (s section) text() string {
 func (s section) leftOut(body string, n int) string {
 	left := strings.Count(body, "\n") - n
 	more := "[" + count.PluralForm(left, "more line is left out", "more lines are left out")
-	if s.all != "" {
-		more += ": " + s.all + " prints all"
+	if s.fullCommand != "" {
+		more += ": " + s.fullCommand + " prints all"
 	}
 	return more + "]\n"
 }
 
-// fit returns the body, or as many of its lines as fit and a line that counts the rest. The last
+// fitSection returns the body, or as many of its lines as fit and a line that counts the rest. The last
 // line of the body that it keeps is neither blank nor a heading.
-func fit(s section, room int, size func(string) int) string {
+func fitSection(s section, room int, size func(string) int) string {
 	whole := s.body + "\n"
 	framed := size(s.begin) + size(s.end)
 	if size(whole)+framed <= room {

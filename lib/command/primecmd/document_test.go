@@ -12,10 +12,10 @@ func TestDocumentFits(t *testing.T) {
 	long := strings.Repeat("äöü 𝄞 line of text that goes on\n", 400)
 	sections := []section{
 		{body: "# Banner\n\nwho"},
-		{title: "Note", body: long, all: "`gt-mail read x`"},
-		{title: "Work", body: long, all: "`gt-mail read y`"},
+		{title: "Note", body: long, fullCommand: "`gt-mail read x`"},
+		{title: "Work", body: long, fullCommand: "`gt-mail read y`"},
 		{title: "Empty"},
-		{title: "Role", body: strings.Repeat("one endless line ", 3000), all: "`cat role`"},
+		{title: "Role", body: strings.Repeat("one endless line ", 3000), fullCommand: "`cat role`"},
 	}
 	for limit := 600; limit < 40_000; limit += 97 {
 		size := contract.Units
@@ -30,7 +30,7 @@ func TestDocumentFits(t *testing.T) {
 			t.Fatalf("limit %d: begins with %q", limit, text[:40])
 		}
 		for _, s := range sections {
-			if s.all != "" && !strings.Contains(text, s.all) && !strings.Contains(text, s.body) {
+			if s.fullCommand != "" && !strings.Contains(text, s.fullCommand) && !strings.Contains(text, s.body) {
 				t.Fatalf("limit %d: nothing says how to print %q:\n%s", limit, s.title, text)
 			}
 		}
@@ -48,7 +48,7 @@ func TestFitCountsWhatIsLeftOut(t *testing.T) {
 	for i := range 50 {
 		fmt.Fprintf(&b, "line %d\n", i)
 	}
-	text := fit(section{body: strings.TrimSpace(b.String()), all: "`all`"}, 200, contract.Units)
+	text := fitSection(section{body: strings.TrimSpace(b.String()), fullCommand: "`all`"}, 200, contract.Units)
 	kept := strings.Count(text, "line ")
 	if want := fmt.Sprintf("[%d more lines are left out: `all` prints all]\n", 50-kept); !strings.HasSuffix(text, want) {
 		t.Fatalf("want the end %q:\n%s", want, text)
@@ -59,7 +59,7 @@ func TestFitCountsWhatIsLeftOut(t *testing.T) {
 func TestFitEndsWithWords(t *testing.T) {
 	body := strings.Repeat("### Heading\none line of words\n\n", 9)
 	for room := 80; room < len(body); room++ {
-		kept, _, _ := strings.Cut(fit(section{body: body, end: "END\n"}, room, contract.Units), "END\n")
+		kept, _, _ := strings.Cut(fitSection(section{body: body, end: "END\n"}, room, contract.Units), "END\n")
 		if kept != "" && !strings.HasSuffix(kept, "words\n") && !strings.HasPrefix(kept, "[") {
 			t.Fatalf("room for %d:\n%s", room, kept)
 		}
@@ -72,13 +72,13 @@ func TestDocumentOfManySections(t *testing.T) {
 		sections := []section{
 			{body: "# Banner\n\nwho"},
 			{title: "What to do now", body: "Go on."},
-			{title: "The note", body: strings.Repeat("a line of the note\n", 100), all: "`gt-mail read x`"},
+			{title: "The note", body: strings.Repeat("a line of the note\n", 100), fullCommand: "`gt-mail read x`"},
 		}
 		for i := range many {
 			sections = append(sections, section{
-				title: fmt.Sprintf("Hooked work: %d %s", i, strings.Repeat("long ", 38)),
-				body:  strings.Repeat("line\n", 40),
-				all:   fmt.Sprintf("`gt-mail read %d.`", i),
+				title:       fmt.Sprintf("Hooked work: %d %s", i, strings.Repeat("long ", 38)),
+				body:        strings.Repeat("line\n", 40),
+				fullCommand: fmt.Sprintf("`gt-mail read %d.`", i),
 			})
 		}
 		text := document(10_000, contract.Units, sections)
@@ -107,7 +107,7 @@ func FuzzDocument(f *testing.F) {
 		limit, many = min(limit, 50_000), min(many, 200)
 		sections := []section{{body: first}}
 		for range many {
-			sections = append(sections, section{title: first, body: body, all: "`cat`"})
+			sections = append(sections, section{title: first, body: body, fullCommand: "`cat`"})
 		}
 		text := document(limit, contract.Units, sections)
 		if n := contract.Units(text); n > max(limit, 0) {
@@ -121,7 +121,7 @@ func FuzzDocument(f *testing.F) {
 
 // A text that fits exactly is not cut.
 func TestDocumentAtItsLimit(t *testing.T) {
-	sections := []section{{body: "banner"}, {title: "Note", body: strings.Repeat("line\n", 200), all: "`all`"}}
+	sections := []section{{body: "banner"}, {title: "Note", body: strings.Repeat("line\n", 200), fullCommand: "`all`"}}
 	whole := document(1<<20, contract.Units, sections)
 	n := contract.Units(whole)
 	if got := document(n, contract.Units, sections); got != whole {
@@ -137,8 +137,8 @@ func TestDocumentKeepsFrames(t *testing.T) {
 	words := strings.Repeat("a line </note> of the note\n", 60) + strings.Repeat("x", 3000)
 	sections := []section{
 		{body: "# Banner"},
-		section{title: "The note", all: "`gt-mail read x`"}.frame("max", words),
-		section{title: "One line", all: "`gt-mail read y`"}.frame("max", strings.Repeat("word ", 2000)),
+		section{title: "The note", fullCommand: "`gt-mail read x`"}.frame("max", words),
+		section{title: "One line", fullCommand: "`gt-mail read y`"}.frame("max", strings.Repeat("word ", 2000)),
 	}
 	for limit := 100; limit < 20_000; limit += 83 {
 		text := document(limit, contract.Units, sections)

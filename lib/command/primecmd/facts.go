@@ -47,12 +47,12 @@ type facts struct {
 	// carried reports whether the client resumes a copy of the predecessor's
 	// conversation, made for this session. It is still a new session.
 	carried bool
-	// works reports whether the role has tasks, so that a crash can lose one.
-	works   bool
-	home    []session.Candidate // the home's sessions, newest first
-	left    []leftHandover      // the hand-overs that wait, most likely first
-	hooked  []mail.Note         // oldest first, without their bodies
-	boxRead bool                // all of the hooked notes are known
+	// hasTasks reports whether the role has tasks, so that a crash can lose one.
+	hasTasks      bool
+	candidates    []session.Candidate // the home's sessions, newest first
+	leftHandovers []leftHandover      // the hand-overs that wait, most likely first
+	hooked        []mail.Note         // oldest first, without their bodies
+	boxRead       bool                // all of the hooked notes are known
 
 	reader
 }
@@ -112,7 +112,7 @@ type pane int
 
 const (
 	paneExists pane = iota
-	gone
+	paneMissing
 	noAnswer
 )
 
@@ -127,12 +127,12 @@ type start struct {
 	env     *cli.Env
 	call    *hook.Invocation
 	session session.StartParams
-	// member reports that a session runs gt-prime: its client's hook, or a command of its agent. A person
+	// inSession reports that a session runs gt-prime: its client's hook, or a command of its agent. A person
 	// is none, and neither is a client that forks a session and reports the parent's id as its own (Claude
 	// Code before 2.1.213): the parent may be alive, and the next hook has the fork's id and records it.
-	member bool
-	access access
-	unkept string // why the session could not be recorded; "" if it was, or if others held the lock
+	inSession        bool
+	access           access
+	unrecordedReason string // why the session could not be recorded; "" if it was, or if others held the lock
 
 	thread      *thread.Thread // the last that was read, or nil
 	checkpoints *checkpoints   // nil if nobody asked
@@ -152,7 +152,7 @@ func newStart(env *cli.Env, call *hook.Invocation) *start {
 		s.session.ID = s.unnamed()
 		call.ID = s.session.ID
 	}
-	s.member = call.ID != "" && !isFork
+	s.inSession = call.ID != "" && !isFork
 	return s
 }
 
@@ -182,8 +182,8 @@ func (s *start) unnamed() session.ID {
 
 func (s *start) warn(err error) { s.call.Warn(err) }
 
-// look assesses the situation without the home's lock and changes nothing.
-func (s *start) look() (*facts, situation) {
+// assessUnlocked assesses the situation without the home's lock and changes nothing.
+func (s *start) assessUnlocked() (*facts, situation) {
 	records, err := s.call.Store.ReadRecords()
 	s.warn(err)
 	return s.assess(records)
@@ -210,21 +210,21 @@ func (s *start) box() mail.Box {
 func (s *start) gather(records []*session.Record) *facts {
 	f := &facts{
 		now: s.env.Now(), session: s.session, reader: reader{s.findPane, s.readNote, s.readBody, s.readCheckpoints, s.readEnding, s.readDuties},
-		forgets: s.call.Dialect.DropsStartContext, works: s.call.Home.Identity.Role.Works(),
+		forgets: s.call.Dialect.DropsStartContext, hasTasks: s.call.Home.Identity.Role.Works(),
 	}
-	f.home = session.Observe(f.now, records)
-	me := f.find(f.session.ID)
+	f.candidates = session.Observe(f.now, records)
+	me := f.findSession(f.session.ID)
 	f.asksAgain = me != nil && me.Note != "" && !s.call.Hook
-	for i := range f.home {
-		c := &f.home[i]
+	for i := range f.candidates {
+		c := &f.candidates[i]
 		if e := c.Promised(); e != nil && c.ID != f.session.ID && (c.Liveness == session.Ended || c.Liveness == session.Dead) {
 			c.Handoff = e // what it saved for itself after that is nobody's
 		}
 		if c.Handoff != nil {
-			f.left = append(f.left, f.leftBy(c))
+			f.leftHandovers = append(f.leftHandovers, f.leftBy(c))
 		}
 	}
-	f.carried = slices.ContainsFunc(f.left, func(l leftHandover) bool {
+	f.carried = slices.ContainsFunc(f.leftHandovers, func(l leftHandover) bool {
 		return f.session.ID != "" && l.Conversation == string(f.session.ID)
 	})
 	var err error
@@ -232,12 +232,12 @@ func (s *start) gather(records []*session.Record) *facts {
 	s.warn(err)
 	f.boxRead = err == nil
 	by := waiting.Reader{ID: f.session.ID, Continues: f.continues(), Busy: s.access == busy, Repairs: s.access == locked}
-	unowned, err := waiting.FindUnowned(s.call.Store, f.home, f.hooked, by)
+	unowned, err := waiting.FindUnowned(s.call.Store, f.candidates, f.hooked, by)
 	s.warn(err)
 	for _, u := range slices.Backward(unowned) {
-		f.left = append(f.left, leftHandover{Handover: u.Handover, id: u.ID, unowned: u})
+		f.leftHandovers = append(f.leftHandovers, leftHandover{Handover: u.Handover, id: u.ID, unowned: u})
 	}
-	sort.SliceStable(f.left, func(i, j int) bool { return f.isLikelier(f.left[i], f.left[j]) })
+	sort.SliceStable(f.leftHandovers, func(i, j int) bool { return f.isLikelier(f.leftHandovers[i], f.leftHandovers[j]) })
 	return f
 }
 
@@ -284,7 +284,7 @@ func (s *start) findPane(owner *session.Record) pane {
 	case errors.Is(err, tmux.ErrNoAnswer):
 		return noAnswer
 	}
-	return gone
+	return paneMissing
 }
 
 func (s *start) readNote(id string) (note *mail.Note, withheld bool) {
@@ -409,18 +409,18 @@ func (s *start) tail(parent *session.Record) (summary.Summary, error) {
 	return stored, err
 }
 
-// shorter is what gt knows of a conversation that lost a part before it was resumed.
+// lostContext is what gt knows of a conversation that lost a part before it was resumed.
 // Clients drop history without a message.
-type shorter struct {
+type lostContext struct {
 	how     string // how gt noticed
 	session summary.Summary
 	thread  *thread.Thread
 }
 
-// readShorter compares a resumed conversation with what gt read of it before. It returns nil unless the
+// findLostContext compares a resumed conversation with what gt read of it before. It returns nil unless the
 // file ends before the point up to which it was read, or the model has less than half of the tokens of
 // its last turn. It also returns nil if the client rewrote the file, as for a compaction.
-func (s *start) readShorter(told situation) *shorter {
+func (s *start) findLostContext(told situation) *lostContext {
 	if s.session.Source != "resume" || told.conversation != resumed && told.conversation != forgotten {
 		return nil
 	}
@@ -430,7 +430,7 @@ func (s *start) readShorter(told situation) *shorter {
 	}
 	f := conversation.File{Client: cmp.Or(r.Agent, contract.Default), Path: r.Transcript, ID: r.ID}
 	kept := tail.NewFile(s.call.Home, r)
-	less := &shorter{}
+	less := &lostContext{}
 	before, after, err := kept.CutShort(f)
 	s.warn(err)
 	given, last := s.call.Input.ContextTokens, activity.Read(s.call.Home, r.ID).Tokens

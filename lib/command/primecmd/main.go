@@ -76,11 +76,11 @@ func (g *grammar) Run(env *cli.Env) error {
 		return g.newChain(env, call)
 	case call.Idle():
 		return g.excuse(env, call)
-	case g.Client.Hook && !due(call):
+	case g.Client.Hook && !deliversText(call):
 		return call.End(repeatStart(env, call))
 	}
 	s := newStart(env, call)
-	if g.State || g.DryRun || !s.member {
+	if g.State || g.DryRun || !s.inSession {
 		return g.show(s)
 	}
 
@@ -99,14 +99,14 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	// Acknowledge.
 	s.warn(c.acknowledge())
-	s.warn(c.share())
+	s.warn(c.shareSessionID())
 	_ = call.End(nil) // reports to the log only; warn has printed it
 	return nil
 }
 
 // show prints the text for a person or for a fork whose id is not known yet, and changes nothing.
 func (g *grammar) show(s *start) error {
-	f, situation := s.look()
+	f, situation := s.assessUnlocked()
 	if g.State {
 		return s.printState(f, situation, g.JSON)
 	}
@@ -126,8 +126,8 @@ func (g *grammar) printText(s *start, situation situation, others []*session.Rec
 	text := s.page(situation, others).render()
 	if g.Client.Hook {
 		notice := ""
-		if s.unkept != "" && isFirstStart(s.call) {
-			notice = keepsNothing + s.unkept
+		if s.unrecordedReason != "" && isFirstStart(s.call) {
+			notice = keepsNothing + s.unrecordedReason
 		}
 		event := "SessionStart"
 		if atPrompt(s.call) {
@@ -200,14 +200,14 @@ func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 		return cli.Fail(cli.IO, fmt.Errorf("cannot read the note: %w", err), "gt-handoff --print writes one")
 	}
 	s := newStart(env, call)
-	_, situation := s.look()
+	_, situation := s.assessUnlocked()
 	return env.Print(s.page(situation.bring(note), nil).render())
 }
 
-// due reports whether this event delivers a start-up text. A start does, unless the client
+// deliversText reports whether this event delivers a start-up text. A start does, unless the client
 // drops it; then the next prompt does. The same holds for the start after a compaction in a
 // client that reports none. Any other prompt only costs reading the session's record.
-func due(call *hook.Invocation) bool {
+func deliversText(call *hook.Invocation) bool {
 	if call.Input.AgentID != "" { // a subagent gets its task from its parent
 		return false
 	}

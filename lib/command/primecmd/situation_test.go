@@ -35,7 +35,7 @@ type fact struct {
 }
 
 // older returns the session before. Facts about "it" mean this session; it ran in pane %2.
-func older(f *facts) *session.Candidate { return f.find("old") }
+func older(f *facts) *session.Candidate { return f.findSession("old") }
 
 // previousSession adds the session before, with the state of its process.
 func previousSession(is string, l session.Liveness, change ...func(*session.Record)) fact {
@@ -45,7 +45,7 @@ func previousSession(is string, l session.Liveness, change ...func(*session.Reco
 		for _, c := range change {
 			c(r)
 		}
-		f.home = append(f.home, session.Candidate{Record: r, Liveness: l})
+		f.candidates = append(f.candidates, session.Candidate{Record: r, Liveness: l})
 	}}
 }
 
@@ -56,14 +56,14 @@ func endedWith(o session.Outcome) func(*session.Record) {
 // leaves adds a hand-over of a session. Its note is in the box, too.
 func leaves(id session.ID, kind, reason string, change ...func(*handover.Handover)) func(*facts) {
 	return func(f *facts) {
-		c := f.find(id)
+		c := f.findSession(id)
 		note := mail.Note{ID: "n-" + string(id), Type: mail.Handoff, Session: string(id)}
 		c.Handoff = &handover.Handover{Kind: kind, Note: note.ID, Reason: reason, At: noon.Add(-time.Minute)}
 		for _, ch := range change {
 			ch(c.Handoff)
 		}
 		c.Handoff.Text = &handover.Text{Session: string(id)}
-		f.left = append(f.left, leftHandover{Handover: c.Handoff, id: id, owner: c})
+		f.leftHandovers = append(f.leftHandovers, leftHandover{Handover: c.Handoff, id: id, owner: c})
 		f.hooked = append(f.hooked, note)
 	}
 }
@@ -74,7 +74,7 @@ var (
 	resuming    = fact{"source `resume`", func(f *facts) { f.session.Source = "resume" }}
 	forgetful   = fact{"its client forgets what a start was told", func(f *facts) { f.forgets = true }}
 	asking      = fact{"the session's agent asks again", func(f *facts) { f.session.Source, f.asksAgain = "", true }}
-	idle        = fact{"its role has no tasks", func(f *facts) { f.works = false }}
+	idle        = fact{"its role has no tasks", func(f *facts) { f.hasTasks = false }}
 	outsideTmux = fact{"this session is outside tmux", func(f *facts) { f.session.TmuxPane = "" }}
 	samePane    = fact{"this is its pane", func(f *facts) { older(f).TmuxPane = "%1" }}
 	noPane      = fact{"it ran outside tmux", func(f *facts) { older(f).TmuxPane = "" }}
@@ -105,9 +105,9 @@ var (
 	meSaved     = fact{"its own hand-over, reason `compaction`", meThen(leaves("me", session.KindAuto, marker.Compaction))}
 	meCycled    = fact{"its own hand-over, reason `cycle`", meThen(leaves("me", session.KindCycle, "cycle"))}
 	meHandsOver = fact{"its own hand-over, for a successor", meThen(leaves("me", session.KindHandoff, ""))}
-	child       = fact{"this session runs below its process", func(f *facts) { f.left[0].inside = true }}
-	contained   = fact{"it runs in another PID namespace", func(f *facts) { f.left[0].elsewhere = true }}
-	paneGone    = fact{"its pane is gone", func(f *facts) { known(f).pane = gone }}
+	child       = fact{"this session runs below its process", func(f *facts) { f.leftHandovers[0].inside = true }}
+	contained   = fact{"it runs in another PID namespace", func(f *facts) { f.leftHandovers[0].elsewhere = true }}
+	paneGone    = fact{"its pane is gone", func(f *facts) { known(f).pane = paneMissing }}
 	paneThere   = fact{"its pane is still there", func(f *facts) { known(f).pane = paneExists }}
 	paneSilent  = fact{"tmux does not answer", func(f *facts) { known(f).pane = noAnswer }}
 )
@@ -123,13 +123,13 @@ var (
 	personsNote       = unowned("a person's note, without a marker", "n-person", handover.Handover{Claim: true})
 	earlierNote       = unowned("an older note, without a marker", "n-older", handover.Handover{Claim: true})
 	itsNote           = unowned("a claim of it", "n-chain", handover.Handover{Claim: true, Text: &handover.Text{Session: "old", Chain: "chain"}})
-	unreadable        = fact{"its note cannot be read", func(f *facts) { f.left[0].Text, known(f).withheld = nil, true }}
+	unreadable        = fact{"its note cannot be read", func(f *facts) { f.leftHandovers[0].Text, known(f).withheld = nil, true }}
 	promised          = fact{"the hand-over is being told to another that runs", func(f *facts) {
-		f.left[0].TakenBy = "other"
-		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "other"}, Liveness: session.Running})
+		f.leftHandovers[0].TakenBy = "other"
+		f.candidates = append(f.candidates, session.Candidate{Record: &session.Record{ID: "other"}, Liveness: session.Running})
 	}}
 	lost    = unowned("a hand-over of this session, whose record is lost", "n-me", handover.Handover{Kind: session.KindAuto, Reason: marker.Compaction, Marker: "handoff", From: "work"})
-	ownFile = fact{"its file has this session's id", func(f *facts) { f.left[0].id, f.left[0].unowned.ID = "me", "me" }}
+	ownFile = fact{"its file has this session's id", func(f *facts) { f.leftHandovers[0].id, f.leftHandovers[0].unowned.ID = "me", "me" }}
 )
 
 var gastowns = []string{".runtime/handoff"}
@@ -148,15 +148,15 @@ func unowned(says, note string, o handover.Handover) fact {
 			f.hooked = append(f.hooked, n)
 		}
 		u := &waiting.Unowned{Handover: &o, ID: session.ID("for-" + note)}
-		o.At = noon.Add(time.Duration(len(f.left)) * time.Second)
-		f.left = append(f.left, leftHandover{Handover: &o, id: u.ID, unowned: u})
-		sort.SliceStable(f.left, func(i, j int) bool { return f.isLikelier(f.left[i], f.left[j]) })
+		o.At = noon.Add(time.Duration(len(f.leftHandovers)) * time.Second)
+		f.leftHandovers = append(f.leftHandovers, leftHandover{Handover: &o, id: u.ID, unowned: u})
+		sort.SliceStable(f.leftHandovers, func(i, j int) bool { return f.isLikelier(f.leftHandovers[i], f.leftHandovers[j]) })
 	}}
 }
 
 func meThen(then func(*facts)) func(*facts) {
 	return func(f *facts) {
-		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "me", Note: "n-first"}, Liveness: session.Running})
+		f.candidates = append(f.candidates, session.Candidate{Record: &session.Record{ID: "me", Note: "n-first"}, Liveness: session.Running})
 		then(f)
 	}
 }
@@ -165,8 +165,8 @@ func takenBy(says string, id session.ID, l session.Liveness) fact {
 	return fact{"the hand-over is being told to " + says, func(f *facts) {
 		older(f).Handoff.TakenBy = string(id)
 		if id != "me" {
-			f.home = append(f.home, session.Candidate{Record: &session.Record{ID: id}, Liveness: l})
-			f.left[0].owner = older(f) // the append above moved the records
+			f.candidates = append(f.candidates, session.Candidate{Record: &session.Record{ID: id}, Liveness: l})
+			f.leftHandovers[0].owner = older(f) // the append above moved the records
 		}
 	}}
 }
@@ -174,7 +174,7 @@ func takenBy(says string, id session.ID, l session.Liveness) fact {
 // What was saved.
 func saves(says string, id session.ID, change ...func(*savedCheckpoint)) fact {
 	return fact{"a checkpoint " + says, func(f *facts) {
-		c := savedCheckpoint{&checkpoint.Checkpoint{SessionID: id, Timestamp: noon.Add(-time.Hour)}, f.find(id) != nil}
+		c := savedCheckpoint{&checkpoint.Checkpoint{SessionID: id, Timestamp: noon.Add(-time.Hour)}, f.findSession(id) != nil}
 		for _, ch := range change {
 			ch(&c)
 		}
@@ -190,7 +190,7 @@ var (
 	itsCheckpoint = saves("of it", "old")
 	itsTask       = fact{"its conversation has requests", func(f *facts) { known(f).ending.tail = summary.Summary{Requests: []summary.Request{{}}} }}
 	given         = fact{"its record names the note that it was given", func(f *facts) {
-		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "me", Note: "n-given"}, Liveness: session.Running})
+		f.candidates = append(f.candidates, session.Candidate{Record: &session.Record{ID: "me", Note: "n-given"}, Liveness: session.Running})
 		known(f).note = &mail.Note{ID: "n-given"}
 	}}
 )
@@ -228,11 +228,11 @@ var (
 	readIt   = hooks("that note is in the box", "n-chain", "before", isNote, isSeen)
 	// fell is a third session.
 	fell = fact{"another lost its process", func(f *facts) {
-		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "fell"}, Liveness: session.Dead})
+		f.candidates = append(f.candidates, session.Candidate{Record: &session.Record{ID: "fell"}, Liveness: session.Dead})
 	}}
 	opened     = fact{"it had been asked for nothing", func(f *facts) { f.session.Unused = []session.ID{"old"} }}
 	fellBefore = fact{"another broke off, and was followed", func(f *facts) {
-		f.home = append(f.home,
+		f.candidates = append(f.candidates,
 			session.Candidate{Record: &session.Record{ID: "fell", ChildID: "next", EndedAt: noon.Add(-time.Minute), Outcome: session.Crash}, Liveness: session.Ended},
 			session.Candidate{Record: &session.Record{ID: "next", EndedAt: noon.Add(-time.Second), Outcome: session.Done}, Liveness: session.Ended})
 	}}
@@ -314,13 +314,13 @@ var table = []row{
 	{"It crashed, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, itsTask}, PostHandoff, fresh, fromOther, "old handoff", "note n-old, crash of fell, its task", nil},
 	{"It crashed, and what it did is handed over: the other one handed over as well or was followed, or it was asked for nothing since, or while it gave its pane away",
 		[]fact{gaveOver, handsOver, paneGone, fell, {"that one left a hand-over, too", func(f *facts) {
-			f.find("fell").Handoff = &handover.Handover{Kind: session.KindHandoff, At: noon}
+			f.findSession("fell").Handoff = &handover.Handover{Kind: session.KindHandoff, At: noon}
 		}}, itsTask}, PostHandoff, fresh, fromOther, "old handoff", "note n-old", [][]fact{
 			{gaveOver, handsOver, paneGone, fellBefore, itsTask}, {died, handsOver, paneGone, askedBefore}, {died, respawns, samePane, askedSince}}},
 	{"It handed over, was asked for more, and crashed", []fact{died, handsOver, paneGone, askedSince}, PostHandoff, fresh, fromOther, "old handoff", "note n-old, crash of old, its task", nil},
 	{"It crashed, and the checkpoint is of another: it had been told of that, or had saved nothing itself", []fact{died, saves("that it was told of", "older", taken("old"))}, CrashRecovery, fresh, noHandover, "old crash", "crash of old, checkpoint of older", [][]fact{
 		{previousSession("lost its process", session.Dead), saves("of one that broke off before it", "older", func(*savedCheckpoint) {}), {"that one's record says so", func(f *facts) {
-			f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "older", Outcome: session.Killed, EndedAt: noon.Add(-48 * time.Hour)}, Liveness: session.Ended})
+			f.candidates = append(f.candidates, session.Candidate{Record: &session.Record{ID: "older", Outcome: session.Killed, EndedAt: noon.Add(-48 * time.Hour)}, Liveness: session.Ended})
 		}}}}},
 	{"A checkpoint is nobody's to recover: its session ended well, runs, is this one, has a record that cannot be read, or another was told of it", []fact{ended, itsCheckpoint}, Normal, fresh, noHandover, "", "", [][]fact{
 		{runs, itsCheckpoint}, {saves("of this session", "me")},
@@ -408,7 +408,7 @@ func (k *allKnown) readDuties() duties {
 func gathered(set []fact) *facts {
 	k := new(allKnown)
 	f := &facts{
-		now: noon, works: true, boxRead: true, reader: k.reader(),
+		now: noon, hasTasks: true, boxRead: true, reader: k.reader(),
 		session: session.StartParams{ID: "me", Source: "startup", Process: ownProcess, TmuxPane: "%1", TmuxServer: "/sock"},
 	}
 	knownOf[f] = k
@@ -427,7 +427,7 @@ func TestSituations(t *testing.T) {
 			s := assess(f)
 			got := row{r.story, nil, s.state, s.conversation, s.handover.kind, "", told(s), nil}
 			if s.predecessor.Record != nil {
-				got.after = fmt.Sprintf("%s %s", s.predecessor.ID, s.predecessor.how)
+				got.after = fmt.Sprintf("%s %s", s.predecessor.ID, s.predecessor.howEnded)
 			}
 			if got.result() != r.result() {
 				t.Errorf("%s (%d: %s):\n  it is %s\n  want  %s", r.story, i, describeFacts(append([][]fact{r.facts}, r.or...)[i]), got.result(), r.result())
@@ -629,7 +629,7 @@ func TestAsksForPane(t *testing.T) {
 	} {
 		f := gathered(c.facts)
 		known(f).asked = map[string]int{}
-		if got := f.mayTake(&f.left[0]); got != c.take || known(f).asked["pane"] > 0 != c.asks {
+		if got := f.mayTake(&f.leftHandovers[0]); got != c.take || known(f).asked["pane"] > 0 != c.asks {
 			t.Errorf("%s: it takes it is %v, and tmux was asked %d times", name, got, known(f).asked["pane"])
 		}
 	}

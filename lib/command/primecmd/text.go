@@ -36,7 +36,7 @@ type page struct {
 	session session.StartParams
 	others  []*session.Record // live sessions in this folder with the same name
 	role    section
-	shorter *shorter             // what a resume has lost, or nil
+	shorter *lostContext         // what a resume has lost, or nil
 	thread  *thread.Thread       // of the chain that goes on, with the repository's rules, or nil
 	rules   []thread.Instruction // of the repository
 	commits []git.Commit         // since the crashed session began
@@ -49,7 +49,7 @@ type page struct {
 func (s *start) page(told situation, others []*session.Record) *page {
 	p := &page{
 		situation: told, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
-		inGit: s.session.Branch != "", unkept: s.unkept != "", byHook: s.call.Hook,
+		inGit: s.session.Branch != "", unkept: s.unrecordedReason != "", byHook: s.call.Hook,
 	}
 	if !onPath("gt-mail", s.env.Getenv("PATH")) {
 		if beside := process.SiblingBinary("gt-mail"); beside != "gt-mail" {
@@ -63,7 +63,7 @@ func (s *start) page(told situation, others []*session.Record) *page {
 	s.warn(err)
 	p.rules = thread.Rules(s.call.Home.Town.State, common, s.warn)
 	p.thread = thread.WithRules(s.readThread(told), s.session.ID, p.rules)
-	p.shorter = s.readShorter(told)
+	p.shorter = s.findLostContext(told)
 	if p.tellsTask() && p.inGit {
 		p.commits = s.call.Store.Commits(told.crashed)
 	}
@@ -140,7 +140,7 @@ func (s *start) readRole() section {
 	}
 	switch {
 	case err == nil:
-		return section{title: "Your role", body: s.env.Text(string(data)), all: "`cat " + term.Typed(path) + "`"}
+		return section{title: "Your role", body: s.env.Text(string(data)), fullCommand: "`cat " + term.Typed(path) + "`"}
 	case !errors.Is(err, fs.ErrNotExist):
 		s.warn(err)
 	}
@@ -187,7 +187,7 @@ func (p *page) withRules(sections []section) []section {
 			lines = append(lines, "- "+text)
 		}
 	}
-	rules := section{title: "Rules of this " + git.KindOfPlace(p.home.Dir) + ", in the person's words", all: p.gt("mail rule")}.frame("the person", strings.Join(lines, "\n"))
+	rules := section{title: "Rules of this " + git.KindOfPlace(p.home.Dir) + ", in the person's words", fullCommand: p.gt("mail rule")}.frame("the person", strings.Join(lines, "\n"))
 	at := 1
 	if len(sections) > 1 && sections[1].title == whatToDo {
 		at = 2
@@ -323,8 +323,8 @@ func (p *page) messages() []section {
 func (p *page) missingPart() section {
 	less := p.shorter
 	return section{
-		title: "What this conversation was about",
-		all:   p.gt("seance thread"),
+		title:       "What this conversation was about",
+		fullCommand: p.gt("seance thread"),
 	}.frame("the conversation", p.words(brief.Brief{Session: less.session, Thread: less.thread}.Clean(p.env.Redact).Text()))
 }
 
@@ -347,8 +347,8 @@ func (p *page) lastingSection() section {
 	}
 	b := brief.Brief{Thread: p.thread.Essential(), PromptsElsewhere: true}.Clean(p.env.Redact)
 	return section{
-		title: "What applies to this work",
-		all:   p.gt("seance thread " + string(p.thread.ChainID)),
+		title:       "What applies to this work",
+		fullCommand: p.gt("seance thread " + string(p.thread.ChainID)),
 	}.frame("the thread of this work", p.words(b.Text()))
 }
 
@@ -511,8 +511,8 @@ func (p *page) afterCrash() []section {
 			title = "What it had done"
 		}
 		sections = append(sections, section{
-			title: title,
-			all:   p.gt("seance show " + string(p.crashed.ID)),
+			title:       title,
+			fullCommand: p.gt("seance show " + string(p.crashed.ID)),
 		}.frame("the previous session", p.words(brief.Brief{
 			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
 			RequestElsewhere: len(notes) > 0,
@@ -570,9 +570,9 @@ func (p *page) crashBanner(notes int) string {
 	case p.crashed == nil:
 		return head + "a checkpoint was left here\n\n" +
 			"It was saved for the next session, and no session has used it yet."
-	case p.how == session.Killed && p.atRest:
+	case p.howCrashed == session.Killed && p.atRest:
 		head += "the previous session was ended from outside while it waited for the person"
-	case p.how == session.Killed:
+	case p.howCrashed == session.Killed:
 		head += "the previous session was ended from outside: its terminal was closed or its process killed"
 	case p.atRest:
 		head += "the previous session died while it waited for the person"
@@ -724,7 +724,7 @@ func (p *page) ordinary() []section {
 		text += "\nNothing was handed over, and no work is " + p.given() + " to you."
 	}
 	text += " Do what you are asked; until then, wait for instructions."
-	if p.predecessor.how == session.Done {
+	if p.predecessor.howEnded == session.Done {
 		text += "\nThe conversation before this one was cleared on purpose. If you are asked about it: " +
 			p.gt("checkpoint read") + ", " + p.gt("seance show "+string(p.predecessor.ID)) + "."
 	}
@@ -741,7 +741,7 @@ func (p *page) ordinary() []section {
 		text += "\nA question is no reason to hand over: ask it and wait for the answer."
 	}
 	sections := []section{{body: text}}
-	if p.predecessor.how == session.Done {
+	if p.predecessor.howEnded == session.Done {
 		return slices.Concat(sections, []section{p.lastingSection(), chain}, p.otherSections())
 	}
 	return append(sections, p.otherSections()...)
@@ -771,7 +771,7 @@ func (p *page) otherSections(recalled ...section) []section {
 	if p.checkpoint != nil {
 		text := p.words(p.checkpointText())
 		sections = append(sections, section{
-			title: "Checkpoint", all: p.gt("checkpoint read"),
+			title: "Checkpoint", fullCommand: p.gt("checkpoint read"),
 			whole: p.dialect.Size(text) <= p.dialect.MaxContext/10, // without notes it is short, and has what git says
 		}.frame("the checkpoint", text))
 	}
@@ -788,8 +788,8 @@ func (p *page) otherSections(recalled ...section) []section {
 			title = "Work in progress"
 		}
 		sections = append(sections, section{
-			title: title + ": " + p.issue(w) + " " + p.env.Quoted(w.Title),
-			all:   "`bd show " + p.issue(w) + "`",
+			title:       title + ": " + p.issue(w) + " " + p.env.Quoted(w.Title),
+			fullCommand: "`bd show " + p.issue(w) + "`",
 		}.frame("the issue", p.words(w.Description)))
 	}
 	sections = append(sections, recalled...)
@@ -842,8 +842,8 @@ func (p *page) noteSection(title string, n mail.Note) section {
 		title += ", " + n.Date.UTC().Format("2006-01-02 15:04 MST")
 	}
 	return section{
-		title: title + ": " + p.env.Quoted(n.Subject),
-		all:   p.gt("mail read " + n.ID),
+		title:       title + ": " + p.env.Quoted(n.Subject),
+		fullCommand: p.gt("mail read " + n.ID),
 	}.frame(p.line(n.From), words)
 }
 

@@ -69,7 +69,7 @@ func TestFramedListsFit(t *testing.T) {
 
 // The room that a thread has no words for is the sections', and no more than that.
 func TestSectionsFit(t *testing.T) {
-	notes := section{title: "Notes", body: strings.Repeat("one line of words\n", 1000), all: "gt-mail read x"}
+	notes := section{title: "Notes", body: strings.Repeat("one line of words\n", 1000), fullCommand: "gt-mail read x"}
 	for limit := 3000; limit < 9000; limit += 37 {
 		p := &page{env: &cli.Env{}, thread: &thread.Thread{ChainID: "c"}, dialect: contract.Dialect{MaxContext: limit}}
 		text := p.layout([]section{notes, chain})

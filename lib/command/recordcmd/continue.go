@@ -73,7 +73,7 @@ func (c *goOn) Run(env *cli.Env) error {
 		} else if err != nil {
 			state = err.Error()
 		}
-		fmt.Fprintf(out, "%s, %s, %s\n", c.Ref, term.Size(c.Size), clean(state))
+		fmt.Fprintf(out, "%s, %s, %s\n", c.Ref, term.FormatSize(c.Size), clean(state))
 	}
 	return out.Flush()
 }
@@ -167,7 +167,7 @@ func (c *contextList) Run(env *cli.Env) error {
 			}
 			continue
 		}
-		rows = append(rows, []string{term.Size(a.Size), state, a.Ref})
+		rows = append(rows, []string{term.FormatSize(a.Size), state, a.Ref})
 	}
 	if c.JSON || len(all) == 0 {
 		return nil

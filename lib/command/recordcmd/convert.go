@@ -112,7 +112,7 @@ func (c *convert) Run(env *cli.Env) error {
 	if c.DryRun {
 		verb = "would write"
 	}
-	env.Hint("%s %s (%s) for %s; the record and the original stay as they are", verb, where, term.Size(size), c.To)
+	env.Hint("%s %s (%s) for %s; the record and the original stay as they are", verb, where, term.FormatSize(size), c.To)
 	cmd := resume.BuildCommand(known, client, resume.Session{ID: to.ID, Dir: dir}, false, env.Getenv)
 	if c.JSON {
 		return env.JSON(converted{id, c.To, to.ID, dir, path, cmd.Args})

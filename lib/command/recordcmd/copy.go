@@ -32,7 +32,7 @@ func (m missing) Error() string { return fmt.Sprintf("no %s '%s'", m.what, m.nam
 // noneHere returns missing with a hint: what the name may mean, or otherwise.
 func noneHere(env *cli.Env, m missing, otherwise string) error {
 	state := place.StateOf(env.Getenv)
-	if _, host, ok := peer.Split(m.name); ok {
+	if _, host, ok := peer.SplitAddress(m.name); ok {
 		if _, err := peer.NewHosts(state).Get(host); err == nil {
 			return cli.Fail(cli.AnswerNo, m, fmt.Sprintf("%s keeps the records of its agents; gt-record show, tail, export and convert take a copy", host))
 		}
@@ -81,8 +81,8 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 	if !errors.As(none, new(missing)) {
 		return own, none
 	}
-	name = term.Uncut(name)
-	agent, on, _ := peer.Split(name)
+	name = term.TrimEllipsis(name)
+	agent, on, _ := peer.SplitAddress(name)
 	hosts := peer.NewHosts(place.StateOf(env.Getenv))
 	known, err := hosts.ReadHosts()
 	env.WarnError(err)

@@ -97,7 +97,7 @@ func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
 
 // inChain returns the records of a chain, oldest first. name is its id, or that of a session in it.
 func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err error) {
-	name = term.Uncut(name)
+	name = term.TrimEllipsis(name)
 	all, err := infos(env, s)
 	if err != nil {
 		return nil, err

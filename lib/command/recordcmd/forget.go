@@ -67,7 +67,7 @@ func (c *prune) Run(env *cli.Env) error {
 	for _, i := range old {
 		bytes += i.Size
 		if c.DryRun {
-			if err := env.Printf("%s  %s  %s  %s\n", i.ID, i.Agent, term.Day(lastOf(i), env.Now()), term.Size(i.Size)); err != nil {
+			if err := env.Printf("%s  %s  %s  %s\n", i.ID, i.Agent, term.FormatDay(lastOf(i), env.Now()), term.FormatSize(i.Size)); err != nil {
 				return err
 			}
 			continue
@@ -81,7 +81,7 @@ func (c *prune) Run(env *cli.Env) error {
 	if c.DryRun {
 		verb = "would be removed"
 	}
-	return env.Printf("%s, %s, %s\n", count.Plural(n, "record"), term.Size(bytes), verb)
+	return env.Printf("%s, %s, %s\n", count.Plural(n, "record"), term.FormatSize(bytes), verb)
 }
 
 func lastOf(i record.Info) time.Time {

@@ -94,10 +94,10 @@ func listColumns(env *cli.Env, all []record.Info, shorten func(string) string, w
 	return []term.Column[record.Info]{
 		{Heading: "SESSION", Cell: func(i record.Info) string { return shorten(i.Session) }},
 		{Heading: "AGENT", Cell: func(i record.Info) string { return term.Clean(i.Agent) }},
-		{Heading: "STARTED", Hidden: narrow, Cell: func(i record.Info) string { return term.Day(i.Started, now) }},
-		{Heading: "LAST", Cell: func(i record.Info) string { return term.Day(i.Ended, now) }},
+		{Heading: "STARTED", Hidden: narrow, Cell: func(i record.Info) string { return term.FormatDay(i.Started, now) }},
+		{Heading: "LAST", Cell: func(i record.Info) string { return term.FormatDay(i.Ended, now) }},
 		{Heading: "MESSAGES", Cell: func(i record.Info) string { return strconv.Itoa(i.Messages) }},
-		{Heading: "SIZE", Hidden: narrow, Cell: func(i record.Info) string { return term.Size(i.Size) }},
+		{Heading: "SIZE", Hidden: narrow, Cell: func(i record.Info) string { return term.FormatSize(i.Size) }},
 		{Heading: "TOPIC", Cell: func(i record.Info) string {
 			topic := about(i)
 			if i.Gone != "" {
@@ -190,7 +190,7 @@ func completers() map[string]cli.Completer {
 				word = string(i.ID)
 			}
 			if strings.HasPrefix(word, begin) && i.Gone == "" && len(offered) < most {
-				about := strings.Join([]string{term.Day(i.Started, env.Now()), i.Agent, i.Title}, " · ")
+				about := strings.Join([]string{term.FormatDay(i.Started, env.Now()), i.Agent, i.Title}, " · ")
 				offered = append(offered, cli.Candidate{Word: word, About: env.Redact(about)})
 			}
 		}

@@ -66,14 +66,14 @@ const maxCandidates = 10
 
 // find returns the record with an id, or with a client's session id. A unique prefix is enough.
 func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
-	name = term.Uncut(name)
+	name = term.TrimEllipsis(name)
 	if id, err := record.ParseID(name); err == nil {
 		if _, err := s.Head(id); err == nil {
 			return id, nil
 		}
 	}
 	found, err := findMatching(s, name)
-	var agents []instance.Called
+	var agents []instance.ListedAgent
 	if err == nil && len(found) == 0 {
 		agents = calledAgents(env, name)
 		for _, id := range sessionsOf(agents) {
@@ -96,7 +96,7 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 				break
 			}
 			h, _ := s.Head(id)
-			err = cli.WithHint(err, "%s  %s  %s  %s", id, h.Agent, h.Session, term.Day(h.Started, env.Now()))
+			err = cli.WithHint(err, "%s  %s  %s  %s", id, h.Agent, h.Session, term.FormatDay(h.Started, env.Now()))
 		}
 		return "", err
 	}
@@ -104,16 +104,16 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 }
 
 // calledAgents returns this host's agents that a name means in gt-session, with or without @HOST.
-func calledAgents(env *cli.Env, name string) []instance.Called {
+func calledAgents(env *cli.Env, name string) []instance.ListedAgent {
 	state := place.StateOf(env.Getenv)
-	called, _ := instance.FindCalled(state, name, env.Abs(name)) // gt-session says what is unreadable
+	called, _ := instance.FindListed(state, name, env.Abs(name)) // gt-session says what is unreadable
 	if local := peer.NewHosts(state).LocalName(name); called == nil && local != name {
-		called, _ = instance.FindCalled(state, local, env.Abs(local))
+		called, _ = instance.FindListed(state, local, env.Abs(local))
 	}
 	return called
 }
 
-func sessionsOf(agents []instance.Called) (ids []string) {
+func sessionsOf(agents []instance.ListedAgent) (ids []string) {
 	for _, c := range agents {
 		if c.Session != "" {
 			ids = append(ids, string(c.Session))
@@ -126,7 +126,7 @@ func sessionsOf(agents []instance.Called) (ids []string) {
 // conversation, or creates it.
 func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	id, none := find(env, s, name)
-	wanted := term.Uncut(name)
+	wanted := term.TrimEllipsis(name)
 	if none == nil {
 		h, err := s.Head(id)
 		if err != nil {

@@ -77,7 +77,7 @@ func send(env *cli.Env, address string, plain bool, body []byte) error {
 	if _, said, _ := strings.Cut(rest, "\r\n\r\n"); strings.Contains(said, "rejectedSpans") {
 		env.Warn("the collector did not accept all of it: %s", term.OneLine(term.Clean(said)))
 	}
-	env.Hint("%s sent", term.Size(int64(len(body))))
+	env.Hint("%s sent", term.FormatSize(int64(len(body))))
 	return nil
 }
 

@@ -61,7 +61,7 @@ func (c *show) Run(env *cli.Env) error {
 	}
 	for _, fact := range [][2]string{
 		{"record", string(i.ID)}, {"host", s.host}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
-		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topic},
+		{"started", term.FormatDay(i.Started, env.Now())}, {"last", term.FormatDay(i.Ended, env.Now())}, {"topic", topic},
 		{"size", fmt.Sprintf("%s, %s", count.Plural(i.Messages, "message"), count.Plural(i.Events, "event"))},
 		{"removed", removed},
 	} {
@@ -232,7 +232,7 @@ func (p *page) line(l *record.Line) {
 		p.Note(count.PluralForm(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
 	case record.Forgotten, record.Pruned:
 		if l.Gone != nil {
-			p.Note(fmt.Sprintf("%s were %s on %s", count.Plural(l.Gone.Lines, "line"), l.Kind, term.Day(l.Time, p.env.Now())))
+			p.Note(fmt.Sprintf("%s were %s on %s", count.Plural(l.Gone.Lines, "line"), l.Kind, term.FormatDay(l.Time, p.env.Now())))
 		}
 	}
 }

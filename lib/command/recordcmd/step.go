@@ -73,7 +73,7 @@ func showSteps(env *cli.Env, s record.Store, id record.ID) error {
 		if !st.Done.IsZero() && !st.Begun.IsZero() {
 			took = duration.Format(st.Done.Sub(st.Begun))
 		}
-		rows = append(rows, []string{term.Day(st.Begun, env.Now()), term.Day(st.Done, env.Now()), took, term.Clean(env.Redact(st.Name))})
+		rows = append(rows, []string{term.FormatDay(st.Begun, env.Now()), term.FormatDay(st.Done, env.Now()), took, term.Clean(env.Redact(st.Name))})
 	}
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil)
 }

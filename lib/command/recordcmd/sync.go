@@ -69,7 +69,7 @@ func (c *syncing) Run(env *cli.Env) error {
 // conversations returns all conversations that clients keep here, each once.
 func conversations(env *cli.Env) []conversation.Conversation {
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading conversations", env.Now)
-	found, errs := scan.FindConversations(env.Getenv, redact.Cut(env.Environ), town.Personal(env.Getenv).Transcripts(), reading.Show)
+	found, errs := scan.FindConversations(env.Getenv, redact.NewCutRedactor(env.Environ), town.Personal(env.Getenv).Transcripts(), reading.Show)
 	reading.Finish()
 	env.WarnError(errors.Join(errs...))
 	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == record.Client })
@@ -139,7 +139,7 @@ func (c *syncing) chooseConversations(env *cli.Env, s record.Store, all []conver
 		begins := func(wanted string) bool {
 			return slices.ContainsFunc(all, func(c conversation.Conversation) bool { return strings.HasPrefix(idOf(c), wanted) })
 		}
-		var agents []instance.Called
+		var agents []instance.ListedAgent
 		var called []string
 		cases := session.Cases(wanted)
 		if i := slices.IndexFunc(cases, begins); i >= 0 {

@@ -85,7 +85,7 @@ func (c *blaming) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	all, places, err := c.targets(env)
+	all, places, err := c.findTargets(env)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.Blam
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxBlamed {
-		return nil, cli.Failf(cli.IO, "cannot blame '%s': not a regular file of at most %s", term.Clean(path), term.Size(maxBlamed))
+		return nil, cli.Failf(cli.IO, "cannot blame '%s': not a regular file of at most %s", term.Clean(path), term.FormatSize(maxBlamed))
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxBlamed))
 	if err != nil {
@@ -271,14 +271,14 @@ func (b *blamer) keepChanges(changes []search.Change, paths []string) {
 
 // origin returns the edit that wrote lines[i], or as its Reason why none is known.
 func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
-	l := lines[i]
-	o := origin{Path: l.Path, From: l.Number, To: l.Number, Commit: l.Commit}
-	if strings.TrimSpace(l.Text) == "" {
-		o.Reason = "an empty line tells nothing"
-		return o
+	line := lines[i]
+	result := origin{Path: line.Path, From: line.Number, To: line.Number, Commit: line.Commit}
+	if strings.TrimSpace(line.Text) == "" {
+		result.Reason = "an empty line tells nothing"
+		return result
 	}
 	neighbour := func(step int) string {
-		for j := i + step; j >= 0 && j < len(lines) && lines[j].Number == l.Number+j-i; j += step {
+		for j := i + step; j >= 0 && j < len(lines) && lines[j].Number == line.Number+j-i; j += step {
 			if strings.TrimSpace(lines[j].Text) != "" {
 				return lines[j].Text
 			}
@@ -288,37 +288,37 @@ func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
 	before, after := neighbour(-1), neighbour(1)
 	// A rebase or amendment keeps the author's time. A later edit counts if no earlier one fits.
 	limits := []time.Time{b.now}
-	if l.Commit != "" { // in whole seconds
-		limits = []time.Time{l.Authored.Add(time.Second), l.Committed.Add(time.Second)}
+	if line.Commit != "" { // in whole seconds
+		limits = []time.Time{line.Authored.Add(time.Second), line.Committed.Add(time.Second)}
 	}
 	for _, limit := range limits {
 		// Of another repository only if nothing else fits.
-		if o.change = cmp.Or(b.writer(l, before, after, limit, false), b.writer(l, before, after, limit, true)); o.change != nil {
+		if result.change = cmp.Or(b.findWriter(line, before, after, limit, false), b.findWriter(line, before, after, limit, true)); result.change != nil {
 			break
 		}
 	}
-	if o.change == nil {
-		o.Reason = "no known session wrote it before the commit"
-		if l.Commit == "" {
-			o.Reason = "no known session wrote it"
+	if result.change == nil {
+		result.Reason = "no known session wrote it before the commit"
+		if line.Commit == "" {
+			result.Reason = "no known session wrote it"
 		}
-		return o
+		return result
 	}
-	ch := o.change
-	o.at = b.places[ch.Index]
-	o.Session, o.Agent, o.Turn, o.Time, o.Request = string(o.at.session.ID), o.at.session.Agent, max(ch.Turn, 1), ch.Time, ch.Request
-	if o.at.subagent != nil {
-		o.Subagent = string(o.at.subagent.ID)
+	ch := result.change
+	result.at = b.places[ch.Index]
+	result.Session, result.Agent, result.Turn, result.Time, result.Request = string(result.at.session.ID), result.at.session.Agent, max(ch.Turn, 1), ch.Time, ch.Request
+	if result.at.subagent != nil {
+		result.Subagent = string(result.at.subagent.ID)
 	}
-	o.Read = readOn(o.at, ch.Turn, nil)
-	o.Confirmed = l.Commit != "" && b.confirms(l, ch)
-	return o
+	result.Read = readCommand(result.at, ch.Turn, nil)
+	result.Confirmed = line.Commit != "" && b.confirms(line, ch)
+	return result
 }
 
-// writer returns the edit that wrote a line last before a time: it has the line in its new
+// findWriter returns the edit that wrote a line last before a time: it has the line in its new
 // text, and nothing had written it before and left it. With other, it returns the first edit in
 // another repository that has the line.
-func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time, other bool) (written *search.Change) {
+func (b *blamer) findWriter(l git.BlamedLine, before, after string, limit time.Time, other bool) (written *search.Change) {
 	weak, line := edits.IsWeak(l.Text), edits.Normalize(l.Text)
 	for i, ch := range b.changes[l.Path] {
 		if !ch.Time.Before(limit) {
@@ -332,7 +332,7 @@ func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time,
 		case n > 0 && (!weak || ch.HasNeighbour(before, l.Text, after) || l.Commit != "" && b.confirms(l, ch.Change)):
 			written = cmp.Or(written, ch.Change)
 		case other:
-		case n == 0 && !weak && b.rewrote(l, i):
+		case n == 0 && !weak && b.isPartReplaced(l, i):
 			written = cmp.Or(written, ch.Change)
 		case n < 0 && !weak, n == 0 && ch.Whole:
 			written = nil
@@ -341,9 +341,9 @@ func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time,
 	return written
 }
 
-// rewrote reports whether an edit, by its index, made a line by replacing a part of an older line:
+// isPartReplaced reports whether an edit, by its index, made a line by replacing a part of an older line:
 // one that the line's commit removed, or that an earlier edit wrote.
-func (b *blamer) rewrote(l git.BlamedLine, edit int) bool {
+func (b *blamer) isPartReplaced(l git.BlamedLine, edit int) bool {
 	const most = 8 // of the edits that fit, any can have been there; mostly all were, which is last
 	changes := b.changes[l.Path]
 	var former []string
@@ -456,7 +456,7 @@ func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
 
 // print prints the origins. It returns cli.Silent if no session is known for any of them.
 func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error {
-	out, style, short := bufio.NewWriter(env.Stdout), term.StyleFor(env.Stdout, env.Getenv), all.Short()
+	out, style, short := bufio.NewWriter(env.Stdout), term.StyleFor(env.Stdout, env.Getenv), all.IDShortener()
 	width, terminal := term.Width(env.Stdout, env.Getenv), term.IsTerminal(env.Stdout)
 	var first *origin
 	several := slices.ContainsFunc(found, func(o origin) bool { return o.Path != found[0].Path })
@@ -503,7 +503,7 @@ func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error
 		}
 		front := fmt.Sprintf("%-9s %-8s %3s  %-10s %-11s ", term.Pad(where, 9), id, turn, commit, sure)
 		if width >= wide {
-			front += fmt.Sprintf("%-12s ", term.Day(o.Time.Local(), env.Now()))
+			front += fmt.Sprintf("%-12s ", term.FormatDay(o.Time.Local(), env.Now()))
 		}
 		fmt.Fprintln(out, style.Dim(front)+term.Cut(about, max(width-term.Columns(front), minText)))
 	}
@@ -514,7 +514,7 @@ func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error
 		return cli.Silent
 	}
 	if !c.JSON {
-		env.Hint("%s reads on", readOn(first.at, first.Turn, short))
+		env.Hint("%s reads on", readCommand(first.at, first.Turn, short))
 	}
 	return nil
 }

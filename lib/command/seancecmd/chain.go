@@ -25,11 +25,11 @@ type chainOf struct {
 }
 
 func (c *chainOf) Run(env *cli.Env) error {
-	all, err := gather(env, false, c.Log)
+	all, err := readCatalog(env, false, c.Log)
 	if err != nil {
 		return err
 	}
-	word := term.Uncut(c.Of)
+	word := term.TrimEllipsis(c.Of)
 	found, candidates := chain.Find(all.Linked(word), word)
 	if len(found) == 0 && candidates == nil {
 		s, err := findNamed(env, all, word) // by its agent's name
@@ -58,7 +58,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 	warnStale(env, shown...)
 	v := chain.View{
 		Style: palette.StyleFor(env.Stdout, env.Getenv), Width: term.Width(env.Stdout, env.Getenv),
-		Now: env.Now(), Short: all.Short(),
+		Now: env.Now(), Short: all.IDShortener(),
 	}
 	var text string
 	switch {

@@ -31,7 +31,7 @@ const (
 
 // sessionIDs offers the ids that begin so. An empty word gets the newest, without subagents.
 func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
-	all, err := gather(env, false, nil)
+	all, err := readCatalog(env, false, nil)
 	if err != nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 			continue
 		}
 		s.Clean(env.Redact)
-		about := strings.Join([]string{term.Day(s.StartedAt, env.Now()), s.Agent, s.Address(), s.Headline()}, " · ")
+		about := strings.Join([]string{term.FormatDay(s.StartedAt, env.Now()), s.Agent, s.Address(), s.Headline()}, " · ")
 		offered = append(offered, cli.Candidate{Word: string(s.ID), About: about})
 	}
 	return offered
@@ -57,7 +57,7 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 // valuesOf returns a Completer that offers the values of a field in the first maxLooked sessions.
 func valuesOf(field func(*catalog.Session) []string) cli.Completer {
 	return func(env *cli.Env, begin string) []cli.Candidate {
-		all, err := gather(env, false, nil)
+		all, err := readCatalog(env, false, nil)
 		if err != nil {
 			return nil
 		}

@@ -43,19 +43,19 @@ func (c *follow) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	f, err := transcriptOf(env, newStoreGuard(env), s)
+	file, err := transcriptOf(env, newStoreGuard(env), s)
 	if err != nil {
 		return err
 	}
 	hintCopied(env, s)
-	n, err := turnsIn(f)
+	n, err := turnsIn(file)
 	if err != nil {
 		return err
 	}
 	r := read{Tools: c.Tools, Think: c.Think, JSON: c.JSON}
 	p := r.page(env, s, env.Stdout)
-	o := conversation.Options{}
-	if o.From, err = p.pages(f, o, n-c.Last+1, 0); err != nil {
+	options := conversation.Options{}
+	if options.From, err = p.printTurns(file, options, n-c.Last+1, 0); err != nil {
 		return err
 	}
 	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -69,25 +69,25 @@ func (c *follow) Run(env *cli.Env) error {
 			return nil
 		case <-tick.C:
 		}
-		current := state(f)
+		current := state(file)
 		if current == seen && current != "" {
 			continue
 		}
 		seen = current
-		before := o.From
-		if o.From, err = p.pages(f, o, 1, 0); err != nil {
+		before := options.From
+		if options.From, err = p.printTurns(file, options, 1, 0); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				// Claude Code moves it to the folder of a worktree that the session enters.
-				if to, ok := findElsewhere(env, s.ID, f.Path); ok {
-					f, o.From = to, before
+				if to, ok := findElsewhere(env, s.ID, file.Path); ok {
+					file, options.From = to, before
 					continue
 				}
 				return cli.Failf(cli.AnswerNo, "the conversation of session '%s' is gone", s.ID)
 			}
 			return err
 		}
-		if o.From-before > conversation.MaxRecord { // else no record was too long
-			env.WarnError(scan.CheckRead(s.ID, f))
+		if options.From-before > conversation.MaxRecord { // else no record was too long
+			env.WarnError(scan.CheckRead(s.ID, file))
 		}
 	}
 }

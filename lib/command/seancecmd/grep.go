@@ -47,28 +47,28 @@ func (c *grep) Validate() error {
 
 // Run prints matches as it finds them. If there are none, it hints at flags that find some.
 func (c *grep) Run(env *cli.Env) error {
-	q, err := search.New(c.Pattern, c.Fixed, c.Fold)
+	query, err := search.New(c.Pattern, c.Fixed, c.Fold)
 	if err != nil {
 		return cli.Fail(cli.Usage, fmt.Errorf("invalid pattern: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")), "-F treats the pattern as plain text")
 	}
-	q.Tools, q.First = c.Tools, c.List
-	q.Clean = func(s string) string { return env.Text(s) }
+	query.Tools, query.First = c.Tools, c.List
+	query.Clean = func(s string) string { return env.Text(s) }
 	if !c.List && !c.Count {
-		q.Before, q.After = max(c.Before, c.Context), max(c.After, c.Context)
+		query.Before, query.After = max(c.Before, c.Context), max(c.After, c.Context)
 	}
-	all, places, err := c.targets(env)
+	all, places, err := c.findTargets(env)
 	if err != nil {
 		return err
 	}
 	defer c.hintDeleted(env, all, func(prompt string) bool {
-		return slices.ContainsFunc(strings.Split(fold.Name(prompt), "\n"), q.Pattern.MatchString)
+		return slices.ContainsFunc(strings.Split(fold.Name(prompt), "\n"), query.Pattern.MatchString)
 	})
 	if len(places) == 0 {
 		return cli.Silent
 	}
-	p := c.printer(env, q, all)
+	p := c.printer(env, query, all)
 	defer p.bar.Finish()
-	failed := q.Search(conversationsOf(places), func(i int, h search.Hit) bool {
+	failed := query.Search(conversationsOf(places), func(i int, h search.Hit) bool {
 		p.bar.Finish()
 		p.hit(places[i], h)
 		_, err := p.out.Write(nil) // the error of an earlier write
@@ -77,7 +77,7 @@ func (c *grep) Run(env *cli.Env) error {
 		p.out.Flush()
 		p.bar.Show(done, total)
 	})
-	p.end()
+	p.printCount()
 	if err := p.out.Flush(); err != nil {
 		return err
 	}
@@ -143,11 +143,11 @@ type target struct {
 	conversation conversation.Conversation
 }
 
-// targets returns the conversations of the selected sessions, newest first, each followed by
+// findTargets returns the conversations of the selected sessions, newest first, each followed by
 // those of its subagents. A subagent whose parent is gone is listed as a session. It warns of
 // conversations that only a log attributes to the person, and leaves them out.
-func (c *selection) targets(env *cli.Env) (all catalog.Catalog, found []target, err error) {
-	all, f, err := c.open(env)
+func (c *selection) findTargets(env *cli.Env) (all catalog.Catalog, found []target, err error) {
+	all, f, err := c.openCatalog(env)
 	if err != nil {
 		return all, nil, err
 	}
@@ -167,7 +167,7 @@ func (c *selection) targets(env *cli.Env) (all catalog.Catalog, found []target, 
 	withSubagents := f
 	withSubagents.Subagents = true
 	for s := range all.MatchingSessions(withSubagents) {
-		if s.SubagentOf != "" && !f.Subagents && !all.Orphaned(s) {
+		if s.SubagentOf != "" && !f.Subagents && !all.IsOrphan(s) {
 			continue
 		}
 		workers := all.Subagents(s.ID)
@@ -189,7 +189,7 @@ func (c *selection) targets(env *cli.Env) (all catalog.Catalog, found []target, 
 	}
 	warnUnread(env, all)
 	env.WarnError(lost.Err())
-	if all.Len() == 0 {
+	if all.CountSessions() == 0 {
 		env.Hint(noSessions)
 	}
 	return all, found, nil
@@ -223,7 +223,7 @@ func (c *grep) printer(env *cli.Env, q *search.Query, all catalog.Catalog) *prin
 		p.style = term.Styled(c.Color == "always")
 	}
 	if p.terminal && !c.JSON {
-		p.width, p.short = term.Width(env.Stdout, env.Getenv), all.Short()
+		p.width, p.short = term.Width(env.Stdout, env.Getenv), all.IDShortener()
 	}
 	return p
 }
@@ -231,7 +231,7 @@ func (c *grep) printer(env *cli.Env, q *search.Query, all catalog.Catalog) *prin
 // hit prints a hit. A session's hits come in a row, below its heading and before its count.
 func (p *printer) hit(at target, h search.Hit) {
 	if at.session != p.session {
-		p.end()
+		p.printCount()
 		at.session.Clean(p.env.Redact) // another program may have written it
 		p.session, p.subagent, p.count, p.lines = at.session, nil, 0, 0
 		switch {
@@ -282,8 +282,8 @@ func (p *printer) hit(at target, h search.Hit) {
 	}
 }
 
-// end prints the number of matching lines of the latest session, for --count.
-func (p *printer) end() {
+// printCount prints the number of matching lines of the latest session, for --count.
+func (p *printer) printCount() {
 	if p.session == nil || !p.Count {
 		return
 	}
@@ -303,7 +303,7 @@ func (p *printer) heading() {
 		gap = ""
 	}
 	id := p.short(s.ID)
-	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(s.Address()), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.Headline())},
+	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(s.Address()), term.FormatDay(s.StartedAt.Local(), p.env.Now()), term.Clean(s.Headline())},
 		func(word string) bool { return word == "" }), "  ")
 	p.out.WriteString(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")
 }

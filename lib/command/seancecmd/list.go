@@ -52,10 +52,10 @@ func checkLimit(limit *int) error {
 
 // hintNone says that no session was found.
 func hintNone(env *cli.Env, all catalog.Catalog) {
-	if all.Len() == 0 {
+	if all.CountSessions() == 0 {
 		env.Hint(noSessions)
 	} else {
-		env.Hint("none of %s matches", count.Plural(all.Len(), "session"))
+		env.Hint("none of %s matches", count.Plural(all.CountSessions(), "session"))
 	}
 }
 
@@ -80,7 +80,7 @@ func (c *list) Run(env *cli.Env) error {
 	case !c.All:
 		most = usual
 	}
-	all, f, err := c.open(env)
+	all, f, err := c.openCatalog(env)
 	if err != nil {
 		return err
 	}
@@ -96,12 +96,12 @@ func (c *list) Run(env *cli.Env) error {
 		return nil
 	}
 	// Running agents of an unknown session come first. No limit counts them.
-	for s := range redactSessions(env, slices.Values(c.strangers)) {
+	for s := range redactSessions(env, slices.Values(c.unknownAgents)) {
 		if err := show(s); err != nil {
 			return err
 		}
 	}
-	ordered := newest(all, f, most, c.Active)
+	ordered := selectNewest(all, f, most, c.Active)
 	var total int64
 	if c.Size {
 		sized, ids := largest(all, f), map[session.ID]bool{}
@@ -119,7 +119,7 @@ func (c *list) Run(env *cli.Env) error {
 	switch {
 	case err != nil || c.JSON:
 		return err
-	case n+len(c.strangers) == 0:
+	case n+len(c.unknownAgents) == 0:
 		hintNone(env, all)
 		return nil
 	case form != nil:
@@ -134,9 +134,9 @@ func (c *list) Run(env *cli.Env) error {
 	}
 	switch { // hints only for people who read a table
 	case c.Size:
-		env.Hint("the conversations take %s", term.Size(total))
+		env.Hint("the conversations take %s", term.FormatSize(total))
 	case more && c.selectsAll():
-		env.Hint("the newest %d of %d; --all lists all, gt-seance pick finds one", usual, all.Len())
+		env.Hint("the newest %d of %d; --all lists all, gt-seance pick finds one", usual, all.CountSessions())
 	case more:
 		env.Hint("the newest %d; --limit 0 lists all that match, gt-seance pick finds one", usual)
 	}
@@ -207,7 +207,7 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 
 // columns returns the table's columns. With width 0, which is no terminal, it cuts no cell.
 func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Session, width int) []term.Column[*catalog.Session] {
-	now, short, narrow := env.Now(), all.Short(), width > 0 && width < wide
+	now, short, narrow := env.Now(), all.IDShortener(), width > 0 && width < wide
 	clients := map[string]bool{"": true}
 	for _, s := range found {
 		clients[s.Agent] = true
@@ -235,12 +235,12 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 		{Heading: "ACTOR", Cell: func(s *catalog.Session) string { return cut(s.AgentLabel(), actor, term.CutFront) }},
 		{Heading: "HOST", Hidden: !hosts, Cell: hostColumn(env)},
 		{Heading: "AGENT", Hidden: !agents, Cell: func(s *catalog.Session) string { return cut(client(s), maxActor, term.Cut) }},
-		{Heading: heading, Cell: func(s *catalog.Session) string { return term.Day(at(s), now) }},
+		{Heading: heading, Cell: func(s *catalog.Session) string { return term.FormatDay(at(s), now) }},
 		{Heading: "OUTCOME", Cell: outcome},
 		{Heading: "PANE", Hidden: !panes, Cell: func(s *catalog.Session) string {
 			return strings.TrimSpace(s.TmuxPane + " " + cut(s.TmuxSession, maxActor-6, term.Cut))
 		}},
-		{Heading: "SIZE", Hidden: !c.Size, Cell: func(s *catalog.Session) string { return term.Size(s.Size) }},
+		{Heading: "SIZE", Hidden: !c.Size, Cell: func(s *catalog.Session) string { return term.FormatSize(s.Size) }},
 		{Heading: "TOPIC", Cell: func(s *catalog.Session) string { return topic(s, short, narrow) }},
 	}
 }
@@ -293,11 +293,11 @@ type find struct {
 func (c *find) Validate() error { return cli.CheckAtLeast("--limit", c.Limit, 0) }
 
 func (c *find) Run(env *cli.Env) error {
-	all, f, err := c.open(env)
+	all, f, err := c.openCatalog(env)
 	if err != nil {
 		return err
 	}
-	n, err := forEachSession(env, all, newest(all, f, c.Limit, c.Active), c.Limit, func(s *catalog.Session) error {
+	n, err := forEachSession(env, all, selectNewest(all, f, c.Limit, c.Active), c.Limit, func(s *catalog.Session) error {
 		if c.JSON {
 			return env.JSON(s)
 		}

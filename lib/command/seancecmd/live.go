@@ -13,12 +13,12 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// discover looks for agents in the panes of tmux. It adds pane, state and process to the
+// findRunningAgents looks for agents in the panes of tmux. It adds pane, state and process to the
 // sessions that it recognizes, and returns the agents whose session is unknown.
 //
 // A session is recognized by its process, or by the transcript that the process has open.
 // Nothing is guessed, because two agents in one folder look alike.
-func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Session) {
+func findRunningAgents(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Session) {
 	socket, _ := tmux.FromEnv(env.Getenv)
 	server := tmux.Server(socket)
 	panes, err := server.Panes()
@@ -58,7 +58,7 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 			s = &catalog.Session{Agent: a.Client.Name, CWD: a.Pane.Path}
 			strangers = append(strangers, s)
 		}
-		s.Run(a.PID)
+		s.MarkRunning(a.PID)
 		s.TmuxSession, s.TmuxPane = a.Pane.Session, a.Pane.ID
 		now := env.Now()
 		seen := status.Facts{Now: now, Pane: process.Alive, Seen: []status.Observation{a.Observe(now)}}

@@ -341,7 +341,7 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 // checkScope returns an error for a session of another folder. A subagent counts with its parent.
 func (c *server) checkScope(env *cli.Env, id string) error {
 	scope := selection{Here: true, All: true}
-	all, f, err := scope.open(env)
+	all, f, err := scope.openCatalog(env)
 	if err != nil {
 		return err
 	}

@@ -32,9 +32,9 @@ func newStoreGuardWith(env *cli.Env, table func() *agent.Table) account.StoreGua
 	}
 }
 
-// passed turns err, which refuses a path that only a log or a record names, into the command's
+// foreignStoreError turns err, which refuses a path that only a log or a record names, into the command's
 // error. Only on a terminal it hints how to allow the path, because an agent would follow that.
-func passed(env *cli.Env, s *catalog.Session, err error) error {
+func foreignStoreError(env *cli.Env, s *catalog.Session, err error) error {
 	err = cli.Fail(cli.AnswerNo, err)
 	if term.IsTerminal(env.Stderr) {
 		return cli.WithHint(err, "if it is an account of yours, list its folder: accounts = [\"…\"] under [agents.%s] in ~/.config/gt/agents.toml", clientName(s))
@@ -48,14 +48,14 @@ func clientName(s *catalog.Session) string { return cmp.Or(s.Agent, contract.Def
 // accountOf returns the client's folder with the session's conversation, "" if unknown. It
 // fails if the folder is not the person's own, unless the client would use it by default in
 // the person's environment.
-func accountOf(own account.StoreGuard, client agent.Client, s *catalog.Session) (string, error) {
+func accountOf(guard account.StoreGuard, client agent.Client, s *catalog.Session) (string, error) {
 	switch {
-	case s.Store != "" && client.Account(own.Getenv, s.Store) == "":
+	case s.Store != "" && client.Account(guard.Getenv, s.Store) == "":
 		return s.Store, nil
 	case s.Store != "":
-		return s.Store, storesOf(own, s).Account(clientName(s), s.Store)
+		return s.Store, storesOf(guard, s).Account(clientName(s), s.Store)
 	}
-	store, _, err := storesOf(own, s).File(clientName(s), s.Transcript)
+	store, _, err := storesOf(guard, s).File(clientName(s), s.Transcript)
 	if err != nil && !pathExists(s.Transcript) {
 		return "", nil
 	}
@@ -69,9 +69,9 @@ func pathExists(path string) bool {
 
 // storesOf returns the guard with the session's folder as a further project: a store inside a
 // project is not the person's, so its files are refused.
-func storesOf(own account.StoreGuard, s *catalog.Session) account.StoreGuard {
-	if filepath.IsAbs(s.CWD) && !s.Foreign() {
-		own.Projects = append([]string{git.Top(s.CWD)}, own.Projects...)
+func storesOf(guard account.StoreGuard, s *catalog.Session) account.StoreGuard {
+	if filepath.IsAbs(s.CWD) && !s.IsForeign() {
+		guard.Projects = append([]string{git.Top(s.CWD)}, guard.Projects...)
 	}
-	return own
+	return guard
 }

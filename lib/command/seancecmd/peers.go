@@ -20,7 +20,7 @@ func peersOf(env *cli.Env) peer.Hosts { return peer.NewHosts(town.Personal(env.G
 
 // joinPeers adds the sessions of other hosts. What cannot be read of one is a warning.
 func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) catalog.Catalog {
-	hosts, clean := peersOf(env), redact.Cut(env.Environ)
+	hosts, clean := peersOf(env), redact.NewCutRedactor(env.Environ)
 	known, err := hosts.ReadHosts()
 	env.WarnError(err)
 	for _, h := range known {
@@ -87,7 +87,7 @@ func warnStale(env *cli.Env, found ...*catalog.Session) {
 }
 
 func checkLocal(s *catalog.Session) error {
-	if !s.Foreign() {
+	if !s.IsForeign() {
 		return nil
 	}
 	err := cli.Fail(cli.AnswerNo, fmt.Errorf("session %s is not here: it is on %s", s.ID, s.OtherHost()))

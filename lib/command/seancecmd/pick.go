@@ -23,12 +23,12 @@ func (c *picking) Run(env *cli.Env) error {
 	if len(c.Log) > 0 {
 		return cli.Fail(cli.Usage, errors.New("pick resumes sessions of this machine, so it does not take --log"), "gt-seance list --log lists another machine's")
 	}
-	all, f, err := c.open(env)
+	all, f, err := c.openCatalog(env)
 	if err != nil {
 		return err
 	}
 	// Sort the first screen by activity. The others follow while the person already looks at it.
-	next, stop := iter.Pull(all.Latest(f))
+	next, stop := iter.Pull(all.MatchingByActivity(f))
 	defer stop()
 	var first []*catalog.Session // that many are enough for a screen
 	for s, ok := next(); ok; s, ok = next() {
@@ -39,7 +39,7 @@ func (c *picking) Run(env *cli.Env) error {
 	if len(first) == 0 {
 		return cli.Fail(cli.AnswerNo, errors.New("no session matches"), "gt-seance list shows the sessions")
 	}
-	catalog.ByActivity(first)
+	catalog.SortByActivity(first)
 	warnUnread(env, all)
 	keys := []pick.Key{{Key: "enter", Action: "resume"}, {Key: "ctrl-f", Action: "fork"}, {Key: "ctrl-y", Action: "print"}}
 	action, id, err := pick.PickSession(env, keys, func(show func(*catalog.Session) bool) {

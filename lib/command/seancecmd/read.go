@@ -103,7 +103,7 @@ func (c *read) Run(env *cli.Env) error {
 			}
 			fmt.Fprintln(out, p.Style.Bold(term.Clean(env.Redact(heading(s, env.Now())))))
 		}
-		if _, err = p.pages(f, conversation.Options{}, from, to); err != nil {
+		if _, err = p.printTurns(f, conversation.Options{}, from, to); err != nil {
 			return err
 		}
 		env.WarnError(scan.CheckRead(s.ID, f))
@@ -121,15 +121,15 @@ func (c *read) sessions(env *cli.Env) (found []*catalog.Session, all catalog.Cat
 		return []*catalog.Session{s}, all, err
 	}
 	those := selection{Chain: c.Chain, Work: c.Work}
-	all, f, err := those.open(env)
+	all, f, err := those.openCatalog(env)
 	if err == nil {
-		found, err = oldest(env, all, f, func(*catalog.Session) bool { return true })
+		found, err = selectOldest(env, all, f, func(*catalog.Session) bool { return true })
 	}
 	return found, all, err
 }
 
 func heading(s *catalog.Session, now time.Time) string {
-	parts := []string{"=== " + string(s.ID), s.Agent, s.Actor, term.Day(s.StartedAt, now)}
+	parts := []string{"=== " + string(s.ID), s.Agent, s.Actor, term.FormatDay(s.StartedAt, now)}
 	return term.OneLine(strings.Join(parts, " ")) + " ==="
 }
 
@@ -145,12 +145,12 @@ func turnsIn(f conversation.File) (n int, err error) {
 }
 
 // transcriptOf returns the file of a session's conversation, or why it cannot be read.
-func transcriptOf(env *cli.Env, own account.StoreGuard, s *catalog.Session) (conversation.File, error) {
-	switch f, err := s.Conversation(own); {
-	case s.Foreign() && f.Path == "":
+func transcriptOf(env *cli.Env, guard account.StoreGuard, s *catalog.Session) (conversation.File, error) {
+	switch f, err := s.Conversation(guard); {
+	case s.IsForeign() && f.Path == "":
 		return f, checkLocal(s)
 	case err != nil:
-		return f, passed(env, s, err)
+		return f, foreignStoreError(env, s, err)
 	case f.Path != "" && scan.ReaderOf(f.Client) != nil:
 		return f, nil
 	case s.Agent != "" && readers.FindReader(s.Agent) == nil:
@@ -175,8 +175,8 @@ type page struct {
 	tools, think, json bool
 }
 
-// pages prints a range of turns, and returns the offset for the next Read.
-func (p *page) pages(f conversation.File, o conversation.Options, from, to int) (int64, error) {
+// printTurns prints a range of turns, and returns the offset for the next Read.
+func (p *page) printTurns(f conversation.File, o conversation.Options, from, to int) (int64, error) {
 	next, err := conversation.ReadAll(scan.ReaderOf(f.Client), f, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			p.Turn++
@@ -185,7 +185,7 @@ func (p *page) pages(f conversation.File, o conversation.Options, from, to int) 
 			return false
 		}
 		if p.Turn >= from || p.Turn == 0 && from == 1 {
-			p.entry(e)
+			p.printEntry(e)
 		}
 		return p.Err == nil
 	})
@@ -207,8 +207,8 @@ type passage struct {
 	Usage   *conversation.Usage `json:"usage,omitempty"`
 }
 
-// entry prints an entry: all as JSON, as text only what the flags ask for. The error is in p.Err.
-func (p *page) entry(e conversation.Entry) {
+// printEntry prints an entry: all as JSON, as text only what the flags ask for. The error is in p.Err.
+func (p *page) printEntry(e conversation.Entry) {
 	clean := func(s string) string { return p.env.Redact(s) }
 	if p.json {
 		j := passage{string(p.session.ID), p.Turn, e.Kind, clean(e.ID), e.Time, clean(e.Model), clean(e.Tool), clean(e.Text), nil}

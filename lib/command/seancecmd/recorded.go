@@ -22,10 +22,10 @@ import (
 	"gt/lib/sys/process"
 )
 
-// copied returns a form that can be asked of a session whose client has deleted it or cannot
+// copyPredecessor returns a form that can be asked of a session whose client has deleted it or cannot
 // be asked. It writes the session's record as a conversation into a scratch folder, from where
 // any installed agent can read it. done removes that folder.
-func (c *talk) copied(env *cli.Env, all *agent.Table, own account.StoreGuard, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
+func (c *talk) copyPredecessor(env *cli.Env, all *agent.Table, guard account.StoreGuard, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
 	client, w, err := answering(env, all, s)
 	if err != nil {
 		return nil, nil, err
@@ -44,7 +44,7 @@ func (c *talk) copied(env *cli.Env, all *agent.Table, own account.StoreGuard, s 
 			done()
 		}
 	}()
-	source, err := sourceOf(env, own, s, scratch)
+	source, err := sourceOf(env, guard, s, scratch)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,7 @@ func (c *talk) copied(env *cli.Env, all *agent.Table, own account.StoreGuard, s 
 		err = atomicfile.Stream(path, func(out io.Writer) error { return w.Write(out, copied) })
 	}
 	if err == nil {
-		dir, _, _ := folder(own, s)
+		dir, _, _ := resumeFolder(guard, s)
 		p, err = ask.NewPredecessor(env, all, client, id, dir, path, store)
 	}
 	if client.Name != s.Agent && err == nil {
@@ -73,11 +73,11 @@ func (c *talk) copied(env *cli.Env, all *agent.Table, own account.StoreGuard, s 
 
 // sourceOf returns a session's conversation as its record has it, without secrets, because it
 // goes to the maker of another agent. It makes the record in the folder scratch if there is none.
-func sourceOf(env *cli.Env, own account.StoreGuard, s *catalog.Session, scratch string) (conversation.Source, error) {
+func sourceOf(env *cli.Env, guard account.StoreGuard, s *catalog.Session, scratch string) (conversation.Source, error) {
 	if s.Recorded {
 		return record.SourceOf(s.File)
 	}
-	f, err := transcriptOf(env, own, s)
+	f, err := transcriptOf(env, guard, s)
 	if err != nil {
 		return nil, err
 	}

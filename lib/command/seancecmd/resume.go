@@ -33,15 +33,15 @@ func (c *resumption) Run(env *cli.Env) error {
 		return err
 	}
 	all := agents(env)
-	on, err := continuationOf(newStoreGuardWith(env, func() *agent.Table { return all }), all, s, c.Fork)
+	plan, err := continuationOf(newStoreGuardWith(env, func() *agent.Table { return all }), all, s, c.Fork)
 	if err != nil {
-		return passed(env, s, err)
+		return foreignStoreError(env, s, err)
 	}
 	if c.DryRun {
-		if len(on.Args) == 0 {
-			return on.impossible(s, c.Fork)
+		if len(plan.Args) == 0 {
+			return plan.impossible(s, c.Fork)
 		}
-		return env.Println(term.Clean(env.Redact(on.Command.String())))
+		return env.Println(term.Clean(env.Redact(plan.Command.String())))
 	}
 	if !c.Fork && !c.Force {
 		if where := scan.HolderOf(env.Getenv, town.Personal(env.Getenv).State, s.ID); where != nil {
@@ -50,16 +50,16 @@ func (c *resumption) Run(env *cli.Env) error {
 		}
 	}
 	switch {
-	case len(on.Args) == 0:
-		return on.impossible(s, c.Fork)
-	case on.gone:
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, on.Dir),
-			"make it anew (git worktree add, git clone), or", on.missingFolderHint(s))
-	case on.Dir == "":
+	case len(plan.Args) == 0:
+		return plan.impossible(s, c.Fork)
+	case plan.gone:
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("the folder that session %s worked in is gone: %s", s.ID, plan.Dir),
+			"make it anew (git worktree add, git clone), or", plan.missingFolderHint(s))
+	case plan.Dir == "":
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("gt does not know in which folder session %s worked", s.ID),
-			on.missingFolderHint(s))
+			plan.missingFolderHint(s))
 	}
-	return on.Exec(env.ChildEnviron())
+	return plan.Exec(env.ChildEnviron())
 }
 
 func (g continuation) missingFolderHint(s *catalog.Session) string {
@@ -77,45 +77,45 @@ type continuation struct {
 
 // continuationOf returns how a session or a copy of it is resumed. It fails with
 // account.ForeignError if only a log or a project names the session's folder or store.
-func continuationOf(own account.StoreGuard, all *agent.Table, s *catalog.Session, fork bool) (continuation, error) {
+func continuationOf(guard account.StoreGuard, all *agent.Table, s *catalog.Session, fork bool) (continuation, error) {
 	c := clientOf(all, s)
 	if s.Recorded {
 		return continuation{client: c}, nil
 	}
-	dir, gone, err := folder(own, s)
+	dir, gone, err := resumeFolder(guard, s)
 	if dir == "" && err != nil {
 		return continuation{}, err
 	}
 	store := ""
 	if c.StoreEnv != "" {
-		if store, err = accountOf(own, c, s); err != nil {
+		if store, err = accountOf(guard, c, s); err != nil {
 			return continuation{}, err
 		}
 	}
 	known := resume.Session{ID: s.ID, Actor: s.Actor, Dir: cmp.Or(dir, gone), Store: store, Subagent: s.SubagentOf != ""}
 	return continuation{
-		Command: resume.BuildCommand(all, c, known, fork, own.Getenv), gone: dir == "" && gone != "", client: c,
+		Command: resume.BuildCommand(all, c, known, fork, guard.Getenv), gone: dir == "" && gone != "", client: c,
 	}, nil
 }
 
-// folder returns where the session is resumed: its first folder, in which its client finds it, or
+// resumeFolder returns where the session is resumed: its first folder, in which its client finds it, or
 // the one that it moved to, which may be the same folder renamed. A folder that only a log names
 // must be the person's own, else err says that it is not. If dir is empty, named is the folder
 // that is gone, or "". Relative paths are ignored.
-func folder(own account.StoreGuard, s *catalog.Session) (dir, named string, err error) {
-	for _, at := range []string{s.CWD, s.Moved} {
-		if s.Foreign() || !filepath.IsAbs(at) {
+func resumeFolder(guard account.StoreGuard, s *catalog.Session) (dir, named string, err error) {
+	for _, path := range []string{s.CWD, s.Moved} {
+		if s.IsForeign() || !filepath.IsAbs(path) {
 			continue
 		}
-		real, failed := own.Folder(at)
+		real, failed := guard.Folder(path)
 		var foreign *account.ForeignError
 		switch {
 		case failed == nil:
 			return real, "", nil
 		case !errors.As(failed, &foreign):
-			named = cmp.Or(named, at)
-		case !foreign.Kernel() && worked(s, at):
-			return at, "", nil
+			named = cmp.Or(named, path)
+		case !foreign.Kernel() && namesFolder(s, path):
+			return path, "", nil
 		case err == nil:
 			err = foreign
 		}
@@ -123,8 +123,8 @@ func folder(own account.StoreGuard, s *catalog.Session) (dir, named string, err 
 	return "", named, err
 }
 
-// worked reports whether the conversation itself, and not just a log, names dir as its folder.
-func worked(s *catalog.Session, dir string) bool {
+// namesFolder reports whether the conversation itself, and not just a log, names dir as its folder.
+func namesFolder(s *catalog.Session, dir string) bool {
 	r := scan.ReaderOf(s.File.Client)
 	if r == nil {
 		return false

@@ -41,7 +41,7 @@ func (c *seeking) Validate() error {
 }
 
 func (c *seeking) Run(env *cli.Env) error {
-	all, places, err := c.targets(env)
+	all, places, err := c.findTargets(env)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ const maxPrinted = 1000 // how many columns of a line are printed without a term
 
 func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, places []target, best []search.Found) error {
 	out, style := bufio.NewWriter(env.Stdout), term.StyleFor(env.Stdout, env.Getenv)
-	width, terminal, short := term.Width(env.Stdout, env.Getenv), term.IsTerminal(env.Stdout), all.Short()
+	width, terminal, short := term.Width(env.Stdout, env.Getenv), term.IsTerminal(env.Stdout), all.IDShortener()
 	more := 0
 	if c.Limit > 0 && len(best) > c.Limit {
 		best, more = best[:c.Limit], len(best)-c.Limit
@@ -171,7 +171,7 @@ func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, plac
 		who := speaker(env, at.session, at.subagent, f.Hit)
 		switch {
 		case c.JSON:
-			j := sought{newFound(at.session), at.session.ChainID, f.Score, f.Missing, readOn(at, f.Turn, nil)}
+			j := sought{newFound(at.session), at.session.ChainID, f.Score, f.Missing, readCommand(at, f.Turn, nil)}
 			j.setLine(env, at.subagent, f.Hit, line)
 			for _, p := range q.Places(line.Text) {
 				j.Matches = append(j.Matches, line.Text[p[0]:p[1]])
@@ -181,7 +181,7 @@ func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, plac
 			}
 		case terminal:
 			when := cmp.Or(f.Time, at.session.StartedAt)
-			front := fmt.Sprintf("%-8s  %-12s %4d %-9s", short(at.readID()), term.Day(when.Local(), env.Now()), f.Turn, term.Cut(who, 9))
+			front := fmt.Sprintf("%-8s  %-12s %4d %-9s", short(at.readID()), term.FormatDay(when.Local(), env.Now()), f.Turn, term.Cut(who, 9))
 			if width >= wide {
 				front += " " + term.Pad(term.CutFront(term.Clean(at.session.Address()), maxActor), maxActor)
 			}
@@ -199,14 +199,14 @@ func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, plac
 	if more > 0 {
 		env.Hint("the best %d of %s; -n 0 lists all", c.Limit, count.Plural(c.Limit+more, "session"))
 	}
-	env.Hint("%s reads on", readOn(places[best[0].Index], best[0].Turn, short))
+	env.Hint("%s reads on", readCommand(places[best[0].Index], best[0].Turn, short))
 	return nil
 }
 
 // readID returns the id of the conversation, whose turns are counted.
 func (at target) readID() session.ID { return cmp.Or(at.subagent, at.session).ID }
 
-func readOn(at target, turn int, short func(session.ID) string) string {
+func readCommand(at target, turn int, short func(session.ID) string) string {
 	id := string(at.readID())
 	if short != nil {
 		id = short(at.readID())

@@ -43,7 +43,7 @@ type selection struct {
 	Live    bool            `help:"Running now." group:"Which sessions:"`
 	All     bool            `short:"a" help:"Include subagents, and do not limit the number." group:"Which sessions:"`
 
-	strangers []*catalog.Session // running agents of an unknown session, with --live
+	unknownAgents []*catalog.Session // running agents of an unknown session, with --live
 
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions:"`
 
@@ -65,67 +65,67 @@ func (c *selection) selectsAll() bool {
 // filter returns what the flags select. --here is every worktree of the repository, or the folder.
 func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, error) {
 	now := env.Now()
-	f := catalog.Filter{
+	filter := catalog.Filter{
 		State: town.Personal(env.Getenv).State,
 		Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Work: c.Work, Host: c.Host, Here: c.Here,
 		Outcome: session.Outcome(c.Outcome), Since: c.Since.TimeBefore(now), Until: c.Until.TimeBefore(now), Subagents: c.All, Logged: c.Town,
 	}
-	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
-		return f, cli.Fail(cli.Usage, errors.New("--since is not before --until"))
+	if !filter.Since.IsZero() && !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
+		return filter, cli.Fail(cli.Usage, errors.New("--since is not before --until"))
 	}
 	if c.Host != "" && all.HasPeers() {
-		f.OwnHost = ownHost(env)
+		filter.OwnHost = ownHost(env)
 	}
 	if c.Live {
-		if f.Outcome != "" && f.Outcome != catalog.Active {
-			return f, cli.Fail(cli.Usage, fmt.Errorf("no session with the outcome %s is running", c.Outcome))
+		if filter.Outcome != "" && filter.Outcome != catalog.Active {
+			return filter, cli.Fail(cli.Usage, fmt.Errorf("no session with the outcome %s is running", c.Outcome))
 		}
-		f.Outcome = catalog.Active
+		filter.Outcome = catalog.Active
 	}
 	if c.Chain != "" {
 		chain, err := all.Chain(c.Chain)
 		if err != nil {
-			return f, cli.Fail(cli.AnswerNo, err)
+			return filter, cli.Fail(cli.AnswerNo, err)
 		}
-		f.Chain = chain
+		filter.Chain = chain
 	}
 	switch {
 	case c.Here:
 		dir := home.Find(env.Getenv, env.Dir, "").Dir
-		f.Folders = []string{dir}
+		filter.Folders = []string{dir}
 		if git.Top(env.Dir) == dir {
 			trees, _ := git.Worktrees(dir) // none outside git
 			for _, w := range trees {
-				f.Folders = append(f.Folders, w.Path)
+				filter.Folders = append(filter.Folders, w.Path)
 			}
 		}
 	case filepath.IsAbs(c.CWD):
-		f.Folders = []string{filepath.Clean(c.CWD)}
+		filter.Folders = []string{filepath.Clean(c.CWD)}
 	case c.CWD != "":
-		f.Folders = []string{filepath.Join(env.Dir, c.CWD)}
+		filter.Folders = []string{filepath.Join(env.Dir, c.CWD)}
 	}
-	return f, nil
+	return filter, nil
 }
 
-// open returns the catalog, and the filter for what the flags select in it. With --live it also
+// openCatalog returns the catalog, and the filter for what the flags select in it. With --live it also
 // looks for running agents whose session is unknown.
-func (c *selection) open(env *cli.Env) (all catalog.Catalog, f catalog.Filter, err error) {
-	if all, err = gather(env, c.Town, c.Log); err != nil {
+func (c *selection) openCatalog(env *cli.Env) (all catalog.Catalog, f catalog.Filter, err error) {
+	if all, err = readCatalog(env, c.Town, c.Log); err != nil {
 		return all, f, err
 	}
 	if c.Live {
-		c.strangers = discover(env, all)
+		c.unknownAgents = findRunningAgents(env, all)
 	}
 	if f, err = c.filter(env, all); err == nil {
-		err = c.unknown(env, all, f)
+		err = c.checkAgentName(env, all, f)
 	}
-	c.strangers = slices.DeleteFunc(c.strangers, func(s *catalog.Session) bool { return !f.Matches(s) })
+	c.unknownAgents = slices.DeleteFunc(c.unknownAgents, func(s *catalog.Session) bool { return !f.Matches(s) })
 	return all, f, err
 }
 
-// unknown returns an error for an agent's name that neither gt nor any session knows. It
+// checkAgentName returns an error for an agent's name that neither gt nor any session knows. It
 // accepts any address, which may not have a session yet.
-func (c *selection) unknown(env *cli.Env, all catalog.Catalog, f catalog.Filter) error {
+func (c *selection) checkAgentName(env *cli.Env, all catalog.Catalog, f catalog.Filter) error {
 	if f.Agent == "" || len(all.Select(catalog.Filter{State: f.State, Agent: f.Agent, Subagents: true}, 1)) > 0 {
 		return nil
 	}
@@ -139,9 +139,9 @@ func (c *selection) unknown(env *cli.Env, all catalog.Catalog, f catalog.Filter)
 	return known.Unknown(f.Agent)
 }
 
-// newest returns the newest matching sessions, or those that were active last. limit is how
+// selectNewest returns the newest matching sessions, or those that were active last. limit is how
 // many are wanted (0: all).
-func newest(all catalog.Catalog, f catalog.Filter, limit int, active bool) iter.Seq[*catalog.Session] {
+func selectNewest(all catalog.Catalog, f catalog.Filter, limit int, active bool) iter.Seq[*catalog.Session] {
 	if active {
 		return slices.Values(all.SelectLatest(f, limit))
 	}
@@ -180,17 +180,17 @@ func redactSessions(env *cli.Env, all iter.Seq[*catalog.Session]) iter.Seq[*cata
 
 func warnUnread(env *cli.Env, all catalog.Catalog) { env.WarnError(all.ReadErrors()) }
 
-// gather reads the sessions of the surrounding town's log, of further logs, of what clients
+// readCatalog reads the sessions of the surrounding town's log, of further logs, of what clients
 // keep on this machine and, unless only is set, of this user's log, of every town in which
 // an agent worked, and of other hosts.
-func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
+func readCatalog(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	local, personal := home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)
 	if err := personal.State.CheckOwner(); err != nil {
 		return catalog.Catalog{}, err
 	}
 	env.WarnError(local.Unread)
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading conversations", env.Now)
-	found, errs := scan.FindConversations(env.Getenv, redact.Cut(env.Environ), personal.Transcripts(), reading.Show)
+	found, errs := scan.FindConversations(env.Getenv, redact.NewCutRedactor(env.Environ), personal.Transcripts(), reading.Show)
 	reading.Finish()
 	env.WarnError(errors.Join(errs...))
 	scan.Locate(personal.State, found, env.Dir, home.Find(env.Getenv, env.Dir, "").Dir)
@@ -228,7 +228,7 @@ const maxCandidates = 10
 
 // findSession returns the session that a name stands for, and the catalog, also of further logs.
 func findSession(env *cli.Env, name string, logs ...string) (s *catalog.Session, all catalog.Catalog, err error) {
-	if all, err = gather(env, false, logs); err == nil {
+	if all, err = readCatalog(env, false, logs); err == nil {
 		s, err = findNamed(env, all, name)
 	}
 	return s, all, err
@@ -238,7 +238,7 @@ func findSession(env *cli.Env, name string, logs ...string) (s *catalog.Session,
 // outcome and redacted. The name may end in @HOST.
 func findNamed(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, error) {
 	found, called := findCalled(env, all, name)
-	if at, host, ok := peer.Split(name); ok && found == nil && called == nil {
+	if at, host, ok := peer.SplitAddress(name); ok && found == nil && called == nil {
 		found, called = findCalledOn(env, all, at, host)
 	}
 	switch len(found) {
@@ -246,7 +246,7 @@ func findNamed(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session
 		if called != nil {
 			return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", called[0].Name), "gt-session show "+called[0].Name+" shows what is known of it")
 		}
-		if all.Len() == 0 {
+		if all.CountSessions() == 0 {
 			return nil, cli.Failf(cli.AnswerNo, noSessions)
 		}
 		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%w '%s'", errNoSession, name), instance.HintNamed(place.StateOf(env.Getenv), name, "gt-seance list --limit 0 lists all"))
@@ -262,11 +262,11 @@ func findNamed(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session
 
 // findCalled returns the sessions that a name stands for, and the agents of that name if it is not
 // a session's own.
-func findCalled(env *cli.Env, all catalog.Catalog, name string) (found []*catalog.Session, called []instance.Called) {
+func findCalled(env *cli.Env, all catalog.Catalog, name string) (found []*catalog.Session, called []instance.ListedAgent) {
 	// Tables end an id that they cut with an ellipsis.
-	found = all.Find(term.Uncut(name))
+	found = all.Find(term.TrimEllipsis(name))
 	if len(found) == 0 {
-		called, _ = instance.FindCalled(town.Personal(env.Getenv).State, name, env.Abs(name)) // gt-session says what is unreadable
+		called, _ = instance.FindListed(town.Personal(env.Getenv).State, name, env.Abs(name)) // gt-session says what is unreadable
 		for _, c := range called {
 			if c.Session == "" {
 				continue
@@ -285,7 +285,7 @@ func findCalled(env *cli.Env, all catalog.Catalog, name string) (found []*catalo
 }
 
 // findCalledOn is findCalled for a name on a host, which may be this one.
-func findCalledOn(env *cli.Env, all catalog.Catalog, name, host string) (found []*catalog.Session, agents []instance.Called) {
+func findCalledOn(env *cli.Env, all catalog.Catalog, name, host string) (found []*catalog.Session, agents []instance.ListedAgent) {
 	hosts := peersOf(env)
 	found, agents = findCalled(env, all, name)
 	if hosts.LocalName(name+"@"+host) == name {
@@ -310,13 +310,13 @@ var errNoSession = errors.New("no session")
 
 func ambiguousError(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {
 	err := cli.Failf(cli.AnswerNo, "'%s' means %d sessions", name, len(found))
-	short := all.Short()
+	short := all.IDShortener()
 	for i, s := range found {
 		if i == maxCandidates {
 			err = cli.WithHint(err, "and %d more", len(found)-i)
 			break
 		}
-		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.Day(s.StartedAt, env.Now()), s.Address(), s.Headline())
+		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.FormatDay(s.StartedAt, env.Now()), s.Address(), s.Headline())
 		if width := term.Width(env.Stderr, env.Getenv); width > 0 { // one line each
 			about = term.Cut(term.Clean(env.Redact(about)), max(width-len("gt-seance: hint: "), minText))
 		}
@@ -325,8 +325,8 @@ func ambiguousError(env *cli.Env, all catalog.Catalog, name string, found []*cat
 	return err
 }
 
-// oldest returns the matching sessions that keep wants, oldest first. It is an error if none matches.
-func oldest(env *cli.Env, all catalog.Catalog, f catalog.Filter, keep func(*catalog.Session) bool) (found []*catalog.Session, err error) {
+// selectOldest returns the matching sessions that keep wants, oldest first. It is an error if none matches.
+func selectOldest(env *cli.Env, all catalog.Catalog, f catalog.Filter, keep func(*catalog.Session) bool) (found []*catalog.Session, err error) {
 	none := true
 	for s := range redactSessions(env, all.MatchingSessions(f)) {
 		if none = false; keep(s) {
@@ -335,7 +335,7 @@ func oldest(env *cli.Env, all catalog.Catalog, f catalog.Filter, keep func(*cata
 	}
 	warnUnread(env, all)
 	switch {
-	case none && all.Len() == 0:
+	case none && all.CountSessions() == 0:
 		err = cli.Failf(cli.AnswerNo, noSessions)
 	case none:
 		err = cli.Fail(cli.AnswerNo, errors.New("no session matches"), "gt-seance list shows the sessions")

@@ -66,8 +66,8 @@ func (c *show) Run(env *cli.Env) error {
 // describe collects details that lists do not have, because they need the transcript.
 func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	d := detail{Session: s}
-	if s.Foreign() {
-		_ = d.converse(env, all, account.StoreGuard{}) // no path of a log is used
+	if s.IsForeign() {
+		_ = d.addConversations(env, all, account.StoreGuard{}) // no path of a log is used
 		return d
 	}
 	if r, err := session.Lookup(place.StateOf(env.Getenv), s.ID); err == nil && r != nil {
@@ -81,19 +81,19 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 		end = env.Now()
 	}
 	table := agents(env)
-	own := newStoreGuardWith(env, func() *agent.Table { return table })
-	if dir, _, _ := folder(own, s); dir != "" && !s.StartedAt.IsZero() {
+	guard := newStoreGuardWith(env, func() *agent.Table { return table })
+	if dir, _, _ := resumeFolder(guard, s); dir != "" && !s.StartedAt.IsZero() {
 		for _, c := range git.CommitsBetween(git.Top(dir), s.StartedAt, end) {
 			d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
 		}
 	}
-	lost := d.converse(env, all, own)
-	if on, err := continuationOf(own, table, s, false); err == nil && len(on.Args) > 0 {
+	lost := d.addConversations(env, all, guard)
+	if on, err := continuationOf(guard, table, s, false); err == nil && len(on.Args) > 0 {
 		d.Resume = env.Redact(on.String())
 	} else {
 		lost = cmp.Or(lost, err)
 	}
-	if on, err := continuationOf(own, table, s, true); err == nil && len(on.Args) > 0 {
+	if on, err := continuationOf(guard, table, s, true); err == nil && len(on.Args) > 0 {
 		d.Fork = env.Redact(on.String())
 	}
 	env.WarnError(lost)
@@ -103,25 +103,25 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	return d
 }
 
-// converse adds what the conversation and those of its subagents say. The error names one that
+// addConversations adds what the conversation and those of its subagents say. The error names one that
 // only a log attributes to the person.
-func (d *detail) converse(env *cli.Env, all catalog.Catalog, own account.StoreGuard) error {
+func (d *detail) addConversations(env *cli.Env, all catalog.Catalog, guard account.StoreGuard) error {
 	n := newCounter(env, all)
 	var spent []conversation.HourUsage
 	var lost error
 	workers := all.Subagents(d.ID)
 	for _, w := range append([]*catalog.Session{d.Session}, workers...) {
-		_, err := w.Conversation(own)
+		_, err := w.Conversation(guard)
 		lost = cmp.Or(lost, err)
 		// An unreadable part is not counted; commands that read the conversation report it.
-		used, _ := n.count(w)
+		used, _ := n.countSession(w)
 		spent = append(spent, used...)
 	}
 	d.Usage = conversation.SumByModel(spent)
 	for i := range d.Usage {
 		d.Usage[i].Model = env.Redact(d.Usage[i].Model)
 	}
-	if f, _ := d.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
+	if f, _ := d.Conversation(guard); f.Path != "" && scan.ReaderOf(f.Client) != nil {
 		d.Turns, _ = turnsIn(f)
 		d.Skipped = scan.Skipped(f)
 		d.Unknown, _ = conversation.CountUnknown(scan.ReaderOf(f.Client), f) // reading it reports the error

@@ -67,7 +67,7 @@ func (c *talk) askPredecessor(env *cli.Env, s *catalog.Session, p *ask.Predecess
 		return env.Println(term.Clean(env.Redact(p.Command(c.Prompt == ""))))
 	}
 	if c.Prompt == "" {
-		return converse(env, p)
+		return askLines(env, p)
 	}
 	prompt := c.Prompt
 	if prompt == "-" {
@@ -95,22 +95,22 @@ func (c *talk) askPredecessor(env *cli.Env, s *catalog.Session, p *ask.Predecess
 // uses the conversation only if it lies in a store of the person's.
 func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
 	all := agents(env)
-	own := newStoreGuardWith(env, func() *agent.Table { return all })
+	guard := newStoreGuardWith(env, func() *agent.Table { return all })
 	client := clientOf(all, s)
 	if s.Recorded || client.Ask == nil {
-		return c.copied(env, all, own, s)
+		return c.copyPredecessor(env, all, guard, s)
 	}
-	store, err := accountOf(own, client, s)
+	store, err := accountOf(guard, client, s)
 	if err != nil {
-		return nil, nil, passed(env, s, err)
+		return nil, nil, foreignStoreError(env, s, err)
 	}
 	path := s.File.Path
 	if path == "" && pathExists(s.Transcript) {
-		if _, path, err = own.File(client.Name, s.Transcript); err != nil {
-			return nil, nil, passed(env, s, err)
+		if _, path, err = guard.File(client.Name, s.Transcript); err != nil {
+			return nil, nil, foreignStoreError(env, s, err)
 		}
 	}
-	dir, gone, _ := folder(own, s) // it can be asked in any folder
+	dir, gone, _ := resumeFolder(guard, s) // it can be asked in any folder
 	p, err = ask.NewPredecessor(env, all, client, s.ID, cmp.Or(dir, gone), path, store)
 	return p, func() {}, err
 }
@@ -144,9 +144,9 @@ func clientOf(all *agent.Table, s *catalog.Session) agent.Client {
 	return all.FindClient(clientName(s))
 }
 
-// converse asks each line of standard input until that ends or a signal comes. On a terminal, the
+// askLines asks each line of standard input until that ends or a signal comes. On a terminal, the
 // first ctrl-c during an answer only cancels it.
-func converse(env *cli.Env, p *ask.Predecessor) (err error) {
+func askLines(env *cli.Env, p *ask.Predecessor) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 8)

@@ -107,7 +107,7 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 		}
 		b.WriteString(style.Bold(title) + "\n")
 	}
-	day := func(at time.Time) string { return term.Day(at, env.Now()) }
+	day := func(at time.Time) string { return term.FormatDay(at, env.Now()) }
 	indented := func(text string) {
 		b.WriteString(term.Indent(strings.TrimSpace(term.CleanText(text)), width) + "\n")
 	}

@@ -46,14 +46,14 @@ func (c *picture) Run(env *cli.Env) error {
 	case !c.All:
 		most = drawn
 	}
-	all, f, err := c.open(env)
+	all, f, err := c.openCatalog(env)
 	if err != nil {
 		return err
 	}
 	now := env.Now()
 	o := timeline.Options{
 		By: timeline.LaneKind(c.By), Now: now, Since: c.Since.TimeBefore(now),
-		Short: all.Short(), About: (*catalog.Session).Headline,
+		Short: all.IDShortener(), About: (*catalog.Session).Headline,
 	}
 	found, cut := all.MatchingSessions(f), false
 	if most > 0 {

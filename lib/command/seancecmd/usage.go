@@ -105,14 +105,14 @@ func (c *usage) Run(env *cli.Env) error {
 	if c.ID != "" && (c.All || !c.selectsAll()) {
 		return cli.Fail(cli.Usage, errors.New("a session's id and a filter cannot be combined"))
 	}
-	found, all, err := c.spenders(env)
+	found, all, err := c.selectSpenders(env)
 	if err != nil {
 		return err
 	}
 	if c.ID != "" { // otherwise the selection has said it
 		warnStale(env, found...)
 	}
-	spent, read := c.addUp(env, found, all)
+	spent, read := c.countUse(env, found, all)
 	if read == 0 {
 		why := "their agents have deleted them; gt-record keeps conversations, if you ask for it"
 		if c.foreign {
@@ -180,9 +180,9 @@ func tableWidth(rows [][]string) (width int) {
 
 const unknown = "unknown" // the model or time of what a conversation does not date or attribute
 
-// addUp returns the use in each hour, and how many conversations it read, subagents' too.
+// countUse returns the use in each hour, and how many conversations it read, subagents' too.
 // A subagent's use has its parent's id.
-func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Catalog) (spent []spending, read int) {
+func (c *usage) countUse(env *cli.Env, sessions []*catalog.Session, all catalog.Catalog) (spent []spending, read int) {
 	n := newCounter(env, all)
 	n.tally.Since, n.tally.Until = c.Since.TimeBefore(env.Now()), c.Until.TimeBefore(env.Now())
 	prices, err := price.Load(place.Config(env.Getenv))
@@ -193,23 +193,23 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 		n.readAhead(part)
 		for _, s := range part {
 			for _, of := range append([]*catalog.Session{s}, all.Subagents(s.ID)...) {
-				used, ok := n.count(of)
+				used, ok := n.countSession(of)
 				if !ok {
 					continue
 				}
-				for _, u := range used {
-					branch := in.text(u.Origin.Branch)
-					if u.Origin.CWD == "" { // else it was on no branch
+				for _, hour := range used {
+					branch := in.text(hour.Origin.Branch)
+					if hour.Origin.CWD == "" { // else it was on no branch
 						branch = cmp.Or(branch, s.Branch)
 					}
 					one := spending{
 						Session: string(s.ID), Agent: clientName(s), Chain: string(s.Chain()), Branch: cmp.Or(branch, unknown),
-						Model: cmp.Or(in.text(u.Model), unknown), Usage: u.Usage,
+						Model: cmp.Or(in.text(hour.Model), unknown), Usage: hour.Usage,
 					}
 					if slices.Contains(c.By, "project") {
-						one.Project = in.project(s, u.Origin.CWD)
+						one.Project = in.project(s, hour.Origin.CWD)
 					}
-					one.date(u.Hour)
+					one.date(hour.Hour)
 					spent = append(spent, one)
 				}
 				read++
@@ -286,7 +286,7 @@ func (p places) text(s string) string {
 // was made in. It is the session's for a folder that is gone, and outside git for those below the
 // session's folder.
 func (p places) project(s *catalog.Session, dir string) string {
-	if dir = cmp.Or(dir, s.CWD); dir == "" || s.Foreign() {
+	if dir = cmp.Or(dir, s.CWD); dir == "" || s.IsForeign() {
 		return cmp.Or(p.text(dir), unknown)
 	}
 	known, has := p.projects[dir]
@@ -311,7 +311,7 @@ func (p places) project(s *catalog.Session, dir string) string {
 type counter struct {
 	env    *cli.Env
 	all    catalog.Catalog
-	own    account.StoreGuard
+	guard  account.StoreGuard
 	tally  conversation.UsageTally
 	counts map[session.ID]counted
 	ahead  map[session.ID]conversation.Spent
@@ -326,7 +326,7 @@ type counted struct {
 }
 
 func newCounter(env *cli.Env, all catalog.Catalog) *counter {
-	return &counter{env: env, all: all, own: newStoreGuard(env), counts: map[session.ID]counted{}}
+	return &counter{env: env, all: all, guard: newStoreGuard(env), counts: map[session.ID]counted{}}
 }
 
 const readAhead = 512 // how many sessions are read at once
@@ -347,9 +347,9 @@ func (n *counter) readAhead(sessions []*catalog.Session) {
 	}
 }
 
-// count returns what a session used, and whether its conversation could be read. It counts the
+// countSession returns what a session used, and whether its conversation could be read. It counts the
 // sessions first of which this one is a copy or a subagent, so that no request counts twice.
-func (n *counter) count(s *catalog.Session) ([]conversation.HourUsage, bool) {
+func (n *counter) countSession(s *catalog.Session) ([]conversation.HourUsage, bool) {
 	if done, known := n.counts[s.ID]; known {
 		return done.used, done.read
 	}
@@ -362,11 +362,11 @@ func (n *counter) count(s *catalog.Session) ([]conversation.HourUsage, bool) {
 		}
 		ancestors = append(ancestors, id)
 		if a := n.all.Get(id); a != nil && a.Agent == s.Agent {
-			n.count(a)
+			n.countSession(a)
 			next = append(next, a.ForkOf, a.SubagentOf)
 		}
 	}
-	f, err := transcriptOf(n.env, n.own, s)
+	file, err := transcriptOf(n.env, n.guard, s)
 	if err != nil {
 		if _, ok := errors.AsType[*account.ForeignError](err); ok {
 			n.lost.Add(err)
@@ -375,13 +375,13 @@ func (n *counter) count(s *catalog.Session) ([]conversation.HourUsage, bool) {
 	}
 	spent := n.ahead[s.ID]
 	if spent == nil {
-		if spent, err = conversation.ReadSpent(scan.ReaderOf(f.Client), f); err != nil {
+		if spent, err = conversation.ReadSpent(scan.ReaderOf(file.Client), file); err != nil {
 			n.failed = append(n.failed, err)
 			return nil, false
 		}
 	}
 	used := n.tally.AddSpent(spent, conversation.Lineage{ID: s.ID, Began: s.StartedAt, Ancestors: ancestors})
-	if err := scan.CheckRead(s.ID, f); err != nil {
+	if err := scan.CheckRead(s.ID, file); err != nil {
 		n.failed = append(n.failed, err)
 	}
 	n.counts[s.ID] = counted{used, true}
@@ -462,16 +462,16 @@ func (c *usage) table(env *cli.Env, lines []spending, narrow bool) [][]string {
 	}...), lines)
 }
 
-// spenders returns those of the selected sessions that left a conversation, oldest first.
+// selectSpenders returns those of the selected sessions that left a conversation, oldest first.
 // Subagents are left out unless their parent is gone.
-func (c *usage) spenders(env *cli.Env) (found []*catalog.Session, all catalog.Catalog, err error) {
+func (c *usage) selectSpenders(env *cli.Env) (found []*catalog.Session, all catalog.Catalog, err error) {
 	if c.ID != "" {
 		s, all, err := findSession(env, c.ID)
-		c.selected, c.foreign = 1, err == nil && s.Foreign()
+		c.selected, c.foreign = 1, err == nil && s.IsForeign()
 		return []*catalog.Session{s}, all, err
 	}
 	c.All = false
-	all, f, err := c.open(env)
+	all, f, err := c.openCatalog(env)
 	if err != nil {
 		return nil, all, err
 	}
@@ -479,11 +479,11 @@ func (c *usage) spenders(env *cli.Env) (found []*catalog.Session, all catalog.Ca
 	// left counts a session, and reports whether a conversation of it or of a subagent is left.
 	left := func(s *catalog.Session) bool {
 		c.selected++
-		c.foreign = c.foreign || s.Foreign()
+		c.foreign = c.foreign || s.IsForeign()
 		at, err := s.Conversation(own)
 		return err != nil || at.Path != "" || len(all.Subagents(s.ID)) > 0
 	}
-	found, err = oldest(env, all, f, left)
+	found, err = selectOldest(env, all, f, left)
 	f.Subagents = true
 	for _, s := range all.Orphans() {
 		if f.Matches(s) && left(s) {
@@ -567,13 +567,13 @@ func (c *usage) line(env *cli.Env) error {
 	var parts []string
 	if own := now.Sessions[id]; own.HasTokens() || said.Cost.Total > 0 {
 		money := cmp.Or(count.Dollars(said.Cost.Total), price.Text(own))
-		parts = append(parts, lineOf("", own, money))
+		parts = append(parts, statusPart("", own, money))
 	}
-	parts = append(parts, lineOf("today ", now.Today, price.Text(now.Today)))
+	parts = append(parts, statusPart("today ", now.Today, price.Text(now.Today)))
 	return env.Println(strings.Join(parts, " · "))
 }
 
-func lineOf(name string, u conversation.Usage, money string) string {
+func statusPart(name string, u conversation.Usage, money string) string {
 	return strings.TrimRight(fmt.Sprintf("%s%s tokens %s", name, count.Compact(u.Tokens()), money), " ")
 }
 
@@ -583,7 +583,7 @@ func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) 
 	now = usageNow{Day: began.Local().Format(time.DateOnly), At: began, Sessions: map[session.ID]conversation.Usage{id: {}}}
 	today := usage{}
 	today.Since = "today"
-	found, all, err := today.spenders(env)
+	found, all, err := today.selectSpenders(env)
 	if cli.ExitCode(err) == cli.AnswerNo {
 		err = nil
 	}
@@ -594,7 +594,7 @@ func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) 
 		found = append(found, s)
 	}
 	today.Since = "" // sessions of today, but all that they used
-	spent, _ := today.addUp(env, found, all)
+	spent, _ := today.countUse(env, found, all)
 	for _, s := range spent {
 		own := now.Sessions[session.ID(s.Session)]
 		own.Add(s.Usage)
@@ -607,7 +607,7 @@ func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) 
 	return now, nil
 }
 
-type kept struct {
+type diskUse struct {
 	Agent    string `json:"agent"` // or gt's own record, or its caches
 	Sessions int    `json:"sessions,omitempty"`
 	Bytes    int64  `json:"bytes"`
@@ -620,17 +620,17 @@ func (c *usage) disk(env *cli.Env) error {
 	personal := town.Personal(env.Getenv)
 	found, errs := scan.FindConversations(env.Getenv, env.Redact, personal.Transcripts(), nil)
 	env.WarnError(errors.Join(errs...))
-	by := map[string]*kept{}
+	byClient := map[string]*diskUse{}
 	counted := diskSpace{}
 	for _, one := range found {
 		name := one.File.Client
 		if name == record.Client { // those that the client has deleted; all are below
 			continue
 		}
-		if by[name] == nil {
-			by[name] = &kept{Agent: name}
+		if byClient[name] == nil {
+			byClient[name] = &diskUse{Agent: name}
 		}
-		k := by[name]
+		k := byClient[name]
 		if one.File.Parent == "" && one.Metadata.Parent == "" {
 			k.Sessions++
 		}
@@ -641,17 +641,17 @@ func (c *usage) disk(env *cli.Env) error {
 		}
 		k.Bytes += counted.addConversation(one.File)
 	}
-	all := make([]kept, 0, len(by)+1)
-	for _, name := range slices.SortedFunc(maps.Keys(by), func(a, b string) int {
-		return cmp.Or(cmp.Compare(by[b].Bytes, by[a].Bytes), cmp.Compare(a, b))
+	all := make([]diskUse, 0, len(byClient)+1)
+	for _, name := range slices.SortedFunc(maps.Keys(byClient), func(a, b string) int {
+		return cmp.Or(cmp.Compare(byClient[b].Bytes, byClient[a].Bytes), cmp.Compare(a, b))
 	}) {
-		all = append(all, *by[name])
+		all = append(all, *byClient[name])
 	}
 	var records int64
 	if own, err := record.StoreOf(env.Getenv); err == nil && own.Exists() {
 		records = counted.add(own.Sessions)
 	}
-	for _, k := range []kept{{Agent: "gt-record", Bytes: records}, {Agent: "gt's caches", Bytes: counted.add(personal.State.Path(".sessions"))}} {
+	for _, k := range []diskUse{{Agent: "gt-record", Bytes: records}, {Agent: "gt's caches", Bytes: counted.add(personal.State.Path(".sessions"))}} {
 		if k.Bytes > 0 {
 			all = append(all, k)
 		}
@@ -662,7 +662,7 @@ func (c *usage) disk(env *cli.Env) error {
 	if len(all) == 0 {
 		return cli.Failf(cli.AnswerNo, noSessions)
 	}
-	sum := kept{Agent: "total"}
+	sum := diskUse{Agent: "total"}
 	for _, k := range all {
 		sum.Sessions += k.Sessions
 		sum.Bytes += k.Bytes
@@ -673,10 +673,10 @@ func (c *usage) disk(env *cli.Env) error {
 		}
 		return thousands(int64(n))
 	}
-	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), term.Cells([]term.Column[kept]{
-		{Heading: "AGENT", Cell: func(k kept) string { return k.Agent }},
-		{Heading: "SESSIONS", Cell: func(k kept) string { return number(k.Sessions) }},
-		{Heading: "SIZE", Cell: func(k kept) string { return term.Size(k.Bytes) }},
-		{Heading: "OLDEST", Cell: func(k kept) string { return k.Oldest }},
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), term.Cells([]term.Column[diskUse]{
+		{Heading: "AGENT", Cell: func(k diskUse) string { return k.Agent }},
+		{Heading: "SESSIONS", Cell: func(k diskUse) string { return number(k.Sessions) }},
+		{Heading: "SIZE", Cell: func(k diskUse) string { return term.FormatSize(k.Bytes) }},
+		{Heading: "OLDEST", Cell: func(k diskUse) string { return k.Oldest }},
 	}, append(all, sum)), nil)
 }

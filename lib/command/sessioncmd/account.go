@@ -210,7 +210,7 @@ func (c *restart) asksAccount(at scope) error {
 		}
 		what := "has no conversation yet, and begins one"
 		if len(move.files) > 0 {
-			what = fmt.Sprintf("goes on with a copy of its conversation (%s, %s)", counted.Plural(len(move.files), "file"), term.Size(move.size))
+			what = fmt.Sprintf("goes on with a copy of its conversation (%s, %s)", counted.Plural(len(move.files), "file"), term.FormatSize(move.size))
 		}
 		moves = append(moves, fmt.Sprintf("%s %s in %s", m.Name, what, env.DisplayPath(term.Tilde(dir, env.Getenv("HOME")))))
 	}

@@ -39,13 +39,13 @@ type remoteAgent struct {
 func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 	state := place.StateOf(env.Getenv)
 	hosts := peer.NewHosts(state)
-	agent, host, ok := peer.Split(name)
+	agent, host, ok := peer.SplitAddress(name)
 	if !ok || hosts.LocalName(name) != name {
 		return nil, nil
 	}
 	isName := instance.CheckName(agent) == nil
 	if !isName {
-		if local, _ := instance.FindCalled(state, name, env.Abs(name)); local != nil { // the caller says what is unreadable
+		if local, _ := instance.FindListed(state, name, env.Abs(name)); local != nil { // the caller says what is unreadable
 			return nil, nil
 		}
 	}

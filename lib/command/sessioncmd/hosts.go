@@ -73,7 +73,7 @@ func warnAway(env *cli.Env, h peer.Host) {
 
 // resolveHost finds the host of the command's NAME@HOST.
 func (c *summed) resolveHost(env *cli.Env) error {
-	name, at, ok := peer.Split(c.Name)
+	name, at, ok := peer.SplitAddress(c.Name)
 	own, err := roster.OwnHost(env)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // meant returns the instances that a name means. All that a list prints of one names it.
 func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
 	found := instance.FindFirst(all, instance.Matchers(name, at.Env.Abs(name), at.Store.Session))
-	if open := instance.Open(found); len(open) > 0 {
+	if open := instance.OpenInstances(found); len(open) > 0 {
 		return open
 	}
 	if found != nil {
@@ -116,7 +116,7 @@ func findShown(at scope, name string) (*instance.Instance, error) {
 	all, unread := at.Store.ReadInstances()
 	found := meant(at, all, name)
 	if len(found) == 0 && unread == nil {
-		found = beginning(all, term.Uncut(name))
+		found = beginning(all, term.TrimEllipsis(name))
 	}
 	if len(found) == 0 {
 		found = strangers(at, name)

@@ -246,7 +246,7 @@ func (c *move) toHost(at scope) error {
 		l, err = out.PutLarge(host.Name, peer.Session, env.Now(), func(w io.Writer) error {
 			id, failed = p.Pack(in.ID, w)
 			return failed
-		}, func(l peer.Letter) error { return out.Noted(l, in.Name, id) })
+		}, func(l peer.Letter) error { return out.RecordMove(l, in.Name, id) })
 		if err = cmp.Or(failed, err); err != nil { // its own error does not name the outbox's file
 			return withExitCode(in.Name, err)
 		}
@@ -267,7 +267,7 @@ func (c *move) toHost(at scope) error {
 	case err != nil:
 		return err
 	}
-	if err := out.Moved(l.ID); err != nil {
+	if err := out.ForgetMove(l.ID); err != nil {
 		return err
 	}
 	if err := env.Print(env.Text(a.Stdout)); err != nil {

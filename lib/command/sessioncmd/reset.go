@@ -47,7 +47,7 @@ func (c *start) whenReset(at scope) error {
 	limitOf := map[*instance.Instance]limited{}
 	for i, one := range ends {
 		if all[i], limitOf[one.in] = one.in, one; one.till.After(env.Now()) {
-			env.Hint("%s continues after %s; end this command to prevent that", one.in.Name, term.Day(one.till, env.Now()))
+			env.Hint("%s continues after %s; end this command to prevent that", one.in.Name, term.FormatDay(one.till, env.Now()))
 		}
 	}
 	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return c.afterLimit(env, at, limitOf[in]) }))

@@ -298,8 +298,8 @@ func TestRepeatedAnswers(t *testing.T) {
 				all[i].Time = at
 			}
 		}
-		th.Take(p)
-		th.Take(p)
+		th.AddPart(p)
+		th.AddPart(p)
 	}
 	say := func(said, reply string) {
 		hear(thread.Part{Answers: []thread.Quote{{Text: said}}})

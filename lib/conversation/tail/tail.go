@@ -384,7 +384,7 @@ type Carry struct {
 
 // Add adds what the fold has, and returns the thread.
 func (c Carry) Add(fold *summary.Fold) (*thread.Thread, error) {
-	return thread.Update(c.Home.Town.State, c.Record.Chain(), atomicfile.Unsynced, c.Warn, func(t *thread.Thread) { t.Take(c.part(fold, t)) })
+	return thread.Update(c.Home.Town.State, c.Record.Chain(), atomicfile.Unsynced, c.Warn, func(t *thread.Thread) { t.AddPart(c.part(fold, t)) })
 }
 
 // Preview returns the thread as Add would make it, and writes nothing.
@@ -393,7 +393,7 @@ func (c Carry) Preview(fold *summary.Fold) *thread.Thread {
 	if err != nil {
 		t = &thread.Thread{ChainID: c.Record.Chain()}
 	}
-	t.Take(c.part(fold, t))
+	t.AddPart(c.part(fold, t))
 	return t
 }
 

@@ -112,7 +112,7 @@ func (h *host) pack() *box {
 	h.write(".claude/projects/"+strings.Map(slug, in.Path)+"/"+sessionID+".jsonl", `{"type":"user","sessionId":"`+sessionID+`","message":{"role":"user","content":"port it"}}`+"\n")
 	h.write(".claude/tasks/"+sessionID+"/1.json", `{"id":"1","subject":"the lexer"}`)
 	if _, err := thread.Update(store.State, sessionID, atomicfile.Unsynced, nil, func(t *thread.Thread) {
-		t.Add(standing.Instruction{Text: "never push", Kind: standing.KindNever}, env.Now())
+		t.AddInstruction(standing.Instruction{Text: "never push", Kind: standing.KindNever}, env.Now())
 	}); err != nil {
 		h.t.Fatal(err)
 	}
@@ -685,7 +685,7 @@ func TestKnown(t *testing.T) {
 	env := there.env()
 	state := place.StateOf(env.Getenv)
 	if _, err := thread.Update(state, sessionID, atomicfile.Unsynced, nil, func(t *thread.Thread) {
-		t.Add(standing.Instruction{Text: "always push", Kind: standing.KindAlways}, env.Now())
+		t.AddInstruction(standing.Instruction{Text: "always push", Kind: standing.KindAlways}, env.Now())
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -276,7 +276,7 @@ func TakeBack(env *cli.Env, state place.State, l peer.Letter) error {
 	if l.Kind != peer.Session {
 		return nil
 	}
-	name, parcel, err := peer.OutboxOf(state).Moving(l.ID)
+	name, parcel, err := peer.OutboxOf(state).FindMove(l.ID)
 	if errors.Is(err, fs.ErrNotExist) { // it was put in the outbox by no move
 		return nil
 	}

@@ -86,7 +86,7 @@ func Collect(h home.Home, environ []string, most int) (given, ready []Work, err 
 	if dir == "" {
 		return nil, nil, nil
 	}
-	bd := find(h, environ)
+	bd := findProgram(h, environ)
 	if bd == "" {
 		return nil, nil, nil
 	}
@@ -104,12 +104,12 @@ func Collect(h home.Home, environ []string, most int) (given, ready []Work, err 
 	own := process.Variable(environ, "GT_SESSION_NAME") // by which a template's session claims issues (see Actor)
 	answers := make([][]byte, len(asked))
 	failed := make([]error, len(asked))
-	cli.ParallelAtMost(len(asked), cli.Numbers(len(asked)), func(i int) { answers[i], failed[i] = query(asked[i]) })
+	cli.ParallelAtMost(len(asked), cli.Numbers(len(asked)), func(i int) { answers[i], failed[i] = runProgram(asked[i]) })
 	for i, q := range asked {
 		if left := time.Until(end); failed[i] != nil && left > 0 { // they may have delayed each other
 			q.Within = left
 			// An error says more than that there was no time to ask again.
-			if answer, err := query(q); !errors.Is(err, bounded.ErrLate) {
+			if answer, err := runProgram(q); !errors.Is(err, bounded.ErrLate) {
 				answers[i], failed[i] = answer, err
 			}
 		}
@@ -120,10 +120,10 @@ func Collect(h home.Home, environ []string, most int) (given, ready []Work, err 
 		for _, w := range all {
 			switch {
 			case q.Args[0] == "ready":
-				if w.Assignee == "" || w.Assignee == own || means(w.Assignee, h.Identity) {
+				if w.Assignee == "" || w.Assignee == own || isAssignee(w.Assignee, h.Identity) {
 					ready = append(ready, w)
 				}
-			case q.Args[1] == "--status="+w.Status && (w.Assignee != "" && w.Assignee == own || means(w.Assignee, h.Identity)):
+			case q.Args[1] == "--status="+w.Status && (w.Assignee != "" && w.Assignee == own || isAssignee(w.Assignee, h.Identity)):
 				given = append(given, w)
 			}
 		}
@@ -183,8 +183,8 @@ func parse(out []byte) ([]Work, error) {
 	return nil, errors.New("its answer is not a list of issues")
 }
 
-// means reports whether an assignee is the agent, in any form of address that Gas Town writes.
-func means(assignee string, who identity.Identity) bool {
+// isAssignee reports whether an assignee is the agent, in any form of address that Gas Town writes.
+func isAssignee(assignee string, who identity.Identity) bool {
 	assignee = strings.TrimSuffix(assignee, "/")
 	switch {
 	case assignee == "":
@@ -197,8 +197,8 @@ func means(assignee string, who identity.Identity) bool {
 	return (who.Role == identity.Crew || who.Role == identity.Polecat) && assignee == who.Rig+"/"+who.Name
 }
 
-// find returns bd's path, or "". It does not search projects.
-func find(h home.Home, environ []string) string {
+// findProgram returns bd's path, or "". It does not search projects.
+func findProgram(h home.Home, environ []string) string {
 	bd, err := process.LookPath("bd", h.Dir, environ)
 	if err != nil {
 		return ""
@@ -224,8 +224,8 @@ func question(bd, dir string, environ []string, deadline time.Duration, args ...
 	return bounded.Program{Path: bd, Args: args, Dir: dir, Env: environ, Within: deadline, Most: maxOutput, Linger: 50 * time.Millisecond}
 }
 
-// query runs bd and returns its output. If bd failed, the error has bd's own words.
-func query(q bounded.Program) ([]byte, error) {
+// runProgram runs bd and returns its output. If bd failed, the error has bd's own words.
+func runProgram(q bounded.Program) ([]byte, error) {
 	r, err := q.Run(context.Background())
 	var failed *bounded.Failed
 	switch {
@@ -261,7 +261,7 @@ func firstError(text string) string {
 const hookDeadline = 5 * time.Second
 
 func Hook(h home.Home, id string, environ []string) error {
-	dir, bd := Find(h), find(h, environ)
+	dir, bd := Find(h), findProgram(h, environ)
 	var err error
 	switch {
 	case dir == "":
@@ -269,7 +269,7 @@ func Hook(h home.Home, id string, environ []string) error {
 	case bd == "":
 		err = errors.New("bd is not on the PATH")
 	default:
-		_, err = query(question(bd, dir, bdEnviron(h, environ), hookDeadline, "update", id, "--status=hooked", "--assignee="+h.Identity.Address()))
+		_, err = runProgram(question(bd, dir, bdEnviron(h, environ), hookDeadline, "update", id, "--status=hooked", "--assignee="+h.Identity.Address()))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot hook '%s': %w", id, err)

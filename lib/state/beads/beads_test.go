@@ -37,11 +37,11 @@ func TestMeans(t *testing.T) {
 	} {
 		who, err := identity.Parse(c.address)
 		testenv.NoError(t, err)
-		if got := means(c.assignee, who); got != c.want {
+		if got := isAssignee(c.assignee, who); got != c.want {
 			t.Errorf("%q means %s: %v", c.assignee, c.address, got)
 		}
 	}
-	if means("", identity.Identity{}) {
+	if isAssignee("", identity.Identity{}) {
 		t.Error("nobody's work is nobody's")
 	}
 }

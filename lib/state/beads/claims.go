@@ -41,7 +41,7 @@ func Databases(t town.Town, folders, environ []string) ([]Database, error) {
 	}
 	slices.Sort(dirs)
 	h := home.Home{Dir: t.Root, Town: t}
-	bd := find(h, environ)
+	bd := findProgram(h, environ)
 	if bd == "" {
 		return nil, fmt.Errorf("cannot tell what is claimed in '%s': bd is not on the PATH", filepath.Join(dirs[0], ".beads"))
 	}
@@ -65,7 +65,7 @@ const (
 func (d Database) list(status string) ([]Work, error) {
 	q := question(d.bd, d.dir, d.environ, listTime, "list", "--status="+status, "--json", "--limit=0", "--readonly")
 	q.Most = mostIssues
-	out, err := query(q)
+	out, err := runProgram(q)
 	var found []Work
 	if err == nil {
 		found, err = parse(out)
@@ -133,13 +133,13 @@ func (d Database) freeIssue(w Work, reason string, giveBack bool) error {
 	} else {
 		args = append(args, "--status=blocked")
 	}
-	_, err := query(question(d.bd, d.dir, d.environ, freeTime, append(slices.Clip(args), "--if-assignee="+w.Assignee, "--if-status="+w.Status)...))
+	_, err := runProgram(question(d.bd, d.dir, d.environ, freeTime, append(slices.Clip(args), "--if-assignee="+w.Assignee, "--if-status="+w.Status)...))
 	if err != nil && strings.Contains(err.Error(), "unknown flag: --if-") { // bd before 1.3
 		found, lerr := d.list(w.Status)
 		if lerr != nil || !slices.ContainsFunc(found, func(n Work) bool { return n.ID == w.ID && n.Assignee == w.Assignee }) {
 			return lerr
 		}
-		_, err = query(question(d.bd, d.dir, d.environ, freeTime, args...))
+		_, err = runProgram(question(d.bd, d.dir, d.environ, freeTime, args...))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot change '%s' in '%s': %w", w.ID, d.dir, err)

@@ -248,7 +248,7 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 		case c.SessionID == id && own == nil:
 			own = c
 		case filepath.Base(c.file.Path) != File:
-			if _, pending := pending(h, c, id); !pending && now.Sub(c.Timestamp) > forget {
+			if _, pending := holderState(h, c, id); !pending && now.Sub(c.Timestamp) > forget {
 				err = errors.Join(err, c.file.Remove())
 			}
 		case isWanted(h, c, id, now):
@@ -269,13 +269,13 @@ func isWanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
 	if c.Stale(now) {
 		return false
 	}
-	known, pending := pending(h, c, id)
+	known, pending := holderState(h, c, id)
 	return pending || !known && c.TakenBy == ""
 }
 
-// pending reports whether the checkpoint's holder has a record (known), and whether it has not
+// holderState reports whether the checkpoint's holder has a record (known), and whether it has not
 // ended (pending). For the session id itself, which needs no protection, pending is false.
-func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
+func holderState(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
 	holder := cmp.Or(c.TakenBy, c.SessionID)
 	if holder == id {
 		return true, false

@@ -16,8 +16,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// Called is an agent that a list shows.
-type Called struct {
+// ListedAgent is an agent that a list shows.
+type ListedAgent struct {
 	Name     string // or its pane, if gt did not start it
 	Path     string // its folder
 	Session  session.ID
@@ -74,17 +74,17 @@ func FindFirst(all []*Instance, matchers []func(*Instance) bool) (found []*Insta
 	return found
 }
 
-// Open returns the instances that are neither archived nor closed: those keep nothing from others.
-func Open(all []*Instance) []*Instance {
+// OpenInstances returns the instances that are neither archived nor closed: those keep nothing from others.
+func OpenInstances(all []*Instance) []*Instance {
 	return slices.DeleteFunc(slices.Clone(all), func(in *Instance) bool {
 		return in.IsArchived() || in.Managed != nil && in.Managed.State == lifecycle.Closed
 	})
 }
 
-// FindCalled returns the agents that lists show under a name: by Matchers of an instance in any
+// FindListed returns the agents that lists show under a name: by Matchers of an instance in any
 // store, or the pane of another agent that runs. unread reports instances that could not be
 // read. path is the name as the path of a folder, "" if it can be none.
-func FindCalled(state place.State, name, path string) (found []Called, unread error) {
+func FindListed(state place.State, name, path string) (found []ListedAgent, unread error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -104,11 +104,11 @@ func FindCalled(state place.State, name, path string) (found []Called, unread er
 	}
 	sessionOf := func(in *Instance) session.ID { return storeOf[in].Session(in) }
 	named := FindFirst(all, Matchers(name, path, sessionOf))
-	if open := Open(named); slices.ContainsFunc(open, func(in *Instance) bool { return sessionOf(in) != "" }) {
+	if open := OpenInstances(named); slices.ContainsFunc(open, func(in *Instance) bool { return sessionOf(in) != "" }) {
 		named = open
 	}
 	for _, in := range named {
-		found = append(found, Called{in.Name, in.Path, storeOf[in].Session(in), storeOf[in].Name(in.ID), in.IsArchived()})
+		found = append(found, ListedAgent{in.Name, in.Path, storeOf[in].Session(in), storeOf[in].Name(in.ID), in.IsArchived()})
 	}
 	if !pane {
 		return found, unread
@@ -116,8 +116,8 @@ func FindCalled(state place.State, name, path string) (found []Called, unread er
 	links, _ := os.ReadDir(state.Path("sessions")) // unreadable sessions cannot be named
 	for _, l := range links {
 		r, err := session.Lookup(state, session.ID(l.Name()))
-		if err == nil && r != nil && r.TmuxPane == name && r.Live() && !slices.ContainsFunc(found, func(c Called) bool { return c.Session == r.ID }) {
-			found = append(found, Called{name, r.CWD, r.ID, "", false})
+		if err == nil && r != nil && r.TmuxPane == name && r.Live() && !slices.ContainsFunc(found, func(c ListedAgent) bool { return c.Session == r.ID }) {
+			found = append(found, ListedAgent{name, r.CWD, r.ID, "", false})
 		}
 	}
 	return found, unread
@@ -130,7 +130,7 @@ const maxMeant = 10
 // titles begin with it, also as a table cuts it, or that differ in few letters. Without any it
 // returns otherwise.
 func Hint(all []*Instance, name, otherwise string) string {
-	name = term.Uncut(name)
+	name = term.TrimEllipsis(name)
 	var begin, names []string
 	for _, in := range all {
 		names = append(names, in.Name)

@@ -46,7 +46,7 @@ func (s Store) Import(i Imported) (added []*Instance, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if added, err = newOf(i.Instances, there); err != nil {
+	if added, err = selectNew(i.Instances, there); err != nil {
 		return nil, err
 	}
 	if err := s.changeGroups(func(g *groups) error { return g.addImported(i, added) }); err != nil {
@@ -106,12 +106,12 @@ func (s Store) Importable(i Imported) (added []*Instance, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return newOf(i.Instances, there)
+	return selectNew(i.Instances, there)
 }
 
-// newOf returns the instances of all that are not among those there, each with a name. The error
+// selectNew returns the instances of all that are not among those there, each with a name. The error
 // joins what is wrong with any of them.
-func newOf(all, there []*Instance) (added []*Instance, err error) {
+func selectNew(all, there []*Instance) (added []*Instance, err error) {
 	known, names := map[ID]*Instance{}, map[string]bool{}
 	parents, seen := map[ID]ID{}, map[ID]bool{}
 	for _, in := range there {
@@ -150,7 +150,7 @@ func newOf(all, there []*Instance) (added []*Instance, err error) {
 		if in.Name == "" {
 			in.Name = makeNameUnique(NameFor(cmp.Or(in.Title, filepath.Base(in.Path))), names)
 		}
-		bad := in.valid(in.ID)
+		bad := in.validate(in.ID)
 		if data, merr := openjson.File(in); merr != nil || len(data) > maxFile {
 			bad = errors.Join(bad, merr, fmt.Errorf("it has more than %d bytes", maxFile))
 		}

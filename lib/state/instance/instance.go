@@ -323,8 +323,8 @@ func IsInGroup(group, other string) bool {
 	return group == other || strings.HasPrefix(group, other+"/")
 }
 
-// valid returns an error unless gt can use the instance. id is that of its file's name.
-func (in *Instance) valid(id ID) error {
+// validate returns an error unless gt can use the instance. id is that of its file's name.
+func (in *Instance) validate(id ID) error {
 	switch {
 	case in.ID != id:
 		return fmt.Errorf("it is the instance '%.40s'", in.ID)

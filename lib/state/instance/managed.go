@@ -123,9 +123,9 @@ func (s Store) instancePaths(id ID) (all []string, err error) {
 	return all, nil
 }
 
-// newest returns the copy of an instance that counts, and its folder. main is the copy in
+// newestCopy returns the copy of an instance that counts, and its folder. main is the copy in
 // the folder "", or nil.
-func (s Store) newest(main *Instance, id ID) (found *Instance, folder string, err error) {
+func (s Store) newestCopy(main *Instance, id ID) (found *Instance, folder string, err error) {
 	found = main
 	for _, other := range []string{Archived, Closed} {
 		in, err := s.readInstance(other, id)

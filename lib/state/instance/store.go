@@ -134,7 +134,7 @@ func parse(id ID, data []byte) (*Instance, error) {
 	if in.Managed != nil {
 		in.Managed.ID = string(in.ID)
 	}
-	return in, in.valid(id)
+	return in, in.validate(id)
 }
 
 // Get returns an instance, or ErrNone.
@@ -146,7 +146,7 @@ func (s Store) Get(id ID) (*Instance, error) {
 	if err == nil && in.Managed == nil || err != nil && !errors.Is(err, ErrNone) {
 		return in, err
 	}
-	in, _, err = s.newest(in, id)
+	in, _, err = s.newestCopy(in, id)
 	return in, err
 }
 
@@ -220,7 +220,7 @@ func (s Store) ReadInstances() ([]*Instance, error) {
 				return nil, failed
 			}
 			if retired[in.ID] {
-				in, folder, err = s.newest(in, in.ID)
+				in, folder, err = s.newestCopy(in, in.ID)
 			}
 		}
 		switch {
@@ -380,7 +380,7 @@ func (s Store) Enter(in *Instance) (*place.Opened, error) {
 
 // write writes an instance to the folder of its state. A copy in another folder stays.
 func (s Store) write(in *Instance, d atomicfile.Durability) error {
-	if err := in.valid(in.ID); err != nil {
+	if err := in.validate(in.ID); err != nil {
 		return err
 	}
 	if in.Managed != nil {

@@ -35,13 +35,13 @@ import (
 
 // Box holds the notes of one agent.
 type Box struct {
-	home home.Home
-	at   place.Shared // in the town or in the home's state
-	own  bool         // in the state, where only the person can write
-	to   string       // the agent among several of the folder that notes are delivered to
-	// others reports whether a note for that agent is not for the reader; nil if all are.
-	others func(agent string) bool
-	err    error // set if there is no such box
+	home      home.Home
+	folder    place.Shared // in the town or in the home's state
+	isPrivate bool         // in the state, where only the person can write
+	to        string       // the agent among several of the folder that notes are delivered to
+	// isOtherAgent reports whether a note for that agent is not for the reader; nil if all are.
+	isOtherAgent func(agent string) bool
+	err          error // set if there is no such box
 }
 
 // NewBox returns the box of an address. In a town each valid address with a role has one, which is
@@ -49,7 +49,7 @@ type Box struct {
 // box of its own home, because two folders of the same name must not share one.
 // If there is no box, every method of the result returns an error.
 func NewBox(h home.Home, address string) Box {
-	own := Box{home: h, at: place.SharedIn(h.Runtime(), "mail"), own: true, err: h.Problem}
+	own := Box{home: h, folder: place.SharedIn(h.Runtime(), "mail"), isPrivate: true, err: h.Problem}
 	id, err := identity.Parse(address)
 	switch {
 	case h.Town.Personal && address == h.Identity.Address():
@@ -57,7 +57,7 @@ func NewBox(h home.Home, address string) Box {
 	case err != nil:
 		return Box{err: err}
 	case !h.Town.Personal && id.Role != "":
-		return Box{home: h, at: h.Town.Mail(id.Address())}
+		return Box{home: h, folder: h.Town.Mail(id.Address())}
 	case id == h.Identity:
 		return own
 	}
@@ -74,16 +74,18 @@ func (b Box) ForAgent(agent string) Box {
 // ReadBy returns the box as one of several agents that share it sees it: without the notes
 // that are for others, except by their IDs.
 func (b Box) ReadBy(others func(agent string) bool) Box {
-	b.others = others
+	b.isOtherAgent = others
 	return b
 }
 
 // IsForOther reports whether a note is for another agent than the reader.
-func (b Box) IsForOther(n Note) bool { return n.For != "" && b.others != nil && b.others(n.For) }
+func (b Box) IsForOther(n Note) bool {
+	return n.For != "" && b.isOtherAgent != nil && b.isOtherAgent(n.For)
+}
 
-func (b Box) Dir() string { return b.at.Path("") }
+func (b Box) Dir() string { return b.folder.Path("") }
 
-func (b Box) file(elem ...string) string { return b.at.Path(filepath.Join(elem...)) }
+func (b Box) file(elem ...string) string { return b.folder.Path(filepath.Join(elem...)) }
 
 // MaxBody bounds a note's text, in bytes.
 const MaxBody = 1 << 20
@@ -117,7 +119,7 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 	to := filepath.Join("new", unique)
 	if hooked {
 		to = filepath.Join("cur", unique+withFlags("F"))
-		if err := b.vouch(n.ID, text); err != nil {
+		if err := b.recordWork(n.ID, text); err != nil {
 			return "", err
 		}
 	}
@@ -138,14 +140,14 @@ func (b Box) prepare() (*opened, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	if b.own {
+	if b.isPrivate {
 		if err := b.home.Prepare(); err != nil {
 			return nil, err
 		}
 	}
-	root, err := b.at.Open()
+	root, err := b.folder.Open()
 	if errors.Is(err, fs.ErrNotExist) {
-		root, err = b.at.Make()
+		root, err = b.folder.Make()
 	}
 	if err != nil {
 		return nil, err
@@ -181,7 +183,7 @@ func (b Box) open() (*opened, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	root, err := b.at.Open()
+	root, err := b.folder.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -258,19 +260,19 @@ func (o *opened) isDelivered(e entry) bool {
 	switch {
 	case !e.hasFlag('F') || e.hasFlag('T'):
 		return false
-	case o.own:
+	case o.isPrivate:
 		return true
 	}
 	return o.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return o.readContent(e) })
 }
 
-// unread reports whether a note is neither seen, done nor work, and for the reader.
-func (o *opened) unread(e entry) bool {
+// isUnread reports whether a note is neither seen, done nor work, and for the reader.
+func (o *opened) isUnread(e entry) bool {
 	return !e.hasFlag('S') && !e.hasFlag('T') && !o.isDelivered(e) && !o.isOthers(e)
 }
 
 func (o *opened) isOthers(e entry) bool {
-	return o.others != nil && o.Box.IsForOther(Note{For: agentOf(e.unique)})
+	return o.isOtherAgent != nil && o.Box.IsForOther(Note{For: agentOf(e.unique)})
 }
 
 // scan lists the files in the folders for which want returns true, or all if want is nil.
@@ -331,7 +333,7 @@ const maxOpened = 100
 // bodies. more counts the others.
 func (b Box) Unread() (notes []Note, more int, err error) {
 	notes, err = b.notes(func(o *opened, e entry) bool {
-		if !o.unread(e) {
+		if !o.isUnread(e) {
 			return false
 		}
 		more++
@@ -345,7 +347,7 @@ func (b Box) CountUnread() (n int, err error) {
 	err = b.withOpen(func(o *opened) error {
 		found, err := o.listNotes()
 		for _, e := range found {
-			if o.unread(e) {
+			if o.isUnread(e) {
 				n++
 			}
 		}
@@ -354,11 +356,11 @@ func (b Box) CountUnread() (n int, err error) {
 	return n, err
 }
 
-// Arrived counts the unread notes that came after a time, by their names. Notes of other
+// CountArrived counts the unread notes that came after a time, by their names. Notes of other
 // programs whose names have no time do not count.
-func (b Box) Arrived(after time.Time) (n int, err error) {
+func (b Box) CountArrived(after time.Time) (n int, err error) {
 	err = b.withOpen(func(o *opened) error {
-		found, err := o.scan(o.unread, "new")
+		found, err := o.scan(o.isUnread, "new")
 		for _, e := range found {
 			if e.arrived.After(after) {
 				n++
@@ -374,7 +376,7 @@ func (b Box) notes(want func(*opened, entry) bool) (notes []Note, err error) {
 	err = b.withOpen(func(o *opened) error {
 		found, err := o.listNotes()
 		if err == nil {
-			notes = o.read(slices.DeleteFunc(found, func(e entry) bool { return !want(o, e) }))
+			notes = o.readHeaders(slices.DeleteFunc(found, func(e entry) bool { return !want(o, e) }))
 		}
 		return err
 	})
@@ -393,7 +395,7 @@ func (b Box) withOpen(do func(*opened) error) error {
 	return do(o)
 }
 
-func (o *opened) read(found []entry) []Note {
+func (o *opened) readHeaders(found []entry) []Note {
 	var notes []Note
 	for _, e := range found {
 		n, err := o.readNote(e, false)
@@ -417,7 +419,7 @@ func (b Box) Hooked() (notes []Note, err error) {
 		if len(found) > 2*maxOpened {
 			found = slices.Delete(found, maxOpened, len(found)-maxOpened)
 		}
-		notes = o.read(found)
+		notes = o.readHeaders(found)
 		return err
 	})
 	return notes, err
@@ -459,7 +461,7 @@ func (b Box) Get(id string) (Note, error) {
 	}
 	defer o.Close()
 	for {
-		e, err := o.find(id)
+		e, err := o.findEntry(id)
 		if err != nil {
 			return Note{}, err
 		}
@@ -486,8 +488,8 @@ func notFound(id string) error { return fmt.Errorf("%w: '%s'", ErrNotFound, id) 
 // renamed meanwhile.
 const maxRescans = 3
 
-// find returns the note with that ID, or the only one whose ID begins so.
-func (o *opened) find(id string) (entry, error) {
+// findEntry returns the note with that ID, or the only one whose ID begins so.
+func (o *opened) findEntry(id string) (entry, error) {
 	id = strings.ToLower(id)
 	for range maxRescans {
 		found, err := o.listNotes()
@@ -507,7 +509,7 @@ func (o *opened) find(id string) (entry, error) {
 		case len(fit) == 1:
 			return fit[0], nil
 		case len(fit) > 1:
-			return entry{}, &Ambiguous{ID: id, Notes: o.read(fit)}
+			return entry{}, &Ambiguous{ID: id, Notes: o.readHeaders(fit)}
 		}
 	}
 	return entry{}, notFound(id)
@@ -542,16 +544,16 @@ func (o *opened) readNote(e entry, body bool) (Note, error) {
 // Hook makes a note the agent's work, even if it was done before.
 func (b Box) Hook(id string) error {
 	return b.withNote(id, func(o *opened, e entry) error {
-		if !b.own {
+		if !b.isPrivate {
 			text, err := o.readContent(e)
 			if err == nil {
-				err = b.vouch(idOf(e.unique), text)
+				err = b.recordWork(idOf(e.unique), text)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		return o.change(e, "F", "T")
+		return o.setFlags(e, "F", "T")
 	})
 }
 
@@ -562,7 +564,7 @@ func (b Box) withNote(id string, do func(*opened, entry) error) error {
 		return err
 	}
 	defer o.Close()
-	e, err := o.find(id)
+	e, err := o.findEntry(id)
 	if err != nil {
 		return err
 	}
@@ -581,16 +583,16 @@ func (o *opened) readContent(e entry) ([]byte, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, atomicfile.Error("open", o.file(e.file()), err)
 		}
-		if e, err = o.find(idOf(e.unique)); err != nil {
+		if e, err = o.findEntry(idOf(e.unique)); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// vouch records that gt gave the note as work, with exactly this text. A box in the state
+// recordWork records that gt gave the note as work, with exactly this text. A box in the state
 // needs no record.
-func (b Box) vouch(id string, text []byte) error {
-	if b.own {
+func (b Box) recordWork(id string, text []byte) error {
+	if b.isPrivate {
 		return nil
 	}
 	return b.home.Town.State.Write(b.home.Town.Given(id), []byte(place.Digest(text)+"\n"), atomicfile.Synced)
@@ -604,7 +606,7 @@ func (b Box) MarkSeen(id string) error { return b.mark(id, "S", "") }
 
 // MarkUnseen takes back MarkSeen.
 func (b Box) MarkUnseen(id string) error {
-	return b.withNote(id, func(o *opened, e entry) error { return o.change(e, "", "S") })
+	return b.withNote(id, func(o *opened, e entry) error { return o.setFlags(e, "", "S") })
 }
 
 // DoneWith closes a note.
@@ -617,7 +619,7 @@ func (b Box) mark(id, add, take string) error {
 // mark changes flags. If it removes some, it also removes the record that gt gave the note as work,
 // so that setting a flag by hand cannot give it again.
 func (o *opened) mark(e entry, add, take string) error {
-	if err := o.change(e, add, take); err != nil || take == "" || o.own {
+	if err := o.setFlags(e, add, take); err != nil || take == "" || o.isPrivate {
 		return err
 	}
 	return atomicfile.Remove(o.home.Town.Given(idOf(e.unique)))
@@ -648,8 +650,8 @@ func (b Box) Supersede(chain string, keep ...string) error {
 	})
 }
 
-// change adds and removes flags, unless they are right already.
-func (o *opened) change(e entry, add, take string) error {
+// setFlags adds and removes flags, unless they are right already.
+func (o *opened) setFlags(e entry, add, take string) error {
 	for {
 		to := filepath.Join("cur", e.unique+withFlags(changeFlags(e.flags, add, take)))
 		if e.file() == to {
@@ -661,7 +663,7 @@ func (o *opened) change(e entry, add, take string) error {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return atomicfile.Error("rename", o.file(e.file()), err)
 		}
-		if e, err = o.find(idOf(e.unique)); err != nil {
+		if e, err = o.findEntry(idOf(e.unique)); err != nil {
 			return err
 		}
 	}
@@ -708,7 +710,7 @@ func (b Box) Outgoing(ids []string) (all []Letter, err error) {
 			return err
 		}
 		for _, e := range slices.Backward(found) {
-			if !o.unread(e) && !o.isDelivered(e) && !slices.Contains(ids, idOf(e.unique)) {
+			if !o.isUnread(e) && !o.isDelivered(e) && !slices.Contains(ids, idOf(e.unique)) {
 				continue
 			}
 			text, err := o.readContent(e)
@@ -797,7 +799,7 @@ func (b Box) Expire(now time.Time, minAge time.Duration, age func() time.Duratio
 			if failed != nil || note.Problem != "" || note.Type != Handoff || keep(note) {
 				continue
 			}
-			if failed = o.Remove(e.file()); failed == nil && !o.own {
+			if failed = o.Remove(e.file()); failed == nil && !o.isPrivate {
 				failed = atomicfile.Remove(o.home.Town.Given(note.ID))
 			}
 			if failed != nil && !errors.Is(failed, fs.ErrNotExist) {

@@ -170,7 +170,7 @@ func TestFlagsAtOnce(t *testing.T) {
 		all.Wait()
 		o, err := b.open()
 		testenv.NoError(t, err)
-		found, err := o.find(id)
+		found, err := o.findEntry(id)
 		o.Close()
 		if err != nil || found.flags != "FRS" || found.folder != "cur" {
 			t.Fatalf("%+v, %v", found, err)

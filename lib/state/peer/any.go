@@ -37,7 +37,7 @@ var OfferStates = []string{Open, Claimed, Blocked, Finished, Declined, Recalled,
 // TemplateOf returns the template that a work for any host is for.
 func TemplateOf(text []byte) (string, error) {
 	n, err := mail.Parse(bytes.NewReader(text))
-	template, _, ok := Split(n.To)
+	template, _, ok := SplitAddress(n.To)
 	if err == nil && !ok {
 		err = fmt.Errorf("invalid recipient '%.80s'", n.To)
 	}

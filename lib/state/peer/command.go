@@ -137,26 +137,26 @@ func (e *NotTaken) Error() string { return e.Reason }
 
 // Call has a host carry out a command, and waits for the answer. Once the context ends it
 // takes the command back, if the host does not have it yet.
-func Call(ctx context.Context, s place.State, host Host, ask Ask, now time.Time) (Answer, error) {
+func Call(ctx context.Context, state place.State, host Host, ask Ask, now time.Time) (Answer, error) {
 	data, err := json.Marshal(ask)
 	if err != nil {
 		return Answer{}, err
 	}
-	out := OutboxOf(s)
-	l, err := out.NewLetter(host.Name, Command, now)
+	out := OutboxOf(state)
+	letter, err := out.NewLetter(host.Name, Command, now)
 	if err == nil {
-		err = ResultsOf(s).Expect(l)
+		err = ResultsOf(state).Expect(letter)
 	}
 	if err == nil {
-		err = out.PutAs(l, data)
+		err = out.PutAs(letter, data)
 	}
 	if err != nil {
 		return Answer{}, err
 	}
-	a, err := Await(ctx, s, host, l)
+	a, err := Await(ctx, state, host, letter)
 	if errors.Is(err, ErrUndelivered) {
-		l.Host = NewHosts(s).Renamed(host)
-		err = errors.Join(err, out.Remove(l))
+		letter.Host = NewHosts(state).Renamed(host)
+		err = errors.Join(err, out.Remove(letter))
 	}
 	return a, err
 }
@@ -164,22 +164,22 @@ func Call(ctx context.Context, s place.State, host Host, ask Ask, now time.Time)
 // Await waits for the answer to a letter to a host. Once the context ends, it returns
 // ErrUndelivered if the host does not have the letter, and ErrUnanswered if it has. A host
 // whose key is given can be renamed meanwhile.
-func Await(ctx context.Context, s place.State, host Host, l Letter) (Answer, error) {
-	out, hosts, results := OutboxOf(s), NewHosts(s), ResultsOf(s)
-	defer func() { results.remove(l) }()
+func Await(ctx context.Context, state place.State, host Host, letter Letter) (Answer, error) {
+	out, hosts, results := OutboxOf(state), NewHosts(state), ResultsOf(state)
+	defer func() { results.remove(letter) }()
 	for {
 		over := ctx.Err() != nil // and what came until then counts
-		l.Host = hosts.Renamed(host)
+		letter.Host = hosts.Renamed(host)
 		var a Answer
-		if err := read(results.path(l.Host, l.ID, answer), &a); !errors.Is(err, fs.ErrNotExist) {
+		if err := read(results.path(letter.Host, letter.ID, answer), &a); !errors.Is(err, fs.ErrNotExist) {
 			return a, err
 		}
-		if reason, err := out.refusal(l); err == nil {
+		if reason, err := out.refusal(letter); err == nil {
 			return a, &NotTaken{reason}
 		}
 		switch {
 		case !over:
-		case atomicfile.Exists(out.Path(l)):
+		case atomicfile.Exists(out.Path(letter)):
 			return a, ErrUndelivered
 		default:
 			return a, ErrUnanswered
@@ -206,16 +206,16 @@ func (o Outbox) refusal(l Letter) (string, error) {
 
 // A file relay/moves/<ID of a letter> says which agent moves with that letter.
 
-// Noted records which agent a letter with a session is about, and the id of its parcel.
-func (o Outbox) Noted(l Letter, name, parcel string) error {
+// RecordMove records which agent a letter with a session is about, and the id of its parcel.
+func (o Outbox) RecordMove(l Letter, name, parcel string) error {
 	if err := ResultsOf(o.state).Expect(l); err != nil {
 		return err
 	}
 	return o.state.Write(o.state.Path("relay", "moves", l.ID), []byte(name+" "+parcel+"\n"), atomicfile.Synced)
 }
 
-// Moving returns the agent that a letter with a session is about, and the id of its parcel.
-func (o Outbox) Moving(id string) (name, parcel string, err error) {
+// FindMove returns the agent that a letter with a session is about, and the id of its parcel.
+func (o Outbox) FindMove(id string) (name, parcel string, err error) {
 	if err := CheckID(id); err != nil {
 		return "", "", err
 	}
@@ -231,12 +231,14 @@ func (o Outbox) MovingTo(host, parcel string) (l Letter, ok bool, err error) {
 		if l.Host != host || l.Kind != Session {
 			continue
 		}
-		if _, id, err := o.Moving(l.ID); err == nil && id == parcel {
+		if _, id, err := o.FindMove(l.ID); err == nil && id == parcel {
 			return l, true, nil
 		}
 	}
 	return l, false, err
 }
 
-// Moved forgets which agent a letter was about.
-func (o Outbox) Moved(id string) error { return atomicfile.Remove(o.state.Path("relay", "moves", id)) }
+// ForgetMove forgets which agent a letter was about.
+func (o Outbox) ForgetMove(id string) error {
+	return atomicfile.Remove(o.state.Path("relay", "moves", id))
+}

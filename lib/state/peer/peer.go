@@ -67,9 +67,9 @@ func CheckName(s string) error {
 	return nil
 }
 
-// Split splits NAME@HOST at its last '@'. ok reports whether host is a valid host name or
+// SplitAddress splits NAME@HOST at its last '@'. ok reports whether host is a valid host name or
 // Any, and name is not empty.
-func Split(address string) (name, host string, ok bool) {
+func SplitAddress(address string) (name, host string, ok bool) {
 	i := strings.LastIndexByte(address, '@')
 	if i < 1 || checkHost(address[i+1:]) != nil {
 		return "", "", false
@@ -178,7 +178,7 @@ func (h Hosts) LocalHost() (host Host, err error) {
 
 // LocalName returns a name without the "@HOST" of this host.
 func (h Hosts) LocalName(name string) string {
-	at, host, ok := Split(name)
+	at, host, ok := SplitAddress(name)
 	if !ok {
 		return name
 	}

@@ -275,7 +275,7 @@ func TestWayOn(t *testing.T) {
 	out := OutboxOf(state)
 	l, err := out.Put("box", Session, []byte("parcel"), testTime)
 	testenv.NoError(t, err)
-	testenv.NoError(t, out.Noted(l, in.Name, in.Moved.Parcel))
+	testenv.NoError(t, out.RecordMove(l, in.Name, in.Moved.Parcel))
 	want(goesOn) // box does not have it yet
 	testenv.NoError(t, out.Remove(l))
 	want(back)
@@ -324,7 +324,7 @@ func TestRename(t *testing.T) {
 	out := OutboxOf(state)
 	l, err := out.Put("box", Session, []byte("parcel"), testTime)
 	if err == nil {
-		err = out.Noted(l, in.Name, "p1")
+		err = out.RecordMove(l, in.Name, "p1")
 	}
 	if err == nil {
 		err = out.SetTries("1795712515.M155504R00000001.x", Tries{Tries: []Try{{Host: "box", Key: "U1"}, {Host: "c", Key: "U2"}}, Late: "box"})

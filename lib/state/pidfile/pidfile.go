@@ -131,12 +131,12 @@ func (d Dir) Get(session string) (File, error) {
 	}
 	f := File{Session: session, data: data}
 	f.Process, f.State = parse(data)
-	return f.parse(data)
+	return f.setState(data)
 }
 
-// parse sets the state of the file's process. For another program's file it also compares the
+// setState sets the state of the file's process. For another program's file it also compares the
 // start time in the file, if there is one, with that of the process.
-func (f File) parse(data []byte) (_ File, err error) {
+func (f File) setState(data []byte) (_ File, err error) {
 	if f.State != "" {
 		return f, nil
 	}
@@ -165,7 +165,7 @@ func (d Dir) readForeign(session string) (File, error) {
 	}
 	p, state := parse(data)
 	f := File{Session: session, Process: process.Proc{PID: p.PID}, State: state, Claimed: true}
-	return f.parse(data)
+	return f.setState(data)
 }
 
 // List returns the files by session name. With an error some are missing.

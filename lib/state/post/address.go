@@ -47,7 +47,7 @@ func NewRecipient(h home.Home) Recipient {
 // Find returns the agent that the agent of a home means: self or its own address, an
 // address or short name in its town, the path of a folder, from dir, in which an agent can
 // work, or the name of an agent of gt-session. An error has an exit code.
-func Find(from home.Home, s place.Scope, dir, to string) (Recipient, error) {
+func Find(from home.Home, scope place.Scope, dir, to string) (Recipient, error) {
 	own := from.Identity.Address()
 	if strings.TrimSpace(to) == "" {
 		return Recipient{}, cli.Fail(cli.Usage, errors.New("no recipient"), "self is this agent")
@@ -70,7 +70,7 @@ func Find(from home.Home, s place.Scope, dir, to string) (Recipient, error) {
 		path = filepath.Join(dir, path)
 	}
 	if atomicfile.IsFolder(path) {
-		h := home.FindOtherHome(s, path)
+		h := home.FindOtherHome(scope, path)
 		if !inhabited(h) {
 			return Recipient{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is not in a repository, and no agent ever ran there", to),
 				"start an agent there first, or run git init there")
@@ -78,7 +78,7 @@ func Find(from home.Home, s place.Scope, dir, to string) (Recipient, error) {
 		return NewRecipient(h), nil
 	}
 	var many *crew.Ambiguous
-	switch found, err := findNamed(s, to); {
+	switch found, err := findNamed(scope, to); {
 	case err == nil:
 		return found, nil
 	case errors.As(err, &many):
@@ -120,7 +120,7 @@ var ErrNone = errors.New("no such agent here")
 // address of another host: because a file has this path, from dir, or because HOST is this
 // host. An unknown host is an error if there are others.
 func ResolveRemote(state place.State, dir, to string) (name string, host peer.Host, err error) {
-	name, at, ok := peer.Split(to)
+	name, at, ok := peer.SplitAddress(to)
 	if !ok {
 		return to, host, nil
 	}
@@ -154,7 +154,7 @@ func Return(h home.Home) (string, error) {
 		}
 	}
 	for _, name := range append(names, own.Address, h.Dir) {
-		if r, err := Known(h.Town.State, name); err == nil && r.Box.Dir() == own.Box.Dir() {
+		if r, err := FindRecipient(h.Town.State, name); err == nil && r.Box.Dir() == own.Box.Dir() {
 			return name, nil
 		}
 	}
@@ -164,12 +164,12 @@ func Return(h home.Home) (string, error) {
 	return h.Dir, h.Prepare()
 }
 
-// Known returns the agent of this host that another host means: the name of an agent of
+// FindRecipient returns the agent of this host that another host means: the name of an agent of
 // gt-session, the address or short name of an agent of a trusted town, or the path of a
 // folder with notes or sessions. It reads only the state and trusted towns, and no path
 // that it does not know: what another host says must not lead it anywhere. It returns
 // ErrNone for an unknown or ambiguous name, and other errors if it cannot tell.
-func Known(state place.State, to string) (Recipient, error) {
+func FindRecipient(state place.State, to string) (Recipient, error) {
 	return findKnown(place.Scope{State: state}, to) // GT_ROOT of whoever started gt-relay says nothing of other agents
 }
 
@@ -212,15 +212,15 @@ func findKnown(s place.Scope, to string) (Recipient, error) {
 }
 
 // findNamed returns the agent that lists show under this name, pane or address outside a town.
-func findNamed(s place.Scope, name string) (Recipient, error) {
-	state := s.State
+func findNamed(scope place.Scope, name string) (Recipient, error) {
+	state := scope.State
 	if name == "" {
 		return Recipient{}, unknownName(name)
 	}
-	found, unread := instance.FindCalled(state, name, "")
+	found, unread := instance.FindListed(state, name, "")
 	var all []Recipient
 	for _, c := range found {
-		all = append(all, NewRecipient(home.FindOtherHome(s, c.Path)))
+		all = append(all, NewRecipient(home.FindOtherHome(scope, c.Path)))
 	}
 	if len(all) == 0 && unread != nil {
 		return Recipient{}, unread // it may be one of those
@@ -231,14 +231,14 @@ func findNamed(s place.Scope, name string) (Recipient, error) {
 			return Recipient{}, err
 		}
 		for _, f := range homes {
-			if r, err := recipientAt(s, f.Path); f.Address == name && err == nil {
+			if r, err := recipientAt(scope, f.Path); f.Address == name && err == nil {
 				all = append(all, r)
 			}
 		}
 	}
 	r, err := singleRecipient(all, name)
 	r.Archived = len(found) == 1 && found[0].Archived
-	if err == nil && len(found) == 1 && found[0].Instance != "" && isShared(s, home.FindOtherHome(s, found[0].Path).Dir) {
+	if err == nil && len(found) == 1 && found[0].Instance != "" && isShared(scope, home.FindOtherHome(scope, found[0].Path).Dir) {
 		r.Name, r.Box = found[0].Name, r.Box.ForAgent(found[0].Instance)
 	}
 	return r, err

@@ -38,11 +38,11 @@ const maxSender = 200
 // The error is a Refusal if the letter can never be delivered, with ErrNone if there is no
 // such agent.
 func Deliver(state place.State, from peer.Host, l peer.Letter, text []byte) error {
-	n, err := open(state, from, l, peer.Note, text)
+	note, err := parseLetter(state, from, l, peer.Note, text)
 	if err != nil {
 		return err
 	}
-	to, err := Known(state, n.To)
+	to, err := FindRecipient(state, note.To)
 	switch {
 	case errors.Is(err, ErrNone):
 		return &Refusal{err}
@@ -54,8 +54,8 @@ func Deliver(state place.State, from peer.Host, l peer.Letter, text []byte) erro
 	if err != nil || known(arriving) { // mutant never: TestDeliver
 		return err
 	}
-	n.To = to.Address
-	message, err := n.Message(arriving.Name)
+	note.To = to.Address
+	message, err := note.Message(arriving.Name)
 	if err != nil {
 		return &Refusal{err}
 	}
@@ -66,7 +66,7 @@ func Deliver(state place.State, from peer.Host, l peer.Letter, text []byte) erro
 // the host to give work. stores returns the places that have a template. still returns an
 // error if work that is not here yet comes too late.
 func Give(state place.State, from peer.Host, l peer.Letter, text []byte, stores Stores, still func() error) error {
-	n, err := open(state, from, l, peer.Work, text)
+	n, err := parseLetter(state, from, l, peer.Work, text)
 	if err != nil {
 		return err
 	}
@@ -100,20 +100,20 @@ func storeOf(stores Stores, template string) (in instance.Store, err error) {
 }
 
 // Held returns where work is that another host gave. With recall, it is taken back (work.Recall).
-func Held(from peer.Host, l peer.Lease, stores Stores) (peer.Try, error) {
-	t := peer.Try{Letter: l.Letter, State: peer.Missing}
-	in, err := storeOf(stores, l.Template)
+func Held(from peer.Host, lease peer.Lease, stores Stores) (peer.Try, error) {
+	t := peer.Try{Letter: lease.Letter, State: peer.Missing}
+	in, err := storeOf(stores, lease.Template)
 	if errors.As(err, new(*Refusal)) {
 		return t, nil // it has no sessions any more
 	} else if err != nil {
 		return t, err
 	}
 	var h work.Held
-	name := mail.NameFrom(from.Name, l.Letter)
-	if l.Recall {
-		h, err = work.NewWork(in).Recall(l.Template, name, l.Late)
+	name := mail.NameFrom(from.Name, lease.Letter)
+	if lease.Recall {
+		h, err = work.NewWork(in).Recall(lease.Template, name, lease.Late)
 	} else {
-		h, err = work.NewWork(in).Held(l.Template, name)
+		h, err = work.NewWork(in).Held(lease.Template, name)
 	}
 	if state, ok := states[h.State]; ok {
 		t.State, t.Session = state, h.Session
@@ -124,10 +124,10 @@ func Held(from peer.Host, l peer.Lease, stores Stores) (peer.Try, error) {
 // states are the states of an offer, by those of work.
 var states = map[string]string{"new": peer.Open, "cur": peer.Claimed, "blocked": peer.Blocked, "done": peer.Finished, "recalled": peer.Recalled}
 
-// open returns the note in a letter of a kind, as it may be kept here. To is the name that
+// parseLetter returns the note in a letter of a kind, as it may be kept here. To is the name that
 // the sender gave, without the host.
-func open(state place.State, from peer.Host, l peer.Letter, kind string, text []byte) (mail.Note, error) {
-	if err := errors.Join(peer.CheckName(from.Name), peer.CheckID(l.ID)); err != nil {
+func parseLetter(state place.State, from peer.Host, letter peer.Letter, kind string, text []byte) (mail.Note, error) {
+	if err := errors.Join(peer.CheckName(from.Name), peer.CheckID(letter.ID)); err != nil {
 		return mail.Note{}, &Refusal{err}
 	}
 	hosts := peer.NewHosts(state)
@@ -139,25 +139,25 @@ func open(state place.State, from peer.Host, l peer.Letter, kind string, text []
 		return mail.Note{}, refuse("nothing of %s is taken here", from.Name)
 	case kind == peer.Work && from.Name != own.Name && !slices.Contains(trust.Allowed, peer.Work): // mutant never: TestGive
 		return mail.Note{}, refuse("%s may not give work here", from.Name)
-	case l.Kind != kind && !(kind == peer.Work && l.Kind == peer.Offer):
-		return mail.Note{}, refuse("not a letter with a %s: %.40s", kind, l.Kind)
+	case letter.Kind != kind && !(kind == peer.Work && letter.Kind == peer.Offer):
+		return mail.Note{}, refuse("not a letter with a %s: %.40s", kind, letter.Kind)
 	}
-	n, err := mail.Parse(bytes.NewReader(text))
+	note, err := mail.Parse(bytes.NewReader(text))
 	if err != nil {
-		return n, &Refusal{err}
+		return note, &Refusal{err}
 	}
-	to, _, ok := peer.Split(n.To)
+	to, _, ok := peer.SplitAddress(note.To)
 	if !ok {
-		return n, refuse("invalid recipient '%.80s'", n.To)
+		return note, refuse("invalid recipient '%.80s'", note.To)
 	}
-	name, _, _ := peer.Split(n.From)
-	if name = cmp.Or(name, n.From); len(name) > maxSender {
-		return n, refuse("the sender's name has %d bytes, over %d", len(name), maxSender)
+	name, _, _ := peer.SplitAddress(note.From)
+	if name = cmp.Or(name, note.From); len(name) > maxSender {
+		return note, refuse("the sender's name has %d bytes, over %d", len(name), maxSender)
 	}
-	n.Type, n.Chain = mail.Plain, ""
-	n.To, n.From, n.Host = to, name+"@"+from.Name, from.Name
-	if _, err := session.ParseID(n.Session); err != nil {
-		n.Session = ""
+	note.Type, note.Chain = mail.Plain, ""
+	note.To, note.From, note.Host = to, name+"@"+from.Name, from.Name
+	if _, err := session.ParseID(note.Session); err != nil {
+		note.Session = ""
 	}
-	return n, nil
+	return note, nil
 }

@@ -87,7 +87,7 @@ func (h host) deliver(id string, text []byte) error {
 
 func (h host) notes(to string) []mail.Note {
 	h.Helper()
-	r, err := Known(h.state, to)
+	r, err := FindRecipient(h.state, to)
 	h.noError(err)
 	notes, err := r.Box.List()
 	h.noError(err)
@@ -105,7 +105,7 @@ func TestKnown(t *testing.T) {
 		"max":                 "demo/crew/max",
 		"mayor":               "mayor",
 	} {
-		if r, err := Known(h.state, to); err != nil || r.Address != want {
+		if r, err := FindRecipient(h.state, to); err != nil || r.Address != want {
 			t.Errorf("%s is %q, %v", to, r.Address, err)
 		}
 	}
@@ -113,22 +113,22 @@ func TestKnown(t *testing.T) {
 		"", "self", "ap", "nobody", "demo/crew/nobody", "demo/witness", "crew", "deacon", "src/docs", "../api",
 		h.root + "/src/api", h.root + "/src/new", h.root + "/src", "/", "/proc/self/root", "/dev/stdin",
 	} {
-		if r, err := Known(h.state, to); !errors.Is(err, ErrNone) {
+		if r, err := FindRecipient(h.state, to); !errors.Is(err, ErrNone) {
 			t.Errorf("%q is %+v, %v", to, r, err)
 		}
 	}
 	h.agent(instance.Personal(h.state, ""), "worker", "town/demo/crew/joe")
-	if r, err := Known(h.state, "worker"); err != nil || r.Address != "demo/crew/joe" {
+	if r, err := FindRecipient(h.state, "worker"); err != nil || r.Address != "demo/crew/joe" {
 		t.Errorf("the worker is %+v, %v", r, err)
 	}
 	h.agent(instance.Personal(h.state, "work"), "api", "src/new")
 	var many *crew.Ambiguous
-	if _, err := Known(h.state, "api"); !errors.Is(err, ErrNone) || !errors.As(err, &many) {
+	if _, err := FindRecipient(h.state, "api"); !errors.Is(err, ErrNone) || !errors.As(err, &many) {
 		t.Errorf("the name of two agents: %v", err)
 	}
 	h.noError(os.RemoveAll(h.root + "/src/docs"))
 	h.noError(os.Symlink(h.root+"/src/api", h.root+"/src/docs"))
-	if r, err := Known(h.state, h.root+"/src/docs"); !errors.Is(err, ErrNone) {
+	if r, err := FindRecipient(h.state, h.root+"/src/docs"); !errors.Is(err, ErrNone) {
 		t.Errorf("a link in place of a folder is %+v, %v", r, err)
 	}
 }
@@ -151,7 +151,7 @@ func TestDeliver(t *testing.T) {
 	if filepath.Base(n.Path) != id+"@box" {
 		t.Errorf("path %s", n.Path)
 	}
-	r, err := Known(h.state, "api")
+	r, err := FindRecipient(h.state, "api")
 	h.noError(err)
 	for _, change := range []func(string) error{r.Box.MarkSeen, r.Box.Hook, r.Box.DoneWith} {
 		h.noError(change(n.ID))
@@ -205,7 +205,7 @@ func TestRefusal(t *testing.T) {
 	if all := h.notes("api"); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
-	r, err := Known(h.state, "api")
+	r, err := FindRecipient(h.state, "api")
 	h.noError(err)
 	h.noError(os.MkdirAll(r.Box.Dir(), 0o755))
 	h.noError(os.Chmod(r.Box.Dir(), 0o755))
@@ -234,7 +234,7 @@ func TestForgedHeaders(t *testing.T) {
 	} {
 		name := fmt.Sprintf("1768629600.M%06dR%08x.desk", i, i)
 		h.noError(h.deliver(name, []byte(header+"\nTo: <api@laptop>\nSubject: x\n\n")))
-		r, err := Known(h.state, "api")
+		r, err := FindRecipient(h.state, "api")
 		h.noError(err)
 		n, err := r.Box.Get(fmt.Sprintf("%08x@box", i))
 		h.noError(err)
@@ -302,7 +302,7 @@ func TestReturn(t *testing.T) {
 		from := home.FindOtherHome(place.ScopeOf(h.getenv), filepath.Join(h.root, dir))
 		name, err := Return(from)
 		h.noError(err)
-		if r, err := Known(h.state, name); err != nil || name != want || r.Box.Dir() != NewRecipient(from).Box.Dir() {
+		if r, err := FindRecipient(h.state, name); err != nil || name != want || r.Box.Dir() != NewRecipient(from).Box.Dir() {
 			t.Errorf("%s is %s, found %+v, %v", dir, name, r, err)
 		}
 	}

@@ -141,9 +141,9 @@ func writeRequest(h home.Home, id session.ID, data []byte) error {
 
 // The paths of the copy of a session's requests, of those that were served, and of a file whose
 // time is the beginning of the session's turn.
-func copyOf(h home.Home, id session.ID) string { return h.Path("sessions", string(id)+".request") }
-func served(h home.Home, id session.ID) string { return h.Path("sessions", string(id)+".served") }
-func turn(h home.Home, id session.ID) string   { return h.Path("sessions", string(id)+".turn") }
+func copyOf(h home.Home, id session.ID) string     { return h.Path("sessions", string(id)+".request") }
+func servedPath(h home.Home, id session.ID) string { return h.Path("sessions", string(id)+".served") }
+func turnPath(h home.Home, id session.ID) string   { return h.Path("sessions", string(id)+".turn") }
 
 // read returns a file of the state; empty if there is none.
 func read(path string) ([]byte, error) {
@@ -152,14 +152,14 @@ func read(path string) ([]byte, error) {
 
 // HadTurn reports whether a turn of the session has begun. On an error that is unknown.
 func HadTurn(h home.Home, id session.ID) (bool, error) {
-	return atomicfile.Present(turn(h, id))
+	return atomicfile.Present(turnPath(h, id))
 }
 
-// Turn records the beginning of a turn. Earlier requests are not served any more.
-func Turn(h home.Home, id session.ID, now time.Time) error {
-	err := os.Chtimes(turn(h, id), now, now)
+// BeginTurn records the beginning of a turn. Earlier requests are not served any more.
+func BeginTurn(h home.Home, id session.ID, now time.Time) error {
+	err := os.Chtimes(turnPath(h, id), now, now)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = atomicfile.Write(turn(h, id), nil, atomicfile.Unsynced)
+		err = atomicfile.Write(turnPath(h, id), nil, atomicfile.Unsynced)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the session has no record here yet
@@ -170,12 +170,12 @@ func Turn(h home.Home, id session.ID, now time.Time) error {
 // slack is how far the kernel's clock for file times may be behind.
 const slack = 20 * time.Millisecond
 
-// Waits reports whether the state has a request of the session. It costs one lstat.
-func Waits(h home.Home, id session.ID) bool { return atomicfile.Exists(copyOf(h, id)) }
+// HasStored reports whether the state has a request of the session. It costs one lstat.
+func HasStored(h home.Home, id session.ID) bool { return atomicfile.Exists(copyOf(h, id)) }
 
-// Asked reports whether the session's requests have a hand-over that was not served yet, and
+// AskedHandover reports whether the session's requests have a hand-over that was not served yet, and
 // returns its subject.
-func Asked(h home.Home, id session.ID) (subject string, asked bool) {
+func AskedHandover(h home.Home, id session.ID) (subject string, asked bool) {
 	own, _ := read(copyOf(h, id))
 	theirs, _, _ := place.RequestOf(h.Dir, string(id)).Read()
 	for line := range bytes.Lines(append(own, theirs...)) {
@@ -199,13 +199,13 @@ func Withdraw(h home.Home, id session.ID) error {
 		}
 		return rest
 	}
-	r := place.RequestOf(h.Dir, string(id))
-	theirs, _, err := r.Read()
+	file := place.RequestOf(h.Dir, string(id))
+	theirs, _, err := file.Read()
 	if err == nil {
 		if rest := without(theirs); len(rest) == 0 {
-			err = r.Remove()
+			err = file.Remove()
 		} else if len(rest) < len(theirs) {
-			err = r.Write(rest)
+			err = file.Write(rest)
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -221,8 +221,8 @@ func Withdraw(h home.Home, id session.ID) error {
 	return err
 }
 
-// Asks reports whether the project's folder may have a request of the session. It costs one lstat.
-func Asks(h home.Home, id session.ID) bool {
+// MayHaveRequest reports whether the project's folder may have a request of the session. It costs one lstat.
+func MayHaveRequest(h home.Home, id session.ID) bool {
 	return place.RequestOf(h.Dir, string(id)).Exists()
 }
 
@@ -232,17 +232,17 @@ const gitWait = time.Second
 // which the client's account of the turn has. The others stay for their own turn. Take removes
 // a request that is older than the turn.
 func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
-	r := place.RequestOf(h.Dir, string(id))
-	data, changed, err := r.Read()
+	file := place.RequestOf(h.Dir, string(id))
+	data, changed, err := file.Read()
 	if err != nil {
 		return false, err
 	}
 	var began time.Time
-	if info, err := os.Lstat(turn(h, id)); err == nil {
+	if info, err := os.Lstat(turnPath(h, id)); err == nil {
 		began = info.ModTime().Add(-slack)
 	}
 	if changed.Before(began) { // mutant never: TestTakeOfAnOlderTurn
-		return false, r.Remove()
+		return false, file.Remove()
 	}
 	var rest []byte
 	items := slices.Collect(bytes.Lines(data))
@@ -259,16 +259,16 @@ func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 		return false, nil
 	}
 	if err := check(data, began); err != nil {
-		return false, atomicfile.Error("serve", r.Path(), err)
+		return false, atomicfile.Error("serve", file.Path(), err)
 	}
-	tracked, err := git.Tracks(r.Path(), gitWait)
+	tracked, err := git.Tracks(file.Path(), gitWait)
 	switch {
 	case err != nil:
-		return false, atomicfile.Error("serve", r.Path(), err)
+		return false, atomicfile.Error("serve", file.Path(), err)
 	case tracked: // mutant never: TestTakeRefuses
-		return false, atomicfile.Error("serve", r.Path(), errors.New("git tracks it"))
+		return false, atomicfile.Error("serve", file.Path(), errors.New("git tracks it"))
 	}
-	done, err := read(served(h, id))
+	done, err := read(servedPath(h, id))
 	if err != nil {
 		return false, err
 	}
@@ -278,9 +278,9 @@ func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 		}
 	}
 	if len(rest) > 0 {
-		return true, r.Write(rest)
+		return true, file.Write(rest)
 	}
-	return true, r.Remove()
+	return true, file.Remove()
 }
 
 // check returns an error for a request that has an item of another turn than the one that began.
@@ -326,7 +326,7 @@ func Serve(h home.Home, id session.ID) (items []Item, left time.Time, err error)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	done, err := read(served(h, id))
+	done, err := read(servedPath(h, id))
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -337,7 +337,7 @@ func Serve(h home.Home, id session.ID) (items []Item, left time.Time, err error)
 		done = nil // of earlier turns; check refuses items that old
 	}
 	// mutant skip: TestServedIsNotedFirst
-	if err := atomicfile.Write(served(h, id), append(done, data...), atomicfile.Synced); err != nil {
+	if err := atomicfile.Write(servedPath(h, id), append(done, data...), atomicfile.Synced); err != nil {
 		return nil, time.Time{}, err
 	}
 	if err := atomicfile.Remove(copyOf(h, id)); err != nil {

@@ -50,11 +50,11 @@ func TestTake(t *testing.T) {
 	a, b := line(Note), line(Handoff)
 	forge(t, h, a)
 	for _, other := range []string{"", b, a + b} {
-		if taken, err := Take(h, "s1", shows(other)); taken || err != nil || Waits(h, "s1") {
+		if taken, err := Take(h, "s1", shows(other)); taken || err != nil || HasStored(h, "s1") {
 			t.Errorf("%q was shown: %v, %v", other, taken, err)
 		}
 	}
-	if taken, err := Take(h, "s1", shows(a)); !taken || err != nil || !Waits(h, "s1") || Asks(h, "s1") {
+	if taken, err := Take(h, "s1", shows(a)); !taken || err != nil || !HasStored(h, "s1") || MayHaveRequest(h, "s1") {
 		t.Fatalf("%v, %v", taken, err)
 	}
 	forge(t, h, b) // another call of the same turn
@@ -62,7 +62,7 @@ func TestTake(t *testing.T) {
 		t.Fatal(err)
 	}
 	forge(t, h, a) // who took it was killed before it was gone
-	if _, err := Take(h, "s1", shows(a)); err != nil || Asks(h, "s1") {
+	if _, err := Take(h, "s1", shows(a)); err != nil || MayHaveRequest(h, "s1") {
 		t.Error(err)
 	}
 	items, left, err := Serve(h, "s1")
@@ -70,7 +70,7 @@ func TestTake(t *testing.T) {
 		t.Fatalf("%+v, %v, %v", items, left, err)
 	}
 	forge(t, h, b)
-	if _, err := Take(h, "s1", shows(b)); err != nil || Waits(h, "s1") || Asks(h, "s1") {
+	if _, err := Take(h, "s1", shows(b)); err != nil || HasStored(h, "s1") || MayHaveRequest(h, "s1") {
 		t.Errorf("what was served waits again: %v", err)
 	}
 }
@@ -81,18 +81,18 @@ func TestWithdraw(t *testing.T) {
 	h, _ := world(t)
 	a, b := line(Note), line(Handoff)
 	forge(t, h, a+b)
-	if subject, ok := Asked(h, "s1"); !ok || subject != "x" {
+	if subject, ok := AskedHandover(h, "s1"); !ok || subject != "x" {
 		t.Errorf("%q, %v", subject, ok)
 	}
 	testenv.NoError(t, Withdraw(h, "s1"))
-	if _, ok := Asked(h, "s1"); ok || !Asks(h, "s1") {
+	if _, ok := AskedHandover(h, "s1"); ok || !MayHaveRequest(h, "s1") {
 		t.Error("the note went along, or the hand-over stayed")
 	}
 	forge(t, h, b)
-	if _, err := Take(h, "s1", shows(b)); err != nil || !Waits(h, "s1") {
+	if _, err := Take(h, "s1", shows(b)); err != nil || !HasStored(h, "s1") {
 		t.Fatal(err)
 	}
-	if err := Withdraw(h, "s1"); err != nil || Waits(h, "s1") {
+	if err := Withdraw(h, "s1"); err != nil || HasStored(h, "s1") {
 		t.Error("it still waits", err)
 	}
 	if err := Withdraw(h, "s1"); err != nil {
@@ -106,12 +106,12 @@ func TestTakeOfAnOlderTurn(t *testing.T) {
 	old := line(Note)
 	forge(t, h, old)
 	time.Sleep(3 * slack)
-	testenv.NoError(t, Turn(h, "s1", time.Now()))
-	if taken, err := Take(h, "s1", shows(old)); taken || err != nil || Asks(h, "s1") {
+	testenv.NoError(t, BeginTurn(h, "s1", time.Now()))
+	if taken, err := Take(h, "s1", shows(old)); taken || err != nil || MayHaveRequest(h, "s1") {
 		t.Errorf("%v, %v", taken, err)
 	}
 	forge(t, h, old)
-	if taken, err := Take(h, "s1", shows(old)); taken || err == nil || Waits(h, "s1") {
+	if taken, err := Take(h, "s1", shows(old)); taken || err == nil || HasStored(h, "s1") {
 		t.Errorf("%v, %v", taken, err)
 	}
 	fresh := line(Note)
@@ -128,7 +128,7 @@ func TestTakeRefuses(t *testing.T) {
 	} {
 		h, _ := world(t)
 		forge(t, h, text)
-		if taken, err := Take(h, "s1", shows(text)); taken || err == nil || Waits(h, "s1") {
+		if taken, err := Take(h, "s1", shows(text)); taken || err == nil || HasStored(h, "s1") {
 			t.Errorf("%s: %v, %v", name, taken, err)
 		}
 	}
@@ -180,12 +180,12 @@ func TestServedIsNotedFirst(t *testing.T) {
 	if err != nil || len(items) != 1 {
 		t.Fatalf("%+v, %v", items, err)
 	}
-	if done, err := os.ReadFile(served(h, "s1")); err != nil || string(done) != string(kept) {
+	if done, err := os.ReadFile(servedPath(h, "s1")); err != nil || string(done) != string(kept) {
 		t.Errorf("noted is %q, %v", done, err)
 	}
 	// Killed between the two.
 	testenv.NoError(t, os.WriteFile(copyOf(h, "s1"), kept, 0o600))
-	if items, _, err := Serve(h, "s1"); err != nil || len(items) > 0 || Waits(h, "s1") {
+	if items, _, err := Serve(h, "s1"); err != nil || len(items) > 0 || HasStored(h, "s1") {
 		t.Errorf("served again: %+v, %v", items, err)
 	}
 	if items, _, err := Serve(h, "s1"); err != nil || items != nil {
@@ -252,7 +252,7 @@ func TestLeftover(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	if err := s.Leftover(); err != nil || Waits(h, "s1") {
+	if err := s.Leftover(); err != nil || HasStored(h, "s1") {
 		t.Fatal(err)
 	}
 	notes, err := mail.NewBox(h, h.Identity.Address()).Hooked()

@@ -27,11 +27,11 @@ func (s Session) PerformItem(item Item) error {
 	if item.Kind == Checkpoint {
 		return s.checkpoint(item)
 	}
-	return s.record(item)
+	return s.leaveNote(item)
 }
 
-// record leaves a note for the session. A hand-over's note replaces the earlier ones of its chain.
-func (s Session) record(item Item) error {
+// leaveNote leaves a note for the session. A hand-over's note replaces the earlier ones of its chain.
+func (s Session) leaveNote(item Item) error {
 	address := s.Home.Identity.Address()
 	n := mail.Note{
 		Type: mail.Plain, From: address, To: address, Date: s.Now,
@@ -97,7 +97,7 @@ func (s Session) checkpointLocked(item Item, state git.State) error {
 // Leftover turns the request of a session whose process is gone into notes. The caller
 // holds the home's lock.
 func (s Session) Leftover() error {
-	if !Waits(s.Home, s.Record.ID) ||
+	if !HasStored(s.Home, s.Record.ID) ||
 		s.Record.Live() { // mutant never: . TestScripts/handoff_sandbox
 		return nil
 	}
@@ -108,7 +108,7 @@ func (s Session) Leftover() error {
 		case item.Kind == Checkpoint:
 			err = errors.Join(err, s.checkpointLocked(item, git.State{}))
 		default:
-			err = errors.Join(err, s.record(item))
+			err = errors.Join(err, s.leaveNote(item))
 		}
 	}
 	return err

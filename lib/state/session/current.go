@@ -37,7 +37,7 @@ func (s Store) Current(getenv func(string) string, clientVars []string, hook boo
 	}
 	ids := given(clientVars...)
 	if len(ids) > 1 {
-		ids = append(s.inner(ids), ids...)
+		ids = append(s.nestedSessions(ids), ids...)
 	}
 	if hook {
 		ids = append(given("GT_SESSION_ID"), ids...)
@@ -71,9 +71,9 @@ func (s Store) inOtherPane(id ID, getenv func(string) string) bool {
 	return err == nil && r != nil && !r.Ended() && r.TmuxServer == server && r.TmuxPane != "" && r.TmuxPane != pane && !r.Server().IsSet()
 }
 
-// inner returns those sessions whose process is an ancestor of this one, nearest first. Of two that
+// nestedSessions returns those sessions whose process is an ancestor of this one, nearest first. Of two that
 // name the same process, the first in ids counts.
-func (s Store) inner(ids []ID) []ID {
+func (s Store) nestedSessions(ids []ID) []ID {
 	of := map[int]ID{}
 	for _, id := range slices.Backward(ids) {
 		if r, err := s.Get(id); err == nil && r != nil && !r.Ended() && r.Process().Alive() {

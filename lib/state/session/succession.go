@@ -93,7 +93,7 @@ func (n newcomer) predecessor() (*Record, Outcome) {
 	var predecessor *Record
 	strongest := unrelated
 	for _, c := range n.home {
-		if how := n.follows(c); how > strongest {
+		if how := n.successionTo(c); how > strongest {
 			predecessor, strongest = c.Record, how
 		}
 	}
@@ -111,7 +111,7 @@ func (n newcomer) predecessor() (*Record, Outcome) {
 	return nil, ""
 }
 
-func (n newcomer) follows(c Candidate) succession {
+func (n newcomer) successionTo(c Candidate) succession {
 	switch {
 	case c.ID == n.ID:
 		return unrelated
@@ -119,7 +119,7 @@ func (n newcomer) follows(c Candidate) succession {
 		return afterHandoff
 	case n.replaces(c.Record):
 		return afterClear
-	case n.Adopted || n.Headless || !n.lost(c):
+	case n.Adopted || n.Headless || !n.awaitsSuccessor(c):
 		return unrelated
 	case slices.Contains(n.Unused, c.ID):
 		return afterUnused
@@ -131,10 +131,10 @@ func (n newcomer) follows(c Candidate) succession {
 	return afterLoss
 }
 
-// lost reports whether the session broke off and waits for a successor. A session that is
+// awaitsSuccessor reports whether the session broke off and waits for a successor. A session that is
 // found dead now always waits. One that was killed, or was found dead before, waits until
 // another session follows it, but no longer than the time recent.
-func (n newcomer) lost(c Candidate) bool {
+func (n newcomer) awaitsSuccessor(c Candidate) bool {
 	return c.Liveness == Dead || c.brokeOff() && n.now.Sub(c.EndedAt).Abs() < recent && !n.followedByAnother(c.Record)
 }
 

@@ -75,74 +75,74 @@ const dedupWindow = 10 * time.Second
 //
 // A new session inherits the chain of its predecessor (see FindPredecessor) or begins one.
 // Start also closes the sessions that lost their process, and logs a session_end for each.
-func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, error) {
-	own, all := split(all, f.ID)
-	if own != nil && own.actedOn(f.HookKey, now) && (!f.Process.IsSet() || own.Process() == f.Process) {
+func (s Store) Start(now time.Time, all []*Record, params StartParams) (Started, error) {
+	own, all := split(all, params.ID)
+	if own != nil && own.actedOn(params.HookKey, now) && (!params.Process.IsSet() || own.Process() == params.Process) {
 		return Started{Record: own, Duplicate: true}, nil
 	}
-	st := Started{Others: othersRunning(all, f, s.Home.Identity.Address())}
-	reused := own != nil && s.isReused(now, own, f)
+	started := Started{Others: othersRunning(all, params, s.Home.Identity.Address())}
+	reused := own != nil && s.isReused(now, own, params)
 	if reused {
 		if !own.Ended() {
-			if err := s.end(now, own, Crash, lostReason); err != nil {
-				return st, err
+			if err := s.endSession(now, own, Crash, lostReason); err != nil {
+				return started, err
 			}
 		}
-		if err := atomicfile.Remove(s.conversation(f.ID)); err != nil {
-			return st, err
+		if err := atomicfile.Remove(s.tailPath(params.ID)); err != nil {
+			return started, err
 		}
 	} else if own != nil {
-		st.Record, st.Continued = own, true
-		if f.Headless && own.WaitsForPerson(now, f.Process) {
-			return st, nil
+		started.Record, started.Continued = own, true
+		if params.Headless && own.WaitsForPerson(now, params.Process) {
+			return started, nil
 		}
-		if err := s.endRunOf(f.Process, now, all); err != nil {
-			return st, err
+		if err := s.endRunOf(params.Process, now, all); err != nil {
+			return started, err
 		}
-		return st, s.resume(now, own, f)
+		return started, s.resume(now, own, params)
 	}
-	n := newcomer{f, now, Observe(now, all)}
+	n := newcomer{params, now, Observe(now, all)}
 	parent, how := n.predecessor() // before closing, because an ended session no longer shows it
 	over := false
 	if parent != nil {
 		over = parent.Ended()
 		if parent.ChildID == "" || how != Done {
-			parent.ChildID = f.ID
+			parent.ChildID = params.ID
 		}
 	}
-	if err := s.noteRecovery(all, f, parent); err != nil {
-		return st, err
+	if err := s.noteRecovery(all, params, parent); err != nil {
+		return started, err
 	}
 	if err := s.closePassed(n); err != nil {
-		return st, err
+		return started, err
 	}
 	if over { // otherwise closing it has written it
 		if err := s.Put(parent, atomicfile.Unsynced); err != nil {
-			return st, err
+			return started, err
 		}
 	}
-	st.Parent, st.Record = parent, s.newRecord(now, f, parent)
+	started.Parent, started.Record = parent, s.newRecord(now, params, parent)
 	if reused {
 		own.reopen(now)
-		st.Record.Runs, st.Record.Left = own.Runs, own.Chain()
+		started.Record.Runs, started.Record.Left = own.Runs, own.Chain()
 		if parent == nil {
-			st.Record.ChainID = InventID() // the thread of the earlier conversation can have the session's
+			started.Record.ChainID = InventID() // the thread of the earlier conversation can have the session's
 		}
 	}
-	if st.Record.Note == "" && how == Done {
-		st.Record.Note = parent.Note // the note is for the chain, which continues
+	if started.Record.Note == "" && how == Done {
+		started.Record.Note = parent.Note // the note is for the chain, which continues
 	}
-	if err := s.announce(now, st.Record, f.Topic, f.Subject); err != nil {
-		return st, err
+	if err := s.announce(now, started.Record, params.Topic, params.Subject); err != nil {
+		return started, err
 	}
-	if err := s.Home.Town.State.Fix(string(f.ID), s.Home.Runtime()); err != nil {
-		return st, err
+	if err := s.Home.Town.State.Fix(string(params.ID), s.Home.Runtime()); err != nil {
+		return started, err
 	}
-	if err := s.Put(st.Record, atomicfile.Unsynced); err != nil {
-		return st, err
+	if err := s.Put(started.Record, atomicfile.Unsynced); err != nil {
+		return started, err
 	}
 	s.prune(all, now)
-	return st, nil
+	return started, nil
 }
 
 // isReused reports whether the client gave the id of a session that is over to an unrelated
@@ -151,15 +151,15 @@ func (s Store) isReused(now time.Time, r *Record, f StartParams) bool {
 	if f.Source != "startup" || f.Transcript == "" || f.Transcript != r.Transcript || !r.Ended() && !r.Crashed(now) {
 		return false
 	}
-	if _, err := os.Lstat(s.conversation(f.ID)); err != nil {
+	if _, err := os.Lstat(s.tailPath(f.ID)); err != nil {
 		return false
 	}
 	info, err := os.Stat(f.Transcript)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
 }
 
-// conversation returns the file with what was read of a session's conversation.
-func (s Store) conversation(id ID) string {
+// tailPath returns the file with what was read of a session's conversation.
+func (s Store) tailPath(id ID) string {
 	return s.Home.Path("sessions", string(id)+".tail") // of lib/conversation/tail
 }
 
@@ -177,7 +177,7 @@ func (s Store) endRunOf(p process.Proc, now time.Time, all []*Record) error {
 	}
 	for _, r := range all {
 		if r.Process() == p && !r.Ended() {
-			if err := s.end(now, r, Done, "resume"); err != nil {
+			if err := s.endSession(now, r, Done, "resume"); err != nil {
 				return err
 			}
 		}
@@ -216,11 +216,11 @@ func (r *Record) Claim(now time.Time, key string) bool {
 }
 
 // resume continues a known session, possibly in another process.
-func (s Store) resume(now time.Time, r *Record, f StartParams) error {
-	another := f.Process.IsSet() && r.Process() != f.Process
+func (s Store) resume(now time.Time, r *Record, params StartParams) error {
+	another := params.Process.IsSet() && r.Process() != params.Process
 	moved := another
 	if another && r.Crashed(now) && (r.Handoff == nil || r.Handoff.Kind != KindCycle) {
-		if err := s.end(now, r, Crash, lostReason); err != nil {
+		if err := s.endSession(now, r, Crash, lostReason); err != nil {
 			return err
 		}
 	}
@@ -230,32 +230,32 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 	}
 	if moved {
 		err := s.logEvent(now, eventlog.SessionResume, r.Actor, map[string]any{
-			"session_id": r.ID, "agent": f.Agent, "source": f.Source, "cwd": f.CWD,
+			"session_id": r.ID, "agent": params.Agent, "source": params.Source, "cwd": params.CWD,
 		})
 		if err != nil {
 			return err
 		}
 	}
 	r.reopen(now)
-	r.Source = cmp.Or(f.Source, r.Source) // a command has no source
-	if f.Process.IsSet() || f.Server.IsSet() {
-		r.SetProcess(f.Process)
-		r.SetServer(f.Server)
-		r.Host, r.Disk = cmp.Or(f.Host, r.Host), s.Home.Town.State.Disk()
+	r.Source = cmp.Or(params.Source, r.Source) // a command has no source
+	if params.Process.IsSet() || params.Server.IsSet() {
+		r.SetProcess(params.Process)
+		r.SetServer(params.Server)
+		r.Host, r.Disk = cmp.Or(params.Host, r.Host), s.Home.Town.State.Disk()
 	}
-	if f.TmuxPane != "" {
-		if r.InPane(f) {
-			f.TmuxSession = cmp.Or(f.TmuxSession, r.TmuxSession) // the name is known already
+	if params.TmuxPane != "" {
+		if r.InPane(params) {
+			params.TmuxSession = cmp.Or(params.TmuxSession, r.TmuxSession) // the name is known already
 		}
-		r.TmuxSession, r.TmuxPane, r.TmuxServer = f.TmuxSession, f.TmuxPane, f.TmuxServer
+		r.TmuxSession, r.TmuxPane, r.TmuxServer = params.TmuxSession, params.TmuxPane, params.TmuxServer
 	} else if another {
 		r.TmuxSession, r.TmuxPane, r.TmuxServer = "", "", "" // it runs outside tmux now
 	}
-	if f.Transcript != "" {
-		r.Transcript = f.Transcript
+	if params.Transcript != "" {
+		r.Transcript = params.Transcript
 	}
-	if f.HookKey != "" {
-		r.Hook = newHookDedup(f.HookKey, now)
+	if params.HookKey != "" {
+		r.Hook = newHookDedup(params.HookKey, now)
 	}
 	return s.Put(r, atomicfile.Unsynced)
 }
@@ -288,13 +288,13 @@ func (s Store) closePassed(n newcomer) error {
 			continue
 		}
 		var err error
-		switch n.follows(c) {
+		switch n.successionTo(c) {
 		case afterHandoff:
-			err = s.end(n.now, c.Record, Handoff, "")
+			err = s.endSession(n.now, c.Record, Handoff, "")
 		case afterClear:
-			err = s.end(n.now, c.Record, Done, "clear")
+			err = s.endSession(n.now, c.Record, Done, "clear")
 		case afterLoss, afterLossHere, afterHeadless, afterUnused:
-			err = s.end(n.now, c.Record, Crash, lostReason)
+			err = s.endSession(n.now, c.Record, Crash, lostReason)
 		}
 		if err != nil {
 			return err
@@ -334,29 +334,29 @@ func othersRunning(all []*Record, f StartParams, actor string) []*Record {
 }
 
 // newRecord returns the record of a new session, in its parent's chain or at the start of its own.
-func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
+func (s Store) newRecord(now time.Time, params StartParams, parent *Record) *Record {
 	who := s.Home.Identity
 	r := &Record{
-		ID: f.ID, Actor: who.Address(), Agent: f.Agent, Role: string(who.Role), Rig: who.Rig, Headless: f.Headless,
-		Source: f.Source, ChainID: f.ID,
-		TmuxSession: f.TmuxSession, TmuxPane: f.TmuxPane, TmuxServer: f.TmuxServer,
-		Transcript: f.Transcript, CWD: f.CWD, Branch: f.Branch, Host: f.Host, Disk: s.Home.Town.State.Disk(),
-		StartedAt: now, WorkUnit: f.WorkUnit, MoleculeID: f.MoleculeID, StepRef: f.StepRef, Note: f.Note, DeliveredNotes: f.DeliveredNotes,
+		ID: params.ID, Actor: who.Address(), Agent: params.Agent, Role: string(who.Role), Rig: who.Rig, Headless: params.Headless,
+		Source: params.Source, ChainID: params.ID,
+		TmuxSession: params.TmuxSession, TmuxPane: params.TmuxPane, TmuxServer: params.TmuxServer,
+		Transcript: params.Transcript, CWD: params.CWD, Branch: params.Branch, Host: params.Host, Disk: s.Home.Town.State.Disk(),
+		StartedAt: now, WorkUnit: params.WorkUnit, MoleculeID: params.MoleculeID, StepRef: params.StepRef, Note: params.Note, DeliveredNotes: params.DeliveredNotes,
 	}
-	r.SetProcess(f.Process)
-	r.SetServer(f.Server)
+	r.SetProcess(params.Process)
+	r.SetServer(params.Server)
 	if parent != nil {
 		r.ParentID, r.ChainID = parent.ID, parent.Chain()
 		r.WorkUnit = cmp.Or(r.WorkUnit, parent.WorkUnit)
 		if r.MoleculeID == "" && r.WorkUnit == parent.WorkUnit {
 			r.MoleculeID, r.StepRef = parent.MoleculeID, parent.StepRef
 		}
-		if r.TmuxSession == "" && parent.InPane(f) {
+		if r.TmuxSession == "" && parent.InPane(params) {
 			r.TmuxSession = parent.TmuxSession // the name is known already
 		}
 	}
-	if f.HookKey != "" {
-		r.Hook = newHookDedup(f.HookKey, now)
+	if params.HookKey != "" {
+		r.Hook = newHookDedup(params.HookKey, now)
 	}
 	return r
 }
@@ -426,7 +426,7 @@ func (s Store) End(now time.Time, id ID, o Outcome, reason string, args ...strin
 	if len(args) > 0 && !r.Ended() {
 		r.Args = args
 	}
-	return r, s.end(now, r, o, reason)
+	return r, s.endSession(now, r, o, reason)
 }
 
 // Stop records that the session's process is about to be ended. The caller holds the home's lock.
@@ -471,8 +471,8 @@ func (r *Record) Lost(now time.Time) (at time.Time, o Outcome, reason string, ok
 	return r.lastSign(), o, reason, true
 }
 
-// end logs the end of a session and then records it. A prepared hand-over or a stop overrides o.
-func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
+// endSession logs the end of a session and then records it. A prepared hand-over or a stop overrides o.
+func (s Store) endSession(now time.Time, r *Record, o Outcome, reason string) error {
 	if r.Ended() {
 		return fmt.Errorf("cannot end '%s': %w", r.ID, ErrEnded)
 	}

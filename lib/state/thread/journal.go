@@ -50,7 +50,7 @@ func Append(state place.State, chain session.ID, p Part, warn func(error)) error
 	if err != nil || added {
 		return err
 	}
-	_, err = Update(state, chain, atomicfile.Unsynced, warn, func(t *Thread) { t.Hear(p) })
+	_, err = Update(state, chain, atomicfile.Unsynced, warn, func(t *Thread) { t.AddPrompts(p) })
 	return err
 }
 
@@ -94,26 +94,26 @@ const (
 	filesChanged = "files changed: "
 )
 
-// work adds what the agent of a session concluded and did. Repeating it changes nothing.
-func (t *Thread) work(p Part) {
-	if len(p.TakenBack) > 0 { // p has what remains of it
+// addWork adds what the agent of a session concluded and did. Repeating it changes nothing.
+func (t *Thread) addWork(part Part) {
+	if len(part.TakenBack) > 0 { // p has what remains of it
 		for _, all := range []*[]Quote{&t.Answers, &t.Actions} {
-			*all = slices.DeleteFunc(*all, func(q Quote) bool { return q.Session == p.Session })
+			*all = slices.DeleteFunc(*all, func(q Quote) bool { return q.Session == part.Session })
 		}
 	}
-	for _, q := range p.Answers {
-		q.Session = p.Session
+	for _, q := range part.Answers {
+		q.Session = part.Session
 		q.Done = false // its prompt is
-		t.conclude(q)
+		t.addAnswer(q)
 	}
 	t.Answers, _ = shorten(t.Answers, func(int, Quote) bool { return true })
-	for _, q := range p.Actions {
-		q.Session = p.Session
+	for _, q := range part.Actions {
+		q.Session = part.Session
 		t.addAction(q)
 	}
-	files := Quote{Text: filesChanged + strings.Join(p.Files, ", "), Session: p.Session, Time: cmp.Or(p.Last, p.Time)}
-	isKnown := slices.ContainsFunc(t.Actions, func(old Quote) bool { return old.Session == p.Session && old.Text == cut(files.Text, maxAction) })
-	if len(p.Files) > 0 && !(isKnown && p.Last.IsZero()) { // p can be read long after its end
+	files := Quote{Text: filesChanged + strings.Join(part.Files, ", "), Session: part.Session, Time: cmp.Or(part.Last, part.Time)}
+	isKnown := slices.ContainsFunc(t.Actions, func(old Quote) bool { return old.Session == part.Session && old.Text == cut(files.Text, maxAction) })
+	if len(part.Files) > 0 && !(isKnown && part.Last.IsZero()) { // p can be read long after its end
 		t.addAction(files)
 	}
 }
@@ -141,8 +141,8 @@ func (t *Thread) markOld() {
 	}
 }
 
-// conclude adds the last answer of a turn. It replaces an earlier one to the same question.
-func (t *Thread) conclude(q Quote) {
+// addAnswer adds the last answer of a turn. It replaces an earlier one to the same question.
+func (t *Thread) addAnswer(q Quote) {
 	q.Text = cutMiddle(strings.TrimSpace(q.Text), maxMessage)
 	whole := digest(q.Text)
 	for i, old := range slices.Backward(t.Answers) {

@@ -100,7 +100,7 @@ func (t *Thread) AnswerBefore(q Quote) string {
 func (t *Thread) WithQuestion(q Quote) string {
 	const most = 160 // bytes
 	said := t.AnswerBefore(q)
-	said = strings.Join(strings.Fields(said[start(said, max(0, len(said)-most)):]), " ")
+	said = strings.Join(strings.Fields(said[characterStart(said, max(0, len(said)-most)):]), " ")
 	last := LastQuestionMark(said)
 	if last < 0 {
 		return q.Text

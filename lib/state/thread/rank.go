@@ -136,7 +136,7 @@ func (t *Thread) Rank() {
 		}
 		t.Ranking = ranking
 		byAgent := all != &t.Prompts
-		for i, s := range t.scores(*all, byAgent, func(q *Quote) Score {
+		for i, s := range t.scoreQuotes(*all, byAgent, func(q *Quote) Score {
 			if q.Cues == 0 || rulesChanged {
 				q.Cues = cuesOf(*q, byAgent).Points
 			}
@@ -151,12 +151,12 @@ func (t *Thread) Rank() {
 
 // Explain returns the score of each message of the person, or answer or action of an agent.
 func (t *Thread) Explain(all []Quote, byAgent bool) []Score {
-	return t.scores(all, byAgent, func(q *Quote) Score { return cuesOf(*q, byAgent) })
+	return t.scoreQuotes(all, byAgent, func(q *Quote) Score { return cuesOf(*q, byAgent) })
 }
 
-// scores returns the score of each quote, and gives those that say the same with other values one
+// scoreQuotes returns the score of each quote, and gives those that say the same with other values one
 // group. It goes from the last to the first, because the later one counts.
-func (t *Thread) scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
+func (t *Thread) scoreQuotes(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
 	all := make([]Score, len(quotes))
 	words, frames := make([][]word, len(quotes)), make([]string, len(quotes))
 	// How many messages have a word: of the person's all, of an agent's the later ones, because
@@ -314,7 +314,7 @@ func wordsOf(text string) (words []word, frame string) {
 		return ""
 	})
 	if len(text) > maxScored {
-		text = text[:start(text, maxScored)]
+		text = text[:characterStart(text, maxScored)]
 	}
 	for field := range strings.FieldsFuncSeq(text, isBlank) {
 		w := strings.TrimRight(field, ".,:;!?…")

@@ -140,7 +140,7 @@ func TestAmounts(t *testing.T) {
 		{"HARD CONSTRAINT: the budget is $201.", "HARD CONSTRAINT: the travel budget is $956.", 2},
 	} {
 		th := &Thread{ChainID: "c"}
-		th.Hear(Part{Session: "s", Prompts: said(c.one, c.other).Prompts})
+		th.AddPrompts(Part{Session: "s", Prompts: said(c.one, c.other).Prompts})
 		if n := len(th.Instructions); n != c.want || th.Instructions[n-1].Text != c.other {
 			t.Errorf("%+v", th.Instructions)
 		}

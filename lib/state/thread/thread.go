@@ -157,27 +157,27 @@ type Part struct {
 	Last      time.Time   // of what was said and done; zero if unknown
 }
 
-// Hear adds what the person said in a session. Repeating it changes nothing.
-func (t *Thread) Hear(p Part) {
-	i := slices.IndexFunc(t.Sessions, func(s Session) bool { return s.ID == p.Session })
+// AddPrompts adds what the person said in a session. Repeating it changes nothing.
+func (t *Thread) AddPrompts(part Part) {
+	i := slices.IndexFunc(t.Sessions, func(s Session) bool { return s.ID == part.Session })
 	if i < 0 {
-		t.Sessions = append(t.Sessions, Session{ID: p.Session, Agent: p.Agent})
+		t.Sessions = append(t.Sessions, Session{ID: part.Session, Agent: part.Agent})
 		if n := len(t.Sessions) - maxSessions; n > 0 {
 			t.Sessions = slices.Delete(t.Sessions, 1, 1+n) // the first session has the request
 		}
 		i = len(t.Sessions) - 1
 	}
-	if p.First.Text != "" && (t.Request.Text == "" || t.Request.followsPart(p)) {
-		t.Request = Quote{Text: cutMiddle(p.First.Text, MaxRequest), Session: p.Session, Time: p.First.Time}
+	if part.First.Text != "" && (t.Request.Text == "" || t.Request.followsPart(part)) {
+		t.Request = Quote{Text: cutMiddle(part.First.Text, MaxRequest), Session: part.Session, Time: part.First.Time}
 	}
-	for _, q := range p.Prompts {
-		q.Session = p.Session
+	for _, q := range part.Prompts {
+		q.Session = part.Session
 		if !t.addMessage(q) {
 			continue
 		}
 		for _, found := range standing.Find(q.Text) {
 			if !slices.Contains(t.Sessions[i].Taken, digest(found.Text)) {
-				t.instruct(Instruction{found, p.Session, cmp.Or(q.Time, p.Time)})
+				t.putInstruction(Instruction{found, part.Session, cmp.Or(q.Time, part.Time)})
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func (t *Thread) takeBack(p Part) {
 			for _, old := range t.Prompts {
 				for _, found := range standing.Find(old.Text) {
 					if gone.Replaces(found) && !slices.ContainsFunc(t.Instructions, func(in Instruction) bool { return in.Instruction == found }) {
-						t.instruct(Instruction{found, old.Session, old.Time})
+						t.putInstruction(Instruction{found, old.Session, old.Time})
 					}
 				}
 			}
@@ -217,24 +217,24 @@ func (t *Thread) takeBack(p Part) {
 	}
 }
 
-// Take adds what is known of a session at the end of a turn or at a hand-over. It can be repeated.
-func (t *Thread) Take(p Part) {
-	t.takeBack(p)
-	t.work(p)
-	t.Hear(p)
-	for _, answer := range p.Answers {
+// AddPart adds what is known of a session at the end of a turn or at a hand-over. It can be repeated.
+func (t *Thread) AddPart(part Part) {
+	t.takeBack(part)
+	t.addWork(part)
+	t.AddPrompts(part)
+	for _, answer := range part.Answers {
 		if answer.Done {
-			t.markDone(p.Session, answer.Time)
+			t.markDone(part.Session, answer.Time)
 		}
 	}
-	if p.Beside != nil || t.Beside != nil && t.Beside.Session != p.Session {
-		if t.Beside = p.Beside; t.Beside != nil && len(t.Beside.Running)+len(t.Beside.Team) == 0 {
+	if part.Beside != nil || t.Beside != nil && t.Beside.Session != part.Session {
+		if t.Beside = part.Beside; t.Beside != nil && len(t.Beside.Running)+len(t.Beside.Team) == 0 {
 			t.Beside = nil
 		}
 	}
-	if len(p.Todos) > 0 || p.Done > 0 || t.TodosOf == p.Session {
-		t.Todos, t.Done, t.TodosOf = nil, p.Done, p.Session
-		for _, todo := range p.Todos[:min(len(p.Todos), maxTodos)] {
+	if len(part.Todos) > 0 || part.Done > 0 || t.TodosOf == part.Session {
+		t.Todos, t.Done, t.TodosOf = nil, part.Done, part.Session
+		for _, todo := range part.Todos[:min(len(part.Todos), maxTodos)] {
 			t.Todos = append(t.Todos, Todo{cut(todo.Text, maxTodo), todo.Status})
 		}
 	}
@@ -257,21 +257,21 @@ func (t *Thread) Essential() *Thread {
 	}
 }
 
-// Add adds an instruction that the person gave by a command. It reports false if all places are
+// AddInstruction adds an instruction that the person gave by a command. It reports false if all places are
 // taken by such instructions and it replaces none: it drops only those that were found in messages.
-func (t *Thread) Add(in standing.Instruction, now time.Time) bool {
+func (t *Thread) AddInstruction(in standing.Instruction, now time.Time) bool {
 	if len(t.Instructions) >= MaxInstructions && !slices.ContainsFunc(t.Instructions, func(old Instruction) bool {
 		return old.Session != "" || in.Replaces(old.Instruction)
 	}) {
 		return false
 	}
-	t.instruct(Instruction{Instruction: in, Time: now})
+	t.putInstruction(Instruction{Instruction: in, Time: now})
 	return true
 }
 
-// instruct adds an instruction and removes those that it repeats or lifts. If there are too
+// putInstruction adds an instruction and removes those that it repeats or lifts. If there are too
 // many, the oldest found ones go first, then those from commands.
-func (t *Thread) instruct(in Instruction) {
+func (t *Thread) putInstruction(in Instruction) {
 	t.Instructions = slices.DeleteFunc(t.Instructions, func(old Instruction) bool {
 		return in.Replaces(old.Instruction) || changesAmounts(in.Text, old.Text)
 	})
@@ -295,8 +295,8 @@ func (t *Thread) Drop(n int) (Instruction, bool) {
 	return in, true
 }
 
-// Hand adds a hand-over, or replaces the one with the same note.
-func (t *Thread) Hand(m Message) {
+// AddHandover adds a hand-over, or replaces the one with the same note.
+func (t *Thread) AddHandover(m Message) {
 	t.Messages = slices.DeleteFunc(t.Messages, func(old Message) bool { return old.Note == m.Note })
 	for i := range t.Messages {
 		t.Messages[i].Text = cutMiddle(t.Messages[i].Text, maxOlder)
@@ -313,8 +313,8 @@ func (t *Thread) TakeBack(note string) {
 	t.Messages = slices.DeleteFunc(t.Messages, func(m Message) bool { return m.Note == note })
 }
 
-// Join moves what a session said from another thread to this one.
-func (t *Thread) Join(from *Thread, id session.ID) {
+// JoinSession moves what a session said from another thread to this one.
+func (t *Thread) JoinSession(from *Thread, id session.ID) {
 	if from.Request.Session == id && t.Request.Text == "" {
 		t.Request = from.Request
 	}
@@ -335,7 +335,7 @@ func (t *Thread) Join(from *Thread, id session.ID) {
 	}
 	for _, in := range from.Instructions {
 		if in.Session == id && !slices.Contains(t.Instructions, in) {
-			t.instruct(in)
+			t.putInstruction(in)
 		}
 	}
 	for _, m := range from.Messages {
@@ -356,9 +356,9 @@ func (t *Thread) Join(from *Thread, id session.ID) {
 	}
 }
 
-// Leave removes what a session said, which now belongs to another chain. Instructions that
+// RemoveSession removes what a session said, which now belongs to another chain. Instructions that
 // it replaced do not come back.
-func (t *Thread) Leave(id session.ID) {
+func (t *Thread) RemoveSession(id session.ID) {
 	if t.Request.Session == id {
 		t.Request = Quote{}
 	}
@@ -420,7 +420,7 @@ func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	return strings.TrimRight(text[:start(text, n-len(mark))], " \n") + mark
+	return strings.TrimRight(text[:characterStart(text, n-len(mark))], " \n") + mark
 }
 
 // cutMiddle shortens a text to n bytes by cutting its middle: a hand-over ends with the next steps.
@@ -430,7 +430,7 @@ func cutMiddle(text string, n int) string {
 		return text
 	}
 	keep := n - len(mark)
-	front := start(text, keep*2/3)
+	front := characterStart(text, keep*2/3)
 	back := len(text) - (keep - front)
 	for back < len(text) && !utf8.RuneStart(text[back]) {
 		back++
@@ -438,8 +438,8 @@ func cutMiddle(text string, n int) string {
 	return text[:front] + mark + text[back:]
 }
 
-// start returns the beginning of the character at n.
-func start(text string, n int) int {
+// characterStart returns the beginning of the character at n.
+func characterStart(text string, n int) int {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
@@ -548,7 +548,7 @@ func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(ato
 		t = &Thread{ChainID: chain}
 	}
 	for _, e := range prompts {
-		t.Hear(Part{Session: e.Session, Agent: e.Agent, Prompts: []Quote{e.Quote}, Time: e.Time})
+		t.AddPrompts(Part{Session: e.Session, Agent: e.Agent, Prompts: []Quote{e.Quote}, Time: e.Time})
 	}
 	t.Rank()
 	return t, data, nil
@@ -630,12 +630,12 @@ func Move(state place.State, from, to, id session.ID, d atomicfile.Durability, w
 		return nil
 	}
 	if err == nil {
-		_, err = Update(state, to, d, warn, func(into *Thread) { into.Join(t, id) })
+		_, err = Update(state, to, d, warn, func(into *Thread) { into.JoinSession(t, id) })
 	}
 	if err != nil {
 		return err
 	}
-	if t.Leave(id); t.isEmpty() {
+	if t.RemoveSession(id); t.isEmpty() {
 		return errors.Join(atomicfile.Remove(journal(state, from)), f.Remove())
 	}
 	return t.write(state, f, before, d)

@@ -48,24 +48,24 @@ func rules(t *Thread) string {
 func TestTake(t *testing.T) {
 	th := new(Thread)
 	first := part("a", "Port the parser.", "Never push to main.", "Always run the tests.")
-	th.Take(first)
-	th.Take(first)
+	th.AddPart(first)
+	th.AddPart(first)
 	if got := rules(th); got != "Never push to main.|Always run the tests." || th.Request.Text != "Port the parser." || len(th.Sessions) != 1 {
 		t.Fatalf("%s, %+v", got, th)
 	}
-	th.Take(part("b", "Go on.", "You can push to main now."))
-	th.Take(first)
+	th.AddPart(part("b", "Go on.", "You can push to main now."))
+	th.AddPart(first)
 	if got := rules(th); got != "Always run the tests." || th.Request.Text != "Port the parser." {
 		t.Errorf("after it was taken back: %s, %q", got, th.Request.Text)
 	}
-	th.Take(part("b", "Go on.", "You can push to main now.", "Never push to main."))
+	th.AddPart(part("b", "Go on.", "You can push to main now.", "Never push to main."))
 	if got := rules(th); got != "Always run the tests.|Never push to main." {
 		t.Errorf("after it was said again: %s", got)
 	}
 	if in, ok := th.Drop(2); !ok || in.Text != "Never push to main." {
 		t.Errorf("dropped %+v", in)
 	}
-	th.Take(part("b", "Go on.", "You can push to main now.", "Never push to main."))
+	th.AddPart(part("b", "Go on.", "You can push to main now.", "Never push to main."))
 	if got := rules(th); got != "Always run the tests." {
 		t.Errorf("what the person dropped is back: %s", got)
 	}
@@ -79,13 +79,13 @@ func TestTodos(t *testing.T) {
 	th := new(Thread)
 	p := part("a", "Go.")
 	p.Todos, p.Done = []Todo{{"port", "in_progress"}, {"test", "pending"}}, 1
-	th.Take(p)
-	th.Take(part("b", "Go on.")) // has none yet
+	th.AddPart(p)
+	th.AddPart(part("b", "Go on.")) // has none yet
 	if len(th.Todos) != 2 || th.Done != 1 || th.TodosOf != "a" {
 		t.Errorf("%+v", th)
 	}
 	p.Todos, p.Done = nil, 3
-	th.Take(p)
+	th.AddPart(p)
 	if len(th.Todos) != 0 || th.Done != 3 {
 		t.Errorf("%+v", th)
 	}
@@ -94,14 +94,14 @@ func TestTodos(t *testing.T) {
 // Everything is bounded, and what the person added stays longest.
 func TestBounds(t *testing.T) {
 	th := &Thread{ChainID: "c"}
-	th.Add(standing.Instruction{Text: "Never sleep.", Kind: standing.KindNever}, testTime)
+	th.AddInstruction(standing.Instruction{Text: "Never sleep.", Kind: standing.KindNever}, testTime)
 	for i := range 300 {
 		p := part(fmt.Sprint("s", i), strings.Repeat("ä", MaxRequest), fmt.Sprintf("Never touch file%d.go", i))
 		for range 100 {
 			p.Todos = append(p.Todos, Todo{strings.Repeat("x", 1000), "pending"})
 		}
-		th.Take(p)
-		th.Hand(Message{Session: p.Session, Note: fmt.Sprint(i), Subject: fmt.Sprint("subject ", i), Text: strings.Repeat("m", 100<<10)})
+		th.AddPart(p)
+		th.AddHandover(Message{Session: p.Session, Note: fmt.Sprint(i), Subject: fmt.Sprint("subject ", i), Text: strings.Repeat("m", 100<<10)})
 	}
 	last := th.Messages[len(th.Messages)-1]
 	if len(th.Instructions) != MaxInstructions || th.Instructions[0].Text != "Never sleep." || len(th.Messages) != maxMessages ||
@@ -122,9 +122,9 @@ func TestBounds(t *testing.T) {
 // A note that says something else later takes its own place.
 func TestHand(t *testing.T) {
 	th := new(Thread)
-	th.Hand(Message{Note: "1", Subject: "one"})
-	th.Hand(Message{Note: "2", Subject: "two"})
-	th.Hand(Message{Note: "1", Subject: "one again"})
+	th.AddHandover(Message{Note: "1", Subject: "one"})
+	th.AddHandover(Message{Note: "2", Subject: "two"})
+	th.AddHandover(Message{Note: "1", Subject: "one again"})
 	if len(th.Messages) != 2 || th.Messages[1].Subject != "one again" {
 		t.Errorf("%+v", th.Messages)
 	}
@@ -140,7 +140,7 @@ func TestUpdate(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			_, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Take(part(fmt.Sprint("s", i), "Never touch file"+fmt.Sprint(i)+".go")) })
+			_, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.AddPart(part(fmt.Sprint("s", i), "Never touch file"+fmt.Sprint(i)+".go")) })
 			if err != nil {
 				t.Error(err)
 			}
@@ -153,7 +153,7 @@ func TestUpdate(t *testing.T) {
 	}
 	path := state.Path("threads", "c.json")
 	before, _ := os.Stat(path)
-	if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Take(part("s3", "Never touch file3.go")) }); err != nil {
+	if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.AddPart(part("s3", "Never touch file3.go")) }); err != nil {
 		t.Error(err)
 	}
 	if after, _ := os.Stat(path); !os.SameFile(before, after) || before.Mode().Perm() != 0o600 {
@@ -176,7 +176,7 @@ func TestUpdate(t *testing.T) {
 func TestTorn(t *testing.T) {
 	state := place.State(t.TempDir())
 	for i := range 3 {
-		if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Hand(Message{Note: fmt.Sprint(i)}) }); err != nil {
+		if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.AddHandover(Message{Note: fmt.Sprint(i)}) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestTorn(t *testing.T) {
 		if err != nil || len(th.Messages) < 2 || told == 0 {
 			t.Errorf("%q: %v, %+v, told %d times", torn, err, th, told)
 		}
-		if th, err = Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Hand(Message{Note: torn}) }); err != nil || len(th.Messages) < 3 {
+		if th, err = Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.AddHandover(Message{Note: torn}) }); err != nil || len(th.Messages) < 3 {
 			t.Errorf("%q: %v, %+v", torn, err, th)
 		}
 	}
@@ -199,8 +199,8 @@ func TestCleaned(t *testing.T) {
 	th := &Thread{ChainID: "c"}
 	p := part("a", "The key is hunter2.", "Never print hunter2.")
 	p.Todos = []Todo{{"rotate hunter2", "pending"}}
-	th.Take(p)
-	th.Hand(Message{Note: "1", Subject: "hunter2", Text: "hunter2"})
+	th.AddPart(p)
+	th.AddHandover(Message{Note: "1", Subject: "hunter2", Text: "hunter2"})
 	clean := th.Cleaned(func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") })
 	if text := fmt.Sprintf("%+v", *clean); strings.Contains(text, "hunter2") {
 		t.Error(text)
@@ -218,13 +218,13 @@ func TestCleaned(t *testing.T) {
 func TestOlderMessages(t *testing.T) {
 	for pad := range 4 {
 		th := &Thread{ChainID: "c"}
-		th.Hand(Message{Note: "1", Text: "the reason " + strings.Repeat("x", pad) + strings.Repeat("ä€", 2000) + " and next"})
-		th.Hand(Message{Note: "2", Text: "short"})
+		th.AddHandover(Message{Note: "1", Text: "the reason " + strings.Repeat("x", pad) + strings.Repeat("ä€", 2000) + " and next"})
+		th.AddHandover(Message{Note: "2", Text: "short"})
 		old := th.Messages[0].Text
 		if len(old) > maxOlder || !utf8.ValidString(old) || !strings.HasPrefix(old, "the reason ") || !strings.HasSuffix(old, " and next") || !strings.Contains(old, "€ … [cut] … ") && !strings.Contains(old, "ä … [cut] … ") {
 			t.Errorf("%d bytes: %s", len(old), old)
 		}
-		th.Hand(Message{Note: "3", Text: "short"})
+		th.AddHandover(Message{Note: "3", Text: "short"})
 		if th.Messages[0].Text != old {
 			t.Errorf("it is cut again: %s", th.Messages[0].Text)
 		}
@@ -238,7 +238,7 @@ func TestRequestOfTheSession(t *testing.T) {
 	var th Thread
 	take := func(id session.ID, text string, at time.Time, want string) {
 		t.Helper()
-		th.Take(Part{Session: id, First: Quote{Text: text, Time: at}})
+		th.AddPart(Part{Session: id, First: Quote{Text: text, Time: at}})
 		if th.Request.Text != want {
 			t.Errorf("the request is %q, not %q", th.Request.Text, want)
 		}
@@ -263,18 +263,18 @@ func texts(all []Quote) string {
 func TestSaid(t *testing.T) {
 	th := new(Thread)
 	hook := part("a", "Port the parser.")
-	th.Hear(hook)
-	th.Take(part("a", "Port the parser.", "Use tabs.", "yes"))
+	th.AddPrompts(hook)
+	th.AddPart(part("a", "Port the parser.", "Use tabs.", "yes"))
 	late := part("a")
 	late.Prompts = []Quote{{Text: "Use tabs.", Time: testTime.Add(1500 * time.Millisecond)}, {Text: " and the lexer\n", Time: testTime.Add(500 * time.Millisecond)}, {Text: "without a time"}}
-	th.Take(late)
-	th.Take(late)
+	th.AddPart(late)
+	th.AddPart(late)
 	if got := texts(th.Prompts); got != "Port the parser.|and the lexer|Use tabs.|yes|without a time" {
 		t.Errorf("%s", got)
 	}
 	again := part("b")
 	again.Prompts = []Quote{{Text: "yes", Time: testTime.Add(time.Hour)}}
-	th.Take(again)
+	th.AddPart(again)
 	if got := texts(th.Distinct()); got != "Port the parser.|and the lexer|Use tabs.|without a time|yes" || len(th.Prompts) != 6 {
 		t.Errorf("each once: %s", got)
 	}
@@ -282,15 +282,15 @@ func TestSaid(t *testing.T) {
 	// again.
 	th = new(Thread)
 	p := part("a", "Never push to main.")
-	th.Take(p)
+	th.AddPart(p)
 	th.Drop(1)
 	p.Prompts[0].Time = testTime.Add(2 * time.Second)
-	th.Take(p)
+	th.AddPart(p)
 	if got := rules(th); got != "" {
 		t.Errorf("read again: %s", got)
 	}
 	p.Prompts[0].Time = testTime.Add(time.Hour)
-	th.Take(p)
+	th.AddPart(p)
 	if got := rules(th); got != "Never push to main." {
 		t.Errorf("said again: %s", got)
 	}
@@ -308,7 +308,7 @@ func TestSaidIsBounded(t *testing.T) {
 		said = append(said, long(i))
 	}
 	p := part("a", said...)
-	th.Take(p)
+	th.AddPart(p)
 	size := func() (n int) {
 		for _, q := range th.Prompts {
 			n += len(q.Text)
@@ -320,7 +320,7 @@ func TestSaidIsBounded(t *testing.T) {
 		t.Errorf("%d bytes in %d messages: %d, %d, %d … %d", size(), len(th.Prompts), len(th.Prompts[0].Text), len(th.Prompts[1].Text), len(th.Prompts[2].Text), len(th.Prompts[61].Text))
 	}
 	n := len(th.Prompts)
-	th.Take(p)
+	th.AddPart(p)
 	if len(th.Prompts) != n {
 		t.Errorf("%d messages became %d when they were read again", n, len(th.Prompts))
 	}
@@ -328,7 +328,7 @@ func TestSaidIsBounded(t *testing.T) {
 	for i := range 5000 {
 		many.Prompts = append(many.Prompts, Quote{Text: fmt.Sprintf("message %d of the day, which is not so very short as to be nothing", i), Time: testTime.Add(time.Duration(i) * time.Hour)})
 	}
-	th.Take(many)
+	th.AddPart(many)
 	if size() > maxPrompts || th.Dropped == 0 || len(th.Prompts)+th.Dropped != n+5000 || !strings.HasPrefix(th.Prompts[0].Text, "The first request.") || th.Prompts[len(th.Prompts)-1].Text != many.Prompts[4999].Text {
 		t.Errorf("%d bytes in %d messages, %d dropped", size(), len(th.Prompts), th.Dropped)
 	}
@@ -337,10 +337,10 @@ func TestSaidIsBounded(t *testing.T) {
 // A thread goes from one chain to another with what was said in the session.
 func TestSaidJoins(t *testing.T) {
 	old, to := new(Thread), new(Thread)
-	old.Take(part("a", "Port the parser."))
-	old.Take(part("b", "Another task.", "With tests."))
-	to.Join(old, "b")
-	old.Leave("b")
+	old.AddPart(part("a", "Port the parser."))
+	old.AddPart(part("b", "Another task.", "With tests."))
+	to.JoinSession(old, "b")
+	old.RemoveSession("b")
 	if texts(old.Prompts) != "Port the parser." || texts(to.Prompts) != "Another task.|With tests." {
 		t.Errorf("%s; %s", texts(old.Prompts), texts(to.Prompts))
 	}
@@ -353,7 +353,7 @@ func TestRemove(t *testing.T) {
 		t.Errorf("nothing is there: %v", err)
 	}
 	for i := range 5 {
-		if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(x *Thread) { x.Take(part("a", fmt.Sprint("message ", i))) }); err != nil {
+		if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(x *Thread) { x.AddPart(part("a", fmt.Sprint("message ", i))) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -437,7 +437,7 @@ func TestJournalTogether(t *testing.T) {
 		})
 		if i%5 == 0 {
 			all.Go(func() {
-				if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Take(part("b", fmt.Sprint("turn ", i))) }); err != nil {
+				if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.AddPart(part("b", fmt.Sprint("turn ", i))) }); err != nil {
 					t.Error(err)
 				}
 			})
@@ -454,7 +454,7 @@ func TestJournalTogether(t *testing.T) {
 func TestMove(t *testing.T) {
 	state := place.State(t.TempDir())
 	for _, p := range []Part{part("a", "Port the parser.", "Never push to main."), part("b", "yes")} {
-		if _, err := Update(state, "a", atomicfile.Unsynced, nil, func(th *Thread) { th.Take(p) }); err != nil {
+		if _, err := Update(state, "a", atomicfile.Unsynced, nil, func(th *Thread) { th.AddPart(p) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -483,7 +483,7 @@ func TestMove(t *testing.T) {
 // A request that is a whole file ends with what the person wants of it.
 func TestLongRequest(t *testing.T) {
 	th := new(Thread)
-	th.Take(part("a", "Look at this: "+strings.Repeat("ERROR ä\n", 20_000)+"\nNever restart worker 7."))
+	th.AddPart(part("a", "Look at this: "+strings.Repeat("ERROR ä\n", 20_000)+"\nNever restart worker 7."))
 	if got := th.Request.Text; len(got) > MaxRequest || !strings.HasPrefix(got, "Look at this: ") || !strings.HasSuffix(got, "Never restart worker 7.") {
 		t.Errorf("%d bytes: %.40s … %s", len(got), got, got[max(0, len(got)-40):])
 	}
@@ -495,8 +495,8 @@ func TestTakenBack(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 1, minute, 0, 0, time.UTC) }
 	say := func(minute int, text string) Quote { return Quote{Text: text, Time: at(minute)} }
 	var x Thread
-	x.Take(Part{Session: "s", First: say(1, "Port it"), Prompts: []Quote{say(1, "Port it"), say(2, "Never push to main."), say(3, "You can push to main now. Always use tabs."), say(4, "go on")}})
-	x.Take(Part{Session: "s", First: say(5, "Port it in Rust"), TakenBack: []Quote{say(1, "Port it"), say(3, "You can push to main now. Always use tabs."), say(4, "go on"), say(4, "never said")},
+	x.AddPart(Part{Session: "s", First: say(1, "Port it"), Prompts: []Quote{say(1, "Port it"), say(2, "Never push to main."), say(3, "You can push to main now. Always use tabs."), say(4, "go on")}})
+	x.AddPart(Part{Session: "s", First: say(5, "Port it in Rust"), TakenBack: []Quote{say(1, "Port it"), say(3, "You can push to main now. Always use tabs."), say(4, "go on"), say(4, "never said")},
 		Prompts: []Quote{say(5, "Port it in Rust"), say(2, "Never push to main."), say(6, "go on")}})
 	var got []string
 	for _, q := range x.Prompts {

@@ -30,7 +30,7 @@ func TestAnswers(t *testing.T) {
 		t.Helper()
 		p.Session = "s"
 		for range 2 {
-			if th.Take(p); !slices.Equal(textsOf(th.Answers), want) {
+			if th.AddPart(p); !slices.Equal(textsOf(th.Answers), want) {
 				t.Errorf("%q, want %q", textsOf(th.Answers), want)
 			}
 		}
@@ -39,12 +39,12 @@ func TestAnswers(t *testing.T) {
 	take(Part{Answers: []Quote{to(1, 4, "With a lock.")}}, "With a lock.")
 	take(Part{Prompts: []Quote{at(5, "and then?")}, Answers: []Quote{to(5, 6, "Done.")}}, "With a lock.", "Done.")
 	take(Part{TakenBack: []Quote{at(5, "and then?")}, Prompts: []Quote{at(1, "how?")}, Answers: []Quote{to(1, 4, "With a lock.")}}, "With a lock.")
-	th.Take(Part{Session: "other", Answers: []Quote{at(3, "Another's.")}})
+	th.AddPart(Part{Session: "other", Answers: []Quote{at(3, "Another's.")}})
 	if got := textsOf(th.Answers); !slices.Equal(got, []string{"Another's.", "With a lock."}) {
 		t.Errorf("%q", got)
 	}
 	for i := range 400 {
-		th.Take(Part{Session: "s", Prompts: []Quote{at(10+2*i, fmt.Sprint("go on ", i))}, Answers: []Quote{to(10+2*i, 11+2*i, fmt.Sprint(i, strings.Repeat(" word", 300)))}})
+		th.AddPart(Part{Session: "s", Prompts: []Quote{at(10+2*i, fmt.Sprint("go on ", i))}, Answers: []Quote{to(10+2*i, 11+2*i, fmt.Sprint(i, strings.Repeat(" word", 300)))}})
 	}
 	size := len(strings.Join(textsOf(th.Answers), ""))
 	if n := len(th.Answers); n != 402 || size > maxPrompts || len(th.Answers[n-1].Text) < 1500 || len(th.Answers[2].Text) > 400 {
@@ -57,20 +57,20 @@ func TestActions(t *testing.T) {
 	th := &Thread{ChainID: "c"}
 	at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 	for i, text := range []string{"`go test ./a`: ok a 0.4s", "`make lint` failed: x.go:3", "`go test ./a` failed: FAIL a", "`make lint`: ok"} {
-		th.Take(Part{Session: "s", Actions: []Quote{{Text: text, Time: at.Add(time.Duration(i) * time.Minute)}}, Files: []string{fmt.Sprint("f", i), "b.go"}, Time: at.Add(time.Duration(i) * time.Minute)})
+		th.AddPart(Part{Session: "s", Actions: []Quote{{Text: text, Time: at.Add(time.Duration(i) * time.Minute)}}, Files: []string{fmt.Sprint("f", i), "b.go"}, Time: at.Add(time.Duration(i) * time.Minute)})
 	}
 	if got, want := textsOf(th.Actions), []string{"`go test ./a` failed: FAIL a", "`make lint`: ok", "files changed: f3, b.go"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for i := range 300 {
-		th.Take(Part{Session: "s", Actions: []Quote{{Text: fmt.Sprintf("`run %d`", i), Time: at.Add(time.Hour)}}})
+		th.AddPart(Part{Session: "s", Actions: []Quote{{Text: fmt.Sprintf("`run %d`", i), Time: at.Add(time.Hour)}}})
 	}
 	if n := len(th.Actions); n != maxActions || th.Actions[n-1].Text != "`run 299`" {
 		t.Errorf("%d: %v", n, th.Actions[n-1])
 	}
 	into := &Thread{ChainID: "d"}
-	into.Join(th, "s")
-	if th.Leave("s"); len(into.Actions) != maxActions || len(th.Actions) > 0 {
+	into.JoinSession(th, "s")
+	if th.RemoveSession("s"); len(into.Actions) != maxActions || len(th.Actions) > 0 {
 		t.Errorf("%d and %d", len(into.Actions), len(th.Actions))
 	}
 }
@@ -80,8 +80,8 @@ func TestDone(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 1, 17, 1, minute, 0, 0, time.UTC) }
 	th := &Thread{ChainID: "c"}
 	for range 2 {
-		th.Take(Part{Session: "s", Prompts: []Quote{{Text: "split the parser in two", Time: at(1)}}, Answers: []Quote{{Text: "I split it.", Time: at(2), Asked: at(1), Done: true}}})
-		th.Take(Part{Session: "s", Prompts: []Quote{{Text: "split is the name of the tool", Time: at(3)}}, Answers: []Quote{{Text: "Noted.", Time: at(4), Asked: at(3)}}})
+		th.AddPart(Part{Session: "s", Prompts: []Quote{{Text: "split the parser in two", Time: at(1)}}, Answers: []Quote{{Text: "I split it.", Time: at(2), Asked: at(1), Done: true}}})
+		th.AddPart(Part{Session: "s", Prompts: []Quote{{Text: "split is the name of the tool", Time: at(3)}}, Answers: []Quote{{Text: "Noted.", Time: at(4), Asked: at(3)}}})
 	}
 	if !th.Prompts[0].Done || th.Prompts[1].Done {
 		t.Errorf("%+v", th.Prompts)
@@ -107,7 +107,7 @@ func TestTimeOfFiles(t *testing.T) {
 		{[]string{"b.go", "a.go"}, time.Time{}, at.Add(time.Hour), at.Add(time.Hour)},
 		{[]string{"b.go", "a.go"}, at.Add(2 * time.Hour), at.Add(3 * time.Hour), at.Add(2 * time.Hour)},
 	} {
-		if th.Take(Part{Session: "s", Files: c.files, Time: c.read, Last: c.last}); !th.LastTime().Equal(c.want) {
+		if th.AddPart(Part{Session: "s", Files: c.files, Time: c.read, Last: c.last}); !th.LastTime().Equal(c.want) {
 			t.Errorf("%d: %v, want %v", i, th.LastTime(), c.want)
 		}
 	}

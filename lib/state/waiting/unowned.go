@@ -41,22 +41,22 @@ type Reader struct {
 // FindUnowned returns the hand-overs of a home that no session's record has: files, and then
 // claims, the oldest first. known are the sessions whose records could be read, hooked the notes of
 // the mailbox that are hooked. It returns what it could read with an error.
-func FindUnowned(s session.Store, known []session.Candidate, hooked []mail.Note, by Reader) ([]*Unowned, error) {
+func FindUnowned(store session.Store, known []session.Candidate, hooked []mail.Note, reader Reader) ([]*Unowned, error) {
 	var files []*Unowned
-	names, failed := handover.Waiting(s.Home)
+	names, failed := handover.Waiting(store.Home)
 	for _, name := range names {
 		id, err := session.ParseID(name)
-		if err != nil || session.Find(known, session.ID(name)) != nil || id != by.ID && s.Exists(id) {
+		if err != nil || session.Find(known, session.ID(name)) != nil || id != reader.ID && store.Exists(id) {
 			continue // of a record that cannot be read nothing is known
 		}
-		o, slot, err := handover.Read(s.Home, name)
+		o, slot, err := handover.Read(store.Home, name)
 		switch {
-		case errors.Is(err, handover.ErrDamaged) && by.Repairs:
-			err = cmp.Or(handover.SetAside(s.Home, name), err)
+		case errors.Is(err, handover.ErrDamaged) && reader.Repairs:
+			err = cmp.Or(handover.SetAside(store.Home, name), err)
 		case o == nil:
-		case isTakenElsewhere(s.Home, o):
-			if by.Repairs {
-				err = handover.TakeUnowned(s.Home, name, atomicfile.Unsynced)
+		case isTakenElsewhere(store.Home, o):
+			if reader.Repairs {
+				err = handover.TakeUnowned(store.Home, name, atomicfile.Unsynced)
 			}
 		default:
 			files = append(files, &Unowned{Handover: o, ID: id, slot: slot})
@@ -64,7 +64,7 @@ func FindUnowned(s session.Store, known []session.Candidate, hooked []mail.Note,
 		failed = cmp.Or(failed, err)
 	}
 	sort.SliceStable(files, func(i, j int) bool { return files[i].At.Before(files[j].At) })
-	claims, err := claims(s, known, files, hooked, by)
+	claims, err := findClaims(store, known, files, hooked, reader)
 	return append(files, claims...), cmp.Or(failed, err)
 }
 
@@ -78,10 +78,10 @@ func isTakenElsewhere(h home.Home, o *handover.Handover) bool {
 	return err == nil && (note.Seen || note.Done)
 }
 
-// claims makes hand-overs of the markers and notes that have no file: Gas Town's gt or an older gt
+// findClaims makes hand-overs of the markers and notes that have no file: Gas Town's gt or an older gt
 // left a marker, a note, or both, or a gt-handoff was killed before it wrote the file. Markers go
 // to the latest unread notes; without such a note, the first marker is a hand-over of its own.
-func claims(s session.Store, known []session.Candidate, files []*Unowned, hooked []mail.Note, by Reader) ([]*Unowned, error) {
+func findClaims(store session.Store, known []session.Candidate, files []*Unowned, hooked []mail.Note, reader Reader) ([]*Unowned, error) {
 	kept := map[string]bool{} // the markers and notes of hand-overs that have a file
 	for _, c := range known {
 		if c.Handoff != nil {
@@ -94,23 +94,23 @@ func claims(s session.Store, known []session.Candidate, files []*Unowned, hooked
 			kept[path] = true
 		}
 	}
-	markers, err := marker.List(s.Home)
+	markers, err := marker.List(store.Home)
 	markers = slices.DeleteFunc(markers, func(m marker.Marker) bool {
-		return by.Busy || kept[m.Path()] || by.Continues && m.Reason != marker.Compaction
+		return reader.Busy || kept[m.Path()] || reader.Continues && m.Reason != marker.Compaction
 	})
-	if by.Continues && len(markers) == 0 {
+	if reader.Continues && len(markers) == 0 {
 		return nil, err
 	}
 	var all, free []*Unowned // free may get a marker; the latest is the first
 	for _, n := range hooked {
-		if n.Type != mail.Handoff || n.Seen || kept[n.ID] || !by.mayGet(s, known, n) {
+		if n.Type != mail.Handoff || n.Seen || kept[n.ID] || !reader.mayGet(store, known, n) {
 			continue
 		}
 		c := newClaim()
 		c.Note, c.At = n.ID, n.Date
 		all = append(all, c)
 		from := func(m marker.Marker) bool { return m.From == n.Session }
-		if by.Continues || session.Find(known, session.ID(n.Session)) == nil || slices.ContainsFunc(markers, from) {
+		if reader.Continues || session.Find(known, session.ID(n.Session)) == nil || slices.ContainsFunc(markers, from) {
 			free = append([]*Unowned{c}, free...)
 		}
 	}
@@ -135,7 +135,7 @@ func claims(s session.Store, known []session.Candidate, files []*Unowned, hooked
 	for _, c := range all {
 		c.shared = len(free) > 0
 	}
-	return slices.DeleteFunc(all, func(c *Unowned) bool { return c.isBeingTold(known, by.ID) }), err
+	return slices.DeleteFunc(all, func(c *Unowned) bool { return c.isBeingTold(known, reader.ID) }), err
 }
 
 func newClaim() *Unowned {

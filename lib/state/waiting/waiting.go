@@ -48,7 +48,7 @@ func ListHandovers(h home.Home, warn func(error)) ([]Handover, error) {
 	}
 	var found []Handover
 	for _, r := range records {
-		if subject, ok := request.Asked(h, r.ID); ok && !r.Ended() {
+		if subject, ok := request.AskedHandover(h, r.ID); ok && !r.Ended() {
 			found = append(found, Handover{Handover: new(handover.Handover), Record: r, Asked: true, Subject: subject})
 		}
 		if p := r.Promised(); p != nil {

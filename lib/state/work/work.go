@@ -129,7 +129,7 @@ func (w Work) Held(template, name string) (h Held, err error) {
 		return err
 	}
 	err = in(fresh)
-	all, herr := w.held(template)
+	all, herr := w.findHeld(template)
 	for _, p := range all {
 		if filepath.Base(p.path) == name {
 			h = Held{cur, p.session}
@@ -249,8 +249,8 @@ type Item struct {
 
 // List returns all notes that are not done. Free ones come last.
 func (w Work) List() (all []Item, err error) {
-	had, err := w.findInTemplates(w.held)
-	free, ferr := w.findInTemplates(w.open)
+	had, err := w.findInTemplates(w.findHeld)
+	free, ferr := w.findInTemplates(w.findOpen)
 	if err := errors.Join(err, ferr); err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (w Work) List() (all []Item, err error) {
 
 // Open returns the IDs of the notes that no session has, the oldest first, by template.
 func (w Work) Open() (map[string][]string, error) {
-	all, err := w.findInTemplates(w.open)
+	all, err := w.findInTemplates(w.findOpen)
 	if err != nil {
 		return nil, err
 	}
@@ -302,12 +302,12 @@ func (w Work) listFolder(p location, elem ...string) (all []location, err error)
 	return all, err
 }
 
-func (w Work) open(template string) ([]location, error) {
+func (w Work) findOpen(template string) ([]location, error) {
 	return w.listFolder(location{template: template}, template, fresh)
 }
 
-// held returns the notes of a template that sessions have or had.
-func (w Work) held(template string) (all []location, err error) {
+// findHeld returns the notes of a template that sessions have or had.
+func (w Work) findHeld(template string) (all []location, err error) {
 	sessions, err := atomicfile.Folders(w.path(template, members))
 	for _, s := range sessions {
 		found, ferr := w.findClaimed(template, s)
@@ -337,7 +337,7 @@ func (w Work) findClaimed(template, session string) (all []location, err error) 
 
 // Claims counts the claimed notes by session name.
 func (w Work) Claims(context.Context) (map[string]int, error) {
-	all, err := w.findInTemplates(w.held)
+	all, err := w.findInTemplates(w.findHeld)
 	if err != nil {
 		return nil, err
 	}
@@ -440,7 +440,7 @@ func (w Work) BackOf(session, id string) error {
 
 // moveNote moves the note with that id to a folder of its template, if fits accepts exactly one.
 func (w Work) moveNote(id string, fits func(template, holder, why string) bool, to string) error {
-	found, err := w.findInTemplates(w.held)
+	found, err := w.findInTemplates(w.findHeld)
 	if err != nil {
 		return err
 	}

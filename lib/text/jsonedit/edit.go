@@ -14,7 +14,7 @@ func (d *Doc) Append(to *Node, key string, value any) ([]byte, error) {
 		return nil, err
 	}
 	if len(to.Items) == 0 {
-		return d.fill(to, name, value)
+		return d.appendFirst(to, name, value)
 	}
 	last := to.Items[len(to.Items)-1]
 	before := d.text[to.start+1 : to.Items[0].begin]
@@ -33,8 +33,8 @@ func (d *Doc) Append(to *Node, key string, value any) ([]byte, error) {
 	return d.splice(last.end, at, gap, name, item), nil
 }
 
-// fill adds the first item to an empty array or object, after its comments.
-func (d *Doc) fill(to *Node, name []byte, value any) ([]byte, error) {
+// appendFirst adds the first item to an empty array or object, after its comments.
+func (d *Doc) appendFirst(to *Node, name []byte, value any) ([]byte, error) {
 	unit, outer := d.unit(), d.indentAt(to.start)
 	inner := slices.Concat(outer, unit)
 	if unit == nil {

@@ -38,7 +38,7 @@ func Shorten(text string) string {
 	lines := strings.Split(text, "\n")
 	var out []string
 	for i := 0; i < len(lines); {
-		n := max(paste(lines[i:]), 1)
+		n := max(pasteLength(lines[i:]), 1)
 		block := lines[i : i+n]
 		if n >= minPaste && size(block[ends:n-ends]) >= minSize {
 			block = slices.Concat(block[:ends], keepRemarks(block[ends:n-ends]), block[n-ends:])
@@ -74,7 +74,7 @@ func Typed(text string, mark func(lines []string) string) string {
 	lines := strings.Split(kept, "\n")
 	var out []string
 	for i := 0; i < len(lines); {
-		n := max(paste(lines[i:]), 1)
+		n := max(pasteLength(lines[i:]), 1)
 		block := lines[i : i+n]
 		if n >= fewLines || n > 2 && size(block) >= fewBytes {
 			said := slices.DeleteFunc(slices.Clone(block), func(line string) bool { return !isRemark(line) && !isEntry(line) })
@@ -102,7 +102,7 @@ func Typed(text string, mark func(lines []string) string) string {
 func isEntry(line string) bool {
 	name, value, found := strings.Cut(line, ": ")
 	first, _ := utf8.DecodeRuneInString(name)
-	return found && value != "" && len(line) < 100 && unicode.IsUpper(first) && isTyped(name) && !begins().MatchString(line)
+	return found && value != "" && len(line) < 100 && unicode.IsUpper(first) && isTyped(name) && !outputStart().MatchString(line)
 }
 
 // Mark returns what stands for a paste where there is little room: how many lines it had, and
@@ -161,7 +161,7 @@ func isRemark(line string) bool {
 const leftOutMark = "[… "
 
 func leftOut(lines []string) string {
-	return fmt.Sprintf(leftOutMark+"%d lines, %s …]", len(lines), term.Size(int64(size(lines))))
+	return fmt.Sprintf(leftOutMark+"%d lines, %s …]", len(lines), term.FormatSize(int64(size(lines))))
 }
 
 // size returns the number of bytes of lines with their line feeds.
@@ -182,11 +182,11 @@ func middleCut(text string, n int) string {
 	for back < len(text) && !utf8.RuneStart(text[back]) {
 		back++
 	}
-	return text[:front] + fmt.Sprintf(" [… %s …] ", term.Size(int64(back-front))) + text[back:]
+	return text[:front] + fmt.Sprintf(" [… %s …] ", term.FormatSize(int64(back-front))) + text[back:]
 }
 
-// paste returns how many of the first lines are one paste, 0 if the first was typed by the person.
-func paste(lines []string) int {
+// pasteLength returns how many of the first lines are one paste, 0 if the first was typed by the person.
+func pasteLength(lines []string) int {
 	if strings.TrimSpace(lines[0]) == "" {
 		return 0
 	}
@@ -224,9 +224,9 @@ func fence(line string) string {
 	return ""
 }
 
-// begins matches how lines of logs, traces, diffs, listings and terminals begin. It is not
+// outputStart matches how lines of logs, traces, diffs, listings and terminals begin. It is not
 // compiled at the start of every program.
-var begins = sync.OnceValue(func() *regexp.Regexp {
+var outputStart = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|\w*(?:Error|Exception): |at \S+[(:]|File "|Traceback|goroutine \d|@@ |diff --git|index [0-9a-f]{7}|[+-]{3} \S|\$ |❯ |[\w./@-]+:\d+[:\s]|[d-][rwx-]{9}|={3,}|-{3,}|\||--- (PASS|FAIL)|(PASS|FAIL|ok)\s)`)
 })
 
@@ -236,7 +236,7 @@ func isOutput(line string) bool {
 	switch {
 	case bare == "":
 		return false
-	case begins().MatchString(line):
+	case outputStart().MatchString(line):
 		return true
 	case isPath(strings.TrimLeft(bare, "-*• ")):
 		return true

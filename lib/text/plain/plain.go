@@ -345,14 +345,14 @@ func (c *cleaner) cleanAll() string {
 		}
 		switch k := kindOf(r); {
 		case introduces(r):
-			if end := c.sequence(i, n, r); end > i {
+			if end := c.sequenceEnd(i, n, r); end > i {
 				c.leaveOut()
 				i = end
 				continue
 			}
-			c.odd()
+			c.replaceOdd()
 		case bad, r == utf8.RuneError && c.how == asShown: // U+FFFD may have been invalid before
-			c.odd()
+			c.replaceOdd()
 		case k == visible:
 			c.putRune(r)
 		case k == mark && stands(r, c.marks):
@@ -372,7 +372,7 @@ func (c *cleaner) cleanAll() string {
 		case k == lineEnd:
 			c.putRune('\n')
 		case k == control:
-			c.odd()
+			c.replaceOdd()
 		case (k == joiner || k == selector || k == sign) && needed(c.prev, r, s[i+n:]):
 			c.add(r)
 		default:
@@ -383,8 +383,8 @@ func (c *cleaner) cleanAll() string {
 	return c.b.String()
 }
 
-// odd handles a character that does not belong into any text.
-func (c *cleaner) odd() {
+// replaceOdd handles a character that does not belong into any text.
+func (c *cleaner) replaceOdd() {
 	if c.how == asShown {
 		c.leaveOut()
 	} else {
@@ -412,9 +412,9 @@ const (
 	maxString  = 4096 // of a window title, link address or picture
 )
 
-// sequence returns the end of the escape sequence at s[i], which begins with r of n bytes,
+// sequenceEnd returns the end of the escape sequence at s[i], which begins with r of n bytes,
 // or i if it is incomplete.
-func (c *cleaner) sequence(i, n int, r rune) int {
+func (c *cleaner) sequenceEnd(i, n int, r rune) int {
 	p := i + n
 	if r == 0x1b {
 		if p == len(c.s) {
@@ -449,7 +449,7 @@ func (c *cleaner) escape(p int) int {
 			return p + 2
 		}
 	case '7', '8', '=', '>', 'M', 'c', '\\':
-		if c.protectedBegins(p) || c.doubts(p) {
+		if c.protectedBegins(p) || c.isDoubtful(p) {
 			return p
 		}
 		return p + 1
@@ -475,7 +475,7 @@ func (c *cleaner) controlSequence(p int) int {
 		return p
 	case p == plain && strings.IndexByte("mKJHfhlABCDGsu", s[p]) >= 0 && (s[p] == 'm' || !strings.Contains(s[from:p], ":")):
 		return p + 1 // usual in programs
-	case c.doubts(from):
+	case c.isDoubtful(from):
 		return from
 	}
 	return p + 1
@@ -508,9 +508,9 @@ func (c *cleaner) controlString(p int) int {
 // protectedBegins reports whether something that must not be lost begins at s[p].
 func (c *cleaner) protectedBegins(p int) bool { return c.keep.Begins != nil && c.keep.Begins(c.s[p:]) }
 
-// doubts reports whether a sequence that programs hardly write should not count as one,
+// isDoubtful reports whether a sequence that programs hardly write should not count as one,
 // because something that must not be lost follows its introducer.
-func (c *cleaner) doubts(p int) bool {
+func (c *cleaner) isDoubtful(p int) bool {
 	if c.keep.Holds == nil {
 		return false
 	}

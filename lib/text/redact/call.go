@@ -9,9 +9,9 @@ import "strings"
 // hashPassword("x").
 func (sc *scanner) findCallValue(i int) (from, to int) {
 	s := sc.s
-	const last = "dDyYtTnNeErRlLsSwW" // the last letters of those names
-	v := skipChars(s, i+1, "b", 1)    // of Python
-	if i == 0 || strings.IndexByte(last, s[i-1]) < 0 || !isQuoted(s, v) {
+	const last = "dDyYtTnNeErRlLsSwW"  // the last letters of those names
+	begin := skipChars(s, i+1, "b", 1) // of Python
+	if i == 0 || strings.IndexByte(last, s[i-1]) < 0 || !isQuoted(s, begin) {
 		return 0, 0
 	}
 	name := sc.nameBefore(i)
@@ -27,7 +27,7 @@ func (sc *scanner) findCallValue(i int) (from, to int) {
 		}
 		word = "password"
 	case "connect": // "user/x@host"
-		from, to = boundedValueAt(s, v)
+		from, to = boundedValueAt(s, begin)
 		user, rest, _ := strings.Cut(s[from:max(from, to)], "/")
 		from += len(user) + 1
 		at := strings.LastIndexByte(rest, '@')
@@ -46,18 +46,18 @@ func (sc *scanner) findCallValue(i int) (from, to int) {
 		}
 		word = "token"
 	case "client": // of a service
-		from, to = boundedValueAt(s, v)
+		from, to = boundedValueAt(s, begin)
 		return spanIf(to-from >= 24 && endOfRun(s[:to], from, "w-") == to && isMixedCase(s[from:to]), from, to)
 	case "fernet", "stripe":
-		return wordAt(s, v, isStrongSecret)
+		return wordAt(s, begin, isStrongSecret)
 	case "login", "run": // of a bot
 		receiver := strings.ToLower(name[:len(name)-len(word)])
 		if !strings.HasSuffix(receiver, "bot.") && !strings.HasSuffix(receiver, "client.") {
 			return 0, 0
 		}
-		return wordAt(s, v, isStrongSecret)
+		return wordAt(s, begin, isStrongSecret)
 	case "crypt": // of PostgreSQL
-		if from, to = boundedValueAt(s, v); from >= to || !strings.HasPrefix(s[min(to+1, len(s)):], ", gen_salt(") {
+		if from, to = boundedValueAt(s, begin); from >= to || !strings.HasPrefix(s[min(to+1, len(s)):], ", gen_salt(") {
 			return 0, 0
 		}
 		word = "password"
@@ -70,7 +70,7 @@ func (sc *scanner) findCallValue(i int) (from, to int) {
 		switch rest {
 		case "password", "passwd", "passphrase", "apikey", "secretkey", "accesskey", "secret", "clientsecret", "accesstoken", "authtoken", "apitoken":
 		case "token":
-			from, to = boundedValueAt(s, v)
+			from, to = boundedValueAt(s, begin)
 			if rest == plain || from >= to || !isStrongSecret(s[from:to]) { // set_token('IDENT_2')
 				return 0, 0
 			}
@@ -78,7 +78,7 @@ func (sc *scanner) findCallValue(i int) (from, to int) {
 			return 0, 0
 		}
 	}
-	return likelySecret(s, v, word)
+	return likelySecret(s, begin, word)
 }
 
 // findDefault finds the default value of a variable that is named like a secret: X || "x", X ?? "x",
@@ -99,21 +99,21 @@ func (sc *scanner) findDefault(i int) (from, to int) {
 		if !ok {
 			continue
 		}
-		v := p + len(or)
+		begin := p + len(or)
 		if strings.HasPrefix(rest, "=") {
-			v++
+			begin++
 		}
-		v = skipBlanks(s, v)
-		if v == len(s) || !isQuoted(s, v) && s[v] != '`' {
+		begin = skipBlanks(s, begin)
+		if begin == len(s) || !isQuoted(s, begin) && s[begin] != '`' {
 			return 0, 0
 		}
 		if name := sc.nameBefore(sc.skipQuotesBack(i)); isSureName(name) {
-			return likelySecret(s, v, name)
+			return likelySecret(s, begin, name)
 		}
 		before := sc.lineBefore(i, maxName)
 		if at := strings.LastIndex(before, ": <%="); at >= 0 { // in the template of a setting
 			if name := sc.nameBefore(i - len(before) + at); isSureName(name) {
-				return likelySecret(s, v, name)
+				return likelySecret(s, begin, name)
 			}
 		}
 	}

@@ -9,10 +9,10 @@ import "strings"
 // sc.cells. The part of the name that suggests a secret begins at s[i].
 func (sc *scanner) addColumns(i, end int) {
 	s, p := sc.s, skipChars(sc.s, end, "\"'`] ", maxName/2)
-	if i >= sc.table && sc.addArrays(i, end) {
+	if i >= sc.tableEnd && sc.addArrays(i, end) {
 		return
 	}
-	if i < sc.table || p < len(s) && strings.IndexByte(",;|\t)\r\n\xe2", s[p]) < 0 && p-end < 2 {
+	if i < sc.tableEnd || p < len(s) && strings.IndexByte(",;|\t)\r\n\xe2", s[p]) < 0 && p-end < 2 {
 		return
 	}
 	low := max(0, i-maxLook)
@@ -30,7 +30,7 @@ func (sc *scanner) addColumns(i, end int) {
 		return
 	}
 	eol += i
-	sc.table = eol
+	sc.tableEnd = eol
 	for _, sep := range [...]string{"|", "│", "\t", ";", ",", "  "} {
 		if head := s[start:eol]; strings.Contains(head, sep) {
 			names := columnNames(strings.TrimRight(head, "\r "), sep)
@@ -126,7 +126,7 @@ func (sc *scanner) addRows(p int, sep string, names []string) {
 		if p += len(line) + 1; ended {
 			break
 		}
-		sc.table = min(p, len(s))
+		sc.tableEnd = min(p, len(s))
 	}
 }
 
@@ -150,7 +150,7 @@ func (sc *scanner) addInserted(p int) {
 	}
 	names := listedNames(s[p:p+end], " \t\r\n\"'`[]\\")
 	p += end + 1
-	sc.table = p
+	sc.tableEnd = p
 	words := strings.ToLower(s[p:min(len(s), p+maxTag)])
 	if strings.HasPrefix(strings.TrimLeft(words, " \n"), "from ") {
 		if eol := strings.Index(words, "\n"); eol >= 0 {
@@ -159,7 +159,7 @@ func (sc *scanner) addInserted(p int) {
 		return
 	}
 	if query := strings.TrimLeft(words, " \n"); strings.HasPrefix(query, "select ") {
-		sc.table, _ = sc.addTuple(p+len(words)-len(query), names)
+		sc.tableEnd, _ = sc.addTuple(p+len(words)-len(query), names)
 		return
 	}
 	values := strings.Index(words, "values")
@@ -173,11 +173,11 @@ func (sc *scanner) addInserted(p int) {
 		}
 		var bound bool
 		p, bound = sc.addTuple(open+1, names)
-		if sc.table = p; bound { // VALUES (?, ?)", ("bob", "x")
+		if sc.tableEnd = p; bound { // VALUES (?, ?)", ("bob", "x")
 			args, _, _ := strings.Cut(s[p:min(len(s), p+maxName)], ",")
 			if args = strings.Trim(args, "; \t\n\r"); strings.Trim(args, "\"'`") == "" {
 				p = skipBlanks(s, p+strings.IndexByte(s[p:min(len(s), p+maxName)], ',')+1)
-				sc.table, _ = sc.addTuple(skipChars(s, p, "[({", 1), names)
+				sc.tableEnd, _ = sc.addTuple(skipChars(s, p, "[({", 1), names)
 			}
 			return
 		}
@@ -258,7 +258,7 @@ func (sc *scanner) addArrays(i, end int) bool {
 		return false
 	}
 	names := listedNames(s[low+open+1:end+stop], " \t\r\n\"")
-	sc.table = end + stop
+	sc.tableEnd = end + stop
 	if len(names) < 2 {
 		return false
 	}
@@ -268,7 +268,7 @@ func (sc *scanner) addArrays(i, end int) bool {
 			return true
 		}
 		p, _ = sc.addTuple(skipChars(s, p+between, " \t\r\n[", len(s)), names)
-		sc.table = p
+		sc.tableEnd = p
 	}
 }
 
@@ -314,7 +314,7 @@ func (sc *scanner) addSecretData(i, v int) {
 		return
 	}
 	v += len(kind)
-	low := max(sc.done, sc.secretTo, i-maxSecretData)
+	low := max(sc.done, sc.secretDataEnd, i-maxSecretData)
 	before := s[min(low, i):i]
 	for _, mark := range [...]string{mark, "\n---"} { // the second is sought behind the first only
 		before = before[max(strings.LastIndex(before, mark), 0):]
@@ -372,6 +372,6 @@ func (sc *scanner) addMembers(low int, doc, name string) {
 			sc.cells = append(sc.cells, span{low + from, low + to})
 		}
 		p = to
-		sc.secretTo = max(sc.secretTo, low+p)
+		sc.secretDataEnd = max(sc.secretDataEnd, low+p)
 	}
 }

@@ -20,7 +20,7 @@ func (sc *scanner) findElementValue(i int) (from, to int) {
 		return 0, 0
 	}
 	tag, before := window[start+1:], window[:start]
-	if len(tag) > 1 && (tag[0]|0x20 == 't') && (tag[1]|0x20 == 'h' || tag[1]|0x20 == 'd') && (len(tag) == 2 || tag[2] == ' ') && i >= sc.cellsTo {
+	if len(tag) > 1 && (tag[0]|0x20 == 't') && (tag[1]|0x20 == 'h' || tag[1]|0x20 == 'd') && (len(tag) == 2 || tag[2] == ' ') && i >= sc.htmlTableEnd {
 		sc.addHTMLColumns(i, tag[1]|0x20 == 'h')
 	}
 	end := endOfRun(tag, 0, "w-.:")
@@ -129,13 +129,13 @@ func (sc *scanner) addHTMLColumns(i int, isName bool) {
 	if end < 0 {
 		end = len(s) - i
 	}
-	sc.cellsTo = i + end
+	sc.htmlTableEnd = i + end
 	var names []string
 	found := false
-	for p, column, head := i+1, 0, true; p < sc.cellsTo; {
-		from := skipTags(s[:sc.cellsTo], p)
+	for p, column, head := i+1, 0, true; p < sc.htmlTableEnd; {
+		from := skipTags(s[:sc.htmlTableEnd], p)
 		to := from
-		for to < sc.cellsTo && s[to] != '<' && to-from < maxLook {
+		for to < sc.htmlTableEnd && s[to] != '<' && to-from < maxLook {
 			to++
 		}
 		switch name := strings.ReplaceAll(strings.TrimSpace(s[from:to]), " ", "_"); {
@@ -149,18 +149,18 @@ func (sc *scanner) addHTMLColumns(i int, isName bool) {
 		}
 		column++
 		for more := false; !more; { // the next cell
-			n := strings.IndexByte(s[p:sc.cellsTo], '<')
+			n := strings.IndexByte(s[p:sc.htmlTableEnd], '<')
 			if n < 0 {
 				return
 			}
 			p += n + 1
-			switch tag := strings.ToLower(s[p:min(sc.cellsTo, p+3)]); {
+			switch tag := strings.ToLower(s[p:min(sc.htmlTableEnd, p+3)]); {
 			case strings.HasPrefix(tag, "tr"):
 				if column, head = 0, false; !found {
 					return
 				}
 			case tag == "td>", tag == "td ", tag == "th>", tag == "th ":
-				n := strings.IndexByte(s[p:sc.cellsTo], '>')
+				n := strings.IndexByte(s[p:sc.htmlTableEnd], '>')
 				if n < 0 {
 					return
 				}

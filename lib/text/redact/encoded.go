@@ -15,7 +15,7 @@ import (
 // maxLevels bounds how often a text is decoded: JSON in JSON in a URL.
 const maxLevels = 3
 
-type reading struct {
+type decodedText struct {
 	text   string
 	from   []int32 // for each byte of text, the beginning of its encoded form
 	to     []int32 // and the end
@@ -29,7 +29,7 @@ func findEncoded(s string, values []string) []span {
 	for start := 0; start < len(s); {
 		end, escapes := encodedLine(s, start)
 		if escapes {
-			for _, sp := range inReadings(s[start:end], values) {
+			for _, sp := range findInDecoded(s[start:end], values) {
 				found = append(found, span{start + sp.from, start + sp.to})
 			}
 		}
@@ -69,12 +69,12 @@ func encodedLine(s string, i int) (end int, escapes bool) {
 	return i, escapes
 }
 
-// inReadings finds secrets in the decoded forms of a piece of text.
-func inReadings(piece string, values []string) []span {
+// findInDecoded finds secrets in the decoded forms of a piece of text.
+func findInDecoded(piece string, values []string) []span {
 	var all []span
 	r := decodeEscapes(piece)
 	for level := 1; r.change; level++ {
-		for _, sp := range find(r.text, values, r.seams) {
+		for _, sp := range findSecrets(r.text, values, r.seams) {
 			if sp.from < sp.to {
 				all = append(all, span{int(r.from[sp.from]), int(r.to[sp.to-1])})
 			}
@@ -93,8 +93,8 @@ func inReadings(piece string, values []string) []span {
 
 // decodeEscapes decodes one level of escapes in s. It removes soft line breaks, and leaves a seam
 // where it removes an invisible character.
-func decodeEscapes(s string) reading {
-	r := reading{from: make([]int32, 0, len(s)), to: make([]int32, 0, len(s))}
+func decodeEscapes(s string) decodedText {
+	r := decodedText{from: make([]int32, 0, len(s)), to: make([]int32, 0, len(s))}
 	var b strings.Builder
 	b.Grow(len(s))
 	put := func(text string, from, to int) {

@@ -253,29 +253,29 @@ func (sc *scanner) inCommand(i int, words string) bool {
 // findSlashFlagValue finds the password in xfreerdp /p:x and schtasks /rp x. s[i] is the slash.
 func (sc *scanner) findSlashFlagValue(i int) (from, to int) {
 	s := sc.s
-	v := i + len("/t/")
+	begin := i + len("/t/")
 	if strings.HasPrefix(s[i:], "/t/") && isConda(s[max(sc.done, i-maxName):i]) { // of a channel
-		to = endOfRun(s, v, "w-")
-		return spanIf(to < len(s) && s[to] == '/' && looksSecret(s[v:to], minPassword), v, to)
+		to = endOfRun(s, begin, "w-")
+		return spanIf(to < len(s) && s[to] == '/' && looksSecret(s[begin:to], minPassword), begin, to)
 	}
 	if i == sc.done || s[i-1] > ' ' {
 		return 0, 0
 	}
 	switch {
 	case strings.HasPrefix(s[i:], "/p:") && (sc.inCommand(i, "freerdp") || sc.inCommand(i, "mstsc")):
-		return filledValue(s, v)
+		return filledValue(s, begin)
 	case strings.HasPrefix(s[i:], "/gp:") && sc.inCommand(i, "freerdp"):
-		return filledValue(s, v+1)
+		return filledValue(s, begin+1)
 	case strings.HasPrefix(s[i:], "/p ") && sc.inCommand(i, "signtool"):
-		return likelySecret(s, skipBlanks(s, v), "password")
+		return likelySecret(s, skipBlanks(s, begin), "password")
 	case strings.HasPrefix(s[i:], "/d ") && sc.inCommand(i, "reg add "):
 		before := s[max(sc.done, i-maxLook):i]
 		before = before[strings.LastIndex(before, "reg add "):]
 		if _, name, ok := strings.Cut(before, "/v "); ok {
-			return likelySecret(s, skipBlanks(s, v-1), name[:endOfRun(name, 0, "w-")])
+			return likelySecret(s, skipBlanks(s, begin-1), name[:endOfRun(name, 0, "w-")])
 		}
 	case strings.HasPrefix(s[i:], "/rp ") && sc.inCommand(i, "schtasks"):
-		return likelySecret(s, skipBlanks(s, v), "password")
+		return likelySecret(s, skipBlanks(s, begin), "password")
 	}
 	return 0, 0
 }

@@ -84,31 +84,31 @@ func (sc *scanner) findAssigned(_, i int) (from, to int) {
 	s := sc.s
 	var name string
 	flags := false
-	v := i
+	begin := i
 	for range 4 { // options come before the name
-		p := skipBlanks(s, v)
+		p := skipBlanks(s, begin)
 		end := endOfRun(s[:min(len(s), p+2*maxName)], p, "w-.:/")
-		if p == v || end == p {
+		if p == begin || end == p {
 			return 0, 0
 		}
-		v = end
+		begin = end
 		if s[p] != '-' {
 			name = s[p+strings.LastIndexAny(s[p:end], ":/.")+1 : end]
 			break
 		}
 		flags = true
 	}
-	v = skipBlanks(s, v)
-	if name == "" || v == len(s) || !isSecretName(name) && !isPasswordName(name) || strings.IndexByte("-=:\n", s[v]) >= 0 {
+	begin = skipBlanks(s, begin)
+	if name == "" || begin == len(s) || !isSecretName(name) && !isPasswordName(name) || strings.IndexByte("-=:\n", s[begin]) >= 0 {
 		return 0, 0
 	}
-	from, to = boundedValueAt(s, v)
+	from, to = boundedValueAt(s, begin)
 	if from >= to || isPlaceholderText(s[from:to]) || onlyDescribes(name, s[from:to]) {
 		return 0, 0
 	}
 	looks := looksSecret(s[from:to], minLength(name)) || hasManySymbols(s[from:to])
-	if name == strings.ToUpper(name) && (looks || flags || s[i-1] != 't' && isAloneOnLine(s, v)) || looks && (isSureName(name) || isPasswordName(name)) {
-		return valueAt(s, v)
+	if name == strings.ToUpper(name) && (looks || flags || s[i-1] != 't' && isAloneOnLine(s, begin)) || looks && (isSureName(name) || isPasswordName(name)) {
+		return valueAt(s, begin)
 	}
 	return 0, 0
 }
@@ -139,24 +139,24 @@ func (sc *scanner) findNpmrcToken(i int) (from, to int) {
 // word begins at s[i] and ends at s[word].
 func (sc *scanner) findSpelled(i, word int) (from, to int) {
 	s := sc.s
-	v := skipChars(s, word, " \t\r\n", maxName)
-	if v == word || v == len(s) {
+	begin := skipChars(s, word, " \t\r\n", maxName)
+	if begin == word || begin == len(s) {
 		return 0, 0
 	}
 	before := strings.ToLower(s[max(sc.done, i-maxLook):i])
 	words := strings.Fields(before[strings.LastIndex(before, "\n\n")+1:])
-	if (s[v] == '\'' || s[v] == '"') && !isNetrcLogin(words) {
+	if (s[begin] == '\'' || s[begin] == '"') && !isNetrcLogin(words) {
 		statement := before[strings.LastIndexByte(before, ';')+1:]
 		if !strings.Contains(statement, "user ") && !strings.Contains(statement, "role ") {
-			return likelySecret(s, v, "password")
+			return likelySecret(s, begin, "password")
 		}
-	} else if !isNetrcLogin(words) && followsUser(words, s[v:]) {
-		return likelySecret(s, v, "password")
+	} else if !isNetrcLogin(words) && followsUser(words, s[begin:]) {
+		return likelySecret(s, begin, "password")
 	} else if !isNetrcLogin(words) ||
-		strings.HasPrefix(strings.ToLower(s[v:min(len(s), v+maxLook)]), words[len(words)-1]) { // login string, password string
+		strings.HasPrefix(strings.ToLower(s[begin:min(len(s), begin+maxLook)]), words[len(words)-1]) { // login string, password string
 		return 0, 0
 	}
-	from, to = valueAt(s, v)
+	from, to = valueAt(s, begin)
 	return spanIf(from < to && !isPlaceholderText(s[from:min(to, from+maxLook)]), from, to)
 }
 
@@ -453,21 +453,21 @@ func (sc *scanner) findSecureString(i int) (from, to int) {
 	if i -= len(verb); i < sc.done || !equalFold(s[i:min(len(s), i+len(command))], command) {
 		return 0, 0
 	}
-	v := i + len(command)
-	line, _, _ := strings.Cut(s[v:min(len(s), v+maxLook)], "\n")
+	begin := i + len(command)
+	line, _, _ := strings.Cut(s[begin:min(len(s), begin+maxLook)], "\n")
 	if !strings.Contains(strings.ToLower(line), plainly) {
 		return 0, 0
 	}
 	for range 3 { // switches, and the name of the argument
-		v = skipBlanks(s, v)
-		end := endOfRun(s[:min(len(s), v+maxName)], v, "w-")
-		if end == v || s[v] != '-' {
+		begin = skipBlanks(s, begin)
+		end := endOfRun(s[:min(len(s), begin+maxName)], begin, "w-")
+		if end == begin || s[begin] != '-' {
 			break
 		}
-		v = end
+		begin = end
 	}
-	v = skipBlanks(s, v)
-	if strings.HasPrefix(s[v:], ")") || v >= len(s) || strings.IndexByte("-);|\n", s[v]) >= 0 { // 'x' | ConvertTo-SecureString
+	begin = skipBlanks(s, begin)
+	if strings.HasPrefix(s[begin:], ")") || begin >= len(s) || strings.IndexByte("-);|\n", s[begin]) >= 0 { // 'x' | ConvertTo-SecureString
 		end := strings.TrimRight(s[sc.done:i], " \t")
 		bare, piped := strings.CutSuffix(end, "|")
 		bare = strings.TrimRight(bare, " \t")
@@ -480,7 +480,7 @@ func (sc *scanner) findSecureString(i int) (from, to int) {
 		}
 		from, to = sc.done+quote+1, sc.done+len(bare)-1
 	} else {
-		from, to = valueAt(s, v)
+		from, to = valueAt(s, begin)
 	}
 	return spanIf(from < to && !isPlaceholderText(s[from:to]), from, to)
 }
@@ -587,7 +587,7 @@ func isSessionCookie(name string) bool {
 // looksSession reports whether v looks like the secret of a session: long, random, and not
 // a UUID, which is usually just an ID.
 func looksSession(v string) bool {
-	return len(v) >= 16 && !isUUID(v) && looksSecret(v, 16) && (isMixedCase(v) || changes(v) > 2)
+	return len(v) >= 16 && !isUUID(v) && looksSecret(v, 16) && (isMixedCase(v) || countAlternations(v) > 2)
 }
 
 func isUUID(v string) bool {

@@ -19,14 +19,14 @@ func (sc *scanner) findPrivateKey(i int) (from, to int) {
 	if body < 0 {
 		return 0, 0
 	}
-	if sc.end < body { // search only once, even if there is none
-		sc.end = len(s)
+	if sc.keyEnd < body { // search only once, even if there is none
+		sc.keyEnd = len(s)
 		if n := strings.Index(s[body:], endKey); n >= 0 {
-			sc.end = body + n
+			sc.keyEnd = body + n
 		}
 	}
-	if sc.end < len(s) && sc.end-body < maxKey {
-		to = sc.end + len(endKey)
+	if sc.keyEnd < len(s) && sc.keyEnd-body < maxKey {
+		to = sc.keyEnd + len(endKey)
 		if n := strings.Index(s[to:min(to+64, len(s))], dashes); n >= 0 {
 			to += n + len(dashes)
 		}

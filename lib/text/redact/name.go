@@ -81,7 +81,7 @@ func hasSecretWord(parts []string) bool {
 // onlyDescribes reports whether the setting is no secret although its name has the word for one: a
 // reference to the secret, its algorithm, a time (password_changed_at, token_expires_at), or the
 // test of a key (api_key_test: tests/key2.py).
-func onlyDescribes(name, v string) bool {
+func onlyDescribes(name, value string) bool {
 	parts := splitName(name)
 	n := len(parts) - 1
 	if n < 1 {
@@ -89,18 +89,18 @@ func onlyDescribes(name, v string) bool {
 	}
 	switch parts[n] {
 	case "algorithm":
-		return areWords(v)
+		return areWords(value)
 	case "ref":
-		return areWords(v) && (changes(v) < 2 || strings.ContainsAny(v, "-_./:"))
+		return areWords(value) && (countAlternations(value) < 2 || strings.ContainsAny(value, "-_./:"))
 	case "at":
-		return n > 1 && (strings.HasSuffix(parts[n-1], "ed") || parts[n-1] == "expires" || parts[n-1] == "sent") && areWords(v) && (v == "" || isDigit(v[0]) || changes(v) == 0)
+		return n > 1 && (strings.HasSuffix(parts[n-1], "ed") || parts[n-1] == "expires" || parts[n-1] == "sent") && areWords(value) && (value == "" || isDigit(value[0]) || countAlternations(value) == 0)
 	case "paper", "sandbox", "test", "testing", "demo", "qa", "uat":
 		if bare := trimVariant(parts); hasSecretWord(parts) || isPasswordName(bare[len(bare)-1]) {
 			return false
 		}
 		plain := strings.NewReplacer("_", "", "-", "", ".", "")
-		return areWords(v) || !isMixedCase(v) && (strings.Contains(v, "::") || strings.ContainsAny(v, "([") || strings.Contains(v, "/") && strings.Contains(v, ".") ||
-			strings.Contains(strings.ToLower(plain.Replace(v)), strings.ToLower(plain.Replace(name))))
+		return areWords(value) || !isMixedCase(value) && (strings.Contains(value, "::") || strings.ContainsAny(value, "([") || strings.Contains(value, "/") && strings.Contains(value, ".") ||
+			strings.Contains(strings.ToLower(plain.Replace(value)), strings.ToLower(plain.Replace(name))))
 	}
 	return false
 }
@@ -123,7 +123,7 @@ func areWords(v string) bool {
 				from = next
 			}
 		}
-		if len(word) > 3 && odd+changes(word) > 3 {
+		if len(word) > 3 && odd+countAlternations(word) > 3 {
 			return false
 		}
 	}
@@ -255,5 +255,5 @@ func isRandomKey(s string, v int, name string) bool {
 	if equalFold(name[:2], "x-") { // a header
 		least = 12
 	}
-	return len(word) >= least && endOfRun(word, 0, "w-=+/") == len(word) && endOfRun(word, 0, "x") < len(word) && (isMixedCase(word) || changes(word)*4 >= len(word)) && !isUUID(word)
+	return len(word) >= least && endOfRun(word, 0, "w-=+/") == len(word) && endOfRun(word, 0, "x") < len(word) && (isMixedCase(word) || countAlternations(word)*4 >= len(word)) && !isUUID(word)
 }

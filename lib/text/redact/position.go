@@ -241,20 +241,20 @@ func (sc *scanner) findRedisPassword(i int) (from, to int) {
 // 'echo x', --pwfile=<(echo x). s[i] is before the command.
 func (sc *scanner) findEchoed(i int) (from, to int) {
 	s := sc.s
-	v := i + 1
+	begin := i + 1
 	for _, command := range [...]string{"echo ", "printf "} {
-		if rest, ok := strings.CutPrefix(s[v:], command); ok {
-			v = len(s) - len(rest)
+		if rest, ok := strings.CutPrefix(s[begin:], command); ok {
+			begin = len(s) - len(rest)
 		}
 	}
 	flag := strings.ToLower(s[max(sc.done, i-maxName/2):i])
-	if v == i+1 || !strings.Contains(flag, "pass") && !strings.Contains(flag, "pwfile") && !strings.Contains(flag, "private-key") || strings.ContainsAny(flag, "\n;") {
+	if begin == i+1 || !strings.Contains(flag, "pass") && !strings.Contains(flag, "pwfile") && !strings.Contains(flag, "private-key") || strings.ContainsAny(flag, "\n;") {
 		return 0, 0
 	}
-	if strings.HasPrefix(s[v:], "-n ") {
-		v += len("-n ")
+	if strings.HasPrefix(s[begin:], "-n ") {
+		begin += len("-n ")
 	}
-	from, to = valueAt(s, v)
+	from, to = valueAt(s, begin)
 	isPath := strings.Contains(s[from:to], "/") && !isMixedCase(s[from:to])
 	return spanIf(to-from >= 4 && !isPlaceholder(s, from, to) && !isPath, from, to)
 }

@@ -43,7 +43,7 @@ const minPassword = 6
 func Text(s string, environ []string) string { return NewRedactor(environ)(s) }
 
 // NewRedactor returns Text for one environment, to be applied to many texts.
-func NewRedactor(environ []string) func(string) string { return redactor(values(environ)) }
+func NewRedactor(environ []string) func(string) string { return redactor(secretValues(environ)) }
 
 func redactor(vs []string) func(string) string {
 	return func(s string) string {
@@ -54,10 +54,10 @@ func redactor(vs []string) func(string) string {
 	}
 }
 
-// Cut returns NewRedactor for texts whose end was cut off before redaction. It also removes the
+// NewCutRedactor returns NewRedactor for texts whose end was cut off before redaction. It also removes the
 // beginning of an environment's value at the end of a text.
-func Cut(environ []string) func(string) string {
-	vs := values(environ)
+func NewCutRedactor(environ []string) func(string) string {
+	vs := secretValues(environ)
 	clean := redactor(vs)
 	return func(s string) string {
 		s = clean(s)
@@ -128,9 +128,9 @@ func redactOnce(s string, values []string, seams []int) string {
 // span is the position of a secret in a text.
 type span struct{ from, to int }
 
-// find returns the spans of values in s. If there are none, it returns the secrets that
+// findSecrets returns the spans of values in s. If there are none, it returns the secrets that
 // are recognized by their form.
-func find(s string, values []string, seams []int) []span {
+func findSecrets(s string, values []string, seams []int) []span {
 	var found []span
 	for _, v := range values {
 		end := 0
@@ -167,7 +167,7 @@ func mergeSpans(some, more []span) []span {
 // findByForm returns the secrets in s that are recognized by their form.
 func findByForm(s string, seams []int) []span {
 	var found []span
-	sc := scanner{s: s, end: -1, index: shapeIndex(), seams: seams}
+	sc := scanner{s: s, keyEnd: -1, index: shapeIndex(), seams: seams}
 	for i := sc.index.nextStop(s, 0); i < len(s); i = sc.index.nextStop(s, i) {
 		if s[i] == Mark[0] && strings.HasPrefix(s[i:], Mark) {
 			// Treat it as if it was put there now, so that a second pass changes nothing.
@@ -217,14 +217,14 @@ func replaceAll(s, v string, seams []int) (string, []int) {
 	return strings.ReplaceAll(s, v, Mark), slices.Compact(moved)
 }
 
-// words are values that are not secret although the variable's name suggests it.
-var words = []string{
+// commonWords are values that are not secret although the variable's name suggests it.
+var commonWords = []string{
 	"password", "postgres", "changeme", "mongodb", "rabbitmq", "disabled", "required", "optional", "undefined", "localhost",
 }
 
-// values returns the strings to search for: the values of secret variables as they are,
+// secretValues returns the strings to search for: the values of secret variables as they are,
 // and in the form that they have in JSON and URLs, the longest first.
-func values(environ []string) []string {
+func secretValues(environ []string) []string {
 	var all []string
 	for _, kv := range environ {
 		name, v, ok := strings.Cut(kv, "=")
@@ -246,7 +246,7 @@ func values(environ []string) []string {
 // a secret, and the credentials in an address.
 func secretsOf(name, v string) []string {
 	if isSecretName(name) && !onlyDescribes(name, v) {
-		if slices.Contains(words, strings.ToLower(v)) {
+		if slices.Contains(commonWords, strings.ToLower(v)) {
 			return nil
 		}
 		if len(v) < minValue && !(isPasswordName(name) && looksSecret(v, minPassword)) || isPath(v) {
@@ -275,7 +275,7 @@ func credentialsOf(name, v string) []string {
 		}
 	}
 	return slices.DeleteFunc(parts, func(v string) bool {
-		return len(v) < minValue && !looksSecret(v, minPassword) || slices.Contains(words, strings.ToLower(v))
+		return len(v) < minValue && !looksSecret(v, minPassword) || slices.Contains(commonWords, strings.ToLower(v))
 	})
 }
 
@@ -316,16 +316,16 @@ func escape(v, blank string) string {
 // scanner finds secrets by their form. In its methods s[i] is the character at which the scan has
 // stopped, and from and to are the span of the secret; both are 0 if there is none.
 type scanner struct {
-	s       string
-	done    int // everything before this offset has been handled
-	end     int // the next end of a private key, -1 if it was not searched for yet
-	index   *index
-	seams   []int  // offsets where something invisible was removed
-	cells   []span // secrets in tables
-	table   int    // the end of the table that was handled last
-	cellsTo int    // the end of the table of HTML that was handled last
+	s            string
+	done         int // everything before this offset has been handled
+	keyEnd       int // the next end of a private key, -1 if it was not searched for yet
+	index        *index
+	seams        []int  // offsets where something invisible was removed
+	cells        []span // secrets in tables
+	tableEnd     int    // the end of the table that was handled last
+	htmlTableEnd int    // the end of the table of HTML that was handled last
 
-	secretTo int // the end of what was handled last of the data of a Secret
+	secretDataEnd int // the end of what was handled last of the data of a Secret
 }
 
 // findAt returns the span of the secret that s[i] indicates; to is 0 if there is none. The
@@ -559,14 +559,14 @@ func nextWrapped(s string, end int, classes string) int {
 	to := endOfRun(s[:min(len(s), p+maxLook)], p, classes)
 	rest := s[p:to]
 	isAlone := to == len(s) || s[to] < ' ' || strings.IndexByte("\"'`\\,;)", s[to]) >= 0
-	if isAlone && len(rest) > 1 && changes(rest) > 0 || len(rest) >= 8 && (isMixedCase(rest) || changes(rest) > 2) {
+	if isAlone && len(rest) > 1 && countAlternations(rest) > 0 || len(rest) >= 8 && (isMixedCase(rest) || countAlternations(rest) > 2) {
 		return to
 	}
 	return end
 }
 
-// changes counts how often letters and digits alternate within words.
-func changes(v string) int {
+// countAlternations counts how often letters and digits alternate within words.
+func countAlternations(v string) int {
 	n := 0
 	for i := 1; i < len(v); i++ {
 		if isDigit(v[i]) != isDigit(v[i-1]) && isAlnum(v[i]) && isAlnum(v[i-1]) {

@@ -284,7 +284,7 @@ func BenchmarkText(b *testing.B) {
 // Of a value at which a text was cut, the beginning goes, too, unless it is as short as any
 // word.
 func TestCut(t *testing.T) {
-	clean := Cut([]string{"DEPLOY_SECRET=correcthorsebatterystaple", "API_TOKEN=horses-in-the-morning"})
+	clean := NewCutRedactor([]string{"DEPLOY_SECRET=correcthorsebatterystaple", "API_TOKEN=horses-in-the-morning"})
 	for text, want := range map[string]string{
 		"take correcthorsebatterystaple now": "take [redacted] now",
 		"take correcthorsebat":               "take [redacted]",

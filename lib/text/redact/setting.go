@@ -39,28 +39,28 @@ func (sc *scanner) findSetting(i int) (from, to int) {
 		from, to = filledValue(s, i+1)
 		return spanIf(from < to && !onlyDescribes(name, s[from:min(to, from+maxLook)]), from, to)
 	}
-	v := valueStart(s, i, end, name)
-	if !isSureName(name) && !query && !isRandomKey(s, v, name) || isAlias(s, i, v) {
+	begin := valueStart(s, i, end, name)
+	if !isSureName(name) && !query && !isRandomKey(s, begin, name) || isAlias(s, i, begin) {
 		return 0, 0
 	}
 	inBlock := false
-	if s[i] == ':' && strings.HasPrefix(strings.TrimLeft(s[i+1:v], " "), "<") { // in HTML
-		from, to = boundedValueAt(s, v)
+	if s[i] == ':' && strings.HasPrefix(strings.TrimLeft(s[i+1:begin], " "), "<") { // in HTML
+		from, to = boundedValueAt(s, begin)
 		to = from + strings.IndexByte(s[from:max(from, to)]+"<", '<')
 		return spanIf(from < to && isLikelySecret(s, from, to, name), from, to)
 	}
 	if s[i] == ':' {
-		if v, inBlock = sc.valueOnNextLines(v); v == 0 {
+		if begin, inBlock = sc.valueOnNextLines(begin); begin == 0 {
 			return 0, 0
 		}
 	}
-	if from, to = sc.connectionValue(v, end, name); to > 0 {
+	if from, to = sc.connectionValue(begin, end, name); to > 0 {
 		return from, to
 	}
-	if from, to = likelySecret(s, v, name); inBlock && to > 0 {
+	if from, to = likelySecret(s, begin, name); inBlock && to > 0 {
 		to = foldedBlockEnd(s, from, to)
 	}
-	if to > 0 && s[v] == '[' { // "password": ["x", "y"]
+	if to > 0 && s[begin] == '[' { // "password": ["x", "y"]
 		for p := to + 1; p < len(s); {
 			if p = skipChars(s, p, " \t\r\n,", maxName); !isQuoted(s, p) {
 				break
@@ -162,7 +162,7 @@ func (sc *scanner) addCodes(i int) {
 		end := endOfRun(s[:min(len(s), i+maxName)], i, "a-")
 		switch word := s[i:end]; {
 		case end < len(s) && s[end] == '.' && endOfRun(word, 0, "0") == len(word) && word != "": // of a list
-		case len(word) >= minValue && (changes(word) > 1 || endOfRun(word, 0, "0-") == len(word)):
+		case len(word) >= minValue && (countAlternations(word) > 1 || endOfRun(word, 0, "0-") == len(word)):
 			sc.cells = append(sc.cells, span{i, end})
 			n++
 		default:
@@ -686,16 +686,16 @@ func (sc *scanner) findNamedArgument(i int) (from, to int) {
 	if binary := i - len(">>"); binary > sc.done && s[binary:i] == ">>" { // of Erlang
 		n = sc.skipQuotesBack(binary)
 	}
-	v := skipBlanks(s, i+1)
-	if strings.HasPrefix(s[v:], "<<") {
-		v += len("<<")
+	begin := skipBlanks(s, i+1)
+	if strings.HasPrefix(s[begin:], "<<") {
+		begin += len("<<")
 	}
-	if n == i && n > sc.done && isWord(s[n-1]) && isQuoted(s, v) { // {password, "x"}, -define(PASSWORD, "x")
+	if n == i && n > sc.done && isWord(s[n-1]) && isQuoted(s, begin) { // {password, "x"}, -define(PASSWORD, "x")
 		word := sc.nameBefore(n)
 		start := strings.TrimRight(s[max(sc.done, n-len(word)-len("-define(")):n-len(word)], ":")
 		if (strings.HasSuffix(start, "{") || start == "-define(") && endOfRun(word, 0, "w") == len(word) && (word == strings.ToLower(word) || word == strings.ToUpper(word)) && (isSureName(word) || isPasswordName(word)) {
-			if from, to = boundedValueAt(s, v); from < to && isStrongSecret(s[from:to]) {
-				return likelySecret(s, v, word)
+			if from, to = boundedValueAt(s, begin); from < to && isStrongSecret(s[from:to]) {
+				return likelySecret(s, begin, word)
 			}
 		}
 	}
@@ -715,15 +715,15 @@ func (sc *scanner) findNamedArgument(i int) (from, to int) {
 		}
 	}
 	if name == "" {
-		if !isQuoted(s, v) || !sc.isPasswordArgument(i) {
+		if !isQuoted(s, begin) || !sc.isPasswordArgument(i) {
 			return 0, 0
 		}
 		name = "password"
 	}
-	if v = skipOpening(s, skipChars(s, v, " \\", maxName/2)); v == len(s) || s[v] != '"' && s[v] != '\'' {
+	if begin = skipOpening(s, skipChars(s, begin, " \\", maxName/2)); begin == len(s) || s[begin] != '"' && s[begin] != '\'' {
 		return 0, 0
 	}
-	return likelySecret(s, v, name)
+	return likelySecret(s, begin, name)
 }
 
 // nameBefore returns the name before s[end], or "". It stops after maxName bytes and at done.

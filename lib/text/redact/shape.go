@@ -350,7 +350,7 @@ func dottedEnd(s string, end int) int {
 	for jwt := false; end+1 < len(s) && s[end] == '.'; {
 		to := wrappedRun(s, end+1)
 		part := s[end+1 : min(to, end+maxLook)]
-		if len(part) < least || !jwt && !isMixedCase(part) && changes(part) < 3 && !strings.HasPrefix(part, "ey") {
+		if len(part) < least || !jwt && !isMixedCase(part) && countAlternations(part) < 3 && !strings.HasPrefix(part, "ey") {
 			break
 		}
 		end, jwt = to, jwt || strings.HasPrefix(part, "ey")
@@ -364,7 +364,7 @@ func isSureToken(body, chars string) bool {
 	if chars[0] == 'x' || chars[0] == 'U' {
 		return strings.ContainsAny(body, "0123456789")
 	}
-	return isMixedCase(body) || changes(body) > 3
+	return isMixedCase(body) || countAlternations(body) > 3
 }
 
 // beginsShape reports whether s begins like a token of some shape.

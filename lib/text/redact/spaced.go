@@ -29,33 +29,33 @@ func (sc *scanner) findSpacedValue(i int) (from, to int) {
 	if !ok {
 		return 0, 0
 	}
-	v := g.end
+	begin := g.end
 	switch {
 	case g.sign != "":
-	case v+1 < len(s) && isDigit(s[v]) && s[v+1] == ' ': // password 7 0822455D0A16
-		g.sign, v = s[v:v+1], v+2
-	case v+1 < len(s) && s[v] == '(' && isQuoted(s, v+1):
-		v++
+	case begin+1 < len(s) && isDigit(s[begin]) && s[begin+1] == ' ': // password 7 0822455D0A16
+		g.sign, begin = s[begin:begin+1], begin+2
+	case begin+1 < len(s) && s[begin] == '(' && isQuoted(s, begin+1):
+		begin++
 	case name == "AUTH":
-		v = afterUser(s, v)
+		begin = afterUser(s, begin)
 	}
-	from, to = boundedValueAt(s, v)
+	from, to = boundedValueAt(s, begin)
 	if from >= to || isPlaceholderText(s[from:to]) || onlyDescribes(name, s[from:to]) || g.sign == "" && strings.HasPrefix(s[from:to], "--") { // a flag
 		return 0, 0
 	}
 	start := end - len(name)
 	if isDirectiveName(name) && g.sign == "" && sc.isFirstWord(start) && looksSecret(s[from:to], minPassword) {
-		return valueAt(s, v)
+		return valueAt(s, begin)
 	}
 	if isPasswordName(name) && looksPassword(s[from:to]) {
 		switch {
 		case g.sign != "" && isDigit(g.sign[0]), // of a router: password 0 x
-			from > v && (g.sign == "<-" || g.sign == "."),                                                                    // of R, and of Lisp
-			from > v && g.sign == "" && (sc.isFirstWord(start) || strings.HasSuffix(strings.TrimRight(s[:start], " "), "{")), // storePassword "x"
+			from > begin && (g.sign == "<-" || g.sign == "."),                                                                    // of R, and of Lisp
+			from > begin && g.sign == "" && (sc.isFirstWord(start) || strings.HasSuffix(strings.TrimRight(s[:start], " "), "{")), // storePassword "x"
 			g.sign == "is:", strings.HasPrefix(g.sign, "is") && endsLine(s, to) && namesOwner(s[:start]),
 			(g.sign == "-" || g.sign == "") && sc.isFirstWord(start) && endsLine(s, to) && !strings.ContainsAny(s[from:to], "/:"),
 			g.sign == "|" && name == strings.ToUpper(name) && strings.Contains(name, "_") && sc.beginsCell(start):
-			return valueAt(s, v)
+			return valueAt(s, begin)
 		}
 	}
 	switch {
@@ -69,11 +69,11 @@ func (sc *scanner) findSpacedValue(i int) (from, to int) {
 			to = from + bar
 		}
 		return from, to
-	case g.sign != "", g.wide && sc.isFirstWord(start), from > v:
+	case g.sign != "", g.wide && sc.isFirstWord(start), from > begin:
 	case !endsLine(s, to), !strings.ContainsAny(name, "_-.") && !isPasswordName(name) && !equalFold(name, "apikey") && (to-from < 24 || !isMixedCase(s[from:to])):
 		return 0, 0
 	}
-	return valueAt(s, v)
+	return valueAt(s, begin)
 }
 
 // isDirective reports whether the word at s[i] is one that the command or line before it makes the
@@ -277,5 +277,5 @@ func endsLine(s string, i int) bool {
 
 // isStrongSecret reports whether v looks like a secret even if the context hardly suggests one.
 func isStrongSecret(v string) bool {
-	return looksSecret(v, minValue) && (isMixedCase(v) || changes(v) > 2) && !isUUID(v) || hasManySymbols(v)
+	return looksSecret(v, minValue) && (isMixedCase(v) || countAlternations(v) > 2) && !isUUID(v) || hasManySymbols(v)
 }

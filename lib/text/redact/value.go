@@ -171,7 +171,7 @@ func nextSetting(s string, i int) bool {
 // begins with a dollar sign is a secret, unless the rest looks like a variable.
 func isPlaceholder(s string, from, to int) bool {
 	v := s[from:to]
-	if from > 0 && s[from-1] == '\'' && v[0] == '$' && len(v) > minPassword && (isDigit(v[1]) || changes(v) > 2 || changes(v) > 0 && strings.IndexByte(v, '_') < 0) && looksSecret(v[1:], minPassword) {
+	if from > 0 && s[from-1] == '\'' && v[0] == '$' && len(v) > minPassword && (isDigit(v[1]) || countAlternations(v) > 2 || countAlternations(v) > 0 && strings.IndexByte(v, '_') < 0) && looksSecret(v[1:], minPassword) {
 		return false
 	}
 	return isPlaceholderText(v)
@@ -200,7 +200,7 @@ func isPassphrase(v string) bool {
 	codings := []string{"md5", "b64", "sha", "base64", "utf"}
 	return slices.ContainsFunc(strings.Split(v, " "), func(word string) bool {
 		isCoding := func(coding string) bool { return strings.HasPrefix(strings.ToLower(word), coding) }
-		return len(word) >= 5 && changes(word) > 1 && looksSecret(word, 5) && !slices.ContainsFunc(codings, isCoding)
+		return len(word) >= 5 && countAlternations(word) > 1 && looksSecret(word, 5) && !slices.ContainsFunc(codings, isCoding)
 	})
 }
 
@@ -254,26 +254,26 @@ func minLength(name string) int {
 
 // looksSecret reports whether a value is more than a word: it has at least that many
 // characters, is mixed or has both letters and digits, and is not an identifier.
-func looksSecret(v string, least int) bool {
-	if len(v) < least || strings.ContainsAny(v, " (){}<>[]") {
+func looksSecret(value string, least int) bool {
+	if len(value) < least || strings.ContainsAny(value, " (){}<>[]") {
 		return false
 	}
-	if v[0] == '/' { // a path, unless it is base64, which begins with / once in 64 times
-		return len(v) >= 40 && isMixedCase(v) && strings.Count(v, "/")*10 <= len(v) && endOfRun(v, 0, "w/+=-") == len(v)
+	if value[0] == '/' { // a path, unless it is base64, which begins with / once in 64 times
+		return len(value) >= 40 && isMixedCase(value) && strings.Count(value, "/")*10 <= len(value) && endOfRun(value, 0, "w/+=-") == len(value)
 	}
-	if isMixedCase(v) {
+	if isMixedCase(value) {
 		return true
 	}
-	if isIdentifier(v) {
+	if isIdentifier(value) {
 		return false
 	}
 	const numerals = "0123456789"
-	if !strings.ContainsAny(v, numerals) || !strings.ContainsFunc(v, func(r rune) bool { return isUpper(r) || isLower(r) || r == '_' }) {
+	if !strings.ContainsAny(value, numerals) || !strings.ContainsFunc(value, func(r rune) bool { return isUpper(r) || isLower(r) || r == '_' }) {
 		return false
 	}
-	parts := strings.Split(v, ".")
+	parts := strings.Split(value, ".")
 	return len(parts) == 1 || slices.ContainsFunc(parts, func(p string) bool {
-		return p == "" || isDigit(p[0]) || endOfRun(p, 0, "w") < len(p) || changes(p) > 3
+		return p == "" || isDigit(p[0]) || endOfRun(p, 0, "w") < len(p) || countAlternations(p) > 3
 	})
 }
 

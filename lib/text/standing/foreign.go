@@ -31,28 +31,28 @@ func forbids(w []string) bool {
 
 // foreignKind returns the kind of the instruction with which a clause begins in another
 // language that is written with Latin letters.
-func foreignKind(w []string, polite bool) Kind {
-	near := w[1:min(len(w), 5)]
-	last := w[len(w)-1]
-	infinitive := strings.HasSuffix(last, "en") && oneOf(w[0], "nie niemals nur immer nooit altijd nicht") ||
-		len(w[1]) > 4 && slices.ContainsFunc([]string{"er", "re", "ir", "rlo", "rla"}, func(end string) bool { return strings.HasSuffix(w[1], end) })
-	order := oneOf(w[0], foreignVerbs)
+func foreignKind(words []string, polite bool) Kind {
+	near := words[1:min(len(words), 5)]
+	last := words[len(words)-1]
+	infinitive := strings.HasSuffix(last, "en") && oneOf(words[0], "nie niemals nur immer nooit altijd nicht") ||
+		len(words[1]) > 4 && slices.ContainsFunc([]string{"er", "re", "ir", "rlo", "rla"}, func(end string) bool { return strings.HasSuffix(words[1], end) })
+	order := oneOf(words[0], foreignVerbs)
 	switch {
-	case order && !anyOf(near, "sorgen gedanken stress") && anyOf(near, neverWords+" nicht nichts keine keinen kein pas rien niet geen"),
-		(w[0] == "ne" || strings.HasPrefix(w[0], "n'")) && anyOf(w, "pas jamais plus rien aucun aucune") && !strings.HasSuffix(w[0], "nt") && !strings.HasSuffix(w[1], "nt") && !anyOf(w[:2], "n'oublie n'oubliez n'hésite n'hésitez n'est n'a t'inquiète vous marche fonctionne sait sert"),
-		oneOf(w[0], "no nunca jamás não jamais") && oneOf(w[1], forbidden),
-		oneOf(w[0], "nunca jamás") && len(w[1]) > 5 && (strings.HasSuffix(w[1], "es") || strings.HasSuffix(w[1], "as")),
-		infinitive && oneOf(w[0], "non nie niemals nooit nicht"),
-		oneOf(w[0], "kein keine keinen") && oneOf(last, keineVerbs) && !anyOf(w, "zum darf dürfen kann können wird werden dass"),
-		forbids(w), startsWith(w, "je ne veux pas de") && len(w) > 5 && strings.HasSuffix(w[5], "s") && w[5] != "ces", w[0] == "vermeide", order && anyOf(w, "paz paix tranquille tranquilles quieto quieta pace"),
-		polite && anyOf(w, "nicht nichts") && strings.HasSuffix(last, "en") && !oneOf(last, "vergessen") && !oneOf(w[0], "kannst könntest"),
-		polite && anyOf(w, "nie niemals keine keinen kein nooit geen"):
+	case order && !hasAnyWord(near, "sorgen gedanken stress") && hasAnyWord(near, neverWords+" nicht nichts keine keinen kein pas rien niet geen"),
+		(words[0] == "ne" || strings.HasPrefix(words[0], "n'")) && hasAnyWord(words, "pas jamais plus rien aucun aucune") && !strings.HasSuffix(words[0], "nt") && !strings.HasSuffix(words[1], "nt") && !hasAnyWord(words[:2], "n'oublie n'oubliez n'hésite n'hésitez n'est n'a t'inquiète vous marche fonctionne sait sert"),
+		oneOf(words[0], "no nunca jamás não jamais") && oneOf(words[1], forbidden),
+		oneOf(words[0], "nunca jamás") && len(words[1]) > 5 && (strings.HasSuffix(words[1], "es") || strings.HasSuffix(words[1], "as")),
+		infinitive && oneOf(words[0], "non nie niemals nooit nicht"),
+		oneOf(words[0], "kein keine keinen") && oneOf(last, keineVerbs) && !hasAnyWord(words, "zum darf dürfen kann können wird werden dass"),
+		forbids(words), startsWith(words, "je ne veux pas de") && len(words) > 5 && strings.HasSuffix(words[5], "s") && words[5] != "ces", words[0] == "vermeide", order && hasAnyWord(words, "paz paix tranquille tranquilles quieto quieta pace"),
+		polite && hasAnyWord(words, "nicht nichts") && strings.HasSuffix(last, "en") && !oneOf(last, "vergessen") && !oneOf(words[0], "kannst könntest"),
+		polite && hasAnyWord(words, "nie niemals keine keinen kein nooit geen"):
 		return KindNever
-	case order && anyOf(near[:min(len(near), 2)], alwaysWords), oneOf(w[0], "immer siempre sempre altijd") && oneOf(w[1], foreignVerbs),
-		infinitive && oneOf(w[0], alwaysWords), polite && anyOf(w, "immer altijd"),
-		strings.HasSuffix(last, "en") && oneOf(w[0], "vor nach") && anyOf(w, "immer"):
+	case order && hasAnyWord(near[:min(len(near), 2)], alwaysWords), oneOf(words[0], "immer siempre sempre altijd") && oneOf(words[1], foreignVerbs),
+		infinitive && oneOf(words[0], alwaysWords), polite && hasAnyWord(words, "immer altijd"),
+		strings.HasSuffix(last, "en") && oneOf(words[0], "vor nach") && hasAnyWord(words, "immer"):
 		return KindAlways
-	case order && anyOf(near[:min(len(near), 2)], onlyWords), infinitive && oneOf(w[0], "nur"):
+	case order && hasAnyWord(near[:min(len(near), 2)], onlyWords), infinitive && oneOf(words[0], "nur"):
 		return KindOnly
 	}
 	return KindNone

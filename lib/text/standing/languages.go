@@ -161,7 +161,7 @@ func (s *sentence) language() *language {
 	for i := range languages {
 		l := &languages[i]
 		switch {
-		case l.script == nil && anyOf(s.words, l.marks), !latin && l.script != nil && strings.ContainsFunc(s.text, func(r rune) bool { return unicode.Is(l.script, r) }):
+		case l.script == nil && hasAnyWord(s.words, l.marks), !latin && l.script != nil && strings.ContainsFunc(s.text, func(r rune) bool { return unicode.Is(l.script, r) }):
 			return l
 		}
 	}
@@ -185,8 +185,8 @@ func (l *language) textOf(s *sentence) string {
 	return text
 }
 
-// instructs returns the kind of the instruction that a sentence is, KindNone if it is none.
-func (l *language) instructs(s *sentence) Kind {
+// instructionKind returns the kind of the instruction that a sentence is, KindNone if it is none.
+func (l *language) instructionKind(s *sentence) Kind {
 	text := l.textOf(s)
 	holds := func(cues string) bool { return compileCues(cues).MatchString(text) }
 	switch {

@@ -51,7 +51,7 @@ func subject(text string) []string {
 
 // lifts reports whether a sentence takes back what was forbidden: "you can push now".
 func (s *sentence) lifts() bool {
-	return !s.asks && len(s.clauses) < 3 && !anyOf(s.words, notWords+" "+onlyWords) &&
-		startsWith(body(s.words), "you can|you may|feel free to|it's ok to|du kannst|du darfst|tu peux|ya puedes|ahora puedes") &&
-		anyOf(s.words, "now again jetzt wieder doch maintenant ahora ya")
+	return !s.asks && len(s.clauses) < 3 && !hasAnyWord(s.words, notWords+" "+onlyWords) &&
+		startsWith(trimLeadIn(s.words), "you can|you may|feel free to|it's ok to|du kannst|du darfst|tu peux|ya puedes|ahora puedes") &&
+		hasAnyWord(s.words, "now again jetzt wieder doch maintenant ahora ya")
 }

@@ -33,8 +33,8 @@ const (
 // tellers are words with which a clause begins that tells what is or was.
 const tellers = "i it it's they he she we who if when because i'm i've that this there let's the a an my our its which ich es er sie wir wenn weil das der die je il elle ça le la les el los las lo si o os het de ik"
 
-// instructs returns the kind of the instruction that a sentence is, KindNone if it is none.
-func (s *sentence) instructs() Kind {
+// instructionKind returns the kind of the instruction that a sentence is, KindNone if it is none.
+func (s *sentence) instructionKind() Kind {
 	if s.lifts() {
 		return Lifted
 	}
@@ -42,19 +42,19 @@ func (s *sentence) instructs() Kind {
 		return KindNone
 	}
 	if l := s.language(); l != nil {
-		if kind := l.instructs(s); kind != KindNone || l.script != nil && s.words[0][0] >= utf8.RuneSelf {
+		if kind := l.instructionKind(s); kind != KindNone || l.script != nil && s.words[0][0] >= utf8.RuneSelf {
 			return kind
 		}
 	}
 	switch {
 	case s.isVetoed():
 		return KindNone
-	case holdsAny(s.words, lasting):
+	case hasPhrase(s.words, lasting):
 		return s.kind()
 	}
 	var before []string
 	for i, c := range s.clauses {
-		w := body(c)
+		w := trimLeadIn(c)
 		if kind := s.kindOfStart(i, w, before); kind != KindNone {
 			return kind
 		}
@@ -68,17 +68,17 @@ func (s *sentence) instructs() Kind {
 func (s *sentence) isVetoed() bool {
 	first := s.words[0]
 	if s.asks {
-		return !oneOf(first, "can could would will please kannst könntest peux puedes") || !anyOf(s.words, neverWords+" "+alwaysWords)
+		return !oneOf(first, "can could would will please kannst könntest peux puedes") || !hasAnyWord(s.words, neverWords+" "+alwaysWords)
 	}
-	if !anyOf(s.words, neverWords+" "+alwaysWords) {
-		if n := len(s.words); n > 1 && s.words[n-1] == "today" && !oneOf(s.words[n-2], "is are was were") || holdsAny(s.words, momentary) {
+	if !hasAnyWord(s.words, neverWords+" "+alwaysWords) {
+		if n := len(s.words); n > 1 && s.words[n-1] == "today" && !oneOf(s.words[n-2], "is are was were") || hasPhrase(s.words, momentary) {
 			return true
 		}
-		if s.isAnswer() && (s.refersBack() || holdsAny(s.words, "the first|the second|the other|no more than|nicht mehr als")) {
+		if s.isAnswer() && (s.refersBack() || hasPhrase(s.words, "the first|the second|the other|no more than|nicht mehr als")) {
 			return true // it says nothing without the question
 		}
 	}
-	return holdsAny(s.words, passing) && !holdsAny(s.words, "until i") || oneOf(first, "why how which who where warum wieso wie pourquoi comment perché waarom")
+	return hasPhrase(s.words, passing) && !hasPhrase(s.words, "until i") || oneOf(first, "why how which who where warum wieso wie pourquoi comment perché waarom")
 }
 
 // isAnswer reports whether a sentence begins as the answer to a question does: "no, …", "b, …".
@@ -95,7 +95,7 @@ func (s *sentence) onlyLasts() bool {
 		rest := compileCues(l.lasting).ReplaceAllString(text, "")
 		return rest != text && strings.Trim(rest, " ,") == ""
 	}
-	return slices.Contains(strings.Split(lasting, "|"), strings.Join(body(s.words), " "))
+	return slices.Contains(strings.Split(lasting, "|"), strings.Join(trimLeadIn(s.words), " "))
 }
 
 // refersBack reports whether a sentence says nothing without the one before it: "Never exceed
@@ -107,16 +107,16 @@ func (s *sentence) refersBack() bool {
 // kind returns the kind of a sentence that is known to be an instruction.
 func (s *sentence) kind() Kind {
 	switch {
-	case anyOf(s.words, neverWords+" "+notWords+" avoid"):
+	case hasAnyWord(s.words, neverWords+" "+notWords+" avoid"):
 		return KindNever
-	case anyOf(s.words, onlyWords):
+	case hasAnyWord(s.words, onlyWords):
 		return KindOnly
 	}
 	return KindAlways
 }
 
-// body returns the words of a clause without those that only lead to what is said.
-func body(w []string) []string {
+// trimLeadIn returns the words of a clause without those that only lead to what is said.
+func trimLeadIn(w []string) []string {
 	for len(w) > 0 && oneOf(w[0], "please pls plz also btw ok okay and but so just important note reminder rule again hey well yes really seriously generally first bitte aber und auch außerdem surtout aussi por favor además inoltre graag ook") {
 		w = w[1:]
 	}
@@ -128,7 +128,7 @@ func body(w []string) []string {
 // hangs and never returns".
 func (s *sentence) kindOfStart(i int, w, before []string) Kind {
 	if len(before) > 0 && oneOf(s.words[0], "if when whenever") && (startsWith(w, "refuse|escalate|ask first|ask me") ||
-		len(w) == 1 && (holdsAny(s.words, "stop ask|stop tell me|stop wait for me") || holdsAny(s.words[len(s.words)-2:], "stop report"))) {
+		len(w) == 1 && (hasPhrase(s.words, "stop ask|stop tell me|stop wait for me") || hasPhrase(s.words[len(s.words)-2:], "stop report"))) {
 		return KindAlways
 	}
 	if startsWith(w, "must never") && s.forbidsEver(w) {
@@ -139,72 +139,72 @@ func (s *sentence) kindOfStart(i int, w, before []string) Kind {
 		return KindNone
 	}
 	switch verb := w[1]; {
-	case startsWith(w, asksNever) && !anyOf(w, "now see get"), s.forbids(i, w, before),
-		w[0] == "no" && (anyOf(s.clauses[i], "please pls plz ever") || i == 0 && len(w) > 2 && s.words[len(s.words)-1] == "ever"),
-		oneOf(w[0], "no nothing") && anyOf(w[1:], "until before without unless") && !anyOf(w, "was were") && !holdsAny(w, "work without|works without"),
+	case startsWith(w, asksNever) && !hasAnyWord(w, "now see get"), s.forbids(i, w, before),
+		w[0] == "no" && (hasAnyWord(s.clauses[i], "please pls plz ever") || i == 0 && len(w) > 2 && s.words[len(s.words)-1] == "ever"),
+		oneOf(w[0], "no nothing") && hasAnyWord(w[1:], "until before without unless") && !hasAnyWord(w, "was were") && !hasPhrase(w, "work without|works without"),
 		w[0] == "never" && (isVerb(verb) || isOrder(before)),
-		oneOf(w[0], "leave keep") && !oneOf(verb, "it that this as as-is") && holdsAny(w, "alone|untouched|unchanged|as is|as-is|intact|as it is|as they are"),
-		(holdsAny(w, bounds) && !compileCues(`(not|n't) have (been |\w+ed( when|$))`).MatchString(strings.Join(w, " ")) || s.forbidsEver(w)) && !anyOf(w, "that which now today said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
+		oneOf(w[0], "leave keep") && !oneOf(verb, "it that this as as-is") && hasPhrase(w, "alone|untouched|unchanged|as is|as-is|intact|as it is|as they are"),
+		(hasPhrase(w, bounds) && !compileCues(`(not|n't) have (been |\w+ed( when|$))`).MatchString(strings.Join(w, " ")) || s.forbidsEver(w)) && !hasAnyWord(w, "that which now today said says told thinks thought") && !strings.Contains(s.text, "MUST NOT"): // a specification's
 		return KindNever
 	case startsWith(w, asksAlways), w[0] == "always" && isVerb(verb):
 		return KindAlways
-	case startsWith(w, asksOnly) && !anyOf(w, "half first second last"), w[0] == "only" && i == 0 && len(s.words) < 5 && strings.ToLower(s.text[1:]) != s.text[1:] && isVerb(w[len(w)-1]),
-		(isOrder(w) || startsWith(w, "commits only|deploys only")) && holdsAny(w, "only when i ask|only if i ask|only when i say|only if i say"):
+	case startsWith(w, asksOnly) && !hasAnyWord(w, "half first second last"), w[0] == "only" && i == 0 && len(s.words) < 5 && strings.ToLower(s.text[1:]) != s.text[1:] && isVerb(w[len(w)-1]),
+		(isOrder(w) || startsWith(w, "commits only|deploys only")) && hasPhrase(w, "only when i ask|only if i ask|only when i say|only if i say"):
 		return KindOnly
-	case isOrder(w) && holdsAny(w, recurring) && !slices.ContainsFunc(before, func(w string) bool { return strings.ContainsAny(w, "./") }), // not a task in a file
-		oneOf(w[0], "report answer reply format quote cite") && anyOf(w, "all every each"),
-		startsWith(w, "answer in|reply in|respond in") && len(w) < 5, w[0] == "prefer", oneOf(w[0], "all every each") && holdsAny(w, "needs a|needs to|needs tests|need a|must|has to|have to") && !anyOf(w, "fixed done now"), oneOf(w[0], "all any anything every everything") && holdsAny(w, "needs my|need my"),
-		i == 0 && !oneOf(w[0], tellers) && anyOf(w, "must") && holdsAny(w, "before you|before every|before each|before any"),
+	case isOrder(w) && hasPhrase(w, recurring) && !slices.ContainsFunc(before, func(w string) bool { return strings.ContainsAny(w, "./") }), // not a task in a file
+		oneOf(w[0], "report answer reply format quote cite") && hasAnyWord(w, "all every each"),
+		startsWith(w, "answer in|reply in|respond in") && len(w) < 5, w[0] == "prefer", oneOf(w[0], "all every each") && hasPhrase(w, "needs a|needs to|needs tests|need a|must|has to|have to") && !hasAnyWord(w, "fixed done now"), oneOf(w[0], "all any anything every everything") && hasPhrase(w, "needs my|need my"),
+		i == 0 && !oneOf(w[0], tellers) && hasAnyWord(w, "must") && hasPhrase(w, "before you|before every|before each|before any"),
 		i > 0 && startsWith(s.words, "whenever you|every time you|each time you") && isOrder(w),
-		w[0] == "keep" && oneOf(verb, "all any every") && holdsAny(w, "out of|away from"),
-		oneOf(w[0], "alle jede jeder jedes tous toutes chaque todos todas cada tutti tutte ogni elke") && anyOf(w, "müssen muss doivent doit deben debe devono deve devem moeten moet") && anyOf(w, alwaysWords+" "+neverWords),
-		holdsAny(s.words, recurringForeign) && anyOf(w, foreignVerbs) && !anyOf(s.words, "ich wir je j'ai nous yo io eu ik"),
+		w[0] == "keep" && oneOf(verb, "all any every") && hasPhrase(w, "out of|away from"),
+		oneOf(w[0], "alle jede jeder jedes tous toutes chaque todos todas cada tutti tutte ogni elke") && hasAnyWord(w, "müssen muss doivent doit deben debe devono deve devem moeten moet") && hasAnyWord(w, alwaysWords+" "+neverWords),
+		hasPhrase(s.words, recurringForeign) && hasAnyWord(w, foreignVerbs) && !hasAnyWord(s.words, "ich wir je j'ai nous yo io eu ik"),
 		len(w) > 2 && w[0] == "we" && (verb == "never" && isVerb(w[2]) || isOrder(w[2:]) && (oneOf(verb, "always only") || i == 0 && verb == "don't")),
-		startsWith(w, "use|we use") && anyOf(s.words, "not never") && len(s.words) < 9 && !anyOf(s.words, "if is are"): // "use pnpm, not npm"
+		startsWith(w, "use|we use") && hasAnyWord(s.words, "not never") && len(s.words) < 9 && !hasAnyWord(s.words, "if is are"): // "use pnpm, not npm"
 		return s.kind()
 	}
-	return foreignKind(w, anyOf(s.clauses[i], "bitte graag alsjeblieft"))
+	return foreignKind(w, hasAnyWord(s.clauses[i], "bitte graag alsjeblieft"))
 }
 
 // forbids reports whether a clause is a prohibition that stays: not "don't worry", and not
 // the half of a correction ("don't guess, read the header").
-func (s *sentence) forbids(i int, w, before []string) bool {
-	if !oneOf(w[0], "don't dont") {
+func (s *sentence) forbids(i int, words, before []string) bool {
+	if !oneOf(words[0], "don't dont") {
 		return false
 	}
-	ever := anyOf(w, "ever even")
-	for w = w[1:]; len(w) > 0 && oneOf(w[0], "ever even just also please you"); {
-		w = w[1:]
+	ever := hasAnyWord(words, "ever even")
+	for words = words[1:]; len(words) > 0 && oneOf(words[0], "ever even just also please you"); {
+		words = words[1:]
 	}
-	if len(w) < 2 || oneOf(w[len(w)-1], "this that now") || !isVerb(w[0]) || oneOf(w[0], "worry blame forget bother know think mind get have need be like care remember see understand want guess explain panic rush tell hesitate wait fix implement start begin code build go do let we leave show give look believe") {
+	if len(words) < 2 || oneOf(words[len(words)-1], "this that now") || !isVerb(words[0]) || oneOf(words[0], "worry blame forget bother know think mind get have need be like care remember see understand want guess explain panic rush tell hesitate wait fix implement start begin code build go do let we leave show give look believe") {
 		return false
 	}
 	if len(before) > 0 { // "add a cache, but don't keep it" is a task
-		return oneOf(w[0], "touch change modify edit alter rename delete reformat refactor rewrite commit push merge deploy break install upgrade use print log")
+		return oneOf(words[0], "touch change modify edit alter rename delete reformat refactor rewrite commit push merge deploy break install upgrade use print log")
 	}
-	correction := i == 0 && len(s.clauses) > 1 && (isOrder(body(s.clauses[1])) || oneOf(s.clauses[1][0], "just rather instead only"))
-	return ever || !correction && (len(w) > 3 || !oneOf(w[1], "it that this them those these one"))
+	correction := i == 0 && len(s.clauses) > 1 && (isOrder(trimLeadIn(s.clauses[1])) || oneOf(s.clauses[1][0], "just rather instead only"))
+	return ever || !correction && (len(words) > 3 || !oneOf(words[1], "it that this them those these one"))
 }
 
 // forbidsEver reports whether a clause says what must or may never be done: not "we may never
 // know", "it must never have run" or what somebody only takes to be so.
-func (s *sentence) forbidsEver(w []string) bool {
-	i := slices.Index(w, "never")
-	if i < 1 || !oneOf(w[i-1], "must may") || oneOf(s.words[0], "i if as since because he she") && !startsWith(w[max(0, i-2):], "you must") || anyOf(s.words, "say told seems apparently maybe perhaps guess hunch") {
+func (s *sentence) forbidsEver(words []string) bool {
+	i := slices.Index(words, "never")
+	if i < 1 || !oneOf(words[i-1], "must may") || oneOf(s.words[0], "i if as since because he she") && !startsWith(words[max(0, i-2):], "you must") || hasAnyWord(s.words, "say told seems apparently maybe perhaps guess hunch") {
 		return false
 	}
-	must, vague := w[i-1] == "must", i > 2 && w[i-2] == "you" || anyOf(w, "again") // "a summary you may never read"
-	w = w[i+1:]
-	if len(w) > 0 && w[0] == "ever" {
-		w = w[1:]
+	must, vague := words[i-1] == "must", i > 2 && words[i-2] == "you" || hasAnyWord(words, "again") // "a summary you may never read"
+	words = words[i+1:]
+	if len(words) > 0 && words[0] == "ever" {
+		words = words[1:]
 	}
 	switch {
-	case len(w) == 0: // "must never, under any circumstances, …"
+	case len(words) == 0: // "must never, under any circumstances, …"
 		return must
-	case w[0] == "be":
-		return len(w) > 1 && (strings.HasSuffix(w[1], "ed") || oneOf(w[1], "in on read written run rerun sent put set shown kept held left given taken made built rebuilt seen done hidden broken cut split sold lost"))
+	case words[0] == "be":
+		return len(words) > 1 && (strings.HasSuffix(words[1], "ed") || oneOf(words[1], "in on read written run rerun sent put set shown kept held left given taken made built rebuilt seen done hidden broken cut split sold lost"))
 	}
-	return w[0] != "have" && (must || !vague && oneOf(w[0], "see contain use run call log write read share push force-push commit touch change modify edit delete leave exceed access store print send import depend appear deploy hold include"))
+	return words[0] != "have" && (must || !vague && oneOf(words[0], "see contain use run call log write read share push force-push commit touch change modify edit delete leave exceed access store print send import depend appear deploy hold include"))
 }
 
 // isOrder reports whether the words begin with a verb that orders.

@@ -29,10 +29,10 @@ type reader struct {
 	open  bool // the next line can go on with the last one
 }
 
-// prose returns the lines that the person wrote: without blocks of code, quoted lines,
+// typedLines returns the lines that the person wrote: without blocks of code, quoted lines,
 // tags with what stands between them, and what looks like a program's output or was
 // announced as somebody else's; none of a document. A paragraph that was wrapped by hand is one line again.
-func prose(text string) []line {
+func typedLines(text string) []line {
 	var r reader
 	until := "" // what closes the block of code or the tag
 	for raw := range strings.SplitSeq(text, "\n") {
@@ -112,9 +112,9 @@ func leadsTo(line string) part {
 	words := strings.FieldsFunc(strings.ToLower(line), func(r rune) bool { return !unicode.IsLetter(r) })
 	heads := strings.HasPrefix(line, "#") || strings.HasSuffix(strings.Trim(line, "*"), ":") || strings.HasSuffix(line, "：")
 	switch {
-	case !heads && !anyOf(words, "below following"), len(words) == 0:
+	case !heads && !hasAnyWord(words, "below following"), len(words) == 0:
 		return ownLines
-	case anyOf(words, "docs documentation readme spec ticket issue log logs output error email mail message reviewer review wiki says said writes wrote datasheet answer plan comment comments manual acceptance criteria requirements features todo steps expected"):
+	case hasAnyWord(words, "docs documentation readme spec ticket issue log logs output error email mail message reviewer review wiki says said writes wrote datasheet answer plan comment comments manual acceptance criteria requirements features todo steps expected"):
 		return announced
 	case oneOf(words[0], ruleWords), len(words) > 1 && oneOf(words[1], ruleWords) && oneOf(words[0], "the some hard ground house my our general important coding project strict"):
 		return rules
@@ -130,7 +130,7 @@ func (l line) isRule() bool {
 	if !ok || rest == "" || len(words) == 0 || len(words) > 3 {
 		return false
 	}
-	return anyOf(words, "rule constraint policy guardrail regel vorgabe règle contrainte regla restricción regola vincolo regra restrição") &&
+	return hasAnyWord(words, "rule constraint policy guardrail regel vorgabe règle contrainte regla restricción regola vincolo regra restrição") &&
 		!slices.ContainsFunc(words, func(w string) bool {
 			return !oneOf(w, "rule constraint policy guardrail regel vorgabe règle contrainte regla restricción regola vincolo regra restrição the a my our one two three four 1 2 3 4 first second third new hard safety strict house ground general project coding important absolute")
 		})

@@ -96,8 +96,8 @@ func oneOf(word, list string) bool {
 	return word == list || strings.HasPrefix(list, word+" ") || strings.HasSuffix(list, " "+word) || strings.Contains(list, " "+word+" ")
 }
 
-// anyOf reports whether one of the words is in a list, in which blanks stand between the words.
-func anyOf(words []string, list string) bool {
+// hasAnyWord reports whether one of the words is in a list, in which blanks stand between the words.
+func hasAnyWord(words []string, list string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return oneOf(w, list) })
 }
 
@@ -107,8 +107,8 @@ func startsWith(words []string, phrases string) bool {
 	return slices.ContainsFunc(strings.Split(phrases, "|"), func(p string) bool { return strings.HasPrefix(text, p+" ") })
 }
 
-// holdsAny reports whether the words have one of the phrases, which "|" parts, at any place.
-func holdsAny(words []string, phrases string) bool {
+// hasPhrase reports whether the words have one of the phrases, which "|" parts, at any place.
+func hasPhrase(words []string, phrases string) bool {
 	text := " " + strings.Join(words, " ") + " "
 	return slices.ContainsFunc(strings.Split(phrases, "|"), func(p string) bool { return strings.Contains(text, " "+p+" ") })
 }

@@ -46,7 +46,7 @@ type Instruction struct {
 // and a document has none.
 func Find(text string) []Instruction {
 	var all []Instruction
-	for _, l := range prose(strings.ToValidUTF8(text[:min(len(text), maxText)], "")) {
+	for _, l := range typedLines(strings.ToValidUTF8(text[:min(len(text), maxText)], "")) {
 		before := ""
 		parts := sentences(l.text)
 		if l.isRule() && len(parts) > 0 && !parts[len(parts)-1].asks { // all of it, whatever its sentences are
@@ -58,7 +58,7 @@ func Find(text string) []Instruction {
 			l.ruled = true
 		}
 		for i, s := range parts {
-			kind := s.instructs()
+			kind := s.instructionKind()
 			if kind == KindNone && l.ruled && i == 0 && !s.asks { // by its place alone
 				kind = s.kind()
 			}
@@ -118,10 +118,10 @@ func CuesOf(text string) (c Cues) {
 	for line := range strings.Lines(text) {
 		for _, s := range sentences(strings.TrimSpace(line)) {
 			if c.Asks = s.asks && !s.isPolite(); !c.Asks {
-				c.Obliges = c.Obliges || anyOf(s.words, neverWords+" "+alwaysWords+" "+onlyWords+" "+shouldWords) || holdsAny(s.words, wantPhrases)
+				c.Obliges = c.Obliges || hasAnyWord(s.words, neverWords+" "+alwaysWords+" "+onlyWords+" "+shouldWords) || hasPhrase(s.words, wantPhrases)
 			}
-			c.Stands = c.Stands || !s.asks && anyOf(s.words, standsWords)
-			c.Corrects = c.Corrects || anyOf(s.words, notWords+" "+correctWords)
+			c.Stands = c.Stands || !s.asks && hasAnyWord(s.words, standsWords)
+			c.Corrects = c.Corrects || hasAnyWord(s.words, notWords+" "+correctWords)
 		}
 	}
 	c.Obliges = c.Obliges || len(Find(text)) > 0
@@ -131,16 +131,16 @@ func CuesOf(text string) (c Cues) {
 // isPolite reports whether a question orders or tells something: "can you make sure that …?",
 // "use pnpm, ok?", but not "can you tell me why?".
 func (s *sentence) isPolite() bool {
-	w, tag := body(s.words), s.clauses[len(s.clauses)-1]
-	return startsWith(w, "can you|could you|will you|would you|can we|could we|kannst du|könntest du|können sie|könnten sie|peux-tu|pourrais-tu|pouvez-vous|puedes|podrías|puoi|potresti|kun je") && !anyOf(w[:min(len(w), 4)], "tell explain say see remember sagen erklären") && !anyOf(w, "whether why") ||
-		anyOf(s.words, "please pls bitte favor") || strings.Contains(s.text, "ください") ||
+	w, tag := trimLeadIn(s.words), s.clauses[len(s.clauses)-1]
+	return startsWith(w, "can you|could you|will you|would you|can we|could we|kannst du|könntest du|können sie|könnten sie|peux-tu|pourrais-tu|pouvez-vous|puedes|podrías|puoi|potresti|kun je") && !hasAnyWord(w[:min(len(w), 4)], "tell explain say see remember sagen erklären") && !hasAnyWord(w, "whether why") ||
+		hasAnyWord(s.words, "please pls bitte favor") || strings.Contains(s.text, "ください") ||
 		len(s.clauses) > 1 && len(tag) == 1 && oneOf(tag[0], "ok okay right correct alright ja oder vale いいですか 好吗")
 }
 
 // Decides reports whether a text has words with which people say what they decided or found
 // out, and why.
 func Decides(text string) bool {
-	return anyOf(slices.Concat(clauses(mask(text))...), decideWords)
+	return hasAnyWord(slices.Concat(clauses(mask(text))...), decideWords)
 }
 
 // Denies reports whether a word, in small letters, says that what follows does not hold.

@@ -50,9 +50,9 @@ func LastCluster(s string) (last string) {
 	return last
 }
 
-// Day formats a time in a column's width, like ls: with the hour if it is recent, else with
+// FormatDay formats a time in a column's width, like ls: with the hour if it is recent, else with
 // the year; "" for zero.
-func Day(t, now time.Time) string {
+func FormatDay(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -74,8 +74,8 @@ func ParseSize(text string) (n int64, ok bool) {
 	return n << shift, err == nil && known && n >= 0 && n <= math.MaxInt64>>shift
 }
 
-// Size formats a number of bytes: 812 B, 4.1 MiB.
-func Size(n int64) string {
+// FormatSize formats a number of bytes: 812 B, 4.1 MiB.
+func FormatSize(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}

@@ -227,8 +227,8 @@ func shrink(widths []int, width, least, whole int) {
 // Larger ones, such as a megabyte of accents on one letter, are not text.
 const bytesPerColumn = 32
 
-// span returns the columns that s takes, with a fast path for ASCII.
-func span(s string) int {
+// textColumns returns the columns that s takes, with a fast path for ASCII.
+func textColumns(s string) int {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return uniseg.StringWidth(s)
@@ -268,7 +268,7 @@ func cutUnjoined(s string, width int, cut func(s string, width int) string) stri
 
 // fits reports whether s takes at most width columns. It is fast for very long texts.
 func fits(s string, width int) bool {
-	return len(s) <= bytesPerColumn*(max(width, 0)+1) && span(s) <= width
+	return len(s) <= bytesPerColumn*(max(width, 0)+1) && textColumns(s) <= width
 }
 
 // columns returns the width of s, up to most.
@@ -276,7 +276,7 @@ func columns(s string, most int) int {
 	if len(s) > bytesPerColumn*(most+1) {
 		return most
 	}
-	return min(span(s), most)
+	return min(textColumns(s), most)
 }
 
 // Cut shortens s to width columns, including an ellipsis. It does not split a grapheme,
@@ -375,6 +375,8 @@ func (s Style) mark(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Uncut returns a name that may have been copied from a table that had no room for all of it,
+// TrimEllipsis returns a name that may have been copied from a table that had no room for all of it,
 // without its ellipsis.
-func Uncut(name string) string { return strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...") }
+func TrimEllipsis(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+}

@@ -231,7 +231,7 @@ func TestDay(t *testing.T) {
 		"Jul  5  2026": time.Date(2026, 7, 5, 12, 0, 0, 0, zone),
 		"Dec 31  2025": time.Date(2025, 12, 31, 12, 0, 0, 0, zone),
 	} {
-		if got := Day(at, now); got != want {
+		if got := FormatDay(at, now); got != want {
 			t.Errorf("%v: %q, not %q", at, got, want)
 		}
 	}

@@ -26,7 +26,7 @@ func (v View) label(n *Node) []string {
 	return slices.DeleteFunc([]string{
 		join(mark+" "+v.name(n.ID), n.Agent),
 		join(n.Address()),
-		join(term.Day(n.StartedAt, v.Now), Lasted(n.Session, v.Now), string(n.Outcome)),
+		join(term.FormatDay(n.StartedAt, v.Now), Lasted(n.Session, v.Now), string(n.Outcome)),
 		term.Cut(join(n.Headline()), maxLabel),
 	}, empty)
 }

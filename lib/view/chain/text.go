@@ -142,8 +142,8 @@ func (v View) heading(c Chain) string {
 	}
 	parts := []string{"chain " + v.name(c.ID), count.Plural(len(all), "session")}
 	if !from.IsZero() {
-		days := term.Day(from, v.Now)
-		if to := term.Day(to, v.Now); to != days {
+		days := term.FormatDay(from, v.Now)
+		if to := term.FormatDay(to, v.Now); to != days {
 			days += " to " + to
 		}
 		parts = append(parts, days)
@@ -186,7 +186,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 			r.tree + v.Style.MarkOf(palette.FindStyle(s.Outcome)) + " " + v.name(s.ID),
 			v.Style.Plain(term.Cut(term.Clean(s.Agent), maxActor)),
 			v.Style.Plain(term.CutFront(term.Clean(s.Address()), maxActor)),
-			term.Day(s.StartedAt, v.Now),
+			term.FormatDay(s.StartedAt, v.Now),
 			Lasted(s, v.Now),
 			v.Style.Plain(term.Cut(term.Clean(string(s.Outcome)), maxActor)),
 		}

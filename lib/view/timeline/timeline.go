@@ -96,7 +96,7 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 			id: s.ID, chainID: s.ChainID, short: o.Short(s.ID), about: o.About(s), work: s.WorkUnit,
 			from: s.StartedAt, to: chain.End(s, o.Now), style: palette.FindStyle(s.Outcome), above: -1,
 		}
-		facts := shared{s.Address(), folderOf(s), s.Agent, s.Branch, s.Headless, s.Foreign(), string(s.Outcome)}
+		facts := shared{s.Address(), folderOf(s), s.Agent, s.Branch, s.Headless, s.IsForeign(), string(s.Outcome)}
 		if why := catalog.FormatReason(s.Reason); why != "" {
 			facts.outcome += ": " + why
 		}
@@ -331,7 +331,7 @@ func (p *Picture) describeBar(b *bar) (lines []string) {
 
 // folderOf returns a session's folder, with the host if it is on another one.
 func folderOf(s *catalog.Session) string {
-	if s.Foreign() {
+	if s.IsForeign() {
 		return s.OtherHost() + ":" + s.CWD
 	}
 	return s.CWD

@@ -75,7 +75,7 @@ func (p *Page) Head(who string, color func(string) string, at time.Time) {
 	p.Speaker = speaker
 	when := ""
 	if !at.IsZero() && p.Now != nil {
-		when = ", " + term.Day(at.Local(), p.Now())
+		when = ", " + term.FormatDay(at.Local(), p.Now())
 	}
 	if p.Numbered {
 		who = "[" + strconv.Itoa(p.Turn) + "] " + who
