@@ -42,24 +42,24 @@ import (
 type Launch struct {
 	Starter
 	*instance.Instance
-	Asks bool // the client asks something, so it is not ready for a prompt
+	ClientAsks bool // the client asks something, so it is not ready for a prompt
 
-	put   func() error // writes the instance
-	m     fleet.Member // what was found of its agent
-	alive bool         // an agent of the instance runs, and ends first
-	ran   bool         // the instance was started before
-	now   time.Time    // of the start, and of what it writes
-	self  string       // the program that calls respawn.Exec for --exec BUFFER
-	at    tmux.Server  // that has its tmux session
+	save      func() error // writes the instance
+	member    fleet.Member // what was found of its agent
+	alive     bool         // an agent of the instance runs, and ends first
+	ranBefore bool         // the instance was started before
+	now       time.Time    // of the start, and of what it writes
+	self      string       // the program that calls respawn.Exec for --exec BUFFER
+	server    tmux.Server  // that has its tmux session
 	plan
 
-	patience time.Duration // with a process that still has the conversation open
+	holderWait time.Duration // with a process that still has the conversation open
 
-	pane    tmux.Pane
-	buffer  tmux.Buffer // for the run, in a new tmux session
-	process process.Proc
-	created bool   // the pane is new; undo removes it
-	before  func() // resets the instance's fields
+	pane          tmux.Pane
+	buffer        tmux.Buffer // for the run, in a new tmux session
+	process       process.Proc
+	created       bool   // the pane is new; undo removes it
+	resetInstance func() // resets the instance's fields
 }
 
 // plan is what a start does. The fields are found in this order.
@@ -68,9 +68,9 @@ type plan struct {
 	home       home.Home
 	environ    []string   // of which the agent's is made
 	program    string     // "" for a remote agent
-	resume     session.ID // the conversation to resume; "" for a new one
-	fork       bool       // resume a copy of it
-	served     bool       // a server that windows share has the conversation open
+	resumeID   session.ID // the conversation to resume; "" for a new one
+	forks      bool       // resume a copy of it
+	isServed   bool       // a server that windows share has the conversation open
 	resumption string     // for describeCommand
 	prompt     string     // the first prompt
 	run        respawn.Run
@@ -104,54 +104,54 @@ func (l *Launch) steps() []step {
 		return append(steps,
 			step{"pre_start", nil, describeEither(l.Template.PreStart == nil,
 				"run nothing before it", "its template has no pre_start",
-				"run the commands of pre_start", "one that fails, fails the start"), l.preStart},
-			step{"session", nil, l.describeRun, l.startThere},
+				"run the commands of pre_start", "one that fails, fails the start"), l.runPreStart},
+			step{"session", nil, l.describeRun, l.startInRuntime},
 			step{"setup", nil, describeEither(l.Template.SessionSetup == nil,
 				"run nothing after it", "its template has no session_setup",
-				"run the commands of session_setup", "one that fails is told, and nothing more"), l.setup})
+				"run the commands of session_setup", "one that fails is told, and nothing more"), l.runSetup})
 	}
 	return append(steps, []step{
 		{"session", nil, l.describeSession, l.makeSession},
-		{"remain", nil, describeEither(l.stays(),
+		{"remain", nil, describeEither(l.paneStays(),
 			"keep the pane when the agent ends", "done in step 6",
 			"close the pane when the agent ends", "--remain keeps it"), nil},
 		{"variables", nil, l.describeVariables, nil},
 		{"theme", nil, describeEither(l.Theme == "",
 			"leave the theme", "--theme gives it one",
 			"give its status line the style "+l.Theme, "done in step 6"), nil},
-		{"wait", nil, l.describeWait, l.wait},
+		{"wait", nil, l.describeWait, l.awaitAgent},
 		{"respawn", nil, describeEither(l.Respawn,
 			"start it again when it crashes", "a hook of the tmux session does",
 			"leave it when it crashes", "--respawn starts it again"), l.setRespawn},
 		{"dialogs", nil, l.describeDialogs, l.answerDialogs},
-		{"ready", nil, l.describeReady, l.ready},
+		{"ready", nil, l.describeReady, l.awaitReady},
 	}...)
 }
 
 // describeEither returns the describe of a step with two cases: first what it does and what was
 // found if the condition is true, then the same if it is not.
-func describeEither(is bool, does, found, otherwise, why string) func() (string, string, error) {
-	if !is {
-		does, found = otherwise, why
+func describeEither(holds bool, does, found, elseDoes, elseFound string) func() (string, string, error) {
+	if !holds {
+		does, found = elseDoes, elseFound
 	}
 	return func() (string, string, error) { return does, found, nil }
 }
 
 // start makes the folder, plans, and runs the steps. If a step fails, it undoes the start.
 func (l *Launch) start() error {
-	if err := l.admitted(); err != nil {
+	if err := l.checkAdmitted(); err != nil {
 		return err
 	}
-	release, err := l.takeRoom(l.Env.WarnError)
+	release, err := l.reserveSlot(l.Env.WarnError)
 	if release(); err != nil {
 		return err
 	}
 	if l.Starter.Worktree != nil {
-		if err := l.Starter.Worktree(l.Instance, l.put); err != nil {
+		if err := l.Starter.Worktree(l.Instance, l.save); err != nil {
 			return err
 		}
 	}
-	l.patience = 2 * starting
+	l.holderWait = 2 * startWait
 	steps := l.steps()
 	for _, s := range steps {
 		if s.find == nil {
@@ -161,7 +161,7 @@ func (l *Launch) start() error {
 			return err
 		}
 	}
-	release, err = l.takeRoom(func(error) {}) // it has warned
+	release, err = l.reserveSlot(func(error) {}) // it has warned
 	defer release()
 	if err != nil {
 		return err
@@ -182,21 +182,21 @@ func (l *Launch) start() error {
 func (l *Launch) undo(err error) error {
 	if l.created {
 		if l.buffer != "" {
-			_ = l.at.Drop(l.buffer) // usually it was taken
+			_ = l.server.Drop(l.buffer) // usually it was taken
 		}
-		err = errors.Join(err, l.at.KillPane(l.pane.ID))
+		err = errors.Join(err, l.server.KillPane(l.pane.ID))
 	}
-	if l.before != nil {
-		l.before()
-		err = errors.Join(err, l.put())
+	if l.resetInstance != nil {
+		l.resetInstance()
+		err = errors.Join(err, l.save())
 	}
 	return err
 }
 
-// explain prints each step and what was found, up to the first that would fail. It changes
+// printSteps prints each step and what was found, up to the first that would fail. It changes
 // nothing.
-func (l *Launch) explain() error {
-	if err := l.admitted(); err != nil {
+func (l *Launch) printSteps() error {
+	if err := l.checkAdmitted(); err != nil {
 		return err
 	}
 	for i, s := range l.steps() {
@@ -306,7 +306,7 @@ func (l *Launch) findAgent() error {
 	l.client = l.Table.FindClient(l.Agent)
 	environ := process.Inherited(l.Env.ChildEnviron())
 	if l.Adopted != nil && l.alive { // the running agent shows its launcher
-		around := launcher.FindLauncher(l.Table, l.client, l.m.Process, l.m.Pane)
+		around := launcher.FindLauncher(l.Table, l.client, l.member.Process, l.member.Pane)
 		if around.Why != "" {
 			return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: it would not run in what it was started in: %s", l.Name, around.Why),
 				"end it in its pane, and start it there again")
@@ -326,7 +326,7 @@ func (l *Launch) findAgent() error {
 		}
 	}
 	l.environ, l.home = environ, home.FindOtherHome(place.ScopeOf(l.Env.Getenv), l.Path)
-	if l.remote() {
+	if l.isRemote() {
 		return nil
 	}
 	err := errors.New("its client has no command")
@@ -339,10 +339,10 @@ func (l *Launch) findAgent() error {
 	return nil
 }
 
-func (l *Launch) remote() bool { return l.Template != nil && l.Template.Remote }
+func (l *Launch) isRemote() bool { return l.Template != nil && l.Template.Remote }
 
 func (l *Launch) describeAgent() (does, found string, err error) {
-	if l.remote() {
+	if l.isRemote() {
 		return l.Agent, "its program is looked for where it runs", nil
 	}
 	return l.Agent, l.Env.DisplayPath(l.program), nil
@@ -352,7 +352,7 @@ func (l *Launch) describeAgent() (does, found string, err error) {
 // change settings.
 func (l *Launch) describeSettings() (does, found string, err error) {
 	const none = "take the settings as they are"
-	_, a, known, err := l.wiring()
+	_, a, known, err := l.hookSources()
 	switch {
 	case err != nil:
 		return none, err.Error(), nil
@@ -367,22 +367,22 @@ func (l *Launch) describeSettings() (does, found string, err error) {
 	return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", l.Env.DisplayPath(a.Sources[0].File), l.Agent), nil
 }
 
-// Wired reports whether the client reads hooks of gt's: from the person's settings, the
+// ReadsHooks reports whether the client reads hooks of gt's: from the person's settings, the
 // project's or a plugin.
-func (l *Launch) Wired() bool {
-	_, a, _, err := l.wiring()
+func (l *Launch) ReadsHooks() bool {
+	_, a, _, err := l.hookSources()
 	return err == nil && a.HasHooks()
 }
 
-// Tells reports whether the client runs gt's hooks, as far as its files show.
-func (l *Launch) Tells() bool {
-	how, a, _, err := l.wiring()
+// RunsHooks reports whether the client runs gt's hooks, as far as its files show.
+func (l *Launch) RunsHooks() bool {
+	how, a, _, err := l.hookSources()
 	return err == nil && a.HasHooks() && len(wirings.Blockers(how, l.client.Dialect, a)) == 0
 }
 
-// wiring returns what the client reads hooks from where it starts. known is false for one that
+// hookSources returns what the client reads hooks from where it starts. known is false for one that
 // gt cannot be wired into.
-func (l *Launch) wiring() (how wiring.Client, a wiring.Agent, known bool, err error) {
+func (l *Launch) hookSources() (how wiring.Client, a wiring.Agent, known bool, err error) {
 	getenv := func(key string) string {
 		if key == l.client.StoreEnv && l.Account != "" {
 			return l.Account
@@ -395,18 +395,18 @@ func (l *Launch) wiring() (how wiring.Client, a wiring.Agent, known bool, err er
 // findConversation chooses what to resume: the instance's own conversation, else a copy of ForkOf,
 // else none. A fork that has run has a conversation of its own.
 func (l *Launch) findConversation() {
-	m := l.m
+	m := l.member
 	l.resumption = "a new conversation"
 	switch {
-	case l.client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable():
-		l.resume, l.served = m.Now, m.Record.Served()
+	case l.client.CanResume() && m.CurrentID != "" && !m.CurrentID.Invented() && m.IsResumable():
+		l.resumeID, l.isServed = m.CurrentID, m.Record.Served()
 		l.ForkOf = ""
-		l.resumption = "goes on with the conversation " + string(l.resume)
+		l.resumption = "goes on with the conversation " + string(l.resumeID)
 	case l.ForkOf != "":
-		l.resume, l.fork = l.ForkOf, true
-		l.resumption = "goes on with a copy of the conversation " + string(l.resume)
+		l.resumeID, l.forks = l.ForkOf, true
+		l.resumption = "goes on with a copy of the conversation " + string(l.resumeID)
 	case m.Record != nil && l.client.CanResume():
-		l.Env.Warn("%s begins a new conversation: %s has none of session %s", l.Name, l.client.Name, m.Now)
+		l.Env.Warn("%s begins a new conversation: %s has none of session %s", l.Name, l.client.Name, m.CurrentID)
 	}
 }
 
@@ -415,13 +415,13 @@ func (l *Launch) findConversation() {
 func (l *Launch) findPrompt() error {
 	l.findConversation()
 	topic := l.About
-	if l.Template != nil && l.resume != "" {
+	if l.Template != nil && l.resumeID != "" {
 		return nil
 	}
 	to := l.home.Identity
-	if topic == "" && to.Role != "" && l.Prompt == "" && (l.resume == "" || l.fork || l.Gives) {
+	if topic == "" && to.Role != "" && l.Prompt == "" && (l.resumeID == "" || l.forks || l.HasWork) {
 		topic = beacon.ColdStart
-		if work, _ := mail.NewBox(l.home, to.Address()).Hooked(); l.Gives || len(work) > 0 { // gt-prime reports errors
+		if work, _ := mail.NewBox(l.home, to.Address()).Hooked(); l.HasWork || len(work) > 0 { // gt-prime reports errors
 			topic = beacon.Assigned
 		}
 	}
@@ -435,7 +435,7 @@ func (l *Launch) findPrompt() error {
 	case l.Prompt != "":
 		l.prompt = topic + "\n\n" + l.Prompt
 	}
-	if l.types() || l.remote() {
+	if l.typesPrompt() || l.isRemote() {
 		return nil
 	}
 	if hidden := l.Env.Redact(l.prompt); hidden != l.prompt {
@@ -448,13 +448,13 @@ func (l *Launch) findPrompt() error {
 // describePrompt describes the step "prompt": what the agent is told first (see step.describe).
 func (l *Launch) describePrompt() (does, found string, err error) {
 	switch {
-	case l.Template != nil && l.resume != "":
+	case l.Template != nil && l.resumeID != "":
 		return "say nothing first", "its conversation goes on", nil
 	case l.prompt == "":
 		return "say nothing first", "", nil
 	}
 	found = fmt.Sprintf("%d characters", utf8.RuneCountInString(l.prompt))
-	if l.types() {
+	if l.typesPrompt() {
 		found += ", typed"
 	}
 	if l.Template != nil { // what it has besides its template is private
@@ -468,25 +468,25 @@ func (l *Launch) describePrompt() (does, found string, err error) {
 // one still has. The instance's own agent may still be ending after its tmux server did, or after the
 // process of its pane did.
 func (l *Launch) awaitConversation() error {
-	id := l.resume
-	if id == "" || l.fork {
+	id := l.resumeID
+	if id == "" || l.forks {
 		return nil
 	}
-	own := func(by *live.Holder) bool {
-		return l.Template != nil || by.TmuxPane == l.TmuxPane && (by.TmuxSession == "" || by.TmuxSession == l.TmuxSession)
+	isOwnHolder := func(holder *live.Holder) bool {
+		return l.Template != nil || holder.TmuxPane == l.TmuxPane && (holder.TmuxSession == "" || holder.TmuxSession == l.TmuxSession)
 	}
-	by := l.Holder(id)
-	for end := time.Now().Add(l.patience); by != nil && (l.m.Pane.ID == "" || l.m.Pane.Dead) && own(by) && time.Now().Before(end); by = l.Holder(id) {
+	holder := l.Holder(id)
+	for end := time.Now().Add(l.holderWait); holder != nil && (l.member.Pane.ID == "" || l.member.Pane.Dead) && isOwnHolder(holder) && time.Now().Before(end); holder = l.Holder(id) {
 		time.Sleep(50 * time.Millisecond)
 	}
-	runsIt := func(p process.Proc) bool { return p.PID == by.PID }
-	if by == nil || slices.ContainsFunc(live.Tree(l.m.Process), runsIt) {
+	runsIt := func(p process.Proc) bool { return p.PID == holder.PID }
+	if holder == nil || slices.ContainsFunc(live.ProcessTree(l.member.Process), runsIt) {
 		return nil
 	}
-	err := cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", l.Name, id, by),
+	err := cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", l.Name, id, holder),
 		fmt.Sprintf("gt-session fork %s goes on with a copy of it", l.Name))
-	if by.Elsewhere {
-		err = cli.WithHint(err, "%s", WhenGone(l.Name))
+	if holder.Elsewhere {
+		err = cli.WithHint(err, "%s", GoneHint(l.Name))
 	}
 	return err
 }
@@ -498,30 +498,30 @@ func (l *Launch) findCommand() error {
 		return err
 	}
 	l.findRun()
-	if l.run.First != nil {
-		l.run.First.AsksTrust = l.asksTrust()
-		l.run.First.Untold = !l.Tells()
+	if l.run.FirstPrompt != nil {
+		l.run.FirstPrompt.AsksTrust = l.asksTrust()
+		l.run.FirstPrompt.Unreported = !l.RunsHooks()
 	}
 	return l.checkLauncher()
 }
 
 // asksTrust reports whether the client will ask whether to trust the folder, by its files.
 func (l *Launch) asksTrust() bool {
-	how, a, known, err := l.wiring()
+	how, a, known, err := l.hookSources()
 	return err == nil && known && how.AsksTrust != nil && how.AsksTrust(a.Folder, l.Path, l.run.Args, l.run.Env)
 }
 
 // describeCommand writes PROMPT for the first prompt, and ID for the id of a new session.
 func (l *Launch) describeCommand() (does, found string, err error) {
 	var words []string
-	for _, word := range l.run.In {
+	for _, word := range l.run.Launcher {
 		words = append(words, term.Quote(l.Env.Line(word, 200)))
 	}
 	for _, arg := range l.run.Args {
 		switch {
 		case arg == l.prompt && arg != "":
 			arg = "PROMPT"
-		case arg == string(l.session) && session.ID(arg) != l.resume:
+		case arg == string(l.session) && session.ID(arg) != l.resumeID:
 			arg = "ID" // differs each time
 		default:
 			arg = term.Quote(l.Env.Line(arg, 200))
@@ -534,10 +534,10 @@ func (l *Launch) describeCommand() (does, found string, err error) {
 // checkLauncher returns an error if the launcher cannot run, or is where an agent inside it
 // could change it.
 func (l *Launch) checkLauncher() error {
-	if len(l.run.In) == 0 || l.remote() {
+	if len(l.run.Launcher) == 0 || l.isRemote() {
 		return nil
 	}
-	if _, err := process.LookPath(l.run.In[0], l.run.Dir, l.run.Env); err != nil {
+	if _, err := process.LookPath(l.run.Launcher[0], l.run.Dir, l.run.Env); err != nil {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err))
 	}
 	if l.successor().BringsLauncher(l.run) { // mutant never: . TestScripts/session_box$
@@ -570,11 +570,11 @@ func (l *Launch) describeEnvironment() (does, found string, err error) {
 func (l *Launch) describeSession() (does, found string, err error) {
 	name := l.sessionName(l.Instance)
 	switch {
-	case l.m.Pane.ID != "":
+	case l.member.Pane.ID != "":
 		found = "the one that it had is ended first"
-	case l.at.HasSession(name):
+	case l.server.HasSession(name):
 		// A start would fail here, too.
-		if err := l.foreign(name, false); err != nil {
+		if err := l.clearForeignSession(name, false); err != nil {
 			return "", "", err
 		}
 		found = "what another program left of it is ended first"
@@ -586,8 +586,8 @@ func (l *Launch) describeSession() (does, found string, err error) {
 
 func (l *Launch) markStarted(at time.Time) {
 	l.now = at
-	l.MarkStarted(at, l.session, l.resumed() != "")
-	if l.StartedIn = nil; !l.remote() {
+	l.MarkStarted(at, l.session, l.resumedID() != "")
+	if l.StartedIn = nil; !l.isRemote() {
 		l.StartedIn = instance.CurrentLocation(l.Store.State)
 	}
 }
@@ -597,77 +597,77 @@ func (l *Launch) markStarted(at time.Time) {
 func (l *Launch) makeSession() error {
 	l.Desired, l.ArchivedAt = instance.Running, time.Time{}
 	started, id, at := l.StartedAt, l.SessionID, l.SessionAt
-	l.before = func() { l.StartedAt, l.SessionID, l.SessionAt = started, id, at }
+	l.resetInstance = func() { l.StartedAt, l.SessionID, l.SessionAt = started, id, at }
 	l.markStarted(l.Env.Now())
 	l.LoadedMCPNames = instance.Servers(l.Path)
 	if l.Adopted != nil {
 		// Its pane is the person's, so it continues in a session of its own.
 		if l.alive {
-			noteStop(l.Env, l.Store.State, l.m, l.now.Add(toEnd+2*time.Second))
-			Leave(l.at, l.m.Pane, l.client, l.m.Process, false)
+			recordStop(l.Env, l.Store.State, l.member, l.now.Add(toEnd+2*time.Second))
+			EndAgent(l.server, l.member.Pane, l.client, l.member.Process, false)
 			l.markStarted(l.Env.Now())
 		}
-		l.Adopted, l.alive, l.m.Pane = nil, false, tmux.Pane{}
+		l.Adopted, l.alive, l.member.Pane = nil, false, tmux.Pane{}
 	}
 	if !l.alive && !l.Revives {
 		l.TmuxSession, l.TmuxPane = l.sessionName(l.Instance), ""
-		if l.m.Pane.ID != "" { // its pane remained, or its agent is a zombie
-			if err := l.at.KillPane(l.m.Pane.ID); err != nil {
+		if l.member.Pane.ID != "" { // its pane remained, or its agent is a zombie
+			if err := l.server.KillPane(l.member.Pane.ID); err != nil {
 				return err
 			}
 		}
 	}
 	l.Topic = l.About
-	if err := l.put(); err != nil {
+	if err := l.save(); err != nil {
 		return err
 	}
 	var err error
 	inPane := l.alive || l.Revives
-	if l.pane = l.m.Pane; inPane {
+	if l.pane = l.member.Pane; inPane {
 		if l.alive { // one that crashed is logged as a crash by who follows it
-			noteStop(l.Env, l.Store.State, l.m, l.now.Add(20*time.Second))
+			recordStop(l.Env, l.Store.State, l.member, l.now.Add(20*time.Second))
 		}
 		// The old agent's hooks report its end before this. It must not count as the new
 		// one's.
 		stopped := func() error {
 			l.markStarted(l.Env.Now())
-			return errors.Join(l.put(), l.runBetween())
+			return errors.Join(l.save(), l.runBetween())
 		}
 		// The old agent is ended first, so that the two never run at once.
-		before := launcher.FindClientProcess(l.Table, l.client, l.m.Process)
+		oldAgent := launcher.FindClientProcess(l.Table, l.client, l.member.Process)
 		l.run.Pane = l.pane.ID
-		err = l.successor().Replace(respawn.Place{
-			Server: l.at, Pane: l.pane, Remain: stays, Stop: before, Whole: true, Stopped: stopped,
+		err = l.successor().Replace(respawn.RunPane{
+			Server: l.server, Pane: l.pane, Remain: remainOn, OldAgent: oldAgent, AgentOnly: true, AfterStop: stopped,
 			Self: l.self, Now: l.now, Warn: l.Env.WarnError,
 		}, l.run)
 		if err == nil {
 			session := l.pane.Session // of several that show it, the one where it was found
-			l.pane, err = l.at.Pane(l.pane.ID, 5*time.Second)
+			l.pane, err = l.server.Pane(l.pane.ID, 5*time.Second)
 			l.pane.Session = session
-		} else if _, gone := l.at.Pane(l.pane.ID, 5*time.Second); l.alive && gone != nil && !errors.Is(gone, tmux.ErrNoAnswer) {
+		} else if _, gone := l.server.Pane(l.pane.ID, 5*time.Second); l.alive && gone != nil && !errors.Is(gone, tmux.ErrNoAnswer) {
 			// A hook of the person's has closed it when the old agent ended.
-			inPane, l.m.Pane, l.TmuxSession, l.TmuxPane = false, tmux.Pane{}, l.sessionName(l.Instance), ""
-			err = l.put()
+			inPane, l.member.Pane, l.TmuxSession, l.TmuxPane = false, tmux.Pane{}, l.sessionName(l.Instance), ""
+			err = l.save()
 		}
 	} else if err = l.runBetween(); err != nil {
 		return err
 	}
 	if err == nil && !inPane {
-		err = l.foreign(l.TmuxSession, true)
+		err = l.clearForeignSession(l.TmuxSession, true)
 	}
 	if err == nil && !inPane {
 		l.buffer = tmux.NewBuffer()
-		vars, _ := l.successor().Shared()
-		l.pane, err = Begin(l.at, l.self, tmux.NewSession{
+		vars, _ := l.successor().SharedVars()
+		l.pane, err = Begin(l.server, l.self, tmux.NewSession{
 			Name: l.TmuxSession, Environ: l.Table.StripRunVars(l.environ), Vars: vars,
 			Theme: l.Theme, Mark: l.Store.Name(l.ID), Buffer: l.buffer,
 		}, l.run)
 		if errors.Is(err, tmux.ErrDuplicate) { // it was made meanwhile
-			err = cmp.Or(l.foreign(l.TmuxSession, false), err)
+			err = cmp.Or(l.clearForeignSession(l.TmuxSession, false), err)
 		}
 	}
 	switch {
-	case errors.Is(err, errRuns), errors.Is(err, tmux.ErrDuplicate):
+	case errors.Is(err, errOtherRuns), errors.Is(err, tmux.ErrDuplicate):
 		return err
 	case errors.Is(err, tmux.ErrNoTmux):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err), noTmux)
@@ -676,7 +676,7 @@ func (l *Launch) makeSession() error {
 	}
 	l.created = true
 	l.TmuxPane, l.TmuxSession = l.pane.ID, l.pane.Session
-	return l.put()
+	return l.save()
 }
 
 func (l *Launch) runBetween() error {
@@ -686,15 +686,15 @@ func (l *Launch) runBetween() error {
 	return l.Between()
 }
 
-// foreign looks at a tmux session of the name that this start did not make. With end, it ends one
+// clearForeignSession looks at a tmux session of the name that this start did not make. With end, it ends one
 // of the same role that another program of the town left with only shells, or with Replaces any
 // of that role. It returns nil if the name can be used, and an error for a session that has
 // something else in it, which it leaves alone.
-func (l *Launch) foreign(name string, end bool) error {
-	if l.m.Pane.ID != "" || !l.at.HasSession(name) || l.at.LeftOf(name, l.Store.Name(l.ID)) {
+func (l *Launch) clearForeignSession(name string, end bool) error {
+	if l.member.Pane.ID != "" || !l.server.HasSession(name) || l.server.LeftOf(name, l.Store.Name(l.ID)) {
 		return nil
 	}
-	all, err := l.at.Panes()
+	all, err := l.server.Panes()
 	if err != nil {
 		return err
 	}
@@ -703,38 +703,38 @@ func (l *Launch) foreign(name string, end bool) error {
 		return nil
 	}
 	switch {
-	case l.ofRole(all[0]):
-	case !l.leavesRoom(name, all):
+	case l.isOfRole(all[0]):
+	case !l.canShareSession(name, all):
 		return l.nameTakenError(name, all[0])
 	case end:
-		return l.at.Lend(name, l.Store.Name(l.ID), all)
+		return l.server.Lend(name, l.Store.Name(l.ID), all)
 	default:
 		return nil
 	}
 	for _, pane := range all {
 		if !l.Replaces && !live.OnlyShell(pane) {
-			return cli.Fail(cli.AnswerNo, fmt.Errorf("%s %w: process %d, which another program started", l.Name, errRuns, pane.PID), "--replace ends it first")
+			return cli.Fail(cli.AnswerNo, fmt.Errorf("%s %w: process %d, which another program started", l.Name, errOtherRuns, pane.PID), "--replace ends it first")
 		}
 	}
 	for _, pane := range all {
 		if !end {
 			break
 		}
-		if err := Stop(l.at, pane, agent.Client{}, false); err != nil {
+		if err := StopPane(l.server, pane, agent.Client{}, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leavesRoom reports whether an agent that was started before gets a window beside the panes of
+// canShareSession reports whether an agent that was started before gets a window beside the panes of
 // the session of its name: a program that restores tmux has made the session anew, with
 // shells in the agent's folder; or gt made it, and a person has begun another program in the
 // agent's pane.
-func (l *Launch) leavesRoom(name string, panes []tmux.Pane) bool {
+func (l *Launch) canShareSession(name string, panes []tmux.Pane) bool {
 	mark := l.Store.Name(l.ID)
-	made := l.at.MadeFor(name, mark)
-	return l.ran && l.Role == "" && !slices.ContainsFunc(panes, func(p tmux.Pane) bool {
+	made := l.server.MadeFor(name, mark)
+	return l.ranBefore && l.Role == "" && !slices.ContainsFunc(panes, func(p tmux.Pane) bool {
 		program := process.Name(p.PID)
 		switch {
 		case p.Mark == mark: // unless it is being started
@@ -746,10 +746,10 @@ func (l *Launch) leavesRoom(name string, panes []tmux.Pane) bool {
 	})
 }
 
-// ofRole reports whether a pane's session is of the instance's role in its town, as the
+// isOfRole reports whether a pane's session is of the instance's role in its town, as the
 // town's programs note it in the session's environment.
-func (l *Launch) ofRole(pane tmux.Pane) bool {
-	environ := l.at.Environments([]string{pane.ID})[pane.ID]
+func (l *Launch) isOfRole(pane tmux.Pane) bool {
+	environ := l.server.Environments([]string{pane.ID})[pane.ID]
 	getenv := func(key string) string { return process.Variable(environ, key) }
 	of := place.ScopeOf(getenv).Agent
 	return l.Role != "" && of.Named && of.Identity.Address() == l.Role &&
@@ -760,7 +760,7 @@ func (l *Launch) ofRole(pane tmux.Pane) bool {
 func (l *Launch) nameTakenError(name string, pane tmux.Pane) error {
 	who, hint := fmt.Sprintf("process %d (%s) in %s", pane.PID, process.Name(pane.PID), l.Env.DisplayPath(pane.Path)),
 		fmt.Sprintf("tmux rename-session -t =%s OTHER frees the name and ends nothing", name)
-	if agents := live.InPanes(l.Table, l.at, []tmux.Pane{pane}); len(agents) > 0 {
+	if agents := live.FindInPanes(l.Table, l.server, []tmux.Pane{pane}); len(agents) > 0 {
 		who = agents[0].Client.Name + ", " + who
 	}
 	if holder := l.findHolder(name); holder != "" {
@@ -780,7 +780,7 @@ func (l *Launch) findHolder(name string) string {
 		for _, in := range all {
 			own := s.Dir == l.Store.Dir && in.ID == l.ID
 			switch {
-			case own, in.TmuxSession != name, !tmux.Server(in.TmuxServer).SameServer(l.at):
+			case own, in.TmuxSession != name, !tmux.Server(in.TmuxServer).SameServer(l.server):
 			case in.Role != "":
 				return in.Name + " of the town " + l.Env.DisplayPath(town.Find(l.Env.Getenv, in.Path).Root)
 			default:
@@ -794,17 +794,17 @@ func (l *Launch) findHolder(name string) string {
 // StopReason is the end reason in the records of sessions that gt-session ended.
 const StopReason = "gt-session stop"
 
-// noteStop records that a running agent is ended on purpose.
-func noteStop(env *cli.Env, state place.State, m fleet.Member, until time.Time) {
+// recordStop records that a running agent is ended on purpose.
+func recordStop(env *cli.Env, state place.State, m fleet.Member, until time.Time) {
 	if r := m.Record; r != nil && !r.Ended() {
-		env.WarnError(closing.Expect(state, r.ID, session.Stop{Reason: StopReason, Until: until}, env.WarnError))
+		env.WarnError(closing.ExpectStop(state, r.ID, session.Stop{Reason: StopReason, Until: until}, env.WarnError))
 	}
 }
 
 // describeVariables names the variables that other programs of the tmux session see.
 func (l *Launch) describeVariables() (does, found string, err error) {
 	var names []string
-	vars, _ := l.successor().Shared()
+	vars, _ := l.successor().SharedVars()
 	for _, kv := range vars {
 		names = append(names, kv[0])
 	}
@@ -818,13 +818,13 @@ func (l *Launch) describeWait() (does, found string, err error) {
 // readyWait returns how long the pane's process may take to become the agent.
 func (l *Launch) readyWait() time.Duration {
 	if c := l.run.Capture; c != nil { // it is asked for a session first
-		return c.Wait + starting
+		return c.Wait + startWait
 	}
-	return starting
+	return startWait
 }
 
-func (l *Launch) wait() (err error) {
-	l.process, err = Began(l.at, l.pane, l.readyWait())
+func (l *Launch) awaitAgent() (err error) {
+	l.process, err = AwaitBegin(l.server, l.pane, l.readyWait())
 	return l.explainFailure(err)
 }
 
@@ -840,7 +840,7 @@ func (l *Launch) describeDialogs() (does, found string, err error) {
 }
 
 func (l *Launch) describeReady() (does, found string, err error) {
-	return "wait until it is ready", fmt.Sprintf("until a hook or its screen shows it, or it has run for %v", Patience(l.client)), nil
+	return "wait until it is ready", fmt.Sprintf("until a hook or its screen shows it, or it has run for %v", ReadyPatience(l.client)), nil
 }
 
 // answerDialogs accepts the client's dialogs about trust and permissions, with --trust.
@@ -849,17 +849,17 @@ func (l *Launch) answerDialogs() error {
 	if !l.Trust || len(l.client.AcceptDialogs) == 0 {
 		return nil
 	}
-	accepted, err := AcceptDialogs(l.at, l.pane, l.client, l.process, l.asksTrust())
+	accepted, err := AcceptDialogs(l.server, l.pane, l.client, l.process, l.asksTrust())
 	for _, text := range accepted {
 		l.Env.Hint("%s: accepted '%s'", l.Name, l.Env.Line(text, maxCell))
 	}
 	return l.explainFailure(err)
 }
 
-// ready waits until the client has its first prompt, or asks the person something.
-func (l *Launch) ready() (err error) {
+// awaitReady waits until the client has its first prompt, or asks the person something.
+func (l *Launch) awaitReady() (err error) {
 	reported := func() bool { return l.Store.HookReported(l.Instance) }
-	l.Asks, err = Ready(l.at, l.pane, l.client, l.process, reported, Patience(l.client))
+	l.ClientAsks, err = AwaitReady(l.server, l.pane, l.client, l.process, reported, ReadyPatience(l.client))
 	if err != nil {
 		return l.explainFailure(err)
 	}
@@ -873,30 +873,30 @@ func (l *Launch) ready() (err error) {
 
 // releasePane has the pane close with its agent, once that has started, unless it stays.
 func (l *Launch) releasePane() error {
-	if l.stays() {
+	if l.paneStays() {
 		return nil
 	}
-	if err := l.at.RestoreRemainOnExit(l.pane.ID, tmux.Remain{Set: true, Value: "off"}); l.process.Alive() {
+	if err := l.server.RestoreRemainOnExit(l.pane.ID, tmux.Remain{Set: true, Value: "off"}); l.process.Alive() {
 		if err != nil {
 			err = fmt.Errorf("cannot start %s: %w", l.Name, err)
 		}
 		return err
 	}
-	return l.at.KillPane(l.pane.ID) // it has ended meanwhile, and its pane remained
+	return l.server.KillPane(l.pane.ID) // it has ended meanwhile, and its pane remained
 }
 
 // waitPrompted waits until the first prompt was typed, or the client asks something first.
 func (l *Launch) waitPrompted() {
-	if l.run.First == nil {
+	if l.run.FirstPrompt == nil {
 		return
 	}
-	for end := time.Now().Add(promptWait); !l.Asks && l.process.Alive(); time.Sleep(50 * time.Millisecond) {
-		pending, asked, failure := respawn.FirstPromptState(l.at, l.pane.ID)
+	for end := time.Now().Add(promptWait); !l.ClientAsks && l.process.Alive(); time.Sleep(50 * time.Millisecond) {
+		pending, asked, failure := respawn.FirstPromptState(l.server, l.pane.ID)
 		switch {
 		case failure != "":
 			l.Env.Warn("%s did not get its first prompt: %s", l.Name, failure)
 		case asked:
-			l.Asks = true
+			l.ClientAsks = true
 			return
 		case !pending:
 			return
@@ -917,19 +917,19 @@ func (l *Launch) explainFailure(err error) error {
 	}
 	if errors.As(err, new(*EndedError)) {
 		// If the whole tmux server has ended, its reason explains more than the agent's last words.
-		if _, gone := l.at.Panes(); errors.Is(gone, tmux.ErrNoServer) {
-			err = cmp.Or(l.at.Ends(), err)
+		if _, gone := l.server.Panes(); errors.Is(gone, tmux.ErrNoServer) {
+			err = cmp.Or(l.server.Ends(), err)
 		}
 	}
 	ended := errors.As(err, new(*EndedError))
 	err = cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err))
-	if ended && l.resumed() != "" && !l.Resumes { // otherwise its folder is removed
-		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", l.Agent, l.resume, l.Name)
+	if ended && l.resumedID() != "" && !l.Resumes { // otherwise its folder is removed
+		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", l.Agent, l.resumeID, l.Name)
 	}
 	return err
 }
 
-func (l *Launch) preStart() error {
+func (l *Launch) runPreStart() error {
 	if l.Template.PreStart == nil {
 		return nil
 	}
@@ -943,19 +943,19 @@ func (l *Launch) describeRun() (does, found string, err error) {
 	return fmt.Sprintf("make the tmux session %s on %s, and wait until it runs %s", l.TmuxSession, l.Env.DisplayPath(l.TmuxServer), l.Agent), "", nil
 }
 
-// startThere starts the agent in its runtime, after recording the start.
-func (l *Launch) startThere() error {
+// startInRuntime starts the agent in its runtime, after recording the start.
+func (l *Launch) startInRuntime() error {
 	l.markStarted(l.Env.Now())
 	l.TmuxPane = ""
 	l.LoadedMCPNames = instance.Servers(l.Path)
-	if err := l.put(); err != nil {
+	if err := l.save(); err != nil {
 		return err
 	}
-	vars, _ := l.successor().Shared()
+	vars, _ := l.successor().SharedVars()
 	return l.explainFailure(l.Template.Run(l.run, vars))
 }
 
-func (l *Launch) setup() error {
+func (l *Launch) runSetup() error {
 	if l.Template.SessionSetup != nil {
 		l.Template.SessionSetup(l.run.Env)
 	}

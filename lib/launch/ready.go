@@ -25,20 +25,20 @@ const (
 )
 
 const (
-	pollInterval = 200 * time.Millisecond // between two captures of a screen; each is a call of tmux
-	blink        = 100 * time.Millisecond // until a process that is gone counts as ended
-	atPrompt     = time.Second            // until an agent counts as ended whose shell waits for a command
-	waited       = 300 * time.Millisecond // for tmux to reap a process
-	// drained is how long tmux may take to read all that an agent printed. A process that the
+	pollInterval  = 200 * time.Millisecond // between two captures of a screen; each is a call of tmux
+	goneAfter     = 100 * time.Millisecond // until a process that is gone counts as ended
+	promptSettled = time.Second            // until an agent counts as ended whose shell waits for a command
+	reapWait      = 300 * time.Millisecond // for tmux to reap a process
+	// drainWait is how long tmux may take to read all that an agent printed. A process that the
 	// agent left can keep the terminal open for longer.
-	drained = 3 * time.Second
-	// dialogs bounds AcceptDialogs. A busy client can lose a key, which takes send.Patience until
+	drainWait = 3 * time.Second
+	// dialogsLimit bounds AcceptDialogs. A busy client can lose a key, which takes send.Patience until
 	// it is noticed.
-	dialogs = 2 * time.Minute
+	dialogsLimit = 2 * time.Minute
 )
 
-// dead is the beginning of the line that tmux writes into a pane that remains on exit.
-const dead = "Pane is dead ("
+// deadPrefix is the beginning of the line that tmux writes into a pane that remains on exit.
+const deadPrefix = "Pane is dead ("
 
 // EndedError reports that an agent ended while it was being started.
 type EndedError struct {
@@ -53,9 +53,9 @@ func (e *EndedError) Error() string {
 	return "the agent ended at once: " + e.LastWords
 }
 
-// Began waits until a pane runs the agent and returns its process. The process that tmux
+// AwaitBegin waits until a pane runs the agent and returns its process. The process that tmux
 // starts is gt's own program, which becomes the agent by exec.
-func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Proc, error) {
+func AwaitBegin(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Proc, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return process.Proc{}, err
@@ -64,19 +64,19 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 	if p, err := process.Find(process.Parent(pane.PID)); err == nil {
 		forked, _ = p.Executable()
 	}
-	var gone time.Time
+	var goneSince time.Time
 	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
 		p, err := process.Find(pane.PID)
 		switch {
 		case err == nil && p.Alive():
-			gone = time.Time{}
+			goneSince = time.Time{}
 			if at, err := p.Executable(); err == nil && at != self && at != forked {
 				return p, nil
 			}
-		case gone.IsZero():
-			gone = time.Now()
-		case time.Since(gone) > blink:
-			return process.Proc{}, &EndedError{LastWords: lastLine(screen(server, pane))}
+		case goneSince.IsZero():
+			goneSince = time.Now()
+		case time.Since(goneSince) > goneAfter:
+			return process.Proc{}, &EndedError{LastWords: lastLine(lastScreen(server, pane))}
 		}
 		if time.Now().After(deadline) {
 			return process.Proc{}, fmt.Errorf("the agent did not start within %v", within)
@@ -84,44 +84,44 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 	}
 }
 
-// Ready waits until the agent in a pane is ready: one of its hooks ran, its screen shows
+// AwaitReady waits until the agent in a pane is ready: one of its hooks ran, its screen shows
 // that it works, takes a prompt or asks something, or it has run for settled, such as its
 // Patience. It fails if the agent ends first. asks reports that the client asks the person
 // something.
-func Ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool, settled time.Duration) (asks bool, err error) {
+func AwaitReady(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, hookReported func() bool, settled time.Duration) (asks bool, err error) {
 	begin := time.Now()
-	var looked, gone, prompt time.Time
+	var lookedAt, goneSince, promptSince time.Time
 	text := ""
 	for ; ; time.Sleep(20 * time.Millisecond) {
 		switch {
 		case p.Alive():
-			gone = time.Time{}
-		case gone.IsZero():
-			gone = time.Now()
+			goneSince = time.Time{}
+		case goneSince.IsZero():
+			goneSince = time.Now()
 			continue
-		case time.Since(gone) > blink:
-			if last := screen(server, pane); last != "" {
+		case time.Since(goneSince) > goneAfter:
+			if last := lastScreen(server, pane); last != "" {
 				text = last
 			}
 			return false, &EndedError{LastWords: lastLine(text)}
 		default:
 			continue
 		}
-		if told() {
+		if hookReported() {
 			return false, nil
 		}
 		now := time.Now()
-		switch shell := fellBack(c, p); {
+		switch shell := fallbackShell(c, p); {
 		case shell == "":
-			prompt = time.Time{}
-		case prompt.IsZero():
-			prompt = now
-		case now.Sub(prompt) > atPrompt:
+			promptSince = time.Time{}
+		case promptSince.IsZero():
+			promptSince = now
+		case now.Sub(promptSince) > promptSettled:
 			lines := strings.Split(strings.TrimSpace(text), "\n")
 			return false, &EndedError{LastWords: lastLine(strings.Join(lines[:len(lines)-1], "\n")), Shell: shell} // the last one is the prompt
 		}
-		if now.Sub(looked) >= pollInterval || now.Sub(begin) < pollInterval {
-			looked = now
+		if now.Sub(lookedAt) >= pollInterval || now.Sub(begin) < pollInterval {
+			lookedAt = now
 			styled, err := server.CaptureStyled(pane.ID)
 			if err == nil {
 				text = agent.Plain(styled)
@@ -133,33 +133,33 @@ func Ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 				}
 			}
 		}
-		if now.Sub(begin) >= settled && prompt.IsZero() {
+		if now.Sub(begin) >= settled && promptSince.IsZero() {
 			return false, nil
 		}
 	}
 }
 
-// Survived waits until the agent has begun in a pane and one of its hooks ran or it has run
+// AwaitSurvival waits until the agent has begun in a pane and one of its hooks ran or it has run
 // for settled. It is for callers that look at their agents again anyway.
-func Survived(server tmux.Server, pane tmux.Pane, within, settled time.Duration, told func() bool) error {
-	p, err := Began(server, pane, within)
+func AwaitSurvival(server tmux.Server, pane tmux.Pane, within, settled time.Duration, told func() bool) error {
+	p, err := AwaitBegin(server, pane, within)
 	if err == nil {
-		_, err = Ready(server, pane, agent.Client{}, p, told, settled)
+		_, err = AwaitReady(server, pane, agent.Client{}, p, told, settled)
 	}
 	return err
 }
 
-// Patience returns how long a client's start waits for it to be ready.
-func Patience(c agent.Client) time.Duration {
+// ReadyPatience returns how long a client's start waits for it to be ready.
+func ReadyPatience(c agent.Client) time.Duration {
 	if c.KnowsInput() {
 		return Drawn
 	}
 	return Settled
 }
 
-// fellBack returns the shell to whose prompt an agent's program fell back, "" if there is
+// fallbackShell returns the shell to whose prompt an agent's program fell back, "" if there is
 // none. A client can be a shell itself.
-func fellBack(c agent.Client, p process.Proc) string {
+func fallbackShell(c agent.Client, p process.Proc) string {
 	if len(c.Command) > 0 && process.IsShell(c.Command[0]) {
 		return ""
 	}
@@ -171,13 +171,13 @@ func fellBack(c agent.Client, p process.Proc) string {
 // half-drawn dialog is unknown for a moment. After a limit it gives up without an error.
 // asks says that the client will ask about the folder, by its own files.
 func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, asks bool) (accepted []string, err error) {
-	rest := respawn.Undisturbed // how long an input box stays before no dialog is expected any more
+	quietTime := respawn.Undisturbed // how long an input box stays before no dialog is expected any more
 	if asks {
-		rest = respawn.DialogDue
+		quietTime = respawn.DialogDue
 	}
 	to := send.Target{Server: server, Pane: pane.ID, Client: c}
-	var takes, unknown time.Time // since when it shows an input box, or asks something unknown
-	for deadline := time.Now().Add(dialogs); time.Now().Before(deadline) && p.Alive(); time.Sleep(pollInterval) {
+	var takesSince, unknownSince time.Time // since when it shows an input box, or asks something unknown
+	for deadline := time.Now().Add(dialogsLimit); time.Now().Before(deadline) && p.Alive(); time.Sleep(pollInterval) {
 		styled, err := server.CaptureStyled(pane.ID)
 		switch {
 		case errors.Is(err, tmux.ErrNoAnswer): // it is busy
@@ -189,36 +189,36 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 		shown, _ := c.Input(styled)
 		switch now := time.Now(); {
 		case c.Opens(plain):
-			takes = time.Time{}
+			takesSince = time.Time{}
 		case c.ScreenState(plain) == agent.Busy:
 			return accepted, nil
 		case shown != agent.EmptyInput && shown != agent.Draft:
-			takes = time.Time{}
-		case takes.IsZero():
-			takes = now
-		case now.Sub(takes) > rest:
+			takesSince = time.Time{}
+		case takesSince.IsZero():
+			takesSince = now
+		case now.Sub(takesSince) > quietTime:
 			return accepted, nil
 		}
 		q, asks := c.Question(styled)
-		n := 0
+		choice := 0
 		if asks {
-			n = c.Accepts(q)
+			choice = c.Accepts(q)
 		}
 		switch {
-		case !asks || n > 0:
-			unknown = time.Time{}
-		case unknown.IsZero():
-			unknown = time.Now()
-		case time.Since(unknown) > respawn.Undisturbed:
+		case !asks || choice > 0:
+			unknownSince = time.Time{}
+		case unknownSince.IsZero():
+			unknownSince = time.Now()
+		case time.Since(unknownSince) > respawn.Undisturbed:
 			return accepted, nil
 		}
-		if n == 0 {
+		if choice == 0 {
 			continue
 		}
-		option, err := to.Answer(n, q.Digest(), send.Patience)
+		option, err := to.Answer(choice, q.Digest(), send.Patience)
 		switch {
 		case err == nil:
-			accepted, rest = append(accepted, option.Text), respawn.Undisturbed
+			accepted, quietTime = append(accepted, option.Text), respawn.Undisturbed
 		case !errors.Is(err, send.ErrNoQuestion) && !errors.Is(err, send.ErrNotTaken) && !errors.Is(err, send.ErrChanged) &&
 			!errors.Is(err, tmux.ErrNoAnswer) && p.Alive():
 			return accepted, err
@@ -227,9 +227,9 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 	return accepted, nil
 }
 
-// screen returns what a pane shows after its process has ended.
-func screen(server tmux.Server, pane tmux.Pane) string {
-	for end := time.Now().Add(drained); ; time.Sleep(20 * time.Millisecond) {
+// lastScreen returns what a pane shows after its process has ended.
+func lastScreen(server tmux.Server, pane tmux.Pane) string {
+	for end := time.Now().Add(drainWait); ; time.Sleep(20 * time.Millisecond) {
 		dead, err := server.IsDead(pane.ID)
 		if err == nil && !dead && time.Now().Before(end) {
 			continue
@@ -239,15 +239,15 @@ func screen(server tmux.Server, pane tmux.Pane) string {
 	}
 }
 
-// Ended describes how the agent of a remaining pane ended: its exit status and its last
+// DescribeEnd describes how the agent of a remaining pane ended: its exit status and its last
 // line.
-func Ended(server tmux.Server, pane tmux.Pane) string {
-	text := screen(server, pane)
+func DescribeEnd(server tmux.Server, pane tmux.Pane) string {
+	text := lastScreen(server, pane)
 	// The pane is dead once its terminal is closed. tmux reaps the process a little later.
-	for end := time.Now().Add(waited); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(reapWait); ; time.Sleep(20 * time.Millisecond) {
 		switch how, err := server.Ended(pane.ID); {
 		case how != "":
-			return how + ": " + lastLine(cmp.Or(screen(server, pane), text))
+			return how + ": " + lastLine(cmp.Or(lastScreen(server, pane), text))
 		case err != nil || time.Now().After(end):
 			return lastLine(text)
 		}
@@ -256,7 +256,7 @@ func Ended(server tmux.Server, pane tmux.Pane) string {
 
 // lastLine returns the last line of a screen that is neither empty nor tmux's own.
 func lastLine(screen string) string {
-	if i := strings.LastIndex(screen, dead); i >= 0 && (i == 0 || screen[i-1] == '\n') {
+	if i := strings.LastIndex(screen, deadPrefix); i >= 0 && (i == 0 || screen[i-1] == '\n') {
 		screen = screen[:i]
 	}
 	return cmp.Or(term.LastLine(screen), "it printed nothing")

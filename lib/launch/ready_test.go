@@ -80,7 +80,7 @@ func TestTells(t *testing.T) {
 		testenv.NoError(t, os.MkdirAll(filepath.Join(top, "work", ".git"), 0o700))
 		l := &Launch{Instance: &instance.Instance{Path: filepath.Join(top, "work", "sub")}, plan: plan{client: claude}}
 		l.Env = &cli.Env{Dir: "/", Environ: []string{"HOME=" + filepath.Join(top, "home")}}
-		if wired, tells := l.Wired(), l.Tells(); wired != c.wired || tells != c.tells {
+		if wired, tells := l.ReadsHooks(), l.RunsHooks(); wired != c.wired || tells != c.tells {
 			t.Errorf("%s: wired %v, tells %v", name, wired, tells)
 		}
 	}
@@ -108,15 +108,15 @@ func TestBegan(t *testing.T) {
 		}
 		return pane
 	}
-	if _, err := Began(server, in("stuck", self, "--exec"), 300*time.Millisecond); err == nil || !strings.Contains(err.Error(), "did not start within") {
+	if _, err := AwaitBegin(server, in("stuck", self, "--exec"), 300*time.Millisecond); err == nil || !strings.Contains(err.Error(), "did not start within") {
 		t.Error(err)
 	}
 	ends := filepath.Join(t.TempDir(), "ends")
 	pane := in("agent", "sh", "-c", "until test -e '"+ends+"'; do sleep 0.05; done")
-	p, err := Began(server, pane, time.Minute)
+	p, err := AwaitBegin(server, pane, time.Minute)
 	testenv.NoError(t, err)
 	testenv.NoError(t, os.WriteFile(ends, nil, 0o600))
-	if _, err := Ready(server, pane, agent.Client{}, p, func() bool { return false }, Settled); err == nil || !strings.Contains(err.Error(), "ended at once") {
+	if _, err := AwaitReady(server, pane, agent.Client{}, p, func() bool { return false }, Settled); err == nil || !strings.Contains(err.Error(), "ended at once") {
 		t.Error(err)
 	}
 }

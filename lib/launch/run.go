@@ -28,32 +28,32 @@ func (l *Launch) successor() respawn.Successor {
 // (package respawn).
 func (l *Launch) findRun() {
 	c, in := l.client, l.Instance
-	successor := respawn.NewSuccessor(c, l.home, l.resumed())
-	next := agent.NextRun{Resume: string(l.resume), Fork: l.fork, Prompt: l.prompt, Alone: !l.served}
-	if l.types() {
+	successor := respawn.NewSuccessor(c, l.home, l.resumedID())
+	next := agent.NextRun{Resume: string(l.resumeID), Fork: l.forks, Prompt: l.prompt, Alone: !l.isServed}
+	if l.typesPrompt() {
 		next.Prompt = ""
 	}
 	given := c.SessionIDFlag
-	if l.fork {
+	if l.forks {
 		given = c.ForkIDFlag
 	}
 	switch {
-	case l.resumed() != "":
+	case l.resumedID() != "":
 	case len(given) > 0:
 		successor.ID = string(session.NewID())
-	case l.fork && c.Dialect == "":
+	case l.forks && c.Dialect == "":
 		successor.ID = string(session.InventID())
 	}
 	environ := l.Table.StripRunVars(l.environ)
 	if in.Account != "" {
 		environ = append(environ, c.StoreEnv+"="+in.Account)
 	}
-	r := successor.Run(respawn.Previous{
+	r := successor.PlanRun(respawn.Previous{
 		Client: c.Name, Args: append(slices.Clone(c.Command), in.Args...), Environ: environ, Dir: in.Path,
-		In: launcher.Launcher{Words: in.Launcher, Limits: in.Limits},
+		Launcher: launcher.Launcher{Words: in.Launcher, Limits: in.Limits},
 	}, next, l.Table)
-	if text := send.FormatFirstPrompt(l.prompt); l.types() && text != "" {
-		r.First = &respawn.FirstPrompt{Text: text, Client: c, Resumed: l.resumed()}
+	if text := send.FormatFirstPrompt(l.prompt); l.typesPrompt() && text != "" {
+		r.FirstPrompt = &respawn.FirstPrompt{Text: text, Client: c, Resumed: l.resumedID()}
 	}
 	if in.Folder != nil {
 		r.Folder = *in.Folder
@@ -61,7 +61,7 @@ func (l *Launch) findRun() {
 	r.Env = append(r.Env, instance.Variable+"="+l.Store.Name(in.ID))
 	id := session.ID(successor.ID)
 	if id == "" {
-		id = l.resumed()
+		id = l.resumedID()
 	}
 	if r.Capture != nil {
 		id = "" // the agent chooses its own id, which Capture finds
@@ -69,16 +69,16 @@ func (l *Launch) findRun() {
 	l.run, l.session = r, id
 }
 
-// types reports whether the first prompt is typed instead of passed as an argument. That
+// typesPrompt reports whether the first prompt is typed instead of passed as an argument. That
 // needs a client whose input box is known, where gt can type.
-func (l *Launch) types() bool { return l.client.KnowsInput() && !l.remote() }
+func (l *Launch) typesPrompt() bool { return l.client.KnowsInput() && !l.isRemote() }
 
-// resumed returns the conversation that goes on as it is, or "".
-func (l *Launch) resumed() session.ID {
-	if l.fork {
+// resumedID returns the conversation that goes on as it is, or "".
+func (l *Launch) resumedID() session.ID {
+	if l.forks {
 		return ""
 	}
-	return l.resume
+	return l.resumeID
 }
 
 // Begin starts an agent in a tmux session of its own, of which s has the name and what is not
@@ -86,7 +86,7 @@ func (l *Launch) resumed() session.ID {
 // BUFFER; the run travels in that buffer. The pane remains when the agent ends, so that its
 // last words can be read.
 func Begin(server tmux.Server, self string, s tmux.NewSession, r respawn.Run) (pane tmux.Pane, err error) {
-	r.Pane, r.Remain = "", stays
+	r.Pane, r.Remain = "", remainOn
 	if s.Data, err = json.Marshal(r); err != nil {
 		return pane, err
 	}
@@ -94,4 +94,4 @@ func Begin(server tmux.Server, self string, s tmux.NewSession, r respawn.Run) (p
 	return server.New(s)
 }
 
-var stays = tmux.Remain{Set: true, Value: "on"}
+var remainOn = tmux.Remain{Set: true, Value: "on"}

@@ -38,7 +38,7 @@ type Starter struct {
 
 	Prompt   string // the first prompt
 	About    string // the session's topic
-	Gives    bool   // it has or gets work
+	HasWork  bool   // it has or gets work
 	Trust    bool   // accept the client's dialogs at the start
 	Replaces bool   // end what another program of the town runs in the role's tmux session first
 	Resumes  bool   // its folder was made for a conversation, and is removed if there is none
@@ -72,7 +72,7 @@ type Template struct {
 
 const (
 	lockWait   = 30 * time.Second // for another command that holds the instance
-	starting   = 10 * time.Second // for the pane to run the agent
+	startWait  = 10 * time.Second // for the pane to run the agent
 	promptWait = 30 * time.Second // for the first prompt to be typed
 	// minRun is how long an agent must have run before it is revived. One that cannot run would
 	// crash for ever.
@@ -85,8 +85,8 @@ const (
 // ErrRuns reports that an agent already runs. The other error is for an agent of the same role
 // that another program has started.
 var (
-	ErrRuns = errors.New("it is already running")
-	errRuns = errors.New("is already running")
+	ErrRuns      = errors.New("it is already running")
+	errOtherRuns = errors.New("is already running")
 )
 
 // Start starts an instance's agent. again replaces an agent that runs.
@@ -108,10 +108,10 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 	if err := s.checkNotMoved(held.Instance); err != nil {
 		return l, err
 	}
-	if l.m.LostPane() && s.Check(held.Instance) == nil {
+	if l.member.LostPane() && s.CheckStartable(held.Instance) == nil {
 		// The end of its pane told it to end. One that goes on is told again before it is killed.
-		live.Gone([]process.Proc{l.m.Process}, time.Until(cmp.Or(s.HungUp, time.Now().Add(HangUp))))
-		if _, err := (Stopper{Env: s.Env, Store: s.Store, Table: s.Table, Wanted: true}).StopHeld(held); err != nil {
+		live.AwaitGone([]process.Proc{l.member.Process}, time.Until(cmp.Or(s.HungUp, time.Now().Add(HangUp))))
+		if _, err := (Stopper{Env: s.Env, Store: s.Store, Table: s.Table, KeepsDesired: true}).StopHeld(held); err != nil {
 			return l, err
 		}
 		if l, err = s.launchHeld(held); err != nil {
@@ -119,22 +119,22 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 		}
 	}
 	if l.alive && !again {
-		if l.pane = l.m.Pane; !s.Revives && s.Template == nil && l.pane.ID != "" { // an earlier start may have been killed before this
-			l.process = l.m.Process
+		if l.pane = l.member.Pane; !s.Revives && s.Template == nil && l.pane.ID != "" { // an earlier start may have been killed before this
+			l.process = l.member.Process
 			err = errors.Join(l.releasePane(), l.setRespawn())
 		}
 		return l, cmp.Or(err, ErrRuns)
 	}
-	if err := l.cannotTell(); err != nil {
+	if err := l.checkReachable(); err != nil {
 		return l, err
 	}
 	if s.Revives {
-		if is, err := l.revivable(); !is {
+		if is, err := l.canRevive(); !is {
 			return l, err
 		}
 	}
 	err = l.start()
-	if (errors.Is(err, tmux.ErrDuplicate) || errors.Is(err, errRuns)) && s.ownAfterAll(held.Instance) {
+	if (errors.Is(err, tmux.ErrDuplicate) || errors.Is(err, errOtherRuns)) && s.isOwnSession(held.Instance) {
 		return s.StartHeld(held, again)
 	}
 	return l, err
@@ -161,9 +161,9 @@ func (s Starter) checkNotMoved(in *instance.Instance) error {
 		cmp.Or(hosts.WayOn(in), "packed there, gt-session unpack brings it back")+"; --force starts it here as it was")
 }
 
-// ownAfterAll reports whether the tmux session whose name was taken turns out to be the
+// isOwnSession reports whether the tmux session whose name was taken turns out to be the
 // instance's own: tmux can make it after the gt-session that asked for it was killed.
-func (s Starter) ownAfterAll(in *instance.Instance) bool {
+func (s Starter) isOwnSession(in *instance.Instance) bool {
 	for range 10 { // tmux may take a moment
 		if l, err := s.prepareLaunch(in); err == nil && l.alive {
 			return true
@@ -176,7 +176,7 @@ func (s Starter) ownAfterAll(in *instance.Instance) bool {
 // launchHeld is prepareLaunch for an instance that the caller has locked.
 func (s Starter) launchHeld(held *instance.Locked) (*Launch, error) {
 	l, err := s.prepareLaunch(held.Instance)
-	l.put = func() error { return held.Put(l.now) }
+	l.save = func() error { return held.Put(l.now) }
 	return l, err
 }
 
@@ -187,19 +187,19 @@ func (s Starter) prepareLaunch(in *instance.Instance) (*Launch, error) {
 	if in.StartedAt.IsZero() && in.Managed == nil && in.Adopted == nil { // it is bound to no tmux server yet
 		in.TmuxServer = string(tmux.CurrentServer())
 	}
-	l := &Launch{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer), self: self, ran: !in.StartedAt.IsZero()}
-	for end := time.Now().Add(blink); ; time.Sleep(blink / 4) {
-		l.m = fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, l.now)[0]
+	l := &Launch{Starter: s, Instance: in, now: s.Env.Now(), server: tmux.Server(in.TmuxServer), self: self, ranBefore: !in.StartedAt.IsZero()}
+	for end := time.Now().Add(goneAfter); ; time.Sleep(goneAfter / 4) {
+		l.member = fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, l.now)[0]
 		// A process can look gone during its exec, and what looks gone is replaced.
-		if l.alive = l.m.Process.IsSet(); l.alive || l.m.Pane.ID == "" || l.m.Pane.Dead || l.m.Unanswered != nil || time.Now().After(end) {
+		if l.alive = l.member.Process.IsSet(); l.alive || l.member.Pane.ID == "" || l.member.Pane.Dead || l.member.Unanswered != nil || time.Now().After(end) {
 			return l, err
 		}
 	}
 }
 
-// Check returns why an instance's agent could not be started: its folder, program or
+// CheckStartable returns why an instance's agent could not be started: its folder, program or
 // launcher. It is for callers that end another one first.
-func (s Starter) Check(in *instance.Instance) error {
+func (s Starter) CheckStartable(in *instance.Instance) error {
 	l := &Launch{Starter: s, Instance: in, now: s.Env.Now()}
 	if err := cmp.Or(l.findFolder(), l.findAgent()); err != nil {
 		return err
@@ -221,38 +221,38 @@ func (s Starter) Explain(in *instance.Instance) error {
 	if err := s.checkNotMoved(in); err != nil {
 		return err
 	}
-	if err := l.cannotTell(); err != nil {
+	if err := l.checkReachable(); err != nil {
 		return err
 	}
-	return l.explain()
+	return l.printSteps()
 }
 
-// cannotTell returns an error if nothing shows whether the agent runs, or if its tmux server
+// checkReachable returns an error if nothing shows whether the agent runs, or if its tmux server
 // would start it in another container.
-func (l *Launch) cannotTell() error {
-	if l.remote() {
+func (l *Launch) checkReachable() error {
+	if l.isRemote() {
 		return nil
 	}
-	if err := CannotTell(l.m); err != nil {
+	if err := CheckReachable(l.member); err != nil {
 		return err
 	}
-	if pid, err := l.at.PID(); err == nil && pid == 0 {
+	if pid, err := l.server.PID(); err == nil && pid == 0 {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: the tmux server at %s runs in another container, and would start it there", l.Name, l.Env.DisplayPath(l.TmuxServer)),
 			"a server of its own: export TMUX_TMPDIR=DIR; unset TMUX; gt-session start "+l.Name)
 	}
 	return nil
 }
 
-// CannotTell returns an error if nothing shows whether an instance's agent runs, or if it
+// CheckReachable returns an error if nothing shows whether an instance's agent runs, or if it
 // runs where tmux cannot reach it.
-func CannotTell(m fleet.Member) error {
+func CheckReachable(m fleet.Member) error {
 	var lost *fleet.UnreachableError
 	var hidden *fleet.HiddenError
 	switch err := m.Unanswered; {
 	case err == nil:
 		return nil
 	case errors.As(err, &hidden):
-		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, err), WhenGone(m.Name))
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, err), GoneHint(m.Name))
 	case errors.As(err, &lost) && lost.Socket == "":
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot reach %s: %w", m.Name, err), fmt.Sprintf("gt-session stop %s ends it", m.Name))
 	case errors.As(err, &lost):
@@ -268,14 +268,14 @@ func CannotTell(m fleet.Member) error {
 	}
 }
 
-// WhenGone returns the hint for an agent that cannot be seen from here.
-func WhenGone(name string) string {
+// GoneHint returns the hint for an agent that cannot be seen from here.
+func GoneHint(name string) string {
 	return fmt.Sprintf("if that container or machine will not come back: gt-session start --gone %s (stop, rm, restore and new --replace take --gone, too)", name)
 }
 
-// BelieveGone records, on a person's word, that an agent that cannot be seen from here has
+// RecordGone records, on a person's word, that an agent that cannot be seen from here has
 // ended with the container or machine that it ran in. It does nothing for any other.
-func BelieveGone(env *cli.Env, store instance.Store, table *agent.Table, held *instance.Locked) error {
+func RecordGone(env *cli.Env, store instance.Store, table *agent.Table, held *instance.Locked) error {
 	m := fleet.Members(env.Getenv, store, table, []*instance.Instance{held.Instance}, env.Now())[0]
 	if m.Record != nil && m.Unanswered == nil && !m.Process.IsSet() && m.Record.Presence(env.Now()) == process.Unseen {
 		m.Unanswered = &fleet.HiddenError{PID: m.Record.PID} // its conversation was opened there without gt
@@ -336,15 +336,15 @@ func Wake(env *cli.Env, store instance.Store, table *agent.Table, in *instance.I
 	defer held.Release()
 	m := fleet.Members(env.Getenv, store, table, []*instance.Instance{held.Instance}, env.Now())[0]
 	client := table.FindClient(m.Agent)
-	if m.Pane.ID == "" || m.Quiet.IsZero() || m.Pane.Attached || !client.KnowsInput() {
+	if m.Pane.ID == "" || m.QuietSince.IsZero() || m.Pane.Attached || !client.KnowsInput() {
 		return false, nil
 	}
 	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: client}
 	if client.Dialect != "" {
-		to.LastPrompt, to.Refused = fleet.LastPrompt(store, m.Instance), m.Refused()
+		to.LastPrompt, to.RefusedSince = fleet.LastPrompt(store, m.Instance), m.RefusedSince()
 	}
 	_, err = to.Send(line, wakeLimits)
-	if send.Untyped(err) {
+	if send.IsUntyped(err) {
 		return false, nil
 	}
 	return err == nil, err

@@ -36,43 +36,43 @@ const (
 // HangUp is how long an agent has to end after its pane is gone, as with tmux's server.
 const HangUp = 2 * time.Second
 
-// Stop ends the processes of a pane, and the pane. It tries the client's own quit command,
+// StopPane ends the processes of a pane, and the pane. It tries the client's own quit command,
 // Ctrl-C twice, SIGTERM to the pane's processes and SIGKILL, each after the time of the one
 // before, or only SIGKILL. A pane that does not exist is no error.
-func Stop(server tmux.Server, pane tmux.Pane, client agent.Client, kill bool) error {
+func StopPane(server tmux.Server, pane tmux.Pane, client agent.Client, kill bool) error {
 	root, err := process.Find(pane.PID)
 	if err == nil { // otherwise it is gone
-		Leave(server, pane, client, root, kill)
+		EndAgent(server, pane, client, root, kill)
 	}
 	return server.KillPane(pane.ID)
 }
 
-// Leave ends an agent and its descendants by the same steps, from the quit command to SIGKILL, but
+// EndAgent ends an agent and its descendants by the same steps, from the quit command to SIGKILL, but
 // keeps the pane, which belongs to the person.
-func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, kill bool) {
-	of := live.Tree
+func EndAgent(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, kill bool) {
+	treeOf := live.ProcessTree
 	if root.PID == pane.PID { // otherwise the terminal is the person's
-		of = live.OfPane
+		treeOf = live.PaneTree
 	}
-	tree := of(root)
+	tree := treeOf(root)
 	if !kill {
 		// Then a shell would get the keys. An agent below a launcher is suspended while that runs.
 		suspended := slices.ContainsFunc(tree, process.Proc.Suspended)
-		if !suspended && !quits(server, pane, client, root) {
+		if !suspended && !quitByCommand(server, pane, client, root) {
 			for range 2 { // the second Ctrl-C confirms the first
-				if err := server.Keys(pane.ID, "C-c"); err != nil || live.Gone([]process.Proc{root}, toInterrupt/2) {
+				if err := server.Keys(pane.ID, "C-c"); err != nil || live.AwaitGone([]process.Proc{root}, toInterrupt/2) {
 					break
 				}
 			}
 		}
-		tree = append(tree, of(root)...)
-		live.Signal(tree, syscall.SIGTERM)
+		tree = append(tree, treeOf(root)...)
+		live.SignalAll(tree, syscall.SIGTERM)
 		if suspended { // it ends once it goes on
-			live.Signal(tree, syscall.SIGCONT)
+			live.SignalAll(tree, syscall.SIGCONT)
 		}
-		live.Gone(tree, toTerminate)
+		live.AwaitGone(tree, toTerminate)
 	}
-	live.Kill(append(tree, of(root)...))
+	live.KillAll(append(tree, treeOf(root)...))
 	// Until its parent takes notice, a script that looks for the process still finds it. tmux can
 	// end with its last pane and leave that to the first process, which can take seconds in a container.
 	for deadline := time.Now().Add(3 * time.Second); syscall.Kill(root.PID, 0) == nil && time.Now().Before(deadline); {
@@ -80,10 +80,10 @@ func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 	}
 }
 
-// quits gives a client its quit command and reports whether it ended. It does not try while
+// quitByCommand gives a client its quit command and reports whether it ended. It does not try while
 // the client works, because the command would wait for the end of the turn, nor while it
 // asks something, has a draft in its box, or shows no known box.
-func quits(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc) bool {
+func quitByCommand(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc) bool {
 	if client.QuitCommand == "" || !client.KnowsInput() {
 		return false
 	}
@@ -95,10 +95,10 @@ func quits(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 	to := send.Target{Server: server, Pane: pane.ID, Client: client}
 	limits := send.Limits{Arrive: toQuit / 2, Again: toQuit / 4, Submit: toQuit / 2}
 	// The pane can be gone before Send sees that the client took the command.
-	if _, err := to.Send(client.QuitCommand, limits); send.Untyped(err) {
+	if _, err := to.Send(client.QuitCommand, limits); send.IsUntyped(err) {
 		return false
 	}
-	return live.Gone([]process.Proc{root}, toQuit-time.Since(begin))
+	return live.AwaitGone([]process.Proc{root}, toQuit-time.Since(begin))
 }
 
 // Stopper stops the agents of a store.
@@ -107,8 +107,8 @@ type Stopper struct {
 	Store instance.Store
 	Table *agent.Table
 
-	Now    bool // do not let the client exit by itself
-	Wanted bool // keep the desired state, for a restore
+	Now          bool // do not let the client exit by itself
+	KeepsDesired bool // keep the desired state, for a restore
 }
 
 // Stop stops an instance's agent. It first writes that the agent is not wanted and that its
@@ -126,11 +126,11 @@ func (s Stopper) Stop(id instance.ID) (stopped bool, err error) {
 // StopHeld is Stop for an instance that the caller has locked.
 func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	m := fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{held.Instance}, s.Env.Now())[0]
-	if err := CannotTell(m); err != nil && !m.Process.IsSet() {
+	if err := CheckReachable(m); err != nil && !m.Process.IsSet() {
 		return false, err
 	}
 	if held.Desired != instance.Stopped {
-		if held.ShutDownAt = s.Env.Now().UTC(); !s.Wanted {
+		if held.ShutDownAt = s.Env.Now().UTC(); !s.KeepsDesired {
 			held.Desired, held.ShutDownAt = instance.Stopped, time.Time{}
 		}
 		if err := held.Put(s.Env.Now()); err != nil {
@@ -144,14 +144,14 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	if !s.Now {
 		until = until.Add(toEnd)
 	}
-	noteStop(s.Env, s.Store.State, m, until)
+	recordStop(s.Env, s.Store.State, m, until)
 	if held.Respawn {
 		// Otherwise outlive would keep the worktree in use for some seconds.
 		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.ID) // if this fails, revive finds the agent stopped
 	}
 	if client := s.Table.FindClient(m.Agent); held.Adopted != nil || m.Pane.ID == "" {
-		Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, s.Now)
-	} else if err := Stop(tmux.Server(held.TmuxServer), m.Pane, client, s.Now); err != nil {
+		EndAgent(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, s.Now)
+	} else if err := StopPane(tmux.Server(held.TmuxServer), m.Pane, client, s.Now); err != nil {
 		return false, err
 	}
 	if held.Role != "" {
@@ -160,7 +160,7 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 			s.Env.WarnError(dir.Remove(f))
 		}
 	}
-	s.nameRest(held.Instance)
+	s.hintLeftovers(held.Instance)
 	if m.Record == nil {
 		return true, nil
 	}
@@ -169,9 +169,9 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	return true, end.CloseIn(s.Store.State, lockWait, s.Env.WarnError)
 }
 
-// nameRest names what the agent started that goes on: processes with sessions of their own,
+// hintLeftovers names what the agent started that goes on: processes with sessions of their own,
 // such as a browser, which may be the person's.
-func (s Stopper) nameRest(in *instance.Instance) {
+func (s Stopper) hintLeftovers(in *instance.Instance) {
 	var words, pids []string
 	for _, p := range fleet.StartedBy(s.Store, in.ID) {
 		pids = append(pids, strconv.Itoa(p.PID))

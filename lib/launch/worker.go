@@ -35,9 +35,9 @@ func sender(env *cli.Env, to identity.Identity) string {
 	}
 }
 
-// admitted returns an error if the worker's rig is parked or already runs its maximum of
+// checkAdmitted returns an error if the worker's rig is parked or already runs its maximum of
 // polecats. Crew members, whom people start for themselves, may always start.
-func (l *Launch) admitted() error {
+func (l *Launch) checkAdmitted() error {
 	id, err := identity.Parse(l.Role)
 	if l.Role == "" || err != nil || id.Role == identity.Crew {
 		return nil
@@ -72,19 +72,19 @@ func (l *Launch) admitted() error {
 	if n < most {
 		return nil
 	}
-	return fmt.Errorf("cannot start %s: %w", l.Name, Full(id.Rig, n, most))
+	return fmt.Errorf("cannot start %s: %w", l.Name, RigFullError(id.Rig, n, most))
 }
 
-// Full is the error for a rig that runs its maximum of polecats.
-func Full(rig string, n, most int) error {
+// RigFullError is the error for a rig that runs its maximum of polecats.
+func RigFullError(rig string, n, most int) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("the rig %s has %d of at most %d polecats", rig, n, most),
 		"gt-session list shows them, gt-session stop ends one", fmt.Sprintf("max_polecats of [rigs.%s] in town.toml is the limit", rig))
 }
 
-// takeRoom takes one of the places that max_running allows the person's agents on this machine,
+// reserveSlot takes one of the places that max_running allows the person's agents on this machine,
 // in all profiles, and fails if none is left. Until release is called, no other command starts an
 // agent. A session of a template, or an agent that is only started again, needs no place.
-func (l *Launch) takeRoom(warn func(error)) (release func(), err error) {
+func (l *Launch) reserveSlot(warn func(error)) (release func(), err error) {
 	release = func() {}
 	if l.alive || l.Revives || l.Template != nil {
 		return release, nil
@@ -99,17 +99,17 @@ func (l *Launch) takeRoom(warn func(error)) (release func(), err error) {
 	}
 	release = sync.OnceFunc(lock.Unlock)
 	stores, unread := instance.Stores(l.Store.State)
-	var places []fleet.Place
+	var places []fleet.StoreInstances
 	for _, s := range stores {
 		all, err := s.ReadInstances()
 		unread = errors.Join(unread, err)
-		places = append(places, fleet.Place{Store: s, Instances: all, Table: l.Table})
+		places = append(places, fleet.StoreInstances{Store: s, Instances: all, Table: l.Table})
 	}
 	if unread != nil {
 		warn(fmt.Errorf("max_running counts only what can be read: %w", unread))
 	}
 	n := 0
-	for _, members := range fleet.NewSurvey(l.Env.Getenv, l.now).ReadPlaces(places) {
+	for _, members := range fleet.NewSurvey(l.Env.Getenv, l.now).ReadStores(places) {
 		for _, m := range members {
 			if m.Process.IsSet() && m.ID != l.ID {
 				n++
@@ -123,14 +123,14 @@ func (l *Launch) takeRoom(warn func(error)) (release func(), err error) {
 	return release, err
 }
 
-// stays reports whether the pane remains when the agent ends: for the person, or until
+// paneStays reports whether the pane remains when the agent ends: for the person, or until
 // revive has looked at it.
-func (l *Launch) stays() bool { return l.Remain || l.Respawn || l.tellsLate() }
+func (l *Launch) paneStays() bool { return l.Remain || l.Respawn || l.reportsEndLate() }
 
-// tellsLate reports whether a server behind the client reports the agent's end. It does so
+// reportsEndLate reports whether a server behind the client reports the agent's end. It does so
 // a minute later, and the same way for an agent that the person left and one that was
 // killed. The pane's exit status shows which it was.
-func (l *Launch) tellsLate() bool {
+func (l *Launch) reportsEndLate() bool {
 	c := registry.FindClient(l.Table.FindClient(l.Agent).Dialect) // the dialect is needed before any step of a start
 	return l.Template == nil && c != nil && c.Dialect.SharedServer != nil
 }
@@ -138,7 +138,7 @@ func (l *Launch) tellsLate() bool {
 // setRespawn has tmux run gt-session revive when the agent ends. That starts it again after a
 // crash, or records how it ended where a server would report that late.
 func (l *Launch) setRespawn() error {
-	if !l.Respawn && !l.tellsLate() {
+	if !l.Respawn && !l.reportsEndLate() {
 		return nil
 	}
 	// tmux runs it in the environment that its server started with.
@@ -146,44 +146,44 @@ func (l *Launch) setRespawn() error {
 	if state := l.Env.Getenv("XDG_STATE_HOME"); state != "" {
 		words = append([]string{"XDG_STATE_HOME=" + term.Quote(state)}, words...)
 	}
-	if err := l.at.OnDeath(l.pane, strings.Join(words, " "), "exec "+term.Quote(l.self)+" outlive"); err != nil {
+	if err := l.server.OnDeath(l.pane, strings.Join(words, " "), "exec "+term.Quote(l.self)+" outlive"); err != nil {
 		return fmt.Errorf("cannot start %s: %w", l.Name, err)
 	}
 	return nil
 }
 
-// revivable reports whether the agent crashed and may start again. It closes the pane of an
+// canRevive reports whether the agent crashed and may start again. It closes the pane of an
 // agent that the person left.
-func (l *Launch) revivable() (bool, error) {
-	if !l.m.Pane.Dead {
+func (l *Launch) canRevive() (bool, error) {
+	if !l.member.Pane.Dead {
 		return false, nil
 	}
-	if l.tellsLate() {
-		if err := l.noteLeft(); err != nil {
+	if l.reportsEndLate() {
+		if err := l.recordLeft(); err != nil {
 			return false, err
 		}
 	}
 	switch {
-	case !l.Respawn && !l.tellsLate():
+	case !l.Respawn && !l.reportsEndLate():
 		return false, nil
-	case l.m.Wanted() && l.Respawn:
+	case l.member.IsWanted() && l.Respawn:
 		return l.now.Sub(l.StartedAt) >= minRun, nil
 	case l.Remain:
 		return false, nil
 	}
-	return false, l.at.KillPane(l.m.Pane.ID)
+	return false, l.server.KillPane(l.member.Pane.ID)
 }
 
-// noteLeft closes the session's record if the agent exited with success: the person left it.
-func (l *Launch) noteLeft() error {
-	left, err := l.at.ExitedCleanly(l.m.Pane.ID)
-	if err != nil || !left || l.m.Record == nil {
+// recordLeft closes the session's record if the agent exited with success: the person left it.
+func (l *Launch) recordLeft() error {
+	left, err := l.server.ExitedCleanly(l.member.Pane.ID)
+	if err != nil || !left || l.member.Record == nil {
 		return err
 	}
-	end := closing.End{ID: l.m.Record.ID, Outcome: session.Done, Reason: fleet.Left, At: l.now, ByClient: true}
+	end := closing.End{ID: l.member.Record.ID, Outcome: session.Done, Reason: fleet.LeftReason, At: l.now, ByClient: true}
 	if err := end.CloseIn(l.Store.State, lockWait, l.Env.WarnError); err != nil {
 		return err
 	}
-	l.m = fleet.Members(l.Env.Getenv, l.Store, l.Table, []*instance.Instance{l.Instance}, l.Env.Now())[0]
+	l.member = fleet.Members(l.Env.Getenv, l.Store, l.Table, []*instance.Instance{l.Instance}, l.Env.Now())[0]
 	return nil
 }

@@ -30,9 +30,9 @@ func SessionIn(store session.Store, server tmux.Server, pane string) (*session.R
 	return nil, nil
 }
 
-// Unhooked returns the agent without hooks, and therefore without a record, that runs this
+// FindUnhooked returns the agent without hooks, and therefore without a record, that runs this
 // program in a pane. The client has no name if there is none.
-func Unhooked(known *agent.Table, pane tmux.Pane) (p process.Proc, c agent.Client) {
+func FindUnhooked(known *agent.Table, pane tmux.Pane) (p process.Proc, c agent.Client) {
 	for _, pid := range process.Ancestors(os.Getpid()) {
 		if c := known.OfProcess(pid); c.Name != "" {
 			p, err := process.Find(pid)
@@ -65,10 +65,10 @@ func OwnsPane(known *agent.Table, p process.Proc, pane tmux.Pane) bool {
 	return false
 }
 
-// Args returns the arguments with which an agent was started. pi overwrites its arguments
+// StartArgs returns the arguments with which an agent was started. pi overwrites its arguments
 // with its title and passes them to its commands in GT_AGENT_ARGS, whose value is agentArgs. For
 // other clients it is ignored, because a project's settings can set it.
-func Args(p process.Proc, c agent.Client, agentArgs string) ([]string, error) {
+func StartArgs(p process.Proc, c agent.Client, agentArgs string) ([]string, error) {
 	args, err := p.Args()
 	if err != nil || !slices.Contains(c.RunVars, "GT_AGENT_ARGS") {
 		return args, err
@@ -106,17 +106,17 @@ func (h *Holder) String() string {
 	return where
 }
 
-// Stop sends SIGTERM, so that an agent's own end hook can run, and waits up to grace. It
+// Terminate sends SIGTERM, so that an agent's own end hook can run, and waits up to grace. It
 // reports whether the agent is gone.
-func Stop(p process.Proc, grace time.Duration) bool {
+func Terminate(p process.Proc, grace time.Duration) bool {
 	if !p.IsSet() || p.Signal(syscall.SIGTERM) != nil {
 		return !p.Alive()
 	}
-	return Gone([]process.Proc{p}, grace)
+	return AwaitGone([]process.Proc{p}, grace)
 }
 
-// Tree returns a process and all that run below it, and nil if it is gone.
-func Tree(root process.Proc) []process.Proc {
+// ProcessTree returns a process and all that run below it, and nil if it is gone.
+func ProcessTree(root process.Proc) []process.Proc {
 	if !root.Alive() {
 		return nil
 	}
@@ -129,17 +129,17 @@ func Tree(root process.Proc) []process.Proc {
 	return all
 }
 
-// OfPane returns the process of a pane and all that run below it or have its terminal: also
+// PaneTree returns the process of a pane and all that run below it or have its terminal: also
 // those that it started with nohup or in the background, whose parents have ended.
-func OfPane(root process.Proc) []process.Proc {
+func PaneTree(root process.Proc) []process.Proc {
 	if !root.Alive() {
 		return nil
 	}
-	return append(Tree(root), process.OnTerminal(root.PID)...)
+	return append(ProcessTree(root), process.OnTerminal(root.PID)...)
 }
 
-// Signal sends a signal to those of the processes that run, but never to this one.
-func Signal(all []process.Proc, sig syscall.Signal) {
+// SignalAll sends a signal to those of the processes that run, but never to this one.
+func SignalAll(all []process.Proc, sig syscall.Signal) {
 	for _, p := range all {
 		if p.PID != os.Getpid() && p.Alive() {
 			_ = p.Signal(sig) // it may have ended meanwhile
@@ -147,15 +147,15 @@ func Signal(all []process.Proc, sig syscall.Signal) {
 	}
 }
 
-// Kill kills processes, and waits up to a second until they are gone.
-func Kill(all []process.Proc) {
-	Signal(all, syscall.SIGKILL)
-	Gone(all, time.Second)
+// KillAll kills processes, and waits up to a second until they are gone.
+func KillAll(all []process.Proc) {
+	SignalAll(all, syscall.SIGKILL)
+	AwaitGone(all, time.Second)
 }
 
-// Gone waits until none of the processes runs, but not longer than within, and reports whether
+// AwaitGone waits until none of the processes runs, but not longer than within, and reports whether
 // none does. It does not wait for this process itself.
-func Gone(all []process.Proc, within time.Duration) bool {
+func AwaitGone(all []process.Proc, within time.Duration) bool {
 	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		alive := slices.ContainsFunc(all, func(p process.Proc) bool { return p.PID != os.Getpid() && p.Alive() })
 		if !alive || time.Now().After(deadline) {

@@ -27,10 +27,10 @@ func TestArgsThatTheClientTells(t *testing.T) {
 	for pid, want := range map[int][]string{self.PID: told, self.PID + 1: os.Args} {
 		value, err := json.Marshal(map[string]any{"pid": pid, "args": told})
 		testenv.NoError(t, err)
-		if got, err := Args(self, agent.Builtin().FindClient("pi"), string(value)); err != nil || !slices.Equal(got, want) {
+		if got, err := StartArgs(self, agent.Builtin().FindClient("pi"), string(value)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("told by %d, the arguments are %q (%v)", pid, got, err)
 		}
-		if got, err := Args(self, agent.Builtin().FindClient("claude"), string(value)); err != nil || !slices.Equal(got, os.Args) {
+		if got, err := StartArgs(self, agent.Builtin().FindClient("claude"), string(value)); err != nil || !slices.Equal(got, os.Args) {
 			t.Errorf("the arguments of a client that overwrites nothing are %q (%v)", got, err)
 		}
 	}

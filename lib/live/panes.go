@@ -22,11 +22,11 @@ type Agent struct {
 	table process.Table
 }
 
-// InPanes returns the agents in panes of a server. It calls tmux twice: for the environments of all
+// FindInPanes returns the agents in panes of a server. It calls tmux twice: for the environments of all
 // sessions and for the text of all panes. It recognizes an agent by a process name from the session's
 // environment (see namedByEnviron), then by one from the table, then by the screen. The screen is needed for
 // agents in a container, behind ssh or with another process name.
-func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent {
+func FindInPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent {
 	table := process.Snapshot()
 	var alive []tmux.Pane
 	var ids []string // panes that run more than a shell
@@ -35,7 +35,7 @@ func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent 
 			continue
 		}
 		alive = append(alive, pane)
-		if busy(table, pane.PID) {
+		if runsProgram(table, pane.PID) {
 			ids = append(ids, pane.ID)
 		}
 	}
@@ -97,9 +97,9 @@ func (a Agent) Observe(now time.Time) status.Observation {
 	return o
 }
 
-// Answered corrects the status of an agent whose hooks reported a question, if its screen
+// CorrectAnswered corrects the status of an agent whose hooks reported a question, if its screen
 // shows that it works again or that its turn is over.
-func (a Agent) Answered(asks status.Result) status.Result {
+func (a Agent) CorrectAnswered(asks status.Result) status.Result {
 	switch a.Client.ScreenState(a.Screen) {
 	case agent.Busy:
 		asks.Status, asks.Reason = status.Running, ""
@@ -112,10 +112,10 @@ func (a Agent) Answered(asks status.Result) status.Result {
 }
 
 // OnlyShell reports whether a pane runs nothing but shells.
-func OnlyShell(pane tmux.Pane) bool { return pane.Dead || !busy(process.Snapshot(), pane.PID) }
+func OnlyShell(pane tmux.Pane) bool { return pane.Dead || !runsProgram(process.Snapshot(), pane.PID) }
 
-// busy reports whether a pane runs anything but shells.
-func busy(table process.Table, pid int) bool {
+// runsProgram reports whether a pane runs anything but shells.
+func runsProgram(table process.Table, pid int) bool {
 	return slices.ContainsFunc(table.Descendants(pid), func(pid int) bool { return !process.IsShell(process.Name(pid)) })
 }
 

@@ -86,7 +86,7 @@ func (h *handover) findPlace() error {
 			h.openFolder() // of the launcher, if that has one
 		}
 		if h.in.Why == "" {
-			if missing := h.run("").Missing(); missing != nil {
+			if missing := h.run("").MissingProgram(); missing != nil {
 				h.in.Why = missing.Error()
 			}
 		}
@@ -210,12 +210,12 @@ func (h handover) run(subject string) respawn.Run {
 		next.Resume = string(h.carried)
 	}
 	next.Alone = next.Resume == "" || next.Resume != string(h.id) || !h.record.Served()
-	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane, In: h.in}
+	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane, Launcher: h.in}
 	prev.Args, _ = h.args() // without readable arguments the agent is started without any
-	r := h.successor.Run(prev, next, h.clientTable())
+	r := h.successor.PlanRun(prev, next, h.clientTable())
 	r.Folder = h.folder
-	if r.First != nil {
-		r.First.Untold = !h.hookDelivers()
+	if r.FirstPrompt != nil {
+		r.FirstPrompt.Unreported = !h.hookDelivers()
 	}
 	return r
 }

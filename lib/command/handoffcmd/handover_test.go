@@ -39,7 +39,7 @@ func TestTypedPromptUntold(t *testing.T) {
 		own := target{env: env, call: &hook.Invocation{ID: "s1"}, id: "s1", name: "kimi", record: c.record}.complete()
 		h, err := own.follow(order{kind: session.KindCycle})
 		testenv.NoError(t, err)
-		if first := h.run("").First; first == nil || first.Untold != c.untold || first.Resumed != "s1" {
+		if first := h.run("").FirstPrompt; first == nil || first.Unreported != c.untold || first.Resumed != "s1" {
 			t.Errorf("%s: %+v", name, first)
 		}
 	}

@@ -51,9 +51,9 @@ func (h handover) launch(note mail.Note) error {
 	if err != nil {
 		return err
 	}
-	at := respawn.Place{Server: h.server, Pane: h.pane, Self: self, Now: h.env.Now(), Warn: h.warn}
+	at := respawn.RunPane{Server: h.server, Pane: h.pane, Self: self, Now: h.env.Now(), Warn: h.warn}
 	if h.remote {
-		at.Stop = h.agent
+		at.OldAgent = h.agent
 	}
 	run := h.run(note.Subject)
 	restore, err := h.changeAgent(run)
@@ -206,7 +206,7 @@ func (h handover) howToGoOn() (line, then string) {
 	switch {
 	case h.agent.IsSet():
 		// As its start is seen from here: what it runs in, or the whole line that a person typed.
-		in, whole, unseen := launcher.Typed(h.clientTable(), h.client(), h.agent)
+		in, whole, unseen := launcher.TypedWords(h.clientTable(), h.client(), h.agent)
 		switch how = launcher.WrapCommand(in, how); {
 		case unseen, h.in.Isolated, h.in.Why != "" && len(in) == 0:
 			then = inside + then
@@ -242,7 +242,7 @@ func (h handover) printCommand() error {
 		return cli.Fail(cli.AnswerNo, errors.New(h.redact(notSame(h.in.Why))), "a person can type: "+line)
 	}
 	r := h.run(h.redact(h.subject))
-	line := term.QuoteWords(append(h.vars(), launcher.WrapCommand(r.In, r.Args)...))
+	line := term.QuoteWords(append(h.vars(), launcher.WrapCommand(r.Launcher, r.Args)...))
 	if clean := h.redact(line); clean != line {
 		line = clean
 		h.env.Warn("the agent was started with a secret among its arguments: insert it again in the place of %s", redact.Mark)
@@ -281,7 +281,7 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 	default:
 		r := h.run(d.note.Subject)
 		say("would respawn pane %s of tmux session %s in %s", h.pane.ID, h.pane.Session, r.Dir)
-		say("    %s", term.QuoteWords(launcher.WrapCommand(r.In, r.Args)))
+		say("    %s", term.QuoteWords(launcher.WrapCommand(r.Launcher, r.Args)))
 	}
 }
 
@@ -343,7 +343,7 @@ func (h handover) allowBusy() error {
 	}
 	is := status.OfActivity(status.Hook, activity.Read(h.home, h.id))
 	h.correctByScreen(&is)
-	busy := status.Busy(is.Status, is.Reason, is.Background)
+	busy := status.WhyBusy(is.Status, is.Reason, is.Background)
 	if busy == "" {
 		return nil
 	}

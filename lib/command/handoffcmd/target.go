@@ -128,7 +128,7 @@ func (t *target) findPane(saves bool) {
 func (t *target) findUnhooked() {
 	known, err := agent.Load(place.Config(t.env.Getenv), t.home.Town)
 	t.call.Warn(err)
-	p, client := live.Unhooked(known, t.pane)
+	p, client := live.FindUnhooked(known, t.pane)
 	if client.Name == "" {
 		return
 	}
@@ -228,7 +228,7 @@ func (t target) args() ([]string, error) {
 	if t.left {
 		return t.record.Args, nil
 	}
-	return live.Args(t.agent, t.client(), t.env.Getenv("GT_AGENT_ARGS"))
+	return live.StartArgs(t.agent, t.client(), t.env.Getenv("GT_AGENT_ARGS"))
 }
 
 // replaceable reports whether the pane can be given to a fresh agent. The agent must own the pane and

@@ -22,7 +22,7 @@ const (
 	maxID   = 128
 )
 
-type candidates struct {
+type sessionReader struct {
 	env  *cli.Env
 	home string
 	now  time.Time
@@ -31,13 +31,13 @@ type candidates struct {
 	narrow bool
 }
 
-func newCandidates(env *cli.Env) *candidates {
-	return &candidates{env: env, home: env.Getenv("HOME"), now: env.Now(), in: bufio.NewReaderSize(env.Stdin, maxLine)}
+func newCandidates(env *cli.Env) *sessionReader {
+	return &sessionReader{env: env, home: env.Getenv("HOME"), now: env.Now(), in: bufio.NewReaderSize(env.Stdin, maxLine)}
 }
 
 // nextLine returns the finder's line for the next session, and io.EOF at the end. It skips
 // lines that are not a session.
-func (c *candidates) nextLine() (string, error) {
+func (c *sessionReader) nextLine() (string, error) {
 	for rest := false; ; {
 		data, more, err := c.in.ReadLine()
 		if err == io.EOF {
@@ -55,7 +55,7 @@ func (c *candidates) nextLine() (string, error) {
 		if err := json.Unmarshal(data, &s); err != nil && !errors.As(err, &wrongType) {
 			continue
 		}
-		if line, ok := c.line(&s); ok {
+		if line, ok := c.formatLine(&s); ok {
 			return line, nil
 		}
 	}
@@ -63,18 +63,18 @@ func (c *candidates) nextLine() (string, error) {
 
 // Widths of the columns before the title.
 const (
-	idWidth    = 13 // covers the random part of ids that begin with a time (Codex, pi)
-	idNarrow   = 8
-	narrow     = 64 // the list has so little room that only the title stands beside the id
-	ageWidth   = 3
-	agentWidth = 8
-	whoWidth   = 18
+	idWidth     = 13 // covers the random part of ids that begin with a time (Codex, pi)
+	idNarrow    = 8
+	narrowBelow = 64 // the list has so little room that only the title stands beside the id
+	ageWidth    = 3
+	agentWidth  = 8
+	whoWidth    = 18
 )
 
-// line returns a session in the finder's form: its id, what the preview reads of it, and the
+// formatLine returns a session in the finder's form: its id, what the preview reads of it, and the
 // visible text, with tabs between them. It rejects an id that is not one plain word, or that could be a flag, because the finder
 // puts it into a shell command.
-func (c *candidates) line(s *catalog.Session) (string, bool) {
+func (c *sessionReader) formatLine(s *catalog.Session) (string, bool) {
 	id := string(s.ID)
 	if id == "" || len(id) > maxID || id[0] == '-' || term.Quote(id) != id {
 		return "", false
@@ -87,7 +87,7 @@ func (c *candidates) line(s *catalog.Session) (string, bool) {
 	}
 	columns := []string{
 		term.Pad(id[:min(idWidth, len(id))], idWidth),
-		term.Pad(age(c.now, slices.MaxFunc([]time.Time{s.StartedAt, s.EndedAt, s.LastAt}, time.Time.Compare)), ageWidth),
+		term.Pad(formatAge(c.now, slices.MaxFunc([]time.Time{s.StartedAt, s.EndedAt, s.LastAt}, time.Time.Compare)), ageWidth),
 		term.Pad(clean(s.Agent), agentWidth),
 		term.Pad(term.CutFront(who, whoWidth), whoWidth),
 		clean(s.Headline()),
@@ -100,8 +100,8 @@ func (c *candidates) line(s *catalog.Session) (string, bool) {
 	return id + "\t--last=3\t" + strings.TrimRight(shown, " "), true
 }
 
-// age formats the time since t, in the unit with the fewest digits.
-func age(now, t time.Time) string {
+// formatAge formats the time since t, in the unit with the fewest digits.
+func formatAge(now, t time.Time) string {
 	const day = 24 * time.Hour
 	switch d := now.Sub(t); {
 	case t.IsZero():

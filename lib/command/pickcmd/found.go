@@ -14,11 +14,11 @@ import (
 	"gt/lib/view/wordsearch"
 )
 
-// search is a shell command that prints the rows of a file for a query, its %s: gt-seance, gt-pick, the
+// searchScript is a shell command that prints the rows of a file for a query, its %s: gt-seance, gt-pick, the
 // file. The finder runs it whenever the query has changed, and goes on with the rows that it has. The
 // command waits until the person has stopped typing, and leaves out what the query excludes, and what
 // is too short to search for. The finder kills all of it when the query changes.
-const search = `sleep 0.25; q={q}; set -f; set -- $q; for w; do shift; case $w in "!"*|"|") ;; *) set -- "$@" "$w";; esac; done; ` +
+const searchScript = `sleep 0.25; q={q}; set -f; set -- $q; for w; do shift; case $w in "!"*|"|") ;; *) set -- "$@" "$w";; esac; done; ` +
 	`case $* in ""|[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9]) ;; *) %s search --json --limit 0 -- "$@" 2>/dev/null;; esac | %s --among=%s --query={q}`
 
 func searchArgs(seance, rows string) []string {
@@ -26,7 +26,7 @@ func searchArgs(seance, rows string) []string {
 	if err != nil {
 		return nil // it filters without the conversations
 	}
-	return []string{"--bind=change:reload-sync:" + fmt.Sprintf(search, seance, quotedPath(self), quotedPath(rows))}
+	return []string{"--bind=change:reload-sync:" + fmt.Sprintf(searchScript, seance, quotedPath(self), quotedPath(rows))}
 }
 
 func quotedPath(path string) string {

@@ -102,7 +102,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	if room >= 2*besidePreview {
 		room /= 2
 	}
-	in.narrow = room > 0 && room < narrow
+	in.narrow = room > 0 && room < narrowBelow
 	first, err := in.nextLine()
 	if err == io.EOF {
 		return cli.Failf(cli.AnswerNo, "there is no session to pick from")
@@ -218,12 +218,12 @@ func (g *grammar) arguments(env *cli.Env, rows string) []string {
 	}
 	seance = quotedPath(seance)
 	args = append(args, searchArgs(seance, rows)...)
-	return append(args, "--preview="+preview(seance), fmt.Sprintf("--preview-window=right,50%%,border-left,wrap,<%d(down,55%%,border-top,wrap)", besidePreview))
+	return append(args, "--preview="+previewCommand(seance), fmt.Sprintf("--preview-window=right,50%%,border-left,wrap,<%d(down,55%%,border-top,wrap)", besidePreview))
 }
 
-// preview returns the shell command that shows a session: its last turns, then its details.
+// previewCommand returns the shell command that shows a session: its last turns, then its details.
 // {1} is the id, and {2} says which turns; the finder quotes them, and candidate.line allows
 // no special characters in them.
-func preview(seance string) string {
+func previewCommand(seance string) string {
 	return seance + " read {2} {1} 2>/dev/null && echo; " + seance + " show {1}"
 }

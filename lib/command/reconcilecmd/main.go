@@ -53,7 +53,7 @@ const exitCodes = `
 `
 
 func Program() cli.Program {
-	return cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, FastPath: respawn.Started}
+	return cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, FastPath: respawn.ParseExec}
 }
 
 type grammar struct {

@@ -40,7 +40,7 @@ func findRunningAgents(env *cli.Env, sessions catalog.Catalog) (strangers []*cat
 		}
 		return all
 	})
-	for _, a := range live.InPanes(agents(env), server, panes) {
+	for _, a := range live.FindInPanes(agents(env), server, panes) {
 		s := byPID[a.PID]
 		for _, pid := range a.Processes() {
 			if s == nil && byPID[pid] != nil && byPID[pid].Agent == a.Client.Name { // otherwise another client that this agent started

@@ -34,7 +34,7 @@ func (c *talk) copyPredecessor(env *cli.Env, all *agent.Table, guard account.Sto
 		return nil, nil, cli.Fail(cli.AnswerNo, fmt.Errorf("this asks a copy of the conversation of session %s, which is removed afterwards", s.ID),
 			fmt.Sprintf("gt-record convert %s --to %s makes one that stays", s.ID, client.Name))
 	}
-	scratch, err := ask.Scratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
+	scratch, err := ask.MakeScratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
 	if err != nil {
 		return nil, nil, err
 	}

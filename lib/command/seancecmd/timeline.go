@@ -62,7 +62,7 @@ func (c *picture) Run(env *cli.Env) error {
 		// Without a limit it draws only the last week, unless nothing happened then.
 		if o.Since.IsZero() && c.Until.TimeBefore(now).IsZero() && c.Chain == "" && c.Work == "" && c.Limit == nil {
 			week := now.Add(-recent)
-			latest := slices.DeleteFunc(slices.Clone(newest), func(s *catalog.Session) bool { return chain.End(s, now).Before(week) })
+			latest := slices.DeleteFunc(slices.Clone(newest), func(s *catalog.Session) bool { return chain.EndOf(s, now).Before(week) })
 			if len(latest) > 0 {
 				cut = cut && len(latest) == len(newest)
 				newest, o.Since = latest, week

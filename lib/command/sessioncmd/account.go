@@ -33,7 +33,7 @@ const usualAccount = "default" // the name of the account whose folder is the cl
 // accountFolder returns the folder of a client's account: by the folder's name, with or
 // without its leading dot, by usualAccount, by a path, or as "work" of .claude-work. Of another
 // folder gt would not read the conversations.
-func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, name string) (string, error) {
+func accountFolder(env *cli.Env, guard account.StoreGuard, client agent.Client, name string) (string, error) {
 	if client.StoreEnv == "" {
 		return "", cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
 	}
@@ -48,7 +48,7 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 	var found, short, all []string
 	for _, dir := range append(dirs, client.Listed(env.Getenv("HOME"))...) {
 		base := filepath.Base(dir)
-		if real, err := folder(env, dir); err != nil || slices.Contains(all, real) || own.Account(client.Name, real) != nil {
+		if real, err := findFolder(env, dir); err != nil || slices.Contains(all, real) || guard.Account(client.Name, real) != nil {
 			continue
 		} else if dir = real; name == base || name == strings.TrimPrefix(base, ".") || name == usualAccount && len(all) == 0 {
 			found = append(found, dir)
@@ -67,11 +67,11 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 	}
 	err := cli.Failf(cli.AnswerNo, "there is no account '%.80s' of %s", name, client.Name)
 	if name == "." || name == ".." || strings.Contains(name, "/") {
-		dir, missing := folder(env, name)
+		dir, missing := findFolder(env, name)
 		if missing != nil {
 			return "", missing
 		}
-		refused := own.Account(client.Name, dir)
+		refused := guard.Account(client.Name, dir)
 		if refused == nil {
 			return dir, nil
 		}
@@ -83,8 +83,8 @@ func accountFolder(env *cli.Env, own account.StoreGuard, client agent.Client, na
 	return "", cli.WithHint(err, "accounts of [agents.%s] in agents.toml names others", client.Name)
 }
 
-// ownAccounts returns the guard of the person's account folders, which include the instance's.
-func ownAccounts(at scope, in *instance.Instance) account.StoreGuard {
+// accountGuard returns the guard of the person's account folders, which include the instance's.
+func accountGuard(at scope, in *instance.Instance) account.StoreGuard {
 	return account.StoreGuard{Getenv: at.Env.Getenv, Projects: []string{git.Top(in.Path)}, Known: func(name string) account.Known {
 		c := at.Table().FindClient(name)
 		listed := c.Listed(at.Env.Getenv("HOME"))
@@ -95,26 +95,26 @@ func ownAccounts(at scope, in *instance.Instance) account.StoreGuard {
 	}}
 }
 
-// carried is a conversation that goes on under another account of its client.
-type carried struct {
+// accountMove is a conversation that goes on under another account of its client.
+type accountMove struct {
 	from, to string   // the accounts' folders
 	files    []string // relative to them, the transcript last
 	size     int64
 }
 
-// carry finds what of an agent's conversation has to be under another account. It changes
+// planAccountMove finds what of an agent's conversation has to be under another account. It changes
 // nothing. An agent without a conversation has no files.
-func carry(at scope, m fleet.Member, to string) (c carried, err error) {
+func planAccountMove(at scope, m fleet.Member, to string) (c accountMove, err error) {
 	c.to = to
 	client := at.Table().FindClient(m.Agent)
-	if m.Record == nil || !client.CanResume() || !m.Resumable() {
+	if m.Record == nil || !client.CanResume() || !m.IsResumable() {
 		return c, nil
 	}
 	r, f, err := conversationOf(at, m)
 	if err != nil {
 		return c, err
 	}
-	store, _, err := ownAccounts(at, m.Instance).File(f.Client, f.Path)
+	store, _, err := accountGuard(at, m.Instance).File(f.Client, f.Path)
 	if err != nil {
 		return c, cli.Fail(cli.AnswerNo, err)
 	}
@@ -155,7 +155,7 @@ func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 		if err != nil || serr != nil || !filepath.IsLocal(name) {
 			return c, cmp.Or(serr, fmt.Errorf("'%s' is not in '%s'", path, c.from))
 		}
-		begins, _, err := parcel.Compare(openFile, filepath.Join(to, name), real)
+		begins, _, err := parcel.CompareFiles(openFile, filepath.Join(to, name), real)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return c, err
 		} else if err == nil && !begins {
@@ -166,9 +166,9 @@ func carry(at scope, m fleet.Member, to string) (c carried, err error) {
 	return c, nil
 }
 
-// copy puts the files where the other account's client looks for them. What is there is what
+// copyFiles puts the files where the other account's client looks for them. What is there is what
 // they began with, and is replaced.
-func (c carried) copy() error {
+func (c accountMove) copyFiles() error {
 	for _, name := range c.files {
 		to := filepath.Join(c.to, name)
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
@@ -183,14 +183,14 @@ func (c carried) copy() error {
 
 func openFile(path string) (io.ReadCloser, error) { return atomicfile.Open(path) }
 
-// asksAccount asks the person before agents go on under another account. An agent may not:
+// confirmAccount asks the person before agents go on under another account. An agent may not:
 // it would go round its account's limit by itself.
-func (c *restart) asksAccount(at scope) error {
+func (c *restart) confirmAccount(at scope) error {
 	env := at.Env
 	if err := sandbox.RefuseBelowAgent(env, "an agent cannot change the account of agents"); err != nil {
 		return err
 	}
-	all, _, err := c.chosen(at)
+	all, _, err := c.selectInstances(at)
 	if err != nil {
 		return err
 	}
@@ -200,11 +200,11 @@ func (c *restart) asksAccount(at scope) error {
 		if m.Managed != nil {
 			return cli.Failf(cli.AnswerNo, "%s is a template's, which says its account", m.Name)
 		}
-		dir, err := accountFolder(env, ownAccounts(at, m.Instance), client, c.Account)
+		dir, err := accountFolder(env, accountGuard(at, m.Instance), client, c.Account)
 		if err != nil {
 			return err
 		}
-		move, err := carry(at, m, dir)
+		move, err := planAccountMove(at, m, dir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
@@ -224,20 +224,20 @@ func (c *restart) asksAccount(at scope) error {
 // has ended, and stays under the old account, too.
 func (c *restart) restartUnderAccount(at scope, held *instance.Locked) (string, error) {
 	client := at.Table().FindClient(held.Agent)
-	dir, err := accountFolder(at.Env, ownAccounts(at, held.Instance), client, c.Account)
+	dir, err := accountFolder(at.Env, accountGuard(at, held.Instance), client, c.Account)
 	if err != nil {
 		return "", err
 	}
 	old := *held.Instance // its account stays the one to copy from
 	m := at.Member(&old)
-	r := starter(at)
+	r := newStarter(at)
 	r.TakesBack, r.Trust = c.Force, c.Trust
 	r.Between = func() error {
-		move, err := carry(at, m, dir)
+		move, err := planAccountMove(at, m, dir)
 		if err != nil {
 			return err
 		}
-		if err = move.copy(); err != nil || len(move.files) == 0 {
+		if err = move.copyFiles(); err != nil || len(move.files) == 0 {
 			return err
 		}
 		return m.NoteTranscript(filepath.Join(dir, move.files[len(move.files)-1]))
@@ -253,8 +253,8 @@ func (c *restart) restartUnderAccount(at scope, held *instance.Locked) (string, 
 		}
 		return "", errors.Join(err, held.Put(at.Env.Now()))
 	}
-	if readers.FindReader(client.Name) != nil && !b.Wired() {
+	if readers.FindReader(client.Name) != nil && !b.ReadsHooks() {
 		at.Env.Hint("no hook of gt is in that account: %s=%s gt-hooks install %s", client.StoreEnv, term.Quote(dir), client.Name)
 	}
-	return fmt.Sprintf("restarted %s in %s%s", held.Name, at.Env.DisplayPath(term.Tilde(dir, at.Env.Getenv("HOME"))), waits(b)), nil
+	return fmt.Sprintf("restarted %s in %s%s", held.Name, at.Env.DisplayPath(term.Tilde(dir, at.Env.Getenv("HOME"))), asksPhrase(b)), nil
 }

@@ -15,8 +15,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// lock returns the instance with that name, which no other command changes until its release.
-func lock(at scope, name string) (*instance.Locked, error) {
+// lockNamed returns the instance with that name, which no other command changes until its release.
+func lockNamed(at scope, name string) (*instance.Locked, error) {
 	in, err := findReadable(at, name)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ type rename struct {
 
 // Run renames an instance. Its tmux session keeps the old name until the next start.
 func (c *rename) Run(env *cli.Env, at scope) error {
-	held, err := lock(at, c.Name)
+	held, err := lockNamed(at, c.Name)
 	if err != nil {
 		return err
 	}
@@ -86,14 +86,14 @@ func (c *move) Validate() error {
 // Run puts an agent into a group, takes it out of its group, or moves it to another host (--to).
 func (c *move) Run(env *cli.Env, at scope) error {
 	if c.To != "" {
-		return c.toHost(at)
+		return c.moveToHost(at)
 	}
-	group, err := groupNamed(*c.Group)
+	group, err := parseGroup(*c.Group)
 	// "" is no valid group: it takes the agent out of its group.
 	if err != nil && group != "" {
 		return err
 	}
-	held, err := lock(at, c.Name)
+	held, err := lockNamed(at, c.Name)
 	if err != nil {
 		return err
 	}
@@ -116,9 +116,9 @@ type rm struct {
 	cut
 }
 
-// isShared returns an error if a title or folder is that of several agents, also of archived ones,
+// checkUnshared returns an error if a title or folder is that of several agents, also of archived ones,
 // which give way to the others elsewhere: the wrong worktree would be gone.
-func (c *rm) isShared(at scope) (err error) {
+func (c *rm) checkUnshared(at scope) (err error) {
 	all, _ := at.Store.ReadInstances() // what follows reports what cannot be read
 	if found := instance.FindFirst(all, instance.Matchers(c.Name, at.Env.Abs(c.Name), at.Store.Session)); len(found) > 1 {
 		_, err = singleMatch(found, c.Name)
@@ -129,19 +129,19 @@ func (c *rm) isShared(at scope) (err error) {
 // Run removes an instance whose agent does not run, and the worktree that gt made for it.
 // The conversation and the branch stay.
 func (c *rm) Run(env *cli.Env, at scope) error {
-	if err := c.isShared(at); err != nil {
+	if err := c.checkUnshared(at); err != nil {
 		return err
 	}
-	held, err := lock(at, c.Name)
+	held, err := lockNamed(at, c.Name)
 	if err != nil {
 		return err
 	}
 	if held.Managed != nil {
 		held.Release()
-		if err := c.allows(at, "closed", []*instance.Instance{held.Instance}); err != nil {
+		if err := c.confirmBusy(at, "closed", []*instance.Instance{held.Instance}); err != nil {
 			return err
 		}
-		said, err := managed(at, held.Instance, "closed", closesIt)
+		said, err := actOnManaged(at, held.Instance, "closed", closeByUser)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (c *rm) Run(env *cli.Env, at scope) error {
 	if m.Pane.ID != "" {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is running", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	}
-	if err := launch.CannotTell(m); err != nil {
+	if err := launch.CheckReachable(m); err != nil {
 		return err
 	}
 	also := ""
@@ -178,7 +178,7 @@ func (c *rm) Run(env *cli.Env, at scope) error {
 	return reportDone(env, withExitCode(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
 }
 
-func groupNamed(typed string) (string, error) {
+func parseGroup(typed string) (string, error) {
 	group := fold.Name(strings.Trim(typed, "/"))
 	return group, cli.Fail(cli.Usage, instance.CheckGroup(group))
 }
@@ -212,7 +212,7 @@ func (c *groupList) Run(env *cli.Env, at scope) error {
 	cells, archived := [][]string{{"GROUP", "AGENTS"}}, archivedOf(at, all)
 	for _, g := range groups {
 		depth := strings.Count(g.Path, "/")
-		n := count(all, func(in *instance.Instance) bool { return !archived[in] && instance.IsInGroup(in.Group, g.Path) })
+		n := countIf(all, func(in *instance.Instance) bool { return !archived[in] && instance.IsInGroup(in.Group, g.Path) })
 		cells = append(cells, []string{strings.Repeat("  ", depth) + term.Clean(g.Path[strings.LastIndex(g.Path, "/")+1:]), fmt.Sprint(n)})
 	}
 	return errors.Join(term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells, nil), unread)
@@ -224,7 +224,7 @@ type groupNew struct {
 }
 
 func (c *groupNew) Run(env *cli.Env, at scope) error {
-	group, err := groupNamed(c.Group)
+	group, err := parseGroup(c.Group)
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ type groupRename struct {
 
 // Run gives a group a new path. If a group has that already, this one is put into it.
 func (c *groupRename) Run(env *cli.Env, at scope) error {
-	to, err := groupNamed(c.To)
+	to, err := parseGroup(c.To)
 	if err != nil {
 		return err
 	}

@@ -16,22 +16,22 @@ import (
 // completers returns what completes an argument or flag in a shell, by its name.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{
-		"name":   names,
-		"parent": names,
-		"group":  groups,
+		"name":   completeNames,
+		"parent": completeNames,
+		"group":  completeGroups,
 		"agent":  agentNames,
 
-		"template": templates,
-		"state":    states,
+		"template": completeTemplates,
+		"state":    completeStates,
 	}
 }
 
 // whenArchived are the commands that an archived agent needs.
 var whenArchived = []string{"unarchive", "start", "fork", "rm", "show", "rename", "move", "pack"}
 
-// names offers agents. unarchive gets the archived ones, and the others of whenArchived get both.
-func names(env *cli.Env, _ string) (offered []cli.Candidate) {
-	all, _ := placeOf(env).ReadInstances()
+// completeNames offers agents. unarchive gets the archived ones, and the others of whenArchived get both.
+func completeNames(env *cli.Env, _ string) (offered []cli.Candidate) {
+	all, _ := defaultStore(env).ReadInstances()
 	command := env.Args[1] // behind __complete
 	for _, in := range all {
 		if in.IsArchived() && !slices.Contains(whenArchived, command) || !in.IsArchived() && command == "unarchive" {
@@ -42,19 +42,19 @@ func names(env *cli.Env, _ string) (offered []cli.Candidate) {
 	return offered
 }
 
-func groups(env *cli.Env, _ string) (offered []cli.Candidate) {
-	all, _ := placeOf(env).Groups()
+func completeGroups(env *cli.Env, _ string) (offered []cli.Candidate) {
+	all, _ := defaultStore(env).Groups()
 	for _, g := range all {
 		offered = append(offered, cli.Candidate{Word: g.Path})
 	}
 	return offered
 }
 
-// templates offers the names of templates, none of a town that is not trusted.
-func templates(env *cli.Env, _ string) (offered []cli.Candidate) {
+// completeTemplates offers the names of templates, none of a town that is not trusted.
+func completeTemplates(env *cli.Env, _ string) (offered []cli.Candidate) {
 	t := town.Find(env.Getenv, env.Dir)
 	read, err := config.NewSource(place.ScopeOf(env.Getenv), t, "").Read()
-	if err != nil || untrusted(t) != nil {
+	if err != nil || checkTrusted(t) != nil {
 		return nil
 	}
 	for _, t := range read.Templates {
@@ -63,7 +63,7 @@ func templates(env *cli.Env, _ string) (offered []cli.Candidate) {
 	return offered
 }
 
-func states(*cli.Env, string) (offered []cli.Candidate) {
+func completeStates(*cli.Env, string) (offered []cli.Candidate) {
 	for _, s := range lifecycle.States {
 		offered = append(offered, cli.Candidate{Word: string(s.State), About: s.Means})
 	}
@@ -77,5 +77,7 @@ func agentNames(env *cli.Env, _ string) (offered []cli.Candidate) {
 	return offered
 }
 
-// placeOf returns the store that a command without flags uses.
-func placeOf(env *cli.Env) instance.Store { return roster.StoreIn(town.Find(env.Getenv, env.Dir), "") }
+// defaultStore returns the store that a command without flags uses.
+func defaultStore(env *cli.Env) instance.Store {
+	return roster.StoreIn(town.Find(env.Getenv, env.Dir), "")
+}

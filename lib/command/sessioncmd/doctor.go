@@ -87,11 +87,11 @@ func (c *doctor) Run(env *cli.Env) error {
 	}
 	e := &examination{env: env, survey: fleet.NewSurvey(env.Getenv, env.Now())}
 	if err := tmux.CheckVersion(); err != nil { // without it every agent would seem to be gone
-		e.add(missingProgram, "", err.Error()+"; no agent can be started or seen", "install tmux "+tmux.MinVersion+" or later, where PATH has it")
+		e.addFinding(missingProgram, "", err.Error()+"; no agent can be started or seen", "install tmux "+tmux.MinVersion+" or later, where PATH has it")
 		return errors.Join(e.print(c.JSON), cli.Silent)
 	}
 	e.survey.Ask(tmux.CurrentServer())
-	at, err := roster.ReadIn(e.survey, env, all)
+	at, err := roster.ReadBySurvey(e.survey, env, all)
 	unread = errors.Join(unread, err)
 	e.runs, _ = scan.Running(env.Getenv) // gt-seance names what it cannot read
 	total := 0
@@ -101,9 +101,9 @@ func (c *doctor) Run(env *cli.Env) error {
 		e.examine(s.Agents)
 	}
 	e.scope = scope{}
-	e.orphans()
-	e.units(at)
-	e.versions(at)
+	e.examineOrphans()
+	e.examineUnits(at)
+	e.examineVersions(at)
 	if err := e.print(c.JSON); err != nil {
 		return err
 	}
@@ -134,8 +134,8 @@ func (e *examination) print(asJSON bool) error {
 	return nil
 }
 
-// add adds a finding about an agent, or about several or none for "".
-func (e *examination) add(kind trouble, name, what, fix string) {
+// addFinding adds a finding about an agent, or about several or none for "".
+func (e *examination) addFinding(kind trouble, name, what, fix string) {
 	f := finding{Kind: kind, Agent: name, What: what, Fix: fix, Profile: e.scope.Profile}
 	if e.scope.Env != nil && !e.scope.Town.Personal {
 		f.Town = e.scope.Town.Root
@@ -155,23 +155,23 @@ func (e *examination) examine(members []fleet.Member) {
 		switch {
 		case agents.Remote(m.Instance):
 		case m.Managed != nil:
-			e.stuck(m)
+			e.examineManaged(m)
 		case errors.As(m.Unanswered, &lost) && lost.Socket == "":
-			e.add(zombie, m.Name, fmt.Sprintf("still runs as process %d, outside of its tmux session, which is gone", lost.Process.PID), lost.Remedy())
+			e.addFinding(zombie, m.Name, fmt.Sprintf("still runs as process %d, outside of its tmux session, which is gone", lost.Process.PID), lost.Remedy())
 		case errors.As(m.Unanswered, &lost):
-			e.add(unreachable, m.Name, "cannot be reached: "+lost.Error(), lost.Remedy())
+			e.addFinding(unreachable, m.Name, "cannot be reached: "+lost.Error(), lost.Remedy())
 		case errors.As(m.Unanswered, &away):
-			e.add(openElsewhere, m.Name, "cannot be seen: "+away.Error(), "if that is gone for good: gt-session start --gone "+m.Name)
+			e.addFinding(openElsewhere, m.Name, "cannot be seen: "+away.Error(), "if that is gone for good: gt-session start --gone "+m.Name)
 		case m.Process.IsSet() || m.Unanswered != nil:
 		default:
 			e.examineStopped(m)
 		}
 	}
-	e.logins(members)
-	e.wiring(members)
-	e.programs(members)
-	e.templates()
-	e.heldBack()
+	e.examineLogins(members)
+	e.examineWiring(members)
+	e.examinePrograms(members)
+	e.examineTemplates()
+	e.examineHeldBack()
 	e.leftWorktrees()
 }
 
@@ -180,14 +180,14 @@ func (e *examination) leftWorktrees() {
 	closed, _ := e.scope.Store.ReadFolder(instance.Closed) // a tick names what it cannot read
 	for _, in := range closed {
 		if in.HasWorktree() {
-			e.add(leftWorktree, in.Name, fmt.Sprintf("was closed, and its worktree %s is still there", e.env.DisplayPath(in.Worktree.Path)),
+			e.addFinding(leftWorktree, in.Name, fmt.Sprintf("was closed, and its worktree %s is still there", e.env.DisplayPath(in.Worktree.Path)),
 				fmt.Sprintf("save what you need of it, then: git -C %s worktree remove %s", term.Typed(in.Worktree.Repository), term.Typed(in.Worktree.Path)))
 		}
 	}
 }
 
-// heldBack tells what the last tick of gt-reconcile did not do, such as end many sessions.
-func (e *examination) heldBack() {
+// examineHeldBack tells what the last tick of gt-reconcile did not do, such as end many sessions.
+func (e *examination) examineHeldBack() {
 	memory, err := perform.NewWorld(e.scope.Store).Memory()
 	if err != nil {
 		e.env.WarnError(err)
@@ -199,14 +199,14 @@ func (e *examination) heldBack() {
 			fix = "gt-reconcile tick --force"
 		}
 		if n.Detail != "" {
-			e.add(stuck, "", n.Template+": "+n.Detail, fix)
+			e.addFinding(stuck, "", n.Template+": "+n.Detail, fix)
 		}
 	}
 }
 
 // examineStopped examines why an agent does not run, and whether it could go on.
 func (e *examination) examineStopped(m *fleet.Member) {
-	if by := e.holder(m); by != nil {
+	if by := e.findHolder(m); by != nil {
 		fix := fmt.Sprintf("end process %d; then gt-session start %s", by.PID, m.Name)
 		switch {
 		case by.Elsewhere:
@@ -214,40 +214,40 @@ func (e *examination) examineStopped(m *fleet.Member) {
 		case by.TmuxPane != "":
 			fix = fmt.Sprintf("end it there (tmux attach -t %s); then gt-session start %s", by.TmuxPane, m.Name)
 		}
-		e.add(openElsewhere, m.Name, fmt.Sprintf("cannot continue its conversation %s: it is open %s", m.Now, by), fix)
+		e.addFinding(openElsewhere, m.Name, fmt.Sprintf("cannot continue its conversation %s: it is open %s", m.CurrentID, by), fix)
 		return
 	}
 	switch {
 	case m.Pane.Dead && !m.Remain:
 		fix := "gt-session stop " + m.Name
-		if m.Wanted() {
+		if m.IsWanted() {
 			fix = "gt-session restart " + m.Name
 		}
-		e.add(zombie, m.Name, fmt.Sprintf("has ended, and its pane %s is still there", m.Pane.ID), fix)
+		e.addFinding(zombie, m.Name, fmt.Sprintf("has ended, and its pane %s is still there", m.Pane.ID), fix)
 	case m.Status == status.Error && e.hasTmuxSession(m):
-		e.add(vanished, m.Name, fmt.Sprintf("should be running, and the tmux session %s runs something else", m.TmuxSession),
+		e.addFinding(vanished, m.Name, fmt.Sprintf("should be running, and the tmux session %s runs something else", m.TmuxSession),
 			fmt.Sprintf("gt-session start %s; if that is refused: tmux rename-session -t =%s OTHER", m.Name, m.TmuxSession))
 	case m.Status == status.Error:
-		e.add(vanished, m.Name, "should be running, and its tmux session is gone", "gt-session restore")
+		e.addFinding(vanished, m.Name, "should be running, and its tmux session is gone", "gt-session restore")
 	}
-	if client := e.scope.Table().FindClient(m.Agent); client.CanResume() && m.Record != nil && !m.Now.Invented() &&
-		!m.Activity().Prompted.IsZero() && !m.Resumable() {
-		e.add(deleted, m.Name, fmt.Sprintf("cannot continue its conversation %s: %s has deleted it", m.Now, m.Agent),
+	if client := e.scope.Table().FindClient(m.Agent); client.CanResume() && m.Record != nil && !m.CurrentID.Invented() &&
+		!m.Activity().Prompted.IsZero() && !m.IsResumable() {
+		e.addFinding(deleted, m.Name, fmt.Sprintf("cannot continue its conversation %s: %s has deleted it", m.CurrentID, m.Agent),
 			fmt.Sprintf("gt-session start %s begins a new one; gt-record list shows what was kept", m.Name))
 	}
 }
 
-func (e *examination) holder(m *fleet.Member) *live.Holder {
-	_, noted := e.runs[m.Now]
-	if m.Now == "" || !noted && (m.Record == nil || !m.Record.Live()) {
+func (e *examination) findHolder(m *fleet.Member) *live.Holder {
+	_, noted := e.runs[m.CurrentID]
+	if m.CurrentID == "" || !noted && (m.Record == nil || !m.Record.Live()) {
 		return nil
 	}
-	return scan.HolderOf(e.env.Getenv, e.scope.Store.State, m.Now)
+	return scan.HolderOf(e.env.Getenv, e.scope.Store.State, m.CurrentID)
 }
 
-// agentOf returns the name of an instance if gt started the process as its agent. A process that
+// startedAgent returns the name of an instance if gt started the process as its agent. A process that
 // the agent started inherits the variable with the agent's PID, and is not it.
-func agentOf(pid int) (name string, ok bool) {
+func startedAgent(pid int) (name string, ok bool) {
 	p, err := process.Find(pid)
 	if err != nil {
 		return "", false
@@ -263,8 +263,8 @@ func (e *examination) hasTmuxSession(m *fleet.Member) bool {
 
 const overdue = 10 * time.Minute // how long gt-reconcile may take for what it does within seconds
 
-// stuck looks at a session of a template that is longer in a state than gt-reconcile needs.
-func (e *examination) stuck(m *fleet.Member) {
+// examineManaged looks at a session of a template that is longer in a state than gt-reconcile needs.
+func (e *examination) examineManaged(m *fleet.Member) {
 	since, state := time.Time{}, ""
 	switch m.Managed.State {
 	case lifecycle.Creating:
@@ -272,7 +272,7 @@ func (e *examination) stuck(m *fleet.Member) {
 		if age < time.Minute && m.Managed.CrashReason == "" {
 			return
 		}
-		e.add(stuck, m.Name, "is still being made, and does not run: "+stateReason(m.Managed),
+		e.addFinding(stuck, m.Name, "is still being made, and does not run: "+stateReason(m.Managed),
 			fmt.Sprintf("gt-reconcile tick tries again; gt-session start %s --explain shows what it finds", m.Name))
 		return
 	case lifecycle.Draining:
@@ -280,7 +280,7 @@ func (e *examination) stuck(m *fleet.Member) {
 	case lifecycle.Quarantined:
 		since, state = m.Managed.QuarantineUntil, "rests no longer"
 		if since.After(e.env.Now()) {
-			e.add(stuck, m.Name, "is quarantined: "+stateReason(m.Managed), "gt-reconcile status says until when; gt-session resume "+m.Name+" starts it now")
+			e.addFinding(stuck, m.Name, "is quarantined: "+stateReason(m.Managed), "gt-reconcile status says until when; gt-session resume "+m.Name+" starts it now")
 			return
 		}
 	case lifecycle.Active:
@@ -293,13 +293,13 @@ func (e *examination) stuck(m *fleet.Member) {
 	}
 	idle := m.Managed.State != lifecycle.Draining || !m.Process.IsSet() // one that drains may be working
 	if age := e.env.Now().Sub(since); idle && age > overdue {
-		e.add(stuck, m.Name, fmt.Sprintf("%s since %s ago, and no gt-reconcile sees to it", state, duration.Format(duration.Rough(age))), "gt-reconcile tick")
+		e.addFinding(stuck, m.Name, fmt.Sprintf("%s since %s ago, and no gt-reconcile sees to it", state, duration.Format(duration.Rough(age))), "gt-reconcile tick")
 	}
 }
 
-func (e *examination) logins(members []fleet.Member) {
-	for _, one := range logins(members) {
-		e.add(loggedOut, "", fmt.Sprintf("%s%s cannot work: %s", strings.Join(one.names, ", "), e.scope.Suffix(), one.describeRefusal(e.env)), one.fix(e.scope.Table()))
+func (e *examination) examineLogins(members []fleet.Member) {
+	for _, one := range refusedLogins(members) {
+		e.addFinding(loggedOut, "", fmt.Sprintf("%s%s cannot work: %s", strings.Join(one.names, ", "), e.scope.Suffix(), one.describeRefusal(e.env)), one.fix(e.scope.Table()))
 	}
 }
 
@@ -310,13 +310,13 @@ func sortedCauses(names map[cause][]string) []cause {
 	return slices.SortedFunc(maps.Keys(names), func(a, b cause) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) })
 }
 
-// wiring examines why running agents with hooks have told nothing since their start.
-func (e *examination) wiring(members []fleet.Member) {
+// examineWiring examines why running agents with hooks have told nothing since their start.
+func (e *examination) examineWiring(members []fleet.Member) {
 	names := map[cause][]string{} // with what mends it
 	for i := range members {
 		m := &members[i]
 		client := e.scope.Table().FindClient(m.Agent)
-		if !m.Process.IsSet() || m.Reported() || client.Dialect == "" || e.env.Now().Sub(m.StartedAt) < patientStart {
+		if !m.Process.IsSet() || m.HasReported() || client.Dialect == "" || e.env.Now().Sub(m.StartedAt) < patientStart {
 			continue
 		}
 		for _, b := range e.blockers(m, client) {
@@ -325,7 +325,7 @@ func (e *examination) wiring(members []fleet.Member) {
 		}
 	}
 	for _, at := range sortedCauses(names) {
-		e.add(silent, "", fmt.Sprintf("no hook reports what %s%s: %s", withVerbDo(names[at]), e.scope.Suffix(), at[0]), at[1])
+		e.addFinding(silent, "", fmt.Sprintf("no hook reports what %s%s: %s", withVerbDo(names[at]), e.scope.Suffix(), at[0]), at[1])
 	}
 }
 
@@ -365,26 +365,26 @@ func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Bl
 	return all
 }
 
-// programs looks for clients whose program is missing, and names their agents that do not run.
-func (e *examination) programs(members []fleet.Member) {
+// examinePrograms looks for clients whose program is missing, and names their agents that do not run.
+func (e *examination) examinePrograms(members []fleet.Member) {
 	names := map[cause][]string{} // with the agent whose program it is
 	for i := range members {
 		m := &members[i]
 		if m.Managed != nil || m.Process.IsSet() { // of templates: see templates
 			continue
 		}
-		if why := e.missing(e.scope.Table().FindClient(m.Agent).Command, m.Path); why != "" {
+		if why := e.whyMissing(e.scope.Table().FindClient(m.Agent).Command, m.Path); why != "" {
 			names[cause{m.Agent, why}] = append(names[cause{m.Agent, why}], m.Name)
 		}
 	}
 	for _, at := range sortedCauses(names) {
-		e.add(missingProgram, "", fmt.Sprintf("%s%s cannot start: %s", strings.Join(names[at], ", "), e.scope.Suffix(), at[1]),
+		e.addFinding(missingProgram, "", fmt.Sprintf("%s%s cannot start: %s", strings.Join(names[at], ", "), e.scope.Suffix(), at[1]),
 			fmt.Sprintf("install %s, or name its program as command of [agents.%[1]s] in %s", at[0], e.env.DisplayPath(place.Config(e.env.Getenv, "agents.toml"))))
 	}
 }
 
-// missing returns why the program of a command cannot be found from a folder, "" if it can.
-func (e *examination) missing(command []string, dir string) string {
+// whyMissing returns why the program of a command cannot be found from a folder, "" if it can.
+func (e *examination) whyMissing(command []string, dir string) string {
 	if len(command) == 0 {
 		return ""
 	}
@@ -395,11 +395,11 @@ func (e *examination) missing(command []string, dir string) string {
 	return err.Error()
 }
 
-// templates looks for templates whose client is unknown or has no program that can be found.
-func (e *examination) templates() {
+// examineTemplates looks for templates whose client is unknown or has no program that can be found.
+func (e *examination) examineTemplates() {
 	c, err := config.NewSource(place.ScopeOf(e.env.Getenv), e.scope.Town, e.scope.Profile).Read()
 	if err != nil {
-		e.add(missingProgram, "", err.Error(), "gt-reconcile check shows what is wrong")
+		e.addFinding(missingProgram, "", err.Error(), "gt-reconcile check shows what is wrong")
 		return
 	}
 	for _, t := range c.Templates {
@@ -408,7 +408,7 @@ func (e *examination) templates() {
 		switch {
 		case len(command) > 0:
 		case !e.scope.Table().Known(t.Provider):
-			e.add(missingProgram, "", fmt.Sprintf("the template %s (%s) cannot start: no agent is called '%s'", t.Name, at, t.Provider), "gt-hooks status lists the agents; correct provider there")
+			e.addFinding(missingProgram, "", fmt.Sprintf("the template %s (%s) cannot start: no agent is called '%s'", t.Name, at, t.Provider), "gt-hooks status lists the agents; correct provider there")
 			continue
 		default:
 			command = e.scope.Table().FindClient(t.Provider).Command
@@ -417,40 +417,40 @@ func (e *examination) templates() {
 		if _, err := os.Stat(dir); err != nil {
 			dir = c.Work
 		}
-		if why := e.missing(command, dir); why != "" {
-			e.add(missingProgram, "", fmt.Sprintf("the template %s (%s) cannot start: %s", t.Name, at, why), fmt.Sprintf("install %s, or correct command there", command[0]))
+		if why := e.whyMissing(command, dir); why != "" {
+			e.addFinding(missingProgram, "", fmt.Sprintf("the template %s (%s) cannot start: %s", t.Name, at, why), fmt.Sprintf("install %s, or correct command there", command[0]))
 		}
 	}
 }
 
-// orphans looks for agents in tmux that gt started and whose instance was removed, closed or archived.
-func (e *examination) orphans() {
+// examineOrphans looks for agents in tmux that gt started and whose instance was removed, closed or archived.
+func (e *examination) examineOrphans() {
 	state := place.StateOf(e.env.Getenv)
 	everywhere, unread := roster.ListScopes(e.env)
-	all, err := roster.ReadIn(e.survey, e.env, everywhere)
+	all, err := roster.ReadBySurvey(e.survey, e.env, everywhere)
 	if unread != nil || err != nil {
 		return // they may belong to an instance that cannot be read
 	}
 	for _, server := range e.survey.Servers() {
 		listed := roster.PanesOf(server, all)
 		for _, pane := range e.survey.Panes(server) {
-			name, ok := agentOf(pane.PID)
+			name, ok := startedAgent(pane.PID)
 			if !ok || pane.Dead || listed[pane.ID] {
 				continue
 			}
 			switch _, in := instance.OfAgent(state, name); {
 			case in == nil:
-				e.add(orphan, "", fmt.Sprintf("the tmux session %s runs an agent that no list has, as process %d", pane.Session, pane.PID),
-					fmt.Sprintf("%s adopts it; tmux kill-session -t %s ends it", roster.Adopts, term.Typed("="+pane.Session)))
+				e.addFinding(orphan, "", fmt.Sprintf("the tmux session %s runs an agent that no list has, as process %d", pane.Session, pane.PID),
+					fmt.Sprintf("%s adopts it; tmux kill-session -t %s ends it", roster.AdoptCommand, term.Typed("="+pane.Session)))
 			case in.Managed != nil && (in.Managed.State == lifecycle.Closed || in.Managed.State == lifecycle.Archived):
-				e.add(orphan, in.Name, fmt.Sprintf("is %s, and its agent still runs as process %d", in.Managed.State, pane.PID), "gt-reconcile tick")
+				e.addFinding(orphan, in.Name, fmt.Sprintf("is %s, and its agent still runs as process %d", in.Managed.State, pane.PID), "gt-reconcile tick")
 			}
 		}
 	}
 }
 
-// units looks for tmux servers that end with a login, a terminal or a service.
-func (e *examination) units(at []roster.Listed) {
+// examineUnits looks for tmux servers that end with a login, a terminal or a service.
+func (e *examination) examineUnits(at []roster.Listed) {
 	names := map[tmux.Server][]string{}
 	for _, s := range at {
 		for _, m := range s.Agents {
@@ -466,14 +466,14 @@ func (e *examination) units(at []roster.Listed) {
 			continue
 		}
 		if in := process.Unit(pid); in != "" && !ownUnit(in) {
-			e.add(foreignUnit, "", fmt.Sprintf("the tmux server of %s (process %d) is in %s and ends with it", strings.Join(names[server], ", "), pid, in),
+			e.addFinding(foreignUnit, "", fmt.Sprintf("the tmux server of %s (process %d) is in %s and ends with it", strings.Join(names[server], ", "), pid, in),
 				fmt.Sprintf("gt-session shutdown && tmux -S %s kill-server && gt-session restore", term.Typed(string(server))))
 		}
 	}
 }
 
-// versions looks for agents with whose version gt was not tested. It starts none of them.
-func (e *examination) versions(at []roster.Listed) {
+// examineVersions looks for agents with whose version gt was not tested. It starts none of them.
+func (e *examination) examineVersions(at []roster.Listed) {
 	var all []agent.Client
 	for _, s := range at {
 		for _, m := range s.Agents {
@@ -501,7 +501,7 @@ func (e *examination) versions(at []roster.Listed) {
 	})
 	for i, why := range what {
 		if why != "" {
-			e.add(untested, "", why+": it is not known whether gt reads all of it", "gt-hooks prove "+all[i].Name+" --run")
+			e.addFinding(untested, "", why+": it is not known whether gt reads all of it", "gt-hooks prove "+all[i].Name+" --run")
 		}
 	}
 }
@@ -512,30 +512,30 @@ func ownUnit(name string) bool {
 	return strings.HasPrefix(name, "run-") || strings.Contains(name, "tmux")
 }
 
-type login struct {
+type refusedLogin struct {
 	client, account string // account is the client's folder, "" for the usual one
 	names           []string
 }
 
-// logins returns the accounts whose login is refused, with the names of their agents.
-func logins(members []fleet.Member) (all []login) {
+// refusedLogins returns the accounts whose login is refused, with the names of their agents.
+func refusedLogins(members []fleet.Member) (all []refusedLogin) {
 	at := map[[2]string]int{}
 	for _, m := range members {
-		if !m.Login {
+		if !m.NeedsLogin {
 			continue
 		}
 		key := [2]string{m.Agent, m.Account}
 		i, ok := at[key]
 		if !ok {
 			i = len(all)
-			at[key], all = i, append(all, login{client: m.Agent, account: m.Account})
+			at[key], all = i, append(all, refusedLogin{client: m.Agent, account: m.Account})
 		}
 		all[i].names = append(all[i].names, m.Name)
 	}
 	return all
 }
 
-func (l login) describeRefusal(env *cli.Env) string {
+func (l refusedLogin) describeRefusal(env *cli.Env) string {
 	account := ""
 	if l.account != "" {
 		account = " of " + env.DisplayPath(l.account)
@@ -544,7 +544,7 @@ func (l login) describeRefusal(env *cli.Env) string {
 }
 
 // fix returns what mends a refused login: the command to log in with, and one to go on.
-func (l login) fix(known *agent.Table) string {
+func (l refusedLogin) fix(known *agent.Table) string {
 	client := known.FindClient(l.client)
 	command := l.client
 	if l.account != "" && client.StoreEnv != "" {

@@ -25,18 +25,18 @@ import (
 	"gt/lib/view/roster"
 )
 
-// remoteAgent is an agent on another host of the fleet: NAME@HOST.
-type remoteAgent struct {
+// hostAgent is an agent on another host of the fleet: NAME@HOST.
+type hostAgent struct {
 	env   *cli.Env
 	state place.State
 	host  peer.Host
 	name  string
 }
 
-// onOtherHost returns the agent on another host that a name means, or nil. No agent of this host
+// findOnHost returns the agent on another host that a name means, or nil. No agent of this host
 // has an '@' in its name, but titles and folders have. What can be a name is resolved there, where
 // an agent of that name may have been made just now.
-func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
+func findOnHost(env *cli.Env, name string) (*hostAgent, error) {
 	state := place.StateOf(env.Getenv)
 	hosts := peer.NewHosts(state)
 	agent, host, ok := peer.SplitAddress(name)
@@ -56,25 +56,25 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 		}
 		_, err = hosts.Find(host)
 	}
-	e := &remoteAgent{env, state, h, agent}
+	e := &hostAgent{env, state, h, agent}
 	if err != nil || isName {
 		return e, err
 	}
-	known, err := namedOn(env, h, agent)
+	known, err := agentsNamed(env, h, agent)
 	switch {
 	case len(known) == 1:
 		e.name = known[0].Name
 	case len(known) > 1:
 		err = cli.Failf(cli.AnswerNo, "'%.80s' is the name of %d agents of %s", agent, len(known), h.Name)
-		for _, a := range known[:min(len(known), candidates)] {
+		for _, a := range known[:min(len(known), maxCandidates)] {
 			err = cli.WithHint(err, "%s@%s  %s", env.Line(a.Name, 80), h.Name, env.Line(a.Path, 200))
 		}
 	}
 	return e, err
 }
 
-// namedOn returns the agents that a name means on a host, as it told last.
-func namedOn(env *cli.Env, h peer.Host, name string) ([]peer.Agent, error) {
+// agentsNamed returns the agents that a name means on a host, as it told last.
+func agentsNamed(env *cli.Env, h peer.Host, name string) ([]peer.Agent, error) {
 	all, err := roster.Peers(env).Agents(h, env.Now())
 	if err != nil {
 		return nil, err
@@ -86,10 +86,10 @@ func namedOn(env *cli.Env, h peer.Host, name string) ([]peer.Agent, error) {
 	return found, err
 }
 
-const patience = 10 * time.Second
+const askPatience = 10 * time.Second
 
 // askHost has the agent's host run a command. An exit code in the answer is no error.
-func (e *remoteAgent) askHost(ask peer.Ask, within time.Duration) (a peer.Answer, err error) {
+func (e *hostAgent) askHost(ask peer.Ask, within time.Duration) (a peer.Answer, err error) {
 	ask.Name = e.name
 	if err := peer.NewHosts(e.state).Blocked(e.host); err != nil {
 		return a, err
@@ -113,8 +113,8 @@ func (e *remoteAgent) askHost(ask peer.Ask, within time.Duration) (a peer.Answer
 	return a, err
 }
 
-// run is askHost, and prints what the command printed there. An exit code other than 0 is an error.
-func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
+// runThere is askHost, and prints what the command printed there. An exit code other than 0 is an error.
+func (e *hostAgent) runThere(ask peer.Ask, within time.Duration) error {
 	a, err := e.askHost(ask, within)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
 }
 
 // attach attaches this terminal to the agent through ssh, where the host is known to be reached by it.
-func (e *remoteAgent) attach() error {
+func (e *hostAgent) attach() error {
 	by := fmt.Sprintf("ssh -t HOST gt-session attach %s does it, where HOST is %s for ssh", e.name, e.host.Name)
 	u, err := url.Parse(e.host.SSH)
 	if e.host.SSH == "" || err != nil || u.Hostname() == "" {
@@ -164,7 +164,7 @@ func (e *remoteAgent) attach() error {
 func (s *agentSelection) askOtherHosts(env *cli.Env, ask peer.Ask) (done bool, err error) {
 	var local []string
 	for _, name := range s.Names {
-		e, err := onOtherHost(env, name)
+		e, err := findOnHost(env, name)
 		if err != nil {
 			return true, err
 		}
@@ -172,7 +172,7 @@ func (s *agentSelection) askOtherHosts(env *cli.Env, ask peer.Ask) (done bool, e
 			local = append(local, name)
 			continue
 		}
-		if err := e.run(ask, time.Minute); err != nil {
+		if err := e.runThere(ask, time.Minute); err != nil {
 			return true, err
 		}
 	}
@@ -183,16 +183,16 @@ func (s *agentSelection) askOtherHosts(env *cli.Env, ask peer.Ask) (done bool, e
 	return false, nil
 }
 
-// remote is a session whose agent is run by a program of the person's instead of tmux.
-type remote struct {
+// runtimeAgent is a session whose agent is run by a program of the person's instead of tmux.
+type runtimeAgent struct {
 	in      *instance.Instance
 	agents  agents.Agents
 	runtime runtime.Remote
 	ref     runtime.Ref // the runtime's name for it
 }
 
-// findRemote returns the named session if its agent runs outside tmux, and nil otherwise.
-func findRemote(at scope, name string, find func(scope, string) (*instance.Instance, error)) (*remote, error) {
+// findRuntimeAgent returns the named session if its agent runs outside tmux, and nil otherwise.
+func findRuntimeAgent(at scope, name string, find func(scope, string) (*instance.Instance, error)) (*runtimeAgent, error) {
 	in, err := find(at, name)
 	if err != nil || !agents.Remote(in) {
 		return nil, err
@@ -205,14 +205,14 @@ func findRemote(at scope, name string, find func(scope, string) (*instance.Insta
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
-	return &remote{in, all, r, ref}, nil
+	return &runtimeAgent{in, all, r, ref}, nil
 }
 
 // withExitCode adds an exit code and a hint to an error of the runtime.
-func (e *remote) withExitCode(err error) error {
+func (e *runtimeAgent) withExitCode(err error) error {
 	switch {
 	case errors.Is(err, runtime.ErrNone):
-		return notRunning(e.in)
+		return notRunningError(e.in)
 	case errors.Is(err, runtime.ErrCannot):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s: %w", e.in.Name, err), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
 	case errors.Is(err, runtime.ErrUnknown):
@@ -224,7 +224,7 @@ func (e *remote) withExitCode(err error) error {
 }
 
 // peek prints the screen. It returns err, the error of finding the agent, with which e is nil.
-func (e *remote) peek(env *cli.Env, err error) error {
+func (e *runtimeAgent) peek(env *cli.Env, err error) error {
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (e *remote) peek(env *cli.Env, err error) error {
 }
 
 // send gives the agent the text. It returns err as peek does.
-func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error {
+func (e *runtimeAgent) send(env *cli.Env, c *sendPrompt, text string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error
 
 // sendPrompt sends a prompt, waits for the answer and prints it. It sends nothing if the runtime
 // cannot report answers.
-func (e *remote) sendPrompt(env *cli.Env, c *sendPrompt, text string) error {
+func (e *runtimeAgent) sendPrompt(env *cli.Env, c *sendPrompt, text string) error {
 	ctx := context.Background()
 	if _, err := e.runtime.LastAnswer(ctx, e.ref); err != nil {
 		return e.withExitCode(err)
@@ -265,7 +265,7 @@ func (e *remote) sendPrompt(env *cli.Env, c *sendPrompt, text string) error {
 		return e.withExitCode(err)
 	}
 	worked := false
-	err := watch(time.Duration(c.Timeout), time.Now(), func() (bool, error) {
+	err := pollUntil(time.Duration(c.Timeout), time.Now(), func() (bool, error) {
 		s := e.agents.Status(ctx, []*instance.Instance{e.in})[0]
 		switch {
 		case s.Alive == tick.Unknown: // a later look may succeed
@@ -291,16 +291,16 @@ func (e *remote) sendPrompt(env *cli.Env, c *sendPrompt, text string) error {
 	return e.printLastAnswer(env)
 }
 
-func (e *remote) printLastAnswer(env *cli.Env) error {
+func (e *runtimeAgent) printLastAnswer(env *cli.Env) error {
 	said, err := e.runtime.LastAnswer(context.Background(), e.ref)
 	if err != nil {
 		return e.withExitCode(err)
 	}
-	return answer{text: said}.print(env, fleet.Member{Instance: e.in})
+	return agentAnswer{text: said}.print(env, fleet.Member{Instance: e.in})
 }
 
 // attach replaces this process with the runtime's own command for attaching.
-func (e *remote) attach(env *cli.Env, err error) error {
+func (e *runtimeAgent) attach(env *cli.Env, err error) error {
 	switch {
 	case err != nil:
 		return err

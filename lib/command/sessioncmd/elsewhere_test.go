@@ -22,7 +22,7 @@ func TestOnOtherHost(t *testing.T) {
 	told := `{"id":"1","name":"api","title":"web","path":"/src/api","status":"idle"}` + "\n" + `{"id":"2","name":"site","title":"Fix it","path":"/src/site","status":"idle"}` + "\n"
 	testenv.NoError(t, os.WriteFile(filepath.Join(hosts.Path("box"), "instances.jsonl"), []byte(told), 0o600))
 	for name, want := range map[string]string{"api": "api", "web": "web", "Fix it": "site", "/src/api": "api"} {
-		e, err := onOtherHost(env, name+"@box")
+		e, err := findOnHost(env, name+"@box")
 		if err != nil || e == nil || e.name != want {
 			t.Errorf("%s: %+v, %v", name, e, err)
 		}

@@ -80,7 +80,7 @@ func (c *export) Run(env *cli.Env, at scope) error {
 	}
 	instances, all := []map[string]any{}, []map[string]any{}
 	for _, m := range slices.Concat(found[0].Agents, found[0].Archived) {
-		instances = append(instances, exported(m, found[0].Table()))
+		instances = append(instances, exportAgent(m, found[0].Table()))
 	}
 	for _, g := range groups {
 		all = append(all, map[string]any{"name": filepath.Base(g.Path), "path": g.Path, "expanded": g.Expanded, "order": g.Order})
@@ -93,8 +93,8 @@ func (c *export) Run(env *cli.Env, at scope) error {
 	return err
 }
 
-// exported returns an agent as a session of agent-deck, with the whole instance in the field "gt".
-func exported(m fleet.Member, known *agent.Table) map[string]any {
+// exportAgent returns an agent as a session of agent-deck, with the whole instance in the field "gt".
+func exportAgent(m fleet.Member, known *agent.Table) map[string]any {
 	own := *m.Instance
 	own.Folder, own.Limits = nil, nil // these hold for this machine only
 	f := map[string]any{
@@ -145,7 +145,7 @@ func (c *imports) Run(env *cli.Env, at scope) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := imported(at, data)
+	parsed, err := parseImport(at, data)
 	if err != nil {
 		return c.explainRefusal(err)
 	}
@@ -170,7 +170,7 @@ func (c *imports) Run(env *cli.Env, at scope) error {
 		if c.DryRun {
 			said = "would import"
 		}
-		if err := env.Printf("%s %s (%s) in %s\n", said, in.Name, startedAs(at, in), env.DisplayPath(in.Path)); err != nil {
+		if err := env.Printf("%s %s (%s) in %s\n", said, in.Name, commandText(at, in), env.DisplayPath(in.Path)); err != nil {
 			return err
 		}
 	}
@@ -180,8 +180,8 @@ func (c *imports) Run(env *cli.Env, at scope) error {
 	return nil
 }
 
-// startedAs returns an agent's command for messages: its account, what wraps it, and arguments.
-func startedAs(at scope, in *instance.Instance) string {
+// commandText returns an agent's command for messages: its account, what wraps it, and arguments.
+func commandText(at scope, in *instance.Instance) string {
 	account := ""
 	if in.Account != "" {
 		account = cmp.Or(at.Table().FindClient(in.Agent).StoreEnv, "account") + "=" + term.Typed(in.Account) + " "
@@ -242,11 +242,11 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 	return data, nil
 }
 
-// imported parses a file. The error joins what is wrong with each agent and group.
-func imported(at scope, data []byte) (i instance.Imported, err error) {
+// parseImport parses a file. The error joins what is wrong with each agent and group.
+func parseImport(at scope, data []byte) (i instance.Imported, err error) {
 	var file fields
 	if err := json.Unmarshal(data, &file); err != nil {
-		return i, damaged(data, err)
+		return i, damagedError(data, err)
 	}
 	var instances, groups []fields
 	if _, ok := file["instances"]; !ok {
@@ -256,7 +256,7 @@ func imported(at scope, data []byte) (i instance.Imported, err error) {
 		return i, err
 	}
 	for n, f := range instances {
-		in, bad := importedOne(at, f)
+		in, bad := parseAgent(at, f)
 		if bad != nil {
 			err = errors.Join(err, fmt.Errorf("agent %d: %w", n+1, bad))
 			continue
@@ -277,8 +277,8 @@ func imported(at scope, data []byte) (i instance.Imported, err error) {
 	return i, err
 }
 
-// damaged returns the error for a file that is no JSON object, with the line of a syntax error.
-func damaged(data []byte, err error) error {
+// damagedError returns the error for a file that is no JSON object, with the line of a syntax error.
+func damagedError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
 		return errors.New("it is not a JSON object")
@@ -287,12 +287,12 @@ func damaged(data []byte, err error) error {
 	return fmt.Errorf("line %d: %w", line, err)
 }
 
-// importedOne reads one instance. Agent-deck's fields take precedence over gt's own,
+// parseAgent reads one instance. Agent-deck's fields take precedence over gt's own,
 // because another program may have changed them.
-func importedOne(at scope, f fields) (*instance.Instance, error) {
+func parseAgent(at scope, f fields) (*instance.Instance, error) {
 	in := &instance.Instance{Desired: instance.Stopped}
-	raw, own := f[formatName]
-	if own {
+	raw, isOwn := f[formatName]
+	if isOwn {
 		var err error
 		if in, err = instance.Parse(raw); err != nil {
 			return nil, fmt.Errorf("invalid %s: %w", formatName, err)
@@ -306,7 +306,7 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 		f.readField("parent_session_id", &in.ParentID), f.readField("command", &command), f.readField("extra_args", &more), f.readField("account", &account), f.readField("loaded_mcp_names", &in.LoadedMCPNames),
 		f.readField("created_at", &created), f.readField("updated_at", &updated), f.getTime("archived_at", &in.ArchivedAt),
 	)
-	called := cmp.Or(at.Env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // its name in messages
+	label := cmp.Or(at.Env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // its name in messages
 	if title = at.Env.Line(title, 200); title != in.Name || in.Title != "" {
 		in.Title = title
 	}
@@ -323,16 +323,16 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 			err = errors.Join(err, bad)
 		}
 	}
-	err = errors.Join(err, tmux.CheckStyle(in.Theme), boxed(at.Env, f, in))
+	err = errors.Join(err, tmux.CheckStyle(in.Theme), readWrapper(at.Env, f, in))
 	if in.Account != "" && at.Table().Known(in.Agent) && at.Table().FindClient(in.Agent).StoreEnv == "" {
 		err = errors.Join(err, fmt.Errorf("nothing is known of the accounts of %s", in.Agent))
 	}
-	if in.Role != "" && !playedIn(at.Env, in) {
-		at.Env.Warn("%s: its role %s is not taken over: its folder is not that role's in a town that you trust", called, at.Env.Quoted(in.Role))
+	if in.Role != "" && !isInRoleFolder(at.Env, in) {
+		at.Env.Warn("%s: its role %s is not taken over: its folder is not that role's in a town that you trust", label, at.Env.Quoted(in.Role))
 		in.Role = ""
 	}
 	in.TmuxServer, in.Topic = string(tmux.CurrentServer()), at.Env.Line(in.Topic, maxTopic)
-	if !own {
+	if !isOwn {
 		if in.Group = strings.Trim(in.Group, "/"); in.Path != "" {
 			in.Path = filepath.Clean(in.Path)
 		}
@@ -340,11 +340,11 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 		case plain && len(words) > 1:
 			in.Args = append(words[1:], in.Args...)
 		case !plain:
-			at.Env.Warn("%s: its flags are not taken over from the command %s", called, at.Env.Quoted(command))
+			at.Env.Warn("%s: its flags are not taken over from the command %s", label, at.Env.Quoted(command))
 		}
 		in.Args = append(in.Args, more...)
 		if account != "" {
-			at.Env.Warn("%s: its account %s is not taken over", called, at.Env.Quoted(account))
+			at.Env.Warn("%s: its account %s is not taken over", label, at.Env.Quoted(account))
 			at.Env.Hint("gt-session new --account DIR, with the account's folder, starts such an agent")
 		}
 	}
@@ -357,9 +357,9 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 	return in, err
 }
 
-// boxed reads the wrapper in which the other program starts the agent. It refuses a sandbox
+// readWrapper reads the wrapper in which the other program starts the agent. It refuses a sandbox
 // or host that gt cannot use, because the agent would then run outside of it.
-func boxed(env *cli.Env, f fields, in *instance.Instance) error {
+func readWrapper(env *cli.Env, f fields, in *instance.Instance) error {
 	var wrapper string
 	if err := f.readField("wrapper", &wrapper); err != nil {
 		return err
@@ -370,7 +370,7 @@ func boxed(env *cli.Env, f fields, in *instance.Instance) error {
 			return fmt.Errorf("invalid wrapper %s: %w", env.Quoted(wrapper), err)
 		}
 		switch {
-		case words[0] != launcher.Mark:
+		case words[0] != launcher.CommandMark:
 			in.Launcher = words
 		case f[formatName] == nil: // agent-deck keeps flags so
 			in.Args = words[1:]
@@ -386,7 +386,7 @@ func boxed(env *cli.Env, f fields, in *instance.Instance) error {
 	return nil
 }
 
-func playedIn(env *cli.Env, in *instance.Instance) bool {
+func isInRoleFolder(env *cli.Env, in *instance.Instance) bool {
 	id, err := identity.Parse(in.Role)
 	t := town.Find(env.Getenv, in.Path)
 	return err == nil && !t.Personal && id.Dir() != "" && in.Path == filepath.Join(t.Root, filepath.FromSlash(id.Dir()))
@@ -396,7 +396,7 @@ func playedIn(env *cli.Env, in *instance.Instance) bool {
 // running in their panes.
 func (c *imports) adopt(env *cli.Env, at scope) error {
 	server := tmux.CurrentServer()
-	found, err := unmanaged(at, server)
+	found, err := unlistedAgents(at, server)
 	if errors.Is(err, tmux.ErrNoServer) {
 		env.Hint("no tmux server is running")
 		return nil
@@ -409,7 +409,7 @@ func (c *imports) adopt(env *cli.Env, at scope) error {
 	}
 	var all []*instance.Instance
 	for _, a := range found {
-		in, err := adopted(at, server, a)
+		in, err := newAdopted(at, server, a)
 		if err != nil {
 			env.WarnError(err)
 			continue
@@ -429,8 +429,8 @@ func (c *imports) adopt(env *cli.Env, at scope) error {
 	return err
 }
 
-// unmanaged returns the agents in tmux that belong to no instance of any scope.
-func unmanaged(at scope, server tmux.Server) ([]live.Agent, error) {
+// unlistedAgents returns the agents in tmux that belong to no instance of any scope.
+func unlistedAgents(at scope, server tmux.Server) ([]live.Agent, error) {
 	panes, err := server.Panes()
 	if err != nil {
 		return nil, err
@@ -441,12 +441,12 @@ func unmanaged(at scope, server tmux.Server) ([]live.Agent, error) {
 		return nil, err // the pane could belong to an instance that cannot be read
 	}
 	taken := roster.PanesOf(server, all)
-	return slices.DeleteFunc(live.InPanes(at.Table(), server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] }), nil
+	return slices.DeleteFunc(live.FindInPanes(at.Table(), server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] }), nil
 }
 
-// adopted returns a new instance for a running agent. It fails if gt could not start the
+// newAdopted returns a new instance for a running agent. It fails if gt could not start the
 // agent again in the same surroundings.
-func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, error) {
+func newAdopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, error) {
 	p, err := process.Find(a.PID)
 	if err != nil {
 		return nil, fmt.Errorf("the agent in pane %s has ended", a.Pane.ID)
@@ -468,7 +468,7 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 	case l.Why != "":
 	case a.PID == a.Pane.PID && a.Client.Name != at.Table().OfProcess(a.PID).Name:
 		l.Why = "only its screen tells of it"
-	case launcher.Cleared(p, a.Pane):
+	case launcher.IsCleared(p, a.Pane):
 		l.Why = "it has an environment of its own"
 	}
 	if l.Why != "" {
@@ -499,6 +499,6 @@ func offerAdoption(env *cli.Env, members []fleet.Member) {
 		}
 	}
 	if len(panes) > 0 {
-		env.Hint("gt-session did not start %s; %s adopts such agents", strings.Join(panes, ", "), roster.Adopts)
+		env.Hint("gt-session did not start %s; %s adopts such agents", strings.Join(panes, ", "), roster.AdoptCommand)
 	}
 }

@@ -39,15 +39,15 @@ const maxForks = 50 // bounds how many copies a command makes: each is an agent 
 // Run makes an instance whose agent starts with a copy of another's conversation. It does
 // not change the original.
 func (c *fork) Run(env *cli.Env, at scope) (err error) {
-	if c.Message, err = textOf(env, c.Message); err != nil {
+	if c.Message, err = readText(env, c.Message); err != nil {
 		return err
 	}
 	parent, err := findMember(at, c.Parent)
 	if err != nil {
 		return err
 	}
-	original := parent.Now
-	if original == "" || original.Invented() || !parent.Resumable() {
+	original := parent.CurrentID
+	if original == "" || original.Invented() || !parent.IsResumable() {
 		if original = parent.ForkOf; original == "" {
 			return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", parent.Name), "gt-session new starts another agent")
 		}
@@ -71,16 +71,16 @@ func (c *fork) Run(env *cli.Env, at scope) (err error) {
 		return cli.Fail(cli.Usage, err)
 	}
 	if c.Group != nil {
-		if in.Group, err = groupNamed(*c.Group); err != nil && in.Group != "" {
+		if in.Group, err = parseGroup(*c.Group); err != nil && in.Group != "" {
 			return err
 		}
 	}
 	if c.Explain {
-		return c.explain(at, &in)
+		return c.explainStart(at, &in)
 	}
 	head := ""
 	if c.Worktree {
-		if head, err = forkedAt(env, parent.Path); err != nil {
+		if head, err = forkCommit(env, parent.Path); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (c *fork) Run(env *cli.Env, at scope) (err error) {
 		if n > 1 {
 			one.Name = instance.Variant(in.Name, fmt.Sprintf("-%d", n))
 		}
-		err := c.add(at, &one, head)
+		err := c.addFork(at, &one, head)
 		taken := errors.Is(err, instance.ErrTaken) || errors.Is(err, git.ErrBranchTaken)
 		switch {
 		case err == nil:
@@ -103,11 +103,11 @@ func (c *fork) Run(env *cli.Env, at scope) (err error) {
 			failed = withExitCode(one.Name, err)
 		}
 	}
-	return errors.Join(failed, forEachInstance(env, made, func(one *instance.Instance) (string, error) { return "", c.run(at, one.ID) }))
+	return errors.Join(failed, forEachInstance(env, made, func(one *instance.Instance) (string, error) { return "", c.startAndReport(at, one.ID) }))
 }
 
-// forkedAt returns the commit of a folder's worktree, and warns of what no commit has.
-func forkedAt(env *cli.Env, dir string) (string, error) {
+// forkCommit returns the commit of a folder's worktree, and warns of what no commit has.
+func forkCommit(env *cli.Env, dir string) (string, error) {
 	s, err := git.Status(dir, worktree.Checkout)
 	switch {
 	case errors.Is(err, git.ErrNotRepository):
@@ -123,8 +123,8 @@ func forkedAt(env *cli.Env, dir string) (string, error) {
 	return s.Head, nil
 }
 
-// add adds a fork, and makes its worktree with a new branch of its name at a commit, unless that is "".
-func (c *fork) add(at scope, in *instance.Instance, head string) error {
+// addFork adds a fork, and makes its worktree with a new branch of its name at a commit, unless that is "".
+func (c *fork) addFork(at scope, in *instance.Instance, head string) error {
 	if head == "" {
 		return at.Store.Create(in, at.Env.Now())
 	}

@@ -19,8 +19,8 @@ import (
 	"gt/lib/view/roster"
 )
 
-// hosted lists rows, which are this host's, and the agents of the other hosts as they told last.
-func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
+// listHosts lists rows, which are this host's, and the agents of the other hosts as they told last.
+func (c *list) listHosts(env *cli.Env, rows []row, unread error) error {
 	hosts, err := roster.Peers(env).ReadHosts()
 	unread = errors.Join(unread, err)
 	if c.JSON {
@@ -31,9 +31,9 @@ func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 		unread = errors.Join(unread, err)
 		for _, a := range theirs {
 			switch {
-			case !c.matches(a.Status, a.Agent, a.Group, a.Template, a.State):
+			case !c.matchesFlags(a.Status, a.Agent, a.Group, a.Template, a.State):
 			case c.JSON:
-				if err := env.JSON(cleaned(env, a)); err != nil {
+				if err := env.JSON(cleanPeerAgent(env, a)); err != nil {
 					return err
 				}
 			default:
@@ -44,7 +44,7 @@ func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 	if !c.JSON && len(rows) == 0 {
 		env.Hint("no agent matches")
 	} else if !c.JSON {
-		if err := c.print(env, rows, false); err != nil {
+		if err := c.printTable(env, rows, false); err != nil {
 			return errors.Join(err, unread)
 		}
 	}
@@ -54,8 +54,8 @@ func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 	return unread
 }
 
-// cleaned returns another host's agent for printing, without secrets and without its departures.
-func cleaned(env *cli.Env, a peer.Agent) peer.Agent {
+// cleanPeerAgent returns another host's agent for printing, without secrets and without its departures.
+func cleanPeerAgent(env *cli.Env, a peer.Agent) peer.Agent {
 	for _, text := range []*string{&a.ID, &a.Name, &a.Title, &a.Path, &a.WorksIn, &a.Group, &a.Agent, &a.Desired, &a.Reason, &a.SessionID, &a.ChainID, &a.Profile, &a.Town, &a.Actor, &a.Template, &a.State} {
 		*text = env.Redact(*text)
 	}
@@ -71,8 +71,8 @@ func warnAway(env *cli.Env, h peer.Host) {
 	}
 }
 
-// resolveHost finds the host of the command's NAME@HOST.
-func (c *summed) resolveHost(env *cli.Env) error {
+// printNamed finds the host of the command's NAME@HOST.
+func (c *summed) printNamed(env *cli.Env) error {
 	name, at, ok := peer.SplitAddress(c.Name)
 	own, err := roster.OwnHost(env)
 	if err != nil {
@@ -91,26 +91,26 @@ func (c *summed) resolveHost(env *cli.Env) error {
 			return err
 		}
 		if c.JSON {
-			l := lineOf(env, m)
+			l := newJSONAgent(env, m)
 			l.Host = own
-			return errors.Join((marks{}).setRoutable(in.Store, l.templated, m.Name), env.JSON(l))
+			return errors.Join((routeMarkers{}).setRoutable(in.Store, l.templated, m.Name), env.JSON(l))
 		}
-		return errors.Join(printOne(env, m.Name, roster.StatusText(m), m.Since), printProgress(in, m))
+		return errors.Join(printStatus(env, m.Name, roster.StatusText(m), m.Since), printProgress(in, m))
 	}
 	h, err := roster.Peers(env).Find(at)
 	if err != nil {
 		return err
 	}
-	all, err := namedOn(env, h, name)
+	all, err := agentsNamed(env, h, name)
 	if err != nil {
 		warnAway(env, h)
 		return err
 	}
 	for _, a := range all {
 		if c.JSON {
-			err = env.JSON(cleaned(env, a))
+			err = env.JSON(cleanPeerAgent(env, a))
 		} else {
-			err = printOne(env, a.Name+"@"+h.Name, roster.PeerStatus(a), roster.HostedAgent(a).Since)
+			err = printStatus(env, a.Name+"@"+h.Name, roster.PeerStatus(a), roster.HostedAgent(a).Since)
 		}
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func printProgress(at scope, m fleet.Member) error {
 	rows := []row{{Hosted: roster.HostedRow(env, "", roster.Row{Member: &m, Scope: at})}}
 	warn := env.WarnError
 	notToday := func(name string) bool { return name != "today" }
-	lookUp(env, rows, notToday, glance, warn)
+	lookUpColumns(env, rows, notToday, glanceWait, warn)
 	work := progressOf(env, rows[0], notToday)
 	branch, context := env.Redact(git.BranchOrCommit(git.Top(m.WorksIn()))), ""
 	if work.Changes != nil {
@@ -144,7 +144,7 @@ func printProgress(at scope, m fleet.Member) error {
 	if err != nil {
 		return err
 	}
-	lookUp(env, rows, func(name string) bool { return name == "today" }, askedFor, warn)
+	lookUpColumns(env, rows, func(name string) bool { return name == "today" }, requestedWait, warn)
 	used := rows[0].today
 	if used == (conversation.Usage{}) {
 		return nil
@@ -153,7 +153,7 @@ func printProgress(at scope, m fleet.Member) error {
 	return printFields(env, 10, [][2]string{{"  today", tokens}})
 }
 
-func printOne(env *cli.Env, name, status string, since time.Time) error {
+func printStatus(env *cli.Env, name, status string, since time.Time) error {
 	line := env.Line(name, maxCell) + "  " + env.Line(status, maxCell)
 	if !since.IsZero() {
 		line += " for " + duration.Format(duration.Rough(env.Now().Sub(since)))

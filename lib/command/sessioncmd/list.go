@@ -47,11 +47,11 @@ type list struct {
 }
 
 func (c *list) Validate() error {
-	return errors.Join(c.everywhereFlag.Validate(), knownStates(c.State), c.checkColumns())
+	return errors.Join(c.everywhereFlag.Validate(), checkStates(c.State), c.checkColumns())
 }
 
-// line is an instance in the output of --json.
-type line struct {
+// jsonAgent is an instance in the output of --json.
+type jsonAgent struct {
 	ID          instance.ID      `json:"id"`
 	Name        string           `json:"name"`
 	Title       string           `json:"title"`
@@ -86,12 +86,12 @@ type line struct {
 	*progress
 }
 
-// lineOf returns an agent as --json prints it. The callers add its host, scope and progress.
-func lineOf(env *cli.Env, m fleet.Member) line {
-	l := line{
+// newJSONAgent returns an agent as --json prints it. The callers add its host, scope and progress.
+func newJSONAgent(env *cli.Env, m fleet.Member) jsonAgent {
+	l := jsonAgent{
 		ID: m.ID, Name: m.Name, Title: env.Redact(m.Title), Path: m.Path, Group: m.Group, ParentID: m.ParentID,
-		Agent: m.Agent, Desired: m.Desired, Status: m.Status, Reason: m.Reason, Background: m.Background, Until: m.Until, SessionID: m.Now, ChainID: m.ChainID,
-		TmuxSession: m.Pane.Session, Pane: m.Pane.ID, MCPChanged: outOfSync(m), Moved: m.Moved, templated: templatedOf(m.Instance),
+		Agent: m.Agent, Desired: m.Desired, Status: m.Status, Reason: m.Reason, Background: m.Background, Until: m.LimitedUntil, SessionID: m.CurrentID, ChainID: m.ChainID,
+		TmuxSession: m.Pane.Session, Pane: m.Pane.ID, MCPChanged: serversChanged(m), Moved: m.Moved, templated: templatedOf(m.Instance),
 	}
 	if m.Record != nil {
 		l.ChainID = m.Record.Chain()
@@ -102,7 +102,7 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	if roster.IsArchived(m) {
 		l.ArchivedAt = &m.ArchivedAt
 	}
-	if m.Silent > 0 {
+	if m.SilentFor > 0 {
 		l.Silent = &m.SilentSince
 	}
 	for _, word := range m.Launcher {
@@ -115,14 +115,14 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 		l.WorksIn = at
 	}
 	if roster.IsStranger(m) {
-		l.Adopt, l.Actor = roster.Adopts, m.Record.Actor
+		l.Adopt, l.Actor = roster.AdoptCommand, m.Record.Actor
 	}
 	return l
 }
 
-// outOfSync reports whether the .mcp.json of an agent's folder names other servers than at
+// serversChanged reports whether the .mcp.json of an agent's folder names other servers than at
 // its start. It is false for adopted agents, whose servers at the start are not known.
-func outOfSync(m fleet.Member) bool {
+func serversChanged(m fleet.Member) bool {
 	return m.Pane.ID != "" && m.Adopted == nil && !slices.Equal(m.LoadedMCPNames, instance.Servers(m.Path))
 }
 
@@ -134,7 +134,7 @@ func (c *list) Run(env *cli.Env) error {
 		return unread
 	}
 	at, err := roster.ReadWithStrangers(env, c.Profile, all)
-	found := c.find(env, at)
+	found := c.findRows(env, at)
 	unread = errors.Join(unread, err, found.unread)
 	rows := found.rows
 	// Another town's table may know the agent; in that case it has instances there.
@@ -145,20 +145,20 @@ func (c *list) Run(env *cli.Env) error {
 	}
 	switch {
 	case c.Hosts:
-		return c.hosted(env, rows, unread)
+		return c.listHosts(env, rows, unread)
 	case c.JSON:
 		return c.printJSON(env, rows, unread)
 	case found.total == 0 && unread != nil:
 		return unread
 	case found.total == 0:
-		noneListed(all[0], c.Only)
+		hintNoneListed(all[0], c.Only)
 		hintWaiting(env, all[0].Store.State)
 		return nil
 	case len(rows) == 0:
 		env.Hint("no agent matches (%d in all)", found.total)
 		return unread
 	}
-	if err := c.print(env, rows, found.named); err != nil {
+	if err := c.printTable(env, rows, found.named); err != nil {
 		return errors.Join(err, unread)
 	}
 	members := make([]fleet.Member, len(rows))
@@ -179,16 +179,16 @@ func hintWaiting(env *cli.Env, state place.State) {
 	}
 }
 
-type listed struct {
+type listResult struct {
 	rows   []row
 	total  int  // number of instances before filtering
 	named  bool // a row belongs to a scope with a name
 	unread error
 }
 
-// find returns the rows of the agents in these scopes that the flags choose: the archived
+// findRows returns the rows of the agents in these scopes that the flags choose: the archived
 // alone, those that have moved away as well, or those that have ended for good as well.
-func (c *list) find(env *cli.Env, at []roster.Listed) (l listed) {
+func (c *list) findRows(env *cli.Env, at []roster.Listed) (l listResult) {
 	own := ""
 	if c.Hosts || slices.Contains(c.Columns, "host") {
 		own, l.unread = roster.OwnHost(env)
@@ -199,11 +199,11 @@ func (c *list) find(env *cli.Env, at []roster.Listed) (l listed) {
 			s.Agents = s.Archived
 		case c.Moves:
 			s.Agents = append(s.Agents, slices.DeleteFunc(s.Archived, func(m fleet.Member) bool { return len(m.Departures) == 0 })...)
-		case c.retired():
+		case c.wantsRetired():
 			if c.All {
 				s.Agents = append(s.Agents, s.Archived...)
 			}
-			more, err := retiredOf(s.Store)
+			more, err := readRetired(s.Store)
 			s.Agents, l.unread = append(s.Agents, more...), errors.Join(l.unread, err)
 		}
 		groups, err := s.Store.Groups()
@@ -224,10 +224,10 @@ func (c *list) selects(m *fleet.Member) bool {
 	if m.Managed != nil {
 		template, state = m.Managed.Template, string(m.Managed.State)
 	}
-	return c.matches(string(m.Status), m.Agent, m.Group, template, state)
+	return c.matchesFlags(string(m.Status), m.Agent, m.Group, template, state)
 }
 
-func (c *list) matches(status, agent, group, template, state string) bool {
+func (c *list) matchesFlags(status, agent, group, template, state string) bool {
 	return (c.Status == "" || c.Status == status) && (c.Agent == "" || c.Agent == agent) &&
 		(c.Group == "" || instance.IsInGroup(group, strings.Trim(c.Group, "/"))) &&
 		(c.Template == "" || c.Template == template) &&
@@ -236,10 +236,10 @@ func (c *list) matches(status, agent, group, template, state string) bool {
 
 // printJSON prints a line for each row. It returns unread, joined with errors of its own.
 func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
-	lines, printed, errs := make([]line, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
-	cli.Parallel(cli.Numbers(len(rows)), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
-	c.inspect(env, rows, c.hasColumn)
-	marked := marks{}
+	lines, printed, errs := make([]jsonAgent, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
+	cli.Parallel(cli.Numbers(len(rows)), func(i int) { lines[i] = newJSONAgent(env, *rows[i].Member) })
+	c.inspectRows(env, rows, c.hasColumn)
+	marked := routeMarkers{}
 	for i, r := range rows {
 		if err := marked.setRoutable(r.Scope.Store, lines[i].templated, r.Name); err != nil {
 			unread = errors.Join(unread, err)
@@ -285,22 +285,22 @@ func (c *list) hasColumn(name string) bool { return slices.Contains(c.Columns, n
 
 // Bounds of what a list reads that nobody asked for: it has so few agents, and waits so long.
 const (
-	maxListed = 50
-	glance    = time.Second
-	askedFor  = time.Minute
+	maxListed     = 50
+	glanceWait    = time.Second
+	requestedWait = time.Minute
 )
 
-// print prints the table, with a column for the scope if one has a name and all are listed.
-func (c *list) print(env *cli.Env, rows []row, named bool) error {
+// printTable prints the table, with a column for the scope if one has a name and all are listed.
+func (c *list) printTable(env *cli.Env, rows []row, named bool) error {
 	if len(c.Columns) == 0 && !slices.ContainsFunc(rows, func(r row) bool { return r.Member == nil || r.Managed == nil }) {
 		return printSessions(env, rows, c.Everywhere && named)
 	}
 	width := term.Width(env.Stdout, env.Getenv)
 	shown := c.hasColumn
 	if len(c.Columns) == 0 {
-		shown = c.fitting(rows, width, named)
+		shown = c.fittingColumns(rows, width, named)
 	}
-	c.inspect(env, rows, shown)
+	c.inspectRows(env, rows, shown)
 	columns := instanceColumns(env, shown)
 	if len(c.Columns) > 0 {
 		chosen := make([]column, len(c.Columns))
@@ -314,7 +314,7 @@ func (c *list) print(env *cli.Env, rows []row, named bool) error {
 		cells = withoutEmpty(cells, "MCP", "CONTEXT", "BRANCH", "CHANGES")
 		cells = term.Narrow(width, cells, "PANE", "FOLDER", "AGENT", "TEMPLATE", "GROUP", "CONTEXT", "CHANGES", "BRANCH", "TOPIC", "FOR")
 	}
-	style, paint := term.StyleFor(env.Stdout, env.Getenv).CutLast("STATUS"), painted(env, slices.Index(cells[0], "STATUS"))
+	style, paint := term.StyleFor(env.Stdout, env.Getenv).CutLast("STATUS"), statusPainter(env, slices.Index(cells[0], "STATUS"))
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
 }
 
@@ -332,9 +332,9 @@ func withoutEmpty(cells [][]string, headings ...string) [][]string {
 	return cells
 }
 
-// fitting returns which columns a table of a width shows if the person chooses none: those that a
+// fittingColumns returns which columns a table of a width shows if the person chooses none: those that a
 // row has a value for and that fit. Columns that take long to find out are shown of few agents.
-func (c *list) fitting(rows []row, width int, named bool) func(string) bool {
+func (c *list) fittingColumns(rows []row, width int, named bool) func(string) bool {
 	inAny := func(is func(row) bool) bool { return slices.ContainsFunc(rows, is) }
 	if width > 0 {
 		cli.Parallel(cli.Numbers(len(rows)), func(i int) { rows[i].Topic() }) // the first call reads a file
@@ -352,20 +352,20 @@ func (c *list) fitting(rows []row, width int, named bool) func(string) bool {
 	return func(name string) bool { return !hidden[name] }
 }
 
-// inspect finds out what shown columns need that takes time.
-func (c *list) inspect(env *cli.Env, rows []row, shown func(string) bool) {
+// inspectRows finds out what shown columns need that takes time.
+func (c *list) inspectRows(env *cli.Env, rows []row, shown func(string) bool) {
 	if len(c.Columns) > 0 {
-		lookUp(env, rows, shown, askedFor, env.WarnError)
+		lookUpColumns(env, rows, shown, requestedWait, env.WarnError)
 	} else {
-		lookUp(env, rows, shown, glance, func(error) {}) // nobody asked for it
+		lookUpColumns(env, rows, shown, glanceWait, func(error) {}) // nobody asked for it
 	}
 }
 
-// lookUp completes the rows with what the shown columns need, for at most within. It calls failed
+// lookUpColumns completes the rows with what the shown columns need, for at most within. It calls failed
 // if what was used today cannot be counted.
-func lookUp(env *cli.Env, rows []row, shown func(string) bool, within time.Duration, failed func(error)) {
+func lookUpColumns(env *cli.Env, rows []row, shown func(string) bool, within time.Duration, failed func(error)) {
 	if shown("mcp") {
-		cli.Parallel(cli.Numbers(len(rows)), func(i int) { rows[i].outOfSync = rows[i].Member != nil && outOfSync(*rows[i].Member) })
+		cli.Parallel(cli.Numbers(len(rows)), func(i int) { rows[i].outOfSync = rows[i].Member != nil && serversChanged(*rows[i].Member) })
 	}
 	var used roster.Usage
 	var unread error
@@ -407,7 +407,7 @@ func lookUp(env *cli.Env, rows []row, shown func(string) bool, within time.Durat
 	}
 	for i := range rows {
 		if rows[i].Member != nil {
-			rows[i].today = used.Today(rows[i].Member, current)
+			rows[i].today = used.UsedToday(rows[i].Member, current)
 		}
 	}
 }
@@ -479,7 +479,7 @@ func instanceColumns(env *cli.Env, shown func(string) bool) []column {
 			if r.Member != nil && r.Managed != nil && r.Managed.State != lifecycle.Active {
 				return string(r.Managed.State)
 			}
-			return line(r.Text)
+			return line(r.StatusText)
 		}},
 		{Heading: "FOR", Cell: func(r row) string {
 			if r.Since.IsZero() {
@@ -540,8 +540,8 @@ func profileColumn(env *cli.Env, shown bool) column {
 	}}
 }
 
-// painted returns a Painter that colours one column, of statuses or of lifecycle states.
-func painted(env *cli.Env, column int) term.Painter {
+// statusPainter returns a Painter that colours one column, of statuses or of lifecycle states.
+func statusPainter(env *cli.Env, column int) term.Painter {
 	style := term.StyleFor(env.Stdout, env.Getenv)
 	return func(_, at int, cell string) string {
 		if at != column {
@@ -566,9 +566,9 @@ func painted(env *cli.Env, column int) term.Painter {
 // maxCell limits a cell, in characters. The table narrows it further to the terminal.
 const maxCell = 4096
 
-func printLine(at scope, m fleet.Member) error {
-	l := lineOf(at.Env, m)
-	if err := (marks{}).setRoutable(at.Store, l.templated, m.Name); err != nil {
+func printJSONAgent(at scope, m fleet.Member) error {
+	l := newJSONAgent(at.Env, m)
+	if err := (routeMarkers{}).setRoutable(at.Store, l.templated, m.Name); err != nil {
 		return err
 	}
 	return at.Env.JSON(l)
@@ -590,7 +590,7 @@ func (c *show) Run(env *cli.Env, at scope) error {
 	}
 	if c.Last {
 		// Only its runtime can read the last answer of an agent outside tmux.
-		if away, err := findRemote(at, c.Name, findShown); err != nil || away != nil {
+		if away, err := findRuntimeAgent(at, c.Name, findShown); err != nil || away != nil {
 			if err == nil {
 				err = away.printLastAnswer(env)
 			}
@@ -599,19 +599,19 @@ func (c *show) Run(env *cli.Env, at scope) error {
 		return printLast(at, m)
 	}
 	if c.JSON {
-		return printLine(at, m)
+		return printJSONAgent(at, m)
 	}
 	if c.Diff {
 		return printDiff(env, m.WorksIn())
 	}
-	l, worktree := lineOf(env, m), ""
+	l, worktree := newJSONAgent(env, m), ""
 	if w := m.Worktree; w != nil {
 		worktree = w.Branch + " of " + w.Repository
 	}
 	err = printFields(env, 8, [][2]string{
 		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", roster.StatusText(m)}, {"wanted", string(m.Desired)},
 		{"agent", strings.Join(append([]string{m.Agent}, m.Args...), " ")}, {"in", strings.Join(m.Launcher, " ")}, {"folder", m.Path}, {"works in", l.WorksIn}, {"worktree", worktree}, {"account", m.Account},
-		{"group", m.Group}, {"parent", string(m.ParentID)}, {"session", string(m.Now)}, {"chain", string(l.ChainID)},
+		{"group", m.Group}, {"parent", string(m.ParentID)}, {"session", string(m.CurrentID)}, {"chain", string(l.ChainID)},
 		{"tmux", strings.TrimSpace(l.TmuxSession + " " + l.Pane)}, {"mcp", strings.Join(m.LoadedMCPNames, ", ")},
 		{"started", formatTime(m.StartedAt)}, {"made", formatTime(m.CreatedAt)},
 	})
@@ -657,7 +657,7 @@ func findMember(at scope, name string) (fleet.Member, error) {
 	}
 	m := []fleet.Member{at.Member(in)}
 	if agents.Remote(in) {
-		at.AskAway(m)
+		at.AskRuntimes(m)
 	}
 	return m[0], nil
 }
@@ -666,7 +666,7 @@ func findMember(at scope, name string) (fleet.Member, error) {
 func findRunning(at scope, name string) (fleet.Member, error) {
 	m, err := findMember(at, name)
 	if err == nil && m.Pane.ID == "" {
-		err = cmp.Or(launch.CannotTell(m), notRunning(m.Instance))
+		err = cmp.Or(launch.CheckReachable(m), notRunningError(m.Instance))
 	}
 	return m, err
 }
@@ -678,12 +678,12 @@ type peek struct {
 
 // Run prints the screen of an agent: in tmux, of another runtime, or on another host.
 func (c *peek) Run(env *cli.Env, at scope) error {
-	if e, err := onOtherHost(env, c.Name); err != nil {
+	if e, err := findOnHost(env, c.Name); err != nil {
 		return err
 	} else if e != nil {
-		return e.run(peer.Ask{Command: "peek"}, patience)
+		return e.runThere(peer.Ask{Command: "peek"}, askPatience)
 	}
-	if away, err := findRemote(at, c.Name, findShown); err != nil || away != nil {
+	if away, err := findRuntimeAgent(at, c.Name, findShown); err != nil || away != nil {
 		return away.peek(env, err)
 	}
 	m, err := findRunning(at, c.Name)
@@ -704,12 +704,12 @@ type attach struct {
 
 // Run attaches the terminal to an agent. Inside tmux it switches the client to the agent's session.
 func (c *attach) Run(env *cli.Env, at scope) error {
-	if e, err := onOtherHost(env, c.Name); err != nil {
+	if e, err := findOnHost(env, c.Name); err != nil {
 		return err
 	} else if e != nil {
 		return e.attach()
 	}
-	if away, err := findRemote(at, c.Name, findShown); err != nil || away != nil {
+	if away, err := findRuntimeAgent(at, c.Name, findShown); err != nil || away != nil {
 		return away.attach(env, err)
 	}
 	m, err := findRunning(at, c.Name)

@@ -47,17 +47,17 @@ const exitCodes = `
 `
 
 func Program() cli.Program {
-	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Prepare: prepare, Grammar: &grammar{}, FastPath: respawn.Started, Complete: completers(), Idle: town.Unused}
+	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Prepare: prepare, Grammar: &grammar{}, FastPath: respawn.ParseExec, Complete: completers(), Idle: town.Unused}
 }
 
 func prepare(env *cli.Env) {
 	startenv.Restore(env)
-	env.Args = behindDashes(behindCommand(env.Args))
+	env.Args = convertDashed(moveProfileFlag(env.Args))
 }
 
-// behindDashes converts the arguments after -- of new and fork into --arg flags, and of send
+// convertDashed converts the arguments after -- of new and fork into --arg flags, and of send
 // into --text. The parser would otherwise take the first of them for a folder or an agent.
-func behindDashes(args []string) []string {
+func convertDashed(args []string) []string {
 	i := slices.Index(args, "--")
 	switch {
 	case i > 0 && args[0] == "send" && namesAgent(args[1:i]):
@@ -86,9 +86,9 @@ func namesAgent(args []string) bool {
 	return false
 }
 
-// behindCommand moves a profile flag that precedes the command behind the command's
+// moveProfileFlag moves a profile flag that precedes the command behind the command's
 // arguments, where the grammar has it.
-func behindCommand(args []string) []string {
+func moveProfileFlag(args []string) []string {
 	n := 1
 	switch {
 	case len(args) == 0:
@@ -163,7 +163,7 @@ type agentSelection struct {
 }
 
 func (s agentSelection) Validate() error {
-	given := count([]bool{len(s.Names) > 0, s.All, s.Group != ""}, func(is bool) bool { return is })
+	given := countIf([]bool{len(s.Names) > 0, s.All, s.Group != ""}, func(is bool) bool { return is })
 	switch {
 	case given == 0:
 		return errors.New("no agent is named (give names, --group or --all)")
@@ -173,9 +173,9 @@ func (s agentSelection) Validate() error {
 	return nil
 }
 
-// chosen returns the selected instances. For a group or --all, unread reports instances
+// selectInstances returns the selected instances. For a group or --all, unread reports instances
 // that could not be read.
-func (s agentSelection) chosen(at scope) (found []*instance.Instance, unread, err error) {
+func (s agentSelection) selectInstances(at scope) (found []*instance.Instance, unread, err error) {
 	all, unread := at.Store.ReadInstances()
 	for _, name := range s.Names {
 		in, err := s.findByName(at, all, unread, name)
@@ -217,7 +217,7 @@ func (s agentSelection) chosen(at scope) (found []*instance.Instance, unread, er
 func (s agentSelection) findByName(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
 	if s.archived {
 		archived := slices.DeleteFunc(slices.Clone(all), func(in *instance.Instance) bool { return !in.IsArchived() })
-		if found := meant(at, archived, name); len(found) > 0 {
+		if found := findMeant(at, archived, name); len(found) > 0 {
 			return singleMatch(found, name)
 		}
 	}
@@ -240,18 +240,18 @@ func archivedOf(at scope, all []*instance.Instance) map[*instance.Instance]bool 
 // forEachSelected calls do for each selected instance, a few at a time, prints the results and goes on
 // after a failure.
 func (s agentSelection) forEachSelected(at scope, do func(*instance.Instance) (string, error)) error {
-	all, unread, err := s.chosen(at)
+	all, unread, err := s.selectInstances(at)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 && unread == nil {
-		noneListed(at, s.archived)
+		hintNoneListed(at, s.archived)
 	}
 	return errors.Join(unread, forEachInstance(at.Env, all, do))
 }
 
-// noneListed hints why a list is empty, the one of archived agents or the one of the others.
-func noneListed(at scope, archived bool) {
+// hintNoneListed hints why a list is empty, the one of archived agents or the one of the others.
+func hintNoneListed(at scope, archived bool) {
 	all, _ := at.Store.ReadInstances()
 	switch {
 	case archived:
@@ -259,14 +259,14 @@ func noneListed(at scope, archived bool) {
 	case len(all) > 0:
 		at.Env.Hint("all agents are archived (%d); gt-session list --archived shows them", len(all))
 	default:
-		noneYet(at)
+		hintNoneYet(at)
 	}
 }
 
-// noneYet hints that there are no agents yet, and that an agent in tmux can be adopted.
-func noneYet(at scope) {
+// hintNoneYet hints that there are no agents yet, and that an agent in tmux can be adopted.
+func hintNoneYet(at scope) {
 	at.Env.Hint("%s", roster.NoneYet(at.Profile))
-	if found, err := unmanaged(at, tmux.CurrentServer()); err == nil && len(found) > 0 {
+	if found, err := unlistedAgents(at, tmux.CurrentServer()); err == nil && len(found) > 0 {
 		at.Env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
 	}
 }
@@ -288,8 +288,8 @@ func withExitCode(in string, err error) error {
 	return err
 }
 
-// folder returns the real path of a person's folder; without a name it is the current one.
-func folder(env *cli.Env, dir string) (string, error) {
+// findFolder returns the real path of a person's folder; without a name it is the current one.
+func findFolder(env *cli.Env, dir string) (string, error) {
 	if env.DirDeleted && !filepath.IsAbs(dir) { // env.Dir is a parent, which nobody means
 		return "", cli.Fail(cli.Usage, errors.New("the current folder was deleted"), "go to another one, or give the whole path of one")
 	}
@@ -331,5 +331,5 @@ func (e everywhereFlag) Validate() error {
 }
 
 func (e everywhereFlag) scopes(env *cli.Env) ([]scope, error) {
-	return roster.Chosen(env, e.Profile, e.Everywhere)
+	return roster.ChosenScopes(env, e.Profile, e.Everywhere)
 }

@@ -14,8 +14,8 @@ import (
 	"gt/lib/view/roster"
 )
 
-// meant returns the instances that a name means. All that a list prints of one names it.
-func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
+// findMeant returns the instances that a name means. All that a list prints of one names it.
+func findMeant(at scope, all []*instance.Instance, name string) []*instance.Instance {
 	found := instance.FindFirst(all, instance.Matchers(name, at.Env.Abs(name), at.Store.Session))
 	if open := instance.OpenInstances(found); len(open) > 0 {
 		return open
@@ -24,7 +24,7 @@ func meant(at scope, all []*instance.Instance, name string) []*instance.Instance
 		return found
 	}
 	if local := peer.NewHosts(at.Store.State).LocalName(name); local != name {
-		return meant(at, all, local)
+		return findMeant(at, all, local)
 	}
 	return nil
 }
@@ -32,7 +32,7 @@ func meant(at scope, all []*instance.Instance, name string) []*instance.Instance
 // findByName returns the instance that a name means. If nothing matches it returns unread, because
 // the instance may be among those that could not be read.
 func findByName(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
-	if found := meant(at, all, name); len(found) > 0 {
+	if found := findMeant(at, all, name); len(found) > 0 {
 		return singleMatch(found, name)
 	}
 	if unread != nil {
@@ -46,15 +46,15 @@ func findByName(at scope, all []*instance.Instance, unread error, name string) (
 		hint = "it is a group: gt-session list -g " + name + " lists its agents"
 	}
 	if strings.HasPrefix(name, "%") {
-		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt-session has not started or adopted an agent in pane %.80s", name), roster.Adopts+" adopts those in tmux")
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt-session has not started or adopted an agent in pane %.80s", name), roster.AdoptCommand+" adopts those in tmux")
 	}
-	if others := strangers(at, name); others != nil {
-		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt-session has not started or adopted the agent '%.80s' in pane %s", name, others[0].Name), roster.Adopts+" adopts those in tmux")
+	if others := findStrangers(at, name); others != nil {
+		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("gt-session has not started or adopted the agent '%.80s' in pane %s", name, others[0].Name), roster.AdoptCommand+" adopts those in tmux")
 	}
-	if e, err := onOtherHost(at.Env, name); err != nil {
+	if e, err := findOnHost(at.Env, name); err != nil {
 		return nil, err
 	} else if e != nil {
-		if _, err := namedOn(at.Env, e.host, e.name); err != nil {
+		if _, err := agentsNamed(at.Env, e.host, e.name); err != nil {
 			return nil, err
 		}
 		return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s@%s is an agent of another host, which this command does not take", e.name, e.host.Name), "answer, attach, peek, send, start, status and stop do; the others work there")
@@ -62,8 +62,8 @@ func findByName(at scope, all []*instance.Instance, unread error, name string) (
 	return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("there is no agent '%.80s'", name), hint)
 }
 
-// strangers returns the agents that gt did not start with a pane or an actor's name.
-func strangers(at scope, name string) (found []*instance.Instance) {
+// findStrangers returns the agents that gt did not start with a pane or an actor's name.
+func findStrangers(at scope, name string) (found []*instance.Instance) {
 	name = peer.NewHosts(at.Store.State).LocalName(name)
 	if at.Profile != "" || name == "" {
 		return nil
@@ -79,7 +79,7 @@ func strangers(at scope, name string) (found []*instance.Instance) {
 	return found
 }
 
-func beginning(all []*instance.Instance, name string) []*instance.Instance {
+func findByPrefix(all []*instance.Instance, name string) []*instance.Instance {
 	begins := func(in *instance.Instance) bool {
 		return name != "" && !in.IsArchived() && strings.HasPrefix(fold.Text(in.Name), fold.Text(name))
 	}
@@ -92,16 +92,16 @@ func singleMatch(found []*instance.Instance, name string) (*instance.Instance, e
 		return found[0], nil
 	}
 	err := cli.Failf(cli.AnswerNo, "'%.80s' is the name of %d agents", name, len(found))
-	for _, in := range found[:min(len(found), candidates)] {
-		err = cli.WithHint(err, "%s", candidate(in))
+	for _, in := range found[:min(len(found), maxCandidates)] {
+		err = cli.WithHint(err, "%s", describeCandidate(in))
 	}
-	if more := len(found) - candidates; more > 0 {
+	if more := len(found) - maxCandidates; more > 0 {
 		err = cli.WithHint(err, "and %d more; gt-session lists them", more)
 	}
 	return nil, err
 }
 
-const candidates = 10
+const maxCandidates = 10
 
 // findReadable returns the instance with that name. What stops, removes, changes or types needs a
 // whole one.
@@ -114,12 +114,12 @@ func findReadable(at scope, name string) (*instance.Instance, error) {
 // or the pane of an agent that gt did not start.
 func findShown(at scope, name string) (*instance.Instance, error) {
 	all, unread := at.Store.ReadInstances()
-	found := meant(at, all, name)
+	found := findMeant(at, all, name)
 	if len(found) == 0 && unread == nil {
-		found = beginning(all, term.TrimEllipsis(name))
+		found = findByPrefix(all, term.TrimEllipsis(name))
 	}
 	if len(found) == 0 {
-		found = strangers(at, name)
+		found = findStrangers(at, name)
 	}
 	if len(found) > 0 {
 		return singleMatch(found, name)

@@ -88,14 +88,14 @@ func (notifySilent) Run(env *cli.Env) error {
 	if !own.Wants(activity.Silent) {
 		return nil
 	}
-	scopes, err := roster.Chosen(env, "", true)
+	scopes, err := roster.ChosenScopes(env, "", true)
 	if err != nil {
 		return err
 	}
 	found, failed := roster.Read(env, scopes)
 	for _, s := range found {
 		for _, m := range s.Agents {
-			if m.Silent == 0 {
+			if m.SilentFor == 0 {
 				continue
 			}
 			first, err := m.NoteSilence(true) // before, so that no two commands tell of it

@@ -50,7 +50,7 @@ func (c *pack) Run(env *cli.Env, at scope) error {
 		return cli.Fail(cli.Usage, errors.New("standard output is a terminal, and a parcel is binary"),
 			fmt.Sprintf("gt-session pack %s >FILE, or: gt-session pack %[1]s | ssh HOST gt-session unpack", in.Name))
 	}
-	if runsIn(at.Member(in)) {
+	if runsInAgent(at.Member(in)) {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot pack itself", in.Name), "run it from a terminal outside of it")
 	}
 	p := parcel.Packer{
@@ -97,7 +97,7 @@ func (c *unpack) Run(env *cli.Env, at scope) error {
 		return cli.Fail(cli.Usage, errors.New("the parcel is read from standard input"), "gt-session unpack <FILE")
 	}
 	u := parcel.Unpacker{Env: env, Store: at.Store, Table: at.Table(), Force: c.Force}
-	u.Called, u.As, u.Args, u.From = c.Name, c.Agent, c.Args, c.From
+	u.NameHere, u.ClientHere, u.Args, u.From = c.Name, c.Agent, c.Args, c.From
 	if c.From != "" {
 		host, err := peer.NewHosts(at.Store.State).Get(c.From)
 		if err != nil {
@@ -110,7 +110,7 @@ func (c *unpack) Run(env *cli.Env, at scope) error {
 	}
 	var err error
 	if c.Folder != "" {
-		if u.Folder, err = folder(env, c.Folder); err != nil {
+		if u.Folder, err = findFolder(env, c.Folder); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (c *unpack) Run(env *cli.Env, at scope) error {
 	if err != nil {
 		return err
 	}
-	return reportDone(env, nil, "unpacked %s (%s) in %s; gt-session start %s starts it", in.Name, startedAs(at, in), env.DisplayPath(in.Path), in.Name)
+	return reportDone(env, nil, "unpacked %s (%s) in %s; gt-session start %s starts it", in.Name, commandText(at, in), env.DisplayPath(in.Path), in.Name)
 }
 
 type accept struct {
@@ -178,11 +178,11 @@ func (c *accept) Run(env *cli.Env, at scope) error {
 	if err != nil {
 		return withExitCode(one.Name, err)
 	}
-	b, err := starter(at).Start(made.ID, false)
+	b, err := newStarter(at).Start(made.ID, false)
 	if err != nil && !errors.Is(err, launch.ErrRuns) {
 		return withExitCode(made.Name, err)
 	}
-	return reportDone(env, nil, "%s is in %s, started%s", made.Name, env.DisplayPath(made.Path), waits(b))
+	return reportDone(env, nil, "%s is in %s, started%s", made.Name, env.DisplayPath(made.Path), asksPhrase(b))
 }
 
 // showPowers prints what a parcel brings that could run or permit something.
@@ -209,9 +209,9 @@ func showPowers(env *cli.Env, one parcel.Waiting, all []parcel.Power) error {
 
 const moveWithin = 30 * time.Minute
 
-// toHost moves an agent to another host. It asks that host first, so that an agent that may
+// moveToHost moves an agent to another host. It asks that host first, so that an agent that may
 // not move is not stopped.
-func (c *move) toHost(at scope) error {
+func (c *move) moveToHost(at scope) error {
 	env := at.Env
 	in, err := findReadable(at, c.Name)
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *move) toHost(at scope) error {
 	if err != nil {
 		return err
 	}
-	if runsIn(at.Member(in)) {
+	if runsInAgent(at.Member(in)) {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot move itself", in.Name), "run it from a terminal outside of it")
 	}
 	p := parcel.Packer{Env: env, Store: at.Store, Table: at.Table(), To: host.Name, Key: host.Key, Now: c.Now, Resume: true}
@@ -239,7 +239,7 @@ func (c *move) toHost(at scope) error {
 		}
 	}
 	if !waits {
-		if err := c.asks(env, p, in, host); err != nil {
+		if err := c.askHost(env, p, in, host); err != nil {
 			return err
 		}
 		var failed error
@@ -259,7 +259,7 @@ func (c *move) toHost(at scope) error {
 	switch {
 	case errors.As(err, &refused):
 		err := takeBack(at, in, id)
-		return errors.Join(notTaken(env, host.Name, in.Name, refused.Reason, "it stays here, as it was"), err)
+		return errors.Join(notTakenError(env, host.Name, in.Name, refused.Reason, "it stays here, as it was"), err)
 	case errors.Is(err, peer.ErrUndelivered):
 		return cli.Fail(cli.Busy, fmt.Errorf("%s does not have %s yet; it goes there once %[1]s is there", host.Name, in.Name), "gt-relay shows what waits")
 	case errors.Is(err, peer.ErrUnanswered):
@@ -283,22 +283,22 @@ func (c *move) toHost(at scope) error {
 	return reportDone(env, nil, "moved %s to %s", in.Name, host.Name)
 }
 
-// asks asks the other host whether it could take the agent, which goes on meanwhile.
-func (c *move) asks(env *cli.Env, p parcel.Packer, in *instance.Instance, host peer.Host) error {
+// askHost asks the other host whether it could take the agent, which goes on meanwhile.
+func (c *move) askHost(env *cli.Env, p parcel.Packer, in *instance.Instance, host peer.Host) error {
 	question, err := p.Question(in)
 	if err != nil {
 		return withExitCode(in.Name, err)
 	}
-	a, err := (&remoteAgent{env, place.StateOf(env.Getenv), host, in.Name}).askHost(peer.Ask{Command: peer.Move, Text: string(question)}, patience)
+	a, err := (&hostAgent{env, place.StateOf(env.Getenv), host, in.Name}).askHost(peer.Ask{Command: peer.Move, Text: string(question)}, askPatience)
 	if err == nil && a.Code != 0 {
-		err = notTaken(env, host.Name, in.Name, a.Stderr, "it goes on here")
+		err = notTakenError(env, host.Name, in.Name, a.Stderr, "it goes on here")
 	}
 	return err
 }
 
-// notTaken returns the error for an agent that another host does not take: what gt-session there
+// notTakenError returns the error for an agent that another host does not take: what gt-session there
 // said in lines.
-func notTaken(env *cli.Env, host, name, said, stays string) error {
+func notTakenError(env *cli.Env, host, name, said, stays string) error {
 	var why string
 	var hints []string
 	for line := range strings.Lines(said) {
@@ -320,7 +320,7 @@ func takeBack(at scope, in *instance.Instance, parcelID string) error {
 		return nil
 	}
 	if err == nil && ran {
-		_, err = starter(at).Start(in.ID, false)
+		_, err = newStarter(at).Start(in.ID, false)
 	}
 	if errors.Is(err, launch.ErrRuns) {
 		return nil

@@ -22,40 +22,40 @@ const goOn = "The usage limit has ended. Go on where you stopped."
 // resumeGrace is how long after the end of a limit a client may take to go on by itself.
 const resumeGrace = 15 * time.Second
 
-type limited struct {
+type limitSpan struct {
 	in          *instance.Instance
 	since, till time.Time
 }
 
-// whenReset waits until the limits of the agents' accounts end. Then it tells each once to
+// startAfterLimits waits until the limits of the agents' accounts end. Then it tells each once to
 // go on, or starts it, unless it has gone on meanwhile.
-func (c *start) whenReset(at scope) error {
+func (c *start) startAfterLimits(at scope) error {
 	env := at.Env
-	all, unread, err := c.chosen(at)
+	all, unread, err := c.selectInstances(at)
 	if err != nil {
 		return err
 	}
-	var ends []limited
+	var ends []limitSpan
 	for _, in := range all {
-		one, err := c.limit(at, in)
+		one, err := c.findLimit(at, in)
 		if err != nil {
 			return errors.Join(unread, err)
 		}
 		ends = append(ends, one)
 	}
 	sort.SliceStable(ends, func(i, j int) bool { return ends[i].till.Before(ends[j].till) })
-	limitOf := map[*instance.Instance]limited{}
+	limitOf := map[*instance.Instance]limitSpan{}
 	for i, one := range ends {
 		if all[i], limitOf[one.in] = one.in, one; one.till.After(env.Now()) {
 			env.Hint("%s continues after %s; end this command to prevent that", one.in.Name, term.FormatDay(one.till, env.Now()))
 		}
 	}
-	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return c.afterLimit(env, at, limitOf[in]) }))
+	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return c.goOnAfterLimit(env, at, limitOf[in]) }))
 }
 
-// limit returns since when an agent is at a limit of its account, and until when.
-func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
-	one := limited{in: in}
+// findLimit returns since when an agent is at a limit of its account, and until when.
+func (c *start) findLimit(at scope, in *instance.Instance) (limitSpan, error) {
+	one := limitSpan{in: in}
 	m := at.Member(in)
 	switch {
 	case in.Managed != nil:
@@ -66,11 +66,11 @@ func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 				return one, explainRefusal(m, send.ErrAsks)
 			}
 		}
-		one.since, one.till = m.Since, m.Until
+		one.since, one.till = m.Since, m.LimitedUntil
 	case m.Process.IsSet():
 	default:
 		if one.since = m.LimitedAt(); !one.since.IsZero() {
-			one.till = m.Resets(m.StartedAt.Add(time.Minute))
+			one.till = m.LimitEnd(m.StartedAt.Add(time.Minute))
 		}
 	}
 	switch {
@@ -82,8 +82,8 @@ func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	return one, nil
 }
 
-// afterLimit waits for the end of a limit. Then the agent goes on, unless it has done so by itself.
-func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) {
+// goOnAfterLimit waits for the end of a limit. Then the agent goes on, unless it has done so by itself.
+func (c *start) goOnAfterLimit(env *cli.Env, at scope, one limitSpan) (string, error) {
 	for end := one.till.Add(resumeGrace); env.Now().Before(end); { // the machine may sleep meanwhile
 		time.Sleep(min(end.Sub(env.Now()), time.Minute))
 	}
@@ -96,14 +96,14 @@ func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) 
 	switch {
 	case m.Process.IsSet() && m.Reason == status.Limited && m.Since.Equal(one.since):
 		say, said := new(sendPrompt), ""
-		if text, err = say.clean(env, text); err == nil {
-			_, said, err = say.send(at, in.Name, text)
+		if text, err = say.cleanText(env, text); err == nil {
+			_, said, err = say.sendTo(at, in.Name, text)
 		}
 		return said, err
 	case m.Process.IsSet() || !m.LimitedAt().Equal(one.since): // its hooks have told of something since
 		return in.Name + " has gone on already", nil
 	}
-	r := starter(at)
+	r := newStarter(at)
 	r.Prompt, r.About, r.Trust = text, env.Line(c.Topic, maxTopic), c.Trust
 	return startAgent(r, in, "", in.Name+" has gone on already")
 }

@@ -23,9 +23,9 @@ type revive struct {
 	Name string `arg:"" help:"The instance, as GT_INSTANCE has it."`
 }
 
-// breath is how long a pane must stay dead before it counts as crashed. A hand-over also
+// crashDelay is how long a pane must stay dead before it counts as crashed. A hand-over also
 // ends the agent, and then starts the next one in the same pane.
-const breath = 3 * time.Second
+const crashDelay = 3 * time.Second
 
 // Run starts the agent again, unless something else has started it within breath.
 func (c *revive) Run(env *cli.Env) error {
@@ -42,10 +42,10 @@ func (c *revive) Run(env *cli.Env) error {
 		if err != nil {
 			return err
 		}
-		time.Sleep(breath)
+		time.Sleep(crashDelay)
 		at := roster.New(env, town.Find(env.Getenv, in.Path), "")
 		at.Store = s
-		revival := starter(at)
+		revival := newStarter(at)
 		revival.Revives = true
 		_, err = revival.Start(in.ID, false)
 		if errors.Is(err, launch.ErrRuns) {

@@ -30,9 +30,9 @@ import (
 	"gt/lib/view/roster"
 )
 
-// place returns a new instance with the folder and agent that the flags describe, and the
+// buildInstance returns a new instance with the folder and agent that the flags describe, and the
 // agent's client.
-func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
+func (c *newOne) buildInstance(at scope) (*instance.Instance, agent.Client, error) {
 	in := &instance.Instance{
 		Name: c.Name, Title: at.Env.Line(c.Title, 200), Group: strings.Trim(c.Group, "/"), Args: c.Arg,
 		Desired: instance.Stopped, TmuxServer: string(tmux.CurrentServer()),
@@ -42,11 +42,11 @@ func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 	dir, own := "", "" // own is the role's folder
 	if c.Role != "" {
 		t := town.Find(at.Env.Getenv, at.Env.Dir)
-		if id, own, err = c.worker(t, in); err == nil {
-			dir, err = c.repository(t, id, own)
+		if id, own, err = c.setRole(t, in); err == nil {
+			dir, err = c.roleRepository(t, id, own)
 		}
 		in.Path = own
-	} else if dir, err = folder(at.Env, c.Dir); err == nil {
+	} else if dir, err = findFolder(at.Env, c.Dir); err == nil {
 		in.Path, id = dir, home.FindOtherHome(place.ScopeOf(at.Env.Getenv), dir).Identity
 	}
 	if err != nil {
@@ -71,10 +71,10 @@ func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 	return in, client, nil
 }
 
-// worker sets the name, role and restart policy of an instance from its role, and returns
+// setRole sets the name, role and restart policy of an instance from its role, and returns
 // the role's folder. The name is that of the role's tmux session. All roles but polecats
 // are restarted after a crash, because others rely on them.
-func (c *newOne) worker(t town.Town, in *instance.Instance) (id identity.Identity, dir string, err error) {
+func (c *newOne) setRole(t town.Town, in *instance.Instance) (id identity.Identity, dir string, err error) {
 	switch id, err = identity.Parse(c.Role); {
 	case c.Dir != "":
 		return id, "", cli.Failf(cli.Usage, "--role: a role has its folder (leave '%s' out)", c.Dir)
@@ -91,20 +91,20 @@ func (c *newOne) worker(t town.Town, in *instance.Instance) (id identity.Identit
 	}
 	name, err := id.SessionName(prefixes)
 	if err != nil {
-		return id, "", noPrefix(id, err)
+		return id, "", noPrefixError(id, err)
 	}
 	in.Name = cmp.Or(in.Name, name)
 	in.Role, in.Respawn = id.Address(), id.Role != identity.Polecat
 	return id, filepath.Join(t.Root, filepath.FromSlash(id.Dir())), nil
 }
 
-func noPrefix(id identity.Identity, err error) error {
+func noPrefixError(id identity.Identity, err error) error {
 	return cli.Fail(cli.Usage, fmt.Errorf("--role: %w", err), fmt.Sprintf("town.toml names a rig's prefix: [rigs.%s] prefix = \"gt\"", id.Rig))
 }
 
-// repository returns the folder of a role, or the repository of its rig if the worktree is
+// roleRepository returns the folder of a role, or the repository of its rig if the worktree is
 // yet to be made.
-func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (string, error) {
+func (c *newOne) roleRepository(t town.Town, id identity.Identity, dir string) (string, error) {
 	if atomicfile.IsFolder(dir) {
 		return dir, nil
 	}
@@ -125,9 +125,9 @@ func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (stri
 	return "", cli.Fail(cli.AnswerNo, none, fmt.Sprintf("the rig %s has no repository (mayor/rig, refinery/rig or .repo.git) to make it from", id.Rig))
 }
 
-// former returns the instance that --replace replaces, or the one that a worker's role
+// findFormer returns the instance that --replace replaces, or the one that a worker's role
 // already has, and nil without one.
-func (c *newOne) former(store instance.Store, in *instance.Instance) (*instance.Instance, error) {
+func (c *newOne) findFormer(store instance.Store, in *instance.Instance) (*instance.Instance, error) {
 	if !c.Replace && in.Role == "" {
 		return nil, nil
 	}
@@ -148,19 +148,19 @@ func (c *newOne) former(store instance.Store, in *instance.Instance) (*instance.
 func (c *newOne) replace(at scope, old, in *instance.Instance) error {
 	if c.Explain {
 		m := at.Member(old)
-		if err := c.replaceable(m, in); err != nil {
+		if err := c.checkReplaceable(m, in); err != nil {
 			return err
 		}
 		if m.Process.IsSet() {
 			fmt.Fprintf(at.Env.Stdout, "   %-11s  end the agent that runs, process %d\n", "replace", m.Process.PID)
 		}
 		next := *old
-		c.change(&next, in, at.Env.Now())
+		c.applyFlags(&next, in, at.Env.Now())
 		c.existed, c.replaces = true, c.Replace
-		return c.starter(at).Explain(&next)
+		return c.flaggedStarter(at).Explain(&next)
 	}
 	if c.Replace {
-		if err := c.allows(at, "replaced", []*instance.Instance{old}); err != nil {
+		if err := c.confirmBusy(at, "replaced", []*instance.Instance{old}); err != nil {
 			return err
 		}
 	}
@@ -168,7 +168,7 @@ func (c *newOne) replace(at scope, old, in *instance.Instance) error {
 		return withExitCode(old.Name, err)
 	}
 	c.existed, c.replaces = true, c.Replace
-	return c.run(at, old.ID)
+	return c.startAndReport(at, old.ID)
 }
 
 // changeHeld ends the agent of an instance, if it may, and applies the flags. The instance is
@@ -183,35 +183,35 @@ func (c *newOne) changeHeld(at scope, id instance.ID, in *instance.Instance) err
 		return err
 	}
 	m := at.Member(held.Instance)
-	if err := c.replaceable(m, in); err != nil {
+	if err := c.checkReplaceable(m, in); err != nil {
 		return err
 	}
 	if !c.Start && m.Process.IsSet() {
 		return cli.Fail(cli.Usage, errors.New("--replace and --no-start: its agent would be ended"), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	}
 	next := *held.Instance
-	c.change(&next, in, at.Env.Now())
-	if err := c.starter(at).Check(&next); err != nil {
+	c.applyFlags(&next, in, at.Env.Now())
+	if err := c.flaggedStarter(at).CheckStartable(&next); err != nil {
 		return err
 	}
 	if c.Replace {
-		if _, err := stopper(at, false, true).StopHeld(held); err != nil {
+		if _, err := newStopper(at, false, true).StopHeld(held); err != nil {
 			return err
 		}
 	}
-	c.change(held.Instance, in, at.Env.Now())
+	c.applyFlags(held.Instance, in, at.Env.Now())
 	return held.Put(at.Env.Now())
 }
 
-// replaceable fails if the flags may not change an agent that exists.
-func (c *newOne) replaceable(m fleet.Member, in *instance.Instance) error {
+// checkReplaceable fails if the flags may not change an agent that exists.
+func (c *newOne) checkReplaceable(m fleet.Member, in *instance.Instance) error {
 	old := m.Instance
 	switch {
 	case old.Managed != nil:
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is a template's", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case m.Process.IsSet() && !c.Replace:
 		return alreadyRunsError(old.Name)
-	case runsIn(m):
+	case runsInAgent(m):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s cannot be replaced by a command that runs in it", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case c.Worktree != "" && (old.Worktree == nil || old.Worktree.Branch != c.Worktree):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("--worktree: %s works elsewhere already, in '%s'", old.Name, old.Path), fmt.Sprintf("gt-session rm %s removes it", old.Name))
@@ -225,9 +225,9 @@ func alreadyRunsError(name string) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is already running", name), "--replace ends it first")
 }
 
-// change applies the flags to an instance. If they change the client or the folder, the
+// applyFlags applies the flags to an instance. If they change the client or the folder, the
 // instance loses its conversation.
-func (c *newOne) change(old, in *instance.Instance, now time.Time) {
+func (c *newOne) applyFlags(old, in *instance.Instance, now time.Time) {
 	old.ArchivedAt = time.Time{}
 	moved := (c.Dir != "" || c.Role != "") && in.Path != old.Path
 	if moved {
@@ -280,16 +280,16 @@ func giveNote(env *cli.Env, in *instance.Instance, text string) error {
 	return err
 }
 
-// someOf returns the rig of an address that means any of its polecats, such as gastown/polecats.
-func someOf(role string) (rig string, is bool) {
+// anyPolecatRig returns the rig of an address that means any of its polecats, such as gastown/polecats.
+func anyPolecatRig(role string) (rig string, is bool) {
 	rig, is = strings.CutSuffix(strings.TrimSuffix(role, "/"), "/polecats")
 	return rig, is && rig != "" && !strings.Contains(rig, "/")
 }
 
-// allocate chooses a polecat of a rig and, if c names none, a branch for its worktree. It
+// allocatePolecat chooses a polecat of a rig and, if c names none, a branch for its worktree. It
 // reuses the name of an idle polecat, whose instance and worktree it removes, or takes a
 // new name. No other command allocates in the town until release is called.
-func (c *newOne) allocate(at scope, rigName string) (release func(), err error) {
+func (c *newOne) allocatePolecat(at scope, rigName string) (release func(), err error) {
 	t := town.Find(at.Env.Getenv, at.Env.Dir)
 	switch {
 	case t.Personal:
@@ -321,12 +321,12 @@ func (c *newOne) allocate(at scope, rigName string) (release func(), err error) 
 	} else if status != "" {
 		return nil, cli.Failf(cli.AnswerNo, "the rig %s is %s", rigName, status)
 	}
-	if n := count(members, func(m fleet.Member) bool { return !roster.IsArchived(m) && isBusy(m) }); most > 0 && n >= most {
-		return nil, launch.Full(rigName, n, most)
+	if n := countIf(members, func(m fleet.Member) bool { return !roster.IsArchived(m) && isBusy(m) }); most > 0 && n >= most {
+		return nil, launch.RigFullError(rigName, n, most)
 	}
 	name := ""
 	for _, m := range members {
-		switch is, err := c.retire(at, m.Instance); {
+		switch is, err := c.retireIdle(at, m.Instance); {
 		case err != nil:
 			at.Env.Warn("%s is not reused: %v", m.Name, err)
 		case is:
@@ -343,7 +343,7 @@ func (c *newOne) allocate(at scope, rigName string) (release func(), err error) 
 		}
 	}
 	id := identity.Identity{Role: identity.Polecat, Rig: rigName, Name: name}
-	if _, err := work(at.Env, filepath.Join(t.Root, filepath.FromSlash(id.Dir()))); err != nil {
+	if _, err := hookedWork(at.Env, filepath.Join(t.Root, filepath.FromSlash(id.Dir()))); err != nil {
 		return nil, err // it would not see its work
 	}
 	c.Role = id.Address()
@@ -361,13 +361,13 @@ func isPolecatOf(in *instance.Instance, rigName string) bool {
 // isBusy reports whether a worker counts as busy: it runs or should run, its state is
 // unknown, or it was just made and not started yet.
 func isBusy(m fleet.Member) bool {
-	return m.Process.IsSet() || m.Unanswered != nil || m.Wanted() || m.StartedAt.IsZero()
+	return m.Process.IsSet() || m.Unanswered != nil || m.IsWanted() || m.StartedAt.IsZero()
 }
 
-// retire removes an idle worker and its worktree, and reports whether it did. It keeps a
+// retireIdle removes an idle worker and its worktree, and reports whether it did. It keeps a
 // worker that is archived or has been given work, whose worktree holds unsaved work, or whose folder
 // exists but was not made by gt.
-func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
+func (c *newOne) retireIdle(at scope, in *instance.Instance) (bool, error) {
 	held, err := at.Store.Hold(in.ID, 0)
 	if err != nil {
 		return false, withExitCode(in.Name, err)
@@ -381,7 +381,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 			return false, err
 		}
 	}
-	if given, err := work(at.Env, held.Path); err != nil || len(given) > 0 {
+	if given, err := hookedWork(at.Env, held.Path); err != nil || len(given) > 0 {
 		return false, err
 	}
 	if held.Worktree != nil {
@@ -398,7 +398,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 	return true, held.Remove(at.Env.Now())
 }
 
-func work(env *cli.Env, dir string) ([]mail.Note, error) {
+func hookedWork(env *cli.Env, dir string) ([]mail.Note, error) {
 	at := home.FindOtherHome(place.ScopeOf(env.Getenv), dir)
 	return mail.NewBox(at, at.Identity.Address()).Hooked()
 }
@@ -421,7 +421,7 @@ func freeName(t town.Town, rigName string, members []fleet.Member) (string, erro
 		id := identity.Identity{Role: identity.Polecat, Rig: rigName, Name: name}
 		session, err := id.SessionName(prefixes)
 		if err != nil {
-			return "", noPrefix(id, err)
+			return "", noPrefixError(id, err)
 		}
 		is, err := atomicfile.Present(filepath.Join(t.Root, filepath.FromSlash(id.Dir())))
 		switch {
@@ -434,8 +434,8 @@ func freeName(t town.Town, rigName string, members []fleet.Member) (string, erro
 	}
 }
 
-// spawned logs that a polecat was made, if its folder exists.
-func spawned(env *cli.Env, in *instance.Instance) {
+// logSpawn logs that a polecat was made, if its folder exists.
+func logSpawn(env *cli.Env, in *instance.Instance) {
 	id, err := identity.Parse(in.Role)
 	if err != nil || id.Role != identity.Polecat {
 		return

@@ -44,31 +44,31 @@ func (c *sendPrompt) Run(env *cli.Env, at scope) error {
 		last := len(names) - 1
 		names, text = names[:last], &names[last]
 	}
-	clean, err := c.clean(env, *text)
+	clean, err := c.cleanText(env, *text)
 	switch {
 	case err != nil:
 		return err
 	case len(names) == 1:
-		return c.toOne(at, names[0], clean)
+		return c.sendToOne(at, names[0], clean)
 	}
-	return c.toEach(at, names, clean)
+	return c.sendToEach(at, names, clean)
 }
 
-// toEach sends the text to several agents, a few at a time, and goes on after a failure.
+// sendToEach sends the text to several agents, a few at a time, and goes on after a failure.
 // With --wait it prints each answer below the agent's name.
-func (c *sendPrompt) toEach(at scope, names []string, text string) error {
+func (c *sendPrompt) sendToEach(at scope, names []string, text string) error {
 	env := at.Env
 	var all []*instance.Instance
 	told := map[string]bool{}
 	for _, name := range names {
-		e, err := onOtherHost(env, name)
+		e, err := findOnHost(env, name)
 		if err != nil {
 			return err
 		}
 		key := ""
 		if e != nil {
 			key = e.name + "@" + e.host.Name
-			_, err = namedOn(env, e.host, e.name)
+			_, err = agentsNamed(env, e.host, e.name)
 			err = cli.WithHint(err, "if it is new there, gt-session send %s alone asks that host", key)
 		} else {
 			var in *instance.Instance
@@ -84,20 +84,20 @@ func (c *sendPrompt) toEach(at scope, names []string, text string) error {
 		}
 	}
 	begin := time.Now()
-	prompts := make([]sent, len(all))
+	prompts := make([]sentPrompt, len(all))
 	failed := forEachInstance(env, all, func(to *instance.Instance) (said string, err error) {
 		if !c.Wait {
-			return "", c.toOne(at, to.Name, text)
+			return "", c.sendToOne(at, to.Name, text)
 		}
-		prompts[slices.Index(all, to)], _, err = c.send(at, to.Name, text)
+		prompts[slices.Index(all, to)], _, err = c.sendTo(at, to.Name, text)
 		return "", err
 	})
 	for _, s := range prompts {
-		if s.in == nil || !s.taken {
+		if s.in == nil || !s.wasSent {
 			continue
 		}
 		fmt.Fprintf(env.Stdout, "%s:\n", s.in.Name)
-		if err := c.await(env, s, begin); err != nil {
+		if err := c.awaitAnswer(env, s, begin); err != nil {
 			env.Error("%v", err)
 			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), errors.New("not all have answered")))
 		}
@@ -105,27 +105,27 @@ func (c *sendPrompt) toEach(at scope, names []string, text string) error {
 	return failed
 }
 
-// toOne sends the text to one agent, of this host or another, and prints the answer with --wait.
-func (c *sendPrompt) toOne(at scope, name, text string) error {
-	if e, err := onOtherHost(at.Env, name); err != nil || e != nil {
+// sendToOne sends the text to one agent, of this host or another, and prints the answer with --wait.
+func (c *sendPrompt) sendToOne(at scope, name, text string) error {
+	if e, err := findOnHost(at.Env, name); err != nil || e != nil {
 		if err == nil && c.Wait {
 			err = cli.Fail(cli.Usage, errors.New("--wait works with an agent of this host only"))
 		}
 		if err != nil {
 			return err
 		}
-		return e.run(peer.Ask{Command: "send", Text: text, Slash: c.Command}, patience)
+		return e.runThere(peer.Ask{Command: "send", Text: text, Slash: c.Command}, askPatience)
 	}
-	if away, err := findRemote(at, name, findReadable); err != nil || away != nil {
+	if away, err := findRuntimeAgent(at, name, findReadable); err != nil || away != nil {
 		return away.send(at.Env, c, text, err)
 	}
 	begin := time.Now()
-	s, report, err := c.send(at, name, text)
+	s, report, err := c.sendTo(at, name, text)
 	switch {
 	case err != nil:
 		return err
 	case c.Wait:
-		return c.await(at.Env, s, begin)
+		return c.awaitAnswer(at.Env, s, begin)
 	}
 	return at.Env.Println(report)
 }
@@ -144,19 +144,19 @@ func (c *sendPrompt) Validate() error {
 	return nil
 }
 
-type sent struct {
+type sentPrompt struct {
 	scope
-	in     *instance.Instance
-	text   string
-	before time.Time // when it was sent
-	queued bool
-	taken  bool // it was sent
-	mark   mark
+	in      *instance.Instance
+	text    string
+	sentAt  time.Time // when it was sent
+	queued  bool
+	wasSent bool // it was sent
+	mark    conversationPlace
 }
 
-// clean returns the text to type. Without --command it refuses what the client takes for a command.
-func (c *sendPrompt) clean(env *cli.Env, text string) (string, error) {
-	text, err := textOf(env, text)
+// cleanText returns the text to type. Without --command it refuses what the client takes for a command.
+func (c *sendPrompt) cleanText(env *cli.Env, text string) (string, error) {
+	text, err := readText(env, text)
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +164,7 @@ func (c *sendPrompt) clean(env *cli.Env, text string) (string, error) {
 	if c.Command {
 		text = strings.TrimSpace(plain.Text(text))
 	} else {
-		text, command = send.Prompt(text)
+		text, command = send.FormatPrompt(text)
 	}
 	switch {
 	case command != "":
@@ -177,8 +177,8 @@ func (c *sendPrompt) clean(env *cli.Env, text string) (string, error) {
 	return text, nil
 }
 
-// textOf returns text, or what standard input holds if text is "-".
-func textOf(env *cli.Env, text string) (string, error) {
+// readText returns text, or what standard input holds if text is "-".
+func readText(env *cli.Env, text string) (string, error) {
 	if text == "-" {
 		data, err := io.ReadAll(io.LimitReader(env.Stdin, maxText+1))
 		if err != nil {
@@ -192,16 +192,16 @@ func textOf(env *cli.Env, text string) (string, error) {
 	return text, nil
 }
 
-// send types and submits the text, and returns in a sentence what proves that the client took it.
-func (c *sendPrompt) send(at scope, name, text string) (s sent, report string, err error) {
+// sendTo types and submits the text, and returns in a sentence what proves that the client took it.
+func (c *sendPrompt) sendTo(at scope, name, text string) (s sentPrompt, report string, err error) {
 	env := at.Env
-	held, err := lock(at, name)
+	held, err := lockNamed(at, name)
 	if err != nil {
 		return s, "", err
 	}
 	defer held.Release()
 	now := env.Now()
-	s = sent{in: held.Instance, scope: at, text: text, before: now}
+	s = sentPrompt{in: held.Instance, scope: at, text: text, sentAt: now}
 	m := at.Member(held.Instance)
 	if err := checkReadsPane(m); err != nil {
 		return s, "", err
@@ -211,13 +211,13 @@ func (c *sendPrompt) send(at scope, name, text string) (s sent, report string, e
 	}
 	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().FindClient(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
-		to.LastPrompt, to.Refused = fleet.LastPrompt(at.Store, m.Instance), m.Refused()
-		to.Sees = func(since time.Time) send.Sight {
+		to.LastPrompt, to.RefusedSince = fleet.LastPrompt(at.Store, m.Instance), m.RefusedSince()
+		to.ShowsPrompt = func(since time.Time) send.Sight {
 			if m.Record == nil || readers.FindReader(m.Record.Agent) == nil ||
 				m.Record.Transcript == "" && files.Path(m.Record.Agent, env.Getenv, m.Record.CWD, string(m.Record.ID)) == "" {
 				return send.Unknown
 			}
-			if a, _, _ := lastAnswer(at, m, text, since); a.asked {
+			if a, _, _ := lastAnswer(at, m, text, since); a.hasPrompt {
 				return send.Seen
 			}
 			return send.Absent
@@ -230,7 +230,7 @@ func (c *sendPrompt) send(at scope, name, text string) (s sent, report string, e
 	if err != nil {
 		return s, "", explainRefusal(m, err)
 	}
-	s.taken, report = true, "sent to "+m.Name
+	s.wasSent, report = true, "sent to "+m.Name
 	switch proof {
 	case send.Queued:
 		s.queued = true
@@ -255,17 +255,17 @@ func checkReadsPane(m fleet.Member) error {
 	if m.Pane.ID != "" && m.Process.IsSet() {
 		return nil
 	}
-	return cmp.Or(launch.CannotTell(m), notRunning(m.Instance))
+	return cmp.Or(launch.CheckReachable(m), notRunningError(m.Instance))
 }
 
-func notRunning(in *instance.Instance) error {
+func notRunningError(in *instance.Instance) error {
 	if in.IsArchived() {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is archived", in.Name), fmt.Sprintf("gt-session start %s brings it back, and starts it", in.Name))
 	}
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is not running", in.Name), fmt.Sprintf("gt-session start %s starts it", in.Name))
 }
 
-func noInput(m fleet.Member, err error) error {
+func noInputError(m fleet.Member, err error) error {
 	if errors.Is(err, tmux.ErrDead) {
 		return cli.Fail(cli.AnswerNo, err, fmt.Sprintf("gt-session start %s starts it", m.Name))
 	}
@@ -283,7 +283,7 @@ func explainRefusal(m fleet.Member, err error) error {
 	case errors.Is(err, send.ErrLost), errors.Is(err, send.ErrNotArrived), errors.Is(err, send.ErrUntaken), errors.Is(err, send.ErrNotSubmitted):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
 	case errors.Is(err, tmux.ErrDead), errors.Is(err, tmux.ErrReadOnly):
-		return noInput(m, fmt.Errorf("cannot send to %s: %w", m.Name, err))
+		return noInputError(m, fmt.Errorf("cannot send to %s: %w", m.Name, err))
 	}
 	return err
 }
@@ -299,12 +299,12 @@ type reply struct {
 // Run lists the options of a question, or chooses one. After a list, the number means an option of
 // the question that was listed.
 func (c *reply) Run(env *cli.Env, at scope) error {
-	if e, err := onOtherHost(env, c.Name); err != nil {
+	if e, err := findOnHost(env, c.Name); err != nil {
 		return err
 	} else if e != nil {
-		return e.run(peer.Ask{Command: "answer", N: c.Option, Question: c.Question, JSON: c.JSON}, patience)
+		return e.runThere(peer.Ask{Command: "answer", N: c.Option, Question: c.Question, JSON: c.JSON}, askPatience)
 	}
-	held, err := lock(at, c.Name)
+	held, err := lockNamed(at, c.Name)
 	if err != nil {
 		return err
 	}
@@ -317,10 +317,10 @@ func (c *reply) Run(env *cli.Env, at scope) error {
 	if c.Option == 0 {
 		q, err := to.Question()
 		if err != nil {
-			return unanswered(env, m, q, err)
+			return unansweredError(env, m, q, err)
 		}
 		if len(q.Options) == 0 {
-			return unanswered(env, m, q, send.ErrNoOption)
+			return unansweredError(env, m, q, send.ErrNoOption)
 		}
 		err = c.show(env, q)
 		return errors.Join(err, setListed(held, q.Digest(), env))
@@ -331,7 +331,7 @@ func (c *reply) Run(env *cli.Env, at scope) error {
 		if errors.Is(err, send.ErrChanged) && len(q.Options) > 0 {
 			err = errors.Join(err, setListed(held, q.Digest(), env))
 		}
-		return unanswered(env, m, q, err)
+		return unansweredError(env, m, q, err)
 	}
 	if err := setListed(held, "", env); err != nil {
 		return err
@@ -370,8 +370,8 @@ func setListed(held *instance.Locked, digest string, env *cli.Env) error {
 	return held.Put(env.Now())
 }
 
-// unanswered returns the error for a question that was not answered, with its options if it has any.
-func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error {
+// unansweredError returns the error for a question that was not answered, with its options if it has any.
+func unansweredError(env *cli.Env, m fleet.Member, q agent.Question, err error) error {
 	failed := cli.Fail(cli.AnswerNo, fmt.Errorf("cannot answer %s: %w", m.Name, err))
 	switch {
 	case errors.Is(err, send.ErrNoOption) && len(q.Options) == 0:
@@ -384,7 +384,7 @@ func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error
 	case errors.Is(err, send.ErrNoQuestion), errors.Is(err, send.ErrNotTaken), errors.Is(err, send.ErrChanged):
 		return cli.WithHint(failed, "gt-session peek %s shows its screen", m.Name)
 	case errors.Is(err, tmux.ErrDead), errors.Is(err, tmux.ErrReadOnly):
-		return noInput(m, fmt.Errorf("cannot answer %s: %w", m.Name, err))
+		return noInputError(m, fmt.Errorf("cannot answer %s: %w", m.Name, err))
 	}
 	return err
 }

@@ -76,43 +76,43 @@ type begin struct {
 
 // Run makes an instance and starts its agent, or changes the instance that former returns.
 func (c *newOne) Run(env *cli.Env, at scope) (err error) {
-	if c.Message, err = textOf(env, c.Message); err != nil {
+	if c.Message, err = readText(env, c.Message); err != nil {
 		return err
 	}
 	if c.Template != "" {
-		return c.make(at, c.JSON)
+		return c.makeSession(at, c.JSON)
 	}
 	release := func() {}
-	if rig, is := someOf(c.Role); is {
-		if release, err = c.allocate(at, rig); err != nil {
+	if rig, is := anyPolecatRig(c.Role); is {
+		if release, err = c.allocatePolecat(at, rig); err != nil {
 			return err
 		}
 	}
 	// Keep the lock until the instance is stored, so that the next allocation counts it.
 	release = sync.OnceFunc(release)
 	defer release()
-	in, client, err := c.place(at)
+	in, client, err := c.buildInstance(at)
 	if err != nil {
-		return unfinished(at.Store, in, err)
+		return hintUnfinished(at.Store, in, err)
 	}
 	for _, set := range []func(scope, *instance.Instance, agent.Client) error{c.setName, c.setSurroundings, c.setConversation} {
 		if err := set(at, in, client); err != nil {
 			return err
 		}
 	}
-	if old, err := c.former(at.Store, in); err != nil {
+	if old, err := c.findFormer(at.Store, in); err != nil {
 		return err
 	} else if old != nil {
 		return c.replace(at, old, in)
 	}
 	if c.Explain {
-		return c.explain(at, in)
+		return c.explainStart(at, in)
 	}
 	if err := at.Store.Create(in, env.Now()); err != nil {
-		if old, _ := c.former(at.Store, in); old != nil && errors.Is(err, instance.ErrTaken) { // made in the meantime
+		if old, _ := c.findFormer(at.Store, in); old != nil && errors.Is(err, instance.ErrTaken) { // made in the meantime
 			return c.replace(at, old, in)
 		}
-		return unfinished(at.Store, in, withExitCode(in.Name, err))
+		return hintUnfinished(at.Store, in, withExitCode(in.Name, err))
 	}
 	release()
 	if in.Worktree != nil {
@@ -120,8 +120,8 @@ func (c *newOne) Run(env *cli.Env, at scope) (err error) {
 			return err
 		}
 	}
-	spawned(env, in)
-	return c.run(at, in.ID)
+	logSpawn(env, in)
+	return c.startAndReport(at, in.ID)
 }
 
 // setName sets name and group. A default name that an agent of another folder has gets a number.
@@ -130,7 +130,7 @@ func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error 
 	if in.Name == "" {
 		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
 		if !c.Replace {
-			if err := ownName(at.Store, in); err != nil {
+			if err := makeNameUnique(at.Store, in); err != nil {
 				return err
 			}
 		}
@@ -157,7 +157,7 @@ func (c *newOne) setSurroundings(at scope, in *instance.Instance, client agent.C
 		}
 	}
 	if c.Account != "" {
-		if in.Account, err = accountFolder(at.Env, ownAccounts(at, in), client, c.Account); err != nil {
+		if in.Account, err = accountFolder(at.Env, accountGuard(at, in), client, c.Account); err != nil {
 			return err
 		}
 	}
@@ -206,9 +206,9 @@ func (c *newOne) setConversation(at scope, in *instance.Instance, client agent.C
 	return nil
 }
 
-// ownName appends a number to the name of an instance if another folder's agent has that
+// makeNameUnique appends a number to the name of an instance if another folder's agent has that
 // name: folders have common names such as api, and names lose characters such as '~'.
-func ownName(store instance.Store, in *instance.Instance) error {
+func makeNameUnique(store instance.Store, in *instance.Instance) error {
 	all, err := store.ReadInstances()
 	if err != nil {
 		return err
@@ -223,8 +223,8 @@ func ownName(store instance.Store, in *instance.Instance) error {
 	}
 }
 
-// unfinished adds hints about worktrees of in's name or path that were not finished. in can be nil.
-func unfinished(store instance.Store, in *instance.Instance, err error) error {
+// hintUnfinished adds hints about worktrees of in's name or path that were not finished. in can be nil.
+func hintUnfinished(store instance.Store, in *instance.Instance, err error) error {
 	if in == nil {
 		return err
 	}
@@ -258,8 +258,8 @@ func makeWorktree(at scope, in *instance.Instance) error {
 	return nil
 }
 
-// explain prints the steps of a start. The instance is not stored, so its name is checked here.
-func (b begin) explain(at scope, in *instance.Instance) error {
+// explainStart prints the steps of a start. The instance is not stored, so its name is checked here.
+func (b begin) explainStart(at scope, in *instance.Instance) error {
 	all, err := at.Store.ReadInstances()
 	if err != nil {
 		return err
@@ -270,11 +270,11 @@ func (b begin) explain(at scope, in *instance.Instance) error {
 		}
 	}
 	in.ID = instance.ID(session.NewID())
-	return b.starter(at).Explain(in)
+	return b.flaggedStarter(at).Explain(in)
 }
 
-// starter returns a Starter for instances of a scope. The callers add the prompt and their flags.
-func starter(at scope) launch.Starter {
+// newStarter returns a Starter for instances of a scope. The callers add the prompt and their flags.
+func newStarter(at scope) launch.Starter {
 	return launch.Starter{
 		Env: at.Env, Store: at.Store, Table: at.Table(),
 		Holder: func(id session.ID) *live.Holder { return scan.HolderOf(at.Env.Getenv, at.Store.State, id) },
@@ -284,8 +284,8 @@ func starter(at scope) launch.Starter {
 	}
 }
 
-// unmade removes an instance that was made to resume a conversation, and whose agent ended at once.
-func (b begin) unmade(at scope, id instance.ID, err error) error {
+// undoMade removes an instance that was made to resume a conversation, and whose agent ended at once.
+func (b begin) undoMade(at scope, id instance.ID, err error) error {
 	held, herr := at.Store.Hold(id, readyWait)
 	if herr != nil {
 		return errors.Join(err, herr)
@@ -303,17 +303,17 @@ func (b begin) unmade(at scope, id instance.ID, err error) error {
 	return cli.WithHint(err, "nothing was made; gt-seance list shows the conversations and their folders")
 }
 
-func (b begin) starter(at scope) launch.Starter {
-	s := starter(at)
-	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, at.Env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
+func (b begin) flaggedStarter(at scope) launch.Starter {
+	s := newStarter(at)
+	s.Prompt, s.About, s.HasWork, s.Trust, s.Replaces = b.Message, at.Env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
 	s.Resumes = b.resumes && !b.existed
 	return s
 }
 
 const maxTopic = 100 // limits a topic, in characters
 
-// run gives an instance its work, starts its agent unless told not to, and prints what was done.
-func (b begin) run(at scope, id instance.ID) error {
+// startAndReport gives an instance its work, starts its agent unless told not to, and prints what was done.
+func (b begin) startAndReport(at scope, id instance.ID) error {
 	in, err := at.Store.Get(id)
 	if err != nil {
 		return err
@@ -325,10 +325,10 @@ func (b begin) run(at scope, id instance.ID) error {
 		}
 	}
 	if b.Start {
-		began, err := b.starter(at).Start(in.ID, false)
+		began, err := b.flaggedStarter(at).Start(in.ID, false)
 		var ended *launch.EndedError
 		if b.resumes && !b.existed && errors.As(err, &ended) {
-			return b.unmade(at, in.ID, err)
+			return b.undoMade(at, in.ID, err)
 		}
 		if errors.Is(err, launch.ErrRuns) {
 			return alreadyRunsError(in.Name)
@@ -336,13 +336,13 @@ func (b begin) run(at scope, id instance.ID) error {
 		if err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
-		asks, tells = waits(began), began.Tells()
+		asks, tells = asksPhrase(began), began.RunsHooks()
 		if in, err = at.Store.Get(id); err != nil {
 			return err
 		}
 	}
 	if b.JSON {
-		return at.Env.JSON(lineOf(at.Env, at.Member(in)))
+		return at.Env.JSON(newJSONAgent(at.Env, at.Member(in)))
 	}
 	if !b.Start {
 		return at.Env.Printf("made %s; gt-session start %s starts it\n", in.Name, in.Name)
@@ -356,9 +356,9 @@ func (b begin) run(at scope, id instance.ID) error {
 	return nil
 }
 
-// waits returns a phrase that says that the client asks something at its start.
-func waits(b *launch.Launch) string {
-	if !b.Asks {
+// asksPhrase returns a phrase that says that the client asks something at its start.
+func asksPhrase(b *launch.Launch) string {
+	if !b.ClientAsks {
 		return ""
 	}
 	return "; its client asks something: gt-session answer " + b.Name
@@ -407,7 +407,7 @@ func forEachInstance(env *cli.Env, all []*instance.Instance, do func(*instance.I
 					hints = append(hints, hint)
 				}
 			}
-			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), fmt.Errorf("%d of %d failed", count(errs, func(err error) bool { return err != nil }), len(all))))
+			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), fmt.Errorf("%d of %d failed", countIf(errs, func(err error) bool { return err != nil }), len(all))))
 		case said[i] != "":
 			failed = cmp.Or(failed, env.Println(said[i]))
 		}
@@ -418,8 +418,8 @@ func forEachInstance(env *cli.Env, all []*instance.Instance, do func(*instance.I
 	return failed
 }
 
-// count returns for how many of all is reports true.
-func count[T any](all []T, is func(T) bool) (n int) {
+// countIf returns for how many of all is reports true.
+func countIf[T any](all []T, is func(T) bool) (n int) {
 	for _, one := range all {
 		if is(one) {
 			n++
@@ -442,11 +442,11 @@ type start struct {
 
 // Run starts the selected agents, those named NAME@HOST on their hosts.
 func (c *start) Run(env *cli.Env, at scope) (err error) {
-	if c.Message, err = textOf(env, c.Message); err != nil {
+	if c.Message, err = readText(env, c.Message); err != nil {
 		return err
 	}
 	if c.WhenReset {
-		return c.whenReset(at)
+		return c.startAfterLimits(at)
 	}
 	if !c.Explain {
 		if done, err := c.askOtherHosts(env, peer.Ask{Command: "start", Text: c.Message}); done || err != nil {
@@ -461,9 +461,9 @@ func (c *start) Run(env *cli.Env, at scope) (err error) {
 			return "", explainManaged(at, in)
 		}
 		if in.Managed != nil {
-			return managed(at, in, "started", (*perform.World).Resume)
+			return actOnManaged(at, in, "started", (*perform.World).Resume)
 		}
-		r := starter(at)
+		r := newStarter(at)
 		r.Prompt, r.About, r.Trust, r.TakesBack = c.Message, env.Line(c.Topic, maxTopic), c.Trust, c.Force
 		if c.Explain {
 			return "", r.Explain(in)
@@ -489,7 +489,7 @@ func startAgent(by launch.Starter, in *instance.Instance, suffix, runs string) (
 	case err != nil:
 		return "", err
 	}
-	return "started " + in.Name + suffix + waits(b), nil
+	return "started " + in.Name + suffix + asksPhrase(b), nil
 }
 
 type restart struct {
@@ -506,7 +506,7 @@ type restart struct {
 // Run restarts the selected agents, in a detached process if the command runs in one of them.
 func (c *restart) Run(env *cli.Env, at scope) error {
 	if c.Account != "" {
-		if err := c.asksAccount(at); err != nil {
+		if err := c.confirmAccount(at); err != nil {
 			return err
 		}
 	}
@@ -518,7 +518,7 @@ func (c *restart) Run(env *cli.Env, at scope) error {
 			return "", err
 		}
 		if in.Managed != nil {
-			return managed(at, in, "restarted", (*perform.World).Suspend, (*perform.World).Resume)
+			return actOnManaged(at, in, "restarted", (*perform.World).Suspend, (*perform.World).Resume)
 		}
 		if c.Account != "" {
 			held, err := at.Store.Hold(in.ID, readyWait)
@@ -528,13 +528,13 @@ func (c *restart) Run(env *cli.Env, at scope) error {
 			defer held.Release()
 			return c.restartUnderAccount(at, held)
 		}
-		r := starter(at)
+		r := newStarter(at)
 		r.TakesBack = c.Force
 		b, err := r.Start(in.ID, true)
 		if err != nil {
 			return "", err
 		}
-		return "restarted " + in.Name + waits(b), nil
+		return "restarted " + in.Name + asksPhrase(b), nil
 	})
 }
 
@@ -545,10 +545,10 @@ type restore struct {
 	hidden
 }
 
-// stays reports whether an agent goes on running: in a pane, or after it lost its pane, if its
+// staysRunning reports whether an agent goes on running: in a pane, or after it lost its pane, if its
 // process has not ended at the time by. One that nobody can reach is ended by the start.
-func stays(m fleet.Member, by time.Time) bool {
-	return m.Process.IsSet() && (m.Pane.ID != "" || m.Adopted != nil || !live.Gone([]process.Proc{m.Process}, time.Until(by)) && !m.LostPane())
+func staysRunning(m fleet.Member, by time.Time) bool {
+	return m.Process.IsSet() && (m.Pane.ID != "" || m.Adopted != nil || !live.AwaitGone([]process.Proc{m.Process}, time.Until(by)) && !m.LostPane())
 }
 
 // Run starts every agent that should run and does not, in all scopes if no profile is named.
@@ -560,26 +560,26 @@ func (c *restore) Run(env *cli.Env) error {
 	at, err := roster.Read(env, all)
 	unread = errors.Join(unread, err)
 	hungUp := time.Now().Add(launch.HangUp)
-	var gone, down []*instance.Instance
+	var toStart, shutDown []*instance.Instance
 	var unseen []string // names of those that may run elsewhere
 	starters := map[*instance.Instance]launch.Starter{}
 	scopeOf := map[*instance.Instance]scope{}
 	for _, s := range at {
 		for _, m := range s.Agents {
 			if perform.IsShutDown(m.Instance) {
-				down = append(down, m.Instance)
+				shutDown = append(shutDown, m.Instance)
 				scopeOf[m.Instance] = s.Scope
 			}
 			var away *fleet.HiddenError
-			if errors.As(m.Unanswered, &away) && m.Wanted() && m.Moved == nil && !c.Gone {
+			if errors.As(m.Unanswered, &away) && m.IsWanted() && m.Moved == nil && !c.Gone {
 				unseen = append(unseen, m.Name+s.Suffix())
 				continue
 			}
-			if m.Managed == nil && m.Wanted() && m.Moved == nil && !stays(m, hungUp) && (m.Status != status.Unknown || away != nil) {
-				gone = append(gone, m.Instance)
-				starts := starter(s.Scope)
+			if m.Managed == nil && m.IsWanted() && m.Moved == nil && !staysRunning(m, hungUp) && (m.Status != status.Unknown || away != nil) {
+				toStart = append(toStart, m.Instance)
+				starts := newStarter(s.Scope)
 				starts.HungUp = hungUp
-				if c.Continue && m.Interrupted() {
+				if c.Continue && m.WasInterrupted() {
 					starts.Prompt = conversation.Resumption
 				}
 				starters[m.Instance], scopeOf[m.Instance] = starts, s.Scope
@@ -590,21 +590,21 @@ func (c *restore) Run(env *cli.Env) error {
 		err := cli.Failf(cli.Busy, "not restored: %s: they were started in another container or on another machine, which cannot be seen from here", strings.Join(unseen, ", "))
 		unread = errors.Join(unread, cli.WithHint(err, "if that will not come back: gt-session restore --gone"))
 	}
-	if len(gone)+len(down) == 0 && unread == nil {
+	if len(toStart)+len(shutDown) == 0 && unread == nil {
 		env.Hint("nothing to restore: all agents that should be running are")
-		if n := count(at, func(s roster.Listed) bool {
+		if n := countIf(at, func(s roster.Listed) bool {
 			return slices.ContainsFunc(s.Agents, func(m fleet.Member) bool { return m.Status == status.Stopped && m.Moved == nil })
 		}); n > 0 {
 			env.Hint("gt-session start --all starts those that were stopped, too")
 		}
 		return nil
 	}
-	would := func(in *instance.Instance) string {
+	wouldStart := func(in *instance.Instance) string {
 		return fmt.Sprintf("would start %s%s (%s) in %s", in.Name, scopeOf[in].Suffix(), in.Agent, env.DisplayPath(in.Path))
 	}
-	err = forEachInstance(env, gone, func(in *instance.Instance) (string, error) {
+	err = forEachInstance(env, toStart, func(in *instance.Instance) (string, error) {
 		if c.DryRun {
-			return would(in), nil
+			return wouldStart(in), nil
 		}
 		if err := c.assumeGone(scopeOf[in], in.ID); err != nil {
 			return "", err
@@ -612,8 +612,8 @@ func (c *restore) Run(env *cli.Env) error {
 		return startAgent(starters[in], in, scopeOf[in].Suffix(), "") // another command may be first
 	})
 	if c.DryRun {
-		down, err = nil, errors.Join(err, forEachInstance(env, down, func(in *instance.Instance) (string, error) { return would(in), nil }))
+		shutDown, err = nil, errors.Join(err, forEachInstance(env, shutDown, func(in *instance.Instance) (string, error) { return wouldStart(in), nil }))
 	}
-	err = errors.Join(err, bringBack(env, down, scopeOf))
+	err = errors.Join(err, resumeShutDown(env, shutDown, scopeOf))
 	return errors.Join(unread, err)
 }

@@ -40,7 +40,7 @@ func (c *summed) Validate() error {
 // Run prints a summary of all agents, or the status of the named one, which can be on another host.
 func (c *summed) Run(env *cli.Env) error {
 	if c.Name != "" {
-		return c.resolveHost(env)
+		return c.printNamed(env)
 	}
 	defer roster.DeferGC()() // until the summary is printed
 	scopes, err := c.scopes(env)
@@ -50,30 +50,30 @@ func (c *summed) Run(env *cli.Env) error {
 	found, unread := roster.ReadWithStrangers(env, c.Profile, scopes)
 	unread = errors.Join(unread, err)
 	var all []fleet.Member
-	by := map[status.Status][]fleet.Member{}
+	byStatus := map[status.Status][]fleet.Member{}
 	for _, s := range found {
 		for _, m := range s.Agents {
-			all, by[m.Status] = append(all, m), append(by[m.Status], m)
+			all, byStatus[m.Status] = append(all, m), append(byStatus[m.Status], m)
 		}
 	}
-	waiting := by[status.Waiting]
+	waiting := byStatus[status.Waiting]
 	sort.SliceStable(waiting, func(i, j int) bool { return urgency(waiting[i].Reason) < urgency(waiting[j].Reason) })
 	err = nil
 	switch {
 	case c.Quiet:
-		if n := len(by[status.Waiting]); n > 0 {
+		if n := len(byStatus[status.Waiting]); n > 0 {
 			err = env.Println(n)
 		}
 	case c.Tmux:
-		if text := forTmux(by); text != "" {
+		if text := forTmux(byStatus); text != "" {
 			err = env.Println(text)
 		}
 		unread = nil // a status line has no room for errors
 	default:
-		err = c.print(env, by)
+		err = c.print(env, byStatus)
 		hintLost(env, all)
 		if len(all) == 0 && unread == nil {
-			noneListed(scopes[0], false)
+			hintNoneListed(scopes[0], false)
 		}
 		offerAdoption(env, all)
 	}
@@ -96,7 +96,7 @@ func urgency(r status.Reason) int {
 // account whose login is refused share a line.
 func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error {
 	var counts []string
-	for _, s := range roster.Order {
+	for _, s := range roster.StatusOrder {
 		if n := len(by[s]); n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, s))
 		}
@@ -108,16 +108,16 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	fmt.Fprintln(out, strings.Join(counts, ", "))
 	var rows [][3]string
 	width := term.Width(env.Stdout, env.Getenv)
-	for _, one := range logins(by[status.Waiting]) {
+	for _, one := range refusedLogins(by[status.Waiting]) {
 		rows = append(rows, [3]string{env.Line(strings.Join(one.names, ", "), maxCell), one.describeRefusal(env)})
 	}
-	for _, s := range roster.Order[:3] {
+	for _, s := range roster.StatusOrder[:3] {
 		for _, m := range by[s] {
-			if m.Login || s == status.Running && m.Silent == 0 {
+			if m.NeedsLogin || s == status.Running && m.SilentFor == 0 {
 				continue
 			}
 			does := roster.StatusText(m)
-			if !m.Since.IsZero() && m.Silent == 0 {
+			if !m.Since.IsZero() && m.SilentFor == 0 {
 				does += " for " + duration.Format(duration.Rough(env.Now().Sub(m.Since)))
 			}
 			topic := ""
@@ -156,7 +156,7 @@ func forTmux(by map[status.Status][]fleet.Member) string {
 	for _, s := range []string{string(status.Waiting), string(status.Error), string(activity.Silent)} {
 		all := by[status.Status(s)]
 		if s == string(activity.Silent) {
-			all = slices.DeleteFunc(slices.Clone(by[status.Running]), func(m fleet.Member) bool { return m.Silent == 0 })
+			all = slices.DeleteFunc(slices.Clone(by[status.Running]), func(m fleet.Member) bool { return m.SilentFor == 0 })
 		}
 		if len(all) == 0 {
 			continue

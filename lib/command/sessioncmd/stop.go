@@ -49,9 +49,9 @@ func (c *stop) Run(env *cli.Env, at scope) error {
 			return "", err
 		}
 		if in.Managed != nil {
-			return managed(at, in, "suspended", (*perform.World).Suspend)
+			return actOnManaged(at, in, "suspended", (*perform.World).Suspend)
 		}
-		switch stopped, err := stopper(at, c.Now, c.All).Stop(in.ID); {
+		switch stopped, err := newStopper(at, c.Now, c.All).Stop(in.ID); {
 		case err != nil:
 			return "", err
 		case !stopped:
@@ -61,10 +61,10 @@ func (c *stop) Run(env *cli.Env, at scope) error {
 	})
 }
 
-// stopper stops agents: with now it does not let the client exit by itself, and with wanted it
+// newStopper stops agents: with now it does not let the client exit by itself, and with wanted it
 // keeps the desired state, for a restore.
-func stopper(at scope, now, wanted bool) launch.Stopper {
-	return launch.Stopper{Env: at.Env, Store: at.Store, Table: at.Table(), Now: now, Wanted: wanted}
+func newStopper(at scope, now, wanted bool) launch.Stopper {
+	return launch.Stopper{Env: at.Env, Store: at.Store, Table: at.Table(), Now: now, KeepsDesired: wanted}
 }
 
 type downCmd struct {
@@ -83,23 +83,23 @@ func (c *downCmd) Run(env *cli.Env, at scope) error {
 	}
 	all, unread := at.Store.ReadInstances()
 	if len(all) == 0 && unread == nil {
-		noneYet(at)
+		hintNoneYet(at)
 	}
 	// A machine that goes down asks nobody.
 	if term.IsTerminal(env.Stdin) || runsBelowAgent(at, all) {
-		if err := (cut{c.Now}).allows(at, "ended", all); err != nil {
+		if err := (cut{c.Now}).confirmBusy(at, "ended", all); err != nil {
 			return err
 		}
 	}
 	var ended atomic.Bool
 	var errs error
-	for _, some := range c.order(env, all) {
+	for _, some := range c.endOrder(env, all) {
 		errs = errors.Join(errs, forEachInstance(env, some, func(in *instance.Instance) (string, error) {
 			if in.Managed != nil && in.Managed.State == lifecycle.Active {
 				ended.Store(true)
-				return managed(at, in, "ended", (*perform.World).Shutdown)
+				return actOnManaged(at, in, "ended", (*perform.World).Shutdown)
 			}
-			switch stopped, err := stopper(at, c.Now, true).Stop(in.ID); {
+			switch stopped, err := newStopper(at, c.Now, true).Stop(in.ID); {
 			case err != nil:
 				return "", err
 			case !stopped:
@@ -121,12 +121,12 @@ func runsBelowAgent(at scope, all []*instance.Instance) bool {
 	if at.Env.Getenv(instance.Variable) != "" || sandbox.RefuseBelowAgent(at.Env, "") != nil {
 		return true
 	}
-	return slices.ContainsFunc(at.Members(all), runsIn)
+	return slices.ContainsFunc(at.Members(all), runsInAgent)
 }
 
-// order returns the agents in the order in which they are ended, in groups that end
+// endOrder returns the agents in the order in which they are ended, in groups that end
 // together. A watcher comes before those that it watches.
-func (c *downCmd) order(env *cli.Env, all []*instance.Instance) [][]*instance.Instance {
+func (c *downCmd) endOrder(env *cli.Env, all []*instance.Instance) [][]*instance.Instance {
 	if !c.Town {
 		return [][]*instance.Instance{all}
 	}
@@ -164,7 +164,7 @@ func (h hidden) assumeGoneHeld(at scope, held *instance.Locked) error {
 	if !h.Gone {
 		return nil
 	}
-	return launch.BelieveGone(at.Env, at.Store, at.Table(), held)
+	return launch.RecordGone(at.Env, at.Store, at.Table(), held)
 }
 
 // cut is the flag of commands that end agents which may be busy.
@@ -172,19 +172,19 @@ type cut struct {
 	Now bool `help:"Do it even if an agent is busy: in a turn, or with commands in the background."`
 }
 
-// allows asks at the terminal before agents are ended that are busy, and refuses elsewhere,
+// confirmBusy asks at the terminal before agents are ended that are busy, and refuses elsewhere,
 // unless a flag of the command has allowed it. An agent may always end itself.
-func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
+func (c cut) confirmBusy(at scope, verb string, all []*instance.Instance) error {
 	if c.Now {
 		return nil
 	}
 	var busy []string
 	for _, m := range at.Members(all) {
-		what := m.Busy()
+		what := m.WhyBusy()
 		if what == "" && asksOnScreen(at, m) {
 			what = "its screen asks something"
 		}
-		if what != "" && !runsIn(m) {
+		if what != "" && !runsInAgent(m) {
 			busy = append(busy, fmt.Sprintf("%s is busy: %s", m.Name, what))
 		}
 	}
@@ -230,7 +230,7 @@ func (c *archive) Run(env *cli.Env, at scope) error {
 		if err := c.assumeGoneHeld(at, held); err != nil {
 			return "", err
 		}
-		switch stopped, err := stopper(at, c.Now, false).StopHeld(held); {
+		switch stopped, err := newStopper(at, c.Now, false).StopHeld(held); {
 		case err != nil:
 			return "", err
 		case !stopped && held.IsArchived():
@@ -267,12 +267,12 @@ type outliveFlag struct {
 
 var ancestors = sync.OnceValue(func() []int { return process.Ancestors(os.Getpid()) })
 
-// runsIn reports whether this command runs in an agent.
-func runsIn(m fleet.Member) bool {
+// runsInAgent reports whether this command runs in an agent.
+func runsInAgent(m fleet.Member) bool {
 	return m.Process.IsSet() && slices.Contains(ancestors(), m.Process.PID)
 }
 
-const handed = 2 * time.Second // how long the caller has to read the output before its agent ends
+const readTime = 2 * time.Second // how long the caller has to read the output before its agent ends
 
 // detach starts a detached copy of the command if the command runs below an agent that it
 // ends, and reports whether it did. Ending the agent would otherwise end the command first. Before
@@ -282,19 +282,19 @@ func (w outliveFlag) detach(at scope, s agentSelection, now bool, done string) (
 	if w.Outlive > 0 {
 		signal.Ignore(syscall.SIGHUP)
 		if p, err := process.Find(w.Outlive); err == nil {
-			live.Gone([]process.Proc{p}, handed)
+			live.AwaitGone([]process.Proc{p}, readTime)
 		}
 		return false, nil
 	}
-	all, _, err := s.chosen(at)
+	all, _, err := s.selectInstances(at)
 	if err != nil {
 		return false, err
 	}
-	if err := (cut{now}).allows(at, done, all); err != nil {
+	if err := (cut{now}).confirmBusy(at, done, all); err != nil {
 		return false, err
 	}
 	for _, m := range at.Members(all) {
-		if !runsIn(m) {
+		if !runsInAgent(m) {
 			continue
 		}
 		pid, err := process.Detached(env.Dir, env.ChildEnviron(), append(slices.Clone(env.Args), fmt.Sprint("--outlive=", os.Getpid())))

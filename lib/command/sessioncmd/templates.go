@@ -25,7 +25,7 @@ import (
 	"gt/lib/text/term"
 )
 
-func worldOf(at scope) (*perform.World, error) { return agents.Open(at.Env, at.Town, at.Profile) }
+func openWorld(at scope) (*perform.World, error) { return agents.Open(at.Env, at.Town, at.Profile) }
 
 // withExitCodeOf is withExitCode for errors of perform. name is "" if no session was made.
 func withExitCodeOf(name string, err error) error {
@@ -52,9 +52,9 @@ type fromTemplate struct {
 	Set      map[string]string `group:"From a template:" placeholder:"KEY=VALUE" mapsep:"none" help:"Settings of its own: model, name, title, prompt, env.NAME, as its template allows."`
 }
 
-// untrusted returns an error in a town that is not trusted. The person means its templates
+// checkTrusted returns an error in a town that is not trusted. The person means its templates
 // there, not their own.
-func untrusted(t town.Town) error {
+func checkTrusted(t town.Town) error {
 	root := t.NotTrusted()
 	if root == "" {
 		return nil
@@ -62,18 +62,18 @@ func untrusted(t town.Town) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", root), "gt-hooks trust shows what that means")
 }
 
-// make makes and starts a session of the template, and prints it.
-func (c fromTemplate) make(at scope, asJSON bool) error {
+// makeSession makes and starts a session of the template, and prints it.
+func (c fromTemplate) makeSession(at scope, asJSON bool) error {
 	env := at.Env
-	if err := untrusted(at.Town); err != nil {
+	if err := checkTrusted(at.Town); err != nil {
 		return err
 	}
-	w, err := worldOf(at)
+	w, err := openWorld(at)
 	if err != nil {
 		return err
 	}
 	if prompt, is := c.Set["prompt"]; is {
-		if c.Set["prompt"], err = textOf(env, prompt); err != nil {
+		if c.Set["prompt"], err = readText(env, prompt); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (c fromTemplate) make(at scope, asJSON bool) error {
 		return cli.WithHint(cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", in.Name, err)), "the next gt-reconcile tick tries again; gt-session close %s removes it", in.Name)
 	}
 	if asJSON {
-		return printLine(at, at.Member(in))
+		return printJSONAgent(at, at.Member(in))
 	}
 	return env.Printf("started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.DisplayPath(in.Path), in.Name)
 }
@@ -103,11 +103,11 @@ func (c picked) Validate() error {
 	if len(c.Names) == 0 && c.State == "" && c.Template == "" {
 		return errors.New("no session is named (give names, --state or --template)")
 	}
-	return knownStates(c.State)
+	return checkStates(c.State)
 }
 
-// knownStates returns an error if a list, separated by commas, has an unknown lifecycle state.
-func knownStates(list string) error {
+// checkStates returns an error if a list, separated by commas, has an unknown lifecycle state.
+func checkStates(list string) error {
 	for state := range strings.SplitSeq(list, ",") {
 		if _, ok := lifecycle.State(state).Row(); !ok && state != "" {
 			var known []string
@@ -120,8 +120,8 @@ func knownStates(list string) error {
 	return nil
 }
 
-// sessions returns all instances, also archived and closed ones. err says what it could not read.
-func sessions(store instance.Store) (all []*instance.Instance, err error) {
+// readAllSessions returns all instances, also archived and closed ones. err says what it could not read.
+func readAllSessions(store instance.Store) (all []*instance.Instance, err error) {
 	all, err = store.ReadInstances()
 	for _, folder := range []string{instance.Archived, instance.Closed} {
 		more, merr := store.ReadFolder(folder)
@@ -130,14 +130,14 @@ func sessions(store instance.Store) (all []*instance.Instance, err error) {
 	return all, err
 }
 
-// find returns the sessions that the flags choose; without names and states, those that are not
+// findPicked returns the sessions that the flags choose; without names and states, those that are not
 // closed. With an error it can return those that it could read.
-func (c picked) find(at scope, store instance.Store) (found []*instance.Instance, err error) {
+func (c picked) findPicked(at scope, store instance.Store) (found []*instance.Instance, err error) {
 	var damaged error
 	if len(c.Names) == 0 { // an earlier generation may have another state and be missed
 		store.Warn = func(err error) { damaged = errors.Join(damaged, err) }
 	}
-	all, unread := sessions(store)
+	all, unread := readAllSessions(store)
 	unread = errors.Join(unread, damaged)
 	add := func(in *instance.Instance) {
 		if !slices.Contains(found, in) && (c.Template == "" || in.Managed.Template == c.Template) {
@@ -171,15 +171,15 @@ func (c picked) find(at scope, store instance.Store) (found []*instance.Instance
 func (c picked) forEachPicked(at scope, done string, usual lifecycle.State, do action, ends ...cut) error {
 	if len(c.Names) == 0 {
 		c.State = cmp.Or(c.State, string(usual))
-		if err := untrusted(at.Town); err != nil {
+		if err := checkTrusted(at.Town); err != nil {
 			return err
 		}
 	}
-	w, err := worldOf(at)
+	w, err := openWorld(at)
 	if err != nil {
 		return err
 	}
-	all, unread := c.find(at, w.Store)
+	all, unread := c.findPicked(at, w.Store)
 	if all == nil && unread != nil {
 		return unread
 	}
@@ -188,7 +188,7 @@ func (c picked) forEachPicked(at scope, done string, usual lifecycle.State, do a
 		return nil
 	}
 	for _, e := range ends {
-		if err := e.allows(at, done, all); err != nil {
+		if err := e.confirmBusy(at, done, all); err != nil {
 			return err
 		}
 	}
@@ -237,7 +237,7 @@ type closes struct {
 }
 
 func (c *closes) Run(at scope) error {
-	return c.forEachPicked(at, "closed", "", closesIt, c.cut)
+	return c.forEachPicked(at, "closed", "", closeByUser, c.cut)
 }
 
 type adminClose struct {
@@ -248,7 +248,7 @@ type adminClose struct {
 
 // Run closes sessions while no tick runs, and blocks ticks meanwhile.
 func (c *adminClose) Run(at scope) error {
-	w, err := worldOf(at)
+	w, err := openWorld(at)
 	if err != nil {
 		return err
 	}
@@ -289,11 +289,11 @@ func overlayLines(overlay map[string]string) map[string]string {
 
 // Run prints a session and its settings by layer: the template's, its own, and what takes effect.
 func (c *inspect) Run(env *cli.Env, at scope) error {
-	w, err := worldOf(at)
+	w, err := openWorld(at)
 	if err != nil {
 		return err
 	}
-	all, unread := sessions(w.Store)
+	all, unread := readAllSessions(w.Store)
 	in, err := findByName(at, all, unread, c.Name)
 	if err != nil {
 		return err
@@ -308,7 +308,7 @@ func (c *inspect) Run(env *cli.Env, at scope) error {
 			effective[key] = redacted
 		}
 	}
-	label, err := marks{}.labelOf(w.Store, in.Name)
+	label, err := routeMarkers{}.labelOf(w.Store, in.Name)
 	if err != nil {
 		return err
 	}
@@ -328,7 +328,7 @@ func (c *inspect) Run(env *cli.Env, at scope) error {
 		{"slot", m.SlotText()}, {"generation", fmt.Sprint(m.Generation)}, {"marker", label}, {"session", key}, {"config", m.Hash},
 		{"agent", in.Agent}, {"folder", in.Path}, {"tmux", in.TmuxSession}, {"runtime", m.Runtime},
 		{"made", formatTime(m.CreatedAt)}, {"active", formatTime(m.ActiveAt)}, {"suspended", formatTime(m.SuspendedAt)}, {"draining", formatTime(m.DrainAt)},
-		{"archived", formatTime(m.ArchivedAt)}, {"closed", formatTime(m.ClosedAt)}, {"crashes", zero(m.CrashCount)}, {"ended", m.CrashReason}, {"quarantine", formatTime(m.QuarantineUntil)},
+		{"archived", formatTime(m.ArchivedAt)}, {"closed", formatTime(m.ClosedAt)}, {"crashes", nonZero(m.CrashCount)}, {"ended", m.CrashReason}, {"quarantine", formatTime(m.QuarantineUntil)},
 	}
 	for _, layer := range []struct {
 		name   string
@@ -354,33 +354,33 @@ func printFields(env *cli.Env, width int, fields [][2]string) error {
 	return nil
 }
 
-func zero(n int) string {
+func nonZero(n int) string {
 	if n == 0 {
 		return ""
 	}
 	return fmt.Sprint(n)
 }
 
-func candidate(in *instance.Instance) string {
+func describeCandidate(in *instance.Instance) string {
 	if in.Managed == nil {
 		return fmt.Sprintf("%s  %s  %s", in.Name, fmt.Sprintf("%.8s", in.ID), in.Path)
 	}
-	return fmt.Sprintf("%s  (%s, %s)", in.Name, in.Managed.State, age(in, time.Now()))
+	return fmt.Sprintf("%s  (%s, %s)", in.Name, in.Managed.State, formatAge(in, time.Now()))
 }
 
-func age(in *instance.Instance, now time.Time) string {
+func formatAge(in *instance.Instance, now time.Time) string {
 	return duration.Format(max(now.Sub(in.CreatedAt), 0))
 }
 
 type action func(*perform.World, context.Context, instance.ID) error
 
-func closesIt(w *perform.World, ctx context.Context, id instance.ID) error {
+func closeByUser(w *perform.World, ctx context.Context, id instance.ID) error {
 	return w.Close(ctx, id, lifecycle.UserRequest)
 }
 
-// managed carries out actions on a session of a template, and returns a sentence that says so.
-func managed(at scope, in *instance.Instance, done string, verbs ...action) (string, error) {
-	w, err := worldOf(at)
+// actOnManaged carries out actions on a session of a template, and returns a sentence that says so.
+func actOnManaged(at scope, in *instance.Instance, done string, verbs ...action) (string, error) {
+	w, err := openWorld(at)
 	if err != nil {
 		return "", err
 	}
@@ -392,15 +392,15 @@ func managed(at scope, in *instance.Instance, done string, verbs ...action) (str
 	return done + " " + in.Name, nil
 }
 
-// bringBack resumes sessions that a shutdown ended. Those that depend on others are tried
+// resumeShutDown resumes sessions that a shutdown ended. Those that depend on others are tried
 // again as long as another one could be started.
-func bringBack(env *cli.Env, down []*instance.Instance, scopeOf map[*instance.Instance]scope) (err error) {
+func resumeShutDown(env *cli.Env, down []*instance.Instance, scopeOf map[*instance.Instance]scope) (err error) {
 	for len(down) > 0 {
 		var mu sync.Mutex
 		held := map[*instance.Instance]error{}
 		err = errors.Join(err, forEachInstance(env, down, func(in *instance.Instance) (string, error) {
 			at := scopeOf[in]
-			w, err := worldOf(at)
+			w, err := openWorld(at)
 			if err == nil {
 				err = w.Resume(context.Background(), in.ID)
 			}
@@ -425,7 +425,7 @@ func bringBack(env *cli.Env, down []*instance.Instance, scopeOf map[*instance.In
 
 // explainManaged prints the steps with which a session of a template would start.
 func explainManaged(at scope, in *instance.Instance) error {
-	w, err := worldOf(at)
+	w, err := openWorld(at)
 	if err != nil {
 		return err
 	}
@@ -461,11 +461,11 @@ func templatedOf(in *instance.Instance) *templated {
 	return t
 }
 
-// marks holds the routing markers by store. They are read on first use.
-type marks map[string]map[string][]string
+// routeMarkers holds the routing markers by store. They are read on first use.
+type routeMarkers map[string]map[string][]string
 
 // labelOf returns the label under which a session gets work, "" for none.
-func (m marks) labelOf(store instance.Store, name string) (label string, err error) {
+func (m routeMarkers) labelOf(store instance.Store, name string) (label string, err error) {
 	all, ok := m[store.Dir]
 	if !ok {
 		all, err = route.NewMarkers(store).ReadMarkers()
@@ -480,7 +480,7 @@ func (m marks) labelOf(store instance.Store, name string) (label string, err err
 }
 
 // setRoutable sets whether a session can get work. t is nil for an instance of no template.
-func (m marks) setRoutable(store instance.Store, t *templated, name string) error {
+func (m routeMarkers) setRoutable(store instance.Store, t *templated, name string) error {
 	if t == nil {
 		return nil
 	}
@@ -489,16 +489,16 @@ func (m marks) setRoutable(store instance.Store, t *templated, name string) erro
 	return err
 }
 
-func (c *list) retired() bool {
+func (c *list) wantsRetired() bool {
 	return c.All || slices.ContainsFunc(strings.Split(c.State, ","), func(state string) bool {
 		row, known := lifecycle.State(state).Row()
 		return known && !row.Listed
 	})
 }
 
-// retiredOf returns the archived and closed sessions of a store. They do not run, so it
+// readRetired returns the archived and closed sessions of a store. They do not run, so it
 // does not look for their processes.
-func retiredOf(store instance.Store) (members []fleet.Member, unread error) {
+func readRetired(store instance.Store) (members []fleet.Member, unread error) {
 	for _, folder := range []string{instance.Archived, instance.Closed} {
 		all, err := store.ReadFolder(folder)
 		unread = errors.Join(unread, err)
@@ -535,11 +535,11 @@ func printSessions(env *cli.Env, rows []row, placed bool) error {
 			if r.Managed.State.Rests() {
 				return ""
 			}
-			return env.Line(r.Text, maxCell)
+			return env.Line(r.StatusText, maxCell)
 		}},
-		{Heading: "AGE", Cell: func(r row) string { return age(r.Instance, now) }},
+		{Heading: "AGE", Cell: func(r row) string { return formatAge(r.Instance, now) }},
 		{Heading: "REASON", Cell: func(r row) string { return env.Line(stateReason(r.Managed), maxCell) }},
 	}, rows)
 	return term.StyleFor(env.Stdout, env.Getenv).CutLast("STATE").Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells,
-		painted(env, slices.Index(cells[0], "STATE")))
+		statusPainter(env, slices.Index(cells[0], "STATE")))
 }

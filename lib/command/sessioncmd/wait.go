@@ -50,21 +50,21 @@ func (u *statusList) UnmarshalText(text []byte) error {
 
 // Run prints each agent that reaches the status. If one has ended, it waits for the others.
 func (c *wait) Run(env *cli.Env, at scope) error {
-	left, _, err := agentSelection{Names: c.Names}.chosen(at)
+	left, _, err := agentSelection{Names: c.Names}.selectInstances(at)
 	if err != nil {
 		return err
 	}
 	var failed error
-	err = watch(time.Duration(c.Timeout), time.Now(), func() (bool, error) {
+	err = pollUntil(time.Duration(c.Timeout), time.Now(), func() (bool, error) {
 		for i, in := range left { // reload, because a restart changes it; a removed one is noticed below
 			if current, err := at.Store.Get(in.ID); err == nil {
 				left[i] = current
 			}
 		}
 		members := at.Members(left)
-		at.AskAway(members)
+		at.AskRuntimes(members)
 		for _, m := range members {
-			current, err := settled(at, m)
+			current, err := lookAgain(at, m)
 			switch {
 			case err != nil:
 				failed = errors.Join(failed, withExitCode(m.Name, err))
@@ -83,7 +83,7 @@ func (c *wait) Run(env *cli.Env, at scope) error {
 	if errors.Is(err, errTimeout) {
 		var names []string
 		members := at.Members(left)
-		at.AskAway(members)
+		at.AskRuntimes(members)
 		for _, m := range members {
 			names = append(names, m.Name+" is "+roster.StatusText(m))
 		}
@@ -114,9 +114,9 @@ func hintLost(env *cli.Env, members []fleet.Member) {
 
 func hasEnded(m fleet.Member) bool { return m.Status == status.Stopped || m.Status == status.Error }
 
-// settled looks again at an agent that seems to have ended, under the lock of its instance.
+// lookAgain looks again at an agent that seems to have ended, under the lock of its instance.
 // The status is Unknown while another command starts or stops the agent.
-func settled(at scope, m fleet.Member) (fleet.Member, error) {
+func lookAgain(at scope, m fleet.Member) (fleet.Member, error) {
 	if !hasEnded(m) || agents.Remote(m.Instance) {
 		return m, nil
 	}
@@ -134,9 +134,9 @@ func settled(at scope, m fleet.Member) (fleet.Member, error) {
 
 var errTimeout = errors.New("timed out")
 
-// watch calls look until it reports the end or an error, or until limit has passed since
+// pollUntil calls look until it reports the end or an error, or until limit has passed since
 // begin (0 is no limit). The pauses grow from 100 ms to 1 s, because a look costs a call of tmux.
-func watch(limit time.Duration, begin time.Time, look func() (over bool, err error)) error {
+func pollUntil(limit time.Duration, begin time.Time, look func() (over bool, err error)) error {
 	for pause := 100 * time.Millisecond; ; pause = min(pause*5/4, time.Second) {
 		if over, err := look(); over || err != nil {
 			return err
@@ -152,11 +152,11 @@ func watch(limit time.Duration, begin time.Time, look func() (over bool, err err
 	}
 }
 
-// answer is the last answer of an agent, and whether it follows a given prompt.
-type answer struct {
-	asked bool // the conversation contains the prompt
-	text  string
-	error bool // the client wrote the text to report an error
+// agentAnswer is the last answer of an agent, and whether it follows a given prompt.
+type agentAnswer struct {
+	hasPrompt bool // the conversation contains the prompt
+	text      string
+	isError   bool // the client wrote the text to report an error
 }
 
 // conversationOf returns what reads the conversation of an agent, and its file, which is the account's.
@@ -184,7 +184,7 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 	case path == "":
 		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "%s has no conversation yet that gt knows of", m.Name)
 	}
-	_, real, err := ownAccounts(at, m.Instance).File(name, path)
+	_, real, err := accountGuard(at, m.Instance).File(name, path)
 	if err != nil {
 		return nil, conversation.File{}, cli.Fail(cli.AnswerNo, err)
 	}
@@ -194,13 +194,13 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 // readLastAnswer reads the agent's last answer, starting at an offset. If asked is set, only the
 // answer to a prompt with that text counts, given at or after a time with a precision of
 // seconds. The parts of a message are joined.
-func readLastAnswer(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a answer, next int64, err error) {
+func readLastAnswer(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a agentAnswer, next int64, err error) {
 	var id string
 	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
 		switch e.Kind {
 		case conversation.Prompt, conversation.Reply:
 			if asked != "" && send.IsPrompt(e, asked, after, false) {
-				a = answer{asked: true}
+				a = agentAnswer{hasPrompt: true}
 			}
 			id = ""
 		case conversation.Answer:
@@ -209,7 +209,7 @@ func readLastAnswer(r conversation.Reader, f conversation.File, from int64, aske
 			case id != "" && id == e.ID:
 				a.text += "\n\n" + e.Text
 			default:
-				a.text, a.error = e.Text, e.Failed
+				a.text, a.isError = e.Text, e.Failed
 			}
 			id = e.ID
 		}
@@ -220,13 +220,13 @@ func readLastAnswer(r conversation.Reader, f conversation.File, from int64, aske
 
 // lastAnswer reads the last answer of an agent in its whole conversation, as readLastAnswer does,
 // and returns the conversation's end.
-func lastAnswer(at scope, m fleet.Member, asked string, after time.Time) (a answer, end mark, err error) {
+func lastAnswer(at scope, m fleet.Member, asked string, after time.Time) (a agentAnswer, end conversationPlace, err error) {
 	r, f, err := conversationOf(at, m)
 	if err != nil {
 		return a, end, err
 	}
 	a, next, err := readLastAnswer(r, f, 0, asked, after)
-	return a, mark{f, next}, err
+	return a, conversationPlace{f, next}, err
 }
 
 func printLast(at scope, m fleet.Member) error {
@@ -238,9 +238,9 @@ func printLast(at scope, m fleet.Member) error {
 }
 
 // print prints the text. It fails if there is none, or if that reports an error of the client.
-func (a answer) print(env *cli.Env, m fleet.Member) error {
+func (a agentAnswer) print(env *cli.Env, m fleet.Member) error {
 	switch text := strings.TrimRight(env.Text(a.text), "\n "); {
-	case a.error:
+	case a.isError:
 		return cli.Failf(cli.AnswerNo, "%s did not answer: %s", m.Name, env.Line(text, maxCell))
 	case text == "":
 		return cli.Failf(cli.AnswerNo, "%s has not answered yet", m.Name)
@@ -249,8 +249,8 @@ func (a answer) print(env *cli.Env, m fleet.Member) error {
 	}
 }
 
-// mark is the place in a conversation after which the answer to a prompt is expected.
-type mark struct {
+// conversationPlace is the place in a conversation after which the answer to a prompt is expected.
+type conversationPlace struct {
 	file conversation.File
 	at   int64
 }
@@ -279,11 +279,11 @@ func readScreen(known *agent.Table, m fleet.Member) (asks bool, working string) 
 	return err == nil && shown == agent.Asks, working
 }
 
-// await waits until the agent has answered the prompt, and prints the answer. The timeout
+// awaitAnswer waits until the agent has answered the prompt, and prints the answer. The timeout
 // began at begin.
-func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
+func (c *sendPrompt) awaitAnswer(env *cli.Env, s sentPrompt, begin time.Time) error {
 	var m fleet.Member
-	var a answer
+	var a agentAnswer
 	var waitsSince, asksSince time.Time
 	over := false // it has ended
 	worked := ""  // its last screen that showed that it works
@@ -292,18 +292,18 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 		if err == nil {
 			from, after := s.mark.at, time.Time{}
 			if f != s.mark.file { // the other file may hold the same prompt from before
-				from, after = 0, s.before
+				from, after = 0, s.sentAt
 			}
 			a, _, err = readLastAnswer(r, f, from, s.text, after)
 		}
 		return r, err
 	}
-	err := watch(time.Duration(c.Timeout), begin, func() (bool, error) {
+	err := pollUntil(time.Duration(c.Timeout), begin, func() (bool, error) {
 		in, err := s.Store.Get(s.in.ID)
 		if err != nil {
 			return false, withExitCode(s.in.Name, err)
 		}
-		if m, err = settled(s.scope, s.Member(in)); err != nil {
+		if m, err = lookAgain(s.scope, s.Member(in)); err != nil {
 			return false, withExitCode(s.in.Name, err)
 		}
 		asks, working := readScreen(s.Table(), m)
@@ -313,7 +313,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 		switch {
 		case hasEnded(m):
 			over = true
-			if _, err := read(); err == nil && a.asked && a.text != "" {
+			if _, err := read(); err == nil && a.hasPrompt && a.text != "" {
 				return true, nil
 			}
 			return false, cli.Fail(cli.AnswerNo, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
@@ -326,7 +326,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 					fmt.Sprintf("gt-session peek %s shows its screen; gt-session answer %s N answers", m.Name, m.Name))
 			}
 			return false, nil
-		case m.Status != status.Waiting && m.Status != status.Idle, !m.Since.After(s.before):
+		case m.Status != status.Waiting && m.Status != status.Idle, !m.Since.After(s.sentAt):
 			waitsSince, asksSince = time.Time{}, time.Time{}
 			return false, nil
 		}
@@ -335,9 +335,9 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 		}
 		r, err := read()
 		noConversation := r == nil && !s.queued
-		failed := a.asked && working == "" && m.Status == status.Waiting && m.Reason != status.Done && time.Since(waitsSince) > failedWait
+		failed := a.hasPrompt && working == "" && m.Status == status.Waiting && m.Reason != status.Done && time.Since(waitsSince) > failedWait
 		switch {
-		case a.asked && a.text != "":
+		case a.hasPrompt && a.text != "":
 			return true, nil
 		case noConversation, failed, time.Since(waitsSince) > answerWait:
 			return true, err
@@ -349,7 +349,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent, begin time.Time) error {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%w: %s is %s", err, s.in.Name, roster.StatusText(m)))
 	case err != nil:
 		return err
-	case !a.asked: // the answer may belong to the turn before
+	case !a.hasPrompt: // the answer may belong to the turn before
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has not answered yet: what it was told is not in its conversation", m.Name),
 			fmt.Sprintf("gt-session show %s --last prints what it said last", m.Name))
 	}

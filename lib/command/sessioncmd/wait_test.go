@@ -25,12 +25,12 @@ func TestLast(t *testing.T) {
 	for _, c := range []struct {
 		asked string
 		after time.Time
-		want  answer
+		want  agentAnswer
 	}{
-		{"go on", time.Time{}, answer{asked: true, text: "It goes on."}},
-		{"go on", at, answer{asked: true, text: "It goes on."}},
-		{"go on", at.Add(time.Second), answer{text: "It goes on."}},
-		{"stop", time.Time{}, answer{text: "It goes on."}},
+		{"go on", time.Time{}, agentAnswer{hasPrompt: true, text: "It goes on."}},
+		{"go on", at, agentAnswer{hasPrompt: true, text: "It goes on."}},
+		{"go on", at.Add(time.Second), agentAnswer{text: "It goes on."}},
+		{"stop", time.Time{}, agentAnswer{text: "It goes on."}},
 	} {
 		got, _, err := readLastAnswer(readers.FindReader("claude"), conversation.File{Client: "claude", Path: path}, 0, c.asked, c.after)
 		if err != nil || got != c.want {
@@ -42,7 +42,7 @@ func TestLast(t *testing.T) {
 // What is waited for after a deadline that several share is looked at once.
 func TestWatchAfterDeadline(t *testing.T) {
 	looks := 0
-	err := watch(time.Minute, time.Now().Add(-time.Hour), func() (bool, error) { looks++; return false, nil })
+	err := pollUntil(time.Minute, time.Now().Add(-time.Hour), func() (bool, error) { looks++; return false, nil })
 	if !errors.Is(err, errTimeout) || looks != 1 {
 		t.Errorf("%d looks, %v", looks, err)
 	}

@@ -137,8 +137,8 @@ const maxMessage = 1000 // bounds the message of a command, in characters
 func (m *model) confirm(r *row, verb string) tea.Cmd {
 	m.mode, m.about = asking, r.key
 	title, args := verb+" "+r.address(), []string(nil)
-	if r.Busy != "" {
-		title, args = title+", though "+r.Busy, []string{"--now"}
+	if r.WhyBusy != "" {
+		title, args = title+", though "+r.WhyBusy, []string{"--now"}
 	}
 	m.ask = ask{title: title + "? y/n", do: func(m *model, r *row, _ string) tea.Cmd { return m.start(m.session(r, verb, args...)) }}
 	return nil

@@ -183,7 +183,7 @@ func (m *model) showSnapshot(s snapshot) tea.Cmd {
 	m.snapshot = s
 	m.list()
 	m.overtake()
-	if chosen := m.row(); last != nil && chosen != nil && last.Text != chosen.Text { // its pane changes, too
+	if chosen := m.row(); last != nil && chosen != nil && last.StatusText != chosen.StatusText { // its pane changes, too
 		m.panel.same = 0
 	}
 	if first {
@@ -212,7 +212,7 @@ func (m *model) showSnapshot(s snapshot) tea.Cmd {
 	return tea.Batch(told, rings)
 }
 
-func (r *row) silent() bool { return r.Member != nil && r.Member.Silent > 0 }
+func (r *row) silent() bool { return r.Member != nil && r.Member.SilentFor > 0 }
 
 // tells reports whether the person's own command notifies them that this agent waits.
 func (m *model) tells(r *row) bool {
@@ -278,7 +278,7 @@ func (r *row) matches(words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	text := fold.Text(strings.Join([]string{r.address(), r.title, r.section(), r.Text, r.Agent, r.Folder}, "\n"))
+	text := fold.Text(strings.Join([]string{r.address(), r.title, r.section(), r.StatusText, r.Agent, r.Folder}, "\n"))
 	for _, word := range words {
 		if !strings.Contains(text, word) {
 			return false

@@ -192,7 +192,7 @@ func TestRings(t *testing.T) {
 	m.notified.On = append(m.notified.On, activity.Silent)
 	m.showSnapshot(snapshot{rows: makeRows("rr")})
 	both := makeRows("rw")
-	both[0].Member = &fleet.Member{Silent: time.Hour}
+	both[0].Member = &fleet.Member{SilentFor: time.Hour}
 	if all, ok := m.showSnapshot(snapshot{rows: both})().(tea.BatchMsg); !ok || len(all) != 2 {
 		t.Errorf("of one that is silent and one that waits, it tells %v", all)
 	}

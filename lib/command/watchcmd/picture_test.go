@@ -37,9 +37,9 @@ func testModel(width, height int, rows []row) *model {
 
 // testRow returns an agent of this host, or with a host of another one.
 func testRow(host, name, group, folder string, is status.Status, reason status.Reason, age time.Duration) row {
-	r := row{key: host + name, Hosted: roster.Hosted{Host: host, Name: name, Group: group, Folder: folder, Agent: "claude", Status: is, Reason: reason, Text: string(is)}}
+	r := row{key: host + name, Hosted: roster.Hosted{Host: host, Name: name, Group: group, Folder: folder, Agent: "claude", Status: is, Reason: reason, StatusText: string(is)}}
 	if reason != "" && is == status.Waiting {
-		r.Text += fmt.Sprintf(" (%s)", reason)
+		r.StatusText += fmt.Sprintf(" (%s)", reason)
 	}
 	if age > 0 {
 		r.Since = testTime.Add(-age)

@@ -142,7 +142,7 @@ func (r *reader) readProgress(rows []row) {
 	current := map[session.ID]bool{}
 	for i := range rows {
 		if m := rows[i].Member; m != nil {
-			current[m.Now] = true
+			current[m.CurrentID] = true
 		}
 	}
 	for i := range rows {
@@ -154,7 +154,7 @@ func (r *reader) readProgress(rows []row) {
 		if rows[i].branch = branches[at]; rows[i].branch != "" && r.found.changes[at] != nil {
 			rows[i].branch = strings.TrimSpace(rows[i].branch + " " + r.found.changes[at].String())
 		}
-		if today := roster.UsageText(r.found.usage.Today(m, current)); today != "" {
+		if today := roster.UsageText(r.found.usage.UsedToday(m, current)); today != "" {
 			rows[i].today = today + " today"
 		}
 	}
@@ -189,7 +189,7 @@ func (w *lastWrite) Write(data []byte) (int, error) {
 
 // fill reads the agents into a snapshot. The error reports what could not be read.
 func (r *reader) fill(env *cli.Env, s *snapshot) error {
-	scopes, unread := roster.Chosen(env, r.profile, r.everywhere)
+	scopes, unread := roster.ChosenScopes(env, r.profile, r.everywhere)
 	if scopes == nil || unread != nil && !r.everywhere {
 		return unread
 	}
@@ -241,7 +241,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 	r.readProgress(s.rows)
 	for i := range s.rows {
 		h := &s.rows[i].Hosted
-		for _, text := range []*string{&h.Name, &h.Text, &h.Agent, &h.Group, &h.Folder} {
+		for _, text := range []*string{&h.Name, &h.StatusText, &h.Agent, &h.Group, &h.Folder} {
 			*text = r.line(*text)
 		}
 	}

@@ -44,7 +44,7 @@ func (m *model) measure() {
 			continue
 		}
 		w.name = max(w.name, 2*r.Depth+term.Columns(r.address()))
-		w.status = max(w.status, term.Columns(r.Text))
+		w.status = max(w.status, term.Columns(r.StatusText))
 		w.agent = max(w.agent, term.Columns(r.Agent))
 		w.context = max(w.context, term.Columns(r.context))
 		w.branch = max(w.branch, term.Columns(r.branch))
@@ -190,7 +190,7 @@ func (m *model) headerLine() string {
 		}
 	}
 	between, counts := " ", m.counts()
-	for _, s := range roster.Order {
+	for _, s := range roster.StatusOrder {
 		text := fmt.Sprintf("%d %s", counts[s], s)
 		if counts[s] == 0 {
 			continue
@@ -283,7 +283,7 @@ func (m *model) line(i *item) string {
 	if chosen {
 		paint, name, dim, begin = plainly, plainly, plainly, "> "
 	}
-	does := r.Text
+	does := r.StatusText
 	if w.short {
 		does = r.short()
 	}
@@ -576,7 +576,7 @@ func (m *model) help() (lines []string) {
 	}
 	var legend strings.Builder
 	left := m.width
-	for _, s := range roster.Order {
+	for _, s := range roster.StatusOrder {
 		if left -= len("  x ") + len(s); left >= 0 {
 			legend.WriteString("  " + m.style.PaintStatus(s, m.style.StatusMark(s)) + " " + string(s))
 		}

@@ -144,7 +144,7 @@ func (m *model) foundIn(r *row) (best match, ok bool) {
 	if r.Member == nil || len(m.sought.found) == 0 {
 		return best, false
 	}
-	for _, id := range []session.ID{r.Member.Now, r.Member.SessionID, r.Member.ChainID} {
+	for _, id := range []session.ID{r.Member.CurrentID, r.Member.SessionID, r.Member.ChainID} {
 		if f, is := m.sought.found[id]; is && id != "" && (!ok || f.rank < best.rank) {
 			best, ok = f, true
 		}

@@ -80,17 +80,17 @@ func NewPredecessor(env *cli.Env, agents *agent.Table, client agent.Client, id s
 	return p, nil
 }
 
-// Environ returns an environment without the calling session's own variables, whichever
+// WithoutSession returns an environment without the calling session's own variables, whichever
 // agent that is, and without its pane.
-func Environ(agents *agent.Table, environ []string) []string {
+func WithoutSession(agents *agent.Table, environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(agents.StripRunVars(process.Inherited(environ))), func(kv string) bool {
 		return strings.HasPrefix(kv, "TMUX=") || strings.HasPrefix(kv, "TMUX_PANE=")
 	})
 }
 
-// Account returns an environment with the account that agent.Client.Account chose: change is
+// WithAccount returns an environment with the account that agent.Client.Account chose: change is
 // NAME=value, or NAME to remove that variable, or "" for none.
-func Account(environ []string, change string) []string {
+func WithAccount(environ []string, change string) []string {
 	if change == "" {
 		return environ
 	}
@@ -102,7 +102,7 @@ func Account(environ []string, change string) []string {
 	return out
 }
 
-func (p *Predecessor) account() string {
+func (p *Predecessor) accountChange() string {
 	if !p.Client.Ask.OwnAccount {
 		return ""
 	}
@@ -115,33 +115,33 @@ func (p *Predecessor) account() string {
 func (p *Predecessor) prepareCall(ctx context.Context, stream, seeded bool) (cmd *exec.Cmd, scratch string, err error) {
 	a, dir := p.Client.Ask, p.Dir
 	if a.Scratch() {
-		if scratch, err = Scratch(cmp.Or(p.env.Getenv("TMPDIR"), "/tmp")); err != nil {
+		if scratch, err = MakeScratch(cmp.Or(p.env.Getenv("TMPDIR"), "/tmp")); err != nil {
 			return nil, "", err
 		}
 		if folder, _ := p.Client.Folder(p.env.Getenv); seeded {
-			seed(cmp.Or(p.Store, folder), a.Seed, scratch)
+			seedDatabases(cmp.Or(p.Store, folder), a.Seed, scratch)
 		}
 		if a.Elsewhere {
 			dir = scratch
 		}
 	}
-	environ := a.Environ(Account(Environ(p.agents, p.env.ChildEnviron()), p.account()), scratch)
-	cmd, err = prepare(ctx, dir, slices.Concat(p.Client.Command, p.words(scratch, stream)), environ)
+	environ := a.Environ(WithAccount(WithoutSession(p.agents, p.env.ChildEnviron()), p.accountChange()), scratch)
+	cmd, err = prepareProcess(ctx, dir, slices.Concat(p.Client.Command, p.askArguments(scratch, stream)), environ)
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(scratch))
 	}
 	return cmd, scratch, err
 }
 
-// words returns the arguments of a question, with those that switch off the client's MCP servers.
-func (p *Predecessor) words(scratch string, stream bool) []string {
+// askArguments returns the arguments of a question, with those that switch off the client's MCP servers.
+func (p *Predecessor) askArguments(scratch string, stream bool) []string {
 	a := p.Client.Ask
 	words := a.Argv(p.Transcript, string(p.ID), scratch, stream)
 	if len(a.Servers) == 0 {
 		return words
 	}
 	var off []string
-	for _, name := range p.servers() {
+	for _, name := range p.serverNames() {
 		for _, w := range a.Servers {
 			off = append(off, strings.Replace(w, "{name}", name, 1))
 		}
@@ -149,9 +149,9 @@ func (p *Predecessor) words(scratch string, stream bool) []string {
 	return slices.Insert(words, 1, off...) // options of the command come before its arguments
 }
 
-// servers returns the names of the MCP servers that the client would start, so that they
+// serverNames returns the names of the MCP servers that the client would start, so that they
 // can be switched off.
-func (p *Predecessor) servers() []string {
+func (p *Predecessor) serverNames() []string {
 	a := p.Client.Ask
 	folder, usual := p.Client.Folder(p.env.Getenv)
 	files := []string{filepath.Join(cmp.Or(p.Store, folder), a.ServersFile)}
@@ -183,7 +183,7 @@ func (p *Predecessor) servers() []string {
 // Command returns a shell command that asks the question on its standard input.
 func (p *Predecessor) Command(stream bool) string {
 	a := p.Client.Ask
-	kept := a.Environ(Account(Environ(p.agents, p.env.Environ), p.account()), "")
+	kept := a.Environ(WithAccount(WithoutSession(p.agents, p.env.Environ), p.accountChange()), "")
 	var gone []string
 	for _, kv := range p.env.Environ {
 		name, _, _ := strings.Cut(kv, "=")
@@ -196,11 +196,11 @@ func (p *Predecessor) Command(stream bool) string {
 	for _, name := range slices.Compact(gone) {
 		words = append(words, "-u", name)
 	}
-	if change := p.account(); strings.Contains(change, "=") {
+	if change := p.accountChange(); strings.Contains(change, "=") {
 		words = append(words, change)
 	}
 	const scratch, folder = "\x00", `"$(mktemp -d)"`
-	words = slices.Concat(words, a.Variables(scratch), p.Client.Command, p.words(scratch, stream && len(a.Stream) > 0))
+	words = slices.Concat(words, a.Variables(scratch), p.Client.Command, p.askArguments(scratch, stream && len(a.Stream) > 0))
 	for i, w := range words {
 		if name, ok := strings.CutSuffix(w, scratch); ok { // a variable, or ""
 			words[i] = name + folder
@@ -215,9 +215,9 @@ func (p *Predecessor) Command(stream bool) string {
 	return "cd " + dir + " && " + strings.Join(words, " ")
 }
 
-// prepare prepares a client's process, in a process group of its own so that the terminal's
+// prepareProcess prepares a client's process, in a process group of its own so that the terminal's
 // signals reach only gt. When ctx ends, the process gets SIGTERM, and SIGKILL after grace.
-func prepare(ctx context.Context, dir string, args, environ []string) (*exec.Cmd, error) {
+func prepareProcess(ctx context.Context, dir string, args, environ []string) (*exec.Cmd, error) {
 	path, err := process.LookPath(args[0], dir, environ)
 	if err != nil {
 		return nil, cli.Fail(cli.AnswerNo, err)
@@ -253,33 +253,33 @@ func (p *Predecessor) tryAsk(ctx context.Context, question string, seeded bool) 
 	var stdout, stderr tail
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(question), &stdout, &stderr
 	if err := cmd.Run(); err != nil || ctx.Err() != nil {
-		return "", stderr.String(), p.failed(ctx, err, stderr.String(), stdout.String())
+		return "", stderr.String(), p.unansweredError(ctx, err, stderr.String(), stdout.String())
 	}
 	return strings.Trim(stdout.String(), "\n"), "", nil
 }
 
-// failed returns the error for a client that did not answer, with the client's own words as
+// unansweredError returns the error for a client that did not answer, with the client's own words as
 // hints.
-func (p *Predecessor) failed(ctx context.Context, err error, words ...string) error {
+func (p *Predecessor) unansweredError(ctx context.Context, err error, words ...string) error {
 	if ctx.Err() != nil {
 		return ErrInterrupted
 	}
-	return refusal(p.Client, "answer", 8, err, words...)
+	return refusalError(p.Client, "answer", 8, err, words...)
 }
 
-// refusal returns the error for a client that did not do what it was run for. Its hints are the
+// refusalError returns the error for a client that did not do what it was run for. Its hints are the
 // last lines of the first text in words that is not blank, such as the client's standard error.
-func refusal(client agent.Client, what string, most int, err error, words ...string) error {
+func refusalError(client agent.Client, task string, maxLines int, err error, words ...string) error {
 	if errors.Is(err, ErrInterrupted) {
 		return err
 	}
-	failure := cli.Failf(cli.AnswerNo, "%s did not %s", client.Name, what)
+	failure := cli.Failf(cli.AnswerNo, "%s did not %s", client.Name, task)
 	if err != nil {
-		failure = cli.Failf(cli.AnswerNo, "%s did not %s: %v", client.Name, what, err)
+		failure = cli.Failf(cli.AnswerNo, "%s did not %s: %v", client.Name, task, err)
 	}
 	for _, w := range words {
 		if lines := strings.Split(strings.TrimSpace(w), "\n"); lines[0] != "" {
-			for _, line := range lines[max(0, len(lines)-most):] {
+			for _, line := range lines[max(0, len(lines)-maxLines):] {
 				failure = cli.WithHint(failure, "%s: %s", client.Name, strings.TrimSpace(line))
 			}
 			break
@@ -306,13 +306,13 @@ func (t *tail) Write(p []byte) (int, error) {
 // Import fails unless the client prints the conversation's id.
 func Import(env *cli.Env, agents *agent.Table, client agent.Client, i conversation.Importer, to *conversation.Copy, write func(io.Writer) error) error {
 	if to.Model = i.Model(account.Stores(client.Name, env.Getenv), place.ConfigHome(env.Getenv)); to.Model == "" {
-		out, complaint, err := short(env, agents, client, to.CWD, i.Models())
+		out, complaint, err := runToEnd(env, agents, client, to.CWD, i.Models())
 		line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
 		if to.Model = strings.TrimSpace(line); err != nil || to.Model == "" {
-			return refusal(client, "say which models it has", 1, err, complaint, out)
+			return refusalError(client, "say which models it has", 1, err, complaint, out)
 		}
 	}
-	scratch, err := Scratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
+	scratch, err := MakeScratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
 	if err != nil {
 		return err
 	}
@@ -321,20 +321,20 @@ func Import(env *cli.Env, agents *agent.Table, client agent.Client, i conversati
 	if err := atomicfile.Stream(file, write); err != nil {
 		return err
 	}
-	out, complaint, err := short(env, agents, client, to.CWD, i.Import(file))
+	out, complaint, err := runToEnd(env, agents, client, to.CWD, i.Import(file))
 	if err == nil && strings.Contains(out, string(to.ID)) {
 		return nil
 	}
-	return refusal(client, "take in the conversation", 1, err, complaint, out)
+	return refusalError(client, "take in the conversation", 1, err, complaint, out)
 }
 
-// short runs a client that ends by itself and returns what it prints.
-func short(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string) (out, complaint string, err error) {
+// runToEnd runs a client that ends by itself and returns what it prints.
+func runToEnd(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string) (out, complaint string, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, importWait)
 	defer cancel()
-	cmd, err := prepare(ctx, dir, slices.Concat(client.Command, args), Environ(agents, env.ChildEnviron()))
+	cmd, err := prepareProcess(ctx, dir, slices.Concat(client.Command, args), WithoutSession(agents, env.ChildEnviron()))
 	if err != nil {
 		return "", "", err
 	}
@@ -355,7 +355,7 @@ func NewSession(wait time.Duration, dir string, args, environ []string, path str
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	cmd, err := prepare(ctx, dir, args, environ)
+	cmd, err := prepareProcess(ctx, dir, args, environ)
 	if err != nil {
 		return "", err
 	}

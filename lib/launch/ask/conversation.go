@@ -14,8 +14,8 @@ import (
 
 // Conversation is a series of questions. Each one builds on those before it.
 type Conversation struct {
-	p   *Predecessor
-	ctx context.Context
+	predecessor *Predecessor
+	ctx         context.Context
 
 	// If the client takes many questions in one process:
 	cmd     *exec.Cmd
@@ -27,14 +27,14 @@ type Conversation struct {
 	asked   int
 
 	// If it does not:
-	before []exchange
+	exchanges []exchange
 }
 
 type exchange struct{ question, answer string }
 
 // Open begins a conversation. It ends with Close or with ctx.
 func (p *Predecessor) Open(ctx context.Context) (*Conversation, error) {
-	c := &Conversation{p: p, ctx: ctx}
+	c := &Conversation{predecessor: p, ctx: ctx}
 	if p.Client.Ask.Stream == nil {
 		return c, nil
 	}
@@ -68,17 +68,17 @@ func (c *Conversation) Ask(ctx context.Context, question string, say func(text s
 	type object = map[string]any
 	c.asked++
 	if err := c.send(object{"type": "user", "message": object{"role": "user", "content": question}}); err != nil {
-		return c.broken(err)
+		return c.endWithError(err)
 	}
 	id := fmt.Sprintf("interrupt-%d", c.asked)
 	defer context.AfterFunc(ctx, func() {
 		_ = c.send(object{"type": "control_request", "request_id": id, "request": object{"subtype": "interrupt"}})
 	})()
-	said := false
+	inBlock := false
 	for {
 		var raw json.RawMessage
 		if err := c.events.Decode(&raw); err != nil {
-			return c.broken(err)
+			return c.endWithError(err)
 		}
 		var e event
 		_ = json.Unmarshal(raw, &e) // ignore fields of other types
@@ -86,14 +86,14 @@ func (c *Conversation) Ask(ctx context.Context, question string, say func(text s
 		case e.Parent != nil: // a subagent's
 		case e.Type == "stream_event" && e.Event.Delta.Type == "text_delta":
 			say(e.Event.Delta.Text)
-			said = true
-		case e.Type == "stream_event" && e.Event.Type == "content_block_stop" && said:
+			inBlock = true
+		case e.Type == "stream_event" && e.Event.Type == "content_block_stop" && inBlock:
 			say("\n\n")
-			said = false
+			inBlock = false
 		case e.Type == "result" && ctx.Err() != nil:
 			return ErrInterrupted
 		case e.Type == "result" && e.IsError:
-			return c.p.failed(c.ctx, nil, strings.Join(e.Errors, "\n"), e.Result)
+			return c.predecessor.unansweredError(c.ctx, nil, strings.Join(e.Errors, "\n"), e.Result)
 		case e.Type == "result":
 			return nil
 		}
@@ -127,21 +127,21 @@ func (c *Conversation) send(v any) error {
 	return err
 }
 
-// broken ends the client and returns why it failed: its exit status if it has failed, or else err.
-func (c *Conversation) broken(err error) error {
+// endWithError ends the client and returns why it failed: its exit status if it has failed, or else err.
+func (c *Conversation) endWithError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
 		err = errors.New("it ended")
 	}
 	if werr := c.end(); werr != nil {
 		err = werr
 	}
-	return c.p.failed(c.ctx, err, c.stderr.String())
+	return c.predecessor.unansweredError(c.ctx, err, c.stderr.String())
 }
 
 // askInNewProcess asks in a new process, whose prompt repeats the questions and answers before.
 func (c *Conversation) askInNewProcess(ctx context.Context, question string, say func(text string)) error {
 	var b strings.Builder
-	for i, e := range c.before {
+	for i, e := range c.exchanges {
 		if i == 0 {
 			b.WriteString("Since your last turn you were asked, and answered:\n\n")
 		}
@@ -150,11 +150,11 @@ func (c *Conversation) askInNewProcess(ctx context.Context, question string, say
 	if b.Len() > 0 {
 		b.WriteString("Now answer this:\n\n")
 	}
-	answer, err := c.p.AskOnce(ctx, b.String()+question)
+	answer, err := c.predecessor.AskOnce(ctx, b.String()+question)
 	if err != nil {
 		return err
 	}
-	c.before = append(c.before, exchange{question, answer})
+	c.exchanges = append(c.exchanges, exchange{question, answer})
 	say(answer)
 	return nil
 }

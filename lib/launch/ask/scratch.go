@@ -19,14 +19,14 @@ import (
 // with the PID, start time and, if there is one, PID namespace of the process that made it.
 const scratchPrefix = "gt-ask-"
 
-// Scratch makes such a folder below dir, with mode 0700, and removes those whose process
+// MakeScratch makes such a folder below dir, with mode 0700, and removes those whose process
 // was killed.
-func Scratch(dir string) (string, error) {
+func MakeScratch(dir string) (string, error) {
 	self, err := process.Find(os.Getpid())
 	if err != nil {
 		return "", err
 	}
-	sweep(dir, self.Boot)
+	sweepScratch(dir, self.Boot)
 	name := fmt.Sprintf("%s%d-%s", scratchPrefix, self.PID, self.Start)
 	if self.NS != "" {
 		name += "-" + self.NS
@@ -61,12 +61,12 @@ func OwnFolder(client agent.Client, getenv func(string) string, scratch string) 
 	return dir, nil
 }
 
-// unseen is the age at which a folder of another PID namespace, whose process cannot be
+// maxUnseenAge is the age at which a folder of another PID namespace, whose process cannot be
 // checked, is removed. No question takes that long.
-const unseen = 24 * time.Hour
+const maxUnseenAge = 24 * time.Hour
 
-// sweep removes the folders of this user whose process has ended.
-func sweep(dir, boot string) {
+// sweepScratch removes the folders of this user whose process has ended.
+func sweepScratch(dir, boot string) {
 	found, _ := filepath.Glob(filepath.Join(dir, scratchPrefix+"*"))
 	for _, path := range found {
 		info, err := os.Lstat(path)
@@ -87,7 +87,7 @@ func sweep(dir, boot string) {
 		}
 		switch process.Noted(pid, words[1], boot, ns).Presence() {
 		case process.Unseen:
-			if time.Since(info.ModTime()).Abs() < unseen {
+			if time.Since(info.ModTime()).Abs() < maxUnseenAge {
 				continue
 			}
 		case process.Alive:
@@ -100,20 +100,20 @@ func sweep(dir, boot string) {
 // maxSeed bounds the bytes that are copied for a client. The folder may be in memory.
 const maxSeed = 256 << 20
 
-// seed copies the SQLite databases that match the patterns, with their write-ahead logs. It
+// seedDatabases copies the SQLite databases that match the patterns, with their write-ahead logs. It
 // leaves out a database that is written to meanwhile; the client works without it.
-func seed(from string, patterns []string, to string) {
-	left := int64(maxSeed)
+func seedDatabases(from string, patterns []string, to string) {
+	bytesLeft := int64(maxSeed)
 	for _, pattern := range patterns {
 		found, _ := filepath.Glob(filepath.Join(from, pattern))
 		for _, path := range found {
 			before := probe(path)
-			if before.size > left {
+			if before.size > bytesLeft {
 				continue
 			}
 			copied := filepath.Join(to, filepath.Base(path))
-			if copyFile(path, copied) && (before.log == 0 || copyFile(path+"-wal", copied+"-wal")) && probe(path) == before {
-				left -= before.size
+			if copyFile(path, copied) && (before.logSize == 0 || copyFile(path+"-wal", copied+"-wal")) && probe(path) == before {
+				bytesLeft -= before.size
 				continue
 			}
 			_ = os.Remove(copied)
@@ -123,19 +123,19 @@ func seed(from string, patterns []string, to string) {
 }
 
 type database struct {
-	size, log       int64 // of the write-ahead log, which size includes
-	changed, logged int64
+	size, logSize           int64 // of the write-ahead log, which size includes
+	changedAt, logChangedAt int64
 }
 
 // probe returns the sizes and times by which seed notices a write. They are zero without a file.
 func probe(path string) database {
 	var d database
 	if info, err := os.Lstat(path); err == nil {
-		d.size, d.changed = info.Size(), info.ModTime().UnixNano()
+		d.size, d.changedAt = info.Size(), info.ModTime().UnixNano()
 	}
 	if info, err := os.Lstat(path + "-wal"); err == nil {
-		d.log, d.logged = info.Size(), info.ModTime().UnixNano()
-		d.size += d.log
+		d.logSize, d.logChangedAt = info.Size(), info.ModTime().UnixNano()
+		d.size += d.logSize
 	}
 	return d
 }

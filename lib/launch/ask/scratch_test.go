@@ -30,7 +30,7 @@ func TestScratch(t *testing.T) {
 	target := make("target")
 	link := filepath.Join(dir, "gt-ask-999999998-1-1")
 	testenv.NoError(t, os.Symlink(target, link))
-	path, err := Scratch(dir)
+	path, err := MakeScratch(dir)
 	testenv.NoError(t, err)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
@@ -56,7 +56,7 @@ func TestSeed(t *testing.T) {
 		testenv.NoError(t, os.Truncate(path, size))
 	}
 	testenv.NoError(t, os.Symlink("x", filepath.Join(from, "state_7.sqlite")))
-	seed(from, []string{"state_*.sqlite", "none_*"}, to)
+	seedDatabases(from, []string{"state_*.sqlite", "none_*"}, to)
 	entries, err := os.ReadDir(to)
 	testenv.NoError(t, err)
 	got := map[string]int64{}
@@ -68,5 +68,5 @@ func TestSeed(t *testing.T) {
 	if len(got) != 2 || got["state_5.sqlite"] != 9 || got["state_5.sqlite-wal"] != 7 {
 		t.Errorf("%v", got)
 	}
-	seed(filepath.Join(from, "nowhere"), []string{"*"}, to)
+	seedDatabases(filepath.Join(from, "nowhere"), []string{"*"}, to)
 }

@@ -64,7 +64,7 @@ func Prompt(to identity.Identity, sender string, now time.Time, topic, molecule 
 //
 // FromNote removes the @ before a word of the subject, because clients read a file that a
 // prompt mentions by @.
-func FromNote(subject string, told bool) string {
+func FromNote(subject string, hookPrints bool) string {
 	words := strings.Fields(subject)
 	for i, w := range words {
 		words[i] = strings.TrimLeft(w, "@")
@@ -80,7 +80,7 @@ func FromNote(subject string, told bool) string {
 	if !strings.HasSuffix(prompt, "!") && !strings.HasSuffix(prompt, "?") {
 		prompt += "."
 	}
-	if !told {
+	if !hookPrints {
 		prompt += " " + conversation.AskNote
 	}
 	return prompt + " " + conversation.FromNote

@@ -35,9 +35,9 @@ type Launcher struct {
 	Isolated bool
 }
 
-// makes returns the walls (see process.Bounds) that a sandbox program changes for itself
+// changedWalls returns the walls (see process.Bounds) that a sandbox program changes for itself
 // while it waits for its child. Any other launcher runs where its pane does.
-func makes(name string, words []string) []string {
+func changedWalls(name string, words []string) []string {
 	switch name {
 	case "bwrap":
 		return []string{process.NoNewPrivs, process.Capabilities}
@@ -98,17 +98,17 @@ func FindLauncher(known *agent.Table, c agent.Client, p process.Proc, pane tmux.
 	if !reached || !strings.HasPrefix(process.Name(server), "tmux") {
 		return Launcher{Why: "it does not run below its pane, as far as can be seen from here"}
 	}
-	l, err := walk(path, sameAs(known, c)).judgePath(path, server)
+	l, err := walkPath(path, clientMatcher(known, c)).judgePath(path, server)
 	if err != nil {
 		l.Why = err.Error()
 	}
 	return l
 }
 
-// Cleared reports whether an agent lacks most of the variables that its pane began with, as
+// IsCleared reports whether an agent lacks most of the variables that its pane began with, as
 // after env -i. Such an agent had a launcher that became the agent by exec. If an
 // environment cannot be read, the answer is true.
-func Cleared(p process.Proc, pane tmux.Pane) bool {
+func IsCleared(p process.Proc, pane tmux.Pane) bool {
 	first, err := process.Find(pane.PID)
 	if err != nil {
 		return true
@@ -134,7 +134,7 @@ func FindClientProcess(known *agent.Table, c agent.Client, p process.Proc) proce
 	if !p.Alive() {
 		return p
 	}
-	same := sameAs(known, c)
+	same := clientMatcher(known, c)
 	for _, pid := range process.Snapshot().Descendants(p.PID) {
 		one, err := process.Find(pid)
 		if err != nil {
@@ -147,8 +147,8 @@ func FindClientProcess(known *agent.Table, c agent.Client, p process.Proc) proce
 	return p
 }
 
-// sameAs returns a function that recognizes a client by its command line.
-func sameAs(known *agent.Table, c agent.Client) func([]string) bool {
+// clientMatcher returns a function that recognizes a client by its command line.
+func clientMatcher(known *agent.Table, c agent.Client) func([]string) bool {
 	return func(args []string) bool {
 		name := agent.ProgramName(args)
 		return name != "" && (known.ByProcess(name).Name == c.Name || len(c.Command) > 0 && name == filepath.Base(c.Command[0]))
@@ -158,14 +158,14 @@ func sameAs(known *agent.Table, c agent.Client) func([]string) bool {
 // judgePath returns how the client of a path of processes up to its pane was started, or why a
 // successor cannot be started so. A process that no launcher started must have the bounds of the
 // one above it.
-func (w walked) judgePath(path []process.Info, server int) (l Launcher, err error) {
+func (w walkedPath) judgePath(path []process.Info, server int) (l Launcher, err error) {
 	if i := w.stranger; i >= 0 {
 		l.Boxed = true
-		return l, fmt.Errorf("it runs below '%s', and gt does not know how that starts it", title(path[i]))
+		return l, fmt.Errorf("it runs below '%s', and gt does not know how that starts it", programTitle(path[i]))
 	}
-	starts := append([]found{{at: w.client}}, w.launchers...) // innermost first
-	first := starts[len(starts)-1].at
-	ours, err := process.BoundsOf(server)
+	starts := append([]foundLauncher{{index: w.client}}, w.launchers...) // innermost first
+	first := starts[len(starts)-1].index
+	serverBounds, err := process.BoundsOf(server)
 	if err != nil {
 		return l, err
 	}
@@ -173,25 +173,25 @@ func (w walked) judgePath(path []process.Info, server int) (l Launcher, err erro
 	if err != nil {
 		return l, err
 	}
-	l.Limits = outer.Limits.Changed(ours.Limits)
-	own, err := process.BoundsOf(path[0].PID)
-	l.Boxed = err != nil || len(own.Differ(ours)) > 0
-	if l.Words, err = w.words(); err != nil {
+	l.Limits = outer.Limits.Changed(serverBounds.Limits)
+	clientBounds, err := process.BoundsOf(path[0].PID)
+	l.Boxed = err != nil || len(clientBounds.Differ(serverBounds)) > 0
+	if l.Words, err = w.allWords(); err != nil {
 		return l, err
 	}
 	above := server
 	for _, one := range slices.Backward(starts) { // from the pane down to the client
-		p := path[one.at]
+		p := path[one.index]
 		if word := inheritedFile(p.Name, one.words); word != "" {
-			return l, fmt.Errorf("'%s' reads an open file (%s), which only the program that started it has", title(p), word)
+			return l, fmt.Errorf("'%s' reads an open file (%s), which only the program that started it has", programTitle(p), word)
 		}
 		if p.PID != above {
-			if err := differ(above, p, one.words); err != nil {
+			if err := checkBounds(above, p, one.words); err != nil {
 				l.Boxed, l.Isolated = true, true
 				return l, err
 			}
 		}
-		above = path[one.below].PID // of the client it does not matter
+		above = path[one.belowIndex].PID // of the client it does not matter
 	}
 	if len(w.launchers) == 0 {
 		return l, nil
@@ -200,16 +200,16 @@ func (w walked) judgePath(path []process.Info, server int) (l Launcher, err erro
 		return l, err
 	}
 	if l.Environ, err = l.Outer.Environ(); err != nil {
-		return l, fmt.Errorf("the environment of '%s' cannot be read", title(path[first]))
+		return l, fmt.Errorf("the environment of '%s' cannot be read", programTitle(path[first]))
 	}
 	if l.Dir, err = l.Outer.Dir(); err != nil {
-		return l, fmt.Errorf("the folder of '%s' cannot be read", title(path[first]))
+		return l, fmt.Errorf("the folder of '%s' cannot be read", programTitle(path[first]))
 	}
 	return l, nil
 }
 
-// words returns the command of all launchers, the outermost first.
-func (w walked) words() (all []string, err error) {
+// allWords returns the command of all launchers, the outermost first.
+func (w walkedPath) allWords() (all []string, err error) {
 	for _, one := range w.launchers { // innermost first
 		words, ok := nestLaunchers(one.words, all)
 		if !ok {
@@ -220,9 +220,9 @@ func (w walked) words() (all []string, err error) {
 	return all, nil
 }
 
-// differ returns an error if a process has other bounds than one above it and did not
+// checkBounds returns an error if a process has other bounds than one above it and did not
 // change them itself. words are those of its launcher.
-func differ(above int, p process.Info, words []string) error {
+func checkBounds(above int, p process.Info, words []string) error {
 	a, err := process.BoundsOf(above)
 	if err != nil {
 		return err
@@ -231,25 +231,25 @@ func differ(above int, p process.Info, words []string) error {
 	if err != nil {
 		return err
 	}
-	walls := slices.DeleteFunc(a.Differ(b), func(wall string) bool { return slices.Contains(makes(p.Name, words), wall) })
+	walls := slices.DeleteFunc(a.Differ(b), func(wall string) bool { return slices.Contains(changedWalls(p.Name, words), wall) })
 	if len(walls) == 0 { // mutant always: . TestScripts/handoff_box_unknown
 		return nil
 	}
 	return fmt.Errorf("it runs with another %s than its pane, and gt does not know what made that", strings.Join(walls, ", "))
 }
 
-func title(p process.Info) string {
+func programTitle(p process.Info) string {
 	if len(p.Args) > 0 && p.Args[0] != "" {
 		return filepath.Base(p.Args[0])
 	}
 	return p.Name
 }
 
-// Typed returns the words that a person types before a client's command to start it in the
+// TypedWords returns the words that a person types before a client's command to start it in the
 // same place, as far as can be seen from the nearest shell. whole reports that the words
 // are a complete command line, of a program that starts the client in its own way. unseen
 // reports a sandbox or container whose command line cannot be seen.
-func Typed(known *agent.Table, c agent.Client, p process.Proc) (words []string, whole, unseen bool) {
+func TypedWords(known *agent.Table, c agent.Client, p process.Proc) (words []string, whole, unseen bool) {
 	path, _ := process.Path(p.PID, 0)
 	pane := slices.IndexFunc(path, func(p process.Info) bool { return strings.HasPrefix(p.Name, "tmux") })
 	if pane >= 0 {
@@ -258,7 +258,7 @@ func Typed(known *agent.Table, c agent.Client, p process.Proc) (words []string, 
 	if len(path) == 0 {
 		return nil, false, process.Contained()
 	}
-	w := walk(path, sameAs(known, c))
+	w := walkPath(path, clientMatcher(known, c))
 	end := len(path)
 	if w.shell >= 0 {
 		end = w.shell
@@ -266,8 +266,8 @@ func Typed(known *agent.Table, c agent.Client, p process.Proc) (words []string, 
 	if s := w.stranger; s >= 0 && s < end && (w.shell >= 0 || pane >= 0) {
 		return asTyped(path[s].Args), true, len(path[s].Args) == 0
 	}
-	w.launchers = slices.DeleteFunc(w.launchers, func(f found) bool { return f.at >= end || w.stranger >= 0 && f.at > w.stranger })
-	words, err := w.words()
+	w.launchers = slices.DeleteFunc(w.launchers, func(f foundLauncher) bool { return f.index >= end || w.stranger >= 0 && f.index > w.stranger })
+	words, err := w.allWords()
 	if err != nil {
 		return nil, false, true
 	}

@@ -69,16 +69,16 @@ func TestWalk(t *testing.T) {
 		if strings.Contains(c.path, "codex") {
 			client = agent.Builtin().FindClient("codex")
 		}
-		w := walk(path, sameAs(agent.Builtin(), client))
-		words, err := w.words()
+		w := walkPath(path, clientMatcher(agent.Builtin(), client))
+		words, err := w.allWords()
 		got := term.QuoteWords(words)
-		got = strings.ReplaceAll(got, "'"+Mark+"'", Mark)
+		got = strings.ReplaceAll(got, "'"+CommandMark+"'", CommandMark)
 		if err != nil {
 			got = "-"
 		}
 		stranger := ""
 		if w.stranger >= 0 {
-			stranger = title(path[w.stranger])
+			stranger = programTitle(path[w.stranger])
 			got = c.words // of what is refused nothing is used
 		}
 		if c.name == "no words to be read" {
@@ -106,7 +106,7 @@ func TestMakes(t *testing.T) {
 		"unshare ip --net":                "",
 	} {
 		words := strings.Fields(line)
-		if got := strings.Join(makes(words[0], words), ", "); got != want {
+		if got := strings.Join(changedWalls(words[0], words), ", "); got != want {
 			t.Errorf("%s: %q, not %q", line, got, want)
 		}
 	}
@@ -143,7 +143,7 @@ func TestAround(t *testing.T) {
 	}{
 		{nil, command},
 		{[]string{"bwrap", "x"}, append([]string{"bwrap", "x"}, command...)},
-		{[]string{"script", "-c", Mark, "log"}, []string{"script", "-c", `claude --model 'o p' 'it'\''s'`, "log"}},
+		{[]string{"script", "-c", CommandMark, "log"}, []string{"script", "-c", `claude --model 'o p' 'it'\''s'`, "log"}},
 	} {
 		if got := WrapCommand(c.words, command); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, not %q", c.words, got, c.want)

@@ -8,25 +8,25 @@ import (
 	"gt/lib/sys/process"
 )
 
-// found is a launcher: a process above the client that was given the client's command line.
-type found struct {
-	at    int      // index in the path of its first process
-	below int      // index of the process that it started
-	words []string // its own words, before or around the command
-	shell bool     // a shell with -c
+// foundLauncher is a launcher: a process above the client that was given the client's command line.
+type foundLauncher struct {
+	index      int      // index in the path of its first process
+	belowIndex int      // index of the process that it started
+	words      []string // its own words, before or around the command
+	shell      bool     // a shell with -c
 }
 
-type walked struct {
-	client    int     // index of the client's first process
-	launchers []found // innermost first
-	stranger  int     // index of the first process that started the next in an unknown way; -1 for none
-	shell     int     // index of the nearest interactive shell above the client; -1 for none
+type walkedPath struct {
+	client    int             // index of the client's first process
+	launchers []foundLauncher // innermost first
+	stranger  int             // index of the first process that started the next in an unknown way; -1 for none
+	shell     int             // index of the nearest interactive shell above the client; -1 for none
 }
 
-// walk examines a path of processes, from the client to the first process of its pane. same
+// walkPath examines a path of processes, from the client to the first process of its pane. same
 // recognizes the client by its arguments.
-func walk(path []process.Info, same func(args []string) bool) walked {
-	w := walked{stranger: -1, shell: -1}
+func walkPath(path []process.Info, same func(args []string) bool) walkedPath {
+	w := walkedPath{stranger: -1, shell: -1}
 	script := false // the process below is a shell script, which only its own arguments explain
 	for i := 1; i < len(path); i++ {
 		p, below := path[i], path[i-1]
@@ -35,21 +35,21 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 		switch {
 		case same(p.Args), starts && len(words) == 0 && w.client == i-1:
 			// The client starts itself again, perhaps in a sandbox of its own.
-			w = walked{client: i, stranger: -1, shell: -1}
-		case top >= 0 && w.launchers[top].at == i-1 && len(p.Args) > 0 && slices.Equal(p.Args, below.Args):
-			w.launchers[top].at = i // the launcher started itself again
-		case top >= 0 && w.launchers[top].shell && w.launchers[top].at == i-1 && slices.Contains(p.Args, below.Args[len(below.Args)-1]):
+			w = walkedPath{client: i, stranger: -1, shell: -1}
+		case top >= 0 && w.launchers[top].index == i-1 && len(p.Args) > 0 && slices.Equal(p.Args, below.Args):
+			w.launchers[top].index = i // the launcher started itself again
+		case top >= 0 && w.launchers[top].shell && w.launchers[top].index == i-1 && slices.Contains(p.Args, below.Args[len(below.Args)-1]):
 			// The launcher has a shell run its line.
 			words := slices.Clone(p.Args)
-			words[slices.Index(words, below.Args[len(below.Args)-1])] = Mark
-			w.launchers[top] = found{at: i, below: w.launchers[top].below, words: words, shell: runsLine(p.Args)}
-		case isGt(p.Args), interactive(p.Args), runner(p.Args):
-			if w.shell < 0 && !runner(p.Args) {
+			words[slices.Index(words, below.Args[len(below.Args)-1])] = CommandMark
+			w.launchers[top] = foundLauncher{index: i, belowIndex: w.launchers[top].belowIndex, words: words, shell: runsLine(p.Args)}
+		case isGt(p.Args), isInteractive(p.Args), isRunner(p.Args):
+			if w.shell < 0 && !isRunner(p.Args) {
 				w.shell = i
 			}
 			script = false
 		case starts && !script:
-			w.launchers = append(w.launchers, found{at: i, below: i - 1, words: asTyped(words), shell: runsLine(p.Args)})
+			w.launchers = append(w.launchers, foundLauncher{index: i, belowIndex: i - 1, words: asTyped(words), shell: runsLine(p.Args)})
 		case len(p.Args) > 0 && process.IsShell(p.Args[0]):
 			script = true // the path shows what the script runs, but not how to start the script again
 			continue
@@ -69,17 +69,17 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 func wordsBefore(args, command []string) (words []string, ok bool) {
 	for _, c := range possibleTyped(command) {
 		// In sh -c claude, the last word is a line, which is looked for below.
-		if n := len(args) - len(c); n >= 0 && called(args[n], c[0]) && slices.Equal(args[n+1:], c[1:]) && !(n > 1 && len(c) == 1 && takesLine(args[0]) && isLine(args[n-1])) {
+		if n := len(args) - len(c); n >= 0 && isSameName(args[n], c[0]) && slices.Equal(args[n+1:], c[1:]) && !(n > 1 && len(c) == 1 && takesLine(args[0]) && isLineFlag(args[n-1])) {
 			return args[:n:n], true
 		}
 		for i, arg := range args {
-			if i == 0 || !strings.Contains(arg, short(c[0])) {
+			if i == 0 || !strings.Contains(arg, shortName(c[0])) {
 				continue
 			}
 			split, err := Split(arg, "")
-			if err == nil && len(split) == len(c) && called(split[0], c[0]) && slices.Equal(split[1:], c[1:]) {
+			if err == nil && len(split) == len(c) && isSameName(split[0], c[0]) && slices.Equal(split[1:], c[1:]) {
 				words := slices.Clone(args)
-				words[i] = Mark
+				words[i] = CommandMark
 				return words, true
 			}
 		}
@@ -103,7 +103,7 @@ func asTyped(words []string) []string {
 		switch {
 		case strings.HasPrefix(word, "--preserve-env="):
 			list = true
-		case list && variable(word):
+		case list && isVariableName(word):
 			all[len(all)-1] += "," + word
 			continue
 		default:
@@ -114,9 +114,9 @@ func asTyped(words []string) []string {
 	return all
 }
 
-// variable reports whether a word looks like the name of a variable rather than of a
+// isVariableName reports whether a word looks like the name of a variable rather than of a
 // program.
-func variable(word string) bool {
+func isVariableName(word string) bool {
 	return strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" || strings.HasSuffix(word, "_proxy")
 }
 
@@ -138,11 +138,13 @@ func possibleTyped(args []string) [][]string {
 	return all
 }
 
-// called reports whether a typed word can be the name that a process has.
-func called(word, program string) bool { return word == program || short(word) == short(program) }
+// isSameName reports whether a typed word can be the name that a process has.
+func isSameName(word, program string) bool {
+	return word == program || shortName(word) == shortName(program)
+}
 
-// short returns a program's name without folder and suffix.
-func short(program string) string {
+// shortName returns a program's name without folder and suffix.
+func shortName(program string) string {
 	name := filepath.Base(program)
 	for _, suffix := range []string{".js", ".mjs", ".cjs", ".exe"} {
 		name = strings.TrimSuffix(name, suffix)
@@ -150,7 +152,7 @@ func short(program string) string {
 	return strings.TrimPrefix(name, "-")
 }
 
-func interactive(args []string) bool {
+func isInteractive(args []string) bool {
 	end := endOfOptions(args)
 	return end > 0 && end >= len(args)
 }
@@ -158,7 +160,7 @@ func interactive(args []string) bool {
 // runsLine reports whether args are those of a shell that runs a command line (-c).
 func runsLine(args []string) bool {
 	end := endOfOptions(args)
-	return end > 0 && end+1 < len(args) && isLine(args[end])
+	return end > 0 && end+1 < len(args) && isLineFlag(args[end])
 }
 
 // endOfOptions returns where a shell's options end: at -c, a script, or after the last word. It
@@ -169,7 +171,7 @@ func endOfOptions(args []string) int {
 	}
 	for i := 1; ; i++ {
 		switch {
-		case i >= len(args), isLine(args[i]):
+		case i >= len(args), isLineFlag(args[i]):
 			return i
 		case slices.Contains([]string{"--rcfile", "--init-file", "-o", "+o", "-O", "+O"}, args[i]):
 			i++ // its value
@@ -184,7 +186,7 @@ func takesLine(program string) bool {
 	return process.IsShell(name) || name == "script" || name == "su" || name == "runuser" || name == "sg"
 }
 
-func isLine(arg string) bool {
+func isLineFlag(arg string) bool {
 	return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c")
 }
 
@@ -194,9 +196,9 @@ func isGt(args []string) bool {
 	return len(args) == 3 && strings.HasPrefix(filepath.Base(args[0]), "gt-") && args[1] == "--exec"
 }
 
-// runner reports whether args run a client from its package. A runner is part of the
+// isRunner reports whether args run a client from its package. A runner is part of the
 // client, not a launcher.
-func runner(args []string) bool {
+func isRunner(args []string) bool {
 	for _, arg := range args[:min(len(args), 2)] {
 		name, _, _ := strings.Cut(arg, " ") // npm calls itself "npm exec claude"
 		switch strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ".js"), "-cli") {

@@ -10,8 +10,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// Mark is the place in a launcher's words of a command line that is one word.
-const Mark = "{command}"
+// CommandMark is the place in a launcher's words of a command line that is one word.
+const CommandMark = "{command}"
 
 // WrapCommand returns the words of a launcher with a command in their place: after them, or at
 // the mark.
@@ -19,8 +19,8 @@ func WrapCommand(words, command []string) []string {
 	all := make([]string, 0, len(words)+len(command))
 	marked := false
 	for _, w := range words {
-		if strings.Contains(w, Mark) {
-			w, marked = strings.ReplaceAll(w, Mark, term.QuoteWords(command)), true
+		if strings.Contains(w, CommandMark) {
+			w, marked = strings.ReplaceAll(w, CommandMark, term.QuoteWords(command)), true
 		}
 		all = append(all, w)
 	}
@@ -34,16 +34,16 @@ func WrapCommand(words, command []string) []string {
 // would become a word inside a word.
 func nestLaunchers(outer, inner []string) ([]string, bool) {
 	all := slices.Clone(outer)
-	at := slices.IndexFunc(all, func(w string) bool { return strings.Contains(w, Mark) })
+	at := slices.IndexFunc(all, func(w string) bool { return strings.Contains(w, CommandMark) })
 	switch {
 	case at < 0:
 		return append(all, inner...), true
 	case len(inner) == 0:
 		return all, true
-	case slices.ContainsFunc(inner, func(w string) bool { return strings.Contains(w, Mark) }):
+	case slices.ContainsFunc(inner, func(w string) bool { return strings.Contains(w, CommandMark) }):
 		return nil, false
 	}
-	all[at] = strings.ReplaceAll(all[at], Mark, term.QuoteWords(inner)+" "+Mark)
+	all[at] = strings.ReplaceAll(all[at], CommandMark, term.QuoteWords(inner)+" "+CommandMark)
 	return all, true
 }
 
@@ -88,11 +88,11 @@ func wordText(w *syntax.Word, home string) (text string, ok bool) {
 		var piece string
 		switch p := part.(type) {
 		case *syntax.Lit:
-			piece, ok = literal(p.Value, home, i == 0)
+			piece, ok = unquoteLiteral(p.Value, home, i == 0)
 		case *syntax.SglQuoted:
 			piece, ok = p.Value, !p.Dollar
 		case *syntax.DblQuoted:
-			piece, ok = doubleQuoted(p)
+			piece, ok = unquoteDouble(p)
 		default:
 			ok = false
 		}
@@ -104,19 +104,19 @@ func wordText(w *syntax.Word, home string) (text string, ok bool) {
 	return text, true
 }
 
-// literal returns an unquoted piece of a word. first says that it begins the word.
-func literal(value, home string, first bool) (text string, ok bool) {
+// unquoteLiteral returns an unquoted piece of a word. first says that it begins the word.
+func unquoteLiteral(value, home string, first bool) (text string, ok bool) {
 	switch {
 	case first && home != "" && (value == "~" || strings.HasPrefix(value, "~/")):
 		value = home + value[1:]
-	case first && strings.HasPrefix(value, "~"), strings.ContainsAny(value, "*?["), strings.Contains(value, "{") && value != Mark:
+	case first && strings.HasPrefix(value, "~"), strings.ContainsAny(value, "*?["), strings.Contains(value, "{") && value != CommandMark:
 		return "", false
 	}
 	return unescape(value, ""), true
 }
 
-// doubleQuoted returns a quoted text. ok is false if the shell would expand or translate it ($"…").
-func doubleQuoted(q *syntax.DblQuoted) (text string, ok bool) {
+// unquoteDouble returns a quoted text. ok is false if the shell would expand or translate it ($"…").
+func unquoteDouble(q *syntax.DblQuoted) (text string, ok bool) {
 	for _, part := range q.Parts {
 		lit, ok := part.(*syntax.Lit)
 		if !ok {

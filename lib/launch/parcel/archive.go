@@ -27,7 +27,7 @@ type content struct {
 	data []byte
 }
 
-func (c content) open() (io.ReadCloser, error) {
+func (c content) openContent() (io.ReadCloser, error) {
 	switch {
 	case c.path == "":
 		return io.NopCloser(bytes.NewReader(c.data)), nil
@@ -39,7 +39,7 @@ func (c content) open() (io.ReadCloser, error) {
 
 // copyTo copies the content, up to a limit, and returns its size and digest.
 func (c content) copyTo(out io.Writer, most int64) (size int64, digest string, err error) {
-	r, err := c.open()
+	r, err := c.openContent()
 	if err != nil {
 		return 0, "", err
 	}
@@ -55,10 +55,10 @@ type writer struct {
 	contents []content
 }
 
-// add adds a member and returns its name.
-func (w *writer) add(c content) (string, error) {
+// addMember adds a member and returns its name.
+func (w *writer) addMember(c content) (string, error) {
 	name := memberName(len(w.contents))
-	err := w.addAs(name, c)
+	err := w.addNamed(name, c)
 	return name, err
 }
 
@@ -68,11 +68,11 @@ func (w *writer) addJSON(v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return w.add(content{data: data})
+	return w.addMember(content{data: data})
 }
 
-// addAs adds a member. It reads the content for size and digest only; write reads it again.
-func (w *writer) addAs(name string, c content) error {
+// addNamed adds a member. It reads the content for size and digest only; write reads it again.
+func (w *writer) addNamed(name string, c content) error {
 	one := Member{Name: name}
 	var err error
 	if one.Size, one.SHA256, err = c.copyTo(io.Discard, math.MaxInt64); err != nil {
@@ -83,9 +83,9 @@ func (w *writer) addAs(name string, c content) error {
 	return nil
 }
 
-// write writes the parcel. It calls last before the last member.
-func (w *writer) write(out io.Writer, last func() error) error {
-	if err := w.addAs(endName, content{data: []byte(w.manifest.ID)}); err != nil {
+// writeParcel writes the parcel. It calls last before the last member.
+func (w *writer) writeParcel(out io.Writer, beforeLast func() error) error {
+	if err := w.addNamed(endName, content{data: []byte(w.manifest.ID)}); err != nil {
 		return err
 	}
 	if err := w.manifest.check(); err != nil { // the other side would refuse it
@@ -111,7 +111,7 @@ func (w *writer) write(out io.Writer, last func() error) error {
 	for i, c := range w.contents {
 		one := w.manifest.Members[i]
 		if one.Name == endName {
-			if err := last(); err != nil {
+			if err := beforeLast(); err != nil {
 				return err
 			}
 		}
@@ -136,8 +136,8 @@ type reader struct {
 // errIncomplete reports a parcel that ends early.
 var errIncomplete = errors.New("the parcel is incomplete")
 
-// open reads and checks the manifest.
-func open(in io.Reader) (*reader, error) {
+// openParcel reads and checks the manifest.
+func openParcel(in io.Reader) (*reader, error) {
 	r := &reader{Reader: tar.NewReader(in)}
 	h, err := r.Next()
 	switch {
@@ -152,7 +152,7 @@ func open(in io.Reader) (*reader, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r, maxManifest))
 	if err != nil {
-		return nil, incomplete(err)
+		return nil, asIncomplete(err)
 	}
 	if bytes.Count(data, []byte(",")) > maxValues { // mutant never: TestHostile
 		return nil, fmt.Errorf("its manifest has more than %d values", maxValues)
@@ -162,7 +162,7 @@ func open(in io.Reader) (*reader, error) {
 	}
 	err = r.check()
 	if err == nil && r.Git != nil && runtime.GOOS == "darwin" { // its file systems ignore case
-		err = r.Git.checkPlaces(fold)
+		err = r.Git.checkPlaces(foldedName)
 	}
 	return r, err
 }
@@ -178,7 +178,7 @@ func isSparse(h *tar.Header) bool {
 	return false
 }
 
-func incomplete(err error) error {
+func asIncomplete(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return errIncomplete
 	}
@@ -192,13 +192,13 @@ func (r *reader) extract(dir string) error {
 		h, err := r.Next()
 		switch {
 		case err != nil:
-			return incomplete(err)
+			return asIncomplete(err)
 		case h.Typeflag != tar.TypeReg || h.Name != one.Name || h.Size != one.Size || isSparse(h): // mutant never: TestHostile
 			return fmt.Errorf("its member %.80q is not the one that it describes", h.Name)
 		}
 		sum := sha256.New()
 		if err := atomicfile.Copy(filepath.Join(dir, one.Name), io.TeeReader(io.LimitReader(r, one.Size), sum)); err != nil {
-			return incomplete(err)
+			return asIncomplete(err)
 		}
 		if hex.EncodeToString(sum.Sum(nil)) != one.SHA256 { // mutant never: TestHostile
 			return fmt.Errorf("its member %s is damaged", one.Name)

@@ -42,7 +42,7 @@ const (
 	endName      = "end" // its content is the parcel's id; without it the parcel is incomplete
 
 	planName       = "plan.json"
-	receipt        = ".json"      // behind the folder's name: what was made of a parcel
+	receiptSuffix  = ".json"      // behind the folder's name: what was made of a parcel
 	replacedSuffix = ".gt-before" // of a file that was in the way
 )
 
@@ -300,7 +300,7 @@ func (g *Git) check() error {
 			return fmt.Errorf("the file %.80q is neither a file nor a link", f.Path)
 		}
 	}
-	for _, name := range slices.Concat(g.names(), g.Deleted, g.Intended) {
+	for _, name := range slices.Concat(g.pathsWithFolder(), g.Deleted, g.Intended) {
 		if err := checkPath(name); err != nil {
 			return err
 		}
@@ -308,35 +308,35 @@ func (g *Git) check() error {
 	return g.checkPlaces(func(name string) string { return name })
 }
 
-// paths returns those of the files.
-func (g *Git) paths() (all []string) {
+// filePaths returns those of the files.
+func (g *Git) filePaths() (all []string) {
 	for _, f := range g.Files {
 		all = append(all, f.Path)
 	}
 	return all
 }
 
-// names returns the paths of the files, and one below the agent's folder, to be checked as well.
-func (g *Git) names() []string {
+// pathsWithFolder returns the paths of the files, and one below the agent's folder, to be checked as well.
+func (g *Git) pathsWithFolder() []string {
 	if g.Within == "" {
-		return g.paths()
+		return g.filePaths()
 	}
-	return append(g.paths(), g.Within+"/*")
+	return append(g.filePaths(), g.Within+"/*")
 }
 
 // checkPlaces returns an error if a file is below a link or another file of the parcel itself, or where
 // another one is. same returns a path as the file system compares it.
-func (g *Git) checkPlaces(same func(string) string) error {
+func (g *Git) checkPlaces(asCompared func(string) string) error {
 	files := map[string]File{}
 	for _, f := range g.Files {
-		if files[same(f.Path)].Path != "" { // mutant never: TestHostile
+		if files[asCompared(f.Path)].Path != "" { // mutant never: TestHostile
 			return fmt.Errorf("two files have the path %.80q", f.Path)
 		}
-		files[same(f.Path)] = f
+		files[asCompared(f.Path)] = f
 	}
-	for _, name := range g.names() {
+	for _, name := range g.pathsWithFolder() {
 		for at := path.Dir(name); at != "."; at = path.Dir(at) {
-			switch f := files[same(at)]; {
+			switch f := files[asCompared(at)]; {
 			case f.Link != "":
 				return fmt.Errorf("%.80q: %w: %.80q", name, atomicfile.ErrLink, f.Path)
 			case f.Path != "":
@@ -354,7 +354,7 @@ func checkPath(name string) error {
 		return fmt.Errorf("invalid path %.80q", name)
 	}
 	for elem := range strings.SplitSeq(name, "/") {
-		if isGit(elem) { // mutant never: TestHostile
+		if isGitName(elem) { // mutant never: TestHostile
 			return fmt.Errorf("invalid path %.80q: it is git's own", name)
 		}
 	}
@@ -365,10 +365,10 @@ func plainName(name string) bool {
 	return name != "" && len(name) <= 4096 && utf8.ValidString(name) && !strings.ContainsRune(name, 0)
 }
 
-// isGit reports whether some file system takes a name for .git: one that ignores case, HFS+,
+// isGitName reports whether some file system takes a name for .git: one that ignores case, HFS+,
 // which ignores invisible characters as well, or NTFS.
-func isGit(elem string) bool {
-	elem, _, _ = strings.Cut(fold(elem), ":")
+func isGitName(elem string) bool {
+	elem, _, _ = strings.Cut(foldedName(elem), ":")
 	for part := range strings.SplitSeq(elem, `\`) {
 		if part = strings.TrimRight(part, " ."); part == ".git" || part == "git~1" {
 			return true
@@ -377,8 +377,8 @@ func isGit(elem string) bool {
 	return false
 }
 
-// fold returns a name as file systems compare it that ignore case and invisible characters.
-func fold(name string) string {
+// foldedName returns a name as file systems compare it that ignore case and invisible characters.
+func foldedName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {
 			return -1

@@ -78,7 +78,7 @@ type Packer struct {
 // came after the parcel was complete. If its worktree has what no parcel can hold, Pack
 // fails before it stops the agent.
 func (p Packer) Pack(id instance.ID, out io.Writer) (parcel string, err error) {
-	in, err := p.mark(id)
+	in, err := p.markMoving(id)
 	if err != nil {
 		return "", err
 	}
@@ -88,17 +88,17 @@ func (p Packer) Pack(id instance.ID, out io.Writer) (parcel string, err error) {
 		_, err = launch.Stopper{Env: p.Env, Store: p.Store, Table: p.Table, Now: p.Now}.Stop(id)
 	}
 	if err == nil {
-		err = p.pack(id, parcel, out)
+		err = p.writeParcel(id, parcel, out)
 	}
 	if err != nil {
-		err = errors.Join(err, p.unmark(id, parcel))
+		err = errors.Join(err, p.unmarkMoving(id, parcel))
 	}
 	return parcel, err
 }
 
-// mark marks the instance as moving. The mark that a killed Pack has left keeps its parcel's
+// markMoving marks the instance as moving. The mark that a killed Pack has left keeps its parcel's
 // id, and so does that of a complete parcel, unless the person asks for another one.
-func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
+func (p Packer) markMoving(id instance.ID) (*instance.Instance, error) {
 	held, err := p.Store.Hold(id, lockWait)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 	if old := held.Moved; old != nil && !old.Complete {
 		m.Parcel, m.Ran = old.Parcel, old.Ran
 	}
-	m.Ran = m.Ran || p.Resume && p.member(held.Instance).Pane.ID != ""
+	m.Ran = m.Ran || p.Resume && p.memberOf(held.Instance).Pane.ID != ""
 	held.Moved = m
 	return held.Instance, held.Put(p.Env.Now())
 }
@@ -136,15 +136,15 @@ func (p Packer) Movable(in *instance.Instance) error {
 	case in.Role != "" || strings.HasPrefix(p.Store.Dir, "towns/"):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is a town's: its role, its mail and its folder are part of the town", in.Name),
 			"gt-handoff --print prints what a session elsewhere can go on with")
-	case in.Moved != nil && in.Moved.Complete && !p.Again && !p.resumes(in, claims):
+	case in.Moved != nil && in.Moved.Complete && !p.Again && !p.resumesMove(in, claims):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s %s: %w, at %s", in.Name, in.Moved, ErrMoved, in.Moved.At.Local().Format(time.DateTime)),
 			again)
 	}
 	return nil
 }
 
-// resumes reports whether Pack makes the parcel again that in was packed into.
-func (p Packer) resumes(in *instance.Instance, claims map[instance.ID]peer.Claim) bool {
+// resumesMove reports whether Pack makes the parcel again that in was packed into.
+func (p Packer) resumesMove(in *instance.Instance, claims map[instance.ID]peer.Claim) bool {
 	there := claims[in.ID].Moves > in.Generation // an earlier move proves nothing of this one
 	m := in.Moved
 	return p.Resume && m != nil && m.Complete && m.Parcel != "" && m.To == p.To && !there
@@ -158,8 +158,8 @@ func (p Packer) markMoved(in *instance.Instance) map[instance.ID]peer.Claim {
 	return claims
 }
 
-// unmark takes the mark of an incomplete parcel away.
-func (p Packer) unmark(id instance.ID, parcel string) error {
+// unmarkMoving takes the mark of an incomplete parcel away.
+func (p Packer) unmarkMoving(id instance.ID, parcel string) error {
 	held, err := p.Store.Hold(id, lockWait)
 	if errors.Is(err, instance.ErrNone) {
 		return nil
@@ -205,7 +205,7 @@ func (p Packer) Question(in *instance.Instance) ([]byte, error) {
 		Format: format, ID: string(session.NewID()), At: p.Env.Now().UTC(), Generation: in.Generation + 1,
 		Instance: Instance{ID: in.ID, Name: in.Name, Agent: in.Agent, Launcher: in.Launcher},
 	}
-	if of := p.member(in); of.Now != "" && !of.Now.Invented() {
+	if of := p.memberOf(in); of.CurrentID != "" && !of.CurrentID.Invented() {
 		m.Session = sessionOf(of)
 	}
 	roots, err := git.Roots(in.Path, gitWait)
@@ -219,14 +219,14 @@ func (p Packer) Question(in *instance.Instance) ([]byte, error) {
 
 // sessionOf returns the session of a member, by its record.
 func sessionOf(m fleet.Member) *Session {
-	s := &Session{ID: m.Now, Agent: m.Agent, Chain: cmp.Or(m.ChainID, m.Now), Started: m.StartedAt}
+	s := &Session{ID: m.CurrentID, Agent: m.Agent, Chain: cmp.Or(m.ChainID, m.CurrentID), Started: m.StartedAt}
 	if r := m.Record; r != nil {
 		s.Agent, s.Chain, s.Parent, s.Started, s.Commits, s.Note, s.Delivered = cmp.Or(r.Agent, m.Agent), r.Chain(), r.ParentID, r.StartedAt, r.Commits, r.Note, r.DeliveredNotes
 	}
 	return s
 }
 
-func (p Packer) member(in *instance.Instance) fleet.Member {
+func (p Packer) memberOf(in *instance.Instance) fleet.Member {
 	return fleet.Members(p.Env.Getenv, p.Store, p.Table, []*instance.Instance{in}, p.Env.Now())[0]
 }
 
@@ -234,7 +234,7 @@ func (p Packer) member(in *instance.Instance) fleet.Member {
 func (p Packer) awaitTurn(in *instance.Instance) error {
 	begin, hinted := time.Now(), false
 	for pause := 100 * time.Millisecond; !p.Now; pause = min(pause*5/4, time.Second) {
-		m := p.member(in)
+		m := p.memberOf(in)
 		asks := m.Reason == status.Permission || m.Reason == status.Question
 		if m.Pane.ID == "" || m.Status != status.Running && m.Status != status.Starting && !asks {
 			return nil
@@ -251,8 +251,8 @@ func (p Packer) awaitTurn(in *instance.Instance) error {
 	return nil
 }
 
-// pack writes the parcel of an instance whose agent was stopped.
-func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
+// writeParcel writes the parcel of an instance whose agent was stopped.
+func (p Packer) writeParcel(id instance.ID, parcel string, out io.Writer) error {
 	held, err := p.Store.Hold(id, lockWait)
 	if err != nil {
 		return err
@@ -261,8 +261,8 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 	if held.Moved == nil || held.Moved.Parcel != parcel {
 		return cli.Failf(cli.AnswerNo, "%s was taken back meanwhile", held.Name)
 	}
-	m := p.member(held.Instance)
-	if err := launch.CannotTell(m); err != nil {
+	m := p.memberOf(held.Instance)
+	if err := launch.CheckReachable(m); err != nil {
 		return err
 	}
 	if m.Pane.ID != "" {
@@ -277,26 +277,26 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 	w := &writer{manifest: &Manifest{
 		Format: format, ID: parcel, At: held.Moved.At, Host: host, Generation: held.Generation + 1,
 		Instance: Instance{
-			ID: held.ID, Name: held.Name, Title: held.Title, Group: held.Group, Agent: held.Agent, Args: p.args(held.Instance),
+			ID: held.ID, Name: held.Name, Title: held.Title, Group: held.Group, Agent: held.Agent, Args: p.safeArgs(held.Instance),
 			Launcher: held.Launcher, Remain: held.Remain, Respawn: held.Respawn, Archived: held.IsArchived(),
 		},
 	}}
 	if w.manifest.Instance.Departures, err = peer.NewHosts(p.Store.State).Depart(held.Instance, held.Generation+1); err != nil {
 		return err
 	}
-	if w.manifest.Session, err = p.session(w, m, scratch); err != nil {
+	if w.manifest.Session, err = p.addSession(w, m, scratch); err != nil {
 		return err
 	}
-	root, state, err := p.repository(w, held.Path, scratch)
+	root, state, err := p.addRepository(w, held.Path, scratch)
 	if err != nil {
 		return cannotPack(held.Instance, err)
 	}
 	if root != nil {
 		defer root.Close()
 	}
-	return w.write(out, func() error {
+	return w.writeParcel(out, func() error {
 		// Nobody who meets the session here is its successor.
-		if err := p.leave(m); err != nil {
+		if err := p.recordMoved(m); err != nil {
 			return err
 		}
 		held.Moved.Complete, held.Moved.State = true, state
@@ -308,8 +308,8 @@ func cannotPack(in *instance.Instance, err error) error {
 	return fmt.Errorf("cannot pack %s: %w", in.Name, err)
 }
 
-// args returns the arguments without those that have a secret.
-func (p Packer) args(in *instance.Instance) (args []string) {
+// safeArgs returns the arguments without those that have a secret.
+func (p Packer) safeArgs(in *instance.Instance) (args []string) {
 	for _, arg := range in.Args {
 		if p.Env.Redact(arg) != arg {
 			p.Env.Warn("an argument of %s looks like a secret, so none goes along", in.Name)
@@ -319,9 +319,9 @@ func (p Packer) args(in *instance.Instance) (args []string) {
 	return in.Args
 }
 
-// leave notes in the session's record that it ended by a move, so that no session here
+// recordMoved notes in the session's record that it ended by a move, so that no session here
 // follows it.
-func (p Packer) leave(m fleet.Member) error {
+func (p Packer) recordMoved(m fleet.Member) error {
 	if m.Record == nil {
 		return nil
 	}
@@ -343,10 +343,10 @@ func (p Packer) leave(m fleet.Member) error {
 	return s.Put(r, atomicfile.Synced)
 }
 
-// session adds the session's conversation, thread, checkpoint and notes; nil without a session.
-func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, error) {
-	if m.Now == "" || m.Now.Invented() {
-		if m.Now != "" {
+// addSession adds the session's conversation, thread, checkpoint and notes; nil without a session.
+func (p Packer) addSession(w *writer, m fleet.Member, scratch string) (*Session, error) {
+	if m.CurrentID == "" || m.CurrentID.Invented() {
+		if m.CurrentID != "" {
 			p.Env.Warn("%s has no conversation that gt can find: none goes along", m.Name)
 		}
 		return nil, nil
@@ -365,11 +365,11 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 		}
 		transcript = r.Transcript
 	}
-	err := inOrder(
-		func() error { return p.conversation(w, s, transcript, m.Path, scratch) },
-		func() error { return p.thread(w, s) },
-		func() error { return p.checkpoint(w, s, h) },
-		func() error { return p.notes(w, s, h) },
+	err := runInOrder(
+		func() error { return p.addConversation(w, s, transcript, m.Path, scratch) },
+		func() error { return p.addThread(w, s) },
+		func() error { return p.addCheckpoint(w, s, h) },
+		func() error { return p.addNotes(w, s, h) },
 	)
 	if err != nil {
 		return nil, cannotPack(m.Instance, err)
@@ -377,9 +377,9 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 	return s, nil
 }
 
-// conversation adds the client's own files if they can be moved, else what a reader makes
+// addConversation adds the client's own files if they can be moved, else what a reader makes
 // of the conversation.
-func (p Packer) conversation(w *writer, s *Session, transcript, cwd, scratch string) error {
+func (p Packer) addConversation(w *writer, s *Session, transcript, cwd, scratch string) error {
 	if mover, ok := writers.FindWriter(s.Agent).(conversation.Mover); ok {
 		if transcript == "" {
 			transcript = files.Path(s.Agent, p.Env.Getenv, cwd, string(s.ID))
@@ -393,7 +393,7 @@ func (p Packer) conversation(w *writer, s *Session, transcript, cwd, scratch str
 			return err
 		}
 		for _, f := range all {
-			name, err := w.add(content{path: f.Path})
+			name, err := w.addMember(content{path: f.Path})
 			if err != nil {
 				return err
 			}
@@ -406,7 +406,7 @@ func (p Packer) conversation(w *writer, s *Session, transcript, cwd, scratch str
 		p.Env.Warn("gt does not read the conversations of %s: none goes along", s.Agent)
 		return nil
 	}
-	f, found := p.find(r, s.ID, transcript)
+	f, found := p.findConversation(r, s.ID, transcript)
 	if !found {
 		p.Env.Warn("%s has no conversation %s: none goes along", s.Agent, s.ID)
 		return nil
@@ -422,13 +422,13 @@ func (p Packer) conversation(w *writer, s *Session, transcript, cwd, scratch str
 		return errors.Join(err, failed)
 	})
 	if err == nil {
-		s.Entries, err = w.add(content{path: path})
+		s.Entries, err = w.addMember(content{path: path})
 	}
 	return err
 }
 
-// find returns the conversation of a session in the client's stores.
-func (p Packer) find(r conversation.Reader, id session.ID, transcript string) (f conversation.File, found bool) {
+// findConversation returns the conversation of a session in the client's stores.
+func (p Packer) findConversation(r conversation.Reader, id session.ID, transcript string) (f conversation.File, found bool) {
 	for _, store := range account.Stores(r.Client(), p.Env.Getenv) {
 		_ = r.Find(store, func(one conversation.File) { // what cannot be read is not this one
 			if found || one.ID != id && (one.Path != transcript || one.ID != "") {
@@ -440,8 +440,8 @@ func (p Packer) find(r conversation.Reader, id session.ID, transcript string) (f
 	return f, found
 }
 
-// thread adds the thread of the session's chain, if there is one.
-func (p Packer) thread(w *writer, s *Session) error {
+// addThread adds the thread of the session's chain, if there is one.
+func (p Packer) addThread(w *writer, s *Session) error {
 	t, err := thread.Read(p.Store.State, s.Chain, p.Env.WarnError)
 	if errors.Is(err, thread.ErrNone) {
 		return nil
@@ -451,8 +451,8 @@ func (p Packer) thread(w *writer, s *Session) error {
 	return err
 }
 
-// checkpoint adds the session's newest, unless Claimed: other programs can write to that folder.
-func (p Packer) checkpoint(w *writer, s *Session, h home.Home) error {
+// addCheckpoint adds the session's newest, unless Claimed: other programs can write to that folder.
+func (p Packer) addCheckpoint(w *writer, s *Session, h home.Home) error {
 	all, err := checkpoint.List(h)
 	p.Env.WarnError(err)
 	for _, c := range all {
@@ -464,8 +464,8 @@ func (p Packer) checkpoint(w *writer, s *Session, h home.Home) error {
 	return nil
 }
 
-// notes adds the unread and hooked notes, and those of hand-overs to and from the session.
-func (p Packer) notes(w *writer, s *Session, h home.Home) error {
+// addNotes adds the unread and hooked notes, and those of hand-overs to and from the session.
+func (p Packer) addNotes(w *writer, s *Session, h home.Home) error {
 	also := append(slices.Clone(s.Delivered), s.Note)
 	if s.Handoff != nil {
 		also = append(also, s.Handoff.Note)
@@ -475,7 +475,7 @@ func (p Packer) notes(w *writer, s *Session, h home.Home) error {
 		return err
 	}
 	for _, l := range all {
-		name, err := w.add(content{data: l.Text})
+		name, err := w.addMember(content{data: l.Text})
 		if err != nil {
 			return err
 		}
@@ -484,12 +484,12 @@ func (p Packer) notes(w *writer, s *Session, h home.Home) error {
 	return nil
 }
 
-// repository adds the state of the worktree around a folder. root is the worktree's top, open until
+// addRepository adds the state of the worktree around a folder. root is the worktree's top, open until
 // the parcel is written, and nil without a repository. state is a digest of what was added. It is
 // "" if a tracked file stays here: a reset to another state would lose that.
-func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state string, err error) {
+func (p Packer) addRepository(w *writer, dir, scratch string) (root *os.Root, state string, err error) {
 	bundle := filepath.Join(scratch, "bundle")
-	c, err := git.Carry(dir, bundle, secretfile.IsSecret, gitWait)
+	carried, err := git.Carry(dir, bundle, secretfile.IsSecret, gitWait)
 	if errors.Is(err, git.ErrNotRepository) {
 		if !p.quiet {
 			p.Env.Warn("the folder '%s' is in no git repository: no file of it goes along", dir)
@@ -499,20 +499,20 @@ func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state
 		return nil, "", err
 	}
 	top := place.Real(git.Top(dir))
-	g := &Git{Roots: c.Roots, Head: c.Head, Branch: c.Branch, Index: c.Index, Remotes: c.Remotes}
+	g := &Git{Roots: carried.Roots, Head: carried.Head, Branch: carried.Branch, Index: carried.Index, Remotes: carried.Remotes}
 	if within, err := filepath.Rel(top, place.Real(dir)); err == nil && within != "." {
 		g.Within = within
 	}
-	if g.Bundle, err = w.add(content{path: bundle}); err != nil {
+	if g.Bundle, err = w.addMember(content{path: bundle}); err != nil {
 		return nil, "", err
 	}
 	if root, err = os.OpenRoot(top); err != nil {
 		return nil, "", err
 	}
-	left := map[string][]string{} // by why
-	tracked := len(c.Held)        // of those that stay
-	for i, path := range slices.Concat(c.Changed, c.Untracked) {
-		why, err := p.file(w, g, root, path)
+	leftByReason := map[string][]string{} // by why
+	trackedLeft := len(carried.Held)      // of those that stay
+	for i, path := range slices.Concat(carried.Changed, carried.Untracked) {
+		why, err := p.addFile(w, g, root, path)
 		if err != nil {
 			root.Close()
 			return nil, "", err
@@ -520,33 +520,33 @@ func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state
 		if why == "" {
 			continue
 		}
-		if left[why] = append(left[why], path); i < len(c.Changed) {
-			tracked++
+		if leftByReason[why] = append(leftByReason[why], path); i < len(carried.Changed) {
+			trackedLeft++
 		}
 	}
-	for _, path := range c.Deleted {
+	for _, path := range carried.Deleted {
 		if checkPath(path) == nil {
 			g.Deleted = append(g.Deleted, path)
 		} else {
-			left["its name"] = append(left["its name"], path)
-			tracked++
+			leftByReason["its name"] = append(leftByReason["its name"], path)
+			trackedLeft++
 		}
 	}
-	for _, path := range c.Intended {
+	for _, path := range carried.Intended {
 		if slices.ContainsFunc(g.Files, func(f File) bool { return f.Path == path }) {
 			g.Intended = append(g.Intended, path)
 		}
 	}
 	if !p.quiet {
-		for _, n := range c.Left {
+		for _, n := range carried.Left {
 			p.Env.Warn("%s, which stays here", n)
 		}
-		if c.Stashed {
+		if carried.Stashed {
 			p.Env.Warn("the stashes of the repository stay here")
 		}
 	}
-	for _, why := range slices.Sorted(maps.Keys(left)) {
-		if paths := left[why]; len(paths) > 0 && !p.quiet {
+	for _, why := range slices.Sorted(maps.Keys(leftByReason)) {
+		if paths := leftByReason[why]; len(paths) > 0 && !p.quiet {
 			more := ""
 			if n := len(paths) - 1; n > 0 {
 				more = " and " + count.Plural(n, "other")
@@ -555,14 +555,14 @@ func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state
 		}
 	}
 	w.manifest.Git = g
-	if tracked == 0 { // mutant always: . TestScripts/session_back$
-		state = w.manifest.state()
+	if trackedLeft == 0 { // mutant always: . TestScripts/session_back$
+		state = w.manifest.worktreeDigest()
 	}
 	return root, state, nil
 }
 
-// state returns a digest of the worktree's state.
-func (m *Manifest) state() string {
+// worktreeDigest returns a digest of the worktree's state.
+func (m *Manifest) worktreeDigest() string {
 	digests := map[string]string{}
 	for _, one := range m.Members {
 		digests[one.Name] = one.SHA256
@@ -579,8 +579,8 @@ func (m *Manifest) state() string {
 	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 
-// file adds a file that differs from the index, or returns why it stays.
-func (p Packer) file(w *writer, g *Git, root *os.Root, path string) (why string, err error) {
+// addFile adds a file that differs from the index, or returns why it stays.
+func (p Packer) addFile(w *writer, g *Git, root *os.Root, path string) (why string, err error) {
 	if secretfile.IsSecret(path) { // mutant never: . TestScripts/session_pack$
 		return "a secret file", nil
 	}
@@ -598,7 +598,7 @@ func (p Packer) file(w *writer, g *Git, root *os.Root, path string) (why string,
 		g.Files = append(g.Files, File{Path: path, Link: to})
 		return "", err
 	}
-	name, err := w.add(content{root: root, path: path})
+	name, err := w.addMember(content{root: root, path: path})
 	g.Files = append(g.Files, File{Path: path, Exec: info.Mode()&0o100 != 0, Member: name})
 	return "", err
 }

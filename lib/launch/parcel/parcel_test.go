@@ -379,7 +379,7 @@ func TestAlias(t *testing.T) {
 		if err := g.check(); err != nil {
 			t.Errorf("as written: %v", err)
 		}
-		if err := g.checkPlaces(fold); !errors.Is(err, atomicfile.ErrLink) || !strings.Contains(err.Error(), fmt.Sprintf("%q", link)) {
+		if err := g.checkPlaces(foldedName); !errors.Is(err, atomicfile.ErrLink) || !strings.Contains(err.Error(), fmt.Sprintf("%q", link)) {
 			t.Errorf("%s and %s where case is ignored: %v", link, file, err)
 		}
 	}
@@ -707,7 +707,7 @@ func TestAnotherClient(t *testing.T) {
 	there.write("bin/codex", "#!/bin/sh\n")
 	testenv.NoError(t, os.Chmod(filepath.Join(there.home, "bin/codex"), 0o755))
 	b := good.clone(t)
-	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.As = "codex" })
+	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.ClientHere = "codex" })
 	testenv.NoError(t, err)
 	r, err := session.Lookup(place.StateOf(there.env().Getenv), done.Session)
 	if err != nil || r == nil || r.Agent != "codex" || r.ParentID != sessionID || r.ChainID != sessionID {
@@ -738,7 +738,7 @@ func TestEntries(t *testing.T) {
 	b.put(s.Entries, lines.String())
 	b.Members = slices.Delete(b.Members, 1, 2) // the to-do
 	b.rename()
-	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.As = "claude" })
+	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.ClientHere = "claude" })
 	testenv.NoError(t, err)
 	r, err := session.Lookup(place.StateOf(there.env().Getenv), done.Session)
 	if err != nil || r == nil {

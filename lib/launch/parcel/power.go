@@ -37,36 +37,36 @@ const (
 	maxTexts  = 500 // files that are searched for names of others
 )
 
-// words are names of files and folders with a dot that no tool runs by itself. Any other one
+// harmlessNames are names of files and folders with a dot that no tool runs by itself. Any other one
 // can be the settings of some program.
-var words = []string{
+var harmlessNames = []string{
 	".gitignore", ".gitkeep", ".keep", ".editorconfig", ".dockerignore", ".npmignore", ".prettierignore", ".eslintignore", ".clang-format",
 	".gitlab-ci.yml", ".travis.yml", ".circleci", ".changeset",
 	".markdownlint.json", ".markdownlint.yaml", ".golangci.yml", ".golangci.yaml", ".gitlab", ".gitea", ".forgejo", ".mailmap", ".well-known",
 }
 
-// hosted are names in .github that mean something to GitHub alone.
-var hosted = []string{
+// githubNames are names in .github that mean something to GitHub alone.
+var githubNames = []string{
 	"workflows", "actions", "issue_template", "pull_request_template", "pull_request_template.md", "issue_template.md", "codeowners",
 	"dependabot.yml", "dependabot.yaml", "funding.yml", "labeler.yml", "release.yml", "renovate.json", "stale.yml", "codecov.yml",
 	"contributing.md", "security.md", "code_of_conduct.md", "support.md", "copilot-instructions.md", "instructions",
 }
 
-// runs are names without a dot of files that some tool runs, or takes its settings from, as soon
+// runNames are names without a dot of files that some tool runs, or takes its settings from, as soon
 // as it is started in their folder.
-var runs = []string{
+var runNames = []string{
 	"opencode.json", "opencode.jsonc", "crush.json", "kilo.json", "kilo.jsonc", "gemini-extension.json", "qwen-extension.json",
 	"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc", "lefthook-local.yml", "lefthook-local.yaml",
 	"lefthook-local.toml", "lefthook-local.json", "lefthook-local.jsonc", "hk.pkl", "hk.local.pkl", "prek.toml", "captainhook.json", "grumphp.yml", "grumphp.yaml",
 	"devenv.nix", "devenv.yaml", "devenv.lock", "devenv.local.nix", "devenv.local.yaml", "bunfig.toml", "town.toml",
 }
 
-// installed are folders of programs and libraries that tools run, and that no repository keeps.
-var installed = []string{"node_modules", "__pycache__", "site-packages", "venv", "bower_components"}
+// libraryFolders are folders of programs and libraries that tools run, and that no repository keeps.
+var libraryFolders = []string{"node_modules", "__pycache__", "site-packages", "venv", "bower_components"}
 
-// tools are the files that a program runs that another file names. Only where a file of the
+// toolFiles are the files that a program runs that another file names. Only where a file of the
 // worktree that is run by itself names such a program are they run by themselves, too.
-var tools = map[string][]string{
+var toolFiles = map[string][]string{
 	"make": {"makefile", "gnumakefile"}, "just": {"justfile"}, "task": {"taskfile.yml", "taskfile.yaml", "taskfile.dist.yml", "taskfile.dist.yaml"}, "rake": {"rakefile", "rakefile.rb"},
 	"npm": node, "npx": node, "pnpm": node, "yarn": node, "bun": node, "bunx": node, "node": node, "corepack": node,
 	"uv": python, "uvx": python, "poetry": python, "pip": python, "python": python, "python3": python, "pytest": python, "tox": python, "hatch": python,
@@ -80,9 +80,9 @@ var tools = map[string][]string{
 	"dotnet": {"directory.build.props", "directory.build.targets"}, "phpunit": {"phpunit.xml", "phpunit.xml.dist"}, "phpstan": {"phpstan.neon", "phpstan.neon.dist"},
 }
 
-// configured are the files that a program takes its own settings from, and whose other settings, such
+// settingsFiles are the files that a program takes its own settings from, and whose other settings, such
 // as the main file of a package, it does not run. What these files name is not followed.
-var configured = map[string][]string{
+var settingsFiles = map[string][]string{
 	"prettier": manifest, "eslint": manifest, "stylelint": manifest, "jest": manifest, "vitest": manifest, "mocha": manifest, "ava": manifest,
 	"commitlint": manifest, "tsx": manifest, "ts-node": manifest,
 	"flake8": {"setup.cfg", "tox.ini"}, "coverage": {"pyproject.toml", "setup.cfg", "tox.ini"}, "ruff": {"ruff.toml", "pyproject.toml"},
@@ -103,20 +103,20 @@ var (
 // from it: a client, git, a shell that enters the folder, an editor that opens it. name is
 // relative to the top of the worktree.
 func isPower(name string) bool {
-	elems := strings.Split(fold(name), "/")
+	elems := strings.Split(foldedName(name), "/")
 	for i, elem := range elems {
 		switch {
 		case elem == ".github":
-			if i+1 == len(elems) || !slices.Contains(hosted, elems[i+1]) {
+			if i+1 == len(elems) || !slices.Contains(githubNames, elems[i+1]) {
 				return true
 			}
-		case strings.HasPrefix(elem, ".") && !slices.Contains(words, elem), slices.Contains(installed, elem):
+		case strings.HasPrefix(elem, ".") && !slices.Contains(harmlessNames, elem), slices.Contains(libraryFolders, elem):
 			return true
 		}
 	}
 	last := elems[len(elems)-1]
 	mise := strings.HasPrefix(last, "mise.") || slices.Contains(elems[:len(elems)-1], "mise") && strings.HasSuffix(last, ".toml")
-	return mise || slices.Contains(runs, last) || strings.HasSuffix(last, ".code-workspace") || secretfile.IsSecret(name)
+	return mise || slices.Contains(runNames, last) || strings.HasSuffix(last, ".code-workspace") || secretfile.IsSecret(name)
 }
 
 // reference is a worktree of this host. What it has is known here.
@@ -166,9 +166,9 @@ func (w *unpacking) references() (all []reference, err error) {
 		return nil, nil
 	}
 	tops := []string{w.Repository}
-	if w.old != nil {
-		if main, ok, err := git.Holds(w.old.Path, w.Git.Roots, gitWait); err == nil && ok && main == w.Repository {
-			if top := place.Real(git.Top(w.old.Path)); top != w.Repository {
+	if w.oldInstance != nil {
+		if main, ok, err := git.Holds(w.oldInstance.Path, w.Git.Roots, gitWait); err == nil && ok && main == w.Repository {
+			if top := place.Real(git.Top(w.oldInstance.Path)); top != w.Repository {
 				tops = append([]string{top}, tops...)
 			}
 		}
@@ -193,9 +193,9 @@ func (w *unpacking) references() (all []reference, err error) {
 	return all, nil
 }
 
-// arriving returns the files of the worktree that the parcel makes, and those of its members by
+// arrivingFiles returns the files of the worktree that the parcel makes, and those of its members by
 // the ids of what they contain.
-func (w *unpacking) arriving() (all map[string]git.Entry, members map[string]File, err error) {
+func (w *unpacking) arrivingFiles() (all map[string]git.Entry, members map[string]File, err error) {
 	entries, err := git.Tree(w.Repository, w.Git.Index, gitWait)
 	if err != nil {
 		return nil, nil, err
@@ -228,7 +228,7 @@ func (w *unpacking) arriving() (all map[string]git.Entry, members map[string]Fil
 
 // blobID returns the id that a member's file would have in the parcel's repository.
 func (w *unpacking) blobID(member string) (string, error) {
-	f, err := atomicfile.Open(w.member(member))
+	f, err := atomicfile.Open(w.memberPath(member))
 	if err != nil {
 		return "", err
 	}
@@ -240,9 +240,9 @@ func (w *unpacking) blobID(member string) (string, error) {
 	return git.BlobID(f, info.Size(), w.Git.Head)
 }
 
-// powers returns what a person has to accept, sorted by path. The commits of the parcel are in
+// findPowers returns what a person has to accept, sorted by path. The commits of the parcel are in
 // the repository.
-func (w *unpacking) powers() (all []Power, err error) {
+func (w *unpacking) findPowers() (all []Power, err error) {
 	if w.Git != nil {
 		if all, err = w.filePowers(); err != nil {
 			return nil, err
@@ -251,25 +251,25 @@ func (w *unpacking) powers() (all []Power, err error) {
 	if w.From == "" { // the person unpacks it
 		return all, nil
 	}
-	if w.old != nil && w.old.Moved.To == "" {
+	if w.oldInstance != nil && w.oldInstance.Moved.To == "" {
 		all = append(all, Power{What: fmt.Sprintf("it left here in a file, and not to %s", w.From)})
 	}
-	if w.old != nil && w.old.Agent != w.client.Name {
-		all = append(all, Power{What: fmt.Sprintf("it left as an agent of %s, and is one of %s now", w.old.Agent, w.client.Name)})
+	if w.oldInstance != nil && w.oldInstance.Agent != w.client.Name {
+		all = append(all, Power{What: fmt.Sprintf("it left as an agent of %s, and is one of %s now", w.oldInstance.Agent, w.client.Name)})
 	}
-	args := w.client.Restart(slices.Concat([]string(w.client.Command), w.args()), agent.NextRun{})
+	args := w.client.Restart(slices.Concat([]string(w.client.Command), w.startArgs()), agent.NextRun{})
 	if agent.FreedomOf(args) > agent.Freedom("default") { // mutant never: TestReturns
 		all = append(all, Power{What: "its client would not ask you: " + strings.Join(args, " ")})
 	}
 	return all, nil
 }
 
-// args returns the arguments with which the agent starts here.
-func (w *unpacking) args() []string {
+// startArgs returns the arguments with which the agent starts here.
+func (w *unpacking) startArgs() []string {
 	switch {
-	case w.old != nil && w.old.Agent == w.client.Name:
-		return w.old.Args
-	case w.old != nil || w.client.Name != w.Instance.Agent:
+	case w.oldInstance != nil && w.oldInstance.Agent == w.client.Name:
+		return w.oldInstance.Args
+	case w.oldInstance != nil || w.client.Name != w.Instance.Agent:
 		return nil
 	case w.Args:
 		return w.client.Kept(append(slices.Clone([]string(w.client.Command)), w.Instance.Args...))
@@ -293,11 +293,11 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 	known := func(e git.Entry) bool {
 		return tracked(e) || slices.ContainsFunc(refs, func(r reference) bool { return r.hasEntry(e) })
 	}
-	arrives, members, err := w.arriving()
+	arrives, members, err := w.arrivingFiles()
 	if err != nil {
 		return nil, err
 	}
-	add := func(e git.Entry, more string) {
+	addPower := func(e git.Entry, more string) {
 		p := Power{Path: e.Path, What: "new" + more, id: e.ID}
 		if slices.ContainsFunc(refs, func(r reference) bool { return r.entries[e.Path].ID != "" }) {
 			p.What = "changed" + more
@@ -307,16 +307,16 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 		}
 		all = append(all, p)
 	}
-	var run []git.Entry // by itself, known or not
+	var runFiles []git.Entry // by itself, known or not
 	for _, e := range arrives {
 		if isPower(e.Path) {
-			if run = append(run, e); !known(e) {
-				add(e, "")
+			if runFiles = append(runFiles, e); !known(e) {
+				addPower(e, "")
 			}
 			continue
 		}
 		if e.Mode == git.ModeLink && !tracked(e) {
-			if to, err := w.leads(e, members); err != nil {
+			if to, err := w.outsideTarget(e, members); err != nil {
 				return nil, err
 			} else if to != "" {
 				all = append(all, Power{Path: e.Path, What: "leads to " + to, id: e.ID})
@@ -329,7 +329,7 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 	}
 	for _, e := range head { // what the worktree does not have, git can bring back
 		if arrives[e.Path] != e && isPower(e.Path) && !known(e) {
-			add(e, ", in its last commit")
+			addPower(e, ", in its last commit")
 		}
 	}
 	// Only the first counts: the worktree that the agent left, or else the main one.
@@ -340,13 +340,13 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 			}
 		}
 	}
-	named, err := w.findNamedFiles(refs, run, arrives, members)
+	named, err := w.findNamedFiles(refs, runFiles, arrives, members)
 	if err != nil {
 		return nil, err
 	}
 	for name, by := range named {
 		if e := arrives[name]; !isPower(name) && !tracked(e) {
-			add(e, ", and "+by+" runs it")
+			addPower(e, ", and "+by+" runs it")
 		}
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Path+all[i].What < all[j].Path+all[j].What })
@@ -357,15 +357,15 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 	for _, p := range all {
 		ids = append(ids, p.id)
 	}
-	contents, err := w.contents(ids, members)
+	contents, err := w.readContents(ids, members)
 	for i, p := range all {
 		all[i].Text = string(contents[p.id])
 	}
 	return all, err
 }
 
-// contents returns the beginnings of files by their ids, of which some are "".
-func (w *unpacking) contents(ids []string, members map[string]File) (map[string][]byte, error) {
+// readContents returns the beginnings of files by their ids, of which some are "".
+func (w *unpacking) readContents(ids []string, members map[string]File) (map[string][]byte, error) {
 	all := map[string][]byte{"": nil}
 	var rest []string
 	for _, id := range ids {
@@ -375,7 +375,7 @@ func (w *unpacking) contents(ids []string, members map[string]File) (map[string]
 		case f.Link != "":
 			all[id] = []byte(f.Link)
 		case is:
-			data, err := readHead(w.member(f.Member))
+			data, err := readHead(w.memberPath(f.Member))
 			if err != nil {
 				return nil, err
 			}
@@ -389,10 +389,10 @@ func (w *unpacking) contents(ids []string, members map[string]File) (map[string]
 	return all, err
 }
 
-// leads returns where a link leads, if what is written through it would be outside of the
+// outsideTarget returns where a link leads, if what is written through it would be outside of the
 // worktree, in git's own folder, or run by itself. It returns "" for a harmless link.
-func (w *unpacking) leads(e git.Entry, members map[string]File) (string, error) {
-	contents, err := w.contents([]string{e.ID}, members)
+func (w *unpacking) outsideTarget(e git.Entry, members map[string]File) (string, error) {
+	contents, err := w.readContents([]string{e.ID}, members)
 	to := string(contents[e.ID])
 	at, below := path.Join(path.Dir(e.Path), to), to
 	for up := true; up; {
@@ -408,33 +408,33 @@ func (w *unpacking) leads(e git.Entry, members map[string]File) (string, error) 
 // findNamedFiles returns the files that would be run because something names them, each with what
 // does: a file of run, git's settings or hooks here, a hook of the person's, or such a file itself.
 func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (map[string]string, error) {
-	files := indexOf(arrives)
+	files := indexFiles(arrives)
 	all, settings := map[string]string{}, map[string]string{}
 	for _, r := range refs {
-		files.findOfGit(cmp.Or(r.top, w.Repository), w.Env.Getenv, all, settings)
+		files.findInGit(cmp.Or(r.top, w.Repository), w.Env.Getenv, all, settings)
 	}
 	for _, line := range w.ownHooks() {
-		files.find("a hook of yours", line, all, settings)
+		files.findNamed("a hook of yours", line, all, settings)
 	}
 	for name := range all {
 		run = append(run, arrives[name])
 	}
-	for read := 0; len(run) > 0 && read < maxTexts; {
+	for readCount := 0; len(run) > 0 && readCount < maxTexts; {
 		sort.Slice(run, func(i, j int) bool { return run[i].Path < run[j].Path })
 		var ids []string
-		for _, e := range run[:min(len(run), maxTexts-read)] {
+		for _, e := range run[:min(len(run), maxTexts-readCount)] {
 			if !isProse(e.Path) && e.Mode != git.ModeModule {
 				ids = append(ids, e.ID)
 			}
 		}
-		read += len(ids) + 1
-		contents, err := w.contents(ids, members)
+		readCount += len(ids) + 1
+		contents, err := w.readContents(ids, members)
 		if err != nil {
 			return nil, err
 		}
 		before := maps.Clone(all)
 		for _, e := range run {
-			files.find(e.Path, string(contents[e.ID]), all, settings)
+			files.findNamed(e.Path, string(contents[e.ID]), all, settings)
 		}
 		run = nil
 		for name := range all {
@@ -482,15 +482,15 @@ func readHead(name string) ([]byte, error) {
 // and without its ending, and their folders.
 type index map[string][]string
 
-// indexOf indexes all files but prose, which nothing runs. A key is "=" and an end of the path, "~"
+// indexFiles indexes all files but prose, which nothing runs. A key is "=" and an end of the path, "~"
 // and such an end without its ending, or "/" and a folder.
-func indexOf(arrives map[string]git.Entry) index {
+func indexFiles(arrives map[string]git.Entry) index {
 	all := index{}
 	for name := range arrives {
 		if isProse(name) {
 			continue
 		}
-		folded := fold(name)
+		folded := foldedName(name)
 		for end := folded; ; {
 			all["="+end] = append(all["="+end], name)
 			if plain := strings.TrimSuffix(end, path.Ext(end)); plain != "" {
@@ -512,21 +512,21 @@ func indexOf(arrives map[string]git.Entry) index {
 	return all
 }
 
-// findOfGit searches git's configuration and hooks for the worktree at top.
-func (x index) findOfGit(top string, getenv func(string) string, all, settings map[string]string) {
+// findInGit searches git's configuration and hooks for the worktree at top.
+func (x index) findInGit(top string, getenv func(string) string, all, settings map[string]string) {
 	configuration := git.Configuration(top, getenv)
-	x.find("git", configuration, all, settings)
+	x.findNamed("git", configuration, all, settings)
 	scripts := git.HookScripts(top, configuration, getenv)
-	x.find(gitHook, strings.ReplaceAll(scripts, top+"/", "./"), all, settings)
+	x.findNamed(gitHook, strings.ReplaceAll(scripts, top+"/", "./"), all, settings)
 }
 
 // gitHook names the scripts that git runs. Most are generated, and say more than what they run.
 const gitHook = "a hook of git"
 
-// find adds to all the files that a text names, and to settings those from which a program that it
+// findNamed adds to all the files that a text names, and to settings those from which a program that it
 // names takes settings. The value of each is file, which has the text. A word that ends in a slash,
 // or is followed by an asterisk, is a pattern and names none.
-func (x index) find(file, text string, all, settings map[string]string) {
+func (x index) findNamed(file, text string, all, settings map[string]string) {
 	base := path.Base(file)
 	programs := base == ".envrc" || strings.Contains(base, "mise") // whose words can be folders of programs
 	addTo := func(found map[string]string, names []string) {
@@ -537,31 +537,31 @@ func (x index) find(file, text string, all, settings map[string]string) {
 		}
 	}
 	add := func(names []string) { addTo(all, names) }
-	begin, before := -1, "" // before is the word before
+	begin, wordBefore := -1, "" // before is the word before
 	for i, r := range text + " " {
-		part := strings.ContainsRune("./_-@+", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80
-		if part && begin < 0 {
+		inWord := strings.ContainsRune("./_-@+", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80
+		if inWord && begin < 0 {
 			begin = i
 		}
-		if part || begin < 0 {
+		if inWord || begin < 0 {
 			continue
 		}
-		word := fold(text[begin:min(i, len(text))])
-		hooks := file == "git" && hooksPath(text[:begin])
-		module := before == "-m"
-		if name, ok := strings.CutPrefix(word, "-m"); ok && strings.HasSuffix(before, "python") {
+		word := foldedName(text[begin:min(i, len(text))])
+		hooks := file == "git" && endsInHooksPath(text[:begin])
+		module := wordBefore == "-m"
+		if name, ok := strings.CutPrefix(word, "-m"); ok && strings.HasSuffix(wordBefore, "python") {
 			add(x["~"+name])
 		}
-		value := strings.HasSuffix(strings.TrimRight(text[:begin], `'"`), "=") && strings.HasPrefix(word, "/")
+		isValue := strings.HasSuffix(strings.TrimRight(text[:begin], `'"`), "=") && strings.HasPrefix(word, "/")
 		program := path.Base(word)
-		if file == gitHook && (value && tools[program] != nil || word == "/dev/null") { // such as the Python that pre-commit is installed in
-			begin, before = -1, word
+		if file == gitHook && (isValue && toolFiles[program] != nil || word == "/dev/null") { // such as the Python that pre-commit is installed in
+			begin, wordBefore = -1, word
 			continue
 		}
-		for _, name := range tools[program] {
+		for _, name := range toolFiles[program] {
 			add(x["="+name])
 		}
-		for _, name := range configured[program] {
+		for _, name := range settingsFiles[program] {
 			addTo(settings, x["="+name])
 		}
 		add(x["~"+program+".config"]) // such as eslint.config.js
@@ -570,10 +570,10 @@ func (x index) find(file, text string, all, settings map[string]string) {
 			short, up = strings.CutPrefix(short, "../")
 		}
 		// More often a message than a file.
-		bare := file == gitHook && !strings.ContainsAny(word, "./") && !isRunner(before)
+		isMessage := file == gitHook && !strings.ContainsAny(word, "./") && !isRunner(wordBefore)
 		variable := begin > 0 && text[begin-1] == '$'
-		begin, before = -1, word
-		if short == "" || r == '*' || bare || strings.HasSuffix(short, "/") {
+		begin, wordBefore = -1, word
+		if short == "" || r == '*' || isMessage || strings.HasSuffix(short, "/") {
 			continue
 		}
 		for end := short; ; { // an absolute path ends in one of the repository
@@ -581,7 +581,7 @@ func (x index) find(file, text string, all, settings map[string]string) {
 				add(x["="+end])
 			}
 			first, rest, more := strings.Cut(end, "/")
-			if end = rest; !more || slices.Contains(installed, first) {
+			if end = rest; !more || slices.Contains(libraryFolders, first) {
 				break
 			}
 		}
@@ -604,8 +604,8 @@ func isRunner(word string) bool {
 	return strings.HasPrefix(word, "python") || slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", ".", "source", "exec", "node", "ruby", "perl", "-f"}, word)
 }
 
-// hooksPath reports whether a text of git's settings ends where the folder of the hooks stands.
-func hooksPath(text string) bool {
+// endsInHooksPath reports whether a text of git's settings ends where the folder of the hooks stands.
+func endsInHooksPath(text string) bool {
 	key := strings.TrimRight(text, " \t\"=")
 	return len(key) < len(text) && strings.HasSuffix(strings.ToLower(key), "hookspath")
 }

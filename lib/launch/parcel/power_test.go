@@ -100,7 +100,7 @@ func TestNamedByPower(t *testing.T) {
 		{"git", "[core]\n\tbare = false\n[branch \"main\"]\n\tremote = origin\n", "core/main.go", ""},
 	} {
 		all := map[string]string{}
-		indexOf(map[string]git.Entry{c.name: {}}).find(c.file, c.text, all, all)
+		indexFiles(map[string]git.Entry{c.name: {}}).findNamed(c.file, c.text, all, all)
 		if got := all[c.name]; got != c.want {
 			t.Errorf("%s: %q names %s: %q, not %q", c.file, c.text, c.name, got, c.want)
 		}
@@ -389,7 +389,7 @@ S="/other/link/src/tools/x.sh"; $S
 			top := filepath.Join(h.home, "src")
 			h.write("src/.git/hooks/pre-commit", strings.ReplaceAll(c.script, "TOP", top))
 			got := map[string]string{}
-			indexOf(names).findOfGit(top, h.env().Getenv, got, got)
+			indexFiles(names).findInGit(top, h.env().Getenv, got, got)
 			want := strings.Fields(c.want)
 			slices.Sort(want)
 			if found := slices.Sorted(maps.Keys(got)); !slices.Equal(found, want) {
@@ -567,7 +567,7 @@ func TestRemovesItsOwn(t *testing.T) {
 	src := filepath.Join(here.home, "src")
 	w := &unpacking{Unpacker: Unpacker{Env: here.env()}, reader: &reader{}, plan: plan{Repository: src, Worktree: src}}
 	w.Git = &Git{Index: here.git("-C", "src", "rev-parse", "HEAD"), Deleted: []string{".claude/settings.local.json", "old", "none"}}
-	testenv.NoError(t, w.overlay())
+	testenv.NoError(t, w.writeChanges())
 	if atomicfile.Exists(filepath.Join(src, "old")) || !atomicfile.Exists(deny) {
 		t.Error(here.git("-C", "src", "status", "--short"))
 	}

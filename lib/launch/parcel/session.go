@@ -33,24 +33,24 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// moves reports whether the client goes on with its own files.
-func (w *unpacking) moves() bool {
+// movesFiles reports whether the client goes on with its own files.
+func (w *unpacking) movesFiles() bool {
 	_, can := writers.FindWriter(w.client.Name).(conversation.Mover)
 	return can && w.client.Name == w.reader.Session.Agent && len(w.reader.Session.Conversation) > 0
 }
 
-// findKnown fails if this machine knows the session or its thread, unless they were here
+// checkKnown fails if this machine knows the session or its thread, unless they were here
 // before or a person insists: a hostile parcel would write into them.
-func (w *unpacking) findKnown() error {
+func (w *unpacking) checkKnown() error {
 	s := w.reader.Session
 	if s == nil {
 		return nil
 	}
-	if !w.moves() {
+	if !w.movesFiles() {
 		if writer := writers.FindWriter(w.client.Name); writer != nil {
 			w.plan.Session = writer.NewID(w.Env.Now())
 		} else if len(s.Conversation) > 0 || s.Entries != "" {
-			return w.fail(fmt.Errorf("gt cannot give %s the conversation", w.client.Name), "--agent names another client")
+			return w.failWithFlags(fmt.Errorf("gt cannot give %s the conversation", w.client.Name), "--agent names another client")
 		}
 	}
 	state := w.Store.State
@@ -73,10 +73,10 @@ func (w *unpacking) findKnown() error {
 	if is, err := w.isOthers(s.ID); err != nil {
 		return err
 	} else if is {
-		return w.fail(fmt.Errorf("the session %s is known here", s.ID), insist)
+		return w.failWithFlags(fmt.Errorf("the session %s is known here", s.ID), insist)
 	}
 	if _, err := thread.Read(state, s.Chain, nil); err == nil && s.Chain != w.ownChain() { // mutant never: TestKnown
-		return w.fail(fmt.Errorf("the thread %s is known here", s.Chain), insist)
+		return w.failWithFlags(fmt.Errorf("the thread %s is known here", s.Chain), insist)
 	}
 	if is, err := w.isOthers(s.Parent); err != nil {
 		return err
@@ -88,14 +88,14 @@ func (w *unpacking) findKnown() error {
 
 // ownChain returns the chain with which the instance left, or "" if it was never here.
 func (w *unpacking) ownChain() session.ID {
-	if w.old == nil {
+	if w.oldInstance == nil {
 		return ""
 	}
-	id := w.Store.Session(w.old)
+	id := w.Store.Session(w.oldInstance)
 	if r, err := session.Lookup(w.Store.State, id); err == nil && r != nil {
 		return r.Chain()
 	}
-	return cmp.Or(w.old.ChainID, id)
+	return cmp.Or(w.oldInstance.ChainID, id)
 }
 
 // isOthers reports whether this machine knows a session that is not of the instance's own chain.
@@ -104,18 +104,18 @@ func (w *unpacking) isOthers(id session.ID) (bool, error) {
 		return false, nil
 	}
 	r, err := session.Lookup(w.Store.State, id)
-	return err == nil && r != nil && (w.old == nil || r.Chain() != w.ownChain()), err
+	return err == nil && r != nil && (w.oldInstance == nil || r.Chain() != w.ownChain()), err
 }
 
-// inspect reads what is read into memory, and checks the conversation, before anything is
+// inspectSession reads what is read into memory, and checks the conversation, before anything is
 // made.
-func (w *unpacking) inspect() error {
+func (w *unpacking) inspectSession() error {
 	s := w.reader.Session
 	if s == nil {
 		return nil
 	}
 	if s.Thread != "" {
-		data, err := atomicfile.Read(w.member(s.Thread), maxSmall)
+		data, err := atomicfile.Read(w.memberPath(s.Thread), maxSmall)
 		if err == nil {
 			w.thread, err = thread.Parse(s.Chain, data)
 		}
@@ -124,7 +124,7 @@ func (w *unpacking) inspect() error {
 		}
 	}
 	if s.Checkpoint != "" {
-		data, err := atomicfile.Read(w.member(s.Checkpoint), maxSmall)
+		data, err := atomicfile.Read(w.memberPath(s.Checkpoint), maxSmall)
 		if err == nil {
 			w.checkpoint = new(checkpoint.Checkpoint)
 			err = json.Unmarshal(data, w.checkpoint)
@@ -133,7 +133,7 @@ func (w *unpacking) inspect() error {
 			return fmt.Errorf("its checkpoint: %w", err)
 		}
 	}
-	if !w.moves() {
+	if !w.movesFiles() {
 		return nil
 	}
 	mover, transcripts := writers.FindWriter(w.client.Name).(conversation.Mover), 0
@@ -149,7 +149,7 @@ func (w *unpacking) inspect() error {
 			transcripts++
 		}
 		if ext := filepath.Ext(n.Name); ext == ".json" || ext == ".jsonl" {
-			if err := checkJSON(w.member(n.Member)); err != nil {
+			if err := checkJSON(w.memberPath(n.Member)); err != nil {
 				return fmt.Errorf("its conversation: %s: %w", n.Name, err)
 			}
 		}
@@ -195,11 +195,11 @@ func (w *unpacking) makeSession() (session.ID, error) {
 // session is "" if there is no conversation.
 func (w *unpacking) makeConversation() (transcript string, current session.ID, err error) {
 	s := w.reader.Session
-	if w.moves() {
+	if w.movesFiles() {
 		transcript, err = w.moveFiles()
 		return transcript, s.ID, err
 	}
-	source, err := w.source()
+	source, err := w.conversationSource()
 	if source == nil || err != nil {
 		return "", "", err
 	}
@@ -229,11 +229,11 @@ func (w *unpacking) makeConversation() (transcript string, current session.ID, e
 	return transcript, to.ID, atomicfile.Stream(transcript, write)
 }
 
-// source returns the conversation for another client, or nil if there is none.
-func (w *unpacking) source() (conversation.Source, error) {
+// conversationSource returns the conversation for another client, or nil if there is none.
+func (w *unpacking) conversationSource() (conversation.Source, error) {
 	s := w.reader.Session
 	if s.Entries != "" {
-		return w.entries(w.member(s.Entries)), nil
+		return w.entriesSource(w.memberPath(s.Entries)), nil
 	}
 	i := slices.IndexFunc(s.Conversation, func(n Named) bool { return n.Name == conversation.Transcript })
 	if i < 0 {
@@ -243,7 +243,7 @@ func (w *unpacking) source() (conversation.Source, error) {
 	if r == nil {
 		return nil, cli.Failf(cli.AnswerNo, "gt does not read the conversations of %s", w.Env.Quoted(s.Agent))
 	}
-	path := w.member(s.Conversation[i].Member)
+	path := w.memberPath(s.Conversation[i].Member)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -255,8 +255,8 @@ func (w *unpacking) source() (conversation.Source, error) {
 	}, nil
 }
 
-// entries reads a member with an entry a line. An entry is where its line is.
-func (w *unpacking) entries(path string) conversation.Source {
+// entriesSource reads a member with an entry a line. An entry is where its line is.
+func (w *unpacking) entriesSource(path string) conversation.Source {
 	return func(from int64, each func(conversation.Entry) bool) error {
 		f, err := atomicfile.Open(path)
 		if err != nil {
@@ -306,20 +306,20 @@ func (w *unpacking) moveFiles() (transcript string, err error) {
 // moveFile puts a file of the conversation at its place. Without --force, another file there is
 // replaced only if the agent returns, and a transcript only if the parcel's continues it.
 func (w *unpacking) moveFile(n Named, to string) error {
-	from := w.member(n.Member)
+	from := w.memberPath(n.Member)
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
 	read := func(path string) (io.ReadCloser, error) { return w.openRestricted(n.Name, path) }
 	if atomicfile.Exists(to) {
-		begins, same, err := Compare(read, to, from)
+		begins, same, err := CompareFiles(read, to, from)
 		switch {
 		case err != nil:
 			return err
 		case same:
 			return nil
 		case !begins && !w.Forced && (!w.Returns || n.Name == conversation.Transcript), !w.Returns && !w.Forced:
-			return w.fail(fmt.Errorf("'%s' is here already, with other content", to), "--force sets it aside")
+			return w.failWithFlags(fmt.Errorf("'%s' is here already, with other content", to), "--force sets it aside")
 		case !begins && n.Name == conversation.Transcript:
 			if err := atomicfile.Rename(to, to+replacedSuffix, atomicfile.Synced); err != nil {
 				return err
@@ -386,8 +386,8 @@ func checkJSON(path string) error {
 	}
 }
 
-// Compare reports whether a file is the beginning of another, or the same.
-func Compare(open func(path string) (io.ReadCloser, error), path, other string) (begins, same bool, err error) {
+// CompareFiles reports whether a file is the beginning of another, or the same.
+func CompareFiles(open func(path string) (io.ReadCloser, error), path, other string) (begins, same bool, err error) {
 	a, err := open(path)
 	if err != nil {
 		return false, false, err
@@ -428,10 +428,10 @@ func (w *unpacking) makeNotes(h home.Home) error {
 		if known(a) {
 			continue
 		}
-		text, err := atomicfile.Read(w.member(n.Member), mail.MaxMessage)
+		text, err := atomicfile.Read(w.memberPath(n.Member), mail.MaxMessage)
 		if err == nil && w.From != "" {
 			var odd error
-			if text, odd = w.attributed(a.Name, text, h.Identity.Address()); odd != nil {
+			if text, odd = w.attributeNote(a.Name, text, h.Identity.Address()); odd != nil {
 				w.Env.Warn("a note of %s is left out: %v", w.From, odd)
 				continue
 			}
@@ -446,10 +446,10 @@ func (w *unpacking) makeNotes(h home.Home) error {
 	return nil
 }
 
-// attributed returns a note as one from the parcel's host, with @HOST behind its sender. A note is
+// attributeNote returns a note as one from the parcel's host, with @HOST behind its sender. A note is
 // a hand-over here only within the session's own chain. Only such a one keeps a sender that is
 // the session itself, by its name here or its address.
-func (w *unpacking) attributed(file string, text []byte, address string) ([]byte, error) {
+func (w *unpacking) attributeNote(file string, text []byte, address string) ([]byte, error) {
 	n, err := mail.Parse(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
@@ -484,10 +484,10 @@ func (w *unpacking) makeRecords(h home.Home, current session.ID, transcript stri
 	r := &session.Record{
 		ID: s.ID, Actor: h.Identity.Address(), Agent: s.Agent, ChainID: s.Chain, ParentID: s.Parent, CWD: w.Path, Branch: w.Branch,
 		Commits: s.Commits, Note: s.Note, DeliveredNotes: s.Delivered,
-		StartedAt: earlier(s.Started, at), EndedAt: at, Outcome: session.Killed, Reason: takenReason,
+		StartedAt: plausibleTime(s.Started, at), EndedAt: at, Outcome: session.Killed, Reason: takenReason,
 	}
 	if o := s.Handoff; o != nil && (o.Kind == session.KindHandoff || o.Kind == session.KindAuto) {
-		r.Handoff = &handover.Handover{Kind: o.Kind, Note: o.Note, Reason: w.Env.Line(o.Reason, 200), At: earlier(o.At, at)}
+		r.Handoff = &handover.Handover{Kind: o.Kind, Note: o.Note, Reason: w.Env.Line(o.Reason, 200), At: plausibleTime(o.At, at)}
 		if o.Marker {
 			from, before := cmp.Or(w.plan.Name, string(s.ID)), ""
 			if kept, err := store.Get(s.ID); err == nil && kept != nil && kept.Handoff != nil {
@@ -526,9 +526,9 @@ func (w *unpacking) makeRecords(h home.Home, current session.ID, transcript stri
 	return nil
 }
 
-// earlier returns a time that another host says, in UTC, or now if that is later than now or before
+// plausibleTime returns a time that another host says, in UTC, or now if that is later than now or before
 // 1970: it may be unknown, or a time that JSON cannot hold.
-func earlier(said, now time.Time) time.Time {
+func plausibleTime(said, now time.Time) time.Time {
 	if said = said.UTC(); said.Year() < 1970 || said.After(now) { // mutant never: TestFields
 		return now
 	}
@@ -551,7 +551,7 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 		if from.Archived {
 			in.Archive(at)
 		}
-		in.SessionID, in.SessionAt, in.ChainID, in.ForkOf = done.Session, earlier(w.At, at), "", ""
+		in.SessionID, in.SessionAt, in.ChainID, in.ForkOf = done.Session, plausibleTime(w.At, at), "", ""
 		if s := w.reader.Session; s != nil {
 			in.ChainID = s.Chain
 		}
@@ -559,7 +559,7 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 			in.Launcher = *w.Launcher
 		}
 	}
-	if w.old != nil {
+	if w.oldInstance != nil {
 		held, err := w.Store.Hold(from.ID, lockWait)
 		if err != nil {
 			return done, err
@@ -580,7 +580,7 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 	in := &instance.Instance{
 		ID: from.ID, Title: w.Env.Line(from.Title, 200), Group: from.Group, Remain: from.Remain, Respawn: from.Respawn, TmuxServer: string(tmux.CurrentServer()),
 	}
-	in.Args = w.args()
+	in.Args = w.startArgs()
 	if w.client.Name == from.Agent && !w.Args {
 		_, done.ArgsLeft = w.client.Harmless(from.Args)
 	}

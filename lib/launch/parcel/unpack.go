@@ -44,10 +44,10 @@ type Unpacker struct {
 
 // Choices are what the command that unpacks a parcel chooses, kept with one that waits.
 type Choices struct {
-	Called string `json:"name_here,omitempty"` // the instance's name; "" for the one that it has
-	Folder string `json:"folder,omitempty"`    // in the repository, or the agent's folder itself without one; "" to look for it
-	Clone  string `json:"clone,omitempty"`     // clone the repository to this new folder
-	As     string `json:"as,omitempty"`        // another client
+	NameHere   string `json:"name_here,omitempty"` // the instance's name; "" for the one that it has
+	Folder     string `json:"folder,omitempty"`    // in the repository, or the agent's folder itself without one; "" to look for it
+	Clone      string `json:"clone,omitempty"`     // clone the repository to this new folder
+	ClientHere string `json:"as,omitempty"`        // another client
 	// Launcher is what the agent runs in here. It has to be set, even if to no words, for an
 	// instance that ran in something.
 	Launcher *[]string `json:"launcher,omitempty"`
@@ -101,9 +101,9 @@ type unpacking struct {
 	Unpacker
 	*reader
 	plan
-	dir    string // of the extracted members
-	client agent.Client
-	old    *instance.Instance // the instance that was here before, or nil
+	dir         string // of the extracted members
+	client      agent.Client
+	oldInstance *instance.Instance // the instance that was here before, or nil
 
 	thread     *thread.Thread         // nil if there is none; see inspect
 	checkpoint *checkpoint.Checkpoint // likewise
@@ -111,7 +111,7 @@ type unpacking struct {
 
 // Unpack makes the instance of a parcel. It starts nothing.
 func (u Unpacker) Unpack(in io.Reader) (Result, error) {
-	r, err := open(in)
+	r, err := openParcel(in)
 	if err != nil {
 		return Result{}, refuseParcel(err)
 	}
@@ -126,13 +126,13 @@ func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 	}
 	defer lock.Unlock()
 	var done Result
-	if atomicfile.ReadJSON(w.dir+receipt, maxSmall, &done) == nil { // it was unpacked before
+	if atomicfile.ReadJSON(w.dir+receiptSuffix, maxSmall, &done) == nil { // it was unpacked before
 		done.Again = true
 		_, err := io.Copy(io.Discard, in) // the other side writes it to its end
 		return done, errors.Join(err, os.RemoveAll(w.dir))
 	}
 	atomicfile.Sweep(all, u.Env.Now())
-	if err := w.prepare(); err != nil {
+	if err := w.loadPlan(); err != nil {
 		return Result{}, err
 	}
 	members := filepath.Join(w.dir, "members")
@@ -145,25 +145,25 @@ func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return Result{}, err
 	}
-	return w.finish()
+	return w.finishUnpacking()
 }
 
-// finish makes what was planned, and notes that it is done, or keeps a parcel that has to wait.
-func (w *unpacking) finish() (Result, error) {
-	done, err := w.apply()
+// finishUnpacking makes what was planned, and notes that it is done, or keeps a parcel that has to wait.
+func (w *unpacking) finishUnpacking() (Result, error) {
+	done, err := w.applyPlan()
 	if err == nil && done.Waits != nil {
-		return done, w.wait()
+		return done, w.keepWaiting()
 	} else if err != nil {
 		return done, err
 	}
-	if err := atomicfile.WriteJSON(w.dir+receipt, done, atomicfile.Synced); err != nil {
+	if err := atomicfile.WriteJSON(w.dir+receiptSuffix, done, atomicfile.Synced); err != nil {
 		return done, err
 	}
 	return done, os.RemoveAll(w.dir)
 }
 
-// fail returns an error with hints about flags, or without them if another host sent the parcel.
-func (w *unpacking) fail(err error, hints ...string) error {
+// failWithFlags returns an error with hints about flags, or without them if another host sent the parcel.
+func (w *unpacking) failWithFlags(err error, hints ...string) error {
 	if w.From != "" {
 		hints = nil
 	}
@@ -174,25 +174,25 @@ func refuseParcel(err error) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot unpack: %w", err), "nothing was unpacked")
 }
 
-// prepare loads the plan of an unpacking that was killed, or makes one, before any member is
+// loadPlan loads the plan of an unpacking that was killed, or makes one, before any member is
 // read.
-func (w *unpacking) prepare() error {
-	if err := inOrder(w.findOld, w.findAgent, w.findLauncher); err != nil {
+func (w *unpacking) loadPlan() error {
+	if err := runInOrder(w.findOldInstance, w.findAgent, w.findLauncher); err != nil {
 		return err
 	}
-	flags := strings.Join([]string{w.Called, w.Folder, w.Clone, w.As, w.From}, "\x00")
-	kept, ok := planIn(w.dir)
+	flags := strings.Join([]string{w.NameHere, w.Folder, w.Clone, w.ClientHere, w.From}, "\x00")
+	kept, ok := readPlan(w.dir)
 	if ok && kept.Flags == flags && (kept.Waiting == nil || kept.Accepted) {
 		w.plan = kept
 		w.Forced = w.Forced || w.Force
 		return nil
 	}
-	w.plan = plan{Flags: flags, Forced: w.Force, Returns: w.old != nil, Waiting: kept.Waiting} // what is here may have changed
-	return inOrder(w.findName, w.findRepository, w.findWorktree, w.findKnown, w.keepPlan)
+	w.plan = plan{Flags: flags, Forced: w.Force, Returns: w.oldInstance != nil, Waiting: kept.Waiting} // what is here may have changed
+	return runInOrder(w.findName, w.findRepository, w.findWorktree, w.checkKnown, w.savePlan)
 }
 
-// inOrder calls functions up to the first that fails.
-func inOrder(steps ...func() error) error {
+// runInOrder calls functions up to the first that fails.
+func runInOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -201,7 +201,7 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
-func (w *unpacking) keepPlan() error {
+func (w *unpacking) savePlan() error {
 	return w.Store.State.WriteJSON(filepath.Join(w.dir, planName), w.plan, atomicfile.Synced)
 }
 
@@ -218,17 +218,17 @@ func (u Unpacker) Ask(in io.Reader) error {
 	if err != nil {
 		return cli.Fail(cli.AnswerNo, err)
 	}
-	return inOrder(w.findOld, w.findAgent, w.findLauncher, w.findName, w.findRepository, w.findKnown)
+	return runInOrder(w.findOldInstance, w.findAgent, w.findLauncher, w.findName, w.findRepository, w.checkKnown)
 }
 
 // findAgent finds the client in this machine's table, and its program.
 func (w *unpacking) findAgent() error {
-	name := cmp.Or(w.As, w.Instance.Agent)
+	name := cmp.Or(w.ClientHere, w.Instance.Agent)
 	if !w.Table.Known(name) {
-		if w.As != "" {
+		if w.ClientHere != "" {
 			return w.Table.Unknown(name)
 		}
-		return w.fail(fmt.Errorf("no agent is called %s here", w.Env.Quoted(name)), "--agent names one that goes on with the conversation")
+		return w.failWithFlags(fmt.Errorf("no agent is called %s here", w.Env.Quoted(name)), "--agent names one that goes on with the conversation")
 	}
 	w.client = w.Table.FindClient(name)
 	command := w.client.Restart(nil, agent.NextRun{})
@@ -236,7 +236,7 @@ func (w *unpacking) findAgent() error {
 		return cli.Failf(cli.AnswerNo, "%s has no command", name)
 	}
 	if _, err := process.LookPath(command[0], w.Env.Dir, w.Env.ChildEnviron()); err != nil {
-		return w.fail(err, "install it, or go on with another: --agent")
+		return w.failWithFlags(err, "install it, or go on with another: --agent")
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (w *unpacking) findAgent() error {
 // findLauncher has the person decide what the agent runs in. An agent that ran in a sandbox
 // must not run outside of one, nor in one that the parcel chose, without them.
 func (w *unpacking) findLauncher() error {
-	if len(w.Instance.Launcher) == 0 || w.Launcher != nil || w.old != nil {
+	if len(w.Instance.Launcher) == 0 || w.Launcher != nil || w.oldInstance != nil {
 		return nil
 	}
 	var words []string
@@ -252,11 +252,11 @@ func (w *unpacking) findLauncher() error {
 		words = append(words, term.Typed(w.Env.Line(word, 200)))
 	}
 	around := strings.Join(words, " ")
-	return w.fail(fmt.Errorf("%s ran in this: %s", w.Instance.Name, around), "--in COMMAND says what it runs in here; --in '' is nothing")
+	return w.failWithFlags(fmt.Errorf("%s ran in this: %s", w.Instance.Name, around), "--in COMMAND says what it runs in here; --in '' is nothing")
 }
 
-// findOld finds the instance as it was here before it moved away.
-func (w *unpacking) findOld() error {
+// findOldInstance finds the instance as it was here before it moved away.
+func (w *unpacking) findOldInstance() error {
 	old, err := w.Store.Get(w.Instance.ID)
 	switch {
 	case errors.Is(err, instance.ErrNone):
@@ -274,15 +274,15 @@ func (w *unpacking) findOld() error {
 	case w.From != "" && old.Moved.To != "" && cmp.Or(old.Moved.Key, old.Moved.To) != w.From && cmp.Or(old.Moved.Key, old.Moved.To) != w.Key: // mutant never: TestReturns
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("%s left here for %s, not for %s", old.Name, old.Moved.To, w.From), "only that host brings it back")
 	}
-	w.old = old
+	w.oldInstance = old
 	return nil
 }
 
 // findName chooses the instance's name. One that the person gave must be free.
 func (w *unpacking) findName() error {
-	w.plan.Name = cmp.Or(w.Called, w.Instance.Name)
-	if w.old != nil {
-		w.plan.Name = cmp.Or(w.Called, w.old.Name)
+	w.plan.Name = cmp.Or(w.NameHere, w.Instance.Name)
+	if w.oldInstance != nil {
+		w.plan.Name = cmp.Or(w.NameHere, w.oldInstance.Name)
 	}
 	if err := instance.CheckName(w.plan.Name); err != nil {
 		return cli.Fail(cli.Usage, err)
@@ -293,7 +293,7 @@ func (w *unpacking) findName() error {
 	}
 	base := w.plan.Name
 	for n := 2; slices.ContainsFunc(all, func(in *instance.Instance) bool { return in.Name == w.plan.Name && in.ID != w.Instance.ID }); n++ {
-		if w.Called != "" {
+		if w.NameHere != "" {
 			return cli.Fail(cli.AnswerNo, instance.Taken(all, base), "choose another with -n NAME")
 		}
 		w.plan.Name = instance.Variant(base, fmt.Sprintf("-%d", n))
@@ -334,9 +334,9 @@ func (w *unpacking) findRepository() error {
 		for _, one := range found {
 			hints = append(hints, "--folder "+term.Typed(one))
 		}
-		return w.fail(fmt.Errorf("%d folders here have its repository", len(found)), hints...)
+		return w.failWithFlags(fmt.Errorf("%d folders here have its repository", len(found)), hints...)
 	}
-	err = w.fail(fmt.Errorf("no folder that gt knows has its repository (first commit %.12s)", g.Roots[0]), "--folder DIR names one")
+	err = w.failWithFlags(fmt.Errorf("no folder that gt knows has its repository (first commit %.12s)", g.Roots[0]), "--folder DIR names one")
 	if w.From != "" {
 		return cli.WithHint(err, "clone it there, and start an agent in it once")
 	}
@@ -352,8 +352,8 @@ func (w *unpacking) findRepository() error {
 // repositories returns the main worktrees of the known repositories that have the first
 // commit.
 func (w *unpacking) repositories() (found []string, err error) {
-	if w.old != nil { // it comes back to its own
-		if main, ok, err := git.Holds(w.old.Path, w.Git.Roots, gitWait); ok && err == nil {
+	if w.oldInstance != nil { // it comes back to its own
+		if main, ok, err := git.Holds(w.oldInstance.Path, w.Git.Roots, gitWait); ok && err == nil {
 			return []string{main}, nil
 		}
 	}
@@ -401,11 +401,11 @@ func (w *unpacking) planClone() error {
 // findFolder finds the folder of an agent without a repository.
 func (w *unpacking) findFolder() error {
 	w.Path = w.Folder
-	if w.Path == "" && w.old != nil {
-		w.Path = w.old.Path
+	if w.Path == "" && w.oldInstance != nil {
+		w.Path = w.oldInstance.Path
 	}
 	if w.Path == "" {
-		return w.fail(fmt.Errorf("the folder of %s is in no repository", w.Instance.Name), "--folder DIR names the one that it works in here")
+		return w.failWithFlags(fmt.Errorf("the folder of %s is in no repository", w.Instance.Name), "--folder DIR names the one that it works in here")
 	}
 	return nil
 }
@@ -467,7 +467,7 @@ func (w *unpacking) findWorktree() error {
 // findPlaceItLeft chooses the folder that the instance left, if it comes back to this host and
 // all there, also the files that git ignores, is as it was: somebody may have worked there.
 func (w *unpacking) findPlaceItLeft() (bool, error) {
-	if w.old == nil || w.old.Moved == nil || w.old.Moved.State == "" || w.Folder != "" || w.Clone != "" {
+	if w.oldInstance == nil || w.oldInstance.Moved == nil || w.oldInstance.Moved.State == "" || w.Folder != "" || w.Clone != "" {
 		return false, nil
 	}
 	scratch := filepath.Join(w.dir, "before")
@@ -476,29 +476,29 @@ func (w *unpacking) findPlaceItLeft() (bool, error) {
 	}
 	defer os.RemoveAll(scratch)
 	current := &writer{manifest: &Manifest{}}
-	root, state, err := Packer{Env: w.Env, Store: w.Store, Table: w.Table, quiet: true}.repository(current, w.old.Path, scratch)
+	root, state, err := Packer{Env: w.Env, Store: w.Store, Table: w.Table, quiet: true}.addRepository(current, w.oldInstance.Path, scratch)
 	if root != nil {
 		root.Close()
 	}
 	if atomicfile.Unread(err) && !errors.Is(err, fs.ErrNotExist) {
 		return false, err // it may be as it was
 	}
-	if err != nil || state != w.old.Moved.State { // mutant never: . TestScripts/session_back$
+	if err != nil || state != w.oldInstance.Moved.State { // mutant never: . TestScripts/session_back$
 		return false, nil
 	}
-	top := place.Real(git.Top(w.old.Path))
+	top := place.Real(git.Top(w.oldInstance.Path))
 	w.InPlace, w.Worktree, w.Branch, w.Path = true, top, git.Branch(top), filepath.Join(top, w.Git.Within)
-	w.Before = current.manifest.Git.paths()
+	w.Before = current.manifest.Git.filePaths()
 	return true, nil
 }
 
-// apply does what was planned. Every step can be repeated.
-func (w *unpacking) apply() (Result, error) {
+// applyPlan does what was planned. Every step can be repeated.
+func (w *unpacking) applyPlan() (Result, error) {
 	done := Result{Parcel: w.ID, ID: w.Instance.ID, Name: w.plan.Name, Path: w.Path, Worktree: w.Worktree, Branch: w.Branch}
-	if w.old != nil && w.old.Arrived == w.ID {
+	if w.oldInstance != nil && w.oldInstance.Arrived == w.ID {
 		return done, nil
 	}
-	if err := w.inspect(); err != nil {
+	if err := w.inspectSession(); err != nil {
 		return done, refuseParcel(err)
 	}
 	if w.Git != nil {
@@ -506,7 +506,7 @@ func (w *unpacking) apply() (Result, error) {
 			return done, err
 		}
 	}
-	if waits, err := w.accept(); err != nil || waits != nil {
+	if waits, err := w.findUnaccepted(); err != nil || waits != nil {
 		done.Waits = waits
 		return done, err
 	}
@@ -527,7 +527,7 @@ func (w *unpacking) apply() (Result, error) {
 	return w.makeInstance(done)
 }
 
-func (w *unpacking) member(name string) string { return filepath.Join(w.dir, "members", name) }
+func (w *unpacking) memberPath(name string) string { return filepath.Join(w.dir, "members", name) }
 
 // takeCommits puts the commits into the repository, where no branch has them yet.
 func (w *unpacking) takeCommits() error {
@@ -539,7 +539,7 @@ func (w *unpacking) takeCommits() error {
 		}
 	}
 	carried := git.Carried{Head: g.Head, Index: g.Index}
-	if err := git.TakeBundle(w.Repository, w.member(g.Bundle), carried, maxTotal, gitWait); errors.Is(err, git.ErrLacks) {
+	if err := git.TakeBundle(w.Repository, w.memberPath(g.Bundle), carried, maxTotal, gitWait); errors.Is(err, git.ErrLacks) {
 		return cli.Fail(cli.AnswerNo, err, fmt.Sprintf("git -C %s fetch --all may get them; then unpack it again", term.Typed(w.Repository)))
 	} else if err != nil {
 		return refuseParcel(err)
@@ -567,7 +567,7 @@ func (w *unpacking) makeWorktree() error {
 	if err := git.FillIndex(w.Worktree, g.Index, gitWait); err != nil {
 		return fmt.Errorf("cannot fill the worktree '%s': %w", w.Worktree, err)
 	}
-	return w.overlay()
+	return w.writeChanges()
 }
 
 // resetWorktree makes the worktree that the instance left the one that comes back. All that
@@ -592,20 +592,20 @@ func (w *unpacking) resetWorktree() error {
 	if err := git.Reset(w.Worktree, w.Git.Head, w.Git.Index, gitWait); err != nil {
 		return fmt.Errorf("cannot change the worktree '%s': %w", w.Worktree, err)
 	}
-	return w.overlay()
+	return w.writeChanges()
 }
 
 // clearWay renames files that did not go along and that lie where the parcel's files will be. It
 // notes their names before it changes anything.
 func (w *unpacking) clearWay(root *os.Root) error {
 	if w.InTheWay == nil {
-		names, err := git.InTheWay(w.Worktree, w.Git.Index, w.Git.paths(), gitWait)
+		names, err := git.InTheWay(w.Worktree, w.Git.Index, w.Git.filePaths(), gitWait)
 		if err != nil {
 			return fmt.Errorf("cannot read the worktree '%s': %w", w.Worktree, err)
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(w.Before, name) })
 		w.InTheWay = &names
-		if err := w.keepPlan(); err != nil {
+		if err := w.savePlan(); err != nil {
 			return err
 		}
 	}
@@ -621,15 +621,15 @@ func (w *unpacking) clearWay(root *os.Root) error {
 	return nil
 }
 
-// overlay writes the files that differ from the index. The worktree may have hostile links:
+// writeChanges writes the files that differ from the index. The worktree may have hostile links:
 // nothing is written through one.
-func (w *unpacking) overlay() error {
+func (w *unpacking) writeChanges() error {
 	root, err := os.OpenRoot(w.Worktree)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	bad := func(name string, err error) error {
+	writeError := func(name string, err error) error {
 		return fmt.Errorf("cannot write '%s' in '%s': %w", git.Quote(name), w.Worktree, err)
 	}
 	entries, err := git.Tree(w.Repository, w.Git.Index, gitWait)
@@ -647,28 +647,28 @@ func (w *unpacking) overlay() error {
 		if err := atomicfile.LinklessIn(root, filepath.Dir(name), false); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
-			return bad(name, err)
+			return writeError(name, err)
 		}
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return bad(name, err)
+			return writeError(name, err)
 		}
 	}
 	var names []string // those that are written
 	for _, f := range w.Git.Files {
-		err := inOrder(
+		err := runInOrder(
 			func() error { return atomicfile.LinklessIn(root, filepath.Dir(f.Path), true) },
-			func() error { return w.clear(root, f.Path) },
+			func() error { return w.clearPath(root, f.Path) },
 			func() error { return w.putFile(root, f) },
 		)
 		if err != nil {
-			return bad(f.Path, err)
+			return writeError(f.Path, err)
 		}
 		if f.Member != "" {
 			names = append(names, f.Path)
 		}
 	}
 	if err := atomicfile.LinklessIn(root, cmp.Or(w.Git.Within, "."), true); err != nil {
-		return bad(w.Git.Within, err)
+		return writeError(w.Git.Within, err)
 	}
 	if err := atomicfile.Sync(w.Worktree, names); err != nil {
 		return err
@@ -676,8 +676,8 @@ func (w *unpacking) overlay() error {
 	return git.Intend(w.Worktree, w.Git.Intended, gitWait)
 }
 
-// clear removes a file. A folder with files that did not go along is renamed.
-func (w *unpacking) clear(root *os.Root, name string) error {
+// clearPath removes a file. A folder with files that did not go along is renamed.
+func (w *unpacking) clearPath(root *os.Root, name string) error {
 	err := root.Remove(name)
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
 		if err = atomicfile.RenameIn(root, name, name+replacedSuffix); err == nil {
@@ -699,7 +699,7 @@ func (w *unpacking) putFile(root *os.Root, f File) error {
 	if f.Exec {
 		perm = 0o777
 	}
-	from, err := atomicfile.Open(w.member(f.Member))
+	from, err := atomicfile.Open(w.memberPath(f.Member))
 	if err != nil {
 		return err
 	}
@@ -723,13 +723,13 @@ type Waiting struct {
 	Choices
 }
 
-// accept returns what a person has to accept before the parcel is unpacked, nil if there is
+// findUnaccepted returns what a person has to accept before the parcel is unpacked, nil if there is
 // nothing, or if they accept it now.
-func (w *unpacking) accept() ([]Power, error) {
+func (w *unpacking) findUnaccepted() ([]Power, error) {
 	if w.Accepted {
 		return nil, nil
 	}
-	all, err := w.powers()
+	all, err := w.findPowers()
 	if err != nil || len(all) == 0 || w.confirm == nil {
 		return all, err
 	}
@@ -737,11 +737,11 @@ func (w *unpacking) accept() ([]Power, error) {
 		return nil, err
 	}
 	w.Accepted = true
-	return nil, w.keepPlan()
+	return nil, w.savePlan()
 }
 
-// wait keeps a parcel until a person accepts it.
-func (w *unpacking) wait() error {
+// keepWaiting keeps a parcel until a person accepts it.
+func (w *unpacking) keepWaiting() error {
 	all, err := AllWaiting(w.Store.State)
 	if err != nil {
 		return err
@@ -758,14 +758,14 @@ func (w *unpacking) wait() error {
 		Parcel: w.ID, ID: w.Instance.ID, Name: w.plan.Name, Agent: w.client.Name,
 		At: w.Env.Now().UTC(), Choices: w.Choices,
 	}
-	return w.keepPlan()
+	return w.savePlan()
 }
 
 // AllWaiting returns the parcels that wait for a person, the oldest first.
 func AllWaiting(state place.State) (all []Waiting, err error) {
 	names, err := atomicfile.Folders(state.Path("parcels"))
 	for _, name := range names {
-		if p, ok := planIn(state.Path("parcels", name)); ok && p.Waiting != nil && p.Waiting.Parcel == name {
+		if p, ok := readPlan(state.Path("parcels", name)); ok && p.Waiting != nil && p.Waiting.Parcel == name {
 			all = append(all, *p.Waiting)
 		}
 	}
@@ -773,7 +773,7 @@ func AllWaiting(state place.State) (all []Waiting, err error) {
 	return all, err
 }
 
-func planIn(dir string) (p plan, ok bool) {
+func readPlan(dir string) (p plan, ok bool) {
 	err := atomicfile.ReadJSON(filepath.Join(dir, planName), maxManifest, &p)
 	return p, err == nil
 }
@@ -790,12 +790,12 @@ func (u Unpacker) Accept(one Waiting, confirm func([]Power) error) (Result, erro
 	defer lock.Unlock()
 	err = atomicfile.ReadJSON(filepath.Join(w.dir, manifestName), maxManifest, &w.Manifest)
 	if err == nil {
-		err = inOrder(w.check, w.prepare)
+		err = runInOrder(w.check, w.loadPlan)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	return w.finish()
+	return w.finishUnpacking()
 }
 
 // Drop forgets a parcel that waits.

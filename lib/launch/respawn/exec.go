@@ -24,8 +24,8 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Started returns the command for a pane's --exec BUFFER, or nil.
-func Started(args []string) cli.Command {
+// ParseExec returns the command for a pane's --exec BUFFER, or nil.
+func ParseExec(args []string) cli.Command {
 	if len(args) == 2 && args[0] == "--exec" {
 		return become(args[1])
 	}
@@ -50,56 +50,56 @@ func Exec(env *cli.Env, name string) error {
 		return cli.Fail(cli.IO, err)
 	}
 	env.WarnError(server.SweepBuffers(env.Now()))
-	var r Run
-	err = json.Unmarshal(data, &r)
+	var run Run
+	err = json.Unmarshal(data, &run)
 	switch {
-	case err == nil && len(r.Args) == 0 && r.First != nil:
-		return r.First.typeInto(server)
-	case err != nil || len(r.Args) == 0:
+	case err == nil && len(run.Args) == 0 && run.FirstPrompt != nil:
+		return run.FirstPrompt.typeInto(server)
+	case err != nil || len(run.Args) == 0:
 		return atomicfile.Error("use", name, errors.Join(err, errors.New("it does not describe an agent")))
 	}
-	if err := r.openFolder(); err != nil {
+	if err := run.openFolder(); err != nil {
 		return err
 	}
 	for _, key := range []string{"TMUX", "TMUX_PANE", "TERM", "COLUMNS", "LINES"} { // the pane's own
-		r.Env = slices.DeleteFunc(r.Env, func(kv string) bool { return strings.HasPrefix(kv, key+"=") })
+		run.Env = slices.DeleteFunc(run.Env, func(kv string) bool { return strings.HasPrefix(kv, key+"=") })
 		if v := env.Getenv(key); v != "" {
-			r.Env = append(r.Env, key+"="+v)
+			run.Env = append(run.Env, key+"="+v)
 		}
 	}
-	pane := cmp.Or(r.Pane, env.Getenv("TMUX_PANE")) // a new tmux session's pane id is only known now
-	if r.Capture != nil {
-		r.Capture.captureSession(env, server, pane, &r)
+	pane := cmp.Or(run.Pane, env.Getenv("TMUX_PANE")) // a new tmux session's pane id is only known now
+	if run.Capture != nil {
+		run.Capture.captureSession(env, server, pane, &run)
 	}
-	for i, kv := range r.Env {
+	for i, kv := range run.Env {
 		if name, value, _ := strings.Cut(kv, "="); name == instance.Variable {
 			value, _, _ = strings.Cut(value, ":")
-			r.Env[i] = fmt.Sprintf("%s=%s:%d", name, value, os.Getpid())
-			if len(r.In) > 0 {
-				r.Env[i] += instance.Launched
+			run.Env[i] = fmt.Sprintf("%s=%s:%d", name, value, os.Getpid())
+			if len(run.Launcher) > 0 {
+				run.Env[i] += instance.Launched
 			}
 		}
 	}
-	if !live.Gone([]process.Proc{r.Ends}, endGrace) && !live.Stop(r.Ends, endGrace) {
-		live.Kill(live.Tree(r.Ends))
+	if !live.AwaitGone([]process.Proc{run.EarlierAgent}, endGrace) && !live.Terminate(run.EarlierAgent, endGrace) {
+		live.KillAll(live.ProcessTree(run.EarlierAgent))
 	}
-	r.Args = launcher.WrapCommand(r.In, r.Args)
-	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
+	run.Args = launcher.WrapCommand(run.Launcher, run.Args)
+	program, err := process.LookPath(run.Args[0], run.Dir, run.Env)
 	if err != nil {
 		return err
 	}
-	env.WarnError(server.RestoreRemainOnExit(pane, r.Remain))
-	if r.First != nil {
-		r.First.Untold = r.First.Untold || len(r.In) > 0
-		if err := r.First.startTyper(server, pane, r.Dir, r.Env); err != nil {
+	env.WarnError(server.RestoreRemainOnExit(pane, run.Remain))
+	if run.FirstPrompt != nil {
+		run.FirstPrompt.Unreported = run.FirstPrompt.Unreported || len(run.Launcher) > 0
+		if err := run.FirstPrompt.startTyper(server, pane, run.Dir, run.Env); err != nil {
 			return fmt.Errorf("cannot give it its first prompt: %w", err)
 		}
 	}
-	if r.Shell != "" {
-		return r.runThenShell(program)
+	if run.Shell != "" {
+		return run.runThenShell(program)
 	}
-	r.Limits.Apply()
-	err = syscall.Exec(program, r.Args, r.Env)
+	run.Limits.Apply()
+	err = syscall.Exec(program, run.Args, run.Env)
 	return fmt.Errorf("cannot run '%s': %w", program, err)
 }
 
@@ -177,14 +177,14 @@ func (s Successor) WidensPermissions(mode string, r Run) string {
 // where an agent in a sandbox could have changed it. It ignores bwrap's own arguments:
 // mounts, and what runs inside.
 func (s Successor) BringsLauncher(r Run) bool {
-	if len(r.In) == 0 {
+	if len(r.Launcher) == 0 {
 		return false
 	}
 	within := s.isInProject(r)
-	if program, err := process.LookPath(r.In[0], r.Dir, r.Env); err != nil || within(program) {
+	if program, err := process.LookPath(r.Launcher[0], r.Dir, r.Env); err != nil || within(program) {
 		return true
 	}
-	words := r.In
+	words := r.Launcher
 	if n := slices.IndexFunc(words, func(word string) bool { return filepath.Base(word) == "bwrap" }); n >= 0 {
 		words = words[:n+1]
 	}

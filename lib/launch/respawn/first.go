@@ -40,19 +40,19 @@ type FirstPrompt struct {
 	// Began is when the agent began, and Resumed the conversation that it goes on with, if any.
 	Began   time.Time  `json:"began,omitzero"`
 	Resumed session.ID `json:"resumed,omitempty"`
-	// Untold reports that perhaps no hook and no conversation tells the process that types: gt's
+	// Unreported reports that perhaps no hook and no conversation tells the process that types: gt's
 	// hooks are not in the client's settings, or a launcher may hide the agent's home.
-	Untold bool `json:"untold,omitempty"`
+	Unreported bool `json:"untold,omitempty"`
 	// AsksTrust reports that the client will ask about the folder, by its own files.
 	AsksTrust bool `json:"asks_trust,omitempty"`
 }
 
 // States of a pane whose agent has not got its first prompt.
 const (
-	firstNote = "first"
-	waits     = "waits"
-	asks      = "asks" // the client asks something, or the person has typed something
-	failed    = "failed: "
+	firstNote    = "first"
+	stateWaits   = "waits"
+	stateAsks    = "asks" // the client asks something, or the person has typed something
+	failedPrefix = "failed: "
 )
 
 // startTyper starts the process that types, for the agent that this process becomes, in that
@@ -72,11 +72,11 @@ func (f FirstPrompt) startTyper(server tmux.Server, pane, dir string, environ []
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(Run{First: &f})
+	data, err := json.Marshal(Run{FirstPrompt: &f})
 	if err != nil {
 		return err
 	}
-	if err := server.Note(pane, firstNote, waits); err != nil {
+	if err := server.Note(pane, firstNote, stateWaits); err != nil {
 		return err
 	}
 	b := tmux.NewBuffer()
@@ -86,22 +86,22 @@ func (f FirstPrompt) startTyper(server tmux.Server, pane, dir string, environ []
 
 // typeInto types the text once the agent takes it, and notes the state, which the starter reads.
 func (f FirstPrompt) typeInto(server tmux.Server) error {
-	rest := calm
+	quietTime := calmTime
 	switch {
 	case f.AsksTrust:
-		rest = DialogDue
+		quietTime = DialogDue
 	case len(f.Client.OpensPatterns) > 0:
-		rest = Undisturbed
+		quietTime = Undisturbed
 	}
 	to := f.target(server)
-	said := waits
+	notedState := stateWaits
 	note := func(word string) {
-		if word != said {
-			said = word
+		if word != notedState {
+			notedState = word
 			_ = server.Note(f.Pane, firstNote, word) // only the starter waits for it
 		}
 	}
-	var since time.Time // since when it takes a prompt
+	var takesSince time.Time // since when it takes a prompt
 	for pause := firstPoll; !f.Process.Gone(); time.Sleep(pause) {
 		pause = min(pause+pause/10, slowPoll)
 		screen, err := server.CaptureStyled(f.Pane)
@@ -114,29 +114,29 @@ func (f FirstPrompt) typeInto(server tmux.Server) error {
 		plain := agent.Plain(screen)
 		switch shown, _ := f.Client.Input(screen); {
 		case shown == agent.Asks, shown == agent.Draft:
-			note(asks)
-			since = time.Time{}
+			note(stateAsks)
+			takesSince = time.Time{}
 			if shown == agent.Asks {
-				rest = min(rest, Undisturbed)
+				quietTime = min(quietTime, Undisturbed)
 			}
 			continue
 		case shown != agent.EmptyInput, f.Client.Opens(plain), f.Client.ScreenState(plain) == agent.Busy:
-			since = time.Time{}
+			takesSince = time.Time{}
 			continue
-		case since.IsZero():
-			since, pause = time.Now(), firstPoll
+		case takesSince.IsZero():
+			takesSince, pause = time.Now(), firstPoll
 			continue
-		case time.Since(since) < rest:
+		case time.Since(takesSince) < quietTime:
 			pause = firstPoll
 			continue
 		}
 		_, err = to.Send(f.Text, send.Patience)
 		switch {
-		case send.Untyped(err):
-			since = time.Time{}
+		case send.IsUntyped(err):
+			takesSince = time.Time{}
 			continue
 		case err != nil:
-			note(failed + err.Error())
+			note(failedPrefix + err.Error())
 		default:
 			note("")
 		}
@@ -180,9 +180,9 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 		}
 		return time.Time{}, ""
 	}
-	to.Sees = func(since time.Time) send.Sight {
+	to.ShowsPrompt = func(since time.Time) send.Sight {
 		guessed, seen := record() == nil, false
-		if reader == nil || guessed && f.Untold {
+		if reader == nil || guessed && f.Unreported {
 			return send.Unknown
 		}
 		files := conversations(since)
@@ -252,7 +252,7 @@ func mayWorkIn(folder, started string) bool {
 // How long an input box must be visible before typing. Some clients draw it before they ask
 // whether the folder is trusted.
 const (
-	calm        = 300 * time.Millisecond
+	calmTime    = 300 * time.Millisecond
 	Undisturbed = 3 * time.Second
 	// DialogDue is for a client that will ask, and for a busy machine.
 	DialogDue = 20 * time.Second
@@ -271,9 +271,9 @@ func FirstPromptState(server tmux.Server, pane string) (pending, asked bool, fai
 	if err != nil { // tmux is busy or the pane is gone, which others notice
 		return true, false, ""
 	}
-	failure, _ = strings.CutPrefix(word, failed)
+	failure, _ = strings.CutPrefix(word, failedPrefix)
 	if failure == word {
 		failure = ""
 	}
-	return word == waits, word == asks, failure
+	return word == stateWaits, word == stateAsks, failure
 }

@@ -48,20 +48,20 @@ type Run struct {
 	Shell string `json:"shell,omitempty"`
 	// The launcher's words (see launcher.WrapCommand), the earlier agent in it, which may outlive
 	// its terminal, and its limits where they differ from the tmux server's.
-	In     []string        `json:"in,omitempty"`
-	Ends   process.Proc    `json:"ends,omitzero"`
-	Limits *process.Limits `json:"limits,omitempty"`
+	Launcher     []string        `json:"in,omitempty"`
+	EarlierAgent process.Proc    `json:"ends,omitzero"`
+	Limits       *process.Limits `json:"limits,omitempty"`
 	// Capture first gets a session from the agent; may be nil.
 	Capture *Capture `json:"capture,omitempty"`
-	// First is the first prompt if it is typed; may be nil.
-	First *FirstPrompt `json:"first,omitempty"`
+	// FirstPrompt is the first prompt if it is typed; may be nil.
+	FirstPrompt *FirstPrompt `json:"first,omitempty"`
 }
 
 // shellVar tells a successor that runs as a child which shell its pane had, for the next
 // hand-over. captured stands for the id of a session that is not known yet.
 const (
-	shellVar = "GT_PANE_SHELL"
-	captured = "\x00captured\x00"
+	shellVar     = "GT_PANE_SHELL"
+	capturedMark = "\x00captured\x00"
 )
 
 const (
@@ -78,13 +78,13 @@ const (
 
 // Previous is the run that a successor follows.
 type Previous struct {
-	Client  string
-	Args    []string
-	Environ []string
-	Dir     string
-	Process process.Proc
-	Pane    tmux.Pane // empty if it has none
-	In      launcher.Launcher
+	Client   string
+	Args     []string
+	Environ  []string
+	Dir      string
+	Process  process.Proc
+	Pane     tmux.Pane // empty if it has none
+	Launcher launcher.Launcher
 }
 
 // Successor is the agent that follows in a pane.
@@ -124,25 +124,25 @@ func (s Successor) idVars(id session.ID) []string {
 	return []string{"GT_SESSION_UUID", s.Client.SessionIDEnv}
 }
 
-// Run returns how the successor starts: with the program, flags, folder and environment of
+// PlanRun returns how the successor starts: with the program, flags, folder and environment of
 // the run before, without what belonged to that run only. From another client's run it
 // takes only folder and environment.
-func (s Successor) Run(prev Previous, next agent.NextRun, known *agent.Table) Run {
+func (s Successor) PlanRun(prev Previous, next agent.NextRun, known *agent.Table) Run {
 	var args []string
 	if s.Client.Name == prev.Client {
 		args = process.Typed(prev.Args, prev.Dir)
-		if prev.Process.IsSet() && !runnable(args, prev.Dir, prev.Environ) { // an update removed the version that still runs
+		if prev.Process.IsSet() && !isRunnable(args, prev.Dir, prev.Environ) { // an update removed the version that still runs
 			args = append(slices.Clone(s.Client.Command), s.Client.Kept(args)...)
 		}
 	}
-	in, ends := prev.In, process.Proc{}
-	if len(in.Words) == 0 {
-		in.Words = s.Client.Wrapper
+	around, earlier := prev.Launcher, process.Proc{}
+	if len(around.Words) == 0 {
+		around.Words = s.Client.Wrapper
 	}
-	if len(in.Words) > 0 {
-		ends = prev.Process
-		if in.Outer.IsSet() {
-			prev.Environ, prev.Dir = in.Environ, in.Dir
+	if len(around.Words) > 0 {
+		earlier = prev.Process
+		if around.Outer.IsSet() {
+			prev.Environ, prev.Dir = around.Environ, around.Dir
 		}
 	}
 	next.ID = s.ID
@@ -152,14 +152,14 @@ func (s Successor) Run(prev Previous, next agent.NextRun, known *agent.Table) Ru
 		next.Prompt = ""
 	}
 	r := Run{
-		First:   first,
-		Dir:     prev.Dir,
-		Args:    s.Client.Restart(args, next),
-		Env:     s.environ(known.StripRunVars(prev.Environ)),
-		Pane:    prev.Pane.ID,
-		Shell:   prev.shell(),
-		Capture: s.capture(next),
-		In:      in.Words, Ends: ends, Limits: in.Limits,
+		FirstPrompt: first,
+		Dir:         prev.Dir,
+		Args:        s.Client.Restart(args, next),
+		Env:         s.environ(known.StripRunVars(prev.Environ)),
+		Pane:        prev.Pane.ID,
+		Shell:       prev.findShell(),
+		Capture:     s.capture(next),
+		Launcher:    around.Words, EarlierAgent: earlier, Limits: around.Limits,
 	}
 	if prompt := s.Client.PromptVar(next); prompt != "" {
 		r.Env = append(r.Env, prompt)
@@ -170,9 +170,9 @@ func (s Successor) Run(prev Previous, next agent.NextRun, known *agent.Table) Ru
 	return r
 }
 
-// runnable reports whether the program of a command line can be run, and its script, if it
+// isRunnable reports whether the program of a command line can be run, and its script, if it
 // is an interpreter.
-func runnable(args []string, dir string, environ []string) bool {
+func isRunnable(args []string, dir string, environ []string) bool {
 	if len(args) == 0 {
 		return true
 	}
@@ -185,9 +185,9 @@ func runnable(args []string, dir string, environ []string) bool {
 	return err == nil
 }
 
-// Missing returns why the run's program cannot be started, nil if it can.
-func (r Run) Missing() error {
-	for _, args := range [][]string{r.In, r.Args} {
+// MissingProgram returns why the run's program cannot be started, nil if it can.
+func (r Run) MissingProgram() error {
+	for _, args := range [][]string{r.Launcher, r.Args} {
 		if len(args) == 0 {
 			continue
 		}
@@ -198,9 +198,9 @@ func (r Run) Missing() error {
 	return nil
 }
 
-// shell returns the shell from which the pane's agent was started, or "": the pane's first
+// findShell returns the shell from which the pane's agent was started, or "": the pane's first
 // program, or the shell from before an earlier hand-over.
-func (prev Previous) shell() string {
+func (prev Previous) findShell() string {
 	if shell := process.Variable(prev.Environ, shellVar); shell != "" {
 		return shell
 	}
@@ -250,10 +250,10 @@ func (s Successor) Vars() [][2]string {
 	return vars
 }
 
-// Shared returns the Vars that the tmux session has too, for its other programs, for Gas Town
+// SharedVars returns the Vars that the tmux session has too, for its other programs, for Gas Town
 // and other observers, and unsets those of the earlier run. It leaves out variables of the table of
 // agents, which may be secret. gt-prime later shares the id of a successor with hooks.
-func (s Successor) Shared() (vars [][2]string, unset []string) {
+func (s Successor) SharedVars() (vars [][2]string, unset []string) {
 	ids := append(names.SessionVars(), "GT_SESSION_UUID")
 	for _, kv := range s.Vars() {
 		if _, own := s.Client.Env[kv[0]]; !own {
@@ -282,21 +282,21 @@ func (s Successor) environ(environ []string) []string {
 	return env
 }
 
-// Place is the pane of a run.
-type Place struct {
+// RunPane is the pane of a run.
+type RunPane struct {
 	Server tmux.Server
 	Pane   tmux.Pane
 	// Remain is the pane's setting once the agent runs; if unset, the current one.
 	Remain tmux.Remain
-	// Stop is the agent of another pane, which is asked to end, so that its end hook can
+	// OldAgent is the agent of another pane, which is asked to end, so that its end hook can
 	// run, and then killed. It is unset for this program's own agent.
-	Stop process.Proc
-	// Whole reports that the pane has nothing but the agent, so that all on its terminal ends
+	OldAgent process.Proc
+	// AgentOnly reports that the pane has nothing but the agent, so that all on its terminal ends
 	// with it.
-	Whole bool
-	// Stopped is called between the old agent and the new one; may be nil. An error
+	AgentOnly bool
+	// AfterStop is called between the old agent and the new one; may be nil. An error
 	// prevents the start.
-	Stopped func() error
+	AfterStop func() error
 
 	Self string // the program that calls Exec for --exec BUFFER
 	Now  time.Time
@@ -304,13 +304,13 @@ type Place struct {
 }
 
 // Replace gives the pane to the successor's run. If it fails, the pane is unchanged.
-func (s Successor) Replace(at Place, r Run) (err error) {
-	before, err := at.Server.RemainOnExit(at.Pane.ID)
+func (s Successor) Replace(runPane RunPane, r Run) (err error) {
+	oldRemain, err := runPane.Server.RemainOnExit(runPane.Pane.ID)
 	if err != nil {
 		return err
 	}
-	if r.Remain = at.Remain; !r.Remain.Set {
-		r.Remain = before
+	if r.Remain = runPane.Remain; !r.Remain.Set {
+		r.Remain = oldRemain
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -318,42 +318,42 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 	}
 	warn := func(err error) {
 		if err != nil {
-			at.Warn(err)
+			runPane.Warn(err)
 		}
 	}
-	warn(at.Server.SweepBuffers(at.Now))
-	vars, unset := s.Shared()
-	warn(at.Server.SetEnvironment(at.Pane.ID, vars, unset, envWait))
-	if at.Stop.IsSet() {
-		if err := at.Server.Keep(at.Pane.ID); err != nil { // the pane must outlive its agent
+	warn(runPane.Server.SweepBuffers(runPane.Now))
+	vars, unset := s.SharedVars()
+	warn(runPane.Server.SetEnvironment(runPane.Pane.ID, vars, unset, envWait))
+	if runPane.OldAgent.IsSet() {
+		if err := runPane.Server.Keep(runPane.Pane.ID); err != nil { // the pane must outlive its agent
 			return err
 		}
-		inits := process.Inits(at.Pane.PID)
-		var rest []process.Proc
-		if at.Whole {
-			rest = process.OnTerminal(at.Pane.PID)
+		inits := process.Inits(runPane.Pane.PID)
+		var leftovers []process.Proc
+		if runPane.AgentOnly {
+			leftovers = process.OnTerminal(runPane.Pane.PID)
 		}
-		if tree := live.Tree(at.Stop); !live.Stop(at.Stop, stopGrace) {
-			live.Kill(append(tree, live.Tree(at.Stop)...)) // otherwise two agents would run
+		if tree := live.ProcessTree(runPane.OldAgent); !live.Terminate(runPane.OldAgent, stopGrace) {
+			live.KillAll(append(tree, live.ProcessTree(runPane.OldAgent)...)) // otherwise two agents would run
 		}
-		rest = slices.DeleteFunc(rest, func(p process.Proc) bool { return p.PID == at.Pane.PID || slices.Contains(inits, p) })
-		live.Signal(rest, syscall.SIGTERM)
-		if !live.Gone(rest, restGrace) {
-			live.Kill(rest)
+		leftovers = slices.DeleteFunc(leftovers, func(p process.Proc) bool { return p.PID == runPane.Pane.PID || slices.Contains(inits, p) })
+		live.SignalAll(leftovers, syscall.SIGTERM)
+		if !live.AwaitGone(leftovers, restGrace) {
+			live.KillAll(leftovers)
 		}
-		live.Kill(inits) // processes left in a sandbox, such as Codex's server, would serve the next agent
+		live.KillAll(inits) // processes left in a sandbox, such as Codex's server, would serve the next agent
 	}
-	if at.Stopped != nil {
-		if err := at.Stopped(); err != nil {
-			warn(at.Server.RestoreRemainOnExit(at.Pane.ID, before))
+	if runPane.AfterStop != nil {
+		if err := runPane.AfterStop(); err != nil {
+			warn(runPane.Server.RestoreRemainOnExit(runPane.Pane.ID, oldRemain))
 			return err
 		}
 	}
 	signal.Ignore(syscall.SIGHUP) // respawning sends it to the whole pane, but the caller continues
 	buffer := tmux.NewBuffer()
-	if err := at.Server.Respawn(at.Pane.ID, !s.Home.Town.Personal, buffer, data, at.Self, "--exec", string(buffer)); err != nil {
-		_ = at.Server.Drop(buffer) // it may not have been loaded
-		warn(at.Server.RestoreRemainOnExit(at.Pane.ID, before))
+	if err := runPane.Server.Respawn(runPane.Pane.ID, !s.Home.Town.Personal, buffer, data, runPane.Self, "--exec", string(buffer)); err != nil {
+		_ = runPane.Server.Drop(buffer) // it may not have been loaded
+		warn(runPane.Server.RestoreRemainOnExit(runPane.Pane.ID, oldRemain))
 		return err
 	}
 	return nil
@@ -377,7 +377,7 @@ func (s Successor) capture(next agent.NextRun) *Capture {
 	if next.ID == "" || next.Resume != "" || len(s.Client.SessionIDFlag) > 0 || args == nil {
 		return nil
 	}
-	next.Resume = captured
+	next.Resume = capturedMark
 	wait := captureWait
 	if n := s.Client.SessionIDTimeout; n > 0 {
 		wait = time.Duration(n) * time.Second
@@ -392,14 +392,14 @@ func (s Successor) capture(next agent.NextRun) *Capture {
 // and for the instance.
 func (c *Capture) captureSession(env *cli.Env, server tmux.Server, pane string, r *Run) {
 	fmt.Fprintf(env.Stderr, "%s: asking %s for a session, for %v at most...\n", env.Name, c.Agent, c.Wait)
-	id, err := ask.NewSession(c.Wait, r.Dir, launcher.WrapCommand(r.In, c.Args), r.Env, c.Path, env.Stderr)
+	id, err := ask.NewSession(c.Wait, r.Dir, launcher.WrapCommand(r.Launcher, c.Args), r.Env, c.Path, env.Stderr)
 	if err != nil {
 		env.Warn("%s starts afresh: %v", c.Agent, err)
 		return
 	}
 	r.Args = c.Resumed
 	for i, w := range r.Args {
-		r.Args[i] = strings.ReplaceAll(w, captured, string(id))
+		r.Args[i] = strings.ReplaceAll(w, capturedMark, string(id))
 	}
 	r.Env = slices.DeleteFunc(r.Env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

@@ -64,9 +64,9 @@ func (c Command) Exec(environ []string) error {
 // caller's session, but with TMUX and TMUX_PANE, because the agent runs in the caller's
 // pane.
 func (c Command) Environ(environ []string) []string {
-	out := ask.Environ(c.known, environ)
+	out := ask.WithoutSession(c.known, environ)
 	for _, change := range c.Set {
-		out = ask.Account(out, change)
+		out = ask.WithAccount(out, change)
 	}
 	for _, kv := range environ {
 		if name, value, _ := strings.Cut(kv, "="); (name == "TMUX" || name == "TMUX_PANE") && value != "" {

@@ -18,10 +18,10 @@ var (
 
 // Question returns what the client asks now. It returns ErrNoQuestion only after a moment
 // without one: a client that draws its screen anew clears it first.
-func (t Target) Question() (agent.Question, error) { return t.question(redraw) }
+func (t Target) Question() (agent.Question, error) { return t.awaitQuestion(redrawTime) }
 
-// question returns the client's question, or ErrNoQuestion after patience without one.
-func (t Target) question(patience time.Duration) (agent.Question, error) {
+// awaitQuestion returns the client's question, or ErrNoQuestion after patience without one.
+func (t Target) awaitQuestion(patience time.Duration) (agent.Question, error) {
 	begin := time.Now()
 	for last := begin; ; time.Sleep(pollInterval) { // last is when it was last there
 		screen, err := t.capture()
@@ -29,7 +29,7 @@ func (t Target) question(patience time.Duration) (agent.Question, error) {
 			return agent.Question{}, err
 		}
 		if q, ok := t.Client.Question(screen); ok {
-			if last = time.Now(); last.Sub(begin) < opens && t.Client.Opens(agent.Plain(screen)) {
+			if last = time.Now(); last.Sub(begin) < openWait && t.Client.Opens(agent.Plain(screen)) {
 				continue
 			}
 			return q, nil
@@ -44,22 +44,22 @@ func (t Target) question(patience time.Duration) (agent.Question, error) {
 // not q any more, because a screen that is being redrawn can show only a part of q.
 func (t Target) reread(q agent.Question, patience time.Duration) (agent.Question, error) {
 	for begin := time.Now(); ; time.Sleep(pollInterval) {
-		current, err := t.question(patience)
-		if err != nil || current.IsSameQuestion(q) || time.Since(begin) > redraw {
+		current, err := t.awaitQuestion(patience)
+		if err != nil || current.IsSameQuestion(q) || time.Since(begin) > redrawTime {
 			return current, err
 		}
 	}
 }
 
 const (
-	// opens bounds the wait for a client that asks before it has opened its folder.
-	opens = 5 * time.Second
-	// redraw is how long a client takes to draw its screen anew.
-	redraw = time.Second
-	// restart is how long the screen of a busy client can be empty before the question that
+	// openWait bounds the wait for a client that asks before it has opened its folder.
+	openWait = 5 * time.Second
+	// redrawTime is how long a client takes to draw its screen anew.
+	redrawTime = time.Second
+	// restartTime is how long the screen of a busy client can be empty before the question that
 	// was just answered is drawn once more. Who sees it may answer it again, which Gemini CLI
 	// takes for another answer.
-	restart = 3 * time.Second
+	restartTime = 3 * time.Second
 )
 
 // Answer chooses the n-th option of the client's question. If it is selected already, Enter
@@ -110,7 +110,7 @@ func (t Target) selectOption(q agent.Question, at int, limits Limits) error {
 			return err
 		}
 		for begin := time.Now(); q.Selected() == from; time.Sleep(pollInterval) {
-			current, err := t.reread(q, redraw)
+			current, err := t.reread(q, redrawTime)
 			switch {
 			case err != nil:
 				return err
@@ -130,7 +130,7 @@ func (t Target) selectOption(q agent.Question, at int, limits Limits) error {
 func (t Target) waitUntilTaken(q agent.Question, limits Limits, enter func(current agent.Question) bool) error {
 	entered := false
 	for begin := time.Now(); ; time.Sleep(pollInterval) {
-		current, err := t.reread(q, restart)
+		current, err := t.reread(q, restartTime)
 		switch {
 		case errors.Is(err, ErrNoQuestion):
 			return nil

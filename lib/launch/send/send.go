@@ -38,8 +38,8 @@ var (
 	errTaken = errors.New("the client has taken the text already") // before its Enter was pressed
 )
 
-// Untyped reports whether an error of Send means that nothing was typed.
-func Untyped(err error) bool {
+// IsUntyped reports whether an error of Send means that nothing was typed.
+func IsUntyped(err error) bool {
 	return errors.Is(err, ErrAsks) || errors.Is(err, ErrUnread) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput) || errors.Is(err, ErrDeaf) || errors.Is(err, ErrWorks) || errors.Is(err, tmux.ErrReadOnly)
 }
 
@@ -73,12 +73,12 @@ type Target struct {
 	// LastPrompt returns when a hook last reported a prompt, and the beginning of the last
 	// one with words that a hook reported. It is nil for a client without such a hook.
 	LastPrompt func() (at time.Time, words string)
-	// Refused reports whether the client logged since a time that it dropped a prompt. It
+	// RefusedSince reports whether the client logged since a time that it dropped a prompt. It
 	// is nil for clients that do not log this.
-	Refused func(since time.Time) bool
-	// Sees returns what the conversation shows of the text as a prompt since a time. It is nil if
+	RefusedSince func(since time.Time) bool
+	// ShowsPrompt returns what the conversation shows of the text as a prompt since a time. It is nil if
 	// nothing shows this.
-	Sees func(since time.Time) Sight
+	ShowsPrompt func(since time.Time) Sight
 }
 
 // Limits bound the steps of Send.
@@ -113,14 +113,14 @@ const (
 	distinct = 12
 )
 
-// Prompt returns a text in a form that can be typed: without characters that a terminal or
+// FormatPrompt returns a text in a form that can be typed: without characters that a terminal or
 // client takes for keys. A blank goes before a first character with a meaning of its own
 // (#, @) and before a numbered list, which looks like the options of a question. A blank
 // goes after a last word that the client would complete, or that makes Enter a line break.
 //
 // A command of the client or the shell (/compact, !ls) cannot be made into text: pi and a
 // busy Claude Code drop the blank. Then prompt is empty and command is that word.
-func Prompt(text string) (prompt, command string) {
+func FormatPrompt(text string) (prompt, command string) {
 	text = strings.TrimSpace(plain.Text(text))
 	if text == "" {
 		return "", ""
@@ -140,7 +140,7 @@ func Prompt(text string) (prompt, command string) {
 // FormatFirstPrompt returns an agent's first prompt in a form that can be typed. A command of the
 // client stays as it is.
 func FormatFirstPrompt(text string) string {
-	prompt, command := Prompt(text)
+	prompt, command := FormatPrompt(text)
 	switch {
 	case command == "":
 		return prompt
@@ -197,7 +197,7 @@ func (t Target) trySend(text string, limits Limits) (Proof, error) {
 // typeIn pastes a text into the input box and waits until it has arrived.
 func (t Target) typeIn(text, screen, earlier string, begin time.Time, within time.Duration) (err error) {
 	_, box := t.Client.Input(screen)
-	all := pieces(text, t.Client.PasteSize)
+	all := cutPieces(text, t.Client.PasteSize)
 	for i, piece := range all {
 		if err := t.Server.Paste(t.Pane, piece); err != nil {
 			return err
@@ -206,11 +206,11 @@ func (t Target) typeIn(text, screen, earlier string, begin time.Time, within tim
 		if i == 0 && t.showsLoss(text) {
 			empty = within / 10
 		}
-		box, err = t.arrived(before, i > 0, begin, within, empty)
+		box, err = t.awaitArrival(before, i > 0, begin, within, empty)
 		switch {
 		case !errors.Is(err, ErrNotArrived), empty == within:
-		case t.sight(begin) == Unknown: // it may have been taken unseen
-			box, err = t.arrived(before, i > 0, begin, within, within)
+		case t.readSight(begin) == Unknown: // it may have been taken unseen
+			box, err = t.awaitArrival(before, i > 0, begin, within, within)
 		default:
 			box, err = t.pasteAgain(text, piece, before, earlier, begin, within)
 		}
@@ -228,7 +228,7 @@ func (t Target) typeIn(text, screen, earlier string, begin time.Time, within tim
 // the paste or lost it. A client that works may have taken it unseen. lossKey must not be in
 // the text.
 func (t Target) showsLoss(text string) bool {
-	return t.Client.KnowsInput() && !t.Busy && t.Sees != nil && !strings.Contains(text, lossKey)
+	return t.Client.KnowsInput() && !t.Busy && t.ShowsPrompt != nil && !strings.Contains(text, lossKey)
 }
 
 // pasteAgain pastes a piece of a text once more if the client lost it. Clients read their input
@@ -239,68 +239,68 @@ func (t Target) pasteAgain(text, piece, before, earlier string, begin time.Time,
 	if err := t.Server.Type(t.Pane, lossKey); err != nil {
 		return "", err
 	}
-	first, err := t.arrived(before, false, begin, within, within)
+	firstBox, err := t.awaitArrival(before, false, begin, within, within)
 	if err := t.Server.Type(t.Pane, "\x7f"); err != nil {
 		return "", err
 	}
 	if err != nil {
 		return "", err
 	}
-	keys := strings.Count(before, lossKey)
-	alone := strings.Count(first, lossKey) > keys && !strings.Contains(squeeze(first), strings.ToLower(screenOpening(text)))
-	var empty time.Time // since when the box is empty and nothing shows that the text was taken
+	keysBefore := strings.Count(before, lossKey)
+	keyAlone := strings.Count(firstBox, lossKey) > keysBefore && !strings.Contains(withoutSpace(firstBox), strings.ToLower(screenOpening(text)))
+	var emptySince time.Time // since when the box is empty and nothing shows that the text was taken
 	for typed := time.Now(); time.Since(typed) < within; time.Sleep(pollInterval) {
 		screen, err := t.capture()
 		if err != nil {
 			return "", err
 		}
 		shown, box := t.Client.Input(screen)
-		it, another := t.heard(text, earlier, begin)
+		it, another := t.hookHeard(text, earlier, begin)
 		works := t.Client.ScreenState(agent.Plain(screen)) == agent.Busy
 		switch {
 		case shown == agent.Asks:
 			return "", ErrAsks
-		case shown == agent.Draft && strings.Count(box, lossKey) <= keys: // the text was late
-			return t.arrived(before, false, begin, within, within)
+		case shown == agent.Draft && strings.Count(box, lossKey) <= keysBefore: // the text was late
+			return t.awaitArrival(before, false, begin, within, within)
 		case it:
 			return "", errTaken
-		case shown != agent.EmptyInput || !alone || another || works || t.Client.Deaf(screen):
-			empty = time.Time{}
-		case empty.IsZero():
-			empty = time.Now()
-		case time.Since(empty) > restWait:
-			switch t.sight(begin) {
+		case shown != agent.EmptyInput || !keyAlone || another || works || t.Client.Deaf(screen):
+			emptySince = time.Time{}
+		case emptySince.IsZero():
+			emptySince = time.Now()
+		case time.Since(emptySince) > restWait:
+			switch t.readSight(begin) {
 			case Seen:
 				return "", errTaken
 			case Guessed, Unknown: // another agent may have had the same text
-				empty = time.Time{}
+				emptySince = time.Time{}
 				continue
 			}
 			if err := t.Server.Paste(t.Pane, piece); err != nil {
 				return "", err
 			}
-			return t.arrived(before, false, begin, within, within)
+			return t.awaitArrival(before, false, begin, within, within)
 		}
 	}
-	if t.sight(begin) == Seen {
+	if t.readSight(begin) == Seen {
 		return "", errTaken
 	}
 	return "", ErrNotArrived
 }
 
-// sight returns what the conversation shows of the text. Only Seen proves that the client took
+// readSight returns what the conversation shows of the text. Only Seen proves that the client took
 // it, and only Absent that it did not.
-func (t Target) sight(since time.Time) Sight {
-	if t.Sees == nil {
+func (t Target) readSight(since time.Time) Sight {
+	if t.ShowsPrompt == nil {
 		return Unknown
 	}
-	return t.Sees(since)
+	return t.ShowsPrompt(since)
 }
 
-// heard looks whether a hook has reported the text as a prompt since a time, or another one,
+// hookHeard looks whether a hook has reported the text as a prompt since a time, or another one,
 // such as the first prompt of an agent that starts. earlier is what LastPrompt returned then.
 // If the agent was busy, nothing is known.
-func (t Target) heard(text, earlier string, since time.Time) (it, another bool) {
+func (t Target) hookHeard(text, earlier string, since time.Time) (reported, another bool) {
 	if t.LastPrompt == nil || t.Busy {
 		return false, false
 	}
@@ -308,15 +308,15 @@ func (t Target) heard(text, earlier string, since time.Time) (it, another bool) 
 	if !at.After(since) {
 		return false, false
 	}
-	own := []rune(squeeze(text))
-	another = words != earlier && !strings.Contains(squeeze(words), string(own[:min(len(own), distinct)]))
+	own := []rune(withoutSpace(text))
+	another = words != earlier && !strings.Contains(withoutSpace(words), string(own[:min(len(own), distinct)]))
 	return !another, another
 }
 
 // awaitHook waits for a hook's proof. It is for clients whose screen is unknown.
 func (t Target) awaitHook(text, earlier string, since time.Time, within time.Duration) Proof {
 	for first := time.Now(); ; time.Sleep(pollInterval) {
-		it, _ := t.heard(text, earlier, since)
+		it, _ := t.hookHeard(text, earlier, since)
 		switch {
 		case it:
 			return Hook
@@ -329,17 +329,17 @@ func (t Target) awaitHook(text, earlier string, since time.Time, within time.Dur
 // awaitProof presses Enter until the text is submitted.
 func (t Target) awaitProof(text, earlier string, since time.Time, limits Limits) (Proof, error) {
 	s := newSubmission(time.Now(), limits)
-	s.busy, s.hooked = t.Busy, t.LastPrompt != nil
-	if t.Refused != nil {
-		s.refused = func() bool { return t.Refused(since) }
+	s.busy, s.hasHook = t.Busy, t.LastPrompt != nil
+	if t.RefusedSince != nil {
+		s.refused = func() bool { return t.RefusedSince(since) }
 	}
-	if t.Sees != nil && s.hooked && !strings.HasPrefix(text, "/") { // no hook tells of a command
-		s.sight = func() Sight { return t.sight(since) }
+	if t.ShowsPrompt != nil && s.hasHook && !strings.HasPrefix(text, "/") { // no hook tells of a command
+		s.sight = func() Sight { return t.readSight(since) }
 	}
 	words := screenOpening(text)
 	for ; ; time.Sleep(pollInterval) {
 		v := view{time: time.Now()}
-		v.hookReported, v.another = t.heard(text, earlier, since)
+		v.hookReported, v.otherReported = t.hookHeard(text, earlier, since)
 		screen, err := t.capture()
 		if err != nil {
 			return t.proofAtEnd(v.hookReported, since, err)
@@ -348,15 +348,15 @@ func (t Target) awaitProof(text, earlier string, since time.Time, limits Limits)
 		v.deaf = t.Client.Deaf(screen)
 		shown := agent.Plain(screen)
 		v.works = t.Client.ScreenState(shown) == agent.Busy
-		v.shown = v.input != agent.Draft && strings.Contains(squeeze(shown), words)
+		v.shown = v.input != agent.Draft && strings.Contains(withoutSpace(shown), words)
 		switch s.takeView(v) {
-		case due:
+		case enterDue:
 			if err := t.Server.Type(t.Pane, "\r"); err != nil {
 				return t.proofAtEnd(v.hookReported, since, err)
 			}
-		case proven:
+		case takenProven:
 			return s.proof, nil
-		case failed:
+		case sendFailed:
 			return NoProof, s.err
 		}
 	}
@@ -367,7 +367,7 @@ func (t Target) proofAtEnd(hookReported bool, since time.Time, err error) (Proof
 	switch {
 	case hookReported:
 		return Hook, nil
-	case t.sight(since) == Seen:
+	case t.readSight(since) == Seen:
 		return InConversation, nil
 	}
 	return NoProof, err
@@ -375,12 +375,12 @@ func (t Target) proofAtEnd(hookReported bool, since time.Time, err error) (Proof
 
 // screenOpening returns the beginning of a text, as a screen shows it at any width.
 func screenOpening(text string) string {
-	words := []rune(squeeze(text))
+	words := []rune(withoutSpace(text))
 	return string(words[:min(len(words), 40)])
 }
 
-// squeeze removes white space, which clients and terminals change.
-func squeeze(text string) string { return strings.Join(strings.Fields(plain.Text(text)), "") }
+// withoutSpace removes white space, which clients and terminals change.
+func withoutSpace(text string) string { return strings.Join(strings.Fields(plain.Text(text)), "") }
 
 // IsPrompt reports whether an entry of a conversation is a prompt with this text, given at or
 // after a time with a precision of seconds. alone says that it has to be the whole prompt;
@@ -390,16 +390,16 @@ func IsPrompt(e conversation.Entry, text string, after time.Time, alone bool) bo
 	if e.Kind != conversation.Prompt && e.Kind != conversation.Reply || !e.Time.IsZero() && e.Time.Before(after) {
 		return false
 	}
-	said, text := squeeze(e.Text), squeeze(text)
+	said, text := withoutSpace(e.Text), withoutSpace(text)
 	return said == text || !alone && strings.Contains(said, text)
 }
 
-// pieces cuts a text into pieces of at most size bytes. The last of several is short: Qwen
+// cutPieces cuts a text into pieces of at most size bytes. The last of several is short: Qwen
 // Code shows a long paste as a placeholder, and on a busy machine submits the last
 // placeholder instead of its text.
-func pieces(text string, size int) (all []string) {
+func cutPieces(text string, size int) (all []string) {
 	cut := func(at int) bool {
-		if at = boundary(text, at); at == 0 {
+		if at = cutPlace(text, at); at == 0 {
 			return false
 		}
 		all, text = append(all, text[:at]), text[at:]
@@ -413,9 +413,9 @@ func pieces(text string, size int) (all []string) {
 	return append(all, text)
 }
 
-// boundary returns the last place up to at where a text may be cut, or 0: not inside a
+// cutPlace returns the last place up to at where a text may be cut, or 0: not inside a
 // character, and not after a line break, which a client may drop.
-func boundary(text string, at int) int {
+func cutPlace(text string, at int) int {
 	for at > 0 && (!utf8.RuneStart(text[at]) || text[at-1] == '\n') {
 		at--
 	}
@@ -464,7 +464,7 @@ func (t Target) capture() (screen string, err error) {
 	return screen, err
 }
 
-// arrived waits until a text is in the input box and the box, which showed before until then, has
+// awaitArrival waits until a text is in the input box and the box, which showed before until then, has
 // stopped changing. more says that the text follows another piece, and so may be added
 // outside the visible part. It waits within for a client that is deaf, and empty for one whose
 // box stays empty.
@@ -473,11 +473,11 @@ func (t Target) capture() (screen string, err error) {
 // OpenCode delays an Enter, so one that was repeated for the prompt before can submit this
 // text. A guess does not count: another agent can have had the same text, and what is pasted
 // without an Enter stays in the box.
-func (t Target) arrived(before string, more bool, since time.Time, within, empty time.Duration) (box string, err error) {
+func (t Target) awaitArrival(before string, follows bool, since time.Time, within, emptyWait time.Duration) (box string, err error) {
 	known, first := t.Client.KnowsInput(), before
-	var seen, rests time.Time // since when there is something, and since when it is unchanged
+	var seenSince, restsSince time.Time // since when there is something, and since when it is unchanged
 	begin := time.Now()
-	for look := begin.Add(restWait); ; time.Sleep(pollInterval) {
+	for nextLook := begin.Add(restWait); ; time.Sleep(pollInterval) {
 		screen, err := t.capture()
 		if err != nil {
 			return "", err
@@ -489,23 +489,23 @@ func (t Target) arrived(before string, more bool, since time.Time, within, empty
 			return "", ErrAsks
 		case t.Client.Deaf(screen) && now.Sub(begin) <= within: // Enter comes afterwards
 			continue
-		case more && box == first && now.Sub(begin) < restWait:
-		case known && shown == agent.Draft, !known && box != before || !known && !seen.IsZero():
-			if seen.IsZero() {
-				seen = now
+		case follows && box == first && now.Sub(begin) < restWait:
+		case known && shown == agent.Draft, !known && box != before || !known && !seenSince.IsZero():
+			if seenSince.IsZero() {
+				seenSince = now
 			}
 			if box != before {
-				before, rests = box, now
+				before, restsSince = box, now
 			}
-			if now.Sub(rests) > 2*pollInterval || now.Sub(seen) > restWait {
+			if now.Sub(restsSince) > 2*pollInterval || now.Sub(seenSince) > restWait {
 				return box, nil
 			}
-		case t.Sees != nil && now.After(look):
-			if t.sight(since) == Seen {
+		case t.ShowsPrompt != nil && now.After(nextLook):
+			if t.readSight(since) == Seen {
 				return "", errTaken
 			}
-			look = time.Now().Add(restWait)
-		case now.Sub(begin) > empty && known:
+			nextLook = time.Now().Add(restWait)
+		case now.Sub(begin) > emptyWait && known:
 			return "", ErrNotArrived
 		case now.Sub(begin) > restWait && !known: // an unknown box may show nothing
 			return box, nil

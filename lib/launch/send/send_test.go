@@ -28,11 +28,11 @@ func TestHeard(t *testing.T) {
 		"the same text again":               {"go on", "go on", "go on", 1, true, false},
 	} {
 		to := Target{LastPrompt: func() (time.Time, string) { return typed.Add(c.at), c.words }}
-		if it, another := to.heard(c.text, c.earlier, typed); it != c.it || another != c.another {
+		if it, another := to.hookHeard(c.text, c.earlier, typed); it != c.it || another != c.another {
 			t.Errorf("%s: %v, another %v", name, it, another)
 		}
 		if to.Busy = true; c.it {
-			if it, _ := to.heard(c.text, c.earlier, typed); it {
+			if it, _ := to.hookHeard(c.text, c.earlier, typed); it {
 				t.Errorf("%s: known of a busy agent", name)
 			}
 		}
@@ -63,12 +63,12 @@ func TestPrompt(t *testing.T) {
 		"-x":                          "-x",
 		"what is $HOME\nand `id` and": "what is $HOME\nand `id` and",
 	} {
-		if got, command := Prompt(text); got != want || command != "" {
+		if got, command := FormatPrompt(text); got != want || command != "" {
 			t.Errorf("%q: %q, command %q", text, got, command)
 		}
 	}
 	for text, want := range map[string]string{"/compact": "/compact", " /model opus": "/model", "/x\ny": "/x", "!touch x": "!touch", " ! ls": "!", "\x1b[0m/clear": "/clear"} {
-		if got, command := Prompt(text); got != "" || command != want {
+		if got, command := FormatPrompt(text); got != "" || command != want {
 			t.Errorf("%q: %q, command %q", text, got, command)
 		}
 	}
@@ -114,7 +114,7 @@ func TestPieces(t *testing.T) {
 		{"abcdefghijklmnopqrstuvwxyz", 16, []string{"abcdefghijklmnop", "qrstuvwx", "yz"}},
 		{"\n\n\n\n\n\n\n\nend", 5, []string{"\n\n\n\n\n\n\n\nend"}},
 	} {
-		got := pieces(c.text, c.size)
+		got := cutPieces(c.text, c.size)
 		if !slices.Equal(got, c.want) || strings.Join(got, "") != c.text {
 			t.Errorf("%q in pieces of %d: %q", c.text, c.size, got)
 		}

@@ -17,22 +17,22 @@ import (
 type state int
 
 const (
-	typed state = iota
-	due
-	emptied
-	proven
-	failed
+	textTyped state = iota
+	enterDue
+	boxEmptied
+	takenProven
+	sendFailed
 )
 
 // view is what one look at an agent shows.
 type view struct {
-	time         time.Time
-	input        agent.Input // what its input box has
-	deaf         bool        // the client drops what is typed
-	hookReported bool        // a hook has reported the text as a prompt since it was typed
-	another      bool        // a hook has reported another one since, which may be what it works on
-	works        bool        // the screen shows that it works
-	shown        bool        // the screen shows the text outside the box
+	time          time.Time
+	input         agent.Input // what its input box has
+	deaf          bool        // the client drops what is typed
+	hookReported  bool        // a hook has reported the text as a prompt since it was typed
+	otherReported bool        // a hook has reported another one since, which may be what it works on
+	works         bool        // the screen shows that it works
+	shown         bool        // the screen shows the text outside the box
 }
 
 // submission is a text whose Enter was pressed. It decides from views alone, without any
@@ -40,23 +40,23 @@ type view struct {
 type submission struct {
 	limits  Limits
 	busy    bool         // the agent worked before
-	hooked  bool         // the agent has a prompt hook
+	hasHook bool         // the agent has a prompt hook
 	refused func() bool  // as in Target; may be nil
 	sight   func() Sight // what the conversation shows of the text; may be nil
 
-	first, pressed time.Time     // the first and the last Enter
-	again          time.Duration // how long after the last Enter the next is due
-	empty          time.Time     // since when the box is empty; zero if it is not
-	read           time.Time     // when the conversation was read last
-	shown          bool          // the screen has shown the text
-	worked         bool          // the screen has shown that the agent works
+	firstEnter, lastEnter time.Time     // the first and the last Enter
+	enterWait             time.Duration // how long after the last Enter the next is due
+	emptySince            time.Time     // since when the box is empty; zero if it is not
+	read                  time.Time     // when the conversation was read last
+	shown                 bool          // the screen has shown the text
+	worked                bool          // the screen has shown that the agent works
 
 	proof Proof // set when proven
 	err   error // set when failed
 }
 
 func newSubmission(first time.Time, limits Limits) *submission {
-	return &submission{limits: limits, first: first, pressed: first, again: limits.Again}
+	return &submission{limits: limits, firstEnter: first, lastEnter: first, enterWait: limits.Again}
 }
 
 // takeView returns the state of the text after a view.
@@ -64,90 +64,90 @@ func (s *submission) takeView(v view) state {
 	s.shown, s.worked = s.shown || v.shown, s.worked || v.works
 	switch {
 	case v.input == agent.Draft:
-		s.empty = time.Time{}
-		return s.standing(v)
+		s.emptySince = time.Time{}
+		return s.judgeInBox(v)
 	case v.input != agent.NoInput:
-		return s.gone(v)
-	case v.time.Sub(s.first) < s.limits.Hook: // the client redraws its screen, and the text may still be there
-		if s.empty.IsZero() {
-			return typed
+		return s.judgeGone(v)
+	case v.time.Sub(s.firstEnter) < s.limits.Hook: // the client redraws its screen, and the text may still be there
+		if s.emptySince.IsZero() {
+			return textTyped
 		}
-		return emptied
+		return boxEmptied
 	}
-	return s.gone(v)
+	return s.judgeGone(v)
 }
 
-// standing returns the state of a text that is in the box.
-func (s *submission) standing(v view) state {
+// judgeInBox returns the state of a text that is in the box.
+func (s *submission) judgeInBox(v view) state {
 	switch {
-	case v.time.Sub(s.first) > s.limits.Submit:
+	case v.time.Sub(s.firstEnter) > s.limits.Submit:
 		s.err = ErrNotSubmitted
-		return failed
-	case v.time.Sub(s.pressed) > s.again:
-		s.pressed, s.again = v.time, 2*s.again
-		return due
+		return sendFailed
+	case v.time.Sub(s.lastEnter) > s.enterWait:
+		s.lastEnter, s.enterWait = v.time, 2*s.enterWait
+		return enterDue
 	}
-	return typed
+	return textTyped
 }
 
-// gone returns the state of a text that is not in the box. A hook's report may be a late
+// judgeGone returns the state of a text that is not in the box. A hook's report may be a late
 // one about the prompt before, so the box has to stay empty for a moment too.
-func (s *submission) gone(v view) state {
-	if s.empty.IsZero() {
-		s.empty = v.time
+func (s *submission) judgeGone(v view) state {
+	if s.emptySince.IsZero() {
+		s.emptySince = v.time
 	}
-	settled := v.time.Sub(s.empty)
+	settled := v.time.Sub(s.emptySince)
 	switch {
 	case v.deaf && !v.hookReported:
 		s.err = ErrLost
-		return failed
-	case v.input == agent.Asks && s.hooked && !s.busy && !v.hookReported:
+		return sendFailed
+	case v.input == agent.Asks && s.hasHook && !s.busy && !v.hookReported:
 		if settled <= s.limits.Hook {
-			return emptied // its hook may be late
+			return boxEmptied // its hook may be late
 		}
 		s.err = ErrAskedFirst
-		return failed
+		return sendFailed
 	case s.refused != nil && s.refused():
 		s.err = ErrRefused
-		return failed
+		return sendFailed
 	case s.refused != nil && settled <= noteWait:
-		return emptied
+		return boxEmptied
 	case v.hookReported && settled > 2*pollInterval:
 		s.proof = Hook
 	case s.busy && settled > 4*pollInterval:
 		s.proof = Queued
-	case !s.hooked && settled > 4*pollInterval:
+	case !s.hasHook && settled > 4*pollInterval:
 		s.proof = Screen
 	case settled > s.limits.Hook:
-		return s.unreported(v, settled)
+		return s.judgeUnreported(v, settled)
 	default:
-		return emptied
+		return boxEmptied
 	}
-	return proven
+	return takenProven
 }
 
-// unreported returns the state of a text that is not in the box, and of which no hook has
+// judgeUnreported returns the state of a text that is not in the box, and of which no hook has
 // told in time. An empty box proves nothing: only the conversation does. The text is
 // certainly not taken if nothing shows it: no hook, no conversation and no screen. Another
 // conversation that has it leaves that open.
-func (s *submission) unreported(v view, settled time.Duration) state {
-	over, in := settled > s.limits.Submit, Absent
+func (s *submission) judgeUnreported(v view, settled time.Duration) state {
+	over, sight := settled > s.limits.Submit, Absent
 	switch {
-	case s.sight == nil && !v.another:
-		in = Unknown
+	case s.sight == nil && !v.otherReported:
+		sight = Unknown
 	case s.sight != nil && (over || v.time.Sub(s.read) > readEvery):
-		s.read, in = v.time, s.sight()
+		s.read, sight = v.time, s.sight()
 	}
 	switch {
-	case in == Seen:
+	case sight == Seen:
 		s.proof = InConversation
-		return proven
-	case s.shown, s.worked && !v.another, in == Unknown, over && in == Guessed:
+		return takenProven
+	case s.shown, s.worked && !v.otherReported, sight == Unknown, over && sight == Guessed:
 		s.proof = Screen
-		return proven
+		return takenProven
 	case over: // mutant never: TestSubmission
 		s.err = ErrUntaken
-		return failed
+		return sendFailed
 	}
-	return emptied
+	return boxEmptied
 }

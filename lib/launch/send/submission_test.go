@@ -30,91 +30,91 @@ func TestSubmission(t *testing.T) {
 		err                       error
 	}{
 		"the screen alone is the proof": {
-			looks: []look{{0, box, typed}, {50 * ms, gone, emptied}, {250 * ms, gone, emptied}, {251 * ms, gone, proven}}, proof: Screen,
+			looks: []look{{0, box, textTyped}, {50 * ms, gone, boxEmptied}, {250 * ms, gone, boxEmptied}, {251 * ms, gone, takenProven}}, proof: Screen,
 		},
 		"a hook is the proof, once the box stayed empty": {
 			hooked: true, heard: 1 * ms,
-			looks: []look{{50 * ms, gone, emptied}, {150 * ms, gone, emptied}, {151 * ms, gone, proven}}, proof: Hook,
+			looks: []look{{50 * ms, gone, boxEmptied}, {150 * ms, gone, boxEmptied}, {151 * ms, gone, takenProven}}, proof: Hook,
 		},
 		"a hook that does not tell is waited for": {
-			hooked: true, looks: []look{{0, gone, emptied}, {5 * s, gone, emptied}, {5*s + 1, gone, proven}}, proof: Screen,
+			hooked: true, looks: []look{{0, gone, boxEmptied}, {5 * s, gone, boxEmptied}, {5*s + 1, gone, takenProven}}, proof: Screen,
 		},
 		"a hook that tells while the text is in the box is that of the prompt before": {
-			hooked: true, heard: 1 * ms, looks: []look{{1 * s, box, typed}, {20*s + 1, box, failed}}, err: ErrNotSubmitted,
+			hooked: true, heard: 1 * ms, looks: []look{{1 * s, box, textTyped}, {20*s + 1, box, sendFailed}}, err: ErrNotSubmitted,
 		},
 		"a conversation is the proof where no hook tells": {
 			hooked: true, reads: true, prompted: 7 * s,
-			looks: []look{{0, gone, emptied}, {5*s + 1, gone, emptied}, {10 * s, gone, emptied}, {10*s + 2, gone, proven}}, proof: InConversation,
+			looks: []look{{0, gone, boxEmptied}, {5*s + 1, gone, boxEmptied}, {10 * s, gone, boxEmptied}, {10*s + 2, gone, takenProven}}, proof: InConversation,
 		},
 		"a text that nothing shows is not taken": {
 			hooked: true, reads: true,
-			looks: []look{{0, gone, emptied}, {19 * s, gone, emptied}, {20 * s, gone, emptied}, {20*s + 1, gone, failed}}, err: ErrUntaken,
+			looks: []look{{0, gone, boxEmptied}, {19 * s, gone, boxEmptied}, {20 * s, gone, boxEmptied}, {20*s + 1, gone, sendFailed}}, err: ErrUntaken,
 		},
 		"a conversation is read once more before that": {
 			hooked: true, reads: true, prompted: 20*s + 1,
-			looks: []look{{0, gone, emptied}, {20 * s, gone, emptied}, {20*s + 1, gone, proven}}, proof: InConversation,
+			looks: []look{{0, gone, boxEmptied}, {20 * s, gone, boxEmptied}, {20*s + 1, gone, takenProven}}, proof: InConversation,
 		},
 		"a text that the screen has shown may be taken": {
-			hooked: true, reads: true, shown: 1 * s, looks: []look{{0, gone, emptied}, {5 * s, gone, emptied}, {5*s + 1, gone, proven}}, proof: Screen,
+			hooked: true, reads: true, shown: 1 * s, looks: []look{{0, gone, boxEmptied}, {5 * s, gone, boxEmptied}, {5*s + 1, gone, takenProven}}, proof: Screen,
 		},
 		"an agent that works has taken it": {
-			hooked: true, reads: true, works: 1 * s, looks: []look{{0, gone, emptied}, {5 * s, gone, emptied}, {5*s + 1, gone, proven}}, proof: Screen,
+			hooked: true, reads: true, works: 1 * s, looks: []look{{0, gone, boxEmptied}, {5 * s, gone, boxEmptied}, {5*s + 1, gone, takenProven}}, proof: Screen,
 		},
 		"but not if a hook told of another prompt": {
 			hooked: true, reads: true, works: 1 * s, another: 2 * s,
-			looks: []look{{0, gone, emptied}, {1 * s, gone, emptied}, {5*s + 1, gone, emptied}, {20 * s, gone, emptied}, {20*s + 1, gone, failed}}, err: ErrUntaken,
+			looks: []look{{0, gone, boxEmptied}, {1 * s, gone, boxEmptied}, {5*s + 1, gone, boxEmptied}, {20 * s, gone, boxEmptied}, {20*s + 1, gone, sendFailed}}, err: ErrUntaken,
 		},
 		"another agent's conversation with the text proves nothing, nor that it is lost": {
 			hooked: true, reads: true, guessed: true, prompted: 7 * s,
-			looks: []look{{0, gone, emptied}, {5*s + 1, gone, emptied}, {10*s + 2, gone, emptied}, {20 * s, gone, emptied}, {20*s + 1, gone, proven}}, proof: Screen,
+			looks: []look{{0, gone, boxEmptied}, {5*s + 1, gone, boxEmptied}, {10*s + 2, gone, boxEmptied}, {20 * s, gone, boxEmptied}, {20*s + 1, gone, takenProven}}, proof: Screen,
 		},
 		"a conversation that is not known tells nothing": {
-			hooked: true, reads: true, unseen: true, looks: []look{{0, gone, emptied}, {5*s + 1, gone, proven}}, proof: Screen,
+			hooked: true, reads: true, unseen: true, looks: []look{{0, gone, boxEmptied}, {5*s + 1, gone, takenProven}}, proof: Screen,
 		},
 		"a hook that tells late is the proof": {
-			hooked: true, reads: true, heard: 15 * s, looks: []look{{0, gone, emptied}, {14 * s, gone, emptied}, {15 * s, gone, proven}}, proof: Hook,
+			hooked: true, reads: true, heard: 15 * s, looks: []look{{0, gone, boxEmptied}, {14 * s, gone, boxEmptied}, {15 * s, gone, takenProven}}, proof: Hook,
 		},
 		"a busy agent takes it later": {
-			busy: true, hooked: true, looks: []look{{0, gone, emptied}, {200 * ms, gone, emptied}, {201 * ms, gone, proven}}, proof: Queued,
+			busy: true, hooked: true, looks: []look{{0, gone, boxEmptied}, {200 * ms, gone, boxEmptied}, {201 * ms, gone, takenProven}}, proof: Queued,
 		},
 		"Enter is pressed again after twice the time": {
 			looks: []look{
-				{2 * s, box, typed}, {2*s + 1, box, due}, {6*s + 1, box, typed}, {6*s + 2, box, due}, {14*s + 2, box, typed}, {14*s + 3, box, due},
-				{20 * s, box, typed}, {20*s + 1, box, failed},
+				{2 * s, box, textTyped}, {2*s + 1, box, enterDue}, {6*s + 1, box, textTyped}, {6*s + 2, box, enterDue}, {14*s + 2, box, textTyped}, {14*s + 3, box, enterDue},
+				{20 * s, box, textTyped}, {20*s + 1, box, sendFailed},
 			}, err: ErrNotSubmitted,
 		},
 		"a box that shows the text again is not empty": {
-			looks: []look{{0, gone, emptied}, {200 * ms, box, typed}, {250 * ms, gone, emptied}, {450 * ms, gone, emptied}, {451 * ms, gone, proven}}, proof: Screen,
+			looks: []look{{0, gone, boxEmptied}, {200 * ms, box, textTyped}, {250 * ms, gone, boxEmptied}, {450 * ms, gone, boxEmptied}, {451 * ms, gone, takenProven}}, proof: Screen,
 		},
 		"a screen without a box is drawn anew": {
-			looks: []look{{0, none, typed}, {4 * s, none, typed}, {5 * s, none, emptied}, {5*s + 201*ms, none, proven}}, proof: Screen,
+			looks: []look{{0, none, textTyped}, {4 * s, none, textTyped}, {5 * s, none, boxEmptied}, {5*s + 201*ms, none, takenProven}}, proof: Screen,
 		},
 		"a box that is gone for a moment stays empty": {
-			looks: []look{{0, gone, emptied}, {100 * ms, none, emptied}, {201 * ms, gone, proven}}, proof: Screen,
+			looks: []look{{0, gone, boxEmptied}, {100 * ms, none, boxEmptied}, {201 * ms, gone, takenProven}}, proof: Screen,
 		},
 		"an agent that asks, of which no hook tells, may have thrown it away": {
-			hooked: true, looks: []look{{0, gone, emptied}, {1 * s, asks, emptied}, {5 * s, asks, emptied}, {5*s + 1, asks, failed}}, err: ErrAskedFirst,
+			hooked: true, looks: []look{{0, gone, boxEmptied}, {1 * s, asks, boxEmptied}, {5 * s, asks, boxEmptied}, {5*s + 1, asks, sendFailed}}, err: ErrAskedFirst,
 		},
 		"an agent that asks at once has taken it": {
-			looks: []look{{0, asks, emptied}, {201 * ms, asks, proven}}, proof: Screen,
+			looks: []look{{0, asks, boxEmptied}, {201 * ms, asks, takenProven}}, proof: Screen,
 		},
 		"a client that waits to ask its model may have dropped it": {
-			deaf: true, looks: []look{{0, box, typed}, {1 * ms, gone, failed}}, err: ErrLost,
+			deaf: true, looks: []look{{0, box, textTyped}, {1 * ms, gone, sendFailed}}, err: ErrLost,
 		},
 		"but not if a hook told": {
-			deaf: true, hooked: true, heard: 1 * ms, looks: []look{{1 * ms, gone, emptied}, {102 * ms, gone, proven}}, proof: Hook,
+			deaf: true, hooked: true, heard: 1 * ms, looks: []look{{1 * ms, gone, boxEmptied}, {102 * ms, gone, takenProven}}, proof: Hook,
 		},
 		"a client that notes what it drops is given the time for that": {
-			notes: true, looks: []look{{0, gone, emptied}, {1 * s, gone, emptied}, {1*s + 1, gone, proven}}, proof: Screen,
+			notes: true, looks: []look{{0, gone, boxEmptied}, {1 * s, gone, boxEmptied}, {1*s + 1, gone, takenProven}}, proof: Screen,
 		},
 		"and is believed": {
-			notes: true, refused: 500 * ms, looks: []look{{0, gone, emptied}, {500 * ms, gone, failed}}, err: ErrRefused,
+			notes: true, refused: 500 * ms, looks: []look{{0, gone, boxEmptied}, {500 * ms, gone, sendFailed}}, err: ErrRefused,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := time.Now()
 			sub := newSubmission(first, limits)
-			sub.busy, sub.hooked = c.busy, c.hooked
+			sub.busy, sub.hasHook = c.busy, c.hooked
 			var at time.Duration
 			if c.notes {
 				sub.refused = func() bool { return c.refused > 0 && at >= c.refused }
@@ -136,7 +136,7 @@ func TestSubmission(t *testing.T) {
 				at = l.at
 				v := view{
 					time: first.Add(at), input: l.input, deaf: c.deaf, hookReported: c.heard > 0 && at >= c.heard, shown: c.shown > 0 && at >= c.shown,
-					works: c.works > 0 && at >= c.works, another: c.another > 0 && at >= c.another,
+					works: c.works > 0 && at >= c.works, otherReported: c.another > 0 && at >= c.another,
 				}
 				if got := sub.takeView(v); got != l.want {
 					t.Fatalf("after %v it is %d, not %d", at, got, l.want)

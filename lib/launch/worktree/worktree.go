@@ -103,7 +103,7 @@ func worktreePath(main git.Worktree, branch string) string {
 // the folder's identity.
 func followMoved(in *instance.Instance, put func() error) error {
 	w := in.Worktree
-	for _, path := range []string{w.Path, w.Path + removingSuffix, w.Path + gone} {
+	for _, path := range []string{w.Path, w.Path + removingSuffix, w.Path + removedSuffix} {
 		if is, err := atomicfile.Present(path); err != nil || is {
 			return err
 		}
@@ -148,7 +148,7 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 	if err := followMoved(in, put); err != nil {
 		return err
 	}
-	if is, err := atomicfile.Present(w.Path + gone); err != nil {
+	if is, err := atomicfile.Present(w.Path + removedSuffix); err != nil {
 		return err
 	} else if is {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree '%s' of %s was being removed", w.Path, in.Name), fmt.Sprintf("gt-session rm %s finishes that", in.Name))
@@ -189,7 +189,7 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 	case err != nil:
 		return fmt.Errorf("cannot make the worktree '%s': %w", w.Path, err)
 	}
-	fill(env, w)
+	copyIncluded(env, w)
 	w.Ready, w.SetUp, in.Folder = true, len(setupCommands(env)) > 0, nil // the folder is new
 	if err := put(); err != nil {
 		return err
@@ -197,8 +197,8 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 	return setUp(ctx, env, in, put)
 }
 
-// fill copies the files that git.Include names into a new worktree. A failure is only a warning.
-func fill(env *cli.Env, w *instance.Worktree) {
+// copyIncluded copies the files that git.Include names into a new worktree. A failure is only a warning.
+func copyIncluded(env *cli.Env, w *instance.Worktree) {
 	if git.IsBare(w.Repository) { // it has no files
 		return
 	}
@@ -276,7 +276,7 @@ func checkUnused(w *instance.Worktree, path string) error {
 // and checks it again. The other suffix makes the removal final; then it is deleted.
 const (
 	removingSuffix = ".gt-removing"
-	gone           = ".gt-removed"
+	removedSuffix  = ".gt-removed"
 )
 
 // moveBack undoes a removal that is not final. It does not replace what is at the path again.
@@ -297,7 +297,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 		return false, err
 	}
 	w := held.Worktree
-	stays := func(err error) error {
+	staysError := func(err error) error {
 		code := cli.IO
 		if errors.Is(err, git.ErrUnsaved) || errors.Is(err, errInUse) {
 			code = cli.AnswerNo
@@ -306,51 +306,51 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 			fmt.Sprintf("gt-session rm --keep-worktree %s removes the agent's place only", held.Name))
 	}
 	there, err := atomicfile.Present(w.Path)
-	aside, aerr := atomicfile.Present(w.Path + removingSuffix)
-	final, ferr := atomicfile.Present(w.Path + gone)
+	renamed, aerr := atomicfile.Present(w.Path + removingSuffix)
+	final, ferr := atomicfile.Present(w.Path + removedSuffix)
 	switch err := errors.Join(err, aerr, ferr); {
 	case err != nil:
-		return false, stays(err)
+		return false, staysError(err)
 	case !w.Ready: // it was begun, and nobody has worked in it
 		if err := checkUnused(w, w.Path); err != nil {
 			return false, err
 		}
 		if err := git.DropWorktree(w.Repository, w.Path); err != nil {
-			return false, stays(err)
+			return false, staysError(err)
 		}
 		return true, nil
 	}
 	if there {
 		if err := checkIdle(store, held, w.Path); err != nil {
-			return false, stays(err)
+			return false, staysError(err)
 		}
-		if aside {
-			return false, stays(fmt.Errorf("'%s' exists already", w.Path+removingSuffix))
+		if renamed {
+			return false, staysError(fmt.Errorf("'%s' exists already", w.Path+removingSuffix))
 		}
 		if err := atomicfile.Rename(w.Path, w.Path+removingSuffix, atomicfile.Synced); err != nil {
-			return false, stays(err)
+			return false, staysError(err)
 		}
 	}
-	if there || aside {
+	if there || renamed {
 		if err := checkIdle(store, held, w.Path+removingSuffix); err != nil {
-			return false, stays(errors.Join(err, moveBack(w.Path)))
+			return false, staysError(errors.Join(err, moveBack(w.Path)))
 		}
-		if err := os.RemoveAll(w.Path + gone); err != nil { // left by an earlier removal
-			return false, stays(errors.Join(err, moveBack(w.Path)))
+		if err := os.RemoveAll(w.Path + removedSuffix); err != nil { // left by an earlier removal
+			return false, staysError(errors.Join(err, moveBack(w.Path)))
 		}
-		if err := atomicfile.Rename(w.Path+removingSuffix, w.Path+gone, atomicfile.Synced); err != nil {
-			return false, stays(errors.Join(err, moveBack(w.Path)))
+		if err := atomicfile.Rename(w.Path+removingSuffix, w.Path+removedSuffix, atomicfile.Synced); err != nil {
+			return false, staysError(errors.Join(err, moveBack(w.Path)))
 		}
 	}
-	if !there && !aside && !final { // git may know of it: who moved it by hand can have that repaired
+	if !there && !renamed && !final { // git may know of it: who moved it by hand can have that repaired
 		return false, nil
 	}
 	// The folder goes last: an interrupted removal is recognized by it.
 	if err := git.ForgetWorktree(w.Repository, w.Path); err != nil {
 		env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
 	}
-	if err := os.RemoveAll(w.Path + gone); err != nil {
-		return false, atomicfile.Error("remove", w.Path+gone, err)
+	if err := os.RemoveAll(w.Path + removedSuffix); err != nil {
+		return false, atomicfile.Error("remove", w.Path+removedSuffix, err)
 	}
 	return true, nil
 }

@@ -33,8 +33,8 @@ type End struct {
 	Args     []string     // the client's
 }
 
-// Intend records that a session's process is about to be ended on purpose.
-func Intend(s session.Store, id session.ID, stop session.Stop) error {
+// IntendStop records that a session's process is about to be ended on purpose.
+func IntendStop(s session.Store, id session.ID, stop session.Stop) error {
 	lock, err := s.Home.Lock()
 	if err != nil {
 		return err
@@ -43,13 +43,13 @@ func Intend(s session.Store, id session.ID, stop session.Stop) error {
 	return s.Stop(id, stop)
 }
 
-// Expect is Intend for a session of any home. It does nothing without a record.
-func Expect(state place.State, id session.ID, stop session.Stop, warn func(error)) error {
+// ExpectStop is Intend for a session of any home. It does nothing without a record.
+func ExpectStop(state place.State, id session.ID, stop session.Stop, warn func(error)) error {
 	h, ok, err := home.OfSession(state, string(id))
 	if err != nil || !ok {
 		return err
 	}
-	return Intend(session.Store{Home: h, Warn: warn}, id, stop)
+	return IntendStop(session.Store{Home: h, Warn: warn}, id, stop)
 }
 
 // CloseIn is Close for a session of any home. It does nothing without a record or if the
@@ -93,14 +93,14 @@ func (e End) Close(s session.Store, wait time.Duration) error {
 	if ended != nil && !errors.Is(ended, session.ErrEnded) {
 		return ended
 	}
-	if err := e.putAway(s, r); err != nil {
+	if err := e.cleanUp(s, r); err != nil {
 		return err
 	}
 	return ended
 }
 
-// putAway cleans up after a session that has ended.
-func (e End) putAway(s session.Store, r *session.Record) (err error) {
+// cleanUp cleans up after a session that has ended.
+func (e End) cleanUp(s session.Store, r *session.Record) (err error) {
 	if h := keepalive.Read(s.Home); h != nil && h.SessionID == r.ID && h.State != keepalive.Ended {
 		h.State, h.Timestamp, h.Awake = keepalive.Ended, e.At.UTC(), 0
 		err = keepalive.Touch(s.Home, *h)

@@ -46,33 +46,33 @@ import (
 // Member is an instance and its current state.
 type Member struct {
 	*instance.Instance
-	Now    session.ID      // its agent's session, "" if unknown
-	Record *session.Record // of that session, nil without one
-	Status status.Status
-	Reason status.Reason
+	CurrentID session.ID      // its agent's session, "" if unknown
+	Record    *session.Record // of that session, nil without one
+	Status    status.Status
+	Reason    status.Reason
 	// Background reports whether a background task of it runs while it waits.
 	Background bool
 	Since      time.Time // when the status began, if known
 	// SilentSince is the last sign of an agent that works and is silent, and Silent how long
 	// ago that was; else both are zero.
-	SilentSince time.Time
-	Silent      time.Duration
-	Quiet       time.Time // since when it waits and no background task of it runs; zero while it works
-	Until       time.Time // when its account's limit ends, if it is limited and that is known
-	Login       bool      // its account has to log in anew
-	Pane        tmux.Pane // its agent's pane, zero without one
-	Process     process.Proc
+	SilentSince  time.Time
+	SilentFor    time.Duration
+	QuietSince   time.Time // since when it waits and no background task of it runs; zero while it works
+	LimitedUntil time.Time // when its account's limit ends, if it is limited and that is known
+	NeedsLogin   bool      // its account has to log in anew
+	Pane         tmux.Pane // its agent's pane, zero without one
+	Process      process.Proc
 	// Unanswered is why it may run although its pane or process is not known, nil if they
 	// are: ErrUnseen, a HiddenError, an UnreachableError, or that its tmux server did not
 	// answer.
 	Unanswered error
 
-	look      *Survey   // by which it was read
-	home      home.Home // the record's home
-	activity  *activity.State
-	worksIn   string
-	suspended bool // Process was, when it was read
-	atStart   bool // only the screen tells of it, because no hook has run yet
+	survey       *Survey   // by which it was read
+	home         home.Home // the record's home
+	activity     *activity.State
+	worksIn      string
+	suspended    bool // Process was, when it was read
+	byScreenOnly bool // only the screen tells of it, because no hook has run yet
 }
 
 // ErrUnseen is returned for an agent in a tmux server of another PID namespace.
@@ -92,16 +92,16 @@ func (e *HiddenError) Error() string {
 	return fmt.Sprintf("it is process %d %s", e.PID, where)
 }
 
-// hidden returns a HiddenError if the agent may run where it cannot be seen from here. What
+// hiddenError returns a HiddenError if the agent may run where it cannot be seen from here. What
 // its hooks recorded since its start counts before where it was started.
-func (m *Member) hidden(now time.Time, state place.State) error {
+func (m *Member) hiddenError(now time.Time, state place.State) error {
 	if r := m.Record; r != nil && m.hasBegun() && (r.Process().IsSet() || r.Server().IsSet()) {
 		if r.Presence(now) == process.Unseen {
 			return &HiddenError{PID: r.PID}
 		}
 		return nil
 	}
-	if m.Wanted() && m.StartedIn.IsElsewhere(m.StartedAt, state) {
+	if m.IsWanted() && m.StartedIn.IsElsewhere(m.StartedAt, state) {
 		return new(HiddenError)
 	}
 	return nil
@@ -136,14 +136,14 @@ func (m *Member) LostPane() bool {
 	return errors.As(m.Unanswered, &lost) && lost.Socket == "" && m.Adopted == nil && lost.Process.HungUp()
 }
 
-// answer is what a tmux server has.
-type answer struct {
-	asked *cli.Task // nil once it is here
+// serverAnswer is what a tmux server has.
+type serverAnswer struct {
+	task  *cli.Task // nil once it is here
 	panes []tmux.Pane
 	// Which of panes have an id, as a window can be in several sessions; a session; a mark.
 	byID, bySession, byMark map[string][]int
-	here                    bool // a server runs
-	away                    bool // its processes cannot be seen
+	serverRuns              bool // a server runs
+	isHidden                bool // its processes cannot be seen
 	err                     error
 }
 
@@ -152,14 +152,14 @@ type Survey struct {
 	getenv  func(string) string
 	stores  func(client string) []string // of the person
 	now     time.Time
-	servers map[tmux.Server]*answer
+	servers map[tmux.Server]*serverAnswer
 	agents  func() map[string]process.Proc // see findStartedAgents
 	placed  map[int]bool                   // PIDs of agents in panes of their own
 }
 
 // NewSurvey returns a look in this environment.
 func NewSurvey(getenv func(string) string, now time.Time) *Survey {
-	l := &Survey{getenv: getenv, stores: storesOf(getenv), now: now, servers: map[tmux.Server]*answer{}, placed: map[int]bool{}}
+	l := &Survey{getenv: getenv, stores: storesOf(getenv), now: now, servers: map[tmux.Server]*serverAnswer{}, placed: map[int]bool{}}
 	l.agents = sync.OnceValue(func() map[string]process.Proc { return findStartedAgents(place.StateOf(getenv), l.placed) })
 	return l
 }
@@ -167,38 +167,38 @@ func NewSurvey(getenv func(string) string, now time.Time) *Survey {
 // Ask begins to ask a tmux server.
 func (l *Survey) Ask(server tmux.Server) {
 	if l.servers[server] == nil {
-		a := new(answer)
-		a.asked = cli.Go(func() { a.fetch(server) })
+		a := new(serverAnswer)
+		a.task = cli.Go(func() { a.fetch(server) })
 		l.servers[server] = a
 	}
 }
 
 // awaitServer waits for a server's answer and returns it.
-func (l *Survey) awaitServer(server tmux.Server) *answer {
+func (l *Survey) awaitServer(server tmux.Server) *serverAnswer {
 	l.Ask(server)
 	a := l.servers[server]
-	if a.asked != nil {
-		a.asked.Wait()
-		a.asked = nil
+	if a.task != nil {
+		a.task.Wait()
+		a.task = nil
 	}
 	return a
 }
 
 // fetch asks a tmux server for its panes, and whether its processes can be seen from here.
-func (a *answer) fetch(server tmux.Server) {
+func (a *serverAnswer) fetch(server tmux.Server) {
 	panes, err := server.Panes()
-	a.here = err == nil
+	a.serverRuns = err == nil
 	if a.err = err; errors.Is(err, tmux.ErrNoServer) && !errors.Is(err, tmux.ErrNoTmux) {
 		a.err = nil // no server means no panes
 	}
 	if pid, err := server.PID(); err == nil && len(panes) > 0 {
-		a.away = pid == 0
+		a.isHidden = pid == 0
 	}
 	a.setPanes(panes)
 }
 
 // setPanes keeps the panes, with an index of them by id, session and mark.
-func (a *answer) setPanes(panes []tmux.Pane) {
+func (a *serverAnswer) setPanes(panes []tmux.Pane) {
 	a.panes, a.byID, a.bySession, a.byMark = panes, map[string][]int{}, map[string][]int{}, map[string][]int{}
 	for i := range panes {
 		p := &panes[i]
@@ -209,10 +209,10 @@ func (a *answer) setPanes(panes []tmux.Pane) {
 	}
 }
 
-// candidates returns the panes in which an instance's agent can be: its pane, wherever that
+// candidatePanes returns the panes in which an instance's agent can be: its pane, wherever that
 // is now, in the session where it was last if it is still there, too. If the pane is
 // unknown, as of a template's agent, it is one that has the mark or is in the session.
-func (a *answer) candidates(in *instance.Instance, name string) []int {
+func (a *serverAnswer) candidatePanes(in *instance.Instance, name string) []int {
 	if in.TmuxPane == "" {
 		all := slices.Concat(a.bySession[in.TmuxSession], a.byMark[name])
 		slices.Sort(all)
@@ -227,21 +227,21 @@ func (a *answer) candidates(in *instance.Instance, name string) []int {
 
 // seat is where an instance's agent is.
 type seat struct {
-	pane              tmux.Pane
-	p                 process.Proc
-	suspended         bool             // p is
-	presence, running process.Presence // of the pane and of what runs in it
+	pane                       tmux.Pane
+	proc                       process.Proc
+	suspended                  bool             // p is
+	panePresence, procPresence process.Presence // of the pane and of what runs in it
 }
 
-// find returns the pane of an instance's agent and the agent's process. name is the store's Name for
+// findSeat returns the pane of an instance's agent and the agent's process. name is the store's Name for
 // the instance. The pane can have the id of one of an earlier server, so what runs in it decides.
-func (a *answer) find(in *instance.Instance, name string) seat {
-	for _, i := range a.candidates(in, name) {
+func (a *serverAnswer) findSeat(in *instance.Instance, name string) seat {
+	for _, i := range a.candidatePanes(in, name) {
 		pane := a.panes[i]
 		switch {
-		case a.away:
+		case a.isHidden:
 			if pane.Mark == name || pane.Mark == "" {
-				return seat{pane: pane, presence: process.Alive, running: process.Unseen}
+				return seat{pane: pane, panePresence: process.Alive, procPresence: process.Unseen}
 			}
 		case in.Adopted != nil:
 			if p := in.Adopted.Process(); p.Alive() { // otherwise the pane is the person's
@@ -251,7 +251,7 @@ func (a *answer) find(in *instance.Instance, name string) seat {
 			if pane.Mark != "" && pane.Mark != name {
 				continue // another agent's, to which a new server gave the id
 			}
-			seen, running := run(pane)
+			seen, running := lookAtPane(pane)
 			p, program := seen.Proc, seen.Name
 			if pane.Mark == "" && pane.Session != in.TmuxSession && strings.HasPrefix(program, "gt-") {
 				continue // another agent that is being started, and has no mark yet
@@ -262,9 +262,9 @@ func (a *answer) find(in *instance.Instance, name string) seat {
 		}
 	}
 	if a.err != nil {
-		return seat{presence: process.Unseen, running: process.Unseen}
+		return seat{panePresence: process.Unseen, procPresence: process.Unseen}
 	}
-	return seat{presence: process.Dead, running: process.Unseen}
+	return seat{panePresence: process.Dead, procPresence: process.Unseen}
 }
 
 // findStartedAgents returns the processes that began as agents of instances of a state, by the stores'
@@ -332,7 +332,7 @@ func (l *Survey) findRestarted(m *Member, known *agent.Table) (pane tmux.Pane, p
 	server := tmux.Server(m.TmuxServer)
 	r := m.Record
 	// A pane of a new server can have the number of the agent's last one.
-	recorded := r != nil && r.TmuxPane != "" && (r.TmuxPane != m.TmuxPane || m.Wanted()) &&
+	recorded := r != nil && r.TmuxPane != "" && (r.TmuxPane != m.TmuxPane || m.IsWanted()) &&
 		r.Live() && r.Process().Alive() && tmux.Server(r.TmuxServer).SameServer(server)
 	a := l.servers[server]
 	at := a.bySession[m.TmuxSession]
@@ -347,10 +347,10 @@ func (l *Survey) findRestarted(m *Member, known *agent.Table) (pane tmux.Pane, p
 			if p := r.Process(); live.OwnsPane(known, p, pane) {
 				return pane, p, true
 			}
-		case m.Wanted() && pane.Path == m.Path:
+		case m.IsWanted() && pane.Path == m.Path:
 			p := live.FindClientBelow(known, server, pane, m.Agent)
 			args, err := p.Args()
-			if p.IsSet() && err == nil && (m.Now == "" || slices.Contains(args, string(m.Now))) {
+			if p.IsSet() && err == nil && (m.CurrentID == "" || slices.Contains(args, string(m.CurrentID))) {
 				return pane, p, true
 			}
 		}
@@ -377,7 +377,7 @@ func (l *Survey) findOutside(m *Member, known *agent.Table, store instance.Store
 	}
 	e := &UnreachableError{Process: p}
 	environ, err := p.EnvironOf(process.Name(p.PID))
-	if err == nil && !l.servers[server].here {
+	if err == nil && !l.servers[server].serverRuns {
 		socket, pid, _ := strings.Cut(process.Variable(environ, "TMUX"), ",")
 		pid, _, _ = strings.Cut(pid, ",")
 		e.Socket = socket
@@ -389,11 +389,11 @@ func (l *Survey) findOutside(m *Member, known *agent.Table, store instance.Store
 
 // Members returns the state of instances of a store, in this environment.
 func Members(getenv func(string) string, store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
-	return NewSurvey(getenv, now).ReadPlaces([]Place{{store, all, known}})[0]
+	return NewSurvey(getenv, now).ReadStores([]StoreInstances{{store, all, known}})[0]
 }
 
-// Place is a store with its instances and the table of agents that applies there.
-type Place struct {
+// StoreInstances is a store with its instances and the table of agents that applies there.
+type StoreInstances struct {
 	Store     instance.Store
 	Instances []*instance.Instance
 	Table     *agent.Table
@@ -412,8 +412,8 @@ func (l *Survey) Panes(server tmux.Server) []tmux.Pane {
 	return all
 }
 
-// ReadPlaces returns the state of the instances of several stores, in their order.
-func (l *Survey) ReadPlaces(places []Place) [][]Member {
+// ReadStores returns the state of the instances of several stores, in their order.
+func (l *Survey) ReadStores(places []StoreInstances) [][]Member {
 	var all []*instance.Instance
 	for _, p := range places {
 		all = append(all, p.Instances...)
@@ -423,28 +423,28 @@ func (l *Survey) ReadPlaces(places []Place) [][]Member {
 			l.Ask(tmux.Server(in.TmuxServer))
 		}
 	}
-	members, at := make([]Member, len(all)), make([]*Place, 0, len(all))
+	members, at := make([]Member, len(all)), make([]*StoreInstances, 0, len(all))
 	for i := range places {
 		for range places[i].Instances {
 			at = append(at, &places[i])
 		}
 	}
-	share(len(all), func(i int) {
-		members[i].look = l
-		members[i].read(at[i].Store, at[i].Table, all[i])
+	doParallel(len(all), func(i int) {
+		members[i].survey = l
+		members[i].readRecord(at[i].Store, at[i].Table, all[i])
 	})
 	claimed := map[session.ID]*Member{}
 	for i := range members {
 		m := &members[i]
-		switch other := claimed[m.Now]; {
-		case m.Now == "":
+		switch other := claimed[m.CurrentID]; {
+		case m.CurrentID == "":
 		case other == nil:
-			claimed[m.Now] = m
+			claimed[m.CurrentID] = m
 		case m.CreatedAt.Before(other.CreatedAt): // of two instances with the same session, the older one keeps it
-			other.Now, other.Record, other.home = "", nil, home.Home{}
-			claimed[m.Now] = m
+			other.CurrentID, other.Record, other.home = "", nil, home.Home{}
+			claimed[m.CurrentID] = m
 		default:
-			m.Now, m.Record, m.home = "", nil, home.Home{}
+			m.CurrentID, m.Record, m.home = "", nil, home.Home{}
 		}
 	}
 	for _, in := range all {
@@ -452,17 +452,17 @@ func (l *Survey) ReadPlaces(places []Place) [][]Member {
 			l.awaitServer(tmux.Server(in.TmuxServer))
 		}
 	}
-	seats, rest := make([]seat, len(all)), make([]*unseen, len(all))
-	share(len(all), func(i int) { seats[i] = members[i].find(at[i].Store) })
+	seats, rest := make([]seat, len(all)), make([]*pendingScreen, len(all))
+	doParallel(len(all), func(i int) { seats[i] = members[i].findSeat(at[i].Store) })
 	for i := range seats {
-		if p := seats[i].p; p.IsSet() && all[i].Adopted == nil {
+		if p := seats[i].proc; p.IsSet() && all[i].Adopted == nil {
 			l.placed[p.PID] = true
 		}
 	}
-	share(len(all), func(i int) { rest[i] = members[i].observe(at[i].Store, at[i].Table, seats[i]) })
-	show(members, rest)
-	limit(members)
-	share(len(all), func(i int) { members[i].setSilence() })
+	doParallel(len(all), func(i int) { rest[i] = members[i].observe(at[i].Store, at[i].Table, seats[i]) })
+	readScreens(members, rest)
+	setLimitEnds(members)
+	doParallel(len(all), func(i int) { members[i].setSilence() })
 	looked := make([][]Member, len(places))
 	for i, p := range places {
 		looked[i], members = members[:len(p.Instances):len(p.Instances)], members[len(p.Instances):]
@@ -470,8 +470,8 @@ func (l *Survey) ReadPlaces(places []Place) [][]Member {
 	return looked
 }
 
-// share calls do for 0 to n-1, on all processors if n is large.
-func share(n int, do func(i int)) {
+// doParallel calls do for 0 to n-1, on all processors if n is large.
+func doParallel(n int, do func(i int)) {
 	const few = 64
 	workers := min(runtime.GOMAXPROCS(0), n/few+1)
 	var tasks []*cli.Task
@@ -487,17 +487,17 @@ func share(n int, do func(i int)) {
 	}
 }
 
-// read reads the record of an instance's session. If the person started another client in
+// readRecord reads the record of an instance's session. If the person started another client in
 // the agent's place, the instance's client is that one.
-func (m *Member) read(store instance.Store, known *agent.Table, in *instance.Instance) {
-	m.Instance, m.Now = in, store.Session(in)
-	if m.Now == "" {
+func (m *Member) readRecord(store instance.Store, known *agent.Table, in *instance.Instance) {
+	m.Instance, m.CurrentID = in, store.Session(in)
+	if m.CurrentID == "" {
 		return
 	}
 	// an unreadable record counts as unknown
-	if h, ok, _ := home.KeptOf(store.State, string(m.Now)); ok {
+	if h, ok, _ := home.KeptOf(store.State, string(m.CurrentID)); ok {
 		m.home = h
-		m.Record, _ = session.Store{Home: h}.Get(m.Now)
+		m.Record, _ = session.Store{Home: h}.Get(m.CurrentID)
 	}
 	if r := m.Record; r != nil && r.Agent != "" && r.Agent != in.Agent && m.hasBegun() {
 		if c := known.FindClient(r.Agent); c.Dialect != known.FindClient(in.Agent).Dialect { // else it is a variant, whose hooks have the name of its client
@@ -507,44 +507,44 @@ func (m *Member) read(store instance.Store, known *agent.Table, in *instance.Ins
 	}
 }
 
-// limit finds when the limits of members end.
-func limit(members []Member) {
+// setLimitEnds finds when the limits of members end.
+func setLimitEnds(members []Member) {
 	for i := range members {
 		if m := &members[i]; m.Reason == status.Limited {
-			m.Until = m.Resets(m.Since)
+			m.LimitedUntil = m.LimitEnd(m.Since)
 		}
 	}
 }
 
-// unseen is a member whose screen is needed.
-type unseen struct {
+// pendingScreen is a member whose screen is needed.
+type pendingScreen struct {
 	facts  status.Facts
-	got    status.Result // the status without the screen
+	result status.Result // the status without the screen
 	client agent.Client
 }
 
-// find returns where the agent is, the zero seat if it was never started.
-func (m *Member) find(store instance.Store) seat {
+// findSeat returns where the agent is, the zero seat if it was never started.
+func (m *Member) findSeat(store instance.Store) seat {
 	if m.TmuxSession == "" {
 		return seat{}
 	}
-	return m.look.servers[tmux.Server(m.TmuxServer)].find(m.Instance, store.Name(m.ID))
+	return m.survey.servers[tmux.Server(m.TmuxServer)].findSeat(m.Instance, store.Name(m.ID))
 }
 
 // observe determines the status of an instance's agent, which is at a seat. It returns nil
 // unless the screen is needed.
-func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *unseen {
+func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *pendingScreen {
 	if m.TmuxSession == "" { // it was never started
 		m.Status = status.Stopped
 		return nil
 	}
-	l := m.look
+	l := m.survey
 	server, now := l.servers[tmux.Server(m.TmuxServer)], l.now
-	pane, p, presence, running := at.pane, at.p, at.presence, at.running
+	pane, p, presence, running := at.pane, at.proc, at.panePresence, at.procPresence
 	switch {
 	case presence == process.Unseen:
 		m.Unanswered = server.err
-	case presence == process.Alive && server.away:
+	case presence == process.Alive && server.isHidden:
 		m.Unanswered = ErrUnseen
 	case presence == process.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.findOutside(m, known, store):
 		pane, p, presence, running = m.Pane, m.Process, process.Alive, process.Alive
@@ -553,7 +553,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *uns
 			presence = process.Dead
 		}
 	case presence == process.Dead && pane.ID == "":
-		if m.Unanswered = m.hidden(now, store.State); m.Unanswered != nil {
+		if m.Unanswered = m.hiddenError(now, store.State); m.Unanswered != nil {
 			presence = process.Unseen
 		}
 	}
@@ -571,35 +571,37 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *uns
 	if m.Record != nil && presence == process.Dead && m.hasBegun() { // of an agent that is gone, only its start counts
 		f.Seen = append(f.Seen, status.OfStart(m.Record))
 	} else if m.Record != nil && presence != process.Dead {
-		told := m.observed()
-		f.Seen = append(f.Seen, m.started(told), status.OfRecord(m.Record), told, m.noted(), m.observeStop(told))
+		told := m.hookObservation()
+		f.Seen = append(f.Seen, m.startObservation(told), status.OfRecord(m.Record), told, m.registryObservation(), m.stopObservation(told))
 		if began := m.successorBegan(p); !began.IsZero() { // all this is of its predecessor
 			f.Started, f.Seen = began, nil
 		} else if !m.hasBegun() || m.leftConversation() { // it was the previous agent, or the agent's previous conversation, that ended
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
 		}
 	}
-	u := &unseen{facts: f, got: m.carry(status.DeriveStatus(f)), client: client}
-	if pane.ID != "" && (u.tellsNothing() || m.mayBeAnswered(u.got)) {
+	u := &pendingScreen{facts: f, result: m.withEarlierReason(status.DeriveStatus(f)), client: client}
+	if pane.ID != "" && (u.onlyScreenTells() || m.mayBeAnswered(u.result)) {
 		return u
 	}
-	m.setStatus(u.got)
+	m.setStatus(u.result)
 	return nil
 }
 
-// tellsNothing reports whether only the screen shows the status. This is so for agents
+// onlyScreenTells reports whether only the screen shows the status. This is so for agents
 // without hooks, and if hooks have not reported since the start: they may not be installed,
 // and those of some clients do not run before the first prompt.
-func (u *unseen) tellsNothing() bool { return !u.facts.Hooks || u.got.Status == status.Unknown }
+func (u *pendingScreen) onlyScreenTells() bool {
+	return !u.facts.Hooks || u.result.Status == status.Unknown
+}
 
 // mayBeAnswered reports whether only the screen can show that the person has answered a
 // question: neither a hook nor a registry of the client reports it.
 func (m *Member) mayBeAnswered(got status.Result) bool {
-	return got.Reason.Asks() && got.By.Source == status.Hook && !m.watched()
+	return got.Reason.Asks() && got.DerivedFrom.Source == status.Hook && !m.hasRegistry()
 }
 
-// show reads the screens of the members that need it, with one call to each tmux server.
-func show(members []Member, rest []*unseen) {
+// readScreens reads the screens of the members that need it, with one call to each tmux server.
+func readScreens(members []Member, rest []*pendingScreen) {
 	panes := map[string][]string{} // by server
 	for i, u := range rest {
 		if u != nil {
@@ -618,46 +620,46 @@ func show(members []Member, rest []*unseen) {
 }
 
 // readScreen updates the status of a member from its screen.
-func (m *Member) readScreen(u *unseen, screen string) {
+func (m *Member) readScreen(u *pendingScreen, screen string) {
 	shows := live.Agent{Client: u.client, Screen: screen}
-	if u.tellsNothing() {
+	if u.onlyScreenTells() {
 		u.facts.Hooks, u.facts.Seen = false, append(u.facts.Seen, shows.Observe(u.facts.Now))
-		u.got = m.carry(status.DeriveStatus(u.facts))
+		u.result = m.withEarlierReason(status.DeriveStatus(u.facts))
 	}
-	if m.mayBeAnswered(u.got) {
-		u.got = shows.Answered(u.got)
+	if m.mayBeAnswered(u.result) {
+		u.result = shows.CorrectAnswered(u.result)
 	}
-	m.setStatus(u.got)
-	m.atStart = u.client.Dialect != "" && u.got.By.Source == status.Screen
+	m.setStatus(u.result)
+	m.byScreenOnly = u.client.Dialect != "" && u.result.DerivedFrom.Source == status.Screen
 }
 
-// Busy returns what an end of the agent would cut off now, in a person's words: its turn,
+// WhyBusy returns what an end of the agent would cut off now, in a person's words: its turn,
 // or what it runs in the background. It is "" if that is nothing, or nothing is known.
-func (m *Member) Busy() string {
-	if m.Pane.ID == "" || m.atStart && m.Reason.Asks() {
+func (m *Member) WhyBusy() string {
+	if m.Pane.ID == "" || m.byScreenOnly && m.Reason.Asks() {
 		return ""
 	}
-	return status.Busy(m.Status, m.Reason, m.Background)
+	return status.WhyBusy(m.Status, m.Reason, m.Background)
 }
 
-// carry returns got with the reason from before the start, if the agent waits since then and has
+// withEarlierReason returns got with the reason from before the start, if the agent waits since then and has
 // done nothing: its account is still at the earlier limit, or its turn was interrupted.
-func (m *Member) carry(got status.Result) status.Result {
+func (m *Member) withEarlierReason(got status.Result) status.Result {
 	if got.Status != status.Waiting && got.Status != status.Idle || got.Reason != status.Done && got.Reason != "" || m.Record == nil {
 		return got
 	}
 	switch last := m.Activity(); {
 	case last.Since.IsZero() || !last.Since.Before(m.StartedAt):
 	case last.Status == activity.Limited, last.Reason == activity.Spent:
-		got.Reason, got.By.At = status.Limited, last.Since
-	case last.CutOff() && m.observeStop(status.OfActivity(status.Hook, last)).Status == "":
+		got.Reason, got.DerivedFrom.At = status.Limited, last.Since
+	case last.CutOff() && m.stopObservation(status.OfActivity(status.Hook, last)).Status == "":
 		got.Reason = status.Interrupted
 	}
 	return got
 }
 
-// Interrupted reports whether the last run of an agent that does not run ended in the middle of a turn.
-func (m *Member) Interrupted() bool {
+// WasInterrupted reports whether the last run of an agent that does not run ended in the middle of a turn.
+func (m *Member) WasInterrupted() bool {
 	return m.Activity().CutOff()
 }
 
@@ -665,7 +667,7 @@ func (m *Member) setStatus(got status.Result) {
 	if p := m.SuspendedProcess(); p.IsSet() { // since when is not known
 		got = status.Result{Status: status.Waiting, Reason: status.Suspended}
 	}
-	m.Status, m.Reason, m.Background, m.Since, m.Quiet, m.Login = got.Status, got.Reason, got.Background, got.By.At, got.Quiet, got.By.Login
+	m.Status, m.Reason, m.Background, m.Since, m.QuietSince, m.NeedsLogin = got.Status, got.Reason, got.Background, got.DerivedFrom.At, got.Quiet, got.DerivedFrom.Login
 }
 
 // SuspendedProcess returns the agent's process if it is suspended, as after Ctrl-Z: in its pane,
@@ -711,7 +713,7 @@ func (m *Member) LastAnswer(clean func(string) string) string {
 // topic of its last start.
 func (m *Member) Topic() string {
 	topic := m.Title
-	if letters(term.Clean(topic)) == letters(m.Name) {
+	if plainLetters(term.Clean(topic)) == plainLetters(m.Name) {
 		topic = ""
 	}
 	topic = cmp.Or(topic, m.Activity().Topic())
@@ -770,8 +772,8 @@ func (m *Member) NoteTranscript(path string) error {
 
 const recordWait = 5 * time.Second
 
-// letters returns the letters and digits of s, in lower case.
-func letters(s string) string {
+// plainLetters returns the letters and digits of s, in lower case.
+func plainLetters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsNumber(r) {
 			return -1
@@ -783,7 +785,7 @@ func letters(s string) string {
 // Sessions returns the agent's session and those that it follows, newest first, as far as they
 // ran after since. The first that it was forked from, or that others has, ends them.
 func (m *Member) Sessions(others map[session.ID]bool, since time.Time) []session.ID {
-	all := []session.ID{m.Now}
+	all := []session.ID{m.CurrentID}
 	for r := m.Record; r != nil; {
 		id := r.ParentID
 		if id == "" || id == m.ForkOf || others[id] || slices.Contains(all, id) {
@@ -815,10 +817,10 @@ func (m *Member) LimitedAt() time.Time {
 	return last.Since
 }
 
-// Resets returns when the limit of its account at a time ends, if its client writes that.
+// LimitEnd returns when the limit of its account at a time ends, if its client writes that.
 // Otherwise it returns the zero time.
-func (m *Member) Resets(at time.Time) time.Time {
-	if m.Record == nil || m.store() == "" {
+func (m *Member) LimitEnd(at time.Time) time.Time {
+	if m.Record == nil || m.conversationStore() == "" {
 		return time.Time{}
 	}
 	limiter, ok := m.reader().(conversation.Limiter)
@@ -828,9 +830,9 @@ func (m *Member) Resets(at time.Time) time.Time {
 	return limiter.Resets(m.Record.Transcript, at.Add(-time.Minute)) // the hook runs after the client has written it
 }
 
-// observed returns the last report of the session's hooks. Without a stored state, it uses
+// hookObservation returns the last report of the session's hooks. Without a stored state, it uses
 // the home's keepalive file, which gt-keepalive touch also writes by hand.
-func (m *Member) observed() status.Observation {
+func (m *Member) hookObservation() status.Observation {
 	if doing := m.Activity(); doing.Status != "" {
 		return status.OfActivity(status.Hook, doing)
 	}
@@ -841,24 +843,24 @@ func (m *Member) observed() status.Observation {
 	return status.Observation{}
 }
 
-// noted returns the session's state in the client's registry, in the person's store that
+// registryObservation returns the session's state in the client's registry, in the person's store that
 // has the conversation.
-func (m *Member) noted() status.Observation {
+func (m *Member) registryObservation() status.Observation {
 	watcher, ok := m.reader().(conversation.Watcher)
 	if !ok || m.Record.Ended() || !m.Record.Process().IsSet() {
 		return status.Observation{}
 	}
-	if store := m.store(); store != "" {
+	if store := m.conversationStore(); store != "" {
 		return status.OfActivity(status.Registry, watcher.ReadActivity(store, m.Record.ID, m.Record.Process()))
 	}
 	return status.Observation{}
 }
 
-// observeStop returns the observation that the running turn was stopped, if the client writes
+// stopObservation returns the observation that the running turn was stopped, if the client writes
 // that into the conversation.
-func (m *Member) observeStop(told status.Observation) status.Observation {
+func (m *Member) stopObservation(told status.Observation) status.Observation {
 	stopper, ok := m.reader().(conversation.Stopper)
-	if !ok || told.Status != status.Running && !told.Reason.Asks() || m.store() == "" {
+	if !ok || told.Status != status.Running && !told.Reason.Asks() || m.conversationStore() == "" {
 		return status.Observation{}
 	}
 	at, why := stopper.Stopped(m.Record.Transcript, told.At)
@@ -869,15 +871,15 @@ func (m *Member) reader() conversation.Reader {
 	return readers.FindReader(cmp.Or(m.Record.Agent, contract.Default))
 }
 
-// watched reports whether the client has a registry.
-func (m *Member) watched() bool {
+// hasRegistry reports whether the client has a registry.
+func (m *Member) hasRegistry() bool {
 	_, ok := m.reader().(conversation.Watcher)
 	return ok
 }
 
-// store returns the person's store that has the session's conversation, "" if none does.
-func (m *Member) store() string {
-	for _, store := range append(slices.Clip(m.look.stores(cmp.Or(m.Record.Agent, contract.Default))), m.Account) {
+// conversationStore returns the person's store that has the session's conversation, "" if none does.
+func (m *Member) conversationStore() string {
+	for _, store := range append(slices.Clip(m.survey.stores(cmp.Or(m.Record.Agent, contract.Default))), m.Account) {
 		if store != "" && strings.HasPrefix(m.Record.Transcript, store+"/") {
 			return store
 		}
@@ -901,10 +903,10 @@ func storesOf(getenv func(string) string) func(client string) []string {
 	}
 }
 
-// Runs reports whether the process p of a pane is the agent of an instance, or one of gt's
+// RunsAgent reports whether the process p of a pane is the agent of an instance, or one of gt's
 // programs that is about to become it. name is the store's Name for the instance. A process
 // that cannot be examined counts as the agent.
-func Runs(p process.Proc, pane tmux.Pane, name string) bool {
+func RunsAgent(p process.Proc, pane tmux.Pane, name string) bool {
 	return runsNamed(p, process.Name(p.PID), pane, name)
 }
 
@@ -933,14 +935,14 @@ func runsNamed(p process.Proc, program string, pane tmux.Pane, name string) bool
 	return own() || strings.HasPrefix(process.Name(pane.PID), "gt-") || own()
 }
 
-// Run returns the process of a pane's agent, and whether it runs.
-func Run(pane tmux.Pane) (process.Proc, process.Presence) {
-	seen, is := run(pane)
+// PaneProcess returns the process of a pane's agent, and whether it runs.
+func PaneProcess(pane tmux.Pane) (process.Proc, process.Presence) {
+	seen, is := lookAtPane(pane)
 	return seen.Proc, is
 }
 
-// run is Run with all that was seen of the process.
-func run(pane tmux.Pane) (process.Seen, process.Presence) {
+// lookAtPane is Run with all that was seen of the process.
+func lookAtPane(pane tmux.Pane) (process.Seen, process.Presence) {
 	if pane.Dead {
 		return process.Seen{}, process.Dead
 	}
@@ -955,23 +957,23 @@ func run(pane tmux.Pane) (process.Seen, process.Presence) {
 // its one prompt. An agent that ended with its terminal or machine is still wanted.
 func (m *Member) endedByItself() bool {
 	r := m.Record
-	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt) && m.hasBegun() && !m.leftAlone() && !m.leftConversation()
+	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt) && m.hasBegun() && !m.isEndUnknown() && !m.leftConversation()
 }
 
-// Left is the reason of a session's end whose agent's process exited with success in its
+// LeftReason is the reason of a session's end whose agent's process exited with success in its
 // pane.
-const Left = "prompt_input_exit"
+const LeftReason = "prompt_input_exit"
 
-// leftAlone reports whether it is unknown how the agent ended. A server behind the client
+// isEndUnknown reports whether it is unknown how the agent ended. A server behind the client
 // goes on and reports every end in the same way.
-func (m *Member) leftAlone() bool {
-	return m.Record.Server().IsSet() && m.Adopted == nil && m.Record.Reason != Left
+func (m *Member) isEndUnknown() bool {
+	return m.Record.Server().IsSet() && m.Adopted == nil && m.Record.Reason != LeftReason
 }
 
 // leftConversation reports whether the client ended the session and runs: it is in a new
 // conversation, which some clients, such as Codex after /new, tell with its first prompt.
 func (m *Member) leftConversation() bool {
-	return m.Record.Ended() && m.Record.Reason != Left && m.Record.Process().Alive()
+	return m.Record.Ended() && m.Record.Reason != LeftReason && m.Record.Process().Alive()
 }
 
 // successorBegan returns when the process p began to which the session handed over, and zero
@@ -988,10 +990,10 @@ func (m *Member) successorBegan(p process.Proc) time.Time {
 	return began
 }
 
-// started returns the observation that the session began or was resumed, if what its hooks told
+// startObservation returns the observation that the session began or was resumed, if what its hooks told
 // is not of a later turn. Some clients run the hook of the start beside that of the first prompt,
 // and either may be the last.
-func (m *Member) started(told status.Observation) status.Observation {
+func (m *Member) startObservation(told status.Observation) status.Observation {
 	start := status.OfStart(m.Record)
 	if told.Status != status.Running || !told.At.Before(start.At) || !m.Record.Process().Alive() {
 		return start
@@ -1010,11 +1012,11 @@ func (m *Member) hasBegun() bool {
 	return !m.Record.Began().Before(m.StartedAt)
 }
 
-// Reported reports whether a hook of the agent ran since its start.
-func (m *Member) Reported() bool { return m.Record != nil && m.hasBegun() }
+// HasReported reports whether a hook of the agent ran since its start.
+func (m *Member) HasReported() bool { return m.Record != nil && m.hasBegun() }
 
-// Wanted reports whether its agent should run: a person started it, and neither stopped nor left it.
-func (m *Member) Wanted() bool { return m.Desired == instance.Running && !m.endedByItself() }
+// IsWanted reports whether its agent should run: a person started it, and neither stopped nor left it.
+func (m *Member) IsWanted() bool { return m.Desired == instance.Running && !m.endedByItself() }
 
 // shouldRun reports whether its agent should run now: it is wanted, and was not ended to be
 // started later.
@@ -1022,25 +1024,25 @@ func (m *Member) shouldRun() bool {
 	if m.Managed != nil && m.Managed.State.Rests() {
 		return false
 	}
-	return m.Wanted() && !m.ShutDownAt.After(m.StartedAt)
+	return m.IsWanted() && !m.ShutDownAt.After(m.StartedAt)
 }
 
-// client returns the environment with the client's own folder, if the instance has an account.
-func (m *Member) client() func(string) string {
+// clientEnv returns the environment with the client's own folder, if the instance has an account.
+func (m *Member) clientEnv() func(string) string {
 	if m.Account == "" {
-		return m.look.getenv
+		return m.survey.getenv
 	}
 	return func(key string) string {
 		if names.IsStoreVar(key) {
 			return m.Account
 		}
-		return m.look.getenv(key)
+		return m.survey.getenv(key)
 	}
 }
 
-// Resumable reports whether the client has a conversation of the session. A session without
+// IsResumable reports whether the client has a conversation of the session. A session without
 // any message has none.
-func (m *Member) Resumable() bool {
+func (m *Member) IsResumable() bool {
 	path := ""
 	switch {
 	case m.Record != nil && m.Record.Transcript == "":
@@ -1050,7 +1052,7 @@ func (m *Member) Resumable() bool {
 	case !m.SessionAt.Equal(m.StartedAt): // the conversation existed before the start
 		return true
 	default: // its hooks report nothing
-		path = files.Path(m.Agent, m.client(), m.Path, string(m.Now))
+		path = files.Path(m.Agent, m.clientEnv(), m.Path, string(m.CurrentID))
 	}
 	info, err := os.Stat(path)
 	r := readers.FindReader(m.Agent)
@@ -1059,6 +1061,6 @@ func (m *Member) Resumable() bool {
 	}
 	// A client may write its own commands, such as the one that left it, and cannot
 	// resume a conversation without anything else.
-	facts, err := r.Metadata(conversation.File{Client: m.Agent, Path: path, ID: m.Now, Size: info.Size()})
+	facts, err := r.Metadata(conversation.File{Client: m.Agent, Path: path, ID: m.CurrentID, Size: info.Size()})
 	return err != nil || facts.Model != "" || facts.Prompt != "" || facts.ForkOf != ""
 }

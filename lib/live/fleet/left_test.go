@@ -42,14 +42,14 @@ func TestLeftConversation(t *testing.T) {
 	in := &instance.Instance{ID: "x", Agent: "codex", Desired: instance.Running, StartedAt: time.Now().Add(-time.Hour), TmuxPane: "%1", TmuxSession: "gt-x"}
 	p := startClient(t, "PATH=/", instance.Variable+"="+store.Name(in.ID))
 	pane := tmux.Pane{ID: "%1", Session: "gt-x", PID: p.PID}
-	for reason, want := range map[string]status.Status{"other": status.Waiting, Left: status.Stopped} {
+	for reason, want := range map[string]status.Status{"other": status.Waiting, LeftReason: status.Stopped} {
 		r := &session.Record{ID: "s", Agent: "codex", StartedAt: in.StartedAt.Add(time.Second), EndedAt: in.StartedAt.Add(time.Minute), Outcome: session.Done, Reason: reason}
 		r.SetProcess(p)
-		here := &answer{here: true}
+		here := &serverAnswer{serverRuns: true}
 		here.setPanes([]tmux.Pane{pane})
-		l := &Survey{now: time.Now(), stores: func(string) []string { return nil }, servers: map[tmux.Server]*answer{"": here}}
-		m := Member{Instance: in, Record: r, look: l}
-		m.observe(store, agent.Builtin(), m.find(store))
+		l := &Survey{now: time.Now(), stores: func(string) []string { return nil }, servers: map[tmux.Server]*serverAnswer{"": here}}
+		m := Member{Instance: in, Record: r, survey: l}
+		m.observe(store, agent.Builtin(), m.findSeat(store))
 		if m.Status != want {
 			t.Errorf("its conversation ended (%s), and it is %s", reason, m.Status)
 		}
@@ -101,7 +101,7 @@ func TestStartBesidePrompt(t *testing.T) {
 		r := &session.Record{ID: "s", StartedAt: now.Add(2 * time.Minute)}
 		r.SetProcess(p)
 		m := Member{Record: r}
-		if start := m.started(status.Observation{Source: status.Hook, At: c.prompted, Status: c.status}); start.At.IsZero() == c.want {
+		if start := m.startObservation(status.Observation{Source: status.Hook, At: c.prompted, Status: c.status}); start.At.IsZero() == c.want {
 			t.Errorf("%s: %+v", c.name, start)
 		}
 	}

@@ -27,9 +27,9 @@ func LastPrompt(store instance.Store, in *instance.Instance) func() (at time.Tim
 	}
 }
 
-// Refused returns a function that reports whether the client has dropped a prompt since a
+// RefusedSince returns a function that reports whether the client has dropped a prompt since a
 // time, by its conversation. It is nil for a client that does not write that.
-func (m *Member) Refused() func(since time.Time) bool {
+func (m *Member) RefusedSince() func(since time.Time) bool {
 	if m.Record == nil {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (m *Member) Refused() func(since time.Time) bool {
 	}
 	path := m.Record.Transcript
 	if path == "" {
-		path = files.Path(m.Record.Agent, m.client(), m.Record.CWD, string(m.Record.ID))
+		path = files.Path(m.Record.Agent, m.clientEnv(), m.Record.CWD, string(m.Record.ID))
 	}
 	return func(since time.Time) bool { return !refuser.Refused(path, since).IsZero() }
 }

@@ -41,7 +41,7 @@ func TestSessions(t *testing.T) {
 		{now: "loop", want: []session.ID{"loop"}},
 		{now: "nowhere", want: []session.ID{"nowhere"}},
 	} {
-		m := Member{Instance: &instance.Instance{ForkOf: c.fork}, Now: c.now, home: h}
+		m := Member{Instance: &instance.Instance{ForkOf: c.fork}, CurrentID: c.now, home: h}
 		m.Record, _ = session.Store{Home: h}.Get(c.now)
 		if got := m.Sessions(c.others, midnight); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.now, got, c.want)

@@ -22,7 +22,7 @@ const silentAfter = 10 * time.Minute
 // its conversation gave no sign, and no tool of it runs. Of a client whose conversations do
 // not tell which tools run, it is not known.
 func (m *Member) setSilence() {
-	now := m.look.now
+	now := m.survey.now
 	if m.Status != status.Running || m.Record == nil || now.Sub(m.Since).Abs() < silentAfter {
 		return
 	}
@@ -39,7 +39,7 @@ func (m *Member) setSilence() {
 	}
 	now = now.Add(-asleep)
 	path := m.Record.Transcript
-	if now.Sub(last) < silentAfter || !strings.HasSuffix(path, ".jsonl") || m.store() == "" {
+	if now.Sub(last) < silentAfter || !strings.HasSuffix(path, ".jsonl") || m.conversationStore() == "" {
 		return
 	}
 	info, err := os.Stat(path)
@@ -53,7 +53,7 @@ func (m *Member) setSilence() {
 	if now.Sub(last) < silentAfter || conversation.CallRuns(m.reader(), f) || m.runsCommand(last) {
 		return
 	}
-	m.SilentSince, m.Silent = last, now.Sub(last)
+	m.SilentSince, m.SilentFor = last, now.Sub(last)
 }
 
 // runsCommand reports whether a command of the agent's runs that its conversation does not show, as
@@ -63,7 +63,7 @@ func (m *Member) runsCommand(last time.Time) bool {
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(live.Tree(m.Process), func(p process.Proc) bool {
+	return slices.ContainsFunc(live.ProcessTree(m.Process), func(p process.Proc) bool {
 		at, err := process.StartTime(p.PID)
 		// macOS' Claude Code keeps the machine awake with one while it works.
 		return err == nil && isCommand(at, start, last) && process.Name(p.PID) != "caffeinate"
@@ -71,14 +71,14 @@ func (m *Member) runsCommand(last time.Time) bool {
 }
 
 const (
-	settling = time.Minute      // in which an agent starts the servers that run as long as it
-	inexact  = 10 * time.Second // at most, between two signs of one moment
+	settleTime = time.Minute      // in which an agent starts the servers that run as long as it
+	signSlack  = 10 * time.Second // at most, between two signs of one moment
 )
 
 // isCommand reports whether an agent that started at start may wait for a process that began at a
 // time. It does not wait for what it had left in the background before it gave its last sign.
 func isCommand(began, start, last time.Time) bool {
-	return began.Sub(start) > settling && last.Sub(began) < inexact
+	return began.Sub(start) > settleTime && last.Sub(began) < signSlack
 }
 
 // NoteSilence keeps whether the person is told of the agent's silence, and reports whether

@@ -37,15 +37,15 @@ func (l *Survey) Strangers(known *agent.Table, server tmux.Server, taken func(pa
 				StartedAt: r.StartedAt, CreatedAt: r.StartedAt, SessionID: r.ID, ChainID: r.Chain(),
 				TmuxServer: string(server), TmuxSession: pane.Session, TmuxPane: pane.ID, Adopted: instance.Adopt(p),
 			}
-			all = append(all, Member{Instance: in, Now: r.ID, Record: r, look: l, home: h})
+			all = append(all, Member{Instance: in, CurrentID: r.ID, Record: r, survey: l, home: h})
 			break
 		}
 	}
-	rest := make([]*unseen, len(all))
+	rest := make([]*pendingScreen, len(all))
 	for i := range all {
-		rest[i] = all[i].observe(instance.Store{}, known, all[i].find(instance.Store{}))
+		rest[i] = all[i].observe(instance.Store{}, known, all[i].findSeat(instance.Store{}))
 	}
-	show(all, rest)
-	limit(all)
+	readScreens(all, rest)
+	setLimitEnds(all)
 	return all
 }

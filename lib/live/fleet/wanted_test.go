@@ -30,7 +30,7 @@ func TestWanted(t *testing.T) {
 		if c.resumed != 0 {
 			r.ResumedAt = started.Add(c.resumed)
 		}
-		if m := (&Member{Instance: in, Record: r}); m.Wanted() != c.wanted {
+		if m := (&Member{Instance: in, Record: r}); m.IsWanted() != c.wanted {
 			t.Errorf("%s: wanted %v", c.name, !c.wanted)
 		}
 	}
@@ -41,9 +41,9 @@ func TestWanted(t *testing.T) {
 func TestWantedBehindAServer(t *testing.T) {
 	started := time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
 	in := &instance.Instance{Desired: instance.Running, StartedAt: started}
-	for reason, wanted := range map[string]bool{"other": true, Left: false} {
+	for reason, wanted := range map[string]bool{"other": true, LeftReason: false} {
 		r := &session.Record{StartedAt: started, EndedAt: started.Add(time.Minute), Outcome: session.Done, Reason: reason, ServerPID: 7, ServerStart: "1"}
-		if m := (&Member{Instance: in, Record: r}); m.Wanted() != wanted {
+		if m := (&Member{Instance: in, Record: r}); m.IsWanted() != wanted {
 			t.Errorf("%s: wanted %v", reason, !wanted)
 		}
 	}

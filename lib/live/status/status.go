@@ -62,9 +62,9 @@ type Observation struct {
 	Login bool
 }
 
-// agrees reports whether two observations are of an agent that waits in the same way,
+// agreesWith reports whether two observations are of an agent that waits in the same way,
 // either in the middle of a turn or after it.
-func (o Observation) agrees(other Observation) bool {
+func (o Observation) agreesWith(other Observation) bool {
 	return o.Status == Waiting && other.Status == Waiting && o.Reason != "" && other.Reason != "" && o.Reason.Asks() == other.Reason.Asks()
 }
 
@@ -90,13 +90,13 @@ type Result struct {
 	// Background reports whether a background task of it runs while it waits.
 	Background bool
 	// Quiet is since when it waits and no background task of it runs; zero while it works.
-	Quiet time.Time
-	By    Observation // the zero value if derived from none
+	Quiet       time.Time
+	DerivedFrom Observation // the zero value if derived from none
 }
 
-// Busy returns what an agent with a status would be cut off in if it ended, in a person's
+// WhyBusy returns what an agent with a status would be cut off in if it ended, in a person's
 // words, or "".
-func Busy(s Status, why Reason, background bool) string {
+func WhyBusy(s Status, why Reason, background bool) string {
 	switch {
 	case s == Running:
 		return "its turn runs"
@@ -110,8 +110,8 @@ func Busy(s Status, why Reason, background bool) string {
 	return ""
 }
 
-// starting is how long a process without observations counts as starting.
-const starting = 5 * time.Second
+// startingTime is how long a process without observations counts as starting.
+const startingTime = 5 * time.Second
 
 // maxClockSkew is how far in the future an observation can be, because the clock was set back
 // since. One further ahead was made with a wrong clock and is ignored.
@@ -125,8 +125,8 @@ const maxClockSkew = 24 * time.Hour
 // hooks report the reason. If a hook agrees with a newer observation of these, the hook's
 // wins. Background tasks end without a hook, so for them the newest observation counts.
 func DeriveStatus(f Facts) Result {
-	newest, found := f.newest(Screen)
-	begins := !found && (f.Desired || f.Process == process.Alive) && !f.Started.IsZero() && f.Now.Sub(f.Started).Abs() < starting
+	newest, found := f.newestFrom(Screen)
+	begins := !found && (f.Desired || f.Process == process.Alive) && !f.Started.IsZero() && f.Now.Sub(f.Started).Abs() < startingTime
 	switch {
 	case f.Process == process.Dead && f.Pane != process.Dead:
 		return Result{Status: Stopped}
@@ -142,12 +142,12 @@ func DeriveStatus(f Facts) Result {
 	}
 	r := Result{Background: newest.Background && newest.Status == Waiting}
 	quiet := newest.At
-	if hook, told := f.newest(Hook); told && hook.agrees(newest) {
+	if hook, told := f.newestFrom(Hook); told && hook.agreesWith(newest) {
 		if newest = hook; !hook.Background {
 			quiet = hook.At
 		}
 	}
-	r.Status, r.Reason, r.By = newest.Status, newest.Reason, newest
+	r.Status, r.Reason, r.DerivedFrom = newest.Status, newest.Reason, newest
 	if newest.Status == Waiting && !newest.Reason.Asks() && !r.Background {
 		r.Quiet = quiet
 	}
@@ -157,8 +157,8 @@ func DeriveStatus(f Facts) Result {
 	return r
 }
 
-// newest returns the newest valid observation of a source of at least least.
-func (f Facts) newest(least Source) (newest Observation, found bool) {
+// newestFrom returns the newest valid observation of a source of at least least.
+func (f Facts) newestFrom(least Source) (newest Observation, found bool) {
 	for _, o := range f.Seen {
 		age := f.Now.Sub(o.At)
 		switch {

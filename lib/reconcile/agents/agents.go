@@ -124,25 +124,25 @@ func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.St
 		case m.Pane.ID == "" || m.Pane.Dead:
 			s.Alive = tick.Dead
 			if m.Pane.Dead {
-				s.Why = launch.Ended(tmux.Server(m.TmuxServer), m.Pane)
+				s.Why = launch.DescribeEnd(tmux.Server(m.TmuxServer), m.Pane)
 			}
 			s.LimitedAt = m.LimitedAt()
 			if s.Limited = !s.LimitedAt.IsZero(); s.Limited {
-				s.LimitedUntil = retryAt(s.LimitedAt, m.Resets(s.LimitedAt))
+				s.LimitedUntil = retryAt(s.LimitedAt, m.LimitEnd(s.LimitedAt))
 			}
 		default:
 			s.Why = fmt.Sprintf("its process %d cannot be seen", m.Pane.PID)
 		}
-		s.Attached, s.Left, s.Busy = m.Pane.Attached, !m.Wanted(), m.Busy()
+		s.Attached, s.Left, s.Busy = m.Pane.Attached, !m.IsWanted(), m.WhyBusy()
 		if m.Status == status.Waiting || m.Status == status.Idle {
 			switch m.Reason {
 			case status.Permission, status.Question:
 				s.Asks = true
 			case status.Limited:
 				s.Limited, s.LimitedAt, s.Idle = true, a.Env.Now(), m.Since
-				s.LimitedUntil = retryAt(m.Since, m.Resets(m.Since))
+				s.LimitedUntil = retryAt(m.Since, m.LimitEnd(m.Since))
 			default:
-				s.Idle = m.Quiet
+				s.Idle = m.QuietSince
 			}
 		}
 	}
@@ -360,7 +360,7 @@ func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 	if id == "" {
 		return runs.Stop(ctx, a.ref(in))
 	}
-	a.Env.WarnError(closing.Expect(a.Store.State, id, session.Stop{Reason: reason, Until: a.Env.Now().Add(runtime.Grace + 2*time.Second)}, a.Env.WarnError))
+	a.Env.WarnError(closing.ExpectStop(a.Store.State, id, session.Stop{Reason: reason, Until: a.Env.Now().Add(runtime.Grace + 2*time.Second)}, a.Env.WarnError))
 	if err := runs.Stop(ctx, a.ref(in)); err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func (e Exec) runFor(ctx context.Context, word string, within time.Duration, r R
 
 // Start implements Runtime. The program gets only the agent's own variables, none of this machine's.
 func (e Exec) Start(ctx context.Context, a Agent) error {
-	d := described{Client: a.Agent, Dir: a.Run.Dir, Args: launcher.WrapCommand(a.Run.In, a.Run.Args), Env: map[string]string{}}
+	d := described{Client: a.Agent, Dir: a.Run.Dir, Args: launcher.WrapCommand(a.Run.Launcher, a.Run.Args), Env: map[string]string{}}
 	for _, kv := range a.Vars {
 		d.Env[kv[0]] = kv[1]
 	}

@@ -64,9 +64,9 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		told = func() bool { return false }
 	}
 	// The pane remains when the agent ends, to show its last words.
-	if err := launch.Survived(server, pane, starting, cmp.Or(t.Settled, 400*time.Millisecond), told); err != nil {
+	if err := launch.AwaitSurvival(server, pane, starting, cmp.Or(t.Settled, 400*time.Millisecond), told); err != nil {
 		if ended, ok := errors.AsType[*launch.EndedError](err); ok {
-			ended.LastWords = launch.Ended(server, pane)
+			ended.LastWords = launch.DescribeEnd(server, pane)
 		}
 		return errors.Join(err, markUnknown(server.KillPane(pane.ID)))
 	}
@@ -103,15 +103,15 @@ func (t Tmux) Stop(_ context.Context, r Ref) error {
 
 // end ends a pane's agent with all that runs below it. It kills what is left after Grace.
 func end(pane tmux.Pane) error {
-	p, running := fleet.Run(pane)
+	p, running := fleet.PaneProcess(pane)
 	if running == process.Unseen {
 		return fmt.Errorf("%w whether the process %d runs", ErrUnknown, pane.PID)
 	}
-	tree := live.Tree(p)
-	live.Signal(tree, syscall.SIGTERM)
-	if !live.Gone(tree, Grace) {
+	tree := live.ProcessTree(p)
+	live.SignalAll(tree, syscall.SIGTERM)
+	if !live.AwaitGone(tree, Grace) {
 		// Processes that began meanwhile are not in the first tree.
-		live.Kill(append(tree, live.Tree(p)...))
+		live.KillAll(append(tree, live.ProcessTree(p)...))
 	}
 	return nil
 }
@@ -157,11 +157,11 @@ func find(server tmux.Server, r Ref) (found, error) {
 
 // paneLiveness reports whether the agent with this id runs in a pane. Unknown comes with an error.
 func paneLiveness(pane tmux.Pane, id string) (tick.Liveness, error) {
-	p, running := fleet.Run(pane)
+	p, running := fleet.PaneProcess(pane)
 	switch {
 	case running == process.Unseen, process.Name(pane.PID) == "tmux: server": // the server's copy of itself before its exec
 		return tick.Unknown, fmt.Errorf("%w whether the process %d runs", ErrUnknown, pane.PID)
-	case running == process.Dead || !fleet.Runs(p, pane, id):
+	case running == process.Dead || !fleet.RunsAgent(p, pane, id):
 		return tick.Dead, nil
 	}
 	return tick.Alive, nil

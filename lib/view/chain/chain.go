@@ -15,9 +15,9 @@ import (
 // Node is a session in its chain.
 type Node struct {
 	*catalog.Session
-	Link Link    // the link to the session above
-	Next *Node   // the successor in the main line
-	Side []*Node // forks, subagents, further successors
+	Link     Link    // the link to the session above
+	Next     *Node   // the successor in the main line
+	Branches []*Node // forks, subagents, further successors
 }
 
 // Link is how a session is linked to the one above it.
@@ -43,7 +43,7 @@ func Find(all []*catalog.Session, word string) (found []Chain, candidates []*cat
 	if word == "" {
 		return nil, nil
 	}
-	is := func(ok func(*catalog.Session) bool) (found []*catalog.Session) {
+	selected := func(ok func(*catalog.Session) bool) (found []*catalog.Session) {
 		for _, s := range all {
 			if ok(s) {
 				found = append(found, s)
@@ -56,23 +56,23 @@ func Find(all []*catalog.Session, word string) (found []Chain, candidates []*cat
 		func(s *catalog.Session) bool { return string(s.ChainID) == word },
 		func(s *catalog.Session) bool { return s.WorkUnit == word },
 	} {
-		if exact := is(named); exact != nil {
-			return chains(all, exact), nil
+		if exact := selected(named); exact != nil {
+			return buildChains(all, exact), nil
 		}
 	}
-	begins := is(func(s *catalog.Session) bool { return strings.HasPrefix(string(s.ID), word) })
+	begins := selected(func(s *catalog.Session) bool { return strings.HasPrefix(string(s.ID), word) })
 	if begins == nil {
-		begins = is(func(s *catalog.Session) bool { return strings.HasPrefix(string(s.ChainID), word) })
+		begins = selected(func(s *catalog.Session) bool { return strings.HasPrefix(string(s.ChainID), word) })
 	}
-	if found = chains(all, begins); len(found) > 1 {
+	if found = buildChains(all, begins); len(found) > 1 {
 		return nil, begins
 	}
 	return found, nil
 }
 
-// chains returns the chains of the wanted sessions, each once, by their start.
-func chains(all, wanted []*catalog.Session) []Chain {
-	together := groups(all)
+// buildChains returns the chains of the wanted sessions, each once, by their start.
+func buildChains(all, wanted []*catalog.Session) []Chain {
+	together := groupSessions(all)
 	var found []Chain
 	done := map[int]bool{}
 	for _, s := range wanted {
@@ -81,7 +81,7 @@ func chains(all, wanted []*catalog.Session) []Chain {
 			continue
 		}
 		done[g] = true
-		found = append(found, grow(together.members[g]))
+		found = append(found, buildChain(together.members[g]))
 	}
 	sort.SliceStable(found, func(i, j int) bool {
 		return byStart(found[i].Roots[0].Session, found[j].Roots[0].Session) < 0
@@ -89,13 +89,13 @@ func chains(all, wanted []*catalog.Session) []Chain {
 	return found
 }
 
-type group struct {
+type grouping struct {
 	of      map[session.ID]int
 	members map[int][]*catalog.Session
 }
 
-// groups returns the sets of sessions that are joined by a link of any kind or the id of a chain.
-func groups(all []*catalog.Session) group {
+// groupSessions returns the sets of sessions that are joined by a link of any kind or the id of a chain.
+func groupSessions(all []*catalog.Session) grouping {
 	index := make(map[session.ID]int, len(all)) // of sessions, and of chain ids without a session
 	var up []int
 	node := func(id session.ID) int {
@@ -111,22 +111,22 @@ func groups(all []*catalog.Session) group {
 		for _, id := range []session.ID{s.ChainID, s.ParentID, s.ForkOf, s.SubagentOf} {
 			if id != "" {
 				above := node(id) // which appends to up
-				up[Top(up, own)] = Top(up, above)
+				up[FindRoot(up, own)] = FindRoot(up, above)
 			}
 		}
 	}
-	g := group{make(map[session.ID]int, len(all)), map[int][]*catalog.Session{}}
+	g := grouping{make(map[session.ID]int, len(all)), map[int][]*catalog.Session{}}
 	for _, s := range all {
-		t := Top(up, index[s.ID])
+		t := FindRoot(up, index[s.ID])
 		g.of[s.ID] = t
 		g.members[t] = append(g.members[t], s)
 	}
 	return g
 }
 
-// Top returns the root of a node in a forest of which up has each node's parent, and a root
+// FindRoot returns the root of a node in a forest of which up has each node's parent, and a root
 // itself (union-find). It shortens the path.
-func Top(up []int, node int) int {
+func FindRoot(up []int, node int) int {
 	for up[node] != node {
 		up[node] = up[up[node]]
 		node = up[node]
@@ -152,8 +152,8 @@ func byStart(a, b *catalog.Session) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// grow links the sessions of a chain. A root has no known session above it, or cuts a circle.
-func grow(members []*catalog.Session) Chain {
+// buildChain links the sessions of a chain. A root has no known session above it, or cuts a circle.
+func buildChain(members []*catalog.Session) Chain {
 	members = slices.Clone(members)
 	slices.SortFunc(members, byStart)
 	nodes := make(map[session.ID]*Node, len(members))
@@ -161,7 +161,7 @@ func grow(members []*catalog.Session) Chain {
 		nodes[s.ID] = &Node{Session: s}
 	}
 	var c Chain
-	cut := circles(members, nodes)
+	cut := circleStarts(members, nodes)
 	for _, s := range members {
 		n := nodes[s.ID]
 		id, link := FindParent(s)
@@ -175,24 +175,24 @@ func grow(members []*catalog.Session) Chain {
 		case link == Follows && above.Next == nil:
 			above.Next = n
 		case link == Follows && above.ChildID == n.ID: // the session itself names its successor
-			above.Side, above.Next = append(above.Side, above.Next), n
+			above.Branches, above.Next = append(above.Branches, above.Next), n
 		default:
-			above.Side = append(above.Side, n)
+			above.Branches = append(above.Branches, n)
 		}
 	}
 	c.ID = c.Roots[0].Chain()
 	return c
 }
 
-// circles returns the first session of each circle of links, where the circle is cut.
-func circles(members []*catalog.Session, nodes map[session.ID]*Node) map[session.ID]bool {
+// circleStarts returns the first session of each circle of links, where the circle is cut.
+func circleStarts(members []*catalog.Session, nodes map[session.ID]*Node) map[session.ID]bool {
 	first := map[session.ID]bool{}
 	met := make(map[session.ID]int, len(members)) // the walk, from 1, that reached it
 	for walk, s := range members {
 		for n := nodes[s.ID]; n != nil; {
 			if w, seen := met[n.ID]; seen {
 				if w == walk+1 {
-					first[firstOf(n, nodes)] = true
+					first[earliestInCircle(n, nodes)] = true
 				}
 				break
 			}
@@ -204,8 +204,8 @@ func circles(members []*catalog.Session, nodes map[session.ID]*Node) map[session
 	return first
 }
 
-// firstOf returns the earliest session of n's circle.
-func firstOf(n *Node, nodes map[session.ID]*Node) session.ID {
+// earliestInCircle returns the earliest session of n's circle.
+func earliestInCircle(n *Node, nodes map[session.ID]*Node) session.ID {
 	first := n.Session
 	for m := n; ; {
 		id, _ := FindParent(m.Session)
@@ -226,7 +226,7 @@ func (c Chain) Walk(each func(*Node)) {
 	line = func(n *Node) {
 		for ; n != nil; n = n.Next {
 			each(n)
-			for _, side := range n.Side {
+			for _, side := range n.Branches {
 				line(side)
 			}
 		}
@@ -244,9 +244,9 @@ func (c Chain) Sessions() []*catalog.Session {
 	return all
 }
 
-// Handed returns what the session above handed to this one: the subject of a hand-over, or
+// DescribeLink returns what the session above handed to this one: the subject of a hand-over, or
 // how the other ended.
-func (n *Node) Handed(above *catalog.Session) string {
+func (n *Node) DescribeLink(above *catalog.Session) string {
 	if n.Link != Follows {
 		return string(n.Link)
 	}

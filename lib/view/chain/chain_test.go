@@ -113,7 +113,7 @@ func TestWhoFollowed(t *testing.T) {
 	}
 	next := func() session.ID {
 		found, _ := Find(all, "one")
-		if n := found[0].Roots[0]; len(n.Side) == 1 && n.Side[0].Link == Follows {
+		if n := found[0].Roots[0]; len(n.Branches) == 1 && n.Branches[0].Link == Follows {
 			return n.Next.ID
 		}
 		return ""

@@ -24,21 +24,21 @@ func (v View) label(n *Node) []string {
 	}
 	mark := string(palette.FindStyle(n.Outcome).Mark)
 	return slices.DeleteFunc([]string{
-		join(mark+" "+v.name(n.ID), n.Agent),
+		join(mark+" "+v.shortID(n.ID), n.Agent),
 		join(n.Address()),
-		join(term.FormatDay(n.StartedAt, v.Now), Lasted(n.Session, v.Now), string(n.Outcome)),
+		join(term.FormatDay(n.StartedAt, v.Now), FormatLasted(n.Session, v.Now), string(n.Outcome)),
 		term.Cut(join(n.Headline()), maxLabel),
 	}, empty)
 }
 
-// edges calls each for every link, with what was handed over as its label.
-func (c Chain) edges(each func(from, to *Node, label string)) {
+// eachEdge calls each for every link, with what was handed over as its label.
+func (c Chain) eachEdge(each func(from, to *Node, label string)) {
 	c.Walk(func(n *Node) {
-		for _, side := range n.Side {
-			each(n, side, term.Cut(term.Clean(side.Handed(n.Session)), maxLabel))
+		for _, side := range n.Branches {
+			each(n, side, term.Cut(term.Clean(side.DescribeLink(n.Session)), maxLabel))
 		}
 		if n.Next != nil {
-			each(n, n.Next, term.Cut(term.Clean(n.Next.Handed(n.Session)), maxLabel))
+			each(n, n.Next, term.Cut(term.Clean(n.Next.DescribeLink(n.Session)), maxLabel))
 		}
 	})
 }
@@ -57,7 +57,7 @@ func DOT(chains []Chain, v View) string {
 			look := palette.FindStyle(n.Outcome)
 			fmt.Fprintf(&b, "    %s [label=%s, color=\"%s\"]\n", dotText(string(n.ID)), dotText(v.label(n)...), look.Light)
 		})
-		c.edges(func(from, to *Node, label string) {
+		c.eachEdge(func(from, to *Node, label string) {
 			style := ""
 			switch to.Link {
 			case Fork:
@@ -97,7 +97,7 @@ func Mermaid(chains []Chain, v View) string {
 			names[n.ID] = fmt.Sprintf("n%d", len(names))
 			fmt.Fprintf(&b, "    %s(%s):::%s\n", names[n.ID], mermaidText(v.label(n)...), palette.FindStyle(n.Outcome).Outcome)
 		})
-		c.edges(func(from, to *Node, label string) {
+		c.eachEdge(func(from, to *Node, label string) {
 			arrow := "-->"
 			if to.Link != Follows {
 				arrow = "-.->"

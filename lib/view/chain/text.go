@@ -29,9 +29,9 @@ const (
 	maxSubagents = 5  // limit for each session
 )
 
-// End returns when a session ended, or its last activity if that is unknown. It is now for
+// EndOf returns when a session ended, or its last activity if that is unknown. It is now for
 // a session that still runs.
-func End(s *catalog.Session, now time.Time) time.Time {
+func EndOf(s *catalog.Session, now time.Time) time.Time {
 	end := s.EndedAt
 	switch {
 	case !end.IsZero():
@@ -46,17 +46,17 @@ func End(s *catalog.Session, now time.Time) time.Time {
 	return end
 }
 
-// Lasted returns the duration of a session for people, "" if only its start is known.
-func Lasted(s *catalog.Session, now time.Time) string {
-	end := End(s, now)
+// FormatLasted returns the duration of a session for people, "" if only its start is known.
+func FormatLasted(s *catalog.Session, now time.Time) string {
+	end := EndOf(s, now)
 	if s.StartedAt.IsZero() || s.EndedAt.IsZero() && end.Equal(s.StartedAt) {
 		return ""
 	}
-	return Length(end.Sub(s.StartedAt))
+	return FormatLength(end.Sub(s.StartedAt))
 }
 
-// Length formats a duration in its two largest units.
-func Length(d time.Duration) string { return duration.Format(duration.Rough(d)) }
+// FormatLength formats a duration in its two largest units.
+func FormatLength(d time.Duration) string { return duration.Format(duration.Rough(d)) }
 
 type lines struct{ down, branch, last, blank, dot string }
 
@@ -78,40 +78,40 @@ type row struct {
 // over in between; other sessions branch off.
 func (c Chain) Text(v View) string {
 	var b strings.Builder
-	b.WriteString(v.cut(v.heading(c), 0) + "\n")
+	b.WriteString(v.fitText(v.heading(c), 0) + "\n")
 	var rows []row
 	for _, n := range c.Roots {
-		rows = v.line(rows, n, "", "", 0)
+		rows = v.addRows(rows, n, "", "", 0)
 	}
-	v.table(&b, rows)
+	v.writeTable(&b, rows)
 	return b.String()
 }
 
-// line adds the rows of a session and its successors. head is the prefix of the first row,
+// addRows adds the rows of a session and its successors. head is the prefix of the first row,
 // tree of the others.
-func (v View) line(rows []row, n *Node, head, tree string, depth int) []row {
+func (v View) addRows(rows []row, n *Node, head, tree string, depth int) []row {
 	l := v.lines()
 	for ; n != nil; n = n.Next {
 		rows = append(rows, row{tree: head, node: n})
 		head = tree
 		var subagents int
-		for i, side := range n.Side {
+		for i, side := range n.Branches {
 			if side.Link == Subagent {
 				if subagents++; subagents > maxSubagents {
 					continue
 				}
 			}
 			branch, below := l.branch, l.down
-			if n.Next == nil && i == len(n.Side)-1 && subagents <= maxSubagents {
+			if n.Next == nil && i == len(n.Branches)-1 && subagents <= maxSubagents {
 				branch, below = l.last, l.blank
 			}
 			if side.Link == Follows {
-				rows = append(rows, row{tree: tree + l.down, words: side.Handed(n.Session)})
+				rows = append(rows, row{tree: tree + l.down, words: side.DescribeLink(n.Session)})
 			}
 			if depth == maxDepth {
 				branch, below = "", ""
 			}
-			rows = v.line(rows, side, tree+branch, tree+below, min(depth+1, maxDepth))
+			rows = v.addRows(rows, side, tree+branch, tree+below, min(depth+1, maxDepth))
 		}
 		if more := subagents - maxSubagents; more > 0 {
 			branch := l.branch
@@ -121,7 +121,7 @@ func (v View) line(rows []row, n *Node, head, tree string, depth int) []row {
 			rows = append(rows, row{tree: tree + branch, words: fmt.Sprintf(" and %d more subagents", more)})
 		}
 		if n.Next != nil {
-			rows = append(rows, row{tree: tree + l.down, words: n.Next.Handed(n.Session)})
+			rows = append(rows, row{tree: tree + l.down, words: n.Next.DescribeLink(n.Session)})
 		}
 	}
 	return rows
@@ -133,14 +133,14 @@ func (v View) heading(c Chain) string {
 	from, to := all[0].StartedAt, time.Time{}
 	var works []string
 	for _, s := range all {
-		if end := End(s, v.Now); end.After(to) {
+		if end := EndOf(s, v.Now); end.After(to) {
 			to = end
 		}
 		if s.WorkUnit != "" && !slices.Contains(works, s.WorkUnit) {
 			works = append(works, s.WorkUnit)
 		}
 	}
-	parts := []string{"chain " + v.name(c.ID), count.Plural(len(all), "session")}
+	parts := []string{"chain " + v.shortID(c.ID), count.Plural(len(all), "session")}
 	if !from.IsZero() {
 		days := term.FormatDay(from, v.Now)
 		if to := term.FormatDay(to, v.Now); to != days {
@@ -154,8 +154,8 @@ func (v View) heading(c Chain) string {
 	return strings.Join(parts, v.lines().dot)
 }
 
-// name returns the short form of an id, or the whole one if none is known.
-func (v View) name(id session.ID) string {
+// shortID returns the short form of an id, or the whole one if none is known.
+func (v View) shortID(id session.ID) string {
 	if v.Short != nil {
 		if short := v.Short(id); short != "" {
 			return short
@@ -164,7 +164,7 @@ func (v View) name(id session.ID) string {
 	return string(id)
 }
 
-func (v View) cut(text string, used int) string {
+func (v View) fitText(text string, used int) string {
 	text = term.Clean(text)
 	if v.Width > 0 {
 		text = term.Cut(text, max(v.Width-used, 1))
@@ -172,8 +172,8 @@ func (v View) cut(text string, used int) string {
 	return v.Style.Plain(text)
 }
 
-// table writes the rows: a session's aligned cells and its headline, or the words between two.
-func (v View) table(b *strings.Builder, rows []row) {
+// writeTable writes the rows: a session's aligned cells and its headline, or the words between two.
+func (v View) writeTable(b *strings.Builder, rows []row) {
 	const gap = "  "
 	cells := make([][]string, len(rows))
 	var widths [6]int
@@ -183,11 +183,11 @@ func (v View) table(b *strings.Builder, rows []row) {
 		}
 		s := r.node.Session
 		cells[i] = []string{
-			r.tree + v.Style.MarkOf(palette.FindStyle(s.Outcome)) + " " + v.name(s.ID),
+			r.tree + v.Style.MarkOf(palette.FindStyle(s.Outcome)) + " " + v.shortID(s.ID),
 			v.Style.Plain(term.Cut(term.Clean(s.Agent), maxActor)),
 			v.Style.Plain(term.CutFront(term.Clean(s.Address()), maxActor)),
 			term.FormatDay(s.StartedAt, v.Now),
-			Lasted(s, v.Now),
+			FormatLasted(s, v.Now),
 			v.Style.Plain(term.Cut(term.Clean(string(s.Outcome)), maxActor)),
 		}
 		for j, cell := range cells[i] {
@@ -209,7 +209,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 	}
 	for i, r := range rows {
 		if r.node == nil {
-			words := v.cut(r.words, term.Columns(r.tree))
+			words := v.fitText(r.words, term.Columns(r.tree))
 			b.WriteString(v.Style.Dim(r.tree+words) + "\n")
 			continue
 		}
@@ -242,7 +242,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 		if r.node.Headless {
 			about = "headless " + about
 		}
-		line.WriteString(v.cut(about, used))
+		line.WriteString(v.fitText(about, used))
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 }

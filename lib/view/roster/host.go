@@ -17,12 +17,12 @@ import (
 // Hosted is an agent in a list of all hosts. Its Member is nil if it is another host's.
 type Hosted struct {
 	Row
-	Host, Name, Text, Agent, Group, Folder string // Text is the status with its reason
+	Host, Name, StatusText, Agent, Group, Folder string // Text is the status with its reason
 
-	Status status.Status
-	Reason status.Reason
-	Busy   string    // what its end would cut off, "" if that is nothing
-	Since  time.Time // zero if the agent does not run, or if that is unknown
+	Status  status.Status
+	Reason  status.Reason
+	WhyBusy string    // what its end would cut off, "" if that is nothing
+	Since   time.Time // zero if the agent does not run, or if that is unknown
 
 	title string // of an agent of another host
 }
@@ -50,15 +50,15 @@ func OwnHost(env *cli.Env) (string, error) {
 // HostedRow returns an agent of this host, which others call own.
 func HostedRow(env *cli.Env, own string, r Row) Hosted {
 	return Hosted{
-		Row: r, Host: own, Name: r.Name, Text: ListText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.WorksIn(), env.Getenv("HOME")),
-		Status: r.Status, Reason: r.Reason, Busy: r.Busy(), Since: r.Since,
+		Row: r, Host: own, Name: r.Name, StatusText: ListText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.WorksIn(), env.Getenv("HOME")),
+		Status: r.Status, Reason: r.Reason, WhyBusy: r.WhyBusy(), Since: r.Since,
 	}
 }
 
 // HostedAgent returns an agent of another host.
 func HostedAgent(a peer.Agent) Hosted {
-	h := Hosted{title: a.Title, Host: a.Host, Name: a.Name, Text: PeerStatus(a), Agent: a.Agent, Group: a.Group, Folder: cmp.Or(a.WorksIn, a.Path), Status: status.Status(a.Status), Reason: status.Reason(a.Reason)}
-	h.Busy = status.Busy(h.Status, h.Reason, a.Background)
+	h := Hosted{title: a.Title, Host: a.Host, Name: a.Name, StatusText: PeerStatus(a), Agent: a.Agent, Group: a.Group, Folder: cmp.Or(a.WorksIn, a.Path), Status: status.Status(a.Status), Reason: status.Reason(a.Reason)}
+	h.WhyBusy = status.WhyBusy(h.Status, h.Reason, a.Background)
 	if a.Since != nil && a.Runs() {
 		h.Since = *a.Since
 	}

@@ -33,14 +33,14 @@ func DeferGC() (end func()) {
 
 // Read returns the agents of scopes with their status. unread reports instances that could not be read.
 func Read(env *cli.Env, all []Scope) (found []Listed, unread error) {
-	return ReadIn(fleet.NewSurvey(env.Getenv, env.Now()), env, all)
+	return ReadBySurvey(fleet.NewSurvey(env.Getenv, env.Now()), env, all)
 }
 
-// ReadIn is Read in a survey that the caller uses for more.
-func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unread error) {
+// ReadBySurvey is Read in a survey that the caller uses for more.
+func ReadBySurvey(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unread error) {
 	defer DeferGC()()
 	warned := map[string]bool{}
-	at, loads, errs := make([]fleet.Place, len(all)), make([]*cli.Task, len(all)), make([]error, len(all))
+	at, loads, errs := make([]fleet.StoreInstances, len(all)), make([]*cli.Task, len(all)), make([]error, len(all))
 	for i, p := range all { // while the instances are read
 		loads[i] = cli.Go(func() { at[i].Table, errs[i] = agent.Load(place.Config(env.Getenv), p.Town) })
 	}
@@ -57,7 +57,7 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 	hosts := Peers(env)
 	claims, err := hosts.Claims()
 	unread = errors.Join(unread, err)
-	for i, members := range look.ReadPlaces(at) {
+	for i, members := range look.ReadStores(at) {
 		for i := range members {
 			m := &members[i]
 			peer.MarkMoved(m.Instance, claims)
@@ -66,7 +66,7 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 				m.Status = status.Stopped // nothing is wrong: it does not have to run here
 			}
 		}
-		all[i].AskAway(members)
+		all[i].AskRuntimes(members)
 		all[i].Table = func() *agent.Table { return at[i].Table }
 		listed := Listed{Scope: all[i]}
 		for _, m := range members {
@@ -81,8 +81,8 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 	return found, unread
 }
 
-// Adopts is the command that makes gt's agents of those that it did not start.
-const Adopts = "gt-session import --tmux"
+// AdoptCommand is the command that makes gt's agents of those that it did not start.
+const AdoptCommand = "gt-session import --tmux"
 
 // IsStranger reports whether gt did not start an agent, and no list has it.
 func IsStranger(m fleet.Member) bool { return m.ID == "" }
@@ -99,7 +99,7 @@ func ReadWithStrangers(env *cli.Env, profile string, all []Scope) (found []Liste
 	if profile == "" {
 		look.Ask(tmux.CurrentServer()) // while the instances are read
 	}
-	found, unread = ReadIn(look, env, all)
+	found, unread = ReadBySurvey(look, env, all)
 	if profile != "" || unread != nil { // a pane may be an agent's that cannot be read
 		return found, unread
 	}
@@ -120,7 +120,7 @@ func findStrangers(env *cli.Env, look *fleet.Survey, found []Listed) []fleet.Mem
 	others = slices.DeleteFunc(others, func(other Scope) bool {
 		return slices.ContainsFunc(found, func(s Listed) bool { return s.Store.Dir == other.Store.Dir })
 	})
-	rest, err := ReadIn(look, env, others)
+	rest, err := ReadBySurvey(look, env, others)
 	if unread != nil || err != nil {
 		return nil
 	}

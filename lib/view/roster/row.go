@@ -22,7 +22,7 @@ type Row struct {
 
 // Flatten returns the rows of the members that the caller chooses: by group, first those without
 // one, and each member after its parent.
-func Flatten(groups []instance.Group, members []fleet.Member, is func(*fleet.Member) bool) []Row {
+func Flatten(groups []instance.Group, members []fleet.Member, selects func(*fleet.Member) bool) []Row {
 	order := map[string]int{"": -1}
 	for i, g := range groups {
 		order[g.Path] = i
@@ -35,7 +35,7 @@ func Flatten(groups []instance.Group, members []fleet.Member, is func(*fleet.Mem
 	children := false
 	for i := range members {
 		m := &members[i]
-		if !is(m) {
+		if !selects(m) {
 			continue
 		}
 		at, ok := order[m.Group]
@@ -54,11 +54,11 @@ func Flatten(groups []instance.Group, members []fleet.Member, is func(*fleet.Mem
 	if !children {
 		return rows
 	}
-	return indent(rows)
+	return indentRows(rows)
 }
 
-// indent puts each row after its parent, if that is among them.
-func indent(all []Row) (rows []Row) {
+// indentRows puts each row after its parent, if that is among them.
+func indentRows(all []Row) (rows []Row) {
 	listed := map[instance.ID]bool{}
 	children := map[instance.ID][]*fleet.Member{}
 	for _, m := range all {
@@ -96,12 +96,12 @@ func indent(all []Row) (rows []Row) {
 // StatusText returns the status of an agent with its reason: "waiting (question)".
 func StatusText(m fleet.Member) string {
 	reason := string(m.Reason)
-	if !m.Until.IsZero() {
+	if !m.LimitedUntil.IsZero() {
 		layout := "15:04"
-		if m.Until.Sub(m.Since) >= 24*time.Hour {
+		if m.LimitedUntil.Sub(m.Since) >= 24*time.Hour {
 			layout = "Jan 2 15:04"
 		}
-		reason += " until " + m.Until.Local().Format(layout)
+		reason += " until " + m.LimitedUntil.Local().Format(layout)
 	}
 	switch {
 	case m.Moved != nil && m.Pane.ID == "":
@@ -114,8 +114,8 @@ func StatusText(m fleet.Member) string {
 		return fmt.Sprintf("%s (%s, background runs)", m.Status, reason)
 	case m.Background:
 		return fmt.Sprintf("%s (background runs)", m.Status)
-	case m.Silent > 0:
-		return fmt.Sprintf("%s (silent %s)", m.Status, duration.Format(duration.Rough(m.Silent.Truncate(time.Minute))))
+	case m.SilentFor > 0:
+		return fmt.Sprintf("%s (silent %s)", m.Status, duration.Format(duration.Rough(m.SilentFor.Truncate(time.Minute))))
 	case m.Reason != "":
 		return fmt.Sprintf("%s (%s)", m.Status, reason)
 	}
@@ -125,14 +125,14 @@ func StatusText(m fleet.Member) string {
 // ListText is StatusText for lists, in which only what waits has a reason: of an idle agent
 // it would say how its last turn ended.
 func ListText(m fleet.Member) string {
-	if m.Status == status.Waiting || m.Silent > 0 || m.Background || m.Moved != nil || IsArchived(m) {
+	if m.Status == status.Waiting || m.SilentFor > 0 || m.Background || m.Moved != nil || IsArchived(m) {
 		return StatusText(m)
 	}
 	return string(m.Status)
 }
 
-// Order is the order of statuses in a summary. What needs the person comes first.
-var Order = [...]status.Status{status.Waiting, status.Error, status.Running, status.Starting, status.Idle, status.Unknown, status.Stopped}
+// StatusOrder is the order of statuses in a summary. What needs the person comes first.
+var StatusOrder = [...]status.Status{status.Waiting, status.Error, status.Running, status.Starting, status.Idle, status.Unknown, status.Stopped}
 
 // NoneYet says what to do while a profile, or "" for the person's own agents, has no agent.
 func NoneYet(profile string) string {

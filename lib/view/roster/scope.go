@@ -126,8 +126,8 @@ func ListScopes(env *cli.Env) ([]Scope, error) {
 	return all, unread
 }
 
-// Chosen returns the scope of FindScope, or with everywhere all.
-func Chosen(env *cli.Env, profile string, everywhere bool) ([]Scope, error) {
+// ChosenScopes returns the scope of FindScope, or with everywhere all.
+func ChosenScopes(env *cli.Env, profile string, everywhere bool) ([]Scope, error) {
 	if everywhere {
 		return ListScopes(env)
 	}
@@ -135,8 +135,8 @@ func Chosen(env *cli.Env, profile string, everywhere bool) ([]Scope, error) {
 	return []Scope{one}, err
 }
 
-// AskAway fills in the status of agents that run outside tmux, as their runtimes report it.
-func (at Scope) AskAway(members []fleet.Member) {
+// AskRuntimes fills in the status of agents that run outside tmux, as their runtimes report it.
+func (at Scope) AskRuntimes(members []fleet.Member) {
 	var away []*instance.Instance
 	var places []int
 	for i, m := range members {
@@ -154,16 +154,16 @@ func (at Scope) AskAway(members []fleet.Member) {
 	}
 	for i, s := range all.Status(context.Background(), away) {
 		m := &members[places[i]]
-		m.Status, m.Reason, m.Since = statusOf(*m, s)
+		m.Status, m.Reason, m.Since = runtimeStatus(*m, s)
 	}
 }
 
-// statusOf returns the status, its reason and since when. One that a person saw waiting is idle.
-func statusOf(m fleet.Member, s perform.Status) (status.Status, status.Reason, time.Time) {
+// runtimeStatus returns the status, its reason and since when. One that a person saw waiting is idle.
+func runtimeStatus(m fleet.Member, s perform.Status) (status.Status, status.Reason, time.Time) {
 	switch {
 	case s.Alive == tick.Unknown:
 		return status.Unknown, "", time.Time{}
-	case s.Alive == tick.Dead && m.Wanted():
+	case s.Alive == tick.Dead && m.IsWanted():
 		return status.Error, "", time.Time{}
 	case s.Alive == tick.Dead:
 		return status.Stopped, "", time.Time{}

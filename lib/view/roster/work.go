@@ -115,10 +115,10 @@ func ReadUsage(ctx context.Context, env *cli.Env, within time.Duration) (Usage, 
 	return all, nil
 }
 
-// Today returns what an agent used today: its session and those that it follows. others are
+// UsedToday returns what an agent used today: its session and those that it follows. others are
 // the current sessions of all agents of its scope.
-func (u Usage) Today(m *fleet.Member, others map[session.ID]bool) (sum conversation.Usage) {
-	if m.Now == "" || len(u.bySession) == 0 {
+func (u Usage) UsedToday(m *fleet.Member, others map[session.ID]bool) (sum conversation.Usage) {
+	if m.CurrentID == "" || len(u.bySession) == 0 {
 		return sum
 	}
 	for _, id := range m.Sessions(others, u.since) {

@@ -14,9 +14,9 @@ type scale struct {
 }
 
 type piece struct {
-	from, to time.Time
-	at, end  float64 // on the axis, 0 to 1
-	gap      bool    // no session ran
+	from, to   time.Time
+	start, end float64 // on the axis, 0 to 1
+	gap        bool    // no session ran
 }
 
 const (
@@ -60,10 +60,10 @@ func newScale(bars []*bar, zone *time.Location) scale {
 	at := 0.0
 	for i, w := range joined {
 		if i > 0 {
-			s.pieces = append(s.pieces, piece{from: joined[i-1].to, to: w.from, at: at, end: at + gap, gap: true})
+			s.pieces = append(s.pieces, piece{from: joined[i-1].to, to: w.from, start: at, end: at + gap, gap: true})
 			at += gap
 		}
-		w.at, w.end = at, at+forWork*seconds(w.from, w.to)/s.worked
+		w.start, w.end = at, at+forWork*seconds(w.from, w.to)/s.worked
 		at = w.end
 		s.pieces = append(s.pieces, w)
 	}
@@ -95,14 +95,14 @@ func (s scale) position(t time.Time) float64 {
 	p := s.pieces[i]
 	all := seconds(p.from, p.to)
 	if !t.After(p.from) || all <= 0 {
-		return p.at
+		return p.start
 	}
-	return p.at + (p.end-p.at)*seconds(p.from, t)/all
+	return p.start + (p.end-p.start)*seconds(p.from, t)/all
 }
 
 type tick struct {
-	at   float64 // on the axis, 0 to 1
-	text string
+	position float64 // on the axis, 0 to 1
+	text     string
 }
 
 type step struct {
@@ -169,11 +169,11 @@ const maxTicks = 20000
 // ticks returns about n marks on the axis, and above them the day, month or year where it
 // changes. Marks below are at least near apart, those above at least wide. Days are shown without
 // their year if all are in year.
-func (s scale) ticks(n int, near, wide float64, year int) (below, above []tick) {
+func (s scale) ticks(wanted int, minBelow, minAbove float64, year int) (below, above []tick) {
 	if len(s.pieces) == 0 {
 		return nil, nil
 	}
-	k := slices.IndexFunc(steps, func(st step) bool { return st.seconds() >= s.worked/float64(n) })
+	k := slices.IndexFunc(steps, func(st step) bool { return st.seconds() >= s.worked/float64(wanted) })
 	if k < 0 {
 		k = len(steps) - 1
 	}
@@ -181,7 +181,7 @@ func (s scale) ticks(n int, near, wide float64, year int) (below, above []tick) 
 	date := st.above
 	if date == "Mon 2 Jan" && (s.pieces[0].from.In(s.zone).Year() != year || s.pieces[len(s.pieces)-1].to.In(s.zone).Year() != year) {
 		date = "Mon 2 Jan 2006"
-		wide *= 1.4 // a date with its year is longer
+		minAbove *= 1.4 // a date with its year is longer
 	}
 	last, count, common := -1.0, 0, ""
 	mark := func(t time.Time, at float64) {
@@ -189,7 +189,7 @@ func (s scale) ticks(n int, near, wide float64, year int) (below, above []tick) 
 		if date != "" {
 			text = t.Format(date)
 		}
-		if text != common && (len(above) == 0 || at-above[len(above)-1].at >= wide) {
+		if text != common && (len(above) == 0 || at-above[len(above)-1].position >= minAbove) {
 			common = text
 			above = append(above, tick{at, text})
 		}
@@ -198,7 +198,7 @@ func (s scale) ticks(n int, near, wide float64, year int) (below, above []tick) 
 		if p.gap {
 			continue
 		}
-		mark(p.from.In(s.zone), p.at)
+		mark(p.from.In(s.zone), p.start)
 		for t := st.firstTick(p.from.In(s.zone)); !t.After(p.to) && count < maxTicks; t = st.nextTick(t) {
 			count++
 			if t.Before(p.from) {
@@ -206,7 +206,7 @@ func (s scale) ticks(n int, near, wide float64, year int) (below, above []tick) 
 			}
 			at := s.position(t)
 			mark(t, at)
-			if last < 0 || at-last >= near {
+			if last < 0 || at-last >= minBelow {
 				below = append(below, tick{at, t.Format(st.tick)})
 				last = at
 			}

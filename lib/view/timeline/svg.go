@@ -20,16 +20,16 @@ import (
 
 // Sizes in pixels.
 const (
-	rowHeight = 18 // a bar with its margin
-	barHeight = 9
-	lanePad   = 6 // above and below a lane's bars
-	axis      = 46
-	names     = 190  // width of the lanes' names
-	plot      = 1000 // width of the axis for which marks are counted
-	maxName   = 26
-	unit      = 1_000_000 // width of the threads' own coordinates
-	levels    = 5         // of marks on the axis, each for four times the zoom
-	levelled  = 1500      // limit for the marks of a level
+	rowHeight     = 18 // a bar with its margin
+	barHeight     = 9
+	lanePad       = 6 // above and below a lane's bars
+	axisHeight    = 46
+	namesWidth    = 190  // width of the lanes' names
+	plotWidth     = 1000 // width of the axis for which marks are counted
+	maxName       = 26
+	chartUnits    = 1_000_000 // width of the threads' own coordinates
+	maxLevels     = 5         // of marks on the axis, each for four times the zoom
+	maxLevelMarks = 1500      // limit for the marks of a level
 )
 
 func escape(text string) string {
@@ -40,8 +40,8 @@ func escape(text string) string {
 
 func percent(f float64) string { return strconv.FormatFloat(100*f, 'f', 4, 64) + "%" }
 
-// tops returns where each lane begins, and last the height of the picture.
-func (p *Picture) tops() []int {
+// laneTops returns where each lane begins, and last the height of the picture.
+func (p *Picture) laneTops() []int {
 	tops := make([]int, 0, len(p.lanes)+1)
 	y := 0
 	for _, l := range p.lanes {
@@ -66,7 +66,7 @@ const marks = `<path id="mh" d="M-4-6.5L6.5 0L-4 6.5Z"/>` +
 // chart draws the picture without its axis and names. attributes set its width, and the
 // content follows.
 func (p *Picture) chart(b *bufio.Writer, attributes string) {
-	tops := p.tops()
+	tops := p.laneTops()
 	height := tops[len(p.lanes)]
 	fmt.Fprintf(b, `<svg id="chart" %s height="%d"><defs>%s</defs>`, attributes, height, marks)
 	for n := range p.lanes {
@@ -77,11 +77,11 @@ func (p *Picture) chart(b *bufio.Writer, attributes string) {
 		fmt.Fprintf(b, `<rect class="%s" y="%d" width="100%%" height="%d"/>`, class, tops[n], tops[n+1]-tops[n])
 	}
 	// Lines that stretch with the page keep their own width.
-	fmt.Fprintf(b, "\n"+`<svg width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none">`, height, unit, height)
-	for level, marks := range p.levels() {
+	fmt.Fprintf(b, "\n"+`<svg width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none">`, height, chartUnits, height)
+	for level, marks := range p.zoomLevels() {
 		var d strings.Builder
 		for _, t := range marks.below {
-			fmt.Fprintf(&d, "M%d 0V%d", int(t.at*unit), height)
+			fmt.Fprintf(&d, "M%d 0V%d", int(t.position*chartUnits), height)
 		}
 		fmt.Fprintf(b, `<path class="grid t%d" d="%s"/>`, level, d.String())
 	}
@@ -89,16 +89,16 @@ func (p *Picture) chart(b *bufio.Writer, attributes string) {
 	for _, g := range p.scale.pieces {
 		if g.gap {
 			fmt.Fprintf(b, `<rect class="gap" x="%s" width="%s" height="%d"><title>%s in which nobody was at work</title></rect>`,
-				percent(g.at), percent(g.end-g.at), height, chain.Length(g.to.Sub(g.from)))
+				percent(g.start), percent(g.end-g.start), height, chain.FormatLength(g.to.Sub(g.from)))
 		}
 	}
-	fmt.Fprintf(b, "\n"+`<svg id="threads" width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none">`, height, unit, height)
-	p.threads(b, tops)
+	fmt.Fprintf(b, "\n"+`<svg id="threads" width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none">`, height, chartUnits, height)
+	p.drawThreads(b, tops)
 	b.WriteString("</svg>\n")
 	for n, l := range p.lanes {
 		fmt.Fprintf(b, `<g class="l" transform="translate(0 %d)">`, tops[n])
 		for _, i := range l.bars {
-			p.bar(b, p.bars[i])
+			p.drawBar(b, p.bars[i])
 		}
 		b.WriteString("</g>\n")
 	}
@@ -116,8 +116,8 @@ func (p *Picture) outcomes() (found []*palette.OutcomeStyle) {
 	return found
 }
 
-// bar draws a session and the mark of its end. page.js finds the bars of a chain by data-c.
-func (p *Picture) bar(b *bufio.Writer, s *bar) {
+// drawBar draws a session and the mark of its end. page.js finds the bars of a chain by data-c.
+func (p *Picture) drawBar(b *bufio.Writer, s *bar) {
 	from, to := p.scale.position(s.from), p.scale.position(s.to)
 	y := s.middle()
 	fmt.Fprintf(b, `<rect class="b %s"`, s.style.Letter)
@@ -137,9 +137,9 @@ func escapeLines(lines []string) string {
 	return strings.Join(escaped, "\n")
 }
 
-// threads draws a curve from the end of a session to the start of each linked one, as one
+// drawThreads draws a curve from the end of a session to the start of each linked one, as one
 // path for each chain and kind of link.
-func (p *Picture) threads(b *bufio.Writer, tops []int) {
+func (p *Picture) drawThreads(b *bufio.Writer, tops []int) {
 	type key struct {
 		chain int
 		link  chain.Link
@@ -164,7 +164,7 @@ func (p *Picture) threads(b *bufio.Writer, tops []int) {
 		}
 		bend := max((x2-x1)/2, 0.0025)
 		y1, y2 := tops[above.lane]+above.middle(), tops[s.lane]+s.middle()
-		x := func(f float64) int { return int(f * unit) }
+		x := func(f float64) int { return int(f * chartUnits) }
 		fmt.Fprintf(d, "M%d,%dC%d,%d %d,%d %d,%d", x(x1), y1, x(x1+bend), y1, x(x2-bend), y2, x(x2), y2)
 	}
 	for _, k := range order {
@@ -174,15 +174,15 @@ func (p *Picture) threads(b *bufio.Writer, tops []int) {
 
 type level struct{ below, above []tick }
 
-// levels returns the marks for each zoom level of the page, up to the first that has too many.
-func (p *Picture) levels() []level {
+// zoomLevels returns the marks for each zoom level of the page, up to the first that has too many.
+func (p *Picture) zoomLevels() []level {
 	var all []level
 	zoom := 1
-	for range levels {
-		width := float64(plot * zoom)
+	for range maxLevels {
+		width := float64(plotWidth * zoom)
 		var l level
 		l.below, l.above = p.scale.ticks(16*zoom, 42/width, 90/width, p.Now.Year())
-		if len(all) > 0 && len(l.below)+len(l.above) > levelled {
+		if len(all) > 0 && len(l.below)+len(l.above) > maxLevelMarks {
 			break
 		}
 		all = append(all, l)
@@ -193,14 +193,14 @@ func (p *Picture) levels() []level {
 
 // axis draws the marks of all levels. The style sheet shows those of one, by the classes t0 to t4.
 func (p *Picture) axis(b *bufio.Writer, attributes string) {
-	fmt.Fprintf(b, `<svg id="axis" %s height="%d"><rect class="head" width="100%%" height="%d"/>`, attributes, axis, axis)
-	for n, l := range p.levels() {
+	fmt.Fprintf(b, `<svg id="axis" %s height="%d"><rect class="head" width="100%%" height="%d"/>`, attributes, axisHeight, axisHeight)
+	for n, l := range p.zoomLevels() {
 		fmt.Fprintf(b, `<g class="t%d">`, n)
 		for _, t := range l.above {
-			fmt.Fprintf(b, `<text class="day" x="%s" dx="4" y="18">%s</text>`, percent(t.at), escape(t.text))
+			fmt.Fprintf(b, `<text class="day" x="%s" dx="4" y="18">%s</text>`, percent(t.position), escape(t.text))
 		}
 		for _, t := range l.below {
-			fmt.Fprintf(b, `<text class="tick" x="%s" dx="4" y="37">%s</text>`, percent(t.at), escape(t.text))
+			fmt.Fprintf(b, `<text class="tick" x="%s" dx="4" y="37">%s</text>`, percent(t.position), escape(t.text))
 		}
 		b.WriteString("</g>\n")
 	}
@@ -209,8 +209,8 @@ func (p *Picture) axis(b *bufio.Writer, attributes string) {
 
 // names draws the names of the lanes, beside the chart.
 func (p *Picture) names(b *bufio.Writer, attributes string) {
-	tops := p.tops()
-	fmt.Fprintf(b, `<svg id="names" %s width="%d" height="%d">`, attributes, names, tops[len(p.lanes)])
+	tops := p.laneTops()
+	fmt.Fprintf(b, `<svg id="names" %s width="%d" height="%d">`, attributes, namesWidth, tops[len(p.lanes)])
 	for n, l := range p.lanes {
 		odd := ""
 		if n%2 == 1 {
@@ -253,7 +253,7 @@ func (p *Picture) heading() string {
 	agents := map[string]int{}
 	var crashes int
 	for _, b := range p.bars {
-		if agent := b.shared.Value().agent; agent != "" {
+		if agent := b.facts.Value().agent; agent != "" {
 			agents[agent]++
 		}
 		if b.style.Letter == "c" {
@@ -297,8 +297,8 @@ func colors() string {
 // SVG writes the picture as a standalone image.
 func (p *Picture) SVG(w io.Writer) error {
 	const margin, head, foot = 16, 34, 40
-	tops := p.tops()
-	width, height := names+plot+2*margin, head+axis+tops[len(p.lanes)]+foot
+	tops := p.laneTops()
+	width, height := namesWidth+plotWidth+2*margin, head+axisHeight+tops[len(p.lanes)]+foot
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">
@@ -307,10 +307,10 @@ func (p *Picture) SVG(w io.Writer) error {
 <rect class="head" width="100%%" height="100%%"/>
 <text class="day" x="%d" y="24">%s</text>
 `, width, height, width, height, strings.NewReplacer("<", "&lt;", "&", "&amp;").Replace(colors()), margin+10, escape(p.heading()))
-	p.axis(b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+names, head, plot))
-	p.names(b, fmt.Sprintf(`x="%d" y="%d"`, margin, head+axis))
-	p.chart(b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+names, head+axis, plot))
-	x := margin + names + 8
+	p.axis(b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+namesWidth, head, plotWidth))
+	p.names(b, fmt.Sprintf(`x="%d" y="%d"`, margin, head+axisHeight))
+	p.chart(b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+namesWidth, head+axisHeight, plotWidth))
+	x := margin + namesWidth + 8
 	for _, l := range palette.OutcomeStyles {
 		y := height - foot/2
 		fmt.Fprintf(b, `<rect class="b %s" x="%d" y="%d" width="16" height="%d" rx="2"/><use class="m %s" href="#m%s" x="%d" y="%d"/><text x="%d" y="%d">%s</text>`+"\n",

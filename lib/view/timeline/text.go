@@ -26,7 +26,7 @@ const (
 type cell struct {
 	text  string
 	style *palette.OutcomeStyle // nil: faint
-	force int                   // what is stronger stays
+	rank  int                   // what is stronger stays
 	words bool                  // to be read, and in no colour
 }
 
@@ -61,13 +61,13 @@ func (p *Picture) Text(style palette.Style, width int) string {
 		labels[i] = term.CutFront(l.name, maxLabel)
 		if p.By == Session {
 			s := p.bars[l.bars[0]]
-			labels[i] = term.Pad(l.name, id) + " " + term.CutFront(term.Clean(s.shared.Value().actor), maxLabel-6)
+			labels[i] = term.Pad(l.name, id) + " " + term.CutFront(term.Clean(s.facts.Value().actor), maxLabel-6)
 		}
 		widest = max(widest, term.Columns(labels[i]))
 	}
 	widest = min(widest, max(width-leastBar-2, 8))
 	columns := max(width-widest-2, 8)
-	dense := p.dense(columns)
+	dense := p.isDense(columns)
 	if dense {
 		columns = max(columns-countWidth, 8)
 	}
@@ -86,43 +86,43 @@ func (p *Picture) Text(style palette.Style, width int) string {
 		return b.String()
 	}
 	g := glyphsOf(style)
-	for n, l := range p.drawn() {
+	for n, l := range p.drawnLanes() {
 		row := make([]cell, columns)
 		for i := range row {
 			row[i].text = " "
 		}
 		for _, piece := range p.scale.pieces {
 			if piece.gap {
-				row[col((piece.at+piece.end)/2)] = cell{text: g.gap}
+				row[col((piece.start+piece.end)/2)] = cell{text: g.gap}
 			}
 		}
 		for _, i := range l.bars {
-			p.cells(row, p.bars[i], g, style, col)
+			p.drawCells(row, p.bars[i], g, style, col)
 		}
 		if p.By == Session {
 			p.caption(row, p.bars[l.bars[0]], style, col)
 		}
 		line(term.Pad(style.Plain(labels[n]), widest) + "  " + paint(row, style))
 	}
-	p.left(line, style, width)
+	p.hintUndrawn(line, style, width)
 	line("")
 	p.legend(line, style, width)
 	return b.String()
 }
 
-// drawn returns the lanes that a text shows: all if each is a session, otherwise the
+// drawnLanes returns the lanes that a text shows: all if each is a session, otherwise the
 // latest.
-func (p *Picture) drawn() []lane {
+func (p *Picture) drawnLanes() []lane {
 	if p.By == Session {
 		return p.lanes
 	}
 	return p.lanes[:min(len(p.lanes), maxLanes)]
 }
 
-// left prints how many lanes and sessions the text leaves out.
-func (p *Picture) left(line func(string), style palette.Style, width int) {
+// hintUndrawn prints how many lanes and sessions the text leaves out.
+func (p *Picture) hintUndrawn(line func(string), style palette.Style, width int) {
 	n := 0
-	left := p.lanes[len(p.drawn()):]
+	left := p.lanes[len(p.drawnLanes()):]
 	for _, l := range left {
 		n += len(l.bars)
 	}
@@ -132,8 +132,8 @@ func (p *Picture) left(line func(string), style palette.Style, width int) {
 	}
 }
 
-// dense reports whether there are too many sessions to tell their ends apart.
-func (p *Picture) dense(columns int) bool {
+// isDense reports whether there are too many sessions to tell their ends apart.
+func (p *Picture) isDense(columns int) bool {
 	return p.By != Session && columns >= leastBar+countWidth && len(p.bars) > len(p.lanes)*columns/2 && len(p.bars) > 3*columns
 }
 
@@ -144,10 +144,10 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 		steps = []rune(".:-=+*%@")
 	}
 	crash := palette.FindStyle(session.Crash)
-	counts := make([][]int, len(p.drawn()))
+	counts := make([][]int, len(p.drawnLanes()))
 	crashed := make([][]int, len(counts))
 	most := 1
-	for n, l := range p.drawn() {
+	for n, l := range p.drawnLanes() {
 		counts[n], crashed[n] = make([]int, columns), make([]int, columns)
 		for _, i := range l.bars {
 			b := p.bars[i]
@@ -161,7 +161,7 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 			}
 		}
 	}
-	for n, l := range p.drawn() {
+	for n, l := range p.drawnLanes() {
 		row := make([]cell, columns)
 		all := 0
 		for c := range row {
@@ -180,7 +180,7 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 		}
 		line(term.Pad(style.Plain(labels[n]), widest) + "  " + paint(append(row, cell{text: count, words: true}), style))
 	}
-	p.left(line, style, width)
+	p.hintUndrawn(line, style, width)
 	line("")
 	line(style.Plain(term.Cut(fmt.Sprintf("%c 1 to %c %d at work; behind: all sessions, and the crashed", steps[0], steps[len(steps)-1], most), width)))
 }
@@ -190,7 +190,7 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 func marksLine(marks []tick, columns int, col func(float64) int, loose bool) string {
 	line, used := "", 0
 	for _, t := range marks {
-		at := col(t.at)
+		at := col(t.position)
 		n := term.Columns(t.text)
 		if loose {
 			at = min(at, columns-n)
@@ -204,8 +204,8 @@ func marksLine(marks []tick, columns int, col func(float64) int, loose bool) str
 	return line
 }
 
-// cells draws a session into the line of its lane.
-func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col func(float64) int) {
+// drawCells draws a session into the line of its lane.
+func (p *Picture) drawCells(row []cell, b *bar, g glyphs, style palette.Style, col func(float64) int) {
 	from, to := col(p.scale.position(b.from)), col(p.scale.position(b.to))
 	if p.By == Session && b.above >= 0 {
 		above := p.bars[b.above]
@@ -214,7 +214,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 			turn = max(col(p.scale.position(above.from)), from-3)
 		}
 		for i := turn; i < from; i++ {
-			row[i] = cell{text: g.thread, force: 1}
+			row[i] = cell{text: g.thread, rank: 1}
 			if b.link != chain.Follows {
 				row[i].text = g.loose
 			}
@@ -225,8 +225,8 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 	}
 	// The force of a thread is 1, of a bar 2, and of the mark of an end 3 and more.
 	put := func(i int, text string, force int) {
-		if c := &row[i]; force >= c.force {
-			*c = cell{text: text, style: b.style, force: force}
+		if c := &row[i]; force >= c.rank {
+			*c = cell{text: text, style: b.style, rank: force}
 		}
 	}
 	body := g.one
@@ -234,20 +234,20 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 		body = g.fading
 	}
 	for i := from; i < to; i++ {
-		if row[i].force == 2 && row[i].style != nil {
-			row[i] = cell{text: g.several, style: b.style, force: 2}
+		if row[i].rank == 2 && row[i].style != nil {
+			row[i] = cell{text: g.several, style: b.style, rank: 2}
 			continue
 		}
 		put(i, body, 2)
 	}
-	if b.whole != nil && from < to {
+	if b.fullSpan != nil && from < to {
 		put(from, g.early, 3)
 	}
-	put(to, style.MarkOf(b.style), 3+strength(b.style))
+	put(to, style.MarkOf(b.style), 3+markRank(b.style))
 }
 
-// strength returns the rank of a mark. The highest in a column is drawn, so crashes always are.
-func strength(l *palette.OutcomeStyle) int { return strings.Index("gdhakc", l.Letter) }
+// markRank returns the rank of a mark. The highest in a column is drawn, so crashes always are.
+func markRank(l *palette.OutcomeStyle) int { return strings.Index("gdhakc", l.Letter) }
 
 // caption writes what a session was about after its bar, or before it.
 func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(float64) int) {

@@ -46,22 +46,22 @@ type Options struct {
 
 // bar is a session. It keeps only what is drawn, for there may be very many.
 type bar struct {
-	id, chainID, other session.ID // other is the session that it is linked to
-	short, about, work string
-	shared             unique.Handle[shared]
-	from, to           time.Time     // as far as they are in the picture
-	whole              *[2]time.Time // from and to, if it began before the picture
-	open               bool          // how long it lasted is not known
-	style              *palette.OutcomeStyle
-	lane               int
-	row                int // within the lane
-	chain              int // number of its chain, 0 if it is alone
-	above              int // index of the bar it is linked to, or -1
-	link               chain.Link
+	id, chainID, linkedID session.ID // other is the session that it is linked to
+	short, about, work    string
+	facts                 unique.Handle[sharedFacts]
+	from, to              time.Time     // as far as they are in the picture
+	fullSpan              *[2]time.Time // from and to, if it began before the picture
+	isOpen                bool          // how long it lasted is not known
+	style                 *palette.OutcomeStyle
+	lane                  int
+	row                   int // within the lane
+	chain                 int // number of its chain, 0 if it is alone
+	above                 int // index of the bar it is linked to, or -1
+	link                  chain.Link
 }
 
-// shared has what many sessions have in common, so that it is in memory once.
-type shared struct {
+// sharedFacts has what many sessions have in common, so that it is in memory once.
+type sharedFacts struct {
 	actor, folder, agent, branch string // actor is the folder's name if there is none
 	headless, foreign            bool
 	outcome                      string // with the reason
@@ -94,20 +94,20 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 		}
 		b := &bar{
 			id: s.ID, chainID: s.ChainID, short: o.Short(s.ID), about: o.About(s), work: s.WorkUnit,
-			from: s.StartedAt, to: chain.End(s, o.Now), style: palette.FindStyle(s.Outcome), above: -1,
+			from: s.StartedAt, to: chain.EndOf(s, o.Now), style: palette.FindStyle(s.Outcome), above: -1,
 		}
-		facts := shared{s.Address(), folderOf(s), s.Agent, s.Branch, s.Headless, s.IsForeign(), string(s.Outcome)}
+		facts := sharedFacts{s.Address(), folderOf(s), s.Agent, s.Branch, s.Headless, s.IsForeign(), string(s.Outcome)}
 		if why := catalog.FormatReason(s.Reason); why != "" {
 			facts.outcome += ": " + why
 		}
-		b.shared = unique.Make(facts)
+		b.facts = unique.Make(facts)
 		if b.chainID == b.id {
 			b.chainID = b.id // in memory once
 		}
-		b.other, b.link = chain.FindParent(s)
-		b.open = s.EndedAt.IsZero() && b.to.Equal(b.from)
+		b.linkedID, b.link = chain.FindParent(s)
+		b.isOpen = s.EndedAt.IsZero() && b.to.Equal(b.from)
 		if b.from.Before(o.Since) {
-			b.whole = &[2]time.Time{b.from, b.to}
+			b.fullSpan = &[2]time.Time{b.from, b.to}
 			b.from = o.Since
 			if b.to.Before(o.Since) {
 				b.to = o.Since
@@ -129,15 +129,15 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 	if p.By == "" && len(p.bars) <= o.Few {
 		p.By = Session
 	}
-	p.thread()
+	p.linkBars()
 	p.scale = newScale(p.bars, o.Now.Location())
-	p.fill()
+	p.fillLanes()
 	return p
 }
 
 func (b *bar) timeSpan() [2]time.Time {
-	if b.whole != nil {
-		return *b.whole
+	if b.fullSpan != nil {
+		return *b.fullSpan
 	}
 	return [2]time.Time{b.from, b.to}
 }
@@ -145,9 +145,9 @@ func (b *bar) timeSpan() [2]time.Time {
 // Len returns how many sessions are in the picture.
 func (p *Picture) Len() int { return len(p.bars) }
 
-// thread links the bars of a chain. If a predecessor is not in the picture, it links a
+// linkBars links the bars of a chain. If a predecessor is not in the picture, it links a
 // session to the one before it in the chain.
-func (p *Picture) thread() {
+func (p *Picture) linkBars() {
 	at := make(map[session.ID]int, len(p.bars))
 	for i, b := range p.bars {
 		at[b.id] = i
@@ -156,7 +156,7 @@ func (p *Picture) thread() {
 	for i := range p.bars {
 		b := p.bars[i]
 		link := b.link
-		before, there := at[b.other]
+		before, there := at[b.linkedID]
 		if !there && b.chainID != "" && link != chain.Subagent && link != chain.Fork {
 			before, there = latest[b.chainID]
 			link = chain.Follows
@@ -173,24 +173,24 @@ func (p *Picture) thread() {
 	up := cli.Numbers(len(p.bars))
 	for i, b := range p.bars {
 		if b.above >= 0 {
-			one, other := chain.Top(up, i), chain.Top(up, b.above)
+			one, other := chain.FindRoot(up, i), chain.FindRoot(up, b.above)
 			up[max(one, other)] = min(one, other)
 		}
 	}
 	for i, b := range p.bars {
-		if t := chain.Top(up, i); b.above >= 0 && number[t] == 0 {
+		if t := chain.FindRoot(up, i); b.above >= 0 && number[t] == 0 {
 			p.chains++
 			number[t] = p.chains
 		}
 	}
 	for i, b := range p.bars {
-		b.chain = number[chain.Top(up, i)]
+		b.chain = number[chain.FindRoot(up, i)]
 	}
 }
 
-// name returns the name of a bar's lane. p.By says what has a lane.
-func (p *Picture) name(b *bar) string {
-	name, facts := "", b.shared.Value()
+// laneName returns the name of a bar's lane. p.By says what has a lane.
+func (p *Picture) laneName(b *bar) string {
+	name, facts := "", b.facts.Value()
 	switch p.By {
 	case Folder:
 		if name = facts.folder; name != "" {
@@ -209,15 +209,15 @@ func (p *Picture) name(b *bar) string {
 const (
 	// maxRows limits the height of a lane. Further bars overlap.
 	maxRows = 8
-	// breadth is the minimal share of the axis for a bar, so that its mark is visible.
-	breadth = 0.009
+	// minBarShare is the minimal share of the axis for a bar, so that its mark is visible.
+	minBarShare = 0.009
 )
 
-// fill puts the bars into lanes, the most recently active lane on top, and overlapping bars into rows.
-func (p *Picture) fill() {
+// fillLanes puts the bars into lanes, the most recently active lane on top, and overlapping bars into rows.
+func (p *Picture) fillLanes() {
 	at := map[string]int{}
 	for i := range p.bars {
-		name := p.name(p.bars[i])
+		name := p.laneName(p.bars[i])
 		n, ok := at[name]
 		if !ok {
 			n = len(p.lanes)
@@ -267,15 +267,15 @@ func (p *Picture) fill() {
 			default:
 				row = slices.Index(ends, slices.Min(ends))
 			}
-			ends[row] = max(ends[row], p.scale.position(b.to), from+breadth)
+			ends[row] = max(ends[row], p.scale.position(b.to), from+minBarShare)
 			b.lane, b.row = n, row
 		}
 		l.rows = len(ends)
 	}
 }
 
-// span returns when a session ran, for people.
-func (p *Picture) span(b *bar) string {
+// formatSpan returns when a session ran, for people.
+func (p *Picture) formatSpan(b *bar) string {
 	zone := p.Now.Location()
 	when := b.timeSpan()
 	from, to := when[0].In(zone), when[1].In(zone)
@@ -287,15 +287,15 @@ func (p *Picture) span(b *bar) string {
 	switch {
 	case b.style.Outcome == catalog.Active:
 		until = " until now"
-	case b.open:
+	case b.isOpen:
 		return text
 	case from.YearDay() == to.YearDay() && from.Year() == to.Year():
 		until = " to " + to.Format("15:04")
 	case from.Year() != to.Year():
 		until = " to " + to.Format("Mon 2 Jan 2006 15:04")
 	}
-	lasted := chain.Length(to.Sub(from))
-	if b.open {
+	lasted := chain.FormatLength(to.Sub(from))
+	if b.isOpen {
 		lasted = ""
 	}
 	return text + until + ", " + lasted
@@ -307,7 +307,7 @@ func (p *Picture) describeBar(b *bar) (lines []string) {
 	join := func(parts ...string) string {
 		return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 	}
-	facts := b.shared.Value()
+	facts := b.facts.Value()
 	agent, link, resume := facts.agent, string(b.link), "gt-seance resume "+b.short
 	if facts.headless {
 		agent = strings.TrimSpace(agent + " headless")
@@ -320,7 +320,7 @@ func (p *Picture) describeBar(b *bar) (lines []string) {
 	}
 	lines = []string{cmp.Or(cleanLine(b.about), "(no title)")}
 	for _, l := range []string{
-		join(string(b.id), agent, facts.actor, link), join(p.span(b), facts.outcome), join(b.work, facts.branch), resume,
+		join(string(b.id), agent, facts.actor, link), join(p.formatSpan(b), facts.outcome), join(b.work, facts.branch), resume,
 	} {
 		if l = cleanLine(l); l != "" {
 			lines = append(lines, l)

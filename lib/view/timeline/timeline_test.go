@@ -158,10 +158,10 @@ func TestTheAxisGoesOneWay(t *testing.T) {
 			for _, marks := range [][]tick{below, above} {
 				last = -1
 				for _, m := range marks {
-					if m.at <= last || m.at > 1 {
-						t.Fatalf("seed %d: a mark at %v after %v", seed, m.at, last)
+					if m.position <= last || m.position > 1 {
+						t.Fatalf("seed %d: a mark at %v after %v", seed, m.position, last)
 					}
-					last = m.at
+					last = m.position
 				}
 			}
 		}

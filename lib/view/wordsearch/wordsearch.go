@@ -30,7 +30,7 @@ func ReadSessions(r io.Reader) (found []Session) {
 		if in.Decode(&s) != nil {
 			return found // the end, or half a line of a search that was ended
 		}
-		s.cut()
+		s.cutText()
 		found = append(found, s)
 	}
 }
@@ -38,8 +38,8 @@ func ReadSessions(r io.Reader) (found []Session) {
 // The bytes of a line that are kept, before its first match and in all.
 const maxBefore, maxText = 30, 400
 
-// cut cuts the line to begin shortly before the first match, and forgets the matches.
-func (s *Session) cut() {
+// cutText cuts the line to begin shortly before the first match, and forgets the matches.
+func (s *Session) cutText() {
 	text := s.Text
 	if len(s.Matches) > 0 {
 		if at := strings.Index(text, s.Matches[0]); at > 2*maxBefore {
